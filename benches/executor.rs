@@ -33,14 +33,23 @@ fn rate(items: u64, run: impl FnOnce()) -> f64 {
 }
 
 fn main() {
-    let mut arguments = std::env::args().skip(1).filter_map(|text| text.parse::<u64>().ok());
-    let items = arguments.next().unwrap_or_else(|| smoke::sized(10_000_000, 20_000));
+    let mut arguments = std::env::args()
+        .skip(1)
+        .filter_map(|text| text.parse::<u64>().ok());
+    let items = arguments
+        .next()
+        .unwrap_or_else(|| smoke::sized(10_000_000, 20_000));
     let rounds = arguments.next().unwrap_or_else(|| smoke::sized(5, 1)) as usize;
     let engine = Engine::start();
-    let mut rows: Vec<(&str, Vec<f64>)> =
-        ["bare claim 1", "  on one thread", "bare claim 64", "windrow", "windrow batch 64"]
-            .map(|name| (name, Vec::new()))
-            .into();
+    let mut rows: Vec<(&str, Vec<f64>)> = [
+        "bare claim 1",
+        "  on one thread",
+        "bare claim 64",
+        "windrow",
+        "windrow batch 64",
+    ]
+    .map(|name| (name, Vec::new()))
+    .into();
     for round in 0..=rounds {
         let measured = [
             rate(items, || bare::run(items, 1, 2)),
@@ -48,27 +57,43 @@ fn main() {
             rate(items, || bare::run(items, 64, 2)),
             rate(items, || engine.run(Job::new(Work::Nothing, items))),
             rate(10 * items, || {
-                engine.run(Job { batch: 64, concurrency: 1_024, ..Job::new(Work::Nothing, 10 * items) });
+                engine.run(Job {
+                    batch: 64,
+                    concurrency: 1_024,
+                    ..Job::new(Work::Nothing, 10 * items)
+                });
             }),
         ];
         // The first round warms up.
         if round > 0 {
-            rows.iter_mut().zip(measured).for_each(|((_, values), value)| values.push(value));
+            rows.iter_mut()
+                .zip(measured)
+                .for_each(|((_, values), value)| values.push(value));
         }
     }
     println!("{items} items, {rounds} rounds, million items/s: min / median / max");
     let mut medians = Vec::new();
     for (name, values) in &mut rows {
         let middle = median(values);
-        println!("{name:>18}  {:7.2} / {middle:7.2} / {:7.2}", values[0], values[values.len() - 1]);
+        println!(
+            "{name:>18}  {:7.2} / {middle:7.2} / {:7.2}",
+            values[0],
+            values[values.len() - 1]
+        );
         medians.push(middle);
     }
-    println!("windrow ÷ bare claim 1, both on two threads = {:.2} (aim ≥ 2)", medians[3] / medians[0]);
+    println!(
+        "windrow ÷ bare claim 1, both on two threads = {:.2} (aim ≥ 2)",
+        medians[3] / medians[0]
+    );
     println!(
         "windrow on two threads ÷ bare claim 1 on one, where it is quickest = {:.2}",
         medians[3] / medians[1]
     );
-    println!("windrow batch 64 ÷ bare claim 64 = {:.2} (aim ≥ 0.8)", medians[4] / medians[2]);
+    println!(
+        "windrow batch 64 ÷ bare claim 64 = {:.2} (aim ≥ 0.8)",
+        medians[4] / medians[2]
+    );
     sleeping(&engine);
     memory(&engine);
 }
@@ -77,7 +102,10 @@ fn main() {
 fn sleeping(engine: &Engine) {
     for (concurrency, items) in smoke::sized([(10_000, 1_000_000), (100_000, 3_000_000)], [(100, 1_000); 2]) {
         let started = Instant::now();
-        engine.run(Job { concurrency, ..Job::new(Work::Sleep, items) });
+        engine.run(Job {
+            concurrency,
+            ..Job::new(Work::Sleep, items)
+        });
         let per_second = items as f64 / started.elapsed().as_secs_f64();
         let theory = f64::from(concurrency) / 0.0245;
         println!(

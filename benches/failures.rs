@@ -59,14 +59,27 @@ async fn measure(place: &std::path::Path) -> Result<()> {
         store.checkpoint(&[checkpoint(&run, seq)]).await?;
     }
     let rate = failures() as f64 / begun.elapsed().as_secs_f64();
-    println!("{} failures seeded: {:>9.1?}, {rate:.0}/s", failures(), begun.elapsed());
+    println!(
+        "{} failures seeded: {:>9.1?}, {rate:.0}/s",
+        failures(),
+        begun.elapsed()
+    );
     let task = run.shard.task;
     let groups = timed("groups", store.groups(task)).await?;
-    ensure!(groups.iter().map(|group| group.count).sum::<u64>() == failures(), "every failure is counted");
+    ensure!(
+        groups.iter().map(|group| group.count).sum::<u64>() == failures(),
+        "every failure is counted"
+    );
     let pages = [
         ("page, the first", FailurePage::ByIndex(None)),
-        ("page, in the middle", FailurePage::ByIndex(Some(ItemIndex(failures())))),
-        ("page of a code, in the middle", FailurePage::OfGroup("C3".to_owned(), failures() / CODES / 2)),
+        (
+            "page, in the middle",
+            FailurePage::ByIndex(Some(ItemIndex(failures()))),
+        ),
+        (
+            "page of a code, in the middle",
+            FailurePage::OfGroup("C3".to_owned(), failures() / CODES / 2),
+        ),
     ];
     for (what, page) in pages {
         let found = timed(what, store.page(task, &page, 501)).await?;
@@ -77,7 +90,11 @@ async fn measure(place: &std::path::Path) -> Result<()> {
 
 /// What the service does for a redrive of everything, and the first block that its run reads.
 async fn redrive(store: &Arc<Store>, origin: TaskId) -> Result<()> {
-    let guard = Guard { networks: Vec::new(), own_port: 0, own_urls: Vec::new() };
+    let guard = Guard {
+        networks: Vec::new(),
+        own_port: 0,
+        own_urls: Vec::new(),
+    };
     let desk = Desk {
         sources: store.clone(),
         uploads: store.clone(),
@@ -91,8 +108,16 @@ async fn redrive(store: &Arc<Store>, origin: TaskId) -> Result<()> {
             count: group.count,
         });
         let parts: Vec<RedrivePart> = places.collect();
-        let spec = RedriveSpec { origin, keys_of: Some(origin), parts: parts.clone() };
-        let sender = Sender { by: "bench", bytes_max: 0, quota: None };
+        let spec = RedriveSpec {
+            origin,
+            keys_of: Some(origin),
+            parts: parts.clone(),
+        };
+        let sender = Sender {
+            by: "bench",
+            bytes_max: 0,
+            quota: None,
+        };
         let source = desk.resolve(&SourceRequest::Redrive(spec), &sender, NOW).await?;
         let new = NewTask {
             total: source.total,
@@ -107,10 +132,20 @@ async fn redrive(store: &Arc<Store>, origin: TaskId) -> Result<()> {
         anyhow::Ok(parts)
     })
     .await?;
-    let spec = RedriveSpec { origin, keys_of: Some(origin), parts };
-    let source =
-        RedriveSource::new(spec, store.clone(), Arc::new(RangeSource::new(ItemCount(2 * failures()))));
-    for (what, at) in [("first block of the redrive", 0), ("last block of the redrive", failures() - 1)] {
+    let spec = RedriveSpec {
+        origin,
+        keys_of: Some(origin),
+        parts,
+    };
+    let source = RedriveSource::new(
+        spec,
+        store.clone(),
+        Arc::new(RangeSource::new(ItemCount(2 * failures()))),
+    );
+    for (what, at) in [
+        ("first block of the redrive", 0),
+        ("last block of the redrive", failures() - 1),
+    ] {
         let chunk = timed(what, source.read(ItemIndex(at))).await?;
         ensure!(chunk.origin(ItemIndex(at)).is_some(), "the item is known");
     }
@@ -132,7 +167,13 @@ where
 }
 
 fn actor() -> Actor {
-    Actor { name: "bench".to_owned(), source: "cli", reason: None, request_id: None, rehearses: false }
+    Actor {
+        name: "bench".to_owned(),
+        source: "cli",
+        reason: None,
+        request_id: None,
+        rehearses: false,
+    }
 }
 
 /// Every other item fails, with codes in turn.
@@ -158,7 +199,11 @@ fn checkpoint(run: &ClaimedShard, seq: u64) -> ShardCheckpoint {
         low_water: ItemIndex(end * 2),
         high_water: ItemIndex(end * 2),
         reach: ItemIndex(end * 2),
-        counters: Counters { succeeded: end, abandoned: end, ..Counters::default() },
+        counters: Counters {
+            succeeded: end,
+            abandoned: end,
+            ..Counters::default()
+        },
         blob: Vec::new(),
         side: side.collect(),
         finish_at: None,
@@ -189,7 +234,13 @@ async fn run(store: &Store) -> Result<ClaimedShard> {
     store.begin(&session).await?;
     let shard = ShardId { task: made.id, no: 0 };
     let claim = ClaimId(Uuid::new_v4());
-    let request = ClaimRequest { shard, seen: Epoch(0), claim, session: id, now: NOW };
+    let request = ClaimRequest {
+        shard,
+        seen: Epoch(0),
+        claim,
+        session: id,
+        now: NOW,
+    };
     match store.claim(request).await? {
         ClaimOutcome::Claimed(run) => Ok(*run),
         ClaimOutcome::Lost | ClaimOutcome::Newer(_) => bail!("a fresh shard was not to be had"),

@@ -56,15 +56,33 @@ struct Case {
 }
 
 const CASES: [Case; 3] = [
-    Case { name: "single, reply 204", items: 1, path: "/empty", calls: 20_000 },
-    Case { name: "batch of 100, reply {\"default\":\"ok\"}", items: BATCH, path: "/default", calls: 6_000 },
-    Case { name: "batch of 100, reply with 100 results", items: BATCH, path: "/results", calls: 6_000 },
+    Case {
+        name: "single, reply 204",
+        items: 1,
+        path: "/empty",
+        calls: 20_000,
+    },
+    Case {
+        name: "batch of 100, reply {\"default\":\"ok\"}",
+        items: BATCH,
+        path: "/default",
+        calls: 6_000,
+    },
+    Case {
+        name: "batch of 100, reply with 100 results",
+        items: BATCH,
+        path: "/results",
+        calls: 6_000,
+    },
 ];
 
 fn main() {
     let (rounds, share) = smoke::sized((7, 1), (1, 100));
     let address = serve();
-    let runtime = Builder::new_current_thread().enable_all().build().expect("a runtime");
+    let runtime = Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .expect("a runtime");
     let title = "calls/s (median of rounds)";
     println!(
         "{title:<40} {:>10} {:>10} {:>10}  windrow ÷ bare: min / median / max",
@@ -74,15 +92,28 @@ fn main() {
         "(bare sends one prebuilt body again and again, with the same headers; \"makes\" is bare that makes each body with serde_json, as any client has to)"
     );
     for case in CASES {
-        compare(&runtime, address, Case { calls: case.calls / share, ..case }, rounds);
+        compare(
+            &runtime,
+            address,
+            Case {
+                calls: case.calls / share,
+                ..case
+            },
+            rounds,
+        );
     }
 }
 
 fn compare(runtime: &Runtime, address: SocketAddr, case: Case, rounds: usize) {
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
     let url = format!("http://{address}{}", case.path);
-    let options = HttpOptions { batch: case.items, ..HttpOptions::new(&url) };
-    let handler = HttpHandlerFactory::new(options, clock.clone()).open(context()).expect("opens");
+    let options = HttpOptions {
+        batch: case.items,
+        ..HttpOptions::new(&url)
+    };
+    let handler = HttpHandlerFactory::new(options, clock.clone())
+        .open(context())
+        .expect("opens");
     let (headers, body) = runtime.block_on(captured(&handler, &clock, address, case));
     let bare = bare_client();
     let mut rates: [Vec<f64>; 3] = Default::default();
@@ -98,7 +129,10 @@ fn compare(runtime: &Runtime, address: SocketAddr, case: Case, rounds: usize) {
         }
         // The first round warms up.
         if round > 0 {
-            rates.iter_mut().zip(measured).for_each(|(all, rate)| all.push(rate));
+            rates
+                .iter_mut()
+                .zip(measured)
+                .for_each(|(all, rate)| all.push(rate));
         }
     }
     report(case, &rates);
@@ -109,7 +143,15 @@ fn report(case: Case, rates: &[Vec<f64>; 3]) {
         values.sort_by(f64::total_cmp);
         (values[0], values[values.len() / 2], values[values.len() - 1])
     };
-    let ratio = |other: &[f64]| spread(rates[0].iter().zip(other).map(|(one, other)| one / other).collect());
+    let ratio = |other: &[f64]| {
+        spread(
+            rates[0]
+                .iter()
+                .zip(other)
+                .map(|(one, other)| one / other)
+                .collect(),
+        )
+    };
     let median = |which: usize| spread(rates[which].clone()).1;
     let (same, makes) = (ratio(&rates[1]), ratio(&rates[2]));
     println!(
@@ -193,13 +235,34 @@ async fn run_bare(client: &Bare, url: &str, headers: &HeaderMap, body: Option<&B
 /// The same members as Windrow sends, made the usual way.
 fn made(number: u64, case: Case) -> Bytes {
     let data = serde_json::value::RawValue::from_string(ROW.to_owned()).expect("JSON");
-    let first = if case.items == 1 { number % u64::from(BATCH) } else { 0 };
+    let first = if case.items == 1 {
+        number % u64::from(BATCH)
+    } else {
+        0
+    };
     let items: Vec<Item<'_>> = (first..first + u64::from(case.items))
-        .map(|index| Item { index, attempt: 1, key: format!("k7f3q2-t1042-{index}"), data: &data })
+        .map(|index| Item {
+            index,
+            attempt: 1,
+            key: format!("k7f3q2-t1042-{index}"),
+            data: &data,
+        })
         .collect();
-    let task = Task { id: "t1042", name: "black-friday", revision: 4 };
+    let task = Task {
+        id: "t1042",
+        name: "black-friday",
+        revision: 4,
+    };
     let (business, epoch) = ("push-campaign", 1_795_194_100_123);
-    let body = Body { r#type: "items.process", business, shard: 0, run: 3, epoch, task, items };
+    let body = Body {
+        r#type: "items.process",
+        business,
+        shard: 0,
+        run: 3,
+        epoch,
+        task,
+        items,
+    };
     Bytes::from(serde_json::to_vec(&body).expect("JSON"))
 }
 
@@ -248,22 +311,41 @@ fn check(body: &[u8], case: Case) {
         return;
     }
     let reply: Results<'_> = serde_json::from_slice(body).expect("JSON");
-    assert!(reply.results.iter().all(|one| one.result == "ok" && one.index < u64::from(BATCH)));
+    assert!(
+        reply
+            .results
+            .iter()
+            .all(|one| one.result == "ok" && one.index < u64::from(BATCH))
+    );
 }
 
 const ROW: &str = r#"{"user_id":"u_3818","locale":"zh-CN"}"#;
 
 fn chunk() -> Arc<RowChunk> {
     let ends = (1..=BATCH).map(|row_no| row_no * ROW.len() as u32).collect();
-    Arc::new(RowChunk::new(ItemIndex(0), Bytes::from(ROW.repeat(BATCH as usize)), ends))
+    Arc::new(RowChunk::new(
+        ItemIndex(0),
+        Bytes::from(ROW.repeat(BATCH as usize)),
+        ends,
+    ))
 }
 
 fn call(clock: &Arc<dyn Clock>, chunk: &Arc<RowChunk>, number: u64, case: Case) -> Call {
-    let first = if case.items == 1 { number % u64::from(BATCH) } else { 0 };
+    let first = if case.items == 1 {
+        number % u64::from(BATCH)
+    } else {
+        0
+    };
     let run = IndexRun::new(ItemIndex(first), case.items).expect("not empty");
     Call {
-        items: CallItems::One(Dispatch { run, attempt: Attempt::FIRST }),
-        rows: CallRows { chunks: vec![chunk.clone()], positions: None },
+        items: CallItems::One(Dispatch {
+            run,
+            attempt: Attempt::FIRST,
+        }),
+        rows: CallRows {
+            chunks: vec![chunk.clone()],
+            positions: None,
+        },
         gate_time: clock.now(),
         timeout: Duration::from_secs(30),
     }
@@ -271,7 +353,10 @@ fn call(clock: &Arc<dyn Clock>, chunk: &Arc<RowChunk>, number: u64, case: Case) 
 
 fn context() -> Arc<RunContext> {
     Arc::new(RunContext {
-        shard: ShardId { task: TaskId(1042), no: 0 },
+        shard: ShardId {
+            task: TaskId(1042),
+            no: 0,
+        },
         task_name: Some("black-friday".into()),
         task_revision: 4,
         business: "push-campaign".into(),
@@ -295,22 +380,33 @@ async fn captured(
     let reply = handler.process(call(clock, &chunk(), 0, case)).await;
     assert_eq!(reply, Reply::AllOk);
     let client: Client<_, Full<Bytes>> = Client::builder(TokioExecutor::new()).build_http();
-    let last = client.get(format!("http://{address}/last").parse().expect("a url")).await.expect("an answer");
+    let last = client
+        .get(format!("http://{address}/last").parse().expect("a url"))
+        .await
+        .expect("an answer");
     let mut headers = last.headers().clone();
     for name in ["host", "content-length", "date"] {
         headers.remove(name);
     }
-    (headers, last.into_body().collect().await.expect("a body").to_bytes())
+    (
+        headers,
+        last.into_body().collect().await.expect("a body").to_bytes(),
+    )
 }
 
 /// A server on a thread of its own, which remembers the first request of each connection for `/last`.
 fn serve() -> SocketAddr {
     let (sender, receiver) = std::sync::mpsc::channel();
     std::thread::spawn(move || {
-        let runtime = Builder::new_current_thread().enable_all().build().expect("a runtime");
+        let runtime = Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .expect("a runtime");
         runtime.block_on(async move {
             let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
-            sender.send(listener.local_addr().expect("bound")).expect("the main thread waits");
+            sender
+                .send(listener.local_addr().expect("bound"))
+                .expect("the main thread waits");
             let last = Arc::new(std::sync::Mutex::new((HeaderMap::new(), Bytes::new())));
             while let Ok((stream, _)) = listener.accept().await {
                 stream.set_nodelay(true).expect("a socket option");
@@ -323,7 +419,11 @@ fn serve() -> SocketAddr {
                     });
                     let io = TokioIo::new(stream);
                     // Clients hang up when they are done.
-                    drop(hyper::server::conn::http1::Builder::new().serve_connection(io, service).await);
+                    drop(
+                        hyper::server::conn::http1::Builder::new()
+                            .serve_connection(io, service)
+                            .await,
+                    );
                 });
             }
         });
@@ -338,13 +438,21 @@ async fn respond(
     last: Option<Last>,
 ) -> Result<Response<Full<Bytes>>, Infallible> {
     let (parts, body) = request.into_parts();
-    let body = body.collect().await.map(|body| body.to_bytes()).unwrap_or_default();
+    let body = body
+        .collect()
+        .await
+        .map(|body| body.to_bytes())
+        .unwrap_or_default();
     let (status, reply) = match parts.uri.path() {
         "/empty" => (204, Bytes::new()),
         "/default" => (200, Bytes::from_static(br#"{"default":"ok"}"#)),
         "/results" => (200, results()),
         _ => {
-            let (headers, body) = last.expect("a fresh connection").lock().expect("no panic").clone();
+            let (headers, body) = last
+                .expect("a fresh connection")
+                .lock()
+                .expect("no panic")
+                .clone();
             let mut response = Response::new(Full::new(body));
             *response.headers_mut() = headers;
             return Ok(response);
@@ -353,7 +461,10 @@ async fn respond(
     if let Some(last) = last {
         *last.lock().expect("no panic") = (parts.headers, body);
     }
-    Ok(Response::builder().status(status).body(Full::new(reply)).expect("a response"))
+    Ok(Response::builder()
+        .status(status)
+        .body(Full::new(reply))
+        .expect("a response"))
 }
 
 fn results() -> Bytes {

@@ -52,15 +52,30 @@ async fn measure(file: &Path) -> Result<()> {
         let begun = Instant::now();
         let line = scan(&store).await?;
         scans = scans.min(begun.elapsed());
-        ensure!(line.len() as i64 == waiting(), "{} of {} found", line.len(), waiting());
+        ensure!(
+            line.len() as i64 == waiting(),
+            "{} of {} found",
+            line.len(),
+            waiting()
+        );
         let mut ledger = Ledger::new(Capacity::Limited("50/s".parse()?), "1000/s".parse()?);
         let begun = Instant::now();
-        let refused = ledger.admit(&line, Moment(0)).iter().filter(|one| one.outcome.is_err()).count();
+        let refused = ledger
+            .admit(&line, Moment(0))
+            .iter()
+            .filter(|one| one.outcome.is_err())
+            .count();
         admissions = admissions.min(begun.elapsed());
         ensure!(refused as i64 == waiting(), "none fits");
     }
-    println!("{} waiting: scanned in {scans:.1?}, judged in {admissions:.1?}, best of {ROUNDS}", waiting());
-    ensure!(smoke::is_smoke() || (scans <= LIMIT && admissions <= LIMIT), "longer than {LIMIT:?}");
+    println!(
+        "{} waiting: scanned in {scans:.1?}, judged in {admissions:.1?}, best of {ROUNDS}",
+        waiting()
+    );
+    ensure!(
+        smoke::is_smoke() || (scans <= LIMIT && admissions <= LIMIT),
+        "longer than {LIMIT:?}"
+    );
     Ok(())
 }
 
@@ -96,8 +111,13 @@ async fn scan(store: &Store) -> Result<Vec<Request>> {
 /// One task is made as people make it; the others are its copies.
 async fn seed(file: &Path) -> Result<()> {
     let store = Store::open(file).await?;
-    let actor =
-        Actor { name: "bench".to_owned(), source: "cli", reason: None, request_id: None, rehearses: false };
+    let actor = Actor {
+        name: "bench".to_owned(),
+        source: "cli",
+        reason: None,
+        request_id: None,
+        rehearses: false,
+    };
     store.ensure_business("bench", &actor, NOW).await?;
     let made = store.create(&new_task(), &actor, NOW).await?;
     store.command(made.id, &TaskCommand::Start, &actor, NOW).await?;
@@ -113,7 +133,11 @@ async fn seed(file: &Path) -> Result<()> {
 }
 
 fn ended(table: &str) -> &'static str {
-    if table == "task" { "status = 'finished', wish = 'run'" } else { "state = 'done'" }
+    if table == "task" {
+        "status = 'finished', wish = 'run'"
+    } else {
+        "state = 'done'"
+    }
 }
 
 async fn copy(db: &impl ConnectionTrait, table: &str, key: &str) -> Result<()> {
@@ -123,8 +147,16 @@ async fn copy(db: &impl ConnectionTrait, table: &str, key: &str) -> Result<()> {
         let name: String = row.try_get("", "name").context("a column has a name")?;
         columns.push(name);
     }
-    let copied: Vec<String> =
-        columns.iter().map(|name| if name == key { "n".to_owned() } else { format!("\"{name}\"") }).collect();
+    let copied: Vec<String> = columns
+        .iter()
+        .map(|name| {
+            if name == key {
+                "n".to_owned()
+            } else {
+                format!("\"{name}\"")
+            }
+        })
+        .collect();
     let names: Vec<String> = columns.iter().map(|name| format!("\"{name}\"")).collect();
     let sql = format!(
         "WITH RECURSIVE numbers(n) AS (SELECT 2 UNION ALL SELECT n + 1 FROM numbers WHERE n < {}) \

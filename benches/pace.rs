@@ -26,7 +26,10 @@ fn main() {
     for &per_second in rates {
         let rate = Rate::per_second(per_second).unwrap();
         let items = per_second * seconds;
-        engine.run(Job { rate: RateLimit::Limited(rate), ..Job::new(Work::Record, items) });
+        engine.run(Job {
+            rate: RateLimit::Limited(rate),
+            ..Job::new(Work::Record, items)
+        });
         let times = engine.gate_times();
         assert_eq!(times.len() as u64, items);
         let span = (times[times.len() - 1] - times[0]) as f64 / 1e9;

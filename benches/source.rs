@@ -24,7 +24,9 @@ use windrow_engine::ports::source::Source;
 use windrow_sources::{BlockIndex, CsvFormat, FileSource, Format, index_file};
 
 fn main() {
-    let rows = std::env::var("WINDROW_BENCH_ROWS").ok().and_then(|text| text.parse().ok());
+    let rows = std::env::var("WINDROW_BENCH_ROWS")
+        .ok()
+        .and_then(|text| text.parse().ok());
     let rows = rows.unwrap_or_else(|| smoke::sized(1_000_000, 5_000));
     let dir = tempfile::tempdir().expect("a directory can be made");
     let csv = dir.path().join("users.csv");
@@ -68,8 +70,10 @@ fn bench(path: &Path, format: &Format, rows: u64) {
     let index = BlockIndex::from_parts(&parts, source.rows, source.bytes).expect("it was just made");
     println!("{:28} {} blocks, {} parts", "", index.blocks().len(), parts.len());
     let source = FileSource::open(path, format.clone(), &source, index).expect("the file is there");
-    let runtime =
-        tokio::runtime::Builder::new_multi_thread().worker_threads(1).build().expect("a runtime starts");
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(1)
+        .build()
+        .expect("a runtime starts");
     measure(&format!("read {} by blocks", format.kind()), path, || {
         runtime.block_on(async {
             let mut at = ItemIndex(0);
@@ -98,7 +102,9 @@ fn measure(name: &str, path: &Path, mut work: impl FnMut() -> u64) {
 fn write(path: &Path, rows: u64, header: Option<&str>, row: impl Fn(u64) -> String) {
     let file = std::fs::File::create(path).expect("the directory is writable");
     let mut writer = std::io::BufWriter::new(file);
-    writer.write_all(header.unwrap_or("").as_bytes()).expect("the disk has room");
+    writer
+        .write_all(header.unwrap_or("").as_bytes())
+        .expect("the disk has room");
     for n in 1..=rows {
         writer.write_all(row(n).as_bytes()).expect("the disk has room");
     }

@@ -57,7 +57,10 @@ async fn measure(place: &std::path::Path) -> Result<()> {
         let mut commits = 0_u32;
         while begun.elapsed() < smoke::sized(Duration::from_secs(3), Duration::from_millis(50)) {
             seq += 1;
-            let batch: Vec<_> = runs[..shards].iter().map(|run| checkpoint(run, seq, Vec::new())).collect();
+            let batch: Vec<_> = runs[..shards]
+                .iter()
+                .map(|run| checkpoint(run, seq, Vec::new()))
+                .collect();
             store.checkpoint(&batch).await?;
             commits += 1;
         }
@@ -66,10 +69,17 @@ async fn measure(place: &std::path::Path) -> Result<()> {
         println!("{shards:>3} shards a commit: {rate:>7.0} commits/s, {each:>10.1?} each");
     }
     let many = smoke::sized(20_000, 2_000);
-    for (records, what) in [(1000, "parked"), (1000, "abandoned"), (many, "parked"), (many, "abandoned")] {
+    for (records, what) in [
+        (1000, "parked"),
+        (1000, "abandoned"),
+        (many, "parked"),
+        (many, "abandoned"),
+    ] {
         seq += 1;
         let first = seq * 100_000;
-        let side: Vec<_> = (first..first + records).map(|index| record(what, index)).collect();
+        let side: Vec<_> = (first..first + records)
+            .map(|index| record(what, index))
+            .collect();
         let indexes: Vec<_> = side.iter().map(SideRecord::index).collect();
         let begun = Instant::now();
         store.checkpoint(&[checkpoint(&runs[0], seq, side)]).await?;
@@ -82,8 +92,15 @@ async fn measure(place: &std::path::Path) -> Result<()> {
     }
     for lines in [1_000, smoke::sized(10_000, 2_000)] {
         seq += 1;
-        let replies = ReplyLines { since: CheckpointSeq(seq), lines: said(&runs[0], lines), dropped: 0 };
-        let checkpoint = ShardCheckpoint { lines: vec![replies], ..checkpoint(&runs[0], seq, Vec::new()) };
+        let replies = ReplyLines {
+            since: CheckpointSeq(seq),
+            lines: said(&runs[0], lines),
+            dropped: 0,
+        };
+        let checkpoint = ShardCheckpoint {
+            lines: vec![replies],
+            ..checkpoint(&runs[0], seq, Vec::new())
+        };
         let begun = Instant::now();
         store.checkpoint(&[checkpoint]).await?;
         println!("{lines:>6} log lines of replies     : {:>9.1?}", begun.elapsed());
@@ -109,7 +126,10 @@ fn said(run: &ClaimedShard, lines: u64) -> Arc<[DataLogLine]> {
 }
 
 fn record(what: &str, index: u64) -> SideRecord {
-    let failure = Failure::new("TIMEOUT", "the handler did not answer within 30 s (attempt 3 of 3)");
+    let failure = Failure::new(
+        "TIMEOUT",
+        "the handler did not answer within 30 s (attempt 3 of 3)",
+    );
     let trouble = ItemTrouble {
         index: ItemIndex(index),
         attempts: 3,
@@ -133,7 +153,10 @@ fn checkpoint(run: &ClaimedShard, seq: u64, side: Vec<SideRecord>) -> ShardCheck
         low_water: ItemIndex(seq),
         high_water: ItemIndex(seq + 64),
         reach: ItemIndex(seq + 128),
-        counters: Counters { succeeded: seq, ..Counters::default() },
+        counters: Counters {
+            succeeded: seq,
+            ..Counters::default()
+        },
         blob: vec![0xAA; BLOB_BYTES],
         side,
         finish_at: None,
@@ -163,14 +186,25 @@ async fn session(store: &Store) -> Result<SessionId> {
 }
 
 async fn run(store: &Store, session: SessionId) -> Result<ClaimedShard> {
-    let actor =
-        Actor { name: "bench".to_owned(), source: "cli", reason: None, request_id: None, rehearses: false };
+    let actor = Actor {
+        name: "bench".to_owned(),
+        source: "cli",
+        reason: None,
+        request_id: None,
+        rehearses: false,
+    };
     store.ensure_business("bench", &actor, NOW).await?;
     let made = store.create(&new_task(), &actor, NOW).await?;
     store.command(made.id, &TaskCommand::Start, &actor, NOW).await?;
     let shard = ShardId { task: made.id, no: 0 };
     let claim = ClaimId(Uuid::new_v4());
-    let request = ClaimRequest { shard, seen: Epoch(0), claim, session, now: NOW };
+    let request = ClaimRequest {
+        shard,
+        seen: Epoch(0),
+        claim,
+        session,
+        now: NOW,
+    };
     match store.claim(request).await? {
         ClaimOutcome::Claimed(run) => Ok(*run),
         ClaimOutcome::Lost | ClaimOutcome::Newer(_) => bail!("a fresh shard was not to be had"),

@@ -34,7 +34,9 @@ fn main() {
     for &in_flight in smoke::sized(&[1_000u64, 10_000, 100_000][..], &[1_000][..]) {
         let inorder: Vec<u64> = (0..in_flight).collect();
         let mixed = shuffled(in_flight);
-        row("window, in order, runs of 64", in_flight, || words_in_runs(in_flight));
+        row("window, in order, runs of 64", in_flight, || {
+            words_in_runs(in_flight)
+        });
         row("window, in order, one by one", in_flight, || words(&inorder));
         row("ring of bools, in order", in_flight, || bools(&inorder));
         row("window, random order", in_flight, || words(&mixed));
@@ -125,9 +127,17 @@ fn tuning() -> Tuning {
         batch_linger: Duration::from_millis(5),
         timeout: Duration::from_secs(30),
         max_attempts: n(5),
-        backoff: Backoff { first: Duration::ZERO, max: Duration::ZERO, factor: 1, jitter_percent: 0 },
+        backoff: Backoff {
+            first: Duration::ZERO,
+            max: Duration::ZERO,
+            factor: 1,
+            jitter_percent: 0,
+        },
         on_exhausted: OnExhausted::Abandon,
-        error_budget: ErrorBudget { failed_attempts: None, abandoned: None },
+        error_budget: ErrorBudget {
+            failed_attempts: None,
+            abandoned: None,
+        },
         error_window: Duration::from_secs(10),
         checkpoint_interval: Duration::from_secs(1),
         unsaved_max: Auto::Fixed(n(u32::MAX)),
@@ -143,10 +153,19 @@ fn tuning() -> Tuning {
 /// A lane that keeps up to 1,000 calls out and lets as many end in each exchange as it asks for.
 fn exchanges(want: u32, fail_every: u64) -> u64 {
     let items = items();
-    let range = ShardRange { start: ItemIndex(0), end: ItemIndex(items) };
-    let shard = ShardId { task: TaskId(1), no: 0 };
+    let range = ShardRange {
+        start: ItemIndex(0),
+        end: ItemIndex(items),
+    };
+    let shard = ShardId {
+        task: TaskId(1),
+        no: 0,
+    };
     let restored = Restored::fresh(range);
-    let now = |ns: u64| Now { moment: Moment(ns), wall: WallMs(0) };
+    let now = |ns: u64| Now {
+        moment: Moment(ns),
+        wall: WallMs(0),
+    };
     let start = Start {
         shard,
         range,
@@ -159,16 +178,28 @@ fn exchanges(want: u32, fail_every: u64) -> u64 {
         shared: Shared::alone(range),
         first_contact: None,
     };
-    let (mut core, mut fx, mut reports) =
-        (Execution::new(start, now(0)), Effects::default(), Reports::default());
+    let (mut core, mut fx, mut reports) = (
+        Execution::new(start, now(0)),
+        Effects::default(),
+        Reports::default(),
+    );
     let (mut out, mut out_items, mut time) = (VecDeque::new(), 0u32, 0u64);
     while core.ending().is_none() {
         time += 1000;
         fx.clear();
-        core.step(Event::Exchange { reports: &mut reports, want }, now(time), &mut fx);
+        core.step(
+            Event::Exchange {
+                reports: &mut reports,
+                want,
+            },
+            now(time),
+            &mut fx,
+        );
         out_items += fx.dispatch.iter().map(|dispatch| dispatch.run.len()).sum::<u32>();
         out.extend(fx.dispatch.drain(..));
-        if let Some(draft) = (time % 4_000_000 == 0).then_some(()).and_then(|()| draft(&mut core, now(time)))
+        if let Some(draft) = (time % 4_000_000 == 0)
+            .then_some(())
+            .and_then(|()| draft(&mut core, now(time)))
         {
             core.step(Event::CheckpointStored(draft), now(time), &mut fx);
         }
@@ -198,13 +229,29 @@ fn answer(reports: &mut Reports, dispatch: windrow_core::verdict::Dispatch, fail
     let fails = fail_every > 0 && dispatch.attempt.get() == 1 && last.0 % fail_every == fail_every - 1;
     let well = dispatch.run.len() - u32::from(fails);
     if let Some(run) = IndexRun::new(dispatch.run.first(), well) {
-        reports.settle(Settled { run, attempt: dispatch.attempt, outcome: Outcome::Succeeded });
+        reports.settle(Settled {
+            run,
+            attempt: dispatch.attempt,
+            outcome: Outcome::Succeeded,
+        });
     }
     if fails {
-        let failure = Failure { code: "E_BENCH".into(), message: String::new(), output: None };
+        let failure = Failure {
+            code: "E_BENCH".into(),
+            message: String::new(),
+            output: None,
+        };
         let (index, attempt) = (last, dispatch.attempt);
         let (class, wish) = (FailureClass::Answered, Wish::Retry { after: None });
         let (departed, took) = (Moment(0), Duration::from_millis(1));
-        reports.failed.push(Failed { index, attempt, failure, wish, class, departed, took });
+        reports.failed.push(Failed {
+            index,
+            attempt,
+            failure,
+            wish,
+            class,
+            departed,
+            took,
+        });
     }
 }

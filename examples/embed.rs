@@ -7,7 +7,11 @@ use windrow::{Job, Windrow};
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let windrow = Windrow::builder().store("embed-progress").build().await?;
-    let job = Job::items(0..1000).name("greetings").rate("200/s").max_attempts(3).handler(greet);
+    let job = Job::items(0..1000)
+        .name("greetings")
+        .rate("200/s")
+        .max_attempts(3)
+        .handler(greet);
     let running = windrow.start(job).await?;
     let report = tokio::select! {
         report = running.wait() => report?,

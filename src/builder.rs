@@ -47,9 +47,10 @@ impl Builder {
     /// When the folder can't be used, or another program holds it.
     pub async fn build(self) -> Result<Windrow, Error> {
         let locked = StateDir::lock(&self.folder);
-        let state = Arc::new(
-            locked.map_err(|cause| Error::Folder { folder: self.folder.clone(), cause: Box::new(cause) })?,
-        );
+        let state = Arc::new(locked.map_err(|cause| Error::Folder {
+            folder: self.folder.clone(),
+            cause: Box::new(cause),
+        })?);
         let store = Arc::new(Store::open(&state.database()).await?);
         let (threads, jobs, chosen) = (Threads::new()?, Arc::new(Jobs::default()), Chosen::default());
         let options = NodeOptions {
@@ -59,13 +60,24 @@ impl Builder {
             provider: jobs.clone(),
             capacity: Capacity::Unlimited,
             unlimited_reserves: Config::default().node.unlimited_reserves,
-            times: Times { restore_window: RESTORE_WINDOW, first_contact: None, ..Times::default() },
+            times: Times {
+                restore_window: RESTORE_WINDOW,
+                first_contact: None,
+                ..Times::default()
+            },
             runtimes: threads.work.clone().ok_or(Error::Ended)?,
             exclusive: true,
             only: Some(chosen.clone()),
         };
         let node = threads.start(options).await?;
-        Ok(Windrow { node, state, store, jobs, chosen, _threads: threads })
+        Ok(Windrow {
+            node,
+            state,
+            store,
+            jobs,
+            chosen,
+            _threads: threads,
+        })
     }
 }
 
@@ -83,14 +95,18 @@ pub struct Windrow {
 
 impl fmt::Debug for Windrow {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Windrow").field("folder", &self.state.path()).finish_non_exhaustive()
+        f.debug_struct("Windrow")
+            .field("folder", &self.state.path())
+            .finish_non_exhaustive()
     }
 }
 
 impl Windrow {
     /// Begins to make one.
     pub fn builder() -> Builder {
-        Builder { folder: PathBuf::from("windrow") }
+        Builder {
+            folder: PathBuf::from("windrow"),
+        }
     }
 
     /// Runs a job to its end, or goes on with it; several may run at a time.
@@ -123,12 +139,24 @@ impl Windrow {
         let (Found::New(task) | Found::Resumed(task) | Found::Ended(task)) =
             service::begin(&*self.store, &wanted, false, &actor, now).await?;
         let handler = make(node.clock().clone());
-        self.jobs.provide(task.id, Provision { handler, source: opened.source, limits: Vec::new() });
+        self.jobs.provide(
+            task.id,
+            Provision {
+                handler,
+                source: opened.source,
+                limits: Vec::new(),
+            },
+        );
         self.chosen.add(task.id);
         node.wake();
         // Its last process died while it was stopping; it has to be stopped before it can be started.
         let starts_again = AtomicBool::new(task.status == Status::Stopping);
-        Ok(Running { node, store: self.store.clone(), task: task.id, starts_again })
+        Ok(Running {
+            node,
+            store: self.store.clone(),
+            task: task.id,
+            starts_again,
+        })
     }
 
     async fn open(&self, job: &Job, clock: &Arc<dyn Clock>) -> Result<OpenedSource, Error> {
@@ -139,7 +167,9 @@ impl Windrow {
             reuse: true,
             now: clock.wall(),
         };
-        open(&job.items, &opening).await.map_err(|why| Error::Items(Box::new(why)))
+        open(&job.items, &opening)
+            .await
+            .map_err(|why| Error::Items(Box::new(why)))
     }
 
     /// Ends: calls under way end first, then progress is saved and the folder is free for others.
@@ -162,11 +192,16 @@ impl Threads {
             .thread_name("windrow-actors")
             .enable_all()
             .build()?;
-        Ok(Threads { actors: Some(actors), work: Some(Arc::new(Runtimes::new()?)) })
+        Ok(Threads {
+            actors: Some(actors),
+            work: Some(Arc::new(Runtimes::new()?)),
+        })
     }
 
     async fn start(&self, options: NodeOptions) -> Result<Node, Error> {
-        let Some(actors) = &self.actors else { return Err(Error::Ended) };
+        let Some(actors) = &self.actors else {
+            return Err(Error::Ended);
+        };
         let started = actors.spawn(Node::start(options)).await;
         Ok(started.map_err(|_| Error::Ended)??)
     }
@@ -194,7 +229,13 @@ fn name() -> String {
 
 /// Whoever runs a job, for the audit.
 pub(crate) fn actor() -> Actor {
-    Actor { name: "program".to_owned(), source: "cli", reason: None, request_id: None, rehearses: false }
+    Actor {
+        name: "program".to_owned(),
+        source: "cli",
+        reason: None,
+        request_id: None,
+        rehearses: false,
+    }
 }
 
 /// The handlers and items of the jobs that were begun here.
@@ -203,7 +244,10 @@ struct Jobs(Mutex<HashMap<TaskId, Provision>>);
 
 impl Jobs {
     fn provide(&self, task: TaskId, provision: Provision) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(task, provision);
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .insert(task, provision);
     }
 }
 

@@ -39,7 +39,10 @@ pub struct Job {
 
 impl std::fmt::Debug for Job {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Job").field("name", &self.name).field("items", &self.items).finish_non_exhaustive()
+        f.debug_struct("Job")
+            .field("name", &self.name)
+            .field("items", &self.items)
+            .finish_non_exhaustive()
     }
 }
 
@@ -48,7 +51,10 @@ impl Job {
     pub fn items(range: Range<u64>) -> Job {
         let total = ItemCount(range.end.max(range.start));
         let skip_first = ItemIndex(range.start);
-        Job { skip_first, ..Job::over("job".to_owned(), SourceSpec::Range { total }) }
+        Job {
+            skip_first,
+            ..Job::over("job".to_owned(), SourceSpec::Range { total })
+        }
     }
 
     /// A job over the rows of a CSV file with a header; each item's data is an object. Named after the file.
@@ -62,14 +68,34 @@ impl Job {
     }
 
     fn file(path: &Path, format: Format) -> Job {
-        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        Job::over(name, SourceSpec::File { input: Input::Path(path.to_string_lossy().into_owned()), format })
+        let name = path
+            .file_name()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .into_owned();
+        Job::over(
+            name,
+            SourceSpec::File {
+                input: Input::Path(path.to_string_lossy().into_owned()),
+                format,
+            },
+        )
     }
 
     fn over(name: String, items: SourceSpec) -> Job {
         // As `windrow run` has it: without a rate, as fast as the handler answers.
-        let tuning = Tuning { rate: RateLimit::Unlimited, ..TaskDefaults::default().tuning };
-        Job { name, items, skip_first: ItemIndex(0), handler: None, tuning, fault: None }
+        let tuning = Tuning {
+            rate: RateLimit::Unlimited,
+            ..TaskDefaults::default().tuning
+        };
+        Job {
+            name,
+            items,
+            skip_first: ItemIndex(0),
+            handler: None,
+            tuning,
+            fault: None,
+        }
     }
 
     /// What it is known by, in its folder: the same name over the same items goes on with the same job.
@@ -89,14 +115,20 @@ impl Job {
     {
         self.handler_of(handler_fn(move |item| {
             let work = work(item);
-            async move { work.await.map(|()| ItemVerdict::Settled(Outcome::Succeeded)).map_err(Into::into) }
+            async move {
+                work.await
+                    .map(|()| ItemVerdict::Settled(Outcome::Succeeded))
+                    .map_err(Into::into)
+            }
         }))
     }
 
     /// A handler that gets many items at once, with [`Job::batch`], and may say more of each than whether it succeeded.
     #[must_use]
     pub fn handler_of(mut self, handler: impl ItemHandler) -> Job {
-        self.handler = Some(Box::new(|clock| Arc::new(RustHandlerFactory::new(handler, clock))));
+        self.handler = Some(Box::new(|clock| {
+            Arc::new(RustHandlerFactory::new(handler, clock))
+        }));
         self
     }
 

@@ -20,8 +20,19 @@ pub struct Progress {
 
 impl Progress {
     pub(crate) fn of(total: u64, counters: &Counters) -> Progress {
-        let Counters { succeeded, skipped, abandoned, in_flight, .. } = *counters;
-        Progress { total, succeeded: succeeded + skipped, abandoned, in_flight }
+        let Counters {
+            succeeded,
+            skipped,
+            abandoned,
+            in_flight,
+            ..
+        } = *counters;
+        Progress {
+            total,
+            succeeded: succeeded + skipped,
+            abandoned,
+            in_flight,
+        }
     }
 }
 
@@ -79,8 +90,20 @@ impl Report {
     }
 
     pub(crate) fn of(task: &TaskView, failures: Vec<Failures>) -> Report {
-        let Progress { total, succeeded, abandoned, .. } = Progress::of(task.total.0, &task.counters);
-        Report { id: task.id.to_string(), end: end_of(task), total, succeeded, abandoned, failures }
+        let Progress {
+            total,
+            succeeded,
+            abandoned,
+            ..
+        } = Progress::of(task.total.0, &task.counters);
+        Report {
+            id: task.id.to_string(),
+            end: end_of(task),
+            total,
+            succeeded,
+            abandoned,
+            failures,
+        }
     }
 }
 
@@ -89,6 +112,8 @@ fn end_of(task: &TaskView) -> End {
         (Status::Cancelled, _) => End::Cancelled,
         (Status::Finished, Some(TaskResult::WithFailures)) => End::WithFailures,
         (Status::Finished, _) => End::Succeeded,
-        _ => End::Stopped { reason: task.status_text.clone().unwrap_or_else(|| "stopped".to_owned()) },
+        _ => End::Stopped {
+            reason: task.status_text.clone().unwrap_or_else(|| "stopped".to_owned()),
+        },
     }
 }

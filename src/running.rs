@@ -31,7 +31,9 @@ pub struct Running<'a> {
 
 impl fmt::Debug for Running<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Running").field("task", &self.task).finish_non_exhaustive()
+        f.debug_struct("Running")
+            .field("task", &self.task)
+            .finish_non_exhaustive()
     }
 }
 
@@ -42,7 +44,11 @@ impl Running<'_> {
     /// When the store can't be read.
     pub async fn progress(&self) -> Result<Progress, Error> {
         let task = self.view().await?;
-        let live = self.node.progress(task.id).into_iter().map(|(_, live)| live.counters);
+        let live = self
+            .node
+            .progress(task.id)
+            .into_iter()
+            .map(|(_, live)| live.counters);
         let live = live.reduce(|one, other| one.plus(&other));
         let counters: Counters = live.unwrap_or(task.counters);
         Ok(Progress::of(task.total.0, &counters))
@@ -58,8 +64,13 @@ impl Running<'_> {
         if task.status.is_terminal() || task.status == Status::Stopped {
             return Ok(());
         }
-        let stop = TaskCommand::Stop { reason: StopReason::Operator };
-        let done = self.store.command(self.task, &stop, &actor(), self.node.clock().wall()).await;
+        let stop = TaskCommand::Stop {
+            reason: StopReason::Operator,
+        };
+        let done = self
+            .store
+            .command(self.task, &stop, &actor(), self.node.clock().wall())
+            .await;
         done.map_err(service::JobError::from)?;
         self.node.nudge(self.task);
         Ok(())
@@ -104,7 +115,11 @@ impl Running<'_> {
         groups.sort_by_key(|group| std::cmp::Reverse(group.count));
         let failures = groups.into_iter();
         Ok(failures
-            .map(|group| Failures { code: group.code, count: group.count, example: group.example })
+            .map(|group| Failures {
+                code: group.code,
+                count: group.count,
+                example: group.example,
+            })
             .collect())
     }
 }

@@ -88,10 +88,16 @@ fn faults() -> Vec<Fault> {
 fn the_tree_is_tidy() {
     let faults = faults();
     let tolerated = |fault: &Fault| RATCHET.contains(&(fault.file.as_str(), fault.rule));
-    let lines: Vec<String> = faults.iter().filter(|fault| !tolerated(fault)).map(Fault::to_string).collect();
+    let lines: Vec<String> = faults
+        .iter()
+        .filter(|fault| !tolerated(fault))
+        .map(Fault::to_string)
+        .collect();
     assert!(lines.is_empty(), "{} faults:\n{}", lines.len(), lines.join("\n"));
-    let found: BTreeSet<(&str, &str)> =
-        faults.iter().map(|fault| (fault.file.as_str(), fault.rule)).collect();
+    let found: BTreeSet<(&str, &str)> = faults
+        .iter()
+        .map(|fault| (fault.file.as_str(), fault.rule))
+        .collect();
     let stale: Vec<_> = RATCHET.iter().filter(|entry| !found.contains(*entry)).collect();
     assert!(stale.is_empty(), "no longer needed in RATCHET: {stale:?}");
 }
@@ -109,9 +115,15 @@ fn documentation_is_demanded_where_it_must_be_complete() {
 
 /// The rules that a source text breaks, were it this file.
 fn broken(file: &str, text: &str) -> Vec<&'static str> {
-    let crates = ["sea_orm", "ractor", "hyper", "clap", "anyhow", "tokio", "tracing", "serde", "bytes"];
+    let crates = [
+        "sea_orm", "ractor", "hyper", "clap", "anyhow", "tokio", "tracing", "serde", "bytes",
+    ];
     let crates = crates.iter().map(|name| (*name).to_owned()).collect();
-    let mut faults = if file.ends_with(".rs") { code::faults(file, text, &crates) } else { Vec::new() };
+    let mut faults = if file.ends_with(".rs") {
+        code::faults(file, text, &crates)
+    } else {
+        Vec::new()
+    };
     faults.extend(tree::faults(file, text, &["docs/a.md".to_owned()]));
     faults.into_iter().map(|fault| fault.rule).collect()
 }
@@ -122,13 +134,20 @@ fn each_crate_depends_on_what_stands_below_it() {
     for (name, allowed) in layers::CRATES {
         let manifest = read(&format!("src/{name}/Cargo.toml")).expect(name);
         for dependency in layers::dependencies(&manifest) {
-            assert!(allowed.contains(&&*dependency), "{name} may not depend on {dependency}");
+            assert!(
+                allowed.contains(&&*dependency),
+                "{name} may not depend on {dependency}"
+            );
         }
     }
-    let folders =
-        files().into_iter().filter_map(|file| Some(file.strip_prefix("src/")?.split_once('/')?.0.to_owned()));
+    let folders = files()
+        .into_iter()
+        .filter_map(|file| Some(file.strip_prefix("src/")?.split_once('/')?.0.to_owned()));
     let unknown: BTreeSet<String> = folders.filter(|folder| !crates.contains(&&**folder)).collect();
-    assert!(unknown.is_empty(), "crates without a place in tests/tidy/layers.rs: {unknown:?}");
+    assert!(
+        unknown.is_empty(),
+        "crates without a place in tests/tidy/layers.rs: {unknown:?}"
+    );
 }
 
 #[test]
@@ -136,7 +155,10 @@ fn imports_against_the_arrows_are_seen_however_they_are_written() {
     for (file, text) in [
         ("src/engine/ports/clock.rs", "fn f() { crate::actors::go(); }"),
         ("src/engine/ports/mod.rs", "fn f() { super::actors::go(); }"),
-        ("src/engine/ports/clock.rs", "mod inner { use super::super::super::actors::X; }"),
+        (
+            "src/engine/ports/clock.rs",
+            "mod inner { use super::super::super::actors::X; }",
+        ),
         ("src/store/sql/mod.rs", "use crate::redis::Leases;"),
         ("src/store/redis/mod.rs", "fn f() { assert!(crate::sql::ok()); }"),
         ("src/server/service/mod.rs", "use crate::http::problem::Problem;"),
@@ -146,8 +168,14 @@ fn imports_against_the_arrows_are_seen_however_they_are_written() {
         assert_eq!(broken(file, text), ["import"], "{file}: {text}");
     }
     for (file, text) in [
-        ("src/core/pace.rs", "use super::ids::Moment; use crate::settings::Rate;"),
-        ("src/core/execution/grant.rs", "use crate::window::Window; use super::types::X;"),
+        (
+            "src/core/pace.rs",
+            "use super::ids::Moment; use crate::settings::Rate;",
+        ),
+        (
+            "src/core/execution/grant.rs",
+            "use crate::window::Window; use super::types::X;",
+        ),
         ("src/core/checkpoint.rs", "mod bytes; use bytes::Reader;"),
         ("src/engine/actors/mod.rs", "use crate::ports::clock::Clock;"),
         ("src/server/http/tasks.rs", "use crate::service::Service;"),
@@ -168,9 +196,12 @@ fn libraries_stay_where_they_belong() {
     ] {
         assert_eq!(broken(file, text), ["crate"], "{file}: {text}");
     }
-    for text in
-        ["use tokio::sync::mpsc;", "fn f() { tracing::info!(\"x\"); }", "use std::fs;", "async fn f() {}"]
-    {
+    for text in [
+        "use tokio::sync::mpsc;",
+        "fn f() { tracing::info!(\"x\"); }",
+        "use std::fs;",
+        "async fn f() {}",
+    ] {
         assert_eq!(broken("src/core/pace.rs", text), ["pure"], "{text}");
     }
     assert!(broken("src/store/sql/mod.rs", "use sea_orm::DbErr;").is_empty());
@@ -183,9 +214,14 @@ fn sizes_are_counted_outside_tests() {
     assert_eq!(broken("src/node/lib.rs", &long), ["fn-size"]);
     let fits = format!("fn f() {{\n{}}}\n", "    g();\n".repeat(48));
     assert!(broken("src/node/lib.rs", &fits).is_empty());
-    assert_eq!(broken("src/node/lib.rs", &"const A: u8 = 1;\n".repeat(401)), ["file-size"]);
-    let tested =
-        format!("const A: u8 = 1;\n#[cfg(test)]\nmod tests {{\n{}}}\n", "    const B: u8 = 1;\n".repeat(500));
+    assert_eq!(
+        broken("src/node/lib.rs", &"const A: u8 = 1;\n".repeat(401)),
+        ["file-size"]
+    );
+    let tested = format!(
+        "const A: u8 = 1;\n#[cfg(test)]\nmod tests {{\n{}}}\n",
+        "    const B: u8 = 1;\n".repeat(500)
+    );
     assert!(broken("src/node/lib.rs", &tested).is_empty());
     assert!(broken("tests/big.rs", &"const A: u8 = 1;\n".repeat(900)).is_empty());
 }
@@ -203,15 +239,21 @@ fn banned_words_are_seen_and_tests_may_use_theirs() {
         ("fn f() { let _ = g(); }", "dropped"),
         ("fn f() { let _: u8 = g(); }", "dropped"),
         ("#[test]\n#[ignore]\nfn f() {}", "ignored"),
-        ("#[cfg(test)] mod tests { #[test] #[ignore = \"slow\"] fn f() {} }", "ignored"),
+        (
+            "#[cfg(test)] mod tests { #[test] #[ignore = \"slow\"] fn f() {} }",
+            "ignored",
+        ),
         ("macro_rules! m { () => { x.unwrap() } }", "unwrap"),
         ("fn f() { assert!(x.unwrap()); }", "unwrap"),
     ] {
         assert_eq!(broken("src/node/lib.rs", text), [rule], "{text}");
     }
     assert!(
-        broken("src/node/lib.rs", "#[cfg(test)] mod tests { fn f() { g().unwrap(); let _ = h(); } }")
-            .is_empty()
+        broken(
+            "src/node/lib.rs",
+            "#[cfg(test)] mod tests { fn f() { g().unwrap(); let _ = h(); } }"
+        )
+        .is_empty()
     );
     assert!(broken("tests/cli/main.rs", "fn f() { g().unwrap(); }").is_empty());
     assert_eq!(broken("tests/cli/main.rs", "fn f() { todo!() }"), ["unfinished"]);
@@ -227,10 +269,16 @@ fn banned_words_are_seen_and_tests_may_use_theirs() {
 #[test]
 fn dead_links_and_foreign_paths_are_seen() {
     assert_eq!(
-        broken("docs/x.md", "[there](a.md) [not](b.md#part) [web](https://example.org) [here](#part)"),
+        broken(
+            "docs/x.md",
+            "[there](a.md) [not](b.md#part) [web](https://example.org) [here](#part)"
+        ),
         ["link"]
     );
-    assert_eq!(broken("README.md", "[there](docs/a.md), `docs/a.md`, `docs/gone.md`"), ["link"]);
+    assert_eq!(
+        broken("README.md", "[there](docs/a.md), `docs/a.md`, `docs/gone.md`"),
+        ["link"]
+    );
     for text in [
         concat!("see /wo", "rk/shared"),
         concat!("https://index.crates", ".io/"),
@@ -239,7 +287,10 @@ fn dead_links_and_foreign_paths_are_seen() {
         assert_eq!(broken("scripts/x.sh", text), ["foreign"], "{text}");
     }
     assert_eq!(
-        broken("Cargo.lock", concat!("source = \"sparse+https://index.crates", ".io/\"")),
+        broken(
+            "Cargo.lock",
+            concat!("source = \"sparse+https://index.crates", ".io/\"")
+        ),
         ["foreign"]
     );
 }

@@ -55,10 +55,19 @@ impl Ring {
 
 /// Drives `total` items through the no-op handler.
 pub fn run(total: u64, chunk: u64, threads: usize) {
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(threads).build().unwrap();
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(threads)
+        .build()
+        .unwrap();
     let size = (2 * WORKERS * chunk).max(2_048).next_power_of_two();
     let words = vec![0; (size / 64 + 1).next_power_of_two() as usize];
-    let ring = Arc::new(Mutex::new(Ring { low: 0, next: 0, total, size, words }));
+    let ring = Arc::new(Mutex::new(Ring {
+        low: 0,
+        next: 0,
+        total,
+        size,
+        words,
+    }));
     let handler: Arc<dyn Handler> = Arc::new(NoOp);
     runtime.block_on(async {
         let mut tasks = tokio::task::JoinSet::new();

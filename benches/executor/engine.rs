@@ -31,7 +31,13 @@ pub struct Job {
 
 impl Job {
     pub fn new(work: Work, items: u64) -> Job {
-        Job { items, batch: 1, concurrency: 1_000, rate: RateLimit::Unlimited, work }
+        Job {
+            items,
+            batch: 1,
+            concurrency: 1_000,
+            rate: RateLimit::Unlimited,
+            work,
+        }
     }
 }
 
@@ -56,7 +62,10 @@ struct InProcess {
 impl Handler for InProcess {
     fn process<'a>(&'a self, call: Call) -> BoxFuture<'a, Reply> {
         if self.work == Work::Record {
-            GATE_TIMES.lock().unwrap().extend(call.items.iter().map(|_| call.gate_time.0));
+            GATE_TIMES
+                .lock()
+                .unwrap()
+                .extend(call.items.iter().map(|_| call.gate_time.0));
         }
         if self.work != Work::Sleep {
             std::hint::black_box(&call.items);
@@ -87,8 +96,12 @@ impl HandlerFactory for InProcess {
     fn open(&self, context: Arc<RunContext>) -> Result<Arc<dyn Handler>, OpenError> {
         let name = context.task_name.as_deref().unwrap_or_default();
         let works = [Work::Nothing, Work::Sleep, Work::Record];
-        let work = works.into_iter().find(|work| name.starts_with(&format!("{work:?}")));
-        Ok(Arc::new(InProcess { work: work.unwrap_or(Work::Nothing) }))
+        let work = works
+            .into_iter()
+            .find(|work| name.starts_with(&format!("{work:?}")));
+        Ok(Arc::new(InProcess {
+            work: work.unwrap_or(Work::Nothing),
+        }))
     }
 }
 
@@ -98,7 +111,11 @@ struct Everything;
 impl Provider for Everything {
     async fn provide(&self, task: &TaskView) -> Result<Provision, ProvisionError> {
         let source = Arc::new(RangeSource::new(task.total));
-        Ok(Provision { handler: Arc::new(InProcess { work: Work::Nothing }), source, limits: Vec::new() })
+        Ok(Provision {
+            handler: Arc::new(InProcess { work: Work::Nothing }),
+            source,
+            limits: Vec::new(),
+        })
     }
 }
 
@@ -111,12 +128,21 @@ pub struct Engine {
 }
 
 fn actor() -> Actor {
-    Actor { name: "bench".into(), source: "cli", reason: None, request_id: None, rehearses: false }
+    Actor {
+        name: "bench".into(),
+        source: "cli",
+        reason: None,
+        request_id: None,
+        rehearses: false,
+    }
 }
 
 impl Engine {
     pub fn start() -> Engine {
-        let control = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let control = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .unwrap();
         let directory = tempfile::tempdir().unwrap();
         let state = Arc::new(StateDir::lock(directory.path()).unwrap());
         let runtimes = Arc::new(Runtimes::new().unwrap());
@@ -137,7 +163,13 @@ impl Engine {
             .await
             .unwrap()
         });
-        Engine { control, node, count: std::cell::Cell::new(0), _directory: directory, _runtimes: runtimes }
+        Engine {
+            control,
+            node,
+            count: std::cell::Cell::new(0),
+            _directory: directory,
+            _runtimes: runtimes,
+        }
     }
 
     /// The gate times of the last recording job, in order.

@@ -35,7 +35,9 @@ pub(crate) async fn create(manager: &SchemaManager<'_>, table: TableCreateStatem
         made.index(&mut index.clone());
     }
     if backend == DbBackend::MySql {
-        made.engine("InnoDB").character_set("utf8mb4").collate(exact_collation(manager).await?);
+        made.engine("InnoDB")
+            .character_set("utf8mb4")
+            .collate(exact_collation(manager).await?);
     }
     manager.create_table(made).await
 }
@@ -45,8 +47,15 @@ pub(crate) async fn create(manager: &SchemaManager<'_>, table: TableCreateStatem
 async fn exact_collation(manager: &SchemaManager<'_>) -> Result<&'static str, DbErr> {
     let ask = Statement::from_string(DbBackend::MySql, "SELECT VERSION() AS version");
     let row = manager.get_connection().query_one_raw(ask).await?;
-    let version = row.map(|row| row.try_get::<String>("", "version")).transpose()?.unwrap_or_default();
-    Ok(if version.contains("MariaDB") { "utf8mb4_nopad_bin" } else { "utf8mb4_0900_bin" })
+    let version = row
+        .map(|row| row.try_get::<String>("", "version"))
+        .transpose()?
+        .unwrap_or_default();
+    Ok(if version.contains("MariaDB") {
+        "utf8mb4_nopad_bin"
+    } else {
+        "utf8mb4_0900_bin"
+    })
 }
 
 /// Gives an older table a column, unless it has it: a step that was cut short goes on here.
@@ -59,7 +68,9 @@ pub(crate) async fn add(
         return Ok(());
     }
     let column = exact(column, manager.get_database_backend());
-    manager.alter_table(Table::alter().table(table).add_column(column).to_owned()).await
+    manager
+        .alter_table(Table::alter().table(table).add_column(column).to_owned())
+        .await
 }
 
 /// Takes a column away, unless it is gone.
@@ -72,7 +83,14 @@ pub(crate) async fn remove(
     if !manager.has_column(table, &name).await? {
         return Ok(());
     }
-    manager.alter_table(Table::alter().table(table).drop_column(Alias::new(name)).to_owned()).await
+    manager
+        .alter_table(
+            Table::alter()
+                .table(table)
+                .drop_column(Alias::new(name))
+                .to_owned(),
+        )
+        .await
 }
 
 /// Gives older tables these columns, each with its table. One a statement: SQLite takes no more.
@@ -129,7 +147,9 @@ pub(crate) async fn drop_index(
     if !manager.has_index(table, name).await? {
         return Ok(());
     }
-    manager.drop_index(Index::drop().name(name).table(table).to_owned()).await
+    manager
+        .drop_index(Index::drop().name(name).table(table).to_owned())
+        .await
 }
 
 /// The column with a text type of exact comparison, and of any length where it has no length.
@@ -155,7 +175,11 @@ pub(crate) fn index(table: &'static str, what: &str, columns: &[&'static str]) -
     for column in columns {
         statement.col(*column);
     }
-    NewIndex { table, name, statement }
+    NewIndex {
+        table,
+        name,
+        statement,
+    }
 }
 
 /// The primary key over several columns.

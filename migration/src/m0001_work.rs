@@ -21,8 +21,17 @@ impl MigrationName for Migration {
 }
 
 /// The tables of this step in the order in which they are made.
-const TABLES: [&str; 9] =
-    ["meta", "business", "token", "task", "shard", "run", "item", "failure_group", "session"];
+const TABLES: [&str; 9] = [
+    "meta",
+    "business",
+    "token",
+    "task",
+    "shard",
+    "run",
+    "item",
+    "failure_group",
+    "session",
+];
 
 #[async_trait::async_trait]
 impl MigrationTrait for Migration {
@@ -50,7 +59,9 @@ impl MigrationTrait for Migration {
 
     async fn down(&self, manager: &SchemaManager) -> Result<(), DbErr> {
         for name in TABLES.iter().rev() {
-            manager.drop_table(Table::drop().table(*name).if_exists().to_owned()).await?;
+            manager
+                .drop_table(Table::drop().table(*name).if_exists().to_owned())
+                .await?;
         }
         Ok(())
     }
@@ -58,8 +69,11 @@ impl MigrationTrait for Migration {
 
 /// Gives the store its id, once: a step that was cut short goes on here.
 async fn give_id(manager: &SchemaManager<'_>) -> Result<(), DbErr> {
-    let known =
-        Query::select().column("val").from("meta").and_where(Expr::col("name").eq("store_id")).to_owned();
+    let known = Query::select()
+        .column("val")
+        .from("meta")
+        .and_where(Expr::col("name").eq("store_id"))
+        .to_owned();
     if manager.get_connection().query_one(&known).await?.is_some() {
         return Ok(());
     }
@@ -84,7 +98,10 @@ fn store_id() -> String {
 }
 
 fn meta() -> TableCreateStatement {
-    table("meta").col(string_len("name", 32).primary_key()).col(string_len("val", 190)).to_owned()
+    table("meta")
+        .col(string_len("name", 32).primary_key())
+        .col(string_len("val", 190))
+        .to_owned()
 }
 
 fn business(backend: DbBackend) -> TableCreateStatement {
@@ -188,7 +205,12 @@ fn shard(backend: DbBackend) -> TableCreateStatement {
         .col(bytes("ckpt_blob", backend))
         .col(small("stall_count"))
         .col(small("recoveries"))
-        .col(ColumnDef::new("last_claim_lw").big_integer().not_null().default(-1_i64))
+        .col(
+            ColumnDef::new("last_claim_lw")
+                .big_integer()
+                .not_null()
+                .default(-1_i64),
+        )
         .col(number("not_before"))
         .col(number("created_at"))
         .col(number("updated_at"))

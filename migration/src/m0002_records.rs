@@ -17,8 +17,15 @@ impl MigrationName for Migration {
 }
 
 /// The tables of this step in the order in which they are made.
-const TABLES: [&str; 7] =
-    ["idempotency", "outbox", "audit", "data_log", "source", "source_index", "upload_chunk"];
+const TABLES: [&str; 7] = [
+    "idempotency",
+    "outbox",
+    "audit",
+    "data_log",
+    "source",
+    "source_index",
+    "upload_chunk",
+];
 
 #[async_trait::async_trait]
 impl MigrationTrait for Migration {
@@ -50,7 +57,9 @@ impl MigrationTrait for Migration {
 
     async fn down(&self, manager: &SchemaManager) -> Result<(), DbErr> {
         for name in TABLES.iter().rev() {
-            manager.drop_table(Table::drop().table(*name).if_exists().to_owned()).await?;
+            manager
+                .drop_table(Table::drop().table(*name).if_exists().to_owned())
+                .await?;
         }
         Ok(())
     }

@@ -70,7 +70,9 @@ impl MigrationTrait for Migration {
             drop_index(manager, name, table).await?;
         }
         for name in TABLES.iter().rev() {
-            manager.drop_table(Table::drop().table(*name).if_exists().to_owned()).await?;
+            manager
+                .drop_table(Table::drop().table(*name).if_exists().to_owned())
+                .await?;
         }
         remove_all(manager, columns()).await
     }

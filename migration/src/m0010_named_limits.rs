@@ -44,6 +44,8 @@ impl MigrationTrait for Migration {
 
     async fn down(&self, manager: &SchemaManager) -> Result<(), DbErr> {
         remove_all(manager, columns()).await?;
-        manager.drop_table(Table::drop().table("named_limit").if_exists().to_owned()).await
+        manager
+            .drop_table(Table::drop().table("named_limit").if_exists().to_owned())
+            .await
     }
 }

@@ -101,8 +101,12 @@ fn request(args: &ApiArgs) -> Result<Request, Fault> {
 /// The bytes that a `-d` means.
 fn body(data: &str) -> Result<Vec<u8>, Fault> {
     let unread = |name: &str, error: std::io::Error| {
-        Fault::new(Exit::Rejected, "the body can't be read", format!("{name}: {error}"))
-            .hint("-d '{…}', -d @FILE, or -d - for standard input")
+        Fault::new(
+            Exit::Rejected,
+            "the body can't be read",
+            format!("{name}: {error}"),
+        )
+        .hint("-d '{…}', -d @FILE, or -d - for standard input")
     };
     match (data, data.strip_prefix('@')) {
         ("-", _) => {
@@ -125,6 +129,9 @@ mod tests {
     #[test]
     fn a_terminal_is_shown_no_control_characters() {
         let shown = harmless(b"{\"a\":\"\x1b[2J\xc2\x9b\x07\xe2\x80\xae\"}\r\n\tend\xff\n");
-        assert_eq!(shown, "{\"a\":\"\u{FFFD}[2J\u{FFFD}\u{FFFD}\u{FFFD}\"}\u{FFFD}\n end\u{FFFD}\n");
+        assert_eq!(
+            shown,
+            "{\"a\":\"\u{FFFD}[2J\u{FFFD}\u{FFFD}\u{FFFD}\"}\u{FFFD}\n end\u{FFFD}\n"
+        );
     }
 }

@@ -16,7 +16,12 @@ use super::{
 
 /// Drives the numbered items of a task through a handler at exactly the rate it was told.
 #[derive(Debug, Parser)]
-#[command(name = "windrow", version, disable_help_subcommand = true, arg_required_else_help = true)]
+#[command(
+    name = "windrow",
+    version,
+    disable_help_subcommand = true,
+    arg_required_else_help = true
+)]
 pub struct Cli {
     /// What to do.
     #[command(subcommand)]
@@ -190,10 +195,19 @@ mod tests {
             let help = command.render_long_help().to_string();
             let words = help.split(|c: char| !c.is_ascii_alphanumeric() && !"_.-/".contains(c));
             let is_file = |word: &&str| [".txt", ".toml", ".py"].iter().any(|end| word.ends_with(end));
-            for word in words.map(|word| word.trim_end_matches('.')).filter(|word| !is_file(word)) {
-                let Some((section, _)) = word.split_once('.') else { continue };
+            for word in words
+                .map(|word| word.trim_end_matches('.'))
+                .filter(|word| !is_file(word))
+            {
+                let Some((section, _)) = word.split_once('.') else {
+                    continue;
+                };
                 let exists = known.iter().any(|key| key == word);
-                assert!(exists || !is_section(section), "{}: {word} is no key", command.get_name());
+                assert!(
+                    exists || !is_section(section),
+                    "{}: {word} is no key",
+                    command.get_name()
+                );
             }
             open.extend(command.get_subcommands_mut());
         }
@@ -204,7 +218,11 @@ mod tests {
         let text = "Examples:\n  windrow dev\n  windrow run\n\nOne process: a node\nof its own.\nNo more.\n\nKeys:\n  a  b";
         let flowed = "Examples:\n  windrow dev\n  windrow run\n\nOne process: a node of its own. No more.\n\nKeys:\n  a  b";
         assert_eq!(unwrapped(text), flowed);
-        let help = command().find_subcommand_mut("dev").expect("there").render_long_help().to_string();
+        let help = command()
+            .find_subcommand_mut("dev")
+            .expect("there")
+            .render_long_help()
+            .to_string();
         assert!(help.contains("is called over HTTP as any other"), "{help}");
     }
 }

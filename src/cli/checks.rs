@@ -16,10 +16,18 @@ const CHECK_CELLS_MIN: usize = 18;
 /// Checks.
 pub(super) const CHECKS: Listing = Listing {
     columns: &[
-        Column::new("CHECK", Side::Left, Keep::Always, 8, |check, _| Cell::member(check, "check")),
-        Column::new("RESULT", Side::Left, Keep::Always, 4, |check, _| Cell::member(check, "result")),
-        Column::new("DETAIL", Side::Left, Keep::Always, 16, |check, _| Cell::member(check, "detail")),
-        Column::new("TRY", Side::Left, Keep::Rank(10), 16, |check, _| Cell::member(check, "try")),
+        Column::new("CHECK", Side::Left, Keep::Always, 8, |check, _| {
+            Cell::member(check, "check")
+        }),
+        Column::new("RESULT", Side::Left, Keep::Always, 4, |check, _| {
+            Cell::member(check, "result")
+        }),
+        Column::new("DETAIL", Side::Left, Keep::Always, 16, |check, _| {
+            Cell::member(check, "detail")
+        }),
+        Column::new("TRY", Side::Left, Keep::Rank(10), 16, |check, _| {
+            Cell::member(check, "try")
+        }),
     ],
     name: |check| check["check"].as_str().unwrap_or_default().to_owned(),
     none: "no checks",
@@ -77,8 +85,12 @@ pub(super) fn show(look: &Look, report: &[Value]) -> Result<Exit, Fault> {
 /// A report for people: a line each, and what to try below those that didn't come out well.
 pub(super) fn lines(report: &[Value], colours: bool) -> Vec<String> {
     let name = |check: &Value| clean(check["check"].as_str().unwrap_or_default()).replace('_', " ");
-    let width =
-        report.iter().map(|check| name(check).chars().count()).max().unwrap_or(0).max(CHECK_CELLS_MIN);
+    let width = report
+        .iter()
+        .map(|check| name(check).chars().count())
+        .max()
+        .unwrap_or(0)
+        .max(CHECK_CELLS_MIN);
     let mut lines = Vec::new();
     for check in report {
         let text = |member: &str| clean(check[member].as_str().unwrap_or_default());
@@ -87,7 +99,12 @@ pub(super) fn lines(report: &[Value], colours: bool) -> Vec<String> {
             Some("fail") => ("✗", Tone::Bad),
             _ => ("!", Tone::Warn),
         };
-        lines.push(format!(" {} {:<width$}  {}", tone.paint(sign, colours), name(check), text("detail")));
+        lines.push(format!(
+            " {} {:<width$}  {}",
+            tone.paint(sign, colours),
+            name(check),
+            text("detail")
+        ));
         if check["try"].is_string() {
             lines.push(format!("   {:<width$}  try  {}", "", text("try")));
         }

@@ -26,7 +26,9 @@ pub fn parse(text: &str) -> Result<Choice, String> {
         };
         let len = usize::try_from(range.end.saturating_sub(range.start)).unwrap_or(usize::MAX);
         if len == 0 || len.saturating_add(picked.len()) > ITEMS_MAX {
-            return Err(format!("{part:?} picks nothing, or more than {ITEMS_MAX} items in all"));
+            return Err(format!(
+                "{part:?} picks nothing, or more than {ITEMS_MAX} items in all"
+            ));
         }
         picked.extend(range);
     }
@@ -41,7 +43,16 @@ mod tests {
     fn ranges_leave_out_their_end_and_lists_keep_their_order() {
         assert_eq!(parse("0..3"), Ok(Choice(vec![0, 1, 2])));
         assert_eq!(parse("17, 1,4..6"), Ok(Choice(vec![17, 1, 4, 5])));
-        for bad in ["", "a", "3..3", "5..2", "-1", "0..100000", "1,,2", "18446744073709551615"] {
+        for bad in [
+            "",
+            "a",
+            "3..3",
+            "5..2",
+            "-1",
+            "0..100000",
+            "1,,2",
+            "18446744073709551615",
+        ] {
             assert!(parse(bad).is_err(), "{bad}");
         }
     }

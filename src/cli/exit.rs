@@ -50,7 +50,10 @@ impl Exit {
             "conflict: state, capacity, or a state directory that another process holds; run: finished already, with --if-finished error",
         ),
         (Exit::NotAllowed, "not signed in, or not allowed"),
-        (Exit::Unreachable, "the server can't be reached (safe to try again)"),
+        (
+            Exit::Unreachable,
+            "the server can't be reached (safe to try again)",
+        ),
         (
             Exit::Rejected,
             "rejected: unusable input, a handler that was never reached or never understood, or the business said no",
@@ -66,7 +69,10 @@ impl Exit {
         (Exit::TimedOut, "wait: waited long enough; the task still goes on"),
         (Exit::BadHandler, "try: the handler breaks the contract"),
         (Exit::Bug, "a mistake of windrow; please report it"),
-        (Exit::Config, "invalid configuration (every fault is listed), or a database of a newer windrow"),
+        (
+            Exit::Config,
+            "invalid configuration (every fault is listed), or a database of a newer windrow",
+        ),
         (
             Exit::Interrupted,
             "Ctrl-C before anything began; wait, watch: the task goes on; run: second Ctrl-C, calls in flight were cut off",

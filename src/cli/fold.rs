@@ -11,8 +11,15 @@ const WIDTH_MIN: usize = 40;
 /// The text as it fits a terminal; as it is where there is none.
 pub(super) fn to(terminal: &Term, text: &str) -> String {
     let width = terminal.size_checked().filter(|_| terminal.is_term());
-    match width.map(|(_, columns)| usize::from(columns)).filter(|width| *width >= WIDTH_MIN) {
-        Some(width) => text.lines().map(|line| folded(line, width)).collect::<Vec<_>>().join("\n"),
+    match width
+        .map(|(_, columns)| usize::from(columns))
+        .filter(|width| *width >= WIDTH_MIN)
+    {
+        Some(width) => text
+            .lines()
+            .map(|line| folded(line, width))
+            .collect::<Vec<_>>()
+            .join("\n"),
         None => text.to_owned(),
     }
 }
@@ -69,7 +76,10 @@ mod tests {
             folded("  try  /a/very/long/path/without/spaces", 20),
             "  try  /a/very/long/path/without/spaces"
         );
-        assert_eq!(folded("running  40/100 (40.0 %)  10.0/s", 20), "running  40/100 (40.0 %)  10.0/s");
+        assert_eq!(
+            folded("running  40/100 (40.0 %)  10.0/s", 20),
+            "running  40/100 (40.0 %)  10.0/s"
+        );
         assert_eq!(folded("short", 40), "short");
     }
 }

@@ -25,12 +25,21 @@ pub(super) fn wanted<'a>(
         let (argv, workers) = worker;
         return Ok(Wanted::Worker { argv, workers });
     };
-    let headers = http.headers.iter().map(|text| header(text)).collect::<Result<_, _>>()?;
+    let headers = http
+        .headers
+        .iter()
+        .map(|text| header(text))
+        .collect::<Result<_, _>>()?;
     let secrets = match &http.secret_file {
         Some(path) => secrets(path)?,
         None => Vec::new(),
     };
-    Ok(Wanted::Url { url, headers, secrets, batch })
+    Ok(Wanted::Url {
+        url,
+        headers,
+        secrets,
+        batch,
+    })
 }
 
 /// Whoever gives a secret believes that calls are signed.
@@ -43,7 +52,9 @@ fn check_unused(http: &HttpArgs) -> Result<(), Fault> {
 }
 
 fn header(text: &str) -> Result<(String, String), Fault> {
-    let parts = text.split_once(':').map(|(name, value)| (name.trim().to_owned(), value.trim().to_owned()));
+    let parts = text
+        .split_once(':')
+        .map(|(name, value)| (name.trim().to_owned(), value.trim().to_owned()));
     parts.ok_or_else(|| {
         // Its text isn't shown: it may be a secret.
         Fault::new(Exit::Usage, "a --header can't be used", "it has no colon")
@@ -56,8 +67,12 @@ fn secrets(path: &Path) -> Result<Vec<String>, Fault> {
     let text = fs::read_to_string(path).map_err(|error| {
         Fault::new(Exit::Rejected, what.clone(), error.to_string()).hint("check the path")
     })?;
-    let secrets: Vec<String> =
-        text.lines().map(str::trim).filter(|line| !line.is_empty()).map(str::to_owned).collect();
+    let secrets: Vec<String> = text
+        .lines()
+        .map(str::trim)
+        .filter(|line| !line.is_empty())
+        .map(str::to_owned)
+        .collect();
     if secrets.is_empty() {
         return Err(Fault::new(Exit::Rejected, what, "it is empty").hint("one secret whsec_… a line"));
     }

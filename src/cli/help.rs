@@ -34,7 +34,9 @@ pub(super) fn help(words: &[String]) -> Result<Exit, Fault> {
 }
 
 fn exit_codes() -> String {
-    let lines = Exit::ALL.iter().map(|(exit, meaning)| format!("{:>4}  {meaning}", *exit as u8));
+    let lines = Exit::ALL
+        .iter()
+        .map(|(exit, meaning)| format!("{:>4}  {meaning}", *exit as u8));
     format!("Exit codes\n\n{}", lines.collect::<Vec<_>>().join("\n"))
 }
 
@@ -43,7 +45,10 @@ fn command_help(words: &[String]) -> Result<String, Fault> {
     command.build();
     let mut found = &mut command;
     for word in words {
-        let known = found.get_subcommands().map(clap::Command::get_name).chain([EXIT_CODES]);
+        let known = found
+            .get_subcommands()
+            .map(clap::Command::get_name)
+            .chain([EXIT_CODES]);
         let meant = nearest(word, known).map(|meant| format!("windrow help {meant}"));
         found = found.find_subcommand_mut(word).ok_or_else(|| {
             Fault::new(

@@ -90,11 +90,21 @@ fn sample(language: Language) -> Option<Sample> {
         }
         Language::Rust => {
             let text = include_str!("../../examples/handlers/worker.rs");
-            ("handler.rs", text, Some("rustc handler.rs"), Kind::Worker("./handler"))
+            (
+                "handler.rs",
+                text,
+                Some("rustc handler.rs"),
+                Kind::Worker("./handler"),
+            )
         }
         Language::Http => return None,
     };
-    Some(Sample { file, text, prepare, kind })
+    Some(Sample {
+        file,
+        text,
+        prepare,
+        kind,
+    })
 }
 
 const ANY_SERVER: &str = r#"a handler is any HTTP server; nothing was written
@@ -154,9 +164,18 @@ fn write(path: &Path, sample: &Sample, force: bool) -> io::Result<()> {
 }
 
 fn write_new(path: &Path, sample: &Sample) -> io::Result<()> {
-    let mode = if sample.text.starts_with("#!") { 0o777 } else { 0o666 };
-    let mut file: File = OpenOptions::new().write(true).create_new(true).mode(mode).open(path)?;
-    file.write_all(sample.text.as_bytes()).inspect_err(|_| remove_half(path))
+    let mode = if sample.text.starts_with("#!") {
+        0o777
+    } else {
+        0o666
+    };
+    let mut file: File = OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(mode)
+        .open(path)?;
+    file.write_all(sample.text.as_bytes())
+        .inspect_err(|_| remove_half(path))
 }
 
 /// Half a handler would be refused as one that is there.
@@ -180,8 +199,13 @@ fn told(sample: &Sample, path: &Path, dir: Option<&Path>) -> String {
     }
     match sample.kind {
         Kind::Http => {
-            sample.prepare.inspect(|command| next(command, "in a terminal of its own"));
-            next("windrow try http://127.0.0.1:9000", "three items; nothing is stored");
+            sample
+                .prepare
+                .inspect(|command| next(command, "in a terminal of its own"));
+            next(
+                "windrow try http://127.0.0.1:9000",
+                "three items; nothing is stored",
+            );
             let register = "windrow biz register hello-push --url http://127.0.0.1:9000";
             next(register, "for tasks of a node, such as windrow dev");
             let run = "windrow run --total 100 --rate 20/s --url http://127.0.0.1:9000";
@@ -189,8 +213,14 @@ fn told(sample: &Sample, path: &Path, dir: Option<&Path>) -> String {
         }
         Kind::Worker(command) => {
             sample.prepare.inspect(|command| next(command, "builds it"));
-            next(&format!("windrow try -- {command}"), "three items; nothing is stored");
-            next(&format!("windrow run --total 100 --rate 20/s -- {command}"), "one job without a node");
+            next(
+                &format!("windrow try -- {command}"),
+                "three items; nothing is stored",
+            );
+            next(
+                &format!("windrow run --total 100 --rate 20/s -- {command}"),
+                "one job without a node",
+            );
         }
     }
     text
@@ -212,16 +242,22 @@ mod tests {
 
     #[test]
     fn paths_are_quoted_for_a_shell() {
-        for (path, text) in
-            [("push", "push"), ("a b", "-- 'a b'"), ("it's", r"-- 'it'\''s'"), ("-x", "-- '-x'")]
-        {
+        for (path, text) in [
+            ("push", "push"),
+            ("a b", "-- 'a b'"),
+            ("it's", r"-- 'it'\''s'"),
+            ("-x", "-- '-x'"),
+        ] {
             assert_eq!(quoted(Path::new(path)), text);
         }
     }
 
     #[test]
     fn every_language_but_http_has_a_handler_of_its_own() {
-        let samples: Vec<Sample> = Language::value_variants().iter().filter_map(|one| sample(*one)).collect();
+        let samples: Vec<Sample> = Language::value_variants()
+            .iter()
+            .filter_map(|one| sample(*one))
+            .collect();
         let files: std::collections::BTreeSet<&str> = samples.iter().map(|sample| sample.file).collect();
         assert_eq!((samples.len(), files.len()), (5, 5));
         assert!(sample(Language::Http).is_none());

@@ -115,7 +115,9 @@ impl Shell {
     /// A variable of the environment; an empty one isn't there.
     fn var(&self, wanted: &str) -> Option<&str> {
         let found = self.env.iter().find(|(name, _)| name == wanted);
-        found.map(|(_, value)| value.as_str()).filter(|value| !value.is_empty())
+        found
+            .map(|(_, value)| value.as_str())
+            .filter(|value| !value.is_empty())
     }
 }
 
@@ -136,7 +138,11 @@ pub fn main() -> ExitCode {
 /// The surroundings of somebody who is to be told nothing.
 fn quiet_shell() -> Shell {
     let screen = Arc::new(Screen::plain());
-    Shell { env: process_env().collect(), environment: process_env_os(), screen }
+    Shell {
+        env: process_env().collect(),
+        environment: process_env_os(),
+        screen,
+    }
 }
 
 fn execute(cli: Cli) -> Exit {
@@ -144,10 +150,16 @@ fn execute(cli: Cli) -> Exit {
         Command::Run(args) => args.talk,
         Command::Try(args) => args.talk,
         Command::Dev(args) => args.talk,
-        _ => Talk { quiet: false, verbose: 0 },
+        _ => Talk {
+            quiet: false,
+            verbose: 0,
+        },
     };
     let env: Vec<(String, String)> = process_env().collect();
-    let log_filter = env.iter().find(|(name, _)| name == "WINDROW_LOG").map(|(_, filter)| filter.as_str());
+    let log_filter = env
+        .iter()
+        .find(|(name, _)| name == "WINDROW_LOG")
+        .map(|(_, filter)| filter.as_str());
     let log_filter = match &cli.command {
         // No variable may keep `dev` from beginning.
         Command::Dev(args) => dev::log_filter(args.talk),
@@ -156,7 +168,11 @@ fn execute(cli: Cli) -> Exit {
     let is_brief = matches!(cli.command, Command::Dev(_)) && talk.verbose == 0;
     // A node starts its log when it knows its configuration.
     let is_node = matches!(cli.command, Command::Serve(_));
-    let opened = if is_node { Ok(Screen::plain()) } else { Screen::open(talk, log_filter, is_brief) };
+    let opened = if is_node {
+        Ok(Screen::plain())
+    } else {
+        Screen::open(talk, log_filter, is_brief)
+    };
     let screen = match opened {
         Ok(screen) => Arc::new(screen),
         Err(fault) => {
@@ -165,7 +181,11 @@ fn execute(cli: Cli) -> Exit {
         }
     };
     screen::report_panics(screen.clone());
-    let shell = Shell { env, environment: process_env_os(), screen: screen.clone() };
+    let shell = Shell {
+        env,
+        environment: process_env_os(),
+        screen: screen.clone(),
+    };
     let wants_json = matches!(&cli.command, Command::Run(args) if args.output == Output::Json);
     obey(cli.command, &shell).unwrap_or_else(|fault| {
         screen.fail(&fault.to_string());
@@ -213,7 +233,10 @@ where
         Fault::new(Exit::Failed, "windrow can't start", error.to_string()).hint("raise the limit of threads")
     };
     let runtimes = Arc::new(Runtimes::new().map_err(failed)?);
-    let control = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(failed)?;
+    let control = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(failed)?;
     let outcome = catch_unwind(AssertUnwindSafe(|| control.block_on(work(runtimes.clone()))));
     // A read of standard input that waits for data can't be ended; the process doesn't wait for it.
     control.shutdown_timeout(Duration::ZERO);

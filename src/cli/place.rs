@@ -30,8 +30,12 @@ pub(super) fn of_job(name: Option<&str>, env: &[(String, String)]) -> Result<Pat
 /// As [`of_job`].
 pub(super) fn of_jobs(env: &[(String, String)]) -> Result<PathBuf, Fault> {
     let value = |wanted: &str| {
-        let found = env.iter().find(|(name, value)| name == wanted && !value.is_empty());
-        found.map(|(_, value)| PathBuf::from(value)).filter(|path| path.is_absolute())
+        let found = env
+            .iter()
+            .find(|(name, value)| name == wanted && !value.is_empty());
+        found
+            .map(|(_, value)| PathBuf::from(value))
+            .filter(|path| path.is_absolute())
     };
     let base = value("XDG_STATE_HOME").or_else(|| value("HOME").map(|home| home.join(".local/state")));
     let base = base.ok_or_else(|| {
@@ -53,7 +57,9 @@ pub(super) fn kept_in(env: &[(String, String)]) -> Vec<PathBuf> {
 }
 
 fn kept(env: &[(String, String)]) -> Vec<(String, PathBuf)> {
-    let Some(listed) = of_jobs(env).ok().and_then(|base| base.read_dir().ok()) else { return Vec::new() };
+    let Some(listed) = of_jobs(env).ok().and_then(|base| base.read_dir().ok()) else {
+        return Vec::new();
+    };
     let named = listed.flatten().filter_map(|entry| {
         let place = entry.path();
         let written = StateDir::database_in(&place).metadata().ok()?.modified().ok()?;
@@ -63,12 +69,22 @@ fn kept(env: &[(String, String)]) -> Vec<(String, PathBuf)> {
     });
     let mut named: Vec<(SystemTime, String, PathBuf)> = named.collect();
     named.sort_unstable_by(|one, other| other.cmp(one));
-    named.into_iter().map(|(_, name, place)| (name, place)).take(NAMED_MAX).collect()
+    named
+        .into_iter()
+        .map(|(_, name, place)| (name, place))
+        .take(NAMED_MAX)
+        .collect()
 }
 
 /// Readable, safe in any file system, and different for different names.
 fn directory(name: &str) -> String {
-    let safe = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '.' | '_') { c } else { '-' };
+    let safe = |c: char| {
+        if c.is_ascii_alphanumeric() || matches!(c, '.' | '_') {
+            c
+        } else {
+            '-'
+        }
+    };
     let readable: String = name.chars().map(safe).take(READABLE_CHARS_MAX).collect();
     format!("job-{readable}-{:016x}", xxh3_64(name.as_bytes()))
 }
@@ -78,7 +94,10 @@ mod tests {
     use super::*;
 
     fn env(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
-        pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
+        pairs
+            .iter()
+            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+            .collect()
     }
 
     #[test]
@@ -88,7 +107,12 @@ mod tests {
         assert!(path.starts_with("/s/windrow"), "{path:?}");
         let path = of_job(None, &env(&[("HOME", "/h"), ("XDG_STATE_HOME", "")])).expect("a place");
         assert_eq!(path, PathBuf::from("/h/.local/state/windrow/stdin"));
-        assert_eq!(of_job(None, &env(&[("HOME", "relative")])).expect_err("no home").exit, Exit::Config);
+        assert_eq!(
+            of_job(None, &env(&[("HOME", "relative")]))
+                .expect_err("no home")
+                .exit,
+            Exit::Config
+        );
     }
 
     #[test]

@@ -40,10 +40,19 @@ impl Screen {
         let stderr = ProgressDrawTarget::stderr();
         // Hidden also where the terminal can't move its cursor (TERM=dumb): plain lines then.
         let live = io::stderr().is_terminal() && !talk.quiet && !stderr.is_hidden();
-        let target = if live { stderr } else { ProgressDrawTarget::hidden() };
+        let target = if live {
+            stderr
+        } else {
+            ProgressDrawTarget::hidden()
+        };
         let bars = MultiProgress::with_draw_target(target);
         start_log(bars.clone(), filter(talk, log_filter)?, is_brief);
-        Ok(Screen { bars, quiet: talk.quiet, live, log: OnceLock::new() })
+        Ok(Screen {
+            bars,
+            quiet: talk.quiet,
+            live,
+            log: OnceLock::new(),
+        })
     }
 
     /// A screen without a bar, for a program whose log is started when its configuration is known.
@@ -102,7 +111,9 @@ impl Screen {
     /// A line that changes in place; nothing where there is no terminal, or when it is to be quiet.
     pub(super) fn meter(&self, quiet: bool) -> Meter {
         if quiet || !self.live {
-            return Meter { bar: ProgressBar::hidden() };
+            return Meter {
+                bar: ProgressBar::hidden(),
+            };
         }
         let bar = self.bars.add(ProgressBar::new_spinner());
         let style = ProgressStyle::with_template("{wide_msg}");
@@ -119,14 +130,22 @@ impl Screen {
             line.set_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()));
             line
         });
-        RunLines { bar, below, why, said: None, status: None }
+        RunLines {
+            bar,
+            below,
+            why,
+            said: None,
+            status: None,
+        }
     }
 
     /// Shows a picture: the bar on a terminal; elsewhere a line when the status changed or some time has passed.
     pub(super) fn show(&self, lines: &mut RunLines, picture: &Picture, now: Moment) {
         if self.live {
             let columns = usize::from(Term::stderr().size().1);
-            lines.bar.set_message(picture.bar_line(columns, colors_enabled_stderr()));
+            lines
+                .bar
+                .set_message(picture.bar_line(columns, colors_enabled_stderr()));
             lines.below.set_message(picture.counts_text());
             lines.why.set_message(picture.why_line(columns.saturating_sub(2)));
         } else if lines.is_due(picture, now) {
@@ -144,7 +163,8 @@ pub(super) struct IndexBar {
 impl IndexBar {
     /// Shows how far it is; called on the thread of the pass.
     pub(super) fn show(&self, progress: IndexProgress) {
-        self.bar.set_length(progress.bytes_total.unwrap_or(progress.bytes));
+        self.bar
+            .set_length(progress.bytes_total.unwrap_or(progress.bytes));
         self.bar.set_position(progress.bytes);
         self.bar.set_message(format!("{} rows", progress.rows));
     }
@@ -253,8 +273,10 @@ pub(super) fn put_piece(bytes: &[u8]) -> Result<bool, Fault> {
     match out.write_all(bytes).and_then(|()| out.flush()) {
         Ok(()) => Ok(true),
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(false),
-        Err(error) => Err(Fault::new(Exit::Failed, "the answer can't be printed", error.to_string())
-            .hint("check where standard output goes")),
+        Err(error) => Err(
+            Fault::new(Exit::Failed, "the answer can't be printed", error.to_string())
+                .hint("check where standard output goes"),
+        ),
     }
 }
 
@@ -265,16 +287,23 @@ fn filter(talk: Talk, wanted: Option<&str>) -> Result<telemetry::Filter, Fault> 
         // Libraries at debug would bury what is looked for; ractor logs every message.
         _ => "info,windrow=debug,ractor=info,sqlx=warn",
     };
-    wanted.unwrap_or(level).parse().map_err(|error: telemetry::BadFilter| {
-        Fault::new(Exit::Config, "WINDROW_LOG can't be used", error.to_string())
-            .hint("a level, or levels by module: WINDROW_LOG=info,windrow_engine=debug")
-    })
+    wanted
+        .unwrap_or(level)
+        .parse()
+        .map_err(|error: telemetry::BadFilter| {
+            Fault::new(Exit::Config, "WINDROW_LOG can't be used", error.to_string())
+                .hint("a level, or levels by module: WINDROW_LOG=info,windrow_engine=debug")
+        })
 }
 
 fn start_log(bars: MultiProgress, filter: telemetry::Filter, is_brief: bool) {
     let writer = move || Between { bars: bars.clone() };
     let colours = io::stderr().is_terminal();
-    let style = if is_brief { Style::Brief { colours } } else { Style::Pretty { colours } };
+    let style = if is_brief {
+        Style::Brief { colours }
+    } else {
+        Style::Pretty { colours }
+    };
     if telemetry::start_log(filter, style, writer).is_none() {
         tracing::debug!("the log was started before");
     }
@@ -301,6 +330,9 @@ pub(super) fn report_panics(bars: Arc<Screen>) {
         let place = panic.location().map(ToString::to_string).unwrap_or_default();
         let thread = std::thread::current();
         let text = panic.payload_as_str().unwrap_or("no message");
-        bars.fail(&format!("bug: panic at {place} in thread {}: {text}", thread.name().unwrap_or("unnamed")));
+        bars.fail(&format!(
+            "bug: panic at {place} in thread {}: {text}",
+            thread.name().unwrap_or("unnamed")
+        ));
     }));
 }

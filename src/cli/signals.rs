@@ -36,7 +36,9 @@ impl Signals {
         Ok(Signals {
             interrupt: signal(SignalKind::interrupt())?,
             terminate: signal(SignalKind::terminate())?,
-            hang_up: (!ignores_hang_up()).then(|| signal(SignalKind::hangup())).transpose()?,
+            hang_up: (!ignores_hang_up())
+                .then(|| signal(SignalKind::hangup()))
+                .transpose()?,
             tree: signal(SignalKind::user_defined1())?,
             hang_up_means: Asked::Stop,
         })
@@ -48,7 +50,11 @@ impl Signals {
     /// When the system refuses.
     pub(super) fn catch_for_a_node() -> io::Result<Signals> {
         let hang_up = Some(signal(SignalKind::hangup())?);
-        Ok(Signals { hang_up, hang_up_means: Asked::Reload, ..Signals::catch()? })
+        Ok(Signals {
+            hang_up,
+            hang_up_means: Asked::Reload,
+            ..Signals::catch()?
+        })
     }
 
     /// The next one. Cancel safe.
@@ -85,7 +91,9 @@ fn ignores_hang_up() -> bool {
 /// `status` is the text of `/proc/self/status`; the lowest bit of its mask is signal 1.
 fn is_ignored(status: &str, kind: SignalKind) -> bool {
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
-    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);
+    let mask = mask
+        .and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok())
+        .unwrap_or(0);
     mask >> (kind.as_raw_value() - 1) & 1 == 1
 }
 

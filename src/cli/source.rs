@@ -35,9 +35,17 @@ pub(super) fn spec(items: &Items, total: u64) -> Result<SourceSpec, Fault> {
     let (path, format) = match (&items.csv, &items.ndjson) {
         (Some(path), _) => (path, Format::Csv(csv_format(items))),
         (None, Some(path)) => (path, Format::Ndjson),
-        (None, None) => return Ok(SourceSpec::Range { total: ItemCount(total) }),
+        (None, None) => {
+            return Ok(SourceSpec::Range {
+                total: ItemCount(total),
+            });
+        }
     };
-    let input = if path == "-" { Input::Stdin } else { Input::Path(path.clone()) };
+    let input = if path == "-" {
+        Input::Stdin
+    } else {
+        Input::Path(path.clone())
+    };
     Ok(SourceSpec::File { input, format })
 }
 
@@ -55,11 +63,21 @@ fn csv_format(items: &Items) -> CsvFormat {
 /// # Errors
 /// `Rejected` when it can't be read.
 pub(super) fn look(spec: &SourceSpec) -> Result<(), Fault> {
-    let SourceSpec::File { input: Input::Path(path), .. } = spec else { return Ok(()) };
+    let SourceSpec::File {
+        input: Input::Path(path),
+        ..
+    } = spec
+    else {
+        return Ok(());
+    };
     let path = PathBuf::from(path);
     let seen = path.metadata().and_then(|seen| {
         // Opening a pipe would wait for its writer.
-        if seen.is_file() { std::fs::File::open(&path).map(|_| true) } else { Ok(false) }
+        if seen.is_file() {
+            std::fs::File::open(&path).map(|_| true)
+        } else {
+            Ok(false)
+        }
     });
     let error = match seen {
         Ok(true) => return Ok(()),
@@ -67,7 +85,11 @@ pub(super) fn look(spec: &SourceSpec) -> Result<(), Fault> {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => OpenSourceError::NotFound(path),
         Err(error) => OpenSourceError::Unreadable { path, error },
     };
-    let beside = if let OpenSourceError::NotFound(path) = &error { beside(path) } else { None };
+    let beside = if let OpenSourceError::NotFound(path) = &error {
+        beside(path)
+    } else {
+        None
+    };
     Err(Fault::from(error).meant(beside.as_deref()))
 }
 
@@ -77,7 +99,9 @@ pub(super) fn beside(path: &Path) -> Option<String> {
     let place = path.parent().filter(|place| !place.as_os_str().is_empty());
     let listed = std::fs::read_dir(place.unwrap_or_else(|| Path::new("."))).ok()?;
     let files = listed.flatten().filter(|entry| entry.path().is_file());
-    let names: Vec<String> = files.filter_map(|entry| entry.file_name().into_string().ok()).collect();
+    let names: Vec<String> = files
+        .filter_map(|entry| entry.file_name().into_string().ok())
+        .collect();
     let meant = like(name, &names.iter().map(String::as_str).collect::<Vec<_>>())?;
     Some(path.with_file_name(meant).display().to_string())
 }
@@ -85,8 +109,13 @@ pub(super) fn beside(path: &Path) -> Option<String> {
 /// What is known of a source's identity before it is read; none for a pipe, which is known by its content.
 pub(super) fn early_name(spec: &SourceSpec) -> Option<String> {
     match spec {
-        SourceSpec::File { input: Input::Path(path), format } => Some(file_name(Path::new(path), format)),
-        SourceSpec::File { input: Input::Stdin, .. } => None,
+        SourceSpec::File {
+            input: Input::Path(path),
+            format,
+        } => Some(file_name(Path::new(path), format)),
+        SourceSpec::File {
+            input: Input::Stdin, ..
+        } => None,
         other => Some(opened_name(other)),
     }
 }
@@ -98,18 +127,37 @@ pub(super) fn opened_name(spec: &SourceSpec) -> String {
         SourceSpec::Inline { .. } | SourceSpec::Redrive(_) => {
             format!("{}-{:016x}", spec.kind(), xxh3_64(spec.to_text().as_bytes()))
         }
-        SourceSpec::File { input: Input::Spooled(name), .. } => name.clone(),
-        SourceSpec::File { input: Input::Upload(id), format } => format!("{}-{id}", format.kind()),
-        SourceSpec::File { input: Input::Path(path), format } => file_name(Path::new(path), format),
-        SourceSpec::File { input: Input::Stdin, format } => format!("stdin.{}", format.kind()),
+        SourceSpec::File {
+            input: Input::Spooled(name),
+            ..
+        } => name.clone(),
+        SourceSpec::File {
+            input: Input::Upload(id),
+            format,
+        } => format!("{}-{id}", format.kind()),
+        SourceSpec::File {
+            input: Input::Path(path),
+            format,
+        } => file_name(Path::new(path), format),
+        SourceSpec::File {
+            input: Input::Stdin,
+            format,
+        } => format!("stdin.{}", format.kind()),
     }
 }
 
 /// Made of the whole canonical path; its last part is only for the eye.
 fn file_name(path: &Path, format: &Format) -> String {
     let canonical = path.canonicalize().unwrap_or_else(|_| path.to_owned());
-    let last = canonical.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    let shown: String = last.chars().filter(|c| !c.is_control()).take(SHOWN_CHARS_MAX).collect();
+    let last = canonical
+        .file_name()
+        .map(|name| name.to_string_lossy().into_owned())
+        .unwrap_or_default();
+    let shown: String = last
+        .chars()
+        .filter(|c| !c.is_control())
+        .take(SHOWN_CHARS_MAX)
+        .collect();
     let hash = xxh3_64(canonical.as_os_str().as_encoded_bytes());
     format!("{}-{shown}-{hash:016x}", format.kind())
 }
@@ -128,9 +176,18 @@ pub(super) async fn open_shown(
 ) -> Result<OpenedSource, Fault> {
     let bar = screen.indexing();
     let shown = bar.clone();
-    let watch = IndexWatch { progress: Arc::new(move |progress| shown.show(progress)), ..Default::default() };
+    let watch = IndexWatch {
+        progress: Arc::new(move |progress| shown.show(progress)),
+        ..Default::default()
+    };
     let cancel = watch.cancel.clone();
-    let opening = Opening { store, spool, watch, reuse: true, now };
+    let opening = Opening {
+        store,
+        spool,
+        watch,
+        reuse: true,
+        now,
+    };
     tracing::info!(source = %spec.to_text(), "counting items");
     let outcome = tokio::select! {
         opened = open(spec, &opening) => opened.map_err(Fault::from),
@@ -144,8 +201,12 @@ pub(super) async fn open_shown(
 }
 
 fn interrupted() -> Fault {
-    Fault::new(Exit::Interrupted, "interrupted before anything began", "the items were still being counted")
-        .hint("run it again; nothing was stored")
+    Fault::new(
+        Exit::Interrupted,
+        "interrupted before anything began",
+        "the items were still being counted",
+    )
+    .hint("run it again; nothing was stored")
 }
 
 #[cfg(test)]
@@ -168,7 +229,11 @@ mod tests {
         let place = tempfile::tempdir().expect("a directory");
         for path in [place.path().to_owned(), place.path().join("none.csv")] {
             let input = Input::Path(path.display().to_string());
-            let fault = look(&SourceSpec::File { input, format: Format::Ndjson }).expect_err("no file");
+            let fault = look(&SourceSpec::File {
+                input,
+                format: Format::Ndjson,
+            })
+            .expect_err("no file");
             assert_eq!(fault.exit, Exit::Rejected);
         }
     }

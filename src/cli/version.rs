@@ -24,13 +24,21 @@ pub struct VersionArgs {
 pub(super) async fn version(args: &VersionArgs, shell: &Shell) -> Result<Exit, Fault> {
     let own = env!("CARGO_PKG_VERSION");
     let is_asked = args.remote.server.is_some() || args.remote.context.is_some();
-    let node = if is_asked { Some(node(args, shell).await?) } else { None };
+    let node = if is_asked {
+        Some(node(args, shell).await?)
+    } else {
+        None
+    };
     let text = match (args.remote.view.output, &node) {
         (Form::Json | Form::Ndjson, node) => json!({"client": own, "node": node}).to_string(),
         (_, Some(node)) => {
             let member = |name: &str| node[name].as_str().unwrap_or("unknown");
             let (version, api) = (member("version"), member("api"));
-            format!("windrow {own}\nnode {}: {} {version}, API {api}", member("node"), member("name"))
+            format!(
+                "windrow {own}\nnode {}: {} {version}, API {api}",
+                member("node"),
+                member("name")
+            )
         }
         (_, None) => format!("windrow {own}"),
     };

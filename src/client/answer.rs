@@ -31,7 +31,11 @@ impl Answer {
     /// # Errors
     /// [`ClientError::NotWindrow`] when it isn't JSON.
     pub fn json(&self) -> Result<Value, ClientError> {
-        if self.body.is_empty() { Ok(Value::Null) } else { self.read() }
+        if self.body.is_empty() {
+            Ok(Value::Null)
+        } else {
+            self.read()
+        }
     }
 
     /// The body as a type.
@@ -41,8 +45,14 @@ impl Answer {
     pub fn read<T: DeserializeOwned>(&self) -> Result<T, ClientError> {
         serde_json::from_slice(&self.body).map_err(|error| {
             let kind = self.header(CONTENT_TYPE.as_str()).unwrap_or("no type");
-            let why = format!("it answered {} with {kind}, which can't be read: {error}", self.status);
-            ClientError::NotWindrow { server: self.server.clone(), why }
+            let why = format!(
+                "it answered {} with {kind}, which can't be read: {error}",
+                self.status
+            );
+            ClientError::NotWindrow {
+                server: self.server.clone(),
+                why,
+            }
         })
     }
 

@@ -29,19 +29,37 @@ impl Client {
     pub async fn download(&self, request: Request) -> Result<Download<'_>, ClientError> {
         request.check()?;
         let begun = Instant::now();
-        self.tap.sent(request.method.as_str(), &request.path, &request.headers, Some(&request.body));
+        self.tap.sent(
+            request.method.as_str(),
+            &request.path,
+            &request.headers,
+            Some(&request.body),
+        );
         let body = Empty::new().map_err(|never| match never {}).boxed_unsync();
-        let late = |_| ClientError::Timeout { server: self.server.clone(), after: self.timeout };
+        let late = |_| ClientError::Timeout {
+            server: self.server.clone(),
+            after: self.timeout,
+        };
         let exchange = timeout(self.timeout, self.exchange_once(&request, body));
         let response = exchange.await.map_err(late)??;
         let status = response.status();
-        self.tap.answered(request.method.as_str(), &request.path, status.as_u16(), begun.elapsed());
+        self.tap.answered(
+            request.method.as_str(),
+            &request.path,
+            status.as_u16(),
+            begun.elapsed(),
+        );
         if !status.is_success() {
             return Err(self.refused(response).await);
         }
         let (head, body) = response.into_parts();
         self.tap.received(&head.headers, None);
-        Ok(Download { status: status.as_u16(), headers: head.headers, body, client: self })
+        Ok(Download {
+            status: status.as_u16(),
+            headers: head.headers,
+            body,
+            client: self,
+        })
     }
 }
 
@@ -54,7 +72,10 @@ impl Download<'_> {
         let after = self.client.timeout;
         match timeout(after, self.piece()).await {
             Ok(piece) => piece,
-            Err(_) => Err(ClientError::Timeout { server: self.client.server.clone(), after }),
+            Err(_) => Err(ClientError::Timeout {
+                server: self.client.server.clone(),
+                after,
+            }),
         }
     }
 
@@ -69,8 +90,10 @@ impl Download<'_> {
                     }
                 }
                 Some(Err(error)) => {
-                    let (server, why) =
-                        (self.client.server.clone(), format!("the answer broke off: {error}"));
+                    let (server, why) = (
+                        self.client.server.clone(),
+                        format!("the answer broke off: {error}"),
+                    );
                     return Err(ClientError::Unreachable { server, why });
                 }
             }

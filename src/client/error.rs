@@ -77,12 +77,21 @@ pub enum ClientError {
 impl ClientError {
     /// What a failed exchange means.
     pub(super) fn of_exchange(server: &str, error: &(dyn Error + 'static)) -> ClientError {
-        let other = |why, own, scheme| ClientError::Scheme { why, wanted: server.replacen(own, scheme, 1) };
+        let other = |why, own, scheme| ClientError::Scheme {
+            why,
+            wanted: server.replacen(own, scheme, 1),
+        };
         match Trouble::of(error) {
             Some(Trouble::WantsHttps) => other("the node speaks TLS", "http:", "https:"),
             Some(Trouble::WantsHttp) => other("the node speaks plain http", "https:", "http:"),
-            Some(trouble) => ClientError::Tls { server: server.to_owned(), why: trouble.to_string() },
-            None => ClientError::Unreachable { server: server.to_owned(), why: deepest(error) },
+            Some(trouble) => ClientError::Tls {
+                server: server.to_owned(),
+                why: trouble.to_string(),
+            },
+            None => ClientError::Unreachable {
+                server: server.to_owned(),
+                why: deepest(error),
+            },
         }
     }
 

@@ -83,12 +83,23 @@ impl Client {
         tcp.enforce_http(false);
         tcp.set_connect_timeout(Some(options.timeout));
         let connector = hyper_rustls::HttpsConnectorBuilder::new()
-            .with_tls_config(tls::config(server.starts_with("https:"), options.ca_file.as_deref())?)
+            .with_tls_config(tls::config(
+                server.starts_with("https:"),
+                options.ca_file.as_deref(),
+            )?)
             .https_or_http()
             .enable_http1()
             .wrap_connector(tls::Tcp(tcp));
-        let pool = Pool::builder(TokioExecutor::new()).pool_timer(TokioTimer::new()).build(connector);
-        Ok(Client { server, authorization, timeout: options.timeout, tap: options.tap, pool })
+        let pool = Pool::builder(TokioExecutor::new())
+            .pool_timer(TokioTimer::new())
+            .build(connector);
+        Ok(Client {
+            server,
+            authorization,
+            timeout: options.timeout,
+            tap: options.tap,
+            pool,
+        })
     }
 
     /// The address of the node.
@@ -139,7 +150,10 @@ impl Client {
 
 /// The address in its plain form, without a slash at its end.
 fn address(server: &str) -> Result<String, ClientError> {
-    let bad = |why: &str| ClientError::Address { server: server.to_owned(), why: why.to_owned() };
+    let bad = |why: &str| ClientError::Address {
+        server: server.to_owned(),
+        why: why.to_owned(),
+    };
     let uri: Uri = server.parse().map_err(|_| bad("it is no URL"))?;
     if !matches!(uri.scheme_str(), Some("http" | "https")) {
         return Err(bad("it begins with neither http:// nor https://"));
@@ -147,7 +161,10 @@ fn address(server: &str) -> Result<String, ClientError> {
     if uri.host().is_none_or(str::is_empty) {
         return Err(bad("it names no host"));
     }
-    if uri.authority().is_some_and(|authority| authority.as_str().contains('@')) {
+    if uri
+        .authority()
+        .is_some_and(|authority| authority.as_str().contains('@'))
+    {
         return Err(bad("it has a user in it; who calls is said with a token"));
     }
     if uri.path() != "/" || uri.query().is_some() {
@@ -172,9 +189,16 @@ mod tests {
         for good in ["http://127.0.0.1:7700", "https://n1", "http://[::1]:7700/"] {
             assert!(address(good).is_ok(), "{good}");
         }
-        for bad in
-            ["n1:7700", "ftp://n1", "http://n1/v1", "http://n1?x=1", "http://u:p@n1", "", "http://", "a b"]
-        {
+        for bad in [
+            "n1:7700",
+            "ftp://n1",
+            "http://n1/v1",
+            "http://n1?x=1",
+            "http://u:p@n1",
+            "",
+            "http://",
+            "a b",
+        ] {
             assert!(matches!(address(bad), Err(ClientError::Address { .. })), "{bad}");
         }
         assert_eq!(address("http://n1:7700/").expect("good"), "http://n1:7700");

@@ -67,9 +67,17 @@ mod tests {
             "request_id":"r","try":["a","b"],"errors":[{"pointer":"/rate","detail":"too high"}],"max_rate":{"n1":"8/s"}}"#;
         let problem = Problem::read(409, "application/problem+json", body).expect("a problem");
         assert_eq!((problem.slug(), problem.advice.len()), ("no-capacity", 2));
-        assert_eq!((problem.errors[0].pointer.as_str(), &problem.errors[0].advice), ("/rate", &None));
+        assert_eq!(
+            (problem.errors[0].pointer.as_str(), &problem.errors[0].advice),
+            ("/rate", &None)
+        );
         assert_eq!(problem.more["max_rate"]["n1"], "8/s");
         assert!(Problem::read(409, "text/html", b"<h1>").is_none());
-        assert!(Problem::read(500, "application/problem+json", b"{}").expect("patience").slug().is_empty());
+        assert!(
+            Problem::read(500, "application/problem+json", b"{}")
+                .expect("patience")
+                .slug()
+                .is_empty()
+        );
     }
 }

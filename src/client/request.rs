@@ -9,7 +9,11 @@ use serde_json::Value;
 use super::error::ClientError;
 
 /// What stays as it is in a part of a path and in a query. (RFC 3986, unreserved.)
-const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC
+    .remove(b'-')
+    .remove(b'.')
+    .remove(b'_')
+    .remove(b'~');
 
 /// The header that makes a POST one of its kind.
 pub(super) const KEY: HeaderName = HeaderName::from_static("idempotency-key");
@@ -37,7 +41,14 @@ impl Request {
             let key = uuid::Uuid::now_v7().to_string();
             headers.extend(HeaderValue::try_from(key).ok().map(|key| (KEY, key)));
         }
-        Request { method, path: path.to_owned(), headers, body: Bytes::new(), once: false, fault: None }
+        Request {
+            method,
+            path: path.to_owned(),
+            headers,
+            body: Bytes::new(),
+            once: false,
+            fault: None,
+        }
     }
 
     /// A GET.
@@ -74,7 +85,10 @@ impl Request {
     #[must_use]
     pub fn query(mut self, name: &str, value: impl std::fmt::Display) -> Request {
         let sign = if self.path.contains('?') { '&' } else { '?' };
-        self.path += &format!("{sign}{name}={}", utf8_percent_encode(&value.to_string(), ESCAPED));
+        self.path += &format!(
+            "{sign}{name}={}",
+            utf8_percent_encode(&value.to_string(), ESCAPED)
+        );
         self
     }
 
@@ -139,9 +153,10 @@ impl Request {
     pub(super) fn check(&self) -> Result<(), ClientError> {
         match &self.fault {
             Some(fault) => Err(ClientError::Request(fault.clone())),
-            None if !self.path.starts_with('/') => {
-                Err(ClientError::Request(format!("the path {:?} doesn't begin with /", self.path)))
-            }
+            None if !self.path.starts_with('/') => Err(ClientError::Request(format!(
+                "the path {:?} doesn't begin with /",
+                self.path
+            ))),
             None => Ok(()),
         }
     }
@@ -168,7 +183,9 @@ mod tests {
 
     #[test]
     fn parameters_are_escaped() {
-        let request = Request::get("/v1/tasks").query("q", "a&b=ü").query_option("x", Some(3));
+        let request = Request::get("/v1/tasks")
+            .query("q", "a&b=ü")
+            .query_option("x", Some(3));
         let request = request.query_option("y", None::<u8>);
         assert_eq!(request.path, "/v1/tasks?q=a%26b%3D%C3%BC&x=3");
         assert_eq!(segment("../a/b"), "..%2Fa%2Fb");

@@ -86,7 +86,8 @@ impl Client {
             if !may_repeat || is_over || !failed.error.is_passing() || Instant::now() + pause >= deadline {
                 return Err(failed.error);
             }
-            self.tap.note(&format!("{}; again in {} ms", failed.error, pause.as_millis()));
+            self.tap
+                .note(&format!("{}; again in {} ms", failed.error, pause.as_millis()));
             sleep(pause).await;
             wait = (wait * 2).min(WAIT_MAX);
             attempt += 1;
@@ -95,20 +96,35 @@ impl Client {
 
     async fn once(&self, request: &Request, deadline: Instant) -> Result<Answer, Failed> {
         let begun = Instant::now();
-        self.tap.sent(request.method.as_str(), &request.path, &request.headers, Some(&request.body));
-        let body = Full::new(request.body.clone()).map_err(|never| match never {}).boxed_unsync();
+        self.tap.sent(
+            request.method.as_str(),
+            &request.path,
+            &request.headers,
+            Some(&request.body),
+        );
+        let body = Full::new(request.body.clone())
+            .map_err(|never| match never {})
+            .boxed_unsync();
         let whole = async {
             let response = self.exchange(request, body).await?;
             self.whole(response).await
         };
         let late = |_| Failed {
-            error: ClientError::Timeout { server: self.server.clone(), after: self.timeout },
+            error: ClientError::Timeout {
+                server: self.server.clone(),
+                after: self.timeout,
+            },
             is_undone: false,
             is_absent: false,
             wait: None,
         };
         let answer = timeout_at(deadline, whole).await.map_err(late)??;
-        self.tap.answered(request.method.as_str(), &request.path, answer.status, begun.elapsed());
+        self.tap.answered(
+            request.method.as_str(),
+            &request.path,
+            answer.status,
+            begun.elapsed(),
+        );
         self.tap.received(&answer.headers, Some(&answer.body));
         Ok(answer)
     }
@@ -147,7 +163,10 @@ impl Client {
                 ClientError::Request(format!("{:?} can't be asked for: {error}", request.path))
             })?;
         let headers = made.headers_mut();
-        headers.insert(USER_AGENT, HeaderValue::from_static(concat!("windrow/", env!("CARGO_PKG_VERSION"))));
+        headers.insert(
+            USER_AGENT,
+            HeaderValue::from_static(concat!("windrow/", env!("CARGO_PKG_VERSION"))),
+        );
         // The audit says from where a change came.
         headers.insert(CLIENT, HeaderValue::from_static("cli"));
         headers.extend(self.authorization.clone().map(|value| (AUTHORIZATION, value)));
@@ -157,20 +176,28 @@ impl Client {
 
     async fn whole(&self, response: Response<Incoming>) -> Result<Answer, Failed> {
         let (head, body) = response.into_parts();
-        let body = Limited::new(body, ANSWER_BYTES_MAX).collect().await.map_err(|error| Failed {
-            error: ClientError::Unreachable {
-                server: self.server.clone(),
-                why: format!("the answer broke off: {error}"),
-            },
-            is_undone: false,
-            is_absent: false,
-            wait: None,
-        })?;
+        let body = Limited::new(body, ANSWER_BYTES_MAX)
+            .collect()
+            .await
+            .map_err(|error| Failed {
+                error: ClientError::Unreachable {
+                    server: self.server.clone(),
+                    why: format!("the answer broke off: {error}"),
+                },
+                is_undone: false,
+                is_absent: false,
+                wait: None,
+            })?;
         Ok(self.answer(head.status, head.headers, body.to_bytes()))
     }
 
     pub(super) fn answer(&self, status: StatusCode, headers: hyper::HeaderMap, body: Bytes) -> Answer {
-        Answer { status: status.as_u16(), headers, body, server: self.server.clone() }
+        Answer {
+            status: status.as_u16(),
+            headers,
+            body,
+            server: self.server.clone(),
+        }
     }
 
     /// Reads a whole answer that is known to be a refusal.
@@ -183,7 +210,9 @@ impl Client {
 
     /// How long the node wants to be left alone before the same is asked again; none when it answered.
     fn asks_for_patience(&self, answer: &Answer) -> Option<Duration> {
-        let named = answer.header(RETRY_AFTER.as_str()).and_then(|text| text.trim().parse().ok());
+        let named = answer
+            .header(RETRY_AFTER.as_str())
+            .and_then(|text| text.trim().parse().ok());
         let named = named.map(Duration::from_secs);
         match answer.status {
             503 => Some(named.unwrap_or(WAIT_MAX)),
@@ -215,9 +244,10 @@ impl Client {
                 ),
             },
             // A proxy whose node is away.
-            (502..=504, _) => {
-                ClientError::Unreachable { server, why: format!("it answered {} with {kind}", answer.status) }
-            }
+            (502..=504, _) => ClientError::Unreachable {
+                server,
+                why: format!("it answered {} with {kind}", answer.status),
+            },
             _ => ClientError::NotWindrow {
                 server,
                 why: format!("it answered {} with {kind}, not with a problem", answer.status),

@@ -10,7 +10,14 @@ use serde_json::Value;
 /// What stands where a secret was.
 const MASK: &str = "***";
 /// Words in the name of a header or member whose value is secret.
-const SECRET_WORDS: [&str; 6] = ["secret", "token", "authorization", "password", "cookie", "api-key"];
+const SECRET_WORDS: [&str; 6] = [
+    "secret",
+    "token",
+    "authorization",
+    "password",
+    "cookie",
+    "api-key",
+];
 /// So much of a body that isn't JSON is shown. Unit: characters.
 const TEXT_MAX: usize = 4096;
 
@@ -41,12 +48,18 @@ impl fmt::Debug for Tap {
 impl Tap {
     /// Nobody.
     pub fn none() -> Tap {
-        Tap { depth: Depth::Nothing, show: Arc::new(|_| {}) }
+        Tap {
+            depth: Depth::Nothing,
+            show: Arc::new(|_| {}),
+        }
     }
 
     /// Gives lines to `show`.
     pub fn new(depth: Depth, show: impl Fn(&str) + Send + Sync + 'static) -> Tap {
-        Tap { depth, show: Arc::new(show) }
+        Tap {
+            depth,
+            show: Arc::new(show),
+        }
     }
 
     pub(super) fn sent(&self, method: &str, path: &str, headers: &HeaderMap, body: Option<&[u8]>) {
@@ -84,7 +97,10 @@ impl Tap {
             };
             (self.show)(&format!("{sign} {name}: {value}"));
         }
-        let kind = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+        let kind = headers
+            .get(CONTENT_TYPE)
+            .and_then(|value| value.to_str().ok())
+            .unwrap_or_default();
         match body {
             None => (self.show)(&format!("{sign} (a stream)")),
             Some([]) => {}
@@ -114,7 +130,11 @@ fn mask(value: &mut Value) {
     match value {
         Value::Object(members) => {
             for (name, member) in members {
-                if is_secret(name) { hide(member) } else { mask(member) }
+                if is_secret(name) {
+                    hide(member)
+                } else {
+                    mask(member)
+                }
             }
         }
         Value::Array(values) => values.iter_mut().for_each(mask),
@@ -156,6 +176,9 @@ mod tests {
         for secret in ["wrk_x", "s1", "s2"] {
             assert!(!seen.contains(secret), "{seen}");
         }
-        assert!(seen.contains("> POST /v1/businesses") && seen.contains(r#""name":"b""#), "{seen}");
+        assert!(
+            seen.contains("> POST /v1/businesses") && seen.contains(r#""name":"b""#),
+            "{seen}"
+        );
     }
 }

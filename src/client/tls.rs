@@ -64,10 +64,16 @@ fn authorities(path: &Path) -> Result<RootCertStore, ClientError> {
         let certificate = certificate.map_err(|why| bad(why.to_string()))?;
         roots.add(certificate).map_err(|why| bad(why.to_string()))?;
     }
-    if roots.is_empty() { Err(bad("it holds no certificate in PEM form".to_owned())) } else { Ok(roots) }
+    if roots.is_empty() {
+        Err(bad("it holds no certificate in PEM form".to_owned()))
+    } else {
+        Ok(roots)
+    }
 }
 
 fn builder() -> Result<ConfigBuilder<ClientConfig, WantsVerifier>, ClientError> {
     let builder = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()));
-    builder.with_safe_default_protocol_versions().map_err(|error| ClientError::Trust(error.to_string()))
+    builder
+        .with_safe_default_protocol_versions()
+        .map_err(|error| ClientError::Trust(error.to_string()))
 }

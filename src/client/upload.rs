@@ -44,7 +44,8 @@ impl Client {
     ) -> Result<Answer, ClientError> {
         request.check()?;
         let begun = Instant::now();
-        self.tap.sent(request.method.as_str(), &request.path, &request.headers, None);
+        self.tap
+            .sent(request.method.as_str(), &request.path, &request.headers, None);
         let meter = Arc::new(Meter::default());
         let exchange = self.exchange_once(&request, body(input, meter.clone(), progress));
         let response = tokio::select! {
@@ -58,12 +59,20 @@ impl Client {
         }
         let response = response?;
         let status = response.status();
-        self.tap.answered(request.method.as_str(), &request.path, status.as_u16(), begun.elapsed());
+        self.tap.answered(
+            request.method.as_str(),
+            &request.path,
+            status.as_u16(),
+            begun.elapsed(),
+        );
         if !status.is_success() {
             return Err(self.refused(response).await);
         }
         let (head, body) = response.into_parts();
-        let body = body.collect().await.map_err(|error| ClientError::of_exchange(&self.server, &error))?;
+        let body = body
+            .collect()
+            .await
+            .map_err(|error| ClientError::of_exchange(&self.server, &error))?;
         let answer = self.answer(status, head.headers, body.to_bytes());
         self.tap.received(&answer.headers, Some(&answer.body));
         Ok(answer)
@@ -88,23 +97,26 @@ fn body(
     meter: Arc<Meter>,
     progress: impl Fn(u64) + Send + 'static,
 ) -> Body {
-    let chunks = unfold((input, meter, progress), |(mut input, meter, progress)| async move {
-        let mut chunk = Vec::with_capacity(CHUNK_BYTES);
-        meter.is_reading.store(true, Ordering::Relaxed);
-        let read = input.read_buf(&mut chunk).await;
-        meter.is_reading.store(false, Ordering::Relaxed);
-        match read {
-            Ok(0) => None,
-            Ok(count) => {
-                let sum = meter.bytes.fetch_add(count as u64, Ordering::Relaxed) + count as u64;
-                progress(sum);
-                Some((Ok(Frame::data(Bytes::from(chunk))), (input, meter, progress)))
+    let chunks = unfold(
+        (input, meter, progress),
+        |(mut input, meter, progress)| async move {
+            let mut chunk = Vec::with_capacity(CHUNK_BYTES);
+            meter.is_reading.store(true, Ordering::Relaxed);
+            let read = input.read_buf(&mut chunk).await;
+            meter.is_reading.store(false, Ordering::Relaxed);
+            match read {
+                Ok(0) => None,
+                Ok(count) => {
+                    let sum = meter.bytes.fetch_add(count as u64, Ordering::Relaxed) + count as u64;
+                    progress(sum);
+                    Some((Ok(Frame::data(Bytes::from(chunk))), (input, meter, progress)))
+                }
+                Err(error) => {
+                    *meter.fault.lock().unwrap_or_else(PoisonError::into_inner) = Some(error.to_string());
+                    Some((Err(io::Error::other(error)), (input, meter, progress)))
+                }
             }
-            Err(error) => {
-                *meter.fault.lock().unwrap_or_else(PoisonError::into_inner) = Some(error.to_string());
-                Some((Err(io::Error::other(error)), (input, meter, progress)))
-            }
-        }
-    });
+        },
+    );
     StreamBody::new(chunks).boxed_unsync()
 }

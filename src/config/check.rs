@@ -23,7 +23,12 @@ impl Faults {
     fn unless(&mut self, holds: bool, key: &str, what: &str, try_: &str) {
         if !holds {
             let (what, try_) = (what.to_owned(), try_.to_owned());
-            self.0.push(Fault { key: key.to_owned(), origin: Origin::Default, what, try_ });
+            self.0.push(Fault {
+                key: key.to_owned(),
+                origin: Origin::Default,
+                what,
+                try_,
+            });
         }
     }
 }
@@ -49,15 +54,26 @@ fn check_spans(config: &Config, faults: &mut Faults) {
         ("cluster.lease_renew", config.cluster.lease_renew),
         ("cluster.restore_scan", config.cluster.restore_scan),
         ("cluster.restore_window", config.cluster.restore_window),
-        ("handler.http.connect_timeout", config.http_handler.connect_timeout),
+        (
+            "handler.http.connect_timeout",
+            config.http_handler.connect_timeout,
+        ),
         ("handler.http.pool_idle", config.http_handler.pool_idle),
-        ("handler.command.startup_timeout", config.command_handler.startup_timeout),
+        (
+            "handler.command.startup_timeout",
+            config.command_handler.startup_timeout,
+        ),
         ("data_log.flush", config.data_log.flush),
         ("data_log.retention", config.data_log.retention),
         ("retention.failures", config.retention.failures),
         ("retention.tasks", config.retention.tasks),
     ] {
-        faults.unless(!span.is_zero(), key, "it can't be nothing", "the default stands in config.toml");
+        faults.unless(
+            !span.is_zero(),
+            key,
+            "it can't be nothing",
+            "the default stands in config.toml",
+        );
     }
 }
 
@@ -96,7 +112,12 @@ fn check_http(config: &Config, faults: &mut Faults) {
         "certificate and key are needed together",
         "both of http.tls_cert_file and http.tls_key_file, or neither",
     );
-    faults.unless(http.body_limit.0 > 0, "http.body_limit", "no request would fit", "\"16 MiB\"");
+    faults.unless(
+        http.body_limit.0 > 0,
+        "http.body_limit",
+        "no request would fit",
+        "\"16 MiB\"",
+    );
     faults.unless(
         http.body_memory >= http.body_limit,
         "http.body_memory",
@@ -203,7 +224,12 @@ fn check_cluster(config: &Config, faults: &mut Faults) {
 fn check_task_defaults(config: &Config, faults: &mut Faults) {
     let defaults = &config.task_defaults;
     for fault in tuning_check::faults(&defaults.tuning) {
-        faults.unless(false, &format!("task_defaults.{}", fault.key), &fault.what, &fault.advice);
+        faults.unless(
+            false,
+            &format!("task_defaults.{}", fault.key),
+            &fault.what,
+            &fault.advice,
+        );
     }
     match (defaults.tuning.rate, config.node.capacity_rate) {
         (RateLimit::Unlimited, _) => faults.unless(

@@ -25,7 +25,8 @@ fn written<T: FromStr>(text: &str) -> T
 where
     T::Err: std::fmt::Debug,
 {
-    text.parse().expect("a default is sound; a test builds all of them")
+    text.parse()
+        .expect("a default is sound; a test builds all of them")
 }
 
 fn seconds(seconds: u64) -> Duration {
@@ -170,7 +171,11 @@ impl Default for DataLog {
 
 impl Default for Retention {
     fn default() -> Retention {
-        Retention { failures: 90 * DAY, success_detail: SuccessDetail::None, tasks: 365 * DAY }
+        Retention {
+            failures: 90 * DAY,
+            success_detail: SuccessDetail::None,
+            tasks: 365 * DAY,
+        }
     }
 }
 
@@ -179,19 +184,31 @@ impl Default for Log {
         Log {
             format: LogFormat::Auto,
             filter: "info".to_owned(),
-            actor_tree: ActorTree { start: true, restart: true, stop: true },
+            actor_tree: ActorTree {
+                start: true,
+                restart: true,
+                stop: true,
+            },
         }
     }
 }
 
 impl Default for Telemetry {
     fn default() -> Telemetry {
-        Telemetry { metrics: true, otlp_endpoint: None, sample: Share { ppm: 10_000 } }
+        Telemetry {
+            metrics: true,
+            otlp_endpoint: None,
+            sample: Share { ppm: 10_000 },
+        }
     }
 }
 
 impl Default for Dashboard {
     fn default() -> Dashboard {
-        Dashboard { enabled: true, base_path: "/".to_owned(), locale: Locale::Auto }
+        Dashboard {
+            enabled: true,
+            base_path: "/".to_owned(),
+            locale: Locale::Auto,
+        }
     }
 }

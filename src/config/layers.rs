@@ -35,8 +35,9 @@ impl Layers {
     /// Adds a file's text.
     pub(super) fn add_file(&mut self, path: &Path, text: &str) -> Result<(), Fault> {
         let origin = Origin::File(path.to_owned());
-        let table: Table =
-            text.parse().map_err(|error: toml::de::Error| syntax_fault(&origin, text, &error))?;
+        let table: Table = text
+            .parse()
+            .map_err(|error: toml::de::Error| syntax_fault(&origin, text, &error))?;
         self.flatten("", table, &origin);
         Ok(())
     }
@@ -44,9 +45,17 @@ impl Layers {
     /// Adds the variables that name a key; one without `__` names none, but may be meant to.
     pub(super) fn add_env(&mut self, env: impl Iterator<Item = (String, String)>) {
         for (name, text) in env {
-            let Some(path) = name.strip_prefix(ENV_PREFIX) else { continue };
+            let Some(path) = name.strip_prefix(ENV_PREFIX) else {
+                continue;
+            };
             let key = path.to_ascii_lowercase().replace("__", ".");
-            self.entries.insert(key, Entry { value: Value::String(text), origin: Origin::Env(name) });
+            self.entries.insert(
+                key,
+                Entry {
+                    value: Value::String(text),
+                    origin: Origin::Env(name),
+                },
+            );
         }
     }
 
@@ -62,13 +71,23 @@ impl Layers {
 
     fn flatten(&mut self, prefix: &str, table: Table, origin: &Origin) {
         for (name, value) in table {
-            let key = if prefix.is_empty() { name } else { format!("{prefix}.{name}") };
+            let key = if prefix.is_empty() {
+                name
+            } else {
+                format!("{prefix}.{name}")
+            };
             match value {
                 Value::Table(inner) if !FREE_TABLES.contains(&key.as_str()) => {
                     self.flatten(&key, inner, origin)
                 }
                 value => {
-                    self.entries.insert(key, Entry { value, origin: origin.clone() });
+                    self.entries.insert(
+                        key,
+                        Entry {
+                            value,
+                            origin: origin.clone(),
+                        },
+                    );
                 }
             }
         }

@@ -40,7 +40,12 @@ pub(super) struct Read {
 
 impl Reader {
     fn new(layers: Layers) -> Reader {
-        Reader { layers, known: BTreeMap::new(), origins: BTreeMap::new(), faults: Vec::new() }
+        Reader {
+            layers,
+            known: BTreeMap::new(),
+            origins: BTreeMap::new(),
+            faults: Vec::new(),
+        }
     }
 }
 
@@ -49,7 +54,11 @@ pub(super) fn config(layers: Layers) -> Read {
     let mut read = Reader::new(layers);
     let config = sections(&mut read);
     let origins = std::mem::take(&mut read.origins);
-    Read { config, origins, faults: read.finish() }
+    Read {
+        config,
+        origins,
+        faults: read.finish(),
+    }
 }
 
 /// The keys that exist, each with the name of its type.
@@ -81,13 +90,20 @@ impl Reader {
     /// The value of a key, read by `read`, or the default.
     fn key<T>(&mut self, key: &str, default: T, read: impl Fn(&Entry) -> Result<T, String>) -> T {
         self.known.insert(key.to_owned(), std::any::type_name::<T>());
-        let Some(entry) = self.layers.take(key) else { return default };
+        let Some(entry) = self.layers.take(key) else {
+            return default;
+        };
         self.origins.insert(key.to_owned(), entry.origin.clone());
         match read(&entry) {
             Ok(value) => value,
             Err(what) => {
                 let try_ = "the default and the reason for it stand in config.toml".to_owned();
-                self.faults.push(Fault { key: key.to_owned(), origin: entry.origin, what, try_ });
+                self.faults.push(Fault {
+                    key: key.to_owned(),
+                    origin: entry.origin,
+                    what,
+                    try_,
+                });
                 default
             }
         }
@@ -100,16 +116,22 @@ impl Reader {
 
     /// A live setting of tasks.
     fn setting<T: settings_table::Value>(&mut self, key: &str, default: T) -> T {
-        self.key(key, default, |entry| from_value::<Written<T>>(&entry.value).map(|Written(value)| value))
+        self.key(key, default, |entry| {
+            from_value::<Written<T>>(&entry.value).map(|Written(value)| value)
+        })
     }
 
     /// A value that is a text.
     fn text<T: FromStr<Err: std::fmt::Display>>(&mut self, key: &str, default: T) -> T {
-        self.key(key, default, |entry| text_of(entry)?.parse().map_err(|error: T::Err| error.to_string()))
+        self.key(key, default, |entry| {
+            text_of(entry)?.parse().map_err(|error: T::Err| error.to_string())
+        })
     }
 
     fn span(&mut self, key: &str, default: Duration) -> Duration {
-        self.key(key, default, |entry| parse_span(text_of(entry)?).map_err(|error| error.to_string()))
+        self.key(key, default, |entry| {
+            parse_span(text_of(entry)?).map_err(|error| error.to_string())
+        })
     }
 
     /// A text where "" means none.
@@ -132,7 +154,10 @@ impl Reader {
     fn list<T: FromStr<Err: std::fmt::Display>>(&mut self, key: &str, default: Vec<T>) -> Vec<T> {
         self.key(key, default, |entry| {
             let texts: Vec<String> = from_value(&entry.value)?;
-            texts.iter().map(|text| text.parse().map_err(|error: T::Err| error.to_string())).collect()
+            texts
+                .iter()
+                .map(|text| text.parse().map_err(|error: T::Err| error.to_string()))
+                .collect()
         })
     }
 
@@ -143,15 +168,21 @@ impl Reader {
                 // Other variables of ours have one word, or several: only what a key would become is meant as one.
                 (Origin::Env(_), false) => {
                     match self.known.keys().find(|known| known.replace('.', "_") == key) {
-                        Some(meant) => {
-                            ("a variable has two underscores behind its section".to_owned(), env_name(meant))
-                        }
+                        Some(meant) => (
+                            "a variable has two underscores behind its section".to_owned(),
+                            env_name(meant),
+                        ),
                         None => continue,
                     }
                 }
                 _ => unknown(&key, &self.known),
             };
-            self.faults.push(Fault { key, origin: entry.origin, what, try_ });
+            self.faults.push(Fault {
+                key,
+                origin: entry.origin,
+                what,
+                try_,
+            });
         }
         self.faults
     }
@@ -170,8 +201,10 @@ fn from_value<T: DeserializeOwned>(value: &Value) -> Result<T, String> {
     let as_is = T::deserialize(value.clone()).map_err(message);
     let Value::String(text) = value else { return as_is };
     as_is.or_else(|error| {
-        let literal =
-            format!("v = {text}").parse::<toml::Table>().ok().and_then(|mut table| table.remove("v"));
+        let literal = format!("v = {text}")
+            .parse::<toml::Table>()
+            .ok()
+            .and_then(|mut table| table.remove("v"));
         literal
             .filter(|literal| !literal.is_str())
             .ok_or(error)

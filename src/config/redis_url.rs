@@ -64,8 +64,13 @@ impl RedisUrl {
     /// # Errors
     /// What is wrong with it, as the end of a sentence that begins with the key.
     pub fn parse(text: &str) -> Result<RedisUrl, String> {
-        let (scheme, rest) = text.split_once("://").ok_or("it has no scheme such as redis://")?;
-        let (is_tls, kind) = match scheme.strip_prefix("rediss").or_else(|| scheme.strip_prefix("redis")) {
+        let (scheme, rest) = text
+            .split_once("://")
+            .ok_or("it has no scheme such as redis://")?;
+        let (is_tls, kind) = match scheme
+            .strip_prefix("rediss")
+            .or_else(|| scheme.strip_prefix("redis"))
+        {
             Some(kind) => (scheme.starts_with("rediss"), kind),
             None if scheme == "unix" => (false, "+unix"),
             None => return Err(format!("it begins with {scheme}://, which isn't Redis")),
@@ -78,14 +83,23 @@ impl RedisUrl {
             "-cluster" => cluster(rest)?,
             _ => return Err(format!("it begins with {scheme}://, which isn't known")),
         };
-        Ok(RedisUrl { servers, is_tls, user, db })
+        Ok(RedisUrl {
+            servers,
+            is_tls,
+            user,
+            db,
+        })
     }
 }
 
 fn user(rest: &str) -> Result<(Option<String>, &str), String> {
     let end = rest.find('/').unwrap_or(rest.len());
-    let Some((user, _)) = rest[..end].rsplit_once('@') else { return Ok((None, rest)) };
-    let text = percent_decode_str(user).decode_utf8().map_err(|_| "its user is no text".to_owned())?;
+    let Some((user, _)) = rest[..end].rsplit_once('@') else {
+        return Ok((None, rest));
+    };
+    let text = percent_decode_str(user)
+        .decode_utf8()
+        .map_err(|_| "its user is no text".to_owned())?;
     let user_end = user.len() + 1;
     Ok(((!text.is_empty()).then(|| text.into_owned()), &rest[user_end..]))
 }
@@ -122,7 +136,13 @@ fn sentinel(rest: &str) -> Result<(RedisServers, u32), String> {
         return Err("it names no master, as in redis-sentinel://s1,s2,s3/mymaster".to_owned());
     }
     let sentinels = self::hosts(hosts, SENTINEL_PORT)?;
-    Ok((RedisServers::Sentinel { sentinels, master: master.to_owned() }, self::db(db)?))
+    Ok((
+        RedisServers::Sentinel {
+            sentinels,
+            master: master.to_owned(),
+        },
+        self::db(db)?,
+    ))
 }
 
 fn cluster(rest: &str) -> Result<(RedisServers, u32), String> {
@@ -145,14 +165,21 @@ fn hosts(text: &str, port: u16) -> Result<Vec<RedisHost>, String> {
 fn host(text: &str, default: u16) -> Result<RedisHost, String> {
     let (host, port) = match text.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
         Some((address, port)) => (address, port.strip_prefix(':')),
-        None => text.split_once(':').map_or((text, None), |(host, port)| (host, Some(port))),
+        None => text
+            .split_once(':')
+            .map_or((text, None), |(host, port)| (host, Some(port))),
     };
     let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_' | ':');
     if host.is_empty() || !host.chars().all(is_plain) {
         return Err(format!("{text:?} isn't a host"));
     }
-    let port = port.map_or(Ok(default), |port| port.parse().map_err(|_| format!("{port:?} isn't a port")))?;
-    Ok(RedisHost { host: host.to_owned(), port })
+    let port = port.map_or(Ok(default), |port| {
+        port.parse().map_err(|_| format!("{port:?} isn't a port"))
+    })?;
+    Ok(RedisHost {
+        host: host.to_owned(),
+        port,
+    })
 }
 
 #[cfg(test)]
@@ -160,7 +187,10 @@ mod tests {
     use super::*;
 
     fn host(host: &str, port: u16) -> RedisHost {
-        RedisHost { host: host.to_owned(), port }
+        RedisHost {
+            host: host.to_owned(),
+            port,
+        }
     }
 
     fn read(text: &str) -> RedisUrl {
@@ -175,17 +205,38 @@ mod tests {
             (RedisServers::One(host("cache", 6379)), false, 0)
         );
         let full = read("rediss://win%20row@[::1]:7000/3");
-        assert_eq!((full.servers, full.is_tls, full.db), (RedisServers::One(host("::1", 7000)), true, 3));
+        assert_eq!(
+            (full.servers, full.is_tls, full.db),
+            (RedisServers::One(host("::1", 7000)), true, 3)
+        );
         assert_eq!(full.user.as_deref(), Some("win row"));
         let unix = read("unix:///run/redis.sock?db=2");
-        assert_eq!((unix.servers, unix.db), (RedisServers::Unix(PathBuf::from("/run/redis.sock")), 2));
-        assert_eq!(read("redis+unix:///r").servers, RedisServers::Unix(PathBuf::from("/r")));
+        assert_eq!(
+            (unix.servers, unix.db),
+            (RedisServers::Unix(PathBuf::from("/run/redis.sock")), 2)
+        );
+        assert_eq!(
+            read("redis+unix:///r").servers,
+            RedisServers::Unix(PathBuf::from("/r"))
+        );
         let watched = read("rediss-sentinel://me@s1,s2:5/boss/1");
         let sentinels = vec![host("s1", 26379), host("s2", 5)];
-        assert_eq!(watched.servers, RedisServers::Sentinel { sentinels, master: "boss".to_owned() });
-        assert_eq!((watched.is_tls, watched.db, watched.user.as_deref()), (true, 1, Some("me")));
+        assert_eq!(
+            watched.servers,
+            RedisServers::Sentinel {
+                sentinels,
+                master: "boss".to_owned()
+            }
+        );
+        assert_eq!(
+            (watched.is_tls, watched.db, watched.user.as_deref()),
+            (true, 1, Some("me"))
+        );
         let cluster = read("redis-cluster://a,b:7001/");
-        assert_eq!(cluster.servers, RedisServers::Cluster(vec![host("a", 6379), host("b", 7001)]));
+        assert_eq!(
+            cluster.servers,
+            RedisServers::Cluster(vec![host("a", 6379), host("b", 7001)])
+        );
     }
 
     #[test]

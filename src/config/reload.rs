@@ -162,7 +162,11 @@ mod tests {
     #[test]
     fn every_key_is_compared_and_those_that_reload_are_marked_in_the_documentation() {
         let whole = |key: &String| {
-            if key.starts_with("task_defaults.") { "task_defaults".to_owned() } else { key.clone() }
+            if key.starts_with("task_defaults.") {
+                "task_defaults".to_owned()
+            } else {
+                key.clone()
+            }
         };
         let known: BTreeSet<String> = read::known_keys().keys().map(whole).collect();
         let compared: BTreeSet<String> = KEYS.iter().map(|(key, _)| (*key).to_owned()).collect();
@@ -175,11 +179,17 @@ mod tests {
             }
             if line.contains("[reload]") {
                 let key = line.split_once(" = ").map(|(key, _)| format!("{section}.{key}"));
-                marked.insert(key.filter(|_| !line.starts_with('[')).unwrap_or_else(|| section.clone()));
+                marked.insert(
+                    key.filter(|_| !line.starts_with('['))
+                        .unwrap_or_else(|| section.clone()),
+                );
             }
         }
-        let live: BTreeSet<String> =
-            KEYS.iter().filter(|(_, live)| *live).map(|(key, _)| (*key).to_owned()).collect();
+        let live: BTreeSet<String> = KEYS
+            .iter()
+            .filter(|(_, live)| *live)
+            .map(|(key, _)| (*key).to_owned())
+            .collect();
         assert_eq!(live, marked);
     }
 
@@ -195,7 +205,14 @@ mod tests {
         assert_eq!(reload.ignored, ["http.listen"]);
         assert_eq!(reload.config.node.capacity_rate, new.node.capacity_rate);
         assert_eq!(reload.config.http, old.http);
-        assert_eq!(old.reloaded(&old), Reload { config: old.clone(), applied: vec![], ignored: vec![] });
+        assert_eq!(
+            old.reloaded(&old),
+            Reload {
+                config: old.clone(),
+                applied: vec![],
+                ignored: vec![]
+            }
+        );
     }
 
     #[test]

@@ -34,7 +34,9 @@ pub fn shown(
 ) -> Result<Vec<Shown>, Vec<Fault>> {
     load(path, env.clone())?;
     let mut defaults = Layers::default();
-    defaults.add_file(Path::new("config.toml"), DOCUMENTED).map_err(|fault| vec![fault])?;
+    defaults
+        .add_file(Path::new("config.toml"), DOCUMENTED)
+        .map_err(|fault| vec![fault])?;
     let mut written = Layers::default();
     if let Some(path) = path {
         let text =
@@ -47,7 +49,11 @@ pub fn shown(
             Some(entry) => (entry.value, entry.origin),
             None => (default.value, Origin::Default),
         };
-        Shown { value: masked(&key, value), key, origin }
+        Shown {
+            value: masked(&key, value),
+            key,
+            origin,
+        }
     });
     Ok(all.collect())
 }
@@ -56,7 +62,9 @@ pub fn shown(
 fn masked(key: &str, value: Value) -> Value {
     match value {
         Value::Table(commands) if key == "handler.command.commands" => {
-            let all = commands.into_iter().map(|(name, command)| (name, command_masked(command)));
+            let all = commands
+                .into_iter()
+                .map(|(name, command)| (name, command_masked(command)));
             Value::Table(all.collect())
         }
         Value::String(_) if key == "handler.command.commands" => Value::String(MASK.to_owned()),
@@ -66,15 +74,20 @@ fn masked(key: &str, value: Value) -> Value {
 }
 
 fn command_masked(command: Value) -> Value {
-    let Value::Table(mut command) = command else { return command };
+    let Value::Table(mut command) = command else {
+        return command;
+    };
     if let Some(Value::Table(env)) = command.get_mut("env") {
-        env.iter_mut().for_each(|(_, value)| *value = Value::String(MASK.to_owned()));
+        env.iter_mut()
+            .for_each(|(_, value)| *value = Value::String(MASK.to_owned()));
     }
     Value::Table(command)
 }
 
 fn address_masked(text: &str) -> String {
-    let user = text.split_once("://").and_then(|(scheme, rest)| Some((scheme, rest.split_once('@')?)));
+    let user = text
+        .split_once("://")
+        .and_then(|(scheme, rest)| Some((scheme, rest.split_once('@')?)));
     match user {
         Some((scheme, (user, rest))) if !user.contains('/') => format!("{scheme}://{MASK}@{rest}"),
         _ => text.to_owned(),
@@ -89,7 +102,9 @@ mod tests {
         let place = tempfile::tempdir().expect("a directory");
         let file = place.path().join("w.toml");
         std::fs::write(&file, text).expect("written");
-        let env = env.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+        let env = env
+            .iter()
+            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
         shown(Some(&file), env).expect("sound")
     }
 
@@ -105,10 +120,19 @@ mod tests {
     #[test]
     fn every_key_has_its_value_and_origin() {
         let text = "[node]\ncapacity_rate = \"3000/s\"\npools = [\"a\"]\n";
-        let all = of(text, &[("WINDROW_NODE__RUN_TASKS", "false"), ("WINDROW_NODE__POOLS", "[\"b\"]")]);
+        let all = of(
+            text,
+            &[
+                ("WINDROW_NODE__RUN_TASKS", "false"),
+                ("WINDROW_NODE__POOLS", "[\"b\"]"),
+            ],
+        );
         let expect = |value: &str, origin: &str| (value.to_owned(), origin.to_owned());
         assert_eq!(one(&all, "node.capacity_rate"), expect("\"3000/s\"", "w.toml"));
-        assert_eq!(one(&all, "node.run_tasks"), expect("\"false\"", "WINDROW_NODE__RUN_TASKS"));
+        assert_eq!(
+            one(&all, "node.run_tasks"),
+            expect("\"false\"", "WINDROW_NODE__RUN_TASKS")
+        );
         assert_eq!(one(&all, "task_defaults.rate"), expect("\"100/s\"", "default"));
         assert_eq!(one(&all, "node.pools").1, "WINDROW_NODE__POOLS");
         let keys: Vec<&String> = all.iter().map(|one| &one.key).collect();
@@ -121,7 +145,10 @@ mod tests {
                     env = { TOKEN = \"hush\" }\n[handler.http]\nproxy = \"http://proxy:3128\"\n";
         let all = of(text, &[]);
         let commands = one(&all, "handler.command.commands").0;
-        assert!(commands.contains("TOKEN") && !commands.contains("hush"), "{commands}");
+        assert!(
+            commands.contains("TOKEN") && !commands.contains("hush"),
+            "{commands}"
+        );
         assert_eq!(one(&all, "handler.http.proxy").0, "\"http://proxy:3128\"");
         assert_eq!(address_masked("rediss://me:pw@host/0"), "rediss://***@host/0");
         assert_eq!(address_masked("http://host/a@b"), "http://host/a@b");

@@ -120,7 +120,13 @@ impl FromStr for StoreUrl {
     type Err = TextError;
 
     fn from_str(text: &str) -> Result<StoreUrl, TextError> {
-        let error = |expected, examples| Err(TextError { text: without_password(text), expected, examples });
+        let error = |expected, examples| {
+            Err(TextError {
+                text: without_password(text),
+                expected,
+                examples,
+            })
+        };
         let Some((scheme, rest)) = text.split_once("://").filter(|(_, rest)| !rest.is_empty()) else {
             return match text {
                 "auto" => Ok(StoreUrl::Auto),
@@ -150,10 +156,15 @@ impl FromStr for StoreUrl {
 
 /// The URL with its password, if it has one, replaced: passwords never reach a message.
 pub(super) fn without_password(url: &str) -> String {
-    let Some((scheme, rest)) = url.split_once("://") else { return url.to_owned() };
+    let Some((scheme, rest)) = url.split_once("://") else {
+        return url.to_owned();
+    };
     let authority_end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
     let (authority, path) = rest.split_at(authority_end);
-    match authority.rsplit_once('@').and_then(|(user, host)| Some((user.split_once(':')?.0, host))) {
+    match authority
+        .rsplit_once('@')
+        .and_then(|(user, host)| Some((user.split_once(':')?.0, host)))
+    {
         Some((user, host)) => format!("{scheme}://{user}:***@{host}{path}"),
         None => url.to_owned(),
     }
@@ -194,12 +205,14 @@ impl FromStr for Share {
     type Err = TextError;
 
     fn from_str(text: &str) -> Result<Share, TextError> {
-        let percent = text.strip_suffix('%').and_then(|number| number.parse::<f64>().ok());
+        let percent = text
+            .strip_suffix('%')
+            .and_then(|number| number.parse::<f64>().ok());
         match percent {
             // In range, so the product fits and loses nothing that anyone could have meant.
-            Some(percent) if (0.0..=100.0).contains(&percent) => {
-                Ok(Share { ppm: (percent * 10_000.0).round() as u32 })
-            }
+            Some(percent) if (0.0..=100.0).contains(&percent) => Ok(Share {
+                ppm: (percent * 10_000.0).round() as u32,
+            }),
             _ => Err(TextError {
                 text: text.to_owned(),
                 expected: "a share from 0% to 100%",
@@ -228,7 +241,9 @@ impl FromStr for SuccessDetail {
             "none" => Ok(SuccessDetail::None),
             "all" => Ok(SuccessDetail::All),
             other => {
-                let share = other.strip_prefix("sampled ").and_then(|share| share.trim().parse().ok());
+                let share = other
+                    .strip_prefix("sampled ")
+                    .and_then(|share| share.trim().parse().ok());
                 share.map(SuccessDetail::Sampled).ok_or_else(|| TextError {
                     text: text.to_owned(),
                     expected: "what to keep of items that succeeded",

@@ -65,7 +65,10 @@ impl Abandonments {
         if self.0.len() >= ABANDONMENTS_MAX {
             return Err(TooManyCodes);
         }
-        self.0.push(Abandonment { code: Cow::Owned(code.to_owned()), at });
+        self.0.push(Abandonment {
+            code: Cow::Owned(code.to_owned()),
+            at,
+        });
         Ok(())
     }
 
@@ -88,7 +91,9 @@ mod tests {
         let all: Vec<_> = decided.iter().map(|one| (one.code.as_ref(), one.at.0)).collect();
         assert_eq!(all, [("A", 9), ("B", 1)]);
         for no in 0..ABANDONMENTS_MAX - 2 {
-            decided.decide(&format!("C{no}"), WallMs(0)).expect("there is room");
+            decided
+                .decide(&format!("C{no}"), WallMs(0))
+                .expect("there is room");
         }
         assert_eq!(decided.decide("D", WallMs(0)), Err(TooManyCodes));
         assert_eq!(decided.decide("A", WallMs(10)), Ok(()), "it is known");
@@ -100,6 +105,9 @@ mod tests {
         decided.decide("TIMEOUT", WallMs(5)).expect("there is room");
         let text = serde_json::to_string(&decided).expect("JSON");
         assert_eq!(text, r#"[{"code":"TIMEOUT","at":5}]"#);
-        assert_eq!(serde_json::from_str::<Abandonments>(&text).expect("JSON"), decided);
+        assert_eq!(
+            serde_json::from_str::<Abandonments>(&text).expect("JSON"),
+            decided
+        );
     }
 }

@@ -64,6 +64,10 @@ mod tests {
         assert_eq!(allowed(Role::Operator), [true, true, false, true]);
         assert_eq!(allowed(Role::Admin), [true, true, true, true]);
         assert_eq!(allowed(Role::Business), [false, false, false, true]);
-        assert!(Role::ALL.iter().all(|role| Role::parse(role.as_str()) == Some(*role)));
+        assert!(
+            Role::ALL
+                .iter()
+                .all(|role| Role::parse(role.as_str()) == Some(*role))
+        );
     }
 }

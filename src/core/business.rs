@@ -127,8 +127,12 @@ pub enum HookKind {
 
 impl HookKind {
     /// All of them.
-    pub const ALL: [HookKind; 4] =
-        [HookKind::Validate, HookKind::Prepare, HookKind::Stopped, HookKind::Finished];
+    pub const ALL: [HookKind; 4] = [
+        HookKind::Validate,
+        HookKind::Prepare,
+        HookKind::Stopped,
+        HookKind::Finished,
+    ];
 
     /// The `type` of the call, and the `kind` of its row in the outbox.
     pub fn as_str(self) -> &'static str {
@@ -180,7 +184,15 @@ mod tests {
     #[test]
     fn a_slug_is_short_lower_case_and_plain() {
         assert!(is_slug("push-campaign") && is_slug("0"));
-        for wrong in ["", "Push", "a_b", "a.b", "ü", "a b", &"a".repeat(SLUG_BYTES_MAX + 1)] {
+        for wrong in [
+            "",
+            "Push",
+            "a_b",
+            "a.b",
+            "ü",
+            "a b",
+            &"a".repeat(SLUG_BYTES_MAX + 1),
+        ] {
             assert!(!is_slug(wrong), "{wrong:?}");
         }
     }
@@ -191,7 +203,14 @@ mod tests {
         let spec: BusinessSpec = serde_json::from_str(text).expect("the text is sound");
         assert_eq!(spec.handler, HandlerSpec::Command("push".to_owned()));
         let again = serde_json::to_string(&spec).expect("a business can be written");
-        assert_eq!(serde_json::from_str::<BusinessSpec>(&again).expect("it reads back"), spec);
-        assert!(HookKind::ALL.iter().all(|kind| HookKind::parse(kind.as_str()) == Some(*kind)));
+        assert_eq!(
+            serde_json::from_str::<BusinessSpec>(&again).expect("it reads back"),
+            spec
+        );
+        assert!(
+            HookKind::ALL
+                .iter()
+                .all(|kind| HookKind::parse(kind.as_str()) == Some(*kind))
+        );
     }
 }

@@ -37,34 +37,58 @@ struct SigningSecret {
 
 impl fmt::Debug for BusinessSecrets {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "BusinessSecrets({} signing, {} headers)", self.signing.len(), self.headers.len())
+        write!(
+            f,
+            "BusinessSecrets({} signing, {} headers)",
+            self.signing.len(),
+            self.headers.len()
+        )
     }
 }
 
 impl BusinessSecrets {
     /// The secrets of a new business.
     pub fn new(secret: String, headers: BTreeMap<String, String>) -> BusinessSecrets {
-        BusinessSecrets { signing: vec![SigningSecret { secret, until_ms: None }], headers }
+        BusinessSecrets {
+            signing: vec![SigningSecret {
+                secret,
+                until_ms: None,
+            }],
+            headers,
+        }
     }
 
     /// The secrets that sign a call at this time, newest first: one, or two while a rotation lasts.
     pub fn signing(&self, now: WallMs) -> Vec<String> {
         let is_valid = |one: &&SigningSecret| one.until_ms.is_none_or(|until| now.0 < until);
-        self.signing.iter().filter(is_valid).map(|one| one.secret.clone()).collect()
+        self.signing
+            .iter()
+            .filter(is_valid)
+            .map(|one| one.secret.clone())
+            .collect()
     }
 
     /// The same with other secret headers.
     #[must_use]
     pub fn with_headers(&self, headers: BTreeMap<String, String>) -> BusinessSecrets {
-        BusinessSecrets { signing: self.signing.clone(), headers }
+        BusinessSecrets {
+            signing: self.signing.clone(),
+            headers,
+        }
     }
 
     /// The same with a new secret; the one before it stays valid for [`ROTATION_OVERLAP`].
     #[must_use]
     pub fn rotated(&self, secret: String, now: WallMs) -> BusinessSecrets {
         let until_ms = Some(now.plus(ROTATION_OVERLAP).0);
-        let before = self.signing.first().map(|one| SigningSecret { until_ms, ..one.clone() });
-        let newest = SigningSecret { secret, until_ms: None };
+        let before = self.signing.first().map(|one| SigningSecret {
+            until_ms,
+            ..one.clone()
+        });
+        let newest = SigningSecret {
+            secret,
+            until_ms: None,
+        };
         BusinessSecrets {
             signing: std::iter::once(newest).chain(before).collect(),
             headers: self.headers.clone(),
@@ -100,14 +124,21 @@ mod tests {
         assert_eq!(second.signing(WallMs(end.0 - 1)), ["two", "one"]);
         assert_eq!(second.signing(end), ["two"]);
         let third = second.rotated("three".to_owned(), WallMs(2_000));
-        assert_eq!(third.signing(WallMs(2_000)), ["three", "two"], "never more than two");
+        assert_eq!(
+            third.signing(WallMs(2_000)),
+            ["three", "two"],
+            "never more than two"
+        );
     }
 
     #[test]
     fn secrets_read_back_and_are_never_shown() {
         let headers = BTreeMap::from([("authorization".to_owned(), "geheim".to_owned())]);
         let secrets = BusinessSecrets::new("whsec_geheim".to_owned(), headers);
-        assert_eq!(BusinessSecrets::from_bytes(&secrets.to_bytes()).as_ref(), Some(&secrets));
+        assert_eq!(
+            BusinessSecrets::from_bytes(&secrets.to_bytes()).as_ref(),
+            Some(&secrets)
+        );
         assert_eq!(BusinessSecrets::from_bytes(b"{}"), None);
         assert!(!format!("{secrets:?}").contains("geheim"));
     }

@@ -99,7 +99,11 @@ fn least(items: u64, has: Duration) -> Option<Rate> {
         Rate::new(count, Duration::from_secs(unit))
     };
     let is_seconds = items as u128 * 1_000_000_000 >= has.as_nanos();
-    if has.is_zero() { None } else { per(if is_seconds { 1 } else { 3_600 }) }
+    if has.is_zero() {
+        None
+    } else {
+        per(if is_seconds { 1 } else { 3_600 })
+    }
 }
 
 #[cfg(test)]
@@ -109,7 +113,13 @@ mod tests {
     fn plan(items: u64, rate: &str, has_seconds: i64) -> Plan {
         let rate = rate.parse().expect("a rate");
         let deadline = WallMs(50_000 + has_seconds * 1000);
-        Plan { items, rate, business: None, begins: WallMs(50_000), deadline }
+        Plan {
+            items,
+            rate,
+            business: None,
+            begins: WallMs(50_000),
+            deadline,
+        }
     }
 
     fn rate(text: &str) -> Rate {
@@ -121,14 +131,24 @@ mod tests {
         assert_eq!(shortfall(&plan(600, "1/s", 600)), None);
         assert!(shortfall(&plan(601, "1/s", 600)).is_some());
         assert_eq!(shortfall(&plan(0, "1/h", 0)), None, "nothing is left");
-        assert_eq!(shortfall(&plan(u64::MAX, "unlimited", 1)), None, "as fast as the handler answers");
+        assert_eq!(
+            shortfall(&plan(u64::MAX, "unlimited", 1)),
+            None,
+            "as fast as the handler answers"
+        );
     }
 
     #[test]
     fn it_says_what_would_be_done_and_which_rate_would_do() {
         let short = shortfall(&plan(1_000, "30/m", 600)).expect("it is too slow");
-        assert_eq!((short.rate, short.is_business, short.done), (rate("30/m"), false, 300));
-        assert_eq!((short.needed, short.until), (Some(rate("2/s")), WallMs(2_050_000)));
+        assert_eq!(
+            (short.rate, short.is_business, short.done),
+            (rate("30/m"), false, 300)
+        );
+        assert_eq!(
+            (short.needed, short.until),
+            (Some(rate("2/s")), WallMs(2_050_000))
+        );
         let slow = shortfall(&plan(10, "1/1d", 3_600 * 24 * 5)).expect("it is too slow");
         assert_eq!(slow.needed, Some(rate("1/h")));
         for (items, seconds) in [(7, 3), (1_000, 7), (3, 10_000), (999_999, 86_399)] {
@@ -141,11 +161,20 @@ mod tests {
     #[test]
     fn the_limit_of_the_business_binds_what_is_faster_or_unpaced() {
         let short = |own, business| {
-            let bound = Plan { business: Some(rate(business)), ..plan(601, own, 600) };
+            let bound = Plan {
+                business: Some(rate(business)),
+                ..plan(601, own, 600)
+            };
             shortfall(&bound).map(|short| short.is_business)
         };
-        assert_eq!((short("100/s", "1/s"), short("unlimited", "1/s")), (Some(true), Some(true)));
-        assert_eq!((short("1/s", "100/s"), short("2/s", "100/s")), (Some(false), None));
+        assert_eq!(
+            (short("100/s", "1/s"), short("unlimited", "1/s")),
+            (Some(true), Some(true))
+        );
+        assert_eq!(
+            (short("1/s", "100/s"), short("2/s", "100/s")),
+            (Some(false), None)
+        );
     }
 
     #[test]

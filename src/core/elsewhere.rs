@@ -23,7 +23,10 @@ impl Elsewhere {
     /// Whether a run had more success than at the last look: a first look only remembers, since a run that began just now may
     /// find its handler down too.
     pub fn answers(&mut self, business: &str, runs: &[Reaching]) -> bool {
-        let now = runs.iter().map(|run| (run.shard, (run.epoch, run.succeeded))).collect();
+        let now = runs
+            .iter()
+            .map(|run| (run.shard, (run.epoch, run.succeeded)))
+            .collect();
         let before = self.0.insert(business.to_owned(), now).unwrap_or_default();
         let has_grown = |run: &Reaching| {
             before
@@ -45,7 +48,11 @@ mod tests {
     use crate::ids::TaskId;
 
     fn run(no: u32, epoch: u64, succeeded: u64) -> Reaching {
-        Reaching { shard: ShardId { task: TaskId(1), no }, epoch: Epoch(epoch), succeeded }
+        Reaching {
+            shard: ShardId { task: TaskId(1), no },
+            epoch: Epoch(epoch),
+            succeeded,
+        }
     }
 
     #[test]
@@ -53,7 +60,10 @@ mod tests {
         let mut elsewhere = Elsewhere::default();
         assert!(!elsewhere.answers("push", &[run(0, 3, 500)]), "a first look");
         assert!(!elsewhere.answers("push", &[run(0, 3, 500)]), "nothing moved");
-        assert!(!elsewhere.answers("push", &[run(0, 4, 700), run(1, 1, 90)]), "another run, and a new one");
+        assert!(
+            !elsewhere.answers("push", &[run(0, 4, 700), run(1, 1, 90)]),
+            "another run, and a new one"
+        );
         assert!(!elsewhere.answers("mail", &[run(1, 1, 95)]), "another business");
         assert!(elsewhere.answers("push", &[run(0, 4, 700), run(1, 1, 91)]));
         elsewhere.retain(|business| business == "mail");

@@ -21,7 +21,12 @@ pub struct Meter {
 impl Meter {
     /// A meter that has seen nothing; `window` is the span over which failed attempts are counted.
     pub fn new(budget: ErrorBudget, window: Duration) -> Meter {
-        Meter { budget, window, slices: VecDeque::new(), failed_in_window: 0 }
+        Meter {
+            budget,
+            window,
+            slices: VecDeque::new(),
+            failed_in_window: 0,
+        }
     }
 
     /// Changes the budget; what was counted stays counted.
@@ -35,9 +40,15 @@ impl Meter {
 
     /// Counts a failed attempt; says whether there are now more than the budget's rate allows in its window.
     pub fn on_failed_attempt(&mut self, now: Moment) -> bool {
-        let Some(rate) = self.budget.failed_attempts else { return false };
+        let Some(rate) = self.budget.failed_attempts else {
+            return false;
+        };
         let slice = now.0 / self.slice_ns();
-        while self.slices.front().is_some_and(|(at, _)| at + u64::from(SLICES) <= slice) {
+        while self
+            .slices
+            .front()
+            .is_some_and(|(at, _)| at + u64::from(SLICES) <= slice)
+        {
             self.failed_in_window -= self.slices.pop_front().map_or(0, |(_, count)| count);
         }
         match self.slices.back_mut() {
@@ -63,8 +74,14 @@ impl Meter {
     pub fn left_ppm(&self, abandoned: u64, total: ItemCount, now: Moment) -> Option<u32> {
         let attempts = self.budget.failed_attempts.map(|rate| {
             let slice = now.0 / self.slice_ns();
-            let fresh = self.slices.iter().filter(|(at, _)| at + u64::from(SLICES) > slice);
-            left(fresh.map(|(_, count)| count).sum(), u128::from(rate.items_in(self.window)))
+            let fresh = self
+                .slices
+                .iter()
+                .filter(|(at, _)| at + u64::from(SLICES) > slice);
+            left(
+                fresh.map(|(_, count)| count).sum(),
+                u128::from(rate.items_in(self.window)),
+            )
         });
         let items = self.budget.abandoned.map(|limit| match limit {
             AbandonedLimit::Count(most) => left(abandoned, u128::from(most)),
@@ -77,7 +94,9 @@ impl Meter {
 
     fn slice_ns(&self) -> u64 {
         let window = self.window.max(Duration::from_millis(1));
-        u64::try_from(window.as_nanos() / u128::from(SLICES)).unwrap_or(u64::MAX).max(1)
+        u64::try_from(window.as_nanos() / u128::from(SLICES))
+            .unwrap_or(u64::MAX)
+            .max(1)
     }
 }
 
@@ -94,7 +113,13 @@ mod tests {
 
     fn meter(abandoned: Option<AbandonedLimit>) -> Meter {
         let failed_attempts = Rate::per_second(10);
-        Meter::new(ErrorBudget { failed_attempts, abandoned }, Duration::from_secs(10))
+        Meter::new(
+            ErrorBudget {
+                failed_attempts,
+                abandoned,
+            },
+            Duration::from_secs(10),
+        )
     }
 
     #[test]
@@ -134,10 +159,23 @@ mod tests {
         for _ in 0..50 {
             both.on_failed_attempt(Moment(1));
         }
-        assert_eq!(left(&both, 1, 2), Some(500_000), "half of a hundred attempts in the window");
-        assert_eq!(left(&both, 1, 20_000_000_000), Some(900_000), "the window went by");
-        let none =
-            Meter::new(ErrorBudget { failed_attempts: None, abandoned: None }, Duration::from_secs(10));
+        assert_eq!(
+            left(&both, 1, 2),
+            Some(500_000),
+            "half of a hundred attempts in the window"
+        );
+        assert_eq!(
+            left(&both, 1, 20_000_000_000),
+            Some(900_000),
+            "the window went by"
+        );
+        let none = Meter::new(
+            ErrorBudget {
+                failed_attempts: None,
+                abandoned: None,
+            },
+            Duration::from_secs(10),
+        );
         assert_eq!(left(&none, 5, 0), None);
     }
 }

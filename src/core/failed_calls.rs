@@ -25,7 +25,9 @@ impl FailedCalls {
 
     /// Each class and code with its count.
     pub fn iter(&self) -> impl Iterator<Item = (FailureClass, &str, u64)> {
-        self.0.iter().map(|((class, code), count)| (*class, code.as_ref(), *count))
+        self.0
+            .iter()
+            .map(|((class, code), count)| (*class, code.as_ref(), *count))
     }
 
     /// What came since an earlier picture of the same run.
@@ -63,6 +65,9 @@ mod tests {
         let before = failed.clone();
         failed.count(FailureClass::Answered, Cow::Borrowed("E3"));
         let fresh = failed.since(&before);
-        assert_eq!(fresh.iter().collect::<Vec<_>>(), [(FailureClass::Answered, "E3", 1)]);
+        assert_eq!(
+            fresh.iter().collect::<Vec<_>>(),
+            [(FailureClass::Answered, "E3", 1)]
+        );
     }
 }

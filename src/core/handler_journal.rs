@@ -47,7 +47,10 @@ struct Told {
 impl Journal {
     /// What is new at a look.
     pub fn look(&mut self, state: &HandlerState, errors: &[LastError], now: WallMs) -> Vec<Entry> {
-        let mut entries: Vec<Entry> = errors.iter().filter_map(|error| self.on_error(error, now)).collect();
+        let mut entries: Vec<Entry> = errors
+            .iter()
+            .filter_map(|error| self.on_error(error, now))
+            .collect();
         entries.extend(self.on_outage(state, now));
         entries
     }
@@ -64,17 +67,29 @@ impl Journal {
         }
         (told.count, told.at) = (error.count, now);
         let since = seconds(lasting);
-        Some(of(error, format!("{more} more calls failed in {since}, the last one: {}", error.example)))
+        Some(of(
+            error,
+            format!(
+                "{more} more calls failed in {since}, the last one: {}",
+                error.example
+            ),
+        ))
     }
 
     fn on_new_code(&mut self, error: &LastError, now: WallMs) -> Option<Entry> {
         if self.codes.len() >= CODES_MAX {
             let is_first = !std::mem::replace(&mut self.are_codes_left_out, true);
-            let message =
-                format!("{}: {}; further codes of this run are left out", error.code, error.example);
+            let message = format!(
+                "{}: {}; further codes of this run are left out",
+                error.code, error.example
+            );
             return is_first.then(|| of(error, message));
         }
-        self.codes.push(Told { code: error.code.clone().into_owned(), count: error.count, at: now });
+        self.codes.push(Told {
+            code: error.code.clone().into_owned(),
+            count: error.count,
+            at: now,
+        });
         Some(of(error, error.example.clone()))
     }
 
@@ -84,9 +99,16 @@ impl Journal {
             (None, Some(outage)) => Some(down(state, outage, now)),
             (Some(outage), None) => {
                 let lasted = seconds(now.since(outage.since));
-                let message =
-                    format!("the handler answers again after {lasted} and {} probes", outage.probes);
-                Some(Entry { code: BACK.to_owned(), index: None, message, is_good: true })
+                let message = format!(
+                    "the handler answers again after {lasted} and {} probes",
+                    outage.probes
+                );
+                Some(Entry {
+                    code: BACK.to_owned(),
+                    index: None,
+                    message,
+                    is_good: true,
+                })
             }
             _ => None,
         }
@@ -103,11 +125,21 @@ fn down(state: &HandlerState, outage: Outage, now: WallMs) -> Entry {
         "the handler doesn't answer{said}, for {lasts} so far; one probe at a time leaves until it does, and no item is \
          charged for it"
     );
-    Entry { code: DOWN.to_owned(), index, message, is_good: false }
+    Entry {
+        code: DOWN.to_owned(),
+        index,
+        message,
+        is_good: false,
+    }
 }
 
 fn of(error: &LastError, message: String) -> Entry {
-    Entry { code: error.code.clone().into_owned(), index: Some(error.index), message, is_good: false }
+    Entry {
+        code: error.code.clone().into_owned(),
+        index: Some(error.index),
+        message,
+        is_good: false,
+    }
 }
 
 #[cfg(test)]
@@ -120,11 +152,22 @@ mod tests {
     fn error(code: String, count: u64) -> LastError {
         let (class, index) = (FailureClass::Unreachable, ItemIndex(3));
         let (code, example) = (Cow::Owned(code), "refused".to_owned());
-        LastError { class, code, example, index, count, since: WallMs(0), at: WallMs(0) }
+        LastError {
+            class,
+            code,
+            example,
+            index,
+            count,
+            since: WallMs(0),
+            at: WallMs(0),
+        }
     }
 
     fn told(entries: &[Entry]) -> Vec<(&str, &str)> {
-        entries.iter().map(|entry| (entry.code.as_str(), entry.message.as_str())).collect()
+        entries
+            .iter()
+            .map(|entry| (entry.code.as_str(), entry.message.as_str()))
+            .collect()
     }
 
     #[test]
@@ -133,13 +176,23 @@ mod tests {
         let up = HandlerState::default();
         let mut look = |count: u64, second: i64| {
             let entries = journal.look(&up, &[error("CONNECT".to_owned(), count)], WallMs(second * 1000));
-            told(&entries).into_iter().map(|(_, message)| message.to_owned()).collect::<Vec<_>>()
+            told(&entries)
+                .into_iter()
+                .map(|(_, message)| message.to_owned())
+                .collect::<Vec<_>>()
         };
         assert_eq!(look(1, 0), ["refused"]);
         assert_eq!(look(40, 30), [""; 0]);
-        assert_eq!(look(61, 60), ["60 more calls failed in 60s, the last one: refused"]);
+        assert_eq!(
+            look(61, 60),
+            ["60 more calls failed in 60s, the last one: refused"]
+        );
         assert_eq!(look(61, 180), [""; 0], "it is over");
-        assert_eq!(look(2, 600), ["2 more calls failed in 9m, the last one: refused"], "it began anew");
+        assert_eq!(
+            look(2, 600),
+            ["2 more calls failed in 9m, the last one: refused"],
+            "it began anew"
+        );
     }
 
     #[test]
@@ -147,16 +200,29 @@ mod tests {
         let mut journal = Journal::default();
         let errors = [error("CONNECT".to_owned(), 5)];
         let outage = |probes| HandlerState {
-            outage: Some(Outage { since: WallMs(1_000), probes }),
+            outage: Some(Outage {
+                since: WallMs(1_000),
+                probes,
+            }),
             error: Some(errors[0].clone()),
             ..HandlerState::default()
         };
         let begun = journal.look(&outage(0), &errors, WallMs(2_000));
-        assert_eq!(begun.iter().map(|entry| entry.code.as_str()).collect::<Vec<_>>(), ["CONNECT", DOWN]);
-        assert!(begun[1].message.starts_with("the handler doesn't answer (CONNECT: refused), for 1s so far"));
+        assert_eq!(
+            begun.iter().map(|entry| entry.code.as_str()).collect::<Vec<_>>(),
+            ["CONNECT", DOWN]
+        );
+        assert!(
+            begun[1]
+                .message
+                .starts_with("the handler doesn't answer (CONNECT: refused), for 1s so far")
+        );
         assert!(journal.look(&outage(4), &errors, WallMs(30_000)).is_empty());
         let ended = journal.look(&HandlerState::default(), &errors, WallMs(46_000));
-        assert_eq!(told(&ended), [(BACK, "the handler answers again after 45s and 4 probes")]);
+        assert_eq!(
+            told(&ended),
+            [(BACK, "the handler answers again after 45s and 4 probes")]
+        );
     }
 
     #[test]
@@ -165,7 +231,15 @@ mod tests {
         let errors: Vec<LastError> = (0..500).map(|n| error(format!("E{n}"), 1)).collect();
         let entries = journal.look(&HandlerState::default(), &errors, WallMs(0));
         assert_eq!(entries.len(), CODES_MAX + 1);
-        assert!(entries[CODES_MAX].message.ends_with("further codes of this run are left out"));
-        assert!(journal.look(&HandlerState::default(), &errors, WallMs(1)).is_empty());
+        assert!(
+            entries[CODES_MAX]
+                .message
+                .ends_with("further codes of this run are left out")
+        );
+        assert!(
+            journal
+                .look(&HandlerState::default(), &errors, WallMs(1))
+                .is_empty()
+        );
     }
 }

@@ -28,7 +28,12 @@ impl HandlerSight {
         let is_up_elsewhere = !down.is_empty() && !up.is_empty();
         let states = if down.is_empty() { up } else { down };
         let state = together(states.into_iter().map(|(_, state)| state));
-        HandlerSight { state, down_on, is_up_elsewhere, at }
+        HandlerSight {
+            state,
+            down_on,
+            is_up_elsewhere,
+            at,
+        }
     }
 
     /// When the next probe is due, to whole seconds: it moves by itself, not with each look.
@@ -41,7 +46,10 @@ impl HandlerSight {
     pub fn text(&self) -> Option<String> {
         let text = sentence(&self.state, self.at)?;
         Some(match self.is_up_elsewhere {
-            true => format!("{text}; down for {}, other nodes reach it", self.down_on.join(", ")),
+            true => format!(
+                "{text}; down for {}, other nodes reach it",
+                self.down_on.join(", ")
+            ),
             false => text,
         })
     }
@@ -79,7 +87,15 @@ fn newest(one: LastError, other: &LastError) -> LastError {
     let is_same = one.code == other.code;
     let (count, since) = (one.count + other.count, one.since.min(other.since));
     let later = if other.at > one.at { other.clone() } else { one };
-    if is_same { LastError { count, since, ..later } } else { later }
+    if is_same {
+        LastError {
+            count,
+            since,
+            ..later
+        }
+    } else {
+        later
+    }
 }
 
 #[cfg(test)]
@@ -101,7 +117,10 @@ mod tests {
             at: WallMs(at),
         };
         HandlerState {
-            outage: down_since.map(|since| Outage { since: WallMs(since), probes: 3 }),
+            outage: down_since.map(|since| Outage {
+                since: WallMs(since),
+                probes: 3,
+            }),
             next_probe_in: down_since.map(|since| Duration::from_millis(since.unsigned_abs())),
             error: Some(error),
             ..HandlerState::default()
@@ -110,11 +129,23 @@ mod tests {
 
     #[test]
     fn runs_that_see_the_same_are_told_as_one() {
-        let (one, other) = (state("CONNECT", Some(5_000), 9_000), state("CONNECT", Some(4_000), 8_000));
+        let (one, other) = (
+            state("CONNECT", Some(5_000), 9_000),
+            state("CONNECT", Some(4_000), 8_000),
+        );
         let sight = HandlerSight::of([("n2", &one), ("n1", &other), ("n1", &other)], WallMs(10_000));
         let error = sight.state.error.clone().expect("an error");
-        assert_eq!((error.count, error.since, error.at), (6, WallMs(7_000), WallMs(9_000)));
-        assert_eq!(sight.state.outage, Some(Outage { since: WallMs(4_000), probes: 9 }));
+        assert_eq!(
+            (error.count, error.since, error.at),
+            (6, WallMs(7_000), WallMs(9_000))
+        );
+        assert_eq!(
+            sight.state.outage,
+            Some(Outage {
+                since: WallMs(4_000),
+                probes: 9
+            })
+        );
         assert_eq!(
             (sight.down_on.join(","), sight.next_probe_at()),
             ("n1,n2".to_owned(), Some(WallMs(14_000)))
@@ -125,13 +156,19 @@ mod tests {
 
     #[test]
     fn where_one_node_only_does_not_reach_it_that_is_said() {
-        let (down, up) = (state("CONNECT", Some(5_000), 8_000), state("HTTP_422", None, 9_900));
+        let (down, up) = (
+            state("CONNECT", Some(5_000), 8_000),
+            state("HTTP_422", None, 9_900),
+        );
         let sight = HandlerSight::of([("n1", &up), ("n2", &down)], WallMs(10_000));
         let text = sight.text().expect("a text");
         assert!(text.starts_with("handler down for 5s (CONNECT"), "{text}");
         assert!(text.ends_with("; down for n2, other nodes reach it"), "{text}");
         let sight = HandlerSight::of([("n1", &up)], WallMs(10_000));
         assert!(sight.down_on.is_empty() && !sight.is_up_elsewhere);
-        assert!(sight.text().is_some_and(|text| text.contains("HTTP_422")), "{sight:?}");
+        assert!(
+            sight.text().is_some_and(|text| text.contains("HTTP_422")),
+            "{sight:?}"
+        );
     }
 }

@@ -29,11 +29,21 @@ pub fn sentence(state: &HandlerState, now: WallMs) -> Option<String> {
     let lasting = seconds(error.at.since(error.since));
     let calls = if error.count == 1 { "call" } else { "calls" };
     let times = format!("{} {calls} failed in {lasting}", error.count);
-    Some(format!("{}, the last with {}{}", times, self::said(error), judged(state)))
+    Some(format!(
+        "{}, the last with {}{}",
+        times,
+        self::said(error),
+        judged(state)
+    ))
 }
 
 fn said(error: &LastError) -> String {
-    format!("{} at item {}: {}", error.code, error.index.0, cut(&error.example, EXAMPLE_BYTES_MAX))
+    format!(
+        "{} at item {}: {}",
+        error.code,
+        error.index.0,
+        cut(&error.example, EXAMPLE_BYTES_MAX)
+    )
 }
 
 fn judged(state: &HandlerState) -> String {
@@ -58,7 +68,11 @@ pub(super) fn seconds(span: Duration) -> String {
         120..7200 => ((seconds / 60, "m"), (seconds % 60, "s")),
         _ => ((seconds / 3600, "h"), (seconds % 3600 / 60, "m")),
     };
-    let rest = if smaller.0 > 0 { format!(" {}{}", smaller.0, smaller.1) } else { String::new() };
+    let rest = if smaller.0 > 0 {
+        format!(" {}{}", smaller.0, smaller.1)
+    } else {
+        String::new()
+    };
     format!("{}{}{rest}", larger.0, larger.1)
 }
 
@@ -74,13 +88,24 @@ mod tests {
         let (since, at) = (WallMs(1_000), WallMs(41_000));
         let example = "connection refused".to_owned();
         let class = FailureClass::Unreachable;
-        LastError { class, code: Cow::Borrowed(code), example, index: ItemIndex(7), count: 12, since, at }
+        LastError {
+            class,
+            code: Cow::Borrowed(code),
+            example,
+            index: ItemIndex(7),
+            count: 12,
+            since,
+            at,
+        }
     }
 
     #[test]
     fn an_outage_says_since_when_why_and_when_it_is_tried_next() {
         let state = HandlerState {
-            outage: Some(Outage { since: WallMs(1_000), probes: 4 }),
+            outage: Some(Outage {
+                since: WallMs(1_000),
+                probes: 4,
+            }),
             next_probe_in: Some(Duration::from_millis(8_900)),
             error: Some(error("CONNECT")),
             ..HandlerState::default()
@@ -99,7 +124,10 @@ mod tests {
 
     #[test]
     fn an_error_is_told_for_a_minute_and_then_no_more() {
-        let state = HandlerState { error: Some(error("HTTP_400")), ..HandlerState::default() };
+        let state = HandlerState {
+            error: Some(error("HTTP_400")),
+            ..HandlerState::default()
+        };
         assert_eq!(
             sentence(&state, WallMs(42_000)).as_deref(),
             Some("12 calls failed in 40s, the last with HTTP_400 at item 7: connection refused")

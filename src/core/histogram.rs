@@ -17,7 +17,10 @@ pub struct Histogram {
 
 impl Default for Histogram {
     fn default() -> Histogram {
-        Histogram { counts: [0; OCTAVES], nanos: 0 }
+        Histogram {
+            counts: [0; OCTAVES],
+            nanos: 0,
+        }
     }
 }
 
@@ -51,10 +54,17 @@ impl Histogram {
             i128::try_from(last.as_nanos()).unwrap_or(0) - i128::try_from(first.as_nanos()).unwrap_or(0);
         for group in 0..groups {
             // The middle of its group; a single one is the first.
-            let part = if groups > 1 { span * i128::from(group) / i128::from(groups - 1) } else { 0 };
+            let part = if groups > 1 {
+                span * i128::from(group) / i128::from(groups - 1)
+            } else {
+                0
+            };
             let nanos = i128::try_from(first.as_nanos()).unwrap_or(0) + part;
             let share = times / groups + u32::from(group < times % groups);
-            self.record(Duration::from_nanos(u64::try_from(nanos).unwrap_or(0)), u64::from(share));
+            self.record(
+                Duration::from_nanos(u64::try_from(nanos).unwrap_or(0)),
+                u64::from(share),
+            );
         }
     }
 
@@ -68,7 +78,10 @@ impl Histogram {
 
     /// Adds another's counts.
     pub fn add(&mut self, other: &Histogram) {
-        self.counts.iter_mut().zip(other.counts).for_each(|(mine, theirs)| *mine += theirs);
+        self.counts
+            .iter_mut()
+            .zip(other.counts)
+            .for_each(|(mine, theirs)| *mine += theirs);
         self.nanos += other.nanos;
     }
 
@@ -76,7 +89,11 @@ impl Histogram {
     #[must_use]
     pub fn since(&self, before: &Histogram) -> Histogram {
         let mut fresh = self.clone();
-        fresh.counts.iter_mut().zip(before.counts).for_each(|(now, then)| *now = now.saturating_sub(then));
+        fresh
+            .counts
+            .iter_mut()
+            .zip(before.counts)
+            .for_each(|(now, then)| *now = now.saturating_sub(then));
         fresh.nanos = fresh.nanos.saturating_sub(before.nanos);
         fresh
     }
@@ -85,7 +102,9 @@ impl Histogram {
     #[must_use]
     pub(super) fn head(&self, part: u64, whole: u64) -> Histogram {
         let mut head = self.clone();
-        head.counts.iter_mut().for_each(|count| *count = share(*count, part, whole));
+        head.counts
+            .iter_mut()
+            .for_each(|count| *count = share(*count, part, whole));
         head.nanos = self.nanos / u128::from(whole.max(1)) * u128::from(part.min(whole));
         head
     }
@@ -103,7 +122,9 @@ impl Histogram {
     /// The duration that `percent` of all did not exceed; none without any. An estimate: the power of two is the right
     /// one, and between two of them durations are taken to lie evenly.
     pub fn percentile(&self, percent: u64) -> Option<Duration> {
-        let rank = (u128::from(self.count()) * u128::from(percent)).div_ceil(100).max(1);
+        let rank = (u128::from(self.count()) * u128::from(percent))
+            .div_ceil(100)
+            .max(1);
         let mut below = 0;
         for (octave, count) in self.counts.iter().map(|count| u128::from(*count)).enumerate() {
             if below + count >= rank {
@@ -155,7 +176,10 @@ mod tests {
         assert_eq!(histogram.percentile(50), None);
         (1..=1000).for_each(|ms| histogram.record(Duration::from_millis(ms), 1));
         for (percent, truth) in [(1, 0.01), (50, 0.5), (95, 0.95), (99, 0.99), (100, 1.0)] {
-            let found = histogram.percentile(percent).expect("some were counted").as_secs_f64();
+            let found = histogram
+                .percentile(percent)
+                .expect("some were counted")
+                .as_secs_f64();
             assert!(found > truth / 2.0 && found < truth * 2.0, "{percent}: {found}");
         }
         let mut longest = Histogram::default();
@@ -169,7 +193,11 @@ mod tests {
             let mut histogram = Histogram::default();
             histogram.record_between(Duration::from_nanos(4000), Duration::from_nanos(1024), times);
             assert_eq!(histogram.count(), u64::from(times));
-            assert_eq!((histogram.below(10), histogram.below(12)), (0, u64::from(times)), "{times}");
+            assert_eq!(
+                (histogram.below(10), histogram.below(12)),
+                (0, u64::from(times)),
+                "{times}"
+            );
         }
         let mut none = Histogram::default();
         none.record_between(Duration::ZERO, Duration::ZERO, 0);

@@ -98,12 +98,18 @@ pub struct WallMs(pub i64);
 impl WallMs {
     /// This time plus `wait`.
     pub fn plus(self, wait: Duration) -> WallMs {
-        WallMs(self.0.saturating_add(i64::try_from(wait.as_millis()).unwrap_or(i64::MAX)))
+        WallMs(
+            self.0
+                .saturating_add(i64::try_from(wait.as_millis()).unwrap_or(i64::MAX)),
+        )
     }
 
     /// This time less `span`.
     pub fn minus(self, span: Duration) -> WallMs {
-        WallMs(self.0.saturating_sub(i64::try_from(span.as_millis()).unwrap_or(i64::MAX)))
+        WallMs(
+            self.0
+                .saturating_sub(i64::try_from(span.as_millis()).unwrap_or(i64::MAX)),
+        )
     }
 
     /// As RFC 3339 in UTC with milliseconds, `2026-11-20T17:02:11.500Z`; a time that this can't show is shown as the
@@ -140,8 +146,13 @@ impl FromStr for TaskId {
     type Err = NotATaskId;
 
     fn from_str(text: &str) -> Result<TaskId, NotATaskId> {
-        let number = text.strip_prefix('t').and_then(|digits| digits.parse::<i64>().ok());
-        number.filter(|n| *n > 0).map(TaskId).ok_or_else(|| NotATaskId(text.to_owned()))
+        let number = text
+            .strip_prefix('t')
+            .and_then(|digits| digits.parse::<i64>().ok());
+        number
+            .filter(|n| *n > 0)
+            .map(TaskId)
+            .ok_or_else(|| NotATaskId(text.to_owned()))
     }
 }
 

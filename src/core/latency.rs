@@ -15,7 +15,11 @@ pub struct Latencies {
 
 impl Default for Latencies {
     fn default() -> Latencies {
-        Latencies { counts: Box::new([0; BUCKETS]), total: 0, nanos: 0 }
+        Latencies {
+            counts: Box::new([0; BUCKETS]),
+            total: 0,
+            nanos: 0,
+        }
     }
 }
 
@@ -65,7 +69,11 @@ impl Latencies {
 
     /// How many were from `2^n` to below `2^(n+1)` nanoseconds, for each `n`.
     pub(super) fn by_octave(&self) -> impl Iterator<Item = u64> {
-        self.counts.as_chunks::<4>().0.iter().map(|quarters| quarters.iter().copied().map(u64::from).sum())
+        self.counts
+            .as_chunks::<4>()
+            .0
+            .iter()
+            .map(|quarters| quarters.iter().copied().map(u64::from).sum())
     }
 
     /// The duration that `percent` of the calls did not exceed (the bucket's upper edge); none without calls.
@@ -78,7 +86,7 @@ impl Latencies {
         })?;
         let (exponent, quarter) = (bucket as u32 / 4, bucket as u64 % 4);
         Some(Duration::from_nanos(
-            ((u128::from(quarter + 5)) << exponent >> 2).min(u128::from(u64::MAX)) as u64
+            ((u128::from(quarter + 5)) << exponent >> 2).min(u128::from(u64::MAX)) as u64,
         ))
     }
 }
@@ -92,7 +100,10 @@ mod tests {
         let mut latencies = Latencies::default();
         (1..=1000u64).for_each(|ms| latencies.record(Duration::from_millis(ms)));
         for (percent, truth) in [(50, 0.5), (95, 0.95), (100, 1.0)] {
-            let found = latencies.percentile(percent).expect("calls were counted").as_secs_f64();
+            let found = latencies
+                .percentile(percent)
+                .expect("calls were counted")
+                .as_secs_f64();
             assert!(found >= truth && found <= truth * 1.26, "{percent}: {found}");
         }
     }

@@ -58,7 +58,10 @@ pub struct FieldRefusal {
 impl FieldRefusal {
     /// A refusal of a member.
     pub fn new(field: &'static str, why: impl Into<String>) -> FieldRefusal {
-        FieldRefusal { field, why: why.into() }
+        FieldRefusal {
+            field,
+            why: why.into(),
+        }
     }
 }
 
@@ -109,7 +112,11 @@ pub fn changed(now: &Meaning, change: &MeaningChange) -> Result<Meaning, Vec<Fie
     if change.source.is_none() && next.total != now.total {
         next.source = resized(&now.source, next.total).unwrap_or(next.source);
     }
-    if refusals.is_empty() { Ok(next) } else { Err(refusals) }
+    if refusals.is_empty() {
+        Ok(next)
+    } else {
+        Err(refusals)
+    }
 }
 
 fn head_refusal(now: &Meaning, field: &'static str) -> Option<FieldRefusal> {
@@ -147,7 +154,10 @@ fn total_refusal(now: &Meaning, change: &MeaningChange, total: ItemCount) -> Opt
         return Some("the task was finished early; its end is decided".to_owned());
     }
     if now.has_run && total < now.total {
-        return Some(format!("it has run, so it keeps its {} items; finish it early instead", now.total.0));
+        return Some(format!(
+            "it has run, so it keeps its {} items; finish it early instead",
+            now.total.0
+        ));
     }
     // A file has as many items as it has rows.
     (change.source.is_none() && resized(&now.source, total).is_none()).then(|| {
@@ -173,42 +183,86 @@ mod tests {
     fn range(has_run: bool) -> Meaning {
         let source = r#"{"kind":"range","total":10}"#.to_owned();
         let (total, skip_first, shards) = (ItemCount(10), ItemIndex(2), Auto::Auto);
-        Meaning { total, skip_first, source, shards, has_run, is_cut: false }
+        Meaning {
+            total,
+            skip_first,
+            source,
+            shards,
+            has_run,
+            is_cut: false,
+        }
     }
 
     fn total(number: u64) -> MeaningChange {
-        MeaningChange { total: Some(ItemCount(number)), ..MeaningChange::default() }
+        MeaningChange {
+            total: Some(ItemCount(number)),
+            ..MeaningChange::default()
+        }
     }
 
     #[test]
     fn before_the_first_run_everything_may_change() {
         let four = NonZeroU32::new(4).map(Auto::Fixed);
-        let change = MeaningChange { skip_first: Some(ItemIndex(0)), shards: four, ..total(3) };
+        let change = MeaningChange {
+            skip_first: Some(ItemIndex(0)),
+            shards: four,
+            ..total(3)
+        };
         let next = changed(&range(false), &change).expect("nothing has left");
         assert_eq!((next.total, next.skip_first), (ItemCount(3), ItemIndex(0)));
         assert_eq!(Some(next.shards), four);
         assert_eq!(next.source, r#"{"kind":"range","total":3}"#);
         let source = r#"{"kind":"inline","items":[1]}"#.to_owned();
-        let change = MeaningChange { source: Some(source.clone()), ..total(1) };
-        assert_eq!(changed(&range(false), &change).expect("nothing has left").source, source);
+        let change = MeaningChange {
+            source: Some(source.clone()),
+            ..total(1)
+        };
+        assert_eq!(
+            changed(&range(false), &change).expect("nothing has left").source,
+            source
+        );
     }
 
     #[test]
     fn no_more_items_are_skipped_than_there_are() {
         let skip = |first, change: MeaningChange| {
-            changed(&range(false), &MeaningChange { skip_first: Some(ItemIndex(first)), ..change })
+            changed(
+                &range(false),
+                &MeaningChange {
+                    skip_first: Some(ItemIndex(first)),
+                    ..change
+                },
+            )
         };
-        assert_eq!(skip(10, MeaningChange::default()).expect("all of them").skip_first, ItemIndex(10));
-        assert_eq!(skip(11, total(11)).expect("of the new total").skip_first, ItemIndex(11));
-        for refused in [skip(11, MeaningChange::default()), skip(10, total(9)), skip(u64::MAX, total(10))] {
+        assert_eq!(
+            skip(10, MeaningChange::default())
+                .expect("all of them")
+                .skip_first,
+            ItemIndex(10)
+        );
+        assert_eq!(
+            skip(11, total(11)).expect("of the new total").skip_first,
+            ItemIndex(11)
+        );
+        for refused in [
+            skip(11, MeaningChange::default()),
+            skip(10, total(9)),
+            skip(u64::MAX, total(10)),
+        ] {
             assert_eq!(refused.expect_err("there are fewer")[0].field, "skip_first");
         }
     }
 
     #[test]
     fn after_it_only_the_total_of_a_range_grows() {
-        assert_eq!(changed(&range(true), &total(10)).expect("the same").total, ItemCount(10));
-        assert_eq!(changed(&range(true), &total(11)).expect("it grows").total, ItemCount(11));
+        assert_eq!(
+            changed(&range(true), &total(10)).expect("the same").total,
+            ItemCount(10)
+        );
+        assert_eq!(
+            changed(&range(true), &total(11)).expect("it grows").total,
+            ItemCount(11)
+        );
         let all = MeaningChange {
             skip_first: Some(ItemIndex(0)),
             source: Some(r#"{"kind":"range","total":9}"#.to_owned()),
@@ -220,13 +274,35 @@ mod tests {
             .into_iter()
             .map(|refusal| refusal.field)
             .collect();
-        assert_eq!(fields, ["source", "shards", "skip_first", "total"], "each is named");
-        let list = Meaning { source: r#"{"kind":"inline","items":[1,2]}"#.to_owned(), ..range(true) };
-        assert!(changed(&list, &total(11)).is_err(), "a list has as many items as it has");
-        let cut = Meaning { is_cut: true, ..range(false) };
-        let head = MeaningChange { skip_first: Some(ItemIndex(7)), ..MeaningChange::default() };
-        assert_eq!(changed(&cut, &head).expect_err("its end would come back")[0].field, "skip_first");
-        let cut = Meaning { is_cut: true, ..range(true) };
+        assert_eq!(
+            fields,
+            ["source", "shards", "skip_first", "total"],
+            "each is named"
+        );
+        let list = Meaning {
+            source: r#"{"kind":"inline","items":[1,2]}"#.to_owned(),
+            ..range(true)
+        };
+        assert!(
+            changed(&list, &total(11)).is_err(),
+            "a list has as many items as it has"
+        );
+        let cut = Meaning {
+            is_cut: true,
+            ..range(false)
+        };
+        let head = MeaningChange {
+            skip_first: Some(ItemIndex(7)),
+            ..MeaningChange::default()
+        };
+        assert_eq!(
+            changed(&cut, &head).expect_err("its end would come back")[0].field,
+            "skip_first"
+        );
+        let cut = Meaning {
+            is_cut: true,
+            ..range(true)
+        };
         assert!(changed(&cut, &total(11)).is_err(), "its end is decided");
         assert!(changed(&range(false), &total(INDEX_MAX + 1)).is_err());
     }

@@ -28,7 +28,11 @@ impl FromStr for Network {
         let base: IpAddr = base.parse().map_err(|_| bad())?;
         let bits = if base.is_ipv4() { 32 } else { 128 };
         let prefix = prefix.unwrap_or(bits);
-        if prefix > bits { Err(bad()) } else { Ok(Network { base, prefix }) }
+        if prefix > bits {
+            Err(bad())
+        } else {
+            Ok(Network { base, prefix })
+        }
     }
 }
 
@@ -72,14 +76,28 @@ mod tests {
         ] {
             let network: Network = text.parse().expect(text);
             assert_eq!(network.to_string(), text);
-            assert!(network.contains(inside.parse().expect(inside)), "{inside} is in {text}");
-            assert!(!network.contains(outside.parse().expect(outside)), "{outside} isn't in {text}");
+            assert!(
+                network.contains(inside.parse().expect(inside)),
+                "{inside} is in {text}"
+            );
+            assert!(
+                !network.contains(outside.parse().expect(outside)),
+                "{outside} isn't in {text}"
+            );
         }
     }
 
     #[test]
     fn nonsense_is_no_network() {
-        for text in ["", "10.0.0.0/33", "fe80::/129", "10.0.0/8", "ten", "10.0.0.0/", "10.0.0.0/-1"] {
+        for text in [
+            "",
+            "10.0.0.0/33",
+            "fe80::/129",
+            "10.0.0/8",
+            "ten",
+            "10.0.0.0/",
+            "10.0.0.0/-1",
+        ] {
             assert!(text.parse::<Network>().is_err(), "{text}");
         }
     }

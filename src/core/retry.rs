@@ -36,7 +36,11 @@ pub fn decide(wish: Wish, attempt: Attempt, attempts_max: u32, backoff: &Backoff
 pub fn wait(backoff: &Backoff, attempt: Attempt, spread: u64) -> Duration {
     let exponent = attempt.get().saturating_sub(1).min(64);
     let factor = u128::from(backoff.factor.max(1)).saturating_pow(exponent);
-    let steady = backoff.first.as_nanos().saturating_mul(factor).min(backoff.max.as_nanos());
+    let steady = backoff
+        .first
+        .as_nanos()
+        .saturating_mul(factor)
+        .min(backoff.max.as_nanos());
     let range = steady * u128::from(backoff.jitter_percent.min(100)) / 100;
     // A spread of 0 shortens by the whole range, one of u64::MAX lengthens by it.
     let shift = (range * 2).saturating_mul(u128::from(spread)) / u128::from(u64::MAX);
@@ -81,18 +85,31 @@ mod tests {
     #[test]
     fn the_last_attempt_exhausts_and_a_chosen_wait_is_obeyed_within_reason() {
         let retry = |after| Wish::Retry { after };
-        assert_eq!(decide(retry(None), Attempt::new(5), 5, &BACKOFF, 0), Verdict::Exhausted);
-        let chosen = decide(retry(Some(Duration::from_secs(7))), Attempt::new(4), 5, &BACKOFF, 0);
+        assert_eq!(
+            decide(retry(None), Attempt::new(5), 5, &BACKOFF, 0),
+            Verdict::Exhausted
+        );
+        let chosen = decide(
+            retry(Some(Duration::from_secs(7))),
+            Attempt::new(4),
+            5,
+            &BACKOFF,
+            0,
+        );
         assert_eq!(chosen, Verdict::RetryAfter(Duration::from_secs(7)));
         let silly = decide(retry(Some(Duration::MAX)), Attempt::new(1), 5, &BACKOFF, 0);
         assert_eq!(silly, Verdict::RetryAfter(RETRY_AFTER_MAX));
-        assert_eq!(decide(Wish::Abandon, Attempt::new(1), 5, &BACKOFF, 0), Verdict::GivenUp);
+        assert_eq!(
+            decide(Wish::Abandon, Attempt::new(1), 5, &BACKOFF, 0),
+            Verdict::GivenUp
+        );
     }
 
     #[test]
     fn neighbours_are_spread_over_the_whole_range() {
-        let spreads: Vec<u64> =
-            (0..1000).map(|index| spread(TaskId(1), ItemIndex(index), Attempt::FIRST)).collect();
+        let spreads: Vec<u64> = (0..1000)
+            .map(|index| spread(TaskId(1), ItemIndex(index), Attempt::FIRST))
+            .collect();
         let low = spreads.iter().filter(|s| **s < u64::MAX / 4).count();
         assert!((200..300).contains(&low), "{low}");
     }

@@ -23,7 +23,10 @@ impl IndexRun {
     /// The run of one index.
     #[inline]
     pub fn one(index: ItemIndex) -> IndexRun {
-        IndexRun { first: index, len: NonZeroU32::MIN }
+        IndexRun {
+            first: index,
+            len: NonZeroU32::MIN,
+        }
     }
 
     /// The lowest index.
@@ -76,6 +79,12 @@ impl IndexRun {
             return (self, None);
         }
         let rest = IndexRun::new(self.first.plus(u64::from(len.get())), self.len.get() - len.get());
-        (IndexRun { first: self.first, len }, rest)
+        (
+            IndexRun {
+                first: self.first,
+                len,
+            },
+            rest,
+        )
     }
 }

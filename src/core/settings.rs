@@ -57,7 +57,10 @@ impl Rate {
     /// `items` in so many periods, at most as many as can be written.
     pub(super) fn stretched(self, items: u64, times: u64) -> Rate {
         let period_ns = self.period_ns.saturating_mul(times.max(1));
-        Rate { items: items.clamp(1, self.items), period_ns }
+        Rate {
+            items: items.clamp(1, self.items),
+            period_ns,
+        }
     }
 
     /// How many items the rate makes in `span`, rounded up.

@@ -43,7 +43,9 @@ impl<T: FromStr<Err = TextError>> Visitor<'_> for TextOrNumber<T> {
 /// The text, unless it is longer than any setting.
 fn short<E: Error>(text: &str) -> Result<&str, E> {
     if text.chars().count() > TEXT_CHARS_MAX {
-        return Err(E::custom(format!("a setting has at most {TEXT_CHARS_MAX} characters")));
+        return Err(E::custom(format!(
+            "a setting has at most {TEXT_CHARS_MAX} characters"
+        )));
     }
     Ok(text)
 }
@@ -68,8 +70,25 @@ macro_rules! writes_text {
     )+};
 }
 
-reads_text!(Rate, RateLimit, Burst, Auto<NonZeroU32>, Backoff, OnExhausted, ErrorBudget, ByteSize);
-writes_text!(Rate, RateLimit, Burst, Backoff, OnExhausted, ErrorBudget, ByteSize);
+reads_text!(
+    Rate,
+    RateLimit,
+    Burst,
+    Auto<NonZeroU32>,
+    Backoff,
+    OnExhausted,
+    ErrorBudget,
+    ByteSize
+);
+writes_text!(
+    Rate,
+    RateLimit,
+    Burst,
+    Backoff,
+    OnExhausted,
+    ErrorBudget,
+    ByteSize
+);
 
 impl Serialize for Auto<NonZeroU32> {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
@@ -158,7 +177,9 @@ impl<'de> Visitor<'de> for Few {
         let mut members = BTreeMap::new();
         while let Some((name, text)) = from.next_entry()? {
             if members.len() == MEMBERS_MAX {
-                return Err(A::Error::custom(format!("it has more than {MEMBERS_MAX} members")));
+                return Err(A::Error::custom(format!(
+                    "it has more than {MEMBERS_MAX} members"
+                )));
             }
             members.insert(name, text);
         }
@@ -218,7 +239,10 @@ mod tests {
     #[test]
     fn an_object_is_no_array() {
         let read = |text| serde_json::from_str::<Object<TuningPatch>>(text).map(|Object(patch)| patch);
-        assert_eq!(read(r#"{"ordered":true}"#).ok().and_then(|patch| patch.ordered), Some(true));
+        assert_eq!(
+            read(r#"{"ordered":true}"#).ok().and_then(|patch| patch.ordered),
+            Some(true)
+        );
         assert_eq!(read("{}").ok(), Some(TuningPatch::default()));
         for wrong in ["[]", "[null]", "null", "1", r#"{"rats":1}"#] {
             assert!(read(wrong).is_err(), "{wrong}");

@@ -124,7 +124,17 @@ macro_rules! by_serde {
     )+};
 }
 
-by_serde!(RateLimit, Burst, Auto<NonZeroU32>, NonZeroU32, u32, Backoff, OnExhausted, ErrorBudget, bool);
+by_serde!(
+    RateLimit,
+    Burst,
+    Auto<NonZeroU32>,
+    NonZeroU32,
+    u32,
+    Backoff,
+    OnExhausted,
+    ErrorBudget,
+    bool
+);
 
 impl Value for Duration {
     fn parse(text: &str) -> Result<Duration, String> {

@@ -112,7 +112,10 @@ impl Fenced<'_> {
     /// assert_eq!(told.sentence(), "n1 fell silent and was fenced: what it ran may be taken");
     /// ```
     pub fn sentence(&self) -> String {
-        format!("{} fell silent and was fenced: what it ran may be taken", self.node)
+        format!(
+            "{} fell silent and was fenced: what it ran may be taken",
+            self.node
+        )
     }
 
     /// What it was, as JSON.

@@ -123,6 +123,9 @@ mod tests {
         let before = failed.clone();
         failed.count("E3", Wish::Abandon);
         let fresh = failed.since(&before);
-        assert_eq!(fresh.iter().collect::<Vec<_>>(), [("E3", Ended { retry: 0, abandon: 1 })]);
+        assert_eq!(
+            fresh.iter().collect::<Vec<_>>(),
+            [("E3", Ended { retry: 0, abandon: 1 })]
+        );
     }
 }

@@ -41,7 +41,9 @@ impl Tuning {
     pub fn concurrency_at_start(&self) -> u32 {
         match self.concurrency {
             _ if self.ordered => 1,
-            Auto::Auto => 64.max(2 * self.batch.get()).min(self.max_concurrency.get().max(self.batch.get())),
+            Auto::Auto => 64
+                .max(2 * self.batch.get())
+                .min(self.max_concurrency.get().max(self.batch.get())),
             Auto::Fixed(number) => number.get(),
         }
     }
@@ -49,7 +51,10 @@ impl Tuning {
     /// The same where a person has decided that it is the items which fail, and no outage.
     #[must_use]
     pub fn judging_items(self) -> Tuning {
-        Tuning { judge_after: Duration::ZERO, ..self }
+        Tuning {
+            judge_after: Duration::ZERO,
+            ..self
+        }
     }
 
     /// The window's size for a concurrency: `auto` is max(2 × concurrency, 4096); at most 1 Mi.

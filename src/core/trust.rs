@@ -72,7 +72,8 @@ impl Seen {
 
     /// When it should be looked at again: its promise may be over then, or the time would no longer count.
     fn due(&self) -> Moment {
-        self.last.plus(self.promise.saturating_sub(self.watched).min(self.step_max()))
+        self.last
+            .plus(self.promise.saturating_sub(self.watched).min(self.step_max()))
     }
 }
 
@@ -93,7 +94,15 @@ impl SilenceWatch {
     pub fn observe(&mut self, session: SessionId, heartbeat: i64, promise: Duration, reply_at: Moment) {
         let watched = self.seen.get(&session).filter(|seen| seen.heartbeat == heartbeat);
         let watched = watched.map_or(Duration::ZERO, |seen| seen.watched(reply_at));
-        self.seen.insert(session, Seen { heartbeat, last: reply_at, watched, promise });
+        self.seen.insert(
+            session,
+            Seen {
+                heartbeat,
+                last: reply_at,
+                watched,
+                promise,
+            },
+        );
     }
 
     /// Forgets a session that no longer matters, or whose silence must be measured anew (rule 11).
@@ -140,7 +149,11 @@ mod tests {
         assert_eq!(Term::new(ms(6_000)).margin(), ms(2_000));
         for ttl in [1, 10, 500, 1_000, 4_000, 5_000, 600_000] {
             let term = Term::new(ms(ttl));
-            assert!(term.margin() * 2 < ms(ttl) && !term.margin().is_zero(), "{ttl} ms: {:?}", term.margin());
+            assert!(
+                term.margin() * 2 < ms(ttl) && !term.margin().is_zero(),
+                "{ttl} ms: {:?}",
+                term.margin()
+            );
         }
     }
 
@@ -170,7 +183,11 @@ mod tests {
         let mut watch = SilenceWatch::new();
         assert_eq!(silent(&watch, 99_999), None, "never seen is not silent");
         observe_all(&mut watch, 7, &[1_000, 3_000]);
-        assert_eq!(watch.next_due(at(3_000)), Some(at(6_000)), "a look that still counts");
+        assert_eq!(
+            watch.next_due(at(3_000)),
+            Some(at(6_000)),
+            "a look that still counts"
+        );
         observe_all(&mut watch, 7, &[5_000]);
         assert_eq!(watch.next_due(at(5_000)), Some(at(7_000)));
         assert_eq!(silent(&watch, 6_999), None);
@@ -223,7 +240,10 @@ mod tests {
             let session = SessionId(Uuid::from_u128(1));
             let mut watch = SilenceWatch::new();
             watch.observe(session, 1, promise, at(0));
-            assert_eq!(watch.silent_heartbeat(session, Duration::ZERO, term.trusted_until(at(0))), None);
+            assert_eq!(
+                watch.silent_heartbeat(session, Duration::ZERO, term.trusted_until(at(0))),
+                None
+            );
         }
     }
 }

@@ -54,10 +54,18 @@ fn check_sizes(tuning: &Tuning, add: &mut impl FnMut(&'static str, String, Strin
     if let Auto::Fixed(window) = tuning.window
         && window < batch
     {
-        add("window", format!("{window} items can't fill a batch of {batch}"), format!("at least {batch}"));
+        add(
+            "window",
+            format!("{window} items can't fill a batch of {batch}"),
+            format!("at least {batch}"),
+        );
     }
     if batch.get() > WINDOW_ITEMS_MAX {
-        add("batch", format!("{batch} items are more than the largest window"), "a few hundred".to_owned());
+        add(
+            "batch",
+            format!("{batch} items are more than the largest window"),
+            "a few hundred".to_owned(),
+        );
     }
     if let Auto::Fixed(concurrency) = tuning.concurrency
         && concurrency < batch
@@ -139,6 +147,10 @@ fn check_ordered(tuning: &Tuning, add: &mut impl FnMut(&'static str, String, Str
         );
     }
     if tuning.batch.get() > 1 {
-        add("batch", format!("an ordered task has one item a call, not {}", tuning.batch), "1".to_owned());
+        add(
+            "batch",
+            format!("an ordered task has one item a call, not {}", tuning.batch),
+            "1".to_owned(),
+        );
     }
 }

@@ -48,8 +48,15 @@ mod tests {
         let patch: TuningPatch = serde_json::from_str(text).expect("the text is sound");
         let changed = patch.apply(&whole);
         assert_eq!(changed.timeout, Duration::from_secs(3));
-        assert_eq!(changed.error_window, Duration::from_secs(30), "the budget leaves its window");
-        assert_eq!(serde_json::to_string(&patch).expect("a patch can be written"), text);
+        assert_eq!(
+            changed.error_window,
+            Duration::from_secs(30),
+            "the budget leaves its window"
+        );
+        assert_eq!(
+            serde_json::to_string(&patch).expect("a patch can be written"),
+            text
+        );
         assert!(serde_json::from_str::<TuningPatch>(r#"{"rats":1}"#).is_err());
     }
 }

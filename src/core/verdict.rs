@@ -45,7 +45,11 @@ impl Failure {
             Cow::Borrowed(code) => Cow::Borrowed(code),
             Cow::Owned(code) => Cow::Owned(cut(&code, CODE_BYTES_MAX)),
         };
-        Failure { code, message: cut(message.as_ref(), MESSAGE_BYTES_MAX), output: None }
+        Failure {
+            code,
+            message: cut(message.as_ref(), MESSAGE_BYTES_MAX),
+            output: None,
+        }
     }
 }
 
@@ -57,7 +61,10 @@ pub fn cut(text: &str, bytes_max: usize) -> String {
         return text.chars().map(clean).collect();
     }
     let room = bytes_max.saturating_sub(16);
-    let end = (0..=room).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
+    let end = (0..=room)
+        .rev()
+        .find(|at| text.is_char_boundary(*at))
+        .unwrap_or(0);
     let kept: String = text[..end].chars().map(clean).collect();
     format!("{kept}…(+{})", text.len() - end)
 }
@@ -358,7 +365,10 @@ mod tests {
         let text = "中".repeat(600);
         let kept = cut(&text, MESSAGE_BYTES_MAX);
         assert!(kept.len() <= MESSAGE_BYTES_MAX, "{}", kept.len());
-        assert!(kept.ends_with(&format!("…(+{})", 1800 - 3 * kept.matches('中').count())), "{kept}");
+        assert!(
+            kept.ends_with(&format!("…(+{})", 1800 - 3 * kept.matches('中').count())),
+            "{kept}"
+        );
     }
 
     #[test]

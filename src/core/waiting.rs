@@ -129,7 +129,11 @@ impl Troubles {
 
     /// The first item in `[from, to)`.
     pub fn next_in(&self, from: ItemIndex, to: ItemIndex) -> Option<(ItemIndex, &Trouble)> {
-        let found = if from < to { self.items.range(from..to).next() } else { None };
+        let found = if from < to {
+            self.items.range(from..to).next()
+        } else {
+            None
+        };
         found.map(|(index, trouble)| (*index, trouble))
     }
 
@@ -139,7 +143,10 @@ impl Troubles {
         if self.items.is_empty() {
             return None;
         }
-        self.items.range(run.first()..run.end()).next().map(|(index, _)| *index)
+        self.items
+            .range(run.first()..run.end())
+            .next()
+            .map(|(index, _)| *index)
     }
 
     /// Puts an item in, or replaces it, and queues it when it waits.
@@ -203,8 +210,12 @@ impl Troubles {
 
     /// The lanes are gone: what was in flight waits and is due now.
     pub fn lose_flights(&mut self, now: Moment) {
-        let lost: Vec<ItemIndex> =
-            self.items.iter().filter(|(_, t)| t.doing == Doing::InFlight).map(|(index, _)| *index).collect();
+        let lost: Vec<ItemIndex> = self
+            .items
+            .iter()
+            .filter(|(_, t)| t.doing == Doing::InFlight)
+            .map(|(index, _)| *index)
+            .collect();
         for index in lost {
             if let Some(mut trouble) = self.take(index) {
                 trouble.doing = Doing::Waiting(now);

@@ -25,7 +25,11 @@ impl Window {
     /// An empty window of `size` items (at least 1) from `low_water` on.
     pub fn new(low_water: ItemIndex, size: u32) -> Window {
         let size = u64::from(size.max(1));
-        Window { low: low_water.0, size, words: vec![0; words_for(size)] }
+        Window {
+            low: low_water.0,
+            size,
+            words: vec![0; words_for(size)],
+        }
     }
 
     /// A window whose settled set was saved: bit `j` of `above` is index `low_water + 1 + j`.
@@ -112,7 +116,10 @@ impl Window {
                 break;
             }
         }
-        IndexRun::new(ItemIndex(start), u32::try_from(end.min(bound) - start).unwrap_or(max))
+        IndexRun::new(
+            ItemIndex(start),
+            u32::try_from(end.min(bound) - start).unwrap_or(max),
+        )
     }
 
     /// Changes the size; a smaller one takes effect as low water moves, nothing is forgotten.
@@ -139,7 +146,9 @@ impl Window {
         while above.last() == Some(&0) {
             above.pop();
         }
-        above.last().map_or(0, |last| (above.len() as u32) * 64 - last.leading_zeros())
+        above
+            .last()
+            .map_or(0, |last| (above.len() as u32) * 64 - last.leading_zeros())
     }
 
     /// How many indexes above low water are settled. Walks the window: for checks only.
@@ -184,7 +193,11 @@ impl Window {
         }
         let value = lower | self.words[self.slot(next)] << (64 - bit);
         let left = self.end() - at;
-        if left < 64 { value & (u64::MAX >> (64 - left)) } else { value }
+        if left < 64 {
+            value & (u64::MAX >> (64 - left))
+        } else {
+            value
+        }
     }
 
     /// Sets the bits of `word` from index `at` on; they lie inside the ring.
@@ -204,7 +217,11 @@ impl Window {
             return;
         }
         let old_end = self.end();
-        let mut grown = Window { low: self.low, size: self.size, words: vec![0; wanted] };
+        let mut grown = Window {
+            low: self.low,
+            size: self.size,
+            words: vec![0; wanted],
+        };
         let mut at = self.low;
         while at < old_end {
             let len = 64.min(old_end - at);
@@ -217,7 +234,9 @@ impl Window {
 
 /// Words that hold `items`, plus one so that the first and the last word of a window never share a slot.
 fn words_for(items: u64) -> usize {
-    usize::try_from(items.div_ceil(64) + 1).unwrap_or(usize::MAX / 2).next_power_of_two()
+    usize::try_from(items.div_ceil(64) + 1)
+        .unwrap_or(usize::MAX / 2)
+        .next_power_of_two()
 }
 
 #[cfg(test)]

@@ -25,7 +25,12 @@ pub(super) struct Deadline<'a> {
 
 impl<'a> Deadline<'a> {
     pub(super) fn new(clock: &'a Arc<dyn Clock>, at: Moment) -> Deadline<'a> {
-        Deadline { clock, at, sleep: None, has_looked: false }
+        Deadline {
+            clock,
+            at,
+            sleep: None,
+            has_looked: false,
+        }
     }
 
     /// What `work` comes to; none when the time is over before. Its first poll comes before any timer is made: work that is

@@ -91,7 +91,11 @@ impl<'a> Batch<'a> {
     /// Each item, in order.
     pub fn iter(self) -> impl Iterator<Item = Item<'a>> + Send {
         let call = self.call;
-        call.items.iter().map(move |(index, attempt)| Item { index, attempt, data: call.rows.data(index) })
+        call.items.iter().map(move |(index, attempt)| Item {
+            index,
+            attempt,
+            data: call.rows.data(index),
+        })
     }
 
     /// How many, at least 1.
@@ -148,7 +152,12 @@ impl ItemCtx<'_> {
 
     /// Writes a line about an item, or the task, to the data log.
     pub fn log(&self, index: Option<ItemIndex>, level: LogLevel, message: impl Into<String>) {
-        let line = LogLine { index, level, message: message.into(), extra: None };
+        let line = LogLine {
+            index,
+            level,
+            message: message.into(),
+            extra: None,
+        };
         self.words().logs.push(line);
     }
 
@@ -196,7 +205,12 @@ where
         for (at, item) in items.iter().enumerate() {
             let key = ctx.idempotency_key(item.index);
             let Item { index, attempt, data } = item;
-            let owned = OwnedItem { index, attempt, key, data: data.map(str::to_owned) };
+            let owned = OwnedItem {
+                index,
+                attempt,
+                key,
+                data: data.map(str::to_owned),
+            };
             // A panic is caught here too, so that it costs its own item only.
             let verdict = match guarded(|| (self.0)(owned)).await {
                 Ok(Ok(verdict)) => verdict,
@@ -207,32 +221,51 @@ where
             if verdict != ItemVerdict::Settled(Outcome::Succeeded) && verdicts.is_empty() {
                 verdicts.reserve(items.len());
                 verdicts.extend(
-                    items.iter().take(at).map(|done| (done.index, ItemVerdict::Settled(Outcome::Succeeded))),
+                    items
+                        .iter()
+                        .take(at)
+                        .map(|done| (done.index, ItemVerdict::Settled(Outcome::Succeeded))),
                 );
             }
             if verdict != ItemVerdict::Settled(Outcome::Succeeded) || !verdicts.is_empty() {
                 verdicts.push((index, verdict));
             }
         }
-        if verdicts.is_empty() { Results::AllOk } else { Results::Each(verdicts) }
+        if verdicts.is_empty() {
+            Results::AllOk
+        } else {
+            Results::Each(verdicts)
+        }
     }
 }
 
 fn retry(failure: Failure) -> ItemVerdict {
-    ItemVerdict::Failed { failure, wish: Wish::Retry { after: None } }
+    ItemVerdict::Failed {
+        failure,
+        wish: Wish::Retry { after: None },
+    }
 }
 
 /// Runs the embedder's code; a panic, be it in making the future or in polling it, comes back as a failure.
 async fn guarded<Fut: Future>(make: impl FnOnce() -> Fut) -> Result<Fut::Output, Failure> {
     // Unwind safe: what the code leaves half done is the embedder's own state, which locks of its own protect.
     let work = std::panic::catch_unwind(AssertUnwindSafe(make)).map_err(|payload| panicked(&*payload))?;
-    AssertUnwindSafe(work).catch_unwind().await.map_err(|payload| panicked(&*payload))
+    AssertUnwindSafe(work)
+        .catch_unwind()
+        .await
+        .map_err(|payload| panicked(&*payload))
 }
 
 fn panicked(payload: &(dyn std::any::Any + Send)) -> Failure {
     let text = payload.downcast_ref::<&str>().copied();
     let text = text.or_else(|| payload.downcast_ref::<String>().map(String::as_str));
-    Failure::new(PANIC, format!("the handler panicked: {}", text.unwrap_or("(a payload that is no text)")))
+    Failure::new(
+        PANIC,
+        format!(
+            "the handler panicked: {}",
+            text.unwrap_or("(a payload that is no text)")
+        ),
+    )
 }
 
 /// Makes handlers of one piece of embedder's code.
@@ -244,14 +277,22 @@ pub struct RustHandlerFactory<H> {
 impl<H: ItemHandler> RustHandlerFactory<H> {
     /// Every run of the task calls `code`.
     pub fn new(code: H, clock: Arc<dyn Clock>) -> RustHandlerFactory<H> {
-        RustHandlerFactory { code: Arc::new(code), clock }
+        RustHandlerFactory {
+            code: Arc::new(code),
+            clock,
+        }
     }
 }
 
 impl<H: ItemHandler> HandlerFactory for RustHandlerFactory<H> {
     fn open(&self, run: Arc<RunContext>) -> Result<Arc<dyn Handler>, OpenError> {
         let slots = watch::Sender::new(None);
-        Ok(Arc::new(RustHandler { code: self.code.clone(), clock: self.clock.clone(), run, slots }))
+        Ok(Arc::new(RustHandler {
+            code: self.code.clone(),
+            clock: self.clock.clone(),
+            run,
+            slots,
+        }))
     }
 }
 
@@ -282,7 +323,12 @@ impl<H: ItemHandler> RustHandler<H> {
             return Reply::Failed(Box::new(CallFailure::NotSent));
         }
         let deadline = call.gate_time.plus(call.timeout);
-        let ctx = ItemCtx { run: &self.run, clock: &*self.clock, deadline, words: Mutex::default() };
+        let ctx = ItemCtx {
+            run: &self.run,
+            clock: &*self.clock,
+            deadline,
+            words: Mutex::default(),
+        };
         let work = guarded(|| self.code.process(&ctx, Batch { call: &call }));
         let Some(results) = Deadline::new(&self.clock, deadline).cut_short(work).await else {
             let timeout = humantime::format_duration(call.timeout);
@@ -306,18 +352,29 @@ fn reply(call: &Call, results: Result<Results, Failure>, words: Words) -> Reply 
         Err(failure) if is_wordless => return Reply::failed(FailureClass::Unclear, failure),
         Err(failure) => for_all(call, &ItemVerdict::Unclear(failure)),
     };
-    Reply::Items(Box::new(ItemReplies { verdicts, commands: words.commands, logs: words.logs }))
+    Reply::Items(Box::new(ItemReplies {
+        verdicts,
+        commands: words.commands,
+        logs: words.logs,
+    }))
 }
 
 fn for_all(call: &Call, verdict: &ItemVerdict) -> Vec<(ItemIndex, ItemVerdict)> {
-    call.items.iter().map(|(index, _)| (index, verdict.clone())).collect()
+    call.items
+        .iter()
+        .map(|(index, _)| (index, verdict.clone()))
+        .collect()
 }
 
 /// The port wants one verdict for each item in the call's order; of several for one item the first counts, and
 /// indexes that are not of this call are ignored.
 fn in_order(call: &Call, mut verdicts: Vec<(ItemIndex, ItemVerdict)>) -> Vec<(ItemIndex, ItemVerdict)> {
     let is_in_order = verdicts.len() == call.items.len()
-        && call.items.iter().zip(&verdicts).all(|((index, _), (other, _))| index == *other);
+        && call
+            .items
+            .iter()
+            .zip(&verdicts)
+            .all(|((index, _), (other, _))| index == *other);
     if is_in_order {
         return verdicts;
     }
@@ -327,5 +384,8 @@ fn in_order(call: &Call, mut verdicts: Vec<(ItemIndex, ItemVerdict)>) -> Vec<(It
         let message = "the handler's results don't name this item; return one for each item of the batch";
         retry(Failure::new(super::wire::MISSING_RESULT, message))
     };
-    call.items.iter().map(|(index, _)| (index, given.remove(&index).unwrap_or_else(missing))).collect()
+    call.items
+        .iter()
+        .map(|(index, _)| (index, given.remove(&index).unwrap_or_else(missing)))
+        .collect()
 }

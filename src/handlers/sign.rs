@@ -50,7 +50,12 @@ impl Signer {
             return Err(SecretError::TooMany(secrets.len()));
         }
         let key = |(at, secret): (usize, _)| key(secret).ok_or(SecretError::Malformed(at + 1));
-        let keys = secrets.iter().map(AsRef::as_ref).enumerate().map(key).collect::<Result<_, _>>()?;
+        let keys = secrets
+            .iter()
+            .map(AsRef::as_ref)
+            .enumerate()
+            .map(key)
+            .collect::<Result<_, _>>()?;
         Ok(Signer { keys })
     }
 
@@ -62,7 +67,12 @@ impl Signer {
         }
         let head = format!("{id}.{timestamp}.");
         let one = |key: &Hmac<Sha256>| {
-            let mac = key.clone().chain_update(&head).chain_update(body).finalize().into_bytes();
+            let mac = key
+                .clone()
+                .chain_update(&head)
+                .chain_update(body)
+                .finalize()
+                .into_bytes();
             format!("v1,{}", STANDARD.encode(mac))
         };
         Some(self.keys.iter().map(one).collect::<Vec<_>>().join(" "))
@@ -87,7 +97,10 @@ impl KeyRing {
 
     /// See [`Signer::signature`].
     pub fn signature(&self, id: &str, timestamp: i64, body: &[u8]) -> Option<String> {
-        self.0.read().unwrap_or_else(PoisonError::into_inner).signature(id, timestamp, body)
+        self.0
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+            .signature(id, timestamp, body)
     }
 }
 
@@ -109,7 +122,9 @@ mod tests {
     const SIGNATURE: &str = "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=";
 
     fn sign(secrets: &[&str]) -> Option<String> {
-        Signer::new(secrets).expect("good secrets").signature(ID, TIMESTAMP, BODY)
+        Signer::new(secrets)
+            .expect("good secrets")
+            .signature(ID, TIMESTAMP, BODY)
     }
 
     #[test]
@@ -128,26 +143,47 @@ mod tests {
     #[test]
     fn every_signed_part_changes_the_signature() {
         let signer = Signer::new(&[SECRET]).expect("good");
-        assert_ne!(signer.signature("msg_x", TIMESTAMP, BODY).as_deref(), Some(SIGNATURE));
-        assert_ne!(signer.signature(ID, TIMESTAMP + 1, BODY).as_deref(), Some(SIGNATURE));
+        assert_ne!(
+            signer.signature("msg_x", TIMESTAMP, BODY).as_deref(),
+            Some(SIGNATURE)
+        );
+        assert_ne!(
+            signer.signature(ID, TIMESTAMP + 1, BODY).as_deref(),
+            Some(SIGNATURE)
+        );
         for at in 0..BODY.len() {
             let mut body = BODY.to_vec();
             body[at] ^= 1;
-            assert_ne!(signer.signature(ID, TIMESTAMP, &body).as_deref(), Some(SIGNATURE), "{at}");
+            assert_ne!(
+                signer.signature(ID, TIMESTAMP, &body).as_deref(),
+                Some(SIGNATURE),
+                "{at}"
+            );
         }
     }
 
     #[test]
     fn bad_secrets_are_refused_without_being_shown() {
         let long = format!("whsec_{}", STANDARD.encode([1_u8; 65]));
-        for bad in
-            ["", "whsec_", "MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", "whsec_geheim!!", "whsec_c2hvcnQ=", &long]
-        {
+        for bad in [
+            "",
+            "whsec_",
+            "MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw",
+            "whsec_geheim!!",
+            "whsec_c2hvcnQ=",
+            &long,
+        ] {
             let why = Signer::new(&[SECRET, bad]).expect_err(bad);
             assert_eq!(why, SecretError::Malformed(2));
-            assert!(bad.is_empty() || bad == "whsec_" || !why.to_string().contains(bad), "{why}");
+            assert!(
+                bad.is_empty() || bad == "whsec_" || !why.to_string().contains(bad),
+                "{why}"
+            );
         }
-        assert_eq!(Signer::new(&[SECRET; 3]).expect_err("three"), SecretError::TooMany(3));
+        assert_eq!(
+            Signer::new(&[SECRET; 3]).expect_err("three"),
+            SecretError::TooMany(3)
+        );
         assert!(!format!("{:?}", Signer::new(&[SECRET])).contains("MfKQ"));
     }
 }

@@ -18,7 +18,9 @@ pub struct SystemClock {
 impl SystemClock {
     /// Reads both clocks once.
     pub fn new() -> SystemClock {
-        SystemClock { offset_us: read_ns(ClockId::Realtime) / 1000 - read_ns(ClockId::Boottime) / 1000 }
+        SystemClock {
+            offset_us: read_ns(ClockId::Realtime) / 1000 - read_ns(ClockId::Boottime) / 1000,
+        }
     }
 }
 
@@ -44,7 +46,9 @@ impl Clock for SystemClock {
     }
 
     fn wall_micros(&self, moment: Moment) -> i64 {
-        i64::try_from(moment.0 / 1000).unwrap_or(i64::MAX).saturating_add(self.offset_us)
+        i64::try_from(moment.0 / 1000)
+            .unwrap_or(i64::MAX)
+            .saturating_add(self.offset_us)
     }
 
     fn sleep_until(&self, moment: Moment) -> BoxFuture<'static, ()> {

@@ -22,7 +22,10 @@ pub fn make() -> Result<String, StoreError> {
 
 /// What is kept of a token: its SHA-256 as 64 hexadecimal digits.
 pub fn hash(token: &str) -> String {
-    Sha256::digest(token.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect()
+    Sha256::digest(token.as_bytes())
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect()
 }
 
 #[cfg(test)]
@@ -34,6 +37,9 @@ mod tests {
         let (one, other) = (make().expect("randomness"), make().expect("randomness"));
         assert_ne!(one, other);
         assert_eq!(one.len(), PREFIX.len() + 43);
-        assert_eq!(hash("abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+        assert_eq!(
+            hash("abc"),
+            "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
+        );
     }
 }

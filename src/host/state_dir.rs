@@ -72,20 +72,38 @@ impl StateDir {
     pub fn lock(path: &Path) -> Result<StateDir, LockError> {
         let fail = |cause: io::Error| refuse(path, cause);
         // What is kept there is nobody else's: items, parameters, hashes of tokens.
-        DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(fail)?;
+        DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(path)
+            .map_err(fail)?;
         let mut options = OpenOptions::new();
         // Not truncated: until the lock is ours, the text is its holder's.
-        options.create(true).read(true).write(true).truncate(false).mode(0o600);
+        options
+            .create(true)
+            .read(true)
+            .write(true)
+            .truncate(false)
+            .mode(0o600);
         let mut file = options.open(path.join(LOCK_FILE)).map_err(fail)?;
         match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => return Err(locked_by(path, &file)),
-            Err(TryLockError::Error(cause)) => return Err(LockError::Io { path: path.to_owned(), cause }),
+            Err(TryLockError::Error(cause)) => {
+                return Err(LockError::Io {
+                    path: path.to_owned(),
+                    cause,
+                });
+            }
         }
         // One that an older version made was everybody's to read, with the command line in it.
-        file.set_permissions(Permissions::from_mode(0o600)).map_err(fail)?;
+        file.set_permissions(Permissions::from_mode(0o600))
+            .map_err(fail)?;
         sign(&mut file).map_err(fail)?;
-        Ok(StateDir { path: path.to_owned(), _lock: file })
+        Ok(StateDir {
+            path: path.to_owned(),
+            _lock: file,
+        })
     }
 
     /// Whether the directory could be held, if nobody else holds it; makes nothing.
@@ -95,9 +113,13 @@ impl StateDir {
     pub fn look(path: &Path) -> Result<(), LockError> {
         // It would be made below the nearest directory that is there.
         let there = path.ancestors().find(|place| place.exists());
-        let there = there.filter(|place| !place.as_os_str().is_empty()).unwrap_or_else(|| Path::new("."));
+        let there = there
+            .filter(|place| !place.as_os_str().is_empty())
+            .unwrap_or_else(|| Path::new("."));
         if !there.is_dir() {
-            return Err(LockError::NotADirectory { path: there.to_owned() });
+            return Err(LockError::NotADirectory {
+                path: there.to_owned(),
+            });
         }
         rustix::fs::access(there, Access::WRITE_OK | Access::EXEC_OK)
             .map_err(|cause| refuse(path, cause.into()))
@@ -142,7 +164,9 @@ fn refuse(path: &Path, cause: io::Error) -> LockError {
 
 /// Two lines for whoever is refused: the process and its command.
 fn sign(file: &mut File) -> io::Result<()> {
-    let words: Vec<String> = std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
+    let words: Vec<String> = std::env::args_os()
+        .map(|word| word.to_string_lossy().into_owned())
+        .collect();
     let command = shown(&words).replace(char::is_control, " ");
     file.set_len(0)?;
     file.seek(SeekFrom::Start(0))?;
@@ -182,7 +206,11 @@ fn locked_by(path: &Path, file: &File) -> LockError {
     let mut lines = text.lines();
     let pid = lines.next().and_then(|line| line.parse().ok());
     let command = lines.next().unwrap_or("just starting").to_owned();
-    LockError::LockedBy { path: path.to_owned(), pid, command }
+    LockError::LockedBy {
+        path: path.to_owned(),
+        pid,
+        command,
+    }
 }
 
 #[cfg(test)]
@@ -235,8 +263,14 @@ mod tests {
             ),
             "windrow run --header authorization --header=x-key --url https://h/p"
         );
-        assert_eq!(shown("windrow|run|--header|s3|--total|3"), "windrow run --header … --total 3");
-        assert_eq!(shown("windrow|run|--total|3|--|./worker|--token|s3"), "windrow run --total 3 -- …");
+        assert_eq!(
+            shown("windrow|run|--header|s3|--total|3"),
+            "windrow run --header … --total 3"
+        );
+        assert_eq!(
+            shown("windrow|run|--total|3|--|./worker|--token|s3"),
+            "windrow run --total 3 -- …"
+        );
     }
 
     #[test]
@@ -252,7 +286,10 @@ mod tests {
     fn a_child_process_does_not_inherit_the_lock() {
         let place = tempfile::tempdir().expect("a directory");
         let held = StateDir::lock(place.path()).expect("free");
-        let mut child = std::process::Command::new("sleep").arg("60").spawn().expect("a child");
+        let mut child = std::process::Command::new("sleep")
+            .arg("60")
+            .spawn()
+            .expect("a child");
         drop(held);
         let again = StateDir::lock(place.path());
         child.kill().expect("our own child");

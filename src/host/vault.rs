@@ -78,7 +78,10 @@ impl KeyVault {
         }
         let path = data_dir.join(KEY_FILE_DEFAULT);
         if !path.exists() {
-            make(&path).map_err(|cause| KeyError::Io { path: path.clone(), cause })?;
+            make(&path).map_err(|cause| KeyError::Io {
+                path: path.clone(),
+                cause,
+            })?;
         }
         read(&path)
     }
@@ -98,11 +101,22 @@ impl KeyVault {
 
     /// A vault with this key.
     pub fn with_key(key: [u8; 32]) -> KeyVault {
-        let hash = Sha256::new().chain_update(b"windrow key id").chain_update(key).finalize();
+        let hash = Sha256::new()
+            .chain_update(b"windrow key id")
+            .chain_update(key)
+            .finalize();
         let mut id = [0; KEY_ID];
         id.copy_from_slice(&hash[..KEY_ID]);
-        let peers = Sha256::new().chain_update(b"windrow peers 1").chain_update(key).finalize().into();
-        KeyVault { cipher: XChaCha20Poly1305::new(&Key::from(key)), id, peers }
+        let peers = Sha256::new()
+            .chain_update(b"windrow peers 1")
+            .chain_update(key)
+            .finalize()
+            .into();
+        KeyVault {
+            cipher: XChaCha20Poly1305::new(&Key::from(key)),
+            id,
+            peers,
+        }
     }
 
     /// A key that comes from this one, for what nodes say to one another. It says nothing about this one.
@@ -117,20 +131,29 @@ impl KeyVault {
 }
 
 fn read(path: &Path) -> Result<KeyVault, KeyError> {
-    let fail = |cause| KeyError::Io { path: path.to_owned(), cause };
+    let fail = |cause| KeyError::Io {
+        path: path.to_owned(),
+        cause,
+    };
     let file = File::open(path).map_err(fail)?;
     let mode = file.metadata().map_err(fail)?.permissions().mode();
     if mode & 0o026 != 0 {
-        return Err(KeyError::Exposed { path: path.to_owned() });
+        return Err(KeyError::Exposed {
+            path: path.to_owned(),
+        });
     }
     if mode & 0o040 != 0 {
         tracing::warn!(path = %path.display(), "the group of the key's file may read it");
     }
     let mut text = String::new();
-    file.take(KEY_FILE_BYTES_MAX).read_to_string(&mut text).map_err(fail)?;
+    file.take(KEY_FILE_BYTES_MAX)
+        .read_to_string(&mut text)
+        .map_err(fail)?;
     let bytes = STANDARD.decode(text.trim()).ok();
     let key = bytes.and_then(|bytes| <[u8; 32]>::try_from(bytes).ok());
-    key.map(KeyVault::with_key).ok_or_else(|| KeyError::Malformed { path: path.to_owned() })
+    key.map(KeyVault::with_key).ok_or_else(|| KeyError::Malformed {
+        path: path.to_owned(),
+    })
 }
 
 /// Makes a key file whole or not at all; one that another process made meanwhile stays.
@@ -153,14 +176,21 @@ pub fn write_private(path: &Path, text: &str) -> io::Result<bool> {
     let mut name = [0; 8];
     getrandom::fill(&mut name).map_err(io::Error::other)?;
     let draft = path.with_extension(format!("new-{:016x}", u64::from_le_bytes(name)));
-    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&draft)?;
+    let mut file = OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(&draft)?;
     let written = file.write_all(text.as_bytes()).and_then(|()| file.sync_all());
     let written = written.and_then(|()| std::fs::hard_link(&draft, path));
     std::fs::remove_file(&draft)?;
     match written {
         Err(cause) if cause.kind() == io::ErrorKind::AlreadyExists => Ok(false),
         Err(cause) => Err(cause),
-        Ok(()) => path.parent().map_or(Ok(()), |folder| File::open(folder)?.sync_all()).map(|()| true),
+        Ok(()) => path
+            .parent()
+            .map_or(Ok(()), |folder| File::open(folder)?.sync_all())
+            .map(|()| true),
     }
 }
 
@@ -169,7 +199,10 @@ impl Vault for KeyVault {
         let mut nonce = [0; NONCE];
         getrandom::fill(&mut nonce).expect("the operating system gives random bytes once it has started");
         let aad = self.context(belongs_to);
-        let payload = Payload { msg: plain, aad: &aad };
+        let payload = Payload {
+            msg: plain,
+            aad: &aad,
+        };
         let sealed = self.cipher.encrypt(&XNonce::from(nonce), payload);
         let sealed = sealed.expect("only texts of many gigabytes can't be sealed");
         [&[VERSION], &self.id[..], &nonce, &sealed].concat()
@@ -220,11 +253,19 @@ mod tests {
             let mut changed = sealed.clone();
             changed[at] ^= 1;
             let is_key_id = (1..=KEY_ID).contains(&at);
-            let expected = if is_key_id { Unopenable::OtherKey } else { Unopenable::Damaged };
+            let expected = if is_key_id {
+                Unopenable::OtherKey
+            } else {
+                Unopenable::Damaged
+            };
             assert_eq!(vault.open(ROW, &changed), Err(expected), "byte {at}");
         }
         for length in 0..sealed.len() {
-            assert_eq!(vault.open(ROW, &sealed[..length]), Err(Unopenable::Damaged), "{length} bytes");
+            assert_eq!(
+                vault.open(ROW, &sealed[..length]),
+                Err(Unopenable::Damaged),
+                "{length} bytes"
+            );
         }
     }
 
@@ -233,17 +274,26 @@ mod tests {
         let sealed = KeyVault::with_key([7; 32]).seal(ROW, b"secret");
         let vault = KeyVault::with_key([7; 32]);
         assert_eq!(vault.open("business/other", &sealed), Err(Unopenable::Damaged));
-        assert_eq!(KeyVault::with_key([8; 32]).open(ROW, &sealed), Err(Unopenable::OtherKey));
+        assert_eq!(
+            KeyVault::with_key([8; 32]).open(ROW, &sealed),
+            Err(Unopenable::OtherKey)
+        );
     }
 
     #[test]
     fn a_key_is_made_once_for_its_owner_only_and_then_kept() {
         let place = tempfile::tempdir().expect("a directory");
-        let sealed = KeyVault::open(None, place.path()).expect("made").seal(ROW, b"secret");
+        let sealed = KeyVault::open(None, place.path())
+            .expect("made")
+            .seal(ROW, b"secret");
         let path = place.path().join(KEY_FILE_DEFAULT);
         let mode = std::fs::metadata(&path).expect("there").permissions().mode();
         assert_eq!(mode & 0o777, 0o600);
-        assert_eq!(std::fs::read_dir(place.path()).expect("readable").count(), 1, "no draft is left");
+        assert_eq!(
+            std::fs::read_dir(place.path()).expect("readable").count(),
+            1,
+            "no draft is left"
+        );
         let again = KeyVault::open(None, place.path()).expect("kept");
         assert_eq!(again.open(ROW, &sealed).as_deref(), Ok(&b"secret"[..]));
     }
@@ -256,14 +306,24 @@ mod tests {
         // The name that drafts once had.
         let guessed = path.with_extension(format!("new-{}", std::process::id()));
         symlink(&elsewhere, &guessed).expect("planted");
-        assert!(!write_private(&path, "secret").expect("refused"), "the name is taken");
+        assert!(
+            !write_private(&path, "secret").expect("refused"),
+            "the name is taken"
+        );
         assert!(!elsewhere.exists(), "nothing was written through a link");
-        assert!(matches!(KeyVault::open(None, place.path()), Err(KeyError::Io { .. })), "there is no key");
+        assert!(
+            matches!(KeyVault::open(None, place.path()), Err(KeyError::Io { .. })),
+            "there is no key"
+        );
         std::fs::remove_file(&path).expect("removed");
         assert!(write_private(&path, "first").expect("written"));
         assert!(!write_private(&path, "second").expect("refused"));
         assert_eq!(std::fs::read_to_string(&path).expect("there"), "first");
-        assert_eq!(std::fs::read_dir(place.path()).expect("readable").count(), 2, "no draft is left");
+        assert_eq!(
+            std::fs::read_dir(place.path()).expect("readable").count(),
+            2,
+            "no draft is left"
+        );
     }
 
     #[test]
@@ -271,7 +331,10 @@ mod tests {
         let place = tempfile::tempdir().expect("a directory");
         let path = place.path().join("k");
         let open = || KeyVault::open(Some(&path), place.path());
-        assert!(matches!(open(), Err(KeyError::Io { .. })), "a named file is never made");
+        assert!(
+            matches!(open(), Err(KeyError::Io { .. })),
+            "a named file is never made"
+        );
         for (text, mode, sound) in [
             (STANDARD.encode([1; 32]), 0o600, true),
             (format!("{}\n", STANDARD.encode([1; 32])), 0o440, true),

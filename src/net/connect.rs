@@ -53,7 +53,10 @@ pub struct Connector {
 impl Connector {
     /// A connector to hosts that requests name: they don't hold up the names of handlers.
     pub(super) fn to_others(egress: Egress, timeout: Duration, proxy: Option<Proxy>) -> Connector {
-        Connector { names: &OTHERS, ..Connector::new(egress, timeout, proxy, Arc::default()) }
+        Connector {
+            names: &OTHERS,
+            ..Connector::new(egress, timeout, proxy, Arc::default())
+        }
     }
 
     /// A connector to handlers that counts in `made`.
@@ -76,7 +79,10 @@ impl Connector {
     /// The same for who may not reach all that the node can: public addresses and these private networks, and never the
     /// node's own port. The proxy itself is no target.
     pub(super) fn guarded(mut self, private: Vec<Network>, own_port: u16) -> Connector {
-        self.egress = Arc::new(Egress { private: Some(private), ..(*self.egress).clone() });
+        self.egress = Arc::new(Egress {
+            private: Some(private),
+            ..(*self.egress).clone()
+        });
         self.shut = Some(own_port);
         self
     }
@@ -84,7 +90,11 @@ impl Connector {
     /// What speaks against an address.
     fn refusal(&self, address: SocketAddr) -> Option<String> {
         let is_own = self.shut == Some(address.port()) && is_of_this_machine(address.ip());
-        if is_own { Some(format!("{address} is this node")) } else { self.egress.refusal(address.ip()) }
+        if is_own {
+            Some(format!("{address} is this node"))
+        } else {
+            self.egress.refusal(address.ip())
+        }
     }
 
     /// The allowed addresses of a host.
@@ -101,7 +111,10 @@ impl Connector {
         });
         match (allowed.is_empty(), refusals.into_iter().next()) {
             (true, Some(why)) => Err(ConnectError::Denied(host.to_owned(), why)),
-            (true, None) => Err(ConnectError::Unresolved(host.to_owned(), "it has no address".into())),
+            (true, None) => Err(ConnectError::Unresolved(
+                host.to_owned(),
+                "it has no address".into(),
+            )),
             (false, _) => Ok(allowed),
         }
     }
@@ -114,7 +127,10 @@ impl Connector {
                 found.map_err(|why| ConnectError::Unresolved(host.to_owned(), why))?
             }
         };
-        Ok(found.into_iter().map(|address| SocketAddr::new(address, port)).collect())
+        Ok(found
+            .into_iter()
+            .map(|address| SocketAddr::new(address, port))
+            .collect())
     }
 
     async fn connect(self, uri: Uri) -> Result<Stream, ConnectError> {
@@ -161,8 +177,16 @@ impl Connector {
         if let Some(why) = known.into_iter().find_map(|address| self.refusal(address)) {
             return Err(ConnectError::Denied(host.to_owned(), why));
         }
-        let egress = Arc::new(Egress { private: None, ..(*self.egress).clone() });
-        let to_proxy = Connector { egress, shut: None, proxy: None, ..self.clone() };
+        let egress = Arc::new(Egress {
+            private: None,
+            ..(*self.egress).clone()
+        });
+        let to_proxy = Connector {
+            egress,
+            shut: None,
+            proxy: None,
+            ..self.clone()
+        };
         let mut stream = to_proxy.reach(&proxy.host, proxy.port).await?;
         if is_https {
             let refused = |why: String| {
@@ -170,7 +194,9 @@ impl Connector {
                 ConnectError::Proxy(at, format!("{host}:{port}"), why)
             };
             let asked = timeout(self.timeout, tunnel(&mut stream, host, port)).await;
-            asked.map_err(|_| refused("it didn't answer in time".into()))?.map_err(refused)?;
+            asked
+                .map_err(|_| refused("it didn't answer in time".into()))?
+                .map_err(refused)?;
         }
         Ok(Stream::new(TokioIo::new(stream), is_https).proxied(!is_https))
     }
@@ -194,7 +220,9 @@ async fn connect_to(address: SocketAddr, wait: Duration) -> Result<TcpStream, Co
         stream.map_err(|_| unreachable(format!("no answer within {}", humantime::format_duration(wait))))?;
     let stream = stream.map_err(|why| unreachable(why.to_string()))?;
     // Small requests must not wait for the acknowledgement of the ones before.
-    stream.set_nodelay(true).map_err(|why| unreachable(why.to_string()))?;
+    stream
+        .set_nodelay(true)
+        .map_err(|why| unreachable(why.to_string()))?;
     Ok(stream)
 }
 

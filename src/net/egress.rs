@@ -51,7 +51,11 @@ pub struct Egress {
 impl Default for Egress {
     fn default() -> Egress {
         let parse = |text: &&str| text.parse().expect("the default networks are networks");
-        Egress { allow: Vec::new(), deny: DENY_NETWORKS_DEFAULT.iter().map(parse).collect(), private: None }
+        Egress {
+            allow: Vec::new(),
+            deny: DENY_NETWORKS_DEFAULT.iter().map(parse).collect(),
+            private: None,
+        }
     }
 }
 
@@ -60,17 +64,24 @@ impl Egress {
     pub fn refusal(&self, address: IpAddr) -> Option<String> {
         let faces = faces(address);
         let in_any = |networks: &[Network]| {
-            networks.iter().find(|network| faces.iter().any(|face| network.contains(*face))).copied()
+            networks
+                .iter()
+                .find(|network| faces.iter().any(|face| network.contains(*face)))
+                .copied()
         };
         if let Some(network) = in_any(&self.deny) {
-            return Some(format!("{address} is in {network}, which `deny_networks` forbids"));
+            return Some(format!(
+                "{address} is in {network}, which `deny_networks` forbids"
+            ));
         }
         if let Some(reachable) = &self.private
             && let Some(face) = faces
                 .iter()
                 .find(|face| is_private(**face) && !reachable.iter().any(|network| network.contains(**face)))
         {
-            return Some(format!("{face} is private, and in none of the networks of `source_networks`"));
+            return Some(format!(
+                "{face} is private, and in none of the networks of `source_networks`"
+            ));
         }
         let allowed = self.allow.is_empty() || in_any(&self.allow).is_some();
         (!allowed).then(|| format!("{address} is in none of the networks of `allow_networks`"))
@@ -79,8 +90,10 @@ impl Egress {
 
 /// Everything that an address stands for.
 fn faces(address: IpAddr) -> Vec<IpAddr> {
-    let mut faces: Vec<IpAddr> =
-        [Some(address), hidden_v4(address).map(IpAddr::V4)].into_iter().flatten().collect();
+    let mut faces: Vec<IpAddr> = [Some(address), hidden_v4(address).map(IpAddr::V4)]
+        .into_iter()
+        .flatten()
+        .collect();
     if faces.iter().any(IpAddr::is_unspecified) {
         faces.extend([IpAddr::V4(Ipv4Addr::LOCALHOST), IpAddr::V6(Ipv6Addr::LOCALHOST)]);
     }
@@ -88,7 +101,10 @@ fn faces(address: IpAddr) -> Vec<IpAddr> {
 }
 
 fn is_private(address: IpAddr) -> bool {
-    PRIVATE_NETWORKS.iter().any(|text| text.parse().is_ok_and(|network: Network| network.contains(address)))
+    PRIVATE_NETWORKS.iter().any(|text| {
+        text.parse()
+            .is_ok_and(|network: Network| network.contains(address))
+    })
 }
 
 /// The IPv4 address that an IPv6 address leads to.
@@ -139,10 +155,18 @@ mod tests {
 
     #[test]
     fn allow_narrows_and_deny_wins() {
-        let networks =
-            |texts: &[&str]| texts.iter().map(|text| text.parse().expect(text)).collect::<Vec<_>>();
+        let networks = |texts: &[&str]| {
+            texts
+                .iter()
+                .map(|text| text.parse().expect(text))
+                .collect::<Vec<_>>()
+        };
         let (allow, deny) = (networks(&["10.0.0.0/8"]), networks(&["10.9.0.0/16"]));
-        let egress = Egress { allow, deny, private: None };
+        let egress = Egress {
+            allow,
+            deny,
+            private: None,
+        };
         for (address, allowed) in [
             ("10.1.1.1", true),
             ("::ffff:10.1.1.1", true),
@@ -150,16 +174,26 @@ mod tests {
             ("11.0.0.1", false),
             ("::1", false),
         ] {
-            assert_eq!(egress.refusal(address.parse().expect(address)).is_none(), allowed, "{address}");
+            assert_eq!(
+                egress.refusal(address.parse().expect(address)).is_none(),
+                allowed,
+                "{address}"
+            );
         }
     }
 
     #[test]
     fn the_unspecified_address_is_judged_as_loopback() {
         for network in ["127.0.0.0/8", "::1/128"] {
-            let egress = Egress { deny: vec![network.parse().expect(network)], ..Egress::default() };
+            let egress = Egress {
+                deny: vec![network.parse().expect(network)],
+                ..Egress::default()
+            };
             for address in ["0.0.0.0", "::", "::ffff:0.0.0.0"] {
-                assert!(egress.refusal(address.parse().expect(address)).is_some(), "{address} by {network}");
+                assert!(
+                    egress.refusal(address.parse().expect(address)).is_some(),
+                    "{address} by {network}"
+                );
             }
         }
     }
@@ -167,7 +201,10 @@ mod tests {
     #[test]
     fn where_only_the_public_is_reached_private_networks_are_named_one_by_one() {
         let private = Some(vec!["10.1.0.0/16".parse().expect("a network")]);
-        let egress = Egress { private, ..Egress::default() };
+        let egress = Egress {
+            private,
+            ..Egress::default()
+        };
         for (address, allowed) in [
             ("93.184.216.34", true),
             ("2606:2800::1", true),
@@ -186,9 +223,17 @@ mod tests {
             ("fd00::1", false),
             ("2001:0:1::", false),
         ] {
-            assert_eq!(egress.refusal(address.parse().expect(address)).is_none(), allowed, "{address}");
+            assert_eq!(
+                egress.refusal(address.parse().expect(address)).is_none(),
+                allowed,
+                "{address}"
+            );
         }
-        assert!(PRIVATE_NETWORKS.iter().all(|text| text.parse::<Network>().is_ok()));
+        assert!(
+            PRIVATE_NETWORKS
+                .iter()
+                .all(|text| text.parse::<Network>().is_ok())
+        );
     }
 
     #[test]
@@ -196,8 +241,19 @@ mod tests {
         for text in ["10.0.0.0/8", "0.0.0.0/0", "::/0", "fd00::/8", "::1/128"] {
             assert_eq!(text.parse::<Network>().expect(text).to_string(), text);
         }
-        assert_eq!("10.0.0.1".parse::<Network>().expect("one address").to_string(), "10.0.0.1/32");
-        for bad in ["", "10.0.0.0/33", "::/129", "10.0.0/8", "10.0.0.0/-1", "host/8", "10.0.0.0/8/9"] {
+        assert_eq!(
+            "10.0.0.1".parse::<Network>().expect("one address").to_string(),
+            "10.0.0.1/32"
+        );
+        for bad in [
+            "",
+            "10.0.0.0/33",
+            "::/129",
+            "10.0.0/8",
+            "10.0.0.0/-1",
+            "host/8",
+            "10.0.0.0/8/9",
+        ] {
             assert!(bad.parse::<Network>().is_err(), "{bad}");
         }
     }

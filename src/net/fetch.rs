@@ -80,7 +80,9 @@ impl Fetcher {
             ));
         }
         if status != hyper::StatusCode::OK {
-            return Err(format!("{host} answered {status}; the file must be there without further headers"));
+            return Err(format!(
+                "{host} answered {status}; the file must be there without further headers"
+            ));
         }
         Ok(unpaused(answer.into_body(), host).boxed())
     }
@@ -95,16 +97,32 @@ impl Fetcher {
         let proxy = options.proxy()?;
         let tcp = Connector::to_others(options.egress.clone(), options.connect_timeout, proxy);
         let guard = &self.guard;
-        let tcp = if is_guarded { tcp.guarded(guard.networks.clone(), guard.own_port) } else { tcp };
-        let https = HttpsConnectorBuilder::new().with_tls_config(tls).https_or_http().enable_http1();
+        let tcp = if is_guarded {
+            tcp.guarded(guard.networks.clone(), guard.own_port)
+        } else {
+            tcp
+        };
+        let https = HttpsConnectorBuilder::new()
+            .with_tls_config(tls)
+            .https_or_http()
+            .enable_http1();
         let client = Client::builder(TokioExecutor::new())
             .pool_timer(TokioTimer::new())
             .build::<_, Empty<Bytes>>(https.wrap_connector(tcp));
         let agent = format!("windrow/{}", env!("CARGO_PKG_VERSION"));
-        let request = Request::get(uri).header(header::USER_AGENT, agent).header(header::ACCEPT, "*/*");
-        let request = request.body(Empty::new()).map_err(|_| "the url can't be asked for".to_owned())?;
+        let request = Request::get(uri)
+            .header(header::USER_AGENT, agent)
+            .header(header::ACCEPT, "*/*");
+        let request = request
+            .body(Empty::new())
+            .map_err(|_| "the url can't be asked for".to_owned())?;
         let answered = timeout(HEAD_TIMEOUT, client.request(request)).await;
-        let late = |_| format!("{host} did not begin to answer within {} s", HEAD_TIMEOUT.as_secs());
+        let late = |_| {
+            format!(
+                "{host} did not begin to answer within {} s",
+                HEAD_TIMEOUT.as_secs()
+            )
+        };
         answered.map_err(late)?.map_err(|error| told(host, &error))
     }
 }
@@ -118,11 +136,17 @@ fn checked(url: &str) -> Result<Uri, String> {
     if !is_http || uri.host().is_none_or(str::is_empty) {
         return Err("the url must begin with http:// or https:// and a host".to_owned());
     }
-    let authority = uri.authority().map(|authority| authority.as_str()).unwrap_or_default();
+    let authority = uri
+        .authority()
+        .map(|authority| authority.as_str())
+        .unwrap_or_default();
     if authority.contains('@') {
         return Err("the url must not hold a user or password".to_owned());
     }
-    if !authority.strip_prefix(uri.host().unwrap_or_default()).is_some_and(is_port) {
+    if !authority
+        .strip_prefix(uri.host().unwrap_or_default())
+        .is_some_and(is_port)
+    {
         return Err("the url has a port that is not 1 to 65535".to_owned());
     }
     Ok(uri)
@@ -131,11 +155,16 @@ fn checked(url: &str) -> Result<Uri, String> {
 /// Whether a URL has the host and port of this one.
 fn leads_to(own: &str, uri: &Uri) -> bool {
     let place = |uri: &Uri| {
-        let usual = if uri.scheme_str() == Some("https") { 443 } else { 80 };
+        let usual = if uri.scheme_str() == Some("https") {
+            443
+        } else {
+            80
+        };
         let host = uri.host()?.trim_end_matches('.').to_ascii_lowercase();
         Some((host, uri.port_u16().unwrap_or(usual)))
     };
-    own.parse::<Uri>().is_ok_and(|own| place(&own).is_some() && place(&own) == place(uri))
+    own.parse::<Uri>()
+        .is_ok_and(|own| place(&own).is_some() && place(&own) == place(uri))
 }
 
 /// Why there is no answer. The cause at the bottom says it best; a connector speaks of handlers.
@@ -185,7 +214,10 @@ mod tests {
 
     #[test]
     fn only_plain_http_urls_are_fetched() {
-        for url in ["https://example.org/users.csv?x=1", "http://10.0.0.1:8080/u.ndjson"] {
+        for url in [
+            "https://example.org/users.csv?x=1",
+            "http://10.0.0.1:8080/u.ndjson",
+        ] {
             assert!(checked(url).is_ok(), "{url}");
         }
         for url in [
@@ -205,7 +237,10 @@ mod tests {
     #[test]
     fn a_nodes_urls_lead_to_it_whatever_the_path() {
         let leads = |own: &str, url: &'static str| leads_to(own, &Uri::from_static(url));
-        assert!(leads("https://windrow.example.org", "https://WINDROW.example.org.:443/u.csv"));
+        assert!(leads(
+            "https://windrow.example.org",
+            "https://WINDROW.example.org.:443/u.csv"
+        ));
         assert!(leads("http://10.0.0.5:7700/x", "http://10.0.0.5:7700/metrics"));
         assert!(!leads("http://10.0.0.5:7700", "http://10.0.0.5:7701/") && !leads("", "http://a/"));
     }

@@ -37,7 +37,11 @@ impl Service<Uri> for Lines {
         Box::pin(async move {
             let io = made.await?;
             let is_shared = io.connected().is_negotiated_h2();
-            Ok(Line { io, is_shared, owes_answer: false })
+            Ok(Line {
+                io,
+                is_shared,
+                owes_answer: false,
+            })
         })
     }
 }
@@ -106,7 +110,11 @@ impl Write for Line {
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        if self.is_given_up() { Poll::Ready(Ok(())) } else { Pin::new(&mut self.io).poll_shutdown(context) }
+        if self.is_given_up() {
+            Poll::Ready(Ok(()))
+        } else {
+            Pin::new(&mut self.io).poll_shutdown(context)
+        }
     }
 
     fn is_write_vectored(&self) -> bool {

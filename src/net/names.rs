@@ -35,9 +35,15 @@ pub(super) struct Names {
 
 impl Names {
     fn new(threads: usize, ask: Ask) -> Names {
-        let threads =
-            Builder::new_current_thread().thread_name("windrow-names").max_blocking_threads(threads).build();
-        Names { threads, ask, under_way: UnderWay::default() }
+        let threads = Builder::new_current_thread()
+            .thread_name("windrow-names")
+            .max_blocking_threads(threads)
+            .build();
+        Names {
+            threads,
+            ask,
+            under_way: UnderWay::default(),
+        }
     }
 
     /// The addresses of a name.
@@ -49,8 +55,10 @@ impl Names {
     }
 
     fn answer(&self, name: &str) -> Result<Answer, String> {
-        let threads =
-            self.threads.as_ref().map_err(|error| format!("no threads to resolve names: {error}"))?;
+        let threads = self
+            .threads
+            .as_ref()
+            .map_err(|error| format!("no threads to resolve names: {error}"))?;
         let mut under_way = self.under_way.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(answer) = under_way.get(name) {
             return Ok(answer.clone());
@@ -59,10 +67,16 @@ impl Names {
         let work = threads.spawn_blocking(move || {
             let found = ask(&asked);
             // Whoever comes from now on asks anew.
-            known.lock().unwrap_or_else(PoisonError::into_inner).remove(&asked);
+            known
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .remove(&asked);
             found
         });
-        let answer = work.map(|done| done.unwrap_or_else(|error| Err(error.to_string()))).boxed().shared();
+        let answer = work
+            .map(|done| done.unwrap_or_else(|error| Err(error.to_string())))
+            .boxed()
+            .shared();
         under_way.insert(name.to_owned(), answer.clone());
         Ok(answer)
     }
@@ -107,7 +121,10 @@ mod tests {
             assert_eq!(answer.await, Err("nobody answers".to_owned()));
         }
         assert_eq!(ASKED.load(Ordering::Relaxed), 1);
-        assert!(names.under_way.lock().expect("not poisoned").is_empty(), "the next one asks anew");
+        assert!(
+            names.under_way.lock().expect("not poisoned").is_empty(),
+            "the next one asks anew"
+        );
         // A runtime must not be dropped where tasks run.
         std::thread::spawn(move || drop(names)).join().expect("dropped");
     }

@@ -87,7 +87,14 @@ impl Outbound {
         made: Arc<AtomicUsize>,
     ) -> Result<HttpsConnector<Connector>, String> {
         let tcp = Connector::new(self.egress.clone(), self.connect_timeout, self.proxy()?, made);
-        let https = HttpsConnectorBuilder::new().with_tls_config(tls).https_or_http().enable_http1();
-        Ok(if self.http2 { https.enable_http2().wrap_connector(tcp) } else { https.wrap_connector(tcp) })
+        let https = HttpsConnectorBuilder::new()
+            .with_tls_config(tls)
+            .https_or_http()
+            .enable_http1();
+        Ok(if self.http2 {
+            https.enable_http2().wrap_connector(tcp)
+        } else {
+            https.wrap_connector(tcp)
+        })
     }
 }

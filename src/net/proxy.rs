@@ -30,23 +30,39 @@ impl Proxy {
         let bad = |why: &str| format!("the proxy can't be used: {why}; one looks like http://proxy:3128");
         let uri: Uri = text.parse().map_err(|_| bad("it is no url"))?;
         if uri.scheme() != Some(&Scheme::HTTP) {
-            return Err(bad("windrow speaks plain http with a proxy, so it begins with http://"));
+            return Err(bad(
+                "windrow speaks plain http with a proxy, so it begins with http://",
+            ));
         }
-        let authority = uri.authority().map(|authority| authority.as_str()).unwrap_or_default();
+        let authority = uri
+            .authority()
+            .map(|authority| authority.as_str())
+            .unwrap_or_default();
         if authority.contains('@') {
-            return Err(bad("it has a user or password in it, which can't be kept secret there"));
+            return Err(bad(
+                "it has a user or password in it, which can't be kept secret there",
+            ));
         }
-        if !matches!(uri.path_and_query().map(|path| path.as_str()), None | Some("" | "/")) {
+        if !matches!(
+            uri.path_and_query().map(|path| path.as_str()),
+            None | Some("" | "/")
+        ) {
             return Err(bad("it has a path, and a proxy is only a host and a port"));
         }
         let host = uri.host().unwrap_or_default();
         let port = match authority.strip_prefix(host).filter(|_| !host.is_empty()) {
             Some("") => Some(80),
-            Some(port) => port.strip_prefix(':').and_then(|port| port.parse().ok()).filter(|port| *port > 0),
+            Some(port) => port
+                .strip_prefix(':')
+                .and_then(|port| port.parse().ok())
+                .filter(|port| *port > 0),
             None => None,
         };
         let port = port.ok_or_else(|| bad("it names no host, or a port that is not 1 to 65535"))?;
-        Ok(Proxy { host: host.to_owned(), port })
+        Ok(Proxy {
+            host: host.to_owned(),
+            port,
+        })
     }
 }
 
@@ -56,7 +72,10 @@ impl Proxy {
 /// What the proxy said instead.
 pub async fn tunnel(stream: &mut TcpStream, host: &str, port: u16) -> Result<(), String> {
     let ask = format!("CONNECT {host}:{port} HTTP/1.1\r\nhost: {host}:{port}\r\n\r\n");
-    stream.write_all(ask.as_bytes()).await.map_err(|why| why.to_string())?;
+    stream
+        .write_all(ask.as_bytes())
+        .await
+        .map_err(|why| why.to_string())?;
     let mut answer = Vec::new();
     while !answer.ends_with(b"\r\n\r\n") {
         // One byte at a time: what follows the answer belongs to the handler.
@@ -82,7 +101,12 @@ mod tests {
 
     #[test]
     fn a_proxy_is_a_host_and_a_port() {
-        let proxy = |host: &str, port| Ok(Proxy { host: host.to_owned(), port });
+        let proxy = |host: &str, port| {
+            Ok(Proxy {
+                host: host.to_owned(),
+                port,
+            })
+        };
         assert_eq!(Proxy::parse("http://proxy:3128"), proxy("proxy", 3128));
         assert_eq!(Proxy::parse("http://10.0.0.1/"), proxy("10.0.0.1", 80));
         assert_eq!(Proxy::parse("http://[::1]:8080"), proxy("[::1]", 8080));

@@ -20,10 +20,15 @@ use super::Outbound;
 pub fn config(options: &Outbound) -> Result<ClientConfig, String> {
     if options.insecure_skip_verify {
         let verifier = Arc::new(TrustAnyone(Arc::new(ring::default_provider())));
-        return Ok(builder().dangerous().with_custom_certificate_verifier(verifier).with_no_client_auth());
+        return Ok(builder()
+            .dangerous()
+            .with_custom_certificate_verifier(verifier)
+            .with_no_client_auth());
     }
     if let Some(pem) = &options.ca_pem {
-        return Ok(builder().with_root_certificates(authorities(pem)?).with_no_client_auth());
+        return Ok(builder()
+            .with_root_certificates(authorities(pem)?)
+            .with_no_client_auth());
     }
     if let Some(path) = &options.ca_file {
         let bad = |why: String| format!("`ca_file` {} can't be used: {why}; {PEM_HINT}", path.display());
@@ -56,12 +61,18 @@ fn roots(
         let certificate = certificate.map_err(|why| why.to_string())?;
         roots.add(certificate).map_err(|why| why.to_string())?;
     }
-    if roots.is_empty() { Err("it holds no certificate".into()) } else { Ok(roots) }
+    if roots.is_empty() {
+        Err("it holds no certificate".into())
+    } else {
+        Ok(roots)
+    }
 }
 
 /// Settings for who never speaks TLS.
 pub fn trusting_nobody() -> ClientConfig {
-    builder().with_root_certificates(RootCertStore::empty()).with_no_client_auth()
+    builder()
+        .with_root_certificates(RootCertStore::empty())
+        .with_no_client_auth()
 }
 
 fn builder() -> ConfigBuilder<ClientConfig, WantsVerifier> {

@@ -28,7 +28,9 @@ pub enum WitnessError {
 
 /// The witness that a configuration asks for, in words.
 pub(super) fn configured(cluster: &Cluster) -> String {
-    let Some(url) = &cluster.redis_url else { return "database".to_owned() };
+    let Some(url) = &cluster.redis_url else {
+        return "database".to_owned();
+    };
     // Checked when the configuration was read; one that isn't a URL is not compared by its database.
     let database = RedisUrl::parse(url).map_or(0, |url| url.db);
     let mut text = format!("redis, prefix {}, database {database}", cluster.redis_prefix);
@@ -50,7 +52,11 @@ pub(super) async fn agree(sessions: &dyn SessionStore, cluster: &Cluster) -> Res
         return Ok(());
     }
     if sessions.change_witness(&theirs, &mine).await? {
-        tracing::warn!(before = theirs, now = mine, "no node lives; the store's witness was changed");
+        tracing::warn!(
+            before = theirs,
+            now = mine,
+            "no node lives; the store's witness was changed"
+        );
         return Ok(());
     }
     Err(WitnessError::Differs { theirs, mine })

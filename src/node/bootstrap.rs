@@ -72,7 +72,13 @@ pub enum Bootstrap {
 /// # Errors
 /// See [`BootstrapError`].
 pub async fn admin(service: &Service, data_dir: &Path) -> Result<Bootstrap, BootstrapError> {
-    first(service.token_store(), &service.config().auth, data_dir, service.now()).await
+    first(
+        service.token_store(),
+        &service.config().auth,
+        data_dir,
+        service.now(),
+    )
+    .await
 }
 
 /// Whether the token files that are there can be used; makes none.
@@ -88,7 +94,11 @@ pub fn look(auth: &Auth, data_dir: &Path) -> Result<(), BootstrapError> {
 
 /// Where the token may be, the configured place first.
 fn places(auth: &Auth, data_dir: &Path) -> Vec<PathBuf> {
-    auth.bootstrap_token_file.iter().cloned().chain([data_dir.join(TOKEN_FILE_DEFAULT)]).collect()
+    auth.bootstrap_token_file
+        .iter()
+        .cloned()
+        .chain([data_dir.join(TOKEN_FILE_DEFAULT)])
+        .collect()
 }
 
 /// The first of the places that holds a token.
@@ -125,14 +135,20 @@ async fn first(
         return Ok(Bootstrap::Made(place));
     }
     // Somebody made it in this moment; a link to nothing is no token.
-    let gone = || BootstrapError::Io { path: place.clone(), cause: ErrorKind::AlreadyExists.into() };
+    let gone = || BootstrapError::Io {
+        path: place.clone(),
+        cause: ErrorKind::AlreadyExists.into(),
+    };
     let token = read(&place)?.ok_or_else(gone)?;
     remember(store, &token, now).await?;
     Ok(Bootstrap::Read(place))
 }
 
 fn read(path: &Path) -> Result<Option<String>, BootstrapError> {
-    let fail = |cause| BootstrapError::Io { path: path.to_owned(), cause };
+    let fail = |cause| BootstrapError::Io {
+        path: path.to_owned(),
+        cause,
+    };
     let text = match std::fs::read_to_string(path) {
         Ok(text) => text,
         Err(cause) if matches!(cause.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
@@ -142,11 +158,15 @@ fn read(path: &Path) -> Result<Option<String>, BootstrapError> {
     };
     let mode = std::fs::metadata(path).map_err(fail)?.permissions().mode();
     if mode & 0o026 != 0 {
-        return Err(BootstrapError::Exposed { path: path.to_owned() });
+        return Err(BootstrapError::Exposed {
+            path: path.to_owned(),
+        });
     }
     let token = text.trim();
     if !tokens::is_token(token) {
-        return Err(BootstrapError::Malformed { path: path.to_owned() });
+        return Err(BootstrapError::Malformed {
+            path: path.to_owned(),
+        });
     }
     Ok(Some(token.to_owned()))
 }
@@ -157,7 +177,12 @@ fn write_to_first(places: &[PathBuf], token: &str) -> Result<(PathBuf, bool), Bo
     for place in places {
         match write_private(place, &format!("{token}\n")) {
             Ok(is_new) => return Ok((place.clone(), is_new)),
-            Err(cause) => last = Some(BootstrapError::Io { path: place.clone(), cause }),
+            Err(cause) => {
+                last = Some(BootstrapError::Io {
+                    path: place.clone(),
+                    cause,
+                })
+            }
         }
     }
     let nowhere = || ServiceError::Internal("there is no place for the first token".to_owned()).into();
@@ -166,12 +191,23 @@ fn write_to_first(places: &[PathBuf], token: &str) -> Result<(PathBuf, bool), Bo
 
 /// A token that is stored already keeps what it is: one that was revoked stays revoked.
 async fn remember(store: &dyn TokenStore, token: &str, now: WallMs) -> Result<(), BootstrapError> {
-    let wish =
-        TokenWish { name: "bootstrap".to_owned(), role: Role::Admin, business: None, expires_at: None };
+    let wish = TokenWish {
+        name: "bootstrap".to_owned(),
+        role: Role::Admin,
+        business: None,
+        expires_at: None,
+    };
     let reason = Some("the first administrator".to_owned());
-    let actor =
-        Actor { name: "windrow".to_owned(), source: "system", reason, request_id: None, rehearses: false };
-    store.add_token(&tokens::new_token(token, wish), &actor, now).await?;
+    let actor = Actor {
+        name: "windrow".to_owned(),
+        source: "system",
+        reason,
+        request_id: None,
+        rehearses: false,
+    };
+    store
+        .add_token(&tokens::new_token(token, wish), &actor, now)
+        .await?;
     Ok(())
 }
 
@@ -208,13 +244,18 @@ mod tests {
     impl Place {
         async fn new() -> Place {
             let directory = tempfile::tempdir().expect("a directory");
-            let store = Store::open(&directory.path().join("windrow.db")).await.expect("opened");
+            let store = Store::open(&directory.path().join("windrow.db"))
+                .await
+                .expect("opened");
             Place { directory, store }
         }
 
         /// With `auth.bootstrap_token_file` at this path in the directory.
         async fn first(&self, file: &str) -> Result<Bootstrap, BootstrapError> {
-            let auth = Auth { bootstrap_token_file: Some(self.path(file)), ..Auth::default() };
+            let auth = Auth {
+                bootstrap_token_file: Some(self.path(file)),
+                ..Auth::default()
+            };
             first(&self.store, &auth, self.directory.path(), NOW).await
         }
 
@@ -240,12 +281,21 @@ mod tests {
         let made = place.first("a.token").await.expect("made");
         assert_eq!(made, Bootstrap::Made(place.path("a.token")));
         assert_eq!(place.role_of("a.token").await, Some(Role::Admin));
-        let mode = std::fs::metadata(place.path("a.token")).expect("there").permissions().mode();
+        let mode = std::fs::metadata(place.path("a.token"))
+            .expect("there")
+            .permissions()
+            .mode();
         assert_eq!(mode & 0o777, 0o600);
-        assert_eq!(place.first("a.token").await.expect("read"), Bootstrap::Read(place.path("a.token")));
+        assert_eq!(
+            place.first("a.token").await.expect("read"),
+            Bootstrap::Read(place.path("a.token"))
+        );
         assert_eq!(place.store.tokens(None, 9).await.expect("listed").len(), 1);
         std::fs::remove_file(place.path("a.token")).expect("put in a safe place");
-        assert_eq!(place.first("a.token").await.expect("looked"), Bootstrap::NotNeeded);
+        assert_eq!(
+            place.first("a.token").await.expect("looked"),
+            Bootstrap::NotNeeded
+        );
     }
 
     #[tokio::test]
@@ -261,7 +311,10 @@ mod tests {
         let place = Place::new().await;
         let token = tokens::make(TOKEN_PREFIX).expect("made");
         write(&place.path("a.token"), &format!("{token}\n"), 0o640);
-        assert_eq!(place.first("a.token").await.expect("read"), Bootstrap::Read(place.path("a.token")));
+        assert_eq!(
+            place.first("a.token").await.expect("read"),
+            Bootstrap::Read(place.path("a.token"))
+        );
         assert_eq!(place.role_of("a.token").await, Some(Role::Admin));
         write(&place.path("b.token"), "password1", 0o600);
         let garbage = place.first("b.token").await.expect_err("garbage");
@@ -269,7 +322,10 @@ mod tests {
             matches!(garbage, BootstrapError::Malformed { .. }) && !garbage.to_string().contains("password1")
         );
         write(&place.path("c.token"), &token, 0o644);
-        assert!(matches!(place.first("c.token").await, Err(BootstrapError::Exposed { .. })));
+        assert!(matches!(
+            place.first("c.token").await,
+            Err(BootstrapError::Exposed { .. })
+        ));
     }
 
     #[tokio::test]
@@ -277,20 +333,35 @@ mod tests {
         let place = Place::new().await;
         let elsewhere = place.path("elsewhere");
         std::os::unix::fs::symlink(&elsewhere, place.path("a.token")).expect("planted");
-        assert!(matches!(place.first("a.token").await, Err(BootstrapError::Io { .. })));
+        assert!(matches!(
+            place.first("a.token").await,
+            Err(BootstrapError::Io { .. })
+        ));
         assert!(!elsewhere.exists(), "nothing was written through it");
-        assert!(place.store.tokens(None, 9).await.expect("listed").is_empty(), "nobody became administrator");
+        assert!(
+            place.store.tokens(None, 9).await.expect("listed").is_empty(),
+            "nobody became administrator"
+        );
     }
 
     #[tokio::test]
     async fn a_revoked_first_token_stays_revoked() {
         let place = Place::new().await;
         place.first("a.token").await.expect("made");
-        let actor =
-            Actor { name: "ann".to_owned(), source: "api", reason: None, request_id: None, rehearses: false };
+        let actor = Actor {
+            name: "ann".to_owned(),
+            source: "api",
+            reason: None,
+            request_id: None,
+            rehearses: false,
+        };
         let id = place.store.tokens(None, 1).await.expect("listed")[0].id;
         place.store.revoke_token(id, &actor, NOW).await.expect("revoked");
         place.first("a.token").await.expect("read");
-        assert!(place.store.tokens(None, 9).await.expect("listed")[0].revoked_at.is_some());
+        assert!(
+            place.store.tokens(None, 9).await.expect("listed")[0]
+                .revoked_at
+                .is_some()
+        );
     }
 }

@@ -23,11 +23,17 @@ pub struct Chosen(Arc<RwLock<BTreeSet<TaskId>>>);
 impl Chosen {
     /// One more.
     pub fn add(&self, task: TaskId) {
-        self.0.write().unwrap_or_else(PoisonError::into_inner).insert(task);
+        self.0
+            .write()
+            .unwrap_or_else(PoisonError::into_inner)
+            .insert(task);
     }
 
     fn has(&self, task: TaskId) -> bool {
-        self.0.read().unwrap_or_else(PoisonError::into_inner).contains(&task)
+        self.0
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+            .contains(&task)
     }
 }
 
@@ -49,7 +55,8 @@ pub(super) struct ChosenRuns {
 impl RunStore for ChosenRuns {
     async fn candidates(&self, hunt: &Hunt) -> Result<Game, StoreError> {
         let mut game = self.runs.candidates(hunt).await?;
-        game.found.retain(|candidate| self.chosen.has(candidate.shard.task) || candidate.wish != Wish::Run);
+        game.found
+            .retain(|candidate| self.chosen.has(candidate.shard.task) || candidate.wish != Wish::Run);
         Ok(game)
     }
 

@@ -33,7 +33,12 @@ pub fn address(config: &Config) -> Result<Option<ServerAddress>, StoreError> {
         StoreUrl::MySql(url) => (ServerKind::MySql, url),
     };
     let password = config.store.password_file.as_deref().map(password).transpose()?;
-    Ok(Some(ServerAddress::new(kind, url.clone(), password, config.store.max_connections.get())))
+    Ok(Some(ServerAddress::new(
+        kind,
+        url.clone(),
+        password,
+        config.store.max_connections.get(),
+    )))
 }
 
 /// The first line of a file that not everybody can read.
@@ -45,9 +50,14 @@ fn password(file: &Path) -> Result<String, StoreError> {
         ))
     };
     let text = fs::read_to_string(file).map_err(|cause| refuse(cause.to_string()))?;
-    let mode = fs::metadata(file).map_err(|cause| refuse(cause.to_string()))?.permissions().mode();
+    let mode = fs::metadata(file)
+        .map_err(|cause| refuse(cause.to_string()))?
+        .permissions()
+        .mode();
     if mode & 0o006 != 0 {
-        return Err(refuse("everybody on this machine may read or change it (chmod 0600)".to_owned()));
+        return Err(refuse(
+            "everybody on this machine may read or change it (chmod 0600)".to_owned(),
+        ));
     }
     match text.lines().next().filter(|line| !line.is_empty()) {
         Some(line) => Ok(line.to_owned()),
@@ -98,5 +108,8 @@ pub struct Room {
 pub fn room(path: &Path) -> io::Result<Room> {
     let found = rustix::fs::statvfs(path)?;
     let bytes = |blocks: u64| blocks.saturating_mul(found.f_frsize);
-    Ok(Room { free: bytes(found.f_bavail), total: bytes(found.f_blocks) })
+    Ok(Room {
+        free: bytes(found.f_bavail),
+        total: bytes(found.f_blocks),
+    })
 }

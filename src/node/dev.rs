@@ -105,7 +105,12 @@ impl Dev {
     pub async fn start(options: DevOptions) -> Result<Dev, DevError> {
         let (serve, is_port_taken) = serve(&options).await?;
         match furnish(&serve, &options).await {
-            Ok((business, begun)) => Ok(Dev { serve, business, begun, is_port_taken }),
+            Ok((business, begun)) => Ok(Dev {
+                serve,
+                business,
+                begun,
+                is_port_taken,
+            }),
             Err(error) => {
                 if !serve.drain().await {
                     tracing::warn!("the node did not end in time");
@@ -178,9 +183,10 @@ async fn furnish(serve: &Serve, options: &DevOptions) -> Result<(SampleBusiness,
     let begun = match unfinished(service).await? {
         Some(task) => Some(Begun { task, goes_on: true }),
         None => match options.task {
-            Some(wanted) => {
-                Some(Begun { task: make(service, wanted, &options.actor).await?, goes_on: false })
-            }
+            Some(wanted) => Some(Begun {
+                task: make(service, wanted, &options.actor).await?,
+                goes_on: false,
+            }),
             None => None,
         },
     };
@@ -198,7 +204,9 @@ async fn introduce(service: &Service, url: &str, actor: &Actor) -> Result<(), Se
             // It fails on purpose, which no budget shall punish.
             let body = json!({ "name": BUSINESS, "display_name": "Sample of windrow dev", "url": url,
                 "defaults": { "error_budget": "none" } });
-            service.register_business(&BusinessBody::from_json(body)?, true, actor).await?;
+            service
+                .register_business(&BusinessBody::from_json(body)?, true, actor)
+                .await?;
             return Ok(());
         }
         Err(error) => return Err(error),
@@ -207,7 +215,9 @@ async fn introduce(service: &Service, url: &str, actor: &Actor) -> Result<(), Se
         service.archive_business(BUSINESS, false, actor).await?;
     }
     if matches!(&known.spec.handler, HandlerSpec::Http(http) if http.url.ends_with(BUSINESS_PATH)) {
-        service.edit_business(BUSINESS, &json!({ "url": url }), None, actor).await?;
+        service
+            .edit_business(BUSINESS, &json!({ "url": url }), None, actor)
+            .await?;
     }
     Ok(())
 }
@@ -216,7 +226,11 @@ async fn introduce(service: &Service, url: &str, actor: &Actor) -> Result<(), Se
 async fn unfinished(service: &Service) -> Result<Option<TaskView>, ServiceError> {
     let filter = TaskFilter {
         business: Some(BUSINESS.to_owned()),
-        statuses: Status::ALL.iter().copied().filter(|status| !status.is_terminal()).collect(),
+        statuses: Status::ALL
+            .iter()
+            .copied()
+            .filter(|status| !status.is_terminal())
+            .collect(),
         ..TaskFilter::default()
     };
     let page = service.list_tasks(&filter, None, 1).await?;
@@ -224,11 +238,18 @@ async fn unfinished(service: &Service) -> Result<Option<TaskView>, ServiceError>
 }
 
 async fn make(service: &Service, wanted: SampleTask, actor: &Actor) -> Result<TaskView, ServiceError> {
-    let tuning = TuningPatch { rate: Some(wanted.rate), ..TuningPatch::default() };
+    let tuning = TuningPatch {
+        rate: Some(wanted.rate),
+        ..TuningPatch::default()
+    };
     let request = TaskRequest {
         business: BUSINESS.to_owned(),
         source: SourceRequest::Range { total: wanted.items },
-        plan: TaskPlan { tuning, start: true, ..TaskPlan::default() },
+        plan: TaskPlan {
+            tuning,
+            start: true,
+            ..TaskPlan::default()
+        },
     };
     service.create_task(request, actor).await
 }
@@ -247,8 +268,17 @@ impl SampleBusiness {
         let (stop, stopped) = oneshot::channel();
         // The sender going away is the end as well.
         let ending = async move { drop(stopped.await) };
-        let server = Server { listener, tls: None, router: sample::router(), limits: Limits::default() };
-        Ok(SampleBusiness { address, stop, server: runtimes.work().spawn(server.serve(ending)) })
+        let server = Server {
+            listener,
+            tls: None,
+            router: sample::router(),
+            limits: Limits::default(),
+        };
+        Ok(SampleBusiness {
+            address,
+            stop,
+            server: runtimes.work().spawn(server.serve(ending)),
+        })
     }
 
     fn url(&self) -> String {

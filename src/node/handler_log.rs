@@ -41,7 +41,13 @@ pub fn open(
     let lost = dropped.clone();
     let sink = move |line: LogLine| {
         tracing::debug!(target: "windrow::handler", index = line.index.map(|index| index.0), "{}", line.message);
-        let line = DataLogLine { shard, at: clock.wall(), origin: LogOrigin::Business, code: None, line };
+        let line = DataLogLine {
+            shard,
+            at: clock.wall(),
+            origin: LogOrigin::Business,
+            code: None,
+            line,
+        };
         if sender.try_send(line).is_err() {
             lost.add(shard.task, 1);
         }
@@ -62,7 +68,10 @@ impl HandlerLog {
 
     /// Waits for the last lines; the sink must be gone.
     pub async fn close(mut self) {
-        if tokio::time::timeout(CLOSE_PATIENCE, &mut self.writer).await.is_err() {
+        if tokio::time::timeout(CLOSE_PATIENCE, &mut self.writer)
+            .await
+            .is_err()
+        {
             self.writer.abort();
         }
         tell_dropped(&self.dropped);
@@ -101,16 +110,30 @@ mod tests {
     #[tokio::test]
     async fn lines_that_find_no_room_are_counted_where_people_look() {
         let store = Arc::new(MemoryStore::new());
-        let shard = ShardId { task: TaskId(7), no: 0 };
+        let shard = ShardId {
+            task: TaskId(7),
+            no: 0,
+        };
         let clock = Arc::new(SystemClock::new());
         // The writer shares this thread: nothing is taken out until the first await.
         let (sink, log) = open(store.clone(), shard, clock, &tokio::runtime::Handle::current());
         for _ in 0..QUEUE_MAX + 3 {
-            sink(LogLine { index: None, level: LogLevel::Info, message: "x".to_owned(), extra: None });
+            sink(LogLine {
+                index: None,
+                level: LogLevel::Info,
+                message: "x".to_owned(),
+                extra: None,
+            });
         }
         drop(sink);
         log.close().await;
-        assert_eq!(store.dropped(TaskId(7)).await.expect("read"), [(DropReason::Queue, 3)]);
-        assert_eq!(store.after(TaskId(7), 0, u32::MAX).await.expect("read").len(), QUEUE_MAX);
+        assert_eq!(
+            store.dropped(TaskId(7)).await.expect("read"),
+            [(DropReason::Queue, 3)]
+        );
+        assert_eq!(
+            store.after(TaskId(7), 0, u32::MAX).await.expect("read").len(),
+            QUEUE_MAX
+        );
     }
 }

@@ -60,7 +60,12 @@ pub struct Making<'a> {
 /// When no call can ever succeed.
 pub fn factory(wanted: &Wanted<'_>, making: Making<'_>) -> Result<Arc<dyn HandlerFactory>, OpenError> {
     let inner: Arc<dyn HandlerFactory> = match wanted {
-        Wanted::Url { url, headers, secrets, batch } => {
+        Wanted::Url {
+            url,
+            headers,
+            secrets,
+            batch,
+        } => {
             let mut options = HttpOptions::of(&making.config.http_handler, *url);
             options.headers = headers.clone();
             options.secrets = secrets.clone();
@@ -70,8 +75,10 @@ pub fn factory(wanted: &Wanted<'_>, making: Making<'_>) -> Result<Arc<dyn Handle
             Arc::new(factory)
         }
         Wanted::Worker { argv, workers } => {
-            let environment =
-                Environment { inherit: Inherit::All(making.environment), variables: Vec::new() };
+            let environment = Environment {
+                inherit: Inherit::All(making.environment),
+                variables: Vec::new(),
+            };
             let commands = &making.config.command_handler;
             let mut settings =
                 command_settings(commands, argv.clone(), environment, making.clock, making.sink);
@@ -82,7 +89,10 @@ pub fn factory(wanted: &Wanted<'_>, making: Making<'_>) -> Result<Arc<dyn Handle
             Arc::new(factory)
         }
     };
-    Ok(Arc::new(OnWork { inner, work: making.work }))
+    Ok(Arc::new(OnWork {
+        inner,
+        work: making.work,
+    }))
 }
 
 /// What the configuration says of all commands, for one of them.
@@ -104,7 +114,10 @@ pub(super) fn command_settings(
 /// What a handler is told when nothing is recorded.
 pub fn preview_context() -> RunContext {
     RunContext {
-        shard: ShardId { task: TaskId(0), no: 0 },
+        shard: ShardId {
+            task: TaskId(0),
+            no: 0,
+        },
         task_name: None,
         task_revision: 1,
         business: "try".to_owned(),

@@ -96,7 +96,11 @@ impl Runtimes {
                 .enable_all()
                 .build()
         };
-        Ok(Runtimes { work: build("windrow-work", lanes)?, vital: build("windrow-vital", 1)?, lanes })
+        Ok(Runtimes {
+            work: build("windrow-work", lanes)?,
+            vital: build("windrow-vital", 1)?,
+            lanes,
+        })
     }
 
     /// Where lanes, handlers and readers run.
@@ -206,7 +210,13 @@ impl Node {
         };
         let ledger = Ledger::new(options.capacity, options.unlimited_reserves);
         let supervisor = Arc::new(SupervisorHandle::start(Arc::new(context), ledger).await?);
-        Ok(Node { supervisor, store, clock, times: options.times, _state: options.state })
+        Ok(Node {
+            supervisor,
+            store,
+            clock,
+            times: options.times,
+            _state: options.state,
+        })
     }
 
     /// Businesses and tasks.
@@ -251,13 +261,17 @@ impl Node {
 
     /// Drains and ends; says whether everything ended in time.
     pub async fn drain(self) -> bool {
-        self.supervisor.drain_now(self.times.drain_timeout + Duration::from_secs(10)).await
+        self.supervisor
+            .drain_now(self.times.drain_timeout + Duration::from_secs(10))
+            .await
     }
 
     /// Gives the store back, once the tree has ended, where nobody else holds it; otherwise the next start reads its
     /// journal.
     async fn close(self) {
-        let Node { supervisor, store, .. } = self;
+        let Node {
+            supervisor, store, ..
+        } = self;
         drop(supervisor);
         // What was told to end drops its share a moment later.
         for _ in 0..CLOSE_LOOKS {
@@ -277,7 +291,10 @@ impl Node {
 
 fn runs_of(store: &Arc<Store>, only: Option<Chosen>) -> Arc<dyn RunStore> {
     match only {
-        Some(chosen) => Arc::new(ChosenRuns { runs: store.clone(), chosen }),
+        Some(chosen) => Arc::new(ChosenRuns {
+            runs: store.clone(),
+            chosen,
+        }),
         None => store.clone(),
     }
 }

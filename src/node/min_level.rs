@@ -58,7 +58,9 @@ pub(super) struct Sieve {
 impl Sieve {
     async fn keep(&self, lines: &[DataLogLine]) -> Result<(), StoreError> {
         self.inner.append(lines).await?;
-        lines.iter().for_each(|line| self.meters.stored_lines(line.line.level, 1));
+        lines
+            .iter()
+            .for_each(|line| self.meters.stored_lines(line.line.level, 1));
         Ok(())
     }
 }
@@ -73,9 +75,16 @@ impl DataLog for Sieve {
         if lines.iter().all(|line| self.min_level.keeps(line.line.level)) {
             return self.keep(lines).await;
         }
-        let kept: Vec<DataLogLine> =
-            lines.iter().filter(|line| self.min_level.keeps(line.line.level)).cloned().collect();
-        if kept.is_empty() { Ok(()) } else { self.keep(&kept).await }
+        let kept: Vec<DataLogLine> = lines
+            .iter()
+            .filter(|line| self.min_level.keeps(line.line.level))
+            .cloned()
+            .collect();
+        if kept.is_empty() {
+            Ok(())
+        } else {
+            self.keep(&kept).await
+        }
     }
 
     async fn tail(&self, task: TaskId, level: LogLevel, limit: u32) -> Result<Vec<DataLogLine>, StoreError> {
@@ -118,11 +127,19 @@ mod tests {
     #[tokio::test]
     async fn lines_below_the_level_are_not_kept_until_it_is_lowered() {
         let line = |level| DataLogLine {
-            shard: ShardId { task: TaskId(1), no: 0 },
+            shard: ShardId {
+                task: TaskId(1),
+                no: 0,
+            },
             at: WallMs(1),
             origin: LogOrigin::Business,
             code: None,
-            line: LogLine { index: None, level, message: "x".to_owned(), extra: None },
+            line: LogLine {
+                index: None,
+                level,
+                message: "x".to_owned(),
+                extra: None,
+            },
         };
         let min_level = MinLevel::new(DataLogLevel::Warn);
         let log = Sieve {
@@ -132,7 +149,10 @@ mod tests {
         };
         let all = [LogLevel::Debug, LogLevel::Info, LogLevel::Warn, LogLevel::Error].map(line);
         log.append(&all).await.expect("kept");
-        assert!(log.keeps(LogLevel::Warn) && !log.keeps(LogLevel::Info), "checkpoints ask it");
+        assert!(
+            log.keeps(LogLevel::Warn) && !log.keeps(LogLevel::Info),
+            "checkpoints ask it"
+        );
         assert_eq!(log.after(TaskId(1), 0, 10).await.expect("read").len(), 2);
         log.append(&all[..1]).await.expect("nothing to keep");
         min_level.set(DataLogLevel::Debug);

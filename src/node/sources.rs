@@ -22,7 +22,17 @@ pub use windrow_sources::{
 /// As [`open`].
 pub async fn open_for_a_look(spec: &SourceSpec, now: WallMs) -> Result<OpenedSource, OpenSourceError> {
     let watch = IndexWatch::default();
-    open(spec, &Opening { store: &Forgetful, spool: Path::new(""), watch, reuse: false, now }).await
+    open(
+        spec,
+        &Opening {
+            store: &Forgetful,
+            spool: Path::new(""),
+            watch,
+            reuse: false,
+            now,
+        },
+    )
+    .await
 }
 
 /// Remembers no source.
@@ -76,6 +86,8 @@ pub fn origin_view(task: &TaskView) -> Result<Option<OriginView>, ProvisionError
     match SourceSpec::parse(&task.source) {
         Ok(SourceSpec::Redrive(spec)) => Ok(Some(OriginView::new(spec.keys_of))),
         Ok(_) => Ok(None),
-        Err(why) => Err(ProvisionError::SourceChanged(format!("the source can't be understood: {why}"))),
+        Err(why) => Err(ProvisionError::SourceChanged(format!(
+            "the source can't be understood: {why}"
+        ))),
     }
 }

@@ -27,7 +27,11 @@ pub fn reloading() {
 /// The node ends within this time.
 pub fn stopping(within: Duration, status: &str) {
     let micros = u32::try_from(within.as_micros()).unwrap_or(u32::MAX);
-    tell(&[NotifyState::Stopping, NotifyState::Status(status), NotifyState::ExtendTimeoutUsec(micros)]);
+    tell(&[
+        NotifyState::Stopping,
+        NotifyState::Status(status),
+        NotifyState::ExtendTimeoutUsec(micros),
+    ]);
 }
 
 /// What the node is up to.

@@ -28,8 +28,12 @@ pub(super) fn open(
     meters: &Arc<Meters>,
     vital: &Handle,
 ) -> Result<Ways, StoreError> {
-    let Some(cluster) = cluster else { return Ok((None, None)) };
-    let Some(options) = RedisOptions::of(cluster, store.clone())? else { return Ok((None, None)) };
+    let Some(cluster) = cluster else {
+        return Ok((None, None));
+    };
+    let Some(options) = RedisOptions::of(cluster, store.clone())? else {
+        return Ok((None, None));
+    };
     let redis = Redis::open(options, clock.clone(), meters.clone(), vital);
     Ok((Some(redis.leases), Some(redis.hints)))
 }

@@ -58,9 +58,15 @@ impl BlockIndex {
     /// # Errors
     /// When the blocks can't be those of such a file.
     pub fn new(blocks: Vec<Block>, rows: u64, bytes: u64) -> Result<BlockIndex, DamagedIndex> {
-        let begins = blocks.first().is_some_and(|block| block.offset == 0 && block.first_row == 0);
-        let grows = blocks.windows(2).all(|w| w[0].offset < w[1].offset && w[0].first_row <= w[1].first_row);
-        let ends = blocks.last().is_some_and(|block| block.offset < bytes && block.first_row <= rows);
+        let begins = blocks
+            .first()
+            .is_some_and(|block| block.offset == 0 && block.first_row == 0);
+        let grows = blocks
+            .windows(2)
+            .all(|w| w[0].offset < w[1].offset && w[0].first_row <= w[1].first_row);
+        let ends = blocks
+            .last()
+            .is_some_and(|block| block.offset < bytes && block.first_row <= rows);
         if begins && grows && ends {
             Ok(BlockIndex { blocks, rows, bytes })
         } else {
@@ -85,7 +91,11 @@ impl BlockIndex {
         let rows_end = next.map_or(self.rows, |next| next.first_row);
         let bytes_end = next.map_or(self.bytes, |next| next.offset);
         let (rows, bytes) = (block.first_row..rows_end, block.offset..bytes_end);
-        Some(Located { rows, bytes, checksum: block.checksum })
+        Some(Located {
+            rows,
+            bytes,
+            checksum: block.checksum,
+        })
     }
 
     /// The index as parts to store.
@@ -132,7 +142,11 @@ fn decode(part: &[u8]) -> Option<impl Iterator<Item = Block>> {
 fn decode_entry(entry: &[u8; ENTRY_BYTES]) -> Block {
     let (numbers, _) = entry.as_chunks::<8>();
     let [first_row, offset, checksum] = [0, 1, 2].map(|i| u64::from_le_bytes(numbers[i]));
-    Block { first_row, offset, checksum }
+    Block {
+        first_row,
+        offset,
+        checksum,
+    }
 }
 
 #[cfg(test)]
@@ -140,7 +154,13 @@ mod tests {
     use super::*;
 
     fn index(count: u64) -> BlockIndex {
-        let blocks = (0..count).map(|n| Block { first_row: n * 10, offset: n * 100, checksum: !n }).collect();
+        let blocks = (0..count)
+            .map(|n| Block {
+                first_row: n * 10,
+                offset: n * 100,
+                checksum: !n,
+            })
+            .collect();
         BlockIndex::new(blocks, count * 10, count * 100).expect("it is well formed")
     }
 
@@ -174,7 +194,11 @@ mod tests {
 
     #[test]
     fn a_row_is_found_in_the_block_that_holds_it_even_next_to_blocks_without_rows() {
-        let block = |first_row, offset| Block { first_row, offset, checksum: offset };
+        let block = |first_row, offset| Block {
+            first_row,
+            offset,
+            checksum: offset,
+        };
         let blocks = vec![block(0, 0), block(0, 5), block(3, 9), block(3, 12), block(4, 20)];
         let index = BlockIndex::new(blocks, 4, 25).expect("it is well formed");
         let found = |at| index.locate(ItemIndex(at)).map(|block| (block.rows, block.bytes));

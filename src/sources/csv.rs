@@ -86,12 +86,15 @@ impl CsvRows {
         if !self.header {
             return Ok((1..=self.count).map(|number| format!("c{number}")).collect());
         }
-        let names: Result<Vec<String>, FaultKind> =
-            (0..self.count).map(|number| self.field(number).map(str::to_owned)).collect();
+        let names: Result<Vec<String>, FaultKind> = (0..self.count)
+            .map(|number| self.field(number).map(str::to_owned))
+            .collect();
         let names = names.map_err(|fault| vec![fault])?;
         let mut seen = HashSet::new();
         let twice = names.iter().filter(|name| !seen.insert(name.as_str()));
-        let twice: Vec<FaultKind> = twice.map(|name| FaultKind::DuplicateColumn(name.clone())).collect();
+        let twice: Vec<FaultKind> = twice
+            .map(|name| FaultKind::DuplicateColumn(name.clone()))
+            .collect();
         if twice.is_empty() { Ok(names) } else { Err(twice) }
     }
 }
@@ -105,7 +108,12 @@ impl RowFormat for CsvRows {
         let before = mark + line_ends(text);
         let row = match self.split(&rest[before..], eof) {
             Split::Row(len) => len,
-            Split::Blank(_) if eof => return Beginning::Read { len: rest.len(), columns: Vec::new() },
+            Split::Blank(_) if eof => {
+                return Beginning::Read {
+                    len: rest.len(),
+                    columns: Vec::new(),
+                };
+            }
             Split::Blank(_) | Split::More => return Beginning::More,
             Split::Fault(kind) => return Beginning::Faults(vec![kind]),
         };
@@ -146,7 +154,10 @@ impl RowFormat for CsvRows {
         if self.count == self.keys.len() {
             return Ok(());
         }
-        Err(FaultKind::Ragged { expected: self.keys.len(), actual: self.count })
+        Err(FaultKind::Ragged {
+            expected: self.keys.len(),
+            actual: self.count,
+        })
     }
 
     fn write(&mut self, row: &[u8], out: &mut Vec<u8>) -> Result<(), FaultKind> {
@@ -166,7 +177,10 @@ impl RowFormat for CsvRows {
 
 /// How many characters of line ends come first.
 fn line_ends(bytes: &[u8]) -> usize {
-    bytes.iter().take_while(|byte| matches!(byte, b'\n' | b'\r')).count()
+    bytes
+        .iter()
+        .take_while(|byte| matches!(byte, b'\n' | b'\r'))
+        .count()
 }
 
 fn keys(columns: &[String]) -> Vec<Vec<u8>> {

@@ -126,7 +126,11 @@ impl<F: RowFormat> Cutter<F> {
     pub(super) fn feed(mut self, mut bytes: &[u8]) -> Result<Cutter<F>, IndexError> {
         self.fill(&mut bytes)?;
         self.take_rows(false)?;
-        if self.is_over() { Err(bad_rows(self.faults, true)) } else { Ok(self) }
+        if self.is_over() {
+            Err(bad_rows(self.faults, true))
+        } else {
+            Ok(self)
+        }
     }
 
     /// Takes the last bytes, which are fewer than are wanted.
@@ -159,7 +163,11 @@ impl<F: RowFormat> Cutter<F> {
 
     fn take_row(&mut self, len: usize) {
         let row = &self.buffer[self.cursor..self.cursor + len];
-        let checked = if len > ROW_BYTES_MAX + 2 { Err(FaultKind::TooLong) } else { self.format.check(row) };
+        let checked = if len > ROW_BYTES_MAX + 2 {
+            Err(FaultKind::TooLong)
+        } else {
+            self.format.check(row)
+        };
         if let Err(kind) = checked {
             self.note(kind);
         }
@@ -211,7 +219,10 @@ impl<F: RowFormat> Cutter<F> {
     /// Notes a fault of the row at the cursor; a header may have blank lines before it.
     fn note(&mut self, kind: FaultKind) {
         let rest = &self.buffer[self.cursor..];
-        let blank = rest.iter().take_while(|byte| matches!(byte, b'\n' | b'\r')).count();
+        let blank = rest
+            .iter()
+            .take_while(|byte| matches!(byte, b'\n' | b'\r'))
+            .count();
         let line = self.line + lines(&self.buffer[self.block_start..self.cursor + blank]);
         self.faults.push(Fault { line, kind });
     }
@@ -220,7 +231,11 @@ impl<F: RowFormat> Cutter<F> {
         let bytes = &self.buffer[self.block_start..self.cursor];
         find_bad_text(bytes, self.line, &mut self.faults);
         let first_row = self.rows - u64::from(self.block_rows);
-        self.blocks.push(Block { first_row, offset: self.offset, checksum: xxh3_64(bytes) });
+        self.blocks.push(Block {
+            first_row,
+            offset: self.offset,
+            checksum: xxh3_64(bytes),
+        });
         self.line += lines(bytes);
         self.offset += bytes.len() as u64;
         self.stride = self.stride.max(mem::take(&mut self.block_rows));
@@ -238,11 +253,21 @@ impl<F: RowFormat> Cutter<F> {
         }
         let columns = self.columns.unwrap_or_default();
         if self.rows == 0 {
-            return Err(IndexError::NoRows { header: header && !columns.is_empty() });
+            return Err(IndexError::NoRows {
+                header: header && !columns.is_empty(),
+            });
         }
         let index = BlockIndex::new(self.blocks, self.rows, self.bytes).expect("blocks were cut in order");
         let (rows, bytes, stride, checksum) = (self.rows, self.bytes, self.stride, self.checksum.digest());
-        Ok(Indexed { index, rows, bytes, checksum, columns, stride, buffered_max: self.buffered_max })
+        Ok(Indexed {
+            index,
+            rows,
+            bytes,
+            checksum,
+            columns,
+            stride,
+            buffered_max: self.buffered_max,
+        })
     }
 }
 
@@ -263,9 +288,14 @@ fn lines(bytes: &[u8]) -> u64 {
 fn find_bad_text(mut bytes: &[u8], mut line: u64, faults: &mut Vec<Fault>) {
     while let Err(error) = std::str::from_utf8(bytes) {
         line += lines(&bytes[..error.valid_up_to()]);
-        faults.push(Fault { line, kind: FaultKind::NotUtf8 });
+        faults.push(Fault {
+            line,
+            kind: FaultKind::NotUtf8,
+        });
         let rest = &bytes[error.valid_up_to()..];
-        let Some(end) = memchr::memchr(b'\n', rest).filter(|_| faults.len() < 2 * FAULTS_MAX) else { return };
+        let Some(end) = memchr::memchr(b'\n', rest).filter(|_| faults.len() < 2 * FAULTS_MAX) else {
+            return;
+        };
         bytes = &rest[end..];
     }
 }

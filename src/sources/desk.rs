@@ -36,13 +36,19 @@ pub struct Desk {
 impl SourceDesk for Desk {
     async fn look_at_upload(&self, id: UploadId) -> Result<ResolvedSource, SourceDeskError> {
         let refused = |why: &str| SourceDeskError::Refused(format!("{id} {why}"));
-        let upload =
-            self.uploads.upload(id).await?.ok_or_else(|| refused("isn't there; upload it (again)"))?;
+        let upload = self
+            .uploads
+            .upload(id)
+            .await?
+            .ok_or_else(|| refused("isn't there; upload it (again)"))?;
         if upload.state != UploadState::Ready {
             return Err(refused("is not complete; send the rest of it"));
         }
         let (format, source) = self.open(&upload).await?;
-        let spec = SourceSpec::File { input: Input::Upload(id), format };
+        let spec = SourceSpec::File {
+            input: Input::Upload(id),
+            format,
+        };
         finish(&spec, source.indexed().checksum, source.total())
     }
 
@@ -59,12 +65,22 @@ impl SourceDesk for Desk {
                 // Millions of short items take tens of milliseconds.
                 let read = tokio::task::spawn_blocking(move || of_list(items)).await;
                 read.unwrap_or_else(|error| {
-                    Err(SourceDeskError::Refused(format!("the list was not read: {error}")))
+                    Err(SourceDeskError::Refused(format!(
+                        "the list was not read: {error}"
+                    )))
                 })
             }
             SourceRequest::Upload { upload } => self.of_upload(*upload, now).await,
-            SourceRequest::Url { url, format, is_guarded } => {
-                let body = self.fetcher.get(url, *is_guarded).await.map_err(SourceDeskError::Refused)?;
+            SourceRequest::Url {
+                url,
+                format,
+                is_guarded,
+            } => {
+                let body = self
+                    .fetcher
+                    .get(url, *is_guarded)
+                    .await
+                    .map_err(SourceDeskError::Refused)?;
                 let id = self.take_in(&row_format(format), sender, now, body).await?;
                 self.of_upload(id, now).await
             }
@@ -88,8 +104,15 @@ impl SourceDesk for Desk {
     }
 
     async fn received(&self, id: UploadId) -> Result<Option<Received>, SourceDeskError> {
-        let Some(upload) = self.uploads.upload(id).await? else { return Ok(None) };
-        let Upload { state: UploadState::Ready, sha256: Some(sha256), sample: Some(sample), .. } = &upload
+        let Some(upload) = self.uploads.upload(id).await? else {
+            return Ok(None);
+        };
+        let Upload {
+            state: UploadState::Ready,
+            sha256: Some(sha256),
+            sample: Some(sample),
+            ..
+        } = &upload
         else {
             return Ok(None);
         };
@@ -109,9 +132,9 @@ impl SourceDesk for Desk {
         match SourceSpec::parse(json) {
             Ok(SourceSpec::Redrive(spec)) => Ok(Some(spec)),
             Ok(_) => Ok(None),
-            Err(why) => {
-                Err(SourceDeskError::Refused(format!("the stored source can't be understood: {why}")))
-            }
+            Err(why) => Err(SourceDeskError::Refused(format!(
+                "the stored source can't be understood: {why}"
+            ))),
         }
     }
 }
@@ -127,10 +150,12 @@ impl Desk {
         let format = stored_format(upload)?;
         let opened =
             UploadSource::open(self.uploads.clone(), self.sources.as_ref(), upload.id, &format).await;
-        opened.map(|source| (format, source)).map_err(|error| match error {
-            OpenSourceError::Store(error) => SourceDeskError::Store(error),
-            other => SourceDeskError::Refused(other.because()),
-        })
+        opened
+            .map(|source| (format, source))
+            .map_err(|error| match error {
+                OpenSourceError::Store(error) => SourceDeskError::Store(error),
+                other => SourceDeskError::Refused(other.because()),
+            })
     }
 
     async fn take_in(
@@ -152,8 +177,11 @@ impl Desk {
 }
 
 fn of_list(items: Box<RawValue>) -> Result<ResolvedSource, SourceDeskError> {
-    let too_long =
-        || SourceDeskError::TooLarge(format!("the list is longer than {INLINE_BYTES_MAX} bytes; upload it"));
+    let too_long = || {
+        SourceDeskError::TooLarge(format!(
+            "the list is longer than {INLINE_BYTES_MAX} bytes; upload it"
+        ))
+    };
     let source = InlineSource::new(&items).ok_or_else(too_long)?;
     finish(&SourceSpec::Inline { items }, source.checksum(), source.total())
 }
@@ -163,12 +191,24 @@ fn finish(spec: &SourceSpec, checksum: u64, total: ItemCount) -> Result<Resolved
         let text = format!("the source counts {} items; a task has 1 to {INDEX_MAX}", total.0);
         return Err(SourceDeskError::Refused(text));
     }
-    Ok(ResolvedSource { json: spec.to_text(), total, meaning: spec.meaning(checksum, total) })
+    Ok(ResolvedSource {
+        json: spec.to_text(),
+        total,
+        meaning: spec.meaning(checksum, total),
+    })
 }
 
 fn row_format(format: &RowFormat) -> Format {
     match *format {
-        RowFormat::Csv { delimiter, header, quote } => Format::Csv(CsvFormat { delimiter, header, quote }),
+        RowFormat::Csv {
+            delimiter,
+            header,
+            quote,
+        } => Format::Csv(CsvFormat {
+            delimiter,
+            header,
+            quote,
+        }),
         RowFormat::Ndjson => Format::Ndjson,
     }
 }
@@ -176,7 +216,9 @@ fn row_format(format: &RowFormat) -> Format {
 fn stored_format(upload: &Upload) -> Result<Format, SourceDeskError> {
     let damaged = || SourceDeskError::Refused(format!("the format of {} can't be understood", upload.id));
     match upload.kind.as_str() {
-        "csv" => serde_json::from_str(&upload.format).map(Format::Csv).map_err(|_| damaged()),
+        "csv" => serde_json::from_str(&upload.format)
+            .map(Format::Csv)
+            .map_err(|_| damaged()),
         "ndjson" => Ok(Format::Ndjson),
         _ => Err(damaged()),
     }

@@ -68,7 +68,16 @@ impl FileSource {
     ) -> FileSource {
         let (columns, rows) = (indexed.columns.clone(), indexed.rows);
         let file = Mutex::new(Some(Arc::new(file)));
-        FileSource { inner: Arc::new(Inner { path, format, columns, rows, index, file }) }
+        FileSource {
+            inner: Arc::new(Inner {
+                path,
+                format,
+                columns,
+                rows,
+                index,
+                file,
+            }),
+        }
     }
 }
 
@@ -98,7 +107,12 @@ impl Source for FileSource {
 impl Inner {
     fn read(&self, at: ItemIndex) -> Result<Arc<RowChunk>, SourceError> {
         let Some(block) = self.index.locate(at) else {
-            let text = format!("{} has {} rows, there is no item {}", self.path.display(), self.rows, at.0);
+            let text = format!(
+                "{} has {} rows, there is no item {}",
+                self.path.display(),
+                self.rows,
+                at.0
+            );
             return Err(SourceError::BadRow(text));
         };
         let bytes = self.read_block(&block)?;
@@ -107,7 +121,10 @@ impl Inner {
         }
         match parse(&self.format, &self.columns, &bytes, &block) {
             Ok(chunk) => Ok(Arc::new(chunk)),
-            Err(kind) => Err(SourceError::BadRow(format!("{}: {kind}", self.rows_named(&block)))),
+            Err(kind) => Err(SourceError::BadRow(format!(
+                "{}: {kind}",
+                self.rows_named(&block)
+            ))),
         }
     }
 
@@ -139,7 +156,12 @@ impl Inner {
     }
 
     fn rows_named(&self, block: &Located) -> String {
-        format!("{}: rows {} to {}", self.path.display(), block.rows.start, block.rows.end - 1)
+        format!(
+            "{}: rows {} to {}",
+            self.path.display(),
+            block.rows.start,
+            block.rows.end - 1
+        )
     }
 
     fn changed(&self, block: &Located, because: &str) -> SourceError {
@@ -197,9 +219,16 @@ fn parse_block<F: RowFormat>(mut format: F, bytes: &[u8], block: &Located) -> Re
     }
     let expected = block.rows.end - block.rows.start;
     if ends.len() as u64 != expected {
-        return Err(FaultKind::RowCount { expected, actual: ends.len() as u64 });
+        return Err(FaultKind::RowCount {
+            expected,
+            actual: ends.len() as u64,
+        });
     }
-    Ok(RowChunk::new(ItemIndex(block.rows.start), Bytes::from(buffer), ends))
+    Ok(RowChunk::new(
+        ItemIndex(block.rows.start),
+        Bytes::from(buffer),
+        ends,
+    ))
 }
 
 /// Opens a regular file and nothing else: a pipe or a device would block or never end.

@@ -60,7 +60,8 @@ impl<'de> Visitor<'de> for Rows {
             if self.buffer.len() > INLINE_BYTES_MAX {
                 return Err(A::Error::custom("it is too long"));
             }
-            self.ends.push(u32::try_from(self.buffer.len()).map_err(A::Error::custom)?);
+            self.ends
+                .push(u32::try_from(self.buffer.len()).map_err(A::Error::custom)?);
         }
         Ok(self)
     }
@@ -79,7 +80,11 @@ impl Source for InlineSource {
         let found = if at < self.chunk.end() {
             Ok(Arc::clone(&self.chunk))
         } else {
-            Err(SourceError::BadRow(format!("the list has {} items, not {}", self.chunk.end().0, at.0)))
+            Err(SourceError::BadRow(format!(
+                "the list has {} items, not {}",
+                self.chunk.end().0,
+                at.0
+            )))
         };
         Box::pin(async move { found })
     }

@@ -14,7 +14,10 @@ impl RowFormat for NdjsonRows {
         if rest.len() < 3 && !eof {
             return Beginning::More;
         }
-        Beginning::Read { len: without_bom(rest).1, columns: Vec::new() }
+        Beginning::Read {
+            len: without_bom(rest).1,
+            columns: Vec::new(),
+        }
     }
 
     fn split(&mut self, rest: &[u8], eof: bool) -> Split {
@@ -23,7 +26,11 @@ impl RowFormat for NdjsonRows {
             None if eof => rest.len(),
             None => return Split::More,
         };
-        if trim(&rest[..len]).is_empty() { Split::Blank(len) } else { Split::Row(len) }
+        if trim(&rest[..len]).is_empty() {
+            Split::Blank(len)
+        } else {
+            Split::Row(len)
+        }
     }
 
     fn check(&self, row: &[u8]) -> Result<(), FaultKind> {

@@ -48,10 +48,22 @@ pub struct OpenedSource {
 
 impl fmt::Debug for OpenedSource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let OpenedSource { source, spec, indexed, meaning, fresh, has_bom } = self;
+        let OpenedSource {
+            source,
+            spec,
+            indexed,
+            meaning,
+            fresh,
+            has_bom,
+        } = self;
         let mut text = f.debug_struct("OpenedSource");
-        text.field("total", &source.total()).field("spec", spec).field("indexed", indexed);
-        text.field("meaning", meaning).field("fresh", fresh).field("has_bom", has_bom).finish()
+        text.field("total", &source.total())
+            .field("spec", spec)
+            .field("indexed", indexed);
+        text.field("meaning", meaning)
+            .field("fresh", fresh)
+            .field("has_bom", has_bom)
+            .finish()
     }
 }
 
@@ -67,7 +79,10 @@ pub struct IndexWatch {
 impl Default for IndexWatch {
     /// Says nothing, never ends.
     fn default() -> IndexWatch {
-        IndexWatch { progress: Arc::new(|_| {}), cancel: Arc::new(AtomicBool::new(false)) }
+        IndexWatch {
+            progress: Arc::new(|_| {}),
+            cancel: Arc::new(AtomicBool::new(false)),
+        }
     }
 }
 
@@ -92,7 +107,13 @@ pub struct Opening<'a> {
 /// # Errors
 /// Each cause of [`OpenSourceError`].
 pub async fn open(spec: &SourceSpec, opening: &Opening<'_>) -> Result<OpenedSource, OpenSourceError> {
-    let piped = matches!(spec, SourceSpec::File { input: Input::Stdin, .. });
+    let piped = matches!(
+        spec,
+        SourceSpec::File {
+            input: Input::Stdin,
+            ..
+        }
+    );
     if piped && io::stdin().is_terminal() {
         return Err(OpenSourceError::Terminal);
     }
@@ -121,20 +142,22 @@ pub async fn open_piped(
                 Input::Stdin => open_stdin(format, opening, piped).await,
                 Input::Path(path) => open_file(spec, format, opening, PathBuf::from(path)).await,
                 Input::Spooled(name) => open_file(spec, format, opening, opening.spool.join(name)).await,
-                Input::Upload(id) => {
-                    Err(OpenSourceError::BadSpec(format!("{id} is an upload; only a node can open it")))
-                }
+                Input::Upload(id) => Err(OpenSourceError::BadSpec(format!(
+                    "{id} is an upload; only a node can open it"
+                ))),
             }
         }
-        SourceSpec::Redrive(_) => {
-            Err(OpenSourceError::BadSpec("it is a redrive; only a node can open it".to_owned()))
-        }
+        SourceSpec::Redrive(_) => Err(OpenSourceError::BadSpec(
+            "it is a redrive; only a node can open it".to_owned(),
+        )),
     }
 }
 
 fn open_range(spec: &SourceSpec, total: ItemCount) -> Result<OpenedSource, OpenSourceError> {
     if total.0 > INDEX_MAX {
-        return Err(OpenSourceError::BadSpec(format!("there can't be more than {INDEX_MAX} items")));
+        return Err(OpenSourceError::BadSpec(format!(
+            "there can't be more than {INDEX_MAX} items"
+        )));
     }
     finish_small(spec, Arc::new(RangeSource::new(total)), 0, total)
 }
@@ -149,7 +172,14 @@ fn finish_small(
         return Err(OpenSourceError::NoItems);
     }
     let meaning = spec.meaning(checksum, total);
-    Ok(OpenedSource { source, spec: spec.clone(), indexed: None, meaning, fresh: false, has_bom: false })
+    Ok(OpenedSource {
+        source,
+        spec: spec.clone(),
+        indexed: None,
+        meaning,
+        fresh: false,
+        has_bom: false,
+    })
 }
 
 /// An open regular file under its canonical path.
@@ -169,9 +199,13 @@ async fn open_file(
 ) -> Result<OpenedSource, OpenSourceError> {
     let found = blocking(move || find(&path)).await?;
     let spec = match spec {
-        SourceSpec::File { input: Input::Path(_), .. } => {
-            SourceSpec::File { input: Input::Path(found.location.clone()), format: format.clone() }
-        }
+        SourceSpec::File {
+            input: Input::Path(_),
+            ..
+        } => SourceSpec::File {
+            input: Input::Path(found.location.clone()),
+            format: format.clone(),
+        },
         _ => spec.clone(),
     };
     if opening.reuse
@@ -209,14 +243,23 @@ async fn open_stdin(
     // However young: nobody but us writes into the spool.
     let modified = modified_ns(&found.metadata);
     let (indexed, index) = save(indexed, &found, format, modified, opening.store).await?;
-    let spec = SourceSpec::File { input: Input::Spooled(name), format: format.clone() };
+    let spec = SourceSpec::File {
+        input: Input::Spooled(name),
+        format: format.clone(),
+    };
     Ok(finish_file(spec, found, format, indexed, index, true))
 }
 
 fn spool_error(dir: &Path, error: SpoolError) -> OpenSourceError {
     match error {
-        SpoolError::Index(error) => OpenSourceError::Index { name: "standard input".to_owned(), error },
-        SpoolError::Write(error) => OpenSourceError::Spool { path: dir.to_owned(), error },
+        SpoolError::Index(error) => OpenSourceError::Index {
+            name: "standard input".to_owned(),
+            error,
+        },
+        SpoolError::Write(error) => OpenSourceError::Spool {
+            path: dir.to_owned(),
+            error,
+        },
     }
 }
 
@@ -224,7 +267,10 @@ fn find(path: &Path) -> Result<Found, OpenSourceError> {
     let unreadable = |error: io::Error| match error.kind() {
         io::ErrorKind::NotFound => OpenSourceError::NotFound(path.to_owned()),
         io::ErrorKind::InvalidInput => OpenSourceError::NotAFile(path.to_owned()),
-        _ => OpenSourceError::Unreadable { path: path.to_owned(), error },
+        _ => OpenSourceError::Unreadable {
+            path: path.to_owned(),
+            error,
+        },
     };
     let canonical = path.canonicalize().map_err(unreadable)?;
     // Before it is opened: whoever waits to write into a pipe would take us for its reader.
@@ -232,9 +278,18 @@ fn find(path: &Path) -> Result<Found, OpenSourceError> {
         return Err(OpenSourceError::NotAFile(path.to_owned()));
     }
     let (file, metadata) = open_regular(&canonical).map_err(unreadable)?;
-    let location = canonical.to_str().ok_or_else(|| OpenSourceError::OddPath(path.to_owned()))?.to_owned();
+    let location = canonical
+        .to_str()
+        .ok_or_else(|| OpenSourceError::OddPath(path.to_owned()))?
+        .to_owned();
     let has_bom = begins_with_bom(&file).map_err(unreadable)?;
-    Ok(Found { file, metadata, path: canonical, location, has_bom })
+    Ok(Found {
+        file,
+        metadata,
+        path: canonical,
+        location,
+        has_bom,
+    })
 }
 
 fn begins_with_bom(file: &File) -> io::Result<bool> {
@@ -271,7 +326,10 @@ pub(super) async fn index_of(
     store: &dyn SourceStore,
 ) -> Result<Result<BlockIndex, DamagedIndex>, StoreError> {
     let mut parts = Vec::new();
-    while let Some(part) = store.part(id, u32::try_from(parts.len()).unwrap_or(u32::MAX)).await? {
+    while let Some(part) = store
+        .part(id, u32::try_from(parts.len()).unwrap_or(u32::MAX))
+        .await?
+    {
         parts.push(part);
     }
     Ok(BlockIndex::from_parts(&parts, indexed.rows, indexed.bytes))
@@ -287,7 +345,10 @@ async fn run_pass(
         let progress = &mut |p| (watch.progress)(p);
         match index_open_file(&found.file, &found.metadata, &format, progress, &watch.cancel) {
             Ok(indexed) => Ok((found, indexed)),
-            Err(error) => Err(OpenSourceError::Index { name: found.location, error }),
+            Err(error) => Err(OpenSourceError::Index {
+                name: found.location,
+                error,
+            }),
         }
     })
     .await?;
@@ -319,7 +380,14 @@ fn finish_file(
     let meaning = spec.meaning(indexed.checksum, ItemCount(indexed.rows));
     let has_bom = found.has_bom;
     let source = FileSource::over(found.file, found.path, format.clone(), &indexed, index);
-    OpenedSource { source: Arc::new(source), spec, indexed: Some(indexed), meaning, fresh, has_bom }
+    OpenedSource {
+        source: Arc::new(source),
+        spec,
+        indexed: Some(indexed),
+        meaning,
+        fresh,
+        has_bom,
+    }
 }
 
 async fn blocking<T: Send + 'static>(
@@ -328,7 +396,10 @@ async fn blocking<T: Send + 'static>(
     let done = tokio::task::spawn_blocking(work).await;
     done.unwrap_or_else(|error| {
         let error = IndexError::Unreadable(io::Error::other(error));
-        Err(OpenSourceError::Index { name: "the source".to_owned(), error })
+        Err(OpenSourceError::Index {
+            name: "the source".to_owned(),
+            error,
+        })
     })
 }
 

@@ -135,7 +135,13 @@ impl OpenSourceError {
 
 impl fmt::Display for OpenSourceError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}; because {}; try: {}", self.what(), self.because(), self.hint())
+        write!(
+            f,
+            "{}; because {}; try: {}",
+            self.what(),
+            self.because(),
+            self.hint()
+        )
     }
 }
 

@@ -34,14 +34,22 @@ pub struct BlockLimits {
 impl Default for BlockLimits {
     /// 4,096 rows or 1 MiB; beyond 4 GiB 65,536 rows or 4 MiB, which keeps the index of a terabyte at some megabytes.
     fn default() -> BlockLimits {
-        BlockLimits { rows: 4096, bytes: 1024 * 1024, far: 4 << 30 }
+        BlockLimits {
+            rows: 4096,
+            bytes: 1024 * 1024,
+            far: 4 << 30,
+        }
     }
 }
 
 impl BlockLimits {
     /// The most rows and bytes of a block that begins at `offset`.
     pub(super) fn at(&self, offset: u64) -> (u32, usize) {
-        if offset < self.far { (self.rows, self.bytes) } else { (self.rows * 16, self.bytes * 4) }
+        if offset < self.far {
+            (self.rows, self.bytes)
+        } else {
+            (self.rows * 16, self.bytes * 4)
+        }
     }
 }
 
@@ -89,7 +97,10 @@ pub fn index_file(
     let indexed = index_open_file(&file, &before, format, progress, cancel)?;
     let parts = indexed.index.to_parts();
     let location = path.to_string_lossy().into_owned();
-    Ok((indexed.into_source(format, location, modified_ns(&before)).0, parts))
+    Ok((
+        indexed.into_source(format, location, modified_ns(&before)).0,
+        parts,
+    ))
 }
 
 /// Indexes an open regular file; `before` is what was known of it when it was opened.
@@ -100,9 +111,20 @@ pub(super) fn index_open_file(
     progress: &mut dyn FnMut(IndexProgress),
     cancel: &AtomicBool,
 ) -> Result<Indexed, IndexError> {
-    let indexed = index_bytes(file, Some(before.len()), format, BlockLimits::default(), progress, cancel)?;
+    let indexed = index_bytes(
+        file,
+        Some(before.len()),
+        format,
+        BlockLimits::default(),
+        progress,
+        cancel,
+    )?;
     let steady = modified_ns(before) == modified_ns(&file.metadata()?) && before.len() == indexed.bytes;
-    if steady { Ok(indexed) } else { Err(IndexError::ChangedMeanwhile) }
+    if steady {
+        Ok(indexed)
+    } else {
+        Err(IndexError::ChangedMeanwhile)
+    }
 }
 
 impl Indexed {
@@ -141,7 +163,11 @@ pub fn index_bytes(
     cancel: &AtomicBool,
 ) -> Result<Indexed, IndexError> {
     format.check().map_err(IndexError::BadFormat)?;
-    let watch = Watch { bytes_total, progress, cancel };
+    let watch = Watch {
+        bytes_total,
+        progress,
+        cancel,
+    };
     match format {
         Format::Csv(csv) => Cutter::new(CsvRows::new(csv, &[]), limits).run(reader, watch, csv.header),
         Format::Ndjson => Cutter::new(NdjsonRows, limits).run(reader, watch, false),

@@ -30,6 +30,11 @@ impl Source for RangeSource {
     }
 
     fn read(&self, at: ItemIndex) -> BoxFuture<'_, Result<Arc<RowChunk>, SourceError>> {
-        Box::pin(async move { Err(SourceError::BadRow(format!("item {} of a range has no data", at.0))) })
+        Box::pin(async move {
+            Err(SourceError::BadRow(format!(
+                "item {} of a range has no data",
+                at.0
+            )))
+        })
     }
 }

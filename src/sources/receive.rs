@@ -70,7 +70,9 @@ pub async fn receive(
 ) -> Result<UploadId, ReceiveError> {
     format.check().map_err(IndexError::BadFormat)?;
     refuse_full(uploads.as_ref(), sender, 1).await?;
-    let id = uploads.begin(format.kind(), &format.to_text(), sender.by, now).await?;
+    let id = uploads
+        .begin(format.kind(), &format.to_text(), sender.by, now)
+        .await?;
     let outcome = take_in(uploads, sources, (id, format), sender, body).await;
     if outcome.is_err()
         && let Err(error) = uploads.discard(id).await
@@ -137,7 +139,12 @@ async fn finish(
     let opened = opened.map_err(|error| ReceiveError::Broken(error.because()))?;
     let first = opened.read(ItemIndex(0)).await;
     let first = first.map_err(|error| ReceiveError::Broken(error.to_string()))?;
-    let done = UploadDone { source, bytes, sha256, sample: sample(&first) };
+    let done = UploadDone {
+        source,
+        bytes,
+        sha256,
+        sample: sample(&first),
+    };
     Ok(uploads.finish(id, &done).await?)
 }
 
@@ -170,19 +177,31 @@ struct State {
 
 impl Pass {
     fn begin(format: &Format) -> Result<Pass, IndexError> {
-        let state = State { pass: FedPass::begin(format)?, hash: Sha256::new() };
-        Ok(Pass { state: Some(state), pending: Vec::new() })
+        let state = State {
+            pass: FedPass::begin(format)?,
+            hash: Sha256::new(),
+        };
+        Ok(Pass {
+            state: Some(state),
+            pending: Vec::new(),
+        })
     }
 
     async fn feed(&mut self, chunk: &[u8]) -> Result<(), IndexError> {
         self.pending.extend_from_slice(chunk);
-        while let Some(state) = self.state.take_if(|state| state.pass.wanted() <= self.pending.len()) {
+        while let Some(state) = self
+            .state
+            .take_if(|state| state.pass.wanted() <= self.pending.len())
+        {
             let rest = self.pending.split_off(state.pass.wanted());
             let bytes = std::mem::replace(&mut self.pending, rest);
             let work = move || {
                 let State { pass, mut hash } = state;
                 hash.update(&bytes);
-                Ok(State { pass: pass.feed(&bytes)?, hash })
+                Ok(State {
+                    pass: pass.feed(&bytes)?,
+                    hash,
+                })
             };
             self.state = Some(job(work).await?);
         }

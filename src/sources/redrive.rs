@@ -33,7 +33,13 @@ impl RedriveSource {
     /// Failures of a task whose items come from `origin`.
     pub fn new(spec: RedriveSpec, failures: Arc<dyn FailureList>, origin: Arc<dyn Source>) -> RedriveSource {
         let total = spec.parts.iter().map(RedrivePart::count).sum();
-        RedriveSource { spec, total, failures, origin, kept: Mutex::default() }
+        RedriveSource {
+            spec,
+            total,
+            failures,
+            origin,
+            kept: Mutex::default(),
+        }
     }
 
     /// The origin's items at positions `[first, end)`.
@@ -110,14 +116,22 @@ impl RedriveSource {
             return Ok((Vec::new(), item.0));
         }
         let chunk = self.chunk(item).await?;
-        let row = chunk.row(item).map(|row| row.as_bytes().to_vec()).unwrap_or_default();
+        let row = chunk
+            .row(item)
+            .map(|row| row.as_bytes().to_vec())
+            .unwrap_or_default();
         Ok((row, chunk.origin(item).unwrap_or(item).0))
     }
 
     async fn chunk(&self, item: ItemIndex) -> Result<Arc<RowChunk>, SourceError> {
         let holds = |chunk: &Arc<RowChunk>| chunk.first() <= item && item < chunk.end();
-        let known =
-            self.kept.lock().unwrap_or_else(PoisonError::into_inner).iter().find(|c| holds(c)).cloned();
+        let known = self
+            .kept
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .iter()
+            .find(|c| holds(c))
+            .cloned();
         if let Some(chunk) = known {
             return Ok(chunk);
         }

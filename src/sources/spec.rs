@@ -73,7 +73,11 @@ pub struct CsvFormat {
 impl Default for CsvFormat {
     /// As RFC 4180 has it, with a header.
     fn default() -> CsvFormat {
-        CsvFormat { delimiter: ',', header: true, quote: Some('"') }
+        CsvFormat {
+            delimiter: ',',
+            header: true,
+            quote: Some('"'),
+        }
     }
 }
 
@@ -165,7 +169,10 @@ mod tests {
             r#"{"kind":"redrive","origin":42,"keys_of":40,"groups":[{"code":"BUSY","first":0,"count":3}]}"#,
             r#"{"kind":"redrive","origin":42,"indexes":[[5,1],[9,12]]}"#,
         ] {
-            assert_eq!(SourceSpec::parse(text).map(|spec| spec.to_text()), Ok(text.to_owned()));
+            assert_eq!(
+                SourceSpec::parse(text).map(|spec| spec.to_text()),
+                Ok(text.to_owned())
+            );
         }
     }
 
@@ -196,13 +203,19 @@ mod tests {
         let spec = |text: &str| SourceSpec::parse(text).expect("it is a description");
         let csv = spec(r#"{"kind":"csv","path":"u"}"#);
         let base = csv.meaning(1, ItemCount(2));
-        assert_eq!(base, spec(r#"{"kind":"csv","path":"elsewhere"}"#).meaning(1, ItemCount(2)));
+        assert_eq!(
+            base,
+            spec(r#"{"kind":"csv","path":"elsewhere"}"#).meaning(1, ItemCount(2))
+        );
         assert_ne!(base, csv.meaning(2, ItemCount(2)));
         assert_ne!(base, csv.meaning(1, ItemCount(3)));
         assert_ne!(
             base,
             spec(r#"{"kind":"csv","path":"u","format":{"header":false}}"#).meaning(1, ItemCount(2))
         );
-        assert_ne!(base, spec(r#"{"kind":"ndjson","path":"u"}"#).meaning(1, ItemCount(2)));
+        assert_ne!(
+            base,
+            spec(r#"{"kind":"ndjson","path":"u"}"#).meaning(1, ItemCount(2))
+        );
     }
 }

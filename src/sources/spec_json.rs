@@ -59,7 +59,10 @@ impl RawSpec {
             ("groups", self.groups.is_some()),
             ("indexes", self.indexes.is_some()),
         ];
-        present.into_iter().filter_map(|(name, is_there)| is_there.then_some(name)).collect()
+        present
+            .into_iter()
+            .filter_map(|(name, is_there)| is_there.then_some(name))
+            .collect()
     }
 }
 
@@ -74,15 +77,26 @@ impl TryFrom<RawSpec> for SourceSpec {
             _ => &["path", "spooled", "upload", "format"],
         };
         if let Some(member) = raw.members().into_iter().find(|member| !allowed.contains(member)) {
-            return Err(format!("the source's member {member:?} doesn't belong to the kind {:?}", raw.kind));
+            return Err(format!(
+                "the source's member {member:?} doesn't belong to the kind {:?}",
+                raw.kind
+            ));
         }
         match raw.kind.as_str() {
-            "range" => raw.total.map(|total| SourceSpec::Range { total: ItemCount(total) }),
-            "inline" => raw.items.filter(|items| is_list(items)).map(|items| SourceSpec::Inline { items }),
+            "range" => raw.total.map(|total| SourceSpec::Range {
+                total: ItemCount(total),
+            }),
+            "inline" => raw
+                .items
+                .filter(|items| is_list(items))
+                .map(|items| SourceSpec::Inline { items }),
             "redrive" => return redrive(raw).map(SourceSpec::Redrive),
             kind => {
                 let format = file_format(kind, raw.format)?;
-                return Ok(SourceSpec::File { input: input(raw.path, raw.spooled, raw.upload)?, format });
+                return Ok(SourceSpec::File {
+                    input: input(raw.path, raw.spooled, raw.upload)?,
+                    format,
+                });
             }
         }
         .ok_or_else(|| format!("the source of kind {:?} lacks its {:?}", raw.kind, allowed[0]))
@@ -112,7 +126,11 @@ fn redrive(raw: RawSpec) -> Result<RedriveSpec, String> {
     if parts.is_empty() || sum > INDEX_MAX {
         return Err("the redrive has no failures, or too many".to_owned());
     }
-    Ok(RedriveSpec { origin: TaskId(origin), keys_of: raw.keys_of.map(TaskId), parts })
+    Ok(RedriveSpec {
+        origin: TaskId(origin),
+        keys_of: raw.keys_of.map(TaskId),
+        parts,
+    })
 }
 
 fn input(path: Option<String>, spooled: Option<String>, upload: Option<i64>) -> Result<Input, String> {
@@ -134,16 +152,27 @@ fn file_format(kind: &str, format: Option<CsvFormat>) -> Result<Format, String> 
         ("csv", format) => Ok(Format::Csv(format.unwrap_or_default())),
         ("ndjson", None) => Ok(Format::Ndjson),
         ("ndjson", Some(_)) => Err("ndjson has no format options".to_owned()),
-        _ => Err(format!("{kind:?} is no kind of source; there are range, inline, csv, ndjson and redrive")),
+        _ => Err(format!(
+            "{kind:?} is no kind of source; there are range, inline, csv, ndjson and redrive"
+        )),
     }
 }
 
 impl From<SourceSpec> for RawSpec {
     fn from(spec: SourceSpec) -> RawSpec {
-        let raw = RawSpec { kind: spec.kind().to_owned(), ..RawSpec::default() };
+        let raw = RawSpec {
+            kind: spec.kind().to_owned(),
+            ..RawSpec::default()
+        };
         match spec {
-            SourceSpec::Range { total } => RawSpec { total: Some(total.0), ..raw },
-            SourceSpec::Inline { items } => RawSpec { items: Some(items), ..raw },
+            SourceSpec::Range { total } => RawSpec {
+                total: Some(total.0),
+                ..raw
+            },
+            SourceSpec::Inline { items } => RawSpec {
+                items: Some(items),
+                ..raw
+            },
             SourceSpec::Redrive(spec) => raw_redrive(spec, raw),
             SourceSpec::File { input, format } => {
                 let format = match format {
@@ -152,10 +181,22 @@ impl From<SourceSpec> for RawSpec {
                 };
                 let raw = RawSpec { format, ..raw };
                 match input {
-                    Input::Stdin => RawSpec { path: Some("-".to_owned()), ..raw },
-                    Input::Path(path) => RawSpec { path: Some(path), ..raw },
-                    Input::Spooled(name) => RawSpec { spooled: Some(name), ..raw },
-                    Input::Upload(id) => RawSpec { upload: Some(id.0), ..raw },
+                    Input::Stdin => RawSpec {
+                        path: Some("-".to_owned()),
+                        ..raw
+                    },
+                    Input::Path(path) => RawSpec {
+                        path: Some(path),
+                        ..raw
+                    },
+                    Input::Spooled(name) => RawSpec {
+                        spooled: Some(name),
+                        ..raw
+                    },
+                    Input::Upload(id) => RawSpec {
+                        upload: Some(id.0),
+                        ..raw
+                    },
                 }
             }
         }

@@ -36,9 +36,15 @@ pub(super) fn spool(
     progress: &mut dyn FnMut(IndexProgress),
     cancel: &AtomicBool,
 ) -> Result<(String, Indexed), SpoolError> {
-    fs::create_dir_all(dir).and_then(|()| remove_leftovers(dir)).map_err(SpoolError::Write)?;
+    fs::create_dir_all(dir)
+        .and_then(|()| remove_leftovers(dir))
+        .map_err(SpoolError::Write)?;
     let incoming = Incoming::create(dir).map_err(SpoolError::Write)?;
-    let mut tee = Tee { reader, writer: BufWriter::new(&incoming.file), failed: None };
+    let mut tee = Tee {
+        reader,
+        writer: BufWriter::new(&incoming.file),
+        failed: None,
+    };
     let indexed = index_bytes(&mut tee, None, format, BlockLimits::default(), progress, cancel);
     if let Some(error) = tee.failed {
         return Err(SpoolError::Write(error));
@@ -60,11 +66,24 @@ struct Incoming {
 
 impl Incoming {
     fn create(dir: &Path) -> io::Result<Incoming> {
-        let name = format!("{INCOMING}{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
+        let name = format!(
+            "{INCOMING}{}-{}",
+            std::process::id(),
+            NEXT.fetch_add(1, Ordering::Relaxed)
+        );
         let path = dir.join(name);
         // Only for the owner: items may be personal data.
-        let file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&path)?;
-        Ok(Incoming { file, path, kept: false })
+        let file = OpenOptions::new()
+            .write(true)
+            .create(true)
+            .truncate(true)
+            .mode(0o600)
+            .open(&path)?;
+        Ok(Incoming {
+            file,
+            path,
+            kept: false,
+        })
     }
 
     fn keep_as(mut self, dir: &Path, name: &str) -> io::Result<()> {

@@ -83,7 +83,15 @@ impl StoredSources {
         spool: PathBuf,
         clock: Arc<dyn Clock>,
     ) -> StoredSources {
-        StoredSources { sources, uploads, failures, tasks, spool, clock, open: Mutex::default() }
+        StoredSources {
+            sources,
+            uploads,
+            failures,
+            tasks,
+            spool,
+            clock,
+            open: Mutex::default(),
+        }
     }
 
     /// The source of a task.
@@ -108,9 +116,16 @@ impl StoredSources {
             let source: Arc<dyn Source> = match spec {
                 // The business may have changed the total since.
                 SourceSpec::Range { .. } => Arc::new(RangeSource::new(task.total)),
-                SourceSpec::File { input: Input::Upload(id), format } => {
+                SourceSpec::File {
+                    input: Input::Upload(id),
+                    format,
+                } => {
                     let (uploads, sources) = (self.uploads.clone(), self.sources.as_ref());
-                    Arc::new(UploadSource::open(uploads, sources, id, &format).await.map_err(failed)?)
+                    Arc::new(
+                        UploadSource::open(uploads, sources, id, &format)
+                            .await
+                            .map_err(failed)?,
+                    )
                 }
                 SourceSpec::Redrive(spec) => self.redrive(task, spec, depth).await?,
                 spec => self.file(task, &spec).await?,
@@ -122,12 +137,21 @@ impl StoredSources {
 
     async fn file(&self, task: &TaskView, spec: &SourceSpec) -> Result<Arc<dyn Source>, StoredSourceError> {
         let (store, now) = (self.sources.as_ref(), self.clock.wall());
-        let opening = Opening { store, spool: &self.spool, watch: IndexWatch::default(), reuse: true, now };
+        let opening = Opening {
+            store,
+            spool: &self.spool,
+            watch: IndexWatch::default(),
+            reuse: true,
+            now,
+        };
         let opened = open(spec, &opening).await.map_err(failed)?;
         if opened.meaning == task.meaning {
             return Ok(opened.source);
         }
-        let text = format!("the source of {} holds other items than when the task was made", task.id);
+        let text = format!(
+            "the source of {} holds other items than when the task was made",
+            task.id
+        );
         Err(StoredSourceError::Changed(text))
     }
 
@@ -137,7 +161,9 @@ impl StoredSources {
         spec: RedriveSpec,
         depth: usize,
     ) -> Result<Arc<dyn Source>, StoredSourceError> {
-        let next = depth.checked_sub(1).ok_or_else(|| damaged(task, "too many redrives of redrives"))?;
+        let next = depth
+            .checked_sub(1)
+            .ok_or_else(|| damaged(task, "too many redrives of redrives"))?;
         let unavailable = |error: StoreError| StoredSourceError::Unavailable(error.to_string());
         let origin = self.tasks.get(spec.origin).await.map_err(unavailable)?;
         let gone =
@@ -162,7 +188,11 @@ impl StoredSources {
         if open.len() >= OPEN_MAX {
             open.pop_front();
         }
-        open.push_back(Open { task: task.id, json: task.source.clone(), source: source.clone() });
+        open.push_back(Open {
+            task: task.id,
+            json: task.source.clone(),
+            source: source.clone(),
+        });
     }
 }
 
@@ -172,7 +202,12 @@ fn damaged(task: &TaskView, why: &str) -> StoredSourceError {
 
 /// Only a store that doesn't answer, or a disk that fails, is worth another try.
 fn failed(error: OpenSourceError) -> StoredSourceError {
-    let text = format!("{}; because {}; try: {}", error.what(), error.because(), error.hint());
+    let text = format!(
+        "{}; because {}; try: {}",
+        error.what(),
+        error.because(),
+        error.hint()
+    );
     if let OpenSourceError::NotFound(path) = error {
         return StoredSourceError::Missing { path, text };
     }

@@ -44,12 +44,20 @@ impl UploadSource {
         let found = sources.find(&location(id), &format.to_text()).await?;
         let missing = || OpenSourceError::BadSpec(format!("there is no upload {id} that is ready"));
         let (source, indexed) = found.ok_or_else(missing)?;
-        let index = index_of(source, &indexed, sources).await?.map_err(|error| OpenSourceError::Index {
-            name: id.to_string(),
-            error: IndexError::Unreadable(std::io::Error::other(error)),
-        })?;
+        let index = index_of(source, &indexed, sources)
+            .await?
+            .map_err(|error| OpenSourceError::Index {
+                name: id.to_string(),
+                error: IndexError::Unreadable(std::io::Error::other(error)),
+            })?;
         let (indexed, index, format) = (Arc::new(indexed), Arc::new(index), format.clone());
-        Ok(UploadSource { uploads, id, indexed, format, index })
+        Ok(UploadSource {
+            uploads,
+            id,
+            indexed,
+            format,
+            index,
+        })
     }
 
     /// What the pass found.
@@ -61,7 +69,10 @@ impl UploadSource {
         let mut bytes = Vec::new();
         let part = PART_BYTES as u64;
         for number in block.bytes.start / part..block.bytes.end.div_ceil(part) {
-            let read = self.uploads.upload_part(self.id, u32::try_from(number).unwrap_or(u32::MAX)).await;
+            let read = self
+                .uploads
+                .upload_part(self.id, u32::try_from(number).unwrap_or(u32::MAX))
+                .await;
             let body = read.map_err(|error| SourceError::Unreadable(self.said(block, &error.to_string())))?;
             let body = body.ok_or_else(|| self.changed(block, "a part of it is gone"))?;
             let inside = |at: u64| usize::try_from(at.saturating_sub(number * part)).unwrap_or(usize::MAX);
@@ -72,7 +83,12 @@ impl UploadSource {
     }
 
     fn said(&self, block: &Located, what: &str) -> String {
-        format!("rows {} to {} of {}: {what}", block.rows.start, block.rows.end - 1, self.id)
+        format!(
+            "rows {} to {} of {}: {what}",
+            block.rows.start,
+            block.rows.end - 1,
+            self.id
+        )
     }
 
     fn changed(&self, block: &Located, because: &str) -> SourceError {
@@ -82,7 +98,10 @@ impl UploadSource {
 
     async fn read_rows(&self, at: ItemIndex) -> Result<Arc<RowChunk>, SourceError> {
         let Some(block) = self.index.locate(at) else {
-            let text = format!("{} has {} rows, there is no item {}", self.id, self.indexed.rows, at.0);
+            let text = format!(
+                "{} has {} rows, there is no item {}",
+                self.id, self.indexed.rows, at.0
+            );
             return Err(SourceError::BadRow(text));
         };
         let bytes = self.read_block(&block).await?;

@@ -111,7 +111,9 @@ pub fn causes<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a 
 
 /// The cause at the bottom, which says it best.
 pub fn deepest(error: &(dyn Error + 'static)) -> String {
-    causes(error).last().map_or_else(|| error.to_string(), ToString::to_string)
+    causes(error)
+        .last()
+        .map_or_else(|| error.to_string(), ToString::to_string)
 }
 
 #[cfg(test)]
@@ -137,26 +139,44 @@ mod tests {
         ];
         let refused = refused.map(|(why, wanted)| (rustls::Error::InvalidCertificate(why), wanted));
         let spoken = [
-            (rustls::Error::InvalidMessage(InvalidMessage::InvalidContentType), "speaks plain http"),
-            (rustls::Error::AlertReceived(AlertDescription::CertificateRequired), "asks its clients"),
-            (rustls::Error::AlertReceived(AlertDescription::ProtocolVersion), "no version of TLS"),
-            (rustls::Error::AlertReceived(AlertDescription::InternalError), "ended the TLS handshake"),
+            (
+                rustls::Error::InvalidMessage(InvalidMessage::InvalidContentType),
+                "speaks plain http",
+            ),
+            (
+                rustls::Error::AlertReceived(AlertDescription::CertificateRequired),
+                "asks its clients",
+            ),
+            (
+                rustls::Error::AlertReceived(AlertDescription::ProtocolVersion),
+                "no version of TLS",
+            ),
+            (
+                rustls::Error::AlertReceived(AlertDescription::InternalError),
+                "ended the TLS handshake",
+            ),
             (rustls::Error::DecryptError, "no sound TLS"),
         ];
         for (error, wanted) in refused.into_iter().chain(spoken) {
             let wrapped = io::Error::other(error);
-            let said = Trouble::of(&wrapped).expect("found below an io::Error").to_string();
+            let said = Trouble::of(&wrapped)
+                .expect("found below an io::Error")
+                .to_string();
             let is_code = |word: &str| word.chars().skip(1).any(char::is_uppercase) && word != "TLS";
             assert!(said.contains(wanted), "{said}");
             let words = said.split(|c: char| !c.is_ascii_alphanumeric());
-            let codes: Vec<&str> =
-                words.filter(|word| is_code(word) && !["CA", "FALSE"].contains(word)).collect();
+            let codes: Vec<&str> = words
+                .filter(|word| is_code(word) && !["CA", "FALSE"].contains(word))
+                .collect();
             assert!(codes.is_empty() || codes == ["basicConstraints"], "{said}");
         }
     }
 
     #[test]
     fn other_trouble_is_none_with_tls() {
-        assert_eq!(Trouble::of(&io::Error::from(io::ErrorKind::ConnectionReset)), None);
+        assert_eq!(
+            Trouble::of(&io::Error::from(io::ErrorKind::ConnectionReset)),
+            None
+        );
     }
 }

@@ -26,7 +26,11 @@ pub struct Stream {
 impl Stream {
     /// A connection on which TLS is spoken, or plain HTTP.
     pub fn new(io: TokioIo<TcpStream>, is_https: bool) -> Stream {
-        Stream { io, is_proxied: false, awaits_http: !is_https }
+        Stream {
+            io,
+            is_proxied: false,
+            awaits_http: !is_https,
+        }
     }
 
     /// The same to a proxy, which is told the whole URL.

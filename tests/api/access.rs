@@ -9,11 +9,16 @@ use crate::support::{Client, Node, Recipe};
 
 /// Each operation of the document with the roles that it names; none for the public ones.
 async fn operations(node: &Node) -> Vec<(Method, String, Option<Vec<String>>)> {
-    let document = Client::new(&node.url, None).get("/openapi.json").await.expect(200);
+    let document = Client::new(&node.url, None)
+        .get("/openapi.json")
+        .await
+        .expect(200);
     let mut found = Vec::new();
     for (path, item) in document["paths"].as_object().expect("paths") {
         for (method, operation) in item.as_object().expect("an item") {
-            let Ok(method) = Method::from_bytes(method.to_uppercase().as_bytes()) else { continue };
+            let Ok(method) = Method::from_bytes(method.to_uppercase().as_bytes()) else {
+                continue;
+            };
             let security = operation["security"]
                 .as_array()
                 .unwrap_or_else(|| panic!("{method} {path} states no policy"));
@@ -50,7 +55,12 @@ async fn each_route_is_open_to_the_roles_that_the_document_names_and_to_nobody_e
     node.business("push", &business.url(), json!({})).await;
     let revoked = node.client("admin", None).await;
     let tokens = node.admin.get("/v1/tokens").await.expect(200);
-    let last = tokens["items"].as_array().unwrap().iter().map(|token| token["id"].as_i64().unwrap()).max();
+    let last = tokens["items"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|token| token["id"].as_i64().unwrap())
+        .max();
     let gone = node.admin.delete(&format!("/v1/tokens/{}", last.unwrap())).await;
     assert!(matches!(gone.status, 200 | 204), "{}", gone.text());
     let strangers = [
@@ -77,8 +87,16 @@ async fn each_route_is_open_to_the_roles_that_the_document_names_and_to_nobody_e
         let said = format!("{method} {path}");
         let call = |client: Client| {
             let (method, path) = (method.clone(), filled(&path));
-            let body = if method == Method::GET { Bytes::new() } else { Bytes::from_static(b"{}") };
-            async move { client.send(method, &path, &[("content-type", "application/json")], body).await }
+            let body = if method == Method::GET {
+                Bytes::new()
+            } else {
+                Bytes::from_static(b"{}")
+            };
+            async move {
+                client
+                    .send(method, &path, &[("content-type", "application/json")], body)
+                    .await
+            }
         };
         for (who, client) in &strangers {
             let answer = call(client.clone()).await;
@@ -91,7 +109,12 @@ async fn each_route_is_open_to_the_roles_that_the_document_names_and_to_nobody_e
             let answer = call(client.clone()).await;
             let forbidden = answer.status == 403;
             let open = matches!(path.as_str(), "/metrics" | "/actors");
-            assert_eq!(forbidden, !allows(role, &roles) && !open, "{said} by {role}: {}", answer.text());
+            assert_eq!(
+                forbidden,
+                !allows(role, &roles) && !open,
+                "{said} by {role}: {}",
+                answer.text()
+            );
             assert!(answer.status < 500, "{said} by {role}: {}", answer.text());
         }
     }
@@ -114,12 +137,20 @@ async fn a_business_sees_its_own_tasks_and_not_those_of_another() {
         (Method::POST, format!("/v1/tasks/{theirs}/ready")),
     ] {
         let answer = client.json(method.clone(), &path, &[], json!({})).await;
-        assert!(matches!(answer.status, 403 | 404), "{method} {path}: {}", answer.text());
+        assert!(
+            matches!(answer.status, 403 | 404),
+            "{method} {path}: {}",
+            answer.text()
+        );
     }
     let listed = client.get("/v1/tasks").await;
     if listed.status == 200 {
-        let ids: Vec<Value> =
-            listed.json()["items"].as_array().unwrap().iter().map(|task| task["id"].clone()).collect();
+        let ids: Vec<Value> = listed.json()["items"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|task| task["id"].clone())
+            .collect();
         assert_eq!(ids, [json!(mine)]);
     }
 }
@@ -131,7 +162,10 @@ async fn the_actor_comes_from_the_token_and_never_from_the_request() {
     node.business("push", &business.url(), json!({})).await;
     let operator = node.client("operator", None).await;
     let body = json!({"business": "push", "source": {"type": "range", "total": 5}, "reason": "try", "actor": "root"});
-    let problem = operator.post("/v1/tasks", body.clone()).await.problem(400, "invalid-request");
+    let problem = operator
+        .post("/v1/tasks", body.clone())
+        .await
+        .problem(400, "invalid-request");
     assert_eq!(problem["errors"][0]["pointer"], "/actor", "{problem:#}");
     let mut honest = body;
     honest.as_object_mut().unwrap().remove("actor");
@@ -157,5 +191,8 @@ async fn without_sign_in_it_listens_on_loopback_only() {
         .unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(78), "{said}");
-    assert!(said.contains("everyone who reaches the port could do everything"), "{said}");
+    assert!(
+        said.contains("everyone who reaches the port could do everything"),
+        "{said}"
+    );
 }

@@ -30,15 +30,25 @@ impl Seen {
     }
 
     pub(crate) fn header(&self, name: &str) -> &str {
-        self.headers.get(name).map_or("", |value| value.to_str().expect("printable"))
+        self.headers
+            .get(name)
+            .map_or("", |value| value.to_str().expect("printable"))
     }
 
     /// The items of the call, single or batched, with their attempts.
     pub(crate) fn items(&self) -> Vec<(u64, u64)> {
         let single = self.body.get("item").into_iter();
-        let many = self.body.get("items").and_then(Value::as_array).into_iter().flatten();
+        let many = self
+            .body
+            .get("items")
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten();
         let number = |value: &Value| value.as_u64().expect("a number");
-        single.chain(many).map(|item| (number(&item["index"]), number(&item["attempt"]))).collect()
+        single
+            .chain(many)
+            .map(|item| (number(&item["index"]), number(&item["attempt"])))
+            .collect()
     }
 
     pub(crate) fn task(&self) -> &str {
@@ -61,11 +71,19 @@ impl Act {
     }
 
     pub(crate) fn status(status: u16) -> Act {
-        Act { status, headers: Vec::new(), body: String::new(), after: Duration::ZERO }
+        Act {
+            status,
+            headers: Vec::new(),
+            body: String::new(),
+            after: Duration::ZERO,
+        }
     }
 
     pub(crate) fn json(status: u16, body: Value) -> Act {
-        Act { body: body.to_string(), ..Act::status(status) }
+        Act {
+            body: body.to_string(),
+            ..Act::status(status)
+        }
     }
 
     pub(crate) fn after(mut self, wait: Duration) -> Act {
@@ -92,7 +110,10 @@ pub(crate) struct Business {
 impl Business {
     /// One that answers by a script.
     pub(crate) async fn start(script: impl Fn(&Seen) -> Act + Send + Sync + 'static) -> Business {
-        Business::on(TcpListener::bind("127.0.0.1:0").await.expect("a free port"), script)
+        Business::on(
+            TcpListener::bind("127.0.0.1:0").await.expect("a free port"),
+            script,
+        )
     }
 
     /// One that listens there.
@@ -149,14 +170,26 @@ impl Business {
 
     /// The calls of this type.
     pub(crate) fn of_kind(&self, kind: &str) -> Vec<Seen> {
-        self.seen().into_iter().filter(|seen| seen.kind() == kind).collect()
+        self.seen()
+            .into_iter()
+            .filter(|seen| seen.kind() == kind)
+            .collect()
     }
 
     async fn answer(&self, request: Request<Incoming>) -> Result<Response<Full<Bytes>>, Infallible> {
         let (head, body) = request.into_parts();
-        let raw = body.collect().await.map(|body| body.to_bytes()).unwrap_or_default();
+        let raw = body
+            .collect()
+            .await
+            .map(|body| body.to_bytes())
+            .unwrap_or_default();
         let body = serde_json::from_slice(&raw).unwrap_or(Value::Null);
-        let seen = Seen { at: Instant::now(), headers: head.headers, raw, body };
+        let seen = Seen {
+            at: Instant::now(),
+            headers: head.headers,
+            raw,
+            body,
+        };
         let script = self.script.lock().expect("not poisoned").clone();
         let act = script(&seen);
         self.seen.lock().expect("not poisoned").push(seen);
@@ -167,6 +200,8 @@ impl Business {
         for (name, value) in act.headers {
             response = response.header(name, value);
         }
-        Ok(response.body(Full::new(Bytes::from(act.body))).expect("an answer"))
+        Ok(response
+            .body(Full::new(Bytes::from(act.body)))
+            .expect("an answer"))
     }
 }

@@ -9,8 +9,13 @@ use crate::support::{Client, Node, Recipe};
 const PATH: &str = "/v1/businesses/push";
 
 fn checks(report: &Value) -> Vec<(&str, &str)> {
-    let lines = report.as_array().unwrap_or_else(|| panic!("no report: {report:#}"));
-    lines.iter().map(|line| (line["check"].as_str().unwrap(), line["result"].as_str().unwrap())).collect()
+    let lines = report
+        .as_array()
+        .unwrap_or_else(|| panic!("no report: {report:#}"));
+    lines
+        .iter()
+        .map(|line| (line["check"].as_str().unwrap(), line["result"].as_str().unwrap()))
+        .collect()
 }
 
 #[tokio::test]
@@ -22,21 +27,49 @@ async fn a_business_is_registered_once_its_handler_keeps_to_the_contract() {
     .await;
     let node = Node::start().await;
     let body = json!({"name": "push", "url": business.url(), "display_name": "推送"});
-    let problem = node.admin.post("/v1/businesses", body.clone()).await.problem(422, "check-failed");
-    assert!(checks(&problem["check_report"]).contains(&("unknown_member", "fail")), "{problem:#}");
+    let problem = node
+        .admin
+        .post("/v1/businesses", body.clone())
+        .await
+        .problem(422, "check-failed");
+    assert!(
+        checks(&problem["check_report"]).contains(&("unknown_member", "fail")),
+        "{problem:#}"
+    );
     node.admin.get(PATH).await.problem(404, "not-found");
     business.becomes(|_| Act::ok());
     let answer = node.admin.post("/v1/businesses", body.clone()).await;
-    assert_eq!((answer.header("location"), answer.header("etag")), (Some(PATH), Some("\"1\"")));
+    assert_eq!(
+        (answer.header("location"), answer.header("etag")),
+        (Some(PATH), Some("\"1\""))
+    );
     let made = answer.expect(201);
-    assert!(made["secret"].as_str().is_some_and(|secret| secret.starts_with("whsec_")), "{made:#}");
+    assert!(
+        made["secret"]
+            .as_str()
+            .is_some_and(|secret| secret.starts_with("whsec_")),
+        "{made:#}"
+    );
     let read = node.admin.get(PATH).await.expect(200);
-    assert_eq!((&read["display_name"], &read["revision"]), (&json!("推送"), &json!(1)));
+    assert_eq!(
+        (&read["display_name"], &read["revision"]),
+        (&json!("推送"), &json!(1))
+    );
     assert_eq!(read.get("secret"), None, "shown once: {read:#}");
-    node.admin.post("/v1/businesses?check=skip", body).await.problem(409, "name-taken");
-    let report = node.admin.post(&format!("{PATH}/check"), json!({})).await.expect(200);
+    node.admin
+        .post("/v1/businesses?check=skip", body)
+        .await
+        .problem(409, "name-taken");
+    let report = node
+        .admin
+        .post(&format!("{PATH}/check"), json!({}))
+        .await
+        .expect(200);
     assert_eq!(report["passed"], true);
-    assert!(checks(&report["checks"]).contains(&("signature", "warn")), "{report:#}");
+    assert!(
+        checks(&report["checks"]).contains(&("signature", "warn")),
+        "{report:#}"
+    );
 }
 
 #[tokio::test]
@@ -57,22 +90,52 @@ async fn a_change_names_what_it_changes_and_is_refused_when_another_came_first()
     assert_eq!(changed["limits"], json!({"rate": "500/s"}));
     assert_eq!(changed["secret_headers"], json!({"x-key": "***"}));
     edit("\"1\"", change).await.problem(412, "etag-mismatch");
-    let same = node.admin.patch(PATH, json!({"secret_headers": {"x-key": "***"}})).await.expect(200);
+    let same = node
+        .admin
+        .patch(PATH, json!({"secret_headers": {"x-key": "***"}}))
+        .await
+        .expect(200);
     assert_eq!(same["revision"], 2, "nothing changed, no revision");
-    let problem = node.admin.patch(PATH, json!({"colour": "red"})).await.problem(400, "invalid-request");
+    let problem = node
+        .admin
+        .patch(PATH, json!({"colour": "red"}))
+        .await
+        .problem(400, "invalid-request");
     assert_eq!(problem["errors"][0]["pointer"], "/colour");
     let wrong = json!({"name": "other", "url": "ftp://x"});
-    let problem = node.admin.patch(PATH, wrong).await.problem(422, "validation-failed");
+    let problem = node
+        .admin
+        .patch(PATH, wrong)
+        .await
+        .problem(422, "validation-failed");
     assert_eq!(problem["errors"][0]["pointer"], "/name");
     let wrong = json!({"limits": {"rate": "1/s"}, "proxy": "ftp://p", "response_pointer": "x"});
-    let problem = node.admin.patch(PATH, wrong).await.problem(422, "validation-failed");
-    assert_eq!(problem["errors"].as_array().map(Vec::len), Some(3), "all at once: {problem:#}");
+    let problem = node
+        .admin
+        .patch(PATH, wrong)
+        .await
+        .problem(422, "validation-failed");
+    assert_eq!(
+        problem["errors"].as_array().map(Vec::len),
+        Some(3),
+        "all at once: {problem:#}"
+    );
     let history = node.admin.get(&format!("{PATH}/revisions")).await.expect(200);
     let newest = &history["items"][0];
-    assert_eq!((&newest["action"], &newest["actor"]), (&json!("business.edit"), &json!("bootstrap")));
-    assert_eq!((&newest["reason"], &newest["revision"]), (&json!("moved"), &json!(2)));
-    let places: Vec<&str> =
-        newest["diff"].as_array().unwrap().iter().map(|one| one["pointer"].as_str().unwrap()).collect();
+    assert_eq!(
+        (&newest["action"], &newest["actor"]),
+        (&json!("business.edit"), &json!("bootstrap"))
+    );
+    assert_eq!(
+        (&newest["reason"], &newest["revision"]),
+        (&json!("moved"), &json!(2))
+    );
+    let places: Vec<&str> = newest["diff"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| one["pointer"].as_str().unwrap())
+        .collect();
     assert_eq!(places, ["/headers/x-shift", "/headers/x-team", "/limits/rate"]);
     assert_eq!(history["items"].as_array().map(Vec::len), Some(2), "{history:#}");
 }
@@ -83,23 +146,63 @@ async fn an_archived_business_is_hidden_and_comes_back_and_lists_have_pages() {
     for name in ["c", "a", "b"] {
         node.business(name, "http://127.0.0.1:9/", json!({})).await;
     }
-    node.admin.post("/v1/businesses/b/archive", json!({"reason": "done"})).await.expect(200);
-    node.admin.post("/v1/businesses/b/archive", json!({})).await.expect(200);
+    node.admin
+        .post("/v1/businesses/b/archive", json!({"reason": "done"}))
+        .await
+        .expect(200);
+    node.admin
+        .post("/v1/businesses/b/archive", json!({}))
+        .await
+        .expect(200);
     let names = |list: Value| {
         let items = list["items"].as_array().unwrap().clone();
-        items.iter().map(|one| one["name"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+        items
+            .iter()
+            .map(|one| one["name"].as_str().unwrap().to_owned())
+            .collect::<Vec<_>>()
     };
-    assert_eq!(names(node.admin.get("/v1/businesses").await.expect(200)), ["a", "c"]);
-    assert_eq!(names(node.admin.get("/v1/businesses?archived=true").await.expect(200)), ["b"]);
+    assert_eq!(
+        names(node.admin.get("/v1/businesses").await.expect(200)),
+        ["a", "c"]
+    );
+    assert_eq!(
+        names(node.admin.get("/v1/businesses?archived=true").await.expect(200)),
+        ["b"]
+    );
     let page = node.admin.get("/v1/businesses?limit=1").await;
-    assert!(page.header("link").is_some_and(|link| link.contains("rel=\"next\"")), "{}", page.text());
+    assert!(
+        page.header("link")
+            .is_some_and(|link| link.contains("rel=\"next\"")),
+        "{}",
+        page.text()
+    );
     let cursor = page.expect(200)["next_cursor"].as_str().unwrap().to_owned();
-    let next = node.admin.get(&format!("/v1/businesses?limit=1&cursor={cursor}")).await.expect(200);
-    assert_eq!((names(next.clone()), &next["next_cursor"]), (vec!["c".to_owned()], &Value::Null));
-    let again = node.admin.post("/v1/businesses/b/unarchive", json!({})).await.expect(200);
-    assert_eq!((&again["archived_at"], &again["revision"]), (&Value::Null, &json!(3)));
-    node.admin.get("/v1/businesses?limit=0").await.problem(400, "invalid-request");
-    node.admin.get("/v1/businesses?colour=red").await.problem(400, "invalid-request");
+    let next = node
+        .admin
+        .get(&format!("/v1/businesses?limit=1&cursor={cursor}"))
+        .await
+        .expect(200);
+    assert_eq!(
+        (names(next.clone()), &next["next_cursor"]),
+        (vec!["c".to_owned()], &Value::Null)
+    );
+    let again = node
+        .admin
+        .post("/v1/businesses/b/unarchive", json!({}))
+        .await
+        .expect(200);
+    assert_eq!(
+        (&again["archived_at"], &again["revision"]),
+        (&Value::Null, &json!(3))
+    );
+    node.admin
+        .get("/v1/businesses?limit=0")
+        .await
+        .problem(400, "invalid-request");
+    node.admin
+        .get("/v1/businesses?colour=red")
+        .await
+        .problem(400, "invalid-request");
 }
 
 #[tokio::test]
@@ -109,8 +212,14 @@ async fn only_administrators_change_businesses_and_a_business_sees_itself() {
     node.business("mail", "http://127.0.0.1:9/", json!({})).await;
     let operator = node.client("operator", None).await;
     operator.get(PATH).await.expect(200);
-    operator.patch(PATH, json!({"insecure_skip_verify": true})).await.problem(403, "forbidden");
-    operator.post(&format!("{PATH}/rotate-secret"), json!({})).await.problem(403, "forbidden");
+    operator
+        .patch(PATH, json!({"insecure_skip_verify": true}))
+        .await
+        .problem(403, "forbidden");
+    operator
+        .post(&format!("{PATH}/rotate-secret"), json!({}))
+        .await
+        .problem(403, "forbidden");
     let push = node.client("business", Some("push")).await;
     push.get(PATH).await.expect(200);
     push.get(&format!("{PATH}/revisions")).await.expect(200);
@@ -123,45 +232,88 @@ async fn a_token_is_shown_once_and_holds_until_it_is_revoked_or_over() {
     let node = Node::start().await;
     for (body, pointer) in [
         (json!({"name": "x", "role": "business"}), "/business"),
-        (json!({"name": "x", "role": "admin", "business": "push"}), "/business"),
-        (json!({"name": "x", "role": "business", "business": "nobody"}), "/business"),
+        (
+            json!({"name": "x", "role": "admin", "business": "push"}),
+            "/business",
+        ),
+        (
+            json!({"name": "x", "role": "business", "business": "nobody"}),
+            "/business",
+        ),
         (json!({"name": "", "role": "viewer"}), "/name"),
-        (json!({"name": "x", "role": "viewer", "expires_at": "2001-01-01T00:00:00Z"}), "/expires_at"),
+        (
+            json!({"name": "x", "role": "viewer", "expires_at": "2001-01-01T00:00:00Z"}),
+            "/expires_at",
+        ),
     ] {
-        let problem = node.admin.post("/v1/tokens", body).await.problem(422, "validation-failed");
+        let problem = node
+            .admin
+            .post("/v1/tokens", body)
+            .await
+            .problem(422, "validation-failed");
         assert_eq!(problem["errors"][0]["pointer"], pointer, "{problem:#}");
     }
-    let problem = node.admin.post("/v1/tokens", json!({"name": "x", "role": "root"})).await;
-    assert_eq!(problem.problem(400, "invalid-request")["errors"][0]["pointer"], "/role");
+    let problem = node
+        .admin
+        .post("/v1/tokens", json!({"name": "x", "role": "root"}))
+        .await;
+    assert_eq!(
+        problem.problem(400, "invalid-request")["errors"][0]["pointer"],
+        "/role"
+    );
     let body = json!({"name": "ann", "role": "viewer", "expires_at": "2999-01-01T00:00:00Z"});
     let made = node.admin.post("/v1/tokens", body).await.expect(201);
     let ann = Client::new(&node.url, made["token"].as_str());
     assert_eq!(ann.get("/v1/whoami").await.expect(200)["name"], "ann");
     let listed = node.admin.get("/v1/tokens").await.expect(200);
     let shown = listed["items"].as_array().unwrap().last().unwrap();
-    assert_eq!((&shown["name"], &shown["created_by"]), (&json!("ann"), &json!("bootstrap")));
+    assert_eq!(
+        (&shown["name"], &shown["created_by"]),
+        (&json!("ann"), &json!("bootstrap"))
+    );
     assert_eq!(shown.get("token"), None);
-    assert!(made["token"].as_str().unwrap().starts_with(shown["prefix"].as_str().unwrap()));
+    assert!(
+        made["token"]
+            .as_str()
+            .unwrap()
+            .starts_with(shown["prefix"].as_str().unwrap())
+    );
     let path = format!("/v1/tokens/{}", made["id"]);
     assert_eq!(node.admin.delete(&path).await.status, 204);
     ann.get("/v1/whoami").await.problem(401, "unauthenticated");
     assert_eq!(node.admin.delete(&path).await.status, 204, "again is no error");
-    node.admin.delete("/v1/tokens/999").await.problem(404, "not-found");
-    node.admin.delete("/v1/tokens/x").await.problem(400, "invalid-request");
+    node.admin
+        .delete("/v1/tokens/999")
+        .await
+        .problem(404, "not-found");
+    node.admin
+        .delete("/v1/tokens/x")
+        .await
+        .problem(400, "invalid-request");
 }
 
 #[tokio::test]
 async fn a_trusted_proxy_says_who_it_is_and_tokens_still_count() {
-    let node =
-        Recipe::new().config("[auth]\nmode = \"proxy\"\nproxy_trust = [\"127.0.0.1/32\"]").start().await;
+    let node = Recipe::new()
+        .config("[auth]\nmode = \"proxy\"\nproxy_trust = [\"127.0.0.1/32\"]")
+        .start()
+        .await;
     let nobody = Client::new(&node.url, None);
     nobody.get("/v1/whoami").await.problem(401, "unauthenticated");
     let ann = [("x-forwarded-user", "ann@example.org")];
-    let who = nobody.send(Method::GET, "/v1/whoami", &ann, bytes::Bytes::new()).await.expect(200);
-    assert_eq!((&who["name"], &who["role"]), (&json!("ann@example.org"), &json!("operator")));
+    let who = nobody
+        .send(Method::GET, "/v1/whoami", &ann, bytes::Bytes::new())
+        .await
+        .expect(200);
+    assert_eq!(
+        (&who["name"], &who["role"]),
+        (&json!("ann@example.org"), &json!("operator"))
+    );
     assert_eq!(node.admin.get("/v1/whoami").await.expect(200)["role"], "admin");
     let twice = [ann[0], ("x-forwarded-user", "root")];
-    let answer = nobody.send(Method::GET, "/v1/whoami", &twice, bytes::Bytes::new()).await;
+    let answer = nobody
+        .send(Method::GET, "/v1/whoami", &twice, bytes::Bytes::new())
+        .await;
     answer.problem(401, "unauthenticated");
 }
 
@@ -172,18 +324,35 @@ async fn a_command_of_the_configuration_does_the_work_of_a_business() {
         "[handler.command]\nenabled = true\n[handler.command.commands.push]\ncmd = [\"sh\", \"-c\", {worker:?}]\n\
          workers = 2\nenv = {{ GREETING = \"hello\" }}"
     );
-    let node = Recipe::new().config(&config).env("SECRET_OF_THE_NODE", "geheim").start().await;
+    let node = Recipe::new()
+        .config(&config)
+        .env("SECRET_OF_THE_NODE", "geheim")
+        .start()
+        .await;
     let body = json!({"name": "push", "command": "other"});
-    let problem = node.admin.post("/v1/businesses", body).await.problem(422, "validation-failed");
+    let problem = node
+        .admin
+        .post("/v1/businesses", body)
+        .await
+        .problem(422, "validation-failed");
     assert_eq!(problem["errors"][0]["pointer"], "/command");
     let body = json!({"name": "push", "command": "push", "limits": {"concurrency": 1}});
     let made = node.admin.post("/v1/businesses", body).await.expect(201);
     assert_eq!((&made["command"], &made["url"]), (&json!("push"), &Value::Null));
-    let report = node.admin.post(&format!("{PATH}/check"), json!({})).await.expect(200);
+    let report = node
+        .admin
+        .post(&format!("{PATH}/check"), json!({}))
+        .await
+        .expect(200);
     assert_eq!(checks(&report["checks"]), [("command", "ok")]);
-    let task = node.task("push", 20, json!({"start": true, "rate": "1000/s"})).await;
+    let task = node
+        .task("push", 20, json!({"start": true, "rate": "1000/s"}))
+        .await;
     let done = node.status(&task, "finished").await;
     assert_eq!(done["counts"]["succeeded"], 20, "{done:#}");
     let said = node.admin.get(&format!("/v1/tasks/{task}/logs")).await.text();
-    assert!(said.contains("hello") && !said.contains("geheim"), "the node's environment stays: {said}");
+    assert!(
+        said.contains("hello") && !said.contains("geheim"),
+        "the node's environment stays: {said}"
+    );
 }

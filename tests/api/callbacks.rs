@@ -38,22 +38,70 @@ async fn each_status_and_result_of_a_single_call_has_its_outcome() {
         ("no-content", Act::status(204), (3, 0, 0), 3),
         ("ok", Act::json(200, json!({"result": "ok"})), (3, 0, 0), 3),
         ("skip", Act::json(200, json!({"result": "skip"})), (2, 1, 0), 3),
-        ("retry", Act::json(200, json!({"result": "retry", "code": "BUSY"})), (3, 0, 0), 4),
-        ("retry-after", Act::json(200, json!({"result": "retry", "retry_after": "50ms"})), (3, 0, 0), 4),
-        ("abandon", Act::json(200, json!({"result": "abandon", "code": "X"})), (2, 0, 1), 3),
-        ("bad-reply", Act { body: "<html>".to_owned(), ..Act::status(200) }, (3, 0, 0), 4),
-        ("unknown-result", Act::json(200, json!({"result": "perhaps"})), (3, 0, 0), 4),
+        (
+            "retry",
+            Act::json(200, json!({"result": "retry", "code": "BUSY"})),
+            (3, 0, 0),
+            4,
+        ),
+        (
+            "retry-after",
+            Act::json(200, json!({"result": "retry", "retry_after": "50ms"})),
+            (3, 0, 0),
+            4,
+        ),
+        (
+            "abandon",
+            Act::json(200, json!({"result": "abandon", "code": "X"})),
+            (2, 0, 1),
+            3,
+        ),
+        (
+            "bad-reply",
+            Act {
+                body: "<html>".to_owned(),
+                ..Act::status(200)
+            },
+            (3, 0, 0),
+            4,
+        ),
+        (
+            "unknown-result",
+            Act::json(200, json!({"result": "perhaps"})),
+            (3, 0, 0),
+            4,
+        ),
         ("bad-request", Act::status(400), (3, 0, 0), 4),
         ("unprocessable", Act::status(422), (2, 0, 1), 3),
-        ("unprocessable-skip", Act::json(422, json!({"result": "skip"})), (2, 1, 0), 3),
+        (
+            "unprocessable-skip",
+            Act::json(422, json!({"result": "skip"})),
+            (2, 1, 0),
+            3,
+        ),
         ("timeout-408", Act::status(408), (3, 0, 0), 4),
         ("early-425", Act::status(425), (3, 0, 0), 4),
         ("server-error", Act::status(500), (3, 0, 0), 4),
-        ("overload-429", Act::status(429).header("retry-after", "0"), (3, 0, 0), 4),
-        ("overload-503", Act::status(503).header("retry-after", "0"), (3, 0, 0), 4),
+        (
+            "overload-429",
+            Act::status(429).header("retry-after", "0"),
+            (3, 0, 0),
+            4,
+        ),
+        (
+            "overload-503",
+            Act::status(503).header("retry-after", "0"),
+            (3, 0, 0),
+            4,
+        ),
         // One refusal is charged; only three in a row stop the task.
         ("unauthorized", Act::status(401), (3, 0, 0), 4),
-        ("moved", Act::status(302).header("location", "http://169.254.169.254/"), (3, 0, 0), 4),
+        (
+            "moved",
+            Act::status(302).header("location", "http://169.254.169.254/"),
+            (3, 0, 0),
+            4,
+        ),
     ];
     for (name, act, wanted, calls) in table {
         let (view, business) = outcome(&node, name, 3, json!({}), act).await;
@@ -73,9 +121,12 @@ async fn an_answer_that_ends_the_task_says_why() {
         (&json!("stopped"), &json!("handler_gone")),
         "{gone:#}"
     );
-    for (name, status) in
-        [("rejected-401", 401), ("rejected-404", 404), ("rejected-405", 405), ("moved-301", 301)]
-    {
+    for (name, status) in [
+        ("rejected-401", 401),
+        ("rejected-404", 404),
+        ("rejected-405", 405),
+        ("moved-301", 301),
+    ] {
         let business = Business::start(move |_| Act::status(status)).await;
         node.business(name, &business.url(), json!({})).await;
         let settings = json!({"start": true, "error_budget": "none", "concurrency": 1,
@@ -85,11 +136,20 @@ async fn an_answer_that_ends_the_task_says_why() {
         assert_eq!(view["stop_reason"], "handler_rejected", "{name}: {view:#}");
         assert_eq!(business.items().len(), 3, "{name}: not a million retries");
     }
-    let stop = Act::json(200, json!({"result": "ok", "command": {"command": "stop", "reason": "enough"}}));
+    let stop = Act::json(
+        200,
+        json!({"result": "ok", "command": {"command": "stop", "reason": "enough"}}),
+    );
     let (stopped, _) = outcome(&node, "stop", 100, json!({}), stop).await;
     assert_eq!(stopped["stop_reason"], "business", "{stopped:#}");
-    assert!(stopped["status_text"].as_str().unwrap().contains("enough"), "{stopped:#}");
-    let finish = Act::json(200, json!({"result": "ok", "command": {"command": "finish", "total": 2}}));
+    assert!(
+        stopped["status_text"].as_str().unwrap().contains("enough"),
+        "{stopped:#}"
+    );
+    let finish = Act::json(
+        200,
+        json!({"result": "ok", "command": {"command": "finish", "total": 2}}),
+    );
     let (finished, business) = outcome(&node, "finish", 100, json!({}), finish).await;
     assert_eq!(finished["result"], "early", "{finished:#}");
     assert_eq!(sum(&finished), 100);
@@ -108,8 +168,12 @@ async fn a_batch_is_answered_item_by_item() {
     let missing = json!({"results": [{"index": 0, "result": "ok"}]});
     let (view, business) = outcome(&node, "missing", 5, more, Act::json(200, missing)).await;
     assert_eq!(counts(&view), (5, 0, 0), "{view:#}");
-    let again: Vec<u64> =
-        business.items().iter().filter(|(_, attempt)| *attempt == 2).map(|(i, _)| *i).collect();
+    let again: Vec<u64> = business
+        .items()
+        .iter()
+        .filter(|(_, attempt)| *attempt == 2)
+        .map(|(i, _)| *i)
+        .collect();
     assert_eq!(again, [1, 2, 3, 4], "what was not named is never silently ok");
 }
 
@@ -123,7 +187,10 @@ async fn pauses_and_slow_downs_are_obeyed_without_loss() {
     let calls: Vec<_> = seen.iter().filter(|seen| seen.kind() == "item.process").collect();
     let gap = calls[1].at.duration_since(calls[0].at);
     assert!(gap >= std::time::Duration::from_millis(290), "{gap:?}");
-    let slow = Act::json(200, json!({"command": {"command": "slow_down", "rate": "50/s", "for": "10s"}}));
+    let slow = Act::json(
+        200,
+        json!({"command": {"command": "slow_down", "rate": "50/s", "for": "10s"}}),
+    );
     let (view, _) = outcome(&node, "slow", 20, json!({}), slow).await;
     assert_eq!(counts(&view), (20, 0, 0), "{view:#}");
 }
@@ -134,11 +201,17 @@ async fn pauses_and_slow_downs_are_obeyed_without_loss() {
 async fn signatures_verify_with_the_standard_webhooks_library() {
     let node = Node::start().await;
     let business = Business::willing().await;
-    let made = node.business("push", &business.url(), json!({"hooks": {"finished": {}}})).await;
+    let made = node
+        .business("push", &business.url(), json!({"hooks": {"finished": {}}}))
+        .await;
     let first = made["secret"].as_str().expect("shown once").to_owned();
     let task = node.task("push", 3, json!({"start": true})).await;
     node.status(&task, "finished").await;
-    let rotated = node.admin.post("/v1/businesses/push/rotate-secret", json!({})).await.expect(200);
+    let rotated = node
+        .admin
+        .post("/v1/businesses/push/rotate-secret", json!({}))
+        .await
+        .expect(200);
     let second = rotated["secret"].as_str().expect("shown once").to_owned();
     assert_ne!(first, second);
     let before = business.seen().len();
@@ -157,7 +230,11 @@ async fn signatures_verify_with_the_standard_webhooks_library() {
                     .into_iter()
                     .map(|name| (name.to_owned(), json!(seen.header(name))))
                     .collect();
-            let secrets = if nth < before { json!([first]) } else { json!([first, second]) };
+            let secrets = if nth < before {
+                json!([first])
+            } else {
+                json!([first, second])
+            };
             json!({"headers": headers, "body": String::from_utf8_lossy(&seen.raw), "secrets": secrets})
         })
         .collect();
@@ -167,6 +244,13 @@ async fn signatures_verify_with_the_standard_webhooks_library() {
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/api/verify_signatures.py");
     let output = std::process::Command::new(python).arg(script).arg(&path).output();
     let output = output.expect("scripts/install-tools.sh makes target/python");
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    assert_eq!(String::from_utf8_lossy(&output.stdout).trim(), format!("verified {}", calls.len()));
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    assert_eq!(
+        String::from_utf8_lossy(&output.stdout).trim(),
+        format!("verified {}", calls.len())
+    );
 }

@@ -20,7 +20,8 @@ async fn pensive(span: Duration) -> Business {
 async fn of_changes_that_meet_none_is_lost() {
     let business = pensive(Duration::from_millis(300)).await;
     let node = Node::start().await;
-    node.business("push", &business.url(), json!({"hooks": {"validate": {}}})).await;
+    node.business("push", &business.url(), json!({"hooks": {"validate": {}}}))
+        .await;
     let task = node.task("push", 1_000_000, json!({"rate": "10/s"})).await;
     let path = format!("/v1/tasks/{task}");
     let change = |body| node.admin.patch(&path, body);
@@ -34,19 +35,31 @@ async fn of_changes_that_meet_none_is_lost() {
         answer.expect(200);
     }
     let view = node.admin.get(&path).await.expect(200);
-    let found = (&view["rate"], &view["concurrency"], &view["timeout"], &view["retry"]["max_attempts"]);
-    assert_eq!(found, (&json!("77/s"), &json!(7), &json!("7s"), &json!(7)), "{view:#}");
+    let found = (
+        &view["rate"],
+        &view["concurrency"],
+        &view["timeout"],
+        &view["retry"]["max_attempts"],
+    );
+    assert_eq!(
+        found,
+        (&json!("77/s"), &json!(7), &json!("7s"), &json!(7)),
+        "{view:#}"
+    );
 }
 
 #[tokio::test]
 async fn a_change_is_made_whole_although_its_client_hung_up() {
     let business = pensive(Duration::from_secs(1)).await;
     let node = Node::start().await;
-    node.business("push", &business.url(), json!({"hooks": {"validate": {}}})).await;
+    node.business("push", &business.url(), json!({"hooks": {"validate": {}}}))
+        .await;
     let task = node.task("push", 1_000_000, json!({"rate": "10/s"})).await;
     let path = format!("/v1/tasks/{task}");
     let impatient = node.admin.patch(&path, json!({"rate": "77/s"}));
-    tokio::time::timeout(Duration::from_millis(300), impatient).await.expect_err("it hung up");
+    tokio::time::timeout(Duration::from_millis(300), impatient)
+        .await
+        .expect_err("it hung up");
     node.until(&task, "changed", |view| view["rate"] == "77/s").await;
 }
 
@@ -56,11 +69,22 @@ async fn another_time_for_a_start_that_waits_is_not_taken_for_a_repeat() {
     let node = Node::start().await;
     node.business("push", &business.url(), json!({})).await;
     let (one, other) = ("2999-01-01T00:00:00Z", "2998-01-01T00:00:00Z");
-    let task = node.task("push", 10, json!({"start": true, "start_at": one})).await;
+    let task = node
+        .task("push", 10, json!({"start": true, "start_at": one}))
+        .await;
     let start = format!("/v1/tasks/{task}/start");
-    node.admin.post(&start, json!({"start_at": one})).await.expect(200);
-    node.admin.post(&start, json!({"start_at": other})).await.problem(409, "wrong-state");
-    node.admin.post(&start, json!({"now": true})).await.problem(409, "wrong-state");
+    node.admin
+        .post(&start, json!({"start_at": one}))
+        .await
+        .expect(200);
+    node.admin
+        .post(&start, json!({"start_at": other}))
+        .await
+        .problem(409, "wrong-state");
+    node.admin
+        .post(&start, json!({"now": true}))
+        .await
+        .problem(409, "wrong-state");
     let view = node.admin.get(&format!("/v1/tasks/{task}")).await.expect(200);
     assert_eq!(view["start_at"], "2999-01-01T00:00:00.000Z", "{view:#}");
 }
@@ -71,16 +95,28 @@ async fn nothing_is_shown_as_running_that_no_node_runs() {
     let recipe = Recipe::new();
     let node = recipe.start().await;
     node.business("push", &business.url(), json!({})).await;
-    let task = node.task("push", 1_000_000, json!({"rate": "80/s", "start": true})).await;
-    let halted = node.task("push", 1_000_000, json!({"rate": "10/s", "start": true})).await;
+    let task = node
+        .task("push", 1_000_000, json!({"rate": "80/s", "start": true}))
+        .await;
+    let halted = node
+        .task("push", 1_000_000, json!({"rate": "10/s", "start": true}))
+        .await;
     for task in [&task, &halted] {
-        node.until(task, "under way", |view| view["counts"]["succeeded"].as_u64() > Some(0)).await;
+        node.until(task, "under way", |view| {
+            view["counts"]["succeeded"].as_u64() > Some(0)
+        })
+        .await;
     }
     node.signal(rustix::process::Signal::KILL);
     node.ended().await;
     let node = recipe.config("[node]\nrun_tasks = false").start().await;
-    node.until(&task, "explained", |view| view["status"] == "queued" && view["status_reason"] == "no_node")
-        .await;
-    node.admin.post(&format!("/v1/tasks/{halted}/stop"), json!({})).await.expect(202);
+    node.until(&task, "explained", |view| {
+        view["status"] == "queued" && view["status_reason"] == "no_node"
+    })
+    .await;
+    node.admin
+        .post(&format!("/v1/tasks/{halted}/stop"), json!({}))
+        .await
+        .expect(202);
     node.status(&halted, "stopped").await;
 }

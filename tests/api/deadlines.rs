@@ -26,41 +26,89 @@ fn task(total: u64, rate: &str, more: Value) -> Value {
 
 fn codes(view: &Value) -> Vec<&str> {
     let warnings = view["warnings"].as_array().into_iter().flatten();
-    warnings.map(|warning| warning["code"].as_str().expect("a code")).collect()
+    warnings
+        .map(|warning| warning["code"].as_str().expect("a code"))
+        .collect()
 }
 
 #[tokio::test]
 async fn a_deadline_that_can_not_be_met_is_told_wherever_the_task_is() {
     let (_business, node) = with(Recipe::new()).await;
-    let made = node.admin.post("/v1/tasks", task(10_000, "1/s", json!({}))).await.expect(201);
+    let made = node
+        .admin
+        .post("/v1/tasks", task(10_000, "1/s", json!({})))
+        .await
+        .expect(201);
     let warning = &made["warnings"][0];
-    assert_eq!((&warning["code"], &warning["pointer"]), (&json!("deadline_too_early"), &json!("/deadline")));
+    assert_eq!(
+        (&warning["code"], &warning["pointer"]),
+        (&json!("deadline_too_early"), &json!("/deadline"))
+    );
     assert_eq!(
         warning["detail"],
         "10000 items at 1/s take 2h 46m 40s, but there are 1h until then, enough for 3600"
     );
-    assert_eq!(warning["advice"], "a rate of at least 3/s, or a deadline after 2999-01-01T01:46:40.000Z");
+    assert_eq!(
+        warning["advice"],
+        "a rate of at least 3/s, or a deadline after 2999-01-01T01:46:40.000Z"
+    );
     let shown = node.admin.get("/v1/tasks/t1").await.expect(200);
     assert_eq!(shown["warnings"], made["warnings"]);
-    let previewed = node.admin.post("/v1/tasks/t1/preview", json!({})).await.expect(200);
+    let previewed = node
+        .admin
+        .post("/v1/tasks/t1/preview", json!({}))
+        .await
+        .expect(200);
     assert_eq!(previewed["warnings"], made["warnings"]);
-    let slower = node.admin.patch("/v1/tasks/t1?dry_run=true", json!({"rate": "1/m"})).await.expect(200);
-    assert!(slower["would"]["warnings"][0]["detail"].as_str().unwrap().contains("at 1/m"), "{slower:#}");
-    let faster = node.admin.patch("/v1/tasks/t1", json!({"rate": "3/s"})).await.expect(200);
+    let slower = node
+        .admin
+        .patch("/v1/tasks/t1?dry_run=true", json!({"rate": "1/m"}))
+        .await
+        .expect(200);
+    assert!(
+        slower["would"]["warnings"][0]["detail"]
+            .as_str()
+            .unwrap()
+            .contains("at 1/m"),
+        "{slower:#}"
+    );
+    let faster = node
+        .admin
+        .patch("/v1/tasks/t1", json!({"rate": "3/s"}))
+        .await
+        .expect(200);
     assert_eq!(codes(&faster), [""; 0], "{faster:#}");
     let listed = node.admin.get("/v1/tasks").await.expect(200);
-    assert!(listed["items"][0].get("warnings").is_none(), "lists don't say: {listed:#}");
+    assert!(
+        listed["items"][0].get("warnings").is_none(),
+        "lists don't say: {listed:#}"
+    );
 }
 
 #[tokio::test]
 async fn what_is_asked_strictly_is_refused_and_nothing_is_made_or_changed() {
     let (_business, node) = with(Recipe::new()).await;
-    let refused = node.admin.post("/v1/tasks?strict=true", task(10_000, "1/s", json!({}))).await;
+    let refused = node
+        .admin
+        .post("/v1/tasks?strict=true", task(10_000, "1/s", json!({})))
+        .await;
     let problem = refused.problem(422, "validation-failed");
     assert_eq!(problem["errors"][0]["pointer"], "/deadline", "{problem:#}");
-    assert!(problem["errors"][0]["detail"].as_str().unwrap().contains("take 2h 46m 40s"), "{problem:#}");
+    assert!(
+        problem["errors"][0]["detail"]
+            .as_str()
+            .unwrap()
+            .contains("take 2h 46m 40s"),
+        "{problem:#}"
+    );
     assert!(problem.to_string().contains("or leave out strict"), "{problem:#}");
-    let dry = node.admin.post("/v1/tasks?strict=true&dry_run=true", task(10_000, "1/s", json!({}))).await;
+    let dry = node
+        .admin
+        .post(
+            "/v1/tasks?strict=true&dry_run=true",
+            task(10_000, "1/s", json!({})),
+        )
+        .await;
     dry.problem(422, "validation-failed");
     assert_eq!(node.admin.get("/v1/tasks").await.expect(200)["items"], json!([]));
 
@@ -68,16 +116,34 @@ async fn what_is_asked_strictly_is_refused_and_nothing_is_made_or_changed() {
     let made = node.admin.post("/v1/tasks?strict=true", fits).await.expect(201);
     assert_eq!(codes(&made), [""; 0], "exactly as long as there is");
     let path = "/v1/tasks/t1";
-    for change in [json!({"rate": "59/m"}), json!({"deadline": "2998-12-31T23:59:59Z"})] {
-        node.admin.patch(&format!("{path}?strict=true"), change).await.problem(422, "validation-failed");
+    for change in [
+        json!({"rate": "59/m"}),
+        json!({"deadline": "2998-12-31T23:59:59Z"}),
+    ] {
+        node.admin
+            .patch(&format!("{path}?strict=true"), change)
+            .await
+            .problem(422, "validation-failed");
     }
     let view = node.admin.get(path).await.expect(200);
-    assert_eq!((&view["rate"], &view["version"]), (&json!("1/s"), &made["version"]));
-    node.admin.patch(&format!("{path}?strict=true"), json!({"rate": "2/s"})).await.expect(200);
+    assert_eq!(
+        (&view["rate"], &view["version"]),
+        (&json!("1/s"), &made["version"])
+    );
+    node.admin
+        .patch(&format!("{path}?strict=true"), json!({"rate": "2/s"}))
+        .await
+        .expect(200);
 
     let clone = json!({"rate": "1/m", "deadline": ENDS, "start_at": BEGINS});
-    node.admin.post(&format!("{path}/clone?strict=true"), clone).await.problem(422, "validation-failed");
-    let stop = node.admin.post(&format!("{path}/stop?strict=true"), json!({})).await;
+    node.admin
+        .post(&format!("{path}/clone?strict=true"), clone)
+        .await
+        .problem(422, "validation-failed");
+    let stop = node
+        .admin
+        .post(&format!("{path}/stop?strict=true"), json!({}))
+        .await;
     stop.problem(400, "invalid-request");
 }
 
@@ -91,25 +157,59 @@ async fn a_start_time_without_a_start_is_told() {
     let made = node.admin.post("/v1/tasks", idle).await.expect(201);
     assert_eq!(codes(&made), ["not_started"]);
     let detail = made["warnings"][0]["detail"].as_str().unwrap();
-    assert!(detail.contains("doesn't begin by itself at 2998-12-31T23:00:00.000Z"), "{detail}");
-    let edited = node.admin.patch("/v1/tasks/t1?strict=true", json!({"rate": "2/s"})).await.expect(200);
-    assert_eq!(codes(&edited), ["not_started"], "a change doesn't start it, so it isn't refused for that");
-    let started = node.admin.post("/v1/tasks/t1/start?strict=true", json!({})).await.expect(202);
+    assert!(
+        detail.contains("doesn't begin by itself at 2998-12-31T23:00:00.000Z"),
+        "{detail}"
+    );
+    let edited = node
+        .admin
+        .patch("/v1/tasks/t1?strict=true", json!({"rate": "2/s"}))
+        .await
+        .expect(200);
+    assert_eq!(
+        codes(&edited),
+        ["not_started"],
+        "a change doesn't start it, so it isn't refused for that"
+    );
+    let started = node
+        .admin
+        .post("/v1/tasks/t1/start?strict=true", json!({}))
+        .await
+        .expect(202);
     assert_eq!(codes(&started), [""; 0]);
 }
 
 #[tokio::test]
 async fn a_start_is_looked_at_like_a_making() {
     let (_business, node) = with(Recipe::new()).await;
-    let later = task(7_000, "1/s", json!({"start": false, "start_at": "2998-12-31T22:00:00Z"}));
+    let later = task(
+        7_000,
+        "1/s",
+        json!({"start": false, "start_at": "2998-12-31T22:00:00Z"}),
+    );
     let made = node.admin.post("/v1/tasks", later).await.expect(201);
     assert_eq!(codes(&made), ["not_started"], "it would be done in time");
-    let start = |at| node.admin.post("/v1/tasks/t1/start?strict=true", json!({"start_at": at}));
+    let start = |at| {
+        node.admin
+            .post("/v1/tasks/t1/start?strict=true", json!({"start_at": at}))
+    };
     start(BEGINS).await.problem(422, "validation-failed");
-    let over = start("2999-01-01T00:00:01Z").await.problem(422, "validation-failed");
-    assert!(over.to_string().contains("it is over before the task begins"), "{over:#}");
-    assert_eq!(node.admin.get("/v1/tasks/t1").await.expect(200)["status"], "created");
-    let told = node.admin.post("/v1/tasks/t1/start", json!({"start_at": BEGINS})).await.expect(202);
+    let over = start("2999-01-01T00:00:01Z")
+        .await
+        .problem(422, "validation-failed");
+    assert!(
+        over.to_string().contains("it is over before the task begins"),
+        "{over:#}"
+    );
+    assert_eq!(
+        node.admin.get("/v1/tasks/t1").await.expect(200)["status"],
+        "created"
+    );
+    let told = node
+        .admin
+        .post("/v1/tasks/t1/start", json!({"start_at": BEGINS}))
+        .await
+        .expect(202);
     assert_eq!(codes(&told), ["deadline_too_early"]);
 }
 
@@ -118,23 +218,44 @@ async fn the_limit_of_the_business_and_the_room_of_the_nodes_count() {
     let (_business, node) =
         with(Recipe::new().config("[node]\ncapacity_rate = \"100/s\"\nunlimited_reserves = \"10/s\"\n"))
             .await;
-    let too_big = node.admin.post("/v1/tasks", task(10, "250/s", json!({}))).await.expect(201);
+    let too_big = node
+        .admin
+        .post("/v1/tasks", task(10, "250/s", json!({})))
+        .await
+        .expect(201);
     assert_eq!(codes(&too_big), ["deadline_too_early"]);
     let detail = too_big["warnings"][0]["detail"].as_str().unwrap();
-    assert!(detail.contains("needs 250/s, but the largest node may run 100/s"), "{detail}");
-    let parts = node.admin.post("/v1/tasks", task(10, "250/s", json!({"shards": 3}))).await.expect(201);
+    assert!(
+        detail.contains("needs 250/s, but the largest node may run 100/s"),
+        "{detail}"
+    );
+    let parts = node
+        .admin
+        .post("/v1/tasks", task(10, "250/s", json!({"shards": 3})))
+        .await
+        .expect(201);
     assert_eq!(codes(&parts), [""; 0], "{parts:#}");
 
-    let made = node.admin.post("/v1/tasks", task(10_000, "50/s", json!({}))).await.expect(201);
+    let made = node
+        .admin
+        .post("/v1/tasks", task(10_000, "50/s", json!({})))
+        .await
+        .expect(201);
     assert_eq!(codes(&made), [""; 0]);
     node.admin
-        .patch("/v1/businesses/push", json!({"limits": {"rate": "1/s"}, "defaults": {"rate": "1/s"}}))
+        .patch(
+            "/v1/businesses/push",
+            json!({"limits": {"rate": "1/s"}, "defaults": {"rate": "1/s"}}),
+        )
         .await
         .expect(200);
     let path = format!("/v1/tasks/{}", made["id"].as_str().unwrap());
     let view = node.admin.get(&path).await.expect(200);
     let detail = view["warnings"][0]["detail"].as_str().unwrap();
-    assert!(detail.contains("at 1/s, the limit of push, take 2h 46m 40s"), "{detail}");
+    assert!(
+        detail.contains("at 1/s, the limit of push, take 2h 46m 40s"),
+        "{detail}"
+    );
     let advice = view["warnings"][0]["advice"].as_str().unwrap();
     assert!(advice.starts_with("a limit of push of at least 3/s"), "{advice}");
 }

@@ -16,26 +16,42 @@ struct Try {
 }
 
 fn post(path: impl Into<String>, body: Value) -> Try {
-    Try { method: Method::POST, path: path.into(), body }
+    Try {
+        method: Method::POST,
+        path: path.into(),
+        body,
+    }
 }
 
 fn patch(path: impl Into<String>, body: Value) -> Try {
-    Try { method: Method::PATCH, path: path.into(), body }
+    Try {
+        method: Method::PATCH,
+        path: path.into(),
+        body,
+    }
 }
 
 fn delete(path: impl Into<String>) -> Try {
-    Try { method: Method::DELETE, path: path.into(), body: json!({}) }
+    Try {
+        method: Method::DELETE,
+        path: path.into(),
+        body: json!({}),
+    }
 }
 
 impl Try {
     async fn really(&self, client: &Client) -> Answer {
-        client.json(self.method.clone(), &self.path, &[], self.body.clone()).await
+        client
+            .json(self.method.clone(), &self.path, &[], self.body.clone())
+            .await
     }
 
     async fn dry(&self, client: &Client) -> Answer {
         let mark = if self.path.contains('?') { '&' } else { '?' };
         let path = format!("{}{mark}dry_run=true", self.path);
-        client.json(self.method.clone(), &path, &[], self.body.clone()).await
+        client
+            .json(self.method.clone(), &path, &[], self.body.clone())
+            .await
     }
 
     fn said(&self) -> String {
@@ -46,13 +62,23 @@ impl Try {
 /// Everything that a write may leave behind.
 async fn traces(node: &Node) -> Value {
     let mut all = json!({});
-    for path in
-        ["tasks?limit=500", "businesses", "businesses?archived=true", "tokens", "audit?limit=500", "nodes"]
-    {
+    for path in [
+        "tasks?limit=500",
+        "businesses",
+        "businesses?archived=true",
+        "tokens",
+        "audit?limit=500",
+        "nodes",
+    ] {
         let mut page = node.admin.get(&format!("/v1/{path}")).await.expect(200);
         if path == "nodes" {
             let node = &page["items"][0];
-            page = json!([node["reserved_rate"], node["capacity_rate"], node["state"], node["log_filter"]]);
+            page = json!([
+                node["reserved_rate"],
+                node["capacity_rate"],
+                node["state"],
+                node["log_filter"]
+            ]);
         }
         all[path] = page;
     }
@@ -70,12 +96,22 @@ async fn tried_and_done(node: &Node, request: &Try) -> (Value, Value) {
     let before = traces(node).await;
     let answer = request.dry(&node.admin).await;
     assert_eq!(answer.status, 200, "{}: {}", request.said(), answer.text());
-    assert_eq!((answer.header("location"), answer.header("etag")), (None, None), "{}", request.said());
+    assert_eq!(
+        (answer.header("location"), answer.header("etag")),
+        (None, None),
+        "{}",
+        request.said()
+    );
     let tried = answer.json();
     assert_eq!(tried["dry_run"], true, "{tried:#}");
     assert_eq!(traces(node).await, before, "{} left something", request.said());
     let done = request.really(&node.admin).await;
-    assert!((200..300).contains(&done.status), "{}: {}", request.said(), done.text());
+    assert!(
+        (200..300).contains(&done.status),
+        "{}: {}",
+        request.said(),
+        done.text()
+    );
     (tried["would"].clone(), done.json())
 }
 
@@ -104,7 +140,10 @@ const OF_TASK: [&str; 12] = [
 #[tokio::test]
 async fn a_task_that_is_tried_is_what_then_comes_and_until_then_nothing() {
     let business = Business::start(|seen| match seen.items().as_slice() {
-        [(2, _)] => Act::json(200, json!({"result": "abandon", "code": "NO_USER", "message": "gone"})),
+        [(2, _)] => Act::json(
+            200,
+            json!({"result": "abandon", "code": "NO_USER", "message": "gone"}),
+        ),
         [(index, _)] if *index > 4 => Act::ok().after(Duration::from_secs(60)),
         _ => Act::ok(),
     })
@@ -130,8 +169,15 @@ async fn a_task_that_is_tried_is_what_then_comes_and_until_then_nothing() {
     let change = json!({"total": 1000, "name": "c", "rate": "7/s", "concurrency": 3, "labels": {}});
     let (would, is) = tried_and_done(&node, &patch(&path, change)).await;
     assert_alike(&would, &is, &OF_TASK);
-    assert_eq!((&would["id"], &would["version"]), (&is["id"], &is["version"]), "the tag that it would have");
-    for (verb, body) in [("start", json!({"reason": "now"})), ("stop", json!({"now": true}))] {
+    assert_eq!(
+        (&would["id"], &would["version"]),
+        (&is["id"], &is["version"]),
+        "the tag that it would have"
+    );
+    for (verb, body) in [
+        ("start", json!({"reason": "now"})),
+        ("stop", json!({"now": true})),
+    ] {
         let (would, is) = tried_and_done(&node, &post(format!("{path}/{verb}"), body)).await;
         assert_alike(&would, &is, &OF_TASK);
         let reached = if verb == "start" { "running" } else { "stopped" };
@@ -169,13 +215,20 @@ async fn a_business_or_token_that_is_tried_is_what_then_comes_and_until_then_not
     assert_eq!(would["secret"], Value::Null, "no secret was made");
     let other = post("/v1/businesses", json!({"name": "other", "url": business.url()}));
     assert_eq!(other.dry(&node.admin).await.status, 200);
-    assert_eq!(business.seen().len(), 0, "the contract is checked when it is meant");
+    assert_eq!(
+        business.seen().len(),
+        0,
+        "the contract is checked when it is meant"
+    );
     let path = "/v1/businesses/push";
     let task = node.task("push", 5, json!({})).await;
     let change = json!({"defaults": {"rate": "9/s"}, "limits": {"rate": "90/s"}});
     let (would, is) = tried_and_done(&node, &patch(path, change)).await;
     assert_alike(&would, &is, &of_business);
-    assert_eq!(node.admin.get(&format!("/v1/tasks/{task}")).await.expect(200)["rate"], "5/s");
+    assert_eq!(
+        node.admin.get(&format!("/v1/tasks/{task}")).await.expect(200)["rate"],
+        "5/s"
+    );
     for verb in ["archive", "unarchive"] {
         let (would, is) = tried_and_done(&node, &post(format!("{path}/{verb}"), json!({}))).await;
         assert_alike(&would, &is, &["name", "revision"]);
@@ -210,14 +263,27 @@ async fn what_is_refused_is_refused_in_the_same_words_when_it_is_only_tried() {
         .config("[node]\ncapacity_rate = \"100/s\"\nunlimited_reserves = \"10/s\"")
         .start()
         .await;
-    node.business("push", &business.url(), json!({"hooks": {"validate": {}}})).await;
+    node.business("push", &business.url(), json!({"hooks": {"validate": {}}}))
+        .await;
     node.business("old", &business.url(), json!({})).await;
-    node.admin.post("/v1/businesses/old/archive", json!({})).await.expect(200);
+    node.admin
+        .post("/v1/businesses/old/archive", json!({}))
+        .await
+        .expect(200);
     let rests = node.task("push", 10, json!({"name": "rests"})).await;
-    let runs = node.task("push", 1_000, json!({"name": "runs", "rate": "60/s", "start": true})).await;
+    let runs = node
+        .task(
+            "push",
+            1_000,
+            json!({"name": "runs", "rate": "60/s", "start": true}),
+        )
+        .await;
     node.status(&runs, "running").await;
     let over = node.task("push", 10, json!({})).await;
-    node.admin.post(&format!("/v1/tasks/{over}/cancel"), json!({})).await.expect(202);
+    node.admin
+        .post(&format!("/v1/tasks/{over}/cancel"), json!({}))
+        .await
+        .expect(202);
     node.status(&over, "cancelled").await;
     let of = |task: &str, verb: &str| format!("/v1/tasks/{task}{verb}");
     let range = json!({"type": "range", "total": 5});
@@ -259,7 +325,10 @@ async fn what_is_refused_is_refused_in_the_same_words_when_it_is_only_tried() {
         patch("/v1/businesses/nobody", json!({})),
         post("/v1/businesses/nobody/archive", json!({})),
         post("/v1/tokens", json!({"name": "x", "role": "business"})),
-        post("/v1/tokens", json!({"name": "x", "role": "viewer", "expires_at": "2001-01-01T00:00:00Z"})),
+        post(
+            "/v1/tokens",
+            json!({"name": "x", "role": "viewer", "expires_at": "2001-01-01T00:00:00Z"}),
+        ),
         delete("/v1/tokens/999"),
     ];
     let before = traces(&node).await;
@@ -268,21 +337,34 @@ async fn what_is_refused_is_refused_in_the_same_words_when_it_is_only_tried() {
         assert!(tried.status >= 400, "{}: {}", request.said(), tried.text());
         let of = |answer: Answer| {
             let problem = answer.json();
-            (answer.status, problem["type"].clone(), problem["detail"].clone(), problem["errors"].clone())
+            (
+                answer.status,
+                problem["type"].clone(),
+                problem["detail"].clone(),
+                problem["errors"].clone(),
+            )
         };
         assert_eq!(of(tried), of(done), "{}", request.said());
     }
     assert_eq!(traces(&node).await, before);
     let tagged = [("if-match", "\"999\"")];
     let late = format!("{}?dry_run=true", of(&rests, ""));
-    let answer = node.admin.json(Method::PATCH, &late, &tagged, json!({"name": "z"})).await;
+    let answer = node
+        .admin
+        .json(Method::PATCH, &late, &tagged, json!({"name": "z"}))
+        .await;
     answer.problem(412, "etag-mismatch");
     let viewer = node.client("viewer", None).await;
-    post(of(&rests, "/start"), json!({})).dry(&viewer).await.problem(403, "forbidden");
+    post(of(&rests, "/start"), json!({}))
+        .dry(&viewer)
+        .await
+        .problem(403, "forbidden");
     // The raise that fits was tried and not booked: the whole of it is still there for another.
     let fits = patch(of(&runs, ""), json!({"rate": "100/s"}));
     assert_eq!(fits.dry(&node.admin).await.expect(200)["would"]["rate"], "100/s");
-    let other = node.task("push", 10, json!({"rate": "40/s", "start": true})).await;
+    let other = node
+        .task("push", 10, json!({"rate": "40/s", "start": true}))
+        .await;
     node.status(&other, "running").await;
     fits.dry(&node.admin).await.problem(409, "no-capacity");
 }
@@ -304,9 +386,17 @@ async fn what_can_not_be_tried_is_not_done_either() {
         let answer = request.dry(&node.admin).await;
         answer.problem(400, "invalid-request");
     }
-    for wrong in ["dry_run=perhaps", "dry_run=", "dry_run=true&dry_run=false", "dryrun=true"] {
+    for wrong in [
+        "dry_run=perhaps",
+        "dry_run=",
+        "dry_run=true&dry_run=false",
+        "dryrun=true",
+    ] {
         let path = format!("/v1/tasks/{task}/start?{wrong}");
-        node.admin.post(&path, json!({})).await.problem(400, "invalid-request");
+        node.admin
+            .post(&path, json!({}))
+            .await
+            .problem(400, "invalid-request");
     }
     assert_eq!(traces(&node).await, before);
     assert_eq!(business.seen().len(), 0, "nobody was called");
@@ -324,11 +414,25 @@ async fn a_key_of_what_was_tried_is_free_for_who_means_it() {
     let dry = "/v1/tasks?dry_run=true";
     for _ in 0..2 {
         let tried = node.admin.json(Method::POST, dry, &key, body.clone()).await;
-        assert_eq!((tried.status, tried.header("idempotency-replayed")), (200, None), "{}", tried.text());
+        assert_eq!(
+            (tried.status, tried.header("idempotency-replayed")),
+            (200, None),
+            "{}",
+            tried.text()
+        );
     }
-    let made = node.admin.json(Method::POST, "/v1/tasks", &key, body.clone()).await.expect(201);
+    let made = node
+        .admin
+        .json(Method::POST, "/v1/tasks", &key, body.clone())
+        .await
+        .expect(201);
     let again = node.admin.json(Method::POST, dry, &key, body).await;
-    assert_eq!((again.status, again.json()["dry_run"].clone()), (200, json!(true)), "{}", again.text());
+    assert_eq!(
+        (again.status, again.json()["dry_run"].clone()),
+        (200, json!(true)),
+        "{}",
+        again.text()
+    );
     let tasks = node.admin.get("/v1/tasks").await.expect(200);
     assert_eq!(tasks["items"].as_array().map(Vec::len), Some(1), "{made:#}");
 }
@@ -351,15 +455,31 @@ async fn a_node_that_is_tried_is_what_then_comes_and_until_then_as_it_was() {
         assert_alike(&would, &is, &of_node);
         assert_eq!(would["state"], state, "{would:#}");
     }
-    for wrong in [json!({"capacity_rate": "1/s"}), json!({"log_filter": "=,="}), json!({"pools": []})] {
+    for wrong in [
+        json!({"capacity_rate": "1/s"}),
+        json!({"log_filter": "=,="}),
+        json!({"pools": []}),
+    ] {
         let request = patch(&path, wrong);
         let (tried, done) = (request.dry(&node.admin).await, request.really(&node.admin).await);
-        assert_eq!((tried.status, &tried.json()["errors"]), (done.status, &done.json()["errors"]));
+        assert_eq!(
+            (tried.status, &tried.json()["errors"]),
+            (done.status, &done.json()["errors"])
+        );
         assert!(tried.status >= 400, "{}", request.said());
     }
     // One member that is wrong leaves the other as it was.
     let half = json!({"log_filter": "error", "capacity_rate": "1/s"});
-    node.admin.patch(&path, half).await.problem(422, "validation-failed");
-    assert_eq!(node.admin.get(&path).await.expect(200)["log_filter"], "warn,windrow=info");
-    post("/v1/nodes/nobody/drain", json!({})).dry(&node.admin).await.problem(404, "not-found");
+    node.admin
+        .patch(&path, half)
+        .await
+        .problem(422, "validation-failed");
+    assert_eq!(
+        node.admin.get(&path).await.expect(200)["log_filter"],
+        "warn,windrow=info"
+    );
+    post("/v1/nodes/nobody/drain", json!({}))
+        .dry(&node.admin)
+        .await
+        .problem(404, "not-found");
 }

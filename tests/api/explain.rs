@@ -13,7 +13,9 @@ use crate::support::{Node, PATIENCE, Recipe};
 const RATE: f64 = 100.0;
 
 fn number(of: &Value, member: &str) -> f64 {
-    of[member].as_f64().unwrap_or_else(|| panic!("{member} of {of:#}"))
+    of[member]
+        .as_f64()
+        .unwrap_or_else(|| panic!("{member} of {of:#}"))
 }
 
 /// A node with one task of 100/s, and what else its settings say.
@@ -24,7 +26,10 @@ struct Rig {
 
 impl Rig {
     async fn start(business: &Business, more: Value) -> Rig {
-        let node = Recipe::new().config("[node]\nallow_unlimited = true").start().await;
+        let node = Recipe::new()
+            .config("[node]\nallow_unlimited = true")
+            .start()
+            .await;
         node.business("push", &business.url(), json!({})).await;
         let mut settings = json!({"rate": "100/s", "error_budget": "none", "start": true});
         crate::support::merge(&mut settings, more);
@@ -45,14 +50,19 @@ impl Rig {
             if fits(&answer) {
                 return answer;
             }
-            assert!(begun.elapsed() < PATIENCE, "never {what}: {answer:#}\n{}", self.node.said());
+            assert!(
+                begun.elapsed() < PATIENCE,
+                "never {what}: {answer:#}\n{}",
+                self.node.said()
+            );
             tokio::time::sleep(Duration::from_millis(200)).await;
         }
     }
 
     /// The explanation of ten seconds in which nothing began.
     async fn steady(&self) -> Value {
-        self.until(15, "as old", |answer| number(answer, "span_seconds") > 13.5).await;
+        self.until(15, "as old", |answer| number(answer, "span_seconds") > 13.5)
+            .await;
         let answer = self.explain(10).await;
         add_up(&answer);
         let target = number(&answer, "target_rate");
@@ -64,13 +74,19 @@ impl Rig {
     async fn obey(&self, answer: &Value) -> Value {
         let change = answer["advice"][0]["change"].clone();
         assert!(change.is_object(), "{answer:#}");
-        self.node.admin.patch(&format!("/v1/tasks/{}", self.task), change.clone()).await.expect(200);
+        self.node
+            .admin
+            .patch(&format!("/v1/tasks/{}", self.task), change.clone())
+            .await
+            .expect(200);
         change
     }
 
     /// Waits until so many items a second are settled over ten seconds.
     async fn reaches(&self, rate: f64) {
-        let answer = self.until(10, "fast enough", |answer| number(answer, "actual_rate") >= rate).await;
+        let answer = self
+            .until(10, "fast enough", |answer| number(answer, "actual_rate") >= rate)
+            .await;
         add_up(&answer);
     }
 }
@@ -80,8 +96,14 @@ fn add_up(answer: &Value) {
     let causes = answer["causes"].as_array().expect("a list");
     let sum: f64 = causes.iter().map(|cause| number(cause, "rate")).sum();
     let (target, actual) = (number(answer, "target_rate"), number(answer, "actual_rate"));
-    assert!((sum - (target - actual)).abs() <= 0.0001 * target, "{sum} of {target} - {actual}: {answer:#}");
-    assert!((number(answer, "missing_rate") - (target - actual)).abs() <= 0.0001 * target, "{answer:#}");
+    assert!(
+        (sum - (target - actual)).abs() <= 0.0001 * target,
+        "{sum} of {target} - {actual}: {answer:#}"
+    );
+    assert!(
+        (number(answer, "missing_rate") - (target - actual)).abs() <= 0.0001 * target,
+        "{answer:#}"
+    );
 }
 
 fn first_slug(answer: &Value) -> &str {
@@ -100,7 +122,12 @@ async fn a_small_window_is_named_first_and_a_larger_one_helps() {
     let answer = rig.steady().await;
     let (slug, share) = first(&answer);
     assert!(slug == "window_full" && share > 0.5, "{answer:#}");
-    assert!(answer["why"].as_str().is_some_and(|why| why.contains("window is 4")), "{answer:#}");
+    assert!(
+        answer["why"]
+            .as_str()
+            .is_some_and(|why| why.contains("window is 4")),
+        "{answer:#}"
+    );
     let change = rig.obey(&answer).await;
     assert!(change["window"].as_u64() > Some(4), "{change}");
     rig.reaches(0.95 * RATE).await;
@@ -113,7 +140,11 @@ async fn a_slow_item_at_the_head_is_named_and_a_window_that_outlasts_it_helps() 
         _ => Act::ok().after(Duration::from_millis(5)),
     })
     .await;
-    let rig = Rig::start(&business, json!({"window": 50, "concurrency": 20, "straggler_after": "10s"})).await;
+    let rig = Rig::start(
+        &business,
+        json!({"window": 50, "concurrency": 20, "straggler_after": "10s"}),
+    )
+    .await;
     let answer = rig.steady().await;
     assert_eq!(first_slug(&answer), "window_full", "{answer:#}");
     let change = rig.obey(&answer).await;
@@ -134,7 +165,11 @@ async fn a_handler_that_turns_calls_away_is_named_and_its_own_rate_is_reached() 
             *second = (Instant::now(), 0);
         }
         second.1 += 1;
-        if second.1 > 40 { Act::status(429).header("retry-after", "1") } else { Act::ok() }
+        if second.1 > 40 {
+            Act::status(429).header("retry-after", "1")
+        } else {
+            Act::ok()
+        }
     })
     .await;
     let rig = Rig::start(&business, json!({})).await;
@@ -142,7 +177,10 @@ async fn a_handler_that_turns_calls_away_is_named_and_its_own_rate_is_reached() 
     let (slug, share) = first(&answer);
     assert!(slug == "back_pressure" && share > 0.5, "{answer:#}");
     let why_not = answer["advice"][0]["hindrance"].as_str();
-    assert!(why_not.is_some_and(|text| text.contains("no setting makes the business faster")), "{answer:#}");
+    assert!(
+        why_not.is_some_and(|text| text.contains("no setting makes the business faster")),
+        "{answer:#}"
+    );
     rig.obey(&answer).await;
     let reached = |answer: &Value| {
         let target = number(answer, "target_rate");
@@ -175,7 +213,10 @@ async fn retries_are_named_with_what_fails_and_a_rate_that_pays_for_them_helps()
     let answer = rig.steady().await;
     let (slug, share) = first(&answer);
     assert!(slug == "retries" && share > 0.5, "{answer:#}");
-    assert!(answer["why"].as_str().is_some_and(|why| why.contains("HTTP_500")), "{answer:#}");
+    assert!(
+        answer["why"].as_str().is_some_and(|why| why.contains("HTTP_500")),
+        "{answer:#}"
+    );
     rig.obey(&answer).await;
     rig.reaches(0.95 * RATE).await;
 }
@@ -190,27 +231,73 @@ async fn a_task_at_its_rate_without_a_rate_and_without_a_run_is_explained_too() 
         let answer = reader.get(&format!("{path}/explain?seconds={wrong}")).await;
         answer.problem(400, "invalid-request");
     }
-    reader.get("/v1/tasks/t99/explain").await.problem(404, "not-found");
-    let answer = rig.until(5, "at its rate", |answer| number(answer, "actual_rate") >= 0.95 * RATE).await;
+    reader
+        .get("/v1/tasks/t99/explain")
+        .await
+        .problem(404, "not-found");
+    let answer = rig
+        .until(5, "at its rate", |answer| {
+            number(answer, "actual_rate") >= 0.95 * RATE
+        })
+        .await;
     add_up(&answer);
 
-    rig.node.admin.patch(&path, json!({"rate": "10/s"})).await.expect(200);
+    rig.node
+        .admin
+        .patch(&path, json!({"rate": "10/s"}))
+        .await
+        .expect(200);
     let young = |answer: &Value| number(answer, "span_seconds") < 10.0;
-    rig.until(60, "the new rate alone", |answer| young(answer) && number(answer, "target_rate") < 12.0).await;
+    rig.until(60, "the new rate alone", |answer| {
+        young(answer) && number(answer, "target_rate") < 12.0
+    })
+    .await;
 
-    rig.node.admin.patch(&path, json!({"rate": "unlimited", "concurrency": 2})).await.expect(200);
-    let answer = rig.until(5, "bounded", |answer| answer["waits"][0]["slug"] == "concurrency").await;
-    assert!(answer["target_rate"].is_null() && answer["missing_rate"].is_null(), "{answer:#}");
+    rig.node
+        .admin
+        .patch(&path, json!({"rate": "unlimited", "concurrency": 2}))
+        .await
+        .expect(200);
+    let answer = rig
+        .until(5, "bounded", |answer| answer["waits"][0]["slug"] == "concurrency")
+        .await;
+    assert!(
+        answer["target_rate"].is_null() && answer["missing_rate"].is_null(),
+        "{answer:#}"
+    );
     assert_eq!(answer["causes"], json!([]));
-    assert!(answer["advice"][0]["change"]["concurrency"].as_u64() > Some(2), "{answer:#}");
+    assert!(
+        answer["advice"][0]["change"]["concurrency"].as_u64() > Some(2),
+        "{answer:#}"
+    );
 
-    rig.node.admin.post(&format!("{path}/stop"), json!({"reason": "lunch"})).await.expect(202);
+    rig.node
+        .admin
+        .post(&format!("{path}/stop"), json!({"reason": "lunch"}))
+        .await
+        .expect(202);
     rig.node.status(&rig.task, "stopped").await;
-    rig.node.admin.patch(&path, json!({"rate": "100/s"})).await.expect(200);
+    rig.node
+        .admin
+        .patch(&path, json!({"rate": "100/s"}))
+        .await
+        .expect(200);
     let answer = rig.explain(5).await;
-    assert_eq!((&answer["status"], &answer["advice"][0]["about"]), (&json!("stopped"), &json!("stopped")));
-    assert!(answer["why"].as_str().is_some_and(|why| why.starts_with("the task is stopped")), "{answer:#}");
-    assert_eq!((&answer["target_rate"], &answer["causes"]), (&Value::Null, &json!([])), "nothing is missed");
+    assert_eq!(
+        (&answer["status"], &answer["advice"][0]["about"]),
+        (&json!("stopped"), &json!("stopped"))
+    );
+    assert!(
+        answer["why"]
+            .as_str()
+            .is_some_and(|why| why.starts_with("the task is stopped")),
+        "{answer:#}"
+    );
+    assert_eq!(
+        (&answer["target_rate"], &answer["causes"]),
+        (&Value::Null, &json!([])),
+        "nothing is missed"
+    );
 }
 
 #[tokio::test]
@@ -218,21 +305,39 @@ async fn people_get_it_as_text_with_a_command_to_paste() {
     let business = Business::start(|_| Act::ok().after(Duration::from_millis(100))).await;
     let rig = Rig::start(&business, json!({"concurrency": 2})).await;
     let known = |answer: &Value| number(answer, "span_seconds") > 3.0;
-    rig.until(5, "slow", |answer| known(answer) && answer["causes"][0]["slug"] == "concurrency").await;
+    rig.until(5, "slow", |answer| {
+        known(answer) && answer["causes"][0]["slug"] == "concurrency"
+    })
+    .await;
     let path = format!("/v1/tasks/{}/explain", rig.task);
-    let answer =
-        rig.node.admin.send(hyper::Method::GET, &path, &[("accept", "text/plain")], bytes::Bytes::new());
+    let answer = rig.node.admin.send(
+        hyper::Method::GET,
+        &path,
+        &[("accept", "text/plain")],
+        bytes::Bytes::new(),
+    );
     let answer = answer.await;
-    assert_eq!((answer.status, answer.header("content-type")), (200, Some("text/plain; charset=utf-8")));
+    assert_eq!(
+        (answer.status, answer.header("content-type")),
+        (200, Some("text/plain; charset=utf-8"))
+    );
     let text = answer.text();
     let mut lines = text.lines();
     let head = lines.next().expect("a line");
     for word in ["target ", "actual ", "missing ", "(last "] {
         assert!(head.contains(word), "{text}");
     }
-    assert!(lines.next().is_some_and(|line| line.starts_with("  concurrency  ")), "{text}");
+    assert!(
+        lines
+            .next()
+            .is_some_and(|line| line.starts_with("  concurrency  ")),
+        "{text}"
+    );
     assert!(text.contains("\nwhy: by Little's law 100.0/s × p95 "), "{text}");
-    assert!(text.contains(&format!("\ntry: windrow task set {} --concurrency ", rig.task)), "{text}");
+    assert!(
+        text.contains(&format!("\ntry: windrow task set {} --concurrency ", rig.task)),
+        "{text}"
+    );
 }
 
 #[tokio::test]
@@ -243,15 +348,30 @@ async fn a_task_that_waits_for_room_is_told_which_rate_would_fit_and_runs_at_it(
         .await;
     let business = Business::willing().await;
     node.business("push", &business.url(), json!({})).await;
-    let first = node.task("push", 1_000_000, json!({"rate": "80/s", "start": true})).await;
+    let first = node
+        .task("push", 1_000_000, json!({"rate": "80/s", "start": true}))
+        .await;
     node.status(&first, "running").await;
-    let task = node.task("push", 1_000_000, json!({"rate": "60/s", "start": true})).await;
-    node.until(&task, "explained", |view| view["status_reason"] == "capacity").await;
+    let task = node
+        .task("push", 1_000_000, json!({"rate": "60/s", "start": true}))
+        .await;
+    node.until(&task, "explained", |view| view["status_reason"] == "capacity")
+        .await;
     let rig = Rig { node, task };
-    let answer = rig.until(5, "old enough", |answer| number(answer, "span_seconds") > 0.5).await;
+    let answer = rig
+        .until(5, "old enough", |answer| number(answer, "span_seconds") > 0.5)
+        .await;
     add_up(&answer);
-    assert_eq!((first_slug(&answer), number(&answer, "actual_rate")), ("queued", 0.0), "{answer:#}");
-    assert!(answer["why"].as_str().is_some_and(|why| why.starts_with("the task is queued (capacity): ")));
+    assert_eq!(
+        (first_slug(&answer), number(&answer, "actual_rate")),
+        ("queued", 0.0),
+        "{answer:#}"
+    );
+    assert!(
+        answer["why"]
+            .as_str()
+            .is_some_and(|why| why.starts_with("the task is queued (capacity): "))
+    );
     let change = rig.obey(&answer).await;
     assert_eq!(change, json!({"rate": "20/s"}));
     rig.node.status(&rig.task, "running").await;

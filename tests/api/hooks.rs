@@ -13,12 +13,27 @@ async fn a_business_may_refuse_a_task_and_its_words_are_shown() {
     })
     .await;
     let node = Node::start().await;
-    node.business("push", &business.url(), json!({"hooks": {"validate": {}}})).await;
+    node.business("push", &business.url(), json!({"hooks": {"validate": {}}}))
+        .await;
     let body = json!({"business": "push", "source": {"type": "range", "total": 5}});
-    let problem = node.admin.post("/v1/tasks", body.clone()).await.problem(422, "business-rejected");
-    assert!(problem["detail"].as_str().unwrap().contains("no campaign on Sundays"), "{problem:#}");
+    let problem = node
+        .admin
+        .post("/v1/tasks", body.clone())
+        .await
+        .problem(422, "business-rejected");
+    assert!(
+        problem["detail"]
+            .as_str()
+            .unwrap()
+            .contains("no campaign on Sundays"),
+        "{problem:#}"
+    );
     let listed = node.admin.get("/v1/tasks").await.expect(200);
-    assert_eq!(listed["items"].as_array().map(Vec::len), Some(0), "nothing was made");
+    assert_eq!(
+        listed["items"].as_array().map(Vec::len),
+        Some(0),
+        "nothing was made"
+    );
     business.becomes(|_| Act::json(200, json!({"total": 3})));
     let made = node.admin.post("/v1/tasks", body).await.expect(201);
     assert_eq!(made["total"], 3, "the business said how many: {made:#}");
@@ -32,10 +47,18 @@ async fn a_task_waits_until_the_business_is_ready_and_only_the_present_start_cou
     })
     .await;
     let node = Node::start().await;
-    node.business("push", &business.url(), json!({"hooks": {"prepare": {"timeout": "5m"}}})).await;
+    node.business(
+        "push",
+        &business.url(),
+        json!({"hooks": {"prepare": {"timeout": "5m"}}}),
+    )
+    .await;
     let task = node.task("push", 10, json!({"start": true})).await;
     let waiting = node.status(&task, "awaiting_business").await;
-    assert!(waiting["next"]["at"].is_string(), "what happens, and when: {waiting:#}");
+    assert!(
+        waiting["next"]["at"].is_string(),
+        "what happens, and when: {waiting:#}"
+    );
     let token = |nth: usize| {
         let business = business.clone();
         async move {
@@ -48,18 +71,30 @@ async fn a_task_waits_until_the_business_is_ready_and_only_the_present_start_cou
         }
     };
     let old = token(0).await;
-    node.admin.post(&format!("/v1/tasks/{task}/stop"), json!({})).await.expect(202);
+    node.admin
+        .post(&format!("/v1/tasks/{task}/stop"), json!({}))
+        .await
+        .expect(202);
     node.status(&task, "stopped").await;
-    node.admin.post(&format!("/v1/tasks/{task}/start"), json!({})).await.expect(202);
+    node.admin
+        .post(&format!("/v1/tasks/{task}/start"), json!({}))
+        .await
+        .expect(202);
     let new = token(1).await;
     assert_ne!(old, new);
     let ready = format!("/v1/tasks/{task}/ready");
     let late = Client::new(&node.url, Some(&old)).post(&ready, json!({})).await;
     assert!(matches!(late.status, 401 | 409), "{}", late.text());
-    let answer = Client::new(&node.url, Some(&new)).post(&ready, json!({"total": 25})).await;
+    let answer = Client::new(&node.url, Some(&new))
+        .post(&ready, json!({"total": 25}))
+        .await;
     assert_eq!(answer.status, 202, "{}", answer.text());
     let done = node.status(&task, "finished").await;
-    assert_eq!((&done["total"], &done["counts"]["succeeded"]), (&json!(25), &json!(25)), "{done:#}");
+    assert_eq!(
+        (&done["total"], &done["counts"]["succeeded"]),
+        (&json!(25), &json!(25)),
+        "{done:#}"
+    );
 }
 
 #[tokio::test]
@@ -88,7 +123,10 @@ async fn a_ready_business_starts_at_once_and_hears_of_the_end_once_delivered() {
     let finished = heard("task.finished").await;
     assert_eq!(finished.task(), task);
     assert_eq!(finished.body["result"], "succeeded", "{}", finished.body);
-    assert!(!finished.header("webhook-signature").is_empty(), "hooks are signed");
+    assert!(
+        !finished.header("webhook-signature").is_empty(),
+        "hooks are signed"
+    );
     assert!(business.of_kind("task.stopped").is_empty());
 }
 
@@ -103,7 +141,8 @@ async fn a_hook_that_fails_is_delivered_again_with_the_same_id() {
     })
     .await;
     let node = Node::start().await;
-    node.business("push", &business.url(), json!({"hooks": {"finished": {}}})).await;
+    node.business("push", &business.url(), json!({"hooks": {"finished": {}}}))
+        .await;
     let task = node.task("push", 3, json!({"start": true})).await;
     node.status(&task, "finished").await;
     let calls = loop {

@@ -19,9 +19,12 @@ async fn node_with_business() -> (Node, Business) {
 #[tokio::test]
 async fn a_method_that_a_path_does_not_take_is_405_and_says_which_it_takes() {
     let node = Node::start().await;
-    for (method, path) in
-        [("PUT", "/v1/tasks"), ("OPTIONS", "/v1/tasks"), ("FOO", "/v1/tasks"), ("GET", "/v1/tokens/1")]
-    {
+    for (method, path) in [
+        ("PUT", "/v1/tasks"),
+        ("OPTIONS", "/v1/tasks"),
+        ("FOO", "/v1/tasks"),
+        ("GET", "/v1/tokens/1"),
+    ] {
         for client in [&node.admin, &Client::new(&node.url, None)] {
             let method = Method::from_bytes(method.as_bytes()).unwrap();
             let answer = client.send(method.clone(), path, &[], Bytes::new()).await;
@@ -40,21 +43,44 @@ async fn no_change_skips_more_items_than_there_are() {
     let task = node.task("push", 100, json!({})).await;
     let path = format!("/v1/tasks/{task}");
     for skip in [101, 1 << 62, i64::MAX as u64 + 1, u64::MAX] {
-        let problem = node.admin.patch(&path, json!({"skip_first": skip})).await.problem(409, "conflict");
+        let problem = node
+            .admin
+            .patch(&path, json!({"skip_first": skip}))
+            .await
+            .problem(409, "conflict");
         assert_eq!(problem["errors"][0]["pointer"], "/skip_first", "{problem:#}");
     }
-    node.admin.patch(&path, json!({"total": 50, "skip_first": 51})).await.problem(409, "conflict");
+    node.admin
+        .patch(&path, json!({"total": 50, "skip_first": 51}))
+        .await
+        .problem(409, "conflict");
     let view = node.admin.get(&path).await.expect(200);
-    assert_eq!((&view["skip_first"], &view["counts"]["pending"]), (&json!(0), &json!(100)));
-    let changed = node.admin.patch(&path, json!({"total": 50, "skip_first": 50})).await.expect(200);
-    assert_eq!((&changed["counts"]["excluded"], &changed["counts"]["pending"]), (&json!(50), &json!(0)));
+    assert_eq!(
+        (&view["skip_first"], &view["counts"]["pending"]),
+        (&json!(0), &json!(100))
+    );
+    let changed = node
+        .admin
+        .patch(&path, json!({"total": 50, "skip_first": 50}))
+        .await
+        .expect(200);
+    assert_eq!(
+        (&changed["counts"]["excluded"], &changed["counts"]["pending"]),
+        (&json!(50), &json!(0))
+    );
 }
 
 #[tokio::test]
 async fn who_waits_for_a_change_does_not_hold_up_the_end_of_the_node() {
     let (node, _business) = node_with_business().await;
     let task = node.task("push", 5, json!({})).await;
-    let tag = node.admin.get(&format!("/v1/tasks/{task}")).await.header("etag").unwrap().replace('"', "%22");
+    let tag = node
+        .admin
+        .get(&format!("/v1/tasks/{task}"))
+        .await
+        .header("etag")
+        .unwrap()
+        .replace('"', "%22");
     let path = format!("/v1/tasks/{task}?wait=60s&unless={tag}");
     let client = node.admin.clone();
     let waits = tokio::spawn(async move { client.get(&path).await });
@@ -69,7 +95,11 @@ async fn who_waits_for_a_change_does_not_hold_up_the_end_of_the_node() {
 #[tokio::test]
 async fn a_stream_ends_soon_after_its_token_was_revoked() {
     let node = Node::start().await;
-    let made = node.admin.post("/v1/tokens", json!({"name": "ann", "role": "viewer"})).await.expect(201);
+    let made = node
+        .admin
+        .post("/v1/tokens", json!({"name": "ann", "role": "viewer"}))
+        .await
+        .expect(201);
     let client = Client::new(&node.url, made["token"].as_str());
     let listens = tokio::spawn(async move { client.get("/v1/events?topics=cluster,tasks").await });
     tokio::time::sleep(Duration::from_millis(500)).await;
@@ -93,7 +123,8 @@ async fn a_start_token_is_told_of_no_other_task_of_its_business() {
         _ => Act::ok(),
     })
     .await;
-    node.business("push", &business.url(), json!({"hooks": {"prepare": {}}})).await;
+    node.business("push", &business.url(), json!({"hooks": {"prepare": {}}}))
+        .await;
     let other = node.task("push", 5, json!({})).await;
     let own = node.task("push", 5, json!({"start": true})).await;
     let call = loop {
@@ -105,25 +136,46 @@ async fn a_start_token_is_told_of_no_other_task_of_its_business() {
     let token = Client::new(&node.url, call.body["start_token"].as_str());
     let all = node.client("business", Some("push")).await;
     let line = json!({"entries": [{"level": "warn", "message": "of another task"}]});
-    all.post(&format!("/v1/tasks/{other}/logs"), line).await.expect(202);
+    all.post(&format!("/v1/tasks/{other}/logs"), line)
+        .await
+        .expect(202);
     let seen = all.get("/v1/logs").await.expect(200);
-    assert_eq!(seen["items"][0]["task"], json!(other), "the business sees it: {seen:#}");
+    assert_eq!(
+        seen["items"][0]["task"],
+        json!(other),
+        "the business sees it: {seen:#}"
+    );
     assert_eq!(token.get("/v1/logs").await.expect(200)["items"], json!([]));
     token.get("/v1/tasks").await.problem(403, "forbidden");
     token.get(&format!("/v1/tasks/{own}")).await.expect(200);
-    token.post(&format!("/v1/tasks/{own}/clone"), json!({})).await.problem(403, "forbidden");
-    token.post(&format!("/v1/tasks/{other}/stop"), json!({})).await.problem(404, "not-found");
+    token
+        .post(&format!("/v1/tasks/{own}/clone"), json!({}))
+        .await
+        .problem(403, "forbidden");
+    token
+        .post(&format!("/v1/tasks/{other}/stop"), json!({}))
+        .await
+        .problem(404, "not-found");
     token.get("/v1/businesses/push").await.problem(403, "forbidden");
     // What its business sent is the business's.
     let kind = [("content-type", "text/csv")];
     let rows = || Bytes::from_static(b"user\nann\n");
-    let sent = all.send(Method::POST, "/v1/uploads", &kind, rows()).await.expect(201);
+    let sent = all
+        .send(Method::POST, "/v1/uploads", &kind, rows())
+        .await
+        .expect(201);
     let upload = format!("/v1/uploads/{}", sent["id"].as_str().unwrap());
-    token.send(Method::POST, "/v1/uploads", &kind, rows()).await.problem(403, "forbidden");
+    token
+        .send(Method::POST, "/v1/uploads", &kind, rows())
+        .await
+        .problem(403, "forbidden");
     token.get(&upload).await.problem(403, "forbidden");
     token.delete(&upload).await.problem(403, "forbidden");
     let source = json!({"source": {"type": "file", "upload": sent["id"]}});
-    token.patch(&format!("/v1/tasks/{own}"), source).await.problem(422, "validation-failed");
+    token
+        .patch(&format!("/v1/tasks/{own}"), source)
+        .await
+        .problem(422, "validation-failed");
     all.get(&upload).await.expect(200);
 }
 
@@ -131,11 +183,22 @@ async fn a_start_token_is_told_of_no_other_task_of_its_business() {
 async fn secrets_of_a_lost_key_are_a_conflict_that_says_so() {
     let recipe = Recipe::new();
     let node = recipe.start().await;
-    node.business("push", "http://127.0.0.1:9/", json!({"secret_headers": {"authorization": "x"}})).await;
+    node.business(
+        "push",
+        "http://127.0.0.1:9/",
+        json!({"secret_headers": {"authorization": "x"}}),
+    )
+    .await;
     assert_eq!(node.stop().await, Some(0));
     std::fs::remove_file(recipe.path("data/key")).unwrap();
     let node = recipe.start().await;
-    let answer = node.admin.post("/v1/businesses/push/rotate-secret", json!({})).await;
+    let answer = node
+        .admin
+        .post("/v1/businesses/push/rotate-secret", json!({}))
+        .await;
     let problem = answer.problem(409, "conflict");
-    assert!(problem["detail"].as_str().unwrap().contains("auth.key_file"), "{problem:#}");
+    assert!(
+        problem["detail"].as_str().unwrap().contains("auth.key_file"),
+        "{problem:#}"
+    );
 }

@@ -9,7 +9,10 @@ use crate::support::Node;
 async fn node() -> Node {
     let node = Node::start().await;
     let push = json!({"name": "push", "url": "http://127.0.0.1:9/"});
-    node.admin.post("/v1/businesses?check=skip", push).await.expect(201);
+    node.admin
+        .post("/v1/businesses?check=skip", push)
+        .await
+        .expect(201);
     node
 }
 
@@ -22,11 +25,22 @@ fn task(more: Value) -> Value {
 #[tokio::test]
 async fn what_is_no_text_or_out_of_bounds_is_refused_where_it_stands() {
     let node = node().await;
-    for path in ["/v1/tasks/%ff", "/v1/tasks/%00", "/v1/nodes/%C3", "/problems/%ff", "/v1/whoami?a=%ff"] {
+    for path in [
+        "/v1/tasks/%ff",
+        "/v1/tasks/%00",
+        "/v1/nodes/%C3",
+        "/problems/%ff",
+        "/v1/whoami?a=%ff",
+    ] {
         node.admin.get(path).await.problem(400, "invalid-request");
     }
     let long = format!("/v1/tasks?q={}", "a".repeat(129));
-    for path in [&*long, "/v1/tasks?limit=1&limit=2", "/v1/audit?business=0.5", "/actors?depth=17"] {
+    for path in [
+        &*long,
+        "/v1/tasks?limit=1&limit=2",
+        "/v1/audit?business=0.5",
+        "/actors?depth=17",
+    ] {
         node.admin.get(path).await.problem(400, "invalid-request");
     }
 }
@@ -35,7 +49,11 @@ async fn what_is_no_text_or_out_of_bounds_is_refused_where_it_stands() {
 async fn a_business_that_is_misspelt_is_guessed() {
     let node = node().await;
     let advice = async |more: Value| {
-        let problem = node.admin.post("/v1/tasks", task(more)).await.problem(422, "validation-failed");
+        let problem = node
+            .admin
+            .post("/v1/tasks", task(more))
+            .await
+            .problem(422, "validation-failed");
         problem["errors"][0]["try"].clone()
     };
     assert_eq!(advice(json!({"business": "psuh"})).await, "did you mean push?");
@@ -47,13 +65,29 @@ async fn an_array_is_no_object_and_nothing_is_no_body() {
     let node = node().await;
     let id = node.admin.post("/v1/tasks", task(json!({}))).await.expect(201)["id"].clone();
     let path = format!("/v1/tasks/{}", id.as_str().unwrap());
-    node.admin.post(&format!("{path}/start"), json!([null, null])).await.problem(400, "invalid-request");
-    for member in [json!({"retry": [5]}), json!({"canary": [1, "stop"]}), json!({"source": ["range", 3]})] {
-        node.admin.post("/v1/tasks", task(member)).await.problem(400, "invalid-request");
+    node.admin
+        .post(&format!("{path}/start"), json!([null, null]))
+        .await
+        .problem(400, "invalid-request");
+    for member in [
+        json!({"retry": [5]}),
+        json!({"canary": [1, "stop"]}),
+        json!({"source": ["range", 3]}),
+    ] {
+        node.admin
+            .post("/v1/tasks", task(member))
+            .await
+            .problem(400, "invalid-request");
     }
-    node.admin.send(Method::PATCH, &path, &[], Bytes::new()).await.problem(400, "invalid-request");
+    node.admin
+        .send(Method::PATCH, &path, &[], Bytes::new())
+        .await
+        .problem(400, "invalid-request");
     let wish = json!({"hooks": {"validate": []}});
-    node.admin.patch("/v1/businesses/push", wish).await.problem(400, "invalid-request");
+    node.admin
+        .patch("/v1/businesses/push", wish)
+        .await
+        .problem(400, "invalid-request");
 }
 
 #[tokio::test]
@@ -73,8 +107,14 @@ async fn json_that_could_not_be_read_again_is_refused() {
             .problem(422, "validation-failed");
     }
     let span = json!({"timeout": "18446744073709551615s 999ms 1ms"});
-    node.admin.post("/v1/tasks", task(span)).await.problem(400, "invalid-request");
-    node.admin.post("/v1/tasks", task(json!({"reason": "a\0b"}))).await.problem(400, "invalid-request");
+    node.admin
+        .post("/v1/tasks", task(span))
+        .await
+        .problem(400, "invalid-request");
+    node.admin
+        .post("/v1/tasks", task(json!({"reason": "a\0b"})))
+        .await
+        .problem(400, "invalid-request");
 }
 
 #[tokio::test]

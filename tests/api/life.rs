@@ -12,7 +12,10 @@ use crate::support::{Answer, Client, Node, Recipe, sum};
 #[tokio::test]
 async fn a_task_goes_from_create_to_its_proof() {
     let business = Business::start(|seen| match seen.items().as_slice() {
-        [(13, _)] => Act::json(200, json!({"result": "abandon", "code": "NO_USER", "message": "gone"})),
+        [(13, _)] => Act::json(
+            200,
+            json!({"result": "abandon", "code": "NO_USER", "message": "gone"}),
+        ),
         [(7, _)] => Act::json(200, json!({"result": "skip"})),
         _ => Act::ok(),
     })
@@ -31,7 +34,10 @@ async fn a_task_goes_from_create_to_its_proof() {
     let id = made["id"].as_str().unwrap();
     assert!(location.ends_with(&format!("/v1/tasks/{id}")), "{location}");
 
-    let started = node.admin.post(&format!("/v1/tasks/{id}/start"), json!({"reason": "go"})).await;
+    let started = node
+        .admin
+        .post(&format!("/v1/tasks/{id}/start"), json!({"reason": "go"}))
+        .await;
     assert_eq!(started.status, 202, "{}", started.text());
     let done = node.status(id, "finished").await;
     assert_eq!(done["result"], "with_failures", "{done:#}");
@@ -41,22 +47,42 @@ async fn a_task_goes_from_create_to_its_proof() {
         (&counts["succeeded"], &counts["skipped"], &counts["abandoned"]),
         (&json!(48), &json!(1), &json!(1))
     );
-    let call = business.seen().into_iter().find(|seen| seen.items() == [(3, 1)]).expect("item 3 was sent");
+    let call = business
+        .seen()
+        .into_iter()
+        .find(|seen| seen.items() == [(3, 1)])
+        .expect("item 3 was sent");
     assert_eq!(call.body["item"]["data"], json!({"user": 3}));
     assert_eq!(call.body["task"]["params"], json!({"template": "bf26"}));
 
-    let groups = node.admin.get(&format!("/v1/tasks/{id}/failures/groups")).await.expect(200);
+    let groups = node
+        .admin
+        .get(&format!("/v1/tasks/{id}/failures/groups"))
+        .await
+        .expect(200);
     assert_eq!(groups["items"][0]["code"], "NO_USER", "{groups:#}");
     failures_say_who(&node, id).await;
-    let report = node.admin.get(&format!("/v1/tasks/{id}/report")).await.expect(200);
+    let report = node
+        .admin
+        .get(&format!("/v1/tasks/{id}/report"))
+        .await
+        .expect(200);
     let failure = &report["failures"][0];
     assert_eq!(
         (&failure["code"], &failure["example_data"]["user"]),
         (&json!("NO_USER"), &failure["example_index"])
     );
-    let audit = node.admin.get(&format!("/v1/tasks/{id}/revisions")).await.expect(200);
-    let actions: Vec<&str> =
-        audit["items"].as_array().unwrap().iter().map(|e| e["action"].as_str().unwrap()).collect();
+    let audit = node
+        .admin
+        .get(&format!("/v1/tasks/{id}/revisions"))
+        .await
+        .expect(200);
+    let actions: Vec<&str> = audit["items"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|e| e["action"].as_str().unwrap())
+        .collect();
     for action in ["task.create", "task.start", "task.finished"] {
         assert!(actions.contains(&action), "{actions:?}");
     }
@@ -67,17 +93,34 @@ async fn a_task_goes_from_create_to_its_proof() {
 async fn failures_say_who(node: &Node, id: &str) {
     let path = format!("/v1/tasks/{id}");
     let listed = async |query: &str| {
-        let page = node.admin.get(&format!("{path}/failures{query}")).await.expect(200);
+        let page = node
+            .admin
+            .get(&format!("{path}/failures{query}"))
+            .await
+            .expect(200);
         page["items"][0]["data"].clone()
     };
     assert_eq!(listed("").await, Value::Null, "nobody asked");
     assert_eq!(listed("?data=*").await, json!({"user": 13}));
     assert_eq!(listed("?data=name,user").await, json!({"name": null, "user": 13}));
     let item = node.admin.get(&format!("{path}/items/13")).await.expect(200);
-    assert_eq!((&item["data"], &item["failure"]["data"]), (&json!({"user": 13}), &Value::Null));
-    let exported = node.admin.get(&format!("{path}/export/failures?format=csv&data=user")).await;
-    assert!(exported.text().contains(r#","{""user"":13}","#), "{}", exported.text());
-    node.admin.get(&format!("{path}/export/log?data=*")).await.problem(400, "invalid-request");
+    assert_eq!(
+        (&item["data"], &item["failure"]["data"]),
+        (&json!({"user": 13}), &Value::Null)
+    );
+    let exported = node
+        .admin
+        .get(&format!("{path}/export/failures?format=csv&data=user"))
+        .await;
+    assert!(
+        exported.text().contains(r#","{""user"":13}","#),
+        "{}",
+        exported.text()
+    );
+    node.admin
+        .get(&format!("{path}/export/log?data=*"))
+        .await
+        .problem(400, "invalid-request");
 }
 
 /// The commands that people give, as requests.
@@ -95,7 +138,14 @@ async fn command(client: &Client, task: &str, verb: Verb, word: &str) -> Answer 
     let path = format!("/v1/tasks/{task}/{word}");
     match verb {
         Verb::Tune => {
-            client.json(Method::PATCH, &format!("/v1/tasks/{task}"), &[], json!({"rate": "7/s"})).await
+            client
+                .json(
+                    Method::PATCH,
+                    &format!("/v1/tasks/{task}"),
+                    &[],
+                    json!({"rate": "7/s"}),
+                )
+                .await
         }
         Verb::StopNow => client.post(&path, json!({"now": true})).await,
         Verb::Finish => client.post(&path, json!({"total": 90})).await,
@@ -107,7 +157,10 @@ async fn command(client: &Client, task: &str, verb: Verb, word: &str) -> Answer 
 fn is_done_by(verb: Verb, status: Status) -> bool {
     use Status as S;
     match verb {
-        Verb::Start => matches!(status, S::Queued | S::AwaitingBusiness | S::Running | S::Recovering),
+        Verb::Start => matches!(
+            status,
+            S::Queued | S::AwaitingBusiness | S::Running | S::Recovering
+        ),
         Verb::Stop | Verb::StopNow => matches!(status, S::Stopping | S::Stopped),
         Verb::Cancel => status == S::Cancelled,
         Verb::Recover => matches!(status, S::Queued | S::Running),
@@ -140,15 +193,23 @@ async fn in_status(node: &Node, business: &Business, status: Status, nth: usize)
     let task = node.task(&name, total, settings).await;
     match status {
         Status::Stopping | Status::Stopped | Status::Cancelled => {
-            node.until(&task, "in flight", |view| view["counts"]["in_flight"].as_u64() > Some(0)).await;
+            node.until(&task, "in flight", |view| {
+                view["counts"]["in_flight"].as_u64() > Some(0)
+            })
+            .await;
             let (word, body) = match status {
                 Status::Stopped => ("stop", json!({"now": true})),
                 Status::Cancelled => ("cancel", json!({})),
                 _ => ("stop", json!({})),
             };
-            node.admin.post(&format!("/v1/tasks/{task}/{word}"), body).await.expect(202);
+            node.admin
+                .post(&format!("/v1/tasks/{task}/{word}"), body)
+                .await
+                .expect(202);
             if status == Status::Cancelled {
-                node.admin.post(&format!("/v1/tasks/{task}/stop"), json!({"now": true})).await;
+                node.admin
+                    .post(&format!("/v1/tasks/{task}/stop"), json!({"now": true}))
+                    .await;
             }
         }
         _ => {}
@@ -171,13 +232,15 @@ fn standing(status: Status) -> Standing {
 
 #[tokio::test]
 async fn each_command_in_each_status_does_what_the_table_says_or_names_what_is_allowed() {
-    let business = Business::start(|seen| match (seen.kind(), seen.body["task"]["params"]["act"].as_str()) {
-        ("task.prepare", _) => Act::status(202),
-        (_, Some("fail")) => Act::json(200, json!({"result": "retry"})),
-        // Longer than the test looks; a stop waits for it.
-        (_, Some("slow")) => Act::ok().after(Duration::from_secs(9)),
-        _ => Act::ok(),
-    })
+    let business = Business::start(
+        |seen| match (seen.kind(), seen.body["task"]["params"]["act"].as_str()) {
+            ("task.prepare", _) => Act::status(202),
+            (_, Some("fail")) => Act::json(200, json!({"result": "retry"})),
+            // Longer than the test looks; a stop waits for it.
+            (_, Some("slow")) => Act::ok().after(Duration::from_secs(9)),
+            _ => Act::ok(),
+        },
+    )
     .await;
     let node = Recipe::new().start().await;
     let statuses = [
@@ -215,8 +278,12 @@ fn judge(status: Status, verb: Verb, answer: &Answer, before: &Value) {
         Err(_) if is_done_by(verb, status) => assert_eq!(answer.status, 200, "{said}"),
         Err(refusal) => {
             let problem = answer.clone().problem(409, "wrong-state");
-            let allowed: Vec<&str> =
-                problem["allowed"].as_array().unwrap().iter().map(|word| word.as_str().unwrap()).collect();
+            let allowed: Vec<&str> = problem["allowed"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .map(|word| word.as_str().unwrap())
+                .collect();
             assert_eq!(allowed, refusal.allowed, "{said}");
         }
     }
@@ -227,16 +294,29 @@ async fn a_canary_runs_its_items_holds_and_goes_on_when_told() {
     let business = Business::willing().await;
     let node = Node::start().await;
     node.business("push", &business.url(), json!({})).await;
-    let task =
-        node.task("push", 1000, json!({"start": true, "rate": "1000/s", "canary": {"items": 20}})).await;
+    let task = node
+        .task(
+            "push",
+            1000,
+            json!({"start": true, "rate": "1000/s", "canary": {"items": 20}}),
+        )
+        .await;
     let held = node.status(&task, "stopped").await;
     assert_eq!(held["stop_reason"], "canary_done", "{held:#}");
     assert_eq!(held["counts"]["succeeded"], 20, "{held:#}");
     let mut items = business.items();
     items.sort_unstable();
     assert_eq!(items, (0..20).map(|index| (index, 1)).collect::<Vec<_>>());
-    assert!(business.seen().iter().all(|seen| seen.header("windrow-mode") == "canary"));
-    node.admin.post(&format!("/v1/tasks/{task}/start"), json!({})).await.expect(202);
+    assert!(
+        business
+            .seen()
+            .iter()
+            .all(|seen| seen.header("windrow-mode") == "canary")
+    );
+    node.admin
+        .post(&format!("/v1/tasks/{task}/start"), json!({}))
+        .await
+        .expect(202);
     let done = node.status(&task, "finished").await;
     assert_eq!(done["counts"]["succeeded"], 1000, "{done:#}");
     assert_eq!(business.items().len(), 1000, "each item was sent once");
@@ -247,13 +327,25 @@ async fn a_task_finished_early_excludes_the_rest_and_adds_up() {
     let business = Business::start(|_| Act::ok().after(Duration::from_millis(5))).await;
     let node = Node::start().await;
     node.business("push", &business.url(), json!({})).await;
-    let task = node.task("push", 1_000_000, json!({"start": true, "rate": "500/s"})).await;
-    node.until(&task, "under way", |view| view["counts"]["succeeded"].as_u64() > Some(50)).await;
-    node.admin.post(&format!("/v1/tasks/{task}/finish"), json!({"reason": "enough"})).await.expect(202);
+    let task = node
+        .task("push", 1_000_000, json!({"start": true, "rate": "500/s"}))
+        .await;
+    node.until(&task, "under way", |view| {
+        view["counts"]["succeeded"].as_u64() > Some(50)
+    })
+    .await;
+    node.admin
+        .post(&format!("/v1/tasks/{task}/finish"), json!({"reason": "enough"}))
+        .await
+        .expect(202);
     let done = node.status(&task, "finished").await;
     assert_eq!(done["result"], "early", "{done:#}");
     assert_eq!(sum(&done), 1_000_000);
-    assert_eq!(done["counts"]["succeeded"].as_u64(), Some(business.items().len() as u64), "{done:#}");
+    assert_eq!(
+        done["counts"]["succeeded"].as_u64(),
+        Some(business.items().len() as u64),
+        "{done:#}"
+    );
 }
 
 #[tokio::test]
@@ -267,12 +359,23 @@ async fn a_preview_calls_the_handler_and_records_nothing() {
     node.business("push", &business.url(), json!({})).await;
     let task = node.task("push", 10, json!({})).await;
     let before = node.admin.get(&format!("/v1/tasks/{task}")).await.expect(200);
-    let shown =
-        node.admin.post(&format!("/v1/tasks/{task}/preview"), json!({"indexes": "0..4"})).await.expect(200);
+    let shown = node
+        .admin
+        .post(&format!("/v1/tasks/{task}/preview"), json!({"indexes": "0..4"}))
+        .await
+        .expect(200);
     assert_eq!(shown["items"].as_array().map(Vec::len), Some(4), "{shown:#}");
     assert_eq!(shown["items"][2]["code"], "NO_USER", "{shown:#}");
-    assert!(business.seen().iter().all(|seen| seen.header("windrow-mode") == "preview"));
-    assert_eq!(node.admin.get(&format!("/v1/tasks/{task}")).await.expect(200), before);
+    assert!(
+        business
+            .seen()
+            .iter()
+            .all(|seen| seen.header("windrow-mode") == "preview")
+    );
+    assert_eq!(
+        node.admin.get(&format!("/v1/tasks/{task}")).await.expect(200),
+        before
+    );
 }
 
 #[tokio::test]
@@ -289,21 +392,42 @@ async fn a_failed_part_is_redriven_with_its_own_indexes_and_keys() {
     let task = node.task("push", 100, settings).await;
     node.status(&task, "finished").await;
     let keys = |business: &Business, wanted: u64| -> Vec<String> {
-        let calls = business.seen().into_iter().filter(|seen| seen.items() == [(wanted, 1)]);
-        calls.map(|seen| seen.header("idempotency-key").to_owned()).collect()
+        let calls = business
+            .seen()
+            .into_iter()
+            .filter(|seen| seen.items() == [(wanted, 1)]);
+        calls
+            .map(|seen| seen.header("idempotency-key").to_owned())
+            .collect()
     };
     business.becomes(|_| Act::ok());
     let body = json!({"filter": {"codes": ["BOOM"]}, "rate": "500/s", "start": true});
-    let child = node.admin.post(&format!("/v1/tasks/{task}/redrives"), body).await.expect(201);
-    assert_eq!((&child["total"], &child["parent"]), (&json!(10), &json!(task)), "{child:#}");
+    let child = node
+        .admin
+        .post(&format!("/v1/tasks/{task}/redrives"), body)
+        .await
+        .expect(201);
+    assert_eq!(
+        (&child["total"], &child["parent"]),
+        (&json!(10), &json!(task)),
+        "{child:#}"
+    );
     let done = node.status(child["id"].as_str().unwrap(), "finished").await;
     assert_eq!(done["result"], "succeeded", "{done:#}");
     for index in (3..100).step_by(10) {
         let keys = keys(&business, index);
         assert!(keys.len() == 2 && keys[0] == keys[1], "#{index}: {keys:?}");
     }
-    let report = node.admin.get(&format!("/v1/tasks/{task}/report")).await.expect(200);
+    let report = node
+        .admin
+        .get(&format!("/v1/tasks/{task}/report"))
+        .await
+        .expect(200);
     let net = &report["net"];
-    assert_eq!((&net["made_good"], &net["still_failed"]), (&json!(10), &json!(10)), "{report:#}");
+    assert_eq!(
+        (&net["made_good"], &net["still_failed"]),
+        (&json!(10), &json!(10)),
+        "{report:#}"
+    );
     assert_eq!(report["proof"]["holds"], true, "{report:#}");
 }

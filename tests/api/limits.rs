@@ -11,11 +11,19 @@ use crate::support::{Client, Node, PATIENCE, Recipe};
 const PATH: &str = "/v1/limits/vendor-x";
 
 async fn make(node: &Node, name: &str, rate: &str) {
-    node.admin.post("/v1/limits", json!({"name": name, "rate": rate})).await.expect(201);
+    node.admin
+        .post("/v1/limits", json!({"name": name, "rate": rate}))
+        .await
+        .expect(201);
 }
 
 fn names(list: &Value) -> Vec<&str> {
-    list["items"].as_array().unwrap().iter().map(|one| one["name"].as_str().unwrap()).collect()
+    list["items"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| one["name"].as_str().unwrap())
+        .collect()
 }
 
 async fn delete(client: &Client, path: &str) -> crate::support::Answer {
@@ -26,39 +34,79 @@ async fn delete(client: &Client, path: &str) -> crate::support::Answer {
 async fn a_limit_is_made_changed_listed_and_deleted_and_each_change_is_in_the_audit() {
     let node = Node::start().await;
     let body = json!({"name": "vendor-x", "rate": "300/s", "concurrency": 50, "reason": "their contract"});
-    let tried = node.admin.post("/v1/limits?dry_run=true", body.clone()).await.expect(200);
+    let tried = node
+        .admin
+        .post("/v1/limits?dry_run=true", body.clone())
+        .await
+        .expect(200);
     assert_eq!(tried["would"]["name"], "vendor-x");
     node.admin.get(PATH).await.problem(404, "not-found");
     let answer = node.admin.post("/v1/limits", body.clone()).await;
-    assert_eq!((answer.header("location"), answer.header("etag")), (Some(PATH), Some("\"1\"")));
+    assert_eq!(
+        (answer.header("location"), answer.header("etag")),
+        (Some(PATH), Some("\"1\""))
+    );
     let made = answer.expect(201);
-    assert_eq!((&made["rate"], &made["concurrency"]), (&json!("300/s"), &json!(50)));
-    node.admin.post("/v1/limits", body).await.problem(409, "name-taken");
-    for (wrong, pointer) in
-        [(json!({"name": "Vendor X", "rate": "1/s"}), "/name"), (json!({"name": "nothing"}), "/rate")]
-    {
-        let problem = node.admin.post("/v1/limits", wrong).await.problem(422, "validation-failed");
+    assert_eq!(
+        (&made["rate"], &made["concurrency"]),
+        (&json!("300/s"), &json!(50))
+    );
+    node.admin
+        .post("/v1/limits", body)
+        .await
+        .problem(409, "name-taken");
+    for (wrong, pointer) in [
+        (json!({"name": "Vendor X", "rate": "1/s"}), "/name"),
+        (json!({"name": "nothing"}), "/rate"),
+    ] {
+        let problem = node
+            .admin
+            .post("/v1/limits", wrong)
+            .await
+            .problem(422, "validation-failed");
         assert_eq!(problem["errors"][0]["pointer"], pointer, "{problem:#}");
     }
-    node.admin.post("/v1/limits", json!({"name": "x", "speed": 1})).await.problem(400, "invalid-request");
+    node.admin
+        .post("/v1/limits", json!({"name": "x", "speed": 1}))
+        .await
+        .problem(400, "invalid-request");
     let stale = [("if-match", "\"7\"")];
     let change = json!({"rate": "100/s", "concurrency": null});
     let answer = node.admin.json(Method::PATCH, PATH, &stale, change.clone()).await;
     answer.problem(412, "etag-mismatch");
-    let answer = node.admin.json(Method::PATCH, PATH, &[("if-match", "\"1\"")], change.clone()).await;
+    let answer = node
+        .admin
+        .json(Method::PATCH, PATH, &[("if-match", "\"1\"")], change.clone())
+        .await;
     assert_eq!(answer.header("etag"), Some("\"2\""));
     let changed = answer.expect(200);
-    assert_eq!((&changed["rate"], &changed["concurrency"]), (&json!("100/s"), &Value::Null));
+    assert_eq!(
+        (&changed["rate"], &changed["concurrency"]),
+        (&json!("100/s"), &Value::Null)
+    );
     let same = node.admin.patch(PATH, change).await.expect(200);
     assert_eq!(same["revision"], 2, "nothing changed, no revision");
-    node.admin.patch(PATH, json!({"rate": null})).await.problem(422, "validation-failed");
+    node.admin
+        .patch(PATH, json!({"rate": null}))
+        .await
+        .problem(422, "validation-failed");
     make(&node, "mail", "5/s").await;
     let page = node.admin.get("/v1/limits?limit=1").await.expect(200);
     assert_eq!(names(&page), ["mail"]);
     let cursor = page["next_cursor"].as_str().unwrap();
-    let next = node.admin.get(&format!("/v1/limits?limit=1&cursor={cursor}")).await.expect(200);
-    assert_eq!((names(&next), &next["next_cursor"]), (vec!["vendor-x"], &Value::Null));
-    assert_eq!(delete(&node.admin, &format!("{PATH}?reason=over")).await.status, 204);
+    let next = node
+        .admin
+        .get(&format!("/v1/limits?limit=1&cursor={cursor}"))
+        .await
+        .expect(200);
+    assert_eq!(
+        (names(&next), &next["next_cursor"]),
+        (vec!["vendor-x"], &Value::Null)
+    );
+    assert_eq!(
+        delete(&node.admin, &format!("{PATH}?reason=over")).await.status,
+        204
+    );
     delete(&node.admin, PATH).await.problem(404, "not-found");
     let audit = node.admin.get("/v1/audit").await.expect(200);
     let actions: Vec<(&str, &Value)> = audit["items"]
@@ -85,7 +133,11 @@ async fn only_limits_that_exist_are_named_and_one_in_use_is_not_deleted() {
     make(&node, "vendor-x", "300/s").await;
     let business = json!({"limits": {"named": ["vendor-z"]}});
     node.business("push", "http://127.0.0.1:9/", json!({})).await;
-    let problem = node.admin.patch("/v1/businesses/push", business).await.problem(422, "validation-failed");
+    let problem = node
+        .admin
+        .patch("/v1/businesses/push", business)
+        .await
+        .problem(422, "validation-failed");
     let fault = &problem["errors"][0];
     assert_eq!(
         (&fault["pointer"], &fault["try"]),
@@ -93,21 +145,46 @@ async fn only_limits_that_exist_are_named_and_one_in_use_is_not_deleted() {
     );
     for (limits, pointer, text) in [
         (json!(["mail"]), "/limits/0", "there is no limit mail"),
-        (json!(["vendor-x", "vendor-x"]), "/limits/1", "vendor-x is named twice"),
+        (
+            json!(["vendor-x", "vendor-x"]),
+            "/limits/1",
+            "vendor-x is named twice",
+        ),
     ] {
-        let problem = node.admin.post("/v1/tasks", task(limits)).await.problem(422, "validation-failed");
+        let problem = node
+            .admin
+            .post("/v1/tasks", task(limits))
+            .await
+            .problem(422, "validation-failed");
         let fault = &problem["errors"][0];
-        assert_eq!((&fault["pointer"], &fault["detail"]), (&json!(pointer), &json!(text)));
+        assert_eq!(
+            (&fault["pointer"], &fault["detail"]),
+            (&json!(pointer), &json!(text))
+        );
     }
-    let five = node.admin.post("/v1/tasks", task(json!(["a", "b", "c", "d", "e"]))).await;
+    let five = node
+        .admin
+        .post("/v1/tasks", task(json!(["a", "b", "c", "d", "e"])))
+        .await;
     assert!((400..500).contains(&five.status), "four at most: {}", five.text());
-    let made = node.admin.post("/v1/tasks", task(json!(["vendor-x"]))).await.expect(201);
+    let made = node
+        .admin
+        .post("/v1/tasks", task(json!(["vendor-x"])))
+        .await
+        .expect(201);
     assert_eq!(made["limits"], json!(["vendor-x"]));
     let id = made["id"].as_str().unwrap();
     // It is for its whole life: a change of it is refused, not taken and left.
-    let changed = node.admin.patch(&format!("/v1/tasks/{id}"), json!({"limits": []})).await;
+    let changed = node
+        .admin
+        .patch(&format!("/v1/tasks/{id}"), json!({"limits": []}))
+        .await;
     changed.problem(400, "invalid-request");
-    let cloned = node.admin.post(&format!("/v1/tasks/{id}/clone"), json!({})).await.expect(201);
+    let cloned = node
+        .admin
+        .post(&format!("/v1/tasks/{id}/clone"), json!({}))
+        .await
+        .expect(201);
     assert_eq!(cloned["limits"], json!(["vendor-x"]), "a clone has them too");
     let mail = json!({"limits": {"named": ["vendor-x"]}});
     node.business("mail", "http://127.0.0.1:9/", mail).await;
@@ -118,20 +195,34 @@ async fn only_limits_that_exist_are_named_and_one_in_use_is_not_deleted() {
         assert!(detail.contains(user), "{user}: {detail}");
     }
     let shown = node.admin.get(PATH).await.expect(200);
-    assert_eq!((&shown["businesses"], &shown["tasks_total"]), (&json!(["mail"]), &json!(2)));
-    assert_eq!(shown["tasks"][0], json!({"id": id, "business": "push", "status": "created"}));
+    assert_eq!(
+        (&shown["businesses"], &shown["tasks_total"]),
+        (&json!(["mail"]), &json!(2))
+    );
+    assert_eq!(
+        shown["tasks"][0],
+        json!({"id": id, "business": "push", "status": "created"})
+    );
     for task in [id, clone] {
-        node.admin.post(&format!("/v1/tasks/{task}/cancel"), json!({})).await;
+        node.admin
+            .post(&format!("/v1/tasks/{task}/cancel"), json!({}))
+            .await;
         let is_over = |answer: &Value| answer["status"] == "cancelled";
         until(&node, &format!("/v1/tasks/{task}"), "cancelled", is_over).await;
     }
     delete(&node.admin, PATH).await.problem(409, "conflict");
-    node.admin.patch("/v1/businesses/mail", json!({"limits": {"named": null}})).await.expect(200);
+    node.admin
+        .patch("/v1/businesses/mail", json!({"limits": {"named": null}}))
+        .await
+        .expect(200);
     assert_eq!(delete(&node.admin, PATH).await.status, 204);
     // What has ended may have named it: it can't be done again under a limit that is gone.
     let again = node.admin.post(&format!("/v1/tasks/{id}/clone"), json!({})).await;
     again.problem(422, "validation-failed");
-    node.admin.post(&format!("/v1/tasks/{id}/clone"), json!({"limits": []})).await.expect(201);
+    node.admin
+        .post(&format!("/v1/tasks/{id}/clone"), json!({"limits": []}))
+        .await
+        .expect(201);
 }
 
 #[tokio::test]
@@ -145,18 +236,29 @@ async fn administrators_change_limits_and_a_business_sees_those_that_it_uses() {
     node.business("mail", "http://127.0.0.1:9/", named).await;
     let operator = node.client("operator", None).await;
     operator.get(PATH).await.expect(200);
-    operator.post("/v1/limits", json!({"name": "z", "rate": "1/s"})).await.problem(403, "forbidden");
-    operator.patch(PATH, json!({"rate": "1/s"})).await.problem(403, "forbidden");
+    operator
+        .post("/v1/limits", json!({"name": "z", "rate": "1/s"}))
+        .await
+        .problem(403, "forbidden");
+    operator
+        .patch(PATH, json!({"rate": "1/s"}))
+        .await
+        .problem(403, "forbidden");
     delete(&operator, PATH).await.problem(403, "forbidden");
     let push = node.client("business", Some("push")).await;
     assert_eq!(names(&push.get("/v1/limits").await.expect(200)), ["vendor-x"]);
     let seen = push.get(PATH).await.expect(200);
     assert_eq!(seen["businesses"], json!(["push"]), "not who else uses it");
     push.get("/v1/limits/vendor-y").await.problem(404, "not-found");
-    push.post("/v1/limits", json!({"name": "z", "rate": "1/s"})).await.problem(403, "forbidden");
+    push.post("/v1/limits", json!({"name": "z", "rate": "1/s"}))
+        .await
+        .problem(403, "forbidden");
     let task =
         |limit: &str| json!({"business": "push", "source": {"type": "range", "total": 9}, "limits": [limit]});
-    let problem = push.post("/v1/tasks", task("vendor-y")).await.problem(422, "validation-failed");
+    let problem = push
+        .post("/v1/tasks", task("vendor-y"))
+        .await
+        .problem(422, "validation-failed");
     assert_eq!(problem["errors"][0]["pointer"], "/limits/0", "{problem:#}");
     push.post("/v1/tasks", task("vendor-x")).await.expect(201);
 }
@@ -169,7 +271,11 @@ async fn until(node: &Node, path: &str, what: &str, fits: impl Fn(&Value) -> boo
         if fits(&answer) {
             return answer;
         }
-        assert!(begun.elapsed() < PATIENCE, "never {what}: {answer:#}\n{}", node.said());
+        assert!(
+            begun.elapsed() < PATIENCE,
+            "never {what}: {answer:#}\n{}",
+            node.said()
+        );
         tokio::time::sleep(Duration::from_millis(200)).await;
     }
 }
@@ -177,9 +283,17 @@ async fn until(node: &Node, path: &str, what: &str, fits: impl Fn(&Value) -> boo
 #[tokio::test]
 async fn tasks_of_two_businesses_obey_a_limit_together_and_are_told_what_holds_them_back() {
     let business = Business::willing().await;
-    let node = Recipe::new().config("[node]\nallow_unlimited = true").start().await;
+    let node = Recipe::new()
+        .config("[node]\nallow_unlimited = true")
+        .start()
+        .await;
     make(&node, "vendor-x", "40/s").await;
-    node.business("push", &business.url(), json!({"limits": {"named": ["vendor-x"]}})).await;
+    node.business(
+        "push",
+        &business.url(),
+        json!({"limits": {"named": ["vendor-x"]}}),
+    )
+    .await;
     node.business("mail", &business.url(), json!({})).await;
     let rate = json!({"rate": "200/s", "start": true});
     let push = node.task("push", 1_000_000, rate.clone()).await;
@@ -189,18 +303,28 @@ async fn tasks_of_two_businesses_obey_a_limit_together_and_are_told_what_holds_t
     // It is measured only after a while that the limit is what is missing.
     let is_held = |answer: &Value| {
         answer["limit"]["users"][0]["runs"] == 2
-            && answer["causes"].to_string().contains("the limit vendor-x, which push use")
-            && answer["advice"].to_string().contains("windrow limit set vendor-x")
+            && answer["causes"]
+                .to_string()
+                .contains("the limit vendor-x, which push use")
+            && answer["advice"]
+                .to_string()
+                .contains("windrow limit set vendor-x")
     };
     for task in [&push, &mail] {
         let path = format!("/v1/tasks/{task}/explain?seconds=5");
         let told = until(&node, &path, "held back by the limit", is_held).await;
         let limit = &told["limit"];
-        assert_eq!((&limit["name"], &limit["kind"]), (&json!("vendor-x"), &json!("named")));
+        assert_eq!(
+            (&limit["name"], &limit["kind"]),
+            (&json!("vendor-x"), &json!("named"))
+        );
         assert_eq!(limit["businesses"], json!(["push"]), "{told:#}");
     }
     let shown = node.admin.get(PATH).await.expect(200);
-    assert_eq!((&shown["parts"][0]["runs"], &shown["parts"][0]["rate"]), (&json!(2), &json!(40.0)));
+    assert_eq!(
+        (&shown["parts"][0]["runs"], &shown["parts"][0]["rate"]),
+        (&json!(2), &json!(40.0))
+    );
     // A change is obeyed by what runs: both have more than before, and no more than it together.
     node.admin.patch(PATH, json!({"rate": "400/s"})).await.expect(200);
     for task in [&push, &mail] {

@@ -22,7 +22,10 @@ async fn page(node: &Node) -> String {
 #[tokio::test]
 async fn what_a_short_task_did_is_counted_to_the_last_item() {
     let business = Business::start(|seen| match seen.items().as_slice() {
-        [(3, _)] => Act::json(200, json!({"result": "abandon", "code": "NO_USER", "message": "gone"})),
+        [(3, _)] => Act::json(
+            200,
+            json!({"result": "abandon", "code": "NO_USER", "message": "gone"}),
+        ),
         [(5, 1)] => Act::status(500),
         [(7, _)] => Act::json(200, json!({"result": "skip"})),
         _ => Act::ok().after(Duration::from_millis(2)),
@@ -54,13 +57,26 @@ async fn what_a_short_task_did_is_counted_to_the_last_item() {
     assert_eq!(of("windrow_handler_duration_seconds_bucket", &all), Some(61.0));
     let delays = format!(r#"task="{task}""#);
     // What waited too long after it was given out goes back and is given out again.
-    assert!(of("windrow_dispatch_delay_seconds_count", &delays) >= Some(61.0), "{page}");
-    let status = |status: &str| of("windrow_task_status", &format!(r#"task="{task}",status="{status}""#));
+    assert!(
+        of("windrow_dispatch_delay_seconds_count", &delays) >= Some(61.0),
+        "{page}"
+    );
+    let status = |status: &str| {
+        of(
+            "windrow_task_status",
+            &format!(r#"task="{task}",status="{status}""#),
+        )
+    };
     assert_eq!((status("finished"), status("running")), (Some(1.0), Some(0.0)));
     assert!(value(&page, r#"windrow_lease_renewals_total{result="renewed"}"#) >= Some(1.0));
     assert!(value(&page, "windrow_checkpoint_duration_seconds_count") >= Some(1.0));
     assert_eq!(value(&page, "windrow_checkpoint_errors_total"), Some(0.0));
-    assert!(value(&page, r#"windrow_store_query_duration_seconds_count{op="insert"}"#) >= Some(1.0));
+    assert!(
+        value(
+            &page,
+            r#"windrow_store_query_duration_seconds_count{op="insert"}"#
+        ) >= Some(1.0)
+    );
     assert!(value(&page, r#"windrow_data_log_entries_total{level="error"}"#).is_some());
 }
 
@@ -75,17 +91,33 @@ async fn a_task_that_runs_shows_its_head_its_budget_and_what_is_unsaved() {
     node.business("push", &business.url(), json!({})).await;
     let more = json!({"rate": "20/s", "timeout": "90s", "error_budget": "5", "start": true});
     let task = node.task("push", 1_000_000, more).await;
-    node.until(&task, "under way", |view| view["counts"]["succeeded"].as_u64() >= Some(20)).await;
+    node.until(&task, "under way", |view| {
+        view["counts"]["succeeded"].as_u64() >= Some(20)
+    })
+    .await;
     let text = page(&node).await;
     let of = |name: &str| value(&text, &format!(r#"{name}{{task="{task}"}}"#));
-    assert!(of("windrow_window_head_age_seconds") > Some(0.8), "item 0 holds it: {text}");
+    assert!(
+        of("windrow_window_head_age_seconds") > Some(0.8),
+        "item 0 holds it: {text}"
+    );
     assert_eq!(of("windrow_error_budget_remaining_ratio"), Some(1.0));
     assert!(of("windrow_checkpoint_age_seconds").is_some());
     assert_eq!(value(&text, "windrow_leases_held"), Some(1.0));
-    let waits = node.task("push", 5, json!({"start_at": "2999-01-01T00:00:00Z", "start": true})).await;
+    let waits = node
+        .task(
+            "push",
+            5,
+            json!({"start_at": "2999-01-01T00:00:00Z", "start": true}),
+        )
+        .await;
     node.status(&waits, "queued").await;
     let line = format!(r#"windrow_task_status{{task="{waits}",status="queued"}}"#);
-    assert_eq!(value(&page(&node).await, &line), Some(1.0), "one that has not run is shown as well");
+    assert_eq!(
+        value(&page(&node).await, &line),
+        Some(1.0),
+        "one that has not run is shown as well"
+    );
 }
 
 #[tokio::test]
@@ -102,8 +134,14 @@ async fn a_drained_node_that_is_watched_is_no_alarm() {
         .lines()
         .filter(|line| line.starts_with("windrow_http_server_requests_total{") && line.contains("status=\"5"))
         .collect();
-    assert!(!failed.is_empty() && failed.iter().all(|line| line.contains("route=\"/readyz\"")), "{failed:?}");
+    assert!(
+        !failed.is_empty() && failed.iter().all(|line| line.contains("route=\"/readyz\"")),
+        "{failed:?}"
+    );
     let rules = include_str!("../../deploy/alerts.yml");
-    let rule = rules.split("- alert: ").find(|rule| rule.starts_with("WindrowErrors\n")).expect("a rule");
+    let rule = rules
+        .split("- alert: ")
+        .find(|rule| rule.starts_with("WindrowErrors\n"))
+        .expect("a rule");
     assert!(rule.contains(r#"route!="/readyz""#), "{rule}");
 }

@@ -32,29 +32,56 @@ fn fails(business: &Business, failing: &'static [u64]) {
 }
 
 fn deliveries(business: &Business, index: u64) -> usize {
-    business.seen().iter().filter(|seen| seen.items().iter().any(|(item, _)| *item == index)).count()
+    business
+        .seen()
+        .iter()
+        .filter(|seen| seen.items().iter().any(|(item, _)| *item == index))
+        .count()
 }
 
 async fn redrive(node: &Node, task: &str, body: Value) -> Value {
-    node.admin.post(&format!("/v1/tasks/{task}/redrives"), body).await.expect(201)
+    node.admin
+        .post(&format!("/v1/tasks/{task}/redrives"), body)
+        .await
+        .expect(201)
 }
 
 /// Redrives what is left to its end.
 async fn done(node: &Node, task: &str) -> (String, Value) {
-    let made = redrive(node, task, json!({"start": true, "rate": "2000/s", "error_budget": "none"})).await;
+    let made = redrive(
+        node,
+        task,
+        json!({"start": true, "rate": "2000/s", "error_budget": "none"}),
+    )
+    .await;
     let id = made["id"].as_str().expect("an id").to_owned();
     (id.clone(), node.status(&id, "finished").await)
 }
 
 async fn refused(node: &Node, task: &str) -> String {
-    let answer = node.admin.post(&format!("/v1/tasks/{task}/redrives"), json!({})).await.expect(422);
-    answer["errors"][0]["detail"].as_str().unwrap_or_else(|| panic!("{answer:#}")).to_owned()
+    let answer = node
+        .admin
+        .post(&format!("/v1/tasks/{task}/redrives"), json!({}))
+        .await
+        .expect(422);
+    answer["errors"][0]["detail"]
+        .as_str()
+        .unwrap_or_else(|| panic!("{answer:#}"))
+        .to_owned()
 }
 
 async fn net(node: &Node, task: &str) -> (u64, u64, bool) {
-    let report = node.admin.get(&format!("/v1/tasks/{task}/report")).await.expect(200);
+    let report = node
+        .admin
+        .get(&format!("/v1/tasks/{task}/report"))
+        .await
+        .expect(200);
     let number = |name: &str| report["net"][name].as_u64().expect("a number");
-    (number("made_good"), number("still_failed"), report["net"]["exact"] == true)
+    (
+        number("made_good"),
+        number("still_failed"),
+        report["net"]["exact"] == true,
+    )
 }
 
 #[tokio::test]
@@ -63,21 +90,39 @@ async fn what_earlier_redrives_made_good_is_left_out_and_the_net_is_a_number() {
     let (business, task) = failed(&node).await;
     fails(&business, &[3, 13]);
     let (first, after) = done(&node, &task).await;
-    assert_eq!((&after["total"], &after["counts"]["abandoned"]), (&json!(10), &json!(2)), "{after:#}");
+    assert_eq!(
+        (&after["total"], &after["counts"]["abandoned"]),
+        (&json!(10), &json!(2)),
+        "{after:#}"
+    );
     fails(&business, &[3]);
     let (second, after) = done(&node, &task).await;
-    assert_eq!((&after["total"], &after["counts"]["abandoned"]), (&json!(2), &json!(1)), "{after:#}");
+    assert_eq!(
+        (&after["total"], &after["counts"]["abandoned"]),
+        (&json!(2), &json!(1)),
+        "{after:#}"
+    );
     assert_eq!(net(&node, &task).await, (9, 1, true));
     // A redrive of the first redrive: what its sibling made good is made good.
     fails(&business, &[]);
     let (third, after) = done(&node, &first).await;
-    assert_eq!((&after["total"], &after["counts"]["succeeded"]), (&json!(1), &json!(1)), "{after:#}");
+    assert_eq!(
+        (&after["total"], &after["counts"]["succeeded"]),
+        (&json!(1), &json!(1)),
+        "{after:#}"
+    );
     assert_eq!(net(&node, &task).await, (10, 0, true));
     for task in [&task, &first, &second] {
         let why = refused(&node, task).await;
-        assert!(why.contains("nothing is left") && why.contains("made good by"), "{why}");
+        assert!(
+            why.contains("nothing is left") && why.contains("made good by"),
+            "{why}"
+        );
     }
-    assert!(refused(&node, &second).await.contains(&third), "by the redrive of its sibling");
+    assert!(
+        refused(&node, &second).await.contains(&third),
+        "by the redrive of its sibling"
+    );
     let expected = |index| {
         if index == 3 {
             4
@@ -92,7 +137,12 @@ async fn what_earlier_redrives_made_good_is_left_out_and_the_net_is_a_number() {
     }
     let all = redrive(&node, &task, json!({"again": true})).await;
     assert_eq!(all["total"], 10, "{all:#}");
-    let one = redrive(&node, &task, json!({"again": true, "filter": {"indexes": "13,23"}})).await;
+    let one = redrive(
+        &node,
+        &task,
+        json!({"again": true, "filter": {"indexes": "13,23"}}),
+    )
+    .await;
     assert_eq!(one["total"], 2, "{one:#}");
 }
 
@@ -102,7 +152,10 @@ async fn what_a_redrive_has_under_way_is_left_out_until_it_is_cancelled() {
     let (business, task) = failed(&node).await;
     // One is parked for long, one fails again, eight succeed.
     business.becomes(|seen| match seen.items().as_slice() {
-        [(13, _)] => Act::json(200, json!({"result": "retry", "retry_after": "1h", "code": "LATER"})),
+        [(13, _)] => Act::json(
+            200,
+            json!({"result": "retry", "retry_after": "1h", "code": "LATER"}),
+        ),
         [(23, _)] => Act::json(200, json!({"result": "abandon", "code": "STILL"})),
         _ => Act::ok(),
     });
@@ -111,16 +164,28 @@ async fn what_a_redrive_has_under_way_is_left_out_until_it_is_cancelled() {
     let first = made["id"].as_str().expect("an id");
     let fits = |task: &Value| {
         let counts = &task["counts"];
-        ["succeeded", "parked", "abandoned"].iter().all(|term| counts[term] == 1)
+        ["succeeded", "parked", "abandoned"]
+            .iter()
+            .all(|term| counts[term] == 1)
     };
     node.until(first, "one of each", fits).await;
     // What is counted live may not be saved yet; a stop saves it, and what is parked stays under way.
-    node.admin.post(&format!("/v1/tasks/{first}/stop"), json!({})).await.expect(202);
+    node.admin
+        .post(&format!("/v1/tasks/{first}/stop"), json!({}))
+        .await
+        .expect(202);
     node.status(first, "stopped").await;
-    let report = node.admin.get(&format!("/v1/tasks/{first}/report")).await.expect(200);
+    let report = node
+        .admin
+        .get(&format!("/v1/tasks/{first}/report"))
+        .await
+        .expect(200);
     assert_eq!(report["proof"]["checks"][2]["evidence"], "1 parked", "{report:#}");
     let rest = redrive(&node, &task, json!({"filter": {"indexes": "3-33"}})).await;
-    assert_eq!(rest["total"], 2, "3, which none has, and 23, which failed again: {rest:#}");
+    assert_eq!(
+        rest["total"], 2,
+        "3, which none has, and 23, which failed again: {rest:#}"
+    );
     let second = rest["id"].as_str().expect("an id");
     let of = |indexes: &str| json!({"filter": {"indexes": indexes}});
     let path = format!("/v1/tasks/{task}/redrives");
@@ -132,10 +197,16 @@ async fn what_a_redrive_has_under_way_is_left_out_until_it_is_cancelled() {
     );
     let why = why["errors"][0]["detail"].as_str().expect("said").to_owned();
     assert!(why.contains(&format!("1 made good by {first}")), "{why}");
-    assert!(why.contains(&format!("2 under way in {first}, {second}")), "{why}");
+    assert!(
+        why.contains(&format!("2 under way in {first}, {second}")),
+        "{why}"
+    );
     // What is cancelled does nothing more: its items are free, but for the one that it made good.
     for id in [first, second] {
-        node.admin.post(&format!("/v1/tasks/{id}/cancel"), json!({})).await.expect(202);
+        node.admin
+            .post(&format!("/v1/tasks/{id}/cancel"), json!({}))
+            .await
+            .expect(202);
         node.status(id, "cancelled").await;
     }
     let free = redrive(&node, &task, of("3,13,33")).await;

@@ -19,12 +19,22 @@ async fn a_secret_is_found_nowhere_but_where_it_is_sent() {
     let recipe = Recipe::new().config("[log]\nfilter = \"trace\"");
     let node = recipe.start().await;
     let secret_headers = json!({"authorization": format!("Bearer {CANARY}"), "x-api-key": CANARY});
-    let made = node.business("push", &business.url(), json!({"secret_headers": secret_headers})).await;
+    let made = node
+        .business("push", &business.url(), json!({"secret_headers": secret_headers}))
+        .await;
     let signing = made["secret"].as_str().unwrap().to_owned();
     let token = node.client("operator", None).await.token.unwrap();
-    let task = node.task("push", 5, json!({"start": true, "retry": {"max_attempts": 2}})).await;
+    let task = node
+        .task("push", 5, json!({"start": true, "retry": {"max_attempts": 2}}))
+        .await;
     node.status(&task, "finished").await;
-    assert!(business.seen().iter().all(|seen| seen.header("x-api-key") == CANARY), "it is sent");
+    assert!(
+        business
+            .seen()
+            .iter()
+            .all(|seen| seen.header("x-api-key") == CANARY),
+        "it is sent"
+    );
     // Wrong in every way that might show what was sent.
     let bodies = [
         json!({"name": "other", "url": "ftp://x", "secret_headers": {"authorization": CANARY}}),
@@ -40,7 +50,11 @@ async fn a_secret_is_found_nowhere_but_where_it_is_sent() {
         shown.push(answer.text());
     }
     shown.push(Client::new(&node.url, Some(CANARY)).get("/v1/tasks").await.text());
-    let rotated = node.admin.post("/v1/businesses/push/rotate-secret", json!({})).await.expect(200);
+    let rotated = node
+        .admin
+        .post("/v1/businesses/push/rotate-secret", json!({}))
+        .await
+        .expect(200);
     let rotated = rotated["secret"].as_str().unwrap().to_owned();
     for path in [
         "/v1/businesses",
@@ -58,21 +72,36 @@ async fn a_secret_is_found_nowhere_but_where_it_is_sent() {
         assert_eq!(answer.status, 200, "{path}: {}", answer.text());
         shown.push(answer.text());
     }
-    for part in ["", "/failures", "/failures/groups", "/items/2", "/logs", "/report", "/revisions", "/runs"] {
+    for part in [
+        "",
+        "/failures",
+        "/failures/groups",
+        "/items/2",
+        "/logs",
+        "/report",
+        "/revisions",
+        "/runs",
+    ] {
         shown.push(node.admin.get(&format!("/v1/tasks/{task}{part}")).await.text());
     }
     shown.push(node.said());
     let data = node.data();
     assert_eq!(node.stop().await, Some(0));
-    let secrets =
-        [CANARY, signing.trim_start_matches("whsec_"), rotated.trim_start_matches("whsec_"), &token];
+    let secrets = [
+        CANARY,
+        signing.trim_start_matches("whsec_"),
+        rotated.trim_start_matches("whsec_"),
+        &token,
+    ];
     for secret in secrets {
         for text in &shown {
             assert!(!text.contains(secret), "{secret} is shown in\n{text}");
         }
         for file in files(&data) {
             let bytes = std::fs::read(&file).unwrap();
-            let found = bytes.windows(secret.len()).any(|window| window == secret.as_bytes());
+            let found = bytes
+                .windows(secret.len())
+                .any(|window| window == secret.as_bytes());
             assert!(!found, "{secret} lies in {}", file.display());
         }
     }
@@ -83,14 +112,20 @@ async fn a_start_token_that_was_delivered_is_nowhere_in_the_database() {
     let business = Business::willing().await;
     let recipe = Recipe::new();
     let node = recipe.start().await;
-    node.business("push", &business.url(), json!({"hooks": {"prepare": {}}})).await;
+    node.business("push", &business.url(), json!({"hooks": {"prepare": {}}}))
+        .await;
     let task = node.task("push", 5, json!({"start": true})).await;
     node.status(&task, "finished").await;
-    let token = business.of_kind("task.prepare")[0].body["start_token"].as_str().unwrap().to_owned();
+    let token = business.of_kind("task.prepare")[0].body["start_token"]
+        .as_str()
+        .unwrap()
+        .to_owned();
     assert_eq!(node.stop().await, Some(0));
     for file in files(&recipe.path("data")) {
         let bytes = std::fs::read(&file).unwrap();
-        let found = bytes.windows(token.len()).any(|window| window == token.as_bytes());
+        let found = bytes
+            .windows(token.len())
+            .any(|window| window == token.as_bytes());
         assert!(!found, "it lies in {}", file.display());
     }
 }
@@ -109,7 +144,14 @@ async fn a_lost_key_is_heard_of_at_the_start() {
         "{}",
         node.said()
     );
-    let refused = node.admin.post("/v1/businesses/push/rotate-secret", json!({})).await;
-    assert!(refused.problem(409, "conflict")["detail"].as_str().is_some_and(|text| text.contains("key")));
+    let refused = node
+        .admin
+        .post("/v1/businesses/push/rotate-secret", json!({}))
+        .await;
+    assert!(
+        refused.problem(409, "conflict")["detail"]
+            .as_str()
+            .is_some_and(|text| text.contains("key"))
+    );
     assert_eq!(node.stop().await, Some(0));
 }

@@ -34,7 +34,9 @@ impl Events {
                 }
                 continue;
             }
-            let frame = tokio::time::timeout(PATIENCE, self.body.frame()).await.expect("an event in time")?;
+            let frame = tokio::time::timeout(PATIENCE, self.body.frame())
+                .await
+                .expect("an event in time")?;
             let part = frame.expect("the stream goes on").into_data().expect("data");
             self.text.push_str(std::str::from_utf8(&part).expect("text"));
         }
@@ -44,7 +46,10 @@ impl Events {
     pub(crate) async fn until(&mut self, fits: impl Fn(&Told) -> bool) -> Vec<Told> {
         let mut all = Vec::new();
         loop {
-            let told = self.next().await.unwrap_or_else(|| panic!("the stream ended: {all:#?}"));
+            let told = self
+                .next()
+                .await
+                .unwrap_or_else(|| panic!("the stream ended: {all:#?}"));
             let is_it = fits(&told);
             all.push(told);
             if is_it {
@@ -57,10 +62,18 @@ impl Events {
 impl Told {
     /// None for a comment.
     fn read(block: &str) -> Option<Told> {
-        let member = |name: &str| block.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(": "));
+        let member = |name: &str| {
+            block
+                .lines()
+                .find_map(|line| line.strip_prefix(name)?.strip_prefix(": "))
+        };
         let id = member("id")?.parse().expect("a number");
         let data = serde_json::from_str(member("data")?).expect("JSON");
-        Some(Told { id, kind: member("event")?.to_owned(), data })
+        Some(Told {
+            id,
+            kind: member("event")?.to_owned(),
+            data,
+        })
     }
 }
 
@@ -74,10 +87,16 @@ impl Client {
         if let Some(last) = last {
             request = request.header("last-event-id", last.to_string());
         }
-        let answer = self.pool.request(request.body(Full::new(Bytes::new())).expect("a request")).await;
+        let answer = self
+            .pool
+            .request(request.body(Full::new(Bytes::new())).expect("a request"))
+            .await;
         let answer = answer.expect("an answer");
         assert_eq!(answer.status(), 200);
         assert_eq!(answer.headers()["content-type"], "text/event-stream");
-        Events { body: answer.into_body(), text: String::new() }
+        Events {
+            body: answer.into_body(),
+            text: String::new(),
+        }
     }
 }

@@ -13,18 +13,37 @@ async fn a_stopped_task_sends_nothing_more_counts_exactly_and_repeats_nothing_wh
     let business = Business::start(|_| Act::ok().after(Duration::from_millis(100))).await;
     let node = Node::start().await;
     node.business("push", &business.url(), json!({})).await;
-    let task = node.task("push", 3_000, json!({"rate": "1000/s", "concurrency": 300, "start": true})).await;
+    let task = node
+        .task(
+            "push",
+            3_000,
+            json!({"rate": "1000/s", "concurrency": 300, "start": true}),
+        )
+        .await;
     for round in 1..=3 {
         let wanted = round * 400;
-        node.until(&task, "under way", |view| view["counts"]["succeeded"].as_u64() >= Some(wanted)).await;
-        node.admin.post(&format!("/v1/tasks/{task}/stop"), json!({})).await.expect(202);
+        node.until(&task, "under way", |view| {
+            view["counts"]["succeeded"].as_u64() >= Some(wanted)
+        })
+        .await;
+        node.admin
+            .post(&format!("/v1/tasks/{task}/stop"), json!({}))
+            .await
+            .expect(202);
         let stopped = node.status(&task, "stopped").await;
         assert_eq!(stopped["stop_reason"], "operator");
         let sent = business.items().len() as u64;
-        assert_eq!(stopped["counts"]["succeeded"].as_u64(), Some(sent), "what left was counted: {stopped:#}");
+        assert_eq!(
+            stopped["counts"]["succeeded"].as_u64(),
+            Some(sent),
+            "what left was counted: {stopped:#}"
+        );
         assert_eq!(stopped["counts"]["in_flight"], 0);
         assert_eq!(sum(&stopped), 3_000);
-        node.admin.post(&format!("/v1/tasks/{task}/start"), json!({})).await.expect(202);
+        node.admin
+            .post(&format!("/v1/tasks/{task}/start"), json!({}))
+            .await
+            .expect(202);
     }
     let done = node.status(&task, "finished").await;
     assert_eq!(done["counts"]["succeeded"], 3_000);
@@ -32,7 +51,10 @@ async fn a_stopped_task_sends_nothing_more_counts_exactly_and_repeats_nothing_wh
     for (index, _) in business.items() {
         *times.entry(index).or_default() += 1;
     }
-    assert!(times.len() == 3_000 && times.values().all(|times| *times == 1), "an item was repeated");
+    assert!(
+        times.len() == 3_000 && times.values().all(|times| *times == 1),
+        "an item was repeated"
+    );
 }
 
 #[tokio::test]
@@ -40,15 +62,31 @@ async fn a_stop_now_does_not_wait_for_calls_and_says_what_may_repeat() {
     let business = Business::start(|_| Act::ok().after(Duration::from_secs(9))).await;
     let node = Node::start().await;
     node.business("push", &business.url(), json!({})).await;
-    let task = node.task("push", 100, json!({"rate": "100/s", "concurrency": 5, "start": true})).await;
-    node.until(&task, "in flight", |view| view["counts"]["in_flight"] == 5).await;
-    node.admin.post(&format!("/v1/tasks/{task}/stop"), json!({"now": true})).await.expect(202);
+    let task = node
+        .task(
+            "push",
+            100,
+            json!({"rate": "100/s", "concurrency": 5, "start": true}),
+        )
+        .await;
+    node.until(&task, "in flight", |view| view["counts"]["in_flight"] == 5)
+        .await;
+    node.admin
+        .post(&format!("/v1/tasks/{task}/stop"), json!({"now": true}))
+        .await
+        .expect(202);
     let stopped = node.status(&task, "stopped").await;
     assert_eq!(stopped["counts"]["succeeded"], 0, "{stopped:#}");
     assert_eq!(sum(&stopped), 100);
     let text = stopped["status_text"].as_str().expect("a sentence");
-    assert!(text.contains("5 items were in flight and may repeat: #0–#4"), "{text}");
-    assert_eq!(stopped["cut_off"], json!({"items": 5, "runs": [{"first": 0, "items": 5}]}));
+    assert!(
+        text.contains("5 items were in flight and may repeat: #0–#4"),
+        "{text}"
+    );
+    assert_eq!(
+        stopped["cut_off"],
+        json!({"items": 5, "runs": [{"first": 0, "items": 5}]})
+    );
 }
 
 #[tokio::test]
@@ -56,12 +94,23 @@ async fn a_changed_rate_is_obeyed_and_nothing_is_lost() {
     let business = Business::willing().await;
     let node = Node::start().await;
     node.business("push", &business.url(), json!({})).await;
-    let task = node.task("push", 1_500, json!({"rate": "100/s", "start": true})).await;
+    let task = node
+        .task("push", 1_500, json!({"rate": "100/s", "start": true}))
+        .await;
     for (rate, enough) in [("100/s", 50), ("1000/s", 1_000), ("50/s", 1_050)] {
-        node.admin.patch(&format!("/v1/tasks/{task}"), json!({"rate": rate})).await.expect(200);
-        node.until(&task, "under way", |view| view["counts"]["succeeded"].as_u64() >= Some(enough)).await;
+        node.admin
+            .patch(&format!("/v1/tasks/{task}"), json!({"rate": rate}))
+            .await
+            .expect(200);
+        node.until(&task, "under way", |view| {
+            view["counts"]["succeeded"].as_u64() >= Some(enough)
+        })
+        .await;
     }
-    node.admin.patch(&format!("/v1/tasks/{task}"), json!({"rate": "2000/s"})).await.expect(200);
+    node.admin
+        .patch(&format!("/v1/tasks/{task}"), json!({"rate": "2000/s"}))
+        .await
+        .expect(200);
     node.status(&task, "finished").await;
     let mut items = business.items();
     items.sort_unstable();
@@ -74,15 +123,28 @@ async fn a_node_that_is_told_to_end_drains_and_the_next_one_goes_on_without_repe
     let recipe = Recipe::new();
     let node = recipe.start().await;
     node.business("push", &business.url(), json!({})).await;
-    let task = node.task("push", 2_000, json!({"rate": "1000/s", "concurrency": 200, "start": true})).await;
-    node.until(&task, "under way", |view| view["counts"]["succeeded"].as_u64() >= Some(300)).await;
+    let task = node
+        .task(
+            "push",
+            2_000,
+            json!({"rate": "1000/s", "concurrency": 200, "start": true}),
+        )
+        .await;
+    node.until(&task, "under way", |view| {
+        view["counts"]["succeeded"].as_u64() >= Some(300)
+    })
+    .await;
     assert_eq!(node.stop().await, Some(0));
     let node = recipe.start().await;
     let done = node.status(&task, "finished").await;
     assert_eq!(done["counts"]["succeeded"], 2_000);
     let mut items = business.items();
     items.sort_unstable();
-    assert_eq!(items, (0..2_000).map(|index| (index, 1)).collect::<Vec<_>>(), "each item once");
+    assert_eq!(
+        items,
+        (0..2_000).map(|index| (index, 1)).collect::<Vec<_>>(),
+        "each item once"
+    );
 }
 
 #[tokio::test]
@@ -91,8 +153,13 @@ async fn a_node_that_was_killed_is_followed_by_one_that_loses_nothing() {
     let recipe = Recipe::new();
     let node = recipe.start().await;
     node.business("push", &business.url(), json!({})).await;
-    let task = node.task("push", 2_000, json!({"rate": "1000/s", "start": true})).await;
-    node.until(&task, "under way", |view| view["counts"]["succeeded"].as_u64() >= Some(300)).await;
+    let task = node
+        .task("push", 2_000, json!({"rate": "1000/s", "start": true}))
+        .await;
+    node.until(&task, "under way", |view| {
+        view["counts"]["succeeded"].as_u64() >= Some(300)
+    })
+    .await;
     node.signal(rustix::process::Signal::KILL);
     node.ended().await;
     let node = recipe.start().await;
@@ -110,9 +177,14 @@ async fn while_it_drains_changes_are_refused_and_reads_are_answered() {
     let node = Node::start().await;
     node.business("push", &business.url(), json!({})).await;
     let task = node
-        .task("push", 50, json!({"rate": "50/s", "concurrency": 5, "timeout": "9s", "start": true}))
+        .task(
+            "push",
+            50,
+            json!({"rate": "50/s", "concurrency": 5, "timeout": "9s", "start": true}),
+        )
         .await;
-    node.until(&task, "in flight", |view| view["counts"]["in_flight"] == 5).await;
+    node.until(&task, "in flight", |view| view["counts"]["in_flight"] == 5)
+        .await;
     let mut events = node.admin.events("/v1/events?topics=cluster", None).await;
     events.next().await.expect("an event");
     node.signal(rustix::process::Signal::TERM);
@@ -128,7 +200,10 @@ async fn while_it_drains_changes_are_refused_and_reads_are_answered() {
     let refused = node.admin.post("/v1/tasks", create).await;
     assert!(refused.header("retry-after").is_some(), "{}", refused.text());
     refused.problem(503, "draining");
-    node.admin.patch(&path, json!({"rate": "9/s"})).await.problem(503, "draining");
+    node.admin
+        .patch(&path, json!({"rate": "9/s"}))
+        .await
+        .problem(503, "draining");
     node.admin.delete(&path).await.problem(503, "draining");
     assert_eq!(node.admin.get(&path).await.expect(200)["rate"], "50/s");
     node.admin.get("/healthz").await.expect(200);

@@ -32,11 +32,19 @@ async fn send(client: &Client, task: &str, choice: u64) -> (&'static str, Answer
     match choice % 10 {
         0..=3 => ("task.start", client.post(&path("start"), json!({})).await),
         4..=5 => ("task.stop", client.post(&path("stop"), json!({})).await),
-        6 => ("task.stop_now", client.post(&path("stop"), json!({"now": true})).await),
+        6 => (
+            "task.stop_now",
+            client.post(&path("stop"), json!({"now": true})).await,
+        ),
         7 => ("task.recover", client.post(&path("recover"), json!({})).await),
         _ => {
             let rate = format!("{}/s", 50 + choice / 10 % 400);
-            ("task.tune", client.patch(&format!("/v1/tasks/{task}"), json!({"rate": rate})).await)
+            (
+                "task.tune",
+                client
+                    .patch(&format!("/v1/tasks/{task}"), json!({"rate": rate}))
+                    .await,
+            )
         }
     }
 }
@@ -47,23 +55,36 @@ async fn hammer(client: Client, task: String, mut seed: u64) -> Vec<Told> {
         let choice = next(&mut seed) >> 20;
         let begun = Instant::now();
         let (word, answer) = send(&client, &task, choice).await;
-        told.push(Told { begun, ended: Instant::now(), word, answer });
+        told.push(Told {
+            begun,
+            ended: Instant::now(),
+            word,
+            answer,
+        });
     }
     told
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_thousand_commands_of_eight_clients_are_one_history() {
-    let seed = std::env::var("WINDROW_TEST_SEED").ok().and_then(|text| text.parse().ok());
+    let seed = std::env::var("WINDROW_TEST_SEED")
+        .ok()
+        .and_then(|text| text.parse().ok());
     let seed: u64 = seed.unwrap_or_else(|| u64::from(std::process::id()) << 20 | 0x5eed);
     println!("WINDROW_TEST_SEED={seed}");
     let business = Business::start(|_| Act::ok().after(Duration::from_millis(2))).await;
     let node = Node::start().await;
     node.business("push", &business.url(), json!({})).await;
-    let task = node.task("push", 10_000_000, json!({"rate": "100/s", "start": true})).await;
+    let task = node
+        .task("push", 10_000_000, json!({"rate": "100/s", "start": true}))
+        .await;
     let clients = (0..CLIENTS).map(|nth| {
         let client = Client::new(&node.url, node.admin.token.as_deref());
-        tokio::spawn(hammer(client, task.clone(), seed.wrapping_add(nth.wrapping_mul(0x9E37_79B9_7F4A_7C15))))
+        tokio::spawn(hammer(
+            client,
+            task.clone(),
+            seed.wrapping_add(nth.wrapping_mul(0x9E37_79B9_7F4A_7C15)),
+        ))
     });
     let mut told = Vec::new();
     for client in clients.collect::<Vec<_>>() {
@@ -85,7 +106,10 @@ async fn audit(client: &Client, task: &str) -> Vec<Value> {
     let mut entries = Vec::new();
     let mut cursor = String::new();
     loop {
-        let page = client.get(&format!("/v1/tasks/{task}/revisions?limit=500{cursor}")).await.expect(200);
+        let page = client
+            .get(&format!("/v1/tasks/{task}/revisions?limit=500{cursor}"))
+            .await
+            .expect(200);
         entries.extend(page["items"].as_array().expect("items").iter().cloned());
         match page["next_cursor"].as_str() {
             Some(next) => cursor = format!("&cursor={next}"),
@@ -100,7 +124,10 @@ async fn audit(client: &Client, task: &str) -> Vec<Value> {
 fn one_to_one(told: &[Told], entries: &[Value]) {
     let mut by_request: HashMap<&str, Vec<&Value>> = HashMap::new();
     for entry in entries.iter().filter(|entry| entry["source"] != "system") {
-        by_request.entry(entry["request_id"].as_str().unwrap_or_default()).or_default().push(entry);
+        by_request
+            .entry(entry["request_id"].as_str().unwrap_or_default())
+            .or_default()
+            .push(entry);
     }
     for one in told {
         let id = one.answer.header("request-id").expect("each answer has a number");
@@ -115,9 +142,16 @@ fn one_to_one(told: &[Told], entries: &[Value]) {
             _ => assert!(found.is_empty(), "{}: {found:?}", one.answer.text()),
         }
     }
-    let left: Vec<&str> =
-        by_request.values().flatten().filter_map(|entry| entry["action"].as_str()).collect();
-    assert!(left.iter().all(|action| matches!(*action, "task.create" | "task.start")), "{left:?}");
+    let left: Vec<&str> = by_request
+        .values()
+        .flatten()
+        .filter_map(|entry| entry["action"].as_str())
+        .collect();
+    assert!(
+        left.iter()
+            .all(|action| matches!(*action, "task.create" | "task.start")),
+        "{left:?}"
+    );
 }
 
 /// What had ended before another began comes before it in the history.
@@ -127,8 +161,10 @@ fn in_real_time_order(told: &[Told], entries: &[Value]) {
         .enumerate()
         .filter_map(|(place, entry)| Some((entry["request_id"].as_str()?, place)))
         .collect();
-    let mut placed: Vec<(usize, &Told)> =
-        told.iter().filter_map(|one| Some((*places.get(one.answer.header("request-id")?)?, one))).collect();
+    let mut placed: Vec<(usize, &Told)> = told
+        .iter()
+        .filter_map(|one| Some((*places.get(one.answer.header("request-id")?)?, one)))
+        .collect();
     placed.sort_by_key(|(place, _)| *place);
     // Going backwards in the history, no earlier entry may have begun after a later one had ended.
     let mut earliest_end: Option<(Instant, &Told)> = None;
@@ -151,7 +187,9 @@ fn in_real_time_order(told: &[Told], entries: &[Value]) {
 async fn ends_as_last_commanded(node: &Node, task: &str, entries: &[Value]) {
     let last = |actions: &[&str]| {
         let mut entries = entries.iter().rev();
-        entries.find(|entry| actions.iter().any(|action| entry["action"] == *action)).cloned()
+        entries
+            .find(|entry| actions.iter().any(|action| entry["action"] == *action))
+            .cloned()
     };
     let verb = last(&["task.start", "task.stop", "task.stop_now"]).expect("it was started");
     let settled = match verb["action"].as_str() {

@@ -40,7 +40,11 @@ impl Recipe {
     /// A node on a free port with an empty store.
     pub(crate) fn new() -> Recipe {
         let directory = Arc::new(tempfile::tempdir().expect("a directory"));
-        Recipe { directory, config: String::new(), environment: Vec::new() }
+        Recipe {
+            directory,
+            config: String::new(),
+            environment: Vec::new(),
+        }
     }
 
     /// With these lines at the end of its `config.toml`.
@@ -66,27 +70,48 @@ impl Recipe {
         let config = place.join("config.toml");
         std::fs::write(&config, &self.config).expect("a configuration");
         let mut command = Command::new(env!("CARGO_BIN_EXE_windrow"));
-        command.arg("serve").arg("--config").arg(&config).current_dir(place);
-        command.env("HOME", place).env_remove("WINDROW_LOG").env_remove("NOTIFY_SOCKET");
+        command
+            .arg("serve")
+            .arg("--config")
+            .arg(&config)
+            .current_dir(place);
+        command
+            .env("HOME", place)
+            .env_remove("WINDROW_LOG")
+            .env_remove("NOTIFY_SOCKET");
         command.env("WINDROW_NODE__DATA_DIR", place.join("data"));
         command.env("WINDROW_HTTP__LISTEN", "127.0.0.1:0");
         command.env("WINDROW_AUTH__BOOTSTRAP_TOKEN_FILE", place.join("admin.token"));
         command.envs(self.environment.iter().map(|(name, value)| (name, value)));
-        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).kill_on_drop(true);
+        command
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .kill_on_drop(true);
         let mut child = command.spawn().expect("windrow starts");
         let lines = listen(child.stderr.take().expect("piped"));
         let url = heard(lines.clone(), address_in).await;
         let token = std::fs::read_to_string(place.join("admin.token")).expect("the bootstrap token");
         let admin = Client::new(&url, Some(token.trim()));
-        Node { directory: self.directory.clone(), url, admin, lines, child }
+        Node {
+            directory: self.directory.clone(),
+            url,
+            admin,
+            lines,
+            child,
+        }
     }
 }
 
 /// The façade's address in what the node says.
 fn address_in(line: &str) -> Option<String> {
-    let at = line.find("http://127.0.0.1:").or_else(|| line.find("https://127.0.0.1:"))?;
-    let url: String =
-        line[at..].chars().take_while(|c| !c.is_whitespace() && *c != '"' && *c != ',').collect();
+    let at = line
+        .find("http://127.0.0.1:")
+        .or_else(|| line.find("https://127.0.0.1:"))?;
+    let url: String = line[at..]
+        .chars()
+        .take_while(|c| !c.is_whitespace() && *c != '"' && *c != ',')
+        .collect();
     Some(url.trim_end_matches('/').to_owned())
 }
 
@@ -138,14 +163,21 @@ impl Node {
     }
 
     pub(crate) fn signal(&self, signal: Signal) {
-        let id = self.child.id().and_then(|id| Pid::from_raw(id.cast_signed())).expect("it lives");
+        let id = self
+            .child
+            .id()
+            .and_then(|id| Pid::from_raw(id.cast_signed()))
+            .expect("it lives");
         kill_process(id, signal).expect("the signal is sent");
     }
 
     /// Waits for its end and returns the exit code.
     pub(crate) async fn ended(mut self) -> Option<i32> {
         let status = tokio::time::timeout(PATIENCE, self.child.wait()).await;
-        status.expect("it ends in time").expect("it can be waited for").code()
+        status
+            .expect("it ends in time")
+            .expect("it can be waited for")
+            .code()
     }
 
     /// SIGTERM, and its end.
@@ -162,14 +194,20 @@ impl Node {
             body["business"] = json!(business);
         }
         let made = self.admin.post("/v1/tokens", body).await.expect(201);
-        Client::new(&self.url, Some(made["token"].as_str().expect("the token is shown once")))
+        Client::new(
+            &self.url,
+            Some(made["token"].as_str().expect("the token is shown once")),
+        )
     }
 
     /// Registers a business at this URL; `more` is merged into the body.
     pub(crate) async fn business(&self, name: &str, url: &str, more: Value) -> Value {
         let mut body = json!({"name": name, "url": url});
         merge(&mut body, more);
-        self.admin.post("/v1/businesses?check=skip", body).await.expect(201)
+        self.admin
+            .post("/v1/businesses?check=skip", body)
+            .await
+            .expect(201)
     }
 
     /// Creates a task; `more` is merged into the body.
@@ -188,7 +226,11 @@ impl Node {
             if fits(&view) {
                 return view;
             }
-            assert!(begun.elapsed() < PATIENCE, "{task} never was {what}: {view:#}\n{}", self.said());
+            assert!(
+                begun.elapsed() < PATIENCE,
+                "{task} never was {what}: {view:#}\n{}",
+                self.said()
+            );
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     }
@@ -201,7 +243,9 @@ impl Node {
 
 /// Lays `more` over `body`, member by member.
 pub(crate) fn merge(body: &mut Value, more: Value) {
-    let (Some(body), Value::Object(more)) = (body.as_object_mut(), more) else { return };
+    let (Some(body), Value::Object(more)) = (body.as_object_mut(), more) else {
+        return;
+    };
     for (name, value) in more {
         match body.get_mut(&name) {
             Some(known) if known.is_object() && value.is_object() => merge(known, value),
@@ -239,14 +283,25 @@ impl Answer {
     /// The problem, after a check of its status and kind.
     #[track_caller]
     pub(crate) fn problem(self, status: u16, slug: &str) -> Value {
-        assert_eq!(self.header("content-type"), Some("application/problem+json"), "{}", self.text());
+        assert_eq!(
+            self.header("content-type"),
+            Some("application/problem+json"),
+            "{}",
+            self.text()
+        );
         let problem = self.expect(status);
         let kind = problem["type"].as_str().expect("a type");
         assert!(kind.ends_with(&format!("/problems/{slug}")), "{problem:#}");
         for member in ["title", "detail", "request_id"] {
-            assert!(problem[member].as_str().is_some_and(|text| !text.is_empty()), "{member}: {problem:#}");
+            assert!(
+                problem[member].as_str().is_some_and(|text| !text.is_empty()),
+                "{member}: {problem:#}"
+            );
         }
-        assert!(!problem["try"].as_array().expect("what to try").is_empty(), "{problem:#}");
+        assert!(
+            !problem["try"].as_array().expect("what to try").is_empty(),
+            "{problem:#}"
+        );
         problem
     }
 
@@ -262,14 +317,20 @@ impl Answer {
     }
 
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
-        self.headers.get(name).map(|value| value.to_str().expect("printable"))
+        self.headers
+            .get(name)
+            .map(|value| value.to_str().expect("printable"))
     }
 }
 
 impl Client {
     pub(crate) fn new(url: &str, token: Option<&str>) -> Client {
         let pool = Pool::builder(TokioExecutor::new()).build_http();
-        Client { url: url.to_owned(), token: token.map(str::to_owned), pool }
+        Client {
+            url: url.to_owned(),
+            token: token.map(str::to_owned),
+            pool,
+        }
     }
 
     pub(crate) async fn get(&self, path: &str) -> Answer {
@@ -307,7 +368,9 @@ impl Client {
         headers: &[(&str, &str)],
         body: Bytes,
     ) -> Answer {
-        let mut request = Request::builder().method(method).uri(format!("{}{path}", self.url));
+        let mut request = Request::builder()
+            .method(method)
+            .uri(format!("{}{path}", self.url));
         if let Some(token) = &self.token {
             request = request.header("authorization", format!("Bearer {token}"));
         }
@@ -319,7 +382,11 @@ impl Client {
         let answer = answer.expect("an answer in time").expect("an answer");
         let (head, body) = answer.into_parts();
         let body = body.collect().await.expect("a body").to_bytes();
-        Answer { status: head.status.as_u16(), headers: head.headers, body }
+        Answer {
+            status: head.status.as_u16(),
+            headers: head.headers,
+            body,
+        }
     }
 }
 
@@ -328,7 +395,11 @@ pub(crate) fn files(directory: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir(directory).expect("a directory") {
         let path = entry.expect("an entry").path();
-        if path.is_dir() { found.extend(files(&path)) } else { found.push(path) }
+        if path.is_dir() {
+            found.extend(files(&path))
+        } else {
+            found.push(path)
+        }
     }
     found
 }

@@ -28,7 +28,10 @@ fn secure() -> Secure {
     std::fs::write(&chain, cert.pem()).expect("written");
     std::fs::write(&key, signing_key.serialize_pem()).expect("written");
     let text = format!("[http]\ntls_cert_file = {chain:?}\ntls_key_file = {key:?}");
-    Secure { recipe: recipe.config(&text), roots }
+    Secure {
+        recipe: recipe.config(&text),
+        roots,
+    }
 }
 
 fn client(
@@ -41,9 +44,14 @@ fn client(
         .expect("versions")
         .with_root_certificates(roots.clone())
         .with_no_client_auth();
-    let builder = hyper_rustls::HttpsConnectorBuilder::new().with_tls_config(tls).https_only();
-    let connector =
-        if http2 { builder.enable_http1().enable_http2().build() } else { builder.enable_http1().build() };
+    let builder = hyper_rustls::HttpsConnectorBuilder::new()
+        .with_tls_config(tls)
+        .https_only();
+    let connector = if http2 {
+        builder.enable_http1().enable_http2().build()
+    } else {
+        builder.enable_http1().build()
+    };
     Pool::builder(TokioExecutor::new()).build(connector)
 }
 
@@ -57,7 +65,10 @@ async fn a_node_with_a_certificate_speaks_https_only_and_both_versions_of_http()
         // Twice: a connection is used again.
         for _ in 0..2 {
             let request = Request::get(format!("{}/v1/whoami", node.url))
-                .header("authorization", format!("Bearer {}", node.admin.token.as_deref().expect("a token")))
+                .header(
+                    "authorization",
+                    format!("Bearer {}", node.admin.token.as_deref().expect("a token")),
+                )
                 .body(Full::default())
                 .expect("a request");
             let answer = pool.request(request).await.expect("an answer");
@@ -68,12 +79,19 @@ async fn a_node_with_a_certificate_speaks_https_only_and_both_versions_of_http()
         }
     }
     let stranger = client(&RootCertStore::empty(), true);
-    let request = Request::get(format!("{}/healthz", node.url)).body(Full::default()).expect("a request");
+    let request = Request::get(format!("{}/healthz", node.url))
+        .body(Full::default())
+        .expect("a request");
     assert!(stranger.request(request).await.is_err(), "nobody vouches for it");
     let plain = Pool::builder(TokioExecutor::new()).build_http::<Full<Bytes>>();
     let url = node.url.replace("https://", "http://");
-    let request = Request::get(format!("{url}/healthz")).body(Full::default()).expect("a request");
-    assert!(plain.request(request).await.is_err(), "nothing is answered in the clear");
+    let request = Request::get(format!("{url}/healthz"))
+        .body(Full::default())
+        .expect("a request");
+    assert!(
+        plain.request(request).await.is_err(),
+        "nothing is answered in the clear"
+    );
     assert_eq!(node.stop().await, Some(0));
 }
 

@@ -9,7 +9,10 @@ use crate::support::Node;
 
 async fn upload(node: &Node) -> String {
     let body = Bytes::from_static(b"user\nann\nbob\ncat\n");
-    let made = node.admin.send(Method::POST, "/v1/uploads", &[("content-type", "text/csv")], body).await;
+    let made = node
+        .admin
+        .send(Method::POST, "/v1/uploads", &[("content-type", "text/csv")], body)
+        .await;
     let made = made.expect(201);
     assert_eq!(made["rows"], 3, "{made:#}");
     made["id"].as_str().expect("an id").to_owned()
@@ -28,22 +31,53 @@ async fn an_upload_is_kept_for_its_tasks_and_free_after_the_last_of_them() {
     node.business("push", &business.url(), json!({})).await;
     let id = upload(&node).await;
     let path = format!("/v1/uploads/{id}");
-    let made = node.admin.post("/v1/tasks", create(&id, json!({"start": true}))).await.expect(201);
+    let made = node
+        .admin
+        .post("/v1/tasks", create(&id, json!({"start": true})))
+        .await
+        .expect(201);
     let first = made["id"].as_str().expect("an id").to_owned();
     node.status(&first, "finished").await;
-    let data: Vec<Value> = business.seen().iter().map(|seen| seen.body["item"]["data"].clone()).collect();
+    let data: Vec<Value> = business
+        .seen()
+        .iter()
+        .map(|seen| seen.body["item"]["data"].clone())
+        .collect();
     assert!(data.contains(&json!({"user": "bob"})), "{data:?}");
-    let second = node.admin.post(&format!("/v1/tasks/{first}/clone"), json!({})).await.expect(201);
+    let second = node
+        .admin
+        .post(&format!("/v1/tasks/{first}/clone"), json!({}))
+        .await
+        .expect(201);
     let second = second["id"].as_str().expect("an id").to_owned();
 
     node.admin.delete(&path).await.problem(409, "conflict");
-    assert_eq!(node.admin.delete(&format!("/v1/tasks/{first}")).await.status / 100, 2);
-    assert!(node.admin.get(&path).await.expect(200)["used_at"].is_string(), "the clone has it still");
-    node.admin.post(&format!("/v1/tasks/{second}/start"), json!({})).await.expect(202);
+    assert_eq!(
+        node.admin.delete(&format!("/v1/tasks/{first}")).await.status / 100,
+        2
+    );
+    assert!(
+        node.admin.get(&path).await.expect(200)["used_at"].is_string(),
+        "the clone has it still"
+    );
+    node.admin
+        .post(&format!("/v1/tasks/{second}/start"), json!({}))
+        .await
+        .expect(202);
     node.status(&second, "finished").await;
-    assert_eq!(business.items().len(), 6, "the clone reads it after the first task is gone");
-    assert_eq!(node.admin.delete(&format!("/v1/tasks/{second}")).await.status / 100, 2);
-    assert!(node.admin.get(&path).await.expect(200)["used_at"].is_null(), "nobody has it");
+    assert_eq!(
+        business.items().len(),
+        6,
+        "the clone reads it after the first task is gone"
+    );
+    assert_eq!(
+        node.admin.delete(&format!("/v1/tasks/{second}")).await.status / 100,
+        2
+    );
+    assert!(
+        node.admin.get(&path).await.expect(200)["used_at"].is_null(),
+        "nobody has it"
+    );
     assert_eq!(node.admin.delete(&path).await.status, 204);
     node.admin.get(&path).await.problem(404, "not-found");
 }
@@ -54,7 +88,11 @@ async fn a_task_that_gets_other_items_gives_its_upload_up() {
     let node = Node::start().await;
     node.business("push", &business.url(), json!({})).await;
     let (one, other) = (upload(&node).await, upload(&node).await);
-    let made = node.admin.post("/v1/tasks", create(&one, json!({}))).await.expect(201);
+    let made = node
+        .admin
+        .post("/v1/tasks", create(&one, json!({})))
+        .await
+        .expect(201);
     let task = format!("/v1/tasks/{}", made["id"].as_str().expect("an id"));
     let source = json!({"source": {"type": "file", "upload": other}});
     node.admin.patch(&task, source).await.expect(200);

@@ -17,14 +17,21 @@ async fn place(config: &str) -> (Node, Client, Business) {
 
 async fn make(client: &Client, url: &str) -> Answer {
     let source = json!({"type": "url", "url": url, "format": "ndjson"});
-    client.post("/v1/tasks", json!({"business": "push", "source": source})).await
+    client
+        .post("/v1/tasks", json!({"business": "push", "source": source}))
+        .await
 }
 
 /// What a refusal says, with the address taken out.
 async fn refusal(client: &Client, url: &str) -> String {
     let problem = make(client, url).await.problem(422, "validation-failed");
-    let said = problem["errors"][0]["detail"].as_str().expect("a sentence").to_owned();
-    let host = url.split_once("://").map_or("", |(_, rest)| rest.split(['/']).next().unwrap_or_default());
+    let said = problem["errors"][0]["detail"]
+        .as_str()
+        .expect("a sentence")
+        .to_owned();
+    let host = url
+        .split_once("://")
+        .map_or("", |(_, rest)| rest.split(['/']).next().unwrap_or_default());
     said.replace(host.rsplit_once(':').map_or(host, |(host, _)| host), "HOST")
 }
 
@@ -34,8 +41,15 @@ async fn a_business_has_nothing_fetched_from_private_networks_and_cant_look_whic
     let url = files.url();
     make(&node.admin, &url).await.expect(201);
     let wrong = refusal(&node.admin, &url.replace("http:", "https:")).await;
-    assert!(wrong.contains("the server speaks plain http: use http in the url"), "{wrong}");
-    let closed = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
+    assert!(
+        wrong.contains("the server speaks plain http: use http in the url"),
+        "{wrong}"
+    );
+    let closed = TcpListener::bind("127.0.0.1:0")
+        .await
+        .unwrap()
+        .local_addr()
+        .unwrap();
     let seen = files.seen().len();
     let said = refusal(&token, &url).await;
     let port = files.address.port();
@@ -63,13 +77,24 @@ async fn a_private_network_that_is_allowed_is_fetched_from_but_never_the_node_it
     let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let open = format!("http://{}/", silent.local_addr().unwrap());
     let hangs_up = tokio::spawn(async move { while silent.accept().await.is_ok() {} });
-    let closed = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
+    let closed = TcpListener::bind("127.0.0.1:0")
+        .await
+        .unwrap()
+        .local_addr()
+        .unwrap();
     let said = refusal(&token, &format!("http://{closed}/")).await;
     assert_eq!(refusal(&token, &open).await, said);
-    assert_eq!(refusal(&token, &format!("{}/metrics", node.url)).await, said, "the node");
+    assert_eq!(
+        refusal(&token, &format!("{}/metrics", node.url)).await,
+        said,
+        "the node"
+    );
     hangs_up.abort();
     let told = refusal(&node.admin, &format!("http://{closed}/")).await;
-    assert!(told.contains("refused") && !told.contains("handler"), "an operator is told: {told}");
+    assert!(
+        told.contains("refused") && !told.contains("handler"),
+        "an operator is told: {told}"
+    );
 }
 
 #[tokio::test]
@@ -78,9 +103,13 @@ async fn a_source_is_fetched_through_the_proxy_of_the_configuration() {
     let config = format!("[handler.http]\nproxy = \"http://{}\"", proxy.address);
     let (node, token, _files) = place(&config).await;
     // The name is the proxy's to resolve.
-    let made = make(&token, "http://files.example.invalid/u.csv").await.expect(201);
+    let made = make(&token, "http://files.example.invalid/u.csv")
+        .await
+        .expect(201);
     assert_eq!(made["counts"]["pending"], 1, "{made:#}");
-    make(&node.admin, "http://files.example.invalid/u.csv").await.expect(201);
+    make(&node.admin, "http://files.example.invalid/u.csv")
+        .await
+        .expect(201);
     refusal(&token, "http://10.0.0.5/u.csv").await;
     assert_eq!(proxy.seen().len(), 2, "an address is judged here");
 }

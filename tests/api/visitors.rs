@@ -32,14 +32,24 @@ impl Person {
         }
         let node = recipe.start().await;
         let nobody = Client::new(&node.url, None);
-        let client = if mode == "token" { node.admin.clone() } else { nobody };
+        let client = if mode == "token" {
+            node.admin.clone()
+        } else {
+            nobody
+        };
         let signed_in = (mode == "proxy").then_some(("x-forwarded-user", "ann"));
-        Person { node, client, signed_in }
+        Person {
+            node,
+            client,
+            signed_in,
+        }
     }
 
     async fn asks(&self, method: Method, path: &str, more: &[(&str, &str)], body: &'static str) -> Answer {
         let headers: Vec<(&str, &str)> = more.iter().copied().chain(self.signed_in).collect();
-        self.client.send(method, path, &headers, Bytes::from_static(body.as_bytes())).await
+        self.client
+            .send(method, path, &headers, Bytes::from_static(body.as_bytes()))
+            .await
     }
 }
 
@@ -51,18 +61,35 @@ async fn a_page_of_somebody_else_steers_and_reads_nothing_whoever_is_signed_in()
         for (name, value, slug) in FOREIGN {
             let foreign = [(name, value)];
             for path in ["/v1/tasks/t1/start", "/v1/tasks/t1/cancel"] {
-                person.asks(Method::POST, path, &foreign, "").await.problem(403, slug);
+                person
+                    .asks(Method::POST, path, &foreign, "")
+                    .await
+                    .problem(403, slug);
             }
             for path in ["/v1/tasks", "/metrics", "/actors"] {
-                person.asks(Method::GET, path, &foreign, "").await.problem(403, slug);
+                person
+                    .asks(Method::GET, path, &foreign, "")
+                    .await
+                    .problem(403, slug);
             }
-            assert_eq!(person.asks(Method::GET, "/healthz", &foreign, "").await.status, 200, "{mode}");
+            assert_eq!(
+                person.asks(Method::GET, "/healthz", &foreign, "").await.status,
+                200,
+                "{mode}"
+            );
         }
         let same = [own, ("sec-fetch-site", "same-origin")];
         for headers in [&[][..], &same] {
-            person.asks(Method::POST, "/v1/tasks/t1/start", headers, "").await.problem(404, "not-found");
+            person
+                .asks(Method::POST, "/v1/tasks/t1/start", headers, "")
+                .await
+                .problem(404, "not-found");
             for path in ["/v1/tasks", "/metrics", "/actors"] {
-                assert_eq!(person.asks(Method::GET, path, headers, "").await.status, 200, "{mode} {path}");
+                assert_eq!(
+                    person.asks(Method::GET, path, headers, "").await.status,
+                    200,
+                    "{mode} {path}"
+                );
             }
         }
     }
@@ -75,7 +102,10 @@ async fn a_body_says_what_it_is() {
         let unsaid = person.asks(Method::POST, path, &[], "{}").await;
         unsaid.problem(415, "unsupported-media-type");
         let form = [("content-type", "text/plain")];
-        person.asks(Method::POST, path, &form, "{}").await.problem(415, "unsupported-media-type");
+        person
+            .asks(Method::POST, path, &form, "{}")
+            .await
+            .problem(415, "unsupported-media-type");
     }
 }
 
@@ -83,13 +113,28 @@ async fn a_body_says_what_it_is() {
 async fn a_node_is_called_by_the_names_that_it_was_given() {
     let text = "[http]\nallowed_hosts = [\"windrow.lan\"]\npublic_url = \"https://w.example.org/x\"";
     let node = Recipe::new().config(text).start().await;
-    for host in ["windrow.lan", "Windrow.LAN:8080", "w.example.org", "localhost:1", "127.0.0.1"] {
-        let answer = node.admin.send(Method::GET, "/v1/whoami", &[("host", host)], Bytes::new()).await;
+    for host in [
+        "windrow.lan",
+        "Windrow.LAN:8080",
+        "w.example.org",
+        "localhost:1",
+        "127.0.0.1",
+    ] {
+        let answer = node
+            .admin
+            .send(Method::GET, "/v1/whoami", &[("host", host)], Bytes::new())
+            .await;
         assert_eq!(answer.status, 200, "{host}: {}", answer.text());
     }
     // A proxy that puts its own name of the node in place of the one that people use.
     let behind = [("host", "windrow.lan"), ("origin", "https://w.example.org")];
-    assert_eq!(node.admin.send(Method::GET, "/v1/whoami", &behind, Bytes::new()).await.status, 200);
+    assert_eq!(
+        node.admin
+            .send(Method::GET, "/v1/whoami", &behind, Bytes::new())
+            .await
+            .status,
+        200
+    );
 }
 
 #[tokio::test]
@@ -117,13 +162,18 @@ async fn a_key_is_its_tokens_own_also_where_another_token_has_the_same_name() {
     let (one, twin, other) = (token("push").await, token("push").await, token("mail").await);
     let make = async |client: &Client, business: &str| -> Value {
         let body = json!({"business": business, "source": {"type": "range", "total": 5}});
-        let made = client.json(Method::POST, "/v1/tasks", &[("idempotency-key", "k1")], body).await;
+        let made = client
+            .json(Method::POST, "/v1/tasks", &[("idempotency-key", "k1")], body)
+            .await;
         made.expect(201)["id"].clone()
     };
     let first = make(&one, "push").await;
     assert_eq!(make(&one, "push").await, first, "a repeat");
     assert_ne!(make(&twin, "push").await, first, "another token of the same name");
     let mail = make(&other, "mail").await;
-    let shown = other.get(&format!("/v1/tasks/{}", mail.as_str().unwrap())).await.expect(200);
+    let shown = other
+        .get(&format!("/v1/tasks/{}", mail.as_str().unwrap()))
+        .await
+        .expect(200);
     assert_eq!(shown["business"], "mail");
 }

@@ -39,7 +39,10 @@ async fn until(node: &Node, path: &str, fits: impl Fn(&Value) -> bool) -> Value 
 async fn a_window_shows_what_holds_it_who_waits_and_who_was_given_up() {
     let business = Business::start(|seen| match seen.items().as_slice() {
         [(0, _)] => Act::ok().after(Duration::from_secs(120)),
-        [(2, _)] => Act::json(200, json!({"result": "abandon", "code": "NO_USER", "message": "gone"})),
+        [(2, _)] => Act::json(
+            200,
+            json!({"result": "abandon", "code": "NO_USER", "message": "gone"}),
+        ),
         [(4, _)] => Act::status(500),
         _ => Act::ok(),
     })
@@ -58,7 +61,11 @@ async fn a_window_shows_what_holds_it_who_waits_and_who_was_given_up() {
         (&shard["low_water"], &shard["capacity"], &answer["reason"]),
         (&json!(0), &json!(64), &json!(null))
     );
-    assert_eq!((cells(shard).len(), &shard["items_per_cell"]), (64, &json!(1)), "{answer:#}");
+    assert_eq!(
+        (cells(shard).len(), &shard["items_per_cell"]),
+        (64, &json!(1)),
+        "{answer:#}"
+    );
     let head = &shard["head"];
     assert_eq!(
         (&head["index"], &head["attempt"], &head["state"]),
@@ -67,10 +74,17 @@ async fn a_window_shows_what_holds_it_who_waits_and_who_was_given_up() {
     assert!(head["age_seconds"].as_f64() > Some(0.0), "{head:#}");
     let coarse = node.admin.get(&format!("{path}?cells=4")).await.expect(200);
     let shard = &coarse["shards"][0];
-    assert_eq!((&shard["items_per_cell"], cells(shard).len()), (&json!(16), 4), "{coarse:#}");
+    assert_eq!(
+        (&shard["items_per_cell"], cells(shard).len()),
+        (&json!(16), 4),
+        "{coarse:#}"
+    );
     assert!(cells(shard).starts_with('A'), "the worst of sixteen: {coarse:#}");
     for wrong in ["cells=0", "cells=20001", "cells=x", "cell=4"] {
-        node.admin.get(&format!("{path}?{wrong}")).await.problem(400, "invalid-request");
+        node.admin
+            .get(&format!("{path}?{wrong}"))
+            .await
+            .problem(400, "invalid-request");
     }
 }
 
@@ -84,13 +98,25 @@ async fn a_task_that_does_not_run_shows_where_it_stood_and_why_no_more() {
     let answer = node.admin.get(&path).await.expect(200);
     let rests = json!({"shard": 0, "low_water": 3, "high_water": 3, "capacity": null, "items_per_cell": 1,
         "cells": "", "head": null, "node": null});
-    assert_eq!(answer, json!({"shards": [rests], "reason": "not_running_here", "unreachable": []}));
-    node.admin.get("/v1/tasks/t999/window").await.problem(404, "not-found");
-    node.admin.post(&format!("/v1/tasks/{task}/start"), json!({})).await.expect(202);
+    assert_eq!(
+        answer,
+        json!({"shards": [rests], "reason": "not_running_here", "unreachable": []})
+    );
+    node.admin
+        .get("/v1/tasks/t999/window")
+        .await
+        .problem(404, "not-found");
+    node.admin
+        .post(&format!("/v1/tasks/{task}/start"), json!({}))
+        .await
+        .expect(202);
     node.status(&task, "finished").await;
     let answer = until(&node, &path, |shard| shard["capacity"].is_null()).await;
     assert_eq!(
-        (&answer["shards"][0]["low_water"], &answer["shards"][0]["high_water"]),
+        (
+            &answer["shards"][0]["low_water"],
+            &answer["shards"][0]["high_water"]
+        ),
         (&json!(10), &json!(10))
     );
 }
@@ -99,7 +125,10 @@ async fn a_task_that_does_not_run_shows_where_it_stood_and_why_no_more() {
 async fn a_task_that_stopped_shows_what_was_saved() {
     let business = Business::start(|seen| match seen.items().as_slice() {
         [(1 | 5, _)] => Act::status(500),
-        [(3, _)] => Act::json(200, json!({"result": "abandon", "code": "NO_USER", "message": "gone"})),
+        [(3, _)] => Act::json(
+            200,
+            json!({"result": "abandon", "code": "NO_USER", "message": "gone"}),
+        ),
         _ => Act::ok(),
     })
     .await;
@@ -109,10 +138,20 @@ async fn a_task_that_stopped_shows_what_was_saved() {
     let retry = json!({"backoff": "10m..10m x1 jitter 0%"});
     let more = json!({"rate": "100/s", "window": 64, "retry": retry, "park_after": "1h", "start": true});
     let task = node.task("push", 20, more).await;
-    node.until(&task, "all but two", |view| view["counts"]["succeeded"].as_u64() == Some(17)).await;
-    node.admin.post(&format!("/v1/tasks/{task}/stop"), json!({})).await.expect(202);
+    node.until(&task, "all but two", |view| {
+        view["counts"]["succeeded"].as_u64() == Some(17)
+    })
+    .await;
+    node.admin
+        .post(&format!("/v1/tasks/{task}/stop"), json!({}))
+        .await
+        .expect(202);
     node.status(&task, "stopped").await;
-    let answer = node.admin.get(&format!("/v1/tasks/{task}/window")).await.expect(200);
+    let answer = node
+        .admin
+        .get(&format!("/v1/tasks/{task}/window"))
+        .await
+        .expect(200);
     let shard = &answer["shards"][0];
     assert_eq!(answer["reason"], "not_running_here", "{answer:#}");
     assert_eq!(

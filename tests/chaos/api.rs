@@ -41,11 +41,18 @@ async fn exchange(
     let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream)).await?;
     // Its fault is the exchange's.
     let driving = tokio::spawn(async move { connection.await.ok() });
-    let mut request = Request::builder().method(method).uri(path).header("host", format!("127.0.0.1:{port}"));
+    let mut request = Request::builder()
+        .method(method)
+        .uri(path)
+        .header("host", format!("127.0.0.1:{port}"));
     if let Some(key) = key {
         request = request.header("idempotency-key", key);
     }
-    let text = if body.is_null() { Bytes::new() } else { Bytes::from(body.to_string()) };
+    let text = if body.is_null() {
+        Bytes::new()
+    } else {
+        Bytes::from(body.to_string())
+    };
     if !text.is_empty() {
         request = request.header("content-type", "application/json");
     }

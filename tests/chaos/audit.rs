@@ -42,16 +42,25 @@ const SHARD: [(&str, &str); 15] = [
     ("parked", "parked"),
     ("blob", "ckpt_blob"),
 ];
-const ITEM: [(&str, &str); 4] =
-    [("task", "task_id"), ("shard", "shard_no"), ("index", "idx"), ("state", "state")];
+const ITEM: [(&str, &str); 4] = [
+    ("task", "task_id"),
+    ("shard", "shard_no"),
+    ("index", "idx"),
+    ("state", "state"),
+];
 const TASK: [(&str, &str); 3] = [("task", "id"), ("status", "status"), ("wish", "wish")];
 
 impl Audit {
     /// Connects to a migrated store and makes table and triggers.
     pub(crate) async fn install(url: &str) -> Audit {
         let mut options = ConnectOptions::new(url);
-        options.max_connections(1).sqlx_logging(false).acquire_timeout(Duration::from_secs(60));
-        let connection = Database::connect(options).await.expect("the test's own connection");
+        options
+            .max_connections(1)
+            .sqlx_logging(false)
+            .acquire_timeout(Duration::from_secs(60));
+        let connection = Database::connect(options)
+            .await
+            .expect("the test's own connection");
         let audit = Audit { connection };
         for statement in audit.statements() {
             let done = audit.connection.execute_unprepared(&statement).await;
@@ -75,7 +84,10 @@ impl Audit {
     pub(crate) async fn accepted(&self, task: i64) -> Accepted {
         let sql = format!("SELECT id, at, who, kind, body FROM chaos_log WHERE task = {task} ORDER BY id");
         let backend = self.connection.get_database_backend();
-        let rows = self.connection.query_all_raw(Statement::from_string(backend, sql)).await;
+        let rows = self
+            .connection
+            .query_all_raw(Statement::from_string(backend, sql))
+            .await;
         let mut accepted = Accepted::default();
         for row in rows.expect("the log of the triggers") {
             let text = |name: &str| row.try_get::<String>("", name).expect("text");
@@ -92,7 +104,11 @@ impl Audit {
     /// The only value of the first row; empty where there is none.
     pub(crate) async fn text(&self, sql: &str) -> String {
         let asked = Statement::from_string(self.connection.get_database_backend(), sql);
-        let row = self.connection.query_one_raw(asked).await.unwrap_or_else(|error| panic!("{sql}: {error}"));
+        let row = self
+            .connection
+            .query_one_raw(asked)
+            .await
+            .unwrap_or_else(|error| panic!("{sql}: {error}"));
         let value = row.and_then(|row| row.try_get_by_index::<Option<String>>(0).expect("a text"));
         value.unwrap_or_default()
     }
@@ -156,16 +172,26 @@ fn trigger(backend: DbBackend, table: &str, columns: &[(&str, &str)], event: &st
             "SUBSTRING_INDEX(USER(), '@', 1)",
             "JSON_OBJECT",
         ),
-        _ => ("CAST((julianday('now') - 2440587.5) * 86400000000 AS INTEGER)", "'n1'", "json_object"),
+        _ => (
+            "CAST((julianday('now') - 2440587.5) * 86400000000 AS INTEGER)",
+            "'n1'",
+            "json_object",
+        ),
     };
     let value = |column: &str| match (backend, column) {
         (DbBackend::Postgres, "ckpt_blob") => format!("encode({row}.ckpt_blob, 'hex')"),
         (_, "ckpt_blob") => format!("hex({row}.ckpt_blob)"),
         _ => format!("{row}.{column}"),
     };
-    let members: Vec<String> =
-        columns.iter().map(|(name, column)| format!("'{name}', {}", value(column))).collect();
-    let cast = if backend == DbBackend::Postgres { "::text" } else { "" };
+    let members: Vec<String> = columns
+        .iter()
+        .map(|(name, column)| format!("'{name}', {}", value(column)))
+        .collect();
+    let cast = if backend == DbBackend::Postgres {
+        "::text"
+    } else {
+        ""
+    };
     let insert = format!(
         "INSERT INTO chaos_log (at, who, kind, task, body) VALUES \
          ({now}, {who}, '{table} {event}', {row}.{task}, {object}({}){cast})",
@@ -181,5 +207,7 @@ fn trigger(backend: DbBackend, table: &str, columns: &[(&str, &str)], event: &st
             format!("CREATE TRIGGER {name} AFTER {event} ON {table} FOR EACH ROW EXECUTE FUNCTION {name}()");
         return vec![function, on];
     }
-    vec![format!("CREATE TRIGGER {name} AFTER {event} ON {table} FOR EACH ROW BEGIN {insert}; END")]
+    vec![format!(
+        "CREATE TRIGGER {name} AFTER {event} ON {table} FOR EACH ROW BEGIN {insert}; END"
+    )]
 }

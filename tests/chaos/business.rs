@@ -85,18 +85,28 @@ impl Business {
     /// Waits until so many deliveries came.
     pub(crate) async fn reaches(&self, count: u64) {
         let mut counts = self.shared.count.subscribe();
-        counts.wait_for(|now| *now >= count).await.expect("the business lives");
+        counts
+            .wait_for(|now| *now >= count)
+            .await
+            .expect("the business lives");
     }
 }
 
 async fn serve(stream: TcpStream, shared: Arc<Shared>) {
     let stream = stream.into_std().expect("a socket");
     // The same socket: it tells how it is closed.
-    let twin = stream.try_clone().and_then(TcpStream::from_std).expect("a socket");
+    let twin = stream
+        .try_clone()
+        .and_then(TcpStream::from_std)
+        .expect("a socket");
     let stream = TcpStream::from_std(stream).expect("a socket");
     let service = service_fn(|request| respond(request, &shared, &twin));
     // A peer that was killed is what these tests are about.
-    drop(hyper::server::conn::http1::Builder::new().serve_connection(TokioIo::new(stream), service).await);
+    drop(
+        hyper::server::conn::http1::Builder::new()
+            .serve_connection(TokioIo::new(stream), service)
+            .await,
+    );
 }
 
 /// No answer: the connection is closed instead.
@@ -112,7 +122,9 @@ async fn respond(
     let (head, body) = request.into_parts();
     let at = now();
     let body = body.collect().await.map_err(|_| NoAnswer)?.to_bytes();
-    let Ok(body) = serde_json::from_slice::<Value>(&body) else { return Ok(plain(400, Bytes::new())) };
+    let Ok(body) = serde_json::from_slice::<Value>(&body) else {
+        return Ok(plain(400, Bytes::new()));
+    };
     let kind = body["type"].as_str().unwrap_or_default();
     if kind != "item.process" {
         note_hook(shared, &head.headers, &body, at);
@@ -163,7 +175,9 @@ async fn answer(
             let (status, text) = act.reply();
             let mut response = plain(status, text);
             if status == 429 {
-                response.headers_mut().insert("retry-after", "1".parse().expect("a header"));
+                response
+                    .headers_mut()
+                    .insert("retry-after", "1".parse().expect("a header"));
             }
             response
         }
@@ -181,7 +195,10 @@ fn trickle() -> Response<Body> {
         tokio::time::sleep(Duration::from_secs(1)).await;
         Some((Ok(Frame::data(Bytes::from_static(b" "))), ()))
     });
-    Response::builder().status(200).body(StreamBody::new(bytes).boxed_unsync()).expect("one")
+    Response::builder()
+        .status(200)
+        .body(StreamBody::new(bytes).boxed_unsync())
+        .expect("one")
 }
 
 fn note_hook(shared: &Shared, headers: &HeaderMap, body: &Value, at: i64) {
@@ -191,14 +208,21 @@ fn note_hook(shared: &Shared, headers: &HeaderMap, body: &Value, at: i64) {
         kind: body["type"].as_str().unwrap_or_default().to_owned(),
         id: header(headers, "webhook-id").to_owned(),
     };
-    shared.record.lock().unwrap_or_else(PoisonError::into_inner).hooks.push(call);
+    shared
+        .record
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .hooks
+        .push(call);
 }
 
 fn delivery(headers: &HeaderMap, body: &Value, at: i64) -> Delivery {
     let number = |value: &Value| value.as_u64().unwrap_or_else(|| panic!("no number in {body}"));
     let gate = OffsetDateTime::parse(header(headers, "windrow-gate-time"), &Rfc3339).expect("RFC 3339");
     let agent = header(headers, "user-agent");
-    let node = agent.rsplit_once("(+").map_or("", |(_, node)| node.trim_end_matches(')'));
+    let node = agent
+        .rsplit_once("(+")
+        .map_or("", |(_, node)| node.trim_end_matches(')'));
     Delivery {
         at,
         gate: i64::try_from(gate.unix_timestamp_nanos() / 1000).expect("this century"),
@@ -216,17 +240,23 @@ fn delivery(headers: &HeaderMap, body: &Value, at: i64) -> Delivery {
 
 /// 42 of `t42`.
 pub(crate) fn task_number(id: &str) -> i64 {
-    id.trim_start_matches('t').parse().unwrap_or_else(|_| panic!("{id} is no task"))
+    id.trim_start_matches('t')
+        .parse()
+        .unwrap_or_else(|_| panic!("{id} is no task"))
 }
 
 fn header<'a>(headers: &'a HeaderMap, name: &str) -> &'a str {
-    headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_else(|| panic!("no {name}"))
+    headers
+        .get(name)
+        .and_then(|value| value.to_str().ok())
+        .unwrap_or_else(|| panic!("no {name}"))
 }
 
 /// How items of so many end, in the words of the API.
 pub(crate) fn expected(items: u64) -> BTreeMap<String, u64> {
-    let mut ends: BTreeMap<String, u64> =
-        ["succeeded", "skipped", "abandoned"].map(|end| (end.to_owned(), 0)).into();
+    let mut ends: BTreeMap<String, u64> = ["succeeded", "skipped", "abandoned"]
+        .map(|end| (end.to_owned(), 0))
+        .into();
     for index in 0..items {
         let end = match crate::script::end(index) {
             Verdict::Skipped => "skipped",

@@ -55,7 +55,10 @@ impl Cluster {
     /// Starts everything and waits until all nodes are ready.
     pub(crate) async fn start(settings: &Settings) -> Cluster {
         let begun = Instant::now();
-        let kept = tempfile::Builder::new().prefix("windrow-chaos").tempdir().expect("a directory");
+        let kept = tempfile::Builder::new()
+            .prefix("windrow-chaos")
+            .tempdir()
+            .expect("a directory");
         let place = kept.path().to_owned();
         let business = Business::start().await;
         let database = Database::start(settings);
@@ -111,7 +114,10 @@ impl Cluster {
             Link::Redis => self.nodes[node].redis.as_ref(),
             Link::Business => Some(&self.nodes[node].business),
         };
-        (0..self.nodes.len()).filter(|at| node.is_none_or(|node| node == *at)).filter_map(of).collect()
+        (0..self.nodes.len())
+            .filter(|at| node.is_none_or(|node| node == *at))
+            .filter_map(of)
+            .collect()
     }
 
     /// Every present connection of all nodes falls silent for good; the number is the fault's.
@@ -190,7 +196,11 @@ impl Cluster {
     pub(crate) async fn heal(&mut self) {
         self.database.heal();
         if let Some(redis) = &mut self.redis {
-            if std::mem::take(&mut self.is_redis_down) { redis.restart() } else { redis.signal("CONT") }
+            if std::mem::take(&mut self.is_redis_down) {
+                redis.restart()
+            } else {
+                redis.signal("CONT")
+            }
         }
         for link in [Link::Database, Link::Redis, Link::Business] {
             for proxy in self.links(link, None) {
@@ -243,16 +253,24 @@ impl Cluster {
         let (method, path, body) = match order {
             Order::Start => ("POST", format!("/v1/tasks/t{task}/start"), json!({})),
             Order::Stop => ("POST", format!("/v1/tasks/t{task}/stop"), json!({})),
-            Order::Rate(rate) => {
-                ("PATCH", format!("/v1/tasks/t{task}"), json!({"rate": format!("{rate}/s")}))
-            }
+            Order::Rate(rate) => (
+                "PATCH",
+                format!("/v1/tasks/t{task}"),
+                json!({"rate": format!("{rate}/s")}),
+            ),
         };
         let sent = now();
         let (at, status, answer) = self.ask(method, &path, None, &body).await;
         let node = self.nodes[at].name.clone();
         say(&format!("{order:?} by {node}: {status}"));
         if status < 300 {
-            self.commands.push(Command { sent, acked: now(), task, node, order });
+            self.commands.push(Command {
+                sent,
+                acked: now(),
+                task,
+                node,
+                order,
+            });
         } else {
             assert_eq!(status, 409, "{answer:#}");
         }
@@ -262,15 +280,24 @@ impl Cluster {
     pub(crate) fn owner(&self) -> usize {
         let record = self.business.record();
         let last = record.deliveries.last().map(|delivery| delivery.node.clone());
-        self.nodes.iter().position(|node| Some(&node.name) == last.as_ref()).unwrap_or(0)
+        self.nodes
+            .iter()
+            .position(|node| Some(&node.name) == last.as_ref())
+            .unwrap_or(0)
     }
 }
 
 /// A file that only its owner may read, as nodes demand.
 fn secret(path: &Path, text: &str) {
     use std::os::unix::fs::OpenOptionsExt;
-    let file = std::fs::File::options().create(true).write(true).truncate(true).mode(0o600).open(path);
-    file.and_then(|mut file| std::io::Write::write_all(&mut file, text.as_bytes())).expect("a secret");
+    let file = std::fs::File::options()
+        .create(true)
+        .write(true)
+        .truncate(true)
+        .mode(0o600)
+        .open(path);
+    file.and_then(|mut file| std::io::Write::write_all(&mut file, text.as_bytes()))
+        .expect("a secret");
 }
 
 fn config(settings: &Settings, node: &Node, place: &Path) -> String {
@@ -282,16 +309,18 @@ fn config(settings: &Settings, node: &Node, place: &Path) -> String {
     };
     let secret = match settings.store {
         StoreKind::Sqlite => String::new(),
-        _ => format!("password_file = {:?}\nmigrate_on_start = true", place.join("password")),
+        _ => format!(
+            "password_file = {:?}\nmigrate_on_start = true",
+            place.join("password")
+        ),
     };
     let key = match settings.store {
         StoreKind::Sqlite => String::new(),
         _ => format!("key_file = {:?}", place.join("key")),
     };
-    let redis = node
-        .redis
-        .as_ref()
-        .map_or(String::new(), |proxy| format!("redis_url = \"redis://127.0.0.1:{}\"", proxy.port()));
+    let redis = node.redis.as_ref().map_or(String::new(), |proxy| {
+        format!("redis_url = \"redis://127.0.0.1:{}\"", proxy.port())
+    });
     format!(
         "[node]\nid = {:?}\ndata_dir = {:?}\ncapacity_rate = \"10k/s\"\ndrain_timeout = \"10s\"\n\
          [http]\nlisten = \"127.0.0.1:{}\"\n\

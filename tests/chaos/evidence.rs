@@ -218,11 +218,15 @@ pub(crate) struct Evidence {
 impl Evidence {
     /// Whether a fault of this kind was there at some time of a span.
     pub(crate) fn had(&self, harm: Harm, from: i64, until: i64) -> bool {
-        self.faults.iter().any(|fault| fault.harm == harm && fault.from <= until && fault.until >= from)
+        self.faults
+            .iter()
+            .any(|fault| fault.harm == harm && fault.from <= until && fault.until >= from)
     }
 
     /// Whether anything at all was wrong at some time of a span.
     pub(crate) fn had_any(&self, from: i64, until: i64) -> bool {
-        self.faults.iter().any(|fault| fault.from <= until && fault.until >= from)
+        self.faults
+            .iter()
+            .any(|fault| fault.from <= until && fault.until >= from)
     }
 }

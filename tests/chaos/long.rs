@@ -52,7 +52,10 @@ impl Sums {
         println!("looked up         {} acknowledged commands", self.effects);
         println!("deliveries        {}", self.deliveries);
         println!("losses            {}, hand-overs {}", self.losses, self.handovers);
-        println!("repeats           {}, at most {} of one loss", self.repeats, self.worst);
+        println!(
+            "repeats           {}, at most {} of one loss",
+            self.repeats, self.worst
+        );
         println!(
             "gap of a loss     p50 {} ms, p99 {} ms",
             quantile(&self.gaps, 50),
@@ -89,15 +92,21 @@ async fn rounds() {
         let scenario = match chosen.as_deref() {
             Some("all") => pick(&settings, sums.rounds),
             Some(name) => named(name),
-            None => pick(&settings, usize::try_from(Rng(seed).next() >> 8).expect("64 bits")),
+            None => pick(
+                &settings,
+                usize::try_from(Rng(seed).next() >> 8).expect("64 bits"),
+            ),
         };
         let judgement = guarded(&mut cluster, &settings, scenario, seed).await;
         sums.rounds += 1;
         sums.add(&judgement);
         record(scenario, seed, &judgement);
         if !judgement.findings.is_empty() {
-            let again =
-                format!("scripts/chaos.sh --scenario {} --seed {seed} {}", scenario.name, settings.flags());
+            let again = format!(
+                "scripts/chaos.sh --scenario {} --seed {seed} {}",
+                scenario.name,
+                settings.flags()
+            );
             println!(
                 "FOUND in {} (seed {seed}): {:#?}\n  replay: {again}",
                 scenario.name, judgement.findings
@@ -108,7 +117,12 @@ async fn rounds() {
         }
     }
     sums.print();
-    assert!(sums.bad.is_empty(), "{} rounds with findings:\n{}", sums.bad.len(), sums.bad.join("\n"));
+    assert!(
+        sums.bad.is_empty(),
+        "{} rounds with findings:\n{}",
+        sums.bad.len(),
+        sums.bad.join("\n")
+    );
 }
 
 /// One of those that make sense here.
@@ -132,18 +146,32 @@ async fn guarded(
         let cluster = cluster.as_mut().expect("just made");
         play(cluster, scenario, seed).await
     };
-    AssertUnwindSafe(playing).catch_unwind().await.unwrap_or_else(|fault| {
-        let text = fault.downcast_ref::<String>().cloned();
-        let text = text.or_else(|| fault.downcast_ref::<&str>().map(|text| (*text).to_owned()));
-        let text = format!("broke off after {:?}: {}", begun.elapsed(), text.unwrap_or_default());
-        Judgement { findings: vec![text], ..Judgement::default() }
-    })
+    AssertUnwindSafe(playing)
+        .catch_unwind()
+        .await
+        .unwrap_or_else(|fault| {
+            let text = fault.downcast_ref::<String>().cloned();
+            let text = text.or_else(|| fault.downcast_ref::<&str>().map(|text| (*text).to_owned()));
+            let text = format!(
+                "broke off after {:?}: {}",
+                begun.elapsed(),
+                text.unwrap_or_default()
+            );
+            Judgement {
+                findings: vec![text],
+                ..Judgement::default()
+            }
+        })
 }
 
 /// A line of JSON for whoever draws curves.
 fn record(scenario: &Scenario, seed: u64, judgement: &Judgement) {
     let Some(path) = text("OUT") else { return };
     let line = json!({"scenario": scenario.name, "seed": seed, "judgement": judgement});
-    let mut file = std::fs::File::options().create(true).append(true).open(path).expect("the file of --out");
+    let mut file = std::fs::File::options()
+        .create(true)
+        .append(true)
+        .open(path)
+        .expect("the file of --out");
     writeln!(file, "{line}").expect("written");
 }

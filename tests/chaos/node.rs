@@ -38,25 +38,45 @@ impl Node {
         business: Proxy,
     ) -> Node {
         let name = name.to_owned();
-        Node { name, port, database, redis, business, place, child: None, trouble: None }
+        Node {
+            name,
+            port,
+            database,
+            redis,
+            business,
+            place,
+            child: None,
+            trouble: None,
+        }
     }
 
     /// Begins a life; the kernel ends it with the thread that began it.
     pub(crate) fn spawn(&mut self) {
-        let log = File::options().create(true).append(true).open(self.place.join("log")).expect("a log");
+        let log = File::options()
+            .create(true)
+            .append(true)
+            .open(self.place.join("log"))
+            .expect("a log");
         let mut command = Command::new("setpriv");
         // Another build may be asked for: an older one, or one with faults of its own.
         let program = crate::settings::text("WINDROW");
         let program = program.as_deref().unwrap_or(env!("CARGO_BIN_EXE_windrow"));
         command.args(["--pdeathsig", "KILL", "--", program, "serve", "--config"]);
-        command.arg(self.place.join("config.toml")).current_dir(&self.place);
-        command.env("HOME", &self.place).env_remove("WINDROW_LOG").env_remove("NOTIFY_SOCKET");
+        command
+            .arg(self.place.join("config.toml"))
+            .current_dir(&self.place);
+        command
+            .env("HOME", &self.place)
+            .env_remove("WINDROW_LOG")
+            .env_remove("NOTIFY_SOCKET");
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
         self.child = Some(command.spawn().expect("setpriv of util-linux"));
     }
 
     pub(crate) fn is_alive(&mut self) -> bool {
-        self.child.as_mut().is_some_and(|child| child.try_wait().expect("a child").is_none())
+        self.child
+            .as_mut()
+            .is_some_and(|child| child.try_wait().expect("a child").is_none())
     }
 
     /// Waits until it answers that it can work.
@@ -80,7 +100,10 @@ impl Node {
     }
 
     pub(crate) fn signal(&self, signal: Signal) {
-        let pid = self.child.as_ref().and_then(|child| Pid::from_raw(child.id().cast_signed()));
+        let pid = self
+            .child
+            .as_ref()
+            .and_then(|child| Pid::from_raw(child.id().cast_signed()));
         // One that ended is waited for below, so the number is nobody else's.
         if let Some(pid) = pid {
             kill_process(pid, signal).expect("our own child");
@@ -102,7 +125,12 @@ impl Node {
         self.signal(Signal::TERM);
         let begun = Instant::now();
         while self.is_alive() {
-            assert!(begun.elapsed() < PATIENCE, "{} doesn't end:\n{}", self.name, self.said());
+            assert!(
+                begun.elapsed() < PATIENCE,
+                "{} doesn't end:\n{}",
+                self.name,
+                self.said()
+            );
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
         let status = self.child.take().map(|mut child| child.wait().expect("a child"));
@@ -131,7 +159,12 @@ impl Faults {
     /// Begins one.
     pub(crate) fn begin(&mut self, name: &str, harm: Harm) -> usize {
         say(name);
-        self.0.push(Fault { name: name.to_owned(), harm, from: now(), until: i64::MAX });
+        self.0.push(Fault {
+            name: name.to_owned(),
+            harm,
+            from: now(),
+            until: i64::MAX,
+        });
         self.0.len() - 1
     }
 

@@ -39,7 +39,9 @@ async fn echo() -> u16 {
 }
 
 async fn connect(proxy: &Proxy) -> TcpStream {
-    TcpStream::connect(("127.0.0.1", proxy.port())).await.expect("it listens")
+    TcpStream::connect(("127.0.0.1", proxy.port()))
+        .await
+        .expect("it listens")
 }
 
 /// Reads once.
@@ -78,7 +80,11 @@ async fn what_is_held_arrives_later_and_what_is_dropped_never() {
     stream.write_all(b"three").await.expect("sent");
     assert_eq!(hear(&mut stream, SHORT).await, Heard::Nothing);
     proxy.heal();
-    assert_eq!(hear(&mut stream, PATIENCE).await, Heard::Reset, "its bytes are lost");
+    assert_eq!(
+        hear(&mut stream, PATIENCE).await,
+        Heard::Reset,
+        "its bytes are lost"
+    );
     assert_eq!(ask(&mut connect(&proxy).await, "four").await, text("FOUR"));
 }
 
@@ -101,7 +107,10 @@ async fn a_reset_reaches_both_ends_and_a_refusal_newcomers_only() {
     let proxy = Proxy::start(echo().await).await;
     let mut old = connect(&proxy).await;
     assert_eq!(ask(&mut old, "one").await, text("ONE"));
-    proxy.set(Weather { refuses: true, ..Weather::default() });
+    proxy.set(Weather {
+        refuses: true,
+        ..Weather::default()
+    });
     assert_eq!(ask(&mut old, "two").await, text("TWO"));
     assert_eq!(hear(&mut connect(&proxy).await, PATIENCE).await, Heard::Reset);
     proxy.reset();
@@ -147,7 +156,10 @@ async fn a_cut_comes_after_exactly_so_many_bytes() {
     let mut stream = connect(&proxy).await;
     assert_eq!(ask(&mut stream, "one").await, text("ONE"));
     proxy.cut_after(Way::Up, 2);
-    assert!(matches!(ask(&mut stream, "three").await, Heard::Reset | Heard::End));
+    assert!(matches!(
+        ask(&mut stream, "three").await,
+        Heard::Reset | Heard::End
+    ));
     assert_eq!(ask(&mut connect(&proxy).await, "again").await, text("AGAIN"));
 }
 
@@ -156,10 +168,16 @@ async fn latency_and_rate_slow_it_down_and_one_way_weather_leaves_the_other_way_
     let proxy = Proxy::start(echo().await).await;
     let mut stream = connect(&proxy).await;
     let begun = Instant::now();
-    proxy.set(Weather { latency: Duration::from_millis(100), ..Weather::default() });
+    proxy.set(Weather {
+        latency: Duration::from_millis(100),
+        ..Weather::default()
+    });
     assert_eq!(ask(&mut stream, "one").await, text("ONE"));
     assert!(begun.elapsed() >= Duration::from_millis(200), "there and back");
-    proxy.set(Weather { rate: Some(20), ..Weather::default() });
+    proxy.set(Weather {
+        rate: Some(20),
+        ..Weather::default()
+    });
     let begun = Instant::now();
     stream.write_all(b"ten bytes!").await.expect("sent");
     let mut all = String::new();
@@ -170,8 +188,14 @@ async fn latency_and_rate_slow_it_down_and_one_way_weather_leaves_the_other_way_
         }
     }
     assert_eq!(all, "TEN BYTES!");
-    assert!(begun.elapsed() >= Duration::from_millis(500), "at 20 bytes a second");
-    proxy.set(Weather { up: Flow::Hold, ..Weather::default() });
+    assert!(
+        begun.elapsed() >= Duration::from_millis(500),
+        "at 20 bytes a second"
+    );
+    proxy.set(Weather {
+        up: Flow::Hold,
+        ..Weather::default()
+    });
     stream.write_all(b"held").await.expect("sent");
     assert_eq!(hear(&mut stream, SHORT).await, Heard::Nothing);
 }

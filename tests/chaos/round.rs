@@ -27,7 +27,11 @@ pub(crate) async fn play(cluster: &mut Cluster, scenario: &Scenario, seed: u64) 
     let begun = Instant::now();
     eprintln!("  {} (seed {seed})", scenario.name);
     let task = begin(cluster, seed).await;
-    let mut round = Round { cluster, rng: Rng(seed), task };
+    let mut round = Round {
+        cluster,
+        rng: Rng(seed),
+        task,
+    };
     round.flows(20).await;
     say("flows");
     (scenario.act)(&mut round).await;
@@ -66,7 +70,9 @@ pub(crate) async fn begin(cluster: &mut Cluster, seed: u64) -> i64 {
     cluster.effects.clear();
     let business =
         json!({"name": "chaos", "url": cluster.business.url(), "hooks": {"finished": {}, "stopped": {}}});
-    let (_, status, answer) = cluster.ask("POST", "/v1/businesses?check=skip", None, &business).await;
+    let (_, status, answer) = cluster
+        .ask("POST", "/v1/businesses?check=skip", None, &business)
+        .await;
     assert!(status == 201 || status == 409, "{answer:#}");
     let settings = &cluster.settings;
     let mut body = json!({
@@ -97,7 +103,10 @@ pub(crate) async fn end(cluster: &mut Cluster, task: i64) -> Evidence {
     let mut view = Value::Null;
     let mut waking = now();
     while begun.elapsed() < PATIENCE {
-        view = cluster.ask("GET", &format!("/v1/tasks/t{task}"), None, &Value::Null).await.2;
+        view = cluster
+            .ask("GET", &format!("/v1/tasks/t{task}"), None, &Value::Null)
+            .await
+            .2;
         if view["status"] == "finished" && is_told(cluster, task) {
             break;
         }
@@ -113,7 +122,10 @@ pub(crate) async fn end(cluster: &mut Cluster, task: i64) -> Evidence {
 
 fn is_told(cluster: &Cluster, task: i64) -> bool {
     let record = cluster.business.record();
-    record.hooks.iter().any(|hook| hook.task == task && hook.kind == "task.finished")
+    record
+        .hooks
+        .iter()
+        .any(|hook| hook.task == task && hook.kind == "task.finished")
 }
 
 /// Every run of a task, as it is told page by page.
@@ -135,8 +147,12 @@ pub(crate) async fn gather(cluster: &Cluster, task: i64, view: Value) -> Evidenc
     let runs = runs(cluster, task).await;
     let settings = &cluster.settings;
     let record = cluster.business.record();
-    let deliveries: Vec<Delivery> =
-        record.deliveries.iter().filter(|delivery| delivery.task == task).cloned().collect();
+    let deliveries: Vec<Delivery> = record
+        .deliveries
+        .iter()
+        .filter(|delivery| delivery.task == task)
+        .cloned()
+        .collect();
     Evidence {
         task,
         bounds: Bounds {
@@ -152,7 +168,12 @@ pub(crate) async fn gather(cluster: &Cluster, task: i64, view: Value) -> Evidenc
         writes: accepted.shards,
         items: accepted.items,
         tasks: accepted.tasks,
-        commands: cluster.commands.iter().filter(|command| command.task == task).cloned().collect(),
+        commands: cluster
+            .commands
+            .iter()
+            .filter(|command| command.task == task)
+            .cloned()
+            .collect(),
         effects: cluster.effects.clone(),
         faults: cluster.faults.0.clone(),
         expected: crate::business::expected(settings.items),
@@ -234,8 +255,12 @@ impl Round<'_> {
     }
 
     fn said(&self) -> String {
-        let logs: Vec<String> =
-            self.cluster.nodes.iter().map(|node| format!("{}:\n{}", node.name, node.said())).collect();
+        let logs: Vec<String> = self
+            .cluster
+            .nodes
+            .iter()
+            .map(|node| format!("{}:\n{}", node.name, node.said()))
+            .collect();
         logs.join("\n\n")
     }
 

@@ -69,7 +69,11 @@ pub(crate) struct Mood {
 
 impl Default for Mood {
     fn default() -> Mood {
-        Mood { takes: Duration::from_millis(5), bad: 0, is_busy: false }
+        Mood {
+            takes: Duration::from_millis(5),
+            bad: 0,
+            is_busy: false,
+        }
     }
 }
 
@@ -106,7 +110,11 @@ pub(crate) fn act(mood: &Mood, index: u64, attempt: u32) -> Act {
         ];
         let at = usize::try_from(mixed(index) / 100 % bad.len() as u64).expect("few");
         // A slow item succeeds, and only those may that come to it.
-        return if end(index) == Verdict::Succeeded { bad[at] } else { Act::Fail };
+        return if end(index) == Verdict::Succeeded {
+            bad[at]
+        } else {
+            Act::Fail
+        };
     }
     match (end(index), index % 100, attempt) {
         (Verdict::Skipped, ..) => Act::Skip,

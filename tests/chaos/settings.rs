@@ -28,16 +28,28 @@ pub(crate) struct Settings {
 
 impl fmt::Display for Settings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let witness = if self.has_redis { "Redis" } else { "the database alone" };
+        let witness = if self.has_redis {
+            "Redis"
+        } else {
+            "the database alone"
+        };
         let (nodes, store, ttl) = (self.nodes, self.store, self.ttl);
-        write!(f, "{nodes} nodes, {store:?}, {witness}, lease_ttl {ttl:?}, {} shards", self.shards)
+        write!(
+            f,
+            "{nodes} nodes, {store:?}, {witness}, lease_ttl {ttl:?}, {} shards",
+            self.shards
+        )
     }
 }
 
 impl Settings {
     /// Three nodes.
     pub(crate) fn new(store: StoreKind, has_redis: bool) -> Settings {
-        let (nodes, shards) = if store == StoreKind::Sqlite { (1, 1) } else { (3, 1) };
+        let (nodes, shards) = if store == StoreKind::Sqlite {
+            (1, 1)
+        } else {
+            (3, 1)
+        };
         let ttl = Duration::from_secs(3);
         Settings {
             store,
@@ -60,7 +72,10 @@ impl Settings {
     pub(crate) fn flags(&self) -> String {
         let store = format!("{:?}", self.store).to_lowercase();
         let witness = if self.has_redis { "redis" } else { "database" };
-        format!("--store {store} --witness {witness} --nodes {} --shards {}", self.nodes, self.shards)
+        format!(
+            "--store {store} --witness {witness} --nodes {} --shards {}",
+            self.nodes, self.shards
+        )
     }
 
     /// As the script says, through the environment.
@@ -88,12 +103,20 @@ impl Settings {
 }
 
 /// What the script says under `CHAOS_…`.
-#[expect(clippy::disallowed_methods, reason = "the script speaks through the environment")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the script speaks through the environment"
+)]
 pub(crate) fn text(name: &str) -> Option<String> {
-    std::env::var(format!("CHAOS_{name}")).ok().filter(|text| !text.is_empty())
+    std::env::var(format!("CHAOS_{name}"))
+        .ok()
+        .filter(|text| !text.is_empty())
 }
 
 /// The same as a number.
 pub(crate) fn number(name: &str) -> Option<u64> {
-    text(name).map(|text| text.parse().unwrap_or_else(|_| panic!("CHAOS_{name}={text} is no number")))
+    text(name).map(|text| {
+        text.parse()
+            .unwrap_or_else(|_| panic!("CHAOS_{name}={text} is no number"))
+    })
 }

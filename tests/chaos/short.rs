@@ -15,7 +15,10 @@ async fn plays(settings: &Settings, names: &[&str]) {
         let seed = std::hash::BuildHasher::hash_one(&std::hash::RandomState::new(), name);
         let judgement = play(&mut cluster, named(name), seed).await;
         if !judgement.findings.is_empty() {
-            let again = format!("scripts/chaos.sh --scenario {name} --seed {seed} {}", settings.flags());
+            let again = format!(
+                "scripts/chaos.sh --scenario {name} --seed {seed} {}",
+                settings.flags()
+            );
             faults.push(format!("{name}: {:#?}\nreplay: {again}", judgement.findings));
         }
     }
@@ -26,7 +29,13 @@ async fn plays(settings: &Settings, names: &[&str]) {
 async fn a_lone_node_on_its_embedded_database_survives_kills_and_pauses() {
     let mut settings = Settings::new(StoreKind::Sqlite, false);
     (settings.rate, settings.items) = (500, 2_000);
-    let names = ["calm", "kill_9_owner", "stop_cont_within_ttl", "sigterm_rolling_restart", "stop_and_start"];
+    let names = [
+        "calm",
+        "kill_9_owner",
+        "stop_cont_within_ttl",
+        "sigterm_rolling_restart",
+        "stop_and_start",
+    ];
     plays(&settings, &names).await;
 }
 
@@ -45,17 +54,31 @@ async fn a_real_life_that_is_spoilt_is_condemned() {
         judge(&evidence).findings
     };
     let lost = spoilt(|life| life.deliveries.retain(|delivery| delivery.index != 123));
-    assert!(lost.iter().any(|finding| finding.starts_with("nothing is lost")), "{lost:#?}");
+    assert!(
+        lost.iter().any(|finding| finding.starts_with("nothing is lost")),
+        "{lost:#?}"
+    );
     let twice = spoilt(|life| life.writes.push(life.writes[life.writes.len() - 3].clone()));
-    assert!(twice.iter().any(|finding| finding.starts_with("one writer")), "{twice:#?}");
+    assert!(
+        twice.iter().any(|finding| finding.starts_with("one writer")),
+        "{twice:#?}"
+    );
     assert!(!sound.had(Harm::Node, 0, i64::MAX));
 
     let task = begin(&mut cluster, 2).await;
     cluster.business.reaches(cluster.business.count() + 200).await;
     // What a zombie without a fence would do.
-    cluster.audit.run(&format!("UPDATE shard SET low_water = low_water - 5 WHERE task_id = {task}")).await;
+    cluster
+        .audit
+        .run(&format!(
+            "UPDATE shard SET low_water = low_water - 5 WHERE task_id = {task}"
+        ))
+        .await;
     let findings = judge(&end(&mut cluster, task).await).findings;
-    assert!(findings.iter().any(|finding| finding.starts_with("one writer")), "{findings:#?}");
+    assert!(
+        findings.iter().any(|finding| finding.starts_with("one writer")),
+        "{findings:#?}"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -75,6 +98,12 @@ async fn three_nodes_on_postgresql_with_redis_survive_the_key_faults() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn three_nodes_on_mariadb_alone_survive_the_key_faults() {
-    let names = ["kill_9_owner", "stop_cont_beyond_ttl", "one_way_db", "db_kill", "business_misbehaves"];
+    let names = [
+        "kill_9_owner",
+        "stop_cont_beyond_ttl",
+        "one_way_db",
+        "db_kill",
+        "business_misbehaves",
+    ];
     plays(&Settings::new(StoreKind::Mariadb, false), &names).await;
 }

@@ -23,7 +23,10 @@ impl Database {
             StoreKind::Postgres => Server::Postgres(Postgres::start_in(disk("postgres", 400))),
             StoreKind::Mariadb => Server::Mariadb(Mariadb::start_in(disk("mariadb", 400))),
         };
-        Database { server, is_down: false }
+        Database {
+            server,
+            is_down: false,
+        }
     }
 
     /// Its disk, where it has one of its own.
@@ -63,11 +66,20 @@ impl Database {
         match &self.server {
             Server::Sqlite => {}
             Server::Postgres(server) => {
-                server.sql("windrow", &format!("CREATE ROLE {name} SUPERUSER LOGIN PASSWORD '{password}'"));
+                server.sql(
+                    "windrow",
+                    &format!("CREATE ROLE {name} SUPERUSER LOGIN PASSWORD '{password}'"),
+                );
             }
             Server::Mariadb(server) => {
-                server.sql("windrow", &format!("CREATE USER '{name}'@'%' IDENTIFIED BY '{password}'"));
-                server.sql("windrow", &format!("GRANT ALL ON *.* TO '{name}'@'%' WITH GRANT OPTION"));
+                server.sql(
+                    "windrow",
+                    &format!("CREATE USER '{name}'@'%' IDENTIFIED BY '{password}'"),
+                );
+                server.sql(
+                    "windrow",
+                    &format!("GRANT ALL ON *.* TO '{name}'@'%' WITH GRANT OPTION"),
+                );
             }
         }
     }
@@ -112,7 +124,11 @@ impl Database {
     /// Runs, whatever was done to it.
     pub(crate) fn heal(&mut self) {
         if !matches!(self.server, Server::Sqlite) {
-            if self.is_down { self.restart() } else { self.signal("CONT") }
+            if self.is_down {
+                self.restart()
+            } else {
+                self.signal("CONT")
+            }
         }
     }
 

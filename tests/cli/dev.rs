@@ -32,7 +32,9 @@ impl Dev {
     fn spawn(place: &Place, variables: &str, words: &str) -> Live {
         std::fs::create_dir_all(place.path("tmp")).unwrap();
         let program = env!("CARGO_BIN_EXE_windrow");
-        place.start_shell(&format!("export TMPDIR=$PWD/tmp; {variables} exec {program} dev {words}"))
+        place.start_shell(&format!(
+            "export TMPDIR=$PWD/tmp; {variables} exec {program} dev {words}"
+        ))
     }
 
     fn start(place: &Place, words: &str) -> Dev {
@@ -47,10 +49,19 @@ impl Dev {
         };
         let data = PathBuf::from(row(&mut live, "data").split(" (").next().unwrap());
         let api = row(&mut live, "api");
-        let address = api.strip_prefix("http://").and_then(|api| api.strip_suffix("/v1")).unwrap().to_owned();
+        let address = api
+            .strip_prefix("http://")
+            .and_then(|api| api.strip_suffix("/v1"))
+            .unwrap()
+            .to_owned();
         let task = row(&mut live, "task");
         live.wait_for("windrow init python");
-        Dev { live, address, task, data }
+        Dev {
+            live,
+            address,
+            task,
+            data,
+        }
     }
 
     fn ask(&self, request: &str, body: &str) -> (u16, Value) {
@@ -66,7 +77,10 @@ impl Dev {
         let mut text = String::new();
         stream.read_to_string(&mut text).unwrap();
         let (head, body) = text.split_once("\r\n\r\n").unwrap();
-        (head.split(' ').nth(1).unwrap().parse().unwrap(), serde_json::from_str(body).unwrap())
+        (
+            head.split(' ').nth(1).unwrap().parse().unwrap(),
+            serde_json::from_str(body).unwrap(),
+        )
     }
 
     /// Looks at a task until it is as wanted.
@@ -88,13 +102,19 @@ impl Dev {
         self.live.signal(Signal::INT);
         let said = self.live.end().expect(0).stderr;
         let summary = said.lines().last().unwrap().to_owned();
-        assert!(summary.starts_with("stopped: ") && summary.ends_with(". bye."), "{said}");
+        assert!(
+            summary.starts_with("stopped: ") && summary.ends_with(". bye."),
+            "{said}"
+        );
         (summary, said)
     }
 }
 
 fn settled(view: &Value) -> u64 {
-    ["succeeded", "skipped", "abandoned"].iter().map(|term| view["counts"][term].as_u64().unwrap()).sum()
+    ["succeeded", "skipped", "abandoned"]
+        .iter()
+        .map(|term| view["counts"][term].as_u64().unwrap())
+        .sum()
 }
 
 /// Every file below a folder, as paths from it.
@@ -102,7 +122,11 @@ fn files(folder: &Path) -> BTreeSet<PathBuf> {
     let mut found = BTreeSet::new();
     for entry in folder.read_dir().unwrap() {
         let path = entry.unwrap().path();
-        let inner = if path.is_dir() { files(&path) } else { BTreeSet::from([path]) };
+        let inner = if path.is_dir() {
+            files(&path)
+        } else {
+            BTreeSet::from([path])
+        };
         found.extend(inner);
     }
     found
@@ -117,8 +141,10 @@ fn descriptors(pid: i32) -> Vec<String> {
 
 /// The local addresses of a process's sockets, as the kernel writes them, and whether each listens.
 fn sockets(pid: i32) -> Vec<(String, bool)> {
-    let own: BTreeSet<String> =
-        descriptors(pid).into_iter().filter(|target| target.starts_with("socket:")).collect();
+    let own: BTreeSet<String> = descriptors(pid)
+        .into_iter()
+        .filter(|target| target.starts_with("socket:"))
+        .collect();
     let mut found = Vec::new();
     for table in ["tcp", "tcp6", "udp", "udp6"] {
         let text = std::fs::read_to_string(format!("/proc/{pid}/net/{table}")).unwrap();
@@ -147,7 +173,10 @@ fn the_first_item_is_settled_within_seconds_and_nothing_leaves_its_folder_or_thi
     let view = dev.until("t1", |view| settled(view) > 0);
     let took = begun.elapsed();
     assert!(took <= FIRST_ITEM_MAX, "the first item took {took:?}");
-    assert_eq!((view["business"].as_str(), view["total"].as_u64()), (Some("hello"), Some(10_000)));
+    assert_eq!(
+        (view["business"].as_str(), view["total"].as_u64()),
+        (Some("hello"), Some(10_000))
+    );
     assert_eq!(dev.task, "t1: 10,000 items at 500/s is running");
     assert_adds_up(&dev.until("t1", |view| settled(view) > 200));
 
@@ -161,21 +190,37 @@ fn the_first_item_is_settled_within_seconds_and_nothing_leaves_its_folder_or_thi
         .collect();
     assert!(outside.is_empty(), "written outside its folder: {outside:?}");
     let pid = dev.live.pid();
-    let open: Vec<String> = descriptors(pid).into_iter().filter(|target| target.starts_with('/')).collect();
-    assert!(open.iter().any(|target| target.ends_with("/windrow.db")), "files are found: {open:?}");
+    let open: Vec<String> = descriptors(pid)
+        .into_iter()
+        .filter(|target| target.starts_with('/'))
+        .collect();
+    assert!(
+        open.iter().any(|target| target.ends_with("/windrow.db")),
+        "files are found: {open:?}"
+    );
     for target in open {
         let is_own = Path::new(&target).starts_with(&data) || target.starts_with("/dev/");
         assert!(is_own, "{target} is open");
     }
     let sockets = sockets(pid);
-    assert_eq!(sockets.iter().filter(|(_, listens)| *listens).count(), 2, "façade and business: {sockets:?}");
+    assert_eq!(
+        sockets.iter().filter(|(_, listens)| *listens).count(),
+        2,
+        "façade and business: {sockets:?}"
+    );
     for (address, _) in &sockets {
-        assert!(address.starts_with("0100007F:"), "{address} is no socket of the loopback: {sockets:?}");
+        assert!(
+            address.starts_with("0100007F:"),
+            "{address} is no socket of the loopback: {sockets:?}"
+        );
     }
 
     let (summary, said) = dev.stop();
     assert!(summary.starts_with("stopped: t1 at "), "{summary}");
-    assert!(summary.contains("/10,000, drained ") && summary.contains(" in flight in "), "{summary}");
+    assert!(
+        summary.contains("/10,000, drained ") && summary.contains(" in flight in "),
+        "{summary}"
+    );
     // A greeting and a summary: elsewhere than on a terminal no progress is shown.
     assert!(!said.contains("succeeded"), "{said}");
     assert_eq!(files(&place.path("")), before, "nothing is left");
@@ -188,7 +233,9 @@ fn a_kept_directory_goes_on_where_it_was_and_its_numbers_can_be_explained() {
     let dev = Dev::start(&place, "--port 0 --data kept --items 2000 --rate 100/s");
     dev.until("t1", |view| settled(view) >= 50);
     let (summary, _) = dev.stop();
-    let at = summary.strip_prefix("stopped: t1 at ").and_then(|rest| rest.split_once("/2,000, drained "));
+    let at = summary
+        .strip_prefix("stopped: t1 at ")
+        .and_then(|rest| rest.split_once("/2,000, drained "));
     let at = at.unwrap_or_else(|| panic!("{summary}")).0;
     assert!(place.path("kept/windrow.db").exists());
 
@@ -203,8 +250,12 @@ fn a_kept_directory_goes_on_where_it_was_and_its_numbers_can_be_explained() {
     );
     // No call went to the address of before.
     let (_, groups) = dev.ask("GET /v1/tasks/t1/failures/groups", "");
-    let codes: Vec<&str> =
-        groups["items"].as_array().unwrap().iter().map(|group| group["code"].as_str().unwrap()).collect();
+    let codes: Vec<&str> = groups["items"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|group| group["code"].as_str().unwrap())
+        .collect();
     assert_eq!(codes, ["NO_USER"], "{groups}");
     let item = dev.ask("GET /v1/tasks/t1/items/99", "").1;
     assert!(item.to_string().contains("there is no user 99"), "{item}");
@@ -227,11 +278,17 @@ fn what_people_have_changed_is_told_and_stays_as_they_left_it() {
     let own = r#"{"url":"http://127.0.0.1:9/own"}"#;
     assert_eq!(dev.ask("PATCH /v1/businesses/hello", own).0, 200);
     let (summary, _) = dev.stop();
-    assert!(summary.starts_with("stopped: t1 at ") && summary.ends_with("/10,000. bye."), "{summary}");
+    assert!(
+        summary.starts_with("stopped: t1 at ") && summary.ends_with("/10,000. bye."),
+        "{summary}"
+    );
 
     let dev = Dev::start(&place, "--port 0 --data kept");
     assert_eq!(dev.task, "t1: 10,000 items at 50/s is stopped, as it was left");
-    assert_eq!(dev.ask("GET /v1/businesses/hello", "").1["url"], "http://127.0.0.1:9/own");
+    assert_eq!(
+        dev.ask("GET /v1/businesses/hello", "").1["url"],
+        "http://127.0.0.1:9/own"
+    );
     dev.stop();
 }
 
@@ -268,7 +325,11 @@ fn a_port_that_is_taken_is_told_and_another_one_serves_unless_it_was_asked_for()
     let temporary = place.path("tmp").display().to_string();
     let refused = place.windrow_with(&["dev", "--port", &port], "", &[("TMPDIR", &temporary)]);
     refused.refused(4, &["can't be listened on", "--port 0"]);
-    assert_eq!(place.path("tmp").read_dir().unwrap().count(), 0, "nothing is left of what did not begin");
+    assert_eq!(
+        place.path("tmp").read_dir().unwrap().count(),
+        0,
+        "nothing is left of what did not begin"
+    );
 }
 
 #[test]
@@ -278,7 +339,10 @@ fn a_second_ctrl_c_does_not_wait_and_the_folder_goes_all_the_same() {
     // It takes connections and never answers.
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", silent.local_addr().unwrap());
-    let made = dev.ask("POST /v1/businesses?check=skip", &format!(r#"{{"name":"slow","url":"{url}"}}"#));
+    let made = dev.ask(
+        "POST /v1/businesses?check=skip",
+        &format!(r#"{{"name":"slow","url":"{url}"}}"#),
+    );
     assert_eq!(made.0, 201, "{}", made.1);
     let task = r#"{"business":"slow","source":{"type":"range","total":3},"start":true}"#;
     assert_eq!(dev.ask("POST /v1/tasks", task).0, 201);
@@ -288,7 +352,11 @@ fn a_second_ctrl_c_does_not_wait_and_the_folder_goes_all_the_same() {
     dev.live.signal(Signal::INT);
     dev.live.wait_for("cut off");
     dev.live.end().expect(130);
-    assert_eq!(place.path("tmp").read_dir().unwrap().count(), 0, "the folder is gone");
+    assert_eq!(
+        place.path("tmp").read_dir().unwrap().count(),
+        0,
+        "the folder is gone"
+    );
 }
 
 #[test]
@@ -308,13 +376,25 @@ fn the_tree_of_actors_is_shown_in_brief_whenever_it_changes() {
     let mut dev = Dev::start(&place, "--port 0 --items 20 --rate 200/s");
     dev.live.wait_for("t1 finished: ");
     let (_, said) = dev.stop();
-    for event in ["INFO node up", "INFO run began actor=\"dev/t1.0\"", "INFO node drains", "INFO node down"] {
+    for event in [
+        "INFO node up",
+        "INFO run began actor=\"dev/t1.0\"",
+        "INFO node drains",
+        "INFO node down",
+    ] {
         let line = said.lines().find(|line| line.contains(event));
         let line = line.unwrap_or_else(|| panic!("{event:?} was not said:\n{said}"));
-        assert!(line.starts_with(&format!(" {event}")), "nothing stands before it: {line}");
+        assert!(
+            line.starts_with(&format!(" {event}")),
+            "nothing stands before it: {line}"
+        );
     }
-    for part in ["\n  dev (supervisor) ", "\n  ├─ session ", "\n  t1.0 (launcher) ", "\n  ├─ executor "]
-    {
+    for part in [
+        "\n  dev (supervisor) ",
+        "\n  ├─ session ",
+        "\n  t1.0 (launcher) ",
+        "\n  ├─ executor ",
+    ] {
         assert!(said.contains(part), "{part:?} was not shown:\n{said}");
     }
 }
@@ -324,9 +404,16 @@ fn the_tree_of_actors_is_shown_in_brief_whenever_it_changes() {
 fn on_a_terminal_the_progress_is_shown_while_it_runs() {
     let place = Place::new();
     let mut command = assert_cmd::Command::new("python3");
-    command.args([&repository("tests/fixtures/terminal.py"), "t1 finished: ", env!("CARGO_BIN_EXE_windrow")]);
+    command.args([
+        &repository("tests/fixtures/terminal.py"),
+        "t1 finished: ",
+        env!("CARGO_BIN_EXE_windrow"),
+    ]);
     command.args(["dev", "--port", "0", "--items", "300", "--rate", "200/s"]);
-    command.env("HOME", place.path("")).env("TMPDIR", place.path("")).env("TERM", "xterm");
+    command
+        .env("HOME", place.path(""))
+        .env("TMPDIR", place.path(""))
+        .env("TERM", "xterm");
     let output = command.timeout(PATIENCE).output().unwrap();
     let shown = String::from_utf8_lossy(&output.stdout).into_owned();
     assert_eq!(output.status.code(), Some(0), "{shown}");

@@ -12,8 +12,18 @@ fn every_tenth() -> String {
 fn failures_are_grouped_and_written_out() {
     let place = Place::new();
     let worker = every_tenth();
-    let job =
-        ["run", "--total", "100", "--failures-out", "failed.ndjson", "-o", "json", "--", "python3", &worker];
+    let job = [
+        "run",
+        "--total",
+        "100",
+        "--failures-out",
+        "failed.ndjson",
+        "-o",
+        "json",
+        "--",
+        "python3",
+        &worker,
+    ];
     let summary = place.windrow(&job).expect(8).json();
     assert_adds_up(&summary);
     assert_eq!(summary["result"], "with_failures");
@@ -21,17 +31,30 @@ fn failures_are_grouped_and_written_out() {
     assert_eq!(summary["counts"]["skipped"], 10);
     let group = &summary["failures"][0];
     assert_eq!((&group["code"], &group["count"]), (&json!("NO_USER"), &json!(10)));
-    assert!(group["example"].as_str().unwrap().ends_with("is unknown"), "{group}");
-    let lines: Vec<Value> =
-        place.read("failed.ndjson").lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert!(
+        group["example"].as_str().unwrap().ends_with("is unknown"),
+        "{group}"
+    );
+    let lines: Vec<Value> = place
+        .read("failed.ndjson")
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
     let indexes: Vec<u64> = lines.iter().map(|line| line["index"].as_u64().unwrap()).collect();
     assert_eq!(indexes, (0..10).map(|ten| ten * 10 + 3).collect::<Vec<_>>());
-    assert_eq!((&lines[0]["code"], &lines[0]["attempts"]), (&json!("NO_USER"), &json!(1)));
+    assert_eq!(
+        (&lines[0]["code"], &lines[0]["attempts"]),
+        (&json!("NO_USER"), &json!(1))
+    );
     assert_eq!(
         (&lines[0]["message"], &lines[0]["output"]),
         (&json!("user 3 is unknown"), &json!({ "seen": 1 }))
     );
-    assert!(!place.names().iter().any(|name| name.ends_with(".part")), "{:?}", place.names());
+    assert!(
+        !place.names().iter().any(|name| name.ends_with(".part")),
+        "{:?}",
+        place.names()
+    );
 }
 
 /// Abandons a user once.
@@ -57,45 +80,96 @@ fn what_was_abandoned_is_done_again_with_its_keys_and_says_who_it_is() {
     let rows: String = (0..6).map(|row| format!("u{row},name {row}\n")).collect();
     place.write("users.csv", &format!("id,name\n{rows}"));
     let job = |more: &[&str]| {
-        let own =
-            ["run", "--csv", "users.csv", "--state", "state", "--failures-out", "-", "--key-column", "id"];
+        let own = [
+            "run",
+            "--csv",
+            "users.csv",
+            "--state",
+            "state",
+            "--failures-out",
+            "-",
+            "--key-column",
+            "id",
+        ];
         let worker = ["--", "python3", "moody.py"];
         place.windrow(&[&own[..], more, &worker].concat())
     };
     job(&["--only-failed"]).refused(3, &["no job of this name has run"]);
-    let mistyped = ["run", "--csv", "users.csv", "--failures-out", "f", "--key-column", "name,idd"];
+    let mistyped = [
+        "run",
+        "--csv",
+        "users.csv",
+        "--failures-out",
+        "f",
+        "--key-column",
+        "name,idd",
+    ];
     let mistyped = [&mistyped[..], &["--", "python3", "moody.py"]].concat();
-    place.windrow(&mistyped).refused(2, &["no column \"idd\"", "id, name"]);
+    place
+        .windrow(&mistyped)
+        .refused(2, &["no column \"idd\"", "id, name"]);
     place.write("users.ndjson", "{\"id\": 1, \"name\": \"a\"}\n{\"id\": 2}\n");
     for (items, told) in [
-        (["--total", "3"], ["the items carry no data", "the same without it"]),
+        (
+            ["--total", "3"],
+            ["the items carry no data", "the same without it"],
+        ),
         (["--ndjson", "users.ndjson"], ["no column \"zz\"", "id, name"]),
     ] {
         let wrong = [&["run", "--key-column", "zz"], &items[..], &["--", "true"]].concat();
         place.windrow(&wrong).refused(2, &told);
     }
     let slip = ["run", "--csv", "user.csv", "--", "python3", "moody.py"];
-    place.windrow(&slip).refused(7, &["user.csv can't be read", "did you mean users.csv?"]);
+    place
+        .windrow(&slip)
+        .refused(7, &["user.csv can't be read", "did you mean users.csv?"]);
     let first = job(&[]).expect(8);
     assert!(first.stderr.contains("  {\"id\":\"u1\"}\n"), "{}", first.stderr);
-    assert!(job(&[]).expect(8).stderr.contains("--only-failed goes over what it abandoned"));
-    let who: Vec<Value> = first.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    assert_eq!((&who[0]["index"], &who[0]["data"]), (&json!(1), &json!({"id": "u1"})));
-    assert_eq!((&who[1]["index"], &who[1]["data"]), (&json!(4), &json!({"id": "u4"})));
+    assert!(
+        job(&[])
+            .expect(8)
+            .stderr
+            .contains("--only-failed goes over what it abandoned")
+    );
+    let who: Vec<Value> = first
+        .stdout
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    assert_eq!(
+        (&who[0]["index"], &who[0]["data"]),
+        (&json!(1), &json!({"id": "u1"}))
+    );
+    assert_eq!(
+        (&who[1]["index"], &who[1]["data"]),
+        (&json!(4), &json!({"id": "u4"}))
+    );
     std::fs::remove_file(place.path("seen-4")).unwrap();
     let second = job(&["--only-failed"]).expect(8);
     assert!(second.stderr.contains("t2: 2 items that"), "{}", second.stderr);
     let left: Value = serde_json::from_str(second.stdout.trim()).unwrap();
-    assert_eq!((&left["index"], &left["data"]), (&json!(4), &json!({"id": "u4"})), "as in the first job");
+    assert_eq!(
+        (&left["index"], &left["data"]),
+        (&json!(4), &json!({"id": "u4"})),
+        "as in the first job"
+    );
     assert!(second.stderr.contains("  {\"id\":\"u4\"}\n"), "{}", second.stderr);
     let half = job(&[]).expect(8);
     assert_eq!(half.stdout, second.stdout, "what is failed still");
-    for text in ["--only-failed goes over what is failed still", "made good                1"] {
+    for text in [
+        "--only-failed goes over what is failed still",
+        "made good                1",
+    ] {
         assert!(half.stderr.contains(text), "{}", half.stderr);
     }
     let third = job(&["--only-failed"]).expect(0);
     assert!(third.stderr.contains("t3: 1 items that"), "{}", third.stderr);
-    assert!(job(&["--only-failed"]).expect(0).stderr.contains("is failed any more"));
+    assert!(
+        job(&["--only-failed"])
+            .expect(0)
+            .stderr
+            .contains("is failed any more")
+    );
     let all_good = job(&[]).expect(0);
     assert_eq!(all_good.stdout, "", "no item is failed any more");
     for text in [
@@ -145,12 +219,34 @@ fn failures_are_never_written_over_what_the_run_needs() {
     place.write("worker.py", "import sys\n");
     std::os::unix::fs::symlink("items.ndjson", place.path("link")).unwrap();
     let before = place.names();
-    for out in ["items.ndjson", "./link", "own.toml", "worker.py", ".", "/dev/null", "/proc/f", "none/f"] {
-        let flags = ["run", "--ndjson", "items.ndjson", "--config", "own.toml", "--failures-out", out];
+    for out in [
+        "items.ndjson",
+        "./link",
+        "own.toml",
+        "worker.py",
+        ".",
+        "/dev/null",
+        "/proc/f",
+        "none/f",
+    ] {
+        let flags = [
+            "run",
+            "--ndjson",
+            "items.ndjson",
+            "--config",
+            "own.toml",
+            "--failures-out",
+            out,
+        ];
         let worker = ["--", "python3", "worker.py"];
-        place.windrow(&[&flags[..], &worker].concat()).refused(2, &["failures can't be written to"]);
+        place
+            .windrow(&[&flags[..], &worker].concat())
+            .refused(2, &["failures can't be written to"]);
     }
-    assert_eq!((place.names(), place.read("items.ndjson")), (before, items.to_owned()));
+    assert_eq!(
+        (place.names(), place.read("items.ndjson")),
+        (before, items.to_owned())
+    );
 }
 
 #[test]
@@ -159,7 +255,16 @@ fn a_link_to_the_list_of_failures_stays_a_link() {
     place.write("target.ndjson", "old\n");
     std::os::unix::fs::symlink("target.ndjson", place.path("link")).unwrap();
     let worker = every_tenth();
-    let job = ["run", "--total", "20", "--failures-out", "link", "--", "python3", &worker];
+    let job = [
+        "run",
+        "--total",
+        "20",
+        "--failures-out",
+        "link",
+        "--",
+        "python3",
+        &worker,
+    ];
     place.windrow(&job).expect(8);
     assert!(place.path("link").is_symlink());
     assert_eq!(place.read("target.ndjson").lines().count(), 2);
@@ -169,12 +274,34 @@ fn a_link_to_the_list_of_failures_stays_a_link() {
 fn a_finished_job_with_failures_keeps_its_exit_code_and_its_list() {
     let place = Place::new();
     let worker = every_tenth();
-    let table = place.windrow(&["run", "--total", "20", "--", "python3", &worker]).expect(8);
-    for text in ["CODE", "NO_USER", "#3 user 3 is unknown", "hint: ", "finished (with failures)"] {
-        assert!(table.stdout.contains(text), "{text:?} is not in\n{}", table.stdout);
+    let table = place
+        .windrow(&["run", "--total", "20", "--", "python3", &worker])
+        .expect(8);
+    for text in [
+        "CODE",
+        "NO_USER",
+        "#3 user 3 is unknown",
+        "hint: ",
+        "finished (with failures)",
+    ] {
+        assert!(
+            table.stdout.contains(text),
+            "{text:?} is not in\n{}",
+            table.stdout
+        );
     }
-    let again =
-        place.windrow(&["run", "--total", "20", "--failures-out", "-", "--", "python3", &worker]).expect(8);
+    let again = place
+        .windrow(&[
+            "run",
+            "--total",
+            "20",
+            "--failures-out",
+            "-",
+            "--",
+            "python3",
+            &worker,
+        ])
+        .expect(8);
     assert_eq!(again.stdout.lines().count(), 2, "{}", again.stdout);
     assert!(again.stderr.contains("finished already"), "{}", again.stderr);
 }
@@ -187,7 +314,10 @@ fn a_handler_that_is_gone_stops_the_job() {
     let done = done.refused(9, &["handler_gone", "windrow try"]);
     let summary = done.json();
     assert_adds_up(&summary);
-    assert_eq!((&summary["status"], &summary["stop_reason"]), (&json!("stopped"), &json!("handler_gone")));
+    assert_eq!(
+        (&summary["status"], &summary["stop_reason"]),
+        (&json!("stopped"), &json!("handler_gone"))
+    );
     assert_eq!(summary["counts"]["pending"], 5);
 }
 
@@ -195,9 +325,21 @@ fn a_handler_that_is_gone_stops_the_job() {
 fn an_abandoned_item_is_promised_no_other_attempt() {
     let place = Place::new();
     let business = Business::answering("500 Internal Server Error", "");
-    let done = place.windrow(&["run", "--total", "3", "--max-attempts", "1", "--url", &business.url]);
+    let done = place.windrow(&[
+        "run",
+        "--total",
+        "3",
+        "--max-attempts",
+        "1",
+        "--url",
+        &business.url,
+    ]);
     let done = done.expect(8);
-    assert!(done.stdout.contains("HTTP_500") && !done.stdout.contains("another attempt"), "{}", done.stdout);
+    assert!(
+        done.stdout.contains("HTTP_500") && !done.stdout.contains("another attempt"),
+        "{}",
+        done.stdout
+    );
 }
 
 #[test]
@@ -211,7 +353,15 @@ fn a_login_page_stops_the_job() {
 #[test]
 fn a_worker_that_crashes_at_once_stops_the_job() {
     let place = Place::new();
-    let done = place.windrow(&["run", "--total", "5", "--", "sh", "-c", "echo no such module >&2; exit 3"]);
+    let done = place.windrow(&[
+        "run",
+        "--total",
+        "5",
+        "--",
+        "sh",
+        "-c",
+        "echo no such module >&2; exit 3",
+    ]);
     done.refused(7, &["handler_rejected", "no such module"]);
 }
 
@@ -219,6 +369,17 @@ fn a_worker_that_crashes_at_once_stops_the_job() {
 fn too_many_abandoned_items_stop_the_job() {
     let place = Place::new();
     let worker = every_tenth();
-    let job = ["run", "--total", "1000", "--rate", "500/s", "--error-budget", "3", "--", "python3", &worker];
+    let job = [
+        "run",
+        "--total",
+        "1000",
+        "--rate",
+        "500/s",
+        "--error-budget",
+        "3",
+        "--",
+        "python3",
+        &worker,
+    ];
     place.windrow(&job).refused(9, &["error_budget"]);
 }

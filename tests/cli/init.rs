@@ -17,7 +17,11 @@ const LINES_MAX: usize = 15;
 
 /// Whether a language is installed here; a test that can't run says so.
 fn has(program: &str, argument: &str) -> bool {
-    let asked = Command::new(program).arg(argument).stdout(Stdio::null()).stderr(Stdio::null()).status();
+    let asked = Command::new(program)
+        .arg(argument)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status();
     let found = asked.is_ok_and(|status| status.success());
     if !found {
         eprintln!("SKIPPED: {program} is not installed, so its handler was not run");
@@ -34,10 +38,21 @@ struct Server {
 impl Server {
     /// Starts what `init` said, in the place.
     fn start(place: &Place, program: &str, args: &[&str]) -> Server {
-        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let port = TcpListener::bind("127.0.0.1:0")
+            .unwrap()
+            .local_addr()
+            .unwrap()
+            .port();
         let mut command = Command::new(program);
-        command.args(args).current_dir(place.path("")).env("PORT", port.to_string()).process_group(0);
-        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        command
+            .args(args)
+            .current_dir(place.path(""))
+            .env("PORT", port.to_string())
+            .process_group(0);
+        command
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null());
         let mut child = command.spawn().unwrap();
         let until = Instant::now() + PATIENCE;
         while TcpStream::connect(("127.0.0.1", port)).is_err() {
@@ -69,7 +84,11 @@ fn written(language: &str, file: &str, next: &[&str]) -> Place {
     assert!(lines <= LINES_MAX, "{file} has {lines} lines");
     assert!(said.starts_with(&format!("{file}: {lines} lines, ")), "{said}");
     for command in next {
-        let is_told = |line: &str| line.split(" # ").next().is_some_and(|told| told.trim() == *command);
+        let is_told = |line: &str| {
+            line.split(" # ")
+                .next()
+                .is_some_and(|told| told.trim() == *command)
+        };
         assert!(said.lines().any(is_told), "{command:?} is not told:\n{said}");
     }
     place
@@ -99,10 +118,18 @@ fn answers_what_it_does_not_know_and_keeps_the_connection(server: &Server) {
     stream.set_read_timeout(Some(PATIENCE)).unwrap();
     for body in [r#"{"type":"of.tomorrow","x":{"y":[1]}}"#, r#"{"type":"ping"}"#] {
         let length = body.len();
-        write!(stream, "POST /any HTTP/1.1\r\nhost: x\r\ncontent-length: {length}\r\n\r\n{body}").unwrap();
+        write!(
+            stream,
+            "POST /any HTTP/1.1\r\nhost: x\r\ncontent-length: {length}\r\n\r\n{body}"
+        )
+        .unwrap();
         let (mut head, mut byte) = (String::new(), [0]);
         while !head.ends_with("\r\n\r\n") {
-            assert_eq!(stream.read(&mut byte).unwrap(), 1, "the connection is closed after {head:?}");
+            assert_eq!(
+                stream.read(&mut byte).unwrap(),
+                1,
+                "the connection is closed after {head:?}"
+            );
             head.push(char::from(byte[0]));
         }
         assert!(head.starts_with("HTTP/1.1 204 "), "{head}");
@@ -118,7 +145,11 @@ fn check_server(place: &Place, program: &str, args: &[&str]) {
 
 #[test]
 fn the_python_handler_is_short_and_keeps_the_contract() {
-    let place = written("python", "handler.py", &[&["python3 handler.py"], &HTTP_NEXT[..]].concat());
+    let place = written(
+        "python",
+        "handler.py",
+        &[&["python3 handler.py"], &HTTP_NEXT[..]].concat(),
+    );
     if has("python3", "--version") {
         check_server(&place, "python3", &["handler.py"]);
     }
@@ -126,7 +157,11 @@ fn the_python_handler_is_short_and_keeps_the_contract() {
 
 #[test]
 fn the_node_handler_is_short_and_keeps_the_contract() {
-    let place = written("node", "handler.mjs", &[&["node handler.mjs"], &HTTP_NEXT[..]].concat());
+    let place = written(
+        "node",
+        "handler.mjs",
+        &[&["node handler.mjs"], &HTTP_NEXT[..]].concat(),
+    );
     if has("node", "--version") {
         check_server(&place, "node", &["handler.mjs"]);
     }
@@ -134,7 +169,11 @@ fn the_node_handler_is_short_and_keeps_the_contract() {
 
 #[test]
 fn the_go_handler_is_short_and_keeps_the_contract() {
-    let place = written("go", "handler.go", &[&["go run handler.go"], &HTTP_NEXT[..]].concat());
+    let place = written(
+        "go",
+        "handler.go",
+        &[&["go run handler.go"], &HTTP_NEXT[..]].concat(),
+    );
     if has("go", "version") {
         check_server(&place, "go", &["run", "handler.go"]);
     }
@@ -142,17 +181,27 @@ fn the_go_handler_is_short_and_keeps_the_contract() {
 
 fn check_worker(place: &Place, command: &str) {
     for more in [&[][..], &["--data", r#"{"user_id":"u{index}"}"#]] {
-        let words: Vec<&str> = ["try"].iter().chain(more).chain(&["--", command]).copied().collect();
+        let words: Vec<&str> = ["try"]
+            .iter()
+            .chain(more)
+            .chain(&["--", command])
+            .copied()
+            .collect();
         let done = place.windrow(&words).expect(0);
         assert!(done.stdout.contains("contract: ok"), "{}", done.stdout);
         assert_eq!(done.stdout.matches("✓ succeeded").count(), 3, "{}", done.stdout);
     }
-    place.windrow(&["run", "--total", "40", "--name", "x", "--", command]).expect(0);
+    place
+        .windrow(&["run", "--total", "40", "--name", "x", "--", command])
+        .expect(0);
 }
 
 #[test]
 fn the_bash_handler_is_short_and_keeps_the_contract() {
-    let next = ["windrow try -- ./handler.sh", "windrow run --total 100 --rate 20/s -- ./handler.sh"];
+    let next = [
+        "windrow try -- ./handler.sh",
+        "windrow run --total 100 --rate 20/s -- ./handler.sh",
+    ];
     let place = written("bash", "handler.sh", &next);
     if has("bash", "--version") {
         check_worker(&place, "./handler.sh");
@@ -161,10 +210,21 @@ fn the_bash_handler_is_short_and_keeps_the_contract() {
 
 #[test]
 fn the_rust_handler_is_short_and_keeps_the_contract() {
-    let place = written("rust", "handler.rs", &["rustc handler.rs", "windrow try -- ./handler"]);
+    let place = written(
+        "rust",
+        "handler.rs",
+        &["rustc handler.rs", "windrow try -- ./handler"],
+    );
     if has("rustc", "--version") {
-        let built = Command::new("rustc").arg("handler.rs").current_dir(place.path("")).status().unwrap();
-        assert!(built.success(), "it compiles with nothing but the standard library");
+        let built = Command::new("rustc")
+            .arg("handler.rs")
+            .current_dir(place.path(""))
+            .status()
+            .unwrap();
+        assert!(
+            built.success(),
+            "it compiles with nothing but the standard library"
+        );
         check_worker(&place, "./handler");
     }
 }
@@ -173,9 +233,10 @@ fn the_rust_handler_is_short_and_keeps_the_contract() {
 fn a_file_that_is_there_is_replaced_only_by_force() {
     let place = Place::new();
     place.write("handler.py", "mine");
-    place
-        .windrow(&["init", "python"])
-        .refused(4, &["handler.py is not written", "it is there already", "--force"]);
+    place.windrow(&["init", "python"]).refused(
+        4,
+        &["handler.py is not written", "it is there already", "--force"],
+    );
     assert_eq!(place.read("handler.py"), "mine");
     place.windrow(&["init", "python", "--force"]).expect(0);
     assert!(place.read("handler.py").contains("do_POST"));
@@ -187,18 +248,28 @@ fn a_file_that_is_there_is_replaced_only_by_force() {
 #[test]
 fn a_directory_is_made_and_told_so_that_it_can_be_pasted() {
     let place = Place::new();
-    let said = place.windrow(&["init", "bash", "--dir", "my push/x"]).expect(0).stdout;
+    let said = place
+        .windrow(&["init", "bash", "--dir", "my push/x"])
+        .expect(0)
+        .stdout;
     assert!(said.contains("\n  cd -- 'my push/x' "), "{said}");
     assert!(place.path("my push/x/handler.sh").exists());
     place.write("file", "");
-    place.windrow(&["init", "bash", "--dir", "file"]).refused(1, &["handler.sh is not written"]);
+    place
+        .windrow(&["init", "bash", "--dir", "file"])
+        .refused(1, &["handler.sh is not written"]);
 }
 
 #[test]
 fn http_explains_and_writes_nothing() {
     let place = Place::new();
     let said = place.windrow(&["init", "http"]).expect(0).stdout;
-    for text in ["nothing was written", "item.process", "204", "windrow try http://127.0.0.1:9000"] {
+    for text in [
+        "nothing was written",
+        "item.process",
+        "204",
+        "windrow try http://127.0.0.1:9000",
+    ] {
         assert!(said.contains(text), "{text:?} is not in\n{said}");
     }
     assert_eq!(place.names(), [""; 0]);

@@ -29,7 +29,10 @@ fn is_gone(pid: i32) -> bool {
     let mut looks = 0_u32;
     while test_kill_process(Pid::from_raw(pid).unwrap()).is_ok() {
         let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-        if stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with(['Z', 'X'])) {
+        if stat
+            .rsplit_once(") ")
+            .is_some_and(|(_, rest)| rest.starts_with(['Z', 'X']))
+        {
             return true;
         }
         looks += 1;
@@ -54,10 +57,17 @@ fn after_ctrl_c_the_same_command_goes_on_and_repeats_nothing() {
         let mut delivered = vec![0, 1, 2, 3, 4];
         delivered.extend(worker.serve());
         let stopped = job.end().expect(9);
-        assert!(stopped.stderr.contains("nothing will repeat"), "{}", stopped.stderr);
+        assert!(
+            stopped.stderr.contains("nothing will repeat"),
+            "{}",
+            stopped.stderr
+        );
         let summary = stopped.json();
         assert_adds_up(&summary);
-        assert_eq!((&summary["status"], &summary["stop_reason"]), (&json!("stopped"), &json!("operator")));
+        assert_eq!(
+            (&summary["status"], &summary["stop_reason"]),
+            (&json!("stopped"), &json!("operator"))
+        );
         assert_eq!(summary["counts"]["succeeded"], delivered.len());
 
         let job = start(&place, &gate);
@@ -120,8 +130,14 @@ fn a_job_that_was_killed_is_left_alone_by_other_jobs_in_its_directory() {
     let other = ["run", "--total", "7", "--state", "state", "-o", "json", "--"];
     let script =
         r#"while read -r l; do case $l in *'"type":"item"'*) echo "$l" >> seen; echo ok;; esac; done"#;
-    let summary = place.windrow(&[&other[..], &["sh", "-c", script]].concat()).expect(0).json();
-    assert_eq!((&summary["id"], &summary["counts"]["succeeded"]), (&json!("t2"), &json!(7)));
+    let summary = place
+        .windrow(&[&other[..], &["sh", "-c", script]].concat())
+        .expect(0)
+        .json();
+    assert_eq!(
+        (&summary["id"], &summary["counts"]["succeeded"]),
+        (&json!("t2"), &json!(7))
+    );
     assert_eq!(place.read("seen").lines().count(), 7);
 
     let job = start(&place, &gate);
@@ -133,7 +149,13 @@ fn a_job_that_was_killed_is_left_alone_by_other_jobs_in_its_directory() {
 fn ctrl_c_before_anything_began_stores_nothing() {
     let place = Place::new();
     let fifo = place.path("pipe").display().to_string();
-    assert!(std::process::Command::new("mkfifo").arg(&fifo).status().unwrap().success());
+    assert!(
+        std::process::Command::new("mkfifo")
+            .arg(&fifo)
+            .status()
+            .unwrap()
+            .success()
+    );
     let program = env!("CARGO_BIN_EXE_windrow");
     let script = format!("exec {program} run --ndjson - -v --state state -- cat < {fifo}");
     let mut job = place.start_shell(&script);
@@ -183,37 +205,74 @@ fn sigusr1_prints_the_tree_of_actors() {
 fn another_terminal_looks_at_a_run_changes_it_and_stops_it() {
     let (place, gate) = (Place::new(), Gate::open());
     let worker = gate.worker();
-    let mut words = vec!["run", "--total", "10", "--name", "mine", "--concurrency", "1", "--"];
+    let mut words = vec![
+        "run",
+        "--total",
+        "10",
+        "--name",
+        "mine",
+        "--concurrency",
+        "1",
+        "--",
+    ];
     words.extend(worker.iter().map(String::as_str));
     let job = place.start(&words);
     let mut worker = gate.accept();
     hold_at(&mut worker, 3);
     let listed = place.windrow(&["job", "-o", "json"]).expect(0).json();
-    assert_eq!((&listed["items"][0]["name"], &listed["items"][0]["total"]), (&json!("mine"), &json!(10)));
-    let set = place.windrow(&["job", "set", "mine", "--rate", "7/s", "--timeout", "1m"]).expect(0);
+    assert_eq!(
+        (&listed["items"][0]["name"], &listed["items"][0]["total"]),
+        (&json!("mine"), &json!(10))
+    );
+    let set = place
+        .windrow(&["job", "set", "mine", "--rate", "7/s", "--timeout", "1m"])
+        .expect(0);
     assert!(
         set.stdout.contains("rate unlimited → 7/s") && set.stdout.contains("timeout 10s → 60s"),
         "{set:?}"
     );
-    let shown = place.windrow(&["job", "show", "mine", "-o", "json"]).expect(0).json();
+    let shown = place
+        .windrow(&["job", "show", "mine", "-o", "json"])
+        .expect(0)
+        .json();
     assert_eq!(shown["settings"]["rate"], "7/s");
-    place.windrow(&["job", "set", "mine"]).refused(2, &["nothing is to be changed"]);
-    place.windrow(&["job", "set", "mine", "--window", "1", "--concurrency", "2"]).refused(7, &["window"]);
-    place.windrow(&["job", "show", "yours"]).refused(3, &["those that run: mine"]);
-    place.windrow(&["job", "show", "mien"]).refused(3, &["did you mean mine?", "those that run: mine"]);
-    assert!(place.windrow(&["job", "stop", "mine"]).expect(0).stdout.contains("stopping"));
+    place
+        .windrow(&["job", "set", "mine"])
+        .refused(2, &["nothing is to be changed"]);
+    place
+        .windrow(&["job", "set", "mine", "--window", "1", "--concurrency", "2"])
+        .refused(7, &["window"]);
+    place
+        .windrow(&["job", "show", "yours"])
+        .refused(3, &["those that run: mine"]);
+    place
+        .windrow(&["job", "show", "mien"])
+        .refused(3, &["did you mean mine?", "those that run: mine"]);
+    assert!(
+        place
+            .windrow(&["job", "stop", "mine"])
+            .expect(0)
+            .stdout
+            .contains("stopping")
+    );
     worker.answer(OK);
     let rest = worker.serve();
     assert!(rest.is_empty(), "{rest:?}");
     job.end().expect(9);
     assert!(place.windrow(&["job"]).expect(0).stderr.contains("no job runs"));
-    place.windrow(&["job", "show", "mine"]).refused(3, &["windrow run --resume mine"]);
-    place.windrow(&["job", "stop", "mien"]).refused(3, &["did you mean mine?"]);
+    place
+        .windrow(&["job", "show", "mine"])
+        .refused(3, &["windrow run --resume mine"]);
+    place
+        .windrow(&["job", "stop", "mien"])
+        .refused(3, &["did you mean mine?"]);
     words.insert(1, "--control=off");
     let job = place.start(&words);
     let mut worker = gate.accept();
     assert_eq!(worker.next(), Some(4));
-    place.windrow(&["job", "show", "mine"]).refused(3, &["doesn't run now"]);
+    place
+        .windrow(&["job", "show", "mine"])
+        .refused(3, &["doesn't run now"]);
     drop(job);
 }
 

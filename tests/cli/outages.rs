@@ -17,12 +17,26 @@ fn nothing_that_listens_is_told_within_seconds_and_costs_no_item() {
     let place = Place::new();
     let begun = Instant::now();
     let url = nowhere();
-    let words =
-        ["run", "--total", "300", "--rate", "5/s", "--url", &url, "--first-contact", "8s", "-o", "json"];
+    let words = [
+        "run",
+        "--total",
+        "300",
+        "--rate",
+        "5/s",
+        "--url",
+        &url,
+        "--first-contact",
+        "8s",
+        "-o",
+        "json",
+    ];
     let mut live = place.start(&words);
     let line = live.wait_for("handler down for ");
     assert!(begun.elapsed() < Duration::from_secs(15), "{:?}", begun.elapsed());
-    assert!(line.contains("refused") && line.contains("next probe in"), "{line}");
+    assert!(
+        line.contains("refused") && line.contains("next probe in"),
+        "{line}"
+    );
     let done = live.end();
     assert_eq!(
         (done.code, done.json()["counts"]["abandoned"].as_u64()),
@@ -30,7 +44,12 @@ fn nothing_that_listens_is_told_within_seconds_and_costs_no_item() {
         "{}",
         done.stderr
     );
-    assert_eq!(done.json()["stop_reason"], "handler_unreachable", "{}", done.stdout);
+    assert_eq!(
+        done.json()["stop_reason"],
+        "handler_unreachable",
+        "{}",
+        done.stdout
+    );
 }
 
 #[test]
@@ -38,10 +57,20 @@ fn a_port_that_nobody_may_use_is_no_finished_job_and_the_corrected_command_goes_
     let place = Place::new();
     let rows: String = (0..20).map(|n| format!("u{n}\n")).collect();
     let csv = place.write("u.csv", &format!("user\n{rows}"));
-    let words = ["run", "--csv", &csv, "--url", "http://127.0.0.1:9", "--first-contact", "4s"];
+    let words = [
+        "run",
+        "--csv",
+        &csv,
+        "--url",
+        "http://127.0.0.1:9",
+        "--first-contact",
+        "4s",
+    ];
     place.windrow(&words).refused(7, &["refused"]);
     let business = Business::answering("204 No Content", "");
-    place.windrow(&["run", "--csv", &csv, "--url", &business.url]).expect(0);
+    place
+        .windrow(&["run", "--csv", &csv, "--url", &business.url])
+        .expect(0);
     assert_eq!(business.calls().len(), 20);
 }
 
@@ -50,7 +79,17 @@ fn an_api_that_answers_400_to_everything_is_told_and_ends_the_job() {
     let place = Place::new();
     let business = Business::answering("400 Bad Request", r#"{"error": "no such field"}"#);
     let begun = Instant::now();
-    let words = ["run", "--total", "300", "--rate", "5/s", "--url", &business.url, "-o", "json"];
+    let words = [
+        "run",
+        "--total",
+        "300",
+        "--rate",
+        "5/s",
+        "--url",
+        &business.url,
+        "-o",
+        "json",
+    ];
     let done = place.windrow(&words);
     assert!(begun.elapsed() < Duration::from_secs(15), "{:?}", begun.elapsed());
     assert_eq!(
@@ -74,10 +113,23 @@ fn a_worker_that_prints_what_it_is_sent_is_told_at_once() {
 fn a_worker_that_never_reads_ends_the_job_within_the_first_contact() {
     let place = Place::new();
     let begun = Instant::now();
-    let words = ["run", "--total", "3", "--first-contact", "2s", "--", "sleep", "1000"];
-    place
-        .windrow(&words)
-        .refused(7, &["did not read its input within 2s", "WINDROW_HANDLER__COMMAND__STARTUP_TIMEOUT"]);
+    let words = [
+        "run",
+        "--total",
+        "3",
+        "--first-contact",
+        "2s",
+        "--",
+        "sleep",
+        "1000",
+    ];
+    place.windrow(&words).refused(
+        7,
+        &[
+            "did not read its input within 2s",
+            "WINDROW_HANDLER__COMMAND__STARTUP_TIMEOUT",
+        ],
+    );
     assert!(begun.elapsed() < Duration::from_secs(9), "{:?}", begun.elapsed());
 }
 
@@ -89,7 +141,10 @@ fn an_interrupted_job_says_what_was_wrong_with_its_handler() {
     live.wait_for("handler down for ");
     live.signal(rustix::process::Signal::INT);
     let done = live.end().expect(9);
-    for said in ["the last call that failed: CONNECT at item", "what failed is tried again"] {
+    for said in [
+        "the last call that failed: CONNECT at item",
+        "what failed is tried again",
+    ] {
         assert!(done.stderr.contains(said), "{}", done.stderr);
     }
 }
@@ -99,15 +154,27 @@ fn a_run_whose_calls_fail_says_of_whom_they_were() {
     let place = Place::new();
     place.write("u.csv", "user\nann\n");
     let business = Business::answering("500 Internal Server Error", "");
-    let words =
-        ["run", "--csv", "u.csv", "--max-attempts", "9999", "--backoff", "500ms", "--url", &business.url];
+    let words = [
+        "run",
+        "--csv",
+        "u.csv",
+        "--max-attempts",
+        "9999",
+        "--backoff",
+        "500ms",
+        "--url",
+        &business.url,
+    ];
     let mut live = place.start(&words);
     let line = live.wait_for("failed in ");
     assert!(line.contains("  {\"user\":\"ann\"}"), "{line}");
     live.signal(rustix::process::Signal::INT);
     let done = live.end().expect(9);
-    let told =
-        done.stderr.lines().find(|line| line.contains("the last call that failed: ")).expect("it is told");
+    let told = done
+        .stderr
+        .lines()
+        .find(|line| line.contains("the last call that failed: "))
+        .expect("it is told");
     assert!(told.ends_with("  {\"user\":\"ann\"}"), "{}", done.stderr);
 }
 
@@ -118,7 +185,10 @@ fn a_mistyped_name_is_told_of_the_job_that_has_the_same_items() {
     let business = Business::answering("410 Gone", "");
     let job = |name: &str| place.windrow(&["run", "--csv", &csv, "--name", name, "--url", &business.url]);
     assert!(!job("nightly").expect(9).stderr.contains("note: "));
-    let told = ["note: nightly has the same items and isn't done: 0 of 3", "windrow run --resume nightly"];
+    let told = [
+        "note: nightly has the same items and isn't done: 0 of 3",
+        "windrow run --resume nightly",
+    ];
     job("nigthly").refused(9, &told);
     place.write("u.csv", "user\na\nb\nd\n");
     assert!(!job("weekly").expect(9).stderr.contains("note: "), "other items");
@@ -128,7 +198,17 @@ fn a_mistyped_name_is_told_of_the_job_that_has_the_same_items() {
 fn a_worker_that_answers_an_id_that_no_item_has_is_named_before_the_timeout_that_follows() {
     let place = Place::new();
     let script = r#"while read -r l; do case $l in *'"type":"item"'*) echo '{"type":"result","id":999999,"result":"ok"}';; esac; done"#;
-    let words = ["run", "--total", "3", "--timeout", "500ms", "--", "sh", "-c", script];
+    let words = [
+        "run",
+        "--total",
+        "3",
+        "--timeout",
+        "500ms",
+        "--",
+        "sh",
+        "-c",
+        script,
+    ];
     let mut live = place.start(&words);
     let line = live.wait_for("answers with id 999999");
     assert!(line.contains("which no item has"), "{line}");

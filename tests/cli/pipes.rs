@@ -27,14 +27,20 @@ fn kill_at(live: Live, mut worker: Worker, index: u64) {
 }
 
 fn resume<'a>(name: &'a str, more: &[&'a str]) -> Vec<&'a str> {
-    [&["run", "--resume", name, "-o", "json"], more, &["--", "sh", "-c", OK]].concat()
+    [
+        &["run", "--resume", name, "-o", "json"],
+        more,
+        &["--", "sh", "-c", OK],
+    ]
+    .concat()
 }
 
 /// Where a named job keeps what was piped in.
 fn spool_of(place: &Place, name: &str) -> std::path::PathBuf {
     let jobs = std::fs::read_dir(place.path(".local/state/windrow")).unwrap();
     let is_its = |path: &std::path::PathBuf| {
-        path.file_name().is_some_and(|file| file.to_string_lossy().starts_with(&format!("job-{name}-")))
+        path.file_name()
+            .is_some_and(|file| file.to_string_lossy().starts_with(&format!("job-{name}-")))
     };
     let mut found = jobs.map(|entry| entry.unwrap().path()).filter(is_its);
     found.next().expect("the job has a directory").join("spool")
@@ -51,7 +57,14 @@ fn a_killed_job_goes_on_with_what_was_piped_in_whatever_the_pipe_would_bring_now
     let new = place.read("new.csv");
     let other = ["run", "--csv", "-", "--name", "push", "--", "sh", "-c", OK];
     let refused = place.windrow_with(&other, &new, &[]);
-    refused.refused(7, &["5 items of another content", "windrow run --resume push …", "--restart"]);
+    refused.refused(
+        7,
+        &[
+            "5 items of another content",
+            "windrow run --resume push …",
+            "--restart",
+        ],
+    );
 
     let kept = || std::fs::read_dir(spool_of(&place, "push")).unwrap().count();
     assert_eq!(kept(), 1, "what was refused is kept nowhere");
@@ -75,14 +88,33 @@ fn a_pipe_without_a_name_says_what_it_left_behind_and_how_that_goes_on() {
     worker.answer(WELL);
     worker.serve();
     let stopped = job.end().expect(9);
-    let hint = stopped.stderr.lines().find(|line| line.contains("--resume")).expect("it names the way on");
-    let name = hint.split("--resume ").nth(1).and_then(|rest| rest.split(' ').next()).expect("a name");
-    assert!(name.starts_with("stdin-") && hint.contains("if the pipe brings the same items again"), "{hint}");
+    let hint = stopped
+        .stderr
+        .lines()
+        .find(|line| line.contains("--resume"))
+        .expect("it names the way on");
+    let name = hint
+        .split("--resume ")
+        .nth(1)
+        .and_then(|rest| rest.split(' ').next())
+        .expect("a name");
+    assert!(
+        name.starts_with("stdin-") && hint.contains("if the pipe brings the same items again"),
+        "{hint}"
+    );
 
     let other = ["run", "--csv", "-", "--", "sh", "-c", OK];
     let beside = place.windrow_with(&other, "user\nx\n", &[]).expect(0);
-    assert!(beside.stderr.contains("from an earlier pipe isn't done"), "{}", beside.stderr);
-    assert!(beside.stderr.contains(&format!("windrow run --resume {name} …")), "{}", beside.stderr);
+    assert!(
+        beside.stderr.contains("from an earlier pipe isn't done"),
+        "{}",
+        beside.stderr
+    );
+    assert!(
+        beside.stderr.contains(&format!("windrow run --resume {name} …")),
+        "{}",
+        beside.stderr
+    );
 
     let done = place.windrow(&resume(name, &[])).expect(0);
     assert_eq!(done.json()["counts"]["succeeded"], 3);
@@ -94,25 +126,53 @@ fn what_can_not_be_resumed_says_why_and_makes_nothing() {
     place.windrow(&resume("push", &[])).expect(3);
     assert_eq!(place.names(), [""; 0], "nothing was made");
     let nothing = ["run", "--resume", "push", "--", "sh", "-c", OK];
-    place.windrow(&nothing).refused(3, &["there is no job push to resume", "job-push-", "(NAME)"]);
+    place
+        .windrow(&nothing)
+        .refused(3, &["there is no job push to resume", "job-push-", "(NAME)"]);
     assert_eq!(place.names(), [""; 0], "nothing was made");
 
     let gate = Gate::open();
     place.write("old.csv", "user\na\nb\nc\n");
     let job = begin(&place, &gate, "old.csv", "--name push --state state");
     kill_at(job, gate.accept(), 1);
-    let unknown = ["run", "--resume", "pull", "--state", "state", "--", "sh", "-c", OK];
-    place.windrow(&unknown).refused(3, &["there is no job pull to resume", "one that waits there: push"]);
+    let unknown = [
+        "run", "--resume", "pull", "--state", "state", "--", "sh", "-c", OK,
+    ];
+    place.windrow(&unknown).refused(
+        3,
+        &["there is no job pull to resume", "one that waits there: push"],
+    );
 
-    let both = ["run", "--resume", "push", "--csv", "-", "--state", "state", "--", "sh", "-c", OK];
+    let both = [
+        "run", "--resume", "push", "--csv", "-", "--state", "state", "--", "sh", "-c", OK,
+    ];
     let both = place.windrow(&both).expect(2);
-    assert!(both.stderr.contains("--resume") && both.stderr.contains("--csv"), "{}", both.stderr);
-    let options = ["run", "--resume", "push", "--no-header", "--state", "state", "--", "sh", "-c", OK];
+    assert!(
+        both.stderr.contains("--resume") && both.stderr.contains("--csv"),
+        "{}",
+        both.stderr
+    );
+    let options = [
+        "run",
+        "--resume",
+        "push",
+        "--no-header",
+        "--state",
+        "state",
+        "--",
+        "sh",
+        "-c",
+        OK,
+    ];
     place.windrow(&options).refused(2, &["how a CSV is read"]);
 
     std::fs::remove_dir_all(place.path("state/spool")).unwrap();
-    let gone = ["run", "--resume", "push", "--state", "state", "--", "sh", "-c", OK];
-    place.windrow(&gone).refused(7, &["the items that were kept are gone", "stdin-", "--restart"]);
+    let gone = [
+        "run", "--resume", "push", "--state", "state", "--", "sh", "-c", OK,
+    ];
+    place
+        .windrow(&gone)
+        .refused(7, &["the items that were kept are gone", "stdin-", "--restart"]);
 }
 
 #[test]
@@ -121,10 +181,19 @@ fn kept_items_that_were_changed_are_not_taken_for_the_old_ones() {
     place.write("old.csv", "user\na\nb\nc\n");
     let job = begin(&place, &gate, "old.csv", "--name push --state state");
     kill_at(job, gate.accept(), 1);
-    let spool = std::fs::read_dir(place.path("state/spool")).unwrap().next().unwrap().unwrap().path();
+    let spool = std::fs::read_dir(place.path("state/spool"))
+        .unwrap()
+        .next()
+        .unwrap()
+        .unwrap()
+        .path();
     std::fs::write(spool, "user\nx\ny\n").unwrap();
-    let words = ["run", "--resume", "push", "--state", "state", "--", "sh", "-c", OK];
-    place.windrow(&words).refused(7, &["the job's items are not what they were", "--restart"]);
+    let words = [
+        "run", "--resume", "push", "--state", "state", "--", "sh", "-c", OK,
+    ];
+    place
+        .windrow(&words)
+        .refused(7, &["the job's items are not what they were", "--restart"]);
 }
 
 #[test]
@@ -132,23 +201,54 @@ fn a_finished_job_says_so_also_when_it_is_to_be_quiet_and_a_script_says_what_it_
     let place = Place::new();
     let fails = r#"while read -r l; do echo '{"result":"abandon","code":"NO","message":"no"}'; done"#;
     let job = |more: &[&'static str]| {
-        let words = [&["run", "-q", "--total", "3", "-o", "json"], more, &["--", "sh", "-c", fails]].concat();
+        let words = [
+            &["run", "-q", "--total", "3", "-o", "json"],
+            more,
+            &["--", "sh", "-c", fails],
+        ]
+        .concat();
         place.windrow(&words)
     };
     assert_eq!(job(&[]).expect(8).stderr, "");
-    for (more, code) in [(&[][..], 8), (&["--if-finished", "ok"], 0), (&["--if-finished", "error"], 4)] {
+    for (more, code) in [
+        (&[][..], 8),
+        (&["--if-finished", "ok"], 0),
+        (&["--if-finished", "error"], 4),
+    ] {
         let done = job(more).expect(code);
-        assert!(done.stderr.contains("t1 finished already ("), "{more:?}: {}", done.stderr);
-        assert_eq!(done.json()["counts"]["abandoned"], 3, "its outcome is printed all the same");
+        assert!(
+            done.stderr.contains("t1 finished already ("),
+            "{more:?}: {}",
+            done.stderr
+        );
+        assert_eq!(
+            done.json()["counts"]["abandoned"],
+            3,
+            "its outcome is printed all the same"
+        );
     }
     let anew = job(&["--if-finished", "restart"]).expect(8);
-    assert_eq!((anew.json()["id"].as_str(), anew.stderr.as_str()), (Some("t2"), ""));
+    assert_eq!(
+        (anew.json()["id"].as_str(), anew.stderr.as_str()),
+        (Some("t2"), "")
+    );
 
-    let ended = place.windrow(&resume("total-3", &["--if-finished", "error"])).expect(4);
+    let ended = place
+        .windrow(&resume("total-3", &["--if-finished", "error"]))
+        .expect(4);
     assert!(ended.stderr.contains("t2 finished already"), "{}", ended.stderr);
-    assert!(ended.stderr.contains("--if-finished restart runs the job again"), "{}", ended.stderr);
-    let anew = place.windrow(&resume("total-3", &["--if-finished", "restart"])).expect(0);
-    assert_eq!((&anew.json()["id"], &anew.json()["counts"]["succeeded"]), (&json!("t3"), &json!(3)));
+    assert!(
+        ended.stderr.contains("--if-finished restart runs the job again"),
+        "{}",
+        ended.stderr
+    );
+    let anew = place
+        .windrow(&resume("total-3", &["--if-finished", "restart"]))
+        .expect(0);
+    assert_eq!(
+        (&anew.json()["id"], &anew.json()["counts"]["succeeded"]),
+        (&json!("t3"), &json!(3))
+    );
 }
 
 /// What a timer runs every night: a query under one name.
@@ -156,19 +256,30 @@ fn a_finished_job_says_so_also_when_it_is_to_be_quiet_and_a_script_says_what_it_
 fn a_finished_job_makes_way_for_what_the_pipe_brings_next_where_that_is_wanted() {
     let place = Place::new();
     let night = |rows: &str, more: &[&'static str]| {
-        let words = [&["run", "-q", "--csv", "-", "--name", "nightly", "-o", "json"], more].concat();
+        let words = [
+            &["run", "-q", "--csv", "-", "--name", "nightly", "-o", "json"],
+            more,
+        ]
+        .concat();
         place.windrow_with(&[&words[..], &["--", "sh", "-c", OK]].concat(), rows, &[])
     };
     assert_eq!(night("user\na\nb\n", &[]).expect(0).json()["id"], "t1");
     let error = night("user\nc\n", &["--if-finished", "ok"]).expect(7).json()["error"].to_string();
-    for text in ["2 items of another content", "which has ended", "--if-finished restart"] {
+    for text in [
+        "2 items of another content",
+        "which has ended",
+        "--if-finished restart",
+    ] {
         assert!(error.contains(text), "{error}");
     }
     let spool = spool_of(&place, "nightly");
     let kept = || std::fs::read_dir(&spool).unwrap().count();
     assert_eq!(kept(), 1, "what was refused is kept nowhere");
     let next = night("user\nc\n", &["--if-finished", "restart"]).expect(0).json();
-    assert_eq!((&next["id"], &next["counts"]["succeeded"]), (&json!("t2"), &json!(1)));
+    assert_eq!(
+        (&next["id"], &next["counts"]["succeeded"]),
+        (&json!("t2"), &json!(1))
+    );
     assert_eq!(kept(), 2);
     night("user\na\nb\n", &[]).expect(7);
     assert_eq!(kept(), 2, "another job of before has worked on the same items");
@@ -180,10 +291,23 @@ fn what_is_not_finished_is_resumed_whatever_finished_would_mean() {
     place.write("old.csv", "user\na\nb\nc\n");
     let job = begin(&place, &gate, "old.csv", "--name push");
     kill_at(job, gate.accept(), 2);
-    let words = ["run", "--csv", "-", "--name", "push", "--if-finished", "restart", "-o", "json"];
+    let words = [
+        "run",
+        "--csv",
+        "-",
+        "--name",
+        "push",
+        "--if-finished",
+        "restart",
+        "-o",
+        "json",
+    ];
     let words = [&words[..], &["--", "sh", "-c", OK]].concat();
     let done = place.windrow_with(&words, &place.read("old.csv"), &[]).expect(0);
-    assert_eq!((&done.json()["id"], &done.json()["counts"]["succeeded"]), (&json!("t1"), &json!(3)));
+    assert_eq!(
+        (&done.json()["id"], &done.json()["counts"]["succeeded"]),
+        (&json!("t1"), &json!(3))
+    );
 }
 
 #[test]

@@ -10,7 +10,12 @@ const OK: &str = "while read -r l; do echo ok; done";
 
 /// A job over a CSV in the place.
 fn csv_job<'a>(csv: &'a str, more: &[&'a str]) -> Vec<&'a str> {
-    [&["run", "--csv", csv, "--state", "state"], more, &["--", "sh", "-c", OK]].concat()
+    [
+        &["run", "--csv", csv, "--state", "state"],
+        more,
+        &["--", "sh", "-c", OK],
+    ]
+    .concat()
 }
 
 #[test]
@@ -30,9 +35,37 @@ fn a_wrong_command_line_is_a_usage_error() {
         &["try", "--header", "a: b", "--", "true"],
         &["run", "--total", "3", "--workers", "0", "--", "true"],
         &["run", "--total", "3", "--workers", "100000", "--", "true"],
-        &["run", "--total", "3", "--window", "4", "--concurrency", "64", "--", "true"],
-        &["run", "--total", "3", "-o", "json", "--failures-out", "-", "--", "true"],
-        &["run", "--total", "3", "--failures-out", "none/f.ndjson", "--", "true"],
+        &[
+            "run",
+            "--total",
+            "3",
+            "--window",
+            "4",
+            "--concurrency",
+            "64",
+            "--",
+            "true",
+        ],
+        &[
+            "run",
+            "--total",
+            "3",
+            "-o",
+            "json",
+            "--failures-out",
+            "-",
+            "--",
+            "true",
+        ],
+        &[
+            "run",
+            "--total",
+            "3",
+            "--failures-out",
+            "none/f.ndjson",
+            "--",
+            "true",
+        ],
         &["frobnicate"],
         &["help", "frobnicate"],
     ] {
@@ -45,12 +78,27 @@ fn a_wrong_command_line_is_a_usage_error() {
 #[test]
 fn a_script_finds_one_object_on_standard_output_when_a_job_can_not_begin() {
     let place = Place::new();
-    let done = place.windrow(&["run", "--csv", "none.csv", "-o", "json", "--", "true"]).expect(7);
+    let done = place
+        .windrow(&["run", "--csv", "none.csv", "-o", "json", "--", "true"])
+        .expect(7);
     let error = &done.json()["error"];
     assert_eq!(error["exit_code"], 7);
-    assert!(error["because"][0].as_str().unwrap().contains("no such file"), "{error}");
+    assert!(
+        error["because"][0].as_str().unwrap().contains("no such file"),
+        "{error}"
+    );
     assert!(error["try"].is_string(), "{error}");
-    let usage = place.windrow(&["run", "--total", "3", "--timeout", "0s", "-o", "json", "--", "true"]);
+    let usage = place.windrow(&[
+        "run",
+        "--total",
+        "3",
+        "--timeout",
+        "0s",
+        "-o",
+        "json",
+        "--",
+        "true",
+    ]);
     assert_eq!(usage.expect(2).json()["error"]["exit_code"], 2);
 }
 
@@ -63,8 +111,12 @@ fn a_handler_that_can_not_be_started_is_refused_before_anything_is_made() {
     quoted.refused(7, &["not quoted as one: -- python3 -u worker.py"]);
     let script = place.write("worker.sh", "#!/bin/sh\n");
     std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o644)).unwrap();
-    place.windrow(&["run", "--total", "3", "--", &script]).refused(7, &["not executable", "chmod +x"]);
-    let done = place.windrow(&["run", "--total", "3", "--url", "ftp://x"]).expect(7);
+    place
+        .windrow(&["run", "--total", "3", "--", &script])
+        .refused(7, &["not executable", "chmod +x"]);
+    let done = place
+        .windrow(&["run", "--total", "3", "--url", "ftp://x"])
+        .expect(7);
     assert!(done.stderr.contains("neither http nor https"), "{}", done.stderr);
     assert_eq!(place.names(), ["worker.sh"]);
 }
@@ -72,20 +124,32 @@ fn a_handler_that_can_not_be_started_is_refused_before_anything_is_made() {
 #[test]
 fn a_file_that_is_no_source_is_refused_by_name_and_line() {
     let place = Place::new();
-    place.windrow(&csv_job("none.csv", &[])).refused(7, &["none.csv", "no such file"]);
+    place
+        .windrow(&csv_job("none.csv", &[]))
+        .refused(7, &["none.csv", "no such file"]);
     assert_eq!(place.names(), [""; 0], "a mistyped path leaves nothing behind");
     place.write("empty.csv", "");
-    place.windrow(&csv_job("empty.csv", &[])).refused(7, &["empty.csv", "no rows"]);
+    place
+        .windrow(&csv_job("empty.csv", &[]))
+        .refused(7, &["empty.csv", "no rows"]);
     place.write("header.csv", "a,b\n");
-    place.windrow(&csv_job("header.csv", &[])).refused(7, &["--no-header"]);
+    place
+        .windrow(&csv_job("header.csv", &[]))
+        .refused(7, &["--no-header"]);
     place.write("ragged.csv", "a,b\n1,2\n1,2,3\n1,2\n4\n");
     place
         .windrow(&csv_job("ragged.csv", &[]))
         .refused(7, &["line 3: 3 fields, expected 2", "line 5: 1 fields"]);
     place.write("semicolons.csv", "a;b\n1;2,5\n");
-    place.windrow(&csv_job("semicolons.csv", &[])).refused(7, &["--delimiter ';'"]);
-    place.windrow(&csv_job(".", &[])).refused(7, &["it is a directory", "name a file in it"]);
-    place.windrow(&csv_job("/dev/null", &[])).refused(7, &["not a regular file", "pipe it in"]);
+    place
+        .windrow(&csv_job("semicolons.csv", &[]))
+        .refused(7, &["--delimiter ';'"]);
+    place
+        .windrow(&csv_job(".", &[]))
+        .refused(7, &["it is a directory", "name a file in it"]);
+    place
+        .windrow(&csv_job("/dev/null", &[]))
+        .refused(7, &["not a regular file", "pipe it in"]);
 }
 
 #[test]
@@ -111,7 +175,9 @@ fn different_jobs_run_at_the_same_time_without_a_state_directory() {
     words.extend(worker.iter().map(String::as_str));
     let job = place.start(&words);
     let worker = gate.accept();
-    place.windrow(&["run", "--total", "5", "--", "sh", "-c", OK]).expect(0);
+    place
+        .windrow(&["run", "--total", "5", "--", "sh", "-c", OK])
+        .expect(0);
     place.windrow(&words).refused(4, &["is working in"]);
     worker.serve();
     job.end().expect(0);
@@ -131,7 +197,17 @@ fn a_place_that_is_no_directory_is_refused() {
 fn a_read_only_place_is_refused() {
     // The kernel's own file system refuses even the superuser, for whom permissions don't count.
     let place = Place::new();
-    let done = place.windrow(&["run", "--total", "3", "--state", "/proc/windrow", "--", "sh", "-c", OK]);
+    let done = place.windrow(&[
+        "run",
+        "--total",
+        "3",
+        "--state",
+        "/proc/windrow",
+        "--",
+        "sh",
+        "-c",
+        OK,
+    ]);
     done.refused(1, &["/proc/windrow", "--state"]);
 }
 
@@ -144,22 +220,37 @@ fn a_database_of_a_newer_windrow_is_left_alone() {
         db = sqlite3.connect('state/windrow.db')\n\
         db.execute(\"insert into seaql_migrations values ('m9999_from_the_future', 0)\")\n\
         db.commit()";
-    let future =
-        std::process::Command::new("python3").args(["-c", script]).current_dir(place.path("")).status();
+    let future = std::process::Command::new("python3")
+        .args(["-c", script])
+        .current_dir(place.path(""))
+        .status();
     assert!(future.unwrap().success());
-    place.windrow(&job).refused(78, &["m9999_from_the_future", "newer"]);
+    place
+        .windrow(&job)
+        .refused(78, &["m9999_from_the_future", "newer"]);
 }
 
 #[test]
 fn every_fault_of_a_configuration_is_listed() {
     let place = Place::new();
-    place
-        .write("bad.toml", "[task_defaults]\nrate = \"fast\"\ntimeoutt = \"3s\"\n[cluster]\nlease_ttl = 5\n");
-    let texts = ["task_defaults.rate", "task_defaults.timeoutt", "cluster.lease_ttl", "WINDROW_NODE__IDD"];
+    place.write(
+        "bad.toml",
+        "[task_defaults]\nrate = \"fast\"\ntimeoutt = \"3s\"\n[cluster]\nlease_ttl = 5\n",
+    );
+    let texts = [
+        "task_defaults.rate",
+        "task_defaults.timeoutt",
+        "cluster.lease_ttl",
+        "WINDROW_NODE__IDD",
+    ];
     let env = [("WINDROW_NODE__IDD", "x")];
-    let run = ["run", "--total", "3", "--config", "bad.toml", "--", "sh", "-c", OK];
+    let run = [
+        "run", "--total", "3", "--config", "bad.toml", "--", "sh", "-c", OK,
+    ];
     place.windrow_with(&run, "", &env).refused(78, &texts);
-    place.windrow_with(&["config", "check", "bad.toml"], "", &env).refused(78, &texts);
+    place
+        .windrow_with(&["config", "check", "bad.toml"], "", &env)
+        .refused(78, &texts);
     assert_eq!(place.names(), ["bad.toml"]);
 }
 
@@ -171,7 +262,15 @@ fn other_items_under_the_same_name_are_another_job() {
     place.write("users.csv", "id\n1\n2\n3\n");
     let refused = place.windrow(&csv_job("users.csv", &[]));
     refused.refused(7, &["t1 with 2 items", "--restart", "--name"]);
-    place.windrow(&csv_job("users.csv", &["--name", "second"])).expect(0);
-    let anew = place.windrow(&csv_job("users.csv", &["--restart", "-o", "json"])).expect(0).json();
-    assert_eq!((anew["id"].as_str(), anew["counts"]["succeeded"].as_u64()), (Some("t3"), Some(3)));
+    place
+        .windrow(&csv_job("users.csv", &["--name", "second"]))
+        .expect(0);
+    let anew = place
+        .windrow(&csv_job("users.csv", &["--restart", "-o", "json"]))
+        .expect(0)
+        .json();
+    assert_eq!(
+        (anew["id"].as_str(), anew["counts"]["succeeded"].as_u64()),
+        (Some("t3"), Some(3))
+    );
 }

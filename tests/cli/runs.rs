@@ -9,44 +9,88 @@ const OK: &str = "while read -r l; do echo ok; done";
 #[test]
 fn rows_of_a_csv_go_through_a_python_worker() {
     let place = Place::new();
-    let (csv, handler) = (repository("examples/data/users.csv"), repository("examples/handlers/worker.py"));
+    let (csv, handler) = (
+        repository("examples/data/users.csv"),
+        repository("examples/handlers/worker.py"),
+    );
     let done = place
-        .windrow(&["run", "--csv", &csv, "--rate", "2000/s", "-o", "json", "--", "python3", &handler])
+        .windrow(&[
+            "run", "--csv", &csv, "--rate", "2000/s", "-o", "json", "--", "python3", &handler,
+        ])
         .expect(0);
     let summary = done.json();
     assert_adds_up(&summary);
     assert_eq!(summary["counts"]["succeeded"], 200);
-    assert_eq!((&summary["total"], &summary["low_water"]), (&json!(200), &json!(200)));
-    assert_eq!((&summary["status"], &summary["result"]), (&json!("finished"), &json!("succeeded")));
-    assert_eq!((&summary["rate"], &summary["business"]), (&json!("2000/s"), &json!("run")));
-    assert_eq!((&summary["stop_reason"], &summary["failures"]), (&Value::Null, &json!([])));
+    assert_eq!(
+        (&summary["total"], &summary["low_water"]),
+        (&json!(200), &json!(200))
+    );
+    assert_eq!(
+        (&summary["status"], &summary["result"]),
+        (&json!("finished"), &json!("succeeded"))
+    );
+    assert_eq!(
+        (&summary["rate"], &summary["business"]),
+        (&json!("2000/s"), &json!("run"))
+    );
+    assert_eq!(
+        (&summary["stop_reason"], &summary["failures"]),
+        (&Value::Null, &json!([]))
+    );
     assert!(summary["id"].as_str().unwrap().starts_with('t'), "{summary}");
     assert!(
         summary["duration_seconds"].as_f64().unwrap() > 0.0 && summary["actual_rate"].as_f64().unwrap() > 0.0
     );
-    assert!(done.stderr.contains("finished  200/200 (100.0 %)"), "{}", done.stderr);
+    assert!(
+        done.stderr.contains("finished  200/200 (100.0 %)"),
+        "{}",
+        done.stderr
+    );
 }
 
 #[test]
 fn what_the_items_look_like_is_said_and_a_wrong_separator_is_warned_of() {
     let place = Place::new();
     let csv = place.write("semicolons.csv", "id;name\n1;a\n");
-    let said = place.windrow(&["run", "--csv", &csv, "--", "sh", "-c", OK]).expect(0).stderr;
+    let said = place
+        .windrow(&["run", "--csv", &csv, "--", "sh", "-c", OK])
+        .expect(0)
+        .stderr;
     let told = "columns: id;name\nitem 0: {\"id;name\":\"1;a\"}\nwarning: there is one column";
     assert!(said.contains(told) && said.contains("--delimiter ';'"), "{said}");
-    let right = place.windrow(&["run", "--csv", &csv, "--delimiter", ";", "--restart", "--", "sh", "-c", OK]);
+    let right = place.windrow(&[
+        "run",
+        "--csv",
+        &csv,
+        "--delimiter",
+        ";",
+        "--restart",
+        "--",
+        "sh",
+        "-c",
+        OK,
+    ]);
     let said = right.expect(0).stderr;
-    assert!(said.contains("columns: id, name\n") && !said.contains("warning"), "{said}");
+    assert!(
+        said.contains("columns: id, name\n") && !said.contains("warning"),
+        "{said}"
+    );
 }
 
 #[test]
 fn a_byte_order_mark_is_left_out_and_told() {
     let place = Place::new();
     let csv = place.write("marked.csv", "\u{feff}id;name\n1;a\n");
-    let said = place.windrow(&["run", "--csv", &csv, "--", "sh", "-c", OK]).expect(0).stderr;
+    let said = place
+        .windrow(&["run", "--csv", &csv, "--", "sh", "-c", OK])
+        .expect(0)
+        .stderr;
     let told =
         "columns: id;name\nitem 0: {\"id;name\":\"1;a\"}\nwarning: the file begins with a byte order mark";
-    assert!(said.contains(told) && said.contains("warning: there is one column"), "{said}");
+    assert!(
+        said.contains(told) && said.contains("warning: there is one column"),
+        "{said}"
+    );
     let lines = "\u{feff}{\"id\":1}\n";
     let ndjson = place.write("marked.ndjson", lines);
     for (source, stdin) in [(ndjson.as_str(), ""), ("-", lines)] {
@@ -58,7 +102,10 @@ fn a_byte_order_mark_is_left_out_and_told() {
         );
     }
     let plain = place.write("plain.ndjson", "{\"id\":1}\n");
-    let said = place.windrow(&["run", "--ndjson", &plain, "--", "sh", "-c", OK]).expect(0).stderr;
+    let said = place
+        .windrow(&["run", "--ndjson", &plain, "--", "sh", "-c", OK])
+        .expect(0)
+        .stderr;
     assert!(said.contains("item 0: ") && !said.contains("warning"), "{said}");
 }
 
@@ -68,11 +115,24 @@ fn what_a_worker_prints_is_shown_before_what_actors_do() {
     let said = |verbose: &[&str]| {
         let worker =
             "while read -r l; do case $l in *'\"item\"'*) echo worker-words >&2; echo ok;; esac; done";
-        let words = [&["run", "--total", "1", "--restart"], verbose, &["--", "sh", "-c", worker]].concat();
+        let words = [
+            &["run", "--total", "1", "--restart"],
+            verbose,
+            &["--", "sh", "-c", worker],
+        ]
+        .concat();
         let said = place.windrow(&words).expect(0).stderr;
-        (said.contains("worker-words"), said.contains("actor started"), said)
+        (
+            said.contains("worker-words"),
+            said.contains("actor started"),
+            said,
+        )
     };
-    for (verbose, wanted) in [(&[][..], (false, false)), (&["-v"], (true, false)), (&["-vv"], (true, true))] {
+    for (verbose, wanted) in [
+        (&[][..], (false, false)),
+        (&["-v"], (true, false)),
+        (&["-vv"], (true, true)),
+    ] {
         let (worker, actors, text) = said(verbose);
         assert_eq!((worker, actors), wanted, "{verbose:?}:\n{text}");
     }
@@ -81,8 +141,10 @@ fn what_a_worker_prints_is_shown_before_what_actors_do() {
 #[test]
 fn a_summary_has_the_members_of_a_task() {
     let place = Place::new();
-    let summary =
-        place.windrow(&["run", "--total", "1", "-o", "json", "--", "sh", "-c", OK]).expect(0).json();
+    let summary = place
+        .windrow(&["run", "--total", "1", "-o", "json", "--", "sh", "-c", OK])
+        .expect(0)
+        .json();
     let mut members: Vec<&str> = summary.as_object().unwrap().keys().map(String::as_str).collect();
     members.sort_unstable();
     assert_eq!(
@@ -123,8 +185,20 @@ fn a_finished_job_says_so_and_runs_again_only_when_told() {
         again.stderr
     );
     assert_eq!(again.json()["id"], first["id"]);
-    let anew =
-        place.windrow(&["run", "--restart", "--total", "30", "-o", "json", "--", "sh", "-c", OK]).expect(0);
+    let anew = place
+        .windrow(&[
+            "run",
+            "--restart",
+            "--total",
+            "30",
+            "-o",
+            "json",
+            "--",
+            "sh",
+            "-c",
+            OK,
+        ])
+        .expect(0);
     assert_ne!(anew.json()["id"], first["id"]);
     assert_eq!(anew.json()["counts"]["succeeded"], 30);
 }
@@ -134,14 +208,30 @@ fn a_url_is_called_with_each_item() {
     let place = Place::new();
     let business = Business::answering("204 No Content", "");
     let csv = place.write("users.csv", "user,city\nu1,Oslo\nu2,\"Rio, Brazil\"\n");
-    place.windrow(&["run", "--csv", &csv, "--url", &business.url, "--header", "x-team: push"]).expect(0);
-    let mut rows: Vec<String> =
-        business.calls().iter().map(|call| call["item"]["data"].to_string()).collect();
+    place
+        .windrow(&[
+            "run",
+            "--csv",
+            &csv,
+            "--url",
+            &business.url,
+            "--header",
+            "x-team: push",
+        ])
+        .expect(0);
+    let mut rows: Vec<String> = business
+        .calls()
+        .iter()
+        .map(|call| call["item"]["data"].to_string())
+        .collect();
     rows.sort();
     assert_eq!(
         rows,
-        [r#"{"user":"u1","city":"Oslo"}"#, r#"{"user":"u2","city":"Rio, Brazil"}"#]
-            .map(|row| { serde_json::from_str::<Value>(row).unwrap().to_string() })
+        [
+            r#"{"user":"u1","city":"Oslo"}"#,
+            r#"{"user":"u2","city":"Rio, Brazil"}"#
+        ]
+        .map(|row| { serde_json::from_str::<Value>(row).unwrap().to_string() })
     );
 }
 
@@ -149,9 +239,14 @@ fn a_url_is_called_with_each_item() {
 fn a_batch_is_one_call() {
     let place = Place::new();
     let business = Business::answering("204 No Content", "");
-    place.windrow(&["run", "--total", "64", "--url", &business.url, "--batch", "16"]).expect(0);
+    place
+        .windrow(&["run", "--total", "64", "--url", &business.url, "--batch", "16"])
+        .expect(0);
     let calls = business.calls();
-    let items: usize = calls.iter().map(|call| call["items"].as_array().unwrap().len()).sum();
+    let items: usize = calls
+        .iter()
+        .map(|call| call["items"].as_array().unwrap().len())
+        .sum();
     assert_eq!(items, 64);
     assert!(calls.len() < 64, "{} calls", calls.len());
 }
@@ -175,16 +270,24 @@ fn piped_lines_are_a_job_that_is_known_by_its_content() {
 #[test]
 fn quiet_leaves_the_outcome_only() {
     let place = Place::new();
-    let done = place.windrow(&["run", "-q", "--total", "3", "--", "sh", "-c", OK]).expect(0);
+    let done = place
+        .windrow(&["run", "-q", "--total", "3", "--", "sh", "-c", OK])
+        .expect(0);
     assert_eq!(done.stderr, "");
-    assert!(done.stdout.starts_with("t1  finished (succeeded)\n"), "{}", done.stdout);
+    assert!(
+        done.stdout.starts_with("t1  finished (succeeded)\n"),
+        "{}",
+        done.stdout
+    );
 }
 
 #[test]
 fn workers_run_side_by_side() {
     let place = Place::new();
     let script = "echo $$ >> pids; while read -r l; do echo ok; done";
-    place.windrow(&["run", "--total", "50", "--workers", "3", "--", "sh", "-c", script]).expect(0);
+    place
+        .windrow(&["run", "--total", "50", "--workers", "3", "--", "sh", "-c", script])
+        .expect(0);
     let mut pids: Vec<String> = place.read("pids").lines().map(str::to_owned).collect();
     pids.sort();
     pids.dedup();
@@ -196,9 +299,14 @@ fn ordered_items_come_in_order() {
     let place = Place::new();
     let script =
         r#"while read -r l; do case $l in *'"type":"item"'*) echo "$l" >> seen; echo ok;; esac; done"#;
-    place.windrow(&["run", "--total", "40", "--ordered", "--", "sh", "-c", script]).expect(0);
+    place
+        .windrow(&["run", "--total", "40", "--ordered", "--", "sh", "-c", script])
+        .expect(0);
     let seen = place.read("seen");
-    let indexes =
-        seen.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()["index"].as_u64().unwrap());
+    let indexes = seen.lines().map(|line| {
+        serde_json::from_str::<Value>(line).unwrap()["index"]
+            .as_u64()
+            .unwrap()
+    });
     assert!(indexes.eq(0..40), "{seen}");
 }

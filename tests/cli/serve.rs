@@ -19,18 +19,31 @@ struct Node {
 /// Where a node says that it listens, in a line of its log.
 fn address(live: &mut Live) -> String {
     let line: Value = serde_json::from_str(&live.wait_for("listens on http://")).unwrap();
-    line["msg"].as_str().unwrap().rsplit_once("http://").unwrap().1.to_owned()
+    line["msg"]
+        .as_str()
+        .unwrap()
+        .rsplit_once("http://")
+        .unwrap()
+        .1
+        .to_owned()
 }
 
 impl Node {
     fn of(mut live: Live, place: &Place) -> Node {
         let address = address(&mut live);
         live.wait_for("token is in");
-        Node { live, address, token: place.read("data/admin.token").trim().to_owned() }
+        Node {
+            live,
+            address,
+            token: place.read("data/admin.token").trim().to_owned(),
+        }
     }
 
     fn start(place: &Place) -> Node {
-        Node::of(place.start(&["serve", "--data-dir", "data", "--listen", "127.0.0.1:0"]), place)
+        Node::of(
+            place.start(&["serve", "--data-dir", "data", "--listen", "127.0.0.1:0"]),
+            place,
+        )
     }
 
     fn connect(&self) -> TcpStream {
@@ -73,12 +86,21 @@ fn a_node_answers_until_it_is_told_to_end_and_leaves_a_closed_database() {
     let node = Node::start(&place);
     assert_eq!(node.ask("GET /healthz", "", "").0, 200);
     assert_eq!(node.ask("GET /v1/whoami", "", "").0, 401);
-    assert_eq!(node.ask("GET /v1/whoami", "authorization: Bearer wrk_nobody\r\n", "").0, 401);
+    assert_eq!(
+        node.ask("GET /v1/whoami", "authorization: Bearer wrk_nobody\r\n", "")
+            .0,
+        401
+    );
     assert_eq!(node.json("GET /v1/whoami", "").1["role"], "admin");
-    place.windrow(&["serve", "--data-dir", "data", "--listen", "127.0.0.1:0"]).refused(4, &["is working in"]);
+    place
+        .windrow(&["serve", "--data-dir", "data", "--listen", "127.0.0.1:0"])
+        .refused(4, &["is working in"]);
     node.live.signal(Signal::TERM);
     node.live.end().expect(0);
-    assert!(!place.path("data/windrow.db-wal").exists(), "the journal was folded in");
+    assert!(
+        !place.path("data/windrow.db-wal").exists(),
+        "the journal was folded in"
+    );
     let again = Node::start(&place);
     again.live.signal(Signal::INT);
     again.live.end().expect(0);
@@ -92,11 +114,17 @@ fn every_fault_of_a_configuration_is_told_before_anything_is_begun() {
         "[node]\ndata_dir = \"data\"\nunlimited_reserves = \"5000/s\"\n[retention]\nsuccess_detail = \"all\"\n\
         [store]\nurl = \"postgres://db/windrow\"\n[http]\nlisten = \"0.0.0.0:7700\"\n[auth]\nmode = \"off\"\n",
     );
-    let first =
-        place.windrow(&["serve"]).refused(78, &["node.unlimited_reserves", "auth.mode", "auth.key_file"]);
+    let first = place
+        .windrow(&["serve"])
+        .refused(78, &["node.unlimited_reserves", "auth.mode", "auth.key_file"]);
     assert!(first.stderr.contains("(config.toml)"), "{}", first.stderr);
-    place.write("config.toml", "[retention]\nsuccess_detail = \"all\"\n[log]\nfilter = \"a=b=c\"\n");
-    place.windrow(&["serve"]).refused(78, &["retention.success_detail", "log.filter"]);
+    place.write(
+        "config.toml",
+        "[retention]\nsuccess_detail = \"all\"\n[log]\nfilter = \"a=b=c\"\n",
+    );
+    place
+        .windrow(&["serve"])
+        .refused(78, &["retention.success_detail", "log.filter"]);
     assert!(!place.path("data").exists(), "nothing was begun");
 }
 
@@ -105,7 +133,9 @@ fn a_port_that_is_taken_is_told_before_the_database_is_touched() {
     let place = Place::new();
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap().to_string();
-    place.windrow(&["serve", "--data-dir", "data", "--listen", &address]).refused(4, &[&address, "--listen"]);
+    place
+        .windrow(&["serve", "--data-dir", "data", "--listen", &address])
+        .refused(4, &[&address, "--listen"]);
     assert!(!place.path("data").exists());
 }
 
@@ -115,14 +145,22 @@ fn what_is_outside_v1_is_open_or_for_this_machine() {
     let node = Node::start(&place);
     let ready = node.ask("GET /readyz", "", "");
     assert_eq!(ready.0, 200, "{}", ready.2);
-    for path in
-        ["/version", "/openapi.json", "/docs", "/problems", "/problems/draining", "/metrics", "/actors"]
-    {
+    for path in [
+        "/version",
+        "/openapi.json",
+        "/docs",
+        "/problems",
+        "/problems/draining",
+        "/metrics",
+        "/actors",
+    ] {
         let (status, head, body) = node.ask(&format!("GET {path}"), "", "");
         assert_eq!(status, 200, "{path}");
-        for header in
-            ["x-content-type-options: nosniff", "content-security-policy: default-src 'none'", "request-id: "]
-        {
+        for header in [
+            "x-content-type-options: nosniff",
+            "content-security-policy: default-src 'none'",
+            "request-id: ",
+        ] {
             assert!(head.contains(header), "{path} lacks {header}: {head}");
         }
         assert!(
@@ -136,7 +174,11 @@ fn what_is_outside_v1_is_open_or_for_this_machine() {
     }
     assert_eq!(node.ask("GET /problems/no-such", "", "").0, 404);
     let markdown = node.ask("GET /problems/draining", "accept: text/markdown\r\n", "");
-    assert!(markdown.2.starts_with("# Node is shutting down\n\n**What.** "), "{}", markdown.2);
+    assert!(
+        markdown.2.starts_with("# Node is shutting down\n\n**What.** "),
+        "{}",
+        markdown.2
+    );
     let (status, document) = node.json("GET /openapi.json", "");
     assert_eq!((status, document["openapi"].as_str()), (200, Some("3.1.0")));
 }
@@ -146,7 +188,9 @@ fn all_that_is_said_in_a_log_of_objects_is_one() {
     let place = Place::new();
     place.write("config.toml", "[log]\nformat = \"json\"\nfilter = \"error\"\n");
     let node = Node::start(&place);
-    let beside = place.start(&["serve", "--data-dir", "data", "--listen", "127.0.0.1:0"]).end();
+    let beside = place
+        .start(&["serve", "--data-dir", "data", "--listen", "127.0.0.1:0"])
+        .end();
     node.live.signal(Signal::TERM);
     let done = node.live.end().expect(0);
     let mut said = String::new();
@@ -155,10 +199,18 @@ fn all_that_is_said_in_a_log_of_objects_is_one() {
         assert!(object["ts"].is_string() && object["level"].is_string(), "{line}");
         said += &format!("{} {}\n", object["level"], object["msg"]);
     }
-    for told in ["listens on http://", "token is in data/admin.token", "draining: ", "\"ERROR\" [\"error: "] {
+    for told in [
+        "listens on http://",
+        "token is in data/admin.token",
+        "draining: ",
+        "\"ERROR\" [\"error: ",
+    ] {
         assert!(said.contains(told), "{told:?} was not said:\n{said}");
     }
-    assert!(!said.contains(&node.token), "the token itself is no line of a log");
+    assert!(
+        !said.contains(&node.token),
+        "the token itself is no line of a log"
+    );
 }
 
 #[test]
@@ -167,13 +219,22 @@ fn without_tokens_no_page_of_another_can_use_the_node() {
     place.write("config.toml", "[auth]\nmode = \"off\"\n");
     let mut live = place.start(&["serve", "--data-dir", "data", "--listen", "127.0.0.1:0"]);
     let address = address(&mut live);
-    let node = Node { live, address, token: String::new() };
+    let node = Node {
+        live,
+        address,
+        token: String::new(),
+    };
     assert_eq!(node.ask("GET /v1/whoami", "", "").0, 200);
     let own = format!("origin: http://{}\r\n", node.address);
     assert_eq!(node.ask("GET /v1/whoami", &own, "").0, 200);
-    assert_eq!(node.ask("GET /v1/whoami", "origin: http://example.org\r\n", "").0, 403);
+    assert_eq!(
+        node.ask("GET /v1/whoami", "origin: http://example.org\r\n", "").0,
+        403
+    );
     let mut rebound = node.connect();
-    rebound.write_all(b"GET /v1/whoami HTTP/1.1\r\nhost: example.org\r\nconnection: close\r\n\r\n").unwrap();
+    rebound
+        .write_all(b"GET /v1/whoami HTTP/1.1\r\nhost: example.org\r\nconnection: close\r\n\r\n")
+        .unwrap();
     let mut text = String::new();
     rebound.read_to_string(&mut text).unwrap();
     assert!(text.starts_with("HTTP/1.1 403 "), "{text}");
@@ -183,22 +244,47 @@ fn without_tokens_no_page_of_another_can_use_the_node() {
 fn a_node_is_drained_and_changed_over_http() {
     let place = Place::new();
     let node = Node::start(&place);
-    let name = node.json("GET /version", "").1["node"].as_str().unwrap().to_owned();
-    let drained = node.json(&format!("POST /v1/nodes/{name}/drain"), r#"{"reason":"maintenance"}"#);
+    let name = node.json("GET /version", "").1["node"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    let drained = node.json(
+        &format!("POST /v1/nodes/{name}/drain"),
+        r#"{"reason":"maintenance"}"#,
+    );
     assert_eq!((drained.0, drained.1["state"].as_str()), (202, Some("drained")));
     let (status, _, body) = node.ask("GET /readyz", "", "");
     assert!(status == 503 && body.contains("\"drained\""), "{status} {body}");
-    assert_eq!(node.json(&format!("POST /v1/nodes/{name}/undrain"), "{}").1["state"], "serving");
-    let changed =
-        node.json(&format!("PATCH /v1/nodes/{name}"), r#"{"capacity_rate":"3000/s","log_filter":"warn"}"#);
-    assert_eq!((changed.0, &changed.1["capacity_rate"]), (200, &Value::from("3000/s")));
+    assert_eq!(
+        node.json(&format!("POST /v1/nodes/{name}/undrain"), "{}").1["state"],
+        "serving"
+    );
+    let changed = node.json(
+        &format!("PATCH /v1/nodes/{name}"),
+        r#"{"capacity_rate":"3000/s","log_filter":"warn"}"#,
+    );
+    assert_eq!(
+        (changed.0, &changed.1["capacity_rate"]),
+        (200, &Value::from("3000/s"))
+    );
     // A task without a rate counts as 1000/s: it could never run.
-    assert_eq!(node.json(&format!("PATCH /v1/nodes/{name}"), r#"{"capacity_rate":"10/s"}"#).0, 422);
-    assert_eq!(node.json(&format!("PATCH /v1/nodes/{name}"), r#"{"log_filter":"a=b=c"}"#).0, 422);
+    assert_eq!(
+        node.json(&format!("PATCH /v1/nodes/{name}"), r#"{"capacity_rate":"10/s"}"#)
+            .0,
+        422
+    );
+    assert_eq!(
+        node.json(&format!("PATCH /v1/nodes/{name}"), r#"{"log_filter":"a=b=c"}"#)
+            .0,
+        422
+    );
     assert_eq!(node.json("GET /v1/nodes/elsewhere", "").0, 404);
     let tree = node.json(&format!("GET /v1/nodes/{name}/actors?depth=0"), "").1;
     assert_eq!(
-        (tree[0]["path"].as_str(), tree[0]["children"].as_array().map(Vec::len)),
+        (
+            tree[0]["path"].as_str(),
+            tree[0]["children"].as_array().map(Vec::len)
+        ),
         (Some(name.as_str()), Some(0))
     );
 }
@@ -210,9 +296,16 @@ fn a_reload_takes_over_what_it_may_and_faults_change_nothing() {
     let mut node = Node::start(&place);
     place.write("config.toml", "[node]\nid = \"n2\"\ncapacity_rate = \"3000/s\"\n");
     node.live.signal(Signal::HUP);
-    assert!(node.live.wait_for("only a restart can apply it").contains("node.id"));
+    assert!(
+        node.live
+            .wait_for("only a restart can apply it")
+            .contains("node.id")
+    );
     assert_eq!(node.json("GET /v1/nodes/n1", "").1["capacity_rate"], "3000/s");
-    place.write("config.toml", "[node]\ncapacity_rat = \"4000/s\"\nrun_tasks = 7\n");
+    place.write(
+        "config.toml",
+        "[node]\ncapacity_rat = \"4000/s\"\nrun_tasks = 7\n",
+    );
     node.live.signal(Signal::HUP);
     node.live.wait_for("stays in force");
     node.live.wait_for("stays in force");
@@ -226,13 +319,21 @@ fn a_stream_says_goodbye_and_a_second_signal_ends_at_once() {
     let place = Place::new();
     let mut node = Node::start(&place);
     let mut stream = node.connect();
-    write!(stream, "GET /v1/events?topics=cluster HTTP/1.1\r\nhost: localhost\r\n{}\r\n", node.bearer())
-        .unwrap();
+    write!(
+        stream,
+        "GET /v1/events?topics=cluster HTTP/1.1\r\nhost: localhost\r\n{}\r\n",
+        node.bearer()
+    )
+    .unwrap();
     let mut seen = String::new();
     let mut until = |text: &str| {
         let mut byte = [0];
         while !seen.contains(text) {
-            assert_eq!(stream.read(&mut byte).unwrap(), 1, "{text:?} was not said in {seen}");
+            assert_eq!(
+                stream.read(&mut byte).unwrap(),
+                1,
+                "{text:?} was not said in {seen}"
+            );
             seen.push(char::from(byte[0]));
         }
     };

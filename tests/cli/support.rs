@@ -16,7 +16,10 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A path in the repository.
 pub(crate) fn repository(path: &str) -> String {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join(path).display().to_string()
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join(path)
+        .display()
+        .to_string()
 }
 
 /// A directory that is home, state home and working directory of the program.
@@ -62,13 +65,21 @@ impl Done {
 fn told(line: &str) -> String {
     let object: Option<Value> = serde_json::from_str(line).ok();
     let lines = object.as_ref().and_then(|object| object["msg"].as_array());
-    let lines = lines.map(|lines| lines.iter().filter_map(Value::as_str).collect::<Vec<_>>().join("\n"));
+    let lines = lines.map(|lines| {
+        lines
+            .iter()
+            .filter_map(Value::as_str)
+            .collect::<Vec<_>>()
+            .join("\n")
+    });
     lines.unwrap_or_else(|| line.to_owned())
 }
 
 impl Place {
     pub(crate) fn new() -> Place {
-        Place { directory: tempfile::tempdir().unwrap() }
+        Place {
+            directory: tempfile::tempdir().unwrap(),
+        }
     }
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {
@@ -88,8 +99,9 @@ impl Place {
     /// Everything in the place, for tests that leave nothing behind.
     pub(crate) fn names(&self) -> Vec<String> {
         let entries = std::fs::read_dir(self.directory.path()).unwrap();
-        let mut names: Vec<String> =
-            entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        let mut names: Vec<String> = entries
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
         names.sort();
         names
     }
@@ -97,7 +109,10 @@ impl Place {
     fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_windrow"));
         command.args(args).current_dir(self.directory.path());
-        command.env("HOME", self.directory.path()).env_remove("XDG_STATE_HOME").env_remove("WINDROW_LOG");
+        command
+            .env("HOME", self.directory.path())
+            .env_remove("XDG_STATE_HOME")
+            .env_remove("WINDROW_LOG");
         command
     }
 
@@ -109,7 +124,12 @@ impl Place {
     /// The same with standard input and environment.
     pub(crate) fn windrow_with(&self, args: &[&str], stdin: &str, env: &[(&str, &str)]) -> Done {
         let mut command = assert_cmd::Command::from_std(self.command(args));
-        let output = command.envs(env.iter().copied()).write_stdin(stdin).timeout(PATIENCE).output().unwrap();
+        let output = command
+            .envs(env.iter().copied())
+            .write_stdin(stdin)
+            .timeout(PATIENCE)
+            .output()
+            .unwrap();
         Done {
             code: output.status.code(),
             stdout: String::from_utf8(output.stdout).unwrap(),
@@ -126,12 +146,18 @@ impl Place {
     pub(crate) fn start_shell(&self, script: &str) -> Live {
         let mut command = Command::new("sh");
         command.args(["-c", script]).current_dir(self.directory.path());
-        command.env("HOME", self.directory.path()).env_remove("XDG_STATE_HOME").env_remove("WINDROW_LOG");
+        command
+            .env("HOME", self.directory.path())
+            .env_remove("XDG_STATE_HOME")
+            .env_remove("WINDROW_LOG");
         self.spawn(command)
     }
 
     fn spawn(&self, mut command: Command) -> Live {
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
         let (sender, lines) = channel();
         let stderr = BufReader::new(child.stderr.take().unwrap());
@@ -142,7 +168,11 @@ impl Place {
                 }
             }
         });
-        Live { child, lines, seen: String::new() }
+        Live {
+            child,
+            lines,
+            seen: String::new(),
+        }
     }
 }
 
@@ -189,9 +219,18 @@ impl Live {
             }
         }
         let mut stdout = String::new();
-        self.child.stdout.take().unwrap().read_to_string(&mut stdout).unwrap();
+        self.child
+            .stdout
+            .take()
+            .unwrap()
+            .read_to_string(&mut stdout)
+            .unwrap();
         let code = self.child.wait().unwrap().code();
-        Done { code, stdout, stderr: std::mem::take(&mut self.seen) }
+        Done {
+            code,
+            stdout,
+            stderr: std::mem::take(&mut self.seen),
+        }
     }
 }
 
@@ -217,13 +256,20 @@ pub(crate) struct Worker {
 
 impl Gate {
     pub(crate) fn open() -> Gate {
-        Gate { listener: TcpListener::bind("127.0.0.1:0").unwrap() }
+        Gate {
+            listener: TcpListener::bind("127.0.0.1:0").unwrap(),
+        }
     }
 
     /// The command of its worker.
     pub(crate) fn worker(&self) -> [String; 4] {
         let port = self.listener.local_addr().unwrap().port().to_string();
-        ["python3".to_owned(), "-u".to_owned(), repository("tests/fixtures/workers/gated.py"), port]
+        [
+            "python3".to_owned(),
+            "-u".to_owned(),
+            repository("tests/fixtures/workers/gated.py"),
+            port,
+        ]
     }
 
     /// The next worker that begins.
@@ -290,7 +336,12 @@ impl Business {
 
     /// The calls' bodies so far.
     pub(crate) fn calls(&self) -> Vec<Value> {
-        self.bodies.lock().unwrap().iter().map(|body| serde_json::from_str(body).unwrap()).collect()
+        self.bodies
+            .lock()
+            .unwrap()
+            .iter()
+            .map(|body| serde_json::from_str(body).unwrap())
+            .collect()
     }
 }
 
@@ -328,7 +379,18 @@ fn serve(stream: TcpStream, status: &str, body: &str, seen: &Mutex<Vec<String>>)
 /// The sum of design §4: every term of it in a summary adds up to the total.
 #[track_caller]
 pub(crate) fn assert_adds_up(summary: &Value) {
-    let terms = ["succeeded", "skipped", "abandoned", "parked", "in_flight", "pending", "excluded"];
-    let sum: u64 = terms.iter().map(|term| summary["counts"][term].as_u64().unwrap()).sum();
+    let terms = [
+        "succeeded",
+        "skipped",
+        "abandoned",
+        "parked",
+        "in_flight",
+        "pending",
+        "excluded",
+    ];
+    let sum: u64 = terms
+        .iter()
+        .map(|term| summary["counts"][term].as_u64().unwrap())
+        .sum();
     assert_eq!(Some(sum), summary["total"].as_u64(), "{summary}");
 }

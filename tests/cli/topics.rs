@@ -13,15 +13,30 @@ fn every_exit_code_is_explained() {
     let done = Place::new().windrow(&["help", "exit-codes"]).expect(0);
     for code in [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 70, 78, 130] {
         let starts = |line: &str| line.trim_start().starts_with(&format!("{code}  "));
-        assert!(done.stdout.lines().any(starts), "{code} is not in\n{}", done.stdout);
+        assert!(
+            done.stdout.lines().any(starts),
+            "{code} is not in\n{}",
+            done.stdout
+        );
     }
 }
 
 #[test]
 fn help_of_run_has_examples() {
     let done = Place::new().windrow(&["run", "--help"]).expect(0);
-    assert!(done.stdout.contains("windrow run --csv users.csv --rate 500/s -- "), "{}", done.stdout);
-    assert!(Place::new().windrow(&["help", "run"]).expect(0).stdout.contains("Examples:"));
+    assert!(
+        done.stdout
+            .contains("windrow run --csv users.csv --rate 500/s -- "),
+        "{}",
+        done.stdout
+    );
+    assert!(
+        Place::new()
+            .windrow(&["help", "run"])
+            .expect(0)
+            .stdout
+            .contains("Examples:")
+    );
 }
 
 #[test]
@@ -39,14 +54,22 @@ fn completions_that_nobody_reads_to_the_end_are_no_error() {
     let (reader, writer) = std::io::pipe().unwrap();
     drop(reader);
     let program = env!("CARGO_BIN_EXE_windrow");
-    let done =
-        std::process::Command::new(program).args(["completions", "bash"]).stdout(writer).output().unwrap();
-    assert_eq!((done.status.code(), String::from_utf8_lossy(&done.stderr).as_ref()), (Some(0), ""));
+    let done = std::process::Command::new(program)
+        .args(["completions", "bash"])
+        .stdout(writer)
+        .output()
+        .unwrap();
+    assert_eq!(
+        (done.status.code(), String::from_utf8_lossy(&done.stderr).as_ref()),
+        (Some(0), "")
+    );
 }
 
 #[test]
 fn a_mistyped_topic_is_told_with_the_one_that_is_meant() {
-    Place::new().windrow(&["help", "runn"]).refused(2, &["did you mean windrow help run?"]);
+    Place::new()
+        .windrow(&["help", "runn"])
+        .refused(2, &["did you mean windrow help run?"]);
 }
 
 #[test]
@@ -55,27 +78,41 @@ fn the_default_configuration_is_the_documented_one_and_sound() {
     let done = place.windrow(&["config", "default"]).expect(0);
     assert_eq!(
         done.stdout.trim_end(),
-        std::fs::read_to_string(repository("config.toml")).unwrap().trim_end()
+        std::fs::read_to_string(repository("config.toml"))
+            .unwrap()
+            .trim_end()
     );
     place.write("config.toml", &done.stdout);
     place.windrow(&["config", "check", "config.toml"]).expect(0);
-    let shown =
-        place.windrow_with(&["config", "show"], "", &[("WINDROW_TASK_DEFAULTS__RATE", "7/s")]).expect(0);
-    assert!(shown.stdout.contains("\ntask_defaults.rate = \"7/s\"\n"), "{}", shown.stdout);
+    let shown = place
+        .windrow_with(&["config", "show"], "", &[("WINDROW_TASK_DEFAULTS__RATE", "7/s")])
+        .expect(0);
+    assert!(
+        shown.stdout.contains("\ntask_defaults.rate = \"7/s\"\n"),
+        "{}",
+        shown.stdout
+    );
     // What is shown is a configuration itself.
     place.write("shown.toml", &shown.stdout);
     let again = place.windrow(&["config", "show", "shown.toml"]).expect(0);
     assert_eq!(again.stdout, shown.stdout);
-    place.windrow(&["config", "check", "--config", "shown.toml"]).expect(0);
+    place
+        .windrow(&["config", "check", "--config", "shown.toml"])
+        .expect(0);
 }
 
 #[test]
 fn help_of_serve_says_what_a_node_needs() {
     for words in [["serve", "--help"], ["help", "serve"]] {
         let text = Place::new().windrow(&words).expect(0).stdout;
-        for word in
-            ["node.data_dir", "http.listen", "auth.bootstrap_token_file", "SIGTERM", "SIGHUP", "/docs"]
-        {
+        for word in [
+            "node.data_dir",
+            "http.listen",
+            "auth.bootstrap_token_file",
+            "SIGTERM",
+            "SIGHUP",
+            "/docs",
+        ] {
             assert!(text.contains(word), "{words:?} doesn't say {word}:\n{text}");
         }
     }
@@ -84,29 +121,51 @@ fn help_of_serve_says_what_a_node_needs() {
 #[test]
 fn a_check_finds_what_a_start_would_refuse_and_says_what_a_node_needs() {
     let place = Place::new();
-    place.write("config.toml", "[node]\ndata_dir = \"data\"\n[http]\nlisten = \"127.0.0.1:7701\"\n");
-    let said = place.windrow(&["config", "check", "config.toml"]).expect(0).stdout;
-    for word in ["config.toml is sound", "127.0.0.1:7701 (http)", "data/key", "admin.token"] {
+    place.write(
+        "config.toml",
+        "[node]\ndata_dir = \"data\"\n[http]\nlisten = \"127.0.0.1:7701\"\n",
+    );
+    let said = place
+        .windrow(&["config", "check", "config.toml"])
+        .expect(0)
+        .stdout;
+    for word in [
+        "config.toml is sound",
+        "127.0.0.1:7701 (http)",
+        "data/key",
+        "admin.token",
+    ] {
         assert!(said.contains(word), "{word} is not in\n{said}");
     }
-    place.write("config.toml", "[log]\nfilter = \"a=b=c\"\n[retention]\nsuccess_detail = \"all\"\n");
+    place.write(
+        "config.toml",
+        "[log]\nfilter = \"a=b=c\"\n[retention]\nsuccess_detail = \"all\"\n",
+    );
     let keys = ["log.filter", "retention.success_detail"];
-    place.windrow(&["config", "check", "config.toml"]).refused(78, &keys);
+    place
+        .windrow(&["config", "check", "config.toml"])
+        .refused(78, &keys);
     place.windrow(&["serve"]).refused(78, &keys);
     place.write("config.toml", "[store]\nurl = \"postgres://db/windrow\"\n");
-    place.windrow(&["config", "check", "config.toml"]).refused(78, &["auth.key_file"]);
+    place
+        .windrow(&["config", "check", "config.toml"])
+        .refused(78, &["auth.key_file"]);
 }
 
 /// The help of each command below these words, as wide as the terminal.
 fn helps(words: &[&str], found: &mut Vec<(String, String, String)>) {
     let at = |columns| {
         let words = [words, &["--help"]].concat();
-        Place::new().windrow_with(&words, "", &[("COLUMNS", columns)]).expect(0).stdout
+        Place::new()
+            .windrow_with(&words, "", &[("COLUMNS", columns)])
+            .expect(0)
+            .stdout
     };
     let (narrow, wide) = (at("80"), at("1000"));
     let commands = wide.lines().skip_while(|line| *line != "Commands:").skip(1);
-    let commands =
-        commands.take_while(|line| line.starts_with("  ")).filter_map(|line| line.split_whitespace().next());
+    let commands = commands
+        .take_while(|line| line.starts_with("  "))
+        .filter_map(|line| line.split_whitespace().next());
     for command in commands.filter(|command| *command != "help") {
         helps(&[words, &[command]].concat(), found);
     }
@@ -117,14 +176,21 @@ fn helps(words: &[&str], found: &mut Vec<(String, String, String)>) {
 fn help_fits_80_columns_and_examples_keep_their_lines() {
     let mut found = Vec::new();
     helps(&[], &mut found);
-    assert!(found.len() > 60 && found.iter().any(|(words, ..)| words == "task create"), "{}", found.len());
+    assert!(
+        found.len() > 60 && found.iter().any(|(words, ..)| words == "task create"),
+        "{}",
+        found.len()
+    );
     for (words, narrow, wide) in found {
         for line in narrow.lines() {
             assert!(line.chars().count() <= 80, "windrow {words} --help: {line}");
         }
         let (_, examples) = wide.rsplit_once("\n\nExample").unwrap_or_default();
         for line in examples.lines().filter(|line| line.starts_with("  ")) {
-            assert!(narrow.lines().any(|kept| kept == line), "windrow {words} --help breaks: {line}");
+            assert!(
+                narrow.lines().any(|kept| kept == line),
+                "windrow {words} --help breaks: {line}"
+            );
         }
     }
 }

@@ -8,9 +8,15 @@ use super::support::{Business, Gate, Place, repository};
 fn verdicts_of_a_worker_are_shown_and_nothing_is_kept() {
     let place = Place::new();
     let worker = repository("tests/fixtures/workers/every_tenth.py");
-    let done = place.windrow(&["try", "--items", "2..6", "--", "python3", &worker]).expect(0);
-    for text in ["#2 ✓ succeeded", "#3 ✗ abandoned NO_USER user 3 is unknown", "#5 – skipped", "contract: ok"]
-    {
+    let done = place
+        .windrow(&["try", "--items", "2..6", "--", "python3", &worker])
+        .expect(0);
+    for text in [
+        "#2 ✓ succeeded",
+        "#3 ✗ abandoned NO_USER user 3 is unknown",
+        "#5 – skipped",
+        "contract: ok",
+    ] {
         assert!(done.stdout.contains(text), "{text:?} is not in\n{}", done.stdout);
     }
     assert_eq!(place.names(), [""; 0]);
@@ -20,9 +26,21 @@ fn verdicts_of_a_worker_are_shown_and_nothing_is_kept() {
 fn a_url_gets_the_data_of_the_template() {
     let place = Place::new();
     let business = Business::answering("204 No Content", "");
-    place.windrow(&["try", &business.url, "--items", "0,7", "--data", r#"{"user":"u{index}"}"#]).expect(0);
-    let users: Vec<String> =
-        business.calls().iter().map(|call| call["item"]["data"]["user"].to_string()).collect();
+    place
+        .windrow(&[
+            "try",
+            &business.url,
+            "--items",
+            "0,7",
+            "--data",
+            r#"{"user":"u{index}"}"#,
+        ])
+        .expect(0);
+    let users: Vec<String> = business
+        .calls()
+        .iter()
+        .map(|call| call["item"]["data"]["user"].to_string())
+        .collect();
     assert_eq!(users, [r#""u0""#, r#""u7""#]);
 }
 
@@ -31,7 +49,18 @@ fn a_url_gets_the_rows_of_a_file() {
     let place = Place::new();
     let business = Business::answering("204 No Content", "");
     place.write("users.csv", "user\nu1\nu2\nu3\n");
-    place.windrow(&["try", &business.url, "--items", "1..3", "--csv", "users.csv", "--batch", "2"]).expect(0);
+    place
+        .windrow(&[
+            "try",
+            &business.url,
+            "--items",
+            "1..3",
+            "--csv",
+            "users.csv",
+            "--batch",
+            "2",
+        ])
+        .expect(0);
     let calls = business.calls();
     assert_eq!(calls.len(), 1);
     assert_eq!(calls[0]["items"][1]["data"]["user"], "u3");
@@ -44,11 +73,22 @@ fn without_a_choice_as_many_items_are_called_as_there_are() {
     let place = Place::new();
     for (rows, wanted) in [(1, 1), (2, 2), (5, 3)] {
         let business = Business::answering("204 No Content", "");
-        let text: String = (0..rows).map(|row| format!("{{\"user\":\"u{row}\"}}\n")).collect();
+        let text: String = (0..rows)
+            .map(|row| format!("{{\"user\":\"u{row}\"}}\n"))
+            .collect();
         place.write("users.ndjson", &text);
-        place.windrow(&["try", &business.url, "--ndjson", "users.ndjson"]).expect(0);
+        place
+            .windrow(&["try", &business.url, "--ndjson", "users.ndjson"])
+            .expect(0);
         assert_eq!(business.calls().len(), wanted, "{rows} rows");
-        let chosen = place.windrow(&["try", &business.url, "--ndjson", "users.ndjson", "--items", "0..6"]);
+        let chosen = place.windrow(&[
+            "try",
+            &business.url,
+            "--ndjson",
+            "users.ndjson",
+            "--items",
+            "0..6",
+        ]);
         chosen.refused(7, &[&format!("there is no item {rows}")]);
     }
 }
@@ -57,11 +97,27 @@ fn without_a_choice_as_many_items_are_called_as_there_are() {
 fn a_handler_that_breaks_the_contract_is_told_so() {
     let place = Place::new();
     let page = Business::answering("200 OK", "<html>please sign in</html>");
-    place.windrow(&["try", &page.url, "--items", "0"]).refused(11, &["breaks the contract"]);
+    place
+        .windrow(&["try", &page.url, "--items", "0"])
+        .refused(11, &["breaks the contract"]);
     let missing = Business::answering("404 Not Found", "");
-    place.windrow(&["try", &missing.url, "--items", "0"]).refused(11, &["404"]);
-    let silent = ["try", "--items", "0", "--timeout", "300ms", "--", "sh", "-c", "cat > /dev/null"];
-    place.windrow(&silent).refused(11, &["no call was answered", "flush"]);
+    place
+        .windrow(&["try", &missing.url, "--items", "0"])
+        .refused(11, &["404"]);
+    let silent = [
+        "try",
+        "--items",
+        "0",
+        "--timeout",
+        "300ms",
+        "--",
+        "sh",
+        "-c",
+        "cat > /dev/null",
+    ];
+    place
+        .windrow(&silent)
+        .refused(11, &["no call was answered", "flush"]);
 }
 
 #[test]
@@ -69,8 +125,19 @@ fn an_item_that_asks_for_it_is_tried_again() {
     let place = Place::new();
     let script = r#"n=0; while read -r l; do case $l in *'"type":"item"'*) n=$((n+1));
         if [ $n = 1 ]; then echo '{"type":"result","id":'"$(echo "$l" | sed 's/.*"id":\([0-9]*\).*/\1/')"',"result":"retry","retry_after":"10ms","code":"BUSY"}'; else echo ok; fi;; esac; done"#;
-    let done =
-        place.windrow(&["try", "--items", "0", "--max-attempts", "3", "--", "sh", "-c", script]).expect(0);
+    let done = place
+        .windrow(&[
+            "try",
+            "--items",
+            "0",
+            "--max-attempts",
+            "3",
+            "--",
+            "sh",
+            "-c",
+            script,
+        ])
+        .expect(0);
     for text in ["#0 ↻ retry BUSY", "(after 10ms)", "#0 ✓ succeeded (attempt 2)"] {
         assert!(done.stdout.contains(text), "{text:?} is not in\n{}", done.stdout);
     }
@@ -78,15 +145,22 @@ fn an_item_that_asks_for_it_is_tried_again() {
 
 #[test]
 fn a_command_that_is_not_there_is_refused() {
-    Place::new().windrow(&["try", "--", "windrow-no-such-command"]).refused(7, &["command not found"]);
-    Place::new().windrow(&["try", "--cmd", "windrow-no-such-command -u"]).refused(7, &["command not found"]);
+    Place::new()
+        .windrow(&["try", "--", "windrow-no-such-command"])
+        .refused(7, &["command not found"]);
+    Place::new()
+        .windrow(&["try", "--cmd", "windrow-no-such-command -u"])
+        .refused(7, &["command not found"]);
 }
 
 #[test]
 fn ctrl_c_says_what_it_waits_for_and_a_second_one_does_not_wait() {
     let (place, gate) = (Place::new(), Gate::open());
     let worker = gate.worker();
-    let words: Vec<&str> = ["try", "--"].into_iter().chain(worker.iter().map(String::as_str)).collect();
+    let words: Vec<&str> = ["try", "--"]
+        .into_iter()
+        .chain(worker.iter().map(String::as_str))
+        .collect();
     let mut tried = place.start(&words);
     let mut worker = gate.accept();
     assert_eq!(worker.next(), Some(0));

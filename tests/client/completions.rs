@@ -32,7 +32,10 @@ async fn shell(person: &Person, program: &str, words: &[&str]) -> Done {
     let mut command = person.command(program, words);
     command.env("PATH", &path);
     let is_there = std::env::split_paths(&path).any(|folder| folder.join(program).is_file());
-    assert!(is_there, "{program} is missing; scripts/install-tools.sh installs it");
+    assert!(
+        is_there,
+        "{program} is missing; scripts/install-tools.sh installs it"
+    );
     let done = Running::of(command).ended().await;
     assert_eq!(done.code, Some(0), "{done:?}");
     done
@@ -74,16 +77,32 @@ async fn scripts_load_in_bash_zsh_and_fish() {
 async fn tab_offers_the_tasks_of_the_node() {
     let (_business, node) = node_with_tasks().await;
     let person = Person::admin(&node);
-    assert_eq!(offered(&person, "bash", &["--norc", "-c", BASH], "t").await, ["t2", "t1"]);
-    let named = BASH.replace("show t)", "show push/)").replace("windrow t show", "windrow push/ show");
-    assert_eq!(offered(&person, "bash", &["--norc", "-c", &named], "push").await, ["push/black-friday"]);
+    assert_eq!(
+        offered(&person, "bash", &["--norc", "-c", BASH], "t").await,
+        ["t2", "t1"]
+    );
+    let named = BASH
+        .replace("show t)", "show push/)")
+        .replace("windrow t show", "windrow push/ show");
+    assert_eq!(
+        offered(&person, "bash", &["--norc", "-c", &named], "push").await,
+        ["push/black-friday"]
+    );
     let fish = "windrow completions fish | source; complete -C 'windrow task show t'";
     let lines = offered(&person, "fish", &["--no-config", "-c", fish], "t1").await;
-    assert!(lines.iter().any(|line| line.starts_with("t1\tpush/black-friday")), "{lines:?}");
-    let kept: Vec<_> = std::fs::read_dir(person.path(".cache/windrow/completions")).unwrap().collect();
+    assert!(
+        lines.iter().any(|line| line.starts_with("t1\tpush/black-friday")),
+        "{lines:?}"
+    );
+    let kept: Vec<_> = std::fs::read_dir(person.path(".cache/windrow/completions"))
+        .unwrap()
+        .collect();
     assert!(!kept.is_empty());
     for file in kept {
-        assert_eq!(file.unwrap().metadata().unwrap().permissions().mode() & 0o777, 0o600);
+        assert_eq!(
+            file.unwrap().metadata().unwrap().permissions().mode() & 0o777,
+            0o600
+        );
     }
 }
 
@@ -91,7 +110,10 @@ async fn tab_offers_the_tasks_of_the_node() {
 async fn tab_offers_businesses_nodes_and_contexts() {
     let (_business, node) = node_with_tasks().await;
     let person = Person::admin(&node);
-    person.windrow(&format!("ctx add home --server {}", node.url)).await.expect(0);
+    person
+        .windrow(&format!("ctx add home --server {}", node.url))
+        .await
+        .expect(0);
     let fish = |line: &str| format!("windrow completions fish | source; complete -C '{line}'");
     for (line, wanted) in [
         ("windrow task list --business p", "push"),
@@ -108,7 +130,15 @@ async fn tab_offers_businesses_nodes_and_contexts() {
 async fn tab_offers_what_a_run_needs_without_a_node() {
     let person = Person::new();
     let worker = "while read line; do case $line in *item*) echo ok ;; esac; done";
-    person.run(&["run", "--total", "1", "--name", "nightly", "--", "sh", "-c", worker], "").await.expect(0);
+    person
+        .run(
+            &[
+                "run", "--total", "1", "--name", "nightly", "--", "sh", "-c", worker,
+            ],
+            "",
+        )
+        .await
+        .expect(0);
     person.write("handler.py", "");
     person.write("items.json", "[]");
     let fish = |line: &str| format!("windrow completions fish | source; complete -C '{line}'");
@@ -132,7 +162,9 @@ async fn tab_offers_what_a_run_needs_without_a_node() {
 async fn a_line_about_another_node_is_answered_by_that_one() {
     let (_business, node) = node_with_tasks().await;
     let token = node.admin.token.clone().unwrap();
-    let person = Person::new().env("WINDROW_SERVER", "http://127.0.0.1:1").env("WINDROW_TOKEN", &token);
+    let person = Person::new()
+        .env("WINDROW_SERVER", "http://127.0.0.1:1")
+        .env("WINDROW_TOKEN", &token);
     let line = format!("windrow task show --server {} t", node.url);
     let fish = format!("windrow completions fish | source; complete -C '{line}'");
     offered(&person, "fish", &["--no-config", "-c", &fish], "t1").await;

@@ -22,7 +22,10 @@ async fn held_back() -> (Business, Node) {
         if answer["advice"][0]["change"]["window"].is_u64() {
             return (business, node);
         }
-        assert!(begun.elapsed() < crate::support::PATIENCE, "never advised: {answer:#}");
+        assert!(
+            begun.elapsed() < crate::support::PATIENCE,
+            "never advised: {answer:#}"
+        );
         tokio::time::sleep(Duration::from_millis(200)).await;
     }
 }
@@ -31,16 +34,37 @@ async fn held_back() -> (Business, Node) {
 async fn people_read_the_nodes_text_and_scripts_its_body() {
     let (_business, node) = held_back().await;
     let person = Person::admin(&node);
-    let text = person.windrow("task explain push/slow --seconds 5").await.expect(0).stdout;
+    let text = person
+        .windrow("task explain push/slow --seconds 5")
+        .await
+        .expect(0)
+        .stdout;
     assert!(text.starts_with("target 100.0/s   actual "), "{text}");
-    for part in ["\n  window full ", "\nwhy: ", "\ntry: windrow task set t1 --window "] {
+    for part in [
+        "\n  window full ",
+        "\nwhy: ",
+        "\ntry: windrow task set t1 --window ",
+    ] {
         assert!(text.contains(part), "{part:?} is not in\n{text}");
     }
-    let body = person.windrow("task explain t1 --seconds 5 -o json").await.expect(0);
+    let body = person
+        .windrow("task explain t1 --seconds 5 -o json")
+        .await
+        .expect(0);
     assert_eq!(body.json()["causes"][0]["slug"], "window_full", "{}", body.stdout);
-    let causes = person.windrow("task explain t1 --seconds 5 -o csv").await.expect(0).stdout;
-    assert!(causes.starts_with("cause,rate,share,text\nwindow_full,"), "{causes}");
-    person.windrow("task explain t1 --seconds 1").await.refused(7, &["seconds"]);
+    let causes = person
+        .windrow("task explain t1 --seconds 5 -o csv")
+        .await
+        .expect(0)
+        .stdout;
+    assert!(
+        causes.starts_with("cause,rate,share,text\nwindow_full,"),
+        "{causes}"
+    );
+    person
+        .windrow("task explain t1 --seconds 1")
+        .await
+        .refused(7, &["seconds"]);
     person.windrow("task explain t9").await.refused(3, &["t9"]);
     assert_eq!(person.windrow("task explain t1 --reason x").await.code, Some(2));
 }
@@ -49,14 +73,32 @@ async fn people_read_the_nodes_text_and_scripts_its_body() {
 async fn the_advice_is_applied_after_a_yes_only() {
     let (_business, node) = held_back().await;
     let person = Person::admin(&node);
-    let unasked = person.windrow("task explain t1 --seconds 5 --apply").await.expect(2);
-    assert!(unasked.stderr.contains("Change t1: window 4 → "), "{}", unasked.stderr);
-    let plan = person.windrow("task explain t1 --seconds 5 --apply --dry-run").await.expect(0);
+    let unasked = person
+        .windrow("task explain t1 --seconds 5 --apply")
+        .await
+        .expect(2);
+    assert!(
+        unasked.stderr.contains("Change t1: window 4 → "),
+        "{}",
+        unasked.stderr
+    );
+    let plan = person
+        .windrow("task explain t1 --seconds 5 --apply --dry-run")
+        .await
+        .expect(0);
     assert!(plan.stderr.contains("dry run"), "{}", plan.stderr);
     assert_eq!(node.admin.get("/v1/tasks/t1").await.expect(200)["window"], 4);
-    let done = person.windrow("task explain t1 --seconds 5 --apply --yes").await.expect(0);
-    assert!(done.stdout.contains("\nchanged t1: window 4 → "), "{}", done.stdout);
-    node.until("t1", "changed", |task| task["window"].as_u64() > Some(4)).await;
+    let done = person
+        .windrow("task explain t1 --seconds 5 --apply --yes")
+        .await
+        .expect(0);
+    assert!(
+        done.stdout.contains("\nchanged t1: window 4 → "),
+        "{}",
+        done.stdout
+    );
+    node.until("t1", "changed", |task| task["window"].as_u64() > Some(4))
+        .await;
     let revisions = node.admin.get("/v1/tasks/t1/revisions").await.expect(200);
     assert_eq!(revisions["items"][0]["reason"], "explain", "{revisions:#}");
 }

@@ -5,7 +5,11 @@ use crate::support::{Node, Recipe};
 
 /// An address where nobody listens.
 fn nowhere() -> String {
-    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let port = std::net::TcpListener::bind("127.0.0.1:0")
+        .unwrap()
+        .local_addr()
+        .unwrap()
+        .port();
     format!("http://127.0.0.1:{port}")
 }
 
@@ -13,8 +17,14 @@ fn nowhere() -> String {
 async fn nobody_there_is_said_within_seconds_and_safe_to_try_again() {
     let person = Person::new().env("WINDROW_SERVER", &nowhere());
     let begun = std::time::Instant::now();
-    person.windrow("task list").await.refused(6, &["can't be reached", "--server URL"]);
-    assert!(begun.elapsed().as_secs() < 25, "a refused connection doesn't use up the whole time limit");
+    person
+        .windrow("task list")
+        .await
+        .refused(6, &["can't be reached", "--server URL"]);
+    assert!(
+        begun.elapsed().as_secs() < 25,
+        "a refused connection doesn't use up the whole time limit"
+    );
     let told = person.windrow("task list -v").await.expect(6).stderr;
     assert_eq!(told.matches("; again in ").count(), 2, "{told}");
 }
@@ -23,11 +33,18 @@ async fn nobody_there_is_said_within_seconds_and_safe_to_try_again() {
 async fn who_isnt_known_or_may_not_is_told_what_to_do() {
     let node = Node::start().await;
     let person = Person::new().env("WINDROW_SERVER", &node.url);
-    person.windrow("task list").await.refused(5, &["not signed in", "windrow ctx add"]);
-    person.windrow("task list --token-file none").await.refused(5, &["none"]);
+    person
+        .windrow("task list")
+        .await
+        .refused(5, &["not signed in", "windrow ctx add"]);
+    person
+        .windrow("task list --token-file none")
+        .await
+        .refused(5, &["none"]);
     let viewer = node.client("viewer", None).await;
-    let viewer =
-        Person::new().env("WINDROW_SERVER", &node.url).env("WINDROW_TOKEN", viewer.token.as_ref().unwrap());
+    let viewer = Person::new()
+        .env("WINDROW_SERVER", &node.url)
+        .env("WINDROW_TOKEN", viewer.token.as_ref().unwrap());
     viewer.windrow("task list").await.expect(0);
     let done = viewer.windrow("api POST /v1/nodes/n1/drain").await.expect(5);
     assert!(done.stderr.contains("permission denied"), "{}", done.stderr);
@@ -36,33 +53,68 @@ async fn who_isnt_known_or_may_not_is_told_what_to_do() {
 #[tokio::test]
 async fn a_mistyped_name_is_told_with_the_one_that_is_meant() {
     let node = Node::start().await;
-    node.business("push", "http://127.0.0.1:9/", serde_json::json!({})).await;
-    node.task("push", 3, serde_json::json!({"name": "black-friday"})).await;
+    node.business("push", "http://127.0.0.1:9/", serde_json::json!({}))
+        .await;
+    node.task("push", 3, serde_json::json!({"name": "black-friday"}))
+        .await;
     let person = Person::admin(&node);
-    person.windrow("limit create vendor-x --rate 300/s").await.expect(0);
-    let id = person.windrow("node list -o name").await.expect(0).stdout.trim().to_owned();
+    person
+        .windrow("limit create vendor-x --rate 300/s")
+        .await
+        .expect(0);
+    let id = person
+        .windrow("node list -o name")
+        .await
+        .expect(0)
+        .stdout
+        .trim()
+        .to_owned();
     for (words, told) in [
         ("biz show pusch", ["did you mean push?", "windrow biz list"]),
-        ("task list --business pusch", ["did you mean push?", "windrow biz list"]),
-        ("task show pusch/black-friday", ["did you mean push?", "windrow biz list"]),
-        ("task show push/blak-friday", ["did you mean black-friday?", "windrow task list --business push"]),
-        ("limit show vendorx", ["did you mean vendor-x?", "windrow limit list"]),
-        ("limit set vendorx --rate 5/s", ["did you mean vendor-x?", "windrow limit list"]),
-        (format!("node show {id}x").as_str(), [format!("did you mean {id}?").as_str(), "windrow node list"]),
+        (
+            "task list --business pusch",
+            ["did you mean push?", "windrow biz list"],
+        ),
+        (
+            "task show pusch/black-friday",
+            ["did you mean push?", "windrow biz list"],
+        ),
+        (
+            "task show push/blak-friday",
+            ["did you mean black-friday?", "windrow task list --business push"],
+        ),
+        (
+            "limit show vendorx",
+            ["did you mean vendor-x?", "windrow limit list"],
+        ),
+        (
+            "limit set vendorx --rate 5/s",
+            ["did you mean vendor-x?", "windrow limit list"],
+        ),
+        (
+            format!("node show {id}x").as_str(),
+            [format!("did you mean {id}?").as_str(), "windrow node list"],
+        ),
     ] {
         person.windrow(words).await.refused(3, &told);
     }
     for words in ["task list --business nosuch", "task show nosuch/x"] {
         let told = person.windrow(words).await.expect(3).stderr;
         assert!(told.contains("`windrow biz list`"), "{told}");
-        assert!(!told.contains("did you mean") && !told.contains("--business"), "{told}");
+        assert!(
+            !told.contains("did you mean") && !told.contains("--business"),
+            "{told}"
+        );
     }
 }
 
 #[tokio::test]
 async fn an_address_that_is_none_is_wrong_usage() {
     for server in ["n1:7700", "ftp://n1", "http://n1/v1", "http://me:pw@n1"] {
-        Person::new().windrow(&format!("task list --server {server}")).await.refused(2, &["--server http"]);
+        Person::new()
+            .windrow(&format!("task list --server {server}"))
+            .await
+            .refused(2, &["--server http"]);
     }
 }
 
@@ -78,11 +130,22 @@ async fn the_exchange_is_shown_with_its_secrets_masked() {
         all.contains("> GET /v1/tasks?limit=50") && all.contains("< content-type: application/json"),
         "{all}"
     );
-    let words = ["api", "POST", "/v1/tokens", "-vv", "-d", r#"{"name":"x","role":"viewer"}"#];
+    let words = [
+        "api",
+        "POST",
+        "/v1/tokens",
+        "-vv",
+        "-d",
+        r#"{"name":"x","role":"viewer"}"#,
+    ];
     let made = person.run(&words, "").await.expect(0);
     let new = made.json()["token"].as_str().unwrap().to_owned();
     for secret in [&token, &new] {
-        assert!(!all.contains(secret) && !made.stderr.contains(secret), "{}", made.stderr);
+        assert!(
+            !all.contains(secret) && !made.stderr.contains(secret),
+            "{}",
+            made.stderr
+        );
     }
     assert!(made.stderr.contains("idempotency-key: "), "{}", made.stderr);
 }
@@ -105,8 +168,14 @@ async fn a_certificate_of_an_own_authority_is_trusted_when_it_is_named() {
         .windrow("task list")
         .await
         .refused(6, &["its certificate is refused: it was issued by", "--ca-file"]);
-    person.windrow(&format!("task list --ca-file {ca}")).await.expect(0);
-    person.windrow("task list --ca-file none.pem").await.refused(78, &["none.pem"]);
+    person
+        .windrow(&format!("task list --ca-file {ca}"))
+        .await
+        .expect(0);
+    person
+        .windrow("task list --ca-file none.pem")
+        .await
+        .refused(78, &["none.pem"]);
 }
 
 #[tokio::test]
@@ -116,19 +185,33 @@ async fn who_mixes_up_http_and_https_is_told_the_address_that_would_do() {
     std::fs::write(recipe.path("cert.pem"), made.cert.pem()).unwrap();
     std::fs::write(recipe.path("key.pem"), made.signing_key.serialize_pem()).unwrap();
     let (cert, key) = (recipe.path("cert.pem"), recipe.path("key.pem"));
-    let secure =
-        recipe.config(&format!("[http]\ntls_cert_file = {cert:?}\ntls_key_file = {key:?}")).start().await;
+    let secure = recipe
+        .config(&format!(
+            "[http]\ntls_cert_file = {cert:?}\ntls_key_file = {key:?}"
+        ))
+        .start()
+        .await;
     let plainly = secure.url.replace("https:", "http:");
     let person = Person::admin(&secure).env("WINDROW_SERVER", &plainly);
     let told = format!("the node speaks TLS: use {}", secure.url);
     // A long body breaks the connection from the other end while it is still written.
     let long = person.write("long.json", &format!("{{\"x\":\"{}\"}}", "x".repeat(900_000)));
-    for words in ["task list", "task watch t1", &format!("api POST /v1/tasks -d @{long}")] {
-        person.windrow(words).await.refused(6, &[&told, &format!("--server {}", secure.url)]);
+    for words in [
+        "task list",
+        "task watch t1",
+        &format!("api POST /v1/tasks -d @{long}"),
+    ] {
+        person
+            .windrow(words)
+            .await
+            .refused(6, &[&told, &format!("--server {}", secure.url)]);
     }
     let plain = Node::start().await;
     let person = Person::admin(&plain).env("WINDROW_SERVER", &plain.url.replace("http:", "https:"));
     let ca = secure.path("cert.pem").display().to_string();
     let told = format!("the node speaks plain http: use {}", plain.url);
-    person.windrow(&format!("task list --ca-file {ca}")).await.refused(6, &[&told]);
+    person
+        .windrow(&format!("task list --ca-file {ca}"))
+        .await
+        .refused(6, &[&told]);
 }

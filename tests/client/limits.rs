@@ -16,27 +16,63 @@ async fn a_limit_is_made_named_shown_set_and_deleted() {
     let table = person.windrow("limit").await.expect(0).stdout;
     assert!(table.starts_with("NAME") && table.contains("300/s"), "{table}");
     let words = "biz register push --url http://127.0.0.1:9/ --force --limit vendor-z";
-    person.windrow(words).await.refused(7, &["did you mean vendor-x?"]);
+    person
+        .windrow(words)
+        .await
+        .refused(7, &["did you mean vendor-x?"]);
     let words = "biz register push --url http://127.0.0.1:9/ --force --limit vendor-x";
     person.windrow(words).await.expect(0);
     let made = node.admin.get("/v1/businesses/push").await.expect(200);
     assert_eq!(made["limits"], json!({"named": ["vendor-x"]}));
-    person.windrow("task create push --total 9 --limit vendor-x").await.expect(0);
+    person
+        .windrow("task create push --total 9 --limit vendor-x")
+        .await
+        .expect(0);
     let shown = person.windrow("limit show vendor-x").await.expect(0).stdout;
     for part in ["300/s", "50", "push", "t1 (created)"] {
         assert!(shown.contains(part), "{part}: {shown}");
     }
-    assert!(person.windrow("task show t1").await.expect(0).stdout.contains("vendor-x"));
-    let set = person.windrow("limit set vendor-x --rate 100/s --concurrency none").await.expect(0).stdout;
-    assert!(set.starts_with("vendor-x  ") && set.contains("300/s → 100/s"), "{set}");
-    assert_eq!(person.windrow("limit list -o name").await.expect(0).stdout, "vendor-x\n");
+    assert!(
+        person
+            .windrow("task show t1")
+            .await
+            .expect(0)
+            .stdout
+            .contains("vendor-x")
+    );
+    let set = person
+        .windrow("limit set vendor-x --rate 100/s --concurrency none")
+        .await
+        .expect(0)
+        .stdout;
+    assert!(
+        set.starts_with("vendor-x  ") && set.contains("300/s → 100/s"),
+        "{set}"
+    );
+    assert_eq!(
+        person.windrow("limit list -o name").await.expect(0).stdout,
+        "vendor-x\n"
+    );
     let limit = node.admin.get("/v1/limits/vendor-x").await.expect(200);
-    assert_eq!((&limit["rate"], &limit["concurrency"]), (&json!("100/s"), &json!(null)));
+    assert_eq!(
+        (&limit["rate"], &limit["concurrency"]),
+        (&json!("100/s"), &json!(null))
+    );
     let refused = person.windrow("limit delete vendor-x --yes").await;
     refused.refused(4, &["the limit vendor-x is in use by business push, t1"]);
-    person.windrow("biz edit push --unset limits.named").await.expect(0);
+    person
+        .windrow("biz edit push --unset limits.named")
+        .await
+        .expect(0);
     person.windrow("task cancel t1 --yes").await.expect(0);
-    let gone = person.windrow("limit delete vendor-x --yes").await.expect(0).stdout;
+    let gone = person
+        .windrow("limit delete vendor-x --yes")
+        .await
+        .expect(0)
+        .stdout;
     assert_eq!(gone, "deleted the limit vendor-x\n");
-    person.windrow("limit show vendor-x").await.refused(3, &["vendor-x"]);
+    person
+        .windrow("limit show vendor-x")
+        .await
+        .refused(3, &["vendor-x"]);
 }

@@ -8,7 +8,10 @@ use crate::program::Person;
 use crate::support::{Node, PATIENCE};
 
 async fn append(node: &Node, task: &str, entries: serde_json::Value) {
-    node.admin.post(&format!("/v1/tasks/{task}/logs"), json!({ "entries": entries })).await.expect(202);
+    node.admin
+        .post(&format!("/v1/tasks/{task}/logs"), json!({ "entries": entries }))
+        .await
+        .expect(202);
 }
 
 async fn node_with_lines() -> Node {
@@ -29,14 +32,32 @@ async fn the_newest_line_is_the_last_for_people_and_the_first_for_scripts() {
     let person = Person::admin(&node);
     let text = person.windrow("log").await.expect(0).stdout;
     let ends: Vec<&str> = text.lines().map(|line| line.get(20..).unwrap_or(line)).collect();
-    let expected = ["warn  t1 #1,234 slow upstream", "info  t1 half done", "error t2 db gone"];
+    let expected = [
+        "warn  t1 #1,234 slow upstream",
+        "info  t1 half done",
+        "error t2 db gone",
+    ];
     assert_eq!(ends, expected, "{text}");
     let body = person.windrow("log -o json").await.expect(0).stdout;
-    assert_eq!(body.trim_end().as_bytes(), &node.admin.get("/v1/logs?limit=50").await.body[..], "verbatim");
-    let wide = person.windrow("log --task push/one -o wide").await.expect(0).stdout;
-    assert!(wide.contains(" #1,234 slow upstream {\"ms\":900}\n") && !wide.contains("t2"), "{wide}");
+    assert_eq!(
+        body.trim_end().as_bytes(),
+        &node.admin.get("/v1/logs?limit=50").await.body[..],
+        "verbatim"
+    );
+    let wide = person
+        .windrow("log --task push/one -o wide")
+        .await
+        .expect(0)
+        .stdout;
+    assert!(
+        wide.contains(" #1,234 slow upstream {\"ms\":900}\n") && !wide.contains("t2"),
+        "{wide}"
+    );
     let rows = person.windrow("log -o csv --limit 1").await.expect(0).stdout;
-    assert!(rows.starts_with("number,at,level,task,index,origin,code,message,extra\n"), "{rows}");
+    assert!(
+        rows.starts_with("number,at,level,task,index,origin,code,message,extra\n"),
+        "{rows}"
+    );
 }
 
 #[tokio::test]
@@ -57,15 +78,35 @@ async fn a_log_is_narrowed() {
         ("--task t2", 1),
         ("--limit 2", 2),
     ] {
-        let text = person.windrow(&format!("log {words} -o name")).await.expect(0).stdout;
+        let text = person
+            .windrow(&format!("log {words} -o name"))
+            .await
+            .expect(0)
+            .stdout;
         assert_eq!(text.lines().count(), count, "{words}");
     }
-    assert_eq!(person.windrow("log --origin system").await.expect(0).stderr, "no lines\n");
-    let one = person.windrow("task log push/one --search UPSTREAM").await.expect(0).stdout;
-    assert!(one.ends_with(" warn  #1,234 slow upstream\n") && one.lines().count() == 1, "{one}");
-    person.windrow("log --since whenever").await.refused(2, &["10m", "yesterday 18:00"]);
+    assert_eq!(
+        person.windrow("log --origin system").await.expect(0).stderr,
+        "no lines\n"
+    );
+    let one = person
+        .windrow("task log push/one --search UPSTREAM")
+        .await
+        .expect(0)
+        .stdout;
+    assert!(
+        one.ends_with(" warn  #1,234 slow upstream\n") && one.lines().count() == 1,
+        "{one}"
+    );
+    person
+        .windrow("log --since whenever")
+        .await
+        .refused(2, &["10m", "yesterday 18:00"]);
     person.windrow("log --task t99").await.refused(3, &["t99"]);
-    person.windrow("log --follow -o json").await.refused(2, &["-o ndjson"]);
+    person
+        .windrow("log --follow -o json")
+        .await
+        .refused(2, &["-o ndjson"]);
 }
 
 #[tokio::test]
@@ -77,13 +118,21 @@ async fn a_log_is_followed_line_by_line() {
     let mut messages = Vec::new();
     for wanted in 1..=4 {
         if wanted == 3 {
-            append(&node, "t1", json!([{"message": "not asked for"}, {"level": "warn", "message": "third"}]))
-                .await;
+            append(
+                &node,
+                "t1",
+                json!([{"message": "not asked for"}, {"level": "warn", "message": "third"}]),
+            )
+            .await;
         }
         if wanted == 4 {
             append(&node, "t2", json!([{"level": "error", "message": "fourth"}])).await;
         }
-        let line = tokio::time::timeout(PATIENCE, lines.next_line()).await.unwrap().unwrap().unwrap();
+        let line = tokio::time::timeout(PATIENCE, lines.next_line())
+            .await
+            .unwrap()
+            .unwrap()
+            .unwrap();
         let line: serde_json::Value = serde_json::from_str(&line).unwrap();
         messages.push(line["message"].as_str().unwrap().to_owned());
     }

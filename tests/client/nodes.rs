@@ -8,7 +8,10 @@ use crate::program::Person;
 use crate::support::{Node, PATIENCE};
 
 async fn name(node: &Node) -> String {
-    node.admin.get("/version").await.expect(200)["node"].as_str().unwrap().to_owned()
+    node.admin.get("/version").await.expect(200)["node"]
+        .as_str()
+        .unwrap()
+        .to_owned()
 }
 
 #[tokio::test]
@@ -16,17 +19,25 @@ async fn a_node_is_shown_with_what_runs_on_it() {
     let business = Business::willing().await;
     let node = Node::start().await;
     node.business("push", &business.url(), json!({})).await;
-    node.task("push", 1_000_000, json!({"rate": "10/s", "start": true})).await;
+    node.task("push", 1_000_000, json!({"rate": "10/s", "start": true}))
+        .await;
     node.status("t1", "running").await;
     let (person, name) = (Person::admin(&node), name(&node).await);
     let card = person.windrow("node show").await.expect(0).stdout;
     assert!(card.starts_with(&format!("{name}  serving\n")), "{card}");
     assert!(card.contains("10/s of ") && card.contains("t1 run 1"), "{card}");
     assert_eq!(
-        person.windrow(&format!("node show {name} -o name")).await.expect(0).stdout,
+        person
+            .windrow(&format!("node show {name} -o name"))
+            .await
+            .expect(0)
+            .stdout,
         format!("{name}\n")
     );
-    assert_eq!(person.windrow("node show -o json").await.expect(0).json()["id"], json!(name));
+    assert_eq!(
+        person.windrow("node show -o json").await.expect(0).json()["id"],
+        json!(name)
+    );
     person.windrow("node show gone").await.refused(3, &["gone"]);
 }
 
@@ -40,17 +51,39 @@ async fn the_tree_of_actors_is_text_for_people_and_json_for_scripts() {
     node.status("t1", "running").await;
     let person = Person::admin(&node);
     let all = person.windrow("node actors").await.expect(0).stdout;
-    let one = person.windrow("node actors --task push/slow").await.expect(0).stdout;
-    assert!(all.contains("t1.0") && one.contains("t1.0") && one.len() < all.len(), "{all}\n{one}");
-    let root = person.windrow("node actors --depth 0 -o json").await.expect(0).json();
-    assert_eq!((root.as_array().unwrap().len(), &root[0]["children"]), (1, &json!([])));
-    person.windrow("node actors -o csv").await.refused(2, &["-o json"]);
+    let one = person
+        .windrow("node actors --task push/slow")
+        .await
+        .expect(0)
+        .stdout;
+    assert!(
+        all.contains("t1.0") && one.contains("t1.0") && one.len() < all.len(),
+        "{all}\n{one}"
+    );
+    let root = person
+        .windrow("node actors --depth 0 -o json")
+        .await
+        .expect(0)
+        .json();
+    assert_eq!(
+        (root.as_array().unwrap().len(), &root[0]["children"]),
+        (1, &json!([]))
+    );
+    person
+        .windrow("node actors -o csv")
+        .await
+        .refused(2, &["-o json"]);
     person.windrow("node actors --every 2s").await.expect(2);
-    let mut watch =
-        person.begin(&["node", "actors", "--watch", "--every", "50ms", "--depth", "0", "-o", "ndjson"]);
+    let mut watch = person.begin(&[
+        "node", "actors", "--watch", "--every", "50ms", "--depth", "0", "-o", "ndjson",
+    ]);
     let mut lines = BufReader::new(watch.stdout.take().unwrap()).lines();
     for _ in 0..3 {
-        let line = tokio::time::timeout(PATIENCE, lines.next_line()).await.unwrap().unwrap().unwrap();
+        let line = tokio::time::timeout(PATIENCE, lines.next_line())
+            .await
+            .unwrap()
+            .unwrap()
+            .unwrap();
         assert!(line.starts_with('['), "{line}");
     }
 }
@@ -59,16 +92,34 @@ async fn the_tree_of_actors_is_text_for_people_and_json_for_scripts() {
 async fn a_node_is_drained_and_takes_tasks_again() {
     let node = Node::start().await;
     let (person, name) = (Person::admin(&node), name(&node).await);
-    let done = person.windrow(&format!("node drain {name} --reason upgrade")).await.expect(0);
+    let done = person
+        .windrow(&format!("node drain {name} --reason upgrade"))
+        .await
+        .expect(0);
     assert_eq!(done.stdout, format!("{name}: drained; nothing runs on it\n"));
-    assert!(done.stderr.contains(&format!("windrow node undrain {name}")), "{}", done.stderr);
-    assert!(done.stderr.contains("warning: no other node takes tasks"), "{}", done.stderr);
+    assert!(
+        done.stderr.contains(&format!("windrow node undrain {name}")),
+        "{}",
+        done.stderr
+    );
+    assert!(
+        done.stderr.contains("warning: no other node takes tasks"),
+        "{}",
+        done.stderr
+    );
     let cluster = person.windrow("cluster").await.expect(1).stdout;
     let why = format!("no node takes tasks: {name} is drained; `windrow node undrain {name}` lets");
-    assert!(cluster.contains("degraded") && cluster.contains(&why), "{cluster}");
+    assert!(
+        cluster.contains("degraded") && cluster.contains(&why),
+        "{cluster}"
+    );
     let audit = node.admin.get("/v1/audit?action=node.drain").await.expect(200);
     assert_eq!(audit["items"][0]["reason"], "upgrade");
-    let done = person.windrow(&format!("node undrain {name} -o json")).await.expect(0).json();
+    let done = person
+        .windrow(&format!("node undrain {name} -o json"))
+        .await
+        .expect(0)
+        .json();
     assert_eq!(done["state"], "serving");
     person.windrow("node drain gone").await.refused(3, &["gone"]);
 }
@@ -90,8 +141,14 @@ async fn what_was_set_is_printed_before_and_after() {
     let audit = node.admin.get("/v1/audit?action=node.change").await.expect(200);
     assert_eq!(audit["items"][0]["reason"], "more");
     person.windrow(&format!("node set {name}")).await.expect(2);
-    person.windrow(&format!("node set {name} --log-filter a=b=c")).await.refused(7, &["--log-filter: "]);
-    person.windrow("node set gone --capacity 1/s").await.refused(3, &["gone"]);
+    person
+        .windrow(&format!("node set {name} --log-filter a=b=c"))
+        .await
+        .refused(7, &["--log-filter: "]);
+    person
+        .windrow("node set gone --capacity 1/s")
+        .await
+        .refused(3, &["gone"]);
 }
 
 #[tokio::test]
@@ -104,8 +161,15 @@ async fn what_is_only_tried_changes_nothing() {
         seen
     };
     let before = read().await;
-    for words in [format!("drain {name}"), format!("set {name} --capacity 4321/s --log-filter warn")] {
-        let plan = person.windrow(&format!("node {words} --dry-run -o json")).await.expect(0).json();
+    for words in [
+        format!("drain {name}"),
+        format!("set {name} --capacity 4321/s --log-filter warn"),
+    ] {
+        let plan = person
+            .windrow(&format!("node {words} --dry-run -o json"))
+            .await
+            .expect(0)
+            .json();
         assert_eq!(plan["dry_run"], true, "{words}");
     }
     assert_eq!(read().await, before);

@@ -16,8 +16,10 @@ async fn node_without_a_handler() -> Node {
     let url = format!("http://{}/windrow", gone.local_addr().expect("an address"));
     drop(gone);
     node.business("push", &url, json!({})).await;
-    node.task("push", 50, json!({"rate": "20/s", "start": true})).await;
-    node.until("t1", "down", |view| view["handler_down"].is_object()).await;
+    node.task("push", 50, json!({"rate": "20/s", "start": true}))
+        .await;
+    node.until("t1", "down", |view| view["handler_down"].is_object())
+        .await;
     node
 }
 
@@ -27,10 +29,17 @@ async fn a_handler_that_is_down_is_named_wherever_people_look() {
     let person = Person::admin(&node);
     let list = person.windrow("task list -o wide").await.expect(0);
     assert!(list.stdout.contains("running (handler down)"), "{}", list.stdout);
-    assert!(list.stderr.contains("hint: t1: handler down for "), "{}", list.stderr);
+    assert!(
+        list.stderr.contains("hint: t1: handler down for "),
+        "{}",
+        list.stderr
+    );
     for words in ["task show t1", "task explain t1"] {
         let shown = person.windrow(words).await.expect(0).stdout;
-        assert!(shown.contains("handler down for ") && shown.contains("refused"), "{words}: {shown}");
+        assert!(
+            shown.contains("handler down for ") && shown.contains("refused"),
+            "{words}: {shown}"
+        );
     }
     let late = person.windrow("task wait t1 --timeout 300ms").await.expect(10);
     assert!(
@@ -42,7 +51,13 @@ async fn a_handler_that_is_down_is_named_wherever_people_look() {
     watch.signal(rustix::process::Signal::INT);
     watch.ended().await;
     let begun = Instant::now();
-    while !person.windrow("task log t1").await.expect(0).stdout.contains("HANDLER_DOWN") {
+    while !person
+        .windrow("task log t1")
+        .await
+        .expect(0)
+        .stdout
+        .contains("HANDLER_DOWN")
+    {
         assert!(begun.elapsed() < PATIENCE, "its line is written within seconds");
     }
 }
@@ -52,10 +67,24 @@ async fn a_task_that_goes_well_has_nothing_to_say_of_its_handler() {
     let business = Business::willing().await;
     let node = Node::start().await;
     node.business("push", &business.url(), json!({})).await;
-    node.task("push", 100_000, json!({"rate": "20/s", "start": true})).await;
-    node.until("t1", "under way", |view| view["counts"]["succeeded"].as_u64() > Some(5)).await;
+    node.task("push", 100_000, json!({"rate": "20/s", "start": true}))
+        .await;
+    node.until("t1", "under way", |view| {
+        view["counts"]["succeeded"].as_u64() > Some(5)
+    })
+    .await;
     let person = Person::admin(&node);
     let list = person.windrow("task list -o wide").await.expect(0);
-    assert!(!list.stdout.contains("handler down") && !list.stderr.contains("hint"), "{list:?}");
-    assert!(!person.windrow("task show t1").await.expect(0).stdout.contains("because"));
+    assert!(
+        !list.stdout.contains("handler down") && !list.stderr.contains("hint"),
+        "{list:?}"
+    );
+    assert!(
+        !person
+            .windrow("task show t1")
+            .await
+            .expect(0)
+            .stdout
+            .contains("because")
+    );
 }

@@ -36,7 +36,10 @@ pub(crate) fn settled() -> Recipe {
 impl Person {
     /// Somebody who knows no node.
     pub(crate) fn new() -> Person {
-        Person { home: tempfile::tempdir().unwrap(), env: Vec::new() }
+        Person {
+            home: tempfile::tempdir().unwrap(),
+            env: Vec::new(),
+        }
     }
 
     /// The administrator of a node.
@@ -65,9 +68,15 @@ impl Person {
     pub(crate) fn command(&self, program: &str, words: &[&str]) -> Command {
         let mut command = Command::new(program);
         command.args(words).current_dir(self.home.path()).env_clear();
-        command.env("HOME", self.home.path()).env("PATH", std::env::var_os("PATH").unwrap_or_default());
+        command
+            .env("HOME", self.home.path())
+            .env("PATH", std::env::var_os("PATH").unwrap_or_default());
         command.envs(self.env.iter().map(|(name, value)| (name, value)));
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
+        command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .kill_on_drop(true);
         command
     }
 
@@ -84,7 +93,9 @@ impl Person {
 
     /// Begins `windrow` with these words; it is killed when it is dropped.
     pub(crate) fn begin(&self, words: &[&str]) -> Child {
-        self.command(env!("CARGO_BIN_EXE_windrow"), words).spawn().unwrap()
+        self.command(env!("CARGO_BIN_EXE_windrow"), words)
+            .spawn()
+            .unwrap()
     }
 
     /// The same with words that have blanks, and with standard input, to its end.
@@ -97,7 +108,12 @@ impl Person {
         let terminal = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/terminal.py");
         let all = [&[terminal, text, env!("CARGO_BIN_EXE_windrow")], words].concat();
         let mut command = self.command("python3", &all);
-        done(command.env("KEYS", keys).env("TERM", "xterm").spawn().unwrap(), words, "").await
+        done(
+            command.env("KEYS", keys).env("TERM", "xterm").spawn().unwrap(),
+            words,
+            "",
+        )
+        .await
     }
 }
 
@@ -107,7 +123,9 @@ async fn done(mut child: Child, words: &[&str], stdin: &str) -> Done {
     input.write_all(stdin.as_bytes()).await.ok();
     drop(input);
     let output = tokio::time::timeout(PATIENCE, child.wait_with_output()).await;
-    let output = output.unwrap_or_else(|_| panic!("{words:?} never ended")).unwrap();
+    let output = output
+        .unwrap_or_else(|_| panic!("{words:?} never ended"))
+        .unwrap();
     Done {
         code: output.status.code(),
         stdout: String::from_utf8(output.stdout).unwrap(),
@@ -127,13 +145,19 @@ impl Running {
         let mut child = command.spawn().unwrap();
         let stdout = gathered(child.stdout.take().unwrap());
         let stderr = gathered(child.stderr.take().unwrap());
-        Running { child, stdout, stderr }
+        Running {
+            child,
+            stdout,
+            stderr,
+        }
     }
 
     /// Waits until standard output has this text.
     pub(crate) async fn says(&mut self, text: &str) {
         let said = self.stdout.wait_for(|said| said.contains(text));
-        let said = tokio::time::timeout(PATIENCE, said).await.map(|said| said.is_ok());
+        let said = tokio::time::timeout(PATIENCE, said)
+            .await
+            .map(|said| said.is_ok());
         assert_eq!(
             said,
             Ok(true),
@@ -146,7 +170,9 @@ impl Running {
     /// The same of standard error.
     pub(crate) async fn tells(&mut self, text: &str) {
         let said = self.stderr.wait_for(|said| said.contains(text));
-        let said = tokio::time::timeout(PATIENCE, said).await.map(|said| said.is_ok());
+        let said = tokio::time::timeout(PATIENCE, said)
+            .await
+            .map(|said| said.is_ok());
         assert_eq!(
             said,
             Ok(true),
@@ -164,20 +190,30 @@ impl Running {
     }
 
     pub(crate) fn signal(&self, signal: Signal) {
-        let id = self.child.id().and_then(|id| Pid::from_raw(id.cast_signed())).expect("it lives");
+        let id = self
+            .child
+            .id()
+            .and_then(|id| Pid::from_raw(id.cast_signed()))
+            .expect("it lives");
         kill_process(id, signal).expect("the signal is sent");
     }
 
     /// Waits for its end.
     pub(crate) async fn ended(mut self) -> Done {
         let status = tokio::time::timeout(PATIENCE, self.child.wait()).await;
-        let status = status.unwrap_or_else(|_| panic!("it never ended:\n{}", *self.stderr.borrow())).unwrap();
+        let status = status
+            .unwrap_or_else(|_| panic!("it never ended:\n{}", *self.stderr.borrow()))
+            .unwrap();
         // The streams are read to their ends, so that nothing of them is missing.
         for stream in [&mut self.stdout, &mut self.stderr] {
             while stream.changed().await.is_ok() {}
         }
         let (stdout, stderr) = (self.stdout.borrow().clone(), self.stderr.borrow().clone());
-        Done { code: status.code(), stdout, stderr }
+        Done {
+            code: status.code(),
+            stdout,
+            stderr,
+        }
     }
 }
 
@@ -197,7 +233,13 @@ impl Done {
     /// After a check of the exit code.
     #[track_caller]
     pub(crate) fn expect(self, code: i32) -> Done {
-        assert_eq!(self.code, Some(code), "stdout:\n{}\nstderr:\n{}", self.stdout, self.stderr);
+        assert_eq!(
+            self.code,
+            Some(code),
+            "stdout:\n{}\nstderr:\n{}",
+            self.stdout,
+            self.stderr
+        );
         self
     }
 

@@ -21,7 +21,12 @@ async fn node_with_failures() -> (Business, Node) {
     let business = Business::start(refuse_some).await;
     let node = Node::start().await;
     node.business("push", &business.url(), json!({})).await;
-    node.task("push", 20, json!({"name": "a", "start": true, "retry": {"backoff": "10ms..20ms"}})).await;
+    node.task(
+        "push",
+        20,
+        json!({"name": "a", "start": true, "retry": {"backoff": "10ms..20ms"}}),
+    )
+    .await;
     node.status("t1", "finished").await;
     (business, node)
 }
@@ -32,15 +37,45 @@ async fn failures_are_shown_by_code_and_by_item() {
     let person = Person::admin(&node);
     let groups = person.windrow("task failures push/a").await.expect(0);
     let lines: Vec<&str> = groups.stdout.lines().collect();
-    assert!(lines[0].starts_with("CODE") && lines[0].contains("COUNT"), "{}", groups.stdout);
-    assert!(lines[1].starts_with("NO_USER") && lines[1].contains("#3 gone"), "{}", groups.stdout);
-    assert!(lines[2].starts_with("BAD") && !groups.stdout.contains('\u{1b}'), "{:?}", groups.stdout);
-    assert!(groups.stderr.contains("windrow task redrive t1"), "{}", groups.stderr);
-    assert_eq!(person.windrow("task failures t1 -o name").await.expect(0).stdout, "NO_USER\nBAD\n");
-    let items = person.windrow("task failures t1 --items -o csv").await.expect(0).stdout;
-    assert!(items.starts_with("index,code,attempts,data,last,message,"), "{items}");
+    assert!(
+        lines[0].starts_with("CODE") && lines[0].contains("COUNT"),
+        "{}",
+        groups.stdout
+    );
+    assert!(
+        lines[1].starts_with("NO_USER") && lines[1].contains("#3 gone"),
+        "{}",
+        groups.stdout
+    );
+    assert!(
+        lines[2].starts_with("BAD") && !groups.stdout.contains('\u{1b}'),
+        "{:?}",
+        groups.stdout
+    );
+    assert!(
+        groups.stderr.contains("windrow task redrive t1"),
+        "{}",
+        groups.stderr
+    );
+    assert_eq!(
+        person.windrow("task failures t1 -o name").await.expect(0).stdout,
+        "NO_USER\nBAD\n"
+    );
+    let items = person
+        .windrow("task failures t1 --items -o csv")
+        .await
+        .expect(0)
+        .stdout;
+    assert!(
+        items.starts_with("index,code,attempts,data,last,message,"),
+        "{items}"
+    );
     assert_eq!(items.lines().count(), 4);
-    let of_code = person.windrow("task failures t1 --code NO_USER -o name").await.expect(0).stdout;
+    let of_code = person
+        .windrow("task failures t1 --code NO_USER -o name")
+        .await
+        .expect(0)
+        .stdout;
     let mut indexes: Vec<&str> = of_code.lines().collect();
     indexes.sort_unstable();
     assert_eq!(indexes, ["3", "5"]);
@@ -48,18 +83,41 @@ async fn failures_are_shown_by_code_and_by_item() {
     let sent = node.admin.get("/v1/tasks/t1/failures/groups").await;
     assert_eq!(body.trim_end().as_bytes(), &sent.body[..], "verbatim");
     person.windrow("task failures t9").await.refused(3, &["t9"]);
-    let slip = person.windrow("task failures t1 --code NO_USR").await.expect(0).stderr;
+    let slip = person
+        .windrow("task failures t1 --code NO_USR")
+        .await
+        .expect(0)
+        .stderr;
     let there_are = "t1 has the code NO_USR; did you mean NO_USER? those there are: NO_USER, BAD";
     assert!(slip.contains(there_are), "{slip}");
-    let slip = person.windrow("task redrive t1 --code NO_USR").await.expect(7).stderr;
-    assert!(slip.contains("because --code: t1 has no group") && !slip.contains("/filter"), "{slip}");
-    assert!(slip.contains("did you mean NO_USER? one of those that there are: NO_USER, BAD"), "{slip}");
+    let slip = person
+        .windrow("task redrive t1 --code NO_USR")
+        .await
+        .expect(7)
+        .stderr;
+    assert!(
+        slip.contains("because --code: t1 has no group") && !slip.contains("/filter"),
+        "{slip}"
+    );
+    assert!(
+        slip.contains("did you mean NO_USER? one of those that there are: NO_USER, BAD"),
+        "{slip}"
+    );
     let counted = ["--key-column: the items carry no data", "the same without it"];
-    person.windrow("task failures t1 --key-column user_id").await.refused(7, &counted);
+    person
+        .windrow("task failures t1 --key-column user_id")
+        .await
+        .refused(7, &counted);
     let ended = person.windrow("task set t1 --rate 5/s").await.expect(4).stderr;
-    assert!(ended.contains("it can't be changed while the task is finished"), "{ended}");
+    assert!(
+        ended.contains("it can't be changed while the task is finished"),
+        "{ended}"
+    );
     assert!(!ended.contains("tune"), "{ended}");
-    person.windrow("task list --status runing").await.refused(7, &["--status: ", "did you mean running?"]);
+    person
+        .windrow("task list --status runing")
+        .await
+        .refused(7, &["--status: ", "did you mean running?"]);
 }
 
 #[tokio::test]
@@ -70,18 +128,46 @@ async fn failures_say_who_they_are_about_and_a_column_that_isnt_there_is_refused
     let person = Person::admin(&node);
     let rows: String = (0..20).map(|row| format!("u_{row},user {row}\n")).collect();
     let file = person.write("users.csv", &format!("user_id,name\n{rows}"));
-    person.run(&["task", "create", "push", "--csv", &file, "--wait"], "").await.expect(8);
+    person
+        .run(&["task", "create", "push", "--csv", &file, "--wait"], "")
+        .await
+        .expect(8);
     let groups = person.windrow("task failures t1").await.expect(0).stdout;
-    let line = groups.lines().find(|line| line.starts_with("BAD")).expect("a group");
-    assert!(line.ends_with("  {\"name\":\"user 7\",\"user_id\":\"u_7\"}"), "{groups}");
-    let groups = node.admin.get("/v1/tasks/t1/failures/groups?data=user_id").await.expect(200);
-    let bad = groups["items"].as_array().unwrap().iter().find(|group| group["code"] == "BAD").unwrap();
+    let line = groups
+        .lines()
+        .find(|line| line.starts_with("BAD"))
+        .expect("a group");
+    assert!(
+        line.ends_with("  {\"name\":\"user 7\",\"user_id\":\"u_7\"}"),
+        "{groups}"
+    );
+    let groups = node
+        .admin
+        .get("/v1/tasks/t1/failures/groups?data=user_id")
+        .await
+        .expect(200);
+    let bad = groups["items"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|group| group["code"] == "BAD")
+        .unwrap();
     assert_eq!(bad["example_data"], json!({"user_id": "u_7"}));
-    let items = person.windrow("task failures t1 --key-column user_id -o json").await.expect(0).json();
+    let items = person
+        .windrow("task failures t1 --key-column user_id -o json")
+        .await
+        .expect(0)
+        .json();
     assert_eq!(items["items"][0]["data"], json!({"user_id": "u_3"}));
     let there_are = ["no column \"userid\"", "did you mean user_id?", "user_id, name"];
-    person.windrow("task failures t1 --key-column name,userid").await.refused(7, &there_are);
-    person.windrow("task export t1 failures --key-column userid").await.refused(7, &there_are);
+    person
+        .windrow("task failures t1 --key-column name,userid")
+        .await
+        .refused(7, &there_are);
+    person
+        .windrow("task export t1 failures --key-column userid")
+        .await
+        .refused(7, &there_are);
 }
 
 #[tokio::test]
@@ -89,10 +175,19 @@ async fn an_item_is_told_attempt_by_attempt() {
     let (_business, node) = node_with_failures().await;
     let person = Person::admin(&node);
     let card = person.windrow("task item t1 3").await.expect(0).stdout;
-    assert!(card.starts_with("#3  abandoned\n  attempt 1  ") && card.contains("NO_USER"), "{card}");
+    assert!(
+        card.starts_with("#3  abandoned\n  attempt 1  ") && card.contains("NO_USER"),
+        "{card}"
+    );
     assert!(card.contains("message    gone"), "{card}");
-    assert_eq!(person.windrow("task item t1 3 -o json").await.expect(0).json()["state"], "abandoned");
-    person.windrow("task item t1 0").await.refused(3, &["items that went well have no row"]);
+    assert_eq!(
+        person.windrow("task item t1 3 -o json").await.expect(0).json()["state"],
+        "abandoned"
+    );
+    person
+        .windrow("task item t1 0")
+        .await
+        .refused(3, &["items that went well have no row"]);
     person.windrow("task item t1 99").await.refused(3, &[]);
 }
 
@@ -101,27 +196,62 @@ async fn failures_are_done_again_and_the_net_result_is_the_exit_code() {
     let (business, node) = node_with_failures().await;
     let person = Person::admin(&node);
     person.windrow("task redrive t1").await.expect(2);
-    person.windrow("task redrive t1 --code NONE").await.refused(7, &["NONE", "NO_USER, BAD"]);
+    person
+        .windrow("task redrive t1 --code NONE")
+        .await
+        .refused(7, &["NONE", "NO_USER, BAD"]);
     business.becomes(|_| Act::ok());
-    let done = person.windrow("task redrive t1 --code NO_USER --rate 500/s --wait").await.expect(8).stdout;
-    assert!(done.starts_with("created  t2 (redrive of t1, 2 items, same idempotency keys)"), "{done}");
+    let done = person
+        .windrow("task redrive t1 --code NO_USER --rate 500/s --wait")
+        .await
+        .expect(8)
+        .stdout;
+    assert!(
+        done.starts_with("created  t2 (redrive of t1, 2 items, same idempotency keys)"),
+        "{done}"
+    );
     assert!(done.contains("t2  ✓ finished  2 / 2 in "), "{done}");
     assert!(
         done.ends_with("net result of t1: succeeded 17  skipped 0  made good 2  abandoned 1\n"),
         "{done}"
     );
-    let rest = person.windrow("task redrive t1 --indexes 7 --new-keys --wait").await.expect(0).stdout;
-    assert!(rest.contains("new idempotency keys") && rest.ends_with("made good 3  abandoned 0\n"), "{rest}");
-    let mut again: Vec<u64> = business.items().iter().skip(21).map(|(index, _)| *index).collect();
+    let rest = person
+        .windrow("task redrive t1 --indexes 7 --new-keys --wait")
+        .await
+        .expect(0)
+        .stdout;
+    assert!(
+        rest.contains("new idempotency keys") && rest.ends_with("made good 3  abandoned 0\n"),
+        "{rest}"
+    );
+    let mut again: Vec<u64> = business
+        .items()
+        .iter()
+        .skip(21)
+        .map(|(index, _)| *index)
+        .collect();
     again.sort_unstable();
     assert_eq!(again, [3, 5, 7], "exactly those, by their own indexes");
-    person.windrow("task redrive t1 --all").await.refused(7, &["nothing is left", "3 made good by t2, t3"]);
-    let all = person.windrow("task redrive t1 --all --again -o name").await.expect(0).stdout;
+    person
+        .windrow("task redrive t1 --all")
+        .await
+        .refused(7, &["nothing is left", "3 made good by t2, t3"]);
+    let all = person
+        .windrow("task redrive t1 --all --again -o name")
+        .await
+        .expect(0)
+        .stdout;
     assert_eq!(all, "t4\n");
-    let why = person.windrow("task redrive t1 --code NO_USER").await.refused(7, &["made good by t2"]);
+    let why = person
+        .windrow("task redrive t1 --code NO_USER")
+        .await
+        .refused(7, &["made good by t2"]);
     assert!(why.stderr.contains("--again"), "{}", why.stderr);
     business.becomes(|_| Act::json(200, json!({"result": "abandon", "code": "STILL"})));
-    person.windrow("task redrive t1 --code NO_USER --again --wait").await.expect(0);
+    person
+        .windrow("task redrive t1 --code NO_USER --again --wait")
+        .await
+        .expect(0);
     let report = person.windrow("task report t1").await.expect(0).stdout;
     assert!(
         report.contains("t2  ✓ finished   ") && report.contains("t5  ✓ finished (with failures)"),
@@ -135,29 +265,59 @@ async fn what_was_is_listed_and_reported() {
     let person = Person::admin(&node);
     let runs = person.windrow("task runs t1").await.expect(0).stdout;
     let head = runs.lines().next().unwrap();
-    assert!(head.contains("SHARD") && head.contains("RUN") && runs.contains("done"), "{runs}");
+    assert!(
+        head.contains("SHARD") && head.contains("RUN") && runs.contains("done"),
+        "{runs}"
+    );
     let changes = person.windrow("task revisions t1").await.expect(0).stdout;
-    assert!(changes.starts_with("AT") && changes.contains("status created → queued"), "{changes}");
-    let names = person.windrow("task revisions t1 -o ndjson").await.expect(0).stdout;
-    let found: Vec<Value> = names.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    assert!(found.iter().any(|entry| entry["action"] == "task.create"), "{names}");
+    assert!(
+        changes.starts_with("AT") && changes.contains("status created → queued"),
+        "{changes}"
+    );
+    let names = person
+        .windrow("task revisions t1 -o ndjson")
+        .await
+        .expect(0)
+        .stdout;
+    let found: Vec<Value> = names
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    assert!(
+        found.iter().any(|entry| entry["action"] == "task.create"),
+        "{names}"
+    );
     // Lines are stored a little later than the items that they are about.
     let begun = std::time::Instant::now();
     while node.admin.get("/v1/tasks/t1/logs?index=3").await.expect(200)["items"] == json!([]) {
         assert!(begun.elapsed() < PATIENCE, "no line about item 3");
         tokio::time::sleep(std::time::Duration::from_millis(20)).await;
     }
-    let log = person.windrow("task log t1 --level error --index 3").await.expect(0).stdout;
+    let log = person
+        .windrow("task log t1 --level error --index 3")
+        .await
+        .expect(0)
+        .stdout;
     assert!(log.contains(" error #3 NO_USER gone"), "{log}");
     let refused = person.windrow("task log t1 --level loud").await.expect(2).stderr;
-    assert!(refused.contains("loud") && refused.contains("debug, info, warn, error"), "{refused}");
+    assert!(
+        refused.contains("loud") && refused.contains("debug, info, warn, error"),
+        "{refused}"
+    );
     let text = person.windrow("task report t1").await.expect(0).stdout;
     assert!(
         text.contains("total 20  succeeded 17") && text.contains("✓ every item is accounted for"),
         "{text}"
     );
-    assert!(text.contains("1 shard over [0, 20)") && text.contains("3 recorded = 3 abandoned"), "{text}");
-    let markdown = person.windrow("task report t1 --format markdown").await.expect(0).stdout;
+    assert!(
+        text.contains("1 shard over [0, 20)") && text.contains("3 recorded = 3 abandoned"),
+        "{text}"
+    );
+    let markdown = person
+        .windrow("task report t1 --format markdown")
+        .await
+        .expect(0)
+        .stdout;
     assert!(markdown.starts_with('#'), "{markdown}");
     let body = person.windrow("task report t1 -o json").await.expect(0).json();
     assert_eq!(body["net"]["still_failed"], 3);
@@ -168,21 +328,47 @@ async fn an_export_is_whole_and_never_overwrites() {
     let (_business, node) = node_with_failures().await;
     let person = Person::admin(&node);
     let lines = person.windrow("task export t1 failures").await.expect(0).stdout;
-    let indexes: Vec<Value> =
-        lines.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()["index"].clone()).collect();
+    let indexes: Vec<Value> = lines
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).unwrap()["index"].clone())
+        .collect();
     assert_eq!(indexes, [3, 5, 7]);
-    let done = person.windrow("task export t1 failures --format csv --out f.csv").await.expect(0);
-    assert!(done.stderr.starts_with("wrote ") && done.stdout.is_empty(), "{done:?}");
+    let done = person
+        .windrow("task export t1 failures --format csv --out f.csv")
+        .await
+        .expect(0);
+    assert!(
+        done.stderr.starts_with("wrote ") && done.stdout.is_empty(),
+        "{done:?}"
+    );
     let text = std::fs::read_to_string(person.path("f.csv")).unwrap();
-    assert!(text.starts_with("index,code,") && text.lines().count() == 4, "{text}");
+    assert!(
+        text.starts_with("index,code,") && text.lines().count() == 4,
+        "{text}"
+    );
     std::fs::write(person.path("f.csv"), "mine").unwrap();
-    person.windrow("task export t1 failures --format csv --out f.csv").await.refused(4, &["--force"]);
+    person
+        .windrow("task export t1 failures --format csv --out f.csv")
+        .await
+        .refused(4, &["--force"]);
     assert_eq!(std::fs::read_to_string(person.path("f.csv")).unwrap(), "mine");
-    person.windrow("task export t1 failures --format csv --out f.csv --force --quiet").await.expect(0);
+    person
+        .windrow("task export t1 failures --format csv --out f.csv --force --quiet")
+        .await
+        .expect(0);
     assert_eq!(std::fs::read_to_string(person.path("f.csv")).unwrap(), text);
-    person.windrow("task export t1 log --format ndjson").await.expect(0);
-    person.windrow("task export t9 failures --out g.csv").await.refused(3, &["t9"]);
-    person.windrow("task export t1 failures --out none/g.csv").await.refused(1, &["none/g.csv"]);
+    person
+        .windrow("task export t1 log --format ndjson")
+        .await
+        .expect(0);
+    person
+        .windrow("task export t9 failures --out g.csv")
+        .await
+        .refused(3, &["t9"]);
+    person
+        .windrow("task export t1 failures --out none/g.csv")
+        .await
+        .refused(1, &["none/g.csv"]);
     let left: Vec<_> = std::fs::read_dir(person.path("")).unwrap().collect();
     assert_eq!(left.len(), 1, "no half files: {left:?}");
 }

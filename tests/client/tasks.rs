@@ -10,8 +10,10 @@ async fn node_with_tasks() -> (Business, Node) {
     let business = Business::start(|_| Act::ok()).await;
     let node = Node::start().await;
     node.business("push", &business.url(), json!({})).await;
-    node.task("push", 10, json!({"name": "black-friday", "start": true})).await;
-    node.task("push", 5, json!({"name": "黑五", "labels": {"team": "growth"}})).await;
+    node.task("push", 10, json!({"name": "black-friday", "start": true}))
+        .await;
+    node.task("push", 5, json!({"name": "黑五", "labels": {"team": "growth"}}))
+        .await;
     node.task("push", 3, json!({})).await;
     node.status("t1", "finished").await;
     (business, node)
@@ -26,16 +28,24 @@ async fn a_list_is_a_table_for_people_and_the_apis_body_for_scripts() {
     let lines: Vec<&str> = table.lines().collect();
     assert_eq!(lines.len(), 4, "{table}");
     assert!(lines[0].starts_with("ID  BUSINESS  NAME"), "{table}");
-    assert!(lines[3].starts_with("t1  push      black-friday  ✓ finished   100%"), "{table}");
+    assert!(
+        lines[3].starts_with("t1  push      black-friday  ✓ finished   100%"),
+        "{table}"
+    );
     let body = person.windrow("task list -o json").await.expect(0).stdout;
     let sent = node.admin.get("/v1/tasks?limit=50").await;
     assert_eq!(body.trim_end().as_bytes(), &sent.body[..], "verbatim");
-    assert_eq!(person.windrow("task list -o name").await.expect(0).stdout, "t3\nt2\nt1\n");
+    assert_eq!(
+        person.windrow("task list -o name").await.expect(0).stdout,
+        "t3\nt2\nt1\n"
+    );
     let rows = person.windrow("task list -o csv").await.expect(0).stdout;
     assert!(rows.starts_with("id,business,name,status,progress,"), "{rows}");
     let things = person.windrow("task list -o ndjson").await.expect(0).stdout;
-    let ids: Vec<Value> =
-        things.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()["id"].clone()).collect();
+    let ids: Vec<Value> = things
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).unwrap()["id"].clone())
+        .collect();
     assert_eq!(ids, ["t3", "t2", "t1"]);
 }
 
@@ -46,10 +56,29 @@ async fn pages_are_joined_to_one_body() {
     let some = person.windrow("task list --limit 2").await.expect(0);
     assert_eq!(some.stdout.lines().count(), 3);
     assert!(some.stderr.contains("hint: there are more"), "{}", some.stderr);
-    assert_eq!(person.windrow("task list --limit 2 --quiet").await.expect(0).stderr, "");
+    assert_eq!(
+        person
+            .windrow("task list --limit 2 --quiet")
+            .await
+            .expect(0)
+            .stderr,
+        ""
+    );
     let all = person.windrow("task list --all -o json").await.expect(0).json();
-    assert_eq!((all["items"].as_array().unwrap().len(), &all["next_cursor"]), (3, &Value::Null));
-    assert_eq!(person.windrow("task list --limit 501 -o name").await.expect(0).stdout.lines().count(), 3);
+    assert_eq!(
+        (all["items"].as_array().unwrap().len(), &all["next_cursor"]),
+        (3, &Value::Null)
+    );
+    assert_eq!(
+        person
+            .windrow("task list --limit 501 -o name")
+            .await
+            .expect(0)
+            .stdout
+            .lines()
+            .count(),
+        3
+    );
 }
 
 #[tokio::test]
@@ -65,16 +94,29 @@ async fn a_list_can_be_narrowed_and_may_be_empty() {
         ("--business push --status stopped", ""),
     ] {
         assert_eq!(
-            person.windrow(&format!("task list -o name {words}")).await.expect(0).stdout,
+            person
+                .windrow(&format!("task list -o name {words}"))
+                .await
+                .expect(0)
+                .stdout,
             names,
             "{words}"
         );
     }
     let none = person.windrow("task list --status stopped").await.expect(0);
     assert_eq!((none.stdout.as_str(), none.stderr.as_str()), ("", "no tasks\n"));
-    person.windrow("task list --business other").await.refused(3, &["other", "windrow biz list"]);
-    person.windrow("task stop --business other --yes").await.refused(3, &["other"]);
-    person.windrow("task list --status fast").await.refused(7, &["status"]);
+    person
+        .windrow("task list --business other")
+        .await
+        .refused(3, &["other", "windrow biz list"]);
+    person
+        .windrow("task stop --business other --yes")
+        .await
+        .refused(3, &["other"]);
+    person
+        .windrow("task list --status fast")
+        .await
+        .refused(7, &["status"]);
 }
 
 #[tokio::test]
@@ -84,10 +126,28 @@ async fn a_task_is_shown_by_number_and_by_name() {
     let card = person.windrow("task show t1").await.expect(0).stdout;
     assert!(card.starts_with("push/black-friday  t1  ✓ finished\n"), "{card}");
     assert!(card.contains("succeeded 10"), "{card}");
-    assert_eq!(person.windrow("task show push/black-friday").await.expect(0).stdout, card);
-    let body = person.windrow("task show push/黑五 -o json").await.expect(0).stdout;
-    assert_eq!(body.trim_end().as_bytes(), &node.admin.get("/v1/tasks/t2").await.body[..], "verbatim");
-    assert_eq!(person.windrow("task show t2 -o name").await.expect(0).stdout, "t2\n");
+    assert_eq!(
+        person
+            .windrow("task show push/black-friday")
+            .await
+            .expect(0)
+            .stdout,
+        card
+    );
+    let body = person
+        .windrow("task show push/黑五 -o json")
+        .await
+        .expect(0)
+        .stdout;
+    assert_eq!(
+        body.trim_end().as_bytes(),
+        &node.admin.get("/v1/tasks/t2").await.body[..],
+        "verbatim"
+    );
+    assert_eq!(
+        person.windrow("task show t2 -o name").await.expect(0).stdout,
+        "t2\n"
+    );
     let iso = person.windrow("task show t1 --time iso").await.expect(0).stdout;
     assert!(iso.contains("Z\n"), "{iso}");
 }
@@ -97,8 +157,14 @@ async fn what_isnt_there_is_not_found() {
     let (_business, node) = node_with_tasks().await;
     let person = Person::admin(&node);
     person.windrow("task show t99").await.refused(3, &["t99"]);
-    person.windrow("task show push/none").await.refused(3, &["none", "windrow task list --business push"]);
-    person.windrow("task show black-friday").await.refused(2, &["business/name"]);
+    person
+        .windrow("task show push/none")
+        .await
+        .refused(3, &["none", "windrow task list --business push"]);
+    person
+        .windrow("task show black-friday")
+        .await
+        .refused(2, &["business/name"]);
 }
 
 #[tokio::test]
@@ -106,17 +172,33 @@ async fn a_running_task_tells_its_node_and_its_colour_only_where_wanted() {
     let business = Business::start(|_| Act::ok()).await;
     let node = Node::start().await;
     node.business("push", &business.url(), json!({})).await;
-    node.task("push", 1_000_000, json!({"rate": "10/s", "start": true})).await;
+    node.task("push", 1_000_000, json!({"rate": "10/s", "start": true}))
+        .await;
     node.status("t1", "running").await;
     let person = Person::admin(&node);
-    let name = node.admin.get("/v1/nodes").await.expect(200)["items"][0]["id"].as_str().unwrap().to_owned();
+    let name = node.admin.get("/v1/nodes").await.expect(200)["items"][0]["id"]
+        .as_str()
+        .unwrap()
+        .to_owned();
     let table = person.windrow("task").await.expect(0).stdout;
-    assert!(table.contains("▶ running") && table.trim_end().ends_with(&name), "{table}");
+    assert!(
+        table.contains("▶ running") && table.trim_end().ends_with(&name),
+        "{table}"
+    );
     assert!(!table.contains('\u{1b}'), "{table:?}");
     let forced = Person::admin(&node).env("CLICOLOR_FORCE", "1");
     assert!(forced.windrow("task").await.expect(0).stdout.contains('\u{1b}'));
-    assert!(!forced.windrow("task --no-color").await.expect(0).stdout.contains('\u{1b}'));
-    let both = Person::admin(&node).env("CLICOLOR_FORCE", "1").env("NO_COLOR", "1");
+    assert!(
+        !forced
+            .windrow("task --no-color")
+            .await
+            .expect(0)
+            .stdout
+            .contains('\u{1b}')
+    );
+    let both = Person::admin(&node)
+        .env("CLICOLOR_FORCE", "1")
+        .env("NO_COLOR", "1");
     assert!(!both.windrow("task").await.expect(0).stdout.contains('\u{1b}'));
 }
 
@@ -125,7 +207,14 @@ async fn businesses_and_nodes_are_listed() {
     let (_business, node) = node_with_tasks().await;
     let person = Person::admin(&node);
     assert_eq!(person.windrow("biz -o name").await.expect(0).stdout, "push\n");
-    assert!(person.windrow("biz list").await.expect(0).stdout.contains("http://"));
+    assert!(
+        person
+            .windrow("biz list")
+            .await
+            .expect(0)
+            .stdout
+            .contains("http://")
+    );
     let body = person.windrow("node -o json").await.expect(0).json();
     assert_eq!(body["items"].as_array().unwrap().len(), 1);
     let table = person.windrow("node list").await.expect(0).stdout;

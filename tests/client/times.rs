@@ -23,7 +23,11 @@ async fn shown(node: &Node, task: &str) -> Value {
 async fn a_time_is_understood_in_the_zone_of_whoever_says_it_and_said_back() {
     let (_business, node, person) = in_tokyo().await;
     let begins = ["--start-at", "2998-12-31 22:00", "--deadline", "2999-01-01 06:00"];
-    let words = [&["task", "create", "push", "--total", "3", "--start"], &begins[..]].concat();
+    let words = [
+        &["task", "create", "push", "--total", "3", "--start"],
+        &begins[..],
+    ]
+    .concat();
     let done = person.run(&words, "").await.expect(0);
     for line in [
         "--start-at 2998-12-31 22:00 → 2998-12-31T22:00:00+09:00\n",
@@ -37,21 +41,49 @@ async fn a_time_is_understood_in_the_zone_of_whoever_says_it_and_said_back() {
 
     let clock = person.windrow("task set t1 --deadline 22:00").await.expect(0);
     assert!(clock.stderr.contains("--deadline 22:00 → ") && clock.stderr.contains("T22:00:00+09:00"));
-    assert!(shown(&node, "t1").await["deadline"].as_str().unwrap().ends_with("T13:00:00.000Z"));
-    let exact = person.windrow("task set t1 --deadline 2999-01-01T00:00:00Z").await.expect(0);
+    assert!(
+        shown(&node, "t1").await["deadline"]
+            .as_str()
+            .unwrap()
+            .ends_with("T13:00:00.000Z")
+    );
+    let exact = person
+        .windrow("task set t1 --deadline 2999-01-01T00:00:00Z")
+        .await
+        .expect(0);
     assert!(!exact.stderr.contains('→'), "it was exact: {}", exact.stderr);
-    let script = person.windrow("task create push --total 3 --deadline 8h -q").await.expect(0);
+    let script = person
+        .windrow("task create push --total 3 --deadline 8h -q")
+        .await
+        .expect(0);
     assert_eq!(script.stderr, "");
 
     person.windrow("task stop t1").await.expect(0);
-    let past = person.windrow("task start t1 --start-at 1999-12-31").await.expect(0);
-    assert!(past.stderr.contains("→ 1999-12-31T00:00:00+09:00: that is past ("), "{}", past.stderr);
+    let past = person
+        .windrow("task start t1 --start-at 1999-12-31")
+        .await
+        .expect(0);
+    assert!(
+        past.stderr
+            .contains("→ 1999-12-31T00:00:00+09:00: that is past ("),
+        "{}",
+        past.stderr
+    );
 }
 
 #[tokio::test]
 async fn a_task_that_waits_says_when_it_begins_in_the_zone_of_whoever_asks() {
     let (_business, _node, person) = in_tokyo().await;
-    let words = ["task", "create", "push", "--total", "3", "--start", "--start-at", "2998-12-31 22:00"];
+    let words = [
+        "task",
+        "create",
+        "push",
+        "--total",
+        "3",
+        "--start",
+        "--start-at",
+        "2998-12-31 22:00",
+    ];
     person.run(&words, "").await.expect(0);
     for (words, part) in [
         ("task list --time local", "queued (starts 2998-12-31 22:00:00)"),
@@ -59,7 +91,10 @@ async fn a_task_that_waits_says_when_it_begins_in_the_zone_of_whoever_asks() {
         ("task explain t1 --time local", "it starts at 2998-12-31 22:00:00"),
         ("task show t1", "queued (starts in "),
         ("task show t1", "asked to start  "),
-        ("task set t1 --deadline 2999-01-01 --time local", "deadline none → 2999-01-01 00:00:00"),
+        (
+            "task set t1 --deadline 2999-01-01 --time local",
+            "deadline none → 2999-01-01 00:00:00",
+        ),
     ] {
         let said = person.windrow(words).await.expect(0).stdout;
         assert!(said.contains(part), "{words}: {said}");
@@ -69,13 +104,35 @@ async fn a_task_that_waits_says_when_it_begins_in_the_zone_of_whoever_asks() {
 #[tokio::test]
 async fn logs_and_tokens_take_the_same_times() {
     let (_business, node, person) = in_tokyo().await;
-    let since = person.run(&["log", "--since", "yesterday 18:00", "--until", "8h"], "").await.expect(0);
-    assert!(since.stderr.contains("--since yesterday 18:00 → "), "{}", since.stderr);
+    let since = person
+        .run(&["log", "--since", "yesterday 18:00", "--until", "8h"], "")
+        .await
+        .expect(0);
+    assert!(
+        since.stderr.contains("--since yesterday 18:00 → "),
+        "{}",
+        since.stderr
+    );
     assert!(since.stderr.contains("--until 8h → "), "{}", since.stderr);
-    let token = person.run(&["token", "create", "--role", "viewer", "--expires-at", "2999-01-01"], "").await;
+    let token = person
+        .run(
+            &[
+                "token",
+                "create",
+                "--role",
+                "viewer",
+                "--expires-at",
+                "2999-01-01",
+            ],
+            "",
+        )
+        .await;
     assert!(token.expect(0).stderr.contains("→ 2999-01-01T00:00:00+09:00"));
     let tokens = node.admin.get("/v1/tokens").await.expect(200);
-    assert!(tokens.to_string().contains("2998-12-31T15:00:00.000Z"), "{tokens:#}");
+    assert!(
+        tokens.to_string().contains("2998-12-31T15:00:00.000Z"),
+        "{tokens:#}"
+    );
 }
 
 #[tokio::test]
@@ -90,26 +147,61 @@ async fn what_is_no_time_is_told_with_what_would_be_one_and_nothing_is_made() {
         "token create --role viewer --expires-at never",
     ] {
         let done = person.windrow(words).await;
-        done.refused(2, &["this is no time", "it isn't understood", "22:00, ", "T22:00:00Z"]);
+        done.refused(
+            2,
+            &["this is no time", "it isn't understood", "22:00, ", "T22:00:00Z"],
+        );
     }
     assert_eq!(node.admin.get("/v1/tasks").await.expect(200)["items"], json!([]));
-    let over = person.run(&["task", "create", "push", "--total", "3", "--deadline", "yesterday 18:00"], "");
+    let over = person.run(
+        &[
+            "task",
+            "create",
+            "push",
+            "--total",
+            "3",
+            "--deadline",
+            "yesterday 18:00",
+        ],
+        "",
+    );
     let over = over.await.expect(7);
-    assert!(over.stderr.contains("that is past (") && over.stderr.contains("is over"), "{}", over.stderr);
+    assert!(
+        over.stderr.contains("that is past (") && over.stderr.contains("is over"),
+        "{}",
+        over.stderr
+    );
 }
 
 #[tokio::test]
 async fn a_deadline_that_can_not_be_met_is_warned_of_and_strictly_refused() {
     let (_business, node, person) = in_tokyo().await;
     let plan = "--rate 1/s --start-at 2998-12-31T23:00:00Z --deadline 2999-01-01T00:00:00Z";
-    let strict = person.windrow(&format!("task create push --total 10000 {plan} --start --strict")).await;
+    let strict = person
+        .windrow(&format!("task create push --total 10000 {plan} --start --strict"))
+        .await;
     strict.refused(7, &["take 2h 46m 40s", "at least 3/s", "strict"]);
     assert_eq!(node.admin.get("/v1/tasks").await.expect(200)["items"], json!([]));
-    let dry = person.windrow(&format!("task create push --total 10000 {plan} --dry-run")).await.expect(0);
-    assert!(dry.stderr.contains("warning: deadline: 10000 items at 1/s take 2h 46m 40s"), "{}", dry.stderr);
-    assert!(dry.stderr.contains("try --start, and it waits until then"), "{}", dry.stderr);
+    let dry = person
+        .windrow(&format!("task create push --total 10000 {plan} --dry-run"))
+        .await
+        .expect(0);
+    assert!(
+        dry.stderr
+            .contains("warning: deadline: 10000 items at 1/s take 2h 46m 40s"),
+        "{}",
+        dry.stderr
+    );
+    assert!(
+        dry.stderr.contains("try --start, and it waits until then"),
+        "{}",
+        dry.stderr
+    );
 
-    let made = person.windrow(&format!("task create push --total 10000 {plan} -q")).await.expect(0);
+    let made = person
+        .windrow(&format!("task create push --total 10000 {plan} -q"))
+        .await
+        .expect(0);
     assert!(
         made.stderr.contains("warning: t1  deadline: 10000 items at 1/s"),
         "also when quiet: {}",
@@ -117,18 +209,37 @@ async fn a_deadline_that_can_not_be_met_is_warned_of_and_strictly_refused() {
     );
     let idle = "warning: t1  start at: it isn't started";
     assert!(made.stderr.contains(idle), "{}", made.stderr);
-    assert!(made.stderr.contains("try windrow task start t1, and it waits until then"), "{}", made.stderr);
+    assert!(
+        made.stderr
+            .contains("try windrow task start t1, and it waits until then"),
+        "{}",
+        made.stderr
+    );
     let card = person.windrow("task show t1").await.expect(0);
-    assert!(card.stdout.contains("  warning ") && card.stdout.contains("  not before "), "{}", card.stdout);
+    assert!(
+        card.stdout.contains("  warning ") && card.stdout.contains("  not before "),
+        "{}",
+        card.stdout
+    );
 
-    person.windrow("task start t1 --strict").await.refused(7, &["take 2h 46m 40s"]);
-    person.windrow("task set t1 --rate 2/s --strict").await.refused(7, &["at least 3/s"]);
+    person
+        .windrow("task start t1 --strict")
+        .await
+        .refused(7, &["take 2h 46m 40s"]);
+    person
+        .windrow("task set t1 --rate 2/s --strict")
+        .await
+        .refused(7, &["at least 3/s"]);
     let faster = person.windrow("task set t1 --rate 3/s --strict").await.expect(0);
     assert_eq!(faster.stdout, "t1  rate 1/s → 3/s\n");
     let started = person.windrow("task start t1 --strict").await.expect(0);
     assert!(!started.stderr.contains("warning"), "{}", started.stderr);
     let slower = person.windrow("task set t1 --rate 1/s").await.expect(0);
-    assert!(slower.stderr.contains("warning: t1  deadline: "), "{}", slower.stderr);
+    assert!(
+        slower.stderr.contains("warning: t1  deadline: "),
+        "{}",
+        slower.stderr
+    );
     assert_eq!(slower.stdout, "t1  rate 3/s → 1/s\n");
 }
 
@@ -141,7 +252,10 @@ async fn a_file_that_is_applied_is_looked_at_like_flags() {
          deadline = 2999-01-01T00:00:00Z\n[source]\ntype = \"range\"\ntotal = 10000\n",
     );
     let apply = format!("task apply -f {file}");
-    person.windrow(&format!("{apply} --strict")).await.refused(7, &["take 2h 46m 40s"]);
+    person
+        .windrow(&format!("{apply} --strict"))
+        .await
+        .refused(7, &["take 2h 46m 40s"]);
     let made = person.windrow(&apply).await.expect(0);
     assert!(made.stderr.contains("warning: t1  deadline: "), "{}", made.stderr);
     assert_eq!(shown(&node, "t1").await["status"], "queued");

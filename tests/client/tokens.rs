@@ -9,7 +9,10 @@ use crate::support::Node;
 async fn a_token_is_printed_once_and_works() {
     let node = Node::start().await;
     let person = Person::admin(&node);
-    let done = person.windrow("token create --role viewer --name wall --reason display").await.expect(0);
+    let done = person
+        .windrow("token create --role viewer --name wall --reason display")
+        .await
+        .expect(0);
     let token = done.stdout.trim_end();
     assert!(token.starts_with("wrk_") && !token.contains('\n'), "{token}");
     assert!(
@@ -17,7 +20,9 @@ async fn a_token_is_printed_once_and_works() {
         "{}",
         done.stderr
     );
-    let viewer = Person::new().env("WINDROW_SERVER", &node.url).env("WINDROW_TOKEN", token);
+    let viewer = Person::new()
+        .env("WINDROW_SERVER", &node.url)
+        .env("WINDROW_TOKEN", token);
     viewer.windrow("task list").await.expect(0);
     viewer.windrow("token list").await.refused(5, &["admin"]);
     let table = person.windrow("token").await.expect(0).stdout;
@@ -37,38 +42,86 @@ async fn a_token_of_a_business_ends_when_it_was_told_to() {
     let person = Person::admin(&node).env("USER", "kim");
     let words = "token create --role business --business push --expires-in 90d -o json";
     let made = person.windrow(words).await.expect(0).json();
-    assert_eq!((&made["name"], &made["business"]), (&json!("kim"), &json!("push")));
+    assert_eq!(
+        (&made["name"], &made["business"]),
+        (&json!("kim"), &json!("push"))
+    );
     assert!(made["token"].as_str().unwrap().starts_with("wrk_"), "{made}");
     let table = person.windrow("token list").await.expect(0).stdout;
-    assert!(table.contains("valid, ends in 8") || table.contains("valid, ends in 90d"), "{table}");
+    assert!(
+        table.contains("valid, ends in 8") || table.contains("valid, ends in 90d"),
+        "{table}"
+    );
     person.windrow("token create --role business").await.expect(2);
     person.windrow("token create --role king").await.expect(2);
-    person.windrow("token create --role viewer --business push").await.refused(7, &["business"]);
-    person.windrow("token create --role viewer --expires-at soon").await.refused(2, &["--expires-at"]);
-    let named = person.windrow("token create --role viewer -o name --quiet").await.expect(0);
-    assert!(named.stderr.contains("wrk_"), "a token is never lost: {}", named.stderr);
+    person
+        .windrow("token create --role viewer --business push")
+        .await
+        .refused(7, &["business"]);
+    person
+        .windrow("token create --role viewer --expires-at soon")
+        .await
+        .refused(2, &["--expires-at"]);
+    let named = person
+        .windrow("token create --role viewer -o name --quiet")
+        .await
+        .expect(0);
+    assert!(
+        named.stderr.contains("wrk_"),
+        "a token is never lost: {}",
+        named.stderr
+    );
 }
 
 #[tokio::test]
 async fn a_token_is_revoked_with_a_yes_only() {
     let node = Node::start().await;
     let person = Person::admin(&node);
-    let token = person.windrow("token create --role viewer --name wall").await.expect(0).stdout;
+    let token = person
+        .windrow("token create --role viewer --name wall")
+        .await
+        .expect(0)
+        .stdout;
     let list = node.admin.get("/v1/tokens").await.expect(200);
-    let id =
-        list["items"].as_array().unwrap().iter().find(|one| one["name"] == "wall").unwrap()["id"].clone();
-    let viewer = Person::new().env("WINDROW_SERVER", &node.url).env("WINDROW_TOKEN", token.trim_end());
-    person.windrow(&format!("token revoke {id}")).await.refused(2, &["--yes"]);
+    let id = list["items"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|one| one["name"] == "wall")
+        .unwrap()["id"]
+        .clone();
+    let viewer = Person::new()
+        .env("WINDROW_SERVER", &node.url)
+        .env("WINDROW_TOKEN", token.trim_end());
+    person
+        .windrow(&format!("token revoke {id}"))
+        .await
+        .refused(2, &["--yes"]);
     let ci = Person::admin(&node).env("CI", "1");
-    ci.windrow(&format!("token revoke {id}")).await.refused(2, &["--yes"]);
+    ci.windrow(&format!("token revoke {id}"))
+        .await
+        .refused(2, &["--yes"]);
     viewer.windrow("task list").await.expect(0);
-    let done = person.windrow(&format!("token revoke {id} --yes --reason lost")).await.expect(0);
+    let done = person
+        .windrow(&format!("token revoke {id} --yes --reason lost"))
+        .await
+        .expect(0);
     assert_eq!(done.stdout, format!("revoked token {id}\n"));
     viewer.windrow("task list").await.refused(5, &["not signed in"]);
-    assert!(person.windrow("token list").await.expect(0).stdout.contains("revoked"));
+    assert!(
+        person
+            .windrow("token list")
+            .await
+            .expect(0)
+            .stdout
+            .contains("revoked")
+    );
     let audit = node.admin.get("/v1/audit?action=token.revoke").await.expect(200);
     assert_eq!(audit["items"][0]["reason"], "lost");
-    person.windrow("token revoke 999 --yes").await.refused(3, &["999"]);
+    person
+        .windrow("token revoke 999 --yes")
+        .await
+        .refused(3, &["999"]);
 }
 
 #[tokio::test]
@@ -76,9 +129,20 @@ async fn what_is_only_tried_changes_nothing() {
     let node = Node::start().await;
     let person = Person::admin(&node);
     let before = node.admin.get("/v1/tokens").await.expect(200);
-    let done = person.windrow("token create --role viewer --name wall --dry-run").await.expect(0);
-    assert_eq!((&done.json()["name"], done.json().get("token")), (&json!("wall"), None), "{}", done.stdout);
+    let done = person
+        .windrow("token create --role viewer --name wall --dry-run")
+        .await
+        .expect(0);
+    assert_eq!(
+        (&done.json()["name"], done.json().get("token")),
+        (&json!("wall"), None),
+        "{}",
+        done.stdout
+    );
     let id = &before["items"][0]["id"];
-    person.windrow(&format!("token revoke {id} --dry-run")).await.expect(0);
+    person
+        .windrow(&format!("token revoke {id} --dry-run"))
+        .await
+        .expect(0);
     assert_eq!(node.admin.get("/v1/tokens").await.expect(200), before);
 }

@@ -19,17 +19,37 @@ async fn a_wait_ends_as_the_task_does() {
     node.task("push", 3, json!({"name": "good", "start": true})).await;
     node.task("push", 5, json!({"start": true})).await;
     node.task("push", 5, json!({})).await;
-    node.admin.post("/v1/tasks/t3/cancel", json!({})).await.expect(202);
+    node.admin
+        .post("/v1/tasks/t3/cancel", json!({}))
+        .await
+        .expect(202);
     let person = Person::admin(&node);
     let good = person.windrow("task wait push/good").await.expect(0);
     let line =
         "push/good  t1  ✓ finished  100%  succeeded 3  skipped 0  abandoned 0  in flight 0  pending 0\n";
     assert_eq!(good.stdout, line);
-    assert!(person.windrow("task wait t2").await.expect(8).stdout.contains("abandoned 1"));
-    assert!(person.windrow("task wait t3").await.expect(9).stdout.contains("cancelled"));
+    assert!(
+        person
+            .windrow("task wait t2")
+            .await
+            .expect(8)
+            .stdout
+            .contains("abandoned 1")
+    );
+    assert!(
+        person
+            .windrow("task wait t3")
+            .await
+            .expect(9)
+            .stdout
+            .contains("cancelled")
+    );
     let all = person.windrow("task wait t1 t2 t3 -o name").await.expect(9);
     assert_eq!(all.stdout.lines().count(), 3, "{}", all.stdout);
-    assert_eq!(person.windrow("task wait t1 -o json").await.expect(0).json()["status"], "finished");
+    assert_eq!(
+        person.windrow("task wait t1 -o json").await.expect(0).json()["status"],
+        "finished"
+    );
     person.windrow("task wait t9").await.refused(3, &["t9"]);
 }
 
@@ -38,12 +58,26 @@ async fn a_wait_has_an_end_of_its_own_and_other_goals() {
     let business = Business::willing().await;
     let node = Node::start().await;
     node.business("push", &business.url(), json!({})).await;
-    node.task("push", 1_000_000, json!({"rate": "10/s", "start": true})).await;
+    node.task("push", 1_000_000, json!({"rate": "10/s", "start": true}))
+        .await;
     let person = Person::admin(&node);
-    assert!(person.windrow("task wait t1 --for running").await.expect(0).stdout.contains("running"));
+    assert!(
+        person
+            .windrow("task wait t1 --for running")
+            .await
+            .expect(0)
+            .stdout
+            .contains("running")
+    );
     let late = person.windrow("task wait t1 --timeout 300ms").await.expect(10);
-    assert!(late.stdout.contains("▶ running") && late.stderr.contains("hint: it goes on"), "{late:?}");
-    person.windrow("task wait t1 --timeout 0s --quiet").await.expect(10);
+    assert!(
+        late.stdout.contains("▶ running") && late.stderr.contains("hint: it goes on"),
+        "{late:?}"
+    );
+    person
+        .windrow("task wait t1 --timeout 0s --quiet")
+        .await
+        .expect(10);
     let stopped = async {
         let waits = person.windrow("task wait t1 --for stopped");
         let stops = node.admin.post("/v1/tasks/t1/stop", json!({}));
@@ -62,7 +96,10 @@ async fn a_wait_survives_the_restart_of_its_node() {
     node.task("push", 40, json!({"rate": "4/s", "start": true})).await;
     let person = Person::admin(&node);
     let mut waits = person.start(&["task", "wait", "t1", "--request-timeout", "90s"]);
-    node.until("t1", "under way", |task| task["counts"]["succeeded"].as_u64() > Some(2)).await;
+    node.until("t1", "under way", |task| {
+        task["counts"]["succeeded"].as_u64() > Some(2)
+    })
+    .await;
     node.stop().await;
     waits.tells("the node is away").await;
     let _node = recipe.start().await;
@@ -82,12 +119,17 @@ async fn an_interrupted_wait_leaves_the_task_alone() {
     let business = Business::willing().await;
     let node = Node::start().await;
     node.business("push", &business.url(), json!({})).await;
-    node.task("push", 1_000_000, json!({"rate": "10/s", "start": true})).await;
+    node.task("push", 1_000_000, json!({"rate": "10/s", "start": true}))
+        .await;
     let person = Person::admin(&node);
     let mut child = person.start(&["task", "wait", "t1", "-v"]);
     child.tells("/v1/tasks/t1").await;
     child.signal(Signal::INT);
     let done = child.ended().await.expect(130);
-    assert!(done.stderr.contains("t1: untouched, it goes on"), "{}", done.stderr);
+    assert!(
+        done.stderr.contains("t1: untouched, it goes on"),
+        "{}",
+        done.stderr
+    );
     assert_eq!(node.status("t1", "running").await["status"], "running");
 }

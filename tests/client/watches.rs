@@ -14,7 +14,12 @@ async fn long_task() -> (Business, Node) {
     let business = Business::willing().await;
     let node = Node::start().await;
     node.business("push", &business.url(), json!({})).await;
-    node.task("push", 1_000_000, json!({"name": "long", "rate": "100/s", "start": true})).await;
+    node.task(
+        "push",
+        1_000_000,
+        json!({"name": "long", "rate": "100/s", "start": true}),
+    )
+    .await;
     node.status("t1", "running").await;
     (business, node)
 }
@@ -52,10 +57,17 @@ async fn keys_steer_the_task_and_leave_the_terminal_as_it_was() {
     watch.says("\r\nf failures").await;
     watch.types("q").await;
     let done = watch.ended().await.expect(0);
-    assert!(done.stdout.contains("t1 goes on at the rate that you gave it"), "{}", done.stdout);
+    assert!(
+        done.stdout.contains("t1 goes on at the rate that you gave it"),
+        "{}",
+        done.stdout
+    );
     assert!(done.stdout.contains("code=0"), "{}", done.stdout);
     let (_, settings) = done.stdout.split_once("code=0").expect("the settings");
-    assert!(settings.contains(" icanon") && settings.contains(" echo "), "{settings}");
+    assert!(
+        settings.contains(" icanon") && settings.contains(" echo "),
+        "{settings}"
+    );
     assert_eq!(node.status("t1", "running").await["rate"], "99/s");
 }
 
@@ -81,22 +93,38 @@ async fn a_stop_needs_a_yes_and_the_watch_stays_to_start_it_again() {
     watch.types("q").await;
     let done = watch.ended().await.expect(0);
     assert!(done.stdout.contains("code=0"), "{}", done.stdout);
-    assert!(done.stdout.contains("windrow task start t1 lets it go on"), "{}", done.stdout);
+    assert!(
+        done.stdout.contains("windrow task start t1 lets it go on"),
+        "{}",
+        done.stdout
+    );
 }
 
 #[tokio::test]
 async fn failures_in_the_watch_say_who_they_are_about() {
-    let business = Business::start(|seen| match seen.items().iter().all(|(index, _)| index % 5 == 0) {
-        true => Act::json(200, json!({"result": "abandon", "code": "BAD", "message": "no"})),
-        false => Act::ok(),
-    })
+    let business = Business::start(
+        |seen| match seen.items().iter().all(|(index, _)| index % 5 == 0) {
+            true => Act::json(200, json!({"result": "abandon", "code": "BAD", "message": "no"})),
+            false => Act::ok(),
+        },
+    )
     .await;
     let node = Node::start().await;
     node.business("push", &business.url(), json!({})).await;
     let person = Person::admin(&node);
     let rows: String = (0..40).map(|row| format!("u{row}\n")).collect();
     let file = person.write("users.csv", &format!("id\n{rows}"));
-    let words = ["task", "create", "push", "--csv", &file, "--rate", "10/s", "--error-budget", "none"];
+    let words = [
+        "task",
+        "create",
+        "push",
+        "--csv",
+        &file,
+        "--rate",
+        "10/s",
+        "--error-budget",
+        "none",
+    ];
     person.run(&words, "").await.expect(0);
     let mut watch = in_terminal(&person, "task watch t1");
     watch.says("○ created").await;
@@ -105,27 +133,37 @@ async fn failures_in_the_watch_say_who_they_are_about() {
     watch.says("fail  BAD ×").await;
     let done = watch.ended().await;
     let (_, last) = done.stdout.rsplit_once("✓ finished").expect("a last picture");
-    let told = last.lines().find(|line| line.contains("fail  BAD ×8")).expect("the last failure");
+    let told = last
+        .lines()
+        .find(|line| line.contains("fail  BAD ×8"))
+        .expect("the last failure");
     assert!(told.contains("no  {\"id\":\"u"), "{last}");
     assert!(last.contains("✕") && !last.contains("▁█"), "{last}");
 }
 
 #[tokio::test]
 async fn failures_that_lie_open_go_on_and_the_last_picture_is_of_the_end() {
-    let business = Business::start(|seen| match seen.items().iter().all(|(index, _)| index % 5 == 0) {
-        true => Act::json(200, json!({"result": "abandon", "code": "BAD"})),
-        false => Act::ok(),
-    })
+    let business = Business::start(
+        |seen| match seen.items().iter().all(|(index, _)| index % 5 == 0) {
+            true => Act::json(200, json!({"result": "abandon", "code": "BAD"})),
+            false => Act::ok(),
+        },
+    )
     .await;
     let node = Node::start().await;
     node.business("push", &business.url(), json!({})).await;
-    node.task("push", 40, json!({"rate": "10/s", "error_budget": "none"})).await;
+    node.task("push", 40, json!({"rate": "10/s", "error_budget": "none"}))
+        .await;
     let person = Person::admin(&node);
     let mut watch = in_terminal(&person, "task watch t1");
     watch.says("○ created").await;
     watch.types("q").await;
     let done = watch.ended().await.expect(0);
-    assert!(done.stdout.contains("t1 isn't started; windrow task start t1"), "{}", done.stdout);
+    assert!(
+        done.stdout.contains("t1 isn't started; windrow task start t1"),
+        "{}",
+        done.stdout
+    );
     let mut watch = in_terminal(&person, "task watch t1");
     watch.says("○ created").await;
     watch.types("gf").await;
@@ -151,12 +189,20 @@ async fn an_interrupt_leaves_the_task_alone_with_and_without_a_terminal() {
     watch.says("rate 100/s").await;
     watch.types("\u{3}").await;
     let done = watch.ended().await;
-    assert!(done.stdout.contains("t1 is untouched, it goes on"), "{}", done.stdout);
+    assert!(
+        done.stdout.contains("t1 is untouched, it goes on"),
+        "{}",
+        done.stdout
+    );
     let mut watch = person.start(&["task", "watch", "t1"]);
     watch.says("▶ running").await;
     watch.signal(Signal::INT);
     let done = watch.ended().await.expect(130);
-    assert!(done.stderr.contains("t1 is untouched, it goes on"), "{}", done.stderr);
+    assert!(
+        done.stderr.contains("t1 is untouched, it goes on"),
+        "{}",
+        done.stderr
+    );
     node.status("t1", "running").await;
 }
 
@@ -164,8 +210,9 @@ async fn an_interrupt_leaves_the_task_alone_with_and_without_a_terminal() {
 async fn a_change_that_is_refused_is_told_in_the_picture() {
     let (_business, node) = long_task().await;
     let viewer = node.client("viewer", None).await;
-    let person =
-        Person::new().env("WINDROW_SERVER", &node.url).env("WINDROW_TOKEN", viewer.token.as_ref().unwrap());
+    let person = Person::new()
+        .env("WINDROW_SERVER", &node.url)
+        .env("WINDROW_TOKEN", viewer.token.as_ref().unwrap());
     let mut watch = in_terminal(&person, "task watch t1");
     watch.says("rate 100/s").await;
     watch.types("+").await;
@@ -184,18 +231,32 @@ async fn without_a_terminal_there_are_lines_and_the_exit_code_of_the_end() {
     .await;
     let node = Node::start().await;
     node.business("push", &business.url(), json!({})).await;
-    node.task("push", 30, json!({"name": "bad", "rate": "10/s", "start": true})).await;
+    node.task("push", 30, json!({"name": "bad", "rate": "10/s", "start": true}))
+        .await;
     let person = Person::admin(&node);
-    let done = person.windrow("task watch push/bad --every 500ms").await.expect(8);
+    let done = person
+        .windrow("task watch push/bad --every 500ms")
+        .await
+        .expect(8);
     let lines: Vec<&str> = done.stdout.lines().collect();
     assert!(lines.len() >= 3, "{}", done.stdout);
-    assert!(lines.iter().all(|line| line.starts_with("push/bad  t1  ")), "{}", done.stdout);
+    assert!(
+        lines.iter().all(|line| line.starts_with("push/bad  t1  ")),
+        "{}",
+        done.stdout
+    );
     let last = lines.last().unwrap();
-    assert!(last.contains("✓ finished (with failures)") && last.contains("abandoned 1"), "{last}");
+    assert!(
+        last.contains("✓ finished (with failures)") && last.contains("abandoned 1"),
+        "{last}"
+    );
     assert!(!done.stdout.contains('\u{1b}'), "{:?}", done.stdout);
     let again = person.windrow("task watch t1").await.expect(8);
     assert_eq!(again.stdout.lines().collect::<Vec<_>>(), [*last]);
-    assert_eq!(person.windrow("task watch t1 -o json").await.expect(8).json()["status"], "finished");
+    assert_eq!(
+        person.windrow("task watch t1 -o json").await.expect(8).json()["status"],
+        "finished"
+    );
     let quiet = person.windrow("task watch t1 -o name --quiet").await.expect(8);
     assert_eq!((quiet.stdout.as_str(), quiet.stderr.as_str()), ("t1\n", ""));
     person.windrow("task watch t9").await.refused(3, &["t9"]);
@@ -207,15 +268,36 @@ async fn scripts_get_the_events() {
     let business = Business::willing().await;
     let node = Node::start().await;
     node.business("push", &business.url(), json!({})).await;
-    node.task("push", 20, json!({"rate": "10/s", "start": true})).await;
+    node.task("push", 20, json!({"rate": "10/s", "start": true}))
+        .await;
     let person = Person::admin(&node);
     let done = person.windrow("task watch t1 -o ndjson").await.expect(0);
-    let events: Vec<Value> = done.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    assert_eq!((&events[0]["event"], &events[0]["topic"]), (&json!("snapshot"), &json!("task:t1")));
-    assert!(events.iter().any(|event| event["event"] == "stats"), "{}", done.stdout);
-    assert!(events.iter().any(|event| event["data"]["status"] == "finished"), "{}", done.stdout);
+    let events: Vec<Value> = done
+        .stdout
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    assert_eq!(
+        (&events[0]["event"], &events[0]["topic"]),
+        (&json!("snapshot"), &json!("task:t1"))
+    );
+    assert!(
+        events.iter().any(|event| event["event"] == "stats"),
+        "{}",
+        done.stdout
+    );
+    assert!(
+        events.iter().any(|event| event["data"]["status"] == "finished"),
+        "{}",
+        done.stdout
+    );
     let over = person.windrow("task watch t1 -o ndjson").await.expect(0);
-    assert_eq!(over.json()["data"]["status"], "finished", "one event: {}", over.stdout);
+    assert_eq!(
+        over.json()["data"]["status"],
+        "finished",
+        "one event: {}",
+        over.stdout
+    );
 }
 
 #[tokio::test]
@@ -237,5 +319,9 @@ async fn a_watch_survives_the_restart_of_its_node_and_says_that_it_is_stale() {
     plain.tells("the node is back").await;
     assert!(plain.ended().await.expect(0).stdout.contains("succeeded 60"));
     let done = live.ended().await.expect(0);
-    assert!(done.stdout.contains("code=0") && done.stdout.contains("succeeded 60"), "{}", done.stdout);
+    assert!(
+        done.stdout.contains("code=0") && done.stdout.contains("succeeded 60"),
+        "{}",
+        done.stdout
+    );
 }

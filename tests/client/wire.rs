@@ -55,7 +55,9 @@ pub(crate) async fn scripted(
 
 fn header<'a>(request: &'a str, name: &str) -> Option<&'a str> {
     let mut lines = request.lines().filter_map(|line| line.split_once(": "));
-    lines.find(|(key, _)| key.eq_ignore_ascii_case(name)).map(|(_, value)| value)
+    lines
+        .find(|(key, _)| key.eq_ignore_ascii_case(name))
+        .map(|(_, value)| value)
 }
 
 const BUSY: &str = "HTTP/1.1 503 x\r\nretry-after: 0\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
@@ -64,17 +66,26 @@ const DONE: &str = "HTTP/1.1 201 x\r\ncontent-length: 2\r\nconnection: close\r\n
 #[tokio::test]
 async fn a_post_is_sent_again_with_its_key_until_it_is_answered() {
     let (url, asked) = scripted(&["", BUSY, DONE]).await;
-    let answer = client(&url, None).post("/v1/tasks", &json!({})).await.expect("an answer");
+    let answer = client(&url, None)
+        .post("/v1/tasks", &json!({}))
+        .await
+        .expect("an answer");
     assert_eq!(answer.status, 201);
     let asked = asked.await.unwrap();
-    let keys: Vec<_> = asked.iter().map(|request| header(request, "idempotency-key").unwrap()).collect();
+    let keys: Vec<_> = asked
+        .iter()
+        .map(|request| header(request, "idempotency-key").unwrap())
+        .collect();
     assert!(keys.iter().all(|key| *key == keys[0]), "{keys:?}");
 }
 
 #[tokio::test]
 async fn a_patch_whose_answer_is_lost_is_not_sent_again() {
     let (url, asked) = scripted(&[""]).await;
-    let error = client(&url, None).patch("/v1/tasks/t1", &json!({})).await.expect_err("no answer");
+    let error = client(&url, None)
+        .patch("/v1/tasks/t1", &json!({}))
+        .await
+        .expect_err("no answer");
     assert!(matches!(error, ClientError::Unreachable { .. }), "{error}");
     assert_eq!(asked.await.unwrap().len(), 1);
 }
@@ -87,7 +98,10 @@ async fn what_is_no_node_is_told_from_one() {
         "HTTP/1.1 302 x\r\nlocation: http://evil/\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
     for answer in [&[PAGE], &[MOVED]] {
         let (url, _asked) = scripted(answer).await;
-        let error = client(&url, Some("wrk_x")).get("/v1/tasks").await.expect_err("no node");
+        let error = client(&url, Some("wrk_x"))
+            .get("/v1/tasks")
+            .await
+            .expect_err("no node");
         assert!(matches!(error, ClientError::NotWindrow { .. }), "{error}");
     }
 }
@@ -103,10 +117,23 @@ async fn a_stream_goes_on_where_it_broke_off() {
     let mut events = client.events("tasks,task:t1", 4);
     assert_eq!(events.next().await.expect("an event").data, "{\"a\":1}");
     let second = events.next().await.expect("another");
-    assert_eq!((second.id.as_str(), second.event.as_str(), second.data.as_str()), ("5", "log", "whole"));
+    assert_eq!(
+        (second.id.as_str(), second.event.as_str(), second.data.as_str()),
+        ("5", "log", "whole")
+    );
     let asked = asked.await.unwrap();
-    assert!(asked[0].starts_with("GET /v1/events?topics=tasks%2Ctask%3At1&hz=4 "), "{}", asked[0]);
-    assert_eq!((header(&asked[0], "last-event-id"), header(&asked[1], "last-event-id")), (None, Some("4")));
+    assert!(
+        asked[0].starts_with("GET /v1/events?topics=tasks%2Ctask%3At1&hz=4 "),
+        "{}",
+        asked[0]
+    );
+    assert_eq!(
+        (
+            header(&asked[0], "last-event-id"),
+            header(&asked[1], "last-event-id")
+        ),
+        (None, Some("4"))
+    );
 }
 
 #[tokio::test]
@@ -119,14 +146,24 @@ async fn an_upload_arrives_whole_and_tells_how_far_it_is() {
     let meter = seen.clone();
     let request = Request::post("/v1/uploads").header("content-type", "text/csv");
     let input = std::io::Cursor::new(text.into_bytes());
-    let answer =
-        admin(&node).upload(request, input, move |bytes| meter.store(bytes, Ordering::Relaxed)).await;
+    let answer = admin(&node)
+        .upload(request, input, move |bytes| meter.store(bytes, Ordering::Relaxed))
+        .await;
     let upload = answer.expect("an upload").json().expect("JSON");
-    assert_eq!((&upload["rows"], &upload["bytes"]), (&json!(50_000), &json!(size)));
+    assert_eq!(
+        (&upload["rows"], &upload["bytes"]),
+        (&json!(50_000), &json!(size))
+    );
     assert_eq!(seen.load(Ordering::Relaxed), size);
     let bad = Request::post("/v1/uploads").header("content-type", "text/html");
-    let error = admin(&node).upload(bad, std::io::Cursor::new(b"x"), |_| {}).await.expect_err("refused");
-    assert!(matches!(&error, ClientError::Problem(problem) if problem.status == 415), "{error}");
+    let error = admin(&node)
+        .upload(bad, std::io::Cursor::new(b"x"), |_| {})
+        .await
+        .expect_err("refused");
+    assert!(
+        matches!(&error, ClientError::Problem(problem) if problem.status == 415),
+        "{error}"
+    );
 }
 
 #[tokio::test]
@@ -143,8 +180,14 @@ async fn an_input_that_fails_is_not_the_nodes_fault() {
     }
     let node = Node::start().await;
     let request = Request::post("/v1/uploads").header("content-type", "text/csv");
-    let error = admin(&node).upload(request, Broken, |_| {}).await.expect_err("no input");
-    assert!(matches!(&error, ClientError::Input(why) if why.contains("disk")), "{error}");
+    let error = admin(&node)
+        .upload(request, Broken, |_| {})
+        .await
+        .expect_err("no input");
+    assert!(
+        matches!(&error, ClientError::Input(why) if why.contains("disk")),
+        "{error}"
+    );
 }
 
 #[tokio::test]
@@ -157,7 +200,10 @@ async fn events_and_exports_of_a_real_node_arrive() {
     let mut events = client.events("task:t1", 10);
     let first = events.next().await.expect("an event");
     assert_eq!(first.event, "snapshot");
-    client.post("/v1/tasks/t1/start", &json!({})).await.expect("started");
+    client
+        .post("/v1/tasks/t1/start", &json!({}))
+        .await
+        .expect("started");
     loop {
         let event = events.next().await.expect("an event");
         let data: Value = serde_json::from_str(&event.data).unwrap();
@@ -171,7 +217,16 @@ async fn events_and_exports_of_a_real_node_arrive() {
     while let Some(piece) = export.chunk().await.expect("a piece") {
         bytes.extend_from_slice(&piece);
     }
-    assert!(String::from_utf8(bytes).unwrap().starts_with("index,"), "the head of a CSV");
-    let error = client.download(Request::get("/v1/tasks/t9/export/failures")).await.expect_err("no task");
-    assert!(matches!(&error, ClientError::Problem(problem) if problem.slug() == "not-found"), "{error}");
+    assert!(
+        String::from_utf8(bytes).unwrap().starts_with("index,"),
+        "the head of a CSV"
+    );
+    let error = client
+        .download(Request::get("/v1/tasks/t9/export/failures"))
+        .await
+        .expect_err("no task");
+    assert!(
+        matches!(&error, ClientError::Problem(problem) if problem.slug() == "not-found"),
+        "{error}"
+    );
 }

@@ -56,15 +56,31 @@ enum Act {
 impl Business {
     pub(crate) fn new(seed: u64, manners: Manners) -> Business {
         let (refusals, panics) = (AtomicU32::new(manners.refusals), AtomicU32::new(manners.panics));
-        Business { seed, manners, refusals, panics }
+        Business {
+            seed,
+            manners,
+            refusals,
+            panics,
+        }
     }
 
     fn act(&self, shard: ShardId, index: ItemIndex, attempt: Attempt) -> Act {
         let task = u64::try_from(shard.task.0).expect("positive");
         let mut rng = Rng(self.seed ^ (task << 32) ^ index.0.wrapping_mul(0x9e37));
         let (roll, times) = (rng.between(0, 999), rng.between(1, 3));
-        let Manners { slow, hangs, fails, gives_up, skips, .. } = self.manners;
-        let good = Act::Good(if rng.chance(skips) { Outcome::Skipped } else { Outcome::Succeeded });
+        let Manners {
+            slow,
+            hangs,
+            fails,
+            gives_up,
+            skips,
+            ..
+        } = self.manners;
+        let good = Act::Good(if rng.chance(skips) {
+            Outcome::Skipped
+        } else {
+            Outcome::Succeeded
+        });
         let early = u64::from(attempt.get()) <= times;
         match roll {
             _ if roll < gives_up => Act::GiveUp,
@@ -77,7 +93,9 @@ impl Business {
 
     fn takes(&self, of: &AtomicU32, rng: u64) -> bool {
         rng.is_multiple_of(23)
-            && of.try_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1)).is_ok()
+            && of
+                .try_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1))
+                .is_ok()
     }
 }
 
@@ -90,8 +108,15 @@ pub(crate) struct Office {
 #[async_trait]
 impl Provider for Office {
     async fn provide(&self, task: &TaskView) -> Result<Provision, ProvisionError> {
-        let handler = Arc::new(Opener { business: self.business.clone(), link: self.link.clone() });
-        Ok(Provision { handler, source: Arc::new(RangeSource::new(task.total)), limits: Vec::new() })
+        let handler = Arc::new(Opener {
+            business: self.business.clone(),
+            link: self.link.clone(),
+        });
+        Ok(Provision {
+            handler,
+            source: Arc::new(RangeSource::new(task.total)),
+            limits: Vec::new(),
+        })
     }
 }
 
@@ -103,7 +128,12 @@ struct Opener {
 impl HandlerFactory for Opener {
     fn open(&self, context: Arc<RunContext>) -> Result<Arc<dyn Handler>, OpenError> {
         let (business, link) = (self.business.clone(), self.link.clone());
-        Ok(Arc::new(Desk { business, link, context, slots: watch::Sender::new(None) }))
+        Ok(Arc::new(Desk {
+            business,
+            link,
+            context,
+            slots: watch::Sender::new(None),
+        }))
     }
 }
 
@@ -126,7 +156,13 @@ struct Out {
 
 impl Drop for Out {
     fn drop(&mut self) {
-        let Out { shard, epoch, items, heard, .. } = self;
+        let Out {
+            shard,
+            epoch,
+            items,
+            heard,
+            ..
+        } = self;
         // A poisoned judge is one that failed already.
         if let Ok(mut judge) = self.link.judge.lock() {
             judge.on_return(*shard, *epoch, items, heard);
@@ -137,28 +173,47 @@ impl Drop for Out {
 impl Desk {
     async fn work(&self, call: &Call, out: &mut Out) -> Reply {
         let items = out.items.clone();
-        let acts: Vec<Act> =
-            items.iter().map(|(index, attempt)| self.business.act(out.shard, *index, *attempt)).collect();
+        let acts: Vec<Act> = items
+            .iter()
+            .map(|(index, attempt)| self.business.act(out.shard, *index, *attempt))
+            .collect();
         let manners = self.business.manners;
-        let roll = self.link.random(Duration::ZERO, Duration::from_millis(1)).as_micros() as u64;
+        let roll = self
+            .link
+            .random(Duration::ZERO, Duration::from_millis(1))
+            .as_micros() as u64;
         if self.business.takes(&self.business.panics, roll) {
             self.link.judge(|judge| judge.on_panic(out.shard, out.epoch));
             panic!("the scripted panic");
         }
         let latency = Duration::from_millis(manners.latency_ms);
         let base = self.link.random(latency / 2, latency * 2);
-        let slow = if acts.contains(&Act::Slow) { Duration::from_millis(roll) } else { Duration::ZERO };
+        let slow = if acts.contains(&Act::Slow) {
+            Duration::from_millis(roll)
+        } else {
+            Duration::ZERO
+        };
         let hangs = acts.contains(&Act::Hang);
-        let took = if hangs { call.timeout } else { (base + slow).min(call.timeout) };
+        let took = if hangs {
+            call.timeout
+        } else {
+            (base + slow).min(call.timeout)
+        };
         self.link.wait(took).await;
         if hangs {
             out.heard = vec![Heard::Failed; items.len()];
-            return Reply::failed(FailureClass::Unclear, Failure::new("TIMEOUT", "the scripted hang"));
+            return Reply::failed(
+                FailureClass::Unclear,
+                Failure::new("TIMEOUT", "the scripted hang"),
+            );
         }
         if self.business.takes(&self.business.refusals, roll / 7) {
             out.heard = vec![Heard::Failed; items.len()];
             self.link.judge(|judge| judge.seen("too many requests"));
-            let (after, failure) = (Some(Duration::from_millis(400)), Failure::new("HTTP_429", "scripted"));
+            let (after, failure) = (
+                Some(Duration::from_millis(400)),
+                Failure::new("HTTP_429", "scripted"),
+            );
             return Reply::Failed(Box::new(CallFailure::BackPressure { after, failure }));
         }
         reply(&items, &acts, &mut out.heard)
@@ -171,33 +226,54 @@ fn reply(items: &[(ItemIndex, Attempt)], acts: &[Act], heard: &mut Vec<Heard>) -
         *heard = vec![Heard::Good(Outcome::Succeeded); items.len()];
         return Reply::AllOk;
     }
-    let failed = |wish| ItemVerdict::Failed { failure: Failure::new("SCRIPTED", "the script says so"), wish };
+    let failed = |wish| ItemVerdict::Failed {
+        failure: Failure::new("SCRIPTED", "the script says so"),
+        wish,
+    };
     let mut verdicts = Vec::new();
     for ((index, _), act) in items.iter().zip(acts) {
         let (verdict, word) = match act {
             Act::Good(outcome) => (ItemVerdict::Settled(*outcome), Heard::Good(*outcome)),
-            Act::Slow | Act::Hang => {
-                (ItemVerdict::Settled(Outcome::Succeeded), Heard::Good(Outcome::Succeeded))
-            }
+            Act::Slow | Act::Hang => (
+                ItemVerdict::Settled(Outcome::Succeeded),
+                Heard::Good(Outcome::Succeeded),
+            ),
             Act::Fail => (failed(Wish::Retry { after: None }), Heard::Failed),
             Act::GiveUp => (failed(Wish::Abandon), Heard::GivenUp),
         };
         verdicts.push((*index, verdict));
         heard.push(word);
     }
-    Reply::Items(Box::new(ItemReplies { verdicts, ..ItemReplies::default() }))
+    Reply::Items(Box::new(ItemReplies {
+        verdicts,
+        ..ItemReplies::default()
+    }))
 }
 
 impl Handler for Desk {
     fn process<'a>(&'a self, call: Call) -> BoxFuture<'a, Reply> {
         let (shard, epoch) = (self.context.shard, self.context.epoch);
         let (at, items) = (self.link.clock.now(), call.items.iter().collect::<Vec<_>>());
-        let mut out = Out { link: self.link.clone(), shard, epoch, items, heard: Vec::new() };
+        let mut out = Out {
+            link: self.link.clone(),
+            shard,
+            epoch,
+            items,
+            heard: Vec::new(),
+        };
         let who = (self.link.node, self.link.life);
         let is_awake = self.link.clock.frozen_for().is_none();
         let depart = move |out: &Out| {
             let items = &out.items;
-            out.link.judge(|judge| judge.on_departure(&Departure { who, shard, epoch, items, at }));
+            out.link.judge(|judge| {
+                judge.on_departure(&Departure {
+                    who,
+                    shard,
+                    epoch,
+                    items,
+                    at,
+                })
+            });
         };
         if is_awake && !self.link.is_dead() {
             depart(&out);

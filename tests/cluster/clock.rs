@@ -32,7 +32,13 @@ pub(crate) struct NodeClock {
 impl NodeClock {
     pub(crate) fn new(world: Instant, base_s: u64, ppm: i64, skew_ms: i64) -> NodeClock {
         let (base, skew) = (base_s * 1_000_000_000, skew_ms * 1000);
-        NodeClock { world, base, ppm, skew, frozen_until: AtomicU64::new(0) }
+        NodeClock {
+            world,
+            base,
+            ppm,
+            skew,
+            frozen_until: AtomicU64::new(0),
+        }
     }
 
     /// The world's time. Unit: nanoseconds since it began.
@@ -52,7 +58,10 @@ impl NodeClock {
 
     /// How long it is still suspended, if it is.
     pub(crate) fn frozen_for(&self) -> Option<Duration> {
-        let left = self.frozen_until.load(Ordering::Relaxed).saturating_sub(self.world_now());
+        let left = self
+            .frozen_until
+            .load(Ordering::Relaxed)
+            .saturating_sub(self.world_now());
         (left > 0).then(|| Duration::from_nanos(left))
     }
 

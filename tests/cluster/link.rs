@@ -101,7 +101,15 @@ impl Link {
             aimed: Vec::new(),
         };
         let (dead, weather) = (AtomicBool::new(false), Mutex::new(weather));
-        Link { node, life, clock, judge, late_max, dead, weather }
+        Link {
+            node,
+            life,
+            clock,
+            judge,
+            late_max,
+            dead,
+            weather,
+        }
     }
 
     /// The judge, who sees everything.
@@ -144,7 +152,10 @@ impl Link {
 
     fn aimed(&self, what: &'static str) -> Option<Fate> {
         let fate = self.weather(|weather| {
-            let (_, left, fate) = weather.aimed.iter_mut().find(|(of, left, _)| *of == what && *left > 0)?;
+            let (_, left, fate) = weather
+                .aimed
+                .iter_mut()
+                .find(|(of, left, _)| *of == what && *left > 0)?;
             *left -= 1;
             Some(*fate)
         });

@@ -5,7 +5,10 @@
 //! A failure prints its seed: `WINDROW_SEED=123 cargo nextest run --test cluster replay --no-capture` plays it again
 //! and prints its log. `WINDROW_SEEDS=100000` plays more of them.
 
-#![allow(clippy::disallowed_methods, reason = "a failing seed is given by the environment")]
+#![allow(
+    clippy::disallowed_methods,
+    reason = "a failing seed is given by the environment"
+)]
 
 mod business;
 mod clock;
@@ -57,7 +60,9 @@ const SEEN: [&str; 27] = [
 ];
 
 fn number(name: &str) -> Option<u64> {
-    std::env::var(name).ok().map(|text| text.parse().expect("a number"))
+    std::env::var(name)
+        .ok()
+        .map(|text| text.parse().expect("a number"))
 }
 
 /// Scripted panics of handlers are no news.
@@ -81,13 +86,31 @@ fn plays(part: u64) {
         if let Some(failure) = outcome.failures.first() {
             failed.push(format!("{failure}\n  replay: WINDROW_SEED={seed} cargo nextest run --test cluster replay --no-capture"));
         }
-        outcome.tally.into_iter().for_each(|(what, times)| *tally.entry(what).or_default() += times);
-        assert!(failed.len() < FAILED_MAX, "up to seed {seed} failed:\n{}", failed.join("\n"));
+        outcome
+            .tally
+            .into_iter()
+            .for_each(|(what, times)| *tally.entry(what).or_default() += times);
+        assert!(
+            failed.len() < FAILED_MAX,
+            "up to seed {seed} failed:\n{}",
+            failed.join("\n")
+        );
     }
     println!("{tally:#?}");
-    let never: Vec<&str> = SEEN.into_iter().filter(|what| !tally.contains_key(what)).collect();
-    assert!(never.is_empty() || number("WINDROW_SEEDS").is_some(), "never seen: {never:?}");
-    assert!(failed.is_empty(), "{} of {seeds} scenarios failed:\n{}", failed.len(), failed.join("\n"));
+    let never: Vec<&str> = SEEN
+        .into_iter()
+        .filter(|what| !tally.contains_key(what))
+        .collect();
+    assert!(
+        never.is_empty() || number("WINDROW_SEEDS").is_some(),
+        "never seen: {never:?}"
+    );
+    assert!(
+        failed.is_empty(),
+        "{} of {seeds} scenarios failed:\n{}",
+        failed.len(),
+        failed.join("\n")
+    );
 }
 
 #[test]
@@ -108,7 +131,10 @@ fn in_order(mut outcome: Outcome) -> Outcome {
     let moment = |line: &String| line.split_whitespace().next().map(str::to_owned);
     let go_together =
         |one: &String, other: &String| is_dropped(one) && is_dropped(other) && moment(one) == moment(other);
-    outcome.log.chunk_by_mut(go_together).for_each(|lines| lines.sort());
+    outcome
+        .log
+        .chunk_by_mut(go_together)
+        .for_each(|lines| lines.sort());
     outcome
 }
 
@@ -116,7 +142,11 @@ fn in_order(mut outcome: Outcome) -> Outcome {
 fn the_same_seed_gives_the_same_log() {
     for seed in 1..=10 {
         let (one, other) = (in_order(play(seed, true)), in_order(play(seed, true)));
-        let differs = one.log.iter().zip(&other.log).position(|(one, other)| one != other);
+        let differs = one
+            .log
+            .iter()
+            .zip(&other.log)
+            .position(|(one, other)| one != other);
         let at = differs.unwrap_or_else(|| one.log.len().min(other.log.len()));
         let both = (one.log.get(at), other.log.get(at));
         assert!(one == other, "seed {seed} differs at line {at}: {both:#?}");

@@ -48,8 +48,14 @@ impl Node {
         let link = view.link.clone();
         let name = format!("world{}", LIVES.fetch_add(1, Ordering::Relaxed));
         let clock: Arc<dyn Clock> = link.clock.clone();
-        let office = Arc::new(Office { business, link: link.clone() });
-        let leases = view.leases.is_some().then(|| Arc::new(view.clone()) as Arc<dyn LeaseStore>);
+        let office = Arc::new(Office {
+            business,
+            link: link.clone(),
+        });
+        let leases = view
+            .leases
+            .is_some()
+            .then(|| Arc::new(view.clone()) as Arc<dyn LeaseStore>);
         let view = Arc::new(view);
         let context = NodeContext {
             node: name.clone(),
@@ -86,8 +92,16 @@ impl Node {
         let rate = plan.capacity.and_then(Rate::per_second);
         let capacity = rate.map_or(Capacity::Unlimited, Capacity::Limited);
         let ledger = Ledger::new(capacity, Rate::per_second(1000).expect("not zero"));
-        let handle = SupervisorHandle::start(Arc::new(context), ledger).await.expect("the tree starts");
-        Node { name, link, handle: Arc::new(handle), drained: Arc::default(), drains: false }
+        let handle = SupervisorHandle::start(Arc::new(context), ledger)
+            .await
+            .expect("the tree starts");
+        Node {
+            name,
+            link,
+            handle: Arc::new(handle),
+            drained: Arc::default(),
+            drains: false,
+        }
     }
 
     /// The process is gone from one moment to the next.

@@ -105,7 +105,10 @@ fn millis(ms: u64) -> Duration {
 }
 
 fn number(number: u64) -> NonZeroU32 {
-    u32::try_from(number).ok().and_then(NonZeroU32::new).expect("a small positive number")
+    u32::try_from(number)
+        .ok()
+        .and_then(NonZeroU32::new)
+        .expect("a small positive number")
 }
 
 impl Plan {
@@ -115,9 +118,21 @@ impl Plan {
         let has_leases = rng.chance(HAS_LEASES);
         let ttl = millis(rng.pick(&[2000, 2500, 3000]));
         let mixed = !has_leases && rng.chance(250);
-        let ttl = (0..nodes).map(|_| if mixed { millis(rng.between(1500, 4000)) } else { ttl }).collect();
-        let ppm = (0..nodes).map(|_| rng.between(0, 20_000) as i64 - 10_000).collect();
-        let tasks = (0..rng.pick(&[1, 1, 1, 2, 2, 3])).map(|_| TaskPlan::of(&mut rng)).collect::<Vec<_>>();
+        let ttl = (0..nodes)
+            .map(|_| {
+                if mixed {
+                    millis(rng.between(1500, 4000))
+                } else {
+                    ttl
+                }
+            })
+            .collect();
+        let ppm = (0..nodes)
+            .map(|_| rng.between(0, 20_000) as i64 - 10_000)
+            .collect();
+        let tasks = (0..rng.pick(&[1, 1, 1, 2, 2, 3]))
+            .map(|_| TaskPlan::of(&mut rng))
+            .collect::<Vec<_>>();
         let mut plan = Plan {
             seed,
             nodes,
@@ -150,7 +165,10 @@ impl Plan {
             if rng.chance(600) {
                 let (noise, from) = (noise(rng), rng.between(0, 4000));
                 self.at(from, Step::Noise(node, noise));
-                self.at(from + rng.between(2000, 9_000), Step::Noise(node, Noise::default()));
+                self.at(
+                    from + rng.between(2000, 9_000),
+                    Step::Noise(node, Noise::default()),
+                );
             }
         }
         for _ in 0..rng.between(0, 5) {
@@ -161,7 +179,10 @@ impl Plan {
             25..40 => self.slow_look(rng),
             40..60 => {
                 let task = rng.between(0, self.tasks.len() as u64 - 1) as usize;
-                self.at(rng.between(1500, 8000), Step::Faint(task, millis(rng.between(200, 600))));
+                self.at(
+                    rng.between(1500, 8000),
+                    Step::Faint(task, millis(rng.between(200, 600))),
+                );
             }
             _ => {}
         }
@@ -170,11 +191,25 @@ impl Plan {
     /// Whoever runs a task reaches the leases and not the database, for longer than others believe it, while its
     /// renewals are late and people want something.
     fn one_witness(&mut self, rng: &mut Rng) {
-        let (task, at) = (rng.between(0, self.tasks.len() as u64 - 1) as usize, rng.between(1800, 4000));
+        let (task, at) = (
+            rng.between(0, self.tasks.len() as u64 - 1) as usize,
+            rng.between(1800, 4000),
+        );
         let cut = rng.pick(&[Cut::Refused, Cut::Silent]);
         let late = rng.chance(700).then(|| millis(rng.between(1500, 5000)));
         let blinds = self.goes_without && rng.chance(600);
-        self.at(at, Step::Isolate(task, Isolation { cut, late, renewals: rng.between(1, 4) as u32, blinds }));
+        self.at(
+            at,
+            Step::Isolate(
+                task,
+                Isolation {
+                    cut,
+                    late,
+                    renewals: rng.between(1, 4) as u32,
+                    blinds,
+                },
+            ),
+        );
         self.at(at + rng.between(5000, 9000), Step::Rejoin);
         if rng.chance(600) {
             self.at(at + rng.between(0, 2500), Step::Order(task, Order::Stop));
@@ -186,13 +221,24 @@ impl Plan {
 
     /// The others see the sessions as they were long ago, and whoever runs a task is cut off meanwhile.
     fn slow_look(&mut self, rng: &mut Rng) {
-        let (task, at) = (rng.between(0, self.tasks.len() as u64 - 1) as usize, rng.between(1500, 4000));
+        let (task, at) = (
+            rng.between(0, self.tasks.len() as u64 - 1) as usize,
+            rng.between(1500, 4000),
+        );
         let there = rng.between(1200, 3500);
         for node in 0..self.nodes {
             let fate = Fate::Slow(millis(there), millis(rng.between(1, 300)));
-            self.at(at + rng.between(0, 500), Step::Aim(node, "list", rng.between(1, 2) as u32, fate));
+            self.at(
+                at + rng.between(0, 500),
+                Step::Aim(node, "list", rng.between(1, 2) as u32, fate),
+            );
         }
-        let isolation = Isolation { cut: Cut::Refused, late: None, renewals: 0, blinds: false };
+        let isolation = Isolation {
+            cut: Cut::Refused,
+            late: None,
+            renewals: 0,
+            blinds: false,
+        };
         let from = at + rng.between(800, there + 500);
         self.at(from, Step::Isolate(task, isolation));
         self.at(from + rng.between(2000, 4000), Step::Rejoin);
@@ -200,8 +246,15 @@ impl Plan {
 
     fn fault(&mut self, rng: &mut Rng) {
         let at = rng.between(800, LAST_FAULT);
-        let (node, lasting) = (rng.between(0, self.nodes as u64 - 1) as usize, rng.between(300, 4000));
-        let peer = if self.has_leases { rng.pick(&[Peer::Database, Peer::Leases]) } else { Peer::Database };
+        let (node, lasting) = (
+            rng.between(0, self.nodes as u64 - 1) as usize,
+            rng.between(300, 4000),
+        );
+        let peer = if self.has_leases {
+            rng.pick(&[Peer::Database, Peer::Leases])
+        } else {
+            Peer::Database
+        };
         let cut = rng.pick(&[Cut::Refused, Cut::Silent, Cut::Deaf]);
         match rng.between(0, 99) {
             0..8 => {
@@ -216,7 +269,10 @@ impl Plan {
             22..42 => self.at(at, Step::Freeze(node, millis(lasting.min(HEALED_AT - at - 1)))),
             42..50 => {
                 let (what, fate) = (rng.pick(&AIMED), aimed(rng));
-                self.at(at.min(6000), Step::Aim(node, what, rng.between(1, 6) as u32, fate));
+                self.at(
+                    at.min(6000),
+                    Step::Aim(node, what, rng.between(1, 6) as u32, fate),
+                );
             }
             50..75 => {
                 self.at(at, Step::Cut(node, peer, Some(cut)));
@@ -254,7 +310,11 @@ impl Plan {
                 self.storm(task, rng);
             }
             if rng.chance(300) {
-                let stop = if rng.chance(600) { Order::Stop } else { Order::StopNow };
+                let stop = if rng.chance(600) {
+                    Order::Stop
+                } else {
+                    Order::StopNow
+                };
                 let at = rng.between(2000, LAST_FAULT);
                 self.at(at, Step::Order(task, stop));
                 if rng.chance(700) {
@@ -267,12 +327,18 @@ impl Plan {
             }
             if rng.chance(100) {
                 let end = rng.between(1, self.tasks[task].total);
-                self.at(rng.between(2000, LAST_FAULT), Step::Order(task, Order::Finish(end)));
+                self.at(
+                    rng.between(2000, LAST_FAULT),
+                    Step::Order(task, Order::Finish(end)),
+                );
             }
             if rng.chance(300) {
                 // A raise has to be booked first; that is the façade's part.
                 let rate = rng.between(4, if self.capacity.is_some() { 5 } else { RATE_MAX });
-                self.at(rng.between(2000, LAST_FAULT), Step::Order(task, Order::Pace(rate)));
+                self.at(
+                    rng.between(2000, LAST_FAULT),
+                    Step::Order(task, Order::Pace(rate)),
+                );
             }
         }
     }
@@ -281,7 +347,10 @@ impl Plan {
 impl Plan {
     fn moves(&mut self, task: usize, rng: &mut Rng) {
         for _ in 0..rng.pick(&[0, 0, 0, 1, 3]) {
-            let (at, to) = (rng.between(1500, LAST_FAULT), rng.between(0, self.nodes as u64 - 1) as usize);
+            let (at, to) = (
+                rng.between(1500, LAST_FAULT),
+                rng.between(0, self.nodes as u64 - 1) as usize,
+            );
             self.at(at, Step::Move(task, rng.pick(&[None, Some(0), Some(1)]), to));
         }
     }
@@ -290,7 +359,17 @@ impl Plan {
     fn storm(&mut self, task: usize, rng: &mut Rng) {
         let mut at = rng.between(1500, LAST_FAULT - 2000);
         for _ in 0..rng.between(2, 6) {
-            self.at(at, Step::Order(task, if rng.chance(700) { Order::Stop } else { Order::StopNow }));
+            self.at(
+                at,
+                Step::Order(
+                    task,
+                    if rng.chance(700) {
+                        Order::Stop
+                    } else {
+                        Order::StopNow
+                    },
+                ),
+            );
             at += rng.between(5, 700);
             self.at(at, Step::Order(task, Order::Start));
             at += rng.between(5, 700);
@@ -317,7 +396,10 @@ impl TaskPlan {
         tuning.max_attempts = number(rng.between(2, 6));
         tuning.timeout = millis(rng.between(400, 1500));
         tuning.backoff.first = millis(rng.between(50, 400));
-        tuning.backoff = Backoff { max: millis(2000), ..tuning.backoff };
+        tuning.backoff = Backoff {
+            max: millis(2000),
+            ..tuning.backoff
+        };
         tuning.park_after = millis(rng.pick(&[100, 1000, 60_000]));
         tuning.on_exhausted = OnExhausted::Abandon;
         tuning.checkpoint_interval = millis(rng.pick(&[200, 500, 1000]));
@@ -326,13 +408,27 @@ impl TaskPlan {
         }
         // So many that it takes most of the time in which things go wrong; some are done before.
         let total = rate * rng.between(2, 14);
-        TaskPlan { total: total.max(10), shards: shards as u32, tuning }
+        TaskPlan {
+            total: total.max(10),
+            shards: shards as u32,
+            tuning,
+        }
     }
 }
 
 /// Requests in the middle of which something goes wrong.
-const AIMED: [&str; 10] =
-    ["claim", "claim", "close", "checkpoint", "fence", "beat", "list", "acquire", "renew", "disown"];
+const AIMED: [&str; 10] = [
+    "claim",
+    "claim",
+    "close",
+    "checkpoint",
+    "fence",
+    "beat",
+    "list",
+    "acquire",
+    "renew",
+    "disown",
+];
 
 fn aimed(rng: &mut Rng) -> Fate {
     let span = |rng: &mut Rng| millis(rng.between(300, 4000));
@@ -346,7 +442,13 @@ fn aimed(rng: &mut Rng) -> Fate {
 
 fn noise(rng: &mut Rng) -> Noise {
     let mut part = |most: u64| if rng.chance(600) { rng.between(1, most) } else { 0 };
-    Noise { lost: part(120), unacked: part(150), late: part(60), twice: part(80), slow: part(80) }
+    Noise {
+        lost: part(120),
+        unacked: part(150),
+        late: part(60),
+        twice: part(80),
+        slow: part(80),
+    }
 }
 
 fn manners(rng: &mut Rng) -> Manners {

@@ -73,19 +73,23 @@ impl RunStore for View {
         let (view, checkpoints) = (self.clone(), Arc::new(checkpoints.to_vec()));
         let closes = checkpoints.iter().any(|checkpoint| checkpoint.close.is_some());
         self.link
-            .call(Peer::Database, if closes { "close" } else { "checkpoint" }, move || {
-                let (view, checkpoints) = (view.clone(), checkpoints.clone());
-                async move {
-                    let acks = view.store.checkpoint(&checkpoints).await?;
-                    view.link.judge(|judge| {
-                        for (checkpoint, ack) in checkpoints.iter().zip(&acks) {
-                            judge.on_checkpoint(checkpoint, *ack);
-                        }
-                    });
-                    view.look().await;
-                    Ok(acks)
-                }
-            })
+            .call(
+                Peer::Database,
+                if closes { "close" } else { "checkpoint" },
+                move || {
+                    let (view, checkpoints) = (view.clone(), checkpoints.clone());
+                    async move {
+                        let acks = view.store.checkpoint(&checkpoints).await?;
+                        view.link.judge(|judge| {
+                            for (checkpoint, ack) in checkpoints.iter().zip(&acks) {
+                                judge.on_checkpoint(checkpoint, *ack);
+                            }
+                        });
+                        view.look().await;
+                        Ok(acks)
+                    }
+                },
+            )
             .await
     }
 
@@ -103,7 +107,8 @@ impl RunStore for View {
                 let (view, close) = (view.clone(), close.clone());
                 async move {
                     let ack = view.store.release(shard, epoch, claim, &close, now).await?;
-                    view.link.judge(|judge| judge.on_release(shard, epoch, claim, &close, ack));
+                    view.link
+                        .judge(|judge| judge.on_release(shard, epoch, claim, &close, ack));
                     view.look().await;
                     Ok(ack)
                 }
@@ -153,7 +158,8 @@ impl SessionStore for View {
                     let who = (view.link.node, view.link.life);
                     let begun = view.store.begin(&session).await;
                     if begun.is_ok() {
-                        view.link.judge(|judge| judge.on_session(who, session.id, session.promise));
+                        view.link
+                            .judge(|judge| judge.on_session(who, session.id, session.promise));
                     }
                     begun
                 }
@@ -199,7 +205,8 @@ impl SessionStore for View {
         let (view, now) = (self.clone(), self.link.clock.now());
         // Whoever may go without leases, or has none, needs none.
         if self.leases.is_some() && self.link.judge(|judge| judge.alone.is_none()) {
-            self.link.judge(|judge| judge.on_fence_sent((self.link.node, self.link.life), id, now));
+            self.link
+                .judge(|judge| judge.on_fence_sent((self.link.node, self.link.life), id, now));
         }
         self.link
             .call(Peer::Database, "fence", move || {
@@ -216,7 +223,8 @@ impl SessionStore for View {
 
     /// Only the holder of a state directory's lock may; no node of a cluster is one.
     async fn fence_all_but(&self, _: SessionId) -> Result<u64, StoreError> {
-        self.link.judge(|judge| judge.fail("a node of a cluster fenced all others".into()));
+        self.link
+            .judge(|judge| judge.fail("a node of a cluster fenced all others".into()));
         Ok(0)
     }
 
@@ -287,8 +295,12 @@ impl LeaseStore for View {
             .call(Peer::Leases, "renew", move || {
                 let (view, asked) = (view.clone(), asked.clone());
                 async move {
-                    let replies =
-                        view.leases.clone().ok_or_else(no_leases)?.renew(&asked, ttl, reassert).await?;
+                    let replies = view
+                        .leases
+                        .clone()
+                        .ok_or_else(no_leases)?
+                        .renew(&asked, ttl, reassert)
+                        .await?;
                     view.link.judge(|judge| judge.on_renewed(&asked, &replies));
                     Ok(replies)
                 }

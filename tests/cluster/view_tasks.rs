@@ -87,7 +87,8 @@ impl TaskStore for View {
                 let (view, command, actor) = (view.clone(), command.clone(), actor.clone());
                 async move {
                     let done = view.store.command_if(id, expected, &command, &actor, now).await;
-                    view.link.judge(|judge| judge.on_command(id, &command, done.is_ok()));
+                    view.link
+                        .judge(|judge| judge.on_command(id, &command, done.is_ok()));
                     view.look().await;
                     done
                 }

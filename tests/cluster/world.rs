@@ -71,7 +71,13 @@ struct World {
 }
 
 fn person() -> Actor {
-    Actor { name: "person".into(), source: "cli", reason: None, request_id: None, rehearses: false }
+    Actor {
+        name: "person".into(),
+        source: "cli",
+        reason: None,
+        request_id: None,
+        rehearses: false,
+    }
 }
 
 impl World {
@@ -81,10 +87,19 @@ impl World {
         // Where shards are taken over without a look at leases, all nodes have the same term.
         let alone = plan.goes_without.then(|| plan.ttl[0]);
         let judge = Arc::new(Mutex::new(Judge::new(start, alone, logs)));
-        let link =
-            |who, rng| Arc::new(Link::new(who, clock.clone(), judge.clone(), rng, Duration::from_secs(1)));
+        let link = |who, rng| {
+            Arc::new(Link::new(
+                who,
+                clock.clone(),
+                judge.clone(),
+                rng,
+                Duration::from_secs(1),
+            ))
+        };
         let people = link((99, 0), Rng(plan.seed));
-        let leases = plan.has_leases.then(|| Arc::new(MemoryLeases::new(clock.clone())));
+        let leases = plan
+            .has_leases
+            .then(|| Arc::new(MemoryLeases::new(clock.clone())));
         let business = Arc::new(Business::new(plan.seed, plan.manners));
         let (nodes, lives) = ((0..plan.nodes).map(|_| None).collect(), vec![0; plan.nodes]);
         let (store, tasks, rng) = (Arc::new(MemoryStore::new()), Vec::new(), Rng(plan.seed ^ 0xfeed));
@@ -138,7 +153,10 @@ impl World {
 
     async fn make_tasks(&mut self) {
         let now = self.clock.wall();
-        self.store.ensure_business("run", &person(), now).await.expect("memory");
+        self.store
+            .ensure_business("run", &person(), now)
+            .await
+            .expect("memory");
         for task in self.plan.tasks.clone() {
             let new = NewTask {
                 business: "run".into(),
@@ -174,11 +192,19 @@ impl World {
         let life = self.lives[node];
         let (ppm, seed) = (self.plan.ppm[node], self.plan.seed);
         let skew = self.rng.between(0, 400) as i64 - 200;
-        let clock =
-            Arc::new(NodeClock::new(self.start, 100 * (node as u64 + 1) + u64::from(life), ppm, skew));
+        let clock = Arc::new(NodeClock::new(
+            self.start,
+            100 * (node as u64 + 1) + u64::from(life),
+            ppm,
+            skew,
+        ));
         let rng = Rng(seed ^ (node as u64 + 1).wrapping_mul(0x00c0_ffee) ^ u64::from(life) << 40);
         let link = Link::new((node, life), clock, self.judge.clone(), rng, self.plan.late_max);
-        let view = View { link: Arc::new(link), store: self.store.clone(), leases: self.leases.clone() };
+        let view = View {
+            link: Arc::new(link),
+            store: self.store.clone(),
+            leases: self.leases.clone(),
+        };
         let hints = self.plan.has_hints.then(|| self.hints.join() as Arc<dyn Hints>);
         // A process that was killed by a trap still has its actors.
         self.nodes[node].take().iter().for_each(Node::crash);
@@ -245,13 +271,17 @@ impl World {
     }
 
     fn isolate(&mut self, task: TaskId, how: Isolation) {
-        let Some(owner) = self.judge(|judge| judge.owner_of(task)) else { return };
+        let Some(owner) = self.judge(|judge| judge.owner_of(task)) else {
+            return;
+        };
         for node in 0..self.plan.nodes {
             let is_owner = node == owner;
             self.with(node, |node| {
                 if is_owner {
                     node.link.cut(Peer::Database, Some(how.cut));
-                    how.late.iter().for_each(|late| node.link.aim("renew", how.renewals, Fate::Late(*late)));
+                    how.late
+                        .iter()
+                        .for_each(|late| node.link.aim("renew", how.renewals, Fate::Late(*late)));
                 } else if how.blinds {
                     node.link.cut(Peer::Leases, Some(how.cut));
                 }
@@ -261,7 +291,9 @@ impl World {
     }
 
     fn faint(&mut self, task: TaskId, slow: Duration) {
-        let Some(owner) = self.judge(|judge| judge.owner_of(task)) else { return };
+        let Some(owner) = self.judge(|judge| judge.owner_of(task)) else {
+            return;
+        };
         self.with(owner, |node| {
             for (what, beats) in [("beat", 8), ("renew", 16)] {
                 node.link.aim(what, 1, Fate::Slow(Duration::ZERO, slow));
@@ -273,16 +305,25 @@ impl World {
 
     /// People want a node to hand everything over and to stand by, or to take work again.
     async fn wish(&mut self, node: usize, drain: bool) {
-        let Some(node) = self.nodes[node].as_ref().filter(|node| !node.is_gone()) else { return };
+        let Some(node) = self.nodes[node].as_ref().filter(|node| !node.is_gone()) else {
+            return;
+        };
         let who = (node.link.node, node.link.life);
         self.judge(|judge| judge.on_drain_wish(who, drain));
         self.store.wish_drain(&node.name, drain).await.expect("memory");
     }
 
     async fn move_to(&mut self, task: TaskId, shard: Option<u32>, to: usize) {
-        let Some(node) = self.nodes[to].as_ref().filter(|node| !node.is_gone()) else { return };
+        let Some(node) = self.nodes[to].as_ref().filter(|node| !node.is_gone()) else {
+            return;
+        };
         let (name, now) = (node.name.clone(), self.clock.wall());
-        if self.store.move_shards(task, shard, &name, &person(), now).await.is_ok() {
+        if self
+            .store
+            .move_shards(task, shard, &name, &person(), now)
+            .await
+            .is_ok()
+        {
             self.judge(|judge| judge.on_move(task, shard, to));
         }
     }
@@ -290,18 +331,25 @@ impl World {
     async fn order(&mut self, task: TaskId, order: Order) {
         let command = match order {
             Order::Start => TaskCommand::Start,
-            Order::Stop => TaskCommand::Stop { reason: StopReason::Operator },
+            Order::Stop => TaskCommand::Stop {
+                reason: StopReason::Operator,
+            },
             Order::StopNow => TaskCommand::StopNow,
             Order::Cancel => TaskCommand::Cancel,
             Order::Finish(end) => TaskCommand::Finish { end: ItemIndex(end) },
             Order::Pace(rate) => {
-                let Ok(Some(view)) = self.store.get(task).await else { return };
+                let Ok(Some(view)) = self.store.get(task).await else {
+                    return;
+                };
                 let mut tuning = view.tuning;
                 tuning.rate = RateLimit::Limited(Rate::per_second(rate).expect("not zero"));
                 TaskCommand::Tune(Box::new(tuning))
             }
         };
-        let done = self.store.command(task, &command, &person(), self.clock.wall()).await;
+        let done = self
+            .store
+            .command(task, &command, &person(), self.clock.wall())
+            .await;
         self.judge(|judge| judge.on_command(task, &command, done.is_ok()));
         look(&self.people, &self.store).await;
         for node in self.nodes.iter().flatten().filter(|node| !node.is_gone()) {
@@ -313,7 +361,12 @@ impl World {
 
     /// No node has booked more than it may run, and what waits for room says so.
     fn check_rooms(&self) {
-        for node in self.nodes.iter().flatten().filter(|node| !node.is_gone() && node.is_overbooked()) {
+        for node in self
+            .nodes
+            .iter()
+            .flatten()
+            .filter(|node| !node.is_gone() && node.is_overbooked())
+        {
             self.judge(|judge| judge.fail(format!("n{} has booked more than it has", node.link.node)));
         }
     }

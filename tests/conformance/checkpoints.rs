@@ -30,7 +30,14 @@ pub async fn progress_comes_back_with_the_next_claim(harness: Harness) {
     harness.store.fence_all_but(session).await.unwrap();
     let next = harness.claimed(run.shard, run.epoch, session).await;
     assert_eq!((next.low_water, next.high_water), (ItemIndex(10), ItemIndex(70)));
-    assert_eq!((next.counters.succeeded, next.counters.skipped, next.counters.in_flight), (10, 5, 0));
+    assert_eq!(
+        (
+            next.counters.succeeded,
+            next.counters.skipped,
+            next.counters.in_flight
+        ),
+        (10, 5, 0)
+    );
     assert_eq!(next.blob, blob);
     assert_eq!(next.retrying, [trouble(12, "TIMEOUT")]);
     assert!(next.epoch > run.epoch && next.run.0 == 2);
@@ -42,11 +49,26 @@ pub async fn a_repeat_of_the_same_number_is_stored_once(harness: Harness) {
     for _ in 0..3 {
         harness.stored(checkpoint.clone()).await;
     }
-    assert_eq!(harness.store.failure_groups(run.shard.task).await.unwrap()[0].count, 1);
-    let unwritten = ShardCheckpoint { seq: windrow_core::ids::CheckpointSeq(0), ..at(&run, 1, 9) };
+    assert_eq!(
+        harness.store.failure_groups(run.shard.task).await.unwrap()[0].count,
+        1
+    );
+    let unwritten = ShardCheckpoint {
+        seq: windrow_core::ids::CheckpointSeq(0),
+        ..at(&run, 1, 9)
+    };
     let fresh = harness.running(10).await;
-    let zero = ShardCheckpoint { shard: fresh.shard, epoch: fresh.epoch, claim: fresh.claim, ..unwritten };
-    assert_eq!(harness.write(zero).await, CheckpointAck::Fenced, "0 is the number of the claim itself");
+    let zero = ShardCheckpoint {
+        shard: fresh.shard,
+        epoch: fresh.epoch,
+        claim: fresh.claim,
+        ..unwritten
+    };
+    assert_eq!(
+        harness.write(zero).await,
+        CheckpointAck::Fenced,
+        "0 is the number of the claim itself"
+    );
 }
 
 pub async fn a_zombie_leaves_no_side_records(harness: Harness) {
@@ -55,17 +77,49 @@ pub async fn a_zombie_leaves_no_side_records(harness: Harness) {
     let session = harness.session().await;
     harness.store.fence_all_but(session).await.unwrap();
     let new = harness.claimed(old.shard, old.epoch, session).await;
-    let stale_claim = ShardCheckpoint { claim: old.claim, ..at(&new, 8, 5) };
-    let stale_epoch = ShardCheckpoint { epoch: old.epoch, ..at(&new, 8, 5) };
-    for stale in [at(&old, 8, 5), stale_claim, stale_epoch, closing(&old, 9, 10, RunClose::Done)] {
+    let stale_claim = ShardCheckpoint {
+        claim: old.claim,
+        ..at(&new, 8, 5)
+    };
+    let stale_epoch = ShardCheckpoint {
+        epoch: old.epoch,
+        ..at(&new, 8, 5)
+    };
+    for stale in [
+        at(&old, 8, 5),
+        stale_claim,
+        stale_epoch,
+        closing(&old, 9, 10, RunClose::Done),
+    ] {
         let stale = with(stale, vec![abandoned(1, "BAD"), parked(2, NOW)]);
         assert_eq!(harness.write(stale).await, CheckpointAck::Fenced);
     }
     let view = harness.view(old.shard.task).await;
     assert_eq!((view.low_water, view.status), (ItemIndex(2), Status::Running));
-    assert!(harness.store.failures(old.shard.task, None, 10).await.unwrap().is_empty());
-    assert!(harness.store.failure_groups(old.shard.task).await.unwrap().is_empty());
-    assert!(harness.store.parked_due(old.shard, WallMs(i64::MAX), None, 1).await.unwrap().is_empty());
+    assert!(
+        harness
+            .store
+            .failures(old.shard.task, None, 10)
+            .await
+            .unwrap()
+            .is_empty()
+    );
+    assert!(
+        harness
+            .store
+            .failure_groups(old.shard.task)
+            .await
+            .unwrap()
+            .is_empty()
+    );
+    assert!(
+        harness
+            .store
+            .parked_due(old.shard, WallMs(i64::MAX), None, 1)
+            .await
+            .unwrap()
+            .is_empty()
+    );
     harness.stored(at(&new, 1, 3)).await;
 }
 
@@ -79,18 +133,41 @@ pub async fn low_water_and_numbers_never_fall(harness: Harness) {
 }
 
 pub async fn a_fenced_shard_does_not_disturb_the_others(harness: Harness) {
-    let (one, two, three) = (harness.running(10).await, harness.running(10).await, harness.running(10).await);
-    let zombie = ShardCheckpoint { claim: ClaimId(uuid::Uuid::new_v4()), ..at(&two, 1, 5) };
+    let (one, two, three) = (
+        harness.running(10).await,
+        harness.running(10).await,
+        harness.running(10).await,
+    );
+    let zombie = ShardCheckpoint {
+        claim: ClaimId(uuid::Uuid::new_v4()),
+        ..at(&two, 1, 5)
+    };
     let zombie = with(zombie, vec![abandoned(1, "BAD")]);
-    let gone = ShardCheckpoint { shard: ShardId { no: 9, ..one.shard }, ..at(&one, 1, 5) };
-    let batch = [at(&one, 1, 4), zombie, gone, with(at(&three, 1, 5), vec![abandoned(2, "BAD")])];
+    let gone = ShardCheckpoint {
+        shard: ShardId { no: 9, ..one.shard },
+        ..at(&one, 1, 5)
+    };
+    let batch = [
+        at(&one, 1, 4),
+        zombie,
+        gone,
+        with(at(&three, 1, 5), vec![abandoned(2, "BAD")]),
+    ];
     let acks = harness.store.checkpoint(&batch).await.unwrap();
     use CheckpointAck::{Fenced, Stored};
     assert_eq!(acks, [Stored, Fenced, Fenced, Stored]);
     assert_eq!(harness.view(one.shard.task).await.low_water, ItemIndex(4));
     assert_eq!(harness.view(two.shard.task).await.low_water, ItemIndex(0));
     assert_eq!(harness.store.failures(two.shard.task, None, 9).await.unwrap(), []);
-    assert_eq!(harness.store.failures(three.shard.task, None, 9).await.unwrap().len(), 1);
+    assert_eq!(
+        harness
+            .store
+            .failures(three.shard.task, None, 9)
+            .await
+            .unwrap()
+            .len(),
+        1
+    );
 }
 
 pub async fn a_lost_answer_to_the_last_checkpoint_is_recognised(harness: Harness) {
@@ -100,7 +177,11 @@ pub async fn a_lost_answer_to_the_last_checkpoint_is_recognised(harness: Harness
     let first = harness.view(run.shard.task).await;
     harness.stored(last).await;
     assert_eq!(harness.view(run.shard.task).await, first);
-    assert_eq!(harness.write(at(&run, 2, 10)).await, CheckpointAck::Fenced, "the run has ended");
+    assert_eq!(
+        harness.write(at(&run, 2, 10)).await,
+        CheckpointAck::Fenced,
+        "the run has ended"
+    );
 }
 
 pub async fn a_whole_task_finishes_in_the_transaction_of_its_last_checkpoint(harness: Harness) {
@@ -108,12 +189,18 @@ pub async fn a_whole_task_finishes_in_the_transaction_of_its_last_checkpoint(har
     harness.stored(at(&run, 1, 4)).await;
     harness.stored(closing(&run, 2, 10, RunClose::Done)).await;
     let view = harness.view(run.shard.task).await;
-    assert_eq!((view.status, view.result), (Status::Finished, Some(TaskResult::Succeeded)));
+    assert_eq!(
+        (view.status, view.result),
+        (Status::Finished, Some(TaskResult::Succeeded))
+    );
     assert_eq!((view.finished_at, view.low_water), (Some(NOW), ItemIndex(10)));
     assert_eq!(view.counters.pending(view.total), 0);
     let entries = harness.store.audit(run.shard.task).await.unwrap();
     let last = entries.last().unwrap();
-    assert_eq!((last.action.as_str(), last.source.as_str()), ("task.finished", "system"));
+    assert_eq!(
+        (last.action.as_str(), last.source.as_str()),
+        ("task.finished", "system")
+    );
     let empty = harness.running(0).await;
     harness.stored(closing(&empty, 1, 0, RunClose::Done)).await;
     assert_eq!(harness.view(empty.shard.task).await.status, Status::Finished);
@@ -153,33 +240,57 @@ pub async fn an_end_that_did_not_add_up_is_proved_again_when_told(harness: Harne
     last.counters.succeeded -= 1;
     harness.stored(last).await;
     let view = harness.command(id, TaskCommand::Recover).await;
-    assert_eq!((view.status, view.status_reason.as_deref()), (Status::Finalizing, Some("proof_failed")));
+    assert_eq!(
+        (view.status, view.status_reason.as_deref()),
+        (Status::Finalizing, Some("proof_failed"))
+    );
     harness.mend(id).await;
-    assert_eq!(harness.view(id).await.status, Status::Finalizing, "nobody looks by himself");
+    assert_eq!(
+        harness.view(id).await.status,
+        Status::Finalizing,
+        "nobody looks by himself"
+    );
     let view = harness.command(id, TaskCommand::Recover).await;
-    assert_eq!((view.status, view.result), (Status::Finished, Some(TaskResult::Succeeded)));
+    assert_eq!(
+        (view.status, view.result),
+        (Status::Finished, Some(TaskResult::Succeeded))
+    );
     assert_eq!((view.status_reason, view.finished_at), (None, Some(NOW)));
     let audit = harness.store.audit(id).await.unwrap();
     let actions: Vec<&str> = audit.iter().map(|entry| entry.action.as_str()).collect();
-    assert_eq!(actions[actions.len() - 3..], ["task.recover", "task.recover", "task.finished"]);
-    let late = harness.store.command(id, &TaskCommand::Recover, &actor(), NOW).await;
+    assert_eq!(
+        actions[actions.len() - 3..],
+        ["task.recover", "task.recover", "task.finished"]
+    );
+    let late = harness
+        .store
+        .command(id, &TaskCommand::Recover, &actor(), NOW)
+        .await;
     assert!(matches!(late, Err(CommandError::Refused(_))), "{late:?}");
 }
 
 pub async fn failures_make_the_result_with_failures(harness: Harness) {
     let run = harness.running(10).await;
-    harness.stored(with(at(&run, 1, 5), vec![abandoned(1, "BAD")])).await;
+    harness
+        .stored(with(at(&run, 1, 5), vec![abandoned(1, "BAD")]))
+        .await;
     let mut last = closing(&run, 2, 10, RunClose::Done);
     last.counters.succeeded = 9;
     last.counters.abandoned = 1;
     harness.stored(last).await;
     let view = harness.view(run.shard.task).await;
-    assert_eq!((view.status, view.result), (Status::Finished, Some(TaskResult::WithFailures)));
+    assert_eq!(
+        (view.status, view.result),
+        (Status::Finished, Some(TaskResult::WithFailures))
+    );
 }
 
 pub async fn what_a_dead_owner_may_have_called_is_not_excluded(harness: Harness) {
     let run = harness.running(1000).await;
-    let first = Reach { may_leave: ItemIndex(REACH_OF_CLAIM), may_have_left: ItemIndex(0) };
+    let first = Reach {
+        may_leave: ItemIndex(REACH_OF_CLAIM),
+        may_have_left: ItemIndex(0),
+    };
     assert_eq!(run.reach, first, "the claim lets the first items leave");
     let far = |run: &ClaimedShard| ShardCheckpoint {
         high_water: ItemIndex(40),
@@ -187,19 +298,45 @@ pub async fn what_a_dead_owner_may_have_called_is_not_excluded(harness: Harness)
         ..at(run, 1, 20)
     };
     harness.stored(far(&run)).await;
-    let view = harness.command(run.shard.task, TaskCommand::Finish { end: ItemIndex(500) }).await;
-    assert_eq!((view.finish_at, view.counters.excluded), (Some(ItemIndex(500)), 0), "its owner decides");
+    let view = harness
+        .command(run.shard.task, TaskCommand::Finish { end: ItemIndex(500) })
+        .await;
+    assert_eq!(
+        (view.finish_at, view.counters.excluded),
+        (Some(ItemIndex(500)), 0),
+        "its owner decides"
+    );
     let session = harness.session().await;
     harness.store.fence_all_but(session).await.unwrap();
     let next = harness.claimed(run.shard, run.epoch, session).await;
-    assert_eq!(next.reach, Reach { may_leave: ItemIndex(370), may_have_left: ItemIndex(370) });
-    harness.stored(ShardCheckpoint { close: Some(RunClose::Released), ..far(&next) }).await;
-    let view = harness.command(run.shard.task, TaskCommand::Finish { end: ItemIndex(30) }).await;
-    assert_eq!((view.finish_at, view.counters.excluded), (Some(ItemIndex(370)), 630), "nobody owns it");
+    assert_eq!(
+        next.reach,
+        Reach {
+            may_leave: ItemIndex(370),
+            may_have_left: ItemIndex(370)
+        }
+    );
+    harness
+        .stored(ShardCheckpoint {
+            close: Some(RunClose::Released),
+            ..far(&next)
+        })
+        .await;
+    let view = harness
+        .command(run.shard.task, TaskCommand::Finish { end: ItemIndex(30) })
+        .await;
+    assert_eq!(
+        (view.finish_at, view.counters.excluded),
+        (Some(ItemIndex(370)), 630),
+        "nobody owns it"
+    );
     let last = harness.claimed(run.shard, next.epoch, session).await;
     harness.stored(closing(&last, 1, 370, RunClose::Done)).await;
     let view = harness.view(run.shard.task).await;
-    assert_eq!((view.status, view.result), (Status::Finished, Some(TaskResult::Early)));
+    assert_eq!(
+        (view.status, view.result),
+        (Status::Finished, Some(TaskResult::Early))
+    );
 }
 
 pub async fn finishing_early_excludes_what_was_not_dispatched(harness: Harness) {
@@ -209,33 +346,58 @@ pub async fn finishing_early_excludes_what_was_not_dispatched(harness: Harness) 
     early.finish_at = Some(ItemIndex(30));
     harness.stored(early.clone()).await;
     let view = harness.view(run.shard.task).await;
-    assert_eq!((view.counters.excluded, view.counters.pending(view.total)), (60, 20), "40 were dispatched");
+    assert_eq!(
+        (view.counters.excluded, view.counters.pending(view.total)),
+        (60, 20),
+        "40 were dispatched"
+    );
     let mut later = at(&run, 2, 20);
     later.finish_at = Some(ItemIndex(90));
     harness.stored(later).await;
-    assert_eq!(harness.view(run.shard.task).await.counters.excluded, 60, "the end never grows again");
+    assert_eq!(
+        harness.view(run.shard.task).await.counters.excluded,
+        60,
+        "the end never grows again"
+    );
     let session = harness.session().await;
     harness.store.fence_all_but(session).await.unwrap();
     let next = harness.claimed(run.shard, run.epoch, session).await;
     assert_eq!(next.finish_at, Some(ItemIndex(40)));
     harness.stored(closing(&next, 1, 40, RunClose::Done)).await;
     let view = harness.view(run.shard.task).await;
-    assert_eq!((view.status, view.result), (Status::Finished, Some(TaskResult::Early)));
+    assert_eq!(
+        (view.status, view.result),
+        (Status::Finished, Some(TaskResult::Early))
+    );
     assert_eq!(view.counters.accounted(), 100);
 }
 
 pub async fn a_canary_is_kept_until_its_run_says_that_it_has_passed(harness: Harness) {
-    let canary = Some(Canary { items: NonZeroU64::new(5).unwrap(), then: CanaryThen::Continue });
+    let canary = Some(Canary {
+        items: NonZeroU64::new(5).unwrap(),
+        then: CanaryThen::Continue,
+    });
     let shard = harness.queued_as(&NewTask { canary, ..task(10) }).await;
     let session = harness.session().await;
     let run = harness.claimed(shard, Epoch(0), session).await;
     harness.stored(at(&run, 1, 3)).await;
     let before = harness.store.control(shard).await.unwrap();
     assert_eq!(before.canary, canary);
-    let zombie = ShardCheckpoint { canary_passed: true, epoch: Epoch(run.epoch.0 - 1), ..at(&run, 2, 5) };
+    let zombie = ShardCheckpoint {
+        canary_passed: true,
+        epoch: Epoch(run.epoch.0 - 1),
+        ..at(&run, 2, 5)
+    };
     assert_eq!(harness.write(zombie).await, CheckpointAck::Fenced);
-    assert_eq!(harness.store.control(shard).await.unwrap().canary, canary, "a stale run says nothing");
-    let passed = ShardCheckpoint { canary_passed: true, ..at(&run, 2, 5) };
+    assert_eq!(
+        harness.store.control(shard).await.unwrap().canary,
+        canary,
+        "a stale run says nothing"
+    );
+    let passed = ShardCheckpoint {
+        canary_passed: true,
+        ..at(&run, 2, 5)
+    };
     for _ in 0..2 {
         harness.stored(passed.clone()).await;
         let after = harness.store.control(shard).await.unwrap();
@@ -248,11 +410,17 @@ pub async fn a_run_may_stop_its_task(harness: Harness) {
     let close = RunClose::stopped(StopReason::HandlerGone, "answered 410".to_owned());
     harness.stored(closing(&run, 1, 3, close)).await;
     let view = harness.view(run.shard.task).await;
-    assert_eq!((view.status, view.stop_reason), (Status::Stopped, Some(StopReason::HandlerGone)));
+    assert_eq!(
+        (view.status, view.stop_reason),
+        (Status::Stopped, Some(StopReason::HandlerGone))
+    );
     assert_eq!(view.status_text.as_deref(), Some("answered 410"));
     let entries = harness.store.audit(run.shard.task).await.unwrap();
     assert_eq!(entries.last().unwrap().action, "task.stopped");
-    assert_eq!(harness.command(run.shard.task, TaskCommand::Start).await.status, Status::Queued);
+    assert_eq!(
+        harness.command(run.shard.task, TaskCommand::Start).await.status,
+        Status::Queued
+    );
 }
 
 pub async fn a_recovering_task_waits_for_its_time(harness: Harness) {
@@ -269,8 +437,14 @@ pub async fn a_recovering_task_waits_for_its_time(harness: Harness) {
     assert_eq!(view.status, Status::Recovering);
     assert_eq!(view.status_reason.as_deref(), Some("error_budget"));
     assert_eq!(view.status_text.as_deref(), Some("10 of 20"));
-    let stop = TaskCommand::Stop { reason: StopReason::Operator };
-    assert_eq!(harness.command(run.shard.task, stop).await.status, Status::Stopped, "nobody owns it");
+    let stop = TaskCommand::Stop {
+        reason: StopReason::Operator,
+    };
+    assert_eq!(
+        harness.command(run.shard.task, stop).await.status,
+        Status::Stopped,
+        "nobody owns it"
+    );
     harness.command(run.shard.task, TaskCommand::Start).await;
     let session = harness.session().await;
     harness.claimed(run.shard, run.epoch, session).await;
@@ -288,8 +462,15 @@ pub async fn a_run_that_would_recover_stops_when_its_task_is_to_stop(harness: Ha
     };
     harness.stored(closing(&run, 1, 3, close)).await;
     let view = harness.view(run.shard.task).await;
-    assert_eq!((view.status, view.stop_reason), (Status::Stopped, Some(StopReason::Operator)));
-    assert_eq!((view.status_reason, view.status_text), (None, None), "it isn't tried again");
+    assert_eq!(
+        (view.status, view.stop_reason),
+        (Status::Stopped, Some(StopReason::Operator))
+    );
+    assert_eq!(
+        (view.status_reason, view.status_text),
+        (None, None),
+        "it isn't tried again"
+    );
 }
 
 pub async fn cancel_ends_in_cancelled_when_the_owner_stops(harness: Harness) {
@@ -302,7 +483,11 @@ pub async fn cancel_ends_in_cancelled_when_the_owner_stops(harness: Harness) {
     let done = harness.running(10).await;
     harness.command(done.shard.task, TaskCommand::Cancel).await;
     harness.stored(closing(&done, 1, 10, RunClose::Done)).await;
-    assert_eq!(harness.view(done.shard.task).await.status, Status::Finished, "nothing was left to cancel");
+    assert_eq!(
+        harness.view(done.shard.task).await.status,
+        Status::Finished,
+        "nothing was left to cancel"
+    );
 }
 
 pub async fn abandoned_items_are_counted_once(harness: Harness) {
@@ -312,24 +497,51 @@ pub async fn abandoned_items_are_counted_once(harness: Harness) {
         trouble.at = WallMs(NOW.0 + 50);
         SideRecord::Abandoned(trouble)
     };
-    harness.stored(with(at(&run, 1, 10), vec![abandoned(7, "BAD"), abandoned(3, "BAD")])).await;
-    harness.stored(with(at(&run, 2, 20), vec![later(7), later(12), abandoned(13, "ODD")])).await;
-    let final_ones = vec![SideRecord::Cleared(ItemIndex(3)), SideRecord::Retrying(trouble(7, "X"))];
+    harness
+        .stored(with(
+            at(&run, 1, 10),
+            vec![abandoned(7, "BAD"), abandoned(3, "BAD")],
+        ))
+        .await;
+    harness
+        .stored(with(
+            at(&run, 2, 20),
+            vec![later(7), later(12), abandoned(13, "ODD")],
+        ))
+        .await;
+    let final_ones = vec![
+        SideRecord::Cleared(ItemIndex(3)),
+        SideRecord::Retrying(trouble(7, "X")),
+    ];
     harness.stored(with(at(&run, 3, 20), final_ones)).await;
     let groups = harness.store.failure_groups(run.shard.task).await.unwrap();
-    let counts: Vec<(&str, u64)> = groups.iter().map(|group| (group.code.as_str(), group.count)).collect();
+    let counts: Vec<(&str, u64)> = groups
+        .iter()
+        .map(|group| (group.code.as_str(), group.count))
+        .collect();
     assert_eq!(counts, [("BAD", 3), ("ODD", 1)]);
     assert_eq!((groups[0].first_at, groups[0].last_at), (NOW, WallMs(NOW.0 + 50)));
-    assert_eq!((groups[0].example_index, groups[0].example.as_str()), (ItemIndex(3), "item 3 failed"));
-    let failures = harness.store.failures(run.shard.task, Some(ItemIndex(3)), 2).await.unwrap();
-    let found: Vec<(u64, u32, &str)> =
-        failures.iter().map(|item| (item.index.0, item.attempts, item.code.as_str())).collect();
+    assert_eq!(
+        (groups[0].example_index, groups[0].example.as_str()),
+        (ItemIndex(3), "item 3 failed")
+    );
+    let failures = harness
+        .store
+        .failures(run.shard.task, Some(ItemIndex(3)), 2)
+        .await
+        .unwrap();
+    let found: Vec<(u64, u32, &str)> = failures
+        .iter()
+        .map(|item| (item.index.0, item.attempts, item.code.as_str()))
+        .collect();
     assert_eq!(found, [(7, 3, "BAD"), (12, 3, "BAD")]);
 }
 
 pub async fn codes_past_the_hundredth_are_counted_as_other(harness: Harness) {
     let run = harness.running(1000).await;
-    let side: Vec<SideRecord> = (0..150).map(|index| abandoned(index, &format!("E{index:03}"))).collect();
+    let side: Vec<SideRecord> = (0..150)
+        .map(|index| abandoned(index, &format!("E{index:03}")))
+        .collect();
     let (first, second) = side.split_at(90);
     harness.stored(with(at(&run, 1, 200), first.to_vec())).await;
     let mut second = second.to_vec();
@@ -337,8 +549,15 @@ pub async fn codes_past_the_hundredth_are_counted_as_other(harness: Harness) {
     harness.stored(with(at(&run, 2, 200), second)).await;
     let groups = harness.store.failure_groups(run.shard.task).await.unwrap();
     assert_eq!(groups.len(), FAILURE_CODES_MAX + 1);
-    assert_eq!((groups[0].code.as_str(), groups[0].count), (FAILURE_CODE_OTHER, 50));
-    assert_eq!((groups[1].code.as_str(), groups[1].count), ("E000", 2), "a known code keeps its group");
+    assert_eq!(
+        (groups[0].code.as_str(), groups[0].count),
+        (FAILURE_CODE_OTHER, 50)
+    );
+    assert_eq!(
+        (groups[1].code.as_str(), groups[1].count),
+        ("E000", 2),
+        "a known code keeps its group"
+    );
     assert_eq!(groups.iter().map(|group| group.count).sum::<u64>(), 151);
 }
 
@@ -352,14 +571,25 @@ pub async fn items_come_and_go_with_their_records(harness: Harness) {
         SideRecord::Cleared(ItemIndex(8)),
     ];
     harness.stored(with(at(&run, 1, 5), side)).await;
-    let evicted = windrow_core::verdict::ItemTrouble { failure: None, attempts: 0, ..trouble(9, "") };
+    let evicted = windrow_core::verdict::ItemTrouble {
+        failure: None,
+        attempts: 0,
+        ..trouble(9, "")
+    };
     let side = vec![
         SideRecord::Cleared(ItemIndex(5)),
         SideRecord::Retrying(trouble(6, "LATE")),
         SideRecord::Retrying(evicted.clone()),
     ];
     harness.stored(with(at(&run, 2, 5), side)).await;
-    assert!(harness.store.parked_due(run.shard, WallMs(i64::MAX), None, 1).await.unwrap().is_empty());
+    assert!(
+        harness
+            .store
+            .parked_due(run.shard, WallMs(i64::MAX), None, 1)
+            .await
+            .unwrap()
+            .is_empty()
+    );
     let session = harness.session().await;
     harness.store.fence_all_but(session).await.unwrap();
     let next = harness.claimed(run.shard, run.epoch, session).await;
@@ -381,10 +611,17 @@ pub async fn parked_items_are_paged_by_due_time(harness: Harness) {
     expected.retain(|(at, _)| *at <= before);
     let (mut found, mut after) = (Vec::new(), None);
     loop {
-        let page = harness.store.parked_due(run.shard, before, after, 333).await.unwrap();
+        let page = harness
+            .store
+            .parked_due(run.shard, before, after, 333)
+            .await
+            .unwrap();
         let Some(last) = page.last() else { break };
         after = Some((last.due_at, last.index));
-        assert!(page.iter().all(|item| item.at == NOW), "it failed then, whenever it is due");
+        assert!(
+            page.iter().all(|item| item.at == NOW),
+            "it failed then, whenever it is due"
+        );
         found.extend(page.iter().map(|item| (item.due_at, item.index.0)));
     }
     assert_eq!(found, expected);

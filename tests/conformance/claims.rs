@@ -14,10 +14,16 @@ use windrow_engine::ports::task_store::{NewTask, TaskCommand};
 
 use crate::fixture::{Harness, NOW, actor, at, closing, hunt, new_session, request, task};
 
-const STOP: TaskCommand = TaskCommand::Stop { reason: StopReason::Operator };
+const STOP: TaskCommand = TaskCommand::Stop {
+    reason: StopReason::Operator,
+};
 
 async fn candidates(harness: &Harness, alive: &[SessionId], now: WallMs) -> Vec<Candidate> {
-    let hunt = Hunt { alive: alive.to_vec(), now, ..hunt() };
+    let hunt = Hunt {
+        alive: alive.to_vec(),
+        now,
+        ..hunt()
+    };
     let game = harness.store.candidates(&hunt).await.unwrap();
     assert_eq!(game.next, None, "one page holds all");
     game.found
@@ -33,7 +39,11 @@ pub async fn of_24_concurrent_claimants_one_wins(harness: Harness) {
         let session = harness.session().await;
         claimants.push(tokio::spawn(async move {
             gate.wait().await;
-            harness.store.claim(request(shard, Epoch(0), session)).await.unwrap()
+            harness
+                .store
+                .claim(request(shard, Epoch(0), session))
+                .await
+                .unwrap()
         }));
     }
     let mut winners = 0;
@@ -50,8 +60,15 @@ pub async fn a_lost_answer_to_a_claim_is_recognised(harness: Harness) {
     let same = request(shard, Epoch(0), session);
     let first = harness.store.claim(same).await.unwrap();
     assert!(matches!(first, ClaimOutcome::Claimed(_)));
-    let later = ClaimRequest { now: WallMs(NOW.0 + 5000), ..same };
-    assert_eq!(harness.store.claim(later).await.unwrap(), first, "no second run, no higher epoch");
+    let later = ClaimRequest {
+        now: WallMs(NOW.0 + 5000),
+        ..same
+    };
+    assert_eq!(
+        harness.store.claim(later).await.unwrap(),
+        first,
+        "no second run, no higher epoch"
+    );
     harness.fence(session).await;
     assert_eq!(harness.store.claim(same).await.unwrap(), ClaimOutcome::Lost);
 }
@@ -61,7 +78,11 @@ pub async fn a_fenced_or_missing_session_claims_nothing(harness: Harness) {
     let fenced = harness.session().await;
     harness.fence(fenced).await;
     for session in [fenced, SessionId(Uuid::new_v4())] {
-        let outcome = harness.store.claim(request(shard, Epoch(0), session)).await.unwrap();
+        let outcome = harness
+            .store
+            .claim(request(shard, Epoch(0), session))
+            .await
+            .unwrap();
         assert_eq!(outcome, ClaimOutcome::Lost);
     }
     assert_eq!(harness.view(shard.task).await.status, Status::Queued);
@@ -70,7 +91,11 @@ pub async fn a_fenced_or_missing_session_claims_nothing(harness: Harness) {
 pub async fn a_shard_of_a_live_session_is_not_to_be_had(harness: Harness) {
     let run = harness.running(10).await;
     let other = harness.session().await;
-    let outcome = harness.store.claim(request(run.shard, run.epoch, other)).await.unwrap();
+    let outcome = harness
+        .store
+        .claim(request(run.shard, run.epoch, other))
+        .await
+        .unwrap();
     assert_eq!(outcome, ClaimOutcome::Lost);
     let Heartbeat::Alive { shards: none, .. } = harness.store.beat(other).await.unwrap() else {
         panic!("alive")
@@ -83,10 +108,18 @@ pub async fn epochs_grow_with_the_clock_and_without_it(harness: Harness) {
     let mut seen = Epoch(0);
     for (now, expected) in [(5_000, 5_000), (5_000, 5_001), (4_000, 5_002), (9_000, 9_000)] {
         let session = harness.session().await;
-        let asked = ClaimRequest { now: WallMs(now), ..request(shard, seen, session) };
-        let ClaimOutcome::Claimed(run) = harness.store.claim(asked).await.unwrap() else { panic!("free") };
+        let asked = ClaimRequest {
+            now: WallMs(now),
+            ..request(shard, seen, session)
+        };
+        let ClaimOutcome::Claimed(run) = harness.store.claim(asked).await.unwrap() else {
+            panic!("free")
+        };
         assert_eq!(run.epoch, Epoch(expected));
-        let stale = ClaimRequest { claim: ClaimId(Uuid::new_v4()), ..asked };
+        let stale = ClaimRequest {
+            claim: ClaimId(Uuid::new_v4()),
+            ..asked
+        };
         assert_eq!(harness.store.claim(stale).await.unwrap(), ClaimOutcome::Lost);
         harness.fence(session).await;
         seen = run.epoch;
@@ -120,24 +153,41 @@ pub async fn pages_of_candidates_show_each_once_whatever_their_size(harness: Har
     for (priority, started) in [(0, 30), (5, 20), (0, 10), (5, 40), (-1, 5)] {
         let made = harness.created(&NewTask { priority, ..task(10) }).await;
         let at = WallMs(NOW.0 + started);
-        harness.store.command(made.id, &TaskCommand::Start, &actor(), at).await.unwrap();
+        harness
+            .store
+            .command(made.id, &TaskCommand::Start, &actor(), at)
+            .await
+            .unwrap();
         expected.push((priority, at, ShardId { task: made.id, no: 0 }));
     }
     // The third waits for its recovery: another state, and so a later place.
     let session = harness.session().await;
     let run = harness.claimed(expected[2].2, Epoch(0), session).await;
     let not_before = WallMs(NOW.0 + 50);
-    let close = RunClose::Recovering { not_before, reason: "x".into(), text: "waits".into(), nth: None };
+    let close = RunClose::Recovering {
+        not_before,
+        reason: "x".into(),
+        text: "waits".into(),
+        nth: None,
+    };
     harness.stored(closing(&run, 1, 2, close)).await;
     let last = expected.remove(2);
     expected.push(last);
     for limit in [1, 2, 4, 5, 6] {
-        let mut hunt = Hunt { limit, now: WallMs(NOW.0 + 100), ..hunt() };
+        let mut hunt = Hunt {
+            limit,
+            now: WallMs(NOW.0 + 100),
+            ..hunt()
+        };
         let mut seen = Vec::new();
         loop {
             let page = harness.store.candidates(&hunt).await.unwrap();
             assert!(page.found.len() <= limit as usize);
-            seen.extend(page.found.into_iter().map(|one| (one.priority, one.waiting_since, one.shard)));
+            seen.extend(
+                page.found
+                    .into_iter()
+                    .map(|one| (one.priority, one.waiting_since, one.shard)),
+            );
             hunt.after = page.next;
             if hunt.after.is_none() {
                 break;
@@ -160,23 +210,37 @@ pub async fn only_tasks_of_the_pools_that_are_served_are_found(harness: Harness)
     let session = harness.session().await;
     harness.claimed(shard, Epoch(0), session).await;
     harness.command(shard.task, STOP).await;
-    assert_eq!(ask(of(&["slow"])).await, 1, "what is to be stopped is found by all");
+    assert_eq!(
+        ask(of(&["slow"])).await,
+        1,
+        "what is to be stopped is found by all"
+    );
 }
 
 pub async fn candidates_are_shards_without_a_live_owner(harness: Harness) {
     let made = harness.created(&task(10)).await;
-    assert!(candidates(&harness, &[], NOW).await.is_empty(), "a created task doesn't run by itself");
+    assert!(
+        candidates(&harness, &[], NOW).await.is_empty(),
+        "a created task doesn't run by itself"
+    );
     harness.command(made.id, TaskCommand::Start).await;
     let shard = ShardId { task: made.id, no: 0 };
     let found = candidates(&harness, &[], NOW).await;
-    assert_eq!((found.len(), found[0].session, found[0].wish), (1, None, Wish::Run));
+    assert_eq!(
+        (found.len(), found[0].session, found[0].wish),
+        (1, None, Wish::Run)
+    );
     let session = harness.session().await;
     let run = harness.claimed(shard, found[0].epoch, session).await;
     assert!(candidates(&harness, &[session], NOW).await.is_empty(), "alive");
     let silent = candidates(&harness, &[], NOW).await;
     assert_eq!((silent[0].session, silent[0].epoch), (Some(session), run.epoch));
     harness.fence(session).await;
-    assert_eq!(candidates(&harness, &[session], NOW).await.len(), 1, "fenced, whoever thinks it alive");
+    assert_eq!(
+        candidates(&harness, &[session], NOW).await.len(),
+        1,
+        "fenced, whoever thinks it alive"
+    );
     let missing = SessionId(Uuid::new_v4());
     assert_eq!(candidates(&harness, &[missing], NOW).await.len(), 1);
 }
@@ -193,19 +257,34 @@ pub async fn candidates_honour_waiting_time_and_restore_window(harness: Harness)
     harness.stored(closing(&run, 1, 2, close)).await;
     let session = harness.session().await;
     assert!(candidates(&harness, &[], NOW).await.is_empty());
-    let early = harness.store.claim(request(run.shard, run.epoch, session)).await.unwrap();
+    let early = harness
+        .store
+        .claim(request(run.shard, run.epoch, session))
+        .await
+        .unwrap();
     assert_eq!(early, ClaimOutcome::Lost);
     assert_eq!(candidates(&harness, &[], not_before).await.len(), 1);
     let far = WallMs(NOW.0 + 31 * 86_400_000);
-    assert!(candidates(&harness, &[], far).await.is_empty(), "idle for longer than the window");
+    assert!(
+        candidates(&harness, &[], far).await.is_empty(),
+        "idle for longer than the window"
+    );
 }
 
 pub async fn past_its_deadline_a_shard_is_a_candidate_to_be_stopped_only(harness: Harness) {
     let deadline = NOW.plus(Duration::from_secs(60));
-    let shard = harness.queued_as(&NewTask { deadline: Some(deadline), ..task(10) }).await;
+    let shard = harness
+        .queued_as(&NewTask {
+            deadline: Some(deadline),
+            ..task(10)
+        })
+        .await;
     let session = harness.session().await;
     assert_eq!(candidates(&harness, &[], WallMs(deadline.0 - 1)).await.len(), 1);
-    assert!(candidates(&harness, &[], deadline).await.is_empty(), "nothing of it may leave any more");
+    assert!(
+        candidates(&harness, &[], deadline).await.is_empty(),
+        "nothing of it may leave any more"
+    );
     harness.claimed(shard, Epoch(0), session).await;
     harness.command(shard.task, STOP).await;
     assert_eq!(candidates(&harness, &[], deadline).await.len(), 1, "its run ends");
@@ -214,12 +293,27 @@ pub async fn past_its_deadline_a_shard_is_a_candidate_to_be_stopped_only(harness
 pub async fn a_stopped_task_of_a_dead_owner_is_claimed_to_commit_stopped(harness: Harness) {
     let run = harness.running(10).await;
     harness.stored(at(&run, 1, 4)).await;
-    assert_eq!(harness.command(run.shard.task, STOP).await.status, Status::Stopping);
-    harness.store.fence_all_but(SessionId(Uuid::new_v4())).await.unwrap();
-    assert_eq!(harness.view(run.shard.task).await.status, Status::Stopping, "a fence alone stops nothing");
+    assert_eq!(
+        harness.command(run.shard.task, STOP).await.status,
+        Status::Stopping
+    );
+    harness
+        .store
+        .fence_all_but(SessionId(Uuid::new_v4()))
+        .await
+        .unwrap();
+    assert_eq!(
+        harness.view(run.shard.task).await.status,
+        Status::Stopping,
+        "a fence alone stops nothing"
+    );
     let far = WallMs(NOW.0 + 31 * 86_400_000);
     let found = candidates(&harness, &[], far).await;
-    assert_eq!((found.len(), found[0].wish), (1, Wish::Stop), "a stop is committed however old");
+    assert_eq!(
+        (found.len(), found[0].wish),
+        (1, Wish::Stop),
+        "a stop is committed however old"
+    );
     let session = harness.session().await;
     let next = harness.claimed(run.shard, found[0].epoch, session).await;
     assert_eq!((next.wish, next.low_water), (Wish::Stop, ItemIndex(4)));
@@ -234,20 +328,38 @@ pub async fn a_shard_that_its_node_does_not_run_is_released(harness: Harness) {
     let run = harness.running(10).await;
     harness.stored(at(&run, 1, 4)).await;
     let other = ClaimId(Uuid::new_v4());
-    let refused = harness.store.release(run.shard, run.epoch, other, &RunClose::Released, NOW).await.unwrap();
+    let refused = harness
+        .store
+        .release(run.shard, run.epoch, other, &RunClose::Released, NOW)
+        .await
+        .unwrap();
     assert_eq!(refused, CheckpointAck::Fenced);
     for _ in 0..2 {
-        let released =
-            harness.store.release(run.shard, run.epoch, run.claim, &RunClose::Released, NOW).await.unwrap();
+        let released = harness
+            .store
+            .release(run.shard, run.epoch, run.claim, &RunClose::Released, NOW)
+            .await
+            .unwrap();
         assert_eq!(released, CheckpointAck::Stored, "a repeat says the same");
     }
     let view = harness.view(run.shard.task).await;
     assert_eq!((view.status, view.low_water), (Status::Queued, ItemIndex(4)));
     assert_eq!(candidates(&harness, &[], NOW).await[0].session, None);
-    assert_eq!(harness.write(at(&run, 2, 5)).await, CheckpointAck::Fenced, "nothing more under that claim");
+    assert_eq!(
+        harness.write(at(&run, 2, 5)).await,
+        CheckpointAck::Fenced,
+        "nothing more under that claim"
+    );
     let session = SessionId(Uuid::new_v4());
     harness.store.begin(&new_session(session)).await.unwrap();
     let stale = request(run.shard, Epoch(run.epoch.0 - 1), session);
-    assert_eq!(harness.store.claim(stale).await.unwrap(), ClaimOutcome::Lost, "another epoch was seen");
-    assert_eq!(harness.claimed(run.shard, run.epoch, session).await.low_water, ItemIndex(4));
+    assert_eq!(
+        harness.store.claim(stale).await.unwrap(),
+        ClaimOutcome::Lost,
+        "another epoch was seen"
+    );
+    assert_eq!(
+        harness.claimed(run.shard, run.epoch, session).await.low_water,
+        ItemIndex(4)
+    );
 }

@@ -44,7 +44,9 @@ pub struct Dice(u64);
 
 impl Dice {
     pub fn new(what: &str) -> Dice {
-        let given = std::env::var("WINDROW_TEST_SEED").ok().map(|seed| seed.parse().unwrap());
+        let given = std::env::var("WINDROW_TEST_SEED")
+            .ok()
+            .map(|seed| seed.parse().unwrap());
         let seed = given.unwrap_or_else(|| Uuid::new_v4().as_u64_pair().0);
         println!("{what}: WINDROW_TEST_SEED={seed}");
         Dice(seed)
@@ -143,9 +145,19 @@ async fn tune(store: &dyn Stores, id: TaskId) {
 }
 
 pub async fn of_parallel_creates_with_the_same_key_or_name_one_makes_the_task(harness: Harness) {
-    harness.store.ensure_business(BUSINESS, &actor(), NOW).await.unwrap();
-    let keyed = NewTask { idempotency_key: Some("once".to_owned()), ..task(10) };
-    let named = NewTask { name: Some("nightly".to_owned()), ..task(10) };
+    harness
+        .store
+        .ensure_business(BUSINESS, &actor(), NOW)
+        .await
+        .unwrap();
+    let keyed = NewTask {
+        idempotency_key: Some("once".to_owned()),
+        ..task(10)
+    };
+    let named = NewTask {
+        name: Some("nightly".to_owned()),
+        ..task(10)
+    };
     let mut creates = JoinSet::new();
     for (new, at_once) in [(keyed, 12), (named, 12)] {
         for nth in 0..at_once {
@@ -166,7 +178,11 @@ pub async fn of_parallel_creates_with_the_same_key_or_name_one_makes_the_task(ha
         }
     }
     let made = creates.join_all().await;
-    let keyed: BTreeSet<TaskId> = made.iter().filter(|(keyed, _)| *keyed).filter_map(|(_, id)| *id).collect();
+    let keyed: BTreeSet<TaskId> = made
+        .iter()
+        .filter(|(keyed, _)| *keyed)
+        .filter_map(|(_, id)| *id)
+        .collect();
     assert_eq!(keyed.len(), 1, "one request, one task: {keyed:?}");
     let named = made.iter().filter(|(keyed, id)| !keyed && id.is_some()).count();
     assert_eq!(named, 1, "one of them got the name");
@@ -174,8 +190,14 @@ pub async fn of_parallel_creates_with_the_same_key_or_name_one_makes_the_task(ha
 
 pub async fn of_redrives_that_have_not_seen_each_other_one_is_made(harness: Harness) {
     let origin = harness.created(&task(10)).await.id;
-    let redrive = NewTask { parent: Some(origin), ..task(3) };
-    let mut seen = Family { root: origin, redrives: BTreeSet::new() };
+    let redrive = NewTask {
+        parent: Some(origin),
+        ..task(3)
+    };
+    let mut seen = Family {
+        root: origin,
+        redrives: BTreeSet::new(),
+    };
     for starts in [false, true] {
         let mut creates = JoinSet::new();
         for _ in 0..8 {
@@ -196,14 +218,34 @@ pub async fn of_redrives_that_have_not_seen_each_other_one_is_made(harness: Harn
     }
     // A redrive of a redrive may have the same items as one beside it.
     let first = *seen.redrives.first().unwrap();
-    let below = NewTask { parent: Some(first), ..task(1) };
-    let made = harness.store.create_redrive(&below, (&seen, false), &actor(), NOW).await.unwrap();
-    let late = harness.store.create_redrive(&redrive, (&seen, false), &actor(), NOW).await;
+    let below = NewTask {
+        parent: Some(first),
+        ..task(1)
+    };
+    let made = harness
+        .store
+        .create_redrive(&below, (&seen, false), &actor(), NOW)
+        .await
+        .unwrap();
+    let late = harness
+        .store
+        .create_redrive(&redrive, (&seen, false), &actor(), NOW)
+        .await;
     assert!(matches!(late, Err(CreateError::Overtaken(_))), "{late:?}");
     seen.redrives.insert(made.id);
-    harness.store.create_redrive(&redrive, (&seen, false), &actor(), NOW).await.unwrap();
-    let keyed = NewTask { idempotency_key: Some("once".to_owned()), ..redrive };
-    let all = harness.store.create_redrive(&keyed, (&seen, false), &actor(), NOW).await;
+    harness
+        .store
+        .create_redrive(&redrive, (&seen, false), &actor(), NOW)
+        .await
+        .unwrap();
+    let keyed = NewTask {
+        idempotency_key: Some("once".to_owned()),
+        ..redrive
+    };
+    let all = harness
+        .store
+        .create_redrive(&keyed, (&seen, false), &actor(), NOW)
+        .await;
     assert!(matches!(all, Err(CreateError::Overtaken(_))), "{all:?}");
 }
 
@@ -229,8 +271,15 @@ pub async fn a_follower_of_a_log_that_many_write_misses_no_line(harness: Harness
     writers.spawn(async move {
         for round in 1..=ROUNDS {
             let said: Arc<[DataLogLine]> = (0..REPLIES).map(|number| line(task, number)).collect();
-            let replies = ReplyLines { since: CheckpointSeq(round), lines: said, dropped: 0 };
-            let batch = [ShardCheckpoint { lines: vec![replies], ..failing(&run, round) }];
+            let replies = ReplyLines {
+                since: CheckpointSeq(round),
+                lines: said,
+                dropped: 0,
+            };
+            let batch = [ShardCheckpoint {
+                lines: vec![replies],
+                ..failing(&run, round)
+            }];
             again(|| store.checkpoint(&batch)).await;
         }
         ROUNDS * (1 + REPLIES)
@@ -282,7 +331,10 @@ pub async fn writers_interleaved_at_random_never_take_progress_back(harness: Har
                     let low_water = run.low_water.0 + seq;
                     let last = seq == steps;
                     let close = last.then_some(RunClose::Released);
-                    let checkpoint = ShardCheckpoint { close, ..at(&run, seq, low_water) };
+                    let checkpoint = ShardCheckpoint {
+                        close,
+                        ..at(&run, seq, low_water)
+                    };
                     let ack = again(|| store.checkpoint(std::slice::from_ref(&checkpoint))).await[0];
                     assert_eq!(ack, CheckpointAck::Stored, "nobody else owns it");
                     stored.push((run.epoch, low_water));
@@ -296,7 +348,10 @@ pub async fn writers_interleaved_at_random_never_take_progress_back(harness: Har
     all.sort_unstable();
     let progress: Vec<u64> = all.iter().map(|(_, low_water)| *low_water).collect();
     let expected: Vec<u64> = (1..=progress.len() as u64).collect();
-    assert_eq!(progress, expected, "each write went on where the one before it was");
+    assert_eq!(
+        progress, expected,
+        "each write went on where the one before it was"
+    );
     assert!(!progress.is_empty());
     assert_eq!(harness.view(shard.task).await.low_water.0, progress.len() as u64);
 }
@@ -305,18 +360,27 @@ pub async fn writers_interleaved_at_random_never_take_progress_back(harness: Har
 async fn newest(store: &dyn Stores, task: TaskId, seen: Epoch) -> Epoch {
     let hunt = hunt();
     let game = again(|| store.candidates(&hunt)).await;
-    game.found.iter().find(|one| one.shard.task == task).map_or(seen, |one| one.epoch)
+    game.found
+        .iter()
+        .find(|one| one.shard.task == task)
+        .map_or(seen, |one| one.epoch)
 }
 
 /// Stewards and couriers of several nodes do the same at the same time; what they remove is removed once.
 pub async fn nodes_that_look_after_the_store_at_once_do_not_disturb_each_other(harness: Harness) {
-    harness.store.ensure_business(BUSINESS, &actor(), NOW).await.unwrap();
+    harness
+        .store
+        .ensure_business(BUSINESS, &actor(), NOW)
+        .await
+        .unwrap();
     harness.want_hooks(r#"{"stopped":{}}"#).await;
     for _ in 0..6 {
         let run = harness.running(10).await;
         let close = RunClose::stopped(StopReason::Business, "enough".to_owned());
         let last = closing(&run, 1, 3, close);
-        harness.stored(with(last, vec![abandoned(1, "BAD"), abandoned(2, "ODD")])).await;
+        harness
+            .stored(with(last, vec![abandoned(1, "BAD"), abandoned(2, "ODD")]))
+            .await;
     }
     let held = harness.running(10).await;
     let sessions = harness.store.list().await.unwrap();
@@ -328,12 +392,17 @@ pub async fn nodes_that_look_after_the_store_at_once_do_not_disturb_each_other(h
     for _ in 0..4 {
         let store = harness.store.clone();
         nodes.spawn(async move {
-            let retention = LogRetention { keep_from: later, max_per_task: 1000 };
+            let retention = LogRetention {
+                keep_from: later,
+                max_per_task: 1000,
+            };
             let lines = again(|| store.expire(retention)).await;
             let left = again(|| store.orphans(&[], 10)).await;
             let shards: Vec<_> = left.into_iter().map(|(shard, _)| shard).collect();
             let disowned = again(|| store.disown(&shards, NOW)).await.len();
-            let calls = again(|| store.take_due(later, WallMs(NOW.0 + 60_000), 100)).await.len();
+            let calls = again(|| store.take_due(later, WallMs(NOW.0 + 60_000), 100))
+                .await
+                .len();
             for what in Sweep::ALL {
                 again(|| store.sweep(what, later)).await;
             }
@@ -342,7 +411,11 @@ pub async fn nodes_that_look_after_the_store_at_once_do_not_disturb_each_other(h
     }
     let done = nodes.join_all().await;
     assert_eq!(done.iter().map(|(lines, ..)| lines).sum::<u64>(), 12, "{done:?}");
-    assert_eq!(done.iter().map(|(_, disowned, _)| disowned).sum::<usize>(), 1, "{done:?}");
+    assert_eq!(
+        done.iter().map(|(_, disowned, _)| disowned).sum::<usize>(),
+        1,
+        "{done:?}"
+    );
     assert_eq!(done.iter().map(|(.., calls)| calls).sum::<usize>(), 6, "{done:?}");
     assert_eq!(harness.view(held.shard.task).await.status.as_str(), "queued");
 }

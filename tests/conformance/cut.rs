@@ -127,12 +127,17 @@ fn a_restarted_server_is_used_again_without_a_restart_of_the_node(mut engine: En
     let run = runtime.block_on(harness.running(100));
     runtime.block_on(harness.stored(at(&run, 1, 10)));
     engine.kill();
-    let gone = runtime.block_on(harness.store.checkpoint(&[at(&run, 2, 20)])).unwrap_err();
+    let gone = runtime
+        .block_on(harness.store.checkpoint(&[at(&run, 2, 20)]))
+        .unwrap_err();
     assert!(matches!(gone, StoreError::Unavailable(_)), "{gone}");
     engine.restart();
     runtime.block_on(async {
         let second = [at(&run, 2, 20)];
-        assert_eq!(again(|| harness.store.checkpoint(&second)).await, [CheckpointAck::Stored]);
+        assert_eq!(
+            again(|| harness.store.checkpoint(&second)).await,
+            [CheckpointAck::Stored]
+        );
         let view = again(|| harness.store.get(run.shard.task)).await.unwrap();
         assert_eq!(view.low_water.0, 20);
     });
@@ -142,7 +147,9 @@ fn more_writers_than_connections_wait_for_one(engine: Engine) {
     let runtime = runtime();
     runtime.block_on(engine.harness());
     runtime.block_on(async {
-        let narrow = Store::connect(&engine.address_of("suite", 2), false).await.unwrap();
+        let narrow = Store::connect(&engine.address_of("suite", 2), false)
+            .await
+            .unwrap();
         let harness = Harness::over(narrow);
         let mut runs = Vec::new();
         for _ in 0..4 {
@@ -169,7 +176,12 @@ fn who_stores_most_comes_first(engine: Engine) {
     runtime.block_on(engine.harness());
     runtime.block_on(async {
         let store = engine.store().await;
-        for (sender, bytes) in [("business:b", 3), ("business:a", 2), ("business:a", 2), ("ann", 9)] {
+        for (sender, bytes) in [
+            ("business:b", 3),
+            ("business:a", 2),
+            ("business:a", 2),
+            ("ann", 9),
+        ] {
             let upload = store.begin("ndjson", "{}", sender, NOW).await.unwrap();
             store.append(upload, 0, &vec![b'1'; bytes]).await.unwrap();
         }
@@ -245,14 +257,22 @@ fn a_schema_of_another_program_is_refused_before_anything_is_written(engine: Eng
         assert_eq!(refused, StoreError::OlderSchema);
         assert!(refused.to_string().contains("windrow db migrate"), "{refused}");
         engine.store().await.close().await.unwrap();
-        Store::connect(&engine.address(), false).await.unwrap().close().await.unwrap();
+        Store::connect(&engine.address(), false)
+            .await
+            .unwrap()
+            .close()
+            .await
+            .unwrap();
         engine.sql("INSERT INTO seaql_migrations VALUES ('m9999_tomorrow', 0)");
         for migrates in [false, true] {
             let refused = Store::connect(&engine.address(), migrates).await.unwrap_err();
             assert_eq!(refused, StoreError::NewerSchema("m9999_tomorrow".to_owned()));
         }
         engine.sql("DELETE FROM seaql_migrations WHERE version IN ('m9999_tomorrow', 'm0005_history')");
-        assert_eq!(Store::connect(&engine.address(), false).await.unwrap_err(), StoreError::OlderSchema);
+        assert_eq!(
+            Store::connect(&engine.address(), false).await.unwrap_err(),
+            StoreError::OlderSchema
+        );
     });
 }
 
@@ -264,14 +284,18 @@ fn a_server_that_can_not_be_used_is_named_without_its_password(mut engine: Engin
         let refused = Store::connect(&wrong, true).await.unwrap_err();
         assert!(matches!(refused, StoreError::Refused(_)), "{refused}");
         assert!(refused.to_string().contains("127.0.0.1"), "{refused}");
-        let unknown = Store::connect(&engine.address_of("nowhere", 2), true).await.unwrap_err();
+        let unknown = Store::connect(&engine.address_of("nowhere", 2), true)
+            .await
+            .unwrap_err();
         assert!(matches!(unknown, StoreError::Refused(_)), "{unknown}");
         engine.kill();
         let away = Store::connect(&good, true).await.unwrap_err();
         assert!(matches!(away, StoreError::Unavailable(_)), "{away}");
-        for text in
-            [format!("{refused} {refused:?}"), format!("{away} {away:?}"), format!("{good:?} {wrong:?}")]
-        {
+        for text in [
+            format!("{refused} {refused:?}"),
+            format!("{away} {away:?}"),
+            format!("{good:?} {wrong:?}"),
+        ] {
             assert!(!text.contains(WRONG) && !text.contains("wind-row"), "{text}");
         }
     });
@@ -299,7 +323,10 @@ fn failures_of_two_shards_get_dense_places_whoever_is_first(engine: Engine) {
         let harness = engine.harness().await;
         let low = harness.queued(1000).await;
         cut_in_two(&engine, low, 500);
-        let high = ShardId { task: low.task, no: 1 };
+        let high = ShardId {
+            task: low.task,
+            no: 1,
+        };
         let mut nodes = JoinSet::new();
         for shard in [low, high] {
             let session = harness.session().await;
@@ -308,7 +335,11 @@ fn failures_of_two_shards_get_dense_places_whoever_is_first(engine: Engine) {
             nodes.spawn(async move {
                 for seq in 1..=ROUNDS {
                     let done = run.range.start.0 + 4 * seq;
-                    let codes = if seq % 2 == 0 { ["BAD", "ODD"] } else { ["ODD", "BAD"] };
+                    let codes = if seq % 2 == 0 {
+                        ["BAD", "ODD"]
+                    } else {
+                        ["ODD", "BAD"]
+                    };
                     let side = vec![abandoned(done - 1, codes[0]), abandoned(done - 2, codes[1])];
                     let mut checkpoint = at(&run, seq, done);
                     (checkpoint.counters.succeeded, checkpoint.counters.abandoned) = (2 * seq, 2 * seq);
@@ -321,7 +352,11 @@ fn failures_of_two_shards_get_dense_places_whoever_is_first(engine: Engine) {
         nodes.join_all().await;
         for code in ["BAD", "ODD"] {
             let places = format!("SELECT grp_no FROM item WHERE grp = '{code}' ORDER BY grp_no");
-            let places: Vec<u64> = engine.sql(&places).lines().map(|line| line.parse().unwrap()).collect();
+            let places: Vec<u64> = engine
+                .sql(&places)
+                .lines()
+                .map(|line| line.parse().unwrap())
+                .collect();
             assert_eq!(places, (0..2 * ROUNDS).collect::<Vec<u64>>(), "{code}");
         }
         let groups = harness.store.failure_groups(low.task).await.unwrap();
@@ -344,7 +379,10 @@ fn of_parallel_requests_with_one_key_one_is_new(engine: Engine) {
             }
             let told = asked.join_all().await;
             let new = told.iter().filter(|state| **state == KeyState::New).count();
-            let waiting = told.iter().filter(|state| **state == KeyState::InProgress).count();
+            let waiting = told
+                .iter()
+                .filter(|state| **state == KeyState::InProgress)
+                .count();
             assert_eq!((new, waiting), (1, 11), "{told:?}");
         }
     });
@@ -357,12 +395,18 @@ fn texts_are_compared_byte_by_byte(engine: Engine) {
             let mut new = task(10);
             new.name = Some(name.to_owned());
             let made = harness.created(&new).await;
-            let found = TaskStore::find(&*harness.store, BUSINESS, name).await.unwrap().unwrap();
+            let found = TaskStore::find(&*harness.store, BUSINESS, name)
+                .await
+                .unwrap()
+                .unwrap();
             assert_eq!(found.id, made.id, "{name:?}");
         }
         let run = harness.running(100).await;
-        let side =
-            ["BAD", "bad", "Bad "].iter().zip(1..).map(|(code, index)| abandoned(index, code)).collect();
+        let side = ["BAD", "bad", "Bad "]
+            .iter()
+            .zip(1..)
+            .map(|(code, index)| abandoned(index, code))
+            .collect();
         harness.stored(with(at(&run, 1, 10), side)).await;
         let groups = harness.store.failure_groups(run.shard.task).await.unwrap();
         assert_eq!(
@@ -409,7 +453,10 @@ fn a_halted_server_makes_nobody_wait_for_ever(engine: Engine) {
         let beat = tokio::time::timeout(Duration::from_millis(500), harness.store.beat(session)).await;
         assert!(beat.is_err(), "it doesn't answer");
         engine.signal("CONT");
-        assert!(matches!(again(|| harness.store.beat(session)).await, Heartbeat::Alive { .. }));
+        assert!(matches!(
+            again(|| harness.store.beat(session)).await,
+            Heartbeat::Alive { .. }
+        ));
         harness.command(made.id, TaskCommand::Start).await;
     });
 }

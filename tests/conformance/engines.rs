@@ -26,7 +26,10 @@ pub fn case<F>(name: &'static str, fact: impl Fn(Harness) -> F + 'static) -> Cas
 where
     F: Future<Output = ()> + Send + 'static,
 {
-    Case { name, run: Box::new(move |harness| Box::pin(fact(harness))) }
+    Case {
+        name,
+        run: Box::new(move |harness| Box::pin(fact(harness))),
+    }
 }
 
 /// A server with a database that has the schema.
@@ -158,7 +161,9 @@ impl Engine {
         let meta = "DELETE FROM meta WHERE name <> 'store_id';".to_owned();
         let sql = match self {
             Engine::Postgres(_) => format!("{meta} TRUNCATE {} RESTART IDENTITY", names.join(", ")),
-            Engine::Mariadb(_) => names.iter().fold(meta, |sql, name| sql + &format!("TRUNCATE {name};")),
+            Engine::Mariadb(_) => names
+                .iter()
+                .fold(meta, |sql, name| sql + &format!("TRUNCATE {name};")),
         };
         drop(self.sql(&sql));
     }
@@ -181,7 +186,11 @@ impl Engine {
 }
 
 pub fn runtime() -> Runtime {
-    Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap()
+    Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .unwrap()
 }
 
 /// Runs all cases, each over an empty store; fails with the names of those that fail.

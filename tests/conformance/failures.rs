@@ -10,18 +10,30 @@ use windrow_engine::ports::run_store::{FAILURE_CODE_OTHER, FAILURE_CODES_MAX};
 use crate::fixture::{Harness, NOW, abandoned, at, parked, trouble, with};
 
 async fn places(harness: &Harness, shard: ShardId, group: &str, first: u64, count: u32) -> Vec<u64> {
-    let found = harness.store.places(shard.task, group, first, count).await.unwrap();
+    let found = harness
+        .store
+        .places(shard.task, group, first, count)
+        .await
+        .unwrap();
     found.into_iter().map(|index| index.0).collect()
 }
 
 pub async fn places_follow_the_order_of_commits_and_never_change(harness: Harness) {
     let run = harness.running(100).await;
-    let first = with(at(&run, 1, 50), vec![abandoned(40, "B"), abandoned(7, "A"), abandoned(3, "A")]);
+    let first = with(
+        at(&run, 1, 50),
+        vec![abandoned(40, "B"), abandoned(7, "A"), abandoned(3, "A")],
+    );
     harness.stored(first.clone()).await;
     harness.stored(first).await;
     assert_eq!(places(&harness, run.shard, "A", 0, 9).await, [3, 7]);
     // The old ones again, with another code, and new ones below them.
-    let again = vec![abandoned(7, "B"), abandoned(1, "A"), abandoned(2, "B"), abandoned(60, "A")];
+    let again = vec![
+        abandoned(7, "B"),
+        abandoned(1, "A"),
+        abandoned(2, "B"),
+        abandoned(60, "A"),
+    ];
     harness.stored(with(at(&run, 2, 70), again)).await;
     assert_eq!(places(&harness, run.shard, "A", 0, 9).await, [3, 7, 1, 60]);
     assert_eq!(places(&harness, run.shard, "B", 0, 9).await, [40, 2]);
@@ -29,7 +41,10 @@ pub async fn places_follow_the_order_of_commits_and_never_change(harness: Harnes
     assert_eq!(places(&harness, run.shard, "A", 4, 2).await, [0_u64; 0]);
     assert_eq!(places(&harness, run.shard, "C", 0, 2).await, [0_u64; 0]);
     let groups = harness.store.groups(run.shard.task).await.unwrap();
-    let counts: Vec<_> = groups.iter().map(|group| (group.code.as_str(), group.count)).collect();
+    let counts: Vec<_> = groups
+        .iter()
+        .map(|group| (group.code.as_str(), group.count))
+        .collect();
     assert_eq!(counts, [("A", 4), ("B", 2)]);
 }
 
@@ -39,15 +54,29 @@ pub async fn an_item_gets_its_place_when_it_is_given_up(harness: Harness) {
     harness.stored(with(at(&run, 1, 3), waiting)).await;
     let item = |index| harness.store.item(run.shard.task, ItemIndex(index));
     let retrying = item(4).await.unwrap().unwrap();
-    assert_eq!((retrying.state, retrying.place, retrying.due_at), (RecordedState::Retrying, None, None));
+    assert_eq!(
+        (retrying.state, retrying.place, retrying.due_at),
+        (RecordedState::Retrying, None, None)
+    );
     let parked_item = item(5).await.unwrap().unwrap();
-    assert_eq!((parked_item.state, parked_item.due_at), (RecordedState::Parked, Some(NOW)));
-    harness.stored(with(at(&run, 2, 9), vec![abandoned(5, "BUSY"), abandoned(4, "DEAD")])).await;
+    assert_eq!(
+        (parked_item.state, parked_item.due_at),
+        (RecordedState::Parked, Some(NOW))
+    );
+    harness
+        .stored(with(
+            at(&run, 2, 9),
+            vec![abandoned(5, "BUSY"), abandoned(4, "DEAD")],
+        ))
+        .await;
     let given_up = item(4).await.unwrap().unwrap();
     assert_eq!(given_up.state, RecordedState::Abandoned);
     assert_eq!(given_up.place, Some(("DEAD".to_owned(), 0)));
     assert_eq!(given_up.message.as_deref(), Some("item 4 failed"));
-    assert_eq!(item(5).await.unwrap().unwrap().place, Some(("BUSY".to_owned(), 0)));
+    assert_eq!(
+        item(5).await.unwrap().unwrap().place,
+        Some(("BUSY".to_owned(), 0))
+    );
     assert_eq!(item(6).await.unwrap(), None);
 }
 
@@ -65,11 +94,23 @@ pub async fn tasks_do_not_share_places_and_a_batch_of_shards_numbers_each(harnes
 pub async fn codes_past_the_hundredth_share_the_places_of_other(harness: Harness) {
     let run = harness.running(1000).await;
     let codes = FAILURE_CODES_MAX as u64 + 3;
-    let side: Vec<_> = (0..codes * 2).map(|n| abandoned(n, &format!("C{:03}", n % codes))).collect();
+    let side: Vec<_> = (0..codes * 2)
+        .map(|n| abandoned(n, &format!("C{:03}", n % codes)))
+        .collect();
     harness.stored(with(at(&run, 1, 900), side)).await;
     let first = FAILURE_CODES_MAX as u64;
-    let expected = [first, first + 1, first + 2, first + codes, first + codes + 1, first + codes + 2];
-    assert_eq!(places(&harness, run.shard, FAILURE_CODE_OTHER, 0, 99).await, expected);
+    let expected = [
+        first,
+        first + 1,
+        first + 2,
+        first + codes,
+        first + codes + 1,
+        first + codes + 2,
+    ];
+    assert_eq!(
+        places(&harness, run.shard, FAILURE_CODE_OTHER, 0, 99).await,
+        expected
+    );
     assert_eq!(places(&harness, run.shard, "C000", 0, 9).await, [0, codes]);
     assert_eq!(places(&harness, run.shard, "C101", 0, 9).await, [0_u64; 0]);
     let page = FailurePage::OfGroup(FAILURE_CODE_OTHER.to_owned(), 4);
@@ -80,13 +121,19 @@ pub async fn codes_past_the_hundredth_share_the_places_of_other(harness: Harness
 
 pub async fn pages_go_by_index_or_by_place(harness: Harness) {
     let run = harness.running(1000).await;
-    let side: Vec<_> = (0..30).map(|n| abandoned(n * 7, if n % 3 == 0 { "A" } else { "B" })).collect();
+    let side: Vec<_> = (0..30)
+        .map(|n| abandoned(n * 7, if n % 3 == 0 { "A" } else { "B" }))
+        .collect();
     harness.stored(with(at(&run, 1, 300), side)).await;
     harness.stored(with(at(&run, 2, 300), vec![parked(1, NOW)])).await;
     let all: Vec<u64> = (0..30).map(|n| n * 7).collect();
     let (mut seen, mut after) = (Vec::new(), None);
     loop {
-        let page = harness.store.page(run.shard.task, &FailurePage::ByIndex(after), 7).await.unwrap();
+        let page = harness
+            .store
+            .page(run.shard.task, &FailurePage::ByIndex(after), 7)
+            .await
+            .unwrap();
         let Some(last) = page.last() else { break };
         after = Some(last.index);
         seen.extend(page.iter().map(|item| item.index.0));
@@ -94,13 +141,27 @@ pub async fn pages_go_by_index_or_by_place(harness: Harness) {
     assert_eq!(seen, all);
     let page = FailurePage::OfGroup("A".to_owned(), 8);
     let found = harness.store.page(run.shard.task, &page, 5).await.unwrap();
-    assert_eq!(found.iter().map(|item| item.index.0).collect::<Vec<_>>(), [24 * 7, 27 * 7]);
+    assert_eq!(
+        found.iter().map(|item| item.index.0).collect::<Vec<_>>(),
+        [24 * 7, 27 * 7]
+    );
     let among = [0, 1, 7, 8, 203, 999].map(ItemIndex);
     let found = harness.store.among(run.shard.task, &among).await.unwrap();
-    assert_eq!(found.iter().map(|item| item.index.0).collect::<Vec<_>>(), [0, 7, 203]);
+    assert_eq!(
+        found.iter().map(|item| item.index.0).collect::<Vec<_>>(),
+        [0, 7, 203]
+    );
     let many: Vec<_> = (0..=AMONG_MAX as u64).map(ItemIndex).collect();
     assert!(harness.store.among(run.shard.task, &many).await.is_err());
-    assert_eq!(harness.store.among(run.shard.task, &many[1..]).await.unwrap().len(), 29);
+    assert_eq!(
+        harness
+            .store
+            .among(run.shard.task, &many[1..])
+            .await
+            .unwrap()
+            .len(),
+        29
+    );
 }
 
 pub async fn each_abandoned_item_writes_one_line_with_its_checkpoint(harness: Harness) {
@@ -108,27 +169,45 @@ pub async fn each_abandoned_item_writes_one_line_with_its_checkpoint(harness: Ha
     let checkpoint = with(at(&run, 1, 5), vec![abandoned(1, "A"), parked(2, NOW)]);
     harness.stored(checkpoint.clone()).await;
     harness.stored(checkpoint).await;
-    harness.stored(with(at(&run, 2, 6), vec![abandoned(1, "A"), abandoned(2, "B")])).await;
+    harness
+        .stored(with(at(&run, 2, 6), vec![abandoned(1, "A"), abandoned(2, "B")]))
+        .await;
     let zombie = windrow_engine::ports::run_store::ShardCheckpoint {
         epoch: windrow_core::ids::Epoch(1),
         ..at(&run, 3, 7)
     };
     harness.write(with(zombie, vec![abandoned(3, "C")])).await;
-    let lines = harness.store.tail(run.shard.task, LogLevel::Debug, 10).await.unwrap();
-    let told: Vec<_> =
-        lines.iter().map(|line| (line.line.index.unwrap().0, line.code.clone().unwrap())).collect();
+    let lines = harness
+        .store
+        .tail(run.shard.task, LogLevel::Debug, 10)
+        .await
+        .unwrap();
+    let told: Vec<_> = lines
+        .iter()
+        .map(|line| (line.line.index.unwrap().0, line.code.clone().unwrap()))
+        .collect();
     assert_eq!(told, [(2, "B".to_owned()), (1, "A".to_owned())]);
-    assert!(lines.iter().all(|line| line.origin == LogOrigin::System && line.line.level == LogLevel::Error));
+    assert!(
+        lines
+            .iter()
+            .all(|line| line.origin == LogOrigin::System && line.line.level == LogLevel::Error)
+    );
 }
 
 pub async fn what_waits_is_counted_by_its_code(harness: Harness) {
     let (run, other) = (harness.running(100).await, harness.running(100).await);
     let waiting = || async {
         let found = harness.store.waiting(run.shard.task).await.unwrap();
-        found.into_iter().map(|one| (one.code, one.items)).collect::<Vec<_>>()
+        found
+            .into_iter()
+            .map(|one| (one.code, one.items))
+            .collect::<Vec<_>>()
     };
     assert_eq!(waiting().await, []);
-    let never_failed = ItemTrouble { failure: None, ..trouble(9, "NONE") };
+    let never_failed = ItemTrouble {
+        failure: None,
+        ..trouble(9, "NONE")
+    };
     let side = vec![
         SideRecord::Retrying(trouble(4, "TIMEOUT")),
         parked(5, NOW),
@@ -136,13 +215,26 @@ pub async fn what_waits_is_counted_by_its_code(harness: Harness) {
         SideRecord::Retrying(trouble(7, "BUSY")),
         SideRecord::Retrying(trouble(8, "RESET")),
         abandoned(3, "BUSY"),
-        SideRecord::Parked { trouble: never_failed, due_at: NOW },
+        SideRecord::Parked {
+            trouble: never_failed,
+            due_at: NOW,
+        },
     ];
     harness.stored(with(at(&run, 1, 4), side)).await;
-    harness.stored(with(at(&other, 1, 4), vec![SideRecord::Retrying(trouble(4, "OTHER"))])).await;
+    harness
+        .stored(with(
+            at(&other, 1, 4),
+            vec![SideRecord::Retrying(trouble(4, "OTHER"))],
+        ))
+        .await;
     let expected = [("BUSY", 3), ("RESET", 1), ("TIMEOUT", 1)].map(|(code, items)| (code.to_owned(), items));
     assert_eq!(waiting().await, expected);
-    harness.stored(with(at(&run, 2, 9), vec![abandoned(5, "BUSY"), SideRecord::Cleared(ItemIndex(8))])).await;
+    harness
+        .stored(with(
+            at(&run, 2, 9),
+            vec![abandoned(5, "BUSY"), SideRecord::Cleared(ItemIndex(8))],
+        ))
+        .await;
     let expected = [("BUSY", 2), ("TIMEOUT", 1)].map(|(code, items)| (code.to_owned(), items));
     assert_eq!(waiting().await, expected);
 }

@@ -27,7 +27,10 @@ async fn a_call_fails_before_or_after_its_effect() {
     assert_eq!(store.get(TaskId(1)).await.unwrap(), None, "nothing happened");
     store.faults().fail_next(Call::Create, When::After, 1);
     assert!(store.create(&task(1), &actor(), NOW).await.is_err());
-    assert!(store.get(TaskId(1)).await.unwrap().is_some(), "only the answer was lost");
+    assert!(
+        store.get(TaskId(1)).await.unwrap().is_some(),
+        "only the answer was lost"
+    );
     store.create(&task(1), &actor(), NOW).await.unwrap();
 }
 
@@ -60,7 +63,11 @@ async fn a_frozen_session_does_not_beat_until_it_thaws() {
     assert_eq!(store.beat(other).await.unwrap(), alive(vec![]));
     store.fence_all_but(other).await.unwrap();
     store.faults().thaw(frozen);
-    assert_eq!(beat.await.unwrap().unwrap(), Heartbeat::Fenced, "it learns what happened meanwhile");
+    assert_eq!(
+        beat.await.unwrap().unwrap(),
+        Heartbeat::Fenced,
+        "it learns what happened meanwhile"
+    );
 }
 
 /// A clock that tests set.
@@ -88,7 +95,10 @@ impl Clock for TestClock {
 const TTL: Duration = Duration::from_secs(15);
 
 fn key(no: u32) -> LeaseKey {
-    LeaseKey { shard: ShardId { task: TaskId(1), no }, claim: ClaimId(Uuid::new_v4()) }
+    LeaseKey {
+        shard: ShardId { task: TaskId(1), no },
+        claim: ClaimId(Uuid::new_v4()),
+    }
 }
 
 #[tokio::test]
@@ -96,16 +106,27 @@ async fn a_lease_is_held_by_one_until_it_runs_out() {
     let clock = Arc::new(TestClock::default());
     let leases = MemoryLeases::new(clock.clone());
     let (mine, free) = (key(0), key(1));
-    let rival = LeaseKey { claim: ClaimId(Uuid::new_v4()), ..mine };
+    let rival = LeaseKey {
+        claim: ClaimId(Uuid::new_v4()),
+        ..mine
+    };
     use LeaseReply::{Absent, Held, Lost};
     assert_eq!(leases.acquire(&[mine, free], TTL).await.unwrap(), [Held, Held]);
     assert_eq!(leases.acquire(&[rival, mine], TTL).await.unwrap(), [Lost, Held]);
     assert_eq!(leases.renew(&[rival], TTL, true).await.unwrap(), [Lost]);
     leases.release(&[rival]).await.unwrap();
-    assert_eq!(leases.renew(&[mine], TTL, false).await.unwrap(), [Held], "a rival can't give it back");
+    assert_eq!(
+        leases.renew(&[mine], TTL, false).await.unwrap(),
+        [Held],
+        "a rival can't give it back"
+    );
     clock.0.store(15_000_000_000, Ordering::SeqCst);
     assert_eq!(leases.renew(&[mine], TTL, false).await.unwrap(), [Absent]);
-    assert_eq!(leases.renew(&[mine], TTL, true).await.unwrap(), [Held], "set again while trust lasts");
+    assert_eq!(
+        leases.renew(&[mine], TTL, true).await.unwrap(),
+        [Held],
+        "set again while trust lasts"
+    );
     leases.release(&[mine]).await.unwrap();
     assert_eq!(leases.acquire(&[rival], TTL).await.unwrap(), [Held]);
 }
@@ -115,11 +136,18 @@ async fn after_data_loss_there_is_no_new_lease_for_one_ttl() {
     let clock = Arc::new(TestClock::default());
     let leases = MemoryLeases::new(clock.clone());
     let mine = key(0);
-    let rival = LeaseKey { claim: ClaimId(Uuid::new_v4()), ..mine };
+    let rival = LeaseKey {
+        claim: ClaimId(Uuid::new_v4()),
+        ..mine
+    };
     leases.acquire(&[mine], TTL).await.unwrap();
     leases.lose_everything(TTL);
     assert_eq!(leases.acquire(&[rival], TTL).await.unwrap(), [LeaseReply::Absent]);
-    assert_eq!(leases.renew(&[mine], TTL, true).await.unwrap(), [LeaseReply::Held], "its run goes on");
+    assert_eq!(
+        leases.renew(&[mine], TTL, true).await.unwrap(),
+        [LeaseReply::Held],
+        "its run goes on"
+    );
     leases.release(&[mine]).await.unwrap();
     clock.0.store(15_000_000_000, Ordering::SeqCst);
     assert_eq!(leases.acquire(&[rival], TTL).await.unwrap(), [LeaseReply::Held]);

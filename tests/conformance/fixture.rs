@@ -75,21 +75,41 @@ pub const BUSINESS: &str = "mail";
 impl Harness {
     pub fn memory() -> Harness {
         let store = Arc::new(MemoryStore::new());
-        Harness { store: store.clone(), memory: Some(store), place: None, url: None }
+        Harness {
+            store: store.clone(),
+            memory: Some(store),
+            place: None,
+            url: None,
+        }
     }
 
     pub async fn sqlite() -> Harness {
         let place = tempfile::tempdir().unwrap();
         let store = Store::open(&place.path().join("windrow.db")).await.unwrap();
-        Harness { store: Arc::new(store), memory: None, place: Some(place), url: None }
+        Harness {
+            store: Arc::new(store),
+            memory: None,
+            place: Some(place),
+            url: None,
+        }
     }
 
     pub fn over(store: Store) -> Harness {
-        Harness { store: Arc::new(store), memory: None, place: None, url: None }
+        Harness {
+            store: Arc::new(store),
+            memory: None,
+            place: None,
+            url: None,
+        }
     }
 
     pub fn served(store: Store, url: String) -> Harness {
-        Harness { store: Arc::new(store), memory: None, place: None, url: Some(url) }
+        Harness {
+            store: Arc::new(store),
+            memory: None,
+            place: None,
+            url: Some(url),
+        }
     }
 
     /// The database through a connection of our own; none in memory.
@@ -98,7 +118,11 @@ impl Harness {
             return Some(Database::connect(url).await.unwrap());
         }
         let path = self.place.as_ref()?.path().join("windrow.db");
-        Some(Database::connect(format!("sqlite://{}?mode=rw", path.display())).await.unwrap())
+        Some(
+            Database::connect(format!("sqlite://{}?mode=rw", path.display()))
+                .await
+                .unwrap(),
+        )
     }
 
     /// The business of all tasks wants to hear of this from now on.
@@ -117,7 +141,13 @@ impl Harness {
     pub async fn limit(&self, per_second: Option<u64>) {
         let rate = per_second.and_then(Rate::per_second);
         if let Some(memory) = &self.memory {
-            memory.limit_business(BUSINESS, Bounds { rate, concurrency: None });
+            memory.limit_business(
+                BUSINESS,
+                Bounds {
+                    rate,
+                    concurrency: None,
+                },
+            );
         }
         if let Some(db) = self.inspect().await {
             let limits = rate.map_or_else(|| "{}".to_owned(), |rate| format!("{{\"rate\":\"{rate}\"}}"));
@@ -131,7 +161,13 @@ impl Harness {
     pub async fn name_limit(&self, name: &str, per_second: u64) {
         let rate = Rate::per_second(per_second);
         if let Some(memory) = &self.memory {
-            memory.set_limit(LimitKey::Named(name), Bounds { rate, concurrency: None });
+            memory.set_limit(
+                LimitKey::Named(name),
+                Bounds {
+                    rate,
+                    concurrency: None,
+                },
+            );
         }
         if let Some(db) = self.inspect().await {
             let columns = "name, rate, revision, created_at, updated_at";
@@ -162,13 +198,22 @@ impl Harness {
     /// The hook calls that are left to be delivered: id and body.
     pub async fn calls_left(&self) -> Vec<(String, serde_json::Value)> {
         if let Some(memory) = &self.memory {
-            return memory.calls_left().into_iter().map(|(id, body, _)| (id, body)).collect();
+            return memory
+                .calls_left()
+                .into_iter()
+                .map(|(id, body, _)| (id, body))
+                .collect();
         }
         let db = self.inspect().await.unwrap();
         let sql = "SELECT delivery_id, payload FROM outbox WHERE state = 'due' ORDER BY id";
-        let rows = db.query_all_raw(Statement::from_string(db.get_database_backend(), sql)).await.unwrap();
+        let rows = db
+            .query_all_raw(Statement::from_string(db.get_database_backend(), sql))
+            .await
+            .unwrap();
         let text = |row: &sea_orm::QueryResult, at| row.try_get_by_index::<String>(at).unwrap();
-        let calls = rows.iter().map(|row| (text(row, 0), serde_json::from_str(&text(row, 1)).unwrap()));
+        let calls = rows
+            .iter()
+            .map(|row| (text(row, 0), serde_json::from_str(&text(row, 1)).unwrap()));
         let calls = calls.collect();
         db.close().await.unwrap();
         calls
@@ -207,7 +252,11 @@ impl Harness {
 
     pub async fn heartbeat(&self, id: SessionId) -> i64 {
         let sessions = self.store.list().await.unwrap();
-        sessions.iter().find(|session| session.id == id).unwrap().heartbeat
+        sessions
+            .iter()
+            .find(|session| session.id == id)
+            .unwrap()
+            .heartbeat
     }
 
     /// Claims what must be claimable.
@@ -252,7 +301,11 @@ pub fn actor() -> Actor {
 }
 
 pub fn wait_note(id: TaskId, text: &str) -> WaitNote {
-    WaitNote { task: id, reason: "capacity".to_owned(), text: text.to_owned() }
+    WaitNote {
+        task: id,
+        reason: "capacity".to_owned(),
+        text: text.to_owned(),
+    }
 }
 
 pub fn new_session(id: SessionId) -> NewSession {
@@ -273,7 +326,13 @@ pub fn alive(shards: Vec<OwnedShard>) -> Heartbeat {
 }
 
 pub fn request(shard: ShardId, seen: Epoch, session: SessionId) -> ClaimRequest {
-    ClaimRequest { shard, seen, claim: ClaimId(Uuid::new_v4()), session, now: NOW }
+    ClaimRequest {
+        shard,
+        seen,
+        claim: ClaimId(Uuid::new_v4()),
+        session,
+        now: NOW,
+    }
 }
 
 pub fn task(total: u64) -> NewTask {
@@ -331,7 +390,10 @@ pub fn tuning() -> Tuning {
             jitter_percent: 20,
         },
         on_exhausted: OnExhausted::Abandon,
-        error_budget: ErrorBudget { failed_attempts: None, abandoned: None },
+        error_budget: ErrorBudget {
+            failed_attempts: None,
+            abandoned: None,
+        },
         error_window: Duration::from_secs(60),
         checkpoint_interval: Duration::from_secs(1),
         unsaved_max: Auto::Auto,
@@ -355,7 +417,10 @@ pub fn at(run: &ClaimedShard, seq: u64, low_water: u64) -> ShardCheckpoint {
         low_water: ItemIndex(low_water),
         high_water: ItemIndex(low_water),
         reach: ItemIndex(low_water),
-        counters: Counters { succeeded, ..Counters::default() },
+        counters: Counters {
+            succeeded,
+            ..Counters::default()
+        },
         blob: Vec::new(),
         side: Vec::new(),
         finish_at: None,
@@ -370,12 +435,18 @@ pub fn at(run: &ClaimedShard, seq: u64, low_water: u64) -> ShardCheckpoint {
 
 /// The same, ending the run.
 pub fn closing(run: &ClaimedShard, seq: u64, low_water: u64, close: RunClose) -> ShardCheckpoint {
-    ShardCheckpoint { close: Some(close), ..at(run, seq, low_water) }
+    ShardCheckpoint {
+        close: Some(close),
+        ..at(run, seq, low_water)
+    }
 }
 
 /// The same with side records, of which the abandoned ones count as such.
 pub fn with(mut checkpoint: ShardCheckpoint, side: Vec<SideRecord>) -> ShardCheckpoint {
-    let abandoned = side.iter().filter(|record| matches!(record, SideRecord::Abandoned(_))).count() as u64;
+    let abandoned = side
+        .iter()
+        .filter(|record| matches!(record, SideRecord::Abandoned(_)))
+        .count() as u64;
     checkpoint.counters.succeeded -= abandoned;
     checkpoint.counters.abandoned += abandoned;
     checkpoint.side = side;
@@ -384,7 +455,13 @@ pub fn with(mut checkpoint: ShardCheckpoint, side: Vec<SideRecord>) -> ShardChec
 
 pub fn trouble(index: u64, code: &str) -> ItemTrouble {
     let failure = Failure::new(Cow::Owned(code.to_owned()), format!("item {index} failed"));
-    let note = AttemptNote { attempt: 3, at_ms: NOW.0, duration_ms: 12, code: failure.code.clone(), run: 1 };
+    let note = AttemptNote {
+        attempt: 3,
+        at_ms: NOW.0,
+        duration_ms: 12,
+        code: failure.code.clone(),
+        run: 1,
+    };
     ItemTrouble {
         index: ItemIndex(index),
         attempts: 3,
@@ -400,5 +477,8 @@ pub fn abandoned(index: u64, code: &str) -> SideRecord {
 }
 
 pub fn parked(index: u64, due_at: WallMs) -> SideRecord {
-    SideRecord::Parked { trouble: trouble(index, "BUSY"), due_at }
+    SideRecord::Parked {
+        trouble: trouble(index, "BUSY"),
+        due_at,
+    }
 }

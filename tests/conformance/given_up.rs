@@ -43,11 +43,22 @@ fn what_is_given_up_costs_nothing_later(engine: &Engine) {
         let world = World::begin(engine).await;
         let someone = actor();
         let mut given_up = 0;
-        for command in [TaskCommand::Start, TaskCommand::Stop { reason: StopReason::Operator }] {
+        for command in [
+            TaskCommand::Start,
+            TaskCommand::Stop {
+                reason: StopReason::Operator,
+            },
+        ] {
             given_up += world
                 .each_moment(|| async {
                     // A conflict with what an earlier try did is an answer too.
-                    drop(world.harness.store.command(world.task, &command, &someone, NOW).await);
+                    drop(
+                        world
+                            .harness
+                            .store
+                            .command(world.task, &command, &someone, NOW)
+                            .await,
+                    );
                 })
                 .await;
         }
@@ -73,28 +84,48 @@ impl World<'_> {
         engine.empty();
         let proxy = Proxy::start(engine.port()).await;
         let address = engine.address_of("suite", NARROW);
-        let url = address.url.replace(&format!(":{}/", engine.port()), &format!(":{}/", proxy.port()));
+        let url = address
+            .url
+            .replace(&format!(":{}/", engine.port()), &format!(":{}/", proxy.port()));
         let password = Some(engine.password().to_owned());
         let address = ServerAddress::new(address.kind, url, password, NARROW);
         let store = Store::connect(&address, false).await.unwrap();
         let harness = Harness::served(store, engine.url());
         for node in ["n1", "n2"] {
             let new = new_session(SessionId(uuid::Uuid::new_v4()));
-            harness.store.begin(&NewSession { node: node.to_owned(), ..new }).await.unwrap();
+            harness
+                .store
+                .begin(&NewSession {
+                    node: node.to_owned(),
+                    ..new
+                })
+                .await
+                .unwrap();
         }
         let task = harness.created(&task(10)).await.id;
-        World { engine, proxy, harness, task }
+        World {
+            engine,
+            proxy,
+            harness,
+            task,
+        }
     }
 
     /// Does it again and again, and gives it up one moment later each time, until it is answered before; how often it was
     /// given up.
     async fn each_moment<F: Future<Output = ()>>(&self, work: impl Fn() -> F) -> u32 {
         for moment in 0..MOMENTS {
-            self.proxy.set(Weather { latency: LATENCY, ..Weather::default() });
+            self.proxy.set(Weather {
+                latency: LATENCY,
+                ..Weather::default()
+            });
             let is_done = timeout(LATENCY / 2 + LATENCY * moment, work()).await.is_ok();
             self.proxy.set(Weather::held());
             tokio::time::sleep(if is_done { Duration::ZERO } else { HANG }).await;
-            self.proxy.set(Weather { latency: LATENCY / 4, ..Weather::default() });
+            self.proxy.set(Weather {
+                latency: LATENCY / 4,
+                ..Weather::default()
+            });
             self.is_sound(moment).await;
             if is_done {
                 return moment;
@@ -113,15 +144,26 @@ impl World<'_> {
             Engine::Postgres(_) => format!("SELECT count(*) FROM session WHERE drain = {drain}"),
             Engine::Mariadb(_) => format!("SELECT COUNT(*) FROM session WHERE drain = {}", u8::from(drain)),
         };
-        assert_eq!(self.engine.sql(&kept), "2", "acknowledged and not kept, moment {moment}");
+        assert_eq!(
+            self.engine.sql(&kept),
+            "2",
+            "acknowledged and not kept, moment {moment}"
+        );
         let (first, second) = tokio::join!(store.get(self.task), store.get(self.task));
-        assert!(first.unwrap().is_some() && second.unwrap().is_some(), "moment {moment}");
+        assert!(
+            first.unwrap().is_some() && second.unwrap().is_some(),
+            "moment {moment}"
+        );
         let ended = timeout(PATIENCE, async {
             while self.transactions() != "0" {
                 tokio::time::sleep(LOOK_AGAIN).await;
             }
         });
-        assert!(ended.await.is_ok(), "a transaction is left, moment {moment}: {}", self.connections());
+        assert!(
+            ended.await.is_ok(),
+            "a transaction is left, moment {moment}: {}",
+            self.connections()
+        );
     }
 
     /// What every connection does.

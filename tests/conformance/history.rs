@@ -16,14 +16,24 @@ const WINDOW: Duration = Duration::from_secs(30 * 24 * 3600);
 
 async fn session_of(harness: &Harness, node: &str) -> SessionId {
     let id = SessionId(Uuid::new_v4());
-    harness.store.begin(&NewSession { node: node.to_owned(), ..new_session(id) }).await.unwrap();
+    harness
+        .store
+        .begin(&NewSession {
+            node: node.to_owned(),
+            ..new_session(id)
+        })
+        .await
+        .unwrap();
     id
 }
 
 /// What the audit says of shards.
 async fn told(harness: &Harness, id: TaskId) -> Vec<AuditEntry> {
     let entries = harness.store.audit(id).await.unwrap();
-    entries.into_iter().filter(|entry| entry.action.starts_with("shard.")).collect()
+    entries
+        .into_iter()
+        .filter(|entry| entry.action.starts_with("shard."))
+        .collect()
 }
 
 pub async fn who_took_a_shard_from_whom_is_told(harness: Harness) {
@@ -31,20 +41,42 @@ pub async fn who_took_a_shard_from_whom_is_told(harness: Harness) {
     let dead = session_of(&harness, "a").await;
     let run = harness.claimed(shard, Epoch(0), dead).await;
     harness.stored(at(&run, 1, 40)).await;
-    assert_eq!(told(&harness, shard.task).await, [], "a first claim takes nothing");
+    assert_eq!(
+        told(&harness, shard.task).await,
+        [],
+        "a first claim takes nothing"
+    );
     harness.fence(dead).await;
     let heir = session_of(&harness, "b").await;
-    let asked = ClaimRequest { now: WallMs(NOW.0 + 12_345), ..request(shard, run.epoch, heir) };
-    let ClaimOutcome::Claimed(next) = harness.store.claim(asked).await.unwrap() else { panic!("free") };
-    assert_eq!(harness.store.claim(asked).await.unwrap(), ClaimOutcome::Claimed(next.clone()), "once");
+    let asked = ClaimRequest {
+        now: WallMs(NOW.0 + 12_345),
+        ..request(shard, run.epoch, heir)
+    };
+    let ClaimOutcome::Claimed(next) = harness.store.claim(asked).await.unwrap() else {
+        panic!("free")
+    };
+    assert_eq!(
+        harness.store.claim(asked).await.unwrap(),
+        ClaimOutcome::Claimed(next.clone()),
+        "once"
+    );
     let entries = told(&harness, shard.task).await;
     assert_eq!(entries.len(), 1, "{entries:?}");
     let entry = &entries[0];
-    assert_eq!((entry.action.as_str(), entry.actor.as_str()), ("shard.taken_over", "windrow"));
+    assert_eq!(
+        (entry.action.as_str(), entry.actor.as_str()),
+        ("shard.taken_over", "windrow")
+    );
     let text = "b took shard 0 over from a, which was fenced and had saved nothing for 12 s";
     assert_eq!(entry.reason.as_deref(), Some(text));
-    assert!(entry.before.as_deref().unwrap().contains(r#""node":"a""#), "{entry:?}");
-    assert!(entry.after.as_deref().unwrap().contains(r#""node":"b""#), "{entry:?}");
+    assert!(
+        entry.before.as_deref().unwrap().contains(r#""node":"a""#),
+        "{entry:?}"
+    );
+    assert!(
+        entry.after.as_deref().unwrap().contains(r#""node":"b""#),
+        "{entry:?}"
+    );
 
     let close = RunClose::Recovering {
         not_before: WallMs(NOW.0 + 50_000),
@@ -54,18 +86,33 @@ pub async fn who_took_a_shard_from_whom_is_told(harness: Harness) {
     };
     harness.stored(closing(&next, 1, 40, close)).await;
     let third = session_of(&harness, "c").await;
-    let asked = ClaimRequest { now: WallMs(NOW.0 + 60_000), ..request(shard, next.epoch, third) };
-    assert!(matches!(harness.store.claim(asked).await.unwrap(), ClaimOutcome::Claimed(_)));
+    let asked = ClaimRequest {
+        now: WallMs(NOW.0 + 60_000),
+        ..request(shard, next.epoch, third)
+    };
+    assert!(matches!(
+        harness.store.claim(asked).await.unwrap(),
+        ClaimOutcome::Claimed(_)
+    ));
     harness.fence(third).await;
-    harness.store.disown(&[shard], WallMs(NOW.0 + 90_000)).await.unwrap();
+    harness
+        .store
+        .disown(&[shard], WallMs(NOW.0 + 90_000))
+        .await
+        .unwrap();
     let entries = told(&harness, shard.task).await;
-    let mut said: Vec<(&str, &str)> =
-        entries.iter().map(|entry| (entry.action.as_str(), entry.reason.as_deref().unwrap())).collect();
+    let mut said: Vec<(&str, &str)> = entries
+        .iter()
+        .map(|entry| (entry.action.as_str(), entry.reason.as_deref().unwrap()))
+        .collect();
     said.sort_unstable();
     assert_eq!(
         said,
         [
-            ("shard.lost", "c was fenced and had saved nothing of shard 0 for 30 s; it waits for a node"),
+            (
+                "shard.lost",
+                "c was fenced and had saved nothing of shard 0 for 30 s; it waits for a node"
+            ),
             ("shard.recovering", "shard 0 on b: the handler is down"),
             ("shard.taken_over", text),
         ]
@@ -75,7 +122,10 @@ pub async fn who_took_a_shard_from_whom_is_told(harness: Harness) {
 pub async fn what_rested_for_too_long_is_found_and_told_and_only_a_command_wakes_it(harness: Harness) {
     let run = harness.running(100).await;
     let fresh = harness.queued(10).await.task;
-    let later = NewTask { start_at: Some(WallMs(NOW.0 + 1)), ..task(10) };
+    let later = NewTask {
+        start_at: Some(WallMs(NOW.0 + 1)),
+        ..task(10)
+    };
     let waits = harness.queued_as(&later).await.task;
     let id = run.shard.task;
     harness.stored(at(&run, 1, 40)).await;
@@ -83,7 +133,10 @@ pub async fn what_rested_for_too_long_is_found_and_told_and_only_a_command_wakes
     let found = |now: WallMs| harness.store.dormant(now.minus(WINDOW), 10);
     assert_eq!(found(soon).await.unwrap(), []);
     let much_later = NOW.plus(31 * DAY);
-    assert!(!found(much_later).await.unwrap().contains(&id), "it has an owner still");
+    assert!(
+        !found(much_later).await.unwrap().contains(&id),
+        "it has an owner still"
+    );
     let sessions = harness.store.list().await.unwrap();
     for session in &sessions {
         harness.fence(session.id).await;
@@ -92,32 +145,62 @@ pub async fn what_rested_for_too_long_is_found_and_told_and_only_a_command_wakes
     let mut dormant = found(much_later).await.unwrap();
     dormant.sort_unstable();
     assert_eq!(dormant, [id, fresh, waits]);
-    let seen = Hunt { now: much_later, restore_window: WINDOW, ..hunt() };
-    assert!(harness.store.candidates(&seen).await.unwrap().found.is_empty(), "nobody would take them");
+    let seen = Hunt {
+        now: much_later,
+        restore_window: WINDOW,
+        ..hunt()
+    };
+    assert!(
+        harness.store.candidates(&seen).await.unwrap().found.is_empty(),
+        "nobody would take them"
+    );
 
     let text = dormant_text(WINDOW);
     assert!(text.contains("30 days"), "{text}");
-    let note = |task| WaitNote { task, reason: DORMANT.to_owned(), text: text.clone() };
-    harness.store.explain_waits(&[note(id), note(fresh)], much_later).await.unwrap();
+    let note = |task| WaitNote {
+        task,
+        reason: DORMANT.to_owned(),
+        text: text.clone(),
+    };
+    harness
+        .store
+        .explain_waits(&[note(id), note(fresh)], much_later)
+        .await
+        .unwrap();
     let view = harness.view(id).await;
-    assert_eq!((view.status, view.status_reason.as_deref()), (Status::Queued, Some(DORMANT)));
+    assert_eq!(
+        (view.status, view.status_reason.as_deref()),
+        (Status::Queued, Some(DORMANT))
+    );
     assert_eq!(found(much_later).await.unwrap(), [waits], "the others say so");
     let none: [String; 0] = [];
     let unserved = harness.store.unserved(&none, much_later, 10).await.unwrap();
     assert!(unserved.iter().all(|(task, _)| *task == waits), "{unserved:?}");
 
     for (task, command) in [(id, TaskCommand::Start), (fresh, TaskCommand::Recover)] {
-        let woken = harness.store.command(task, &command, &actor(), much_later).await.unwrap();
+        let woken = harness
+            .store
+            .command(task, &command, &actor(), much_later)
+            .await
+            .unwrap();
         assert_eq!((woken.status, woken.status_reason), (Status::Queued, None));
-        let refused = harness.store.command(task, &TaskCommand::Start, &actor(), much_later).await;
+        let refused = harness
+            .store
+            .command(task, &TaskCommand::Start, &actor(), much_later)
+            .await;
         refused.expect_err("it is awake");
     }
     let game = harness.store.candidates(&seen).await.unwrap();
     let tasks: Vec<TaskId> = game.found.iter().map(|candidate| candidate.shard.task).collect();
     assert_eq!(tasks, [id, fresh]);
     let session = harness.session().await;
-    let asked = ClaimRequest { now: much_later, ..request(run.shard, run.epoch, session) };
-    let ClaimOutcome::Claimed(next) = harness.store.claim(asked).await.unwrap() else { panic!("free") };
+    let asked = ClaimRequest {
+        now: much_later,
+        ..request(run.shard, run.epoch, session)
+    };
+    let ClaimOutcome::Claimed(next) = harness.store.claim(asked).await.unwrap() else {
+        panic!("free")
+    };
     assert_eq!((next.low_water.0, next.stalls), (40, 0), "it goes on, forgiven");
 }
 
@@ -129,16 +212,35 @@ pub async fn what_recovers_for_too_long_is_dormant_too(harness: Harness) {
         text: "the handler is down".to_owned(),
         nth: Some(1),
     };
-    let last = ShardCheckpoint { close: Some(close), ..at(&run, 1, 40) };
+    let last = ShardCheckpoint {
+        close: Some(close),
+        ..at(&run, 1, 40)
+    };
     harness.stored(last).await;
     let found = |days: u32| harness.store.dormant(NOW.plus(days * DAY).minus(WINDOW), 10);
     assert_eq!(found(31).await.unwrap(), [], "its time came a day later");
     assert_eq!(found(32).await.unwrap(), [run.shard.task]);
-    let note = WaitNote { task: run.shard.task, reason: DORMANT.to_owned(), text: dormant_text(WINDOW) };
-    harness.store.explain_waits(&[note], NOW.plus(32 * DAY)).await.unwrap();
+    let note = WaitNote {
+        task: run.shard.task,
+        reason: DORMANT.to_owned(),
+        text: dormant_text(WINDOW),
+    };
+    harness
+        .store
+        .explain_waits(&[note], NOW.plus(32 * DAY))
+        .await
+        .unwrap();
     let now = NOW.plus(32 * DAY);
-    let woken = harness.store.command(run.shard.task, &TaskCommand::Recover, &actor(), now).await.unwrap();
+    let woken = harness
+        .store
+        .command(run.shard.task, &TaskCommand::Recover, &actor(), now)
+        .await
+        .unwrap();
     assert_eq!((woken.status, woken.status_reason), (Status::Queued, None));
-    let seen = Hunt { now, restore_window: WINDOW, ..hunt() };
+    let seen = Hunt {
+        now,
+        restore_window: WINDOW,
+        ..hunt()
+    };
     assert_eq!(harness.store.candidates(&seen).await.unwrap().found.len(), 1);
 }

@@ -16,12 +16,17 @@ use windrow_engine::ports::task_store::{
 
 use crate::fixture::{Harness, NOW, abandoned, actor, at, closing, hunt, task, tuning, with};
 
-const STOP: TaskCommand = TaskCommand::Stop { reason: StopReason::Operator };
+const STOP: TaskCommand = TaskCommand::Stop {
+    reason: StopReason::Operator,
+};
 const PREPARE: &str = r#"{"prepare":{"timeout":"1m"},"stopped":{},"finished":{}}"#;
 const DAY: Duration = Duration::from_secs(86_400);
 
 fn range(total: u64) -> NewTask {
-    NewTask { source: format!(r#"{{"kind":"range","total":{total}}}"#), ..task(total) }
+    NewTask {
+        source: format!(r#"{{"kind":"range","total":{total}}}"#),
+        ..task(total)
+    }
 }
 
 fn edit(edit: TaskEdit) -> TaskCommand {
@@ -29,7 +34,11 @@ fn edit(edit: TaskEdit) -> TaskCommand {
 }
 
 async fn refused(harness: &Harness, id: ShardId, command: TaskCommand) -> CommandError {
-    harness.store.command(id.task, &command, &actor(), NOW).await.unwrap_err()
+    harness
+        .store
+        .command(id.task, &command, &actor(), NOW)
+        .await
+        .unwrap_err()
 }
 
 async fn is_candidate(harness: &Harness, shard: ShardId, now: WallMs) -> bool {
@@ -57,15 +66,27 @@ fn fields(error: &CommandError) -> Vec<&'static str> {
 
 pub async fn a_later_start_waits_for_its_time(harness: Harness) {
     let later = NOW.plus(Duration::from_secs(60));
-    let shard = harness.queued_as(&NewTask { start_at: Some(later), ..task(10) }).await;
+    let shard = harness
+        .queued_as(&NewTask {
+            start_at: Some(later),
+            ..task(10)
+        })
+        .await;
     let view = harness.view(shard.task).await;
-    assert_eq!((view.status, view.status_reason.as_deref()), (Status::Queued, Some("start_at")));
+    assert_eq!(
+        (view.status, view.status_reason.as_deref()),
+        (Status::Queued, Some("start_at"))
+    );
     assert!(view.status_text.unwrap().contains(&later.to_rfc3339()));
     assert!(!is_candidate(&harness, shard, NOW).await, "it isn't time");
     assert!(is_candidate(&harness, shard, later).await, "it is");
     harness.command(shard.task, STOP).await;
     let view = harness.command(shard.task, TaskCommand::StartAt(NOW)).await;
-    assert_eq!((view.status, view.status_reason), (Status::Queued, None), "a new time replaces the old one");
+    assert_eq!(
+        (view.status, view.status_reason),
+        (Status::Queued, None),
+        "a new time replaces the old one"
+    );
     assert!(is_candidate(&harness, shard, NOW).await);
 }
 
@@ -82,9 +103,19 @@ async fn awaiting(harness: &Harness, new: &NewTask) -> (ShardId, String) {
 pub async fn a_business_that_prepares_itself_is_asked_before_anything_runs(harness: Harness) {
     let (shard, token) = awaiting(&harness, &range(10)).await;
     let view = harness.view(shard.task).await;
-    assert_eq!((view.status, view.wish, view.start_no), (Status::AwaitingBusiness, Wish::Run, 1));
-    assert_eq!(view.awaiting_until, Some(NOW.plus(Duration::from_secs(65))), "the timeout and a margin");
-    assert!(!is_candidate(&harness, shard, NOW.plus(DAY)).await, "nothing can be claimed");
+    assert_eq!(
+        (view.status, view.wish, view.start_no),
+        (Status::AwaitingBusiness, Wish::Run, 1)
+    );
+    assert_eq!(
+        view.awaiting_until,
+        Some(NOW.plus(Duration::from_secs(65))),
+        "the timeout and a margin"
+    );
+    assert!(
+        !is_candidate(&harness, shard, NOW.plus(DAY)).await,
+        "nothing can be claimed"
+    );
     let start = harness.store.start_of_token(&token).await.unwrap().unwrap();
     assert_eq!((start.task, start.start_no, start.is_live), (shard.task, 1, true));
     assert_eq!(harness.store.start_of_token("wst_other").await.unwrap(), None);
@@ -94,15 +125,39 @@ pub async fn a_business_that_prepares_itself_is_asked_before_anything_runs(harne
         params: Some(r#"{"a":1}"#.to_owned()),
         ..TaskEdit::default()
     };
-    let view = harness.command(shard.task, TaskCommand::Ready { start_no: 1, edit: Box::new(change) }).await;
-    assert_eq!((view.status, view.total, view.awaiting_until), (Status::Queued, ItemCount(20), None));
-    assert_eq!((view.counters.excluded, view.params.as_deref()), (5, Some(r#"{"a":1}"#)));
+    let view = harness
+        .command(
+            shard.task,
+            TaskCommand::Ready {
+                start_no: 1,
+                edit: Box::new(change),
+            },
+        )
+        .await;
+    assert_eq!(
+        (view.status, view.total, view.awaiting_until),
+        (Status::Queued, ItemCount(20), None)
+    );
+    assert_eq!(
+        (view.counters.excluded, view.params.as_deref()),
+        (5, Some(r#"{"a":1}"#))
+    );
     let session = harness.session().await;
     let run = harness.claimed(shard, Epoch(0), session).await;
-    assert_eq!((run.range.start, run.range.end), (ItemIndex(5), ItemIndex(20)), "shards are cut after it");
-    let again = TaskCommand::Ready { start_no: 1, edit: Box::default() };
+    assert_eq!(
+        (run.range.start, run.range.end),
+        (ItemIndex(5), ItemIndex(20)),
+        "shards are cut after it"
+    );
+    let again = TaskCommand::Ready {
+        start_no: 1,
+        edit: Box::default(),
+    };
     assert!(
-        matches!(refused(&harness, shard, again).await, CommandError::Refused(CommandRefusal::Status(_))),
+        matches!(
+            refused(&harness, shard, again).await,
+            CommandError::Refused(CommandRefusal::Status(_))
+        ),
         "it is ready already"
     );
 }
@@ -110,18 +165,35 @@ pub async fn a_business_that_prepares_itself_is_asked_before_anything_runs(harne
 pub async fn an_answer_to_an_earlier_start_is_stale(harness: Harness) {
     let (shard, first) = awaiting(&harness, &range(10)).await;
     let stopped = harness.command(shard.task, STOP).await;
-    assert_eq!((stopped.status, stopped.awaiting_until), (Status::Stopped, None), "nothing is in flight");
+    assert_eq!(
+        (stopped.status, stopped.awaiting_until),
+        (Status::Stopped, None),
+        "nothing is in flight"
+    );
     let start = harness.store.start_of_token(&first).await.unwrap().unwrap();
     assert!(!start.is_live, "a stop ends the start");
     harness.command(shard.task, TaskCommand::Start).await;
-    let old = TaskCommand::Ready { start_no: 1, edit: Box::default() };
+    let old = TaskCommand::Ready {
+        start_no: 1,
+        edit: Box::default(),
+    };
     let stale = CommandError::Refused(CommandRefusal::StaleStart { given: 1, present: 2 });
     assert_eq!(refused(&harness, shard, old).await, stale);
     let start = harness.store.start_of_token(&first).await.unwrap().unwrap();
-    assert_eq!((start.start_no, start.is_live), (1, false), "it is known for what it was");
-    let no = TaskCommand::NotReady { start_no: 2, text: "no templates".to_owned() };
+    assert_eq!(
+        (start.start_no, start.is_live),
+        (1, false),
+        "it is known for what it was"
+    );
+    let no = TaskCommand::NotReady {
+        start_no: 2,
+        text: "no templates".to_owned(),
+    };
     let view = harness.command(shard.task, no).await;
-    assert_eq!((view.status, view.stop_reason), (Status::Stopped, Some(StopReason::Business)));
+    assert_eq!(
+        (view.status, view.stop_reason),
+        (Status::Stopped, Some(StopReason::Business))
+    );
     assert_eq!(view.status_text.as_deref(), Some("no templates"));
     assert!(!is_candidate(&harness, shard, NOW.plus(DAY)).await);
     let cancelled = harness.command(shard.task, TaskCommand::Cancel).await;
@@ -147,25 +219,55 @@ pub async fn a_business_hears_of_the_ends_it_wants_to_hear_of(harness: Harness) 
     let calls = harness.calls_left().await;
     let ids: Vec<&str> = calls.iter().map(|(id, _)| id.as_str()).collect();
     let task = run.shard.task;
-    assert_eq!(ids, [format!("{store}-{task}-s2-task.stopped"), format!("{store}-{task}-s3-task.finished")]);
+    assert_eq!(
+        ids,
+        [
+            format!("{store}-{task}-s2-task.stopped"),
+            format!("{store}-{task}-s3-task.finished")
+        ]
+    );
     let (stopped, finished) = (&calls[0].1, &calls[1].1);
-    assert_eq!((&stopped["reason"], &stopped["counts"]["pending"]), (&"operator".into(), &2.into()));
-    assert_eq!((&finished["type"], &finished["result"]), (&"task.finished".into(), &"succeeded".into()));
-    assert_eq!((&finished["counts"]["succeeded"], &finished["start"]), (&4.into(), &3.into()));
+    assert_eq!(
+        (&stopped["reason"], &stopped["counts"]["pending"]),
+        (&"operator".into(), &2.into())
+    );
+    assert_eq!(
+        (&finished["type"], &finished["result"]),
+        (&"task.finished".into(), &"succeeded".into())
+    );
+    assert_eq!(
+        (&finished["counts"]["succeeded"], &finished["start"]),
+        (&4.into(), &3.into())
+    );
 }
 
 pub async fn a_start_after_the_canary_goes_on_with_the_rest(harness: Harness) {
-    let canary = Canary { items: NonZeroU64::MIN, then: CanaryThen::Stop };
-    let shard = harness.queued_as(&NewTask { canary: Some(canary), ..task(10) }).await;
+    let canary = Canary {
+        items: NonZeroU64::MIN,
+        then: CanaryThen::Stop,
+    };
+    let shard = harness
+        .queued_as(&NewTask {
+            canary: Some(canary),
+            ..task(10)
+        })
+        .await;
     assert_eq!(harness.store.control(shard).await.unwrap().canary, Some(canary));
     harness.command(shard.task, STOP).await;
-    assert_eq!(harness.command(shard.task, TaskCommand::Start).await.canary, Some(canary), "it isn't done");
+    assert_eq!(
+        harness.command(shard.task, TaskCommand::Start).await.canary,
+        Some(canary),
+        "it isn't done"
+    );
     let session = harness.session().await;
     let run = harness.claimed(shard, Epoch(0), session).await;
     let close = RunClose::stopped(StopReason::CanaryDone, "1 of 1 went well".to_owned());
     harness.stored(closing(&run, 1, 1, close)).await;
     let view = harness.view(shard.task).await;
-    assert_eq!((view.stop_reason, view.canary), (Some(StopReason::CanaryDone), Some(canary)));
+    assert_eq!(
+        (view.stop_reason, view.canary),
+        (Some(StopReason::CanaryDone), Some(canary))
+    );
     let view = harness.command(shard.task, TaskCommand::Start).await;
     assert_eq!((view.status, view.canary), (Status::Queued, None));
     assert_eq!(harness.store.control(shard).await.unwrap().canary, None);
@@ -174,11 +276,22 @@ pub async fn a_start_after_the_canary_goes_on_with_the_rest(harness: Harness) {
 pub async fn finishing_early_by_command_cuts_what_was_not_dispatched(harness: Harness) {
     let run = harness.running(100).await;
     let rev = harness.store.control(run.shard).await.unwrap().rev;
-    let view = harness.command(run.shard.task, TaskCommand::Finish { end: ItemIndex(40) }).await;
-    assert_eq!((view.status, view.finish_at), (Status::Running, Some(ItemIndex(40))));
+    let view = harness
+        .command(run.shard.task, TaskCommand::Finish { end: ItemIndex(40) })
+        .await;
+    assert_eq!(
+        (view.status, view.finish_at),
+        (Status::Running, Some(ItemIndex(40)))
+    );
     let control = harness.store.control(run.shard).await.unwrap();
-    assert_eq!((control.finish_at, control.rev), (Some(ItemIndex(40)), rev + 1), "its owner sees it");
-    let view = harness.command(run.shard.task, TaskCommand::Finish { end: ItemIndex(60) }).await;
+    assert_eq!(
+        (control.finish_at, control.rev),
+        (Some(ItemIndex(40)), rev + 1),
+        "its owner sees it"
+    );
+    let view = harness
+        .command(run.shard.task, TaskCommand::Finish { end: ItemIndex(60) })
+        .await;
     assert_eq!(view.finish_at, Some(ItemIndex(40)), "it never grows");
     let wrong = refused(&harness, run.shard, TaskCommand::Finish { end: ItemIndex(100) }).await;
     assert_eq!(fields(&wrong), ["total"]);
@@ -186,13 +299,32 @@ pub async fn finishing_early_by_command_cuts_what_was_not_dispatched(harness: Ha
     harness.command(run.shard.task, STOP).await;
     let close = RunClose::stopped(StopReason::Operator, "stopped".to_owned());
     harness.stored(closing(&run, 2, 30, close)).await;
-    let view = harness.command(run.shard.task, TaskCommand::Finish { end: ItemIndex(35) }).await;
-    assert_eq!((view.status, view.counters.excluded), (Status::Stopped, 65), "nobody owns it: cut at once");
-    let grown =
-        refused(&harness, run.shard, edit(TaskEdit { total: Some(ItemCount(200)), ..no_edit() })).await;
+    let view = harness
+        .command(run.shard.task, TaskCommand::Finish { end: ItemIndex(35) })
+        .await;
+    assert_eq!(
+        (view.status, view.counters.excluded),
+        (Status::Stopped, 65),
+        "nobody owns it: cut at once"
+    );
+    let grown = refused(
+        &harness,
+        run.shard,
+        edit(TaskEdit {
+            total: Some(ItemCount(200)),
+            ..no_edit()
+        }),
+    )
+    .await;
     assert_eq!(fields(&grown), ["total"], "its end is decided");
-    let view = harness.command(run.shard.task, TaskCommand::Finish { end: ItemIndex(0) }).await;
-    assert_eq!((view.status, view.result), (Status::Finished, Some(TaskResult::Early)), "nothing is left");
+    let view = harness
+        .command(run.shard.task, TaskCommand::Finish { end: ItemIndex(0) })
+        .await;
+    assert_eq!(
+        (view.status, view.result),
+        (Status::Finished, Some(TaskResult::Early)),
+        "nothing is left"
+    );
     assert_eq!((view.counters.succeeded, view.counters.excluded), (30, 70));
 }
 
@@ -213,7 +345,10 @@ pub async fn a_recovering_task_is_tried_at_once_when_told(harness: Harness) {
     assert_eq!((view.status, view.recoveries), (Status::Recovering, 2));
     assert!(!is_candidate(&harness, run.shard, NOW).await);
     let view = harness.command(run.shard.task, TaskCommand::Recover).await;
-    assert_eq!((view.status, view.next_at, view.recoveries), (Status::Queued, None, 2));
+    assert_eq!(
+        (view.status, view.next_at, view.recoveries),
+        (Status::Queued, None, 2)
+    );
     assert!(is_candidate(&harness, run.shard, NOW).await);
     assert!(matches!(
         refused(&harness, run.shard, TaskCommand::Recover).await,
@@ -222,7 +357,12 @@ pub async fn a_recovering_task_is_tried_at_once_when_told(harness: Harness) {
 }
 
 pub async fn what_a_task_means_changes_only_before_it_has_run(harness: Harness) {
-    let other = harness.created(&NewTask { name: Some("taken".to_owned()), ..range(1) }).await;
+    let other = harness
+        .created(&NewTask {
+            name: Some("taken".to_owned()),
+            ..range(1)
+        })
+        .await;
     let made = harness.created(&range(10)).await;
     let shard = ShardId { task: made.id, no: 0 };
     let all = TaskEdit {
@@ -236,39 +376,108 @@ pub async fn what_a_task_means_changes_only_before_it_has_run(harness: Harness) 
         ..no_edit()
     };
     let view = harness.command(made.id, edit(all.clone())).await;
-    assert_eq!((view.total, view.skip_first, view.counters.excluded), (ItemCount(8), ItemIndex(3), 3));
-    assert_eq!((view.name.as_deref(), view.priority, view.deadline), (Some("night"), 7, Some(NOW.plus(DAY))));
-    assert_eq!(view.source, r#"{"kind":"range","total":8}"#, "the source says the same");
-    let taken =
-        refused(&harness, shard, edit(TaskEdit { name: Some("taken".to_owned()), ..no_edit() })).await;
-    assert_eq!(taken, CommandError::Refused(CommandRefusal::NameTaken("taken".to_owned(), other.id)));
+    assert_eq!(
+        (view.total, view.skip_first, view.counters.excluded),
+        (ItemCount(8), ItemIndex(3), 3)
+    );
+    assert_eq!(
+        (view.name.as_deref(), view.priority, view.deadline),
+        (Some("night"), 7, Some(NOW.plus(DAY)))
+    );
+    assert_eq!(
+        view.source, r#"{"kind":"range","total":8}"#,
+        "the source says the same"
+    );
+    let taken = refused(
+        &harness,
+        shard,
+        edit(TaskEdit {
+            name: Some("taken".to_owned()),
+            ..no_edit()
+        }),
+    )
+    .await;
+    assert_eq!(
+        taken,
+        CommandError::Refused(CommandRefusal::NameTaken("taken".to_owned(), other.id))
+    );
     harness.command(made.id, TaskCommand::Start).await;
     let session = harness.session().await;
     let run = harness.claimed(shard, Epoch(0), session).await;
     assert_eq!((run.range.start, run.range.end), (ItemIndex(3), ItemIndex(8)));
-    assert_eq!(fields(&refused(&harness, shard, edit(all)).await), ["params", "total", "skip_first"]);
-    let described = TaskEdit { name: Some(String::new()), deadline: Some(None), ..no_edit() };
+    assert_eq!(
+        fields(&refused(&harness, shard, edit(all)).await),
+        ["params", "total", "skip_first"]
+    );
+    let described = TaskEdit {
+        name: Some(String::new()),
+        deadline: Some(None),
+        ..no_edit()
+    };
     let view = harness.command(made.id, edit(described)).await;
-    assert_eq!((view.name, view.deadline, view.status), (None, None, Status::Running), "while it runs");
+    assert_eq!(
+        (view.name, view.deadline, view.status),
+        (None, None, Status::Running),
+        "while it runs"
+    );
     harness.command(made.id, STOP).await;
     let close = RunClose::stopped(StopReason::Operator, "stopped".to_owned());
     harness.stored(closing(&run, 1, 5, close)).await;
-    let smaller = TaskEdit { total: Some(ItemCount(7)), skip_first: Some(ItemIndex(0)), ..no_edit() };
-    assert_eq!(fields(&refused(&harness, shard, edit(smaller)).await), ["skip_first", "total"]);
-    let view = harness.command(made.id, edit(TaskEdit { total: Some(ItemCount(12)), ..no_edit() })).await;
-    assert_eq!((view.total, view.counters.pending(view.total)), (ItemCount(12), 7));
+    let smaller = TaskEdit {
+        total: Some(ItemCount(7)),
+        skip_first: Some(ItemIndex(0)),
+        ..no_edit()
+    };
+    assert_eq!(
+        fields(&refused(&harness, shard, edit(smaller)).await),
+        ["skip_first", "total"]
+    );
+    let view = harness
+        .command(
+            made.id,
+            edit(TaskEdit {
+                total: Some(ItemCount(12)),
+                ..no_edit()
+            }),
+        )
+        .await;
+    assert_eq!(
+        (view.total, view.counters.pending(view.total)),
+        (ItemCount(12), 7)
+    );
     harness.command(made.id, TaskCommand::Start).await;
     let run = harness.claimed(shard, run.epoch, session).await;
-    assert_eq!((run.low_water, run.range.end), (ItemIndex(5), ItemIndex(12)), "it goes on, further");
+    assert_eq!(
+        (run.low_water, run.range.end),
+        (ItemIndex(5), ItemIndex(12)),
+        "it goes on, further"
+    );
 }
 
 pub async fn a_change_of_what_was_changed_meanwhile_is_refused(harness: Harness) {
     let made = harness.created(&task(10)).await;
-    let rename = edit(TaskEdit { name: Some("a".to_owned()), ..no_edit() });
+    let rename = edit(TaskEdit {
+        name: Some("a".to_owned()),
+        ..no_edit()
+    });
     let seen = Some(made.version);
-    let view = harness.store.command_if(made.id, seen, &rename, &actor(), NOW).await.unwrap();
-    let late = harness.store.command_if(made.id, seen, &rename, &actor(), NOW).await.unwrap_err();
-    assert_eq!(late, CommandError::Changed { expected: made.version, found: view.version });
+    let view = harness
+        .store
+        .command_if(made.id, seen, &rename, &actor(), NOW)
+        .await
+        .unwrap();
+    let late = harness
+        .store
+        .command_if(made.id, seen, &rename, &actor(), NOW)
+        .await
+        .unwrap_err();
+    assert_eq!(
+        late,
+        CommandError::Changed {
+            expected: made.version,
+            found: view.version
+        }
+    );
 }
 
 pub async fn many_waiting_tasks_are_explained_at_once(harness: Harness) {
@@ -288,16 +497,33 @@ pub async fn many_waiting_tasks_are_explained_at_once(harness: Harness) {
     assert_eq!(first.status_reason.as_deref(), Some("capacity"));
     assert_eq!(harness.view(shards[2].task).await, stopped, "it isn't queued");
     harness.store.explain_waits(&notes, NOW).await.unwrap();
-    assert_eq!(harness.view(shards[0].task).await.version, first.version, "nothing new is nothing written");
+    assert_eq!(
+        harness.view(shards[0].task).await.version,
+        first.version,
+        "nothing new is nothing written"
+    );
 }
 
 pub async fn an_ended_task_is_deleted_with_everything_of_it(harness: Harness) {
     let run = harness.running(3).await;
     let id = run.shard.task;
     let early = harness.store.delete(id, &actor(), NOW).await.unwrap_err();
-    assert!(matches!(early, CommandError::Refused(CommandRefusal::Status(_))), "{early}");
-    harness.stored(with(closing(&run, 1, 3, RunClose::Done), vec![abandoned(1, "BAD")])).await;
-    let child = harness.created(&NewTask { parent: Some(id), ..task(1) }).await;
+    assert!(
+        matches!(early, CommandError::Refused(CommandRefusal::Status(_))),
+        "{early}"
+    );
+    harness
+        .stored(with(
+            closing(&run, 1, 3, RunClose::Done),
+            vec![abandoned(1, "BAD")],
+        ))
+        .await;
+    let child = harness
+        .created(&NewTask {
+            parent: Some(id),
+            ..task(1)
+        })
+        .await;
     let kept = harness.store.delete(id, &actor(), NOW).await.unwrap_err();
     assert_eq!(kept, CommandError::HasRedrive(child.id));
     harness.command(child.id, TaskCommand::Cancel).await;
@@ -309,7 +535,10 @@ pub async fn an_ended_task_is_deleted_with_everything_of_it(harness: Harness) {
     assert_eq!(audit.last().unwrap().action, "task.delete", "the audit stays");
     let gone = harness.store.delete(id, &actor(), NOW).await.unwrap_err();
     assert_eq!(gone, CommandError::NotFound(id));
-    assert!(harness.created(&task(1)).await.id > child.id, "its number is never used again");
+    assert!(
+        harness.created(&task(1)).await.id > child.id,
+        "its number is never used again"
+    );
 }
 
 pub async fn codes_that_are_given_up_reach_every_owner_and_outlast_it(harness: Harness) {
@@ -317,15 +546,24 @@ pub async fn codes_that_are_given_up_reach_every_owner_and_outlast_it(harness: H
     let id = run.shard.task;
     let before = harness.store.control(run.shard).await.unwrap();
     assert!(before.abandonments.is_empty());
-    let abandon = |code: &str| TaskCommand::Abandon { code: code.to_owned() };
+    let abandon = |code: &str| TaskCommand::Abandon {
+        code: code.to_owned(),
+    };
     let view = harness.command(id, abandon("TIMEOUT")).await;
     assert_eq!(view.status, Status::Running);
     let after = harness.store.control(run.shard).await.unwrap();
     assert_eq!(after.rev, before.rev + 1, "owners look");
     assert!(after.abandonments.covers("TIMEOUT", NOW));
-    assert!(!after.abandonments.covers("TIMEOUT", WallMs(NOW.0 + 1)), "it is about what has failed by then");
+    assert!(
+        !after.abandonments.covers("TIMEOUT", WallMs(NOW.0 + 1)),
+        "it is about what has failed by then"
+    );
     let later = NOW.plus(Duration::from_secs(9));
-    harness.store.command(id, &abandon("TIMEOUT"), &actor(), later).await.unwrap();
+    harness
+        .store
+        .command(id, &abandon("TIMEOUT"), &actor(), later)
+        .await
+        .unwrap();
     harness.command(id, STOP).await;
     let close = RunClose::stopped(StopReason::Operator, "asked for".to_owned());
     harness.stored(closing(&run, 1, 40, close)).await;
@@ -336,29 +574,62 @@ pub async fn codes_that_are_given_up_reach_every_owner_and_outlast_it(harness: H
     assert_eq!(control.abandonments, view.abandonments);
     assert!(control.abandonments.covers("TIMEOUT", later) && control.abandonments.covers("RESET", NOW));
     let entries = harness.store.audit(id).await.unwrap();
-    let told = entries.iter().rev().find(|entry| entry.action == "task.abandon").unwrap();
-    assert!(told.before.as_deref().is_some_and(|text| !text.contains("RESET")), "{told:?}");
-    assert!(told.after.as_deref().is_some_and(|text| text.contains("RESET")), "{told:?}");
+    let told = entries
+        .iter()
+        .rev()
+        .find(|entry| entry.action == "task.abandon")
+        .unwrap();
+    assert!(
+        told.before.as_deref().is_some_and(|text| !text.contains("RESET")),
+        "{told:?}"
+    );
+    assert!(
+        told.after.as_deref().is_some_and(|text| text.contains("RESET")),
+        "{told:?}"
+    );
     for no in 0..ABANDONMENTS_MAX - 2 {
         harness.command(id, abandon(&format!("C{no}"))).await;
     }
     let one_more = harness.store.command(id, &abandon("D"), &actor(), NOW).await;
-    assert!(matches!(one_more, Err(CommandError::Refused(CommandRefusal::Codes(_)))), "{one_more:?}");
+    assert!(
+        matches!(one_more, Err(CommandError::Refused(CommandRefusal::Codes(_)))),
+        "{one_more:?}"
+    );
 }
 
 pub async fn a_start_that_judges_items_changes_the_settings_with_it(harness: Harness) {
-    let shard = ShardId { task: harness.created(&task(10)).await.id, no: 0 };
+    let shard = ShardId {
+        task: harness.created(&task(10)).await.id,
+        no: 0,
+    };
     let view = harness.command(shard.task, TaskCommand::StartJudging(None)).await;
-    assert_eq!((view.status, view.tuning.judge_after), (Status::Queued, Duration::ZERO));
+    assert_eq!(
+        (view.status, view.tuning.judge_after),
+        (Status::Queued, Duration::ZERO)
+    );
     assert!(!tuning().judge_after.is_zero());
     let control = harness.store.control(shard).await.unwrap();
-    assert_eq!((control.rev, control.tuning.judge_after), (view.control_rev, Duration::ZERO));
+    assert_eq!(
+        (control.rev, control.tuning.judge_after),
+        (view.control_rev, Duration::ZERO)
+    );
     let entries = harness.store.audit(shard.task).await.unwrap();
     assert_eq!(entries.last().unwrap().action, "task.start");
-    let again = harness.store.command(shard.task, &TaskCommand::StartJudging(None), &actor(), NOW).await;
-    assert!(matches!(again, Err(CommandError::Refused(_))), "it is started: {again:?}");
+    let again = harness
+        .store
+        .command(shard.task, &TaskCommand::StartJudging(None), &actor(), NOW)
+        .await;
+    assert!(
+        matches!(again, Err(CommandError::Refused(_))),
+        "it is started: {again:?}"
+    );
     let later = NOW.plus(Duration::from_secs(60));
     harness.command(shard.task, STOP).await;
-    let view = harness.command(shard.task, TaskCommand::StartJudging(Some(later))).await;
-    assert_eq!((view.start_at, view.tuning.judge_after), (Some(later), Duration::ZERO));
+    let view = harness
+        .command(shard.task, TaskCommand::StartJudging(Some(later)))
+        .await;
+    assert_eq!(
+        (view.start_at, view.tuning.judge_after),
+        (Some(later), Duration::ZERO)
+    );
 }

@@ -14,8 +14,19 @@ use windrow_engine::ports::task_store::{CreateError, NewTask};
 use crate::fixture::{BUSINESS, Harness, NOW, actor, task};
 
 fn round(session: SessionId, seq: u64, uses: Part) -> Round {
-    let demand = Demand { rates: Wishes::of([u64::MAX]), batch: 1, ..Demand::default() };
-    Round { session, seq, uses, demand, yields: false, leaves: false }
+    let demand = Demand {
+        rates: Wishes::of([u64::MAX]),
+        batch: 1,
+        ..Demand::default()
+    };
+    Round {
+        session,
+        seq,
+        uses,
+        demand,
+        yields: false,
+        leaves: false,
+    }
 }
 
 async fn play(harness: &Harness, round: Round) -> Played {
@@ -37,7 +48,11 @@ fn rate(per_second: u64) -> Amount {
 
 /// A business whose tasks may have 300/s, and two sessions.
 async fn two(harness: &Harness) -> (SessionId, SessionId) {
-    harness.store.ensure_business(BUSINESS, &actor(), NOW).await.unwrap();
+    harness
+        .store
+        .ensure_business(BUSINESS, &actor(), NOW)
+        .await
+        .unwrap();
     harness.limit(Some(300)).await;
     (harness.session().await, harness.session().await)
 }
@@ -51,22 +66,42 @@ pub async fn a_part_grows_only_into_what_no_live_session_holds(harness: Harness)
     let half = dealt(&harness, round(one, 2, whole.held)).await;
     assert_eq!((half.held.rate, half.usable().rate), (rate(300), rate(150)));
     dealt(&harness, round(one, 3, half.usable())).await;
-    assert_eq!(dealt(&harness, round(two, 2, none.usable())).await.usable().rate, rate(150));
+    assert_eq!(
+        dealt(&harness, round(two, 2, none.usable())).await.usable().rate,
+        rate(150)
+    );
     let parts = harness.store.parts(BUSINESS).await.unwrap();
-    let held: Vec<_> = parts.iter().map(|part| (part.session, part.held.rate, part.runs)).collect();
+    let held: Vec<_> = parts
+        .iter()
+        .map(|part| (part.session, part.held.rate, part.runs))
+        .collect();
     assert_eq!(held.len(), 2);
-    assert!(held.contains(&(one, rate(150), 1)) && held.contains(&(two, rate(150), 1)), "{parts:?}");
+    assert!(
+        held.contains(&(one, rate(150), 1)) && held.contains(&(two, rate(150), 1)),
+        "{parts:?}"
+    );
 }
 
 pub async fn a_fenced_session_plays_no_round_and_holds_nothing(harness: Harness) {
     let (one, two) = two(&harness).await;
     let whole = dealt(&harness, round(one, 1, Part::NONE)).await;
-    assert_eq!(dealt(&harness, round(two, 1, Part::NONE)).await.held.rate, rate(0), "silent is not fenced");
+    assert_eq!(
+        dealt(&harness, round(two, 1, Part::NONE)).await.held.rate,
+        rate(0),
+        "silent is not fenced"
+    );
     harness.fence(one).await;
-    assert_eq!(dealt(&harness, round(two, 2, Part::NONE)).await.usable().rate, rate(300));
+    assert_eq!(
+        dealt(&harness, round(two, 2, Part::NONE)).await.usable().rate,
+        rate(300)
+    );
     assert_eq!(play(&harness, round(one, 2, whole.held)).await, Played::Fenced);
     harness.store.end(two).await.unwrap();
-    assert_eq!(play(&harness, round(two, 3, Part::NONE)).await, Played::Fenced, "its row is gone");
+    assert_eq!(
+        play(&harness, round(two, 3, Part::NONE)).await,
+        Played::Fenced,
+        "its row is gone"
+    );
     assert!(harness.store.parts(BUSINESS).await.unwrap().is_empty());
 }
 
@@ -76,7 +111,10 @@ pub async fn a_round_that_comes_late_changes_nothing(harness: Harness) {
     for seq in [3, 7] {
         assert_eq!(play(&harness, round(one, seq, Part::NONE)).await, Played::Late);
     }
-    assert_eq!(harness.store.parts(BUSINESS).await.unwrap()[0].held.rate, rate(300));
+    assert_eq!(
+        harness.store.parts(BUSINESS).await.unwrap()[0].held.rate,
+        rate(300)
+    );
 }
 
 pub async fn a_limit_is_read_as_its_business_has_it(harness: Harness) {
@@ -86,12 +124,18 @@ pub async fn a_limit_is_read_as_its_business_has_it(harness: Harness) {
     assert_eq!(bounds.keys().collect::<Vec<_>>(), [BUSINESS]);
     let whole = dealt(&harness, round(one, 1, Part::NONE)).await;
     harness.limit(Some(100)).await;
-    assert_eq!(dealt(&harness, round(two, 1, Part::NONE)).await.target.rate, rate(50));
+    assert_eq!(
+        dealt(&harness, round(two, 1, Part::NONE)).await.target.rate,
+        rate(50)
+    );
     let less = dealt(&harness, round(one, 2, whole.held)).await;
     assert_eq!(less.usable().rate, rate(50));
     harness.limit(None).await;
     assert!(harness.store.bounds(&names).await.unwrap().is_empty());
-    assert_eq!(dealt(&harness, round(one, 3, less.usable())).await.usable(), Part::UNBOUNDED);
+    assert_eq!(
+        dealt(&harness, round(one, 3, less.usable())).await.usable(),
+        Part::UNBOUNDED
+    );
     let numbers = [4, 5].map(|seq| play(&harness, round(one, seq, Part::UNBOUNDED)));
     let [first, second] = numbers;
     let number = |played: Played| match played {
@@ -106,22 +150,44 @@ pub async fn a_named_limit_is_shared_apart_from_that_of_a_business_of_its_name(h
     let (one, two) = two(&harness).await;
     harness.name_limit(BUSINESS, 100).await;
     let named = LimitKey::Named(BUSINESS).text();
-    let names = BTreeSet::from([BUSINESS.to_owned(), named.clone(), LimitKey::Named("nobody").text()]);
+    let names = BTreeSet::from([
+        BUSINESS.to_owned(),
+        named.clone(),
+        LimitKey::Named("nobody").text(),
+    ]);
     let bounds = harness.store.bounds(&names).await.unwrap();
-    let rates: Vec<_> = bounds.iter().map(|(key, bounds)| (key.as_str(), bounds.rate)).collect();
+    let rates: Vec<_> = bounds
+        .iter()
+        .map(|(key, bounds)| (key.as_str(), bounds.rate))
+        .collect();
     let of = Rate::per_second;
     let mut expected = [(BUSINESS, of(300)), (named.as_str(), of(100))];
     expected.sort_by_key(|(key, _)| *key);
     assert_eq!(rates, expected);
     // Each is dealt whole: what one session has of the one takes nothing from the other.
-    let rounds =
-        [(named.clone(), round(one, 1, Part::NONE)), (BUSINESS.to_owned(), round(one, 2, Part::NONE))];
-    let whole: Vec<_> = harness.store.play(&rounds).await.unwrap().into_iter().map(usable).collect();
+    let rounds = [
+        (named.clone(), round(one, 1, Part::NONE)),
+        (BUSINESS.to_owned(), round(one, 2, Part::NONE)),
+    ];
+    let whole: Vec<_> = harness
+        .store
+        .play(&rounds)
+        .await
+        .unwrap()
+        .into_iter()
+        .map(usable)
+        .collect();
     assert_eq!(whole, [rate(100), rate(300)]);
     // What it allows is read in each round.
     harness.name_limit(BUSINESS, 40).await;
-    let less = harness.store.play(&[(named.clone(), round(two, 3, Part::NONE))]).await.unwrap()[0];
-    let Played::Dealt { dealt, .. } = less else { panic!("{less:?}") };
+    let less = harness
+        .store
+        .play(&[(named.clone(), round(two, 3, Part::NONE))])
+        .await
+        .unwrap()[0];
+    let Played::Dealt { dealt, .. } = less else {
+        panic!("{less:?}")
+    };
     assert_eq!((dealt.held.rate, dealt.target.rate), (rate(0), rate(20)));
     assert_eq!(harness.store.parts(&named).await.unwrap().len(), 2);
     assert_eq!(harness.store.parts(BUSINESS).await.unwrap().len(), 1);
@@ -135,15 +201,31 @@ fn usable(played: Played) -> Amount {
 }
 
 pub async fn a_task_names_only_limits_that_are_there(harness: Harness) {
-    harness.store.ensure_business(BUSINESS, &actor(), NOW).await.unwrap();
+    harness
+        .store
+        .ensure_business(BUSINESS, &actor(), NOW)
+        .await
+        .unwrap();
     harness.name_limit("vendor-x", 100).await;
-    let of =
-        |limits: &[&str]| NewTask { limits: limits.iter().map(|&name| name.to_owned()).collect(), ..task(3) };
-    let refused = harness.store.create(&of(&["vendor-x", "vendor-y"]), &actor(), NOW).await;
+    let of = |limits: &[&str]| NewTask {
+        limits: limits.iter().map(|&name| name.to_owned()).collect(),
+        ..task(3)
+    };
+    let refused = harness
+        .store
+        .create(&of(&["vendor-x", "vendor-y"]), &actor(), NOW)
+        .await;
     assert_eq!(refused, Err(CreateError::NoLimit("vendor-y".to_owned())));
-    let made = harness.store.create(&of(&["vendor-x"]), &actor(), NOW).await.unwrap();
+    let made = harness
+        .store
+        .create(&of(&["vendor-x"]), &actor(), NOW)
+        .await
+        .unwrap();
     assert_eq!(made.limits, ["vendor-x"]);
-    assert_eq!(harness.store.get(made.id).await.unwrap().unwrap().limits, ["vendor-x"]);
+    assert_eq!(
+        harness.store.get(made.id).await.unwrap().unwrap().limits,
+        ["vendor-x"]
+    );
 }
 
 pub async fn nodes_that_play_at_once_never_hold_more_than_the_limit(harness: Harness) {
@@ -158,7 +240,9 @@ pub async fn nodes_that_play_at_once_never_hold_more_than_the_limit(harness: Har
         });
         let plays: Vec<_> = plays.collect();
         for (at, play) in plays.into_iter().enumerate() {
-            let Played::Dealt { dealt, .. } = play.await.unwrap() else { panic!("late or fenced") };
+            let Played::Dealt { dealt, .. } = play.await.unwrap() else {
+                panic!("late or fenced")
+            };
             uses[at] = dealt.usable();
         }
         let held = harness.store.parts(BUSINESS).await.unwrap();

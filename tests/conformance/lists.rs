@@ -33,40 +33,128 @@ async fn ids(store: &Store, filter: TaskFilter) -> Vec<i64> {
 }
 
 fn label(key: &str, value: &str) -> BTreeMap<String, String> {
-    BTreeMap::from([("also".to_owned(), "x".to_owned()), (key.to_owned(), value.to_owned())])
+    BTreeMap::from([
+        ("also".to_owned(), "x".to_owned()),
+        (key.to_owned(), value.to_owned()),
+    ])
 }
 
 #[tokio::test]
 async fn tasks_are_found_by_each_filter() {
     let (store, _place) = store().await;
-    made(&store, NewTask { name: Some("Night_run".to_owned()), labels: label("team", "growth"), ..task(1) })
-        .await;
-    made(&store, NewTask { business: "backfill".to_owned(), labels: label("team", "Growth"), ..task(1) })
-        .await;
-    made(&store, NewTask { name: Some("NightXrun".to_owned()), parent: Some(TaskId(1)), ..task(1) }).await;
-    store.command(TaskId(3), &TaskCommand::Start, &actor(), NOW).await.unwrap();
+    made(
+        &store,
+        NewTask {
+            name: Some("Night_run".to_owned()),
+            labels: label("team", "growth"),
+            ..task(1)
+        },
+    )
+    .await;
+    made(
+        &store,
+        NewTask {
+            business: "backfill".to_owned(),
+            labels: label("team", "Growth"),
+            ..task(1)
+        },
+    )
+    .await;
+    made(
+        &store,
+        NewTask {
+            name: Some("NightXrun".to_owned()),
+            parent: Some(TaskId(1)),
+            ..task(1)
+        },
+    )
+    .await;
+    store
+        .command(TaskId(3), &TaskCommand::Start, &actor(), NOW)
+        .await
+        .unwrap();
     let all = TaskFilter::default;
     assert_eq!(ids(&store, all()).await, [3, 2, 1], "newest first");
-    assert_eq!(ids(&store, TaskFilter { oldest_first: true, ..all() }).await, [1, 2, 3]);
-    let of = |slug: &str| TaskFilter { business: Some(slug.to_owned()), ..all() };
+    assert_eq!(
+        ids(
+            &store,
+            TaskFilter {
+                oldest_first: true,
+                ..all()
+            }
+        )
+        .await,
+        [1, 2, 3]
+    );
+    let of = |slug: &str| TaskFilter {
+        business: Some(slug.to_owned()),
+        ..all()
+    };
     assert_eq!(ids(&store, of("backfill")).await, [2]);
     assert_eq!(ids(&store, of("nobody")).await, [0; 0]);
     let statuses = vec![Status::Queued, Status::Running];
     assert_eq!(ids(&store, TaskFilter { statuses, ..all() }).await, [3]);
-    let label = |value: &str| TaskFilter { label: Some(("team".to_owned(), value.to_owned())), ..all() };
+    let label = |value: &str| TaskFilter {
+        label: Some(("team".to_owned(), value.to_owned())),
+        ..all()
+    };
     assert_eq!(ids(&store, label("growth")).await, [1], "a label is exact");
-    let text = |text: &str| TaskFilter { text: Some(text.to_owned()), ..all() };
-    assert_eq!(ids(&store, text("nIGHT_r")).await, [1], "an underscore is an underscore");
+    let text = |text: &str| TaskFilter {
+        text: Some(text.to_owned()),
+        ..all()
+    };
+    assert_eq!(
+        ids(&store, text("nIGHT_r")).await,
+        [1],
+        "an underscore is an underscore"
+    );
     assert_eq!(ids(&store, text("ackfil")).await, [2], "the business counts too");
     assert_eq!(ids(&store, text("%")).await, [0; 0]);
-    assert_eq!(ids(&store, TaskFilter { parent: Some(TaskId(1)), ..all() }).await, [3]);
-    assert_eq!(ids(&store, TaskFilter { created_after: Some(WallMs(NOW.0 + 1)), ..all() }).await, [0; 0]);
-    assert_eq!(ids(&store, TaskFilter { created_before: Some(WallMs(NOW.0 + 1)), ..all() }).await, [3, 2, 1]);
-    let named = TaskFilter { name: Some("Night_run".to_owned()), ..of(BUSINESS) };
+    assert_eq!(
+        ids(
+            &store,
+            TaskFilter {
+                parent: Some(TaskId(1)),
+                ..all()
+            }
+        )
+        .await,
+        [3]
+    );
+    assert_eq!(
+        ids(
+            &store,
+            TaskFilter {
+                created_after: Some(WallMs(NOW.0 + 1)),
+                ..all()
+            }
+        )
+        .await,
+        [0; 0]
+    );
+    assert_eq!(
+        ids(
+            &store,
+            TaskFilter {
+                created_before: Some(WallMs(NOW.0 + 1)),
+                ..all()
+            }
+        )
+        .await,
+        [3, 2, 1]
+    );
+    let named = TaskFilter {
+        name: Some("Night_run".to_owned()),
+        ..of(BUSINESS)
+    };
     assert_eq!(ids(&store, named).await, [1]);
     let counts = store.status_counts(1).await.unwrap();
     let of = |status| counts.iter().find(|(other, _)| *other == status).unwrap().1;
-    assert_eq!((of(Status::Created), of(Status::Queued), of(Status::Running)), (1, 1, 0), "counted up to 1");
+    assert_eq!(
+        (of(Status::Created), of(Status::Queued), of(Status::Running)),
+        (1, 1, 0),
+        "counted up to 1"
+    );
 }
 
 #[tokio::test]
@@ -81,7 +169,10 @@ async fn pages_meet_without_gap_or_overlap_while_tasks_are_made() {
     let second = store.tasks(&filter, first.next, 2).await.unwrap();
     let third = store.tasks(&filter, second.next, 2).await.unwrap();
     let pages = [&first, &second, &third];
-    let ids: Vec<i64> = pages.iter().flat_map(|page| page.tasks.iter().map(|task| task.id.0)).collect();
+    let ids: Vec<i64> = pages
+        .iter()
+        .flat_map(|page| page.tasks.iter().map(|task| task.id.0))
+        .collect();
     assert_eq!((ids, third.next), (vec![5, 4, 3, 2, 1], None));
 }
 
@@ -94,16 +185,25 @@ async fn runs_and_audit_are_told_newest_first() {
     let shard = ShardId { task: id, no: 0 };
     let mut seen = windrow_core::ids::Epoch(0);
     for run in 1..=3 {
-        store.command(id, &TaskCommand::Start, &actor(), NOW).await.unwrap();
+        store
+            .command(id, &TaskCommand::Start, &actor(), NOW)
+            .await
+            .unwrap();
         let ClaimOutcome::Claimed(claimed) = store.claim(request(shard, seen, session)).await.unwrap() else {
             panic!("it is to be had")
         };
         seen = claimed.epoch;
         let close = RunClose::stopped(StopReason::Business, "enough".to_owned());
-        store.checkpoint(&[closing(&claimed, 1, run, close)]).await.unwrap();
+        store
+            .checkpoint(&[closing(&claimed, 1, run, close)])
+            .await
+            .unwrap();
     }
     let runs = store.runs(id, None, 2).await.unwrap();
-    let told: Vec<_> = runs.iter().map(|run| (run.run.0, run.settled[0], run.node.as_deref())).collect();
+    let told: Vec<_> = runs
+        .iter()
+        .map(|run| (run.run.0, run.settled[0], run.node.as_deref()))
+        .collect();
     assert_eq!(told, [(3, 3, Some("n1")), (2, 2, Some("n1"))]);
     let after = runs.last().map(|run| (run.started_at, run.shard, run.run));
     let rest = store.runs(id, after, 2).await.unwrap();
@@ -111,14 +211,23 @@ async fn runs_and_audit_are_told_newest_first() {
     assert_eq!(rest[0].end_reason.as_deref(), Some("stopped"));
     assert_eq!(store.run(shard, RunNo(1)).await.unwrap().as_ref(), rest.first());
     assert_eq!(store.run(shard, RunNo(9)).await.unwrap(), None);
-    let filter = AuditFilter { task: Some(id), ..AuditFilter::default() };
+    let filter = AuditFilter {
+        task: Some(id),
+        ..AuditFilter::default()
+    };
     let newest = store.audits(&filter, None, 3).await.unwrap();
     let actions: Vec<&str> = newest.iter().map(|row| row.entry.action.as_str()).collect();
     assert_eq!(actions, ["task.stopped", "task.start", "task.stopped"]);
-    let older = store.audits(&filter, newest.last().map(|row| row.id), 50).await.unwrap();
+    let older = store
+        .audits(&filter, newest.last().map(|row| row.id), 50)
+        .await
+        .unwrap();
     assert_eq!(older.last().unwrap().entry.action, "task.create");
-    let starts =
-        AuditFilter { action: Some("task.start".to_owned()), actor: Some("ada".to_owned()), ..filter };
+    let starts = AuditFilter {
+        action: Some("task.start".to_owned()),
+        actor: Some("ada".to_owned()),
+        ..filter
+    };
     assert_eq!(store.audits(&starts, None, 50).await.unwrap().len(), 3);
 }
 
@@ -127,26 +236,47 @@ async fn the_run_of_a_dead_node_is_ended_by_who_takes_it_and_the_names_stay() {
     let (store, _place) = store().await;
     let id = made(&store, task(10)).await;
     let shard = ShardId { task: id, no: 0 };
-    store.command(id, &TaskCommand::Start, &actor(), NOW).await.unwrap();
+    store
+        .command(id, &TaskCommand::Start, &actor(), NOW)
+        .await
+        .unwrap();
     let (mut seen, mut last) = (windrow_core::ids::Epoch(0), None);
     for (node, now) in [("n1", NOW), ("n2", NOW.plus(std::time::Duration::from_secs(9)))] {
         let session = windrow_core::ids::SessionId(uuid::Uuid::new_v4());
-        let node = NewSession { node: node.to_owned(), ..new_session(session) };
+        let node = NewSession {
+            node: node.to_owned(),
+            ..new_session(session)
+        };
         store.begin(&node).await.unwrap();
-        let asked = ClaimRequest { now, ..request(shard, seen, session) };
-        let ClaimOutcome::Claimed(claimed) = store.claim(asked).await.unwrap() else { panic!("free") };
+        let asked = ClaimRequest {
+            now,
+            ..request(shard, seen, session)
+        };
+        let ClaimOutcome::Claimed(claimed) = store.claim(asked).await.unwrap() else {
+            panic!("free")
+        };
         seen = claimed.epoch;
         store.checkpoint(&[at(&claimed, 1, 4)]).await.unwrap();
         if let Some(before) = last.replace(session) {
             store.end(before).await.unwrap();
         }
-        store.fence_all_but(windrow_core::ids::SessionId(uuid::Uuid::new_v4())).await.unwrap();
+        store
+            .fence_all_but(windrow_core::ids::SessionId(uuid::Uuid::new_v4()))
+            .await
+            .unwrap();
     }
     let runs = store.runs(id, None, 5).await.unwrap();
-    let ends: Vec<_> = runs.iter().map(|run| (run.node.as_deref(), run.end_reason.as_deref())).collect();
+    let ends: Vec<_> = runs
+        .iter()
+        .map(|run| (run.node.as_deref(), run.end_reason.as_deref()))
+        .collect();
     assert_eq!(ends, [(Some("n2"), None), (Some("n1"), Some("lost"))]);
     let lost = &runs[1];
-    assert_eq!((lost.settled[0], lost.low_water.0), (4, 4), "as the last checkpoint has it");
+    assert_eq!(
+        (lost.settled[0], lost.low_water.0),
+        (4, 4),
+        "as the last checkpoint has it"
+    );
     assert_eq!(lost.ended_at, Some(runs[0].started_at));
 }
 
@@ -155,20 +285,36 @@ async fn an_answer_is_remembered_for_its_key_and_request() {
     const STALE_MS: i64 = 60_000;
     let (store, _place) = store().await;
     let take = async |key: &str, body: &str, now: WallMs| {
-        store.take_key("ada POST /v1/tasks", key, body, STALE_MS, now).await.unwrap()
+        store
+            .take_key("ada POST /v1/tasks", key, body, STALE_MS, now)
+            .await
+            .unwrap()
     };
     assert_eq!(take("k", "a", NOW).await, KeyState::New);
     assert_eq!(take("k", "a", NOW).await, KeyState::InProgress);
     assert_eq!(take("k", "b", NOW).await, KeyState::Reused);
     let later = WallMs(NOW.0 + STALE_MS);
     assert_eq!(take("k", "a", later).await, KeyState::New, "its node died");
-    let answer = Answer { status: 201, text: "{}".to_owned() };
-    store.answer_key("ada POST /v1/tasks", "k", &answer).await.unwrap();
+    let answer = Answer {
+        status: 201,
+        text: "{}".to_owned(),
+    };
+    store
+        .answer_key("ada POST /v1/tasks", "k", &answer)
+        .await
+        .unwrap();
     assert_eq!(take("k", "a", later).await, KeyState::Answered(answer));
     assert_eq!(take("other", "a", later).await, KeyState::New);
     store.free_key("ada POST /v1/tasks", "other").await.unwrap();
-    assert_eq!(take("other", "b", later).await, KeyState::New, "it was given back");
-    let elsewhere = store.take_key("eve POST /v1/tasks", "k", "b", STALE_MS, NOW).await.unwrap();
+    assert_eq!(
+        take("other", "b", later).await,
+        KeyState::New,
+        "it was given back"
+    );
+    let elsewhere = store
+        .take_key("eve POST /v1/tasks", "k", "b", STALE_MS, NOW)
+        .await
+        .unwrap();
     assert_eq!(elsewhere, KeyState::New, "another caller's keys are their own");
     assert_eq!(store.forget_keys(WallMs(later.0 + 1), 2).await.unwrap(), 2);
     assert_eq!(store.forget_keys(WallMs(later.0 + 1), 2).await.unwrap(), 1);
@@ -179,9 +325,18 @@ async fn an_answer_is_remembered_for_its_key_and_request() {
 async fn a_session_that_is_fenced_although_it_owns_nothing_is_told_once_with_its_node() {
     let (store, _place) = store().await;
     let id = windrow_core::ids::SessionId(uuid::Uuid::new_v4());
-    store.begin(&NewSession { node: "n7".to_owned(), ..new_session(id) }).await.unwrap();
+    store
+        .begin(&NewSession {
+            node: "n7".to_owned(),
+            ..new_session(id)
+        })
+        .await
+        .unwrap();
     let heartbeat = store.list().await.unwrap()[0].heartbeat;
-    let fenced = AuditFilter { action: Some("node.fenced".to_owned()), ..AuditFilter::default() };
+    let fenced = AuditFilter {
+        action: Some("node.fenced".to_owned()),
+        ..AuditFilter::default()
+    };
     assert!(!store.fence(id, heartbeat + 1, NOW).await.unwrap(), "it is back");
     assert_eq!(store.audits(&fenced, None, 9).await.unwrap(), []);
     for _ in 0..2 {
@@ -191,6 +346,18 @@ async fn a_session_that_is_fenced_although_it_owns_nothing_is_told_once_with_its
     assert_eq!(told.len(), 1, "{told:?}");
     let entry = &told[0].entry;
     assert_eq!((entry.actor.as_str(), entry.at), ("windrow", NOW));
-    assert!(entry.reason.as_deref().is_some_and(|why| why.starts_with("n7 fell silent")), "{entry:?}");
-    assert!(entry.after.as_deref().is_some_and(|after| after.contains(r#""node":"n7""#)), "{entry:?}");
+    assert!(
+        entry
+            .reason
+            .as_deref()
+            .is_some_and(|why| why.starts_with("n7 fell silent")),
+        "{entry:?}"
+    );
+    assert!(
+        entry
+            .after
+            .as_deref()
+            .is_some_and(|after| after.contains(r#""node":"n7""#)),
+        "{entry:?}"
+    );
 }

@@ -6,7 +6,10 @@
 //! statements that nobody waits for any more;
 //! `sqlite`, `lists`: what holds for files only; `faults`: the hooks of the memory adapter.
 
-#![allow(clippy::disallowed_methods, reason = "a failing seed is given by the environment")]
+#![allow(
+    clippy::disallowed_methods,
+    reason = "a failing seed is given by the environment"
+)]
 #![allow(clippy::unwrap_used, reason = "a test says what it expects by panicking")]
 #![allow(unreachable_pub, reason = "facts are public to the list of facts below")]
 

@@ -11,9 +11,16 @@ const LEVELS: [LogLevel; 4] = [LogLevel::Debug, LogLevel::Info, LogLevel::Warn, 
 
 fn line(task: i64, number: u64) -> DataLogLine {
     DataLogLine {
-        shard: ShardId { task: TaskId(task), no: 1 },
+        shard: ShardId {
+            task: TaskId(task),
+            no: 1,
+        },
         at: WallMs(NOW.0 + number.cast_signed()),
-        origin: if number.is_multiple_of(2) { LogOrigin::Business } else { LogOrigin::System },
+        origin: if number.is_multiple_of(2) {
+            LogOrigin::Business
+        } else {
+            LogOrigin::System
+        },
         code: (number % 2 == 1).then(|| "BACK_PRESSURE".to_owned()),
         line: LogLine {
             index: (number > 3).then_some(ItemIndex(number)),
@@ -29,10 +36,18 @@ pub async fn the_newest_lines_at_or_above_a_level_come_first(harness: Harness) {
     harness.store.append(&lines).await.unwrap();
     harness.store.append(&[line(2, 3)]).await.unwrap();
     harness.store.append(&[]).await.unwrap();
-    let all = harness.store.tail(TaskId(1), LogLevel::Debug, 5_000).await.unwrap();
+    let all = harness
+        .store
+        .tail(TaskId(1), LogLevel::Debug, 5_000)
+        .await
+        .unwrap();
     assert!(all.iter().eq(lines.iter().rev()));
     let warnings = harness.store.tail(TaskId(1), LogLevel::Warn, 3).await.unwrap();
-    let expected = lines.iter().rev().filter(|line| line.line.level >= LogLevel::Warn).take(3);
+    let expected = lines
+        .iter()
+        .rev()
+        .filter(|line| line.line.level >= LogLevel::Warn)
+        .take(3);
     assert!(warnings.iter().eq(expected));
 }
 
@@ -52,7 +67,9 @@ fn source() -> IndexedSource {
 
 /// Tasks are found by name too, so the port has to be said.
 async fn find(harness: &Harness, format: &str) -> Option<(i64, IndexedSource)> {
-    SourceStore::find(harness.store.as_ref(), "/data/users.csv", format).await.unwrap()
+    SourceStore::find(harness.store.as_ref(), "/data/users.csv", format)
+        .await
+        .unwrap()
 }
 
 pub async fn a_source_and_its_index_read_back(harness: Harness) {
@@ -69,9 +86,15 @@ pub async fn a_source_and_its_index_read_back(harness: Harness) {
 
 pub async fn a_newer_source_of_the_same_place_replaces_the_older(harness: Harness) {
     let old = harness.store.save(&source(), &[vec![1], vec![2]]).await.unwrap();
-    let changed = IndexedSource { checksum: 1, ..source() };
+    let changed = IndexedSource {
+        checksum: 1,
+        ..source()
+    };
     let new = harness.store.save(&changed, &[vec![3]]).await.unwrap();
-    assert_ne!(old, new, "a reader of the old one must not meet parts of the new one");
+    assert_ne!(
+        old, new,
+        "a reader of the old one must not meet parts of the new one"
+    );
     let found = find(&harness, &source().format).await;
     assert_eq!(found, Some((new, changed)));
     assert_eq!(harness.store.part(old, 0).await.unwrap(), None);
@@ -80,6 +103,9 @@ pub async fn a_newer_source_of_the_same_place_replaces_the_older(harness: Harnes
 
 pub async fn the_store_id_is_six_letters_and_stays(harness: Harness) {
     let id = harness.store.store_id().await.unwrap();
-    assert!(id.0.len() == 6 && id.0.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit()), "{id:?}");
+    assert!(
+        id.0.len() == 6 && id.0.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit()),
+        "{id:?}"
+    );
     assert_eq!(harness.store.store_id().await.unwrap(), id);
 }

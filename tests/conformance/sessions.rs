@@ -15,11 +15,17 @@ pub async fn only_a_silent_heartbeat_is_fenced(harness: Harness) {
     assert_eq!(harness.store.beat(session).await.unwrap(), alive(vec![]));
     let next = harness.heartbeat(session).await;
     assert!(next > seen, "a heartbeat moves");
-    assert!(!harness.store.fence(session, seen, NOW).await.unwrap(), "its owner is back");
+    assert!(
+        !harness.store.fence(session, seen, NOW).await.unwrap(),
+        "its owner is back"
+    );
     assert_eq!(harness.store.beat(session).await.unwrap(), alive(vec![]));
     let silent = harness.heartbeat(session).await;
     assert!(harness.store.fence(session, silent, NOW).await.unwrap());
-    assert!(harness.store.fence(session, seen, NOW).await.unwrap(), "fenced already: go on");
+    assert!(
+        harness.store.fence(session, seen, NOW).await.unwrap(),
+        "fenced already: go on"
+    );
 }
 
 pub async fn a_fenced_session_stays_fenced(harness: Harness) {
@@ -35,7 +41,10 @@ pub async fn a_fenced_session_stays_fenced(harness: Harness) {
         "a missing row counts as fenced"
     );
     assert!(harness.store.fence(missing, 1, NOW).await.unwrap());
-    assert!(harness.store.begin(&new_session(session)).await.is_err(), "ids are never used again");
+    assert!(
+        harness.store.begin(&new_session(session)).await.is_err(),
+        "ids are never used again"
+    );
 }
 
 pub async fn a_heartbeat_reads_the_shards_of_its_session(harness: Harness) {
@@ -53,8 +62,13 @@ pub async fn a_heartbeat_reads_the_shards_of_its_session(harness: Harness) {
             leaves: false,
         });
     }
-    assert_eq!(harness.store.beat(session).await.unwrap(), alive(expected.clone()));
-    let stop = TaskCommand::Stop { reason: StopReason::Operator };
+    assert_eq!(
+        harness.store.beat(session).await.unwrap(),
+        alive(expected.clone())
+    );
+    let stop = TaskCommand::Stop {
+        reason: StopReason::Operator,
+    };
     harness.command(expected[1].shard.task, stop).await;
     expected[1].wish = Wish::Stop;
     assert_eq!(harness.store.beat(session).await.unwrap(), alive(expected));
@@ -77,57 +91,105 @@ pub async fn a_session_that_holds_a_shard_is_not_deleted(harness: Harness) {
     let run = harness.claimed(shard, Epoch(0), session).await;
     harness.store.end(session).await.unwrap();
     assert_eq!(harness.store.list().await.unwrap().len(), 1);
-    harness.store.release(shard, run.epoch, run.claim, &RunClose::Released, NOW).await.unwrap();
+    harness
+        .store
+        .release(shard, run.epoch, run.claim, &RunClose::Released, NOW)
+        .await
+        .unwrap();
     harness.store.end(session).await.unwrap();
     harness.store.end(session).await.unwrap();
     assert!(harness.store.list().await.unwrap().is_empty());
 }
 
 pub async fn a_node_that_is_to_be_drained_hears_it_with_its_heartbeat_and_after_a_fence(harness: Harness) {
-    let drained = Heartbeat::Alive { shards: vec![], drain: true };
+    let drained = Heartbeat::Alive {
+        shards: vec![],
+        drain: true,
+    };
     let session = harness.session().await;
-    assert!(!harness.store.wish_drain("n7", true).await.unwrap(), "nobody is called n7");
+    assert!(
+        !harness.store.wish_drain("n7", true).await.unwrap(),
+        "nobody is called n7"
+    );
     assert!(harness.store.wish_drain("n1", true).await.unwrap());
     assert_eq!(harness.store.beat(session).await.unwrap(), drained);
     assert!(harness.store.list().await.unwrap()[0].drain);
     harness.fence(session).await;
     let next = harness.session().await;
-    assert_eq!(harness.store.beat(next).await.unwrap(), drained, "the next life of the node knows it");
+    assert_eq!(
+        harness.store.beat(next).await.unwrap(),
+        drained,
+        "the next life of the node knows it"
+    );
     assert!(harness.store.wish_drain("n1", false).await.unwrap());
     assert_eq!(harness.store.beat(next).await.unwrap(), alive(vec![]));
     harness.fence(next).await;
-    assert!(!harness.store.wish_drain("n1", true).await.unwrap(), "no session of it lives");
+    assert!(
+        !harness.store.wish_drain("n1", true).await.unwrap(),
+        "no session of it lives"
+    );
 }
 
 pub async fn a_shard_that_is_moved_is_left_to_its_node_for_a_while(harness: Harness) {
     let (there, here) = (session_of(&harness, "n2").await, harness.session().await);
     let shard = harness.queued(10).await;
-    let moved = async |only, to: &str| harness.store.move_shards(shard.task, only, to, &actor(), NOW).await;
+    let moved = async |only, to: &str| {
+        harness
+            .store
+            .move_shards(shard.task, only, to, &actor(), NOW)
+            .await
+    };
     let refused = |refusal: MoveRefusal| Err(CommandError::Move(refusal));
-    assert_eq!(moved(None, "n2").await, refused(MoveRefusal::NotRunning(shard.task.to_string())));
+    assert_eq!(
+        moved(None, "n2").await,
+        refused(MoveRefusal::NotRunning(shard.task.to_string()))
+    );
     let run = harness.claimed(shard, Epoch(0), here).await;
     assert_eq!(moved(None, "n9").await, refused(MoveRefusal::NoNode("n9".into())));
-    assert_eq!(moved(Some(7), "n2").await, refused(MoveRefusal::NoShard(ShardId { no: 7, ..shard })));
+    assert_eq!(
+        moved(Some(7), "n2").await,
+        refused(MoveRefusal::NoShard(ShardId { no: 7, ..shard }))
+    );
     assert_eq!(
         moved(None, "n1").await,
         refused(MoveRefusal::AlreadyThere(shard.task.to_string(), "n1".into()))
     );
     harness.store.wish_drain("n2", true).await.unwrap();
-    assert_eq!(moved(None, "n2").await, refused(MoveRefusal::Draining("n2".into())));
+    assert_eq!(
+        moved(None, "n2").await,
+        refused(MoveRefusal::Draining("n2".into()))
+    );
     harness.store.wish_drain("n2", false).await.unwrap();
     assert_eq!(moved(Some(0), "n2").await, Ok(1));
-    let Heartbeat::Alive { shards, .. } = harness.store.beat(here).await.unwrap() else { panic!("alive") };
+    let Heartbeat::Alive { shards, .. } = harness.store.beat(here).await.unwrap() else {
+        panic!("alive")
+    };
     assert!(shards[0].leaves, "its owner hears it");
     let later = NOW.plus(MOVE_PATIENCE * 3);
-    harness.store.release(shard, run.epoch, run.claim, &RunClose::Released, later).await.unwrap();
+    harness
+        .store
+        .release(shard, run.epoch, run.claim, &RunClose::Released, later)
+        .await
+        .unwrap();
     let found = async |node: &str, now| {
-        let hunt = Hunt { alive: vec![there, here], now, node: node.into(), ..hunt() };
+        let hunt = Hunt {
+            alive: vec![there, here],
+            now,
+            node: node.into(),
+            ..hunt()
+        };
         harness.store.candidates(&hunt).await.unwrap().found.len()
     };
     assert_eq!((found("n1", later).await, found("n2", later).await), (0, 1));
-    assert_eq!(found("n1", later.plus(MOVE_PATIENCE)).await, 1, "afterwards anybody takes it");
+    assert_eq!(
+        found("n1", later.plus(MOVE_PATIENCE)).await,
+        1,
+        "afterwards anybody takes it"
+    );
     harness.claimed(shard, run.epoch, there).await;
-    let Heartbeat::Alive { shards, .. } = harness.store.beat(there).await.unwrap() else { panic!("alive") };
+    let Heartbeat::Alive { shards, .. } = harness.store.beat(there).await.unwrap() else {
+        panic!("alive")
+    };
     assert!(!shards[0].leaves, "a claim ends the wish");
     let audit = harness.store.audit(shard.task).await.unwrap();
     let last = audit.last().unwrap();
@@ -139,7 +201,10 @@ pub async fn a_shard_that_is_moved_is_left_to_its_node_for_a_while(harness: Harn
 
 async fn session_of(harness: &Harness, node: &str) -> SessionId {
     let id = SessionId(Uuid::new_v4());
-    let new = NewSession { node: node.to_owned(), ..new_session(id) };
+    let new = NewSession {
+        node: node.to_owned(),
+        ..new_session(id)
+    };
     harness.store.begin(&new).await.unwrap();
     id
 }

@@ -15,12 +15,19 @@ use crate::fixture::{BUSINESS, Harness, NOW, actor, at, closing, new_session, re
 
 /// The file through a connection of our own, as an administrator would look at it.
 async fn inspect(path: &Path) -> DatabaseConnection {
-    Database::connect(format!("sqlite://{}?mode=rw", path.display())).await.unwrap()
+    Database::connect(format!("sqlite://{}?mode=rw", path.display()))
+        .await
+        .unwrap()
 }
 
 async fn texts(db: &DatabaseConnection, sql: &str) -> Vec<String> {
-    let rows = db.query_all_raw(Statement::from_string(db.get_database_backend(), sql)).await.unwrap();
-    rows.iter().map(|row| row.try_get_by_index::<String>(0).unwrap()).collect()
+    let rows = db
+        .query_all_raw(Statement::from_string(db.get_database_backend(), sql))
+        .await
+        .unwrap();
+    rows.iter()
+        .map(|row| row.try_get_by_index::<String>(0).unwrap())
+        .collect()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -48,7 +55,9 @@ async fn a_newer_schema_is_refused_before_anything_is_written() {
     let path = place.path().join("windrow.db");
     Store::open(&path).await.unwrap().close().await.unwrap();
     let db = inspect(&path).await;
-    db.execute_unprepared("INSERT INTO seaql_migrations VALUES ('m9999_tomorrow', 0)").await.unwrap();
+    db.execute_unprepared("INSERT INTO seaql_migrations VALUES ('m9999_tomorrow', 0)")
+        .await
+        .unwrap();
     db.close().await.unwrap();
     let before = std::fs::read(&path).unwrap();
     let refused = Store::open(&path).await.unwrap_err();
@@ -81,13 +90,22 @@ async fn a_file_that_can_not_be_the_database_is_refused_with_its_name() {
     permissions.set_readonly(true);
     std::fs::set_permissions(&read_only, permissions).unwrap();
     let garbage = place.path().join("garbage.db");
-    std::fs::write(&garbage, "no database at all, but long enough to have a header ".repeat(50)).unwrap();
+    std::fs::write(
+        &garbage,
+        "no database at all, but long enough to have a header ".repeat(50),
+    )
+    .unwrap();
     let nowhere = place.path().join("no/such/directory/windrow.db");
-    for (path, word) in
-        [(read_only.as_path(), "read-only"), (&garbage, "not a database"), (place.path(), "directory")]
-    {
+    for (path, word) in [
+        (read_only.as_path(), "read-only"),
+        (&garbage, "not a database"),
+        (place.path(), "directory"),
+    ] {
         let refused = Store::open(path).await.unwrap_err();
-        assert!(matches!(&refused, StoreError::Refused(text) if text.contains(word)), "{word}: {refused}");
+        assert!(
+            matches!(&refused, StoreError::Refused(text) if text.contains(word)),
+            "{word}: {refused}"
+        );
         assert!(refused.to_string().contains(path.to_str().unwrap()), "{refused}");
     }
     let refused = Store::open(&nowhere).await.unwrap_err();
@@ -114,7 +132,10 @@ async fn everything_is_there_after_the_file_is_opened_again() {
     let store = Store::open(&path).await.unwrap();
     store.ensure_business(BUSINESS, &actor(), NOW).await.unwrap();
     let made = store.create(&task(10), &actor(), NOW).await.unwrap();
-    store.command(made.id, &TaskCommand::Start, &actor(), NOW).await.unwrap();
+    store
+        .command(made.id, &TaskCommand::Start, &actor(), NOW)
+        .await
+        .unwrap();
     let session = windrow_core::ids::SessionId(uuid::Uuid::new_v4());
     store.begin(&new_session(session)).await.unwrap();
     let shard = windrow_core::ids::ShardId { task: made.id, no: 0 };
@@ -141,7 +162,11 @@ async fn commits_are_flushed_to_the_disk() {
     let path = place.path().join("windrow.db");
     let store = Store::open(&path).await.unwrap();
     let settings = store.settings().await.unwrap();
-    assert_eq!((settings.0.as_str(), settings.1), ("wal", 2), "synchronous FULL is 2");
+    assert_eq!(
+        (settings.0.as_str(), settings.1),
+        ("wal", 2),
+        "synchronous FULL is 2"
+    );
 }
 
 #[tokio::test]
@@ -161,15 +186,24 @@ async fn hooks_are_left_in_the_outbox_once_per_change() {
     harness.stored(last.clone()).await;
     harness.stored(last).await;
     harness.command(run.shard.task, TaskCommand::Start).await;
-    let stop = TaskCommand::Stop { reason: StopReason::Operator };
-    assert_eq!(harness.command(run.shard.task, stop).await.status, Status::Stopped);
+    let stop = TaskCommand::Stop {
+        reason: StopReason::Operator,
+    };
+    assert_eq!(
+        harness.command(run.shard.task, stop).await.status,
+        Status::Stopped
+    );
     harness.command(run.shard.task, TaskCommand::Start).await;
     let session = harness.session().await;
     let run = harness.claimed(run.shard, run.epoch, session).await;
     harness.stored(closing(&run, 1, 10, RunClose::Done)).await;
     let calls = texts(&db, "SELECT kind || ' ' || start_no FROM outbox ORDER BY id").await;
     assert_eq!(calls, ["task.stopped 1", "task.stopped 2", "task.finished 3"]);
-    let runs = texts(&db, "SELECT end_reason FROM run WHERE task_id = 2 ORDER BY run_no").await;
+    let runs = texts(
+        &db,
+        "SELECT end_reason FROM run WHERE task_id = 2 ORDER BY run_no",
+    )
+    .await;
     assert_eq!(runs, ["stopped", "done"]);
 }
 

@@ -37,16 +37,28 @@ fn connections_that_vanish_are_replaced(engine: &Engine) {
         let made = harness.created(&task(10)).await;
         // All connections are there and were just used: nobody tests them before the next use.
         let read = || async { harness.store.get(made.id).await.map(drop) };
-        tokio::join!(all_at_once(&read), beat(&harness, session), beat(&harness, session));
+        tokio::join!(
+            all_at_once(&read),
+            beat(&harness, session),
+            beat(&harness, session)
+        );
         proxy.strand();
         // Each is caught in the middle of something that its caller gives up.
-        tokio::join!(all_at_once(&read), beat(&harness, session), beat(&harness, session));
+        tokio::join!(
+            all_at_once(&read),
+            beat(&harness, session),
+            beat(&harness, session)
+        );
         let beats = async { while !beat(&harness, session).await {} };
-        tokio::time::timeout(PATIENCE, beats).await.expect("the heart beats again");
+        tokio::time::timeout(PATIENCE, beats)
+            .await
+            .expect("the heart beats again");
         let someone = actor();
         let start = || harness.store.command(made.id, &TaskCommand::Start, &someone, NOW);
         let started = async { while start().await.is_err() {} };
-        tokio::time::timeout(PATIENCE, started).await.expect("a command is obeyed again");
+        tokio::time::timeout(PATIENCE, started)
+            .await
+            .expect("a command is obeyed again");
         let view = direct.get(made.id).await.unwrap().expect("it exists");
         assert_eq!(view.status.as_str(), "queued");
     });

@@ -12,45 +12,86 @@ use windrow_engine::ports::task_store::{
 
 use crate::fixture::{BUSINESS, Harness, NOW, actor, at, closing, task, tuning, wait_note};
 
-const STOP: TaskCommand = TaskCommand::Stop { reason: StopReason::Operator };
+const STOP: TaskCommand = TaskCommand::Stop {
+    reason: StopReason::Operator,
+};
 
 pub async fn a_new_task_waits_for_its_start(harness: Harness) {
     let made = harness.created(&task(10)).await;
-    assert_eq!((made.status, made.wish, made.start_no), (Status::Created, Wish::Rest, 0));
+    assert_eq!(
+        (made.status, made.wish, made.start_no),
+        (Status::Created, Wish::Rest, 0)
+    );
     assert_eq!(made.meaning, u64::MAX - 7, "all 64 bits come back");
     assert_eq!(harness.view(made.id).await, made);
     let started = harness.command(made.id, TaskCommand::Start).await;
-    assert_eq!((started.status, started.wish, started.start_no), (Status::Queued, Wish::Run, 1));
+    assert_eq!(
+        (started.status, started.wish, started.start_no),
+        (Status::Queued, Wish::Run, 1)
+    );
     assert_eq!(started.started_at, Some(NOW));
     assert!(started.version > made.version);
 }
 
 pub async fn terms_add_up_with_items_skipped_at_the_head(harness: Harness) {
-    let shard = harness.queued_as(&NewTask { skip_first: ItemIndex(4), ..task(10) }).await;
+    let shard = harness
+        .queued_as(&NewTask {
+            skip_first: ItemIndex(4),
+            ..task(10)
+        })
+        .await;
     let session = harness.session().await;
     let run = harness.claimed(shard, Epoch(0), session).await;
     assert_eq!((run.range.start, run.low_water), (ItemIndex(4), ItemIndex(4)));
-    assert_eq!(run.counters.excluded, 0, "what is excluded lies outside of the range");
+    assert_eq!(
+        run.counters.excluded, 0,
+        "what is excluded lies outside of the range"
+    );
     harness.stored(at(&run, 1, 7)).await;
     let view = harness.view(shard.task).await;
     assert_eq!((view.counters.excluded, view.counters.succeeded), (4, 3));
     assert_eq!(view.counters.pending(view.total), 3);
-    let all = harness.created(&NewTask { skip_first: ItemIndex(99), ..task(10) }).await;
+    let all = harness
+        .created(&NewTask {
+            skip_first: ItemIndex(99),
+            ..task(10)
+        })
+        .await;
     assert_eq!((all.counters.excluded, all.counters.pending(all.total)), (10, 0));
 }
 
 pub async fn commands_follow_the_transition_table(harness: Harness) {
     let made = harness.created(&task(10)).await;
-    let refused = harness.store.command(made.id, &STOP, &actor(), NOW).await.unwrap_err();
+    let refused = harness
+        .store
+        .command(made.id, &STOP, &actor(), NOW)
+        .await
+        .unwrap_err();
     assert!(matches!(refused, CommandError::Refused(_)), "{refused}");
     assert_eq!(harness.view(made.id).await, made, "a refusal changes nothing");
     harness.command(made.id, TaskCommand::Start).await;
-    assert!(harness.store.command(made.id, &TaskCommand::Start, &actor(), NOW).await.is_err());
+    assert!(
+        harness
+            .store
+            .command(made.id, &TaskCommand::Start, &actor(), NOW)
+            .await
+            .is_err()
+    );
     let stopped = harness.command(made.id, STOP).await;
-    assert_eq!((stopped.status, stopped.stop_reason), (Status::Stopped, Some(StopReason::Operator)));
+    assert_eq!(
+        (stopped.status, stopped.stop_reason),
+        (Status::Stopped, Some(StopReason::Operator))
+    );
     let cancelled = harness.command(made.id, TaskCommand::Cancel).await;
-    assert_eq!((cancelled.status, cancelled.finished_at), (Status::Cancelled, Some(NOW)));
-    let again = harness.store.command(made.id, &TaskCommand::Start, &actor(), NOW).await.unwrap_err();
+    assert_eq!(
+        (cancelled.status, cancelled.finished_at),
+        (Status::Cancelled, Some(NOW))
+    );
+    let again = harness
+        .store
+        .command(made.id, &TaskCommand::Start, &actor(), NOW)
+        .await
+        .unwrap_err();
     assert!(again.to_string().contains("ended for good"), "{again}");
 }
 
@@ -61,52 +102,99 @@ pub async fn a_start_after_a_stop_goes_on_where_it_was(harness: Harness) {
     let close = RunClose::stopped(StopReason::Business, "drained".to_owned());
     harness.stored(closing(&run, 1, 6, close)).await;
     let stopped = harness.view(run.shard.task).await;
-    assert_eq!((stopped.status, stopped.low_water), (Status::Stopped, ItemIndex(6)));
-    assert_eq!(stopped.stop_reason, Some(StopReason::Operator), "the first reason is shown");
+    assert_eq!(
+        (stopped.status, stopped.low_water),
+        (Status::Stopped, ItemIndex(6))
+    );
+    assert_eq!(
+        stopped.stop_reason,
+        Some(StopReason::Operator),
+        "the first reason is shown"
+    );
     assert_eq!(stopped.status_text.as_deref(), Some("drained"));
     let started = harness.command(run.shard.task, TaskCommand::Start).await;
-    assert_eq!((started.status, started.start_no, started.stop_reason), (Status::Queued, 2, None));
+    assert_eq!(
+        (started.status, started.start_no, started.stop_reason),
+        (Status::Queued, 2, None)
+    );
     let session = harness.session().await;
     let next = harness.claimed(run.shard, run.epoch, session).await;
     assert_eq!((next.low_water, next.run.0, next.stalls), (ItemIndex(6), 2, 0));
     // What runs of a task say of their end is only what they heard: that it is over.
-    let deadline = TaskCommand::Stop { reason: StopReason::Deadline };
+    let deadline = TaskCommand::Stop {
+        reason: StopReason::Deadline,
+    };
     let stopping = harness.command(run.shard.task, deadline).await;
     assert_eq!(stopping.status_text.as_deref(), Some("its deadline passed"));
-    let cut_off = CutOff { items: 2, runs: IndexRun::new(ItemIndex(6), 2).into_iter().collect() };
+    let cut_off = CutOff {
+        items: 2,
+        runs: IndexRun::new(ItemIndex(6), 2).into_iter().collect(),
+    };
     let (reason, text) = (StopReason::Operator, "stopped by command".to_owned());
-    let close = RunClose::Stopped { reason, text, cut_off: cut_off.clone() };
+    let close = RunClose::Stopped {
+        reason,
+        text,
+        cut_off: cut_off.clone(),
+    };
     harness.stored(closing(&next, 1, 6, close)).await;
     let stopped = harness.view(run.shard.task).await;
-    assert_eq!((stopped.status, stopped.stop_reason), (Status::Stopped, Some(StopReason::Deadline)));
+    assert_eq!(
+        (stopped.status, stopped.stop_reason),
+        (Status::Stopped, Some(StopReason::Deadline))
+    );
     let told = "its deadline passed; 2 items were in flight and may repeat: #6–#7";
-    assert_eq!((stopped.status_text.as_deref(), &stopped.cut_off), (Some(told), &cut_off));
+    assert_eq!(
+        (stopped.status_text.as_deref(), &stopped.cut_off),
+        (Some(told), &cut_off)
+    );
     let started = harness.command(run.shard.task, TaskCommand::Start).await;
     assert!(started.cut_off.is_empty(), "it is about the present stop");
 }
 
 pub async fn stop_waits_for_the_owner_and_cancel_outlasts_it(harness: Harness) {
     let run = harness.running(10).await;
-    assert_eq!(harness.command(run.shard.task, STOP).await.status, Status::Stopping);
+    assert_eq!(
+        harness.command(run.shard.task, STOP).await.status,
+        Status::Stopping
+    );
     let now = harness.command(run.shard.task, TaskCommand::StopNow).await;
     assert_eq!((now.status, now.wish), (Status::Stopping, Wish::StopNow));
     let cancel = harness.command(run.shard.task, TaskCommand::Cancel).await;
     assert_eq!((cancel.status, cancel.wish), (Status::Stopping, Wish::Cancel));
     let again = harness.command(run.shard.task, STOP).await;
-    assert_eq!(again.wish, Wish::Cancel, "a weaker wish doesn't replace a stronger one");
+    assert_eq!(
+        again.wish,
+        Wish::Cancel,
+        "a weaker wish doesn't replace a stronger one"
+    );
     harness.stored(at(&run, 1, 3)).await;
 }
 
 pub async fn one_audit_entry_per_accepted_command(harness: Harness) {
     let made = harness.created(&task(10)).await;
-    harness.store.command(made.id, &STOP, &actor(), NOW).await.unwrap_err();
+    harness
+        .store
+        .command(made.id, &STOP, &actor(), NOW)
+        .await
+        .unwrap_err();
     harness.command(made.id, TaskCommand::Start).await;
-    harness.command(made.id, TaskCommand::Tune(Box::new(tuning()))).await;
+    harness
+        .command(made.id, TaskCommand::Tune(Box::new(tuning())))
+        .await;
     harness.command(made.id, STOP).await;
     harness.command(made.id, TaskCommand::Cancel).await;
     let entries = harness.store.audit(made.id).await.unwrap();
     let actions: Vec<&str> = entries.iter().map(|entry| entry.action.as_str()).collect();
-    assert_eq!(actions, ["task.create", "task.start", "task.tune", "task.stop", "task.cancel"]);
+    assert_eq!(
+        actions,
+        [
+            "task.create",
+            "task.start",
+            "task.tune",
+            "task.stop",
+            "task.cancel"
+        ]
+    );
     let stop = &entries[3];
     assert_eq!((stop.actor.as_str(), stop.source.as_str()), ("ada", "cli"));
     assert_eq!(stop.reason.as_deref(), Some("a test"));
@@ -115,23 +203,34 @@ pub async fn one_audit_entry_per_accepted_command(harness: Harness) {
 }
 
 pub async fn the_same_key_and_request_make_one_task(harness: Harness) {
-    let new = NewTask { idempotency_key: Some("k1".to_owned()), ..task(10) };
+    let new = NewTask {
+        idempotency_key: Some("k1".to_owned()),
+        ..task(10)
+    };
     let first = harness.created(&new).await;
     let second = harness.created(&new).await;
     assert_eq!(first, second);
     assert_eq!(harness.store.audit(first.id).await.unwrap().len(), 1);
-    let other = NewTask { total: ItemCount(11), ..new };
+    let other = NewTask {
+        total: ItemCount(11),
+        ..new
+    };
     let refused = harness.store.create(&other, &actor(), NOW).await.unwrap_err();
     assert_eq!(refused, CreateError::KeyReused(first.id));
 }
 
 /// Sources are found too, so the port has to be said.
 async fn find(harness: &Harness) -> Option<TaskView> {
-    TaskStore::find(harness.store.as_ref(), BUSINESS, "nightly").await.unwrap()
+    TaskStore::find(harness.store.as_ref(), BUSINESS, "nightly")
+        .await
+        .unwrap()
 }
 
 pub async fn a_name_is_taken_until_it_is_released(harness: Harness) {
-    let new = NewTask { name: Some("nightly".to_owned()), ..task(10) };
+    let new = NewTask {
+        name: Some("nightly".to_owned()),
+        ..task(10)
+    };
     let first = harness.created(&new).await;
     let refused = harness.store.create(&new, &actor(), NOW).await.unwrap_err();
     assert_eq!(refused, CreateError::NameTaken("nightly".to_owned(), first.id));
@@ -151,11 +250,15 @@ pub async fn tuning_raises_the_revision_that_owners_see(harness: Harness) {
     let before = harness.store.control(shard).await.unwrap();
     let mut changed = tuning();
     changed.parked_max = 5;
-    let view = harness.command(shard.task, TaskCommand::Tune(Box::new(changed.clone()))).await;
+    let view = harness
+        .command(shard.task, TaskCommand::Tune(Box::new(changed.clone())))
+        .await;
     assert_eq!(view.status, Status::Running);
     let after = harness.store.control(shard).await.unwrap();
     assert_eq!((after.rev, after.tuning), (before.rev + 1, changed));
-    let Heartbeat::Alive { shards, .. } = harness.store.beat(session).await.unwrap() else { panic!("alive") };
+    let Heartbeat::Alive { shards, .. } = harness.store.beat(session).await.unwrap() else {
+        panic!("alive")
+    };
     assert_eq!(shards[0].control_rev, after.rev);
     let entries = harness.store.audit(shard.task).await.unwrap();
     assert!(entries[2].after.as_deref().unwrap().contains(r#""parked_max":5"#));
@@ -163,13 +266,21 @@ pub async fn tuning_raises_the_revision_that_owners_see(harness: Harness) {
 
 pub async fn a_queued_task_says_why_it_waits(harness: Harness) {
     let shard = harness.queued(10).await;
-    harness.store.explain_waits(&[wait_note(shard.task, "waits for 500/s")], NOW).await.unwrap();
+    harness
+        .store
+        .explain_waits(&[wait_note(shard.task, "waits for 500/s")], NOW)
+        .await
+        .unwrap();
     let view = harness.view(shard.task).await;
     assert_eq!(view.status_reason.as_deref(), Some("capacity"));
     assert_eq!(view.status_text.as_deref(), Some("waits for 500/s"));
     let session = harness.session().await;
     harness.claimed(shard, Epoch(0), session).await;
-    harness.store.explain_waits(&[wait_note(shard.task, "waits")], NOW).await.unwrap();
+    harness
+        .store
+        .explain_waits(&[wait_note(shard.task, "waits")], NOW)
+        .await
+        .unwrap();
     let view = harness.view(shard.task).await;
     assert_eq!((view.status, view.status_reason), (Status::Running, None));
 }
@@ -183,27 +294,48 @@ pub async fn unknown_things_are_named(harness: Harness) {
     assert_eq!(harness.store.get(id).await.unwrap(), None);
     assert!(harness.store.control(ShardId { task: id, no: 0 }).await.is_err());
     harness.created(&task(1)).await;
-    let big = NewTask { total: ItemCount(INDEX_MAX + 1), ..task(1) };
+    let big = NewTask {
+        total: ItemCount(INDEX_MAX + 1),
+        ..task(1)
+    };
     let refused = harness.store.create(&big, &actor(), NOW).await.unwrap_err();
-    assert!(matches!(refused, CreateError::Store(StoreError::Refused(_))), "{refused}");
+    assert!(
+        matches!(refused, CreateError::Store(StoreError::Refused(_))),
+        "{refused}"
+    );
 }
 
 pub async fn a_deleted_task_has_no_redrives_and_gives_its_key_back(harness: Harness) {
-    let new = NewTask { idempotency_key: Some("k".to_owned()), ..task(10) };
+    let new = NewTask {
+        idempotency_key: Some("k".to_owned()),
+        ..task(10)
+    };
     let made = harness.created(&new).await;
     harness.command(made.id, TaskCommand::Cancel).await;
     harness.store.delete(made.id, &actor(), NOW).await.unwrap();
-    let redrive = NewTask { parent: Some(made.id), ..task(1) };
+    let redrive = NewTask {
+        parent: Some(made.id),
+        ..task(1)
+    };
     let refused = harness.store.create(&redrive, &actor(), NOW).await.unwrap_err();
     assert_eq!(refused, CreateError::NoParent(made.id));
     let again = harness.store.create(&new, &actor(), NOW).await.unwrap();
     assert_ne!(again.id, made.id, "a new one");
-    assert_eq!(harness.store.create(&new, &actor(), NOW).await.unwrap().id, again.id);
+    assert_eq!(
+        harness.store.create(&new, &actor(), NOW).await.unwrap().id,
+        again.id
+    );
 }
 
 pub async fn a_rehearsal_is_answered_as_what_then_comes_and_keeps_nothing(harness: Harness) {
-    let rehearsing = Actor { rehearses: true, ..actor() };
-    let new = NewTask { name: Some("one".to_owned()), ..task(10) };
+    let rehearsing = Actor {
+        rehearses: true,
+        ..actor()
+    };
+    let new = NewTask {
+        name: Some("one".to_owned()),
+        ..task(10)
+    };
     harness.created(&task(10)).await;
     let tried = harness.store.create(&new, &rehearsing, NOW).await.unwrap();
     assert_eq!(harness.store.get(tried.id).await.unwrap(), None::<TaskView>);
@@ -212,17 +344,45 @@ pub async fn a_rehearsal_is_answered_as_what_then_comes_and_keeps_nothing(harnes
     let taken = harness.store.create(&new, &rehearsing, NOW).await.unwrap_err();
     assert_eq!(taken, CreateError::NameTaken("one".to_owned(), made.id));
     harness.want_hooks(r#"{"stopped":{}}"#).await;
-    for command in [TaskCommand::Start, TaskCommand::Tune(Box::new(tuning())), STOP, TaskCommand::Cancel] {
+    for command in [
+        TaskCommand::Start,
+        TaskCommand::Tune(Box::new(tuning())),
+        STOP,
+        TaskCommand::Cancel,
+    ] {
         let (before, calls) = (harness.view(made.id).await, harness.calls_left().await.len());
         let audit = harness.store.audit(made.id).await.unwrap().len();
-        let tried = harness.store.command(made.id, &command, &rehearsing, NOW).await.unwrap();
+        let tried = harness
+            .store
+            .command(made.id, &command, &rehearsing, NOW)
+            .await
+            .unwrap();
         assert_eq!(harness.view(made.id).await, before, "{command:?}");
-        assert_eq!(harness.calls_left().await.len(), calls, "nobody is called for {command:?}");
-        assert_eq!(harness.store.audit(made.id).await.unwrap().len(), audit, "{command:?}");
+        assert_eq!(
+            harness.calls_left().await.len(),
+            calls,
+            "nobody is called for {command:?}"
+        );
+        assert_eq!(
+            harness.store.audit(made.id).await.unwrap().len(),
+            audit,
+            "{command:?}"
+        );
         assert_eq!(harness.command(made.id, command).await, tried);
     }
-    let refused = harness.store.command(made.id, &STOP, &rehearsing, NOW).await.unwrap_err();
-    assert_eq!(refused, harness.store.command(made.id, &STOP, &actor(), NOW).await.unwrap_err());
+    let refused = harness
+        .store
+        .command(made.id, &STOP, &rehearsing, NOW)
+        .await
+        .unwrap_err();
+    assert_eq!(
+        refused,
+        harness
+            .store
+            .command(made.id, &STOP, &actor(), NOW)
+            .await
+            .unwrap_err()
+    );
     harness.store.delete(made.id, &rehearsing, NOW).await.unwrap();
     assert_eq!(harness.view(made.id).await.status, Status::Cancelled);
     harness.store.delete(made.id, &actor(), NOW).await.unwrap();

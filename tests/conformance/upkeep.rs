@@ -16,7 +16,9 @@ use windrow_engine::ports::upkeep::Sweep;
 
 use crate::fixture::{BUSINESS, Harness, NOW, abandoned, actor, at, closing, task, with};
 
-const STOP: TaskCommand = TaskCommand::Stop { reason: StopReason::Operator };
+const STOP: TaskCommand = TaskCommand::Stop {
+    reason: StopReason::Operator,
+};
 const HOUR: Duration = Duration::from_secs(3600);
 
 fn lease(now: WallMs) -> WallMs {
@@ -29,24 +31,42 @@ async fn take(harness: &Harness, now: WallMs) -> Vec<Delivery> {
 
 /// A business that wants to hear everything.
 async fn listening(harness: &Harness) {
-    harness.store.ensure_business(BUSINESS, &actor(), NOW).await.unwrap();
-    harness.want_hooks(r#"{"prepare":{},"stopped":{},"finished":{}}"#).await;
+    harness
+        .store
+        .ensure_business(BUSINESS, &actor(), NOW)
+        .await
+        .unwrap();
+    harness
+        .want_hooks(r#"{"prepare":{},"stopped":{},"finished":{}}"#)
+        .await;
 }
 
 pub async fn a_hook_call_is_taken_by_one_courier_until_its_time_is_up(harness: Harness) {
     listening(&harness).await;
     let shard = harness.queued(10).await;
     let first = take(&harness, NOW).await.remove(0);
-    assert_eq!((first.task, first.start_no, first.kind), (shard.task, 1, HookKind::Prepare));
+    assert_eq!(
+        (first.task, first.start_no, first.kind),
+        (shard.task, 1, HookKind::Prepare)
+    );
     assert_eq!((first.business.as_str(), first.attempts), (BUSINESS, 1));
     assert!(first.body.contains("start_token") && first.delivery_id.ends_with("-s1-task.prepare"));
     assert!(take(&harness, NOW).await.is_empty(), "it is out");
     let second = take(&harness, lease(NOW)).await.remove(0);
-    assert_eq!((second.attempts, second.delivery_id.as_str()), (2, first.delivery_id.as_str()));
+    assert_eq!(
+        (second.attempts, second.delivery_id.as_str()),
+        (2, first.delivery_id.as_str())
+    );
     let done = Settlement::Done;
-    assert!(!harness.store.settle(&first, &done).await.unwrap(), "the first courier is too late");
+    assert!(
+        !harness.store.settle(&first, &done).await.unwrap(),
+        "the first courier is too late"
+    );
     let due_at = NOW.plus(HOUR);
-    let again = Settlement::Again { due_at, error: Some("busy".to_owned()) };
+    let again = Settlement::Again {
+        due_at,
+        error: Some("busy".to_owned()),
+    };
     assert!(harness.store.settle(&second, &again).await.unwrap());
     assert!(take(&harness, lease(lease(NOW))).await.is_empty());
     let third = take(&harness, due_at).await.remove(0);
@@ -64,25 +84,68 @@ pub async fn calls_that_are_over_are_kept_for_a_while(harness: Harness) {
     let calls = take(&harness, NOW).await;
     assert_eq!(calls.len(), 3);
     harness.store.settle(&calls[0], &Settlement::Done).await.unwrap();
-    harness.store.settle(&calls[1], &Settlement::Dead { error: "gone".to_owned() }).await.unwrap();
+    harness
+        .store
+        .settle(
+            &calls[1],
+            &Settlement::Dead {
+                error: "gone".to_owned(),
+            },
+        )
+        .await
+        .unwrap();
     let later = NOW.plus(HOUR);
-    assert_eq!(harness.store.sweep(Sweep::Delivered, NOW).await.unwrap(), 0, "not older");
+    assert_eq!(
+        harness.store.sweep(Sweep::Delivered, NOW).await.unwrap(),
+        0,
+        "not older"
+    );
     assert_eq!(harness.store.sweep(Sweep::Delivered, later).await.unwrap(), 1);
     assert_eq!(harness.store.sweep(Sweep::Delivered, later).await.unwrap(), 0);
     assert_eq!(harness.store.sweep(Sweep::GivenUp, later).await.unwrap(), 1);
     let left = take(&harness, lease(NOW)).await;
-    assert_eq!(left.iter().map(|call| call.id).collect::<Vec<_>>(), [calls[2].id], "what is due stays");
+    assert_eq!(
+        left.iter().map(|call| call.id).collect::<Vec<_>>(),
+        [calls[2].id],
+        "what is due stays"
+    );
 }
 
 pub async fn what_is_past_its_deadline_is_found_while_that_matters(harness: Harness) {
     let deadline = |ms| Some(NOW.plus(Duration::from_millis(ms)));
-    let late = harness.queued_as(&NewTask { deadline: deadline(50), ..task(10) }).await;
-    let later = harness.queued_as(&NewTask { deadline: deadline(20), ..task(10) }).await;
-    let stopped = harness.queued_as(&NewTask { deadline: deadline(10), ..task(10) }).await;
+    let late = harness
+        .queued_as(&NewTask {
+            deadline: deadline(50),
+            ..task(10)
+        })
+        .await;
+    let later = harness
+        .queued_as(&NewTask {
+            deadline: deadline(20),
+            ..task(10)
+        })
+        .await;
+    let stopped = harness
+        .queued_as(&NewTask {
+            deadline: deadline(10),
+            ..task(10)
+        })
+        .await;
     harness.command(stopped.task, STOP).await;
-    harness.created(&NewTask { deadline: deadline(10), ..task(10) }).await;
+    harness
+        .created(&NewTask {
+            deadline: deadline(10),
+            ..task(10)
+        })
+        .await;
     harness.queued(10).await;
-    let find = async |ms| harness.store.past_deadline(NOW.plus(Duration::from_millis(ms)), 10).await.unwrap();
+    let find = async |ms| {
+        harness
+            .store
+            .past_deadline(NOW.plus(Duration::from_millis(ms)), 10)
+            .await
+            .unwrap()
+    };
     assert_eq!(find(19).await, []);
     assert_eq!(find(20).await, [later.task]);
     assert_eq!(find(50).await, [later.task, late.task]);
@@ -105,7 +168,12 @@ pub async fn a_start_that_was_not_answered_in_time_is_found(harness: Harness) {
 pub async fn tasks_that_no_pool_serves_and_starts_that_are_due_are_found(harness: Harness) {
     let at = NOW.plus(HOUR);
     let now = harness.queued(10).await;
-    let later = harness.queued_as(&NewTask { start_at: Some(at), ..task(10) }).await;
+    let later = harness
+        .queued_as(&NewTask {
+            start_at: Some(at),
+            ..task(10)
+        })
+        .await;
     let find = async |pools: &[&str], now| {
         let pools: Vec<String> = pools.iter().map(|pool| (*pool).to_owned()).collect();
         let found = harness.store.unserved(&pools, now, 10).await.unwrap();
@@ -127,11 +195,18 @@ pub async fn failures_and_tasks_are_found_once_they_ended_long_enough_ago(harnes
     let origin = run.shard.task;
     assert_eq!(harness.view(origin).await.status, Status::Finished);
     let open = harness.running(10).await;
-    harness.stored(with(at(&open, 1, 5), vec![abandoned(2, "BAD")])).await;
+    harness
+        .stored(with(at(&open, 1, 5), vec![abandoned(2, "BAD")]))
+        .await;
     let later = NOW.plus(HOUR);
     assert_eq!(harness.store.ended_before(NOW, 10).await.unwrap(), []);
     assert_eq!(harness.store.ended_before(later, 10).await.unwrap(), [origin]);
-    let redrive = harness.created(&NewTask { parent: Some(origin), ..task(1) }).await;
+    let redrive = harness
+        .created(&NewTask {
+            parent: Some(origin),
+            ..task(1)
+        })
+        .await;
     let failures = async |id| harness.store.failures(id, None, 10).await.unwrap().len();
     harness.store.sweep(Sweep::Failures, later).await.unwrap();
     assert_eq!(failures(origin).await, 1, "its redrive needs it");
@@ -155,19 +230,46 @@ pub async fn a_session_says_how_it_shows_itself_and_goes_when_it_is_over(harness
     };
     assert!(harness.store.describe(id, &face).await.unwrap());
     let seen = harness.store.list().await.unwrap().remove(0);
-    assert_eq!((&seen.face, seen.started_at, seen.ckpt_version_max), (&face, NOW, 1));
-    assert!(!harness.store.describe(SessionId(Uuid::new_v4()), &face).await.unwrap());
+    assert_eq!(
+        (&seen.face, seen.started_at, seen.ckpt_version_max),
+        (&face, NOW, 1)
+    );
+    assert!(
+        !harness
+            .store
+            .describe(SessionId(Uuid::new_v4()), &face)
+            .await
+            .unwrap()
+    );
     let shard = harness.queued(10).await;
     let run = harness.claimed(shard, Epoch(0), id).await;
     let later = NOW.plus(HOUR);
-    assert_eq!(harness.store.sweep(Sweep::Sessions, later).await.unwrap(), 0, "it lives");
+    assert_eq!(
+        harness.store.sweep(Sweep::Sessions, later).await.unwrap(),
+        0,
+        "it lives"
+    );
     harness.fence(id).await;
-    assert!(!harness.store.describe(id, &SessionFace::default()).await.unwrap(), "a fenced one says nothing");
-    assert_eq!(harness.store.sweep(Sweep::Sessions, later).await.unwrap(), 0, "a shard names it");
-    let released =
-        harness.store.release(shard, run.epoch, run.claim, &RunClose::Released, NOW).await.unwrap();
+    assert!(
+        !harness.store.describe(id, &SessionFace::default()).await.unwrap(),
+        "a fenced one says nothing"
+    );
+    assert_eq!(
+        harness.store.sweep(Sweep::Sessions, later).await.unwrap(),
+        0,
+        "a shard names it"
+    );
+    let released = harness
+        .store
+        .release(shard, run.epoch, run.claim, &RunClose::Released, NOW)
+        .await
+        .unwrap();
     assert_eq!(released, CheckpointAck::Stored);
-    assert_eq!(harness.store.sweep(Sweep::Sessions, NOW).await.unwrap(), 0, "not old enough");
+    assert_eq!(
+        harness.store.sweep(Sweep::Sessions, NOW).await.unwrap(),
+        0,
+        "not old enough"
+    );
     assert_eq!(harness.store.sweep(Sweep::Sessions, later).await.unwrap(), 1);
     assert!(harness.store.list().await.unwrap().is_empty());
 }
@@ -187,19 +289,35 @@ pub async fn what_a_fenced_session_held_waits_again_or_is_stopped(harness: Harne
     assert_eq!(disown().await, [], "its owner lives");
     let silent = harness.store.orphans(&[session], 10).await.unwrap();
     assert_eq!(silent, [(one, session), (other, session)]);
-    assert_eq!(harness.store.disown(&[one, other], NOW).await.unwrap(), [], "silent is not fenced");
+    assert_eq!(
+        harness.store.disown(&[one, other], NOW).await.unwrap(),
+        [],
+        "silent is not fenced"
+    );
     harness.fence(session).await;
     assert_eq!(disown().await, [one.task, other.task]);
     assert_eq!(disown().await, []);
     let view = harness.view(one.task).await;
     assert_eq!(view.status, Status::Queued);
-    assert!(view.status_text.unwrap().starts_with("the node that ran it is gone"));
+    assert!(
+        view.status_text
+            .unwrap()
+            .starts_with("the node that ran it is gone")
+    );
     assert_eq!(harness.view(other.task).await.status, Status::Stopped);
     assert_eq!(harness.view(alive.shard.task).await.status, Status::Running);
-    assert_eq!(harness.write(at(&run, 1, 5)).await, CheckpointAck::Fenced, "the old owner writes nothing");
+    assert_eq!(
+        harness.write(at(&run, 1, 5)).await,
+        CheckpointAck::Fenced,
+        "the old owner writes nothing"
+    );
     let next = harness.session().await;
     let again = harness.claimed(one, run.epoch, next).await;
-    assert_eq!((again.run.0, again.stalls), (2, run.stalls + 1), "a crash without progress still counts");
+    assert_eq!(
+        (again.run.0, again.stalls),
+        (2, run.stalls + 1),
+        "a crash without progress still counts"
+    );
     harness.command(other.task, TaskCommand::Start).await;
     assert_eq!(harness.view(other.task).await.status, Status::Queued);
 }
@@ -209,17 +327,33 @@ pub async fn runs_elsewhere_whose_handler_is_not_down_are_found(harness: Harness
     let own = harness.claimed(harness.queued(10).await, Epoch(0), mine).await;
     let (up, down) = (harness.running(10).await, harness.running(10).await);
     harness.queued(10).await;
-    let outage = Some(Outage { since: NOW, probes: 3 });
+    let outage = Some(Outage {
+        since: NOW,
+        probes: 3,
+    });
     for (run, outage) in [(&own, None), (&up, None), (&down, outage)] {
-        harness.stored(ShardCheckpoint { outage, ..at(run, 1, 4) }).await;
+        harness
+            .stored(ShardCheckpoint {
+                outage,
+                ..at(run, 1, 4)
+            })
+            .await;
     }
     let reaching = async |limit| harness.store.reaching(BUSINESS, mine, limit).await.unwrap();
-    let of = |run: &ClaimedShard, succeeded| Reaching { shard: run.shard, epoch: run.epoch, succeeded };
+    let of = |run: &ClaimedShard, succeeded| Reaching {
+        shard: run.shard,
+        epoch: run.epoch,
+        succeeded,
+    };
     assert_eq!(reaching(10).await, [of(&up, 4)]);
     harness.stored(at(&down, 2, 5)).await;
     assert_eq!(reaching(10).await, [of(&up, 4), of(&down, 5)]);
     assert_eq!(reaching(1).await, [of(&up, 4)]);
     assert_eq!(harness.store.reaching("nobody", mine, 10).await.unwrap(), []);
-    harness.store.release(up.shard, up.epoch, up.claim, &RunClose::Released, NOW).await.unwrap();
+    harness
+        .store
+        .release(up.shard, up.epoch, up.claim, &RunClose::Released, NOW)
+        .await
+        .unwrap();
     assert_eq!(reaching(10).await, [of(&down, 5)]);
 }

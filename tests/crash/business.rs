@@ -50,7 +50,8 @@ pub(crate) struct Record {
 
 impl Record {
     fn add(&mut self, call: &Call) {
-        self.gates.push((call.gate, u32::try_from(call.items.len()).expect("small calls")));
+        self.gates
+            .push((call.gate, u32::try_from(call.items.len()).expect("small calls")));
         for (index, _) in &call.items {
             let at = usize::try_from(*index).expect("small indexes");
             self.counts[at] = self.counts[at].saturating_add(1);
@@ -72,7 +73,10 @@ impl Record {
     }
 
     pub(crate) fn repeats(&self) -> u64 {
-        self.counts.iter().map(|count| u64::from(count.saturating_sub(1))).sum()
+        self.counts
+            .iter()
+            .map(|count| u64::from(count.saturating_sub(1)))
+            .sum()
     }
 
     pub(crate) fn newest(&self) -> u32 {
@@ -82,7 +86,12 @@ impl Record {
 
 impl Run {
     fn new() -> Run {
-        Run { deliveries: 0, lowest: u64::MAX, repeated: 0, retried: 0 }
+        Run {
+            deliveries: 0,
+            lowest: u64::MAX,
+            repeated: 0,
+            retried: 0,
+        }
     }
 }
 
@@ -112,17 +121,29 @@ impl Business {
     ) -> Business {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let address = listener.local_addr().expect("bound");
-        let record = Record { counts: vec![0; items], last_run: vec![0; items], ..Record::default() };
+        let record = Record {
+            counts: vec![0; items],
+            last_run: vec![0; items],
+            ..Record::default()
+        };
         let (sender, newest) = watch::channel(0);
-        let shared =
-            Arc::new(Shared { record: Mutex::new(record), act: Box::new(act), takes, newest: sender });
+        let shared = Arc::new(Shared {
+            record: Mutex::new(record),
+            act: Box::new(act),
+            takes,
+            newest: sender,
+        });
         let accepting = shared.clone();
         tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
                 tokio::spawn(serve(stream, accepting.clone()));
             }
         });
-        Business { address, shared, newest }
+        Business {
+            address,
+            shared,
+            newest,
+        }
     }
 
     /// One that is content with everything.
@@ -140,7 +161,12 @@ impl Business {
 
     /// Waits for the first delivery of a run that is newer than this one.
     pub(crate) async fn newer_than(&self, run: u32) -> u32 {
-        *self.newest.clone().wait_for(|newest| *newest > run).await.expect("the business lives")
+        *self
+            .newest
+            .clone()
+            .wait_for(|newest| *newest > run)
+            .await
+            .expect("the business lives")
     }
 }
 
@@ -150,26 +176,46 @@ async fn serve(stream: TcpStream, shared: Arc<Shared>) {
         async move { respond(request, &shared).await }
     });
     // A peer that was killed is what these tests are about.
-    drop(hyper::server::conn::http1::Builder::new().serve_connection(TokioIo::new(stream), service).await);
+    drop(
+        hyper::server::conn::http1::Builder::new()
+            .serve_connection(TokioIo::new(stream), service)
+            .await,
+    );
 }
 
 async fn respond(request: Request<Incoming>, shared: &Shared) -> Result<Response<Full<Bytes>>, hyper::Error> {
     let (parts, body) = request.into_parts();
     let body = body.collect().await?.to_bytes();
-    let call =
-        Call { run: run_of(&parts.headers), gate: gate_of(&parts.headers), items: items_of(&body), body };
+    let call = Call {
+        run: run_of(&parts.headers),
+        gate: gate_of(&parts.headers),
+        items: items_of(&body),
+        body,
+    };
     assert!(!call.items.is_empty(), "no items in {:?}", call.body);
-    shared.record.lock().unwrap_or_else(PoisonError::into_inner).add(&call);
-    shared.newest.send_if_modified(|newest| call.run > std::mem::replace(newest, call.run.max(*newest)));
+    shared
+        .record
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .add(&call);
+    shared
+        .newest
+        .send_if_modified(|newest| call.run > std::mem::replace(newest, call.run.max(*newest)));
     let (status, answer) = (shared.act)(&call);
     if !shared.takes.is_zero() {
         tokio::time::sleep(shared.takes).await;
     }
-    Ok(Response::builder().status(status).body(Full::from(answer)).expect("a response"))
+    Ok(Response::builder()
+        .status(status)
+        .body(Full::from(answer))
+        .expect("a response"))
 }
 
 fn header<'a>(headers: &'a HeaderMap, name: &str) -> &'a str {
-    headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_else(|| panic!("no {name}"))
+    headers
+        .get(name)
+        .and_then(|value| value.to_str().ok())
+        .unwrap_or_else(|| panic!("no {name}"))
 }
 
 fn run_of(headers: &HeaderMap) -> u32 {
@@ -204,5 +250,11 @@ fn items_of(body: &[u8]) -> Vec<(u64, u32)> {
 
 fn digits(bytes: &[u8]) -> (u64, &[u8]) {
     let len = bytes.iter().take_while(|byte| byte.is_ascii_digit()).count();
-    (std::str::from_utf8(&bytes[..len]).expect("digits").parse().expect("a number"), &bytes[len..])
+    (
+        std::str::from_utf8(&bytes[..len])
+            .expect("digits")
+            .parse()
+            .expect("a number"),
+        &bytes[len..],
+    )
 }

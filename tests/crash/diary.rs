@@ -44,7 +44,12 @@ impl Diary {
     /// The worker's command line, without its options.
     pub(crate) fn worker(&self) -> [String; 4] {
         let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/crash/diary.py");
-        ["--".to_owned(), "python3".to_owned(), script.to_owned(), self.address.port().to_string()]
+        [
+            "--".to_owned(),
+            "python3".to_owned(),
+            script.to_owned(),
+            self.address.port().to_string(),
+        ]
     }
 
     pub(crate) fn entries(&self) -> Vec<(usize, Entry)> {
@@ -54,7 +59,13 @@ impl Diary {
     /// Waits until so many entries fulfil this.
     pub(crate) async fn until(&self, count: usize, what: impl Fn(&Entry) -> bool) {
         let enough = |all: &Vec<(usize, Entry)>| all.iter().filter(|(_, entry)| what(entry)).count() >= count;
-        drop(self.entries.clone().wait_for(enough).await.expect("the diary is open"));
+        drop(
+            self.entries
+                .clone()
+                .wait_for(enough)
+                .await
+                .expect("the diary is open"),
+        );
     }
 
     /// Waits until no worker lives.
@@ -68,7 +79,13 @@ impl Diary {
             all.iter().filter(|(_, entry)| of_kind(entry)).count()
         };
         let closed = |all: &Vec<_>| ends(all, true) == ends(all, false);
-        drop(self.entries.clone().wait_for(closed).await.expect("the diary is open"));
+        drop(
+            self.entries
+                .clone()
+                .wait_for(closed)
+                .await
+                .expect("the diary is open"),
+        );
     }
 }
 

@@ -34,5 +34,9 @@ async fn a_job_goes_on_when_a_full_disk_has_room_again() {
     let counts = ["succeeded", "skipped", "abandoned", "parked", "pending"].map(|term| count(&summary, term));
     assert_eq!(counts, [9 * twelfth, twelfth, 2 * twelfth, 0, 0]);
     let record = business.record();
-    assert_eq!((record.never_delivered(), record.runs.len()), (0, 1), "one run saw it through");
+    assert_eq!(
+        (record.never_delivered(), record.runs.len()),
+        (0, 1),
+        "one run saw it through"
+    );
 }

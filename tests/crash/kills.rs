@@ -47,7 +47,11 @@ async fn kill_one(job: &Job, business: &Business, rng: &mut Rng) -> Story {
     life.until(rng.moment(20, 600)).await;
     let end = life.kill().await;
     assert_eq!(end.status.code(), None, "it ended before it was killed: {end:?}");
-    Story { run, start, resumed_at: end.resumed_at().unwrap_or(0) }
+    Story {
+        run,
+        start,
+        resumed_at: end.resumed_at().unwrap_or(0),
+    }
 }
 
 fn check_stories(record: &Record, stories: &[Story]) {
@@ -60,12 +64,27 @@ fn check_stories(record: &Record, stories: &[Story]) {
     }
     for story in stories {
         let run = &record.runs[&story.run];
-        assert!(run.lowest >= story.resumed_at, "run {} went below its low water: {run:?}", story.run);
-        assert!(story.start <= AT_ONCE, "run {} began after {:?}", story.run, story.start);
+        assert!(
+            run.lowest >= story.resumed_at,
+            "run {} went below its low water: {run:?}",
+            story.run
+        );
+        assert!(
+            story.start <= AT_ONCE,
+            "run {} began after {:?}",
+            story.run,
+            story.start
+        );
     }
     for (no, run) in &record.runs {
-        assert_eq!(run.retried, 0, "run {no} delivered items twice although all succeeded: {run:?}");
-        assert!(run.repeated <= CONCURRENCY + UNSAVED_MAX, "too much was repeated of run {no}: {run:?}");
+        assert_eq!(
+            run.retried, 0,
+            "run {no} delivered items twice although all succeeded: {run:?}"
+        );
+        assert!(
+            run.repeated <= CONCURRENCY + UNSAVED_MAX,
+            "too much was repeated of run {no}: {run:?}"
+        );
     }
 }
 
@@ -74,10 +93,28 @@ fn report(record: &Record, stories: &[Story], took: Duration) {
         values.sort_unstable();
         (values[0], values[values.len() / 2], values[values.len() - 1])
     };
-    let repeats = spread(stories.iter().map(|story| record.runs[&story.run].repeated).collect());
-    let delivered = spread(stories.iter().map(|story| record.runs[&story.run].deliveries).collect());
-    let starts = spread(stories[1..].iter().map(|story| story.start.as_millis() as u64).collect());
-    eprintln!("{} kills in {took:.1?}; each as (least, median, most):", stories.len());
+    let repeats = spread(
+        stories
+            .iter()
+            .map(|story| record.runs[&story.run].repeated)
+            .collect(),
+    );
+    let delivered = spread(
+        stories
+            .iter()
+            .map(|story| record.runs[&story.run].deliveries)
+            .collect(),
+    );
+    let starts = spread(
+        stories[1..]
+            .iter()
+            .map(|story| story.start.as_millis() as u64)
+            .collect(),
+    );
+    eprintln!(
+        "{} kills in {took:.1?}; each as (least, median, most):",
+        stories.len()
+    );
     eprintln!("  deliveries of a life {delivered:?}, repeats of a kill {repeats:?}");
     eprintln!("  from the start of a process to its first delivery {starts:?} ms");
 }
@@ -89,7 +126,10 @@ async fn every_row_of_a_million_is_delivered_through_fifty_kills() {
     let rows = place.path().join("rows.csv");
     write_rows(&rows, ROWS);
     let business = Business::content(ROWS, Duration::from_millis(5)).await;
-    let words = format!("--batch 100 --concurrency {CONCURRENCY} --url {} --csv", business.url());
+    let words = format!(
+        "--batch 100 --concurrency {CONCURRENCY} --url {} --csv",
+        business.url()
+    );
     let job = Job::new(&place.path().join("state"), &words)
         .arg(&rows)
         .env("WINDROW_TASK_DEFAULTS__UNSAVED_MAX", &UNSAVED_MAX.to_string());
@@ -112,7 +152,10 @@ async fn every_row_of_a_million_is_delivered_through_fifty_kills() {
     assert_eq!(record.never_delivered(), 0);
     assert_eq!(count(&summary, "succeeded"), ROWS as u64);
     assert_eq!(summary["low_water"], ROWS);
-    assert!(end.resumed_at() >= stories.last().map(|story| story.resumed_at), "low water went back");
+    assert!(
+        end.resumed_at() >= stories.last().map(|story| story.resumed_at),
+        "low water went back"
+    );
     check_stories(&record, &stories);
 }
 
@@ -135,8 +178,11 @@ pub(crate) fn mixed(call: &Call) -> (u16, String) {
 /// The index of each line, in the order of the file.
 fn failed_items(path: &Path) -> Vec<u64> {
     let text = std::fs::read_to_string(path).expect("written");
-    let index =
-        |line| serde_json::from_str::<Value>(line).expect("JSON")["index"].as_u64().expect("a number");
+    let index = |line| {
+        serde_json::from_str::<Value>(line).expect("JSON")["index"]
+            .as_u64()
+            .expect("a number")
+    };
     text.lines().map(index).collect()
 }
 
@@ -163,7 +209,9 @@ async fn every_failure_is_kept_once_through_kills() {
     let counts = ["succeeded", "skipped", "abandoned", "parked", "pending"].map(|term| count(&summary, term));
     assert_eq!(counts, [9 * twelfth, twelfth, 2 * twelfth, 0, 0]);
     assert_eq!(business.record().never_delivered(), 0);
-    let failed: Vec<u64> = (0..MIXED).filter(|index| [2, 5].contains(&(index % 12))).collect();
+    let failed: Vec<u64> = (0..MIXED)
+        .filter(|index| [2, 5].contains(&(index % 12)))
+        .collect();
     assert_eq!(failed_items(&failures), failed, "each once");
 }
 

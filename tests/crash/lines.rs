@@ -19,7 +19,10 @@ const KILLS: usize = 5;
 /// Says a line about each item.
 fn talkative(call: &Call) -> (u16, String) {
     let (index, _) = call.items[0];
-    (200, format!(r#"{{"result":"ok","logs":[{{"message":"item {index} is done"}}]}}"#))
+    (
+        200,
+        format!(r#"{{"result":"ok","logs":[{{"message":"item {index} is done"}}]}}"#),
+    )
 }
 
 /// What the database of a dead process holds: settled items, and how many lines each item has.
@@ -29,9 +32,15 @@ async fn found(state: &Path) -> (u64, BTreeMap<u64, u32>) {
     let view = store.get(task).await.expect("read").expect("it is there");
     let mut lines = BTreeMap::new();
     for (_, line) in store.after(task, 0, u32::MAX).await.expect("read") {
-        *lines.entry(line.line.index.expect("about an item").0).or_default() += 1;
+        *lines
+            .entry(line.line.index.expect("about an item").0)
+            .or_default() += 1;
     }
-    assert_eq!(store.dropped(task).await.expect("read"), [], "there was room for all");
+    assert_eq!(
+        store.dropped(task).await.expect("read"),
+        [],
+        "there was room for all"
+    );
     store.close().await.expect("closed");
     (view.counters.settled(), lines)
 }
@@ -52,7 +61,11 @@ async fn every_settled_item_has_the_line_that_came_with_its_reply_through_kills(
         life.until(rng.moment(100, 1_500)).await;
         life.kill().await;
         let (now, lines) = found(place.path()).await;
-        assert_eq!(lines.len() as u64, now, "each settled item has its line, and no other has one");
+        assert_eq!(
+            lines.len() as u64,
+            now,
+            "each settled item has its line, and no other has one"
+        );
         assert!(lines.values().all(|lines| *lines == 1), "{lines:?}");
         assert!(now >= settled, "{now} < {settled}");
         settled = now;

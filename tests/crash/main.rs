@@ -20,9 +20,14 @@ mod workers;
 use rng::Rng;
 
 /// The moments of one test.
-#[expect(clippy::disallowed_methods, reason = "a seed to play again comes from the environment")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a seed to play again comes from the environment"
+)]
 fn dice(test: &str) -> Rng {
-    let wanted = std::env::var("CRASH_SEED").ok().map(|text| text.parse().expect("a number"));
+    let wanted = std::env::var("CRASH_SEED")
+        .ok()
+        .map(|text| text.parse().expect("a number"));
     let seed =
         wanted.unwrap_or_else(|| std::hash::BuildHasher::hash_one(&std::hash::RandomState::new(), test));
     eprintln!("replay: CRASH_SEED={seed} cargo nextest run --test crash {test}");

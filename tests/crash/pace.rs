@@ -29,9 +29,14 @@ impl Span {
     }
 }
 
-#[expect(clippy::disallowed_methods, reason = "compared with the gate times of another process")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "compared with the gate times of another process"
+)]
 fn now() -> i64 {
-    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).expect("after 1970");
+    let since = std::time::SystemTime::now()
+        .duration_since(std::time::UNIX_EPOCH)
+        .expect("after 1970");
     i64::try_from(since.as_micros()).expect("this century")
 }
 
@@ -67,14 +72,31 @@ fn sorted(business: &Business) -> Vec<i64> {
 
 #[test]
 fn an_interval_above_the_pace_is_noticed() {
-    let span = || vec![Span { from: 0, to: 2_000_000, per_second: 10.0 }];
+    let span = || {
+        vec![Span {
+            from: 0,
+            to: 2_000_000,
+            per_second: 10.0,
+        }]
+    };
     let even: Vec<i64> = (1..=20).map(|k| k * 100_000).collect();
-    assert!((over(&even, &span()) - 1.0).abs() < 1e-6, "{}", over(&even, &span()));
+    assert!(
+        (over(&even, &span()) - 1.0).abs() < 1e-6,
+        "{}",
+        over(&even, &span())
+    );
     let mut crowded = even;
     crowded.splice(10..10, [1_000_000; 4]);
-    assert!((over(&crowded, &span()) - 5.0).abs() < 1e-6, "{}", over(&crowded, &span()));
+    assert!(
+        (over(&crowded, &span()) - 5.0).abs() < 1e-6,
+        "{}",
+        over(&crowded, &span())
+    );
     let after_the_end = [1_900_000, 2_500_000, 3_000_000];
-    assert!(over(&after_the_end, &span()) > 1.9, "nothing is earned when nobody lives");
+    assert!(
+        over(&after_the_end, &span()) > 1.9,
+        "nothing is earned when nobody lives"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -86,38 +108,73 @@ async fn no_interval_exceeds_the_pace() {
         "--total {TOTAL} --concurrency 256 --max-attempts 50 --backoff 50ms..200ms --error-budget none --url {}",
         business.url()
     );
-    let job = |rate: u64| Job::new(place.path(), &words).arg("--rate").arg(format!("{rate}/s"));
+    let job = |rate: u64| {
+        Job::new(place.path(), &words)
+            .arg("--rate")
+            .arg(format!("{rate}/s"))
+    };
     let mut spans = Vec::new();
     for kill in [true, true, true, false] {
         let (from, newest) = (now(), business.record().newest());
         let mut life = job(FAST).start();
         life.until(business.newer_than(newest)).await;
         life.until(rng.moment(300, 1_500)).await;
-        let end = if kill { life.kill().await } else { life.interrupt().await };
+        let end = if kill {
+            life.kill().await
+        } else {
+            life.interrupt().await
+        };
         assert_eq!(end.status.code(), (!kill).then_some(9), "{end:?}");
-        spans.push(Span { from, to: now(), per_second: FAST as f64 });
+        spans.push(Span {
+            from,
+            to: now(),
+            per_second: FAST as f64,
+        });
     }
     let from = now();
     let summary = job(SLOW).finish().await.summary(0);
-    spans.push(Span { from, to: now(), per_second: SLOW as f64 });
-    assert_eq!((count(&summary, "succeeded"), &summary["rate"]), (TOTAL as u64, &"1000/s".into()));
+    spans.push(Span {
+        from,
+        to: now(),
+        per_second: SLOW as f64,
+    });
+    assert_eq!(
+        (count(&summary, "succeeded"), &summary["rate"]),
+        (TOTAL as u64, &"1000/s".into())
+    );
 
     let times = sorted(&business);
     let retries: u64 = business.record().runs.values().map(|run| run.retried).sum();
     assert!(retries > TOTAL as u64 / 20, "attempts were repeated: {retries}");
     // A life begins with an empty bucket, so a whole record has one burst only.
     let excess = over(&times, &spans);
-    eprintln!("{} attempts, {retries} retries; over {excess:.2} of {} items", times.len(), burst(FAST));
-    assert!(excess <= burst(FAST) + ROUNDING, "an interval exceeds the pace by {excess:.2} items");
+    eprintln!(
+        "{} attempts, {retries} retries; over {excess:.2} of {} items",
+        times.len(),
+        burst(FAST)
+    );
+    assert!(
+        excess <= burst(FAST) + ROUNDING,
+        "an interval exceeds the pace by {excess:.2} items"
+    );
     for span in &spans {
-        let within: Vec<i64> =
-            times.iter().copied().filter(|time| (span.from..=span.to).contains(time)).collect();
-        let (excess, allowed) = (over(&within, std::slice::from_ref(span)), burst(span.per_second as u64));
+        let within: Vec<i64> = times
+            .iter()
+            .copied()
+            .filter(|time| (span.from..=span.to).contains(time))
+            .collect();
+        let (excess, allowed) = (
+            over(&within, std::slice::from_ref(span)),
+            burst(span.per_second as u64),
+        );
         eprintln!(
             "  {} attempts at {}/s: over {excess:.2} of {allowed} items",
             within.len(),
             span.per_second
         );
-        assert!(excess <= allowed + ROUNDING, "an interval exceeds the pace by {excess:.2} items");
+        assert!(
+            excess <= allowed + ROUNDING,
+            "an interval exceeds the pace by {excess:.2} items"
+        );
     }
 }

@@ -28,7 +28,11 @@ async fn run(diary: &Diary, place: &Path, words: &str) -> End {
         .arg(failures);
     let job = diary.worker().into_iter().fold(job, Job::arg);
     let odd = HANG.map(|index| format!("hang={index}")).into_iter();
-    let end = odd.chain([format!("fail={FAIL}"), format!("die={DIE}")]).fold(job, Job::arg).finish().await;
+    let end = odd
+        .chain([format!("fail={FAIL}"), format!("die={DIE}")])
+        .fold(job, Job::arg)
+        .finish()
+        .await;
     diary.closed().await;
     end
 }
@@ -38,7 +42,10 @@ fn codes(place: &Path) -> BTreeMap<u64, String> {
     let text = std::fs::read_to_string(place.join("failures.ndjson")).expect("written");
     let read = |line: &str| {
         let failure: Value = serde_json::from_str(line).expect("JSON");
-        (failure["index"].as_u64().expect("a number"), failure["code"].as_str().expect("text").to_owned())
+        (
+            failure["index"].as_u64().expect("a number"),
+            failure["code"].as_str().expect("text").to_owned(),
+        )
     };
     text.lines().map(read).collect()
 }
@@ -55,14 +62,20 @@ fn check_failures(place: &Path) {
 
 /// The place of the last entry that fulfils this.
 fn last(entries: &[(usize, Entry)], what: impl Fn(&Entry) -> bool) -> usize {
-    entries.iter().rposition(|(_, entry)| what(entry)).expect("there is one")
+    entries
+        .iter()
+        .rposition(|(_, entry)| what(entry))
+        .expect("there is one")
 }
 
 /// Held back, at most what fits the concurrency would be done before the hanging items are given up. Not all of the
 /// others are asked for: on a loaded machine the hangs' own time may run out before 2,000 lines are answered.
 fn check_order(diary: &Diary) {
     let entries = diary.entries();
-    let hangs = last(&entries, |entry| matches!(entry, Entry::Cancelled(index) if HANG.contains(index)));
+    let hangs = last(
+        &entries,
+        |entry| matches!(entry, Entry::Cancelled(index) if HANG.contains(index)),
+    );
     let others = |entry: &Entry| matches!(entry, Entry::Done(index) if !is_odd(*index));
     let before = entries[..hangs].iter().filter(|(_, entry)| others(entry)).count() as u64;
     assert!(
@@ -85,8 +98,13 @@ async fn poison_and_hanging_items_do_not_hold_the_others_back() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_narrow_window_is_not_held_by_items_that_hang() {
     let (place, diary) = (tempfile::tempdir().expect("a directory"), Diary::open().await);
-    let summary = run(&diary, place.path(), "--max-attempts 10 --window 256").await.summary(8);
-    assert_eq!((count(&summary, "succeeded"), count(&summary, "abandoned")), (TOTAL - 7, 7));
+    let summary = run(&diary, place.path(), "--max-attempts 10 --window 256")
+        .await
+        .summary(8);
+    assert_eq!(
+        (count(&summary, "succeeded"), count(&summary, "abandoned")),
+        (TOTAL - 7, 7)
+    );
     check_failures(place.path());
     check_order(&diary);
 }

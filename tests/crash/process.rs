@@ -28,7 +28,10 @@ impl Job {
         let mut args: Vec<OsString> = ["run", "-o", "json", "--state"].map(OsString::from).to_vec();
         args.push(state.into());
         args.extend(words.split_whitespace().map(OsString::from));
-        Job { args, environment: Vec::new() }
+        Job {
+            args,
+            environment: Vec::new(),
+        }
     }
 
     pub(crate) fn arg(mut self, arg: impl Into<OsString>) -> Job {
@@ -54,12 +57,24 @@ impl Job {
     }
 
     fn spawn(&self, mut command: Command) -> Life {
-        command.args(&self.args).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        command.envs(self.environment.iter().map(|(name, value)| (name, value))).kill_on_drop(true);
+        command
+            .args(&self.args)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        command
+            .envs(self.environment.iter().map(|(name, value)| (name, value)))
+            .kill_on_drop(true);
         let mut child = command.spawn().expect("windrow starts");
         let (stdout, outcome) = listen(child.stdout.take().expect("piped"));
         let (stderr, lines) = listen(child.stderr.take().expect("piped"));
-        Life { child, stdout, stderr, outcome, lines }
+        Life {
+            child,
+            stdout,
+            stderr,
+            outcome,
+            lines,
+        }
     }
 
     /// Runs it to its end.
@@ -106,7 +121,10 @@ impl Life {
 
     /// Lets files grow again.
     pub(crate) fn unlimit(&self) {
-        let limit = Rlimit { current: None, maximum: None };
+        let limit = Rlimit {
+            current: None,
+            maximum: None,
+        };
         prlimit(self.pid(), Resource::Fsize, limit).expect("our own child");
     }
 
@@ -122,7 +140,11 @@ impl Life {
             status = self.child.wait() => status,
             () = tokio::time::sleep(PATIENCE) => panic!("nothing happened: {:?}", *self.lines.borrow()),
         };
-        panic!("ended too early with {status:?}: {:?} {:?}", *self.lines.borrow(), *self.outcome.borrow());
+        panic!(
+            "ended too early with {status:?}: {:?} {:?}",
+            *self.lines.borrow(),
+            *self.outcome.borrow()
+        );
     }
 
     /// `kill -9`.
@@ -152,18 +174,32 @@ impl Life {
         self.stdout.await.expect("read");
         self.stderr.await.expect("read");
         let (stdout, stderr) = (self.outcome.borrow().clone(), self.lines.borrow().clone());
-        End { status: status.expect("waited for"), stdout, stderr }
+        End {
+            status: status.expect("waited for"),
+            stdout,
+            stderr,
+        }
     }
 }
 
 /// The terms of the sum.
-const TERMS: [&str; 7] = ["succeeded", "skipped", "abandoned", "parked", "in_flight", "pending", "excluded"];
+const TERMS: [&str; 7] = [
+    "succeeded",
+    "skipped",
+    "abandoned",
+    "parked",
+    "in_flight",
+    "pending",
+    "excluded",
+];
 
 impl End {
     /// Asserts the exit code and reads the summary, whose terms must add up.
     pub(crate) fn summary(&self, code: i32) -> Value {
         assert_eq!(self.status.code(), Some(code), "{self:?}");
-        let [line] = &self.stdout[..] else { panic!("not one line: {self:?}") };
+        let [line] = &self.stdout[..] else {
+            panic!("not one line: {self:?}")
+        };
         let summary: Value = serde_json::from_str(line).expect("JSON");
         let sum: u64 = TERMS.iter().map(|term| count(&summary, term)).sum();
         assert_eq!(Some(sum), summary["total"].as_u64(), "{summary}");
@@ -180,5 +216,7 @@ impl End {
 
 /// A term of a summary.
 pub(crate) fn count(summary: &Value, term: &str) -> u64 {
-    summary["counts"][term].as_u64().unwrap_or_else(|| panic!("no {term} in {summary}"))
+    summary["counts"][term]
+        .as_u64()
+        .unwrap_or_else(|| panic!("no {term} in {summary}"))
 }

@@ -68,7 +68,12 @@ async fn a_row_that_was_changed_under_the_job_never_leaves() {
     let summary = end.summary(9);
     assert_eq!(summary["stop_reason"], "source_changed", "{summary}");
     let said = end.stderr.join("\n");
-    for part in ["have changed", "try: put the old file back", "--restart", "rows.csv"] {
+    for part in [
+        "have changed",
+        "try: put the old file back",
+        "--restart",
+        "rows.csv",
+    ] {
         assert!(said.contains(part), "{part:?} is not in {said}");
     }
     assert!(!FORGED.load(Ordering::Relaxed), "a changed row left");
@@ -76,14 +81,21 @@ async fn a_row_that_was_changed_under_the_job_never_leaves() {
     assert!(done > 0 && done < ROWS as u64, "{summary}");
     {
         let record = business.record();
-        assert_eq!(record.counts[ROWS - 2..], [0, 0], "rows of the changed block left");
+        assert_eq!(
+            record.counts[ROWS - 2..],
+            [0, 0],
+            "rows of the changed block left"
+        );
         assert_eq!(record.repeats(), 0);
     }
 
     overwrite(&rows, at, OLD);
     let end = job.finish().await;
     assert_eq!(count(&end.summary(0), "succeeded"), ROWS as u64);
-    assert!(end.resumed_at().is_some(), "with the old content the job goes on: {end:?}");
+    assert!(
+        end.resumed_at().is_some(),
+        "with the old content the job goes on: {end:?}"
+    );
     let record = business.record();
     assert_eq!((record.never_delivered(), record.repeats()), (0, 0));
     assert!(!FORGED.load(Ordering::Relaxed));
@@ -102,7 +114,10 @@ async fn rows_that_are_appended_under_the_job_are_left_alone() {
     };
     let business = business(append, &FORGED).await;
     let summary = job(place.path(), &rows, &business).finish().await.summary(0);
-    assert_eq!((count(&summary, "succeeded"), &summary["total"]), (ROWS as u64, &ROWS.into()));
+    assert_eq!(
+        (count(&summary, "succeeded"), &summary["total"]),
+        (ROWS as u64, &ROWS.into())
+    );
     assert!(!FORGED.load(Ordering::Relaxed), "a row left that was not counted");
     assert_eq!(business.record().repeats(), 0);
 }

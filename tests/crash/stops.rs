@@ -16,7 +16,10 @@ async fn ctrl_c_then_resume_repeats_no_call_of_a_url() {
     let place = tempfile::tempdir().expect("a directory");
     let items = 200_000;
     let business = Business::content(items, Duration::from_millis(20)).await;
-    let words = format!("--total {items} --batch 50 --concurrency 1000 --url {}", business.url());
+    let words = format!(
+        "--total {items} --batch 50 --concurrency 1000 --url {}",
+        business.url()
+    );
     let job = Job::new(place.path(), &words);
     // Too slow to be done before the last Ctrl-C.
     let paced = job.clone().arg("--rate").arg("20000/s");
@@ -26,9 +29,16 @@ async fn ctrl_c_then_resume_repeats_no_call_of_a_url() {
         life.until(business.newer_than(newest)).await;
         life.until(rng.moment(1, 500)).await;
         let summary = life.interrupt().await.summary(9);
-        assert_eq!((count(&summary, "in_flight"), &summary["status"]), (0, &"stopped".into()));
+        assert_eq!(
+            (count(&summary, "in_flight"), &summary["status"]),
+            (0, &"stopped".into())
+        );
         let delivered: u64 = business.record().runs.values().map(|run| run.deliveries).sum();
-        assert_eq!(count(&summary, "succeeded"), delivered, "what was delivered is accounted for");
+        assert_eq!(
+            count(&summary, "succeeded"),
+            delivered,
+            "what was delivered is accounted for"
+        );
     }
     assert_eq!(count(&job.finish().await.summary(0), "succeeded"), items as u64);
     let record = business.record();
@@ -44,13 +54,17 @@ async fn ctrl_c_then_resume_repeats_no_item_of_a_worker() {
     let items = 10_000;
     let with_worker = |rate: &str| {
         let words = format!("--total {items} --concurrency 64 {rate}");
-        diary.worker().into_iter().fold(Job::new(place.path(), &words), Job::arg)
+        diary
+            .worker()
+            .into_iter()
+            .fold(Job::new(place.path(), &words), Job::arg)
     };
     let (paced, job) = (with_worker("--rate 2000/s"), with_worker(""));
     for round in 0..ROUNDS {
         let done = diary.entries().len();
         let mut life = paced.start();
-        life.until(diary.until(round as usize + 1, |entry| matches!(entry, Entry::Began(_)))).await;
+        life.until(diary.until(round as usize + 1, |entry| matches!(entry, Entry::Began(_))))
+            .await;
         life.until(rng.moment(1, 500)).await;
         let end = life.interrupt().await;
         assert_eq!(count(&end.summary(9), "in_flight"), 0, "after {done} entries");
@@ -63,5 +77,9 @@ async fn ctrl_c_then_resume_repeats_no_item_of_a_worker() {
             *times.entry(index).or_default() += 1;
         }
     }
-    assert_eq!((times.len(), times.values().sum::<u32>()), (items, items as u32), "each once");
+    assert_eq!(
+        (times.len(), times.values().sum::<u32>()),
+        (items, items as u32),
+        "each once"
+    );
 }

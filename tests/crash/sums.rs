@@ -7,7 +7,15 @@ use crate::kills::mixed;
 use crate::process::{End, Job, count};
 
 const TOTAL: u64 = 3_000;
-const TERMS: [&str; 7] = ["succeeded", "skipped", "abandoned", "in flight", "parked", "pending", "excluded"];
+const TERMS: [&str; 7] = [
+    "succeeded",
+    "skipped",
+    "abandoned",
+    "in flight",
+    "parked",
+    "pending",
+    "excluded",
+];
 
 /// The number after each word of a plain line; none where the line is not one of progress.
 fn terms(line: &str) -> Option<Vec<u64>> {
@@ -15,7 +23,12 @@ fn terms(line: &str) -> Option<Vec<u64>> {
     let counts = format!("succeeded {counts}");
     let term = |name: &str| {
         let part = counts.split("  ").find_map(|part| part.strip_prefix(name));
-        part.map_or(0, |number| number.trim().parse().unwrap_or_else(|_| panic!("{name} in {line}")))
+        part.map_or(0, |number| {
+            number
+                .trim()
+                .parse()
+                .unwrap_or_else(|_| panic!("{name} in {line}"))
+        })
     };
     Some(TERMS.iter().map(|name| term(name)).collect())
 }
@@ -43,7 +56,10 @@ async fn the_sum_holds_in_every_output() {
     life.until(tokio::time::sleep(Duration::from_millis(6_500))).await;
     let stopped = life.interrupt().await;
     let summary = stopped.summary(9);
-    assert!(count(&summary, "parked") > 0 && count(&summary, "pending") > 0, "{summary}");
+    assert!(
+        count(&summary, "parked") > 0 && count(&summary, "pending") > 0,
+        "{summary}"
+    );
     let (parked, lines) = check_lines(&stopped);
     assert!(parked > 0 && lines >= 3, "{:?}", stopped.stderr);
 

@@ -28,19 +28,33 @@ async fn a_killed_worker_is_replaced_and_its_items_are_tried_again() {
     let (place, diary) = (tempfile::tempdir().expect("a directory"), Diary::open().await);
     let total = 3_000;
     let words = format!("--total {total} --concurrency 64 --backoff 50ms..50ms --rate 2000/s");
-    let mut life = diary.worker().into_iter().fold(Job::new(place.path(), &words), Job::arg).start();
+    let mut life = diary
+        .worker()
+        .into_iter()
+        .fold(Job::new(place.path(), &words), Job::arg)
+        .start();
     for (kills, items) in [(1, 500), (2, 1_500), (3, 2_500)] {
-        life.until(diary.until(items, |entry| matches!(entry, Entry::Done(_)))).await;
+        life.until(diary.until(items, |entry| matches!(entry, Entry::Done(_))))
+            .await;
         let entries = diary.entries();
-        let newest = entries.iter().filter(|(_, entry)| matches!(entry, Entry::Began(_))).count() - 1;
+        let newest = entries
+            .iter()
+            .filter(|(_, entry)| matches!(entry, Entry::Began(_)))
+            .count()
+            - 1;
         kill_process(pid(&entries, newest), Signal::KILL).expect("it lives");
-        life.until(diary.until(kills, |entry| *entry == Entry::Gone)).await;
+        life.until(diary.until(kills, |entry| *entry == Entry::Gone))
+            .await;
     }
     let summary = life.end().await.summary(0);
     diary.closed().await;
     assert_eq!(count(&summary, "succeeded"), total);
     assert_eq!(done(&diary).len() as u64, total);
-    let workers = diary.entries().iter().filter(|(_, entry)| matches!(entry, Entry::Began(_))).count();
+    let workers = diary
+        .entries()
+        .iter()
+        .filter(|(_, entry)| matches!(entry, Entry::Began(_)))
+        .count();
     assert!(workers > 3, "killed workers were replaced: {workers}");
 }
 
@@ -51,7 +65,8 @@ async fn a_worker_that_outlives_a_killed_windrow_is_ended_by_the_next_start() {
         .env("WINDROW_HANDLER__COMMAND__KILL_GRACE", "200ms");
     let job = diary.worker().into_iter().fold(job, Job::arg).arg("linger=1");
     let mut life = job.start();
-    life.until(diary.until(200, |entry| matches!(entry, Entry::Done(_)))).await;
+    life.until(diary.until(200, |entry| matches!(entry, Entry::Done(_))))
+        .await;
     life.kill().await;
     let left = pid(&diary.entries(), 0);
     test_kill_process(left).expect("the worker outlives its windrow");

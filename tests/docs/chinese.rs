@@ -10,17 +10,31 @@ const CHINESE: &str = "README.zh-CN.md";
 fn headings(page: &Page) -> Vec<usize> {
     let prose = page.prose();
     let lines = prose.lines().filter(|line| line.starts_with('#'));
-    lines.map(|line| line.chars().take_while(|c| *c == '#').count()).collect()
+    lines
+        .map(|line| line.chars().take_while(|c| *c == '#').count())
+        .collect()
 }
 
 /// A block without what may be translated: comments behind commands.
 fn core(block: &Block) -> (String, Option<String>, Vec<String>) {
     let plain = |line: &String| {
         let comment = block.language == "sh";
-        let code = if comment { line.split("  # ").next().unwrap_or_default() } else { line };
-        if comment && code.trim_start().starts_with('#') { String::new() } else { code.trim_end().to_owned() }
+        let code = if comment {
+            line.split("  # ").next().unwrap_or_default()
+        } else {
+            line
+        };
+        if comment && code.trim_start().starts_with('#') {
+            String::new()
+        } else {
+            code.trim_end().to_owned()
+        }
     };
-    (block.language.clone(), block.mark.clone(), block.lines.iter().map(plain).collect())
+    (
+        block.language.clone(),
+        block.mark.clone(),
+        block.lines.iter().map(plain).collect(),
+    )
 }
 
 /// Where it points, but to the other readme and to its own headings, which are translated.
@@ -61,8 +75,9 @@ fn the_chinese_readme_keeps_step() {
 fn the_chinese_readme_is_translated() {
     let page = Page::read(CHINESE);
     let prose = page.prose();
-    let paragraphs =
-        prose.split("\n\n").filter(|text| text.chars().filter(|c| c.is_alphabetic()).count() > 40);
+    let paragraphs = prose
+        .split("\n\n")
+        .filter(|text| text.chars().filter(|c| c.is_alphabetic()).count() > 40);
     for paragraph in paragraphs.filter(|text| !text.starts_with("<!--")) {
         let chinese = paragraph.chars().filter(|c| is_chinese(*c)).count();
         assert!(chinese >= 10, "not translated: {paragraph}");

@@ -38,7 +38,10 @@ fn shown(command: &Command) -> impl Iterator<Item = &Command> {
     let is_ours = |inner: &&Command| {
         inner.get_name() != "help" || inner.get_arguments().any(|arg| arg.get_id() == "words")
     };
-    command.get_subcommands().filter(|inner| !inner.is_hide_set()).filter(is_ours)
+    command
+        .get_subcommands()
+        .filter(|inner| !inner.is_hide_set())
+        .filter(is_ours)
 }
 
 fn about(command: &Command) -> String {
@@ -49,17 +52,33 @@ fn about(command: &Command) -> String {
 
 /// Every long flag that some command takes.
 pub(crate) fn flags_of_all(command: &Command) -> BTreeSet<String> {
-    let own = command.get_arguments().filter_map(Arg::get_long).map(str::to_owned);
-    own.chain(command.get_subcommands().flat_map(flags_of_all)).collect()
+    let own = command
+        .get_arguments()
+        .filter_map(Arg::get_long)
+        .map(str::to_owned);
+    own.chain(command.get_subcommands().flat_map(flags_of_all))
+        .collect()
 }
 
 /// Its positional arguments, as they are typed.
 fn operands(command: &Command) -> String {
     let one = |arg: &Arg| {
-        let names = arg.get_value_names().map(|names| names.iter().map(|name| name.to_string()).collect());
-        let name = names.unwrap_or_else(|| vec![arg.get_id().to_string().to_uppercase()]).join(" ");
-        let name = if arg.is_last_set() { format!("-- {name}") } else { name };
-        if arg.is_required_set() { format!(" {name}") } else { format!(" [{name}]") }
+        let names = arg
+            .get_value_names()
+            .map(|names| names.iter().map(|name| name.to_string()).collect());
+        let name = names
+            .unwrap_or_else(|| vec![arg.get_id().to_string().to_uppercase()])
+            .join(" ");
+        let name = if arg.is_last_set() {
+            format!("-- {name}")
+        } else {
+            name
+        };
+        if arg.is_required_set() {
+            format!(" {name}")
+        } else {
+            format!(" [{name}]")
+        }
     };
     command.get_positionals().map(one).collect()
 }
@@ -71,11 +90,21 @@ fn tree(page: &mut String) {
     for command in shown(&program) {
         let name = command.get_name();
         if shown(command).next().is_none() {
-            writeln!(alone, "| `windrow {name}{}` | {} |", cell(&operands(command)), cell(&about(command)))
-                .unwrap();
+            writeln!(
+                alone,
+                "| `windrow {name}{}` | {} |",
+                cell(&operands(command)),
+                cell(&about(command))
+            )
+            .unwrap();
             continue;
         }
-        write!(page, "\n### windrow {name}\n\n{}.\n\n| verb | does |\n|---|---|\n", about(command)).unwrap();
+        write!(
+            page,
+            "\n### windrow {name}\n\n{}.\n\n| verb | does |\n|---|---|\n",
+            about(command)
+        )
+        .unwrap();
         for verb in shown(command) {
             writeln!(
                 page,
@@ -98,7 +127,9 @@ fn flags(page: &mut String) {
     for heading in SHARED {
         let of = |verb: &&Command| under(verb, heading).next().is_some();
         let takers: Vec<&Command> = verbs.iter().copied().filter(of).collect();
-        let Some(first) = takers.iter().max_by_key(|verb| under(verb, heading).count()) else { continue };
+        let Some(first) = takers.iter().max_by_key(|verb| under(verb, heading).count()) else {
+            continue;
+        };
         write!(text, "\n{heading}:\n\n| flag | means |\n|---|---|\n").unwrap();
         for arg in under(first, heading) {
             let takes =
@@ -116,22 +147,45 @@ fn flags(page: &mut String) {
 /// The flags of a command under a heading of its help.
 fn under<'a>(command: &'a Command, heading: &'a str) -> impl Iterator<Item = &'a Arg> {
     let shown = |arg: &&Arg| !arg.is_hide_set() && arg.get_long().is_some();
-    command.get_arguments().filter(shown).filter(move |arg| arg.get_help_heading() == Some(heading))
+    command
+        .get_arguments()
+        .filter(shown)
+        .filter(move |arg| arg.get_help_heading() == Some(heading))
 }
 
 fn row(arg: &Arg) -> String {
-    let short = arg.get_short().map(|short| format!("-{short}, ")).unwrap_or_default();
+    let short = arg
+        .get_short()
+        .map(|short| format!("-{short}, "))
+        .unwrap_or_default();
     let long = arg.get_long().unwrap_or_default();
     let values = arg.get_possible_values();
     let value = match arg.get_value_names() {
         _ if !arg.get_action().takes_values() => String::new(),
         _ if !values.is_empty() => {
-            format!(" {}", values.iter().map(|value| value.get_name()).collect::<Vec<_>>().join("/"))
+            format!(
+                " {}",
+                values
+                    .iter()
+                    .map(|value| value.get_name())
+                    .collect::<Vec<_>>()
+                    .join("/")
+            )
         }
-        names => format!(" {}", names.and_then(|names| names.first()).map_or("VALUE", |name| name.as_str())),
+        names => format!(
+            " {}",
+            names
+                .and_then(|names| names.first())
+                .map_or("VALUE", |name| name.as_str())
+        ),
     };
-    let default = arg.get_default_values().first().map(|value| format!(" ({})", value.to_string_lossy()));
-    let default = default.filter(|_| arg.get_action().takes_values()).unwrap_or_default();
+    let default = arg
+        .get_default_values()
+        .first()
+        .map(|value| format!(" ({})", value.to_string_lossy()));
+    let default = default
+        .filter(|_| arg.get_action().takes_values())
+        .unwrap_or_default();
     let help = arg.get_help().map(ToString::to_string).unwrap_or_default();
     assert!(!help.is_empty(), "--{long} says nothing of itself");
     format!("| `{short}--{long}{value}` | {}{default} |\n", cell(&help))

@@ -14,7 +14,9 @@ fn commands(line: &str) -> Vec<Vec<String>> {
         let begins = at == 0 || line[..at].ends_with([' ', '(', '`', '/']);
         if begins {
             let rest = &line[at + "windrow ".len()..];
-            let end = rest.find(['|', ';', '&', '#', '`', ')', '>']).unwrap_or(rest.len());
+            let end = rest
+                .find(['|', ';', '&', '#', '`', ')', '>'])
+                .unwrap_or(rest.len());
             found.push(rest[..end].split_whitespace().map(str::to_owned).collect());
         }
     }
@@ -26,7 +28,9 @@ fn fault(program: &Command, words: &[String]) -> Option<String> {
     let mut command = program;
     let mut rest = words;
     while let Some((word, others)) = rest.split_first() {
-        let Some(inner) = command.find_subcommand(word) else { break };
+        let Some(inner) = command.find_subcommand(word) else {
+            break;
+        };
         (command, rest) = (inner, others);
     }
     let first = words.first()?;
@@ -54,17 +58,27 @@ fn fault(program: &Command, words: &[String]) -> Option<String> {
 
 /// Lines in which commands stand: those of blocks that are typed, and what stands in backticks.
 fn lines(page: &Page) -> Vec<String> {
-    let typed = page.blocks.iter().filter(|block| ["console", "sh"].contains(&block.language.as_str()));
+    let typed = page
+        .blocks
+        .iter()
+        .filter(|block| ["console", "sh"].contains(&block.language.as_str()));
     let typed = typed.flat_map(|block| {
         let console = block.language == "console";
-        block.lines.iter().filter_map(move |line| match line.strip_prefix("$ ") {
-            Some(command) => Some(command.to_owned()),
-            None => (!console).then(|| line.clone()),
-        })
+        block
+            .lines
+            .iter()
+            .filter_map(move |line| match line.strip_prefix("$ ") {
+                Some(command) => Some(command.to_owned()),
+                None => (!console).then(|| line.clone()),
+            })
     });
     let prose = page.prose();
-    let quoted =
-        prose.split('`').skip(1).step_by(2).filter(|code| code.starts_with("windrow ")).map(str::to_owned);
+    let quoted = prose
+        .split('`')
+        .skip(1)
+        .step_by(2)
+        .filter(|code| code.starts_with("windrow "))
+        .map(str::to_owned);
     typed.chain(quoted).collect()
 }
 
@@ -90,7 +104,10 @@ fn every_command_of_the_pages_exists() {
 fn commands_that_do_not_exist_are_seen() {
     let program = program();
     for (line, is_right) in [
-        ("cat x | windrow run --csv - --rate 5/s -- handler --own-flag", true),
+        (
+            "cat x | windrow run --csv - --rate 5/s -- handler --own-flag",
+            true,
+        ),
         ("WINDROW_LOG=debug windrow run --total 5 -- true", true),
         ("windrow help exit-codes", true),
         ("windrow fly", false),
@@ -110,12 +127,21 @@ fn commands_that_do_not_exist_are_seen() {
 fn every_block_of_commands_is_executed_or_says_why_not() {
     let mut faults = Vec::new();
     for page in pages() {
-        for block in
-            page.blocks.iter().filter(|block| ["sh", "bash", "shell"].contains(&block.language.as_str()))
+        for block in page
+            .blocks
+            .iter()
+            .filter(|block| ["sh", "bash", "shell"].contains(&block.language.as_str()))
         {
-            let told = block.mark.as_deref().and_then(|mark| mark.strip_prefix("not run: "));
+            let told = block
+                .mark
+                .as_deref()
+                .and_then(|mark| mark.strip_prefix("not run: "));
             if told.is_none_or(|why| why.split(' ').count() < 3) {
-                faults.push(format!("{}: {}", page.file, block.lines.first().map_or("", String::as_str)));
+                faults.push(format!(
+                    "{}: {}",
+                    page.file,
+                    block.lines.first().map_or("", String::as_str)
+                ));
             }
         }
     }

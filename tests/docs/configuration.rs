@@ -87,7 +87,13 @@ fn told(text: &str) -> (BTreeMap<String, String>, BTreeMap<String, Told>) {
         } else if let Some((name, rest)) = line.split_once(" = ").filter(|_| !line.starts_with('#')) {
             let name = format!("{section}.{}", name.trim());
             let (default, text) = rest.split_once('#').unwrap_or((rest, ""));
-            keys.insert(name.clone(), Told { default: default.trim().to_owned(), text: reason(text) });
+            keys.insert(
+                name.clone(),
+                Told {
+                    default: default.trim().to_owned(),
+                    text: reason(text),
+                },
+            );
             last = Some(name);
         }
     }
@@ -101,11 +107,18 @@ fn reason(comment: &str) -> String {
 fn row(key: &Key, told: &Told) -> String {
     let name = key.name.rsplit('.').next().unwrap();
     let kind = written_as(&key.name, key.type_name);
-    assert!(!told.text.is_empty(), "{} has no description in config.toml", key.name);
+    assert!(
+        !told.text.is_empty(),
+        "{} has no description in config.toml",
+        key.name
+    );
     let reloads = if key.reloads { " ⟳" } else { "" };
     let variable = &key.env;
     let (default, text) = (cell(&told.default), cell(&told.text));
-    format!("| `{name}`{reloads} | {} | `{default}` | {text} | `{variable}` |\n", cell(kind))
+    format!(
+        "| `{name}`{reloads} | {} | `{default}` | {text} | `{variable}` |\n",
+        cell(kind)
+    )
 }
 
 #[test]
@@ -122,11 +135,17 @@ fn generated_the_reference_of_the_configuration_is_what_the_program_reads() {
         page.push_str(&format!("\n## {section}\n"));
         let about = &sections[section];
         if !about.is_empty() {
-            page.push_str(&format!("\nAll of it ⟳. {}{}.\n", about[..1].to_uppercase(), &about[1..]));
+            page.push_str(&format!(
+                "\nAll of it ⟳. {}{}.\n",
+                about[..1].to_uppercase(),
+                &about[1..]
+            ));
         }
         page.push_str("\n| key | type | default | meaning | variable |\n|---|---|---|---|---|\n");
-        let mut here: Vec<&Key> =
-            known.iter().filter(|key| key.name.rsplit_once('.').unwrap().0 == section).collect();
+        let mut here: Vec<&Key> = known
+            .iter()
+            .filter(|key| key.name.rsplit_once('.').unwrap().0 == section)
+            .collect();
         here.sort_by_key(|key| place(&documented, section, key));
         for key in here {
             page.push_str(&row(key, &told[&key.name]));
@@ -142,5 +161,7 @@ fn place(documented: &str, section: &str, key: &Key) -> usize {
     let from = documented.find(&format!("[{section}]")).unwrap();
     let name = key.name.rsplit('.').next().unwrap();
     let lines = documented[from..].match_indices(&format!("\n{name} ")).next();
-    lines.map(|(at, _)| at).unwrap_or_else(|| panic!("{} isn't in config.toml", key.name))
+    lines
+        .map(|(at, _)| at)
+        .unwrap_or_else(|| panic!("{} isn't in config.toml", key.name))
 }

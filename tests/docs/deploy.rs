@@ -25,17 +25,31 @@ fn systemd_takes_the_unit() {
     let text = unit().replace("/usr/local/bin/windrow", env!("CARGO_BIN_EXE_windrow"));
     assert_ne!(text, unit());
     std::fs::write(&path, text).unwrap();
-    let checked = Command::new("systemd-analyze").arg("verify").arg("--man=no").arg(&path).output();
+    let checked = Command::new("systemd-analyze")
+        .arg("verify")
+        .arg("--man=no")
+        .arg(&path)
+        .output();
     let output = checked.expect("systemd-analyze is there: scripts/install-tools.sh installs it");
     let told = String::from_utf8_lossy(&output.stderr).into_owned();
-    let ours: Vec<&str> = told.lines().filter(|line| line.contains("windrow.service")).collect();
+    let ours: Vec<&str> = told
+        .lines()
+        .filter(|line| line.contains("windrow.service"))
+        .collect();
     assert!(output.status.success() && ours.is_empty(), "{told}");
     std::fs::write(
         &path,
-        unit().replace("Type=notify", "Type=nothing").replace("/usr/local/bin/windrow", "/nowhere"),
+        unit()
+            .replace("Type=notify", "Type=nothing")
+            .replace("/usr/local/bin/windrow", "/nowhere"),
     )
     .unwrap();
-    let broken = Command::new("systemd-analyze").arg("verify").arg("--man=no").arg(&path).output().unwrap();
+    let broken = Command::new("systemd-analyze")
+        .arg("verify")
+        .arg("--man=no")
+        .arg(&path)
+        .output()
+        .unwrap();
     assert!(!broken.stderr.is_empty(), "the check sees what is wrong");
 }
 
@@ -46,11 +60,16 @@ fn the_times_and_codes_of_the_unit_are_those_of_the_program() {
     let stop: u64 = value(&unit, "TimeoutStopSec").parse().unwrap();
     // The drain, what ends after it, and connections.
     let needed = defaults.node.drain_timeout.as_secs() + 10 + 10;
-    assert!(stop > needed, "systemd would kill after {stop} s what may take {needed} s");
+    assert!(
+        stop > needed,
+        "systemd would kill after {stop} s what may take {needed} s"
+    );
     assert_eq!(value(&unit, "Type"), "notify");
     assert!(value(&unit, "ExecReload").contains("-HUP"));
     for code in value(&unit, "RestartPreventExitStatus").split(' ') {
-        let known = windrow_cli::exit::Exit::ALL.iter().any(|(exit, _)| (*exit as u8).to_string() == code);
+        let known = windrow_cli::exit::Exit::ALL
+            .iter()
+            .any(|(exit, _)| (*exit as u8).to_string() == code);
         assert!(known, "{code} is no exit code");
     }
     assert_eq!(defaults.node.data_dir.to_str(), Some("/var/lib/windrow"));

@@ -10,7 +10,10 @@ pub(crate) fn check(file: &str, wanted: &str) {
         return;
     }
     let found = std::fs::read_to_string(&path).unwrap_or_default();
-    let differs = found.lines().zip(wanted.lines()).position(|(found, wanted)| found != wanted);
+    let differs = found
+        .lines()
+        .zip(wanted.lines())
+        .position(|(found, wanted)| found != wanted);
     let line = differs.unwrap_or_else(|| found.lines().count().min(wanted.lines().count()));
     assert!(
         found == wanted,

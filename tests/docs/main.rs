@@ -8,7 +8,10 @@
 //! and no number is in a block with a `^C`. Blocks of other languages are not run.
 
 #![allow(clippy::unwrap_used, reason = "a test ends where something is wrong")]
-#![allow(clippy::disallowed_methods, reason = "a test measures real time and reads its environment")]
+#![allow(
+    clippy::disallowed_methods,
+    reason = "a test measures real time and reads its environment"
+)]
 
 mod chinese;
 mod cli;
@@ -43,7 +46,10 @@ fn pages() -> Vec<Page> {
         for entry in root().join(folder).read_dir().unwrap() {
             let path = entry.unwrap().path();
             if path.extension().is_some_and(|kind| kind == "md") {
-                pages.push(Page::read(&format!("{folder}/{}", path.file_name().unwrap().to_str().unwrap())));
+                pages.push(Page::read(&format!(
+                    "{folder}/{}",
+                    path.file_name().unwrap().to_str().unwrap()
+                )));
             }
         }
     }
@@ -59,7 +65,9 @@ fn run(file: &str) -> Result<usize, String> {
     for block in page.blocks.iter().filter(runs) {
         let loose = block.lines.iter().any(|line| line == "^C");
         for step in block.steps() {
-            shell.run(&step, loose).map_err(|why| format!("{file}: $ {}\n{why}", step.command))?;
+            shell
+                .run(&step, loose)
+                .map_err(|why| format!("{file}: $ {}\n{why}", step.command))?;
             count += 1;
         }
     }
@@ -95,7 +103,10 @@ fn the_commands_for_operators_do_what_they_say() {
 #[test]
 fn commands_of_other_pages_do_what_they_say() {
     let own_test = ["docs/handlers.md", "docs/operations.md"];
-    let others = pages().into_iter().map(|page| page.file).filter(|file| file.starts_with("docs/"));
+    let others = pages()
+        .into_iter()
+        .map(|page| page.file)
+        .filter(|file| file.starts_with("docs/"));
     let faults: Vec<String> = others
         .filter(|file| !own_test.contains(&file.as_str()))
         .filter_map(|file| run(&file).err())
@@ -112,7 +123,11 @@ fn links_lead_to_files_and_headings_that_exist() {
             count += 1;
             let (path, heading) = link.split_once('#').unwrap_or((&link, ""));
             let folder = Path::new(&page.file).parent().unwrap();
-            let target = if path.is_empty() { PathBuf::from(&page.file) } else { folder.join(path) };
+            let target = if path.is_empty() {
+                PathBuf::from(&page.file)
+            } else {
+                folder.join(path)
+            };
             let found = root().join(&target);
             let leads = found.exists()
                 && (heading.is_empty() || Page::read(target.to_str().unwrap()).has_heading(heading));
@@ -149,25 +164,51 @@ fn every_source_file_has_its_place_on_the_code_map() {
     let map = std::fs::read_to_string(root().join("docs/architecture.md")).unwrap();
     // A folder is named as such, or by the file that it begins with.
     let named = |path: &str| {
-        [path.to_owned(), format!("{path}mod.rs")].iter().any(|name| map.contains(&format!("`{name}`")))
+        [path.to_owned(), format!("{path}mod.rs")]
+            .iter()
+            .any(|name| map.contains(&format!("`{name}`")))
     };
     let mut missing = Vec::new();
-    let folders =
-        ["core", "config", "engine", "engine/ports", "engine/actors", "host", "net", "store", "store/sql"];
-    let folders = folders.into_iter().chain(["handlers", "sources", "server", "client", "cli"]);
-    for folder in folders.map(|folder| root().join("src").join(folder)).chain([root().join("src")]) {
+    let folders = [
+        "core",
+        "config",
+        "engine",
+        "engine/ports",
+        "engine/actors",
+        "host",
+        "net",
+        "store",
+        "store/sql",
+    ];
+    let folders = folders
+        .into_iter()
+        .chain(["handlers", "sources", "server", "client", "cli"]);
+    for folder in folders
+        .map(|folder| root().join("src").join(folder))
+        .chain([root().join("src")])
+    {
         for entry in folder.read_dir().unwrap() {
             let path = entry.unwrap().path();
-            let inner = path.strip_prefix(root().join("src")).unwrap().to_str().unwrap().to_owned();
+            let inner = path
+                .strip_prefix(root().join("src"))
+                .unwrap()
+                .to_str()
+                .unwrap()
+                .to_owned();
             let shown = if path.is_dir() { format!("{inner}/") } else { inner };
-            let is_frame = ["mod.rs", "lib.rs", "Cargo.toml"].iter().any(|name| shown.ends_with(name));
+            let is_frame = ["mod.rs", "lib.rs", "Cargo.toml"]
+                .iter()
+                .any(|name| shown.ends_with(name));
             if !is_frame && !named(&shown) {
                 missing.push(shown);
             }
         }
     }
     missing.sort();
-    assert!(missing.is_empty(), "docs/architecture.md does not name {missing:?}");
+    assert!(
+        missing.is_empty(),
+        "docs/architecture.md does not name {missing:?}"
+    );
 }
 
 #[test]
@@ -189,7 +230,11 @@ fn quoted_files_are_quoted_exactly() {
 #[test]
 fn the_first_screen_of_the_readme_is_short() {
     let page = Page::read("README.md");
-    let at = page.text.lines().position(|line| line == "## Should I use this?").unwrap();
+    let at = page
+        .text
+        .lines()
+        .position(|line| line == "## Should I use this?")
+        .unwrap();
     assert!(at <= 45, "the first screen has {at} lines");
 }
 
@@ -221,11 +266,28 @@ fn flags_and_exit_codes_of_the_readme_are_those_of_the_program() {
     let known = cli::flags_of_all(&cli::program());
     let unknown: Vec<_> = words(&prose).difference(&known).cloned().collect();
     assert!(unknown.is_empty(), "the program has no {unknown:?}");
-    let codes: Vec<String> = Exit::ALL.iter().map(|(exit, _)| (*exit as u8).to_string()).collect();
-    let table = page.text.split("| exit code |").nth(1).unwrap().split("\n\n").next().unwrap();
-    let rows: Vec<&str> = table.lines().skip(2).map(|row| row.split('|').nth(1).unwrap().trim()).collect();
+    let codes: Vec<String> = Exit::ALL
+        .iter()
+        .map(|(exit, _)| (*exit as u8).to_string())
+        .collect();
+    let table = page
+        .text
+        .split("| exit code |")
+        .nth(1)
+        .unwrap()
+        .split("\n\n")
+        .next()
+        .unwrap();
+    let rows: Vec<&str> = table
+        .lines()
+        .skip(2)
+        .map(|row| row.split('|').nth(1).unwrap().trim())
+        .collect();
     assert!(rows.len() >= 10, "{rows:?}");
     for code in rows {
-        assert!(codes.iter().any(|known| known == code), "the program has no exit code {code}");
+        assert!(
+            codes.iter().any(|known| known == code),
+            "the program has no exit code {code}"
+        );
     }
 }

@@ -35,7 +35,11 @@ impl Page {
     pub(crate) fn read(file: &str) -> Page {
         let text = std::fs::read_to_string(root().join(file)).unwrap_or_else(|why| panic!("{file}: {why}"));
         let blocks = blocks(&text);
-        Page { file: file.to_owned(), text, blocks }
+        Page {
+            file: file.to_owned(),
+            text,
+            blocks,
+        }
     }
 
     /// The text outside blocks.
@@ -52,31 +56,55 @@ impl Page {
     /// Where the page points, except to the web.
     pub(crate) fn links(&self) -> Vec<String> {
         let prose = self.prose();
-        let links = prose.split("](").skip(1).filter_map(|rest| rest.split(')').next());
-        links.filter(|link| !link.contains("://")).map(str::to_owned).collect()
+        let links = prose
+            .split("](")
+            .skip(1)
+            .filter_map(|rest| rest.split(')').next());
+        links
+            .filter(|link| !link.contains("://"))
+            .map(str::to_owned)
+            .collect()
     }
 
     /// Words in backticks that are paths of files of ours.
     pub(crate) fn paths(&self) -> Vec<String> {
         let kinds = [".rs", ".md", ".toml", ".sh", ".py", ".csv", ".ndjson"];
         let fits = |word: &&str| {
-            let plain = word.chars().all(|c| c.is_ascii_alphanumeric() || "/._-".contains(c));
+            let plain = word
+                .chars()
+                .all(|c| c.is_ascii_alphanumeric() || "/._-".contains(c));
             plain && word.contains('/') && kinds.iter().any(|kind| word.ends_with(kind))
         };
-        self.prose().split('`').skip(1).step_by(2).filter(fits).map(str::to_owned).collect()
+        self.prose()
+            .split('`')
+            .skip(1)
+            .step_by(2)
+            .filter(fits)
+            .map(str::to_owned)
+            .collect()
     }
 
     /// Whether a heading has this anchor.
     pub(crate) fn has_heading(&self, anchor: &str) -> bool {
         let prose = self.prose();
-        prose.lines().filter_map(|line| line.strip_prefix('#')).any(|heading| slug(heading) == anchor)
+        prose
+            .lines()
+            .filter_map(|line| line.strip_prefix('#'))
+            .any(|heading| slug(heading) == anchor)
     }
 }
 
 /// The anchor of a heading, as the usual hosts make it.
 fn slug(heading: &str) -> String {
-    let heading = heading.trim_start_matches('#').trim().to_lowercase().replace(' ', "-");
-    heading.chars().filter(|c| c.is_alphanumeric() || "-_".contains(*c)).collect()
+    let heading = heading
+        .trim_start_matches('#')
+        .trim()
+        .to_lowercase()
+        .replace(' ', "-");
+    heading
+        .chars()
+        .filter(|c| c.is_alphanumeric() || "-_".contains(*c))
+        .collect()
 }
 
 fn blocks(text: &str) -> Vec<Block> {
@@ -87,7 +115,12 @@ fn blocks(text: &str) -> Vec<Block> {
             (None, Some(language)) => {
                 let language = language.split_whitespace().next().unwrap_or_default().to_owned();
                 let section = section.clone();
-                open = Some(Block { language, mark: mark.take(), section, lines: Vec::new() });
+                open = Some(Block {
+                    language,
+                    mark: mark.take(),
+                    section,
+                    lines: Vec::new(),
+                });
             }
             (Some(_), Some(_)) => blocks.extend(open.take()),
             (Some(block), None) => block.lines.push(line.to_owned()),
@@ -95,8 +128,10 @@ fn blocks(text: &str) -> Vec<Block> {
                 if let Some(heading) = line.strip_prefix("## ") {
                     heading.clone_into(&mut section);
                 }
-                mark =
-                    line.strip_prefix("<!-- ").and_then(|rest| rest.strip_suffix(" -->")).map(str::to_owned);
+                mark = line
+                    .strip_prefix("<!-- ")
+                    .and_then(|rest| rest.strip_suffix(" -->"))
+                    .map(str::to_owned);
             }
         }
     }
@@ -133,7 +168,12 @@ fn step(text: &str) -> Step {
         Some(command) => (command, true),
         None => (text, false),
     };
-    Step { command: command.to_owned(), exit, background, expected: Vec::new() }
+    Step {
+        command: command.to_owned(),
+        exit,
+        background,
+        expected: Vec::new(),
+    }
 }
 
 #[test]
@@ -148,11 +188,20 @@ fn blocks_are_cut_into_commands() {
         background,
         expected: expected.iter().map(|line| (*line).to_owned()).collect(),
     };
-    let expected = [made("a b", 8, false, &["out", "^C", "more"]), made("serve", 0, true, &[])];
+    let expected = [
+        made("a b", 8, false, &["out", "^C", "more"]),
+        made("serve", 0, true, &[]),
+    ];
     assert_eq!(found[0].steps(), expected);
     assert_eq!((found[0].quotes(), found[0].section.as_str()), (None, ""));
-    assert_eq!((found[1].quotes(), found[1].section.as_str()), (Some("f.py"), "Y"));
-    assert_eq!((found[2].quotes(), found[2].mark.as_deref()), (None, Some("terminal 1")));
+    assert_eq!(
+        (found[1].quotes(), found[1].section.as_str()),
+        (Some("f.py"), "Y")
+    );
+    assert_eq!(
+        (found[2].quotes(), found[2].mark.as_deref()),
+        (None, Some("terminal 1"))
+    );
 }
 
 #[test]

@@ -55,7 +55,12 @@ impl Shell {
         // Free when asked; nothing else here asks for those.
         let listeners = PORTS_TOLD.map(|_| TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap());
         let ports = listeners.map(|listener| listener.local_addr().unwrap().port());
-        Shell { place, ports, server: None, servers: Vec::new() }
+        Shell {
+            place,
+            ports,
+            server: None,
+            servers: Vec::new(),
+        }
     }
 
     /// A home that is a clone of the repository, as far as the pages need it.
@@ -73,7 +78,11 @@ impl Shell {
         for entry in root().join(folder).read_dir().unwrap() {
             let from = entry.unwrap().path();
             let text = std::fs::read_to_string(&from).unwrap();
-            let text = if folder.ends_with("data") { text } else { self.with_port(&text) };
+            let text = if folder.ends_with("data") {
+                text
+            } else {
+                self.with_port(&text)
+            };
             std::fs::write(self.path(folder).join(from.file_name().unwrap()), text).unwrap();
         }
     }
@@ -104,15 +113,27 @@ impl Shell {
         if command.contains("windrow serve") {
             return self.ports[NODE];
         }
-        let file = command.split(' ').find(|word| word.ends_with(".py")).map(|word| self.path(word));
-        let text = file.map(|file| std::fs::read_to_string(file).unwrap()).unwrap_or_default();
+        let file = command
+            .split(' ')
+            .find(|word| word.ends_with(".py"))
+            .map(|word| self.path(word));
+        let text = file
+            .map(|file| std::fs::read_to_string(file).unwrap())
+            .unwrap_or_default();
         let stands_in_it = |port: &&u16| text.contains(&port.to_string());
-        self.ports.iter().find(stands_in_it).copied().unwrap_or(self.ports[HANDLER])
+        self.ports
+            .iter()
+            .find(stands_in_it)
+            .copied()
+            .unwrap_or(self.ports[HANDLER])
     }
 
     /// What `windrow` prints, for a command that must succeed.
     pub(crate) fn output(&self, words: &[&str]) -> String {
-        let output = Command::new(env!("CARGO_BIN_EXE_windrow")).args(words).output().unwrap();
+        let output = Command::new(env!("CARGO_BIN_EXE_windrow"))
+            .args(words)
+            .output()
+            .unwrap();
         assert!(output.status.success(), "{words:?}: {output:?}");
         String::from_utf8(output.stdout).unwrap()
     }
@@ -144,7 +165,10 @@ impl Shell {
         }
         let code = child.wait().unwrap().code();
         if code != Some(step.exit) {
-            return Err(complaint(&format!("exit code {code:?}, the page says {}", step.exit), &seen));
+            return Err(complaint(
+                &format!("exit code {code:?}, the page says {}", step.exit),
+                &seen,
+            ));
         }
         self.judge(expected, &seen, loose)
     }
@@ -189,7 +213,9 @@ impl Shell {
     /// Runs one command on a terminal of its own, where keys are pressed (`tests/docs/keys.py`).
     pub(crate) fn press(&self, step: &Step, keys: &str) -> Result<(), String> {
         let presser = root().join("tests/docs/keys.py");
-        let words = [presser.to_str().unwrap(), keys, &self.with_port(&step.command)].map(quoted).join(" ");
+        let words = [presser.to_str().unwrap(), keys, &self.with_port(&step.command)]
+            .map(quoted)
+            .join(" ");
         let mut child = self.start(&format!("python3 {words}"));
         let lines = lines_of(&mut child);
         let mut raw = Vec::new();
@@ -200,12 +226,16 @@ impl Shell {
         let seen: Vec<String> = raw.iter().flat_map(|line| on_paper(line)).collect();
         match child.wait().unwrap().code() {
             Some(code) if code == step.exit => self.judge(&step.expected, &seen, false),
-            code => Err(complaint(&format!("exit code {code:?}, the page says {}", step.exit), &seen)),
+            code => Err(complaint(
+                &format!("exit code {code:?}, the page says {}", step.exit),
+                &seen,
+            )),
         }
     }
 
     fn judge(&self, expected: &[String], seen: &[String], loose: bool) -> Result<(), String> {
-        self.compare(expected, seen, loose).map_err(|line| complaint(&format!("not printed: {line}"), seen))
+        self.compare(expected, seen, loose)
+            .map_err(|line| complaint(&format!("not printed: {line}"), seen))
     }
 
     /// Whether the expected lines were printed, in their order; else the first that wasn't.
@@ -217,19 +247,32 @@ impl Shell {
     fn start(&self, command: &str) -> Child {
         let program = Path::new(env!("CARGO_BIN_EXE_windrow"));
         let command = command.replace("cargo run --release --", "windrow");
-        let path = format!("{}:{}", program.parent().unwrap().display(), std::env::var("PATH").unwrap());
+        let path = format!(
+            "{}:{}",
+            program.parent().unwrap().display(),
+            std::env::var("PATH").unwrap()
+        );
         // One stream, so that the order of the lines is that of the page. `exec`: a signal meets the program itself.
-        let exec = if command.contains(['|', ';', '&']) && !command.contains('\'') { "" } else { "exec " };
+        let exec = if command.contains(['|', ';', '&']) && !command.contains('\'') {
+            ""
+        } else {
+            "exec "
+        };
         let mut shell = Command::new("bash");
         shell.arg("-c").arg(format!("exec 2>&1\n{exec}{command}"));
-        shell.current_dir(self.place.path()).env("PATH", path).env("HOME", self.place.path());
+        shell
+            .current_dir(self.place.path())
+            .env("PATH", path)
+            .env("HOME", self.place.path());
         for (name, _) in std::env::vars_os() {
             let name = name.to_string_lossy().into_owned();
             if name.starts_with("WINDROW_") || name.starts_with("XDG_") || name == "CI" {
                 shell.env_remove(name);
             }
         }
-        shell.env("PYTHONUNBUFFERED", "1").env("PORT", self.ports[HANDLER].to_string());
+        shell
+            .env("PYTHONUNBUFFERED", "1")
+            .env("PORT", self.ports[HANDLER].to_string());
         shell.envs(self.server.iter().map(|server| ("WINDROW_SERVER", server)));
         shell.stdin(Stdio::null()).stdout(Stdio::piped()).process_group(0);
         shell.spawn().unwrap()
@@ -251,7 +294,11 @@ impl Shell {
 /// The port in the line of its greeting that says where the API is.
 fn port_of_dev(line: &str) -> Option<u16> {
     let url = line.trim().strip_prefix("api ")?.trim();
-    url.strip_prefix("http://127.0.0.1:")?.split('/').next()?.parse().ok()
+    url.strip_prefix("http://127.0.0.1:")?
+        .split('/')
+        .next()?
+        .parse()
+        .ok()
 }
 
 /// A word that the shell takes as it is.
@@ -274,11 +321,17 @@ fn on_paper(text: &str) -> Vec<String> {
             c => paper.push(c),
         }
     }
-    paper.lines().map(|line| line.trim_end().to_owned()).filter(|line| !line.is_empty()).collect()
+    paper
+        .lines()
+        .map(|line| line.trim_end().to_owned())
+        .filter(|line| !line.is_empty())
+        .collect()
 }
 
 fn answers(port: u16) -> bool {
-    let Ok(mut stream) = TcpStream::connect((Ipv4Addr::LOCALHOST, port)) else { return false };
+    let Ok(mut stream) = TcpStream::connect((Ipv4Addr::LOCALHOST, port)) else {
+        return false;
+    };
     stream.set_read_timeout(Some(PATIENCE)).unwrap();
     let asked = stream.write_all(b"GET /healthz HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n");
     asked.is_ok() && stream.read(&mut [0; 1]).is_ok_and(|count| count > 0)
@@ -320,7 +373,13 @@ fn follow(lines: &Receiver<String>, seen: &mut Vec<String>, enough: impl Fn(&[St
 
 fn signal(child: &Child, name: &str) {
     let id = format!("-{}", child.id());
-    assert!(Command::new("kill").args(["-s", name, "--", &id]).status().unwrap().success());
+    assert!(
+        Command::new("kill")
+            .args(["-s", name, "--", &id])
+            .status()
+            .unwrap()
+            .success()
+    );
 }
 
 fn end(child: &mut Child) {
@@ -346,7 +405,9 @@ fn compare(expected: &[String], seen: &[String], loose: bool) -> Result<(), Stri
 /// `…` stands for anything.
 fn fits(pattern: &str, text: &str) -> bool {
     let mut parts = pattern.split('…');
-    let Some(mut rest) = parts.next().and_then(|first| text.strip_prefix(first)) else { return false };
+    let Some(mut rest) = parts.next().and_then(|first| text.strip_prefix(first)) else {
+        return false;
+    };
     let mut open = false;
     for part in parts {
         open = true;
@@ -358,7 +419,11 @@ fn fits(pattern: &str, text: &str) -> bool {
 
 /// A line without what differs from run to run.
 fn plain(line: &str, loose: bool) -> String {
-    without_times(line).split_whitespace().map(|word| plain_word(word, loose)).collect::<Vec<_>>().join(" ")
+    without_times(line)
+        .split_whitespace()
+        .map(|word| plain_word(word, loose))
+        .collect::<Vec<_>>()
+        .join(" ")
 }
 
 /// `2026-11-20T11:56:35.981Z` is some time.
@@ -381,7 +446,13 @@ fn without_times(line: &str) -> String {
 
 fn begins_with_a_date(text: &str) -> bool {
     let shape = "dddd-dd-ddT";
-    let fits = |(c, kind): (char, char)| if kind == 'd' { c.is_ascii_digit() } else { c == kind };
+    let fits = |(c, kind): (char, char)| {
+        if kind == 'd' {
+            c.is_ascii_digit()
+        } else {
+            c == kind
+        }
+    };
     text.len() >= shape.len() && text.chars().zip(shape.chars()).all(fits)
 }
 
@@ -407,7 +478,10 @@ fn plain_piece(piece: &str, loose: bool) -> String {
 
 #[test]
 fn a_terminal_is_read_line_by_line() {
-    assert_eq!(on_paper("\u{1b}[2K\u{1b}[32mrunning\u{1b}[0m\rrate 5\u{1b}[1Ax"), ["running", "rate 5", "x"]);
+    assert_eq!(
+        on_paper("\u{1b}[2K\u{1b}[32mrunning\u{1b}[0m\rrate 5\u{1b}[1Ax"),
+        ["running", "rate 5", "x"]
+    );
     assert_eq!(quoted("it's"), r"'it'\''s'");
     assert_eq!(port_of_dev("  api       http://127.0.0.1:7701/v1"), Some(7701));
 }
@@ -415,9 +489,18 @@ fn a_terminal_is_read_line_by_line() {
 #[test]
 fn what_differs_from_run_to_run_is_not_compared() {
     for (page, run) in [
-        ("#62 ↻ retry BUSY (after 200ms)  2.5 ms", "#62 ↻ retry BUSY (after 201ms)  13.0 ms"),
-        ("t1: 4 items (stdin-c961bad85e0ff6f3.ndjson)", "t1: 4 items (stdin-0061bad85e0ff6f3.ndjson)"),
-        ("BUSY 16  2026-11-20T11:56:36Z  #23", "BUSY      16  2026-11-20T23:01:02Z  #23"),
+        (
+            "#62 ↻ retry BUSY (after 200ms)  2.5 ms",
+            "#62 ↻ retry BUSY (after 201ms)  13.0 ms",
+        ),
+        (
+            "t1: 4 items (stdin-c961bad85e0ff6f3.ndjson)",
+            "t1: 4 items (stdin-0061bad85e0ff6f3.ndjson)",
+        ),
+        (
+            "BUSY 16  2026-11-20T11:56:36Z  #23",
+            "BUSY      16  2026-11-20T23:01:02Z  #23",
+        ),
         ("a … c", "a long b c"),
         ("\"rate\":495.531,…\"x\"…", "\"rate\":1.5,\"y\",\"x\",2"),
     ] {
@@ -428,10 +511,16 @@ fn what_differs_from_run_to_run_is_not_compared() {
             plain(run, false)
         );
     }
-    for (page, run) in
-        [("#62 retry", "#63 retry"), ("succeeded 177", "succeeded 178"), ("a … c", "a b d"), ("a", "a b")]
-    {
+    for (page, run) in [
+        ("#62 retry", "#63 retry"),
+        ("succeeded 177", "succeeded 178"),
+        ("a … c", "a b d"),
+        ("a", "a b"),
+    ] {
         assert!(!fits(&plain(page, false), &plain(run, false)), "{page}");
     }
-    assert!(fits(&plain("low water 131 (nothing", true), &plain("low water 7 (nothing", true)));
+    assert!(fits(
+        &plain("low water 131 (nothing", true),
+        &plain("low water 7 (nothing", true)
+    ));
 }

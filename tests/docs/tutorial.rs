@@ -29,27 +29,46 @@ impl Tour {
             None => self.commands(block),
             Some(mark) if mark.starts_with("terminal ") => self.in_terminal(mark, block),
             Some(mark) => match mark.strip_prefix("keys: ") {
-                Some(keys) => block.steps().iter().try_for_each(|step| self.shell.press(step, keys)),
+                Some(keys) => block
+                    .steps()
+                    .iter()
+                    .try_for_each(|step| self.shell.press(step, keys)),
                 None => Err(format!("a tutorial has no mark {mark:?}")),
             },
         }
     }
 
     fn commands(&mut self, block: &Block) -> Result<(), String> {
-        block.steps().iter().try_for_each(|step| self.shell.run(step, false))
+        block
+            .steps()
+            .iter()
+            .try_for_each(|step| self.shell.run(step, false))
     }
 
     fn in_terminal(&mut self, name: &str, block: &Block) -> Result<(), String> {
         let is_command = |line: &String| line.starts_with("$ ");
-        let first = block.lines.iter().position(is_command).unwrap_or(block.lines.len());
+        let first = block
+            .lines
+            .iter()
+            .position(is_command)
+            .unwrap_or(block.lines.len());
         let (ending, rest) = block.lines.split_at(first);
         if let Some((key, expected)) = ending.split_first() {
             assert_eq!(key, "^C", "a terminal's block begins with a command or with ^C");
-            let running = self.terminals.remove(name).ok_or_else(|| format!("nothing runs in {name}"))?;
+            let running = self
+                .terminals
+                .remove(name)
+                .ok_or_else(|| format!("nothing runs in {name}"))?;
             self.shell.interrupt(running, expected)?;
         }
-        let steps = Block { lines: rest.to_vec(), ..Block::default() }.steps();
-        let Some((last, before)) = steps.split_last() else { return Ok(()) };
+        let steps = Block {
+            lines: rest.to_vec(),
+            ..Block::default()
+        }
+        .steps();
+        let Some((last, before)) = steps.split_last() else {
+            return Ok(());
+        };
         before.iter().try_for_each(|step| self.shell.run(step, false))?;
         let running = self.shell.keep_running(last)?;
         let before = self.terminals.insert(name.to_owned(), running);
@@ -61,12 +80,19 @@ impl Tour {
 #[test]
 fn the_tutorial_works_word_for_word_in_five_minutes() {
     let begun = Instant::now();
-    let mut tour = Tour { shell: Shell::empty(), terminals: BTreeMap::new() };
+    let mut tour = Tour {
+        shell: Shell::empty(),
+        terminals: BTreeMap::new(),
+    };
     let page = Page::read("README.md");
-    let blocks = page.blocks.iter().filter(|block| block.section == SECTION && block.language == "console");
+    let blocks = page
+        .blocks
+        .iter()
+        .filter(|block| block.section == SECTION && block.language == "console");
     let mut count = 0;
     for block in blocks {
-        tour.block(block).unwrap_or_else(|why| panic!("{}\n{why}", block.lines.join("\n")));
+        tour.block(block)
+            .unwrap_or_else(|why| panic!("{}\n{why}", block.lines.join("\n")));
         count += block.lines.iter().filter(|line| line.starts_with("$ ")).count();
     }
     assert!(count >= 12, "commands are found: {count}");

@@ -12,7 +12,11 @@ use windrow::{Batch, End, Error, Item, ItemCtx, ItemHandler, Job, Results, Windr
 type Seen = Arc<Mutex<BTreeMap<String, u64>>>;
 
 async fn windrow(folder: &Path) -> Windrow {
-    Windrow::builder().store(folder).build().await.expect("a folder that nobody holds")
+    Windrow::builder()
+        .store(folder)
+        .build()
+        .await
+        .expect("a folder that nobody holds")
 }
 
 /// A job that notes each call.
@@ -29,8 +33,14 @@ async fn each_item_is_handled_once_and_a_finished_job_does_nothing_more() {
     let (folder, seen) = (tempdir().expect("a folder"), Seen::default());
     for _ in 0..2 {
         let windrow = windrow(folder.path()).await;
-        let report = windrow.run(noting(Job::items(0..500), &seen)).await.expect("it runs");
-        assert_eq!((report.end, report.succeeded, report.total), (End::Succeeded, 500, 500));
+        let report = windrow
+            .run(noting(Job::items(0..500), &seen))
+            .await
+            .expect("it runs");
+        assert_eq!(
+            (report.end, report.succeeded, report.total),
+            (End::Succeeded, 500, 500)
+        );
         windrow.close().await;
     }
     let seen = seen.lock().expect("not poisoned");
@@ -49,7 +59,10 @@ async fn a_range_begins_where_it_says() {
     assert!(windrow.run(job).await.expect("it runs").is_finished());
     indexes.lock().expect("not poisoned").sort_unstable();
     assert_eq!(*indexes.lock().expect("not poisoned"), [7, 8, 9]);
-    let other = windrow.run(noting(Job::items(0..10), &Seen::default())).await.expect_err("another job");
+    let other = windrow
+        .run(noting(Job::items(0..10), &Seen::default()))
+        .await
+        .expect_err("another job");
     assert!(matches!(other, Error::Job(_)), "{other}");
     windrow.close().await;
 }
@@ -58,27 +71,43 @@ async fn a_range_begins_where_it_says() {
 async fn a_stopped_job_goes_on_with_the_same_keys() {
     let (folder, seen) = (tempdir().expect("a folder"), Seen::default());
     let first = windrow(folder.path()).await;
-    let running = first.start(noting(Job::items(0..1000).rate("200/s"), &seen)).await.expect("it begins");
+    let running = first
+        .start(noting(Job::items(0..1000).rate("200/s"), &seen))
+        .await
+        .expect("it begins");
     while running.progress().await.expect("readable").succeeded < 20 {
         tokio::task::yield_now().await;
     }
     running.stop().await.expect("it stops");
     let report = running.wait().await.expect("it stopped");
-    assert!(matches!(report.end, End::Stopped { .. }) && report.succeeded < 1000, "{report:?}");
+    assert!(
+        matches!(report.end, End::Stopped { .. }) && report.succeeded < 1000,
+        "{report:?}"
+    );
     first.close().await;
     let second = windrow(folder.path()).await;
-    let report = second.run(noting(Job::items(0..1000), &seen)).await.expect("it goes on");
+    let report = second
+        .run(noting(Job::items(0..1000), &seen))
+        .await
+        .expect("it goes on");
     assert_eq!((report.end, report.succeeded), (End::Succeeded, 1000));
     second.close().await;
     let seen = seen.lock().expect("not poisoned");
-    assert_eq!((seen.len(), seen.values().sum::<u64>()), (1000, 1000), "nothing twice");
+    assert_eq!(
+        (seen.len(), seen.values().sum::<u64>()),
+        (1000, 1000),
+        "nothing twice"
+    );
 }
 
 #[tokio::test]
 async fn what_is_dropped_in_the_middle_goes_on_and_others_run_beside_it() {
     let (folder, seen) = (tempdir().expect("a folder"), Seen::default());
     let first = windrow(folder.path()).await;
-    let running = first.start(noting(Job::items(0..1000).rate("200/s"), &seen)).await.expect("it begins");
+    let running = first
+        .start(noting(Job::items(0..1000).rate("200/s"), &seen))
+        .await
+        .expect("it begins");
     while running.progress().await.expect("readable").succeeded < 50 {
         tokio::task::yield_now().await;
     }
@@ -94,9 +123,15 @@ async fn what_is_dropped_in_the_middle_goes_on_and_others_run_beside_it() {
     };
     let other = tempdir().expect("a folder");
     let beside = windrow(other.path()).await;
-    let report = second.run(noting(Job::items(0..1000), &seen)).await.expect("it goes on");
+    let report = second
+        .run(noting(Job::items(0..1000), &seen))
+        .await
+        .expect("it goes on");
     assert_eq!((report.end, report.succeeded), (End::Succeeded, 1000));
-    let report = beside.run(noting(Job::items(0..10), &Seen::default())).await.expect("it runs");
+    let report = beside
+        .run(noting(Job::items(0..10), &Seen::default()))
+        .await
+        .expect("it runs");
     assert_eq!(report.succeeded, 10);
     beside.close().await;
     assert_eq!(seen.lock().expect("not poisoned").len(), 1000);
@@ -107,14 +142,23 @@ async fn what_is_dropped_in_the_middle_goes_on_and_others_run_beside_it() {
 async fn errors_and_panics_are_failed_attempts_and_are_counted_by_code() {
     let folder = tempdir().expect("a folder");
     let windrow = windrow(folder.path()).await;
-    let job = Job::items(0..30).max_attempts(1).handler(async |item: Item| match item.index.0 {
-        3 | 4 => Err(std::io::Error::other("no such person")),
-        5 => panic!("a mistake"),
-        _ => Ok(()),
-    });
+    let job = Job::items(0..30)
+        .max_attempts(1)
+        .handler(async |item: Item| match item.index.0 {
+            3 | 4 => Err(std::io::Error::other("no such person")),
+            5 => panic!("a mistake"),
+            _ => Ok(()),
+        });
     let report = windrow.run(job).await.expect("it runs");
-    assert_eq!((report.end, report.succeeded, report.abandoned), (End::WithFailures, 27, 3));
-    let failures: Vec<_> = report.failures.iter().map(|group| (group.code.as_str(), group.count)).collect();
+    assert_eq!(
+        (report.end, report.succeeded, report.abandoned),
+        (End::WithFailures, 27, 3)
+    );
+    let failures: Vec<_> = report
+        .failures
+        .iter()
+        .map(|group| (group.code.as_str(), group.count))
+        .collect();
     assert_eq!(failures, [("ERROR", 2), ("PANIC", 1)]);
     assert_eq!(report.failures[0].example, "no such person");
     windrow.close().await;
@@ -163,7 +207,12 @@ async fn what_is_wrong_is_said_before_anything_runs() {
         let why = windrow.run(job).await.expect_err(said).to_string();
         assert!(why.contains(said), "{why}");
     }
-    let held = Windrow::builder().store(folder.path()).build().await.expect_err("it is held").to_string();
+    let held = Windrow::builder()
+        .store(folder.path())
+        .build()
+        .await
+        .expect_err("it is held")
+        .to_string();
     assert!(held.contains("progress can't be kept"), "{held}");
     windrow.close().await;
 }

@@ -34,14 +34,32 @@ async fn each_item_of_a_batch_gets_its_own_verdict() {
         say(json!({"result": "retry", "retry_after": "5s", "code": "BUSY", "message": "later"})),
         say(json!({"result": "abandon", "code": "NO_USER"})),
     ];
-    let Reply::Items(items) = rig.batch(10, &data).await else { panic!("a verdict per item was expected") };
+    let Reply::Items(items) = rig.batch(10, &data).await else {
+        panic!("a verdict per item was expected")
+    };
     let indexes: Vec<ItemIndex> = items.verdicts.iter().map(|(index, _)| *index).collect();
     assert_eq!(indexes, [10, 11, 12, 13].map(ItemIndex));
     assert_eq!(items.verdicts[0].1, ItemVerdict::Settled(Outcome::Succeeded));
     assert_eq!(items.verdicts[1].1, ItemVerdict::Settled(Outcome::Skipped));
-    let ItemVerdict::Failed { failure, wish } = &items.verdicts[2].1 else { panic!("{items:?}") };
-    assert_eq!((failure.code.as_ref(), *wish), ("BUSY", Wish::Retry { after: Some(Duration::from_secs(5)) }));
-    assert!(matches!(&items.verdicts[3].1, ItemVerdict::Failed { wish: Wish::Abandon, .. }));
+    let ItemVerdict::Failed { failure, wish } = &items.verdicts[2].1 else {
+        panic!("{items:?}")
+    };
+    assert_eq!(
+        (failure.code.as_ref(), *wish),
+        (
+            "BUSY",
+            Wish::Retry {
+                after: Some(Duration::from_secs(5))
+            }
+        )
+    );
+    assert!(matches!(
+        &items.verdicts[3].1,
+        ItemVerdict::Failed {
+            wish: Wish::Abandon,
+            ..
+        }
+    ));
     rig.close().await;
 }
 
@@ -63,10 +81,19 @@ async fn a_line_that_comes_byte_by_byte_is_one_answer() {
 #[tokio::test]
 async fn a_line_that_is_no_protocol_is_quoted_with_its_number() {
     let rig = Setup::script(1).open();
-    let reply = rig.item(0, json!({"do": "print", "line": "pushing to user 7", "then_ok": true})).await;
+    let reply = rig
+        .item(
+            0,
+            json!({"do": "print", "line": "pushing to user 7", "then_ok": true}),
+        )
+        .await;
     let failure = bad_reply(&reply);
     assert_eq!(failure.code, "BAD_REPLY");
-    for part in ["line 2 ", "`pushing to user 7`", "print everything else to stderr"] {
+    for part in [
+        "line 2 ",
+        "`pushing to user 7`",
+        "print everything else to stderr",
+    ] {
         assert!(failure.message.contains(part), "{}", failure.message);
     }
     assert_eq!(
@@ -91,7 +118,11 @@ async fn an_overlong_line_is_a_bad_reply_and_the_worker_is_replaced() {
     let rig = Setup::script(2).open();
     let pid = rig.worker_pid(0).await;
     let failure = bad_reply(&rig.item(1, json!({"do": "long", "bytes": 3 * 1024 * 1024})).await);
-    assert!(failure.message.contains("longer than 1048576 bytes (max_line)"), "{}", failure.message);
+    assert!(
+        failure.message.contains("longer than 1048576 bytes (max_line)"),
+        "{}",
+        failure.message
+    );
     crate::command_support::gone(pid).await;
     assert_ne!(rig.worker_pid(2).await, pid);
     rig.close().await;
@@ -109,11 +140,21 @@ async fn words_beside_the_answer_are_kept() {
     ]);
     let reply = rig.item(3, json!({"do": "say", "lines": lines})).await;
     assert_eq!(verdict(&reply), ItemVerdict::Settled(Outcome::Succeeded));
-    let Reply::Items(items) = reply else { panic!("the command needs words") };
-    assert_eq!(items.commands, [HandlerCommand::Stop { reason: "enough".to_owned() }]);
+    let Reply::Items(items) = reply else {
+        panic!("the command needs words")
+    };
+    assert_eq!(
+        items.commands,
+        [HandlerCommand::Stop {
+            reason: "enough".to_owned()
+        }]
+    );
     rig.log.wait_for("stale token").await;
     let lines = rig.log.lines();
-    let line = lines.iter().find(|line| line.message == "stale token").expect("just seen");
+    let line = lines
+        .iter()
+        .find(|line| line.message == "stale token")
+        .expect("just seen");
     assert_eq!((line.index, line.level), (Some(ItemIndex(3)), LogLevel::Warn));
     rig.close().await;
 }
@@ -130,15 +171,26 @@ async fn a_log_line_after_the_answer_and_one_before_the_end_are_kept_where_they_
     let rig = Setup::new(&["sh", "-c", worker]).open();
     assert_eq!(rig.item(3, json!(null)).await, Reply::AllOk);
     rig.close().await;
-    let told: Vec<_> = rig.log.lines().into_iter().map(|line| (line.index, line.message)).collect();
-    let expected = [(Some(ItemIndex(3)), "after the answer".to_owned()), (None, "before the end".to_owned())];
+    let told: Vec<_> = rig
+        .log
+        .lines()
+        .into_iter()
+        .map(|line| (line.index, line.message))
+        .collect();
+    let expected = [
+        (Some(ItemIndex(3)), "after the answer".to_owned()),
+        (None, "before the end".to_owned()),
+    ];
     assert_eq!(told, expected, "it ended calmly, so nothing else is said");
 }
 
 #[tokio::test]
 async fn stderr_goes_to_the_log_and_a_flood_of_it_blocks_nobody() {
     let rig = Setup::script(1).open();
-    assert_eq!(rig.item(0, json!({"do": "stderr", "lines": 50_000})).await, Reply::AllOk);
+    assert_eq!(
+        rig.item(0, json!({"do": "stderr", "lines": 50_000})).await,
+        Reply::AllOk
+    );
     rig.log.wait_for("worker 1: noise 0 ").await;
     rig.close().await;
     rig.log.wait_for("lines were left out").await;
@@ -150,7 +202,9 @@ async fn a_hanging_item_times_out_and_its_late_answer_is_ignored() {
     let (_dir, path) = crate::command_support::scratch();
     let go = path("go");
     let setup = Setup::script(2).timeout(Duration::from_millis(400));
-    let rig = setup.with(|settings| settings.kill_grace = Duration::from_secs(30)).open();
+    let rig = setup
+        .with(|settings| settings.kill_grace = Duration::from_secs(30))
+        .open();
     rig.slots_at_least(2).await;
     let mut call = rig.call(0, &[json!({"do": "wait", "file": go})]);
     call.timeout = Duration::from_secs(20);
@@ -159,10 +213,18 @@ async fn a_hanging_item_times_out_and_its_late_answer_is_ignored() {
     // Dropping the call takes the item back, and its slot is not announced while the worker is still at it.
     assert!(futures_util::poll!(&mut slow).is_pending());
     let timed_out = charged(&rig.item(1, json!({"do": "wait", "file": go})).await);
-    assert_eq!((timed_out.code.as_ref(), timed_out.message.as_str()), ("TIMEOUT", "no answer within 400ms"));
+    assert_eq!(
+        (timed_out.code.as_ref(), timed_out.message.as_str()),
+        ("TIMEOUT", "no answer within 400ms")
+    );
     rig.slots_where(|slots| slots <= 1).await;
     std::fs::write(&go, "").expect("written");
-    assert_eq!(tokio::time::timeout(PATIENCE, slow).await.expect("it was released"), Reply::AllOk);
+    assert_eq!(
+        tokio::time::timeout(PATIENCE, slow)
+            .await
+            .expect("it was released"),
+        Reply::AllOk
+    );
     rig.slots_where(|slots| slots == 2).await;
     assert_eq!(rig.item(2, json!({})).await, Reply::AllOk);
     rig.close().await;
@@ -209,11 +271,16 @@ async fn a_worker_answers_at_a_rate_worth_printing() {
     ] {
         let rig = setup.open();
         rig.slots_at_least(u32::try_from(in_flight).expect("few")).await;
-        let (each, begun) =
-            (4000 / (1 + 3 * u64::from(in_flight == 1)) / in_flight, std::time::Instant::now());
+        let (each, begun) = (
+            4000 / (1 + 3 * u64::from(in_flight == 1)) / in_flight,
+            std::time::Instant::now(),
+        );
         let lanes = (0..in_flight).map(async |lane| {
             for item in 0..each {
-                assert_eq!(rig.send(lane * each + item, json!({"user_id": item})).await, Reply::AllOk);
+                assert_eq!(
+                    rig.send(lane * each + item, json!({"user_id": item})).await,
+                    Reply::AllOk
+                );
             }
         });
         join_all(lanes).await;

@@ -14,10 +14,22 @@ use crate::command_support::{Rig, Setup, charged, gone, rejected, scratch};
 fn a_missing_command_is_named_with_the_path_that_was_searched() {
     let setup = Setup::new(&["no-such-command-here"]);
     let refusal = setup
-        .with(|settings| settings.environment.variables.push(("PATH".into(), "/nowhere".into())))
+        .with(|settings| {
+            settings
+                .environment
+                .variables
+                .push(("PATH".into(), "/nowhere".into()))
+        })
         .refusal();
-    assert_eq!(refusal, "command not found in PATH=/nowhere: no-such-command-here");
-    assert!(Setup::new(&["./no/such/file"]).refusal().contains("does not exist"));
+    assert_eq!(
+        refusal,
+        "command not found in PATH=/nowhere: no-such-command-here"
+    );
+    assert!(
+        Setup::new(&["./no/such/file"])
+            .refusal()
+            .contains("does not exist")
+    );
     assert!(Setup::new(&["/"]).refusal().contains("is a directory"));
     assert!(Setup::new(&[]).refusal().contains("no command was given"));
 }
@@ -28,7 +40,10 @@ fn a_file_that_is_not_executable_is_told_to_be() {
     let file = path("handler.py");
     std::fs::write(&file, "print('ok')").expect("written");
     let refusal = Setup::new(&[file.to_str().expect("UTF-8")]).refusal();
-    assert!(refusal.contains("permission denied") && refusal.contains("chmod +x"), "{refusal}");
+    assert!(
+        refusal.contains("permission denied") && refusal.contains("chmod +x"),
+        "{refusal}"
+    );
 }
 
 /// Sends items until the handler refuses; says why.
@@ -47,17 +62,25 @@ async fn refused(rig: &Rig) -> String {
 async fn a_command_that_dies_at_once_is_refused_with_its_last_words() {
     let rig = Setup::python("syntax_error.py", &[]).open();
     let why = refused(&rig).await;
-    assert!(why.contains("exited with code 1") && why.contains("SyntaxError"), "{why}");
+    assert!(
+        why.contains("exited with code 1") && why.contains("SyntaxError"),
+        "{why}"
+    );
     for index in 100..103 {
-        assert!(rejected(&rig.item(index, json!({})).await).is_some(), "three in a row stop the task");
+        assert!(
+            rejected(&rig.item(index, json!({})).await).is_some(),
+            "three in a row stop the task"
+        );
     }
     rig.close().await;
 }
 
 #[tokio::test]
 async fn exit_codes_of_the_shell_are_explained() {
-    for (script, words) in [("no-such-command", "command not found in PATH="), ("exit 126", "not executable")]
-    {
+    for (script, words) in [
+        ("no-such-command", "command not found in PATH="),
+        ("exit 126", "not executable"),
+    ] {
         let rig = Setup::new(&["sh", "-c", script]).open();
         let why = refused(&rig).await;
         assert!(why.contains(words), "{why}");
@@ -69,7 +92,10 @@ async fn exit_codes_of_the_shell_are_explained() {
 async fn a_command_that_dies_of_every_item_is_refused() {
     let rig = Setup::new(&["sh", "-c", "read -r hello; echo ok; read -r item; exit 5"]).open();
     let why = refused(&rig).await;
-    assert!(why.contains("exited with code 5 while items were in flight"), "{why}");
+    assert!(
+        why.contains("exited with code 5 while items were in flight"),
+        "{why}"
+    );
     rig.close().await;
 }
 
@@ -97,7 +123,11 @@ async fn a_crash_is_charged_with_exit_code_and_stderr_and_the_worker_comes_back(
     for part in ["exited with code 42", "about to die", "script.py"] {
         assert!(failure.message.contains(part), "{}", failure.message);
     }
-    assert!(failure.output.is_some_and(|output| output.contains("about to die")));
+    assert!(
+        failure
+            .output
+            .is_some_and(|output| output.contains("about to die"))
+    );
     assert_eq!(rig.item(2, json!({})).await, Reply::AllOk);
     rig.close().await;
 }
@@ -120,12 +150,18 @@ async fn a_poison_item_is_run_alone_in_the_end_while_the_others_complete() {
     std::fs::write(&never, "").expect("written");
     // Both have been in three crashes: each now has the worker for itself.
     rig.slots_at_least(4).await;
-    let (poison, innocent) =
-        tokio::join!(rig.send(0, json!({"do": "die"})), rig.send(1, json!({"do": "wait", "file": never})));
+    let (poison, innocent) = tokio::join!(
+        rig.send(0, json!({"do": "die"})),
+        rig.send(1, json!({"do": "wait", "file": never}))
+    );
     // Whether it is given up is not for the workers to say.
     let failure = charged(&poison);
     assert_eq!(failure.code, "WORKER_CRASH");
-    assert!(failure.message.contains("alone in its worker"), "{}", failure.message);
+    assert!(
+        failure.message.contains("alone in its worker"),
+        "{}",
+        failure.message
+    );
     assert_eq!(innocent, Reply::AllOk, "it was not beside the poison item");
     rig.close().await;
 }
@@ -159,9 +195,14 @@ async fn a_hanging_lazy_worker_is_replaced() {
     let (_dir, path) = scratch();
     let once = path("once");
     let script = r#"while read -r l; do case $l in *'"hang"'*) sleep 1000;; esac; echo ok; done"#;
-    let rig = Setup::new(&["sh", "-c", script]).timeout(Duration::from_millis(300)).open();
+    let rig = Setup::new(&["sh", "-c", script])
+        .timeout(Duration::from_millis(300))
+        .open();
     assert_eq!(rig.item(0, json!({})).await, Reply::AllOk);
-    assert_eq!(charged(&rig.item(1, json!({"do": "hang", "file": once})).await).code, "TIMEOUT");
+    assert_eq!(
+        charged(&rig.item(1, json!({"do": "hang", "file": once})).await).code,
+        "TIMEOUT"
+    );
     assert_eq!(rig.item(2, json!({})).await, Reply::AllOk);
     rig.close().await;
 }
@@ -169,7 +210,9 @@ async fn a_hanging_lazy_worker_is_replaced() {
 #[tokio::test]
 async fn a_deaf_worker_is_replaced_when_a_heartbeat_is_set() {
     let setup = Setup::python("script.py", &["1", "x", "deaf"]);
-    let rig = setup.with(|settings| settings.heartbeat = Some(Duration::from_millis(100))).open();
+    let rig = setup
+        .with(|settings| settings.heartbeat = Some(Duration::from_millis(100)))
+        .open();
     let reply = rig.item(0, json!({"do": "hang"})).await;
     let failure = charged(&reply);
     assert_eq!(failure.code, "WORKER_HUNG");
@@ -179,7 +222,9 @@ async fn a_deaf_worker_is_replaced_when_a_heartbeat_is_set() {
 
 #[tokio::test]
 async fn a_worker_that_answers_pings_lives() {
-    let rig = Setup::script(1).with(|settings| settings.heartbeat = Some(Duration::from_millis(400))).open();
+    let rig = Setup::script(1)
+        .with(|settings| settings.heartbeat = Some(Duration::from_millis(400)))
+        .open();
     let pid = rig.worker_pid(0).await;
     let (_dir, path) = scratch();
     let go = path("go");
@@ -212,7 +257,10 @@ async fn an_item_that_finds_no_worker_in_time_goes_back_uncharged() {
     let hanging = rig.handler.process(call);
     tokio::pin!(hanging);
     assert!(futures_util::poll!(&mut hanging).is_pending());
-    assert_eq!(rig.send(1, Value::Null).await, Reply::Failed(Box::new(CallFailure::NotSent)));
+    assert_eq!(
+        rig.send(1, Value::Null).await,
+        Reply::Failed(Box::new(CallFailure::NotSent))
+    );
     rig.close().await;
 }
 
@@ -228,6 +276,9 @@ async fn an_item_that_waited_for_half_its_time_is_not_sent_any_more() {
     call.gate_time = Moment(call.gate_time.0 - 16_000_000_000);
     // 14 s are left, in which it might be sent.
     let late = tokio::time::timeout(Duration::from_secs(7), rig.handler.process(call)).await;
-    assert_eq!(late.expect("at once"), Reply::Failed(Box::new(CallFailure::NotSent)));
+    assert_eq!(
+        late.expect("at once"),
+        Reply::Failed(Box::new(CallFailure::NotSent))
+    );
     rig.close().await;
 }

@@ -72,7 +72,9 @@ async fn a_shell_worker_that_answers_items_only_works() {
     let rig = Setup::shell("picky.sh", &[]).open();
     for index in 0..3 {
         assert_eq!(rig.item(index, json!({"user": index})).await, Reply::AllOk);
-        rig.log.wait_for(&format!("did {{\"type\":\"item\",\"id\":{}", index + 1)).await;
+        rig.log
+            .wait_for(&format!("did {{\"type\":\"item\",\"id\":{}", index + 1))
+            .await;
     }
     rig.close().await;
 }
@@ -83,7 +85,11 @@ async fn the_shipped_examples_work() {
     for (interpreter, file) in [("python3", "worker.py"), ("sh", "worker.sh")] {
         let rig = Setup::new(&[interpreter, examples.join(file).to_str().expect("UTF-8")]).open();
         for index in 0..3 {
-            assert_eq!(rig.item(index, json!({"user_id": "u1"})).await, Reply::AllOk, "{file}");
+            assert_eq!(
+                rig.item(index, json!({"user_id": "u1"})).await,
+                Reply::AllOk,
+                "{file}"
+            );
         }
         rig.log.wait_for("u1").await;
         rig.close().await;
@@ -106,7 +112,11 @@ async fn a_worker_that_never_reads_is_told_so() {
     let rig = setup.open();
     let reply = rig.item(0, json!({})).await;
     let failure = rejected(&reply).unwrap_or_else(|| panic!("{reply:?}"));
-    assert!(failure.message.contains("did not read its input within 100ms"), "{}", failure.message);
+    assert!(
+        failure.message.contains("did not read its input within 100ms"),
+        "{}",
+        failure.message
+    );
     rig.close().await;
 }
 
@@ -115,10 +125,16 @@ async fn a_worker_that_never_flushes_is_asked_whether_it_does() {
     let setup = Setup::python("no_flush.py", &[]).timeout(Duration::from_millis(300));
     // Somebody may have told every python of this machine to flush.
     let buffered = ("PYTHONUNBUFFERED".into(), "".into());
-    let rig = setup.with(|settings| settings.environment.variables.push(buffered)).open();
+    let rig = setup
+        .with(|settings| settings.environment.variables.push(buffered))
+        .open();
     let failure = charged(&rig.item(0, json!({})).await);
     assert_eq!(failure.code, "TIMEOUT");
-    assert!(failure.message.contains("did you flush stdout? (python3 -u)"), "{}", failure.message);
+    assert!(
+        failure.message.contains("did you flush stdout? (python3 -u)"),
+        "{}",
+        failure.message
+    );
     rig.close().await;
 }
 
@@ -143,13 +159,21 @@ async fn workers_that_answer_twice_again_and_again_are_rejected() {
     let rig = Setup::script(1).open();
     for index in 0..3 {
         let pid = rig.worker_pid(10 * index).await;
-        assert_eq!(rig.item(10 * index + 1, json!({"do": "say", "lines": ["ok", "ok"]})).await, Reply::AllOk);
+        assert_eq!(
+            rig.item(10 * index + 1, json!({"do": "say", "lines": ["ok", "ok"]}))
+                .await,
+            Reply::AllOk
+        );
         gone(pid).await;
     }
     for index in 100..103 {
         let reply = rig.item(index, json!({})).await;
         let failure = rejected(&reply).unwrap_or_else(|| panic!("{reply:?}"));
-        assert!(failure.message.contains("answer each line exactly once"), "{}", failure.message);
+        assert!(
+            failure.message.contains("answer each line exactly once"),
+            "{}",
+            failure.message
+        );
     }
     rig.close().await;
 }

@@ -83,8 +83,10 @@ pub(crate) struct Setup {
 impl Setup {
     pub(crate) fn new(argv: &[&str]) -> Setup {
         let argv: Vec<OsString> = argv.iter().map(OsString::from).collect();
-        let environment =
-            Environment { inherit: Inherit::All(std::env::vars_os().collect()), variables: Vec::new() };
+        let environment = Environment {
+            inherit: Inherit::All(std::env::vars_os().collect()),
+            variables: Vec::new(),
+        };
         let log = Log::default();
         let sink = {
             let log = log.clone();
@@ -96,7 +98,12 @@ impl Setup {
         let mut settings = Settings::new(argv, environment, Arc::new(SystemClock::new()), sink);
         settings.kill_grace = Duration::from_millis(500);
         settings.startup_timeout = Duration::from_secs(30);
-        Setup { settings, log, timeout: Duration::from_secs(30), mode: Mode::Live }
+        Setup {
+            settings,
+            log,
+            timeout: Duration::from_secs(30),
+            mode: Mode::Live,
+        }
     }
 
     pub(crate) fn python(script: &str, args: &[&str]) -> Setup {
@@ -133,7 +140,10 @@ impl Setup {
         let clock = self.settings.clock.clone();
         let gate = Arc::new(Gate::always_open());
         let run = RunContext {
-            shard: ShardId { task: TaskId(42), no: 0 },
+            shard: ShardId {
+                task: TaskId(42),
+                no: 0,
+            },
             task_name: Some("test".to_owned()),
             task_revision: 1,
             business: "push".to_owned(),
@@ -146,7 +156,13 @@ impl Setup {
             gate: gate.clone(),
         };
         let handler = CommandHandlerFactory::new(self.settings).open(Arc::new(run))?;
-        Ok(Rig { handler, log: self.log, clock, timeout: self.timeout, gate })
+        Ok(Rig {
+            handler,
+            log: self.log,
+            clock,
+            timeout: self.timeout,
+            gate,
+        })
     }
 
     pub(crate) fn open(self) -> Rig {
@@ -174,8 +190,14 @@ impl Rig {
         }
         let chunk = RowChunk::new(ItemIndex(first), Bytes::from(buffer), ends);
         Call {
-            items: CallItems::One(Dispatch { run, attempt: Attempt::FIRST }),
-            rows: CallRows { chunks: vec![Arc::new(chunk)], positions: None },
+            items: CallItems::One(Dispatch {
+                run,
+                attempt: Attempt::FIRST,
+            }),
+            rows: CallRows {
+                chunks: vec![Arc::new(chunk)],
+                positions: None,
+            },
             gate_time: self.clock.now(),
             timeout: self.timeout,
         }
@@ -194,7 +216,9 @@ impl Rig {
 
     pub(crate) async fn batch(&self, first: u64, data: &[Value]) -> Reply {
         let reply = self.handler.process(self.call(first, data));
-        tokio::time::timeout(PATIENCE, reply).await.expect("every call ends")
+        tokio::time::timeout(PATIENCE, reply)
+            .await
+            .expect("every call ends")
     }
 
     pub(crate) async fn slots_at_least(&self, slots: u32) {
@@ -211,12 +235,16 @@ impl Rig {
     }
 
     pub(crate) async fn close(&self) {
-        tokio::time::timeout(PATIENCE, self.handler.close()).await.expect("closing ends");
+        tokio::time::timeout(PATIENCE, self.handler.close())
+            .await
+            .expect("closing ends");
     }
 
     /// The process id of a worker that runs `script.py`.
     pub(crate) async fn worker_pid(&self, index: u64) -> i32 {
-        message_of(&self.item(index, serde_json::json!({"do": "pid"})).await).parse().expect("a process id")
+        message_of(&self.item(index, serde_json::json!({"do": "pid"})).await)
+            .parse()
+            .expect("a process id")
     }
 }
 
@@ -282,7 +310,12 @@ pub(crate) fn rejected(reply: &Reply) -> Option<Failure> {
 /// Whether a process exists and is more than a zombie.
 pub(crate) fn is_alive(pid: i32) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat"));
-    stat.is_ok_and(|stat| !stat.rsplit(')').next().is_some_and(|rest| rest.trim_start().starts_with('Z')))
+    stat.is_ok_and(|stat| {
+        !stat
+            .rsplit(')')
+            .next()
+            .is_some_and(|rest| rest.trim_start().starts_with('Z'))
+    })
 }
 
 /// Waits until a process is gone. There is no event for a process that is not our child, so this looks.
@@ -292,7 +325,9 @@ pub(crate) async fn gone(pid: i32) {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     };
-    tokio::time::timeout(PATIENCE, wait).await.unwrap_or_else(|_| panic!("process {pid} is still alive"));
+    tokio::time::timeout(PATIENCE, wait)
+        .await
+        .unwrap_or_else(|_| panic!("process {pid} is still alive"));
 }
 
 /// A directory for one test.

@@ -34,7 +34,12 @@ async fn reply_from(url: &str) -> Reply {
 
 fn is(reply: Reply, kind: &str, code: &str) -> String {
     let (found, failure) = failure(reply);
-    assert_eq!((found, failure.code.as_ref()), (kind, code), "{}", failure.message);
+    assert_eq!(
+        (found, failure.code.as_ref()),
+        (kind, code),
+        "{}",
+        failure.message
+    );
     failure.message
 }
 
@@ -44,16 +49,29 @@ async fn a_handler_that_never_answers_times_out() {
     let mut call = single();
     call.timeout = Duration::from_millis(200);
     let begun = Instant::now();
-    let said = is(open(HttpOptions::new(server.url())).process(call).await, "unclear", "TIMEOUT");
+    let said = is(
+        open(HttpOptions::new(server.url())).process(call).await,
+        "unclear",
+        "TIMEOUT",
+    );
     let took = begun.elapsed();
-    assert!(took >= Duration::from_millis(150) && took < Duration::from_secs(5), "{took:?}");
-    assert!(said.contains("within 200ms") && said.contains("raise `timeout`"), "{said}");
+    assert!(
+        took >= Duration::from_millis(150) && took < Duration::from_secs(5),
+        "{took:?}"
+    );
+    assert!(
+        said.contains("within 200ms") && said.contains("raise `timeout`"),
+        "{said}"
+    );
     server.until_open(0).await;
 }
 
 /// Answers the first request when it is told to, on a thread of its own; says when that came.
-fn answer_beside() -> (std::net::SocketAddr, tokio::sync::oneshot::Receiver<()>, std::sync::mpsc::Sender<()>)
-{
+fn answer_beside() -> (
+    std::net::SocketAddr,
+    tokio::sync::oneshot::Receiver<()>,
+    std::sync::mpsc::Sender<()>,
+) {
     use std::io::{Read, Write};
     let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
     let address = listener.local_addr().expect("bound");
@@ -94,14 +112,22 @@ async fn the_deadline_counts_from_the_gate() {
     let mut call = single();
     call.gate_time = call.gate_time.minus(Duration::from_secs(10));
     call.timeout = Duration::from_secs(9);
-    is(open(HttpOptions::new(server.url())).process(call).await, "unclear", "TIMEOUT");
+    is(
+        open(HttpOptions::new(server.url())).process(call).await,
+        "unclear",
+        "TIMEOUT",
+    );
     assert_eq!(server.connections(), 0);
     let server = Server::start(|_| Act::Hang).await;
     let mut call = single();
     call.gate_time = call.gate_time.minus(Duration::from_secs(10));
     call.timeout = Duration::from_millis(10_200);
     let begun = Instant::now();
-    is(open(HttpOptions::new(server.url())).process(call).await, "unclear", "TIMEOUT");
+    is(
+        open(HttpOptions::new(server.url())).process(call).await,
+        "unclear",
+        "TIMEOUT",
+    );
     assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
     assert_eq!(server.seen().len(), 1);
 }
@@ -129,7 +155,11 @@ async fn a_trickled_reply_is_cut_by_the_deadline() {
         let mut call = single();
         call.timeout = Duration::from_millis(300);
         let begun = Instant::now();
-        let (_, failure) = failure(open(HttpOptions::new(format!("http://{address}/"))).process(call).await);
+        let (_, failure) = failure(
+            open(HttpOptions::new(format!("http://{address}/")))
+                .process(call)
+                .await,
+        );
         assert_eq!(failure.code, code, "{head}: {}", failure.message);
         assert!(begun.elapsed() < Duration::from_secs(5), "{head}");
     }
@@ -141,7 +171,9 @@ async fn back_pressure_counts_even_when_its_body_never_ends() {
     let address = raw(move |stream| trickle(stream, head)).await;
     let mut call = single();
     call.timeout = Duration::from_millis(200);
-    let Reply::Failed(failed) = open(HttpOptions::new(format!("http://{address}/"))).process(call).await
+    let Reply::Failed(failed) = open(HttpOptions::new(format!("http://{address}/")))
+        .process(call)
+        .await
     else {
         panic!("succeeded")
     };
@@ -156,8 +188,15 @@ async fn a_refused_connection_says_so() {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
     let address = listener.local_addr().expect("bound");
     drop(listener);
-    let said = is(reply_from(&format!("http://{address}/")).await, "unreachable", "CONNECT");
-    assert!(said.contains(&address.to_string()) && said.contains("is the handler running"), "{said}");
+    let said = is(
+        reply_from(&format!("http://{address}/")).await,
+        "unreachable",
+        "CONNECT",
+    );
+    assert!(
+        said.contains(&address.to_string()) && said.contains("is the handler running"),
+        "{said}"
+    );
 }
 
 #[tokio::test]
@@ -169,17 +208,28 @@ async fn a_connection_that_breaks_is_a_reset() {
         "unclear",
         "RESET",
     );
-    is(reply_of("HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n5\r\nabc").await, "unclear", "RESET");
+    is(
+        reply_of("HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n5\r\nabc").await,
+        "unclear",
+        "RESET",
+    );
     // Hanging up with unread bytes makes the kernel send a reset.
     let address = raw(|stream| async move { drop(stream.readable().await) }).await;
-    is(reply_from(&format!("http://{address}/")).await, "unclear", "RESET");
+    is(
+        reply_from(&format!("http://{address}/")).await,
+        "unclear",
+        "RESET",
+    );
 }
 
 #[tokio::test]
 async fn a_peer_that_speaks_something_else_is_a_bad_reply() {
-    for garbage in
-        ["SSH-2.0-OpenSSH_9.2\r\n", "220 mail ESMTP\r\n", "\0\0\0\0\0\0\0\0\0\0", "{\"result\":\"ok\"}\n\n"]
-    {
+    for garbage in [
+        "SSH-2.0-OpenSSH_9.2\r\n",
+        "220 mail ESMTP\r\n",
+        "\0\0\0\0\0\0\0\0\0\0",
+        "{\"result\":\"ok\"}\n\n",
+    ] {
         let said = is(reply_of(garbage).await, "bad reply", "BAD_REPLY");
         assert!(said.contains("is it an HTTP server"), "{said}");
     }
@@ -199,7 +249,10 @@ async fn long_headers_are_cut_at_64_kib() {
 #[tokio::test]
 async fn an_endless_body_is_cut() {
     let chunk = format!("10000\r\n{}\r\n", "x".repeat(0x10000));
-    let body = format!("HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n{}", chunk.repeat(20));
+    let body = format!(
+        "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n{}",
+        chunk.repeat(20)
+    );
     is(reply_of(body).await, "bad reply", "REPLY_TOO_BIG");
     let lie = "HTTP/1.1 200 OK\r\ncontent-length: 99999999999\r\n\r\nx";
     is(reply_of(lie).await, "bad reply", "REPLY_TOO_BIG");
@@ -213,23 +266,59 @@ async fn a_name_without_address_is_a_dns_failure() {
 
 #[tokio::test]
 async fn denied_addresses_are_never_connected_to() {
-    for url in ["http://169.254.169.254/latest", "http://[fe80::1]/", "http://[::ffff:169.254.169.254]/"] {
+    for url in [
+        "http://169.254.169.254/latest",
+        "http://[fe80::1]/",
+        "http://[::ffff:169.254.169.254]/",
+    ] {
         let said = is(reply_from(url).await, "rejected", "DENIED_ADDRESS");
         assert!(said.contains("deny_networks"), "{said}");
     }
     let server = Server::always(204, "").await;
-    let networks = |texts: &[&str]| texts.iter().map(|text| text.parse().expect(text)).collect::<Vec<_>>();
+    let networks = |texts: &[&str]| {
+        texts
+            .iter()
+            .map(|text| text.parse().expect(text))
+            .collect::<Vec<_>>()
+    };
     let loopback = networks(&["127.0.0.0/8", "::1/128"]);
     let port = server.address.port();
-    for host in ["127.0.0.1", "localhost", "[::ffff:127.0.0.1]", "2130706433", "0x7f.1"] {
-        let egress = Egress { allow: Vec::new(), deny: loopback.clone(), private: None };
-        let options = HttpOptions::new(format!("http://{host}:{port}/"))
-            .through(Outbound { egress, ..Outbound::default() });
-        is(open(options).process(single()).await, "rejected", "DENIED_ADDRESS");
+    for host in [
+        "127.0.0.1",
+        "localhost",
+        "[::ffff:127.0.0.1]",
+        "2130706433",
+        "0x7f.1",
+    ] {
+        let egress = Egress {
+            allow: Vec::new(),
+            deny: loopback.clone(),
+            private: None,
+        };
+        let options = HttpOptions::new(format!("http://{host}:{port}/")).through(Outbound {
+            egress,
+            ..Outbound::default()
+        });
+        is(
+            open(options).process(single()).await,
+            "rejected",
+            "DENIED_ADDRESS",
+        );
     }
-    let egress = Egress { allow: networks(&["10.0.0.0/8"]), deny: Vec::new(), private: None };
-    let options = HttpOptions::new(server.url()).through(Outbound { egress, ..Outbound::default() });
-    let said = is(open(options).process(single()).await, "rejected", "DENIED_ADDRESS");
+    let egress = Egress {
+        allow: networks(&["10.0.0.0/8"]),
+        deny: Vec::new(),
+        private: None,
+    };
+    let options = HttpOptions::new(server.url()).through(Outbound {
+        egress,
+        ..Outbound::default()
+    });
+    let said = is(
+        open(options).process(single()).await,
+        "rejected",
+        "DENIED_ADDRESS",
+    );
     assert!(said.contains("allow_networks"), "{said}");
     assert_eq!(server.connections(), 0);
 }
@@ -262,12 +351,18 @@ const HELD_BYTES: usize = 12 * 1024;
 async fn what_a_peer_has_not_taken_yet_never_leaves_after_the_call_was_given_up() {
     let socket = TcpSocket::new_v4().expect("a socket");
     socket.set_recv_buffer_size(1).expect("the smallest");
-    socket.bind("127.0.0.1:0".parse().expect("an address")).expect("bound");
+    socket
+        .bind("127.0.0.1:0".parse().expect("an address"))
+        .expect("bound");
     let listener = socket.listen(1).expect("listens");
     let mut stream = give_up_on_a_peer_that_reads_nothing(&listener).await;
     let mut taken = Vec::new();
     let end = stream.read_to_end(&mut taken).await;
-    assert!(taken.len() < HELD_BYTES, "the whole request came: {} bytes", taken.len());
+    assert!(
+        taken.len() < HELD_BYTES,
+        "the whole request came: {} bytes",
+        taken.len()
+    );
     assert!(end.is_err(), "the connection is reset, not closed");
 }
 

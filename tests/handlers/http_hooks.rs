@@ -42,7 +42,9 @@ fn vault() -> Arc<dyn Vault> {
 /// A business with this handler and these hooks, and one secret header.
 pub(crate) fn business(url: &str, more: serde_json::Value, hooks: serde_json::Value) -> Business {
     let mut http = json!({"url": url, "headers": {"x-team": "growth"}, "secret_headers": ["authorization"]});
-    http.as_object_mut().expect("an object").extend(more.as_object().expect("an object").clone());
+    http.as_object_mut()
+        .expect("an object")
+        .extend(more.as_object().expect("an object").clone());
     let spec: BusinessSpec =
         serde_json::from_value(json!({"pool": "default", "handler": {"http": http}, "hooks": hooks}))
             .expect("a business");
@@ -62,29 +64,53 @@ pub(crate) fn business(url: &str, more: serde_json::Value, hooks: serde_json::Va
 
 fn hook(kind: HookKind) -> HookCall {
     let body = format!(r#"{{"type":"{}","task":{{"id":"t1"}}}}"#, kind.as_str());
-    HookCall { kind, id: "k7f3q2-t1-s1-task.prepare".to_owned(), body, timeout: Duration::from_secs(10) }
+    HookCall {
+        kind,
+        id: "k7f3q2-t1-s1-task.prepare".to_owned(),
+        body,
+        timeout: Duration::from_secs(10),
+    }
 }
 
 async fn reply(act: Act) -> HookReply {
     let server = Server::start(move |_| act.clone()).await;
-    client().call(&business(&server.url(), json!({}), json!({})), &hook(HookKind::Prepare)).await
+    client()
+        .call(
+            &business(&server.url(), json!({}), json!({})),
+            &hook(HookKind::Prepare),
+        )
+        .await
 }
 
 #[tokio::test]
 async fn a_hook_is_a_signed_post_with_the_businesss_headers_and_its_body_as_given() {
     let server = Server::always(204, "").await;
     let call = hook(HookKind::Finished);
-    let answered = client().call(&business(&server.url(), json!({}), json!({})), &call).await;
+    let answered = client()
+        .call(&business(&server.url(), json!({}), json!({})), &call)
+        .await;
     assert_eq!(answered, HookReply::Done(None));
     let seen = server.seen().remove(0);
-    assert_eq!((seen.method.as_str(), seen.body.as_ref()), ("POST", call.body.as_bytes()));
+    assert_eq!(
+        (seen.method.as_str(), seen.body.as_ref()),
+        ("POST", call.body.as_bytes())
+    );
     assert_eq!(seen.header("webhook-id"), Some(call.id.as_str()));
     assert_eq!(seen.header("x-team"), Some("growth"));
-    assert_eq!(seen.header("authorization"), Some(format!("Bearer {CANARY}").as_str()));
+    assert_eq!(
+        seen.header("authorization"),
+        Some(format!("Bearer {CANARY}").as_str())
+    );
     assert_eq!(seen.header("content-type"), Some("application/json"));
     assert!(seen.header("user-agent").expect("told").ends_with("(+n7)"));
-    let timestamp: i64 = seen.header("webhook-timestamp").expect("told").parse().expect("a number");
-    let expected = Signer::new(&[SECRET]).expect("good").signature(&call.id, timestamp, call.body.as_bytes());
+    let timestamp: i64 = seen
+        .header("webhook-timestamp")
+        .expect("told")
+        .parse()
+        .expect("a number");
+    let expected = Signer::new(&[SECRET])
+        .expect("good")
+        .signature(&call.id, timestamp, call.body.as_bytes());
     assert_eq!(seen.header("webhook-signature"), expected.as_deref());
 }
 
@@ -93,27 +119,47 @@ async fn a_hook_goes_to_its_own_url_if_it_has_one() {
     let (handler, own) = (Server::always(500, "").await, Server::always(200, "").await);
     let hooks = json!({"prepare": {"url": own.url()}});
     let business = business(&handler.url(), json!({}), hooks);
-    assert_eq!(client().call(&business, &hook(HookKind::Prepare)).await, HookReply::Done(None));
-    assert!(matches!(client().call(&business, &hook(HookKind::Stopped)).await, HookReply::Failed(_)));
+    assert_eq!(
+        client().call(&business, &hook(HookKind::Prepare)).await,
+        HookReply::Done(None)
+    );
+    assert!(matches!(
+        client().call(&business, &hook(HookKind::Stopped)).await,
+        HookReply::Failed(_)
+    ));
     assert_eq!((own.seen().len(), handler.seen().len()), (1, 1));
 }
 
 #[tokio::test]
 async fn each_status_means_what_the_protocol_says() {
-    assert_eq!(reply(answer(200, r#"{"total":3}"#)).await, HookReply::Done(Some(json!({"total": 3}))));
+    assert_eq!(
+        reply(answer(200, r#"{"total":3}"#)).await,
+        HookReply::Done(Some(json!({"total": 3})))
+    );
     assert_eq!(reply(answer(200, "fine")).await, HookReply::Done(None));
     assert_eq!(reply(answer(202, "")).await, HookReply::Later);
     for status in [400, 401, 403, 404, 409, 410, 422] {
         let refused = reply(answer(status, r#"{"message":"no campaign on Sundays"}"#)).await;
-        assert_eq!(refused, HookReply::Refused("no campaign on Sundays".to_owned()), "{status}");
+        assert_eq!(
+            refused,
+            HookReply::Refused("no campaign on Sundays".to_owned()),
+            "{status}"
+        );
     }
     let problem = reply(answer(422, r#"{"type":"about:blank","detail":"too big"}"#)).await;
     assert_eq!(problem, HookReply::Refused("too big".to_owned()));
-    let HookReply::Refused(text) = reply(answer(422, "<h1>no</h1>")).await else { panic!("not refused") };
+    let HookReply::Refused(text) = reply(answer(422, "<h1>no</h1>")).await else {
+        panic!("not refused")
+    };
     assert!(text.contains("422") && text.contains("<h1>no</h1>"), "{text}");
     for status in [408, 425, 429, 500, 502, 503] {
-        let HookReply::Failed(text) = reply(answer(status, "busy")).await else { panic!("{status}") };
-        assert!(text.contains(&status.to_string()) && text.contains("busy"), "{text}");
+        let HookReply::Failed(text) = reply(answer(status, "busy")).await else {
+            panic!("{status}")
+        };
+        assert!(
+            text.contains(&status.to_string()) && text.contains("busy"),
+            "{text}"
+        );
     }
 }
 
@@ -121,11 +167,15 @@ async fn each_status_means_what_the_protocol_says() {
 async fn a_redirect_is_not_followed_and_a_long_reply_is_not_read() {
     let target = Server::always(204, "").await;
     let moved = Act::Answer(307, vec![("location", target.url())], String::new());
-    let HookReply::Failed(text) = reply(moved).await else { panic!("not failed") };
+    let HookReply::Failed(text) = reply(moved).await else {
+        panic!("not failed")
+    };
     assert!(text.contains("redirects are not followed"), "{text}");
     assert!(target.seen().is_empty());
     let long = format!("\"{}\"", "x".repeat(64 * 1024));
-    let HookReply::Failed(text) = reply(answer(200, &long)).await else { panic!("not failed") };
+    let HookReply::Failed(text) = reply(answer(200, &long)).await else {
+        panic!("not failed")
+    };
     assert!(text.contains("larger than 65536 bytes"), "{text}");
 }
 
@@ -140,8 +190,13 @@ async fn an_envelope_is_opened_with_the_businesss_pointer() {
 #[tokio::test]
 async fn a_hook_that_hangs_or_may_not_be_called_fails_in_words_without_secrets() {
     let server = Server::start(|_| Act::Hang).await;
-    let late = HookCall { timeout: Duration::from_millis(200), ..hook(HookKind::Stopped) };
-    let HookReply::Failed(text) = client().call(&business(&server.url(), json!({}), json!({})), &late).await
+    let late = HookCall {
+        timeout: Duration::from_millis(200),
+        ..hook(HookKind::Stopped)
+    };
+    let HookReply::Failed(text) = client()
+        .call(&business(&server.url(), json!({}), json!({})), &late)
+        .await
     else {
         panic!("not failed")
     };
@@ -156,7 +211,10 @@ async fn a_hook_that_hangs_or_may_not_be_called_fails_in_words_without_secrets()
     let HookReply::Failed(text) = client().call(&foreign, &hook(HookKind::Stopped)).await else {
         panic!("not failed")
     };
-    assert!(text.contains("damaged"), "secrets of another row are not opened: {text}");
+    assert!(
+        text.contains("damaged"),
+        "secrets of another row are not opened: {text}"
+    );
 }
 
 /// A run may last for days, and the secret before a rotation is valid for one.
@@ -164,8 +222,14 @@ async fn a_hook_that_hangs_or_may_not_be_called_fails_in_words_without_secrets()
 async fn a_rotated_secret_signs_the_calls_of_runs_that_are_open() {
     let server = Server::always(204, "").await;
     let desk = client();
-    let ring = desk.transports.ring("push", &[SECRET.to_owned()]).expect("a secret");
-    let options = HttpOptions { ring: Some(ring), ..HttpOptions::new(server.url()) };
+    let ring = desk
+        .transports
+        .ring("push", &[SECRET.to_owned()])
+        .expect("a secret");
+    let options = HttpOptions {
+        ring: Some(ring),
+        ..HttpOptions::new(server.url())
+    };
     let handler = open(options);
     assert_eq!(handler.process(single()).await, Reply::AllOk);
     let newer = "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";
@@ -176,9 +240,15 @@ async fn a_rotated_secret_signs_the_calls_of_runs_that_are_open() {
     desk.refresh(&business);
     assert_eq!(handler.process(single()).await, Reply::AllOk);
     for (seen, secrets) in server.seen().iter().zip([&[SECRET][..], &[newer, SECRET]]) {
-        let timestamp = seen.header("webhook-timestamp").expect("told").parse().expect("a number");
+        let timestamp = seen
+            .header("webhook-timestamp")
+            .expect("told")
+            .parse()
+            .expect("a number");
         let id = seen.header("webhook-id").expect("told");
-        let expected = Signer::new(secrets).expect("good").signature(id, timestamp, &seen.body);
+        let expected = Signer::new(secrets)
+            .expect("good")
+            .signature(id, timestamp, &seen.body);
         assert_eq!(seen.header("webhook-signature"), expected.as_deref());
     }
 }

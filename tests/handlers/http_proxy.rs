@@ -25,7 +25,10 @@ impl ForwardProxy {
         let asked: Arc<Mutex<Vec<String>>> = Arc::default();
         let heard = asked.clone();
         let address = raw(move |stream| forward(stream, heard.clone())).await;
-        ForwardProxy { url: format!("http://{address}"), asked }
+        ForwardProxy {
+            url: format!("http://{address}"),
+            asked,
+        }
     }
 
     fn asked(&self) -> Vec<String> {
@@ -41,11 +44,17 @@ async fn forward(mut client: TcpStream, asked: Arc<Mutex<Vec<String>>>) {
     let target = first.split_whitespace().nth(1).unwrap_or_default();
     if first.starts_with("CONNECT ") {
         let mut server = TcpStream::connect(target).await.expect("the handler listens");
-        client.write_all(b"HTTP/1.1 200 Connection established\r\n\r\n").await.expect("written");
+        client
+            .write_all(b"HTTP/1.1 200 Connection established\r\n\r\n")
+            .await
+            .expect("written");
         copy_bidirectional(&mut client, &mut server).await.ok();
         return;
     }
-    let host = target.strip_prefix("http://").and_then(|rest| rest.split('/').next()).expect("a whole url");
+    let host = target
+        .strip_prefix("http://")
+        .and_then(|rest| rest.split('/').next())
+        .expect("a whole url");
     let mut server = TcpStream::connect(host).await.expect("the handler listens");
     server.write_all(&request).await.expect("written");
     copy_bidirectional(&mut client, &mut server).await.ok();
@@ -54,12 +63,18 @@ async fn forward(mut client: TcpStream, asked: Arc<Mutex<Vec<String>>>) {
 #[tokio::test]
 async fn a_proxy_gets_the_whole_url_of_an_http_handler() {
     let (server, proxy) = (Server::always(204, "").await, ForwardProxy::start().await);
-    let options = HttpOptions::new(server.url())
-        .through(Outbound { proxy: Some(proxy.url.clone()), ..Outbound::default() });
+    let options = HttpOptions::new(server.url()).through(Outbound {
+        proxy: Some(proxy.url.clone()),
+        ..Outbound::default()
+    });
     let handler = open(options);
     assert_eq!(handler.process(single()).await, Reply::AllOk);
     assert_eq!(handler.process(single()).await, Reply::AllOk);
-    assert_eq!(proxy.asked(), [format!("POST {} HTTP/1.1", server.url())], "one connection, kept");
+    assert_eq!(
+        proxy.asked(),
+        [format!("POST {} HTTP/1.1", server.url())],
+        "one connection, kept"
+    );
     let seen = server.seen();
     assert_eq!(seen.len(), 2);
     assert_eq!(seen[0].header("host"), Some(server.address.to_string().as_str()));
@@ -71,14 +86,23 @@ async fn an_https_handler_is_reached_through_a_tunnel_and_its_own_certificate_co
     let port = server.address.port();
     let through = |trusted: &TempDir| {
         let (ca_file, proxy) = (Some(trusted.path().join("ca.pem")), Some(proxy.url.clone()));
-        let outbound = Outbound { ca_file, proxy, ..Outbound::default() };
+        let outbound = Outbound {
+            ca_file,
+            proxy,
+            ..Outbound::default()
+        };
         HttpOptions::new(format!("https://localhost:{port}/windrow")).through(outbound)
     };
     assert_eq!(open(through(&folder)).process(single()).await, Reply::AllOk);
     assert_eq!(proxy.asked(), [format!("CONNECT localhost:{port} HTTP/1.1")]);
     let (_, other) = secure("localhost").await;
     let (kind, why) = failure(open(through(&other)).process(single()).await);
-    assert_eq!((kind, why.code.as_ref()), ("unreachable", "TLS"), "{}", why.message);
+    assert_eq!(
+        (kind, why.code.as_ref()),
+        ("unreachable", "TLS"),
+        "{}",
+        why.message
+    );
 }
 
 #[tokio::test]
@@ -88,12 +112,24 @@ async fn a_proxy_that_refuses_the_tunnel_is_a_charged_failure_that_says_so() {
         stream.write_all(b"HTTP/1.1 403 Not here\r\n\r\n").await.ok();
     };
     let silent = |mut stream: TcpStream| async move { drop(read_request(&mut stream).await) };
-    for (address, said) in [(raw(refuse).await, "403 Not here"), (raw(silent).await, "hung up")] {
+    for (address, said) in [
+        (raw(refuse).await, "403 Not here"),
+        (raw(silent).await, "hung up"),
+    ] {
         let proxy = Some(format!("http://{address}"));
-        let outbound = Outbound { proxy, insecure_skip_verify: true, ..Outbound::default() };
+        let outbound = Outbound {
+            proxy,
+            insecure_skip_verify: true,
+            ..Outbound::default()
+        };
         let options = HttpOptions::new("https://handler.test/").through(outbound);
         let (kind, why) = failure(open(options).process(single()).await);
-        assert_eq!((kind, why.code.as_ref()), ("unreachable", "PROXY"), "{}", why.message);
+        assert_eq!(
+            (kind, why.code.as_ref()),
+            ("unreachable", "PROXY"),
+            "{}",
+            why.message
+        );
         assert!(why.message.contains(said), "{}", why.message);
     }
 }
@@ -108,22 +144,40 @@ async fn the_guard_judges_the_proxys_address_and_a_handlers_that_is_written_as_o
     };
     let options = |url: &str, network: &str| {
         let (proxy, egress) = (Some(proxy.url.clone()), deny(network));
-        HttpOptions::new(url).through(Outbound { proxy, egress, ..Outbound::default() })
+        HttpOptions::new(url).through(Outbound {
+            proxy,
+            egress,
+            ..Outbound::default()
+        })
     };
-    for (url, network) in
-        [(server.url().as_str(), "127.0.0.0/8"), ("http://169.254.169.254/latest", "169.254.0.0/16")]
-    {
+    for (url, network) in [
+        (server.url().as_str(), "127.0.0.0/8"),
+        ("http://169.254.169.254/latest", "169.254.0.0/16"),
+    ] {
         let (kind, why) = failure(open(options(url, network)).process(single()).await);
-        assert_eq!((kind, why.code.as_ref()), ("rejected", "DENIED_ADDRESS"), "{}", why.message);
+        assert_eq!(
+            (kind, why.code.as_ref()),
+            ("rejected", "DENIED_ADDRESS"),
+            "{}",
+            why.message
+        );
     }
-    assert!(proxy.asked().is_empty() && server.seen().is_empty(), "nothing left");
+    assert!(
+        proxy.asked().is_empty() && server.seen().is_empty(),
+        "nothing left"
+    );
 }
 
 #[tokio::test]
 async fn a_proxy_that_is_none_is_refused_when_a_run_opens() {
-    for (proxy, said) in [("https://p:1", "plain http"), ("http://ann:geheim@p:1", "password")] {
-        let options = HttpOptions::new("http://h/")
-            .through(Outbound { proxy: Some(proxy.to_owned()), ..Outbound::default() });
+    for (proxy, said) in [
+        ("https://p:1", "plain http"),
+        ("http://ann:geheim@p:1", "password"),
+    ] {
+        let options = HttpOptions::new("http://h/").through(Outbound {
+            proxy: Some(proxy.to_owned()),
+            ..Outbound::default()
+        });
         let factory =
             windrow_handlers::http::HttpHandlerFactory::new(options, crate::support_server::clock());
         let why = factory.check().expect_err("refused").to_string();

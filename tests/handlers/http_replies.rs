@@ -17,7 +17,10 @@ async fn reply_to_single(act: Act) -> Reply {
 
 async fn reply_to_batch(body: &str) -> Reply {
     let server = Server::always(200, body).await;
-    let handler = open(HttpOptions { batch: 3, ..HttpOptions::new(server.url()) });
+    let handler = open(HttpOptions {
+        batch: 3,
+        ..HttpOptions::new(server.url())
+    });
     handler.process(call(items(&[(10, 2, 1), (3, 1, 4)]))).await
 }
 
@@ -56,23 +59,42 @@ async fn each_status_has_its_meaning_over_the_wire() {
     ];
     for (status, kind) in table {
         let (found, failure) = failure(reply_to_single(answer(status, "because")).await);
-        assert_eq!((found, failure.code.as_ref()), (kind, format!("HTTP_{status}").as_str()));
+        assert_eq!(
+            (found, failure.code.as_ref()),
+            (kind, format!("HTTP_{status}").as_str())
+        );
         assert!(failure.message.contains("`because`"), "{}", failure.message);
     }
     for status in [200, 201, 202, 204, 205] {
-        assert_eq!(reply_to_single(answer(status, "")).await, Reply::AllOk, "{status}");
+        assert_eq!(
+            reply_to_single(answer(status, "")).await,
+            Reply::AllOk,
+            "{status}"
+        );
     }
 }
 
 #[tokio::test]
 async fn back_pressure_carries_the_wait_that_was_asked_for() {
-    for (header, wait) in [("7", Some(7)), ("86400", Some(300)), ("1e9", None), ("-1", None), ("NaN", None)] {
+    for (header, wait) in [
+        ("7", Some(7)),
+        ("86400", Some(300)),
+        ("1e9", None),
+        ("-1", None),
+        ("NaN", None),
+    ] {
         for status in [429, 503] {
             let act = Act::Answer(status, vec![("retry-after", header.into())], String::new());
-            let Reply::Failed(failed) = reply_to_single(act).await else { panic!("not failed") };
+            let Reply::Failed(failed) = reply_to_single(act).await else {
+                panic!("not failed")
+            };
             let after = match *failed {
                 CallFailure::BackPressure { after, .. } if status == 429 => after,
-                CallFailure::Failed { class: FailureClass::Unavailable, after, .. } => after,
+                CallFailure::Failed {
+                    class: FailureClass::Unavailable,
+                    after,
+                    ..
+                } => after,
                 other => panic!("{other:?}"),
             };
             assert_eq!(after, wait.map(Duration::from_secs), "{status} {header}");
@@ -83,8 +105,15 @@ async fn back_pressure_carries_the_wait_that_was_asked_for() {
 #[tokio::test]
 async fn a_stale_epoch_fences_the_run() {
     let problem = r#"{"type":"https://windrow.dev/problems/stale-epoch","status":409}"#;
-    let act = Act::Answer(409, vec![("content-type", "application/problem+json".into())], problem.into());
-    assert_eq!(reply_to_single(act).await, Reply::Failed(Box::new(CallFailure::Fenced)));
+    let act = Act::Answer(
+        409,
+        vec![("content-type", "application/problem+json".into())],
+        problem.into(),
+    );
+    assert_eq!(
+        reply_to_single(act).await,
+        Reply::Failed(Box::new(CallFailure::Fenced))
+    );
 }
 
 #[tokio::test]
@@ -93,13 +122,29 @@ async fn a_single_reply_carries_verdict_logs_and_command() {
         "logs":[{"level":"warn","message":"stale token","extra":{"age_days":91}}],
         "command":{"command":"stop","reason":"enough"}}"#;
     let replies = replies(reply_to_single(answer(200, body)).await);
-    let [(ItemIndex(3817), ItemVerdict::Failed { failure, wish: Wish::Abandon })] = &replies.verdicts[..]
+    let [
+        (
+            ItemIndex(3817),
+            ItemVerdict::Failed {
+                failure,
+                wish: Wish::Abandon,
+            },
+        ),
+    ] = &replies.verdicts[..]
     else {
         panic!("{replies:?}")
     };
-    assert_eq!((failure.code.as_ref(), failure.message.as_str()), ("INVALID_TOKEN", "token expired"));
+    assert_eq!(
+        (failure.code.as_ref(), failure.message.as_str()),
+        ("INVALID_TOKEN", "token expired")
+    );
     assert_eq!(failure.output.as_deref(), Some(r#"{"push_id":null}"#));
-    assert_eq!(replies.commands, [HandlerCommand::Stop { reason: "enough".into() }]);
+    assert_eq!(
+        replies.commands,
+        [HandlerCommand::Stop {
+            reason: "enough".into()
+        }]
+    );
     let line = &replies.logs[0];
     assert_eq!((line.index, line.level), (Some(ItemIndex(3817)), LogLevel::Warn));
     assert_eq!(line.extra.as_deref(), Some(r#"{"age_days":91}"#));
@@ -110,18 +155,37 @@ async fn a_batch_may_succeed_in_part() {
     let body = r#"{"results":[{"index":3,"result":"retry","retry_after":"5s","code":"BUSY"},{"index":10,"result":"skip"}],
         "default":"ok", "command":{"command":"slow_down","rate":"200/s","for":"1m","reason":"db replica lag"}}"#;
     let replies = replies(reply_to_batch(body).await);
-    let [(ItemIndex(10), skipped), (ItemIndex(11), ok), (ItemIndex(3), busy)] = &replies.verdicts[..] else {
+    let [
+        (ItemIndex(10), skipped),
+        (ItemIndex(11), ok),
+        (ItemIndex(3), busy),
+    ] = &replies.verdicts[..]
+    else {
         panic!("{replies:?}")
     };
     assert_eq!(*skipped, ItemVerdict::Settled(Outcome::Skipped));
     assert_eq!(*ok, ItemVerdict::Settled(Outcome::Succeeded));
-    let ItemVerdict::Failed { failure, wish } = busy else { panic!("{busy:?}") };
-    assert_eq!((failure.code.as_ref(), *wish), ("BUSY", Wish::Retry { after: Some(Duration::from_secs(5)) }));
+    let ItemVerdict::Failed { failure, wish } = busy else {
+        panic!("{busy:?}")
+    };
+    assert_eq!(
+        (failure.code.as_ref(), *wish),
+        (
+            "BUSY",
+            Wish::Retry {
+                after: Some(Duration::from_secs(5))
+            }
+        )
+    );
     let rate = Rate::per_second(200).expect("a rate");
     let lasting = Duration::from_secs(60);
     assert_eq!(
         replies.commands,
-        [HandlerCommand::SlowDown { rate, lasting, reason: "db replica lag".into() }]
+        [HandlerCommand::SlowDown {
+            rate,
+            lasting,
+            reason: "db replica lag".into()
+        }]
     );
 }
 
@@ -130,14 +194,22 @@ async fn an_item_that_a_batch_leaves_out_is_missing_and_a_strange_one_makes_it_b
     let verdicts = replies(reply_to_batch(r#"{"results":[{"index":10,"result":"ok"}]}"#).await).verdicts;
     assert_eq!(verdicts[0].1, ItemVerdict::Settled(Outcome::Succeeded));
     for (_, verdict) in &verdicts[1..] {
-        let ItemVerdict::Failed { failure, .. } = verdict else { panic!("{verdict:?}") };
+        let ItemVerdict::Failed { failure, .. } = verdict else {
+            panic!("{verdict:?}")
+        };
         assert_eq!(failure.code, "MISSING_RESULT");
     }
-    for strange in
-        [r#"{"results":[{"index":4,"result":"ok"}],"default":"ok"}"#, "ok", r#"{"default":"fine"}"#]
-    {
+    for strange in [
+        r#"{"results":[{"index":4,"result":"ok"}],"default":"ok"}"#,
+        "ok",
+        r#"{"default":"fine"}"#,
+    ] {
         let (kind, failure) = failure(reply_to_batch(strange).await);
-        assert_eq!((kind, failure.code.as_ref()), ("bad reply", "BAD_REPLY"), "{strange}");
+        assert_eq!(
+            (kind, failure.code.as_ref()),
+            ("bad reply", "BAD_REPLY"),
+            "{strange}"
+        );
     }
 }
 
@@ -145,13 +217,30 @@ async fn an_item_that_a_batch_leaves_out_is_missing_and_a_strange_one_makes_it_b
 async fn every_command_arrives() {
     let rate = Rate::new(30, Duration::from_secs(60)).expect("a rate");
     let table = [
-        (r#"{"command":"stop"}"#, HandlerCommand::Stop { reason: String::new() }),
-        (r#"{"command":"finish","total":5}"#, HandlerCommand::Finish { total: Some(ItemCount(5)) }),
+        (
+            r#"{"command":"stop"}"#,
+            HandlerCommand::Stop {
+                reason: String::new(),
+            },
+        ),
+        (
+            r#"{"command":"finish","total":5}"#,
+            HandlerCommand::Finish {
+                total: Some(ItemCount(5)),
+            },
+        ),
         (r#"{"command":"finish"}"#, HandlerCommand::Finish { total: None }),
-        (r#"{"command":"pause_for","for":"30s"}"#, HandlerCommand::PauseFor(Duration::from_secs(30))),
+        (
+            r#"{"command":"pause_for","for":"30s"}"#,
+            HandlerCommand::PauseFor(Duration::from_secs(30)),
+        ),
         (
             r#"{"command":"slow_down","rate":"30/m","for":"10s"}"#,
-            HandlerCommand::SlowDown { rate, lasting: Duration::from_secs(10), reason: String::new() },
+            HandlerCommand::SlowDown {
+                rate,
+                lasting: Duration::from_secs(10),
+                reason: String::new(),
+            },
         ),
     ];
     for (json, command) in table {
@@ -169,7 +258,11 @@ async fn every_command_arrives() {
 #[tokio::test]
 async fn a_login_page_is_no_success() {
     let page = "<!DOCTYPE html><html><head><title>Sign in</title></head></html>";
-    let act = Act::Answer(200, vec![("content-type", "text/html; charset=utf-8".into())], page.into());
+    let act = Act::Answer(
+        200,
+        vec![("content-type", "text/html; charset=utf-8".into())],
+        page.into(),
+    );
     let (kind, failure) = failure(reply_to_single(act).await);
     assert_eq!((kind, failure.code.as_ref()), ("bad reply", "BAD_REPLY"));
     assert!(
@@ -181,7 +274,11 @@ async fn a_login_page_is_no_success() {
 
 #[tokio::test]
 async fn a_compressed_reply_is_refused() {
-    let act = Act::Answer(200, vec![("content-encoding", "gzip".into())], r#"{"result":"ok"}"#.into());
+    let act = Act::Answer(
+        200,
+        vec![("content-encoding", "gzip".into())],
+        r#"{"result":"ok"}"#.into(),
+    );
     let (kind, failure) = failure(reply_to_single(act).await);
     assert_eq!((kind, failure.code.as_ref()), ("bad reply", "BAD_REPLY"));
     assert!(failure.message.contains("gzip"), "{}", failure.message);
@@ -203,15 +300,26 @@ async fn a_redirect_is_not_followed() {
 #[tokio::test]
 async fn the_result_is_read_from_an_envelope() {
     let server = Server::always(200, r#"{"code":0,"data":{"rsp":{"result":"skip"}}}"#).await;
-    let options = HttpOptions { response_pointer: "/data/rsp".into(), ..HttpOptions::new(server.url()) };
+    let options = HttpOptions {
+        response_pointer: "/data/rsp".into(),
+        ..HttpOptions::new(server.url())
+    };
     let replies = replies(open(options).process(single()).await);
-    assert_eq!(replies.verdicts, [(ItemIndex(3817), ItemVerdict::Settled(Outcome::Skipped))]);
+    assert_eq!(
+        replies.verdicts,
+        [(ItemIndex(3817), ItemVerdict::Settled(Outcome::Skipped))]
+    );
 }
 
 #[tokio::test]
 async fn a_reply_may_be_large_but_not_too_large() {
     let padded = |bytes: usize| format!(r#"{{"result":"skip","x":"{}"}}"#, "x".repeat(bytes - 24));
-    for (bytes, fits) in [(1_000_000, true), (1 << 20, true), ((1 << 20) + 1, false), (8 << 20, false)] {
+    for (bytes, fits) in [
+        (1_000_000, true),
+        (1 << 20, true),
+        ((1 << 20) + 1, false),
+        (8 << 20, false),
+    ] {
         let body = padded(bytes);
         assert_eq!(body.len(), bytes);
         let reply = reply_to_single(answer(200, &body)).await;
@@ -219,7 +327,11 @@ async fn a_reply_may_be_large_but_not_too_large() {
             assert_eq!(replies(reply).verdicts.len(), 1, "{bytes}");
         } else {
             let (kind, failure) = failure(reply);
-            assert_eq!((kind, failure.code.as_ref()), ("bad reply", "REPLY_TOO_BIG"), "{bytes}");
+            assert_eq!(
+                (kind, failure.code.as_ref()),
+                ("bad reply", "REPLY_TOO_BIG"),
+                "{bytes}"
+            );
         }
     }
 }

@@ -26,7 +26,10 @@ async fn a_single_callback_is_the_documented_one_byte_for_byte() {
     let server = Server::always(204, "").await;
     let mut call = single();
     call.rows = rows(3816, &[r#"{"n":0}"#, r#"{"user_id":"u_3818","locale":"zh-CN"}"#]);
-    assert_eq!(open(HttpOptions::new(server.url())).process(call).await, Reply::AllOk);
+    assert_eq!(
+        open(HttpOptions::new(server.url())).process(call).await,
+        Reply::AllOk
+    );
     let expected = concat!(
         r#"{"type":"item.process","business":"push-campaign","shard":0,"run":3,"epoch":1795194100123,"#,
         r#""task":{"id":"t1042","name":"black-friday","revision":4,"params":{"template":"bf26"}},"#,
@@ -40,7 +43,10 @@ async fn a_single_callback_is_the_documented_one_byte_for_byte() {
 #[tokio::test]
 async fn a_batched_callback_is_the_documented_one_byte_for_byte() {
     let server = Server::always(204, "").await;
-    let handler = open(HttpOptions { batch: 16, ..HttpOptions::new(server.url()) });
+    let handler = open(HttpOptions {
+        batch: 16,
+        ..HttpOptions::new(server.url())
+    });
     let mut batch = call(items(&[(3816, 1, 1), (3817, 1, 2)]));
     batch.rows = rows(3816, &["{\"n\": 0}", "[1]"]);
     assert_eq!(handler.process(batch).await, Reply::AllOk);
@@ -59,7 +65,10 @@ async fn a_batched_callback_is_the_documented_one_byte_for_byte() {
     assert_eq!(String::from_utf8_lossy(&seen[1].body), format!("{head}{one}"));
     for seen in &seen {
         assert!(seen.header("webhook-id").expect("an id").starts_with("b-"));
-        assert_eq!((seen.header("idempotency-key"), seen.header("windrow-attempt")), (None, None));
+        assert_eq!(
+            (seen.header("idempotency-key"), seen.header("windrow-attempt")),
+            (None, None)
+        );
     }
     assert_ne!(seen[0].header("webhook-id"), seen[1].header("webhook-id"));
 }
@@ -98,13 +107,26 @@ async fn every_documented_header_is_sent() {
     let time = |name| {
         let format = &time::format_description::well_known::Rfc3339;
         let text = seen.header(name).expect(name);
-        time::OffsetDateTime::parse(text, format).expect(text).unix_timestamp_nanos() / 1000
+        time::OffsetDateTime::parse(text, format)
+            .expect(text)
+            .unix_timestamp_nanos()
+            / 1000
     };
     // Two clocks of this process may differ by what passed between taking their offsets.
-    assert!((time("windrow-gate-time") - i128::from(gate_us)).abs() < 100_000, "{seen:?}");
+    assert!(
+        (time("windrow-gate-time") - i128::from(gate_us)).abs() < 100_000,
+        "{seen:?}"
+    );
     assert!((time("windrow-deadline") - time("windrow-gate-time") - 2_500_000).abs() <= 1000);
-    assert_eq!(seen.header("windrow-gate-time").map(str::len), Some("2026-11-20T17:02:11.500123Z".len()));
-    let stamp: i64 = seen.header("webhook-timestamp").expect("sent").parse().expect("seconds");
+    assert_eq!(
+        seen.header("windrow-gate-time").map(str::len),
+        Some("2026-11-20T17:02:11.500123Z".len())
+    );
+    let stamp: i64 = seen
+        .header("webhook-timestamp")
+        .expect("sent")
+        .parse()
+        .expect("seconds");
     assert!((stamp - clock().wall().0 / 1000).abs() <= 5, "{stamp}");
     assert_eq!(seen.header("traceparent").map(str::len), Some(55));
     assert_eq!(seen.header("webhook-signature"), None);
@@ -114,16 +136,32 @@ async fn every_documented_header_is_sent() {
 #[tokio::test]
 async fn a_callback_is_signed_with_both_secrets_during_rotation() {
     let server = Server::always(204, "").await;
-    let secrets = ["whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", "whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD"];
+    let secrets = [
+        "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw",
+        "whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD",
+    ];
     let secrets: Vec<String> = secrets.iter().map(|secret| (*secret).to_owned()).collect();
-    let options = HttpOptions { secrets: secrets.clone(), ..HttpOptions::new(server.url()) };
+    let options = HttpOptions {
+        secrets: secrets.clone(),
+        ..HttpOptions::new(server.url())
+    };
     assert_eq!(open(options).process(single()).await, Reply::AllOk);
     let seen = &server.seen()[0];
-    let stamp = seen.header("webhook-timestamp").expect("sent").parse().expect("seconds");
-    let signatures: Vec<&str> = seen.header("webhook-signature").expect("signed").split(' ').collect();
+    let stamp = seen
+        .header("webhook-timestamp")
+        .expect("sent")
+        .parse()
+        .expect("seconds");
+    let signatures: Vec<&str> = seen
+        .header("webhook-signature")
+        .expect("signed")
+        .split(' ')
+        .collect();
     let check = |secret: &String| {
         let signer = Signer::new(&[secret]).expect("a secret");
-        signer.signature(seen.header("webhook-id").expect("sent"), stamp, &seen.body).expect("signed")
+        signer
+            .signature(seen.header("webhook-id").expect("sent"), stamp, &seen.body)
+            .expect("signed")
     };
     assert_eq!(signatures, secrets.iter().map(check).collect::<Vec<_>>());
 }
@@ -173,7 +211,10 @@ struct StepClock {
 impl Clock for StepClock {
     fn now(&self) -> Moment {
         let step = |left: u64| left.checked_sub(1);
-        let early = self.early_left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, step).is_ok();
+        let early = self
+            .early_left
+            .fetch_update(Ordering::SeqCst, Ordering::SeqCst, step)
+            .is_ok();
         Moment(if early { 10 } else { 1000 })
     }
 
@@ -204,14 +245,19 @@ async fn a_gate_that_shuts_while_connecting_lets_no_byte_out() {
     .await;
     let session = Arc::new(SessionTrust::default());
     session.extend(Moment(100));
-    let clock = Arc::new(StepClock { early_left: AtomicU64::new(1) });
+    let clock = Arc::new(StepClock {
+        early_left: AtomicU64::new(1),
+    });
     let factory = HttpHandlerFactory::new(HttpOptions::new(format!("http://{address}/")), clock);
     let handler = factory.open(context(Gate::new(session))).expect("opens");
     let mut call = single();
     call.gate_time = Moment(0);
     assert_eq!(handler.process(call).await, not_sent());
     assert_eq!(
-        received.recv().await.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()),
+        received
+            .recv()
+            .await
+            .map(|bytes| String::from_utf8_lossy(&bytes).into_owned()),
         Some(String::new())
     );
 }
@@ -263,12 +309,17 @@ async fn slots_are_unbounded() {
 async fn what_can_never_work_is_refused_at_once_with_a_reason() {
     let good = || HttpOptions::new("http://127.0.0.1:9000/");
     let url = |url: &str| HttpOptions::new(url);
-    let header =
-        |name: &str, value: &str| HttpOptions { headers: vec![(name.into(), value.into())], ..good() };
+    let header = |name: &str, value: &str| HttpOptions {
+        headers: vec![(name.into(), value.into())],
+        ..good()
+    };
     let table = [
         (url(""), "can't be used"),
         (url("127.0.0.1:9000"), "did you mean \"http://127.0.0.1:9000\"?"),
-        (url("localhost:9000/x"), "did you mean \"http://localhost:9000/x\"?"),
+        (
+            url("localhost:9000/x"),
+            "did you mean \"http://localhost:9000/x\"?",
+        ),
         (url("user:geheim@host/x"), "not shown"),
         (url("/windrow"), "neither http://"),
         (url("ftp://host/"), "neither http nor https"),
@@ -282,9 +333,27 @@ async fn what_can_never_work_is_refused_at_once_with_a_reason() {
         (url("http://host/\r\nx: y"), "can't be used"),
         (url("http://中.example/"), "can't be used"),
         (url("http://user:geheim@host/"), "user or password"),
-        (HttpOptions { method: "PO ST".into(), ..good() }, "POST is usual"),
-        (HttpOptions { response_pointer: "data".into(), ..good() }, "/data"),
-        (HttpOptions { secrets: vec!["geheim".into()], ..good() }, "openssl"),
+        (
+            HttpOptions {
+                method: "PO ST".into(),
+                ..good()
+            },
+            "POST is usual",
+        ),
+        (
+            HttpOptions {
+                response_pointer: "data".into(),
+                ..good()
+            },
+            "/data",
+        ),
+        (
+            HttpOptions {
+                secrets: vec!["geheim".into()],
+                ..good()
+            },
+            "openssl",
+        ),
         (header("Host", "x"), "windrow sets it"),
         (header("Webhook-Id", "x"), "windrow sets it"),
         (header("windrow-task", "x"), "windrow sets it"),
@@ -292,15 +361,19 @@ async fn what_can_never_work_is_refused_at_once_with_a_reason() {
         (header("x y", "x"), "name of a header"),
         (header("x", "geheim\r\ny: z"), "characters"),
         (
-            url("https://host/")
-                .through(Outbound { ca_file: Some("/nowhere/ca.pem".into()), ..Outbound::default() }),
+            url("https://host/").through(Outbound {
+                ca_file: Some("/nowhere/ca.pem".into()),
+                ..Outbound::default()
+            }),
             "ca_file",
         ),
     ];
     for (options, part) in table {
         let shown = format!("{options:?} {}", options.url);
         let factory = HttpHandlerFactory::new(options, clock());
-        let Err(why) = factory.open(context(Gate::always_open())) else { panic!("{shown} opens") };
+        let Err(why) = factory.open(context(Gate::always_open())) else {
+            panic!("{shown} opens")
+        };
         assert!(why.to_string().contains(part), "{shown}: {why}");
         assert!(!why.to_string().contains("geheim"), "{why}");
     }
@@ -308,11 +381,17 @@ async fn what_can_never_work_is_refused_at_once_with_a_reason() {
 
 #[test]
 fn usual_urls_open() {
-    for url in
-        ["http://host", "http://host/", "HTTP://host:1/p?q=1", "http://[::1]:65535/", "https://a.b:443/x#y"]
-    {
-        let options =
-            HttpOptions::new(url).through(Outbound { insecure_skip_verify: true, ..Outbound::default() });
+    for url in [
+        "http://host",
+        "http://host/",
+        "HTTP://host:1/p?q=1",
+        "http://[::1]:65535/",
+        "https://a.b:443/x#y",
+    ] {
+        let options = HttpOptions::new(url).through(Outbound {
+            insecure_skip_verify: true,
+            ..Outbound::default()
+        });
         let opened = HttpHandlerFactory::new(options, clock()).open(context(Gate::always_open()));
         assert!(opened.is_ok(), "{url}: {:?}", opened.err());
     }

@@ -40,7 +40,10 @@ fn options(server: &Server, folder: &TempDir) -> HttpOptions {
 }
 
 fn trusting(folder: &TempDir) -> Outbound {
-    Outbound { ca_file: Some(folder.path().join("ca.pem")), ..Outbound::default() }
+    Outbound {
+        ca_file: Some(folder.path().join("ca.pem")),
+        ..Outbound::default()
+    }
 }
 
 fn through(server: &Server, outbound: Outbound) -> HttpOptions {
@@ -51,7 +54,10 @@ fn through(server: &Server, outbound: Outbound) -> HttpOptions {
 #[tokio::test]
 async fn a_private_authority_is_trusted_when_it_is_named() {
     let (server, folder) = secure("localhost").await;
-    assert_eq!(open(options(&server, &folder)).process(single()).await, Reply::AllOk);
+    assert_eq!(
+        open(options(&server, &folder)).process(single()).await,
+        Reply::AllOk
+    );
     assert_eq!(server.seen()[0].version, Version::HTTP_2);
 }
 
@@ -60,14 +66,26 @@ async fn an_authority_can_be_given_as_text_and_wins_over_the_file() {
     let (server, folder) = secure("localhost").await;
     let (_, other) = secure("localhost").await;
     let pem = std::fs::read_to_string(folder.path().join("ca.pem")).expect("there");
-    let trusted = through(&server, Outbound { ca_pem: Some(pem), ..trusting(&other) });
+    let trusted = through(
+        &server,
+        Outbound {
+            ca_pem: Some(pem),
+            ..trusting(&other)
+        },
+    );
     assert_eq!(open(trusted).process(single()).await, Reply::AllOk);
 }
 
 #[tokio::test]
 async fn http2_can_be_turned_off() {
     let (server, folder) = secure("localhost").await;
-    let handler = open(through(&server, Outbound { http2: false, ..trusting(&folder) }));
+    let handler = open(through(
+        &server,
+        Outbound {
+            http2: false,
+            ..trusting(&folder)
+        },
+    ));
     assert_eq!(handler.process(single()).await, Reply::AllOk);
     assert_eq!(server.seen()[0].version, Version::HTTP_11);
 }
@@ -77,7 +95,12 @@ async fn an_unknown_certificate_is_refused() {
     let (server, _) = secure("localhost").await;
     let (_, other) = secure("localhost").await;
     let (kind, failure) = failure(open(options(&server, &other)).process(single()).await);
-    assert_eq!((kind, failure.code.as_ref()), ("unreachable", "TLS"), "{}", failure.message);
+    assert_eq!(
+        (kind, failure.code.as_ref()),
+        ("unreachable", "TLS"),
+        "{}",
+        failure.message
+    );
     assert!(
         failure.message.contains("certificate is refused: ") && failure.message.contains("`ca_file`"),
         "{}",
@@ -103,13 +126,24 @@ async fn a_private_authority_is_refused_when_it_is_not_named() {
 async fn a_certificate_for_another_host_is_refused() {
     let (server, folder) = secure("example.org").await;
     let (kind, failure) = failure(open(options(&server, &folder)).process(single()).await);
-    assert_eq!((kind, failure.code.as_ref()), ("unreachable", "TLS"), "{}", failure.message);
+    assert_eq!(
+        (kind, failure.code.as_ref()),
+        ("unreachable", "TLS"),
+        "{}",
+        failure.message
+    );
 }
 
 #[tokio::test]
 async fn verification_can_be_switched_off() {
     let (server, _) = secure("example.org").await;
-    let options = through(&server, Outbound { insecure_skip_verify: true, ..Outbound::default() });
+    let options = through(
+        &server,
+        Outbound {
+            insecure_skip_verify: true,
+            ..Outbound::default()
+        },
+    );
     assert_eq!(open(options).process(single()).await, Reply::AllOk);
 }
 
@@ -117,15 +151,24 @@ async fn verification_can_be_switched_off() {
 async fn a_plain_server_behind_https_is_a_tls_failure() {
     let address = raw(|mut stream| async move { drop(read_request(&mut stream).await) }).await;
     let plain = Server::always(204, "").await;
-    for (port, told) in [(address.port(), "no"), (plain.address.port(), "the server speaks plain http")] {
+    for (port, told) in [
+        (address.port(), "no"),
+        (plain.address.port(), "the server speaks plain http"),
+    ] {
         let url = format!("https://127.0.0.1:{port}/");
-        let options =
-            HttpOptions::new(url).through(Outbound { insecure_skip_verify: true, ..Outbound::default() });
+        let options = HttpOptions::new(url).through(Outbound {
+            insecure_skip_verify: true,
+            ..Outbound::default()
+        });
         let mut call = single();
         call.timeout = std::time::Duration::from_millis(500);
         let (kind, failure) = failure(open(options).process(call).await);
         assert_eq!(kind, "unreachable");
-        assert!(["TLS", "CONNECT"].contains(&failure.code.as_ref()), "{}", failure.message);
+        assert!(
+            ["TLS", "CONNECT"].contains(&failure.code.as_ref()),
+            "{}",
+            failure.message
+        );
         assert!(failure.message.contains(told), "{}", failure.message);
     }
 }
@@ -135,7 +178,12 @@ async fn a_tls_server_behind_http_is_told_by_name_and_gets_no_item() {
     let (server, _) = secure("localhost").await;
     let url = format!("http://127.0.0.1:{}/", server.address.port());
     let (kind, failure) = failure(open(HttpOptions::new(url)).process(single()).await);
-    assert_eq!((kind, failure.code.as_ref()), ("unreachable", "TLS"), "{}", failure.message);
+    assert_eq!(
+        (kind, failure.code.as_ref()),
+        ("unreachable", "TLS"),
+        "{}",
+        failure.message
+    );
     assert_eq!(failure.message, "the server speaks TLS: use https in the url");
     assert_eq!(server.seen().len(), 0);
 }

@@ -1,6 +1,9 @@
 //! Handlers against real counterparts: HTTP servers and raw sockets on free ports, worker processes, Rust code.
 
-#![allow(clippy::disallowed_methods, reason = "tests measure real time and pass the environment on")]
+#![allow(
+    clippy::disallowed_methods,
+    reason = "tests measure real time and pass the environment on"
+)]
 
 mod command_answers;
 mod command_endings;

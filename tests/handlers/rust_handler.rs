@@ -21,7 +21,10 @@ use crate::command_support::charged;
 fn open(code: impl ItemHandler) -> (Arc<dyn Handler>, Arc<Gate>) {
     let gate = Arc::new(Gate::always_open());
     let run = RunContext {
-        shard: ShardId { task: TaskId(42), no: 0 },
+        shard: ShardId {
+            task: TaskId(42),
+            no: 0,
+        },
         task_name: None,
         task_revision: 1,
         business: "push".to_owned(),
@@ -34,13 +37,21 @@ fn open(code: impl ItemHandler) -> (Arc<dyn Handler>, Arc<Gate>) {
         gate: gate.clone(),
     };
     let factory = RustHandlerFactory::new(code, Arc::new(SystemClock::new()));
-    (factory.open(Arc::new(run)).expect("code in this process always opens"), gate)
+    (
+        factory
+            .open(Arc::new(run))
+            .expect("code in this process always opens"),
+        gate,
+    )
 }
 
 fn call(first: u64, len: u32) -> Call {
     let run = IndexRun::new(ItemIndex(first), len).expect("at least one item");
     Call {
-        items: CallItems::One(Dispatch { run, attempt: Attempt::new(2) }),
+        items: CallItems::One(Dispatch {
+            run,
+            attempt: Attempt::new(2),
+        }),
         rows: CallRows::default(),
         gate_time: SystemClock::new().now(),
         timeout: Duration::from_secs(30),
@@ -61,7 +72,10 @@ const OK: ItemVerdict = ItemVerdict::Settled(Outcome::Succeeded);
 #[tokio::test]
 async fn plain_success_needs_no_words() {
     let (handler, _) = open(Code(|_: &ItemCtx<'_>, items: Batch<'_>| {
-        assert_eq!((items.len(), items.iter().next().map(|item| item.attempt.get())), (3, Some(2)));
+        assert_eq!(
+            (items.len(), items.iter().next().map(|item| item.attempt.get())),
+            (3, Some(2))
+        );
         Results::AllOk
     }));
     assert_eq!(handler.process(call(0, 3)).await, Reply::AllOk);
@@ -70,9 +84,11 @@ async fn plain_success_needs_no_words() {
 
 #[tokio::test]
 async fn a_panic_is_a_failed_attempt_with_its_text() {
-    let (handler, _) = open(Code(|_: &ItemCtx<'_>, items: Batch<'_>| match items.iter().next() {
-        Some(item) if item.index.0 == 0 => panic!("index {} is cursed", item.index.0),
-        _ => Results::AllOk,
+    let (handler, _) = open(Code(|_: &ItemCtx<'_>, items: Batch<'_>| {
+        match items.iter().next() {
+            Some(item) if item.index.0 == 0 => panic!("index {} is cursed", item.index.0),
+            _ => Results::AllOk,
+        }
     }));
     let failure = charged(&handler.process(call(0, 2)).await);
     assert_eq!(
@@ -105,7 +121,10 @@ async fn a_closure_answers_item_by_item() {
     let (handler, _) = open(handler_fn(|item| async move {
         match item.index.0 {
             1 => Err("no route".into()),
-            2 => Ok(ItemVerdict::Failed { failure: Failure::new("NO_USER", item.key), wish: Wish::Abandon }),
+            2 => Ok(ItemVerdict::Failed {
+                failure: Failure::new("NO_USER", item.key),
+                wish: Wish::Abandon,
+            }),
             _ => Ok(OK),
         }
     }));
@@ -123,20 +142,31 @@ async fn a_closure_answers_item_by_item() {
             }
         })
         .collect();
-    let expected =
-        [(0, None), (1, Some(("ERROR", "no route"))), (2, Some(("NO_USER", "k7f3q2-t42-2"))), (3, None)];
+    let expected = [
+        (0, None),
+        (1, Some(("ERROR", "no route"))),
+        (2, Some(("NO_USER", "k7f3q2-t42-2"))),
+        (3, None),
+    ];
     assert_eq!(kinds, expected);
 }
 
 #[tokio::test]
 async fn what_a_handler_says_meanwhile_comes_with_the_reply_even_when_it_panics() {
     let (handler, _) = open(Code(|ctx: &ItemCtx<'_>, _: Batch<'_>| {
-        assert_eq!((ctx.epoch(), ctx.idempotency_key(ItemIndex(7)).as_str()), (Epoch(9), "k7f3q2-t42-7"));
+        assert_eq!(
+            (ctx.epoch(), ctx.idempotency_key(ItemIndex(7)).as_str()),
+            (Epoch(9), "k7f3q2-t42-7")
+        );
         ctx.log(Some(ItemIndex(0)), LogLevel::Warn, "odd");
-        ctx.command(HandlerCommand::Stop { reason: "enough".to_owned() });
+        ctx.command(HandlerCommand::Stop {
+            reason: "enough".to_owned(),
+        });
         panic!("and now this");
     }));
-    let Reply::Items(items) = handler.process(call(0, 1)).await else { panic!("words were expected") };
+    let Reply::Items(items) = handler.process(call(0, 1)).await else {
+        panic!("words were expected")
+    };
     assert_eq!((items.logs.len(), items.commands.len()), (1, 1));
     assert!(matches!(&items.verdicts[..], [(_, ItemVerdict::Unclear(failure))] if failure.code == PANIC));
 }
@@ -149,7 +179,10 @@ async fn an_item_without_a_result_is_tried_again() {
     let Reply::Items(items) = handler.process(call(0, 3)).await else {
         panic!("a verdict per item was expected")
     };
-    assert_eq!((&items.verdicts[0], &items.verdicts[2]), (&(ItemIndex(0), OK), &(ItemIndex(2), OK)));
+    assert_eq!(
+        (&items.verdicts[0], &items.verdicts[2]),
+        (&(ItemIndex(0), OK), &(ItemIndex(2), OK))
+    );
     assert!(
         matches!(&items.verdicts[1].1, ItemVerdict::Failed { failure, .. } if failure.code == "MISSING_RESULT")
     );
@@ -186,5 +219,8 @@ async fn a_shut_gate_is_seen_by_the_code_and_keeps_calls_back() {
     }));
     assert_eq!(handler.process(call(0, 1)).await, Reply::AllOk);
     gate.close();
-    assert_eq!(handler.process(call(0, 1)).await, Reply::Failed(Box::new(CallFailure::NotSent)));
+    assert_eq!(
+        handler.process(call(0, 1)).await,
+        Reply::Failed(Box::new(CallFailure::NotSent))
+    );
 }

@@ -40,7 +40,9 @@ pub(crate) struct Seen {
 
 impl Seen {
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
-        self.headers.get(name).map(|value| value.to_str().expect("printable"))
+        self.headers
+            .get(name)
+            .map(|value| value.to_str().expect("printable"))
     }
 }
 
@@ -82,9 +84,17 @@ impl Server {
         let address = listener.local_addr().expect("bound");
         let (seen, seen_rx) = watch::channel(Vec::new());
         let (connections, connections_rx) = watch::channel((0, 0));
-        let script = Arc::new(Script { act: Box::new(act), seen, connections });
+        let script = Arc::new(Script {
+            act: Box::new(act),
+            seen,
+            connections,
+        });
         tokio::spawn(accept(listener, script, tls));
-        Server { address, seen: seen_rx, connections: connections_rx }
+        Server {
+            address,
+            seen: seen_rx,
+            connections: connections_rx,
+        }
     }
 
     /// One answer to everything.
@@ -106,7 +116,10 @@ impl Server {
     }
 
     pub(crate) async fn until_seen(&mut self, count: usize) {
-        self.seen.wait_for(|seen| seen.len() >= count).await.expect("the server lives");
+        self.seen
+            .wait_for(|seen| seen.len() >= count)
+            .await
+            .expect("the server lives");
     }
 
     pub(crate) async fn until_open(&mut self, count: usize) {
@@ -121,7 +134,9 @@ impl Server {
 async fn accept(listener: TcpListener, script: Arc<Script>, tls: Option<tokio_rustls::TlsAcceptor>) {
     while let Ok((stream, _)) = listener.accept().await {
         let (script, tls) = (script.clone(), tls.clone());
-        script.connections.send_modify(|(ever, open)| (*ever, *open) = (*ever + 1, *open + 1));
+        script
+            .connections
+            .send_modify(|(ever, open)| (*ever, *open) = (*ever + 1, *open + 1));
         tokio::spawn(async move {
             match tls {
                 None => serve(stream, script.clone()).await,
@@ -142,17 +157,28 @@ async fn serve(stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static, scr
         async move { respond(request, &script).await }
     });
     // A peer that hangs up is what some tests are about.
-    drop(auto::Builder::new(TokioExecutor::new()).serve_connection(TokioIo::new(stream), service).await);
+    drop(
+        auto::Builder::new(TokioExecutor::new())
+            .serve_connection(TokioIo::new(stream), service)
+            .await,
+    );
 }
 
 async fn respond(request: Request<Incoming>, script: &Script) -> Result<Response<Full<Bytes>>, hyper::Error> {
     let (parts, body) = request.into_parts();
     let body = body.collect().await?.to_bytes();
-    let seen =
-        Seen { method: parts.method, uri: parts.uri, version: parts.version, headers: parts.headers, body };
+    let seen = Seen {
+        method: parts.method,
+        uri: parts.uri,
+        version: parts.version,
+        headers: parts.headers,
+        body,
+    };
     let act = (script.act)(&seen);
     script.seen.send_modify(|all| all.push(seen));
-    let Act::Answer(status, headers, body) = act else { std::future::pending().await };
+    let Act::Answer(status, headers, body) = act else {
+        std::future::pending().await
+    };
     let mut response = Response::builder().status(status);
     for (name, value) in headers {
         response = response.header(name, value);
@@ -182,7 +208,9 @@ pub(crate) async fn read_request(stream: &mut TcpStream) -> Result<Vec<u8>, Infa
     loop {
         let text = String::from_utf8_lossy(&read).to_lowercase();
         if let Some((head, body)) = text.split_once("\r\n\r\n") {
-            let length = head.lines().find_map(|line| line.strip_prefix("content-length: "));
+            let length = head
+                .lines()
+                .find_map(|line| line.strip_prefix("content-length: "));
             if body.len() >= length.and_then(|length| length.parse().ok()).unwrap_or(0) {
                 return Ok(read);
             }
@@ -201,7 +229,10 @@ pub(crate) fn clock() -> Arc<dyn Clock> {
 pub(crate) fn context(gate: Gate) -> Arc<RunContext> {
     let params = serde_json::value::RawValue::from_string(r#"{"template":"bf26"}"#.into()).expect("JSON");
     Arc::new(RunContext {
-        shard: ShardId { task: TaskId(1042), no: 0 },
+        shard: ShardId {
+            task: TaskId(1042),
+            no: 0,
+        },
         task_name: Some("black-friday".into()),
         task_revision: 4,
         business: "push-campaign".into(),
@@ -216,7 +247,9 @@ pub(crate) fn context(gate: Gate) -> Arc<RunContext> {
 }
 
 pub(crate) fn open(options: HttpOptions) -> Arc<dyn Handler> {
-    HttpHandlerFactory::new(options, clock()).open(context(Gate::always_open())).expect("opens")
+    HttpHandlerFactory::new(options, clock())
+        .open(context(Gate::always_open()))
+        .expect("opens")
 }
 
 /// Items without data, each run with its attempt.
@@ -232,7 +265,12 @@ pub(crate) fn items(runs: &[(u64, u32, u32)]) -> CallItems {
 }
 
 pub(crate) fn call(items: CallItems) -> Call {
-    Call { items, rows: CallRows::default(), gate_time: clock().now(), timeout: Duration::from_secs(30) }
+    Call {
+        items,
+        rows: CallRows::default(),
+        gate_time: clock().now(),
+        timeout: Duration::from_secs(30),
+    }
 }
 
 /// The call for item 3817, attempt 2.
@@ -248,14 +286,20 @@ pub(crate) fn rows(first: u64, texts: &[&str]) -> CallRows {
         ends.push(buffer.len() as u32);
     }
     CallRows {
-        chunks: vec![Arc::new(RowChunk::new(ItemIndex(first), Bytes::from(buffer), ends))],
+        chunks: vec![Arc::new(RowChunk::new(
+            ItemIndex(first),
+            Bytes::from(buffer),
+            ends,
+        ))],
         positions: None,
     }
 }
 
 /// The failure of a call, by kind.
 pub(crate) fn failure(reply: Reply) -> (&'static str, Failure) {
-    let Reply::Failed(failed) = reply else { panic!("not a failed call: {reply:?}") };
+    let Reply::Failed(failed) = reply else {
+        panic!("not a failed call: {reply:?}")
+    };
     match *failed {
         CallFailure::Failed { class, failure, .. } => (class.as_str(), failure),
         CallFailure::Abandoned(failure) => ("abandoned", failure),

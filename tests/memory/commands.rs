@@ -18,20 +18,40 @@ pub(super) fn obey(
 ) -> Result<TaskView, CommandError> {
     let task = state.tasks.get(&id).ok_or(CommandError::NotFound(id))?;
     if let Some(expected) = expected.filter(|expected| *expected != task.version) {
-        return Err(CommandError::Changed { expected, found: task.version });
+        return Err(CommandError::Changed {
+            expected,
+            found: task.version,
+        });
     }
     let plain = start_token::make()?;
-    let token = StartToken { hash: start_token::hash(&plain), plain };
+    let token = StartToken {
+        hash: start_token::hash(&plain),
+        plain,
+    };
     let (listener, nodes) = (hooks::listener(state, id), shards::nodes(state));
-    let name_holder = command.wanted_name().and_then(|name| holder_of_name(state, id, name));
-    let around = Circumstances { now, listener: &listener, nodes, token: &token, name_holder };
-    life::change(state, id, Some(actor), now, |life, evidence| -> Result<_, CommandRefusal> {
-        let mut deeds = vec![life.obey(command, &around)?];
-        if life.must_refresh(command) {
-            deeds.push(life.refresh(None, evidence, now));
-        }
-        Ok(deeds)
-    })?;
+    let name_holder = command
+        .wanted_name()
+        .and_then(|name| holder_of_name(state, id, name));
+    let around = Circumstances {
+        now,
+        listener: &listener,
+        nodes,
+        token: &token,
+        name_holder,
+    };
+    life::change(
+        state,
+        id,
+        Some(actor),
+        now,
+        |life, evidence| -> Result<_, CommandRefusal> {
+            let mut deeds = vec![life.obey(command, &around)?];
+            if life.must_refresh(command) {
+                deeds.push(life.refresh(None, evidence, now));
+            }
+            Ok(deeds)
+        },
+    )?;
     let task = state.tasks.get(&id).ok_or(CommandError::NotFound(id))?;
     Ok(shown::view_with_owners(state, id, task))
 }
@@ -47,9 +67,17 @@ fn holder_of_name(state: &State, id: TaskId, name: &str) -> Option<TaskId> {
 pub(super) fn delete(state: &mut State, id: TaskId, actor: &Actor, now: WallMs) -> Result<(), CommandError> {
     let status = state.tasks.get(&id).ok_or(CommandError::NotFound(id))?.status;
     if !status.is_terminal() {
-        return Err(CommandRefusal::from(Refusal { verb: "delete", status, allowed: vec!["cancel"] }).into());
+        return Err(CommandRefusal::from(Refusal {
+            verb: "delete",
+            status,
+            allowed: vec!["cancel"],
+        })
+        .into());
     }
-    let mut children = state.tasks.iter().filter(|(_, child)| child.new.parent == Some(id));
+    let mut children = state
+        .tasks
+        .iter()
+        .filter(|(_, child)| child.new.parent == Some(id));
     if let Some((child, _)) = children.find(|(_, child)| !child.status.is_terminal()) {
         return Err(CommandError::HasRedrive(*child));
     }

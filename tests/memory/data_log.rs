@@ -22,7 +22,10 @@ impl DataLog for MemoryStore {
     }
 
     async fn tail(&self, task: TaskId, level: LogLevel, limit: u32) -> Result<Vec<DataLogLine>, StoreError> {
-        let query = LogQuery { level, ..LogQuery::newest(Some(task), limit) };
+        let query = LogQuery {
+            level,
+            ..LogQuery::newest(Some(task), limit)
+        };
         let page = self.search(&query).await?;
         Ok(page.lines.into_iter().map(|(_, line)| line).collect())
     }
@@ -44,7 +47,13 @@ impl DataLog for MemoryStore {
     async fn after(&self, task: TaskId, number: i64, limit: u32) -> Result<Vec<NumberedLine>, StoreError> {
         self.act(Call::Read, |state| {
             let wanted = |(at, line): &&NumberedLine| *at > number && line.shard.task == task;
-            Ok(state.log.iter().filter(wanted).take(limit as usize).cloned().collect())
+            Ok(state
+                .log
+                .iter()
+                .filter(wanted)
+                .take(limit as usize)
+                .cloned()
+                .collect())
         })
         .await
     }
@@ -52,7 +61,9 @@ impl DataLog for MemoryStore {
     async fn expire(&self, retention: LogRetention) -> Result<u64, StoreError> {
         self.act(Call::DataLog, |state| {
             let oldest = state.log.iter().take(EXPIRE_MAX as usize);
-            let old = oldest.filter(|(_, line)| line.at < retention.keep_from).map(|(number, _)| *number);
+            let old = oldest
+                .filter(|(_, line)| line.at < retention.keep_from)
+                .map(|(number, _)| *number);
             let old: Vec<i64> = old.collect();
             if !old.is_empty() {
                 return Ok(forget(state, &old, DropReason::Age));
@@ -81,15 +92,24 @@ impl DataLog for MemoryStore {
 }
 
 fn is_wanted(state: &State, query: &LogQuery, line: &DataLogLine) -> bool {
-    let business = state.tasks.get(&line.shard.task).map(|task| task.new.business.as_str());
+    let business = state
+        .tasks
+        .get(&line.shard.task)
+        .map(|task| task.new.business.as_str());
     let has_text = |text: &String| line.line.message.to_lowercase().contains(&text.to_lowercase());
     query.task.is_none_or(|task| line.shard.task == task)
-        && query.business.as_deref().is_none_or(|slug| business == Some(slug))
+        && query
+            .business
+            .as_deref()
+            .is_none_or(|slug| business == Some(slug))
         && line.line.level >= query.level
         && query.index.is_none_or(|index| line.line.index == Some(index))
         && query.text.as_ref().is_none_or(has_text)
         && query.origin.is_none_or(|origin| line.origin == origin)
-        && query.code.as_ref().is_none_or(|code| line.code.as_ref() == Some(code))
+        && query
+            .code
+            .as_ref()
+            .is_none_or(|code| line.code.as_ref() == Some(code))
         && query.from.is_none_or(|from| line.at >= from)
         && query.to.is_none_or(|to| line.at < to)
 }
@@ -102,10 +122,16 @@ fn excess(state: &State, max: u64) -> Vec<i64> {
     let Some(fullest) = tasks.into_iter().max_by_key(|task| lines_of(*task).count()) else {
         return Vec::new();
     };
-    let excess = (lines_of(fullest).count() as u64).saturating_sub(max).min(EXPIRE_MAX);
+    let excess = (lines_of(fullest).count() as u64)
+        .saturating_sub(max)
+        .min(EXPIRE_MAX);
     let mut lines: Vec<&NumberedLine> = lines_of(fullest).collect();
     lines.sort_by_key(|(number, line)| (line.line.level >= LogLevel::Warn, *number));
-    lines.into_iter().take(excess as usize).map(|(number, _)| *number).collect()
+    lines
+        .into_iter()
+        .take(excess as usize)
+        .map(|(number, _)| *number)
+        .collect()
 }
 
 fn forget(state: &mut State, numbers: &[i64], reason: DropReason) -> u64 {

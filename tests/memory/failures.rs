@@ -22,15 +22,21 @@ impl FailureList for MemoryStore {
 
     async fn waiting(&self, task: TaskId) -> Result<Vec<WaitingCode>, StoreError> {
         self.act(Call::Read, |state| {
-            let items = state.tasks.get(&task).into_iter().flat_map(|task| task.items.values());
+            let items = state
+                .tasks
+                .get(&task)
+                .into_iter()
+                .flat_map(|task| task.items.values());
             let mut found: BTreeMap<String, u64> = BTreeMap::new();
             for item in items.filter(|item| item.state != ItemState::Abandoned) {
                 if let Some(failure) = &item.trouble.failure {
                     *found.entry(failure.code.clone().into_owned()).or_default() += 1;
                 }
             }
-            let mut found: Vec<_> =
-                found.into_iter().map(|(code, items)| WaitingCode { code, items }).collect();
+            let mut found: Vec<_> = found
+                .into_iter()
+                .map(|(code, items)| WaitingCode { code, items })
+                .collect();
             found.sort_by_key(|one| Reverse(one.items));
             Ok(found)
         })
@@ -48,8 +54,11 @@ impl FailureList for MemoryStore {
             match page {
                 FailurePage::ByIndex(after) => found.retain(|item| Some(item.index) > *after),
                 FailurePage::OfGroup(code, first) => {
-                    found
-                        .retain(|item| item.place.as_ref().is_some_and(|(at, no)| at == code && no >= first));
+                    found.retain(|item| {
+                        item.place
+                            .as_ref()
+                            .is_some_and(|(at, no)| at == code && no >= first)
+                    });
                     found.sort_by_key(|item| item.place.clone());
                 }
             }
@@ -67,7 +76,12 @@ impl FailureList for MemoryStore {
         count: u32,
     ) -> Result<Vec<ItemIndex>, StoreError> {
         let page = FailurePage::OfGroup(group.to_owned(), first);
-        Ok(self.page(task, &page, count).await?.into_iter().map(|item| item.index).collect())
+        Ok(self
+            .page(task, &page, count)
+            .await?
+            .into_iter()
+            .map(|item| item.index)
+            .collect())
     }
 
     async fn among(&self, task: TaskId, indexes: &[ItemIndex]) -> Result<Vec<RecordedItem>, StoreError> {
@@ -87,15 +101,26 @@ impl FailureList for MemoryStore {
 
     async fn item(&self, task: TaskId, index: ItemIndex) -> Result<Option<RecordedItem>, StoreError> {
         self.act(Call::Read, |state| {
-            Ok(state.tasks.get(&task).and_then(|task| task.items.get(&index)).map(recorded))
+            Ok(state
+                .tasks
+                .get(&task)
+                .and_then(|task| task.items.get(&index))
+                .map(recorded))
         })
         .await
     }
 }
 
 fn abandoned(state: &State, task: TaskId) -> Vec<RecordedItem> {
-    let items = state.tasks.get(&task).into_iter().flat_map(|task| task.items.values());
-    items.filter(|item| item.state == ItemState::Abandoned).map(recorded).collect()
+    let items = state
+        .tasks
+        .get(&task)
+        .into_iter()
+        .flat_map(|task| task.items.values());
+    items
+        .filter(|item| item.state == ItemState::Abandoned)
+        .map(recorded)
+        .collect()
 }
 
 fn recorded(item: &Item) -> RecordedItem {

@@ -73,7 +73,10 @@ pub struct Faults {
 
 impl Default for Faults {
     fn default() -> Faults {
-        Faults { plan: Mutex::default(), changed: watch::Sender::new(0) }
+        Faults {
+            plan: Mutex::default(),
+            changed: watch::Sender::new(0),
+        }
     }
 }
 
@@ -115,7 +118,8 @@ impl Faults {
 
     /// Ends when at least one call of this kind is held. Cancel safe.
     pub async fn until_waiting(&self, call: Call) {
-        self.until(|plan| plan.waiting.get(&call).is_some_and(|waiting| *waiting > 0)).await;
+        self.until(|plan| plan.waiting.get(&call).is_some_and(|waiting| *waiting > 0))
+            .await;
     }
 
     pub(super) async fn before(&self, call: Call) -> Result<(), StoreError> {
@@ -131,7 +135,8 @@ impl Faults {
 
     pub(super) async fn while_frozen(&self, session: SessionId) {
         if self.plan().frozen.contains(&session) {
-            self.wait(Call::Beat, |plan| !plan.frozen.contains(&session)).await;
+            self.wait(Call::Beat, |plan| !plan.frozen.contains(&session))
+                .await;
         }
     }
 
@@ -151,7 +156,9 @@ impl Faults {
         match plan.failures.get_mut(&(call, when == When::After)) {
             Some(times) if *times > 0 => {
                 *times -= 1;
-                Err(StoreError::Unavailable(format!("a fault was asked for: {call:?} {when:?}")))
+                Err(StoreError::Unavailable(format!(
+                    "a fault was asked for: {call:?} {when:?}"
+                )))
             }
             _ => Ok(()),
         }

@@ -37,7 +37,10 @@ impl HintHub {
     pub fn join(self: &Arc<Self>) -> Arc<MemoryHints> {
         let ear = Arc::<Ear>::default();
         lock(&self.ears).push(ear.clone());
-        Arc::new(MemoryHints { hub: self.clone(), ear })
+        Arc::new(MemoryHints {
+            hub: self.clone(),
+            ear,
+        })
     }
 
     /// Loses every hint from now on, or no more.
@@ -61,7 +64,10 @@ impl Hints for MemoryHints {
         if self.hub.is_cut.load(Ordering::SeqCst) {
             return self.hub.lose();
         }
-        for ear in lock(&self.hub.ears).iter().filter(|ear| !Arc::ptr_eq(ear, &self.ear)) {
+        for ear in lock(&self.hub.ears)
+            .iter()
+            .filter(|ear| !Arc::ptr_eq(ear, &self.ear))
+        {
             let mut unheard = lock(&ear.unheard);
             if unheard.len() < UNHEARD_MAX {
                 unheard.insert(hint);

@@ -18,13 +18,24 @@ pub(super) struct Past {
 
 impl Past {
     pub(super) fn of(shard: &Shard) -> Past {
-        Past { shard: shard.no, run: shard.run, node: shard.node.clone(), updated_at: shard.updated_at }
+        Past {
+            shard: shard.no,
+            run: shard.run,
+            node: shard.node.clone(),
+            updated_at: shard.updated_at,
+        }
     }
 
     pub(super) fn tell(&self, state: &mut State, task: TaskId, fate: Fate<'_>, now: WallMs) {
         let silent = u64::try_from(now.0 - self.updated_at.0).unwrap_or_default();
         let silent = Duration::from_millis(silent);
-        let episode = Episode { shard: self.shard, run: self.run, node: self.node.as_deref(), silent, fate };
+        let episode = Episode {
+            shard: self.shard,
+            run: self.run,
+            node: self.node.as_deref(),
+            silent,
+            fate,
+        };
         let change = (Some(episode.before()), Some(episode.after()));
         let actor = Actor::windrow(Some(episode.sentence()));
         state.record(Some(task), &actor, now, episode.action().to_owned(), change);

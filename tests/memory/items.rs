@@ -13,10 +13,16 @@ use windrow_engine::ports::task_store::FailureGroup;
 /// abandoned item never changes again.
 pub(super) fn apply(task: &mut Task, checkpoint: &ShardCheckpoint) -> Vec<DataLogLine> {
     let mut lines = Vec::new();
-    let last: BTreeMap<ItemIndex, &SideRecord> =
-        checkpoint.side.iter().map(|record| (record.index(), record)).collect();
+    let last: BTreeMap<ItemIndex, &SideRecord> = checkpoint
+        .side
+        .iter()
+        .map(|record| (record.index(), record))
+        .collect();
     for (index, record) in last {
-        let is_final = task.items.get(&index).is_some_and(|item| item.state == ItemState::Abandoned);
+        let is_final = task
+            .items
+            .get(&index)
+            .is_some_and(|item| item.state == ItemState::Abandoned);
         if !is_final {
             apply_one(task, checkpoint.shard.no, record);
             if let SideRecord::Abandoned(trouble) = record {
@@ -38,24 +44,53 @@ fn apply_one(task: &mut Task, shard: u32, record: &SideRecord) {
         SideRecord::Abandoned(trouble) => (ItemState::Abandoned, trouble),
     };
     let group = (state == ItemState::Abandoned).then(|| count(task, trouble));
-    let first_at = task.items.get(&trouble.index).map_or(trouble.at, |item| item.first_at);
-    task.items.insert(trouble.index, Item { shard, state, trouble: trouble.clone(), first_at, group });
+    let first_at = task
+        .items
+        .get(&trouble.index)
+        .map_or(trouble.at, |item| item.first_at);
+    task.items.insert(
+        trouble.index,
+        Item {
+            shard,
+            state,
+            trouble: trouble.clone(),
+            first_at,
+            group,
+        },
+    );
 }
 
 /// Adds a failure to its group; says which, and its place in it.
 fn count(task: &mut Task, trouble: &ItemTrouble) -> (String, u64) {
-    let code = trouble.failure.as_ref().map_or(FAILURE_CODE_OTHER, |failure| &failure.code);
-    let named = task.groups.keys().filter(|code| *code != FAILURE_CODE_OTHER).count();
+    let code = trouble
+        .failure
+        .as_ref()
+        .map_or(FAILURE_CODE_OTHER, |failure| &failure.code);
+    let named = task
+        .groups
+        .keys()
+        .filter(|code| *code != FAILURE_CODE_OTHER)
+        .count();
     let is_known = task.groups.contains_key(code);
-    let code = if is_known || named < FAILURE_CODES_MAX { code } else { FAILURE_CODE_OTHER };
-    let group = task.groups.entry(code.to_owned()).or_insert_with(|| FailureGroup {
-        code: code.to_owned(),
-        count: 0,
-        first_at: trouble.at,
-        last_at: trouble.at,
-        example_index: trouble.index,
-        example: trouble.failure.as_ref().map_or_else(String::new, |failure| failure.message.clone()),
-    });
+    let code = if is_known || named < FAILURE_CODES_MAX {
+        code
+    } else {
+        FAILURE_CODE_OTHER
+    };
+    let group = task
+        .groups
+        .entry(code.to_owned())
+        .or_insert_with(|| FailureGroup {
+            code: code.to_owned(),
+            count: 0,
+            first_at: trouble.at,
+            last_at: trouble.at,
+            example_index: trouble.index,
+            example: trouble
+                .failure
+                .as_ref()
+                .map_or_else(String::new, |failure| failure.message.clone()),
+        });
     group.count += 1;
     group.first_at = group.first_at.min(trouble.at);
     group.last_at = group.last_at.max(trouble.at);

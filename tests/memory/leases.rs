@@ -32,7 +32,11 @@ pub struct MemoryLeases {
 impl MemoryLeases {
     /// No leases, on this clock.
     pub fn new(clock: Arc<dyn Clock>) -> MemoryLeases {
-        MemoryLeases { clock, leases: Mutex::default(), faults: Faults::default() }
+        MemoryLeases {
+            clock,
+            leases: Mutex::default(),
+            faults: Faults::default(),
+        }
     }
 
     /// What goes wrong, on demand.
@@ -43,13 +47,19 @@ impl MemoryLeases {
     /// Loses all data, as `FLUSHALL` does; no new lease is given for one `ttl` (decision 0020, rule 20).
     pub fn lose_everything(&self, ttl: Duration) {
         let closed_until = self.clock.now().plus(ttl);
-        *self.lock() = Leases { closed_until, ..Leases::default() };
+        *self.lock() = Leases {
+            closed_until,
+            ..Leases::default()
+        };
     }
 
     /// Loses all data, as `FLUSHALL`, a restart or a failover does. Whoever asks next begins a quarantine of the TTL that
     /// it asks for: until its end nobody's leases stay nobody's, unless their owner sets them again.
     pub fn wipe(&self) {
-        *self.lock() = Leases { is_wiped: true, ..Leases::default() };
+        *self.lock() = Leases {
+            is_wiped: true,
+            ..Leases::default()
+        };
     }
 
     fn lock(&self) -> MutexGuard<'_, Leases> {
@@ -73,7 +83,10 @@ impl Leases {
     }
 
     fn holder(&self, shard: ShardId, now: Moment) -> Option<ClaimId> {
-        self.held.get(&shard).filter(|(_, until)| now < *until).map(|(claim, _)| *claim)
+        self.held
+            .get(&shard)
+            .filter(|(_, until)| now < *until)
+            .map(|(claim, _)| *claim)
     }
 
     fn set(&mut self, key: LeaseKey, until: Moment) -> LeaseReply {

@@ -52,7 +52,10 @@ impl MemoryStore {
     /// An empty store with a random id.
     pub fn new() -> MemoryStore {
         let id = Uuid::new_v4().simple().to_string()[..6].to_owned();
-        MemoryStore { state: Mutex::new(State::new(StoreId(id))), faults: Faults::default() }
+        MemoryStore {
+            state: Mutex::new(State::new(StoreId(id))),
+            faults: Faults::default(),
+        }
     }
 
     /// Limits what the running tasks of a business may do together.
@@ -77,7 +80,12 @@ impl MemoryStore {
 
     /// Counts one more item of a task's first shard as succeeded, as if somebody had mended its row.
     pub fn mend(&self, id: TaskId) {
-        if let Some(shard) = self.lock().tasks.get_mut(&id).and_then(|task| task.shards.first_mut()) {
+        if let Some(shard) = self
+            .lock()
+            .tasks
+            .get_mut(&id)
+            .and_then(|task| task.shards.first_mut())
+        {
             shard.counters.succeeded += 1;
         }
     }
@@ -86,7 +94,8 @@ impl MemoryStore {
     pub fn calls_left(&self) -> Vec<(String, serde_json::Value, WallMs)> {
         let left = &self.lock().outbox;
         let due = left.iter().filter(|call| call.state == state::CallState::Due);
-        due.map(|call| (call.delivery.clone(), call.body.clone(), call.expires_at)).collect()
+        due.map(|call| (call.delivery.clone(), call.body.clone(), call.expires_at))
+            .collect()
     }
 
     /// One call: waits while it is held, fails if it shall, takes effect, and perhaps loses its answer.

@@ -10,7 +10,10 @@ use windrow_engine::ports::task_store::Actor;
 
 /// The life of a task.
 pub(super) fn read(id: TaskId, task: &Task) -> Life {
-    let note = task.status_text.clone().map(|text| Note { reason: task.status_reason.clone(), text });
+    let note = task.status_text.clone().map(|text| Note {
+        reason: task.status_reason.clone(),
+        text,
+    });
     let new = &task.new;
     Life {
         id,
@@ -82,12 +85,18 @@ pub(super) fn change<E>(
     now: WallMs,
     change: impl FnOnce(&mut Life, Evidence) -> Result<Vec<Deeds>, E>,
 ) -> Result<(), E> {
-    let Some(task) = state.tasks.get_mut(&id) else { return Ok(()) };
+    let Some(task) = state.tasks.get_mut(&id) else {
+        return Ok(());
+    };
     let before = read(id, task);
     let mut life = before.clone();
     let deeds = change(&mut life, evidence(task))?;
     // A shard's progress alone is no new version of its task.
-    let is_new = life != Life { shards: life.shards.clone(), ..before };
+    let is_new = life
+        != Life {
+            shards: life.shards.clone(),
+            ..before
+        };
     write(task, &life);
     task.version += u64::from(by.is_some() || is_new);
     for deeds in deeds {
@@ -99,13 +108,26 @@ pub(super) fn change<E>(
 fn evidence(task: &Task) -> Evidence {
     Evidence {
         failures: task.groups.values().map(|group| group.count).sum(),
-        is_parked: task.items.values().any(|item| matches!(item.state, ItemState::Parked(_))),
+        is_parked: task
+            .items
+            .values()
+            .any(|item| matches!(item.state, ItemState::Parked(_))),
     }
 }
 
 fn write(task: &mut Task, life: &Life) {
-    let Life { name, labels, priority, deadline, params, total, skip_first, source, meaning, .. } =
-        life.clone();
+    let Life {
+        name,
+        labels,
+        priority,
+        deadline,
+        params,
+        total,
+        skip_first,
+        source,
+        meaning,
+        ..
+    } = life.clone();
     (task.name, task.new.labels, task.new.priority) = (name, labels, priority);
     (task.new.deadline, task.new.params) = (deadline, params);
     (task.new.total, task.new.skip_first) = (total, skip_first);
@@ -124,7 +146,10 @@ fn write(task: &mut Task, life: &Life) {
     (task.finish_at, task.pause, task.slow) = (life.finish_at, life.pause, life.slow);
     let mut old = std::mem::take(&mut task.shards);
     let rest = |new: &ShardLife| {
-        let kept = old.iter().position(|shard| shard.no == new.no).map(|at| old.swap_remove(at));
+        let kept = old
+            .iter()
+            .position(|shard| shard.no == new.no)
+            .map(|at| old.swap_remove(at));
         kept.unwrap_or_else(|| shard(new))
     };
     let shards: Vec<Shard> = life.shards.iter().map(rest).collect();
@@ -164,7 +189,10 @@ pub(super) fn shard(life: &ShardLife) -> Shard {
         seq: CheckpointSeq(0),
         low_water: life.low_water,
         high_water: life.high_water,
-        reach: Reach { may_leave: life.reach, may_have_left: life.first },
+        reach: Reach {
+            may_leave: life.reach,
+            may_have_left: life.first,
+        },
         counters: life.counters,
         blob: Vec::new(),
         stalls: 0,

@@ -22,8 +22,10 @@ pub(super) struct Limit {
 impl LimitStore for MemoryStore {
     async fn bounds(&self, names: &BTreeSet<String>) -> Result<BTreeMap<String, Bounds>, StoreError> {
         self.act(Call::Read, |state| {
-            let known =
-                state.bounds.iter().filter(|(name, bounds)| names.contains(*name) && bounds.is_limited());
+            let known = state
+                .bounds
+                .iter()
+                .filter(|(name, bounds)| names.contains(*name) && bounds.is_limited());
             Ok(known.map(|(name, bounds)| (name.clone(), *bounds)).collect())
         })
         .await
@@ -34,17 +36,31 @@ impl LimitStore for MemoryStore {
             self.faults().while_frozen(round.session).await;
         }
         self.act(Call::Limit, |state| {
-            Ok(rounds.iter().map(|(name, round)| play(state, name, round)).collect())
+            Ok(rounds
+                .iter()
+                .map(|(name, round)| play(state, name, round))
+                .collect())
         })
         .await
     }
 
     async fn parts(&self, name: &str) -> Result<Vec<PartView>, StoreError> {
         self.act(Call::Read, |state| {
-            let rows = state.limits.get(name).map(|limit| limit.rows.clone()).unwrap_or_default();
-            let node = |row: &Row| state.sessions.get(&row.session).map(|session| session.node.clone());
+            let rows = state
+                .limits
+                .get(name)
+                .map(|limit| limit.rows.clone())
+                .unwrap_or_default();
+            let node = |row: &Row| {
+                state
+                    .sessions
+                    .get(&row.session)
+                    .map(|session| session.node.clone())
+            };
             let live = rows.iter().filter(|row| state.is_live(row.session));
-            Ok(live.map(|row| part_view(row, node(row).unwrap_or_default())).collect())
+            Ok(live
+                .map(|row| part_view(row, node(row).unwrap_or_default()))
+                .collect())
         })
         .await
     }
@@ -65,5 +81,9 @@ fn play(state: &mut State, name: &str, round: &Round) -> Played {
         limit.rows.push(row.clone());
     }
     state.limits.insert(name.to_owned(), limit);
-    settled.map_or(Played::Late, |(_, dealt)| Played::Dealt { bounds, dealt, round_no })
+    settled.map_or(Played::Late, |(_, dealt)| Played::Dealt {
+        bounds,
+        dealt,
+        round_no,
+    })
 }

@@ -16,8 +16,11 @@ pub(super) fn move_shards(
     let there = sessions_of(state, to)?;
     let task = state.tasks.get_mut(&id).ok_or(CommandError::NotFound(id))?;
     let name = only.map_or_else(|| id.to_string(), |no| ShardId { task: id, no }.to_string());
-    let mut shards: Vec<&mut Shard> =
-        task.shards.iter_mut().filter(|shard| only.is_none_or(|no| no == shard.no)).collect();
+    let mut shards: Vec<&mut Shard> = task
+        .shards
+        .iter_mut()
+        .filter(|shard| only.is_none_or(|no| no == shard.no))
+        .collect();
     if let (true, Some(no)) = (shards.is_empty(), only) {
         return Err(MoveRefusal::NoShard(ShardId { task: id, no }).into());
     }
@@ -41,13 +44,21 @@ pub(super) fn move_shards(
 
 /// The sessions of the node that may take something.
 fn sessions_of(state: &State, node: &str) -> Result<Vec<SessionId>, CommandError> {
-    let mut live = state.sessions.iter().filter(|(_, session)| session.node == node && !session.fenced);
+    let mut live = state
+        .sessions
+        .iter()
+        .filter(|(_, session)| session.node == node && !session.fenced);
     if live.clone().next().is_none() {
         return Err(MoveRefusal::NoNode(node.to_owned()).into());
     }
-    if live.clone().all(|(_, session)| session.drain || session.face.draining) {
+    if live
+        .clone()
+        .all(|(_, session)| session.drain || session.face.draining)
+    {
         return Err(MoveRefusal::Draining(node.to_owned()).into());
     }
-    let takes = live.by_ref().filter(|(_, session)| !session.drain && !session.face.draining);
+    let takes = live
+        .by_ref()
+        .filter(|(_, session)| !session.drain && !session.face.draining);
     Ok(takes.map(|(id, _)| *id).collect())
 }

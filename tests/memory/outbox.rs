@@ -12,7 +12,8 @@ use windrow_engine::ports::outbox::{Delivery, OutboxStore, Settlement};
 #[async_trait]
 impl OutboxStore for MemoryStore {
     async fn take_due(&self, now: WallMs, until: WallMs, limit: u32) -> Result<Vec<Delivery>, StoreError> {
-        self.act(Call::Outbox, |state| Ok(take(state, now, until, limit))).await
+        self.act(Call::Outbox, |state| Ok(take(state, now, until, limit)))
+            .await
     }
 
     async fn settle(&self, delivery: &Delivery, settlement: &Settlement) -> Result<bool, StoreError> {
@@ -35,7 +36,9 @@ fn take(state: &mut State, now: WallMs, until: WallMs, limit: u32) -> Vec<Delive
     for call in due.into_iter().take(limit as usize) {
         call.due_at = until;
         call.attempts += 1;
-        let Some(task) = state.tasks.get(&call.task) else { continue };
+        let Some(task) = state.tasks.get(&call.task) else {
+            continue;
+        };
         taken.push(Delivery {
             id: call.id,
             task: call.task,

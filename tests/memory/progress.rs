@@ -15,7 +15,9 @@ use windrow_engine::ports::run_store::{CheckpointAck, RunClose, ShardCheckpoint}
 
 /// One checkpoint: believed whole, or not at all.
 pub(super) fn write(state: &mut State, checkpoint: &ShardCheckpoint) -> CheckpointAck {
-    let Some(shard) = state.shard_mut(checkpoint.shard) else { return CheckpointAck::Fenced };
+    let Some(shard) = state.shard_mut(checkpoint.shard) else {
+        return CheckpointAck::Fenced;
+    };
     if shard.epoch != checkpoint.epoch || shard.claim != Some(checkpoint.claim) {
         return CheckpointAck::Fenced;
     }
@@ -63,7 +65,11 @@ fn advance(shard: &mut Shard, checkpoint: &ShardCheckpoint) {
     shard.low_water = checkpoint.low_water;
     shard.high_water = shard.high_water.max(checkpoint.high_water);
     shard.reach.may_leave = checkpoint.reach;
-    shard.counters = Counters { in_flight: 0, excluded: 0, ..checkpoint.counters };
+    shard.counters = Counters {
+        in_flight: 0,
+        excluded: 0,
+        ..checkpoint.counters
+    };
     shard.blob = checkpoint.blob.clone();
     shard.outage = checkpoint.outage;
     shard.updated_at = checkpoint.now;
@@ -73,7 +79,9 @@ fn advance(shard: &mut Shard, checkpoint: &ShardCheckpoint) {
 }
 
 fn end_run(state: &mut State, id: ShardId, close: &RunClose, now: WallMs) {
-    let Some(past) = state.shard(id).map(|(_, shard)| Past::of(shard)) else { return };
+    let Some(past) = state.shard(id).map(|(_, shard)| Past::of(shard)) else {
+        return;
+    };
     if let RunClose::Recovering { text, .. } = close {
         past.tell(state, id.task, Fate::Recovering(text), now);
     }
@@ -90,8 +98,9 @@ fn brought_about(
     now: WallMs,
     change: impl FnOnce(&mut Life, Evidence) -> Vec<Deeds>,
 ) {
-    let Ok(()) =
-        life::change(state, id, None, now, |life, evidence| Ok::<_, Infallible>(change(life, evidence)));
+    let Ok(()) = life::change(state, id, None, now, |life, evidence| {
+        Ok::<_, Infallible>(change(life, evidence))
+    });
 }
 
 /// Gives a shard back that its node doesn't run.
@@ -101,7 +110,9 @@ pub(super) fn release(
     close: &RunClose,
     now: WallMs,
 ) -> CheckpointAck {
-    let Some(shard) = state.shard_mut(id) else { return CheckpointAck::Fenced };
+    let Some(shard) = state.shard_mut(id) else {
+        return CheckpointAck::Fenced;
+    };
     if shard.epoch != epoch || shard.claim != Some(claim) {
         return CheckpointAck::Fenced;
     }
@@ -113,7 +124,9 @@ pub(super) fn release(
 
 /// Takes a shard from a session that is fenced or missing; says whether it did.
 pub(super) fn disown(state: &mut State, id: ShardId, now: WallMs) -> bool {
-    let Some((_, shard)) = state.shard(id) else { return false };
+    let Some((_, shard)) = state.shard(id) else {
+        return false;
+    };
     if shard.session.is_none_or(|owner| state.is_live(owner)) {
         return false;
     }
@@ -127,5 +140,7 @@ pub(super) fn disown(state: &mut State, id: ShardId, now: WallMs) -> bool {
 
 /// Stores what a task is now, after a shard of it was claimed.
 pub(super) fn refresh(state: &mut State, id: TaskId, now: WallMs) {
-    brought_about(state, id, now, |life, evidence| vec![life.refresh(None, evidence, now)]);
+    brought_about(state, id, now, |life, evidence| {
+        vec![life.refresh(None, evidence, now)]
+    });
 }

@@ -23,7 +23,8 @@ use windrow_engine::ports::run_store::{
 #[async_trait]
 impl RunStore for MemoryStore {
     async fn candidates(&self, hunt: &Hunt) -> Result<Game, StoreError> {
-        self.act(Call::Candidates, |state| Ok(candidates(state, hunt))).await
+        self.act(Call::Candidates, |state| Ok(candidates(state, hunt)))
+            .await
     }
 
     async fn claim(&self, request: ClaimRequest) -> Result<ClaimOutcome, StoreError> {
@@ -33,11 +34,16 @@ impl RunStore for MemoryStore {
     async fn checkpoint(&self, checkpoints: &[ShardCheckpoint]) -> Result<Vec<CheckpointAck>, StoreError> {
         self.act(Call::Checkpoint, |state| {
             if checkpoints.len() > CHECKPOINT_SHARDS_MAX {
-                let text =
-                    format!("{} checkpoints at once; at most {CHECKPOINT_SHARDS_MAX}", checkpoints.len());
+                let text = format!(
+                    "{} checkpoints at once; at most {CHECKPOINT_SHARDS_MAX}",
+                    checkpoints.len()
+                );
                 return Err(StoreError::Refused(text));
             }
-            Ok(checkpoints.iter().map(|one| progress::write(state, one)).collect())
+            Ok(checkpoints
+                .iter()
+                .map(|one| progress::write(state, one))
+                .collect())
         })
         .await
     }
@@ -50,8 +56,10 @@ impl RunStore for MemoryStore {
         close: &RunClose,
         now: WallMs,
     ) -> Result<CheckpointAck, StoreError> {
-        self.act(Call::Checkpoint, |state| Ok(progress::release(state, (shard, epoch, claim), close, now)))
-            .await
+        self.act(Call::Checkpoint, |state| {
+            Ok(progress::release(state, (shard, epoch, claim), close, now))
+        })
+        .await
     }
 
     async fn parked_due(
@@ -62,7 +70,9 @@ impl RunStore for MemoryStore {
         limit: u32,
     ) -> Result<Vec<ParkedItem>, StoreError> {
         self.act(Call::Parked, |state| {
-            let due = parked(state, shard).into_iter().filter(|item| item.due_at <= before);
+            let due = parked(state, shard)
+                .into_iter()
+                .filter(|item| item.due_at <= before);
             let rest = due.filter(|item| after.is_none_or(|after| (item.due_at, item.index) > after));
             Ok(rest.take(limit as usize).collect())
         })
@@ -91,12 +101,29 @@ impl RunStore for MemoryStore {
 
 /// The parked items of a shard in the order in which they are due.
 fn parked(state: &State, id: ShardId) -> Vec<ParkedItem> {
-    let Some(task) = state.tasks.get(&id.task) else { return Vec::new() };
+    let Some(task) = state.tasks.get(&id.task) else {
+        return Vec::new();
+    };
     let mut parked: Vec<ParkedItem> = Vec::new();
     for item in task.items.values().filter(|item| item.shard == id.no) {
         if let ItemState::Parked(due_at) = item.state {
-            let ItemTrouble { index, attempts, charged, failure, at, history } = item.trouble.clone();
-            parked.push(ParkedItem { index, attempts, charged, failure, at, due_at, history });
+            let ItemTrouble {
+                index,
+                attempts,
+                charged,
+                failure,
+                at,
+                history,
+            } = item.trouble.clone();
+            parked.push(ParkedItem {
+                index,
+                attempts,
+                charged,
+                failure,
+                at,
+                due_at,
+                history,
+            });
         }
     }
     parked.sort_by_key(|item| (item.due_at, item.index));
@@ -117,21 +144,37 @@ fn candidates(state: &State, hunt: &Hunt) -> Game {
     let mut found: Vec<(HuntPlace, Candidate)> = Vec::new();
     for (id, task) in &state.tasks {
         for shard in &task.shards {
-            let owner = shard.session.filter(|owner| state.is_live(*owner) && hunt.alive.contains(owner));
+            let owner = shard
+                .session
+                .filter(|owner| state.is_live(*owner) && hunt.alive.contains(owner));
             if owner.is_none() && is_claimable(task, shard, hunt.now) && is_hunted(task, shard, hunt) {
-                let shard_id = ShardId { task: *id, no: shard.no };
-                let place = HuntPlace { state: shard.state, shard: shard_id };
+                let shard_id = ShardId {
+                    task: *id,
+                    no: shard.no,
+                };
+                let place = HuntPlace {
+                    state: shard.state,
+                    shard: shard_id,
+                };
                 found.push((place, candidate(task, shard, (shard_id, hunt))));
             }
         }
     }
-    let rank = |place: &HuntPlace| (CLAIMABLE.iter().position(|state| *state == place.state), place.shard);
+    let rank = |place: &HuntPlace| {
+        (
+            CLAIMABLE.iter().position(|state| *state == place.state),
+            place.shard,
+        )
+    };
     found.sort_by_key(|(place, _)| rank(place));
     found.retain(|(place, _)| hunt.after.is_none_or(|after| rank(place) > rank(&after)));
     let is_full = found.len() >= hunt.limit as usize;
     found.truncate(hunt.limit as usize);
     let next = found.last().map(|(place, _)| *place).filter(|_| is_full);
-    Game { found: found.into_iter().map(|(_, candidate)| candidate).collect(), next }
+    Game {
+        found: found.into_iter().map(|(_, candidate)| candidate).collect(),
+        next,
+    }
 }
 
 /// Whether a shard that is to run was active lately and belongs to a pool that is looked for.
@@ -139,15 +182,23 @@ fn is_hunted(task: &Task, shard: &Shard, hunt: &Hunt) -> bool {
     let window = i64::try_from(hunt.restore_window.as_millis()).unwrap_or(i64::MAX);
     let oldest = hunt.now.0.saturating_sub(window);
     let is_recent = shard.updated_at.0 >= oldest || shard.not_before.0 >= oldest.max(1);
-    let is_left = shard.moves.as_ref().is_some_and(|(to, until)| *to != hunt.node && *until > hunt.now);
-    let is_served = hunt.pools.as_ref().is_none_or(|pools| pools.iter().any(|pool| pool == POOL_DEFAULT));
+    let is_left = shard
+        .moves
+        .as_ref()
+        .is_some_and(|(to, until)| *to != hunt.node && *until > hunt.now);
+    let is_served = hunt
+        .pools
+        .as_ref()
+        .is_none_or(|pools| pools.iter().any(|pool| pool == POOL_DEFAULT));
     let is_in_time = task.new.deadline.is_none_or(|deadline| deadline > hunt.now);
     is_ending(task.wish) || (is_recent && is_served && !is_left && is_in_time)
 }
 
 fn candidate(task: &Task, shard: &Shard, (id, hunt): (ShardId, &Hunt)) -> Candidate {
     // The part that it began with: never more than it has now.
-    let share = shard.share.map_or(Share::ALL, |_| Share::of_each(task.shards.len()));
+    let share = shard
+        .share
+        .map_or(Share::ALL, |_| Share::of_each(task.shards.len()));
     Candidate {
         shard: id,
         epoch: shard.epoch,
@@ -167,7 +218,9 @@ fn claim(state: &mut State, request: &ClaimRequest) -> ClaimOutcome {
     if !state.is_live(request.session) {
         return ClaimOutcome::Lost;
     }
-    let Some((task, shard)) = state.shard(request.shard) else { return ClaimOutcome::Lost };
+    let Some((task, shard)) = state.shard(request.shard) else {
+        return ClaimOutcome::Lost;
+    };
     let is_own = shard.state == ShardState::Running
         && shard.claim == Some(request.claim)
         && shard.session == Some(request.session);
@@ -185,8 +238,13 @@ fn claim(state: &mut State, request: &ClaimRequest) -> ClaimOutcome {
 }
 
 fn take(state: &mut State, request: &ClaimRequest) {
-    let heir = state.sessions.get(&request.session).map(|session| session.node.clone());
-    let Some(shard) = state.shard_mut(request.shard) else { return };
+    let heir = state
+        .sessions
+        .get(&request.session)
+        .map(|session| session.node.clone());
+    let Some(shard) = state.shard_mut(request.shard) else {
+        return;
+    };
     let past = shard.session.map(|_| Past::of(shard));
     let was_down = shard.outage.is_some();
     let has_moved = was_down || shard.claimed_at.is_none_or(|before| shard.low_water > before);
@@ -194,7 +252,10 @@ fn take(state: &mut State, request: &ClaimRequest) {
     shard.claimed_at = Some(shard.low_water);
     let before = shard.may_have_left();
     let may_leave = before.max(shard.high_water.plus(REACH_OF_CLAIM));
-    shard.reach = Reach { may_leave, may_have_left: before };
+    shard.reach = Reach {
+        may_leave,
+        may_have_left: before,
+    };
     shard.epoch = Epoch((shard.epoch.0 + 1).max(request.now.0.unsigned_abs()));
     shard.claim = Some(request.claim);
     shard.session = Some(request.session);
@@ -211,12 +272,17 @@ fn take(state: &mut State, request: &ClaimRequest) {
 }
 
 fn claimed(state: &State, request: &ClaimRequest) -> ClaimOutcome {
-    let Some((task, shard)) = state.shard(request.shard) else { return ClaimOutcome::Lost };
+    let Some((task, shard)) = state.shard(request.shard) else {
+        return ClaimOutcome::Lost;
+    };
     let retrying = task.items.values().filter(|item| item.shard == shard.no);
     let retrying = retrying.filter(|item| item.state == ItemState::Retrying);
     ClaimOutcome::Claimed(Box::new(ClaimedShard {
         shard: request.shard,
-        range: ShardRange { start: shard.first, end: shard.range_end },
+        range: ShardRange {
+            start: shard.first,
+            end: shard.range_end,
+        },
         epoch: shard.epoch,
         claim: request.claim,
         run: shard.run,

@@ -18,7 +18,10 @@ impl SessionStore for MemoryStore {
     async fn begin(&self, new: &NewSession) -> Result<(), StoreError> {
         self.act(Call::Session, |state| {
             if state.sessions.contains_key(&new.id) {
-                return Err(StoreError::Refused(format!("the session {} exists already", new.id.0)));
+                return Err(StoreError::Refused(format!(
+                    "the session {} exists already",
+                    new.id.0
+                )));
             }
             let mut namesakes = state.sessions.values().filter(|session| session.node == new.node);
             let session = Session {
@@ -45,9 +48,14 @@ impl SessionStore for MemoryStore {
                 return Ok(Heartbeat::Fenced);
             }
             let shards = owned(state, id);
-            let Some(session) = state.sessions.get_mut(&id) else { return Ok(Heartbeat::Fenced) };
+            let Some(session) = state.sessions.get_mut(&id) else {
+                return Ok(Heartbeat::Fenced);
+            };
             session.heartbeat += step();
-            Ok(Heartbeat::Alive { shards, drain: session.drain })
+            Ok(Heartbeat::Alive {
+                shards,
+                drain: session.drain,
+            })
         })
         .await
     }
@@ -73,11 +81,16 @@ impl SessionStore for MemoryStore {
 
     async fn fence(&self, id: SessionId, heartbeat: i64, now: WallMs) -> Result<bool, StoreError> {
         self.act(Call::Fence, |state| {
-            let Some(session) = state.sessions.get_mut(&id) else { return Ok(true) };
+            let Some(session) = state.sessions.get_mut(&id) else {
+                return Ok(true);
+            };
             if !session.fenced && session.heartbeat == heartbeat {
                 session.fenced = true;
                 let node = session.node.clone();
-                let told = Fenced { node: &node, session: id };
+                let told = Fenced {
+                    node: &node,
+                    session: id,
+                };
                 let actor = Actor::windrow(Some(told.sentence()));
                 let change = (Some(told.before()), Some(told.after()));
                 state.record(None, &actor, now, Fenced::ACTION.to_owned(), change);
@@ -136,8 +149,10 @@ impl SessionStore for MemoryStore {
     }
 
     async fn witness(&self, mine: &str) -> Result<String, StoreError> {
-        self.act(Call::Session, |state| Ok(state.witness.get_or_insert_with(|| mine.to_owned()).clone()))
-            .await
+        self.act(Call::Session, |state| {
+            Ok(state.witness.get_or_insert_with(|| mine.to_owned()).clone())
+        })
+        .await
     }
 
     async fn end(&self, id: SessionId) -> Result<(), StoreError> {
@@ -163,7 +178,10 @@ fn owned(state: &State, id: SessionId) -> Vec<OwnedShard> {
         for shard in task.shards.iter().filter(|shard| shard.session == Some(id)) {
             if let Some(claim) = shard.claim {
                 owned.push(OwnedShard {
-                    shard: ShardId { task: *task_id, no: shard.no },
+                    shard: ShardId {
+                        task: *task_id,
+                        no: shard.no,
+                    },
                     epoch: shard.epoch,
                     claim,
                     wish: task.wish,

@@ -11,20 +11,34 @@ use windrow_core::task::ShardRange;
 /// The indexes of a task that are not left out at its head.
 pub(super) fn whole(task: &Task) -> ShardRange {
     let (total, head) = (task.new.total.0, task.new.skip_first.0);
-    ShardRange { start: ItemIndex(head.min(total)), end: ItemIndex(total) }
+    ShardRange {
+        start: ItemIndex(head.min(total)),
+        end: ItemIndex(total),
+    }
 }
 
 /// The live nodes that take tasks.
 pub(super) fn nodes(state: &State) -> Nodes {
     let serves = |pools: &Option<Vec<String>>| {
-        pools.as_ref().is_none_or(|pools| pools.iter().any(|pool| pool == POOL_DEFAULT))
+        pools
+            .as_ref()
+            .is_none_or(|pools| pools.iter().any(|pool| pool == POOL_DEFAULT))
     };
-    let mut nodes = Nodes { count: 0, capacity_micros: Some(0) };
-    let live = state.sessions.values().filter(|session| !session.fenced && !session.face.draining);
+    let mut nodes = Nodes {
+        count: 0,
+        capacity_micros: Some(0),
+    };
+    let live = state
+        .sessions
+        .values()
+        .filter(|session| !session.fenced && !session.face.draining);
     for session in live.filter(|session| serves(&session.face.pools)) {
         nodes.count += 1;
         let offered = session.face.capacity.map(|load| load.0);
-        nodes.capacity_micros = nodes.capacity_micros.zip(offered).map(|(most, other)| most.max(other));
+        nodes.capacity_micros = nodes
+            .capacity_micros
+            .zip(offered)
+            .map(|(most, other)| most.max(other));
     }
     nodes
 }

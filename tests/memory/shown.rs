@@ -32,7 +32,9 @@ pub(super) fn view_with_owners(state: &State, id: TaskId, task: &Task) -> TaskVi
 
 /// Groups, most frequent first.
 pub(super) fn groups(state: &State, id: TaskId) -> Vec<FailureGroup> {
-    let Some(task) = state.tasks.get(&id) else { return Vec::new() };
+    let Some(task) = state.tasks.get(&id) else {
+        return Vec::new();
+    };
     let mut groups: Vec<FailureGroup> = task.groups.values().cloned().collect();
     groups.sort_by(|a, b| b.count.cmp(&a.count).then_with(|| a.code.cmp(&b.code)));
     groups
@@ -40,8 +42,13 @@ pub(super) fn groups(state: &State, id: TaskId) -> Vec<FailureGroup> {
 
 /// Abandoned items in index order.
 pub(super) fn failures(state: &State, id: TaskId, after: Option<ItemIndex>, limit: u32) -> Vec<FailedItem> {
-    let Some(task) = state.tasks.get(&id) else { return Vec::new() };
-    let abandoned = task.items.values().filter(|item| item.state == ItemState::Abandoned);
+    let Some(task) = state.tasks.get(&id) else {
+        return Vec::new();
+    };
+    let abandoned = task
+        .items
+        .values()
+        .filter(|item| item.state == ItemState::Abandoned);
     let wanted = abandoned.filter(|item| after.is_none_or(|after| item.trouble.index > after));
     wanted.take(limit as usize).map(failed).collect()
 }

@@ -13,7 +13,9 @@ impl SourceStore for MemoryStore {
             let same = |old: &IndexedSource| old.location == source.location && old.format == source.format;
             state.sources.retain(|_, (old, _)| !same(old));
             state.sources_made += 1;
-            state.sources.insert(state.sources_made, (source.clone(), parts.to_vec()));
+            state
+                .sources
+                .insert(state.sources_made, (source.clone(), parts.to_vec()));
             Ok(state.sources_made)
         })
         .await
@@ -30,7 +32,10 @@ impl SourceStore for MemoryStore {
 
     async fn part(&self, source: i64, number: u32) -> Result<Option<Vec<u8>>, StoreError> {
         self.act(Call::Read, |state| {
-            Ok(state.sources.get(&source).and_then(|(_, parts)| parts.get(number as usize).cloned()))
+            Ok(state
+                .sources
+                .get(&source)
+                .and_then(|(_, parts)| parts.get(number as usize).cloned()))
         })
         .await
     }

@@ -218,7 +218,11 @@ impl State {
     }
 
     pub(super) fn shard_mut(&mut self, id: ShardId) -> Option<&mut Shard> {
-        self.tasks.get_mut(&id.task)?.shards.iter_mut().find(|shard| shard.no == id.no)
+        self.tasks
+            .get_mut(&id.task)?
+            .shards
+            .iter_mut()
+            .find(|shard| shard.no == id.no)
     }
 
     /// Appends lines to the data log.

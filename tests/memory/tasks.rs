@@ -36,7 +36,10 @@ impl TaskStore for MemoryStore {
     }
 
     async fn create(&self, new: &NewTask, actor: &Actor, now: WallMs) -> Result<TaskView, CreateError> {
-        self.act(Call::Create, |state| on(state, actor, |state| create(state, new, actor, now))).await
+        self.act(Call::Create, |state| {
+            on(state, actor, |state| create(state, new, actor, now))
+        })
+        .await
     }
 
     async fn create_redrive(
@@ -51,12 +54,19 @@ impl TaskStore for MemoryStore {
             create(state, new, actor, now)
         };
         let made = self.act(Call::Create, |state| on(state, actor, make)).await?;
-        if starts { self.start_made(made, actor, now).await } else { Ok(made) }
+        if starts {
+            self.start_made(made, actor, now).await
+        } else {
+            Ok(made)
+        }
     }
 
     async fn get(&self, id: TaskId) -> Result<Option<TaskView>, StoreError> {
         self.act(Call::Read, |state| {
-            Ok(state.tasks.get(&id).map(|task| shown::view_with_owners(state, id, task)))
+            Ok(state
+                .tasks
+                .get(&id)
+                .map(|task| shown::view_with_owners(state, id, task)))
         })
         .await
     }
@@ -74,11 +84,19 @@ impl TaskStore for MemoryStore {
     async fn release_name(&self, id: TaskId, actor: &Actor, now: WallMs) -> Result<(), CommandError> {
         let release = |state: &mut State| {
             let task = state.tasks.get_mut(&id).ok_or(CommandError::NotFound(id))?;
-            let Some(name) = task.name.take() else { return Ok(()) };
+            let Some(name) = task.name.take() else {
+                return Ok(());
+            };
             task.version += 1;
             let before = Some(serde_json::json!({ "name": name }).to_string());
             let after = Some(serde_json::json!({ "name": null }).to_string());
-            state.record(Some(id), actor, now, "task.release_name".to_owned(), (before, after));
+            state.record(
+                Some(id),
+                actor,
+                now,
+                "task.release_name".to_owned(),
+                (before, after),
+            );
             Ok(())
         };
         self.act(Call::Command, |state| on(state, actor, release)).await
@@ -98,8 +116,15 @@ impl TaskStore for MemoryStore {
 
     async fn explain_waits(&self, notes: &[WaitNote], _now: WallMs) -> Result<(), StoreError> {
         self.act(Call::Command, |state| {
-            for WaitNote { task: id, reason, text } in notes {
-                let Some(task) = state.tasks.get_mut(id) else { continue };
+            for WaitNote {
+                task: id,
+                reason,
+                text,
+            } in notes
+            {
+                let Some(task) = state.tasks.get_mut(id) else {
+                    continue;
+                };
                 let some = |text: &String| Some(text.clone()).filter(|_| !reason.is_empty());
                 let note = (some(reason), some(text));
                 let known = (task.status_reason.clone(), task.status_text.clone());
@@ -135,7 +160,9 @@ impl TaskStore for MemoryStore {
         now: WallMs,
     ) -> Result<u32, CommandError> {
         self.act(Call::Command, |state| {
-            on(state, actor, |state| moves::move_shards(state, (task, shard, to), actor, now))
+            on(state, actor, |state| {
+                moves::move_shards(state, (task, shard, to), actor, now)
+            })
         })
         .await
     }
@@ -143,9 +170,15 @@ impl TaskStore for MemoryStore {
     async fn start_of_token(&self, token: &str) -> Result<Option<TokenStart>, StoreError> {
         self.act(Call::Read, |state| {
             let hash = start_token::hash(token);
-            let Some((task, start_no)) = state.start_tokens.get(&hash).copied() else { return Ok(None) };
+            let Some((task, start_no)) = state.start_tokens.get(&hash).copied() else {
+                return Ok(None);
+            };
             let live = state.tasks.get(&task).and_then(|task| task.start_token.as_ref());
-            Ok(Some(TokenStart { task, start_no, is_live: live == Some(&hash) }))
+            Ok(Some(TokenStart {
+                task,
+                start_no,
+                is_live: live == Some(&hash),
+            }))
         })
         .await
     }
@@ -160,7 +193,8 @@ impl TaskStore for MemoryStore {
         after: Option<ItemIndex>,
         limit: u32,
     ) -> Result<Vec<FailedItem>, StoreError> {
-        self.act(Call::Read, |state| Ok(shown::failures(state, id, after, limit))).await
+        self.act(Call::Read, |state| Ok(shown::failures(state, id, after, limit)))
+            .await
     }
 
     async fn audit(&self, id: TaskId) -> Result<Vec<AuditEntry>, StoreError> {
@@ -174,12 +208,19 @@ impl TaskStore for MemoryStore {
 
 /// Changes the state; a rehearsal changes a copy of it.
 fn on<T>(state: &mut State, actor: &Actor, change: impl FnOnce(&mut State) -> T) -> T {
-    if actor.rehearses { change(&mut state.clone()) } else { change(state) }
+    if actor.rehearses {
+        change(&mut state.clone())
+    } else {
+        change(state)
+    }
 }
 
 fn create(state: &mut State, new: &NewTask, actor: &Actor, now: WallMs) -> Result<TaskView, CreateError> {
     if new.total.0 > INDEX_MAX || new.skip_first.0 > INDEX_MAX {
-        let text = format!("a task has at most {INDEX_MAX} items, not {}", new.total.0.max(new.skip_first.0));
+        let text = format!(
+            "a task has at most {INDEX_MAX} items, not {}",
+            new.total.0.max(new.skip_first.0)
+        );
         return Err(StoreError::Refused(text).into());
     }
     if !state.businesses.contains(&new.business) {
@@ -219,7 +260,11 @@ fn create(state: &mut State, new: &NewTask, actor: &Actor, now: WallMs) -> Resul
 fn refuse_overtaken(state: &State, new: &NewTask, seen: &Family) -> Result<(), CreateError> {
     let key = new.idempotency_key.clone().map(|key| (new.business.clone(), key));
     let is_repeat = key.is_some_and(|key| state.keys.contains_key(&key));
-    let is_child = |task: &Task| task.new.parent.is_some_and(|parent| seen.members().any(|id| id == parent));
+    let is_child = |task: &Task| {
+        task.new
+            .parent
+            .is_some_and(|parent| seen.members().any(|id| id == parent))
+    };
     let mut redrives = state.tasks.iter().filter(|(_, task)| is_child(task));
     if !is_repeat && redrives.any(|(id, _)| !seen.redrives.contains(id)) {
         return Err(CreateError::Overtaken(seen.root));
@@ -268,6 +313,9 @@ fn made(new: &NewTask, now: WallMs) -> Task {
 }
 
 fn shard(new: &NewTask, now: WallMs) -> Shard {
-    let (start, end) = (ItemIndex(new.skip_first.0.min(new.total.0)), ItemIndex(new.total.0));
+    let (start, end) = (
+        ItemIndex(new.skip_first.0.min(new.total.0)),
+        ItemIndex(new.total.0),
+    );
     life::shard(&ShardLife::new(0, ShardRange { start, end }, Wish::Rest, now))
 }

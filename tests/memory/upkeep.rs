@@ -14,11 +14,18 @@ use windrow_engine::ports::upkeep::{Sweep, UpkeepStore};
 #[async_trait]
 impl UpkeepStore for MemoryStore {
     async fn past_deadline(&self, now: WallMs, limit: u32) -> Result<Vec<TaskId>, StoreError> {
-        let bound = [Status::Queued, Status::AwaitingBusiness, Status::Running, Status::Recovering];
+        let bound = [
+            Status::Queued,
+            Status::AwaitingBusiness,
+            Status::Running,
+            Status::Recovering,
+        ];
         self.act(Call::Read, |state| {
             let late = |task: &Task| task.new.deadline.filter(|deadline| *deadline <= now);
             let late = |(id, task): (&TaskId, &Task)| {
-                late(task).filter(|_| bound.contains(&task.status)).map(|deadline| (deadline, *id))
+                late(task)
+                    .filter(|_| bound.contains(&task.status))
+                    .map(|deadline| (deadline, *id))
             };
             let mut found: Vec<(WallMs, TaskId)> = state.tasks.iter().filter_map(late).collect();
             found.sort();
@@ -34,7 +41,10 @@ impl UpkeepStore for MemoryStore {
                     && task.awaiting_until.is_some_and(|until| until <= now)
             };
             let found = state.tasks.iter().filter(|(_, task)| waits(task));
-            Ok(found.map(|(id, task)| (*id, task.start_no)).take(limit as usize).collect())
+            Ok(found
+                .map(|(id, task)| (*id, task.start_no))
+                .take(limit as usize)
+                .collect())
         })
         .await
     }
@@ -79,7 +89,10 @@ impl UpkeepStore for MemoryStore {
             let waits =
                 |task: &Task| matches!(task.status, Status::Queued | Status::Recovering) && !is_asleep(task);
             let waiting = state.tasks.iter().filter(|(_, task)| waits(task) && is_due(task));
-            Ok(waiting.map(|(id, _)| (*id, POOL_DEFAULT.to_owned())).take(limit as usize).collect())
+            Ok(waiting
+                .map(|(id, _)| (*id, POOL_DEFAULT.to_owned()))
+                .take(limit as usize)
+                .collect())
         })
         .await
     }
@@ -92,7 +105,10 @@ impl UpkeepStore for MemoryStore {
         self.act(Call::Read, |state| {
             let of_task = |(id, task): (&TaskId, &Task)| {
                 let of = |no| ShardId { task: *id, no };
-                let owned = task.shards.iter().filter_map(|shard| Some((of(shard.no), shard.session?)));
+                let owned = task
+                    .shards
+                    .iter()
+                    .filter_map(|shard| Some((of(shard.no), shard.session?)));
                 owned.collect::<Vec<_>>()
             };
             let owned = state.tasks.iter().flat_map(of_task);
@@ -116,13 +132,19 @@ impl UpkeepStore for MemoryStore {
             };
             let of_task = |(id, task): (&TaskId, &Task)| {
                 let run = |shard: &Shard| Reaching {
-                    shard: ShardId { task: *id, no: shard.no },
+                    shard: ShardId {
+                        task: *id,
+                        no: shard.no,
+                    },
                     epoch: shard.epoch,
                     succeeded: shard.counters.succeeded,
                 };
                 task.shards.iter().filter(reaches).map(run).collect::<Vec<_>>()
             };
-            let of_business = state.tasks.iter().filter(|(_, task)| task.new.business == business);
+            let of_business = state
+                .tasks
+                .iter()
+                .filter(|(_, task)| task.new.business == business);
             Ok(of_business.flat_map(of_task).take(limit as usize).collect())
         })
         .await
@@ -139,12 +161,16 @@ impl UpkeepStore for MemoryStore {
     }
 
     async fn sweep(&self, what: Sweep, before: WallMs) -> Result<u64, StoreError> {
-        self.act(Call::Command, |state| Ok(sweep(state, what, before))).await
+        self.act(Call::Command, |state| Ok(sweep(state, what, before)))
+            .await
     }
 
     async fn ended_before(&self, before: WallMs, limit: u32) -> Result<Vec<TaskId>, StoreError> {
         self.act(Call::Read, |state| {
-            let ended = state.tasks.iter().filter_map(|(id, task)| Some((task.finished_at?, *id)));
+            let ended = state
+                .tasks
+                .iter()
+                .filter_map(|(id, task)| Some((task.finished_at?, *id)));
             let mut found: Vec<(WallMs, TaskId)> = ended.filter(|(at, _)| *at < before).collect();
             found.sort();
             Ok(found.into_iter().map(|(_, id)| id).take(limit as usize).collect())
@@ -171,13 +197,19 @@ fn sweep(state: &mut State, what: Sweep, before: WallMs) -> u64 {
 
 fn calls(state: &mut State, wanted: CallState, before: WallMs) -> u64 {
     let count = state.outbox.len();
-    state.outbox.retain(|call| call.state != wanted || call.created_at >= before);
+    state
+        .outbox
+        .retain(|call| call.state != wanted || call.created_at >= before);
     (count - state.outbox.len()) as u64
 }
 
 fn sessions(state: &mut State, before: WallMs) -> u64 {
-    let named: Vec<_> =
-        state.tasks.values().flat_map(|task| &task.shards).filter_map(|shard| shard.session).collect();
+    let named: Vec<_> = state
+        .tasks
+        .values()
+        .flat_map(|task| &task.shards)
+        .filter_map(|shard| shard.session)
+        .collect();
     let count = state.sessions.len();
     state
         .sessions

@@ -18,7 +18,10 @@ fn limit(items: u64) -> RateLimit {
 }
 
 fn shard(task: i64) -> ShardId {
-    ShardId { task: TaskId(task), no: 0 }
+    ShardId {
+        task: TaskId(task),
+        no: 0,
+    }
 }
 
 fn request(task: i64, items: u64, priority: i32, since: i64) -> Request {
@@ -32,7 +35,10 @@ fn request(task: i64, items: u64, priority: i32, since: i64) -> Request {
 }
 
 fn paced(task: i64, rate: RateLimit) -> Request {
-    Request { rate, ..request(task, 1, 0, 0) }
+    Request {
+        rate,
+        ..request(task, 1, 0, 0)
+    }
 }
 
 fn load(items: u64) -> Load {
@@ -46,14 +52,22 @@ fn seconds(seconds: u64) -> Moment {
 /// Who was booked, in order.
 fn admitted(ledger: &mut Ledger, waiting: &[Request], now: Moment) -> Vec<i64> {
     let answers = ledger.admit(waiting, now);
-    answers.iter().filter(|answer| answer.outcome.is_ok()).map(|answer| answer.shard.task.0).collect()
+    answers
+        .iter()
+        .filter(|answer| answer.outcome.is_ok())
+        .map(|answer| answer.shard.task.0)
+        .collect()
 }
 
 #[test]
 fn the_line_goes_by_priority_then_by_age() {
     let mut ledger = Ledger::new(Capacity::Limited(rate(300)), rate(1000));
-    let waiting =
-        [request(1, 100, 0, 5), request(2, 100, 0, 4), request(3, 100, 9, 6), request(4, 100, -1, 0)];
+    let waiting = [
+        request(1, 100, 0, 5),
+        request(2, 100, 0, 4),
+        request(3, 100, 9, 6),
+        request(4, 100, -1, 0),
+    ];
     assert_eq!(admitted(&mut ledger, &waiting, seconds(0)), [3, 2, 1]);
     assert_eq!(ledger.free(), Load(0));
 }
@@ -68,9 +82,15 @@ fn a_passed_over_shard_blocks_those_behind_it_after_a_minute() {
         [] as [i64; 0],
         "nobody overtakes it yet"
     );
-    assert_eq!(admitted(&mut ledger, &[big.clone(), request(3, 100, 0, 1)], seconds(100)), [3]);
+    assert_eq!(
+        admitted(&mut ledger, &[big.clone(), request(3, 100, 0, 1)], seconds(100)),
+        [3]
+    );
     let almost = seconds(100).plus(PASSED_OVER_MAX).minus(Duration::from_nanos(1));
-    assert_eq!(admitted(&mut ledger, &[big.clone(), request(4, 100, 0, 2)], almost), [4]);
+    assert_eq!(
+        admitted(&mut ledger, &[big.clone(), request(4, 100, 0, 2)], almost),
+        [4]
+    );
 
     let later = seconds(100).plus(PASSED_OVER_MAX);
     let answers = ledger.admit(&[big.clone(), request(5, 100, 0, 3)], later);
@@ -81,7 +101,10 @@ fn a_passed_over_shard_blocks_those_behind_it_after_a_minute() {
     for task in [1, 3, 4] {
         assert!(ledger.release(shard(task)).is_some());
     }
-    assert_eq!(admitted(&mut ledger, &[big, request(5, 100, 0, 3)], later), [2, 5]);
+    assert_eq!(
+        admitted(&mut ledger, &[big, request(5, 100, 0, 3)], later),
+        [2, 5]
+    );
 }
 
 #[test]
@@ -89,9 +112,15 @@ fn one_that_leaves_the_line_begins_anew() {
     let mut ledger = Ledger::new(Capacity::Limited(rate(1000)), rate(1000));
     ledger.reserve(&paced(1, limit(600))).expect("it fits");
     let big = request(2, 800, 0, 0);
-    assert_eq!(admitted(&mut ledger, &[big.clone(), request(3, 100, 0, 1)], seconds(0)), [3]);
+    assert_eq!(
+        admitted(&mut ledger, &[big.clone(), request(3, 100, 0, 1)], seconds(0)),
+        [3]
+    );
     assert_eq!(admitted(&mut ledger, &[], seconds(50)), [] as [i64; 0]);
-    assert_eq!(admitted(&mut ledger, &[big, request(4, 100, 0, 1)], seconds(100)), [4]);
+    assert_eq!(
+        admitted(&mut ledger, &[big, request(4, 100, 0, 1)], seconds(100)),
+        [4]
+    );
 }
 
 #[test]
@@ -103,7 +132,9 @@ fn one_that_never_fits_is_told_so_and_blocks_nobody() {
         let refusal = answers[0].outcome.expect_err("too big");
         assert_eq!(refusal.obstacle, Obstacle::TooBig);
         assert!(
-            refusal.to_string().starts_with("it needs 1001/s, more than the node's whole capacity of 1000/s")
+            refusal
+                .to_string()
+                .starts_with("it needs 1001/s, more than the node's whole capacity of 1000/s")
         );
         assert!(answers[1].outcome.is_ok());
         ledger.release(shard(2));
@@ -116,8 +147,15 @@ fn a_raise_that_does_not_fit_says_what_would() {
     ledger.reserve(&paced(1, limit(600))).expect("it fits");
     ledger.reserve(&paced(2, limit(300))).expect("it fits");
     let refusal = ledger.change(shard(1), limit(701)).expect_err("one too many");
-    assert_eq!(refusal.to_string(), "it needs 701/s, 700/s of the node's 1000/s would fit now");
-    assert_eq!(ledger.held_by(shard(1)), Some(Load(600_000_000)), "a refused change leaves the booking");
+    assert_eq!(
+        refusal.to_string(),
+        "it needs 701/s, 700/s of the node's 1000/s would fit now"
+    );
+    assert_eq!(
+        ledger.held_by(shard(1)),
+        Some(Load(600_000_000)),
+        "a refused change leaves the booking"
+    );
     assert!(ledger.change(shard(1), limit(700)).is_ok());
     assert_eq!(ledger.free(), Load(0));
 }
@@ -127,7 +165,9 @@ fn an_unpaced_task_reserves_what_the_node_says_and_no_capacity_admits_everything
     let mut ledger = Ledger::new(Capacity::Limited(rate(2500)), rate(1000));
     assert!(ledger.reserve(&paced(1, RateLimit::Unlimited)).is_ok());
     assert!(ledger.reserve(&paced(2, RateLimit::Unlimited)).is_ok());
-    let refusal = ledger.reserve(&paced(3, RateLimit::Unlimited)).expect_err("500/s are left");
+    let refusal = ledger
+        .reserve(&paced(3, RateLimit::Unlimited))
+        .expect_err("500/s are left");
     assert_eq!(
         (refusal.obstacle, refusal.need, refusal.free),
         (Obstacle::Full, Load(1_000_000_000), Load(500_000_000))
@@ -137,7 +177,11 @@ fn an_unpaced_task_reserves_what_the_node_says_and_no_capacity_admits_everything
     for task in 1..100 {
         assert!(ledger.release(shard(task)).is_some());
     }
-    assert_eq!((ledger.held_sum(), ledger.held_shards()), (Load(0), 0), "nothing leaks");
+    assert_eq!(
+        (ledger.held_sum(), ledger.held_shards()),
+        (Load(0), 0),
+        "nothing leaks"
+    );
 }
 
 #[test]
@@ -145,7 +189,11 @@ fn rounding_never_overbooks() {
     let third = "1/3s".parse::<Rate>().expect("a rate");
     let mut ledger = Ledger::new(Capacity::Limited(rate(1)), rate(1));
     let fits = (1..9).take_while(|task| ledger.reserve(&paced(*task, RateLimit::Limited(third))).is_ok());
-    assert_eq!(fits.count(), 2, "three thirds, each rounded up, are more than one");
+    assert_eq!(
+        fits.count(),
+        2,
+        "three thirds, each rounded up, are more than one"
+    );
     assert_eq!(Load::needed_by(third).to_string(), "0.333334/s");
 }
 
@@ -155,15 +203,31 @@ fn a_change_of_a_task_is_booked_for_all_its_shards_or_none() {
     let of_seven = |no| ShardId { task: TaskId(7), no };
     for no in 0..3 {
         let request = request(7, 200, 0, 0);
-        ledger.reserve(&Request { shard: of_seven(no), ..request }).expect("it fits");
+        ledger
+            .reserve(&Request {
+                shard: of_seven(no),
+                ..request
+            })
+            .expect("it fits");
     }
     assert_eq!(ledger.change_task(TaskId(7), limit(300), Share::ALL), Ok(3));
-    let refusal = ledger.change_task(TaskId(7), limit(301), Share::ALL).expect_err("two fit, three do not");
+    let refusal = ledger
+        .change_task(TaskId(7), limit(301), Share::ALL)
+        .expect_err("two fit, three do not");
     assert_eq!(refusal.obstacle, Obstacle::Full);
-    assert!((0..3).all(|no| ledger.held_by(of_seven(no)) == Some(load(300))), "as it was");
+    assert!(
+        (0..3).all(|no| ledger.held_by(of_seven(no)) == Some(load(300))),
+        "as it was"
+    );
     assert_eq!(ledger.held_sum(), load(900));
-    assert_eq!(ledger.change_task(TaskId(8), limit(900), Share::ALL), Ok(0), "it doesn't run here");
-    let refusal = ledger.change_task(TaskId(8), limit(901), Share::ALL).expect_err("and never could");
+    assert_eq!(
+        ledger.change_task(TaskId(8), limit(900), Share::ALL),
+        Ok(0),
+        "it doesn't run here"
+    );
+    let refusal = ledger
+        .change_task(TaskId(8), limit(901), Share::ALL)
+        .expect_err("and never could");
     assert_eq!(refusal.obstacle, Obstacle::TooBig);
 }
 
@@ -177,7 +241,10 @@ fn the_reason_for_waiting_stays_the_same_while_others_come_and_go() {
     let after = ledger.reserve(&paced(3, limit(500))).expect_err("still full");
     assert_ne!(before, after);
     assert_eq!(before.waiting_text(), after.waiting_text());
-    assert_eq!(after.waiting_text(), "it needs 500/s; too much of the node's 1000/s is taken by other tasks");
+    assert_eq!(
+        after.waiting_text(),
+        "it needs 500/s; too much of the node's 1000/s is taken by other tasks"
+    );
 }
 
 /// The twin: a list, and everything computed from it each time.
@@ -219,7 +286,9 @@ impl Twin {
     }
 
     fn change(&mut self, task: i64, items: u64) -> bool {
-        let Some(at) = self.held.iter().position(|(other, _)| *other == task) else { return false };
+        let Some(at) = self.held.iter().position(|(other, _)| *other == task) else {
+            return false;
+        };
         let may = items <= self.held[at].1 || self.fit(task, items) == Fit::Yes;
         if may {
             self.held[at].1 = items;
@@ -241,7 +310,9 @@ impl Twin {
         let mut waits: Vec<i64> = vec![];
         for task in tasks {
             let long = |other: &i64| {
-                self.passed.get(other).is_some_and(|since| now.since(*since) >= PASSED_OVER_MAX)
+                self.passed
+                    .get(other)
+                    .is_some_and(|since| now.since(*since) >= PASSED_OVER_MAX)
             };
             if waits.iter().any(long) || self.held.iter().any(|(held, _)| *held == task) {
                 continue;
@@ -279,7 +350,10 @@ fn any_step() -> impl Strategy<Value = Step> {
         (task.clone(), items.clone()).prop_map(|(task, items)| Step::Change(task, items)),
         task.clone().prop_map(Step::Release),
         (20..120_u64).prop_map(Step::SetCapacity),
-        (prop::collection::vec((task, items, -1..2_i32, 0..3_i64), 0..6), 0..40_u64)
+        (
+            prop::collection::vec((task, items, -1..2_i32, 0..3_i64), 0..6),
+            0..40_u64
+        )
             .prop_map(|(line, wait)| Step::Admit(line, wait)),
     ]
 }

@@ -28,14 +28,27 @@ struct Golden {
 }
 
 fn golden() -> Vec<Golden> {
-    let one = |name, low_water, bits: BTreeSet<u32>| Golden { name, low_water, bits, extension: &[] };
+    let one = |name, low_water, bits: BTreeSet<u32>| Golden {
+        name,
+        low_water,
+        bits,
+        extension: &[],
+    };
     vec![
         one("v1-empty-at-zero", 0, BTreeSet::new()),
         one("v1-empty-at-the-end", INDEX_MAX, BTreeSet::new()),
         one("v1-next-one", 41, BTreeSet::from([0])),
-        one("v1-holes", 1000, (0..200).filter(|bit| bit * bit % 7 < 3).collect()),
+        one(
+            "v1-holes",
+            1000,
+            (0..200).filter(|bit| bit * bit % 7 < 3).collect(),
+        ),
         one("v1-stuck-head", 3817, (0..4095).collect()),
-        one("v1-stragglers", 5_000_000_000, (0..1024).filter(|bit| bit % 100 != 99).collect()),
+        one(
+            "v1-stragglers",
+            5_000_000_000,
+            (0..1024).filter(|bit| bit % 100 != 99).collect(),
+        ),
         one("v1-far", 7, BTreeSet::from([SPAN_MAX - 1])),
         Golden {
             name: "v1-extension",
@@ -47,7 +60,9 @@ fn golden() -> Vec<Golden> {
 }
 
 fn path(name: &str) -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden/checkpoint").join(format!("{name}.bin"))
+    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/golden/checkpoint")
+        .join(format!("{name}.bin"))
 }
 
 fn read(golden: &Golden) -> Vec<u8> {
@@ -78,10 +93,20 @@ fn golden_files_are_read_and_written_the_same_for_ever() {
 
 #[test]
 fn a_golden_file_that_nobody_reads_is_noticed() {
-    let names: BTreeSet<String> = golden().iter().map(|golden| format!("{}.bin", golden.name)).collect();
+    let names: BTreeSet<String> = golden()
+        .iter()
+        .map(|golden| format!("{}.bin", golden.name))
+        .collect();
     let kept = std::fs::read_dir(path("").parent().expect("a folder")).expect("the folder can be read");
-    let kept: BTreeSet<String> =
-        kept.map(|entry| entry.expect("readable").file_name().to_string_lossy().into_owned()).collect();
+    let kept: BTreeSet<String> = kept
+        .map(|entry| {
+            entry
+                .expect("readable")
+                .file_name()
+                .to_string_lossy()
+                .into_owned()
+        })
+        .collect();
     assert_eq!(kept, names);
 }
 
@@ -94,12 +119,24 @@ fn no_damage_goes_unnoticed() {
             for mask in [0x01, 0x10, 0x80, 0xFF] {
                 let mut damaged = bytes.clone();
                 damaged[at] ^= mask;
-                assert!(decode(&damaged, low_water).is_err(), "{}: byte {at} ^ {mask:#04x}", golden.name);
+                assert!(
+                    decode(&damaged, low_water).is_err(),
+                    "{}: byte {at} ^ {mask:#04x}",
+                    golden.name
+                );
             }
-            assert!(decode(&bytes[..at], low_water).is_err(), "{}: cut at {at}", golden.name);
+            assert!(
+                decode(&bytes[..at], low_water).is_err(),
+                "{}: cut at {at}",
+                golden.name
+            );
         }
         let longer = [bytes.as_slice(), &[0]].concat();
-        assert!(decode(&longer, low_water).is_err(), "{}: one byte more", golden.name);
+        assert!(
+            decode(&longer, low_water).is_err(),
+            "{}: one byte more",
+            golden.name
+        );
     }
 }
 
@@ -110,13 +147,19 @@ fn sealed(body: &[u8]) -> Vec<u8> {
 
 /// Magic, version, encoding, flags, span (one byte or more), low water 5, then the rest.
 fn crafted(head: [u8; 4], span: &[u8], rest: &[u8]) -> Result<Snapshot, Corrupt> {
-    decode(&sealed(&[&head, span, &5_u64.to_le_bytes(), rest].concat()), ItemIndex(5))
+    decode(
+        &sealed(&[&head, span, &5_u64.to_le_bytes(), rest].concat()),
+        ItemIndex(5),
+    )
 }
 
 #[test]
 fn each_rule_refuses_what_has_a_right_checksum() {
     let (empty, bitmap, runs) = ([0xB7, 1, 0, 0], [0xB7, 1, 1, 0], [0xB7, 1, 2, 0]);
-    assert!(crafted(empty, &[0], &[0]).is_ok(), "the crafted frame itself is sound");
+    assert!(
+        crafted(empty, &[0], &[0]).is_ok(),
+        "the crafted frame itself is sound"
+    );
     assert!(crafted(bitmap, &[3], &[0b101, 0]).is_ok());
     assert!(crafted(runs, &[3], &[1, 2, 0]).is_ok());
     let cases = [
@@ -126,7 +169,10 @@ fn each_rule_refuses_what_has_a_right_checksum() {
         (crafted([0xB7, 1, 0, 1], &[0], &[0]), Corrupt::Flags(1)),
         (crafted(empty, &[1], &[0]), Corrupt::Span(1)),
         (crafted(bitmap, &[0], &[0]), Corrupt::Span(0)),
-        (crafted(runs, &[0x81, 0x80, 0x40], &[0]), Corrupt::Span(u64::from(SPAN_MAX) + 1)),
+        (
+            crafted(runs, &[0x81, 0x80, 0x40], &[0]),
+            Corrupt::Span(u64::from(SPAN_MAX) + 1),
+        ),
         (crafted(empty, &[0x80, 0x00], &[0]), Corrupt::Varint),
         (crafted(bitmap, &[3], &[0b1101, 0]), Corrupt::Bitmap),
         (crafted(bitmap, &[3], &[0b001, 0]), Corrupt::Bitmap),
@@ -138,7 +184,13 @@ fn each_rule_refuses_what_has_a_right_checksum() {
         (crafted(empty, &[0], &[4, 1, 2]), Corrupt::Truncated),
         (crafted(empty, &[0], &[0, 9, 9]), Corrupt::Trailing(2)),
         (decode(&[], ItemIndex(5)), Corrupt::Truncated),
-        (decode(&encode(ItemIndex(4), &[], &[]), ItemIndex(5)), Corrupt::LowWater { found: 4, expected: 5 }),
+        (
+            decode(&encode(ItemIndex(4), &[], &[]), ItemIndex(5)),
+            Corrupt::LowWater {
+                found: 4,
+                expected: 5,
+            },
+        ),
     ];
     for (no, (outcome, expected)) in cases.into_iter().enumerate() {
         assert_eq!(outcome, Err(expected), "case {no}");

@@ -37,8 +37,14 @@ enum Event {
 
 fn made(canary: bool) -> Life {
     let config = Config::default();
-    let range = ShardRange { start: ItemIndex(3), end: ItemIndex(TOTAL) };
-    let first = Canary { items: NonZeroU64::new(5).expect("not zero"), then: CanaryThen::Continue };
+    let range = ShardRange {
+        start: ItemIndex(3),
+        end: ItemIndex(TOTAL),
+    };
+    let first = Canary {
+        items: NonZeroU64::new(5).expect("not zero"),
+        then: CanaryThen::Continue,
+    };
     Life {
         id: TaskId(1),
         name: None,
@@ -108,7 +114,12 @@ fn closes() -> impl Strategy<Value = RunClose> {
 }
 
 fn events() -> impl Strategy<Value = Vec<Event>> {
-    let finish = |end| Event::Told(Told { finish: Some(ItemIndex(end)), ..Told::default() });
+    let finish = |end| {
+        Event::Told(Told {
+            finish: Some(ItemIndex(end)),
+            ..Told::default()
+        })
+    };
     let one = prop_oneof![
         4 => commands().prop_map(Event::Command),
         6 => (0..4_usize).prop_map(Event::Claimed),
@@ -131,15 +142,35 @@ struct World {
 impl World {
     fn happen(&mut self, event: &Event) -> Result<(), CommandRefusal> {
         self.now = self.now.plus(std::time::Duration::from_millis(100));
-        let (now, evidence) = (self.now, Evidence { failures: self.failures, is_parked: false });
+        let (now, evidence) = (
+            self.now,
+            Evidence {
+                failures: self.failures,
+                is_parked: false,
+            },
+        );
         let before = self.life.clone();
         match event {
             Event::Command(command) => {
-                let token = StartToken { plain: "wst_x".to_owned(), hash: "x".to_owned() };
-                let listener = Listener { business: "push".to_owned(), hooks: Hooks::default() };
-                let nodes = Nodes { count: 2, capacity_micros: None };
-                let around =
-                    Circumstances { now, listener: &listener, nodes, token: &token, name_holder: None };
+                let token = StartToken {
+                    plain: "wst_x".to_owned(),
+                    hash: "x".to_owned(),
+                };
+                let listener = Listener {
+                    business: "push".to_owned(),
+                    hooks: Hooks::default(),
+                };
+                let nodes = Nodes {
+                    count: 2,
+                    capacity_micros: None,
+                };
+                let around = Circumstances {
+                    now,
+                    listener: &listener,
+                    nodes,
+                    token: &token,
+                    name_holder: None,
+                };
                 let mut life = before.clone();
                 let deeds = life.obey(command, &around)?;
                 assert_eq!(deeds.records.len(), 1, "a command that is obeyed is in the audit");
@@ -151,7 +182,9 @@ impl World {
             }
             Event::Claimed(at) => {
                 let wish = self.life.wish;
-                let Some(shard) = self.life.shards.get_mut(*at) else { return Ok(()) };
+                let Some(shard) = self.life.shards.get_mut(*at) else {
+                    return Ok(());
+                };
                 let is_timely = shard.not_before <= now || wish != Wish::Run;
                 let is_open = matches!(shard.state, ShardState::Idle | ShardState::Recovering);
                 if is_open && is_timely && shard.wish != Wish::Rest {
@@ -162,7 +195,9 @@ impl World {
                 }
             }
             Event::Progress(at, items) => {
-                let Some(shard) = self.running(*at) else { return Ok(()) };
+                let Some(shard) = self.running(*at) else {
+                    return Ok(());
+                };
                 let end = shard.end.0.min(shard.low_water.0 + items);
                 shard.counters.succeeded += end - shard.low_water.0;
                 shard.low_water = ItemIndex(end);
@@ -171,7 +206,9 @@ impl World {
             }
             Event::Ended(at, close) => self.end(*at, close, evidence),
             Event::Lost(at) => {
-                let Some(no) = self.running(*at).map(|shard| shard.no) else { return Ok(()) };
+                let Some(no) = self.running(*at).map(|shard| shard.no) else {
+                    return Ok(());
+                };
                 let news = self.life.disown(no);
                 self.life.refresh(news, evidence, now);
             }
@@ -201,16 +238,35 @@ impl World {
     }
 
     fn running(&mut self, at: usize) -> Option<&mut ShardLife> {
-        self.life.shards.get_mut(at).filter(|shard| shard.state == ShardState::Running)
+        self.life
+            .shards
+            .get_mut(at)
+            .filter(|shard| shard.state == ShardState::Running)
     }
 }
 
 /// What an owner writes, nobody else does; and no command ends a run.
 fn running_shards_are_their_owners(before: &Life, after: &Life) {
-    for was in before.shards.iter().filter(|shard| shard.state == ShardState::Running) {
-        let is = after.shards.iter().find(|shard| shard.no == was.no).expect("it is still there");
+    for was in before
+        .shards
+        .iter()
+        .filter(|shard| shard.state == ShardState::Running)
+    {
+        let is = after
+            .shards
+            .iter()
+            .find(|shard| shard.no == was.no)
+            .expect("it is still there");
         let own = |shard: &ShardLife| {
-            let ShardLife { state, session, first, low_water, high_water, end, .. } = *shard;
+            let ShardLife {
+                state,
+                session,
+                first,
+                low_water,
+                high_water,
+                end,
+                ..
+            } = *shard;
             (state, session, first, low_water, high_water, end, shard.counters)
         };
         // A task that runs is not lengthened, so not even its end moves.
@@ -226,19 +282,33 @@ fn holds(life: &Life, before: &Life) {
             shard.first <= shard.low_water && shard.low_water <= shard.end && shard.end <= shard.range_end
         );
         assert!(shard.high_water <= shard.end, "what was answered is not cut off");
-        assert_eq!(shard.session.is_some(), shard.state == ShardState::Running, "who runs is owned");
+        assert_eq!(
+            shard.session.is_some(),
+            shard.state == ShardState::Running,
+            "who runs is owned"
+        );
         next = shard.range_end;
     }
     assert_eq!(next, life.whole().end, "the shards are the task");
     let shares = life.shards.iter().filter(|shard| shard.state != ShardState::Done);
-    assert!(shares.filter_map(|shard| shard.share).sum::<i64>() <= 1 << 30, "together they keep the rate");
+    assert!(
+        shares.filter_map(|shard| shard.share).sum::<i64>() <= 1 << 30,
+        "together they keep the rate"
+    );
     assert!(life.control_rev >= before.control_rev && life.start_no >= before.start_no);
     let mut again = life.clone();
     if life.shards.iter().all(|shard| shard.state != ShardState::Done) || life.status.is_terminal() {
         let deeds = again.refresh(None, Evidence::default(), life.since);
-        assert_eq!((again.status, deeds.records.len()), (life.status, 0), "the status is found already");
+        assert_eq!(
+            (again.status, deeds.records.len()),
+            (life.status, 0),
+            "the status is found already"
+        );
     }
-    assert!(!before.status.is_terminal() || life == before, "an end is for good");
+    assert!(
+        !before.status.is_terminal() || life == before,
+        "an end is for good"
+    );
 }
 
 proptest! {

@@ -31,7 +31,11 @@ impl Task {
     }
 
     fn shards(&self) -> Shards<'_> {
-        Shards { states: &self.shards, awaiting_business: self.awaiting, finalized: self.finalized }
+        Shards {
+            states: &self.shards,
+            awaiting_business: self.awaiting,
+            finalized: self.finalized,
+        }
     }
 
     fn with(&self, no: usize, state: ShardState) -> Task {
@@ -57,17 +61,34 @@ impl Task {
             Verb::Recovered => of(&[ShardState::Running], ShardState::Recovering),
             Verb::Drained => of(&[ShardState::Running], ShardState::Stopped),
             Verb::AllSettled => {
-                let open =
-                    [ShardState::Idle, ShardState::Running, ShardState::Recovering, ShardState::Stopped];
-                let done = if self.awaiting { vec![] } else { of(&open, ShardState::Done) };
+                let open = [
+                    ShardState::Idle,
+                    ShardState::Running,
+                    ShardState::Recovering,
+                    ShardState::Stopped,
+                ];
+                let done = if self.awaiting {
+                    vec![]
+                } else {
+                    of(&open, ShardState::Done)
+                };
                 let is_last = |task: &Task| task.shards.iter().all(|state| *state == ShardState::Done);
                 done.into_iter().filter(is_last).collect()
             }
-            Verb::Finalized => vec![Task { finalized: true, ..self.clone() }],
+            Verb::Finalized => vec![Task {
+                finalized: true,
+                ..self.clone()
+            }],
             Verb::HookAsked if self.shards().is_owned() => vec![],
-            Verb::HookAsked => vec![Task { awaiting: true, ..self.clone() }],
+            Verb::HookAsked => vec![Task {
+                awaiting: true,
+                ..self.clone()
+            }],
             Verb::HookReady | Verb::HookRefused | Verb::Start => {
-                vec![Task { awaiting: false, ..self.clone() }]
+                vec![Task {
+                    awaiting: false,
+                    ..self.clone()
+                }]
             }
             Verb::Recover | Verb::Woken => vec![self.unhurt()],
             Verb::Stop | Verb::StopNow | Verb::Cancel => vec![self.clone()],
@@ -81,13 +102,21 @@ impl Task {
         let done = running
             .map(|no| self.with(no, ShardState::Done))
             .filter(|task| task.shards.iter().any(|state| *state != ShardState::Done));
-        done.map(|task| Task { status: status_of(task.wish, &task.shards()), ..task }).collect()
+        done.map(|task| Task {
+            status: status_of(task.wish, &task.shards()),
+            ..task
+        })
+        .collect()
     }
 
     /// No shard waits for its time any more.
     fn unhurt(&self) -> Task {
         let mut task = self.clone();
-        for state in task.shards.iter_mut().filter(|state| **state == ShardState::Recovering) {
+        for state in task
+            .shards
+            .iter_mut()
+            .filter(|state| **state == ShardState::Recovering)
+        {
             *state = ShardState::Idle;
         }
         task
@@ -109,13 +138,18 @@ fn explore(shards: usize) -> (HashSet<Task>, HashSet<(Verb, Status)>) {
     let mut open = vec![Task::new(shards)];
     while let Some(task) = open.pop() {
         let verbs = Verb::ALL.iter().flat_map(|verb| {
-            task.rows_after(*verb).into_iter().filter_map(|rows| step(&task, *verb, rows)).collect::<Vec<_>>()
+            task.rows_after(*verb)
+                .into_iter()
+                .filter_map(|rows| step(&task, *verb, rows))
+                .collect::<Vec<_>>()
         });
         used.extend(
             Verb::ALL
                 .iter()
                 .filter(|verb| {
-                    task.rows_after(**verb).into_iter().any(|rows| step(&task, **verb, rows).is_some())
+                    task.rows_after(**verb)
+                        .into_iter()
+                        .any(|rows| step(&task, **verb, rows).is_some())
                 })
                 .map(|verb| (*verb, task.status)),
         );
@@ -131,15 +165,31 @@ fn explore(shards: usize) -> (HashSet<Task>, HashSet<(Verb, Status)>) {
 /// The task after a verb whose rows are changed already; none when the table refuses it.
 fn step(before: &Task, verb: Verb, rows: Task) -> Option<Task> {
     let owned = rows.shards().is_owned();
-    let decision = decide(verb, Standing { wish: before.wish, status: before.status, owned }).ok()?;
-    let rows = if verb == Verb::Start { rows.reopened() } else { rows };
+    let decision = decide(
+        verb,
+        Standing {
+            wish: before.wish,
+            status: before.status,
+            owned,
+        },
+    )
+    .ok()?;
+    let rows = if verb == Verb::Start {
+        rows.reopened()
+    } else {
+        rows
+    };
     let status = status_of(decision.wish, &rows.shards());
     // A fact about one of several shards leaves the status to the function; everything else must agree.
     let is_whole = verb.is_command() || rows.shards.len() == 1;
     if is_whole {
         assert_eq!(decision.status, status, "{verb} of {before:?} made {rows:?}");
     }
-    Some(Task { wish: decision.wish, status, ..rows })
+    Some(Task {
+        wish: decision.wish,
+        status,
+        ..rows
+    })
 }
 
 #[test]
@@ -150,21 +200,29 @@ fn the_table_and_the_status_function_agree_on_every_reachable_task() {
             assert_eq!(task.status, status_of(task.wish, &task.shards()), "{task:?}");
         }
         let statuses: HashSet<Status> = seen.iter().map(|task| task.status).collect();
-        assert_eq!(statuses.len(), Status::ALL.len(), "every status is reached with {shards} shards");
+        assert_eq!(
+            statuses.len(),
+            Status::ALL.len(),
+            "every status is reached with {shards} shards"
+        );
     }
 }
 
 #[test]
 fn every_row_of_the_table_is_used() {
     let (_, used) = explore(2);
-    let rows = edges().iter().flat_map(|edge| edge.from.iter().map(|from| (edge.verb, *from)));
+    let rows = edges()
+        .iter()
+        .flat_map(|edge| edge.from.iter().map(|from| (edge.verb, *from)));
     let idle: Vec<_> = rows.filter(|row| !used.contains(row)).collect();
     assert_eq!(idle, [], "rows that no task ever needs");
 }
 
 #[test]
 fn the_table_has_one_answer_for_a_verb_in_a_state() {
-    let rows = edges().iter().flat_map(|edge| edge.from.iter().map(|from| (edge.verb, *from)));
+    let rows = edges()
+        .iter()
+        .flat_map(|edge| edge.from.iter().map(|from| (edge.verb, *from)));
     let mut seen = HashSet::new();
     for row in rows {
         assert!(seen.insert(row), "{row:?} stands twice");
@@ -174,7 +232,9 @@ fn the_table_has_one_answer_for_a_verb_in_a_state() {
 #[test]
 fn an_ended_task_stays_ended() {
     for status in Status::ALL.iter().copied().filter(|status| status.is_terminal()) {
-        for (verb, wish) in Verb::ALL.iter().flat_map(|verb| Wish::ALL.iter().map(move |wish| (*verb, *wish)))
+        for (verb, wish) in Verb::ALL
+            .iter()
+            .flat_map(|verb| Wish::ALL.iter().map(move |wish| (*verb, *wish)))
         {
             for owned in [false, true] {
                 let refusal = decide(verb, Standing { wish, status, owned }).expect_err("it is final");
@@ -186,23 +246,52 @@ fn an_ended_task_stays_ended() {
 
 #[test]
 fn stop_is_immediate_only_where_nothing_is_owned() {
-    for status in [Status::Queued, Status::AwaitingBusiness, Status::Running, Status::Recovering] {
+    for status in [
+        Status::Queued,
+        Status::AwaitingBusiness,
+        Status::Running,
+        Status::Recovering,
+    ] {
         for (verb, wish, at_once) in [
             (Verb::Stop, Wish::Stop, Status::Stopped),
             (Verb::StopNow, Wish::StopNow, Status::Stopped),
             (Verb::Cancel, Wish::Cancel, Status::Cancelled),
         ] {
-            let idle = decide(verb, Standing { wish: Wish::Run, status, owned: false }).expect("legal");
+            let idle = decide(
+                verb,
+                Standing {
+                    wish: Wish::Run,
+                    status,
+                    owned: false,
+                },
+            )
+            .expect("legal");
             assert_eq!((idle.wish, idle.status), (wish, at_once), "{verb} while {status}");
-            let owned = decide(verb, Standing { wish: Wish::Run, status, owned: true }).expect("legal");
-            assert_eq!((owned.wish, owned.status), (wish, Status::Stopping), "{verb} while {status}");
+            let owned = decide(
+                verb,
+                Standing {
+                    wish: Wish::Run,
+                    status,
+                    owned: true,
+                },
+            )
+            .expect("legal");
+            assert_eq!(
+                (owned.wish, owned.status),
+                (wish, Status::Stopping),
+                "{verb} while {status}"
+            );
         }
     }
 }
 
 #[test]
 fn a_repeated_stop_is_harmless_and_never_softens_an_earlier_one() {
-    let stopping = |wish| Standing { wish, status: Status::Stopping, owned: true };
+    let stopping = |wish| Standing {
+        wish,
+        status: Status::Stopping,
+        owned: true,
+    };
     let wish_after = |verb, wish| decide(verb, stopping(wish)).expect("legal").wish;
     assert_eq!(wish_after(Verb::Stop, Wish::Stop), Wish::Stop);
     assert_eq!(wish_after(Verb::StopNow, Wish::Stop), Wish::StopNow);
@@ -214,9 +303,21 @@ fn a_repeated_stop_is_harmless_and_never_softens_an_earlier_one() {
 
 #[test]
 fn start_is_refused_while_it_runs_and_names_what_is_allowed() {
-    for status in [Status::Queued, Status::Running, Status::Recovering, Status::Stopping, Status::Finalizing]
-    {
-        let refusal = decide(Verb::Start, Standing { wish: Wish::Run, status, owned: false });
+    for status in [
+        Status::Queued,
+        Status::Running,
+        Status::Recovering,
+        Status::Stopping,
+        Status::Finalizing,
+    ] {
+        let refusal = decide(
+            Verb::Start,
+            Standing {
+                wish: Wish::Run,
+                status,
+                owned: false,
+            },
+        );
         let refusal = refusal.expect_err("it is under way");
         assert_eq!((refusal.verb, refusal.status), ("start", status));
         let stops = refusal.allowed.contains(&"stop");
@@ -227,13 +328,42 @@ fn start_is_refused_while_it_runs_and_names_what_is_allowed() {
 #[test]
 fn meaning_is_changed_only_while_it_does_not_run() {
     let legal = |verb| {
-        let at = |status| decide(verb, Standing { wish: Wish::Run, status, owned: false }).is_ok();
-        Status::ALL.iter().copied().filter(|status| at(*status)).map(Status::as_str).collect::<Vec<_>>()
+        let at = |status| {
+            decide(
+                verb,
+                Standing {
+                    wish: Wish::Run,
+                    status,
+                    owned: false,
+                },
+            )
+            .is_ok()
+        };
+        Status::ALL
+            .iter()
+            .copied()
+            .filter(|status| at(*status))
+            .map(Status::as_str)
+            .collect::<Vec<_>>()
     };
     assert_eq!(legal(Verb::Edit), ["created", "awaiting_business", "stopped"]);
-    let open = ["created", "queued", "awaiting_business", "running", "recovering", "stopping", "stopped"];
-    assert_eq!((legal(Verb::Tune), legal(Verb::Describe)), (open.to_vec(), open.to_vec()));
-    assert_eq!(legal(Verb::Finish), ["queued", "running", "recovering", "stopped"]);
+    let open = [
+        "created",
+        "queued",
+        "awaiting_business",
+        "running",
+        "recovering",
+        "stopping",
+        "stopped",
+    ];
+    assert_eq!(
+        (legal(Verb::Tune), legal(Verb::Describe)),
+        (open.to_vec(), open.to_vec())
+    );
+    assert_eq!(
+        legal(Verb::Finish),
+        ["queued", "running", "recovering", "stopped"]
+    );
     assert_eq!(legal(Verb::Recover), ["recovering", "finalizing"]);
 }
 
@@ -259,10 +389,25 @@ fn document() -> String {
             arrows.insert((order(from), order(to), verb));
         }
     }
-    for (from, to) in arrows.iter().map(|(from, to, _)| (*from, *to)).collect::<BTreeSet<_>>() {
-        let verbs: Vec<&str> =
-            arrows.iter().filter(|arrow| (arrow.0, arrow.1) == (from, to)).map(|arrow| arrow.2).collect();
-        line(&mut out, &format!("    {} --> {}: {}", Status::ALL[from], Status::ALL[to], verbs.join(", ")));
+    for (from, to) in arrows
+        .iter()
+        .map(|(from, to, _)| (*from, *to))
+        .collect::<BTreeSet<_>>()
+    {
+        let verbs: Vec<&str> = arrows
+            .iter()
+            .filter(|arrow| (arrow.0, arrow.1) == (from, to))
+            .map(|arrow| arrow.2)
+            .collect();
+        line(
+            &mut out,
+            &format!(
+                "    {} --> {}: {}",
+                Status::ALL[from],
+                Status::ALL[to],
+                verbs.join(", ")
+            ),
+        );
     }
     out.push_str(TABLE_HEAD);
     for edge in edges() {
@@ -272,7 +417,11 @@ fn document() -> String {
         let (idle, owned) = (target(edge, edge.idle), target(edge, edge.owned));
         line(
             &mut out,
-            &format!("| `{}` | {kind} | {} | {wish} | {idle} | {owned} |", edge.verb, from.join(", ")),
+            &format!(
+                "| `{}` | {kind} | {} | {wish} | {idle} | {owned} |",
+                edge.verb,
+                from.join(", ")
+            ),
         );
     }
     out
@@ -283,7 +432,10 @@ fn line(out: &mut String, text: &str) {
 }
 
 fn order(status: Status) -> usize {
-    Status::ALL.iter().position(|other| *other == status).expect("ALL holds every status")
+    Status::ALL
+        .iter()
+        .position(|other| *other == status)
+        .expect("ALL holds every status")
 }
 
 fn target(edge: &Edge, to: Option<Status>) -> &'static str {
@@ -300,14 +452,18 @@ fn arrows_of(edge: &Edge) -> Vec<(Status, Status, &'static str)> {
         Status::Stopped if edge.wish == Some(Wish::Cancel) => Status::Cancelled,
         status => status,
     };
-    let ends = edge
-        .from
-        .iter()
-        .flat_map(|from| [edge.idle, edge.owned].into_iter().flatten().map(|end| (*from, end)));
+    let ends = edge.from.iter().flat_map(|from| {
+        [edge.idle, edge.owned]
+            .into_iter()
+            .flatten()
+            .map(|end| (*from, end))
+    });
     // Nothing is owned before the first claim and after a stop, so these have one end only.
     let idle_only = [Status::Created, Status::Stopped, Status::AwaitingBusiness];
     let ends = ends.filter(|(from, end)| !(idle_only.contains(from) && *end == Status::Stopping));
-    ends.map(|(from, end)| (from, to(end), edge.verb.as_str())).filter(|(from, end, _)| from != end).collect()
+    ends.map(|(from, end)| (from, to(end), edge.verb.as_str()))
+        .filter(|(from, end, _)| from != end)
+        .collect()
 }
 
 const HEAD: &str = "# Life of a task

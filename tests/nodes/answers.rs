@@ -35,12 +35,21 @@ async fn every_read_is_the_same_whoever_is_asked() {
     until(&there, &path, "moving", known).await;
     let [mine, theirs] = both(&path, nodes).await;
     for view in [&mine, &theirs] {
-        assert_eq!((sum(view), &view["live"]["nodes"]), (1_000_000, &json!([owner])), "{view:#}");
-        assert_eq!((&view["live"]["state"], &view["live"]["unreachable"]), (&json!("live"), &json!([])));
+        assert_eq!(
+            (sum(view), &view["live"]["nodes"]),
+            (1_000_000, &json!([owner])),
+            "{view:#}"
+        );
+        assert_eq!(
+            (&view["live"]["state"], &view["live"]["unreachable"]),
+            (&json!("live"), &json!([]))
+        );
         assert!(view["live"]["high_water"].as_u64() > Some(0), "{view:#}");
     }
     assert_eq!(at_rest(mine), at_rest(theirs));
-    let listed = both("/v1/tasks", nodes).await.map(|mut page| at_rest(page["items"][0].take()));
+    let listed = both("/v1/tasks", nodes)
+        .await
+        .map(|mut page| at_rest(page["items"][0].take()));
     assert_eq!(listed[0], listed[1]);
     for same in ["runs", "revisions", "failures", "failures/groups", "runs/0/1"] {
         let [mine, theirs] = both(&format!("{path}/{same}"), nodes).await;
@@ -49,7 +58,11 @@ async fn every_read_is_the_same_whoever_is_asked() {
     let [mine, theirs] = both(&format!("{path}/window"), nodes).await;
     for view in [&mine, &theirs] {
         let shard = &view["shards"][0];
-        assert_eq!((&shard["node"], &view["reason"]), (&json!(owner), &json!(null)), "{view:#}");
+        assert_eq!(
+            (&shard["node"], &view["reason"]),
+            (&json!(owner), &json!(null)),
+            "{view:#}"
+        );
         assert_eq!(shard["capacity"], mine["shards"][0]["capacity"]);
         assert!(!shard["cells"].as_str().unwrap().is_empty());
     }
@@ -59,9 +72,20 @@ async fn every_read_is_the_same_whoever_is_asked() {
     let tag = there.admin.get(&path).await.header("etag").unwrap().to_owned();
     let body = bytes::Bytes::from(json!({"priority": 3}).to_string());
     let headers = [("content-type", "application/json"), ("if-match", tag.as_str())];
-    here.admin.send(hyper::Method::PATCH, &path, &headers, body.clone()).await.expect(200);
-    there.admin.send(hyper::Method::PATCH, &path, &headers, body).await.problem(412, "etag-mismatch");
-    there.admin.post(&format!("{path}/stop"), json!({})).await.expect(202);
+    here.admin
+        .send(hyper::Method::PATCH, &path, &headers, body.clone())
+        .await
+        .expect(200);
+    there
+        .admin
+        .send(hyper::Method::PATCH, &path, &headers, body)
+        .await
+        .problem(412, "etag-mismatch");
+    there
+        .admin
+        .post(&format!("{path}/stop"), json!({}))
+        .await
+        .expect(202);
     until(&here, &path, "stopped", |view| view["status"] == "stopped").await;
     let [mine, theirs] = both(&path, nodes).await;
     assert_eq!(mine, theirs);
@@ -74,31 +98,62 @@ async fn the_past_is_the_same(path: &str, owner: &str, nodes: [&Node; 2]) {
     let [mine, theirs] = both(&format!("{path}/explain"), nodes).await;
     let rate = |view: &Value, name: &str| view[name].as_f64().unwrap();
     for name in ["target_rate", "actual_rate"] {
-        assert!((rate(&mine, name) - rate(&theirs, name)).abs() < 5.0, "{name}\n{mine:#}\n{theirs:#}");
+        assert!(
+            (rate(&mine, name) - rate(&theirs, name)).abs() < 5.0,
+            "{name}\n{mine:#}\n{theirs:#}"
+        );
     }
-    let causes: f64 = theirs["causes"].as_array().unwrap().iter().map(|one| rate(one, "rate")).sum();
-    assert!((causes - rate(&theirs, "missing_rate")).abs() < 1e-3, "{theirs:#}");
+    let causes: f64 = theirs["causes"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| rate(one, "rate"))
+        .sum();
+    assert!(
+        (causes - rate(&theirs, "missing_rate")).abs() < 1e-3,
+        "{theirs:#}"
+    );
     let [mine, theirs] = both(&format!("{path}/stats"), nodes).await;
     let settled = |view: &Value| view["sums"]["succeeded"].as_u64().unwrap();
-    assert!(settled(&theirs) > 0 && settled(&theirs).abs_diff(settled(&mine)) <= 110, "{theirs:#}");
+    assert!(
+        settled(&theirs) > 0 && settled(&theirs).abs_diff(settled(&mine)) <= 110,
+        "{theirs:#}"
+    );
     assert_eq!(theirs["unreachable"], json!([]));
-    let rates: Vec<f64> =
-        theirs["series"]["rate"].as_array().unwrap().iter().map(|one| one.as_f64().unwrap()).collect();
+    let rates: Vec<f64> = theirs["series"]["rate"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| one.as_f64().unwrap())
+        .collect();
     // The last one is under way: two items in its first hundredth are a high rate.
-    assert!(rates.len() >= 4 && rates[1..rates.len() - 1].iter().all(|rate| *rate < 80.0), "{rates:?}");
+    assert!(
+        rates.len() >= 4 && rates[1..rates.len() - 1].iter().all(|rate| *rate < 80.0),
+        "{rates:?}"
+    );
 }
 
 async fn nodes_are_the_same(owner: &str, other: &str, nodes: [&Node; 2]) {
     let lists = both("/v1/nodes", nodes).await;
     for (list, first) in lists.iter().zip([owner, other]) {
-        let of = |name: &str| list["items"].as_array().unwrap().iter().find(|one| one["id"] == name).unwrap();
+        let of = |name: &str| {
+            list["items"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .find(|one| one["id"] == name)
+                .unwrap()
+        };
         assert_eq!(
             (&list["items"][0]["id"], &list["items"][0]["live"]["state"]),
             (&json!(first), &json!("here"))
         );
         for name in [owner, other] {
             assert_eq!(of(name)["state"], "serving");
-            assert!(of(name)["reserved_rate"].is_string() && of(name)["address"].is_string(), "{list:#}");
+            assert!(
+                of(name)["reserved_rate"].is_string() && of(name)["address"].is_string(),
+                "{list:#}"
+            );
         }
         assert_eq!(of(owner)["runs"].as_array().unwrap().len(), 1);
         assert_eq!(
@@ -107,12 +162,20 @@ async fn nodes_are_the_same(owner: &str, other: &str, nodes: [&Node; 2]) {
         );
     }
     for name in [owner, other] {
-        let paths = both(&format!("/v1/nodes/{name}/actors?depth=1"), nodes).await.map(|tree| {
-            let children = tree[0]["children"].as_array().unwrap();
-            children.iter().map(|child| child["path"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
-        });
+        let paths = both(&format!("/v1/nodes/{name}/actors?depth=1"), nodes)
+            .await
+            .map(|tree| {
+                let children = tree[0]["children"].as_array().unwrap();
+                children
+                    .iter()
+                    .map(|child| child["path"].as_str().unwrap().to_owned())
+                    .collect::<Vec<_>>()
+            });
         assert!(paths[0] == paths[1] && paths[0][0].starts_with(name), "{paths:?}");
-        let text = nodes[1].admin.get(&format!("/v1/nodes/{name}/actors?format=text")).await;
+        let text = nodes[1]
+            .admin
+            .get(&format!("/v1/nodes/{name}/actors?format=text"))
+            .await;
         assert_eq!(text.header("content-type"), Some("text/plain; charset=utf-8"));
         assert!(text.text().contains("session"), "{}", text.text());
     }
@@ -129,9 +192,15 @@ async fn nodes_are_the_same(owner: &str, other: &str, nodes: [&Node; 2]) {
     assert_eq!(mine["store"], theirs["store"]);
     let person = Person::admin(nodes[1]);
     let told = person.windrow("cluster status").await.expect(0).stdout;
-    assert!(told.contains("status    ok") && told.contains(owner) && told.contains(other), "{told}");
+    assert!(
+        told.contains("status    ok") && told.contains(owner) && told.contains(other),
+        "{told}"
+    );
     let told = person.windrow("node list").await.expect(0).stdout;
-    assert!(told.contains("BEAT") && told.contains(owner) && told.contains(other), "{told}");
+    assert!(
+        told.contains("BEAT") && told.contains(owner) && told.contains(other),
+        "{told}"
+    );
     let told = person.windrow("doctor --no-handlers").await.expect(0).stdout;
     assert!(told.contains("2, and all can be asked"), "{told}");
 }
@@ -141,19 +210,45 @@ async fn a_node_that_hangs_makes_answers_poorer_and_none_fail() {
     let cluster = Cluster::new().await;
     let (task, [(owner, here), (_, there)]) = cluster.pair(json!({})).await;
     let path = format!("/v1/tasks/{task}");
-    until(&there, &path, "moving", |view| view["counts"]["succeeded"].as_u64() > Some(20)).await;
+    until(&there, &path, "moving", |view| {
+        view["counts"]["succeeded"].as_u64() > Some(20)
+    })
+    .await;
     here.signal(Signal::STOP);
     let begun = Instant::now();
-    let view = until(&there, &path, "unreachable", |view| view["live"]["state"] == "unreachable").await;
-    assert_eq!((sum(&view), &view["live"]["unreachable"][0]["node"]), (1_000_000, &json!(owner)), "{view:#}");
-    assert_eq!((&view["status"], &view["actual_rate"]), (&json!("running"), &json!(null)));
-    assert!(view["live"]["unreachable"][0]["why"].as_str().unwrap().contains("no answer"), "{view:#}");
+    let view = until(&there, &path, "unreachable", |view| {
+        view["live"]["state"] == "unreachable"
+    })
+    .await;
+    assert_eq!(
+        (sum(&view), &view["live"]["unreachable"][0]["node"]),
+        (1_000_000, &json!(owner)),
+        "{view:#}"
+    );
+    assert_eq!(
+        (&view["status"], &view["actual_rate"]),
+        (&json!("running"), &json!(null))
+    );
+    assert!(
+        view["live"]["unreachable"][0]["why"]
+            .as_str()
+            .unwrap()
+            .contains("no answer"),
+        "{view:#}"
+    );
     for part in ["window", "stats", "explain"] {
         let view = there.admin.get(&format!("{path}/{part}")).await.expect(200);
         assert_eq!(view["unreachable"][0]["node"], json!(owner), "{part}: {view:#}");
     }
-    assert_eq!(there.admin.get(&format!("{path}/window")).await.expect(200)["reason"], "unreachable");
-    let shown = Person::admin(&there).windrow(&format!("task show {task}")).await.expect(0).stdout;
+    assert_eq!(
+        there.admin.get(&format!("{path}/window")).await.expect(200)["reason"],
+        "unreachable"
+    );
+    let shown = Person::admin(&there)
+        .windrow(&format!("task show {task}"))
+        .await
+        .expect(0)
+        .stdout;
     assert!(shown.contains(&format!("{owner} can't be asked")), "{shown}");
     let node = there.admin.get(&format!("/v1/nodes/{owner}")).await.expect(200);
     assert_eq!(
@@ -162,29 +257,59 @@ async fn a_node_that_hangs_makes_answers_poorer_and_none_fail() {
         "{node:#}"
     );
     assert_eq!(node["runs"][0]["task"], json!(task));
-    let told = there.admin.get(&format!("/v1/nodes/{owner}/actors")).await.problem(502, "node-silent");
+    let told = there
+        .admin
+        .get(&format!("/v1/nodes/{owner}/actors"))
+        .await
+        .problem(502, "node-silent");
     assert!(told["detail"].as_str().unwrap().contains(&owner), "{told:#}");
     let patch = json!({"capacity_rate": "5/s"});
-    there.admin.patch(&format!("/v1/nodes/{owner}"), patch).await.problem(502, "node-silent");
-    let status = Person::admin(&there).windrow("cluster status").await.expect(1).stdout;
+    there
+        .admin
+        .patch(&format!("/v1/nodes/{owner}"), patch)
+        .await
+        .problem(502, "node-silent");
+    let status = Person::admin(&there)
+        .windrow("cluster status")
+        .await
+        .expect(1)
+        .stdout;
     assert!(status.contains("degraded") && status.contains(&owner), "{status}");
-    assert!(begun.elapsed() < Duration::from_secs(100), "{:?}", begun.elapsed());
+    assert!(
+        begun.elapsed() < Duration::from_secs(100),
+        "{:?}",
+        begun.elapsed()
+    );
 }
 
 #[tokio::test]
 async fn what_happens_at_one_node_is_seen_at_the_other() {
     let cluster = Cluster::new().await;
     let (task, [(owner, _here), (_, there)]) = cluster.pair(json!({})).await;
-    let mut events =
-        there.admin.events(&format!("/v1/events?topics=task:{task},node:{owner}&hz=4"), None).await;
+    let mut events = there
+        .admin
+        .events(&format!("/v1/events?topics=task:{task},node:{owner}&hz=4"), None)
+        .await;
     let settled = |data: &Value| data["counts"]["succeeded"].as_u64().unwrap_or(0);
-    let told = events.until(|told| told.kind == "stats" && settled(&told.data["data"]) > 30).await;
-    let numbers: Vec<u64> =
-        told.iter().filter(|told| told.kind == "stats").map(|told| settled(&told.data["data"])).collect();
+    let told = events
+        .until(|told| told.kind == "stats" && settled(&told.data["data"]) > 30)
+        .await;
+    let numbers: Vec<u64> = told
+        .iter()
+        .filter(|told| told.kind == "stats")
+        .map(|told| settled(&told.data["data"]))
+        .collect();
     assert!(numbers.is_sorted() && numbers.len() > 1, "{numbers:?}");
     let node = |told: &&crate::sse::Told| told.data["topic"] == json!(format!("node:{owner}"));
-    assert_eq!(told.iter().find(node).expect("its snapshot").data["data"]["runs"], 1);
-    there.admin.post(&format!("/v1/tasks/{task}/stop"), json!({})).await.expect(202);
+    assert_eq!(
+        told.iter().find(node).expect("its snapshot").data["data"]["runs"],
+        1
+    );
+    there
+        .admin
+        .post(&format!("/v1/tasks/{task}/stop"), json!({}))
+        .await
+        .expect(202);
     let is_stopped =
         |told: &crate::sse::Told| told.kind == "status" && told.data["data"]["status"] == "stopped";
     events.until(is_stopped).await;

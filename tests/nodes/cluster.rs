@@ -23,7 +23,11 @@ impl Cluster {
         // On the test's own thread, since the server dies with the thread that starts it.
         let postgres = Postgres::start();
         let business = Business::start(|_| Act::ok().after(Duration::from_millis(5))).await;
-        let cluster = Cluster { postgres, place, business };
+        let cluster = Cluster {
+            postgres,
+            place,
+            business,
+        };
         cluster.write("password", "wind-row");
         // 32 bytes in base64.
         cluster.write("key", &format!("{}=\n", "A".repeat(43)));
@@ -52,7 +56,10 @@ impl Cluster {
                 self.path("password").display()
             ))
             .config("[task_defaults]\nrate = \"1/s\"\n")
-            .config(&format!("[auth]\nkey_file = \"{}\"\n", self.path("key").display()))
+            .config(&format!(
+                "[auth]\nkey_file = \"{}\"\n",
+                self.path("key").display()
+            ))
             .config(more);
         // All have the first one's administrator.
         if self.path("admin.token").exists() {
@@ -72,7 +79,9 @@ impl Cluster {
         let mut body = json!({"rate": "50/s", "start": true});
         crate::support::merge(&mut body, more);
         let task = n2.task("push", 1_000_000, body).await;
-        let view = n1.until(&task, "running somewhere", |view| view["live"]["state"] == "live").await;
+        let view = n1
+            .until(&task, "running somewhere", |view| view["live"]["state"] == "live")
+            .await;
         let is_first = view["live"]["nodes"] == json!(["n1"]);
         let (n1, n2) = (("n1".to_owned(), n1), ("n2".to_owned(), n2));
         (task, if is_first { [n1, n2] } else { [n2, n1] })
@@ -89,7 +98,11 @@ pub(crate) async fn until(node: &Node, path: &str, what: &str, fits: impl Fn(&Va
         if fits(&answer) {
             return answer;
         }
-        assert!(begun.elapsed() < PATIENCE, "{path} never was {what}: {answer:#}\n{}", node.said());
+        assert!(
+            begun.elapsed() < PATIENCE,
+            "{path} never was {what}: {answer:#}\n{}",
+            node.said()
+        );
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
 }

@@ -41,7 +41,11 @@ fn assert_within(calls: &[(SystemTime, String)], rates: &[(SystemTime, f64)], bu
         let span = |at: SystemTime, end: SystemTime| {
             end.min(upto).duration_since(at).unwrap_or_default().as_secs_f64()
         };
-        rates.iter().zip(ends).map(|((at, rate), end)| span(*at, end) * rate).sum()
+        rates
+            .iter()
+            .zip(ends)
+            .map(|((at, rate), end)| span(*at, end) * rate)
+            .sum()
     };
     let mut least = f64::INFINITY;
     for (number, (at, _)) in calls.iter().enumerate() {
@@ -49,10 +53,17 @@ fn assert_within(calls: &[(SystemTime, String)], rates: &[(SystemTime, f64)], bu
         least = least.min(number as f64 - allowed);
         let above = (number + 1) as f64 - allowed - least;
         let seconds = |(left, task): &(SystemTime, String)| {
-            format!("{:.3} s {task}", left.duration_since(calls[0].0).unwrap_or_default().as_secs_f64())
+            format!(
+                "{:.3} s {task}",
+                left.duration_since(calls[0].0).unwrap_or_default().as_secs_f64()
+            )
         };
         let until_now = || calls[..=number].iter().map(seconds).collect::<Vec<_>>();
-        assert!(above <= burst + most * STAMPED_LATE, "{above} more than the limit gives: {:?}", until_now());
+        assert!(
+            above <= burst + most * STAMPED_LATE,
+            "{above} more than the limit gives: {:?}",
+            until_now()
+        );
     }
 }
 
@@ -74,8 +85,11 @@ async fn limit(node: &Node, rate: &str) -> SystemTime {
 #[tokio::test]
 async fn three_nodes_never_send_more_than_a_limit_and_share_it() {
     let cluster = Cluster::new().await;
-    let (n1, n2, n3) =
-        (cluster.node("n1", TTL).await, cluster.node("n2", TTL).await, cluster.node("n3", TTL).await);
+    let (n1, n2, n3) = (
+        cluster.node("n1", TTL).await,
+        cluster.node("n2", TTL).await,
+        cluster.node("n3", TTL).await,
+    );
     n1.business(
         "push",
         &cluster.business.url(),
@@ -87,12 +101,21 @@ async fn three_nodes_never_send_more_than_a_limit_and_share_it() {
     let one = n1.task("push", 1_000_000, settings()).await;
     let two = n2.task("push", 1_000_000, settings()).await;
     for task in [&one, &two] {
-        until(&n1, &format!("/v1/tasks/{task}"), "running", |view| view["status"] == "running").await;
+        until(&n1, &format!("/v1/tasks/{task}"), "running", |view| {
+            view["status"] == "running"
+        })
+        .await;
     }
     tokio::time::sleep(Duration::from_secs(5)).await;
     let each = counted(&cluster.business, &[&one, &two], Duration::from_secs(10)).await;
-    assert!(each[0].abs_diff(each[1]) * 10 <= each[0].max(each[1]), "within 10 %: {each:?}");
-    assert!((480..=620).contains(&(each[0] + each[1])), "all of it, or nearly: {each:?}");
+    assert!(
+        each[0].abs_diff(each[1]) * 10 <= each[0].max(each[1]),
+        "within 10 %: {each:?}"
+    );
+    assert!(
+        (480..=620).contains(&(each[0] + each[1])),
+        "all of it, or nearly: {each:?}"
+    );
     // One is gone, another one stands still and wakes when its part has been given away.
     n3.signal(Signal::KILL);
     n2.signal(Signal::STOP);
@@ -104,15 +127,22 @@ async fn three_nodes_never_send_more_than_a_limit_and_share_it() {
     tokio::time::sleep(Duration::from_secs(8)).await;
     let raised = limit(&n1, "60/s").await;
     tokio::time::sleep(Duration::from_secs(4)).await;
-    let rates = [(begun, 60.0), (lowered + Duration::from_secs(3), 20.0), (raised, 60.0)];
+    let rates = [
+        (begun, 60.0),
+        (lowered + Duration::from_secs(3), 20.0),
+        (raised, 60.0),
+    ];
     assert_within(&calls(&cluster.business), &rates, BURST);
 }
 
 #[tokio::test]
 async fn a_limit_that_cannot_be_divided_goes_round() {
     let cluster = Cluster::new().await;
-    let (n1, _n2, _n3) =
-        (cluster.node("n1", "").await, cluster.node("n2", "").await, cluster.node("n3", "").await);
+    let (n1, _n2, _n3) = (
+        cluster.node("n1", "").await,
+        cluster.node("n2", "").await,
+        cluster.node("n3", "").await,
+    );
     n1.business(
         "push",
         &cluster.business.url(),
@@ -120,10 +150,19 @@ async fn a_limit_that_cannot_be_divided_goes_round() {
     )
     .await;
     let begun = SystemTime::now();
-    let task = n1.task("push", 1_000_000, json!({"rate": "1/5s", "shards": 3, "start": true})).await;
+    let task = n1
+        .task(
+            "push",
+            1_000_000,
+            json!({"rate": "1/5s", "shards": 3, "start": true}),
+        )
+        .await;
     tokio::time::sleep(Duration::from_secs(60)).await;
     let all = calls(&cluster.business);
     assert!((7..=13).contains(&all.len()), "{} of twelve", all.len());
     assert_within(&all, &[(begun, 0.2)], BURST);
-    n1.admin.post(&format!("/v1/tasks/{task}/stop"), json!({"now": true})).await.expect(202);
+    n1.admin
+        .post(&format!("/v1/tasks/{task}/stop"), json!({"now": true}))
+        .await
+        .expect(202);
 }

@@ -14,7 +14,9 @@ const TTL: Duration = Duration::from_secs(3);
 
 /// The sentence of a refusal.
 pub fn why<T: std::fmt::Debug>(outcome: Result<T, StoreError>) -> String {
-    let Err(StoreError::Unavailable(text)) = outcome else { panic!("{outcome:?}") };
+    let Err(StoreError::Unavailable(text)) = outcome else {
+        panic!("{outcome:?}")
+    };
     text
 }
 
@@ -47,7 +49,9 @@ async fn a_restart_is_a_loss_and_its_connection_is_made_again_in_the_same_call()
 #[tokio::test]
 async fn a_restart_that_kept_its_data_may_have_lost_the_last_of_it() {
     let mut server = Redis::start_with(Server {
-        arguments: ["--appendonly", "yes", "--appendfsync", "everysec"].map(str::to_owned).to_vec(),
+        arguments: ["--appendonly", "yes", "--appendfsync", "everysec"]
+            .map(str::to_owned)
+            .to_vec(),
         ..Server::default()
     });
     let node = Node::open(options(&server.url())).await;
@@ -55,12 +59,18 @@ async fn a_restart_that_kept_its_data_may_have_lost_the_last_of_it() {
     node.leases().acquire(&[mine], LONG).await.unwrap();
     // A server that is killed keeps what it wrote to its file: `kill` cuts no power.
     eventually("it is in the file", async || {
-        server.cli(&["INFO", "persistence"]).contains("aof_buffer_length:0")
+        server
+            .cli(&["INFO", "persistence"])
+            .contains("aof_buffer_length:0")
     })
     .await;
     server.restart();
     let said = node.leases().acquire(&[free, rival(mine)], TTL).await.unwrap();
-    assert_eq!(said, [Absent, Lost], "what was kept is known, what is absent may have been lost");
+    assert_eq!(
+        said,
+        [Absent, Lost],
+        "what was kept is known, what is absent may have been lost"
+    );
     settle(&*node.leases()).await;
     assert_eq!(node.leases().acquire(&[free], LONG).await.unwrap(), [Held]);
 }
@@ -73,7 +83,9 @@ async fn a_server_that_hangs_is_given_up_in_time_and_not_stormed_when_it_is_back
     node.leases().acquire(&[mine], LONG).await.unwrap();
     let received = |server: &Redis| {
         let info = server.cli(&["INFO", "stats"]);
-        let line = info.lines().find_map(|line| line.strip_prefix("total_connections_received:"));
+        let line = info
+            .lines()
+            .find_map(|line| line.strip_prefix("total_connections_received:"));
         line.expect("a count").trim().parse::<u32>().expect("a number")
     };
     let before = received(&server);
@@ -90,14 +102,21 @@ async fn a_server_that_hangs_is_given_up_in_time_and_not_stormed_when_it_is_back
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
     server.signal("CONT");
-    eventually("it is back", async || node.leases().renew(&[mine], LONG, false).await.is_ok()).await;
+    eventually("it is back", async || {
+        node.leases().renew(&[mine], LONG, false).await.is_ok()
+    })
+    .await;
     let made = received(&server) - before;
     println!("{refused} calls were refused in 5 s, {made} connections made");
     assert!(refused > 20, "most fail at once: {refused}");
     assert!(made < 30, "{made} connections");
     assert_eq!(node.meters.redis(), Some(Ok(())));
     // The request that was never answered may have had its effect; its answer is nobody else's.
-    let said = node.leases().acquire(&[rival(late), rival(mine), key(2)], LONG).await.unwrap();
+    let said = node
+        .leases()
+        .acquire(&[rival(late), rival(mine), key(2)], LONG)
+        .await
+        .unwrap();
     assert_eq!(&said[1..], [Lost, Held], "{said:?}");
 }
 
@@ -110,10 +129,16 @@ async fn an_answer_that_comes_late_is_not_taken_for_another() {
     server.signal("STOP");
     why(node.leases().acquire(&[first, rival(second)], LONG).await);
     server.signal("CONT");
-    eventually("it is back", async || node.leases().renew(&[second], LONG, false).await.is_ok()).await;
+    eventually("it is back", async || {
+        node.leases().renew(&[second], LONG, false).await.is_ok()
+    })
+    .await;
     for _ in 0..50 {
         assert_eq!(node.leases().renew(&[second], LONG, false).await.unwrap(), [Held]);
-        assert_eq!(node.leases().renew(&[rival(second)], LONG, false).await.unwrap(), [Lost]);
+        assert_eq!(
+            node.leases().renew(&[rival(second)], LONG, false).await.unwrap(),
+            [Lost]
+        );
     }
 }
 
@@ -122,9 +147,18 @@ async fn a_node_begins_without_redis_and_finds_it_later() {
     let port = free_port();
     let node = Node::begin(options(&format!("redis://127.0.0.1:{port}")));
     let said = why(node.leases().acquire(&[key(0)], LONG).await);
-    assert!(said.contains(&format!("Redis at 127.0.0.1:{port} takes no connections")), "{said}");
-    eventually("it is known to be down", async || matches!(node.meters.redis(), Some(Err(_)))).await;
-    let server = Redis::start_with(Server { port: Some(port), ..Server::default() });
+    assert!(
+        said.contains(&format!("Redis at 127.0.0.1:{port} takes no connections")),
+        "{said}"
+    );
+    eventually("it is known to be down", async || {
+        matches!(node.meters.redis(), Some(Err(_)))
+    })
+    .await;
+    let server = Redis::start_with(Server {
+        port: Some(port),
+        ..Server::default()
+    });
     eventually("it is found", async || node.meters.redis() == Some(Ok(()))).await;
     settle(&*node.leases()).await;
     drop(server);
@@ -137,7 +171,10 @@ async fn after_a_failover_the_new_master_is_asked_and_gives_nothing_anew_for_one
     let (mine, free) = (key(0), key(1));
     assert_eq!(node.leases().acquire(&[mine], LONG).await.unwrap(), [Held]);
     eventually("it is replicated", async || {
-        group.replica.cli(&["KEYS", "windrow:*:lease:t7.0"]).contains("lease")
+        group
+            .replica
+            .cli(&["KEYS", "windrow:*:lease:t7.0"])
+            .contains("lease")
     })
     .await;
     group.master.kill();
@@ -148,12 +185,18 @@ async fn after_a_failover_the_new_master_is_asked_and_gives_nothing_anew_for_one
     })
     .await;
     assert_eq!(said, Some(vec![Absent, Lost]));
-    assert_eq!(node.leases().renew(&[mine], LONG, true).await.unwrap(), [Held], "its owner goes on");
+    assert_eq!(
+        node.leases().renew(&[mine], LONG, true).await.unwrap(),
+        [Held],
+        "its owner goes on"
+    );
     settle(&*node.leases()).await;
     // The old master comes back as a replica, and nobody is misled.
     group.master.restart();
-    eventually("it follows", async || group.master.cli(&["INFO", "replication"]).contains("role:slave"))
-        .await;
+    eventually("it follows", async || {
+        group.master.cli(&["INFO", "replication"]).contains("role:slave")
+    })
+    .await;
     assert_eq!(node.leases().renew(&[mine], LONG, false).await.unwrap(), [Held]);
 }
 
@@ -171,7 +214,11 @@ async fn every_server_of_a_cluster_leads_to_the_one_with_the_leases() {
         assert_eq!(node.leases().acquire(&[token], LONG).await.unwrap(), [expected]);
     }
     let with = |keys: &str| keys.lines().filter(|key| key.contains("lease:t7.0")).count();
-    let holders = cluster.servers.iter().filter(|server| with(&server.cli(&["KEYS", "*"])) == 1).count();
+    let holders = cluster
+        .servers
+        .iter()
+        .filter(|server| with(&server.cli(&["KEYS", "*"])) == 1)
+        .count();
     assert_eq!(holders, 1);
 }
 
@@ -195,15 +242,25 @@ async fn five_thousand_leases_are_renewed_in_ten_round_trips() {
     let server = Redis::start();
     let node = Node::open(options(&server.url())).await;
     let leases: Vec<LeaseKey> = (0..5_000).map(key).collect();
-    assert_eq!(node.leases().acquire(&leases, LONG).await.unwrap(), vec![Held; 5_000]);
+    assert_eq!(
+        node.leases().acquire(&leases, LONG).await.unwrap(),
+        vec![Held; 5_000]
+    );
     let count = || node.meters.lease_trips().0.count();
     let before = count();
     let begun = tokio::time::Instant::now();
     for _ in 0..5 {
-        assert_eq!(node.leases().renew(&leases, LONG, false).await.unwrap(), vec![Held; 5_000]);
+        assert_eq!(
+            node.leases().renew(&leases, LONG, false).await.unwrap(),
+            vec![Held; 5_000]
+        );
     }
     let trips = count() - before;
-    println!("5,000 leases: {} calls at once, {:?} (debug build)", trips / 5, begun.elapsed() / 5);
+    println!(
+        "5,000 leases: {} calls at once, {:?} (debug build)",
+        trips / 5,
+        begun.elapsed() / 5
+    );
     // The watch may have looked in between.
     assert!((50..=52).contains(&trips), "{trips}");
 }
@@ -225,6 +282,10 @@ async fn stores_and_prefixes_that_share_a_server_never_meet() {
     keys.sort_unstable();
     assert_eq!(
         keys,
-        ["other:{a1b2c3}:lease:t7.0", "windrow:{a1b2c3}:lease:t7.0", "windrow:{zzzzzz}:lease:t7.0"]
+        [
+            "other:{a1b2c3}:lease:t7.0",
+            "windrow:{a1b2c3}:lease:t7.0",
+            "windrow:{zzzzzz}:lease:t7.0"
+        ]
     );
 }

@@ -39,7 +39,10 @@ impl Node {
     pub fn begin(options: RedisOptions) -> Node {
         let meters = Arc::<Meters>::default();
         let clock = Arc::new(SystemClock::new());
-        Node { redis: Redis::open(options, clock, meters.clone(), &Handle::current()), meters }
+        Node {
+            redis: Redis::open(options, clock, meters.clone(), &Handle::current()),
+            meters,
+        }
     }
 
     /// Opens it, and waits until leases are given. After the next loss they are not for this long, whoever notices it.
@@ -63,20 +66,33 @@ pub async fn settle(leases: &dyn LeaseStore) {
     eventually("leases are given", async || {
         let probe = [key(u32::MAX)];
         let short = Duration::from_millis(50);
-        let held = leases.acquire(&probe, short).await.is_ok_and(|said| said == [LeaseReply::Held]);
-        if held { leases.release(&probe).await.is_ok() } else { false }
+        let held = leases
+            .acquire(&probe, short)
+            .await
+            .is_ok_and(|said| said == [LeaseReply::Held]);
+        if held {
+            leases.release(&probe).await.is_ok()
+        } else {
+            false
+        }
     })
     .await;
 }
 
 /// A lease of a shard under a claim of its own.
 pub fn key(no: u32) -> LeaseKey {
-    LeaseKey { shard: ShardId { task: TaskId(7), no }, claim: ClaimId(Uuid::new_v4()) }
+    LeaseKey {
+        shard: ShardId { task: TaskId(7), no },
+        claim: ClaimId(Uuid::new_v4()),
+    }
 }
 
 /// The same shard under another claim.
 pub fn rival(key: LeaseKey) -> LeaseKey {
-    LeaseKey { claim: ClaimId(Uuid::new_v4()), ..key }
+    LeaseKey {
+        claim: ClaimId(Uuid::new_v4()),
+        ..key
+    }
 }
 
 pub async fn eventually(what: &str, mut holds: impl AsyncFnMut() -> bool) {

@@ -34,14 +34,20 @@ pub fn secured() -> (Redis, RedisOptions) {
         std::fs::write(&path, text).expect("written");
         path
     };
-    let (cert, key) = (write("cert.pem", cert.pem()), write("key.pem", signing_key.serialize_pem()));
+    let (cert, key) = (
+        write("cert.pem", cert.pem()),
+        write("key.pem", signing_key.serialize_pem()),
+    );
     let port = free_port();
     let arguments = format!(
         "--tls-port {port} --tls-cert-file {0} --tls-key-file {1} --tls-ca-cert-file {0} --tls-auth-clients no",
         cert.display(),
         key.display()
     );
-    let server = Redis::start_with(Server { arguments: words(&arguments), ..Server::default() });
+    let server = Redis::start_with(Server {
+        arguments: words(&arguments),
+        ..Server::default()
+    });
     add_user(&server);
     let mut options = options(&format!("rediss://windrow@127.0.0.1:{port}"));
     options.password_file = Some(write("password", "wind-row\n".to_owned()));
@@ -81,9 +87,17 @@ impl Sentinels {
         );
         let sentinel = |_| {
             let (arguments, file) = (words("--sentinel"), Some(file.clone()));
-            Redis::start_with(Server { arguments, file, ..Server::default() })
+            Redis::start_with(Server {
+                arguments,
+                file,
+                ..Server::default()
+            })
         };
-        let group = Sentinels { master, replica, sentinels: (0..3).map(sentinel).collect() };
+        let group = Sentinels {
+            master,
+            replica,
+            sentinels: (0..3).map(sentinel).collect(),
+        };
         eventually("the sentinels know each other and the replica", async || {
             group.sentinels.iter().all(|sentinel| {
                 let said = sentinel.cli(&["SENTINEL", "master", "boss"]);
@@ -97,15 +111,21 @@ impl Sentinels {
         })
         .await;
         eventually("the replica follows", async || {
-            group.replica.cli(&["INFO", "replication"]).contains("master_link_status:up")
+            group
+                .replica
+                .cli(&["INFO", "replication"])
+                .contains("master_link_status:up")
         })
         .await;
         group
     }
 
     pub fn url(&self) -> String {
-        let ports: Vec<String> =
-            self.sentinels.iter().map(|sentinel| format!("127.0.0.1:{}", sentinel.port())).collect();
+        let ports: Vec<String> = self
+            .sentinels
+            .iter()
+            .map(|sentinel| format!("127.0.0.1:{}", sentinel.port()))
+            .collect();
         format!("redis-sentinel://{}/boss", ports.join(","))
     }
 }
@@ -122,9 +142,14 @@ impl Cluster {
             let arguments = words(&format!(
                 "--cluster-enabled yes --cluster-config-file nodes.conf --cluster-port {bus}"
             ));
-            Redis::start_with(Server { arguments, ..Server::default() })
+            Redis::start_with(Server {
+                arguments,
+                ..Server::default()
+            })
         };
-        let cluster = Cluster { servers: bus.iter().map(server).collect() };
+        let cluster = Cluster {
+            servers: bus.iter().map(server).collect(),
+        };
         let slots = [("0", "5460"), ("5461", "10922"), ("10923", "16383")];
         for ((server, bus), (first, last)) in cluster.servers.iter().zip(&bus).zip(slots) {
             server.cli(&["CLUSTER", "ADDSLOTSRANGE", first, last]);
@@ -143,8 +168,11 @@ impl Cluster {
     }
 
     pub fn url(&self) -> String {
-        let ports: Vec<String> =
-            self.servers.iter().map(|server| format!("127.0.0.1:{}", server.port())).collect();
+        let ports: Vec<String> = self
+            .servers
+            .iter()
+            .map(|server| format!("127.0.0.1:{}", server.port()))
+            .collect();
         format!("redis-cluster://{}", ports.join(","))
     }
 
@@ -155,6 +183,8 @@ impl Cluster {
     }
 
     pub fn flush(&self) {
-        self.servers.iter().for_each(|server| drop(server.cli(&["FLUSHALL"])));
+        self.servers
+            .iter()
+            .for_each(|server| drop(server.cli(&["FLUSHALL"])));
     }
 }

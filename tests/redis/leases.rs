@@ -28,9 +28,16 @@ async fn a_lease_is_held_by_one(leases: &dyn LeaseStore) {
     let theirs = rival(mine);
     assert_eq!(leases.acquire(&[mine, free], LONG).await.unwrap(), [Held, Held]);
     assert_eq!(leases.acquire(&[theirs, mine], LONG).await.unwrap(), [Lost, Held]);
-    assert_eq!(leases.renew(&[theirs, mine], LONG, true).await.unwrap(), [Lost, Held]);
+    assert_eq!(
+        leases.renew(&[theirs, mine], LONG, true).await.unwrap(),
+        [Lost, Held]
+    );
     leases.release(&[theirs]).await.unwrap();
-    assert_eq!(leases.renew(&[mine], LONG, false).await.unwrap(), [Held], "a rival can't give it back");
+    assert_eq!(
+        leases.renew(&[mine], LONG, false).await.unwrap(),
+        [Held],
+        "a rival can't give it back"
+    );
     leases.release(&[mine, free]).await.unwrap();
     leases.release(&[mine]).await.unwrap();
     assert_eq!(leases.acquire(&[theirs], LONG).await.unwrap(), [Held]);
@@ -54,8 +61,17 @@ async fn a_lease_runs_out(leases: &dyn LeaseStore) {
     let theirs = rival(mine);
     leases.acquire(&[mine], LONG).await.unwrap();
     // The last word counts, also where it is the shorter one.
-    assert_eq!(leases.renew(&[mine], Duration::from_millis(100), false).await.unwrap(), [Held]);
-    eventually("it runs out", async || leases.acquire(&[theirs], LONG).await.unwrap() == [Held]).await;
+    assert_eq!(
+        leases
+            .renew(&[mine], Duration::from_millis(100), false)
+            .await
+            .unwrap(),
+        [Held]
+    );
+    eventually("it runs out", async || {
+        leases.acquire(&[theirs], LONG).await.unwrap() == [Held]
+    })
+    .await;
     assert_eq!(leases.renew(&[mine], LONG, true).await.unwrap(), [Lost]);
     leases.release(&[theirs]).await.unwrap();
 }
@@ -65,10 +81,16 @@ async fn replies_stand_in_the_order_of_the_keys(leases: &dyn LeaseStore) {
     let odd: Vec<LeaseKey> = all.iter().copied().filter(|key| key.shard.no % 2 == 1).collect();
     assert_eq!(leases.acquire(&odd, LONG).await.unwrap(), vec![Held; odd.len()]);
     let theirs: Vec<LeaseKey> = all.iter().copied().map(rival).collect();
-    let expected: Vec<_> = all.iter().map(|key| if key.shard.no % 2 == 1 { Lost } else { Absent }).collect();
+    let expected: Vec<_> = all
+        .iter()
+        .map(|key| if key.shard.no % 2 == 1 { Lost } else { Absent })
+        .collect();
     assert_eq!(leases.renew(&theirs, LONG, false).await.unwrap(), expected);
     leases.release(&all).await.unwrap();
-    assert_eq!(leases.acquire(&theirs, LONG).await.unwrap(), vec![Held; all.len()]);
+    assert_eq!(
+        leases.acquire(&theirs, LONG).await.unwrap(),
+        vec![Held; all.len()]
+    );
     leases.release(&theirs).await.unwrap();
 }
 
@@ -79,9 +101,16 @@ async fn after_a_loss_owners_go_on_and_nobody_comes_new(leases: &dyn LeaseStore)
     let said = leases.acquire(&[rival(mine), free], ttl).await.unwrap();
     assert_eq!(said, [Absent, Absent], "no new lease after a loss");
     assert_eq!(leases.renew(&[mine], LONG, false).await.unwrap(), [Absent]);
-    assert_eq!(leases.renew(&[mine], LONG, true).await.unwrap(), [Held], "its owner goes on");
+    assert_eq!(
+        leases.renew(&[mine], LONG, true).await.unwrap(),
+        [Held],
+        "its owner goes on"
+    );
     assert_eq!(leases.acquire(&[rival(mine)], LONG).await.unwrap(), [Lost]);
-    eventually("the quarantine ends", async || leases.acquire(&[free], ttl).await.unwrap() == [Held]).await;
+    eventually("the quarantine ends", async || {
+        leases.acquire(&[free], ttl).await.unwrap() == [Held]
+    })
+    .await;
     leases.release(&[mine, free]).await.unwrap();
 }
 

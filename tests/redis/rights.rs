@@ -10,7 +10,11 @@ use crate::groups::add_user;
 use crate::servers::{Redis, RedisOptions as Server};
 
 fn password(text: &str) -> Option<std::path::PathBuf> {
-    let file = tempfile::NamedTempFile::new().expect("a file").into_temp_path().keep().expect("kept");
+    let file = tempfile::NamedTempFile::new()
+        .expect("a file")
+        .into_temp_path()
+        .keep()
+        .expect("kept");
     std::fs::write(&file, text).expect("written");
     Some(file)
 }
@@ -40,13 +44,22 @@ async fn a_server_that_wants_a_password_says_which_key_to_check() {
         ..Server::default()
     });
     let mut options = options(&server.url());
-    let said = why(Node::begin(options.clone()).leases().acquire(&[key(0)], LONG).await);
-    assert!(said.contains("wants a password; check cluster.redis_password_file"), "{said}");
+    let said = why(Node::begin(options.clone())
+        .leases()
+        .acquire(&[key(0)], LONG)
+        .await);
+    assert!(
+        said.contains("wants a password; check cluster.redis_password_file"),
+        "{said}"
+    );
     options.password_file = password("x y\n");
     Node::open(options.clone()).await;
     options.password_file = Some("/nowhere/password".into());
     let said = why(Node::begin(options).leases().acquire(&[key(0)], LONG).await);
-    assert!(said.starts_with("cluster.redis_password_file: /nowhere/password can't be read"), "{said}");
+    assert!(
+        said.starts_with("cluster.redis_password_file: /nowhere/password can't be read"),
+        "{said}"
+    );
 }
 
 #[tokio::test]
@@ -58,7 +71,10 @@ async fn a_missing_right_is_named() {
     let node = Node::open(options).await;
     server.cli(&["ACL", "SETUSER", "windrow", "-evalsha"]);
     let said = why(node.leases().acquire(&[key(0)], LONG).await);
-    assert!(said.contains("cluster.redis_url") && said.contains("evalsha"), "{said}");
+    assert!(
+        said.contains("cluster.redis_url") && said.contains("evalsha"),
+        "{said}"
+    );
     server.cli(&["ACL", "SETUSER", "windrow", "+evalsha", "-set"]);
     let said = why(node.leases().acquire(&[key(0)], LONG).await);
     assert!(said.contains("doesn't let the user"), "{said}");
@@ -93,7 +109,10 @@ async fn without_the_right_to_a_channel_hints_are_dropped_and_leases_work() {
     options.password_file = password("wind-row");
     let node = Node::open(options).await;
     node.redis.hints.send(Hint::Work);
-    eventually("the hint is dropped", async || node.meters.hints(HintFate::Dropped) == 1).await;
+    eventually("the hint is dropped", async || {
+        node.meters.hints(HintFate::Dropped) == 1
+    })
+    .await;
     assert_eq!(node.leases().acquire(&[key(0)], LONG).await.unwrap(), [Held]);
 }
 
@@ -120,11 +139,23 @@ async fn replicas_and_full_servers_refuse_in_a_sentence() {
 async fn a_certificate_of_nobody_trusted_is_refused_and_a_missing_file_named() {
     let (_server, mut options) = crate::groups::secured();
     let ca_file = options.ca_file.take();
-    let said = why(Node::begin(options.clone()).leases().acquire(&[key(0)], LONG).await);
-    assert!(said.contains("can't be reached") && said.contains("certificate"), "{said}");
+    let said = why(Node::begin(options.clone())
+        .leases()
+        .acquire(&[key(0)], LONG)
+        .await);
+    assert!(
+        said.contains("can't be reached") && said.contains("certificate"),
+        "{said}"
+    );
     options.ca_file = Some("/nowhere/ca.pem".into());
-    let said = why(Node::begin(options.clone()).leases().acquire(&[key(0)], LONG).await);
-    assert!(said.starts_with("cluster.redis_ca_file: /nowhere/ca.pem can't be read"), "{said}");
+    let said = why(Node::begin(options.clone())
+        .leases()
+        .acquire(&[key(0)], LONG)
+        .await);
+    assert!(
+        said.starts_with("cluster.redis_ca_file: /nowhere/ca.pem can't be read"),
+        "{said}"
+    );
     options.ca_file = ca_file;
     Node::open(options).await;
 }

@@ -32,8 +32,14 @@ impl Dice {
     }
 
     fn key(&mut self) -> LeaseKey {
-        let shard = ShardId { task: TaskId(1), no: self.roll(SHARDS) as u32 };
-        LeaseKey { shard, claim: ClaimId(Uuid::from_u128(u128::from(self.roll(CLAIMS)) + 1)) }
+        let shard = ShardId {
+            task: TaskId(1),
+            no: self.roll(SHARDS) as u32,
+        };
+        LeaseKey {
+            shard,
+            claim: ClaimId(Uuid::from_u128(u128::from(self.roll(CLAIMS)) + 1)),
+        }
     }
 }
 

@@ -28,7 +28,11 @@ impl Database {
 
     /// The URL of a database, with the password.
     pub fn url_with_password(&self, database: &str) -> String {
-        format!("{}://{USER}:{PASSWORD}@127.0.0.1:{}/{database}", self.scheme, self.port())
+        format!(
+            "{}://{USER}:{PASSWORD}@127.0.0.1:{}/{database}",
+            self.scheme,
+            self.port()
+        )
     }
 }
 

@@ -22,10 +22,16 @@ impl Mariadb {
         // Not the system's: whatever starts there removes the temporary tables of all others.
         let scratch = Dir::new("mariadb-scratch");
         let data = format!("--datadir={}", dir.path().join("data").display());
-        let install =
-            program(&["/usr/bin/mariadb-install-db", "/usr/bin/mysql_install_db"], "mariadb-server");
-        let options =
-            ["--no-defaults", "--user=root", "--auth-root-authentication-method=normal", "--skip-test-db"];
+        let install = program(
+            &["/usr/bin/mariadb-install-db", "/usr/bin/mysql_install_db"],
+            "mariadb-server",
+        );
+        let options = [
+            "--no-defaults",
+            "--user=root",
+            "--auth-root-authentication-method=normal",
+            "--skip-test-db",
+        ];
         let mut command = words(&[&install]);
         command.extend(words(&options));
         command.extend([data, format!("--tmpdir={}", scratch.path().display())]);
@@ -51,9 +57,15 @@ impl Mariadb {
 
     /// Ends a connection, unless it has ended by itself.
     pub fn kill_connection(&self, id: &str) {
-        let killed = client(self.port()).args(["-e", &format!("KILL {id}")]).output().expect("mariadb");
+        let killed = client(self.port())
+            .args(["-e", &format!("KILL {id}")])
+            .output()
+            .expect("mariadb");
         let fault = String::from_utf8_lossy(&killed.stderr);
-        assert!(killed.status.success() || fault.contains("1094"), "KILL {id}: {fault}");
+        assert!(
+            killed.status.success() || fault.contains("1094"),
+            "KILL {id}: {fault}"
+        );
     }
 
     fn root(&self, sql: &str) -> String {
@@ -69,7 +81,15 @@ is_a!(Mariadb, database: Database);
 
 fn client(port: u16) -> Command {
     let mut client = Command::new(program(&["/usr/bin/mariadb", "/usr/bin/mysql"], "mariadb-client"));
-    client.args(["--no-defaults", "--batch", "--skip-column-names", "-h", "127.0.0.1", "-u", "root"]);
+    client.args([
+        "--no-defaults",
+        "--batch",
+        "--skip-column-names",
+        "-h",
+        "127.0.0.1",
+        "-u",
+        "root",
+    ]);
     client.args(["--protocol=tcp", "-P", &port.to_string()]);
     client
 }

@@ -6,7 +6,12 @@
 //! same port with the same data, which is what faults are made of. A missing program is a panic that
 //! names the package: tests never skip silently.
 
-#![allow(dead_code, unused_imports, unreachable_pub, reason = "each test binary uses its own part")]
+#![allow(
+    dead_code,
+    unused_imports,
+    unreachable_pub,
+    reason = "each test binary uses its own part"
+)]
 
 mod database;
 mod mariadb;

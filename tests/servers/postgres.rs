@@ -19,7 +19,10 @@ impl Postgres {
 
     /// The same in this directory.
     pub fn start_in(dir: Dir) -> Postgres {
-        run(None, &words(&["chown", "postgres", &dir.path().display().to_string()]));
+        run(
+            None,
+            &words(&["chown", "postgres", &dir.path().display().to_string()]),
+        );
         let secret = dir.path().join("secret");
         std::fs::write(&secret, PASSWORD).expect("a password file");
         let data = dir.path().join("data").display().to_string();
@@ -60,14 +63,25 @@ is_a!(Postgres, database: Database);
 
 fn psql(port: u16, database: &str) -> Command {
     let mut psql = Command::new(bin("psql"));
-    psql.env("PGPASSWORD", PASSWORD).args(["-h", "127.0.0.1", "-U", USER, "-qAtX", "-F", "\t"]);
-    psql.args(["-v", "ON_ERROR_STOP=1", "-p", &port.to_string(), "-d", database, "-c"]);
+    psql.env("PGPASSWORD", PASSWORD)
+        .args(["-h", "127.0.0.1", "-U", USER, "-qAtX", "-F", "\t"]);
+    psql.args([
+        "-v",
+        "ON_ERROR_STOP=1",
+        "-p",
+        &port.to_string(),
+        "-d",
+        database,
+        "-c",
+    ]);
     psql
 }
 
 fn bin(name: &str) -> String {
-    let versions: Vec<String> =
-        (13..=19).rev().map(|version| format!("/usr/lib/postgresql/{version}/bin/{name}")).collect();
+    let versions: Vec<String> = (13..=19)
+        .rev()
+        .map(|version| format!("/usr/lib/postgresql/{version}/bin/{name}"))
+        .collect();
     let candidates: Vec<&str> = versions.iter().map(String::as_str).collect();
     program(&candidates, "postgresql")
 }

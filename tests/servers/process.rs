@@ -26,15 +26,20 @@ impl Dir {
         let name = format!("windrow-{what}-{}-{}", std::process::id(), free_port());
         let path = std::env::temp_dir().join(name);
         std::fs::create_dir_all(&path).expect("a directory for the server");
-        Dir { path, is_mounted: false }
+        Dir {
+            path,
+            is_mounted: false,
+        }
     }
 
     /// One on a disk of its own of so many megabytes, which can be full; none where this process may not mount.
     pub fn small(what: &str, megabytes: u32) -> Option<Dir> {
         let mut dir = Dir::new(what);
         let size = format!("size={megabytes}m");
-        let mounted =
-            Command::new("mount").args(["-t", "tmpfs", "-o", &size, "tmpfs"]).arg(&dir.path).output();
+        let mounted = Command::new("mount")
+            .args(["-t", "tmpfs", "-o", &size, "tmpfs"])
+            .arg(&dir.path)
+            .output();
         dir.is_mounted = mounted.is_ok_and(|output| output.status.success());
         dir.is_mounted.then_some(dir)
     }
@@ -69,7 +74,11 @@ impl Drop for Dir {
         if self.is_mounted {
             // Lazily: a process that was killed a moment ago may still hold a file.
             let unmounted = Command::new("umount").arg("-l").arg(&self.path).status();
-            assert!(unmounted.is_ok_and(|status| status.success()), "{} stays mounted", self.path.display());
+            assert!(
+                unmounted.is_ok_and(|status| status.success()),
+                "{} stays mounted",
+                self.path.display()
+            );
         }
         if let Err(error) = std::fs::remove_dir_all(&self.path) {
             eprintln!("{} stays: {error}", self.path.display());
@@ -88,9 +97,19 @@ impl Process {
         let mut setpriv = Command::new("setpriv");
         setpriv.args(["--pdeathsig", "KILL"]);
         if let Some(user) = user {
-            setpriv.args([format!("--reuid={user}"), format!("--regid={user}"), "--init-groups".to_owned()]);
+            setpriv.args([
+                format!("--reuid={user}"),
+                format!("--regid={user}"),
+                "--init-groups".to_owned(),
+            ]);
         }
-        let file = || File::options().create(true).append(true).open(log).expect("the server's log");
+        let file = || {
+            File::options()
+                .create(true)
+                .append(true)
+                .open(log)
+                .expect("the server's log")
+        };
         let child = setpriv
             .arg("--")
             .args(command)
@@ -129,7 +148,9 @@ impl Process {
     /// Ends it by a signal of its choice, and waits until it is gone.
     pub fn terminate(&mut self, name: &str) {
         self.signal("CONT");
-        let sent = Command::new("kill").args([&format!("-{name}"), &self.pid().to_string()]).status();
+        let sent = Command::new("kill")
+            .args([&format!("-{name}"), &self.pid().to_string()])
+            .status();
         sent.expect("kill of procps");
         self.child.wait().expect("a child");
     }
@@ -151,7 +172,10 @@ impl Drop for Process {
 fn descendants(pid: u32) -> Vec<u32> {
     let path = format!("/proc/{pid}/task/{pid}/children");
     let text = std::fs::read_to_string(path).unwrap_or_default();
-    let children: Vec<u32> = text.split_whitespace().filter_map(|word| word.parse().ok()).collect();
+    let children: Vec<u32> = text
+        .split_whitespace()
+        .filter_map(|word| word.parse().ok())
+        .collect();
     let below: Vec<u32> = children.iter().flat_map(|child| descendants(*child)).collect();
     children.into_iter().chain(below).collect()
 }
@@ -161,7 +185,11 @@ pub fn run(user: Option<&str>, command: &[String]) {
     let mut program = match user {
         Some(user) => {
             let mut setpriv = Command::new("setpriv");
-            setpriv.args([format!("--reuid={user}"), format!("--regid={user}"), "--init-groups".to_owned()]);
+            setpriv.args([
+                format!("--reuid={user}"),
+                format!("--regid={user}"),
+                "--init-groups".to_owned(),
+            ]);
             setpriv.arg("--").args(command);
             setpriv
         }
@@ -171,23 +199,38 @@ pub fn run(user: Option<&str>, command: &[String]) {
             program
         }
     };
-    let output = program.current_dir("/").output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
+    let output = program
+        .current_dir("/")
+        .output()
+        .unwrap_or_else(|error| panic!("{command:?}: {error}"));
     let text = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{command:?}: {text}{}", String::from_utf8_lossy(&output.stdout));
+    assert!(
+        output.status.success(),
+        "{command:?}: {text}{}",
+        String::from_utf8_lossy(&output.stdout)
+    );
 }
 
 /// Runs a client to its end and returns what it prints.
 pub fn said(client: &mut Command) -> String {
-    let output = client.output().unwrap_or_else(|error| panic!("{client:?}: {error}"));
+    let output = client
+        .output()
+        .unwrap_or_else(|error| panic!("{client:?}: {error}"));
     let text = String::from_utf8_lossy(&output.stdout).trim_end().to_owned();
-    assert!(output.status.success(), "{client:?}: {text} {}", String::from_utf8_lossy(&output.stderr));
+    assert!(
+        output.status.success(),
+        "{client:?}: {text} {}",
+        String::from_utf8_lossy(&output.stderr)
+    );
     text
 }
 
 /// Whether a client succeeds; what it prints is nobody's business.
 pub fn is_done(client: &mut Command) -> bool {
     let status = client.stdout(Stdio::null()).stderr(Stdio::null()).status();
-    status.unwrap_or_else(|error| panic!("{client:?}: {error}")).success()
+    status
+        .unwrap_or_else(|error| panic!("{client:?}: {error}"))
+        .success()
 }
 
 /// Waits until something accepts connections on a port and `is_ready` agrees.
@@ -195,7 +238,10 @@ pub fn await_ready(port: u16, log: &Path, mut is_ready: impl FnMut() -> bool) {
     let begun = Instant::now();
     while TcpStream::connect(("127.0.0.1", port)).is_err() || !is_ready() {
         let said = std::fs::read_to_string(log).unwrap_or_default();
-        assert!(begun.elapsed() < START_LIMIT, "no server on port {port}; it said: {said}");
+        assert!(
+            begun.elapsed() < START_LIMIT,
+            "no server on port {port}; it said: {said}"
+        );
         std::thread::sleep(Duration::from_millis(20));
     }
 }

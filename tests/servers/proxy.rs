@@ -56,22 +56,36 @@ pub struct Weather {
 impl Weather {
     /// Nothing passes, and all of it arrives when it clears.
     pub fn held() -> Weather {
-        Weather { up: Flow::Hold, down: Flow::Hold, ..Weather::default() }
+        Weather {
+            up: Flow::Hold,
+            down: Flow::Hold,
+            ..Weather::default()
+        }
     }
 
     /// Nothing passes, for good.
     pub fn blackhole() -> Weather {
-        Weather { up: Flow::Drop, down: Flow::Drop, ..Weather::default() }
+        Weather {
+            up: Flow::Drop,
+            down: Flow::Drop,
+            ..Weather::default()
+        }
     }
 
     /// Requests arrive and are obeyed; nobody hears of it.
     pub fn lost_replies() -> Weather {
-        Weather { down: Flow::Drop, ..Weather::default() }
+        Weather {
+            down: Flow::Drop,
+            ..Weather::default()
+        }
     }
 
     /// Requests wait outside while replies to earlier ones still arrive.
     pub fn held_requests() -> Weather {
-        Weather { up: Flow::Hold, ..Weather::default() }
+        Weather {
+            up: Flow::Hold,
+            ..Weather::default()
+        }
     }
 
     fn flow(&self, way: Way) -> Flow {
@@ -112,7 +126,9 @@ pub struct Proxy {
 impl Proxy {
     /// In front of a port of this machine.
     pub async fn start(target: u16) -> Proxy {
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.expect("a free port");
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))
+            .await
+            .expect("a free port");
         let port = listener.local_addr().expect("bound").port();
         let shared = Arc::new(Shared {
             target: (Ipv4Addr::LOCALHOST, target).into(),
@@ -123,7 +139,11 @@ impl Proxy {
             open: AtomicUsize::new(0),
         });
         let accepting = tokio::spawn(link::accept(listener, shared.clone()));
-        Proxy { port, shared, accepting }
+        Proxy {
+            port,
+            shared,
+            accepting,
+        }
     }
 
     pub fn port(&self) -> u16 {
@@ -160,7 +180,9 @@ impl Proxy {
 
     /// Ends this direction of every present connection in order; the other goes on.
     pub fn half_close(&self, way: Way) {
-        self.shared.orders.send_modify(|orders| orders.half_closes[way as usize] += 1);
+        self.shared
+            .orders
+            .send_modify(|orders| orders.half_closes[way as usize] += 1);
     }
 
     /// Resets every connection that is present when so many more bytes went this way; they themselves arrive.

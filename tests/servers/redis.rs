@@ -53,20 +53,34 @@ impl Redis {
 is_a!(Redis, server: Server);
 
 fn client(port: u16, options: &RedisOptions) -> Command {
-    let mut command =
-        Command::new(program(&["/usr/bin/redis-cli", "/usr/local/bin/redis-cli"], "redis-tools"));
-    command.args(["-h", "127.0.0.1", "-p", &port.to_string()]).args(&options.client);
+    let mut command = Command::new(program(
+        &["/usr/bin/redis-cli", "/usr/local/bin/redis-cli"],
+        "redis-tools",
+    ));
+    command
+        .args(["-h", "127.0.0.1", "-p", &port.to_string()])
+        .args(&options.client);
     command
 }
 
 fn launch(dir: &Dir, port: u16, options: &RedisOptions) -> Process {
-    let server = program(&["/usr/bin/redis-server", "/usr/local/bin/redis-server"], "redis-server");
+    let server = program(
+        &["/usr/bin/redis-server", "/usr/local/bin/redis-server"],
+        "redis-server",
+    );
     let (path, port_text) = (dir.path().display().to_string(), port.to_string());
     let mut command = words(&[&server]);
     if options.file.is_some() {
         command.push(dir.path().join("server.conf").display().to_string());
     }
-    command.extend(words(&["--port", &port_text, "--bind", "127.0.0.1", "--dir", &path]));
+    command.extend(words(&[
+        "--port",
+        &port_text,
+        "--bind",
+        "127.0.0.1",
+        "--dir",
+        &path,
+    ]));
     command.extend(words(&["--daemonize", "no"]));
     // A Sentinel has no data, and refuses options about it.
     if !options.arguments.iter().any(|argument| argument == "--sentinel") {

@@ -23,7 +23,13 @@ impl Server {
         launch: impl Fn(&Dir, u16) -> Process + Send + Sync + 'static,
     ) -> Server {
         let process = launch(&dir, port);
-        Server { process, port, dir, ends_by, launch: Box::new(launch) }
+        Server {
+            process,
+            port,
+            dir,
+            ends_by,
+            launch: Box::new(launch),
+        }
     }
 
     pub fn port(&self) -> u16 {

@@ -41,7 +41,11 @@ impl Finals {
 
     /// The indexes of all that ended.
     pub(crate) fn indexes(&self) -> impl Iterator<Item = u64> {
-        self.0.iter().enumerate().filter(|(_, how)| how.is_some()).map(|(index, _)| index as u64)
+        self.0
+            .iter()
+            .enumerate()
+            .filter(|(_, how)| how.is_some())
+            .map(|(index, _)| index as u64)
     }
 }
 
@@ -93,8 +97,15 @@ impl Auditor {
         }
         self.attempts.clear();
         self.charged.clear();
-        for (index, row) in store.rows.iter().filter(|(_, row)| !matches!(row, Row::Abandoned(_))) {
-            assert!((start..end).contains(index) && !store.is_settled(*index), "row of {index} is left over");
+        for (index, row) in store
+            .rows
+            .iter()
+            .filter(|(_, row)| !matches!(row, Row::Abandoned(_)))
+        {
+            assert!(
+                (start..end).contains(index) && !store.is_settled(*index),
+                "row of {index} is left over"
+            );
             self.attempts.insert(*index, row.trouble().attempts);
             self.charged.insert(*index, row.trouble().charged);
         }
@@ -127,14 +138,21 @@ impl Auditor {
 
     pub(crate) fn on_dispatch(&mut self, index: u64, attempt: u32, ordered: bool, end: u64) {
         assert!(index < end, "item {index} is excluded");
-        assert_eq!(self.finals.get(index), None, "item {index} is settled and leaves again");
+        assert_eq!(
+            self.finals.get(index),
+            None,
+            "item {index} is settled and leaves again"
+        );
         let before = self.in_flight.insert(index, attempt);
         assert_eq!(before, None, "item {index} is in flight twice");
         let done = self.attempts.get(&index).copied().unwrap_or(0);
         assert_eq!(attempt, done + 1, "attempt of item {index}");
         let most = self.max_attempts_ever + self.allowance;
         let charged = self.charged.get(&index).copied().unwrap_or(0);
-        assert!(charged < most, "item {index} leaves after {charged} charged attempts, at most {most}");
+        assert!(
+            charged < most,
+            "item {index} leaves after {charged} charged attempts, at most {most}"
+        );
         if ordered {
             assert_eq!(self.in_flight.len(), 1, "an ordered task sends one at a time");
             assert_eq!(index, self.low_now, "an ordered task sends in order");
@@ -144,14 +162,22 @@ impl Auditor {
     /// While the stored task has a canary, only its items leave.
     pub(crate) fn on_canary(&self, index: u64, start: u64, store: &Store) {
         let Some(canary) = store.canary else { return };
-        assert!(index < start + canary.items.get(), "item {index} leaves although the canary holds it");
+        assert!(
+            index < start + canary.items.get(),
+            "item {index} leaves although the canary holds it"
+        );
     }
 
     /// A canary that is done has no item that isn't settled.
     pub(crate) fn check_canary_done(&self, start: u64, store: &Store) {
-        let Some(canary) = store.canary else { panic!("a canary ended twice") };
+        let Some(canary) = store.canary else {
+            panic!("a canary ended twice")
+        };
         for index in start..start + canary.items.get() {
-            assert!(self.finals.get(index).is_some(), "item {index} of the canary is not settled");
+            assert!(
+                self.finals.get(index).is_some(),
+                "item {index} of the canary is not settled"
+            );
         }
     }
 
@@ -160,7 +186,9 @@ impl Auditor {
     }
 
     pub(crate) fn on_answer(&mut self, index: u64) {
-        self.in_flight.remove(&index).expect("only what is in flight answers");
+        self.in_flight
+            .remove(&index)
+            .expect("only what is in flight answers");
         self.answered += 1;
         self.delivered.insert(index);
     }
@@ -181,17 +209,29 @@ impl Auditor {
     pub(crate) fn on_step(&mut self, fx: &Effects, progress: &Progress) {
         assert!(fx.violations.is_empty(), "violations {:?}", fx.violations);
         let counters = progress.counters;
-        assert_eq!(counters.accounted() + progress.pending, progress.total.0, "the terms: {progress:?}");
+        assert_eq!(
+            counters.accounted() + progress.pending,
+            progress.total.0,
+            "the terms: {progress:?}"
+        );
         assert_eq!(counters.succeeded, self.count(Final::Succeeded), "succeeded");
         assert_eq!(counters.skipped, self.count(Final::Skipped), "skipped");
         assert_eq!(counters.abandoned, self.count(Final::Abandoned), "abandoned");
         assert_eq!(counters.in_flight, self.in_flight.len() as u64, "in flight");
-        assert!(progress.low_water.0 >= self.low, "low water fell to {}", progress.low_water.0);
+        assert!(
+            progress.low_water.0 >= self.low,
+            "low water fell to {}",
+            progress.low_water.0
+        );
         self.low = progress.low_water.0;
         let concurrency = u64::from(progress.concurrency);
         self.concurrency_max = self.concurrency_max.max(concurrency);
         if !fx.dispatch.is_empty() {
-            assert!(counters.in_flight <= concurrency, "{} in flight of {concurrency}", counters.in_flight);
+            assert!(
+                counters.in_flight <= concurrency,
+                "{} in flight of {concurrency}",
+                counters.in_flight
+            );
         }
         // An evicted item is unsaved as such, and again once it is settled.
         let most = self.unsaved_max + 2 * self.concurrency_max + 2;
@@ -204,38 +244,62 @@ impl Auditor {
         let sent = self.answered + self.in_flight.len() as u64;
         assert_eq!(permits.first + permits.repeats, sent * MICRO, "what left");
         let (due, spent) = (permits.due + ROUNDING, permits.spent());
-        let held = due.checked_sub(spent).unwrap_or_else(|| panic!("more than was due: {permits:?}"));
+        let held = due
+            .checked_sub(spent)
+            .unwrap_or_else(|| panic!("more than was due: {permits:?}"));
         // A slow-down of an unpaced task has a burst of its own.
         let is_paced = self.rates.iter().all(|(_, rate)| rate.is_some());
         let most = (self.burst_max + 1) * MICRO + ROUNDING;
-        assert!(held <= most || !is_paced, "{held} of {most} are held: {permits:?}");
+        assert!(
+            held <= most || !is_paced,
+            "{held} of {most} are held: {permits:?}"
+        );
     }
 
     /// Before a draft is stored: what it says must be true of what the run has been told until then.
     pub(crate) fn on_draft(&self, draft: &CheckpointDraft, start: u64) {
         let bits: u64 = draft.above.iter().map(|word| u64::from(word.count_ones())).sum();
         let passed = draft.low_water.0 - start + bits;
-        assert_eq!(draft.counters.settled() + draft.counters.parked, passed, "counters against bits");
+        assert_eq!(
+            draft.counters.settled() + draft.counters.parked,
+            passed,
+            "counters against bits"
+        );
         assert_eq!(draft.counters.in_flight, 0);
     }
 
     /// After it was stored: `told` is what the run knew when it drafted.
     pub(crate) fn on_stored(&self, old: &Store, new: &Store, told: &Told, range: (u64, u64)) {
-        assert!(new.low >= old.low && new.high >= old.high, "stored low or high water fell");
+        assert!(
+            new.low >= old.low && new.high >= old.high,
+            "stored low or high water fell"
+        );
         for index in range.0..range.1 {
             let (how, row) = (told.finals.get(index), new.rows.get(&index));
             let (parked, passed) = (matches!(row, Some(Row::Parked(..))), new.is_passed(index));
-            assert_eq!(passed && !parked, how.is_some(), "stored, against told: item {index}");
+            assert_eq!(
+                passed && !parked,
+                how.is_some(),
+                "stored, against told: item {index}"
+            );
             assert!(passed || !parked, "a parked row without a bit: item {index}");
             let abandoned = matches!(row, Some(Row::Abandoned(_)));
-            assert_eq!(abandoned, how == Some(Final::Abandoned), "row of abandoned item {index}");
+            assert_eq!(
+                abandoned,
+                how == Some(Final::Abandoned),
+                "row of abandoned item {index}"
+            );
             if how.is_none() {
                 let row = row.map(Row::trouble);
-                let begun =
-                    row.and_then(|t| t.failure.as_ref()).is_some_and(|f| f.code.starts_with("NODE_CRASH"));
+                let begun = row
+                    .and_then(|t| t.failure.as_ref())
+                    .is_some_and(|f| f.code.starts_with("NODE_CRASH"));
                 let kept = row.map_or(0, |trouble| trouble.attempts);
                 let made = told.attempts.get(&index).copied().unwrap_or(0);
-                assert!(kept == made || begun && kept == made + 1, "{index}: {kept} kept of {made} attempts");
+                assert!(
+                    kept == made || begun && kept == made + 1,
+                    "{index}: {kept} kept of {made} attempts"
+                );
             } else if !abandoned {
                 assert_eq!(row, None, "row of settled item {index}");
             }
@@ -243,7 +307,10 @@ impl Auditor {
     }
 
     pub(crate) fn told(&self) -> Told {
-        Told { finals: self.finals.clone(), attempts: self.attempts.clone() }
+        Told {
+            finals: self.finals.clone(),
+            attempts: self.attempts.clone(),
+        }
     }
 
     /// All intervals between departures at once: see `tests/twins/pace.rs`.
@@ -252,7 +319,9 @@ impl Auditor {
             return;
         }
         self.departures.sort_unstable();
-        let Some((mut at, _)) = self.departures.first().copied() else { return };
+        let Some((mut at, _)) = self.departures.first().copied() else {
+            return;
+        };
         let mut segment = self.rates.iter().rposition(|(from, _)| *from <= at).unwrap_or(0);
         let (mut integral, mut before, mut lowest) = (0i128, 0i128, i128::MAX);
         for (departure, items) in &self.departures {
@@ -268,7 +337,11 @@ impl Auditor {
             lowest = lowest.min(before * UNIT - integral);
             before += i128::from(*items);
             let excess = before * UNIT - integral - lowest;
-            assert!(excess <= i128::from(self.burst_max) * UNIT, "{} above the rate", excess / UNIT + 1);
+            assert!(
+                excess <= i128::from(self.burst_max) * UNIT,
+                "{} above the rate",
+                excess / UNIT + 1
+            );
         }
     }
 }

@@ -3,7 +3,10 @@
 //! A failure prints its seed; `SIM_SEED=123 cargo nextest run --test sim replays_one_seed` runs it alone.
 //! `SIM_SEEDS=100000` runs more of them.
 
-#![allow(clippy::disallowed_methods, reason = "a failing seed is given by the environment")]
+#![allow(
+    clippy::disallowed_methods,
+    reason = "a failing seed is given by the environment"
+)]
 
 mod auditor;
 mod outage;
@@ -59,7 +62,9 @@ const SEEN_AT_LEAST_ONCE: [&str; 34] = [
 ];
 
 fn number(name: &str) -> Option<u64> {
-    std::env::var(name).ok().map(|text| text.parse().expect("a number"))
+    std::env::var(name)
+        .ok()
+        .map(|text| text.parse().expect("a number"))
 }
 
 fn run(seed: u64) -> Seen {
@@ -80,9 +85,17 @@ fn every_run_accounts_for_every_item_whatever_goes_wrong() {
         let Ok(of_this) = catch_unwind(|| run(seed)) else {
             panic!("replay: SIM_SEED={seed} cargo nextest run --test sim replays_one_seed");
         };
-        of_this.into_iter().for_each(|(what, times)| *seen.entry(what).or_default() += times);
+        of_this
+            .into_iter()
+            .for_each(|(what, times)| *seen.entry(what).or_default() += times);
     }
     println!("{seen:#?}");
-    let never: Vec<_> = SEEN_AT_LEAST_ONCE.iter().filter(|what| !seen.contains_key(**what)).collect();
-    assert!(never.is_empty() || number("SIM_SEEDS").is_some(), "never seen: {never:?}");
+    let never: Vec<_> = SEEN_AT_LEAST_ONCE
+        .iter()
+        .filter(|what| !seen.contains_key(**what))
+        .collect();
+    assert!(
+        never.is_empty() || number("SIM_SEEDS").is_some(),
+        "never seen: {never:?}"
+    );
 }

@@ -78,7 +78,9 @@ pub(crate) struct Case {
 
 impl Case {
     pub(crate) fn new(rate: Option<u64>, total: u64) -> Case {
-        let rate = rate.and_then(Rate::per_second).map_or(RateLimit::Unlimited, RateLimit::Limited);
+        let rate = rate
+            .and_then(Rate::per_second)
+            .map_or(RateLimit::Unlimited, RateLimit::Limited);
         let tuning = Tuning {
             rate,
             concurrency: Auto::Fixed(n(64)),
@@ -88,7 +90,17 @@ impl Case {
             ..defaults()
         };
         let (canary, first_contact, outage, block) = (None, None, None, None);
-        Case { total, tuning, canary, first_contact, outage, bad_percent: 0, bad: Vec::new(), block, seed: 1 }
+        Case {
+            total,
+            tuning,
+            canary,
+            first_contact,
+            outage,
+            bad_percent: 0,
+            bad: Vec::new(),
+            block,
+            seed: 1,
+        }
     }
 
     pub(crate) fn bad_fault(&self, index: u64) -> Option<Fault> {
@@ -99,7 +111,9 @@ impl Case {
     }
 
     fn fault(&self, index: u64, now: u64) -> Option<Fault> {
-        let down = self.outage.filter(|(from, to, _)| (from * SECOND..to * SECOND).contains(&now));
+        let down = self
+            .outage
+            .filter(|(from, to, _)| (from * SECOND..to * SECOND).contains(&now));
         down.map(|(_, _, fault)| fault).or_else(|| self.bad_fault(index))
     }
 }
@@ -142,9 +156,15 @@ struct Play {
 }
 
 pub(crate) fn play(case: Case) -> Story {
-    let range = ShardRange { start: ItemIndex(0), end: ItemIndex(case.total) };
+    let range = ShardRange {
+        start: ItemIndex(0),
+        end: ItemIndex(case.total),
+    };
     let start = Start {
-        shard: ShardId { task: TaskId(1), no: 0 },
+        shard: ShardId {
+            task: TaskId(1),
+            no: 0,
+        },
         range,
         tuning: case.tuning.clone(),
         restored: Restored::fresh(range),
@@ -185,7 +205,11 @@ impl Play {
     fn run(&mut self) {
         while let Some(Reverse((time, no))) = self.events.pop() {
             self.now = self.now.max(time);
-            assert!(self.now < 40 * 3600 * SECOND, "no end: {:#?}", self.core.progress(at(self.now)));
+            assert!(
+                self.now < 40 * 3600 * SECOND,
+                "no end: {:#?}",
+                self.core.progress(at(self.now))
+            );
             match self.what.remove(&no).expect("each event has something to it") {
                 What::Ask(ask) if ask == self.asks => {
                     if self.ask() {
@@ -208,7 +232,10 @@ impl Play {
     fn ask(&mut self) -> bool {
         loop {
             self.fx.clear();
-            let event = Event::Exchange { reports: &mut self.reports, want: 64 };
+            let event = Event::Exchange {
+                reports: &mut self.reports,
+                want: 64,
+            };
             self.core.step(event, at(self.now), &mut self.fx);
             assert!(self.fx.violations.is_empty(), "{:?}", self.fx.violations);
             self.look();
@@ -240,7 +267,10 @@ impl Play {
         let items: Vec<Dispatch> = granted
             .iter()
             .flat_map(|d| {
-                d.run.iter().map(|index| Dispatch { run: IndexRun::one(index), attempt: d.attempt })
+                d.run.iter().map(|index| Dispatch {
+                    run: IndexRun::one(index),
+                    attempt: d.attempt,
+                })
             })
             .collect();
         for call in items.chunks(batch) {
@@ -248,15 +278,23 @@ impl Play {
             for item in call {
                 *self.calls_of.entry(item.run.first().0).or_default() += 1;
             }
-            let fault = call.iter().find_map(|d| self.case.fault(d.run.first().0, self.now));
-            let took = if fault == Some(Fault::Timeout) { 10 * SECOND } else { SECOND / 50 };
+            let fault = call
+                .iter()
+                .find_map(|d| self.case.fault(d.run.first().0, self.now));
+            let took = if fault == Some(Fault::Timeout) {
+                10 * SECOND
+            } else {
+                SECOND / 50
+            };
             self.after(took, What::End(call.to_vec(), self.now));
         }
     }
 
     fn end_call(&mut self, items: &[Dispatch], departed: u64) {
         let first = items[0].run.first();
-        let down = items.iter().find_map(|d| self.case.fault(d.run.first().0, departed));
+        let down = items
+            .iter()
+            .find_map(|d| self.case.fault(d.run.first().0, departed));
         let moment = Moment(departed);
         let Some(fault) = down.filter(|fault| fault.class() != FailureClass::Answered) else {
             self.reports.answered.add(moment);
@@ -264,7 +302,13 @@ impl Play {
         };
         let failure = Failure::new(fault.code(), "it failed");
         for item in items {
-            self.fail(item, &failure, fault.class(), Wish::Retry { after: None }, departed);
+            self.fail(
+                item,
+                &failure,
+                fault.class(),
+                Wish::Retry { after: None },
+                departed,
+            );
         }
         let before = std::mem::take(&mut self.reports.answered);
         let class = fault.class();
@@ -284,13 +328,25 @@ impl Play {
             let failure = Failure::new(fault.code(), "no");
             return self.fail(item, &failure, FailureClass::Answered, Wish::Abandon, departed);
         }
-        self.reports.settle(Settled { run: item.run, attempt: item.attempt, outcome: Outcome::Succeeded });
+        self.reports.settle(Settled {
+            run: item.run,
+            attempt: item.attempt,
+            outcome: Outcome::Succeeded,
+        });
     }
 
     fn fail(&mut self, item: &Dispatch, failure: &Failure, class: FailureClass, wish: Wish, departed: u64) {
         let (index, attempt, failure) = (item.run.first(), item.attempt, failure.clone());
         let (departed, took) = (Moment(departed), Duration::from_nanos(self.now - departed));
-        self.reports.failed.push(Failed { index, attempt, failure, wish, class, departed, took });
+        self.reports.failed.push(Failed {
+            index,
+            attempt,
+            failure,
+            wish,
+            class,
+            departed,
+            took,
+        });
     }
 
     fn save(&mut self) {
@@ -300,10 +356,13 @@ impl Play {
             for record in draft.side {
                 if let SideRecord::Abandoned(trouble) = record {
                     let code = trouble.failure.map(|failure| failure.code.into_owned());
-                    self.story.abandoned.insert(trouble.index.0, code.unwrap_or_default());
+                    self.story
+                        .abandoned
+                        .insert(trouble.index.0, code.unwrap_or_default());
                 }
             }
-            self.core.step(Event::CheckpointStored(draft.no), at(self.now), &mut fx);
+            self.core
+                .step(Event::CheckpointStored(draft.no), at(self.now), &mut fx);
         }
         self.after(SECOND, What::Save);
     }

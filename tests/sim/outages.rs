@@ -11,7 +11,13 @@ use windrow_core::task::{Canary, CanaryThen};
 use crate::outage::{Case, Fault, Story, play};
 use crate::plan::n;
 
-const DOWN: [Fault; 5] = [Fault::Connect, Fault::Unavailable, Fault::Status500, Fault::Timeout, Fault::Reset];
+const DOWN: [Fault; 5] = [
+    Fault::Connect,
+    Fault::Unavailable,
+    Fault::Status500,
+    Fault::Timeout,
+    Fault::Reset,
+];
 /// An hour. Unit: seconds since the run began.
 const OUTAGE: (u64, u64) = (8, 3608);
 
@@ -28,17 +34,30 @@ fn judge_outage(name: &str, story: &Story, total: u64) {
     assert!(story.abandoned.is_empty(), "{name}: {:?}", story.abandoned);
     assert_eq!(story.succeeded, total, "{name}");
     let (from, to) = (OUTAGE.0 as f64, OUTAGE.1 as f64);
-    let first = story.calls.iter().find(|at| **at >= to).expect("it is called again");
+    let first = story
+        .calls
+        .iter()
+        .find(|at| **at >= to)
+        .expect("it is called again");
     assert!(*first <= to + 36.0, "{name}: first call {first}");
     // Once it is open, probes only: one in 24 s at the most frequent, after the first few.
-    let late = story.calls.iter().filter(|at| (from + 120.0..to).contains(*at)).count();
+    let late = story
+        .calls
+        .iter()
+        .filter(|at| (from + 120.0..to).contains(*at))
+        .count();
     assert!(late <= 3600 / 24, "{name}: {late} calls");
 }
 
 #[test]
 fn an_hour_without_a_handler_costs_no_item_at_any_rate() {
     for fault in DOWN {
-        for (rate, total) in [(Some(1), 100), (Some(5), 500), (Some(500), 20_000), (None, 60_000)] {
+        for (rate, total) in [
+            (Some(1), 100),
+            (Some(5), 500),
+            (Some(500), 20_000),
+            (None, 60_000),
+        ] {
             for batch in [1, 5] {
                 let mut case = Case::new(rate, total);
                 case.tuning.batch = n(batch);
@@ -59,7 +78,10 @@ fn an_hour_costs_an_ordered_task_and_a_canary_no_item_either() {
         judge_outage(&format!("{fault:?} ordered"), &play(ordered), 200);
         let mut canary = Case::new(Some(5), 200);
         let items = NonZeroU64::new(60).expect("not zero");
-        canary.canary = Some(Canary { items, then: CanaryThen::Continue });
+        canary.canary = Some(Canary {
+            items,
+            then: CanaryThen::Continue,
+        });
         canary.outage = Some((OUTAGE.0, OUTAGE.1, fault));
         judge_outage(&format!("{fault:?} canary"), &play(canary), 200);
     }
@@ -72,18 +94,27 @@ fn the_full_rate_is_back_within_seconds_of_the_first_answer() {
         case.outage = Some((OUTAGE.0, OUTAGE.1, fault));
         let story = play(case);
         let to = OUTAGE.1 as f64;
-        let first = *story.calls.iter().find(|at| **at >= to).expect("it is called again");
+        let first = *story
+            .calls
+            .iter()
+            .find(|at| **at >= to)
+            .expect("it is called again");
         // 5 s, and log₂(64) + 1 calls of 20 ms.
         let from = first + 5.2;
-        let calls = story.calls.iter().filter(|at| (from..from + 10.0).contains(*at)).count();
+        let calls = story
+            .calls
+            .iter()
+            .filter(|at| (from..from + 10.0).contains(*at))
+            .count();
         assert!(calls >= 4_900, "{fault:?}: {calls} calls in 10 s");
     }
 }
 
 /// Exactly the bad items are given up, each with its own reason.
 fn judge_mixture(name: &str, case: Case) {
-    let bad: BTreeMap<u64, Fault> =
-        (0..case.total).filter_map(|index| Some((index, case.bad_fault(index)?))).collect();
+    let bad: BTreeMap<u64, Fault> = (0..case.total)
+        .filter_map(|index| Some((index, case.bad_fault(index)?)))
+        .collect();
     let total = case.total;
     let story = play(case);
     assert_eq!(story.end, Some(RunEnd::Done), "{name}");
@@ -93,11 +124,20 @@ fn judge_mixture(name: &str, case: Case) {
         Fault::Reset => "RESET",
         _ => "HTTP_422",
     };
-    let wanted: BTreeMap<u64, String> =
-        bad.iter().map(|(index, fault)| (*index, codes(fault).to_owned())).collect();
-    let innocent: Vec<&u64> = story.abandoned.keys().filter(|index| !wanted.contains_key(index)).collect();
+    let wanted: BTreeMap<u64, String> = bad
+        .iter()
+        .map(|(index, fault)| (*index, codes(fault).to_owned()))
+        .collect();
+    let innocent: Vec<&u64> = story
+        .abandoned
+        .keys()
+        .filter(|index| !wanted.contains_key(index))
+        .collect();
     assert!(innocent.is_empty(), "{name}: innocent {innocent:?}");
-    let missing: Vec<&u64> = wanted.keys().filter(|index| !story.abandoned.contains_key(index)).collect();
+    let missing: Vec<&u64> = wanted
+        .keys()
+        .filter(|index| !story.abandoned.contains_key(index))
+        .collect();
     assert!(missing.is_empty(), "{name}: not found {missing:?}");
     assert_eq!(story.abandoned, wanted, "{name}");
     assert_eq!(story.succeeded, total - wanted.len() as u64, "{name}");
@@ -114,7 +154,12 @@ fn among_bad_items_the_good_succeed_and_the_bad_are_found() {
         vec![Fault::Timeout],
         vec![Fault::Reset],
         vec![Fault::Unprocessable],
-        vec![Fault::Status500, Fault::Timeout, Fault::Reset, Fault::Unprocessable],
+        vec![
+            Fault::Status500,
+            Fault::Timeout,
+            Fault::Reset,
+            Fault::Unprocessable,
+        ],
     ];
     for bad in kinds {
         for percent in [1, 20, 60] {
@@ -132,7 +177,12 @@ fn an_outage_in_the_middle_neither_hides_the_bad_nor_costs_the_good() {
     for down in DOWN {
         for percent in [1, 20, 60] {
             let mut case = Case::new(Some(20), 1500);
-            case.bad = vec![Fault::Status500, Fault::Timeout, Fault::Reset, Fault::Unprocessable];
+            case.bad = vec![
+                Fault::Status500,
+                Fault::Timeout,
+                Fault::Reset,
+                Fault::Unprocessable,
+            ];
             (case.bad_percent, case.seed) = (percent, percent + 11);
             case.outage = Some((30, 630, down));
             judge_mixture(&format!("{down:?}, {percent} % bad"), case);
@@ -171,14 +221,26 @@ fn where_people_have_decided_that_it_is_the_items_they_are_given_up_although_non
         let story = play(case);
         assert_eq!(story.end, Some(RunEnd::Done), "{fault:?}");
         assert_eq!(story.abandoned.len() as u64, total, "{fault:?}");
-        assert!((5..=10).contains(&story.calls_of_one), "some were excused: {}", story.calls_of_one);
-        assert!(story.over_at < 600, "nobody waits for another outage to end: {} s", story.over_at);
+        assert!(
+            (5..=10).contains(&story.calls_of_one),
+            "some were excused: {}",
+            story.calls_of_one
+        );
+        assert!(
+            story.over_at < 600,
+            "nobody waits for another outage to end: {} s",
+            story.over_at
+        );
     }
     let mut unreachable = Case::new(Some(5), 5);
     unreachable.outage = Some((0, 1_000_000, Fault::Connect));
     unreachable.tuning.judge_after = Duration::ZERO;
     let story = play(unreachable);
-    assert_eq!(stopped(&story), Some(StopReason::HandlerUnreachable), "nobody was there to judge them");
+    assert_eq!(
+        stopped(&story),
+        Some(StopReason::HandlerUnreachable),
+        "nobody was there to judge them"
+    );
     assert!(story.abandoned.is_empty(), "{:?}", story.abandoned);
 }
 
@@ -200,7 +262,11 @@ fn a_handler_that_is_down_for_longer_than_the_patience_stops_the_task() {
     case.outage = Some((8, 1_000_000, Fault::Connect));
     let story = play(case);
     assert_eq!(stopped(&story), Some(StopReason::HandlerUnreachable));
-    assert!((24 * 3600..24 * 3600 + 60).contains(&story.over_at), "{}", story.over_at);
+    assert!(
+        (24 * 3600..24 * 3600 + 60).contains(&story.over_at),
+        "{}",
+        story.over_at
+    );
 }
 
 #[test]
@@ -209,13 +275,21 @@ fn the_last_items_are_judged_at_once_when_they_failed_beside_others_and_else_aft
     (known.bad, known.block) = (vec![Fault::Status500], Some((150, 152)));
     let story = play(known);
     assert_eq!(story.abandoned.len(), 2);
-    assert!(story.over_at < 60, "they failed while others were answered: {} s", story.over_at);
+    assert!(
+        story.over_at < 60,
+        "they failed while others were answered: {} s",
+        story.over_at
+    );
     let mut last = Case::new(Some(20), 200);
     (last.bad, last.block) = (vec![Fault::Status500], Some((199, 200)));
     let story = play(last);
     assert_eq!(story.abandoned.len(), 1);
     assert!((600..700).contains(&story.over_at), "{} s", story.over_at);
-    assert!(story.calls_of_one <= 11, "twice as often as it may be, {}", story.calls_of_one);
+    assert!(
+        story.calls_of_one <= 11,
+        "twice as often as it may be, {}",
+        story.calls_of_one
+    );
 }
 
 #[test]

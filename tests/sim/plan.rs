@@ -66,7 +66,10 @@ pub(crate) fn defaults() -> Tuning {
             jitter_percent: 20,
         },
         on_exhausted: OnExhausted::Abandon,
-        error_budget: ErrorBudget { failed_attempts: None, abandoned: None },
+        error_budget: ErrorBudget {
+            failed_attempts: None,
+            abandoned: None,
+        },
         error_window: Duration::from_secs(10),
         checkpoint_interval: Duration::from_millis(200),
         unsaved_max: Auto::Auto,
@@ -98,18 +101,38 @@ pub(crate) fn tuning(rng: &mut Rng, ordered: bool) -> Tuning {
     let max_attempts = n(rng.between(1, 6));
     Tuning {
         rate,
-        concurrency: if rng.chance(100) { Auto::Auto } else { Auto::Fixed(n(concurrency)) },
+        concurrency: if rng.chance(100) {
+            Auto::Auto
+        } else {
+            Auto::Fixed(n(concurrency))
+        },
         window,
         batch: n(batch),
         max_attempts,
-        on_exhausted: if rng.chance(150) { OnExhausted::Stop } else { OnExhausted::Abandon },
+        on_exhausted: if rng.chance(150) {
+            OnExhausted::Stop
+        } else {
+            OnExhausted::Abandon
+        },
         error_budget: ErrorBudget {
-            failed_attempts: if rng.chance(100) { Rate::per_second(rng.between(1, 5)) } else { None },
-            abandoned: if rng.chance(100) { Some(AbandonedLimit::Count(rng.between(0, 3))) } else { None },
+            failed_attempts: if rng.chance(100) {
+                Rate::per_second(rng.between(1, 5))
+            } else {
+                None
+            },
+            abandoned: if rng.chance(100) {
+                Some(AbandonedLimit::Count(rng.between(0, 3)))
+            } else {
+                None
+            },
         },
         error_window: Duration::from_secs(2),
         checkpoint_interval: Duration::from_millis(rng.between(5, 400)),
-        unsaved_max: if rng.chance(500) { Auto::Fixed(n(rng.between(1, 60))) } else { Auto::Auto },
+        unsaved_max: if rng.chance(500) {
+            Auto::Fixed(n(rng.between(1, 60)))
+        } else {
+            Auto::Auto
+        },
         straggler_after: Duration::from_millis(rng.between(20, 1500)),
         park_after: Duration::from_millis(rng.between(50, 2000)),
         parked_max: rng.pick(&[0, 1, 5, 10_000]),
@@ -122,7 +145,11 @@ impl Plan {
     pub(crate) fn of(seed: u64) -> Plan {
         let mut rng = Rng(seed);
         let ordered = rng.chance(120);
-        let total = if rng.chance(100) { rng.between(0, 3) } else { rng.between(1, 400) };
+        let total = if rng.chance(100) {
+            rng.between(0, 3)
+        } else {
+            rng.between(1, 400)
+        };
         let start = rng.pick(&[0, 0, 1, 63, 1000]);
         let sometimes = |rng: &mut Rng, most: u64| if rng.chance(500) { 0 } else { rng.between(1, most) };
         let then = rng.pick(&[CanaryThen::Stop, CanaryThen::Continue]);
@@ -153,7 +180,11 @@ impl Plan {
             hopeless: sometimes(&mut rng, 30),
             killer: kills.then(|| start + rng.between(0, total - 1)),
             solo_after_crash,
-            faults: if rng.chance(250) { 0 } else { rng.between(1, 12) as u32 },
+            faults: if rng.chance(250) {
+                0
+            } else {
+                rng.between(1, 12) as u32
+            },
             fault_every: Duration::from_millis(rng.pick(&[3, 30, 300, 3000])),
             store_delay_max_us: rng.pick(&[1, 2_000, 100_000]),
             canary,

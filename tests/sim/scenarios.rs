@@ -61,8 +61,14 @@ impl Story {
     ) -> Story {
         let mut tuning = defaults();
         change(&mut tuning);
-        let range = ShardRange { start: ItemIndex(0), end: ItemIndex(total) };
-        let shard = ShardId { task: TaskId(1), no: 0 };
+        let range = ShardRange {
+            start: ItemIndex(0),
+            end: ItemIndex(total),
+        };
+        let shard = ShardId {
+            task: TaskId(1),
+            no: 0,
+        };
         let (run, shared) = (RunNo(3), Shared::alone(range));
         let start = Start {
             shard,
@@ -77,13 +83,22 @@ impl Story {
             first_contact: None,
         };
         let core = Execution::new(start, at(0));
-        Story { core, now: 0, fx: Effects::default(), reports: Reports::default(), out: Vec::new() }
+        Story {
+            core,
+            now: 0,
+            fx: Effects::default(),
+            reports: Reports::default(),
+            out: Vec::new(),
+        }
     }
 
     /// Reports what was gathered and asks for `want` items; says how many left.
     fn exchange(&mut self, want: u32) -> u32 {
         self.fx.clear();
-        let event = Event::Exchange { reports: &mut self.reports, want };
+        let event = Event::Exchange {
+            reports: &mut self.reports,
+            want,
+        };
         self.core.step(event, at(self.now), &mut self.fx);
         assert!(self.fx.violations.is_empty(), "{:?}", self.fx.violations);
         self.out.extend(self.fx.dispatch.iter().copied());
@@ -101,7 +116,10 @@ impl Story {
 
     fn step_with_reports(&mut self) {
         self.fx.clear();
-        let event = Event::Exchange { reports: &mut self.reports, want: 0 };
+        let event = Event::Exchange {
+            reports: &mut self.reports,
+            want: 0,
+        };
         self.core.step(event, at(self.now), &mut self.fx);
     }
 
@@ -125,7 +143,11 @@ impl Story {
                 if hangs(index.0) {
                     self.out.push(Dispatch { run, attempt });
                 } else {
-                    self.reports.settle(Settled { run, attempt, outcome: Outcome::Succeeded });
+                    self.reports.settle(Settled {
+                        run,
+                        attempt,
+                        outcome: Outcome::Succeeded,
+                    });
                 }
             }
         }
@@ -137,7 +159,15 @@ impl Story {
                 let failure = Failure::new("E_NO", "no");
                 let (class, departed, took) = (FailureClass::Answered, Moment(0), Duration::from_millis(7));
                 self.reports.answered.add(departed);
-                self.reports.failed.push(Failed { index, attempt, failure, wish, class, departed, took });
+                self.reports.failed.push(Failed {
+                    index,
+                    attempt,
+                    failure,
+                    wish,
+                    class,
+                    departed,
+                    took,
+                });
             }
         }
     }
@@ -147,11 +177,29 @@ impl Story {
         let Dispatch { run, attempt } = self.out.remove(0);
         let (index, failure) = (run.first(), Failure::new("HTTP_401", "who are you"));
         let (class, departed) = (FailureClass::Rejected, Moment(self.now));
-        let before = AnsweredCalls { calls: answered_before, departed };
-        let call = FailedCall { before, class, index, departed, failure: failure.clone(), after: None };
+        let before = AnsweredCalls {
+            calls: answered_before,
+            departed,
+        };
+        let call = FailedCall {
+            before,
+            class,
+            index,
+            departed,
+            failure: failure.clone(),
+            after: None,
+        };
         self.reports.calls.push(call);
         let (wish, took) = (Wish::Retry { after: None }, Duration::ZERO);
-        self.reports.failed.push(Failed { index, attempt, failure, wish, class, departed, took });
+        self.reports.failed.push(Failed {
+            index,
+            attempt,
+            failure,
+            wish,
+            class,
+            departed,
+            took,
+        });
     }
 
     fn return_all(&mut self) {
@@ -218,7 +266,11 @@ fn an_item_that_always_fails_ends_abandoned_with_its_reason_and_nothing_else_doe
                     });
                 } else {
                     let (run, attempt) = (IndexRun::one(index), run.attempt);
-                    story.reports.settle(Settled { run, attempt, outcome: Outcome::Succeeded });
+                    story.reports.settle(Settled {
+                        run,
+                        attempt,
+                        outcome: Outcome::Succeeded,
+                    });
                 }
             }
         }
@@ -227,9 +279,14 @@ fn an_item_that_always_fails_ends_abandoned_with_its_reason_and_nothing_else_doe
     assert_eq!(attempts, [1, 2, 3, 4]);
     let draft = story.save();
     assert_eq!((draft.counters.succeeded, draft.counters.abandoned), (2, 1));
-    let [SideRecord::Abandoned(trouble)] = &draft.side[..] else { panic!("{:?}", draft.side) };
+    let [SideRecord::Abandoned(trouble)] = &draft.side[..] else {
+        panic!("{:?}", draft.side)
+    };
     assert_eq!((trouble.index, trouble.attempts), (ItemIndex(1), 4));
-    assert_eq!(trouble.failure.as_ref().map(|failure| failure.code.as_ref()), Some("E_NO"));
+    assert_eq!(
+        trouble.failure.as_ref().map(|failure| failure.code.as_ref()),
+        Some("E_NO")
+    );
     assert_eq!(draft.end, Some(RunEnd::Done));
 }
 
@@ -242,9 +299,20 @@ fn too_many_failed_attempts_pause_the_task_and_too_many_abandoned_items_stop_it(
     story.exchange(8);
     story.fail_all(Wish::Retry { after: None });
     story.exchange(8);
-    assert!(matches!(story.end(), Some(RunEnd::Recovering { reason: "error_budget", .. })), "8 of 7");
+    assert!(
+        matches!(
+            story.end(),
+            Some(RunEnd::Recovering {
+                reason: "error_budget",
+                ..
+            })
+        ),
+        "8 of 7"
+    );
 
-    let mut story = Story::new(1000, |t| t.error_budget.abandoned = Some(AbandonedLimit::Count(7)));
+    let mut story = Story::new(1000, |t| {
+        t.error_budget.abandoned = Some(AbandonedLimit::Count(7))
+    });
     story.exchange(7);
     story.fail_all(Wish::Abandon);
     story.exchange(1);
@@ -272,7 +340,10 @@ fn three_refusals_in_a_row_stop_the_task_and_an_answer_between_them_does_not() {
 #[test]
 fn one_gone_stops_the_task_and_a_fence_ends_it_without_a_checkpoint() {
     let mut story = Story::new(1000, |_| {});
-    story.reports.signals.push(Signal::Gone(Failure::new("HTTP_410", "gone")));
+    story
+        .reports
+        .signals
+        .push(Signal::Gone(Failure::new("HTTP_410", "gone")));
     story.exchange(1);
     assert_eq!(stopped(story.end()), Some(StopReason::HandlerGone));
 
@@ -293,12 +364,21 @@ fn a_429_pauses_everything_uncharged_and_twice_as_long_when_it_comes_again() {
     let mut story = Story::new(1000, |_| {});
     for seconds in [1, 2, 4, 8, 16, 32, 60, 60] {
         assert_eq!(story.exchange(8), 8);
-        assert!(story.out.iter().all(|dispatch| dispatch.attempt == Attempt::FIRST), "uncharged");
+        assert!(
+            story
+                .out
+                .iter()
+                .all(|dispatch| dispatch.attempt == Attempt::FIRST),
+            "uncharged"
+        );
         story.return_all();
         // Those that were out together count as one.
         (0..3).for_each(|_| story.reports.signals.push(Signal::BackPressure { after: None }));
         assert_eq!(story.exchange(8), 0);
-        assert_eq!(story.fx.wait, Wait::Until(at(story.now + seconds * 1000 * MS).moment));
+        assert_eq!(
+            story.fx.wait,
+            Wait::Until(at(story.now + seconds * 1000 * MS).moment)
+        );
         story.pass(seconds * 1000 - 1);
         assert_eq!(story.exchange(8), 0);
         story.pass(1);
@@ -306,7 +386,11 @@ fn a_429_pauses_everything_uncharged_and_twice_as_long_when_it_comes_again() {
     story.reports.answered.add(Moment(story.now));
     story.reports.signals.push(Signal::BackPressure { after: None });
     story.exchange(8);
-    assert_eq!(story.fx.wait, Wait::Until(at(story.now + 1000 * MS).moment), "an answer ends the row");
+    assert_eq!(
+        story.fx.wait,
+        Wait::Until(at(story.now + 1000 * MS).moment),
+        "an answer ends the row"
+    );
 }
 
 #[test]
@@ -330,12 +414,17 @@ fn unsaved_completions_hold_dispatch_back_until_a_checkpoint_is_stored() {
 fn a_batch_that_does_not_fill_leaves_after_its_linger() {
     let mut story = Story::new(1000, |t| {
         (t.batch, t.batch_linger) = (n(10), Duration::from_millis(50));
-        (t.rate, t.burst) = (RateLimit::Limited(Rate::per_second(20).expect("valid")), Burst::Items(n(30)));
+        (t.rate, t.burst) = (
+            RateLimit::Limited(Rate::per_second(20).expect("valid")),
+            Burst::Items(n(30)),
+        );
         t.concurrency = Auto::Fixed(n(40));
     });
     story.pass(100);
     assert_eq!(story.exchange(40), 0, "credit for two");
-    let Wait::Until(then) = story.fx.wait else { panic!("{:?}", story.fx.wait) };
+    let Wait::Until(then) = story.fx.wait else {
+        panic!("{:?}", story.fx.wait)
+    };
     assert!(then <= at(story.now + 50 * MS).moment, "{then:?}");
     story.now = then.0;
     assert!(story.exchange(40) > 0);
@@ -345,14 +434,19 @@ fn a_batch_that_does_not_fill_leaves_after_its_linger() {
 fn a_tail_smaller_than_a_batch_does_not_wait_for_credit_for_a_whole_one() {
     let mut story = Story::new(1, |t| {
         (t.batch, t.batch_linger) = (n(10), Duration::from_millis(50));
-        (t.rate, t.burst) = (RateLimit::Limited(Rate::per_second(1).expect("valid")), Burst::Items(n(30)));
+        (t.rate, t.burst) = (
+            RateLimit::Limited(Rate::per_second(1).expect("valid")),
+            Burst::Items(n(30)),
+        );
         t.concurrency = Auto::Fixed(n(40));
     });
     for _ in 0..4 {
         if story.exchange(40) > 0 {
             break;
         }
-        let Wait::Until(then) = story.fx.wait else { panic!("{:?}", story.fx.wait) };
+        let Wait::Until(then) = story.fx.wait else {
+            panic!("{:?}", story.fx.wait)
+        };
         story.now = then.0;
     }
     assert_eq!(story.out.len(), 1);
@@ -379,8 +473,13 @@ fn automatic_concurrency_grows_with_how_long_calls_take() {
 fn parked_items_are_still_sent_after_the_task_became_ordered() {
     let mut story = Story::new(10, |t| t.park_after = Duration::ZERO);
     story.exchange(8);
-    story.fail_all(Wish::Retry { after: Some(Duration::from_millis(10)) });
-    let ordered = Tuning { ordered: true, ..defaults() };
+    story.fail_all(Wish::Retry {
+        after: Some(Duration::from_millis(10)),
+    });
+    let ordered = Tuning {
+        ordered: true,
+        ..defaults()
+    };
     story.step(Event::Command(Command::Tune(Box::new(ordered))));
     for _ in 0..100 {
         story.exchange(1);
@@ -399,9 +498,19 @@ fn lanes_lost_while_stopping_end_the_run_and_their_items_stay_pending() {
     assert_eq!(story.core.progress(at(0)).phase, Phase::Stopping(stop));
     story.step(Event::LanesLost);
     let progress = story.core.progress(at(0));
-    let cut_off = CutOff { items: 1, runs: vec![IndexRun::one(ItemIndex(0))] };
-    let told = RunEnd::Stopped { reason: StopReason::Operator, text: String::new(), cut_off };
-    assert_eq!((progress.phase, progress.pending), (Phase::Ended(told.clone()), 1));
+    let cut_off = CutOff {
+        items: 1,
+        runs: vec![IndexRun::one(ItemIndex(0))],
+    };
+    let told = RunEnd::Stopped {
+        reason: StopReason::Operator,
+        text: String::new(),
+        cut_off,
+    };
+    assert_eq!(
+        (progress.phase, progress.pending),
+        (Phase::Ended(told.clone()), 1)
+    );
     assert_eq!(story.draft().and_then(|draft| draft.end), Some(told));
 }
 
@@ -412,7 +521,10 @@ fn an_item_that_comes_back_without_having_been_out_is_a_violation_and_changes_no
     story.succeed_but(|_| false);
     story.exchange(1);
     let before = story.core.progress(at(0)).counters;
-    let back = Dispatch { run: IndexRun::one(ItemIndex(2)), attempt: Attempt::FIRST };
+    let back = Dispatch {
+        run: IndexRun::one(ItemIndex(2)),
+        attempt: Attempt::FIRST,
+    };
     story.reports.returned.push(back);
     story.step_with_reports();
     assert_eq!(story.fx.violations, [Invariant::ReportWasInFlight]);
@@ -425,13 +537,28 @@ const MARKS: [&str; 3] = ["NODE_CRASH", "NODE_CRASH_2", "NODE_CRASH_3"];
 /// A row that a run in single file left behind.
 fn mark(index: u64, attempts: u32, code: &'static str) -> ItemTrouble {
     let failure = Some(Failure::new(code, "the node ended while this item was in flight"));
-    let charged =
-        attempts.saturating_sub(MARKS.iter().position(|mark| *mark == code).map_or(0, |at| at as u32 + 1));
-    ItemTrouble { index: ItemIndex(index), attempts, charged, failure, at: WallMs(0), history: Vec::new() }
+    let charged = attempts.saturating_sub(
+        MARKS
+            .iter()
+            .position(|mark| *mark == code)
+            .map_or(0, |at| at as u32 + 1),
+    );
+    ItemTrouble {
+        index: ItemIndex(index),
+        attempts,
+        charged,
+        failure,
+        at: WallMs(0),
+        history: Vec::new(),
+    }
 }
 
 fn restored(retrying: Vec<ItemTrouble>) -> Restored {
-    Restored { retrying, high_water: ItemIndex(3), ..Restored::default() }
+    Restored {
+        retrying,
+        high_water: ItemIndex(3),
+        ..Restored::default()
+    }
 }
 
 #[test]
@@ -440,18 +567,34 @@ fn in_single_file_an_item_leaves_only_after_its_mark_is_durable_and_is_not_charg
     assert_eq!(story.exchange(8), 0);
     assert!(story.fx.checkpoint_due);
     let draft = story.draft().expect("the mark");
-    assert!(matches!(&draft.side[..], [SideRecord::Retrying(t)] if t.attempts == 1), "{:?}", draft.side);
+    assert!(
+        matches!(&draft.side[..], [SideRecord::Retrying(t)] if t.attempts == 1),
+        "{:?}",
+        draft.side
+    );
     assert_eq!(story.exchange(8), 0, "drafted is not stored");
     story.step(Event::CheckpointStored(draft.no));
     assert_eq!(story.exchange(8), 1);
-    assert_eq!(story.out, [Dispatch { run: IndexRun::one(ItemIndex(0)), attempt: Attempt::FIRST }]);
+    assert_eq!(
+        story.out,
+        [Dispatch {
+            run: IndexRun::one(ItemIndex(0)),
+            attempt: Attempt::FIRST
+        }]
+    );
     assert_eq!(story.exchange(8), 0, "one at a time");
     story.fail_all(Wish::Retry { after: None });
     story.exchange(8);
     let draft = story.save();
-    let [SideRecord::Retrying(row)] = &draft.side[..] else { panic!("{:?}", draft.side) };
+    let [SideRecord::Retrying(row)] = &draft.side[..] else {
+        panic!("{:?}", draft.side)
+    };
     let code = row.failure.as_ref().map(|failure| failure.code.as_ref());
-    assert_eq!((row.attempts, code), (1, Some("E_NO")), "the answer replaced the mark");
+    assert_eq!(
+        (row.attempts, code),
+        (1, Some("E_NO")),
+        "the answer replaced the mark"
+    );
 }
 
 #[test]
@@ -472,7 +615,11 @@ fn three_marks_in_a_row_abandon_an_item_and_three_attempts_of_its_own_do_not() {
     let mut story = Story::resumed(3, own, 3, |_| {});
     story.exchange(8);
     let draft = story.save();
-    assert!(matches!(&draft.side[..], [SideRecord::Retrying(t)] if t.attempts == 4), "{:?}", draft.side);
+    assert!(
+        matches!(&draft.side[..], [SideRecord::Retrying(t)] if t.attempts == 4),
+        "{:?}",
+        draft.side
+    );
 
     let killer = restored(vec![mark(0, 4, "NODE_CRASH_3")]);
     let mut story = Story::resumed(3, killer, 3, |t| t.max_attempts = n(100));
@@ -482,7 +629,9 @@ fn three_marks_in_a_row_abandon_an_item_and_three_attempts_of_its_own_do_not() {
         SideRecord::Abandoned(trouble) => Some(trouble),
         _ => None,
     });
-    let code = abandoned.and_then(|t| t.failure.as_ref()).map(|failure| failure.code.as_ref());
+    let code = abandoned
+        .and_then(|t| t.failure.as_ref())
+        .map(|failure| failure.code.as_ref());
     assert_eq!(code, Some("NODE_CRASH"));
     assert_eq!(draft.low_water, ItemIndex(1));
 }
@@ -490,9 +639,28 @@ fn three_marks_in_a_row_abandon_an_item_and_three_attempts_of_its_own_do_not() {
 #[test]
 fn a_parked_item_that_was_begun_as_often_as_it_may_be_is_abandoned_in_single_file_only() {
     let parked = || {
-        let ItemTrouble { index, attempts, charged, failure, at, history } = mark(0, 5, "NODE_CRASH");
-        let item = ParkedItem { index, attempts, charged, failure, at, due_at: WallMs(0), history };
-        Restored { low_water: ItemIndex(1), parked: vec![item], ..restored(vec![]) }
+        let ItemTrouble {
+            index,
+            attempts,
+            charged,
+            failure,
+            at,
+            history,
+        } = mark(0, 5, "NODE_CRASH");
+        let item = ParkedItem {
+            index,
+            attempts,
+            charged,
+            failure,
+            at,
+            due_at: WallMs(0),
+            history,
+        };
+        Restored {
+            low_water: ItemIndex(1),
+            parked: vec![item],
+            ..restored(vec![])
+        }
     };
     let mut story = Story::resumed(1, parked(), 1, |_| {});
     assert_eq!(story.exchange(8), 1, "sent as usual");
@@ -505,7 +673,10 @@ fn a_parked_item_that_was_begun_as_often_as_it_may_be_is_abandoned_in_single_fil
 #[test]
 fn lanes_that_were_lost_begin_with_an_empty_bucket() {
     let mut story = Story::new(1000, |t| {
-        (t.rate, t.burst) = (RateLimit::Limited(Rate::per_second(1000).expect("valid")), Burst::Items(n(30)));
+        (t.rate, t.burst) = (
+            RateLimit::Limited(Rate::per_second(1000).expect("valid")),
+            Burst::Items(n(30)),
+        );
     });
     story.pass(100);
     assert!(story.exchange(2) > 0);
@@ -519,27 +690,53 @@ fn lanes_that_were_lost_begin_with_an_empty_bucket() {
 fn after_lost_lanes_an_item_that_waits_for_its_retry_holds_nobody() {
     let mut story = Story::new(100, |_| {});
     story.exchange(8);
-    story.fail_all(Wish::Retry { after: Some(Duration::from_millis(1500)) });
+    story.fail_all(Wish::Retry {
+        after: Some(Duration::from_millis(1500)),
+    });
     assert_eq!(story.exchange(8), 8);
     story.step(Event::LanesLost);
     story.out.clear();
     assert_eq!(story.exchange(8), 8);
-    let left: Vec<u64> = story.out.iter().flat_map(|d| d.run.iter()).map(|index| index.0).collect();
-    assert_eq!(left, (8..16).collect::<Vec<_>>(), "the lost ones again, past those that wait");
+    let left: Vec<u64> = story
+        .out
+        .iter()
+        .flat_map(|d| d.run.iter())
+        .map(|index| index.0)
+        .collect();
+    assert_eq!(
+        left,
+        (8..16).collect::<Vec<_>>(),
+        "the lost ones again, past those that wait"
+    );
 }
 
 #[test]
 fn a_retry_beyond_a_window_that_was_narrowed_between_two_runs_still_settles() {
     let failure = Some(Failure::new("E", "no"));
-    let row = |index| ItemTrouble { failure: failure.clone(), ..mark(index, 1, "E") };
-    let restored =
-        Restored { high_water: ItemIndex(4000), retrying: vec![row(0), row(3000)], ..Restored::default() };
+    let row = |index| ItemTrouble {
+        failure: failure.clone(),
+        ..mark(index, 1, "E")
+    };
+    let restored = Restored {
+        high_water: ItemIndex(4000),
+        retrying: vec![row(0), row(3000)],
+        ..Restored::default()
+    };
     let mut story = Story::resumed(10_000, restored, 1, |tuning| tuning.window = Auto::Fixed(n(8)));
     assert!(story.exchange(100) >= 2);
-    let retries: Vec<_> = story.out.iter().filter(|out| out.attempt == Attempt::new(2)).copied().collect();
+    let retries: Vec<_> = story
+        .out
+        .iter()
+        .filter(|out| out.attempt == Attempt::new(2))
+        .copied()
+        .collect();
     assert_eq!(retries.len(), 2);
     for Dispatch { run, attempt } in retries {
-        story.reports.settle(Settled { run, attempt, outcome: Outcome::Succeeded });
+        story.reports.settle(Settled {
+            run,
+            attempt,
+            outcome: Outcome::Succeeded,
+        });
     }
     story.exchange(0);
     assert_eq!(story.core.progress(at(story.now)).counters.succeeded, 2);
@@ -553,15 +750,26 @@ fn nothing_leaves_before_each_item_of_the_canary_is_settled_and_then_the_run_sto
     assert_eq!(story.exchange(64), 2, "the rest of the canary");
     story.succeed_but(|index| index == 4);
     assert_eq!((story.exchange(64), story.end()), (0, None));
-    assert_eq!(story.core.progress(at(story.now)).stall, Some(StallReason::Canary));
-    story.fail_all(Wish::Retry { after: Some(Duration::from_secs(9)) });
-    assert_eq!((story.exchange(64), story.end()), (0, None), "it is parked, not settled");
+    assert_eq!(
+        story.core.progress(at(story.now)).stall,
+        Some(StallReason::Canary)
+    );
+    story.fail_all(Wish::Retry {
+        after: Some(Duration::from_secs(9)),
+    });
+    assert_eq!(
+        (story.exchange(64), story.end()),
+        (0, None),
+        "it is parked, not settled"
+    );
     story.pass(9_000);
     assert_eq!(story.exchange(64), 1);
     story.fail_all(Wish::Abandon);
     assert_eq!(story.exchange(64), 0);
     assert_eq!(stopped(story.end()), Some(StopReason::CanaryDone));
-    let Some(RunEnd::Stopped { text, .. }) = story.end() else { panic!("it is stopped") };
+    let Some(RunEnd::Stopped { text, .. }) = story.end() else {
+        panic!("it is stopped")
+    };
     assert!(
         text.starts_with("the canary of 10 items is done: 9 succeeded, 0 skipped, 1 abandoned"),
         "{text}"
@@ -582,7 +790,10 @@ fn a_canary_without_losses_goes_on_once_that_is_saved() {
     story.step(Event::CheckpointStored(draft.no));
     assert!(story.fx.wake_lanes);
     assert_eq!(story.exchange(64), 8);
-    let again = Canary { items: NonZeroU64::new(5).expect("not zero"), then: CanaryThen::Stop };
+    let again = Canary {
+        items: NonZeroU64::new(5).expect("not zero"),
+        then: CanaryThen::Stop,
+    };
     story.step(Event::Command(Command::Canary(Some(again))));
     story.succeed_but(|_| false);
     assert_eq!(story.exchange(64), 8, "one that has passed doesn't come back");
@@ -599,10 +810,21 @@ fn a_canary_with_losses_does_not_go_on_by_itself() {
 
 #[test]
 fn a_run_that_begins_in_mid_canary_goes_on_with_it_and_a_lifted_one_holds_nothing() {
-    let restored = Restored { low_water: ItemIndex(6), high_water: ItemIndex(8), ..Restored::default() };
-    let counters = windrow_core::counters::Counters { succeeded: 6, ..Default::default() };
+    let restored = Restored {
+        low_water: ItemIndex(6),
+        high_water: ItemIndex(8),
+        ..Restored::default()
+    };
+    let counters = windrow_core::counters::Counters {
+        succeeded: 6,
+        ..Default::default()
+    };
     let mut story = Story::canary(100, Restored { counters, ..restored }, 10, CanaryThen::Stop);
-    assert_eq!((story.exchange(64), story.exchange(64)), (4, 0), "what is left of the canary");
+    assert_eq!(
+        (story.exchange(64), story.exchange(64)),
+        (4, 0),
+        "what is left of the canary"
+    );
     story.step(Event::Command(Command::Canary(None)));
     assert!(story.fx.wake_lanes);
     assert_eq!(story.exchange(64), 4, "up to the concurrency");
@@ -623,21 +845,28 @@ fn the_latest_failed_attempts_are_remembered_across_runs() {
     let fail = |story: &mut Story| {
         story.pass(10_000);
         assert_eq!(story.exchange(64), 1);
-        story.fail_all(Wish::Retry { after: Some(Duration::from_millis(1)) });
+        story.fail_all(Wish::Retry {
+            after: Some(Duration::from_millis(1)),
+        });
         story.exchange(0);
     };
     (0..10).for_each(|_| fail(&mut story));
-    let SideRecord::Retrying(trouble) = story.save().side.remove(0) else { panic!("it waits in the window") };
+    let SideRecord::Retrying(trouble) = story.save().side.remove(0) else {
+        panic!("it waits in the window")
+    };
     let attempts: Vec<u32> = trouble.history.iter().map(|note| note.attempt).collect();
     assert_eq!(attempts, (3..=10).collect::<Vec<_>>());
     let last = trouble.history.last().expect("eight");
     assert_eq!((last.duration_ms, last.code.as_ref(), last.run), (7, "E_NO", 3));
     assert_eq!(last.at_ms, at(story.now).wall.0);
 
-    let mut story =
-        Story::resumed(1, restored(vec![trouble.clone()]), 1, |tuning| tuning.max_attempts = n(11));
+    let mut story = Story::resumed(1, restored(vec![trouble.clone()]), 1, |tuning| {
+        tuning.max_attempts = n(11)
+    });
     fail(&mut story);
-    let SideRecord::Abandoned(next) = story.save().side.remove(0) else { panic!("its last attempt") };
+    let SideRecord::Abandoned(next) = story.save().side.remove(0) else {
+        panic!("its last attempt")
+    };
     assert_eq!(next.history[..7], trouble.history[1..]);
     assert_eq!(next.history[7].attempt, 11);
 }
@@ -656,19 +885,40 @@ fn what_led_to_a_stop_is_saved_with_the_stop_and_never_before_it() {
     let mut story = Story::new(100, |_| {});
     assert_eq!(story.exchange(2), 2);
     let first = IndexRun::one(ItemIndex(0));
-    story.reports.settled.push(Settled { run: first, attempt: Attempt::FIRST, outcome: Outcome::Succeeded });
-    let stop = windrow_core::verdict::HandlerCommand::Stop { reason: "enough".to_owned() };
+    story.reports.settled.push(Settled {
+        run: first,
+        attempt: Attempt::FIRST,
+        outcome: Outcome::Succeeded,
+    });
+    let stop = windrow_core::verdict::HandlerCommand::Stop {
+        reason: "enough".to_owned(),
+    };
     story.reports.signals.push(Signal::Command(stop));
     assert_eq!(story.exchange(2), 0);
     story.step(Event::DraftCheckpoint);
-    assert_eq!(story.fx.checkpoint, None, "a crash now repeats item 0, which says it again");
+    assert_eq!(
+        story.fx.checkpoint, None,
+        "a crash now repeats item 0, which says it again"
+    );
     let second = IndexRun::one(ItemIndex(1));
-    story.reports.settled.push(Settled { run: second, attempt: Attempt::FIRST, outcome: Outcome::Succeeded });
+    story.reports.settled.push(Settled {
+        run: second,
+        attempt: Attempt::FIRST,
+        outcome: Outcome::Succeeded,
+    });
     story.exchange(2);
     story.step(Event::DraftCheckpoint);
     let draft = story.fx.checkpoint.take().expect("the last one");
     assert_eq!(draft.counters.succeeded, 2);
-    let is_business = |end: &RunEnd| matches!(end, RunEnd::Stopped { reason: StopReason::Business, .. });
+    let is_business = |end: &RunEnd| {
+        matches!(
+            end,
+            RunEnd::Stopped {
+                reason: StopReason::Business,
+                ..
+            }
+        )
+    };
     assert!(draft.end.as_ref().is_some_and(is_business), "{:?}", draft.end);
 }
 
@@ -701,7 +951,14 @@ fn saved(draft: &CheckpointDraft) -> Restored {
         match record {
             SideRecord::Retrying(trouble) => restored.retrying.push(trouble.clone()),
             SideRecord::Parked { trouble, due_at } => {
-                let ItemTrouble { index, attempts, charged, failure, at, history } = trouble.clone();
+                let ItemTrouble {
+                    index,
+                    attempts,
+                    charged,
+                    failure,
+                    at,
+                    history,
+                } = trouble.clone();
                 restored.parked.push(ParkedItem {
                     index,
                     attempts,
@@ -722,32 +979,55 @@ fn saved(draft: &CheckpointDraft) -> Restored {
 fn what_waits_with_a_code_is_given_up_and_what_is_in_flight_is_not() {
     let mut story = Story::new(5, |_| {});
     assert_eq!(story.exchange(8), 5);
-    let hanging = story.out.iter().flat_map(|dispatch| dispatch.run.iter()).last().expect("five left");
+    let hanging = story
+        .out
+        .iter()
+        .flat_map(|dispatch| dispatch.run.iter())
+        .last()
+        .expect("five left");
     let all: Vec<Dispatch> = std::mem::take(&mut story.out);
     for Dispatch { run, attempt } in all {
         for index in run.iter() {
-            story.out.push(Dispatch { run: IndexRun::one(index), attempt });
+            story.out.push(Dispatch {
+                run: IndexRun::one(index),
+                attempt,
+            });
         }
     }
     let kept = story.out.pop().expect("the last one");
     assert_eq!(kept.run.first(), hanging);
-    story.fail_all(Wish::Retry { after: Some(Duration::from_secs(3600)) });
+    story.fail_all(Wish::Retry {
+        after: Some(Duration::from_secs(3600)),
+    });
     assert_eq!(story.exchange(8), 0, "they wait, parked");
     let other = give_up(&story, "E_OTHER");
     story.step(Event::Command(other));
     assert_eq!(story.exchange(8), 0);
-    assert_eq!(story.core.progress(at(story.now)).counters.abandoned, 0, "nobody failed with that code");
+    assert_eq!(
+        story.core.progress(at(story.now)).counters.abandoned,
+        0,
+        "nobody failed with that code"
+    );
     let command = give_up(&story, "E_NO");
     story.step(Event::Command(command.clone()));
     story.step(Event::Command(command));
     assert_eq!(story.exchange(8), 0);
     let draft = story.save();
-    assert_eq!(abandoned(&draft), [(0, "E_NO"), (1, "E_NO"), (2, "E_NO"), (3, "E_NO")]);
+    assert_eq!(
+        abandoned(&draft),
+        [(0, "E_NO"), (1, "E_NO"), (2, "E_NO"), (3, "E_NO")]
+    );
     assert_eq!(story.end(), None, "the call that is out is awaited");
     story.pass(1);
     story.out.push(kept);
-    story.fail_all(Wish::Retry { after: Some(Duration::ZERO) });
-    assert_eq!(story.exchange(8), 1, "it failed after the decision, and is tried again");
+    story.fail_all(Wish::Retry {
+        after: Some(Duration::ZERO),
+    });
+    assert_eq!(
+        story.exchange(8),
+        1,
+        "it failed after the decision, and is tried again"
+    );
     story.succeed_but(|_| false);
     story.exchange(8);
     assert_eq!((story.end(), story.succeeded()), (Some(&RunEnd::Done), 1));
@@ -758,7 +1038,9 @@ fn a_run_that_begins_from_what_was_saved_before_gives_the_same_items_up() {
     for park_after in [Duration::from_secs(2), Duration::from_secs(7200)] {
         let mut story = Story::new(4, |tuning| tuning.park_after = park_after);
         assert_eq!(story.exchange(8), 4);
-        story.fail_all(Wish::Retry { after: Some(Duration::from_secs(3600)) });
+        story.fail_all(Wish::Retry {
+            after: Some(Duration::from_secs(3600)),
+        });
         assert_eq!(story.exchange(8), 0);
         let before = story.save();
         story.pass(50);
@@ -780,7 +1062,9 @@ fn a_run_that_begins_from_what_was_saved_before_gives_the_same_items_up() {
 fn what_was_in_flight_when_the_lanes_were_lost_waits_again_and_is_given_up() {
     let mut story = Story::new(1, |_| {});
     story.exchange(1);
-    story.fail_all(Wish::Retry { after: Some(Duration::ZERO) });
+    story.fail_all(Wish::Retry {
+        after: Some(Duration::ZERO),
+    });
     assert_eq!(story.exchange(1), 1, "its second attempt leaves at once");
     story.pass(1);
     let command = give_up(&story, "E_NO");
@@ -796,9 +1080,13 @@ fn what_was_in_flight_when_the_lanes_were_lost_waits_again_and_is_given_up() {
 
 #[test]
 fn what_people_give_up_does_not_stop_the_task_by_its_error_budget() {
-    let mut story = Story::new(100, |tuning| tuning.error_budget.abandoned = Some(AbandonedLimit::Count(3)));
+    let mut story = Story::new(100, |tuning| {
+        tuning.error_budget.abandoned = Some(AbandonedLimit::Count(3))
+    });
     assert_eq!(story.exchange(8), 8);
-    story.fail_all(Wish::Retry { after: Some(Duration::from_secs(3600)) });
+    story.fail_all(Wish::Retry {
+        after: Some(Duration::from_secs(3600)),
+    });
     story.exchange(0);
     let command = give_up(&story, "E_NO");
     story.step(Event::Command(command));
@@ -806,12 +1094,22 @@ fn what_people_give_up_does_not_stop_the_task_by_its_error_budget() {
     assert_eq!(story.core.progress(at(story.now)).counters.abandoned, 8);
     story.fail_all(Wish::Abandon);
     story.exchange(8);
-    assert_eq!(stopped(story.end()), Some(StopReason::ErrorBudget), "the next one stops it");
+    assert_eq!(
+        stopped(story.end()),
+        Some(StopReason::ErrorBudget),
+        "the next one stops it"
+    );
 }
 
 fn reach(may_leave: u64, may_have_left: u64) -> Restored {
-    let reach = Reach { may_leave: ItemIndex(may_leave), may_have_left: ItemIndex(may_have_left) };
-    Restored { reach, ..Restored::default() }
+    let reach = Reach {
+        may_leave: ItemIndex(may_leave),
+        may_have_left: ItemIndex(may_have_left),
+    };
+    Restored {
+        reach,
+        ..Restored::default()
+    }
 }
 
 #[test]
@@ -822,7 +1120,10 @@ fn nothing_leaves_further_than_the_store_was_told() {
     assert_eq!(story.exchange(49), 49);
     assert!(!story.fx.checkpoint_due);
     assert_eq!(story.exchange(1), 1, "half of it has left");
-    assert!(story.fx.checkpoint_due, "nothing is settled, and yet a checkpoint is due");
+    assert!(
+        story.fx.checkpoint_due,
+        "nothing is settled, and yet a checkpoint is due"
+    );
     assert_eq!(story.exchange(1000), 50);
     assert_eq!(story.exchange(1000), 0);
     assert_eq!(story.fx.wait, Wait::Completion);
@@ -841,7 +1142,11 @@ fn nothing_leaves_further_than_the_store_was_told() {
     story.step(Event::Command(Command::Stop(RunEnd::HandedOver)));
     story.exchange(0);
     let draft = story.save();
-    assert_eq!((draft.high_water, draft.reach), (ItemIndex(1100), ItemIndex(1100)), "nothing more leaves");
+    assert_eq!(
+        (draft.high_water, draft.reach),
+        (ItemIndex(1100), ItemIndex(1100)),
+        "nothing more leaves"
+    );
 }
 
 #[test]
@@ -865,12 +1170,19 @@ fn the_reach_follows_the_speed_and_the_pace() {
     story.succeed_but(|_| false);
     story.exchange(0);
     let draft = story.save();
-    assert_eq!(draft.reach.0 - draft.high_water.0, 75_000, "fifteen seconds of the rate");
+    assert_eq!(
+        draft.reach.0 - draft.high_water.0,
+        75_000,
+        "fifteen seconds of the rate"
+    );
 }
 
 #[test]
 fn an_early_finish_leaves_out_nothing_that_a_dead_owner_may_have_called() {
-    let restored = Restored { high_water: ItemIndex(5), ..reach(105, 40) };
+    let restored = Restored {
+        high_water: ItemIndex(5),
+        ..reach(105, 40)
+    };
     let mut story = Story::resumed(100, restored, 1, |_| {});
     story.step(Event::Command(Command::Finish(ItemIndex(10))));
     while story.exchange(16) > 0 {
@@ -882,7 +1194,9 @@ fn an_early_finish_leaves_out_nothing_that_a_dead_owner_may_have_called() {
 
 #[test]
 fn a_lost_draft_is_asked_for_again_before_the_store_knows_how_far_items_may_leave() {
-    let mut story = Story::resumed(5000, reach(100, 0), 1, |tuning| tuning.concurrency = Auto::Fixed(n(64)));
+    let mut story = Story::resumed(5000, reach(100, 0), 1, |tuning| {
+        tuning.concurrency = Auto::Fixed(n(64))
+    });
     assert_eq!(story.exchange(60), 60);
     assert!(story.fx.checkpoint_due && story.draft().is_some());
     story.step(Event::LanesLost);

@@ -40,7 +40,13 @@ pub(crate) struct Store {
 
 impl Store {
     pub(crate) fn new(start: u64, canary: Option<Canary>) -> Store {
-        Store { low: start, high: start, reach: beginning(start), canary, ..Store::default() }
+        Store {
+            low: start,
+            high: start,
+            reach: beginning(start),
+            canary,
+            ..Store::default()
+        }
     }
 
     pub(crate) fn apply(&mut self, draft: &CheckpointDraft) {
@@ -67,7 +73,9 @@ impl Store {
     /// Whether the index is below low water or its bit is set.
     pub(crate) fn is_passed(&self, index: u64) -> bool {
         let bit = |distance: u64| {
-            self.above.get((distance / 64) as usize).is_some_and(|word| word >> (distance % 64) & 1 == 1)
+            self.above
+                .get((distance / 64) as usize)
+                .is_some_and(|word| word >> (distance % 64) & 1 == 1)
         };
         index < self.low || index > self.low && bit(index - self.low - 1)
     }
@@ -81,7 +89,10 @@ impl Store {
         let progressed = self.seen_at_claim.replace(self.low) != Some(self.low);
         let before = self.reach.may_leave;
         let may_leave = before.max(ItemIndex(self.high + REACH_OF_CLAIM));
-        self.reach = Reach { may_leave, may_have_left: before };
+        self.reach = Reach {
+            may_leave,
+            may_have_left: before,
+        };
         self.stalls = if progressed { 1 } else { self.stalls + 1 };
         self.stalls
     }
@@ -116,5 +127,8 @@ impl Store {
 }
 
 fn beginning(start: u64) -> Reach {
-    Reach { may_leave: ItemIndex(start), may_have_left: ItemIndex(start) }
+    Reach {
+        may_leave: ItemIndex(start),
+        may_have_left: ItemIndex(start),
+    }
 }

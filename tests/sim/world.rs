@@ -73,9 +73,15 @@ pub(crate) struct World {
 
 fn start(plan: &Plan, store: &mut Store, tuning: &Tuning, crashed: bool) -> Start {
     let stalls = store.claim();
-    let range = ShardRange { start: ItemIndex(plan.start), end: ItemIndex(plan.start + plan.total) };
+    let range = ShardRange {
+        start: ItemIndex(plan.start),
+        end: ItemIndex(plan.start + plan.total),
+    };
     Start {
-        shard: ShardId { task: TaskId(1), no: 0 },
+        shard: ShardId {
+            task: TaskId(1),
+            no: 0,
+        },
         range,
         tuning: tuning.clone(),
         restored: store.restored(),
@@ -84,7 +90,11 @@ fn start(plan: &Plan, store: &mut Store, tuning: &Tuning, crashed: bool) -> Star
         canary: store.canary,
         shared: Shared::alone(range),
         first_contact: None,
-        stalls: if plan.killer.is_some() { stalls } else { 3 * u32::from(crashed && plan.solo_after_crash) },
+        stalls: if plan.killer.is_some() {
+            stalls
+        } else {
+            3 * u32::from(crashed && plan.solo_after_crash)
+        },
     }
 }
 
@@ -131,9 +141,16 @@ impl World {
             self.now = self.now.max(time);
             self.on(what);
             let silent = Duration::from_nanos(self.now - self.quiet_since);
-            assert!(silent < SILENCE_MAX, "nothing moves: {:#?}", self.core.progress(at(self.now)));
+            assert!(
+                silent < SILENCE_MAX,
+                "nothing moves: {:#?}",
+                self.core.progress(at(self.now))
+            );
         }
-        panic!("no end after {EVENTS_MAX} events: {:#?}", self.core.progress(at(self.now)));
+        panic!(
+            "no end after {EVENTS_MAX} events: {:#?}",
+            self.core.progress(at(self.now))
+        );
     }
 
     fn end(&self) -> u64 {
@@ -158,7 +175,10 @@ impl World {
             self.after(Duration::ZERO, What::Rows(self.rows_ready));
         }
         if self.faults_left > 0 {
-            let wait = self.plan.fault_every.mul_f64(self.rng.between(1, 20) as f64 / 10.0);
+            let wait = self
+                .plan
+                .fault_every
+                .mul_f64(self.rng.between(1, 20) as f64 / 10.0);
             self.after(wait, What::Fault);
         }
     }
@@ -208,7 +228,10 @@ impl World {
             self.saw(reason.as_str());
         }
         if self.fx.wake_lanes {
-            for lane in (0..self.lanes.len()).filter(|lane| !self.lanes[*lane].ended).collect::<Vec<_>>() {
+            for lane in (0..self.lanes.len())
+                .filter(|lane| !self.lanes[*lane].ended)
+                .collect::<Vec<_>>()
+            {
                 self.ask(lane, Duration::ZERO);
             }
         }
@@ -234,7 +257,8 @@ impl World {
             for index in dispatch.run.iter() {
                 let attempt = dispatch.attempt.get();
                 self.auditor.on_canary(index.0, self.plan.start, &self.store);
-                self.auditor.on_dispatch(index.0, attempt, self.tuning.ordered, end);
+                self.auditor
+                    .on_dispatch(index.0, attempt, self.tuning.ordered, end);
             }
         }
     }
@@ -244,14 +268,25 @@ impl World {
             return;
         }
         let gate_shut = self.rng.chance(10);
-        let want = if gate_shut { 0 } else { self.rng.pick(&[1, 2, 16, 64, 300]) };
-        let want = if gate_shut { 0 } else { want.max(self.tuning.batch.get()) };
+        let want = if gate_shut {
+            0
+        } else {
+            self.rng.pick(&[1, 2, 16, 64, 300])
+        };
+        let want = if gate_shut {
+            0
+        } else {
+            want.max(self.tuning.batch.get())
+        };
         if want == 0 {
             self.saw("gate shut");
         }
         let mut reports = std::mem::take(&mut self.lanes[lane].reports);
         self.hear(&reports);
-        self.step(Event::Exchange { reports: &mut reports, want });
+        self.step(Event::Exchange {
+            reports: &mut reports,
+            want,
+        });
         assert!(reports.is_empty(), "reports are taken in whole");
         self.lanes[lane].reports = reports;
         self.depart(lane);
@@ -275,7 +310,11 @@ impl World {
     /// What the core is about to be told.
     fn hear(&mut self, reports: &Reports) {
         for settled in &reports.settled {
-            let how = if settled.outcome == Outcome::Skipped { Final::Skipped } else { Final::Succeeded };
+            let how = if settled.outcome == Outcome::Skipped {
+                Final::Skipped
+            } else {
+                Final::Succeeded
+            };
             for index in settled.run.iter() {
                 self.auditor.on_answer(index.0);
                 self.auditor.on_final(index.0, how);
@@ -300,7 +339,10 @@ impl World {
         }
         let back = reports.returned.iter().chain(&reports.refused);
         for index in back.flat_map(|dispatch| dispatch.run.iter()) {
-            self.auditor.in_flight.remove(&index.0).expect("only what is in flight comes back");
+            self.auditor
+                .in_flight
+                .remove(&index.0)
+                .expect("only what is in flight comes back");
         }
     }
 
@@ -310,21 +352,35 @@ impl World {
         for Dispatch { run, attempt } in granted {
             for index in run.iter() {
                 if self.rng.chance(self.plan.returns) {
-                    let dispatch = Dispatch { run: IndexRun::one(index), attempt };
+                    let dispatch = Dispatch {
+                        run: IndexRun::one(index),
+                        attempt,
+                    };
                     self.lanes[lane].reports.returned.push(dispatch);
                     self.saw("returned");
                     continue;
                 }
                 self.quiet_since = self.now;
-                let delay = if self.fx.paced { self.rng.micros(0, 2000) } else { Duration::ZERO };
+                let delay = if self.fx.paced {
+                    self.rng.micros(0, 2000)
+                } else {
+                    Duration::ZERO
+                };
                 self.auditor.on_departure(self.now + delay.as_nanos() as u64);
-                let most =
-                    if self.rng.chance(self.plan.hangs) { 8_000_000 } else { self.plan.latency_max_us };
+                let most = if self.rng.chance(self.plan.hangs) {
+                    8_000_000
+                } else {
+                    self.plan.latency_max_us
+                };
                 let took = self.rng.micros(0, most);
                 self.lanes[lane].reports.latencies.record(took);
                 let what = match self.plan.killer {
                     Some(killer) if killer == index.0 => What::Kill,
-                    _ => What::End { lane, index: index.0, attempt: attempt.get() },
+                    _ => What::End {
+                        lane,
+                        index: index.0,
+                        attempt: attempt.get(),
+                    },
                 };
                 self.after(delay + took, what);
             }
@@ -336,9 +392,16 @@ impl World {
         let (run, attempt) = (IndexRun::one(ItemIndex(index)), Attempt::new(attempt));
         let hopeless = Rng(self.plan.seed ^ index << 20).chance(self.plan.hopeless);
         let refused = self.rng.chance(self.plan.refuses_429);
-        let (gives_up, fails) = (self.rng.chance(self.plan.gives_up), self.rng.chance(self.plan.fails));
+        let (gives_up, fails) = (
+            self.rng.chance(self.plan.gives_up),
+            self.rng.chance(self.plan.fails),
+        );
         let after = self.rng.chance(500).then(|| self.rng.micros(0, 3_000_000));
-        let outcome = if self.rng.chance(self.plan.skips) { Outcome::Skipped } else { Outcome::Succeeded };
+        let outcome = if self.rng.chance(self.plan.skips) {
+            Outcome::Skipped
+        } else {
+            Outcome::Succeeded
+        };
         // What never counts would never end for an item that always fails.
         let uncharged = [FailureClass::Unreachable, FailureClass::Unavailable];
         let class = match self.rng.between(0, 9) {
@@ -351,9 +414,15 @@ impl World {
         let reports = &mut self.lanes[lane].reports;
         if refused {
             reports.refused.push(Dispatch { run, attempt });
-            reports.signals.push(Signal::BackPressure { after: after.map(|wait| wait / 10) });
+            reports.signals.push(Signal::BackPressure {
+                after: after.map(|wait| wait / 10),
+            });
         } else if hopeless || gives_up || fails {
-            let wish = if gives_up { Wish::Abandon } else { Wish::Retry { after } };
+            let wish = if gives_up {
+                Wish::Abandon
+            } else {
+                Wish::Retry { after }
+            };
             let failure = Failure::new("E_SIM", "it failed");
             let class = if gives_up { FailureClass::Answered } else { class };
             let (index, departed, took) = (ItemIndex(index), Moment(self.now), Duration::from_millis(7));
@@ -362,11 +431,30 @@ impl World {
             } else {
                 let before = std::mem::take(&mut reports.answered);
                 let failure = failure.clone();
-                reports.calls.push(FailedCall { before, class, index, departed, failure, after });
+                reports.calls.push(FailedCall {
+                    before,
+                    class,
+                    index,
+                    departed,
+                    failure,
+                    after,
+                });
             }
-            reports.failed.push(Failed { index, attempt, failure, wish, class, departed, took });
+            reports.failed.push(Failed {
+                index,
+                attempt,
+                failure,
+                wish,
+                class,
+                departed,
+                took,
+            });
         } else {
-            reports.settle(Settled { run, attempt, outcome });
+            reports.settle(Settled {
+                run,
+                attempt,
+                outcome,
+            });
             reports.answered.add(Moment(self.now));
         }
         reports.signals.extend(command.map(Signal::Command));
@@ -376,9 +464,14 @@ impl World {
 
     fn command(&mut self) -> HandlerCommand {
         match self.rng.between(0, 9) {
-            0 => HandlerCommand::Stop { reason: "enough for today".into() },
+            0 => HandlerCommand::Stop {
+                reason: "enough for today".into(),
+            },
             1 => HandlerCommand::Finish {
-                total: self.rng.chance(500).then(|| ItemCount(self.rng.between(0, self.end()))),
+                total: self
+                    .rng
+                    .chance(500)
+                    .then(|| ItemCount(self.rng.between(0, self.end()))),
             },
             2..=5 => HandlerCommand::PauseFor(self.rng.micros(0, 300_000)),
             _ => HandlerCommand::SlowDown {
@@ -423,7 +516,8 @@ impl World {
             self.auditor.check_canary_done(self.plan.start, &old);
             self.saw("canary passed");
         }
-        self.auditor.on_stored(&old, &self.store, told, (self.plan.start, self.end()));
+        self.auditor
+            .on_stored(&old, &self.store, told, (self.plan.start, self.end()));
         for record in &draft.side {
             match record {
                 SideRecord::Parked { trouble, .. } if trouble.failure.is_none() => {
@@ -446,7 +540,10 @@ impl World {
     fn fault(&mut self) {
         self.faults_left -= 1;
         if self.faults_left > 0 {
-            let wait = self.plan.fault_every.mul_f64(self.rng.between(1, 20) as f64 / 10.0);
+            let wait = self
+                .plan
+                .fault_every
+                .mul_f64(self.rng.between(1, 20) as f64 / 10.0);
             self.after(wait, What::Fault);
         }
         let may_crash = self.plan.killer.is_none() && !(self.crashed && self.plan.solo_after_crash);
@@ -538,8 +635,17 @@ impl World {
             }
             self.store_draft(&draft, &told);
         }
-        let unsaved = self.auditor.finals.indexes().filter(|index| !self.store.is_settled(*index)).count();
-        assert!(unsaved as u64 <= progress.unsaved, "{unsaved} lost, {} unsaved", progress.unsaved);
+        let unsaved = self
+            .auditor
+            .finals
+            .indexes()
+            .filter(|index| !self.store.is_settled(*index))
+            .count();
+        assert!(
+            unsaved as u64 <= progress.unsaved,
+            "{unsaved} lost, {} unsaved",
+            progress.unsaved
+        );
         self.crashed = true;
         self.auditor.allowance += 1;
         self.begin_run();
@@ -561,8 +667,15 @@ impl World {
 
     /// The last draft of a run is stored: says whether the task is done, else goes on with it.
     fn close_run(&mut self) -> bool {
-        assert!(self.auditor.in_flight.is_empty(), "a run ended with calls in flight");
-        let all_saved = self.auditor.finals.indexes().all(|index| self.store.is_settled(index));
+        assert!(
+            self.auditor.in_flight.is_empty(),
+            "a run ended with calls in flight"
+        );
+        let all_saved = self
+            .auditor
+            .finals
+            .indexes()
+            .all(|index| self.store.is_settled(index));
         assert!(all_saved, "a stop forgot what was settled");
         if matches!(self.run_over, Some(RunEnd::Stopped { .. }))
             && self.tuning.on_exhausted == OnExhausted::Stop
@@ -572,17 +685,26 @@ impl World {
         }
         match self.run_over.clone() {
             Some(RunEnd::Done) => return true,
-            Some(RunEnd::Stopped { reason: StopReason::ItemExhausted, .. }) => {
+            Some(RunEnd::Stopped {
+                reason: StopReason::ItemExhausted,
+                ..
+            }) => {
                 self.saw("stopped: item exhausted");
                 if self.rng.chance(300) {
                     self.tuning.on_exhausted = OnExhausted::Abandon;
                 }
             }
-            Some(RunEnd::Stopped { reason: StopReason::ErrorBudget, .. }) => {
+            Some(RunEnd::Stopped {
+                reason: StopReason::ErrorBudget,
+                ..
+            }) => {
                 self.tuning.error_budget.abandoned = None;
                 self.saw("stopped: error budget");
             }
-            Some(RunEnd::Stopped { reason: StopReason::CanaryDone, .. }) => {
+            Some(RunEnd::Stopped {
+                reason: StopReason::CanaryDone,
+                ..
+            }) => {
                 self.auditor.check_canary_done(self.plan.start, &self.store);
                 self.store.canary = None;
                 self.saw("stopped: canary done");
@@ -600,7 +722,10 @@ impl World {
 
     fn judge_the_end(&mut self) {
         self.auditor.check_pace();
-        let end = self.store.finish_at.map_or_else(|| self.end(), |end| end.0.min(self.end()));
+        let end = self
+            .store
+            .finish_at
+            .map_or_else(|| self.end(), |end| end.0.min(self.end()));
         assert_eq!(self.store.low, end, "low water at the end");
         let left_out = self.auditor.delivered.last().filter(|highest| **highest >= end);
         assert_eq!(left_out, None, "it was delivered, and is left out");
@@ -609,12 +734,31 @@ impl World {
         }
         for index in self.plan.start..end {
             let killer = self.plan.killer == Some(index);
-            assert!(killer || self.auditor.delivered.contains(&index), "item {index} was never delivered");
-            assert!(self.auditor.finals.get(index).is_some(), "item {index} never settled");
+            assert!(
+                killer || self.auditor.delivered.contains(&index),
+                "item {index} was never delivered"
+            );
+            assert!(
+                self.auditor.finals.get(index).is_some(),
+                "item {index} never settled"
+            );
         }
-        assert_eq!(self.auditor.finals.indexes().count() as u64, end - self.plan.start, "settled, of all");
-        assert_eq!(self.store.counters.settled(), end - self.plan.start, "settled, as stored");
-        let code = |row: &Row| row.trouble().failure.as_ref().map(|failure| failure.code.to_string());
+        assert_eq!(
+            self.auditor.finals.indexes().count() as u64,
+            end - self.plan.start,
+            "settled, of all"
+        );
+        assert_eq!(
+            self.store.counters.settled(),
+            end - self.plan.start,
+            "settled, as stored"
+        );
+        let code = |row: &Row| {
+            row.trouble()
+                .failure
+                .as_ref()
+                .map(|failure| failure.code.to_string())
+        };
         if let Some(killer) = self.plan.killer.filter(|killer| *killer < end) {
             let row = self.store.rows.get(&killer).expect("the killer's row");
             assert_eq!(code(row).as_deref(), Some("NODE_CRASH"));
@@ -622,12 +766,19 @@ impl World {
         for (index, row) in &self.store.rows {
             assert!(matches!(row, Row::Abandoned(_)), "row of {index} is left over");
             let crashed = code(row).as_deref() == Some("NODE_CRASH");
-            assert_eq!(crashed, self.plan.killer == Some(*index), "item {index} is blamed");
+            assert_eq!(
+                crashed,
+                self.plan.killer == Some(*index),
+                "item {index} is blamed"
+            );
         }
     }
 }
 
 pub(crate) fn at(nanos: u64) -> Now {
     let wall = WallMs(1_700_000_000_000 + (nanos / 1_000_000) as i64);
-    Now { moment: Moment(nanos), wall }
+    Now {
+        moment: Moment(nanos),
+        wall,
+    }
 }

@@ -17,7 +17,11 @@ use windrow_sources::{
 pub(crate) const FAR_FUTURE: WallMs = WallMs(9_000_000_000_000);
 
 /// Blocks so small that a few rows make several.
-pub(crate) const TINY: BlockLimits = BlockLimits { rows: 3, bytes: 1 << 20, far: u64::MAX };
+pub(crate) const TINY: BlockLimits = BlockLimits {
+    rows: 3,
+    bytes: 1 << 20,
+    far: u64::MAX,
+};
 
 pub(crate) fn csv() -> Format {
     Format::Csv(CsvFormat::default())
@@ -38,13 +42,18 @@ pub(crate) fn file_source(dir: &Path, bytes: &[u8], format: &Format, limits: Blo
 }
 
 pub(crate) fn runtime() -> tokio::runtime::Runtime {
-    tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime starts")
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .expect("a runtime starts")
 }
 
 /// One row as JSON, through the block that holds it.
 pub(crate) async fn row(source: &dyn Source, at: u64) -> Result<serde_json::Value, SourceError> {
     let chunk = source.read(ItemIndex(at)).await?;
-    let text = chunk.row(ItemIndex(at)).expect("the block holds the row that was asked for");
+    let text = chunk
+        .row(ItemIndex(at))
+        .expect("the block holds the row that was asked for");
     assert!(!text.contains(['\n', '\r']), "a row is one line: {text:?}");
     Ok(serde_json::from_str(text).expect("a row is JSON"))
 }
@@ -66,7 +75,10 @@ pub(crate) struct Place {
 
 impl Place {
     pub(crate) fn new() -> Place {
-        Place { dir: tempfile::tempdir().expect("a directory can be made"), store: MemoryStore::default() }
+        Place {
+            dir: tempfile::tempdir().expect("a directory can be made"),
+            store: MemoryStore::default(),
+        }
     }
 
     pub(crate) fn write(&self, name: &str, bytes: impl AsRef<[u8]>) -> PathBuf {
@@ -81,7 +93,13 @@ impl Place {
 
     /// Opens with reuse, at a time when no file is young.
     pub(crate) fn opening<'a>(&'a self, spool: &'a Path) -> Opening<'a> {
-        Opening { store: &self.store, spool, watch: IndexWatch::default(), reuse: true, now: FAR_FUTURE }
+        Opening {
+            store: &self.store,
+            spool,
+            watch: IndexWatch::default(),
+            reuse: true,
+            now: FAR_FUTURE,
+        }
     }
 }
 
@@ -101,7 +119,9 @@ impl SourceStore for MemoryStore {
 
     async fn find(&self, location: &str, format: &str) -> Result<Option<(i64, IndexedSource)>, StoreError> {
         let saved = self.saved.lock().expect("nobody panicked");
-        let found = saved.iter().rposition(|(s, _)| s.location == location && s.format == format);
+        let found = saved
+            .iter()
+            .rposition(|(s, _)| s.location == location && s.format == format);
         Ok(found.map(|at| (at as i64, saved[at].0.clone())))
     }
 

@@ -8,9 +8,10 @@ use crate::common::{TINY, csv, index};
 
 fn faults(bytes: impl AsRef<[u8]>, format: &Format) -> Vec<(u64, FaultKind)> {
     match index(bytes.as_ref(), format, TINY) {
-        Err(IndexError::BadRows { faults, .. }) => {
-            faults.into_iter().map(|Fault { line, kind }| (line, kind)).collect()
-        }
+        Err(IndexError::BadRows { faults, .. }) => faults
+            .into_iter()
+            .map(|Fault { line, kind }| (line, kind))
+            .collect(),
         other => panic!("bad rows expected, not {other:?}"),
     }
 }
@@ -23,12 +24,18 @@ fn ragged(expected: usize, actual: usize) -> FaultKind {
 fn ragged_rows_name_their_line_behind_quoted_newlines_and_blank_lines() {
     let text = "a,b\n1,\"x\ny\"\n\n\n2\n3,c\n4,d\n5,e,f\n";
     assert_eq!(faults(text, &csv()), [(6, ragged(2, 1)), (9, ragged(2, 3))]);
-    assert_eq!(faults(text.replace('\n', "\r\n"), &csv()), [(6, ragged(2, 1)), (9, ragged(2, 3))]);
+    assert_eq!(
+        faults(text.replace('\n', "\r\n"), &csv()),
+        [(6, ragged(2, 1)), (9, ragged(2, 3))]
+    );
 }
 
 #[test]
 fn bad_text_names_the_line_of_the_byte_in_both_formats() {
-    assert_eq!(faults(b"a\n1\n2\n3\n4\n\"x\n\xff\"\n", &csv()), [(7, FaultKind::NotUtf8)]);
+    assert_eq!(
+        faults(b"a\n1\n2\n3\n4\n\"x\n\xff\"\n", &csv()),
+        [(7, FaultKind::NotUtf8)]
+    );
     assert_eq!(
         faults(b"1\n\"\xe4\xbd\"\n2\n3\n\"\xff\xff\"\n", &Format::Ndjson),
         [(2, FaultKind::NotUtf8), (5, FaultKind::NotUtf8)]
@@ -45,7 +52,9 @@ fn text_that_is_only_split_into_fields_within_a_letter_is_bad() {
 fn lines_that_are_not_one_json_value_are_named() {
     let found = faults("{}\n\n{\"a\":}\n1 2\n\"open\n{}", &Format::Ndjson);
     assert_eq!(found.iter().map(|(line, _)| *line).collect::<Vec<_>>(), [3, 4, 5]);
-    let FaultKind::NotJson(reason) = &found[0].1 else { panic!("{found:?}") };
+    let FaultKind::NotJson(reason) = &found[0].1 else {
+        panic!("{found:?}")
+    };
     assert_eq!(reason, "expected value at column 6");
 }
 
@@ -61,9 +70,14 @@ fn the_first_ten_faults_are_listed_and_no_more_is_read() {
         &mut |progress| bytes = progress.bytes,
         &std::sync::atomic::AtomicBool::new(false),
     );
-    let Err(IndexError::BadRows { faults, more: true }) = &error else { panic!("{error:?}") };
+    let Err(IndexError::BadRows { faults, more: true }) = &error else {
+        panic!("{error:?}")
+    };
     assert_eq!(faults.len(), 10);
-    assert_eq!(faults.iter().map(|fault| fault.line).collect::<Vec<_>>(), (2..12).collect::<Vec<_>>());
+    assert_eq!(
+        faults.iter().map(|fault| fault.line).collect::<Vec<_>>(),
+        (2..12).collect::<Vec<_>>()
+    );
     assert!(bytes <= 256 * 1024);
     let text = error.expect_err("it has faults").to_string();
     assert!(text.starts_with("line 2: 1 fields, expected 2; line 3:") && text.ends_with("there may be more"));
@@ -76,39 +90,71 @@ fn all_faults_of_a_short_file_are_listed_in_the_order_of_their_lines() {
         [(2, FaultKind::NotUtf8), (3, ragged(2, 1)), (5, ragged(2, 1))]
     );
     let error = index(b"a,b\n1\n", &csv(), TINY);
-    assert!(matches!(error, Err(IndexError::BadRows { more: false, .. })), "{error:?}");
+    assert!(
+        matches!(error, Err(IndexError::BadRows { more: false, .. })),
+        "{error:?}"
+    );
 }
 
 #[test]
 fn a_quote_that_never_closes_names_the_row_it_began_in() {
-    assert_eq!(faults("a,b\n1,x\n2,\"y\n3,z\n", &csv()), [(3, FaultKind::UnclosedQuote)]);
+    assert_eq!(
+        faults("a,b\n1,x\n2,\"y\n3,z\n", &csv()),
+        [(3, FaultKind::UnclosedQuote)]
+    );
     assert_eq!(faults("a,\"b\n", &csv()), [(1, FaultKind::UnclosedQuote)]);
-    assert!(index(b"a\n\"x\"\"\n\"", &csv(), TINY).is_ok(), "doubled quotes close nothing");
+    assert!(
+        index(b"a\n\"x\"\"\n\"", &csv(), TINY).is_ok(),
+        "doubled quotes close nothing"
+    );
 }
 
 #[test]
 fn rows_that_are_too_long_are_refused_with_their_line() {
     let long = "x".repeat(ROW_BYTES_MAX + 10);
-    assert_eq!(faults(format!("\"a\"\n\"{long}\"\n1\n"), &Format::Ndjson), [(2, FaultKind::TooLong)]);
-    assert_eq!(faults(format!("\"a\"\n\"{long}"), &Format::Ndjson), [(2, FaultKind::TooLong)]);
-    assert_eq!(faults(format!("a\n1\n{long}\n1\n"), &csv()), [(3, FaultKind::TooLong)]);
-    assert_eq!(faults(format!("a\n1\n\"{}", "x\n".repeat(ROW_BYTES_MAX)), &csv()), [(3, FaultKind::TooLong)]);
-    assert_eq!(faults(format!("{long},b\n1,2\n"), &csv()), [(1, FaultKind::TooLong)]);
+    assert_eq!(
+        faults(format!("\"a\"\n\"{long}\"\n1\n"), &Format::Ndjson),
+        [(2, FaultKind::TooLong)]
+    );
+    assert_eq!(
+        faults(format!("\"a\"\n\"{long}"), &Format::Ndjson),
+        [(2, FaultKind::TooLong)]
+    );
+    assert_eq!(
+        faults(format!("a\n1\n{long}\n1\n"), &csv()),
+        [(3, FaultKind::TooLong)]
+    );
+    assert_eq!(
+        faults(format!("a\n1\n\"{}", "x\n".repeat(ROW_BYTES_MAX)), &csv()),
+        [(3, FaultKind::TooLong)]
+    );
+    assert_eq!(
+        faults(format!("{long},b\n1,2\n"), &csv()),
+        [(1, FaultKind::TooLong)]
+    );
 }
 
 #[test]
 fn blank_lines_do_not_count_for_the_length_of_a_row() {
     let row = "x".repeat(ROW_BYTES_MAX - 1000);
     let blank = "\n".repeat(200_000);
-    let indexed =
-        index(format!("{blank}a\n{blank}{row}\n{blank}").as_bytes(), &csv(), BlockLimits::default());
+    let indexed = index(
+        format!("{blank}a\n{blank}{row}\n{blank}").as_bytes(),
+        &csv(),
+        BlockLimits::default(),
+    );
     assert_eq!(indexed.expect("it is short enough").rows, 1);
 }
 
 #[test]
 fn values_nested_deeply_do_not_exhaust_the_stack() {
     let deep = format!("{}{}\n", "[".repeat(400_000), "]".repeat(400_000));
-    assert_eq!(index(deep.as_bytes(), &Format::Ndjson, TINY).expect("it is JSON").rows, 1);
+    assert_eq!(
+        index(deep.as_bytes(), &Format::Ndjson, TINY)
+            .expect("it is JSON")
+            .rows,
+        1
+    );
     assert_eq!(faults("[".repeat(400_000), &Format::Ndjson).len(), 1);
 }
 
@@ -116,22 +162,37 @@ fn values_nested_deeply_do_not_exhaust_the_stack() {
 fn repeated_column_names_are_all_named() {
     let twice = |name: &str| (1, FaultKind::DuplicateColumn(name.to_owned()));
     assert_eq!(faults("a,b,a,b,c\n1,2,3,4,5\n", &csv()), [twice("a"), twice("b")]);
-    let no_header = Format::Csv(CsvFormat { header: false, ..CsvFormat::default() });
-    assert_eq!(index(b"a,a\n", &no_header, TINY).expect("it is data").columns, ["c1", "c2"]);
+    let no_header = Format::Csv(CsvFormat {
+        header: false,
+        ..CsvFormat::default()
+    });
+    assert_eq!(
+        index(b"a,a\n", &no_header, TINY).expect("it is data").columns,
+        ["c1", "c2"]
+    );
 }
 
 #[test]
 fn files_without_rows_say_so() {
-    let no_header = Format::Csv(CsvFormat { header: false, ..CsvFormat::default() });
+    let no_header = Format::Csv(CsvFormat {
+        header: false,
+        ..CsvFormat::default()
+    });
     for empty in ["", "\n", "\u{feff}", "\u{feff}\r\n\n", "\n\n\n"] {
         for format in [csv(), no_header.clone(), Format::Ndjson] {
             let error = index(empty.as_bytes(), &format, TINY);
-            assert!(matches!(error, Err(IndexError::NoRows { header: false })), "{empty:?}: {error:?}");
+            assert!(
+                matches!(error, Err(IndexError::NoRows { header: false })),
+                "{empty:?}: {error:?}"
+            );
         }
     }
     for only_header in ["a,b", "a,b\n", "\u{feff}a,b\r\n\r\n"] {
         let error = index(only_header.as_bytes(), &csv(), TINY).expect_err("it has no rows");
-        assert!(matches!(error, IndexError::NoRows { header: true }), "{only_header:?}: {error:?}");
+        assert!(
+            matches!(error, IndexError::NoRows { header: true }),
+            "{only_header:?}: {error:?}"
+        );
         assert!(error.hint().contains("--no-header"), "{}", error.hint());
     }
 }
@@ -153,17 +214,31 @@ fn files_of_other_kinds_are_recognised() {
         (&b"PAR1\x15"[..], "Parquet"),
     ] {
         let error = index(bytes, &csv(), TINY).expect_err("it is not text");
-        assert!(matches!(error, IndexError::NotText(found) if found.contains(kind)), "{error:?}");
+        assert!(
+            matches!(error, IndexError::NotText(found) if found.contains(kind)),
+            "{error:?}"
+        );
     }
 }
 
 #[test]
 fn unusable_delimiters_and_quotes_are_refused() {
-    for (delimiter, quote) in
-        [('，', Some('"')), ('\n', None), ('"', Some('"')), (',', Some('\r')), (',', Some('“'))]
-    {
-        let format = Format::Csv(CsvFormat { delimiter, quote, header: true });
-        assert!(matches!(index(b"a\n1\n", &format, TINY), Err(IndexError::BadFormat(_))), "{format:?}");
+    for (delimiter, quote) in [
+        ('，', Some('"')),
+        ('\n', None),
+        ('"', Some('"')),
+        (',', Some('\r')),
+        (',', Some('“')),
+    ] {
+        let format = Format::Csv(CsvFormat {
+            delimiter,
+            quote,
+            header: true,
+        });
+        assert!(
+            matches!(index(b"a\n1\n", &format, TINY), Err(IndexError::BadFormat(_))),
+            "{format:?}"
+        );
     }
 }
 

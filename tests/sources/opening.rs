@@ -30,8 +30,13 @@ async fn opened(place: &Place, spec: &SourceSpec) -> Result<OpenedSource, OpenSo
 
 #[tokio::test]
 async fn a_range_counts_and_has_no_data() {
-    let range = opened(&Place::new(), &spec(r#"{"kind":"range","total":5}"#)).await.expect("it is a source");
-    assert_eq!((range.source.total().0, range.source.has_data(), range.fresh), (5, false, false));
+    let range = opened(&Place::new(), &spec(r#"{"kind":"range","total":5}"#))
+        .await
+        .expect("it is a source");
+    assert_eq!(
+        (range.source.total().0, range.source.has_data(), range.fresh),
+        (5, false, false)
+    );
     assert!(range.source.read(ItemIndex(0)).await.is_err());
 }
 
@@ -40,11 +45,21 @@ async fn inline_items_keep_their_text_on_one_line() {
     let inline = spec("{\"kind\":\"inline\",\"items\":[{\"b\":1,\n\"a\":123456789012345678901},\"x\",null]}");
     let inline = opened(&Place::new(), &inline).await.expect("it is a source");
     let chunk = inline.source.read(ItemIndex(1)).await.expect("it is there");
-    assert_eq!(chunk.row(ItemIndex(0)), Some("{\"b\":1, \"a\":123456789012345678901}"));
-    assert_eq!((chunk.row(ItemIndex(1)), chunk.row(ItemIndex(2))), (Some("\"x\""), Some("null")));
+    assert_eq!(
+        chunk.row(ItemIndex(0)),
+        Some("{\"b\":1, \"a\":123456789012345678901}")
+    );
+    assert_eq!(
+        (chunk.row(ItemIndex(1)), chunk.row(ItemIndex(2))),
+        (Some("\"x\""), Some("null"))
+    );
     assert!(inline.source.read(ItemIndex(3)).await.is_err());
-    let meaning =
-        |text| async move { opened(&Place::new(), &spec(text)).await.expect("it is a source").meaning };
+    let meaning = |text| async move {
+        opened(&Place::new(), &spec(text))
+            .await
+            .expect("it is a source")
+            .meaning
+    };
     let split = meaning(r#"{"kind":"inline","items":[1,23]}"#).await;
     assert_ne!(split, meaning(r#"{"kind":"inline","items":[12,3]}"#).await);
     assert_eq!(split, meaning(r#"{"kind":"inline","items":[1,23]}"#).await);
@@ -53,13 +68,21 @@ async fn inline_items_keep_their_text_on_one_line() {
 #[tokio::test]
 async fn sources_without_items_are_refused() {
     for text in [r#"{"kind":"range","total":0}"#, r#"{"kind":"inline","items":[]}"#] {
-        let error = opened(&Place::new(), &spec(text)).await.expect_err("there is nothing to do");
+        let error = opened(&Place::new(), &spec(text))
+            .await
+            .expect_err("there is nothing to do");
         assert!(matches!(error, OpenSourceError::NoItems), "{error}");
     }
     let huge = spec(r#"{"kind":"range","total":18446744073709551615}"#);
-    assert!(matches!(opened(&Place::new(), &huge).await, Err(OpenSourceError::BadSpec(_))));
+    assert!(matches!(
+        opened(&Place::new(), &huge).await,
+        Err(OpenSourceError::BadSpec(_))
+    ));
     let long = spec(&json!({"kind": "inline", "items": ["x".repeat(5 << 20)]}).to_string());
-    assert!(matches!(opened(&Place::new(), &long).await, Err(OpenSourceError::InlineTooLong)));
+    assert!(matches!(
+        opened(&Place::new(), &long).await,
+        Err(OpenSourceError::InlineTooLong)
+    ));
 }
 
 #[tokio::test]
@@ -71,14 +94,39 @@ async fn an_unchanged_file_is_not_read_again() {
     let read = Arc::new(AtomicU64::new(0));
     let seen = Arc::clone(&read);
     let progress = move |progress: IndexProgress| seen.store(progress.bytes, Ordering::Relaxed);
-    let watch = IndexWatch { progress: Arc::new(progress), ..IndexWatch::default() };
-    let opening =
-        Opening { store: &place.store, spool: place.dir.path(), watch, reuse: true, now: FAR_FUTURE };
+    let watch = IndexWatch {
+        progress: Arc::new(progress),
+        ..IndexWatch::default()
+    };
+    let opening = Opening {
+        store: &place.store,
+        spool: place.dir.path(),
+        watch,
+        reuse: true,
+        now: FAR_FUTURE,
+    };
     let again = open(&csv_at(&path), &opening).await.expect("it is a source");
-    assert_eq!((again.fresh, again.meaning, read.load(Ordering::Relaxed)), (false, first.meaning, 0));
-    assert_eq!(rows(&*again.source).await, [json!({"id": "1"}), json!({"id": "2"})]);
-    let forced = open(&csv_at(&path), &Opening { reuse: false, ..opening }).await.expect("it is a source");
-    assert_eq!((forced.fresh, forced.meaning, read.load(Ordering::Relaxed)), (true, first.meaning, 7));
+    assert_eq!(
+        (again.fresh, again.meaning, read.load(Ordering::Relaxed)),
+        (false, first.meaning, 0)
+    );
+    assert_eq!(
+        rows(&*again.source).await,
+        [json!({"id": "1"}), json!({"id": "2"})]
+    );
+    let forced = open(
+        &csv_at(&path),
+        &Opening {
+            reuse: false,
+            ..opening
+        },
+    )
+    .await
+    .expect("it is a source");
+    assert_eq!(
+        (forced.fresh, forced.meaning, read.load(Ordering::Relaxed)),
+        (true, first.meaning, 7)
+    );
 }
 
 #[tokio::test]
@@ -104,7 +152,11 @@ async fn a_file_that_grew_or_was_replaced_means_something_else() {
     let grown = opened(&place, &csv_at(&path)).await.expect("it is a source");
     assert_eq!((grown.fresh, grown.source.total().0), (true, 3));
     assert_ne!(grown.meaning, first.meaning);
-    assert_eq!(rows(&*first.source).await.len(), 2, "what was open goes on with its rows");
+    assert_eq!(
+        rows(&*first.source).await.len(),
+        2,
+        "what was open goes on with its rows"
+    );
     let other = place.write("other.csv", "id\n7\n8\n9\n10\n");
     std::fs::rename(other, &path).expect("the directory is writable");
     let replaced = opened(&place, &csv_at(&path)).await.expect("it is a source");
@@ -116,17 +168,32 @@ async fn the_index_of_a_file_that_had_just_changed_is_not_used_again() {
     let place = Place::new();
     let path = place.write("u.csv", "id\n1\n2\n");
     let changed = path.metadata().and_then(|m| m.modified()).expect("it has a time");
-    let changed = changed.duration_since(std::time::UNIX_EPOCH).expect("it is not that old").as_millis();
+    let changed = changed
+        .duration_since(std::time::UNIX_EPOCH)
+        .expect("it is not that old")
+        .as_millis();
     let fresh_at = |after_ms: i64| {
         let (place, path) = (&place, csv_at(&path));
         async move {
             let now = WallMs(i64::try_from(changed).expect("it fits") + after_ms);
             let spool = place.spool();
-            open(&path, &Opening { now, ..place.opening(&spool) }).await.expect("it is a source").fresh
+            open(
+                &path,
+                &Opening {
+                    now,
+                    ..place.opening(&spool)
+                },
+            )
+            .await
+            .expect("it is a source")
+            .fresh
         }
     };
     assert!(fresh_at(500).await);
-    assert!(fresh_at(1_000).await, "the first pass may have seen another file of the same time and size");
+    assert!(
+        fresh_at(1_000).await,
+        "the first pass may have seen another file of the same time and size"
+    );
     assert!(fresh_at(10_000).await, "so may the second");
     assert!(!fresh_at(10_001).await, "the third was 10 s after the change");
 }
@@ -140,7 +207,12 @@ async fn a_damaged_stored_index_is_made_anew() {
     let again = opened(&place, &csv_at(&path)).await.expect("it is a source");
     assert_eq!((again.fresh, again.meaning), (true, first.meaning));
     place.store.saved.lock().expect("nobody panicked")[1].1.clear();
-    assert!(opened(&place, &csv_at(&path)).await.expect("it is a source").fresh);
+    assert!(
+        opened(&place, &csv_at(&path))
+            .await
+            .expect("it is a source")
+            .fresh
+    );
 }
 
 #[tokio::test]
@@ -159,14 +231,20 @@ async fn paths_are_stored_canonical_and_formats_apart() {
     assert_eq!(rows(&*ndjson.source).await, [json!(1), json!(2)]);
     let bare = spec(&json!({"kind": "csv", "path": path, "format": {"header": false}}).to_string());
     let bare = opened(&place, &bare).await.expect("it is a source");
-    assert_eq!(rows(&*bare.source).await, [json!({"c1": "1"}), json!({"c1": "2"})]);
+    assert_eq!(
+        rows(&*bare.source).await,
+        [json!({"c1": "1"}), json!({"c1": "2"})]
+    );
 }
 
 #[tokio::test]
 async fn what_is_no_file_is_refused_at_once() {
     let place = Place::new();
     let missing = opened(&place, &csv_at(&place.dir.path().join("no.csv"))).await;
-    assert!(matches!(missing, Err(OpenSourceError::NotFound(_))), "{missing:?}");
+    assert!(
+        matches!(missing, Err(OpenSourceError::NotFound(_))),
+        "{missing:?}"
+    );
     let fifo = place.dir.path().join("fifo");
     let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
     rustix::fs::mkfifoat(rustix::fs::CWD, &fifo, mode).expect("pipes can be made");
@@ -192,10 +270,20 @@ async fn a_bad_file_says_what_why_and_what_to_try_and_stores_nothing() {
     assert_eq!(error.because(), "line 2: 1 fields, expected 2");
     assert!(error.hint().contains("--delimiter"), "{error}");
     assert_eq!(error.class(), ErrorClass::Permanent);
-    let OpenSourceError::Index { error: IndexError::BadRows { faults, .. }, .. } = error else {
+    let OpenSourceError::Index {
+        error: IndexError::BadRows { faults, .. },
+        ..
+    } = error
+    else {
         panic!("{error}")
     };
-    assert_eq!(faults[0].kind, FaultKind::Ragged { expected: 2, actual: 1 });
+    assert_eq!(
+        faults[0].kind,
+        FaultKind::Ragged {
+            expected: 2,
+            actual: 1
+        }
+    );
     assert!(place.store.saved.lock().expect("nobody panicked").is_empty());
 }
 
@@ -218,7 +306,9 @@ fn a_file_that_is_written_to_during_its_pass_is_refused() {
 #[tokio::test]
 async fn the_example_users_are_200_good_rows() {
     let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/data/users.csv");
-    let users = opened(&Place::new(), &csv_at(&path)).await.expect("the examples are good");
+    let users = opened(&Place::new(), &csv_at(&path))
+        .await
+        .expect("the examples are good");
     assert_eq!(users.source.total().0, 200);
     let rows = rows(&*users.source).await;
     let note = |row: &serde_json::Value| row["note"].as_str().unwrap_or("").to_owned();
@@ -227,5 +317,13 @@ async fn the_example_users_are_200_good_rows() {
     );
     let ndjson = path.with_extension("ndjson");
     let ndjson = spec(&json!({"kind": "ndjson", "path": ndjson}).to_string());
-    assert_eq!(opened(&Place::new(), &ndjson).await.expect("the examples are good").source.total().0, 20);
+    assert_eq!(
+        opened(&Place::new(), &ndjson)
+            .await
+            .expect("the examples are good")
+            .source
+            .total()
+            .0,
+        20
+    );
 }

@@ -28,12 +28,26 @@ fn field() -> impl Strategy<Value = String> {
 
 fn table() -> impl Strategy<Value = Table> {
     let cells = (1usize..5).prop_flat_map(|width| vec(vec(field(), width), 1..30));
-    let shape = (any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>());
+    let shape = (
+        any::<bool>(),
+        any::<bool>(),
+        any::<bool>(),
+        any::<bool>(),
+        any::<bool>(),
+    );
     let delimiter = prop::sample::select(vec![',', ';', '\t', '|']);
-    let limits = (1u32..7, 1usize..200).prop_map(|(rows, bytes)| BlockLimits { rows, bytes, far: 100 });
+    let limits = (1u32..7, 1usize..200).prop_map(|(rows, bytes)| BlockLimits {
+        rows,
+        bytes,
+        far: 100,
+    });
     (cells, shape, delimiter, limits).prop_map(
         |(rows, (header, bom, crlf, quotes, tail), delimiter, limits)| {
-            let format = CsvFormat { delimiter, header, quote: Some('"') };
+            let format = CsvFormat {
+                delimiter,
+                header,
+                quote: Some('"'),
+            };
             let mut writer = csv::WriterBuilder::new();
             writer.delimiter(delimiter as u8);
             if crlf {
@@ -42,8 +56,11 @@ fn table() -> impl Strategy<Value = Table> {
             if quotes {
                 writer.quote_style(csv::QuoteStyle::Always);
             }
-            let mut writer =
-                writer.from_writer(if bom { "\u{feff}".as_bytes().to_vec() } else { Vec::new() });
+            let mut writer = writer.from_writer(if bom {
+                "\u{feff}".as_bytes().to_vec()
+            } else {
+                Vec::new()
+            });
             if header {
                 let names: Vec<String> = (0..rows[0].len()).map(|n| format!("n{n}")).collect();
                 writer.write_record(&names).expect("memory can be written");
@@ -60,7 +77,12 @@ fn table() -> impl Strategy<Value = Table> {
                     bytes.truncate(end);
                 }
             }
-            Table { rows, format, bytes, limits }
+            Table {
+                rows,
+                format,
+                bytes,
+                limits,
+            }
         },
     )
 }
@@ -71,11 +93,19 @@ fn expected(table: &Table) -> Vec<Value> {
     reader.delimiter(table.format.delimiter as u8).has_headers(false);
     let mut records = reader.from_reader(table.bytes.as_slice()).into_records();
     if table.format.header {
-        names =
-            records.next().expect("it has a header").expect("it is good").iter().map(str::to_owned).collect();
+        names = records
+            .next()
+            .expect("it has a header")
+            .expect("it is good")
+            .iter()
+            .map(str::to_owned)
+            .collect();
     }
     let row = |record: csv::StringRecord| {
-        let fields = names.iter().zip(record.iter()).map(|(name, field)| (name.clone(), json!(field)));
+        let fields = names
+            .iter()
+            .zip(record.iter())
+            .map(|(name, field)| (name.clone(), json!(field)));
         Value::Object(fields.collect::<Map<_, _>>())
     };
     records.map(|record| row(record.expect("it is good"))).collect()
@@ -177,7 +207,11 @@ fn a_byte_changed_anywhere_stops_every_row_of_its_block_and_no_other() {
         for at in 0..7 {
             let read = after_edit(|bytes| bytes[byte] ^= 1, at);
             let hit = block_of(byte) == at / 3;
-            assert_eq!(matches!(read, Err(SourceError::Changed(_))), hit, "byte {byte}, row {at}: {read:?}");
+            assert_eq!(
+                matches!(read, Err(SourceError::Changed(_))),
+                hit,
+                "byte {byte}, row {at}: {read:?}"
+            );
             assert_eq!(read.is_ok(), !hit, "byte {byte}, row {at}: {read:?}");
         }
     }
@@ -187,15 +221,22 @@ fn a_byte_changed_anywhere_stops_every_row_of_its_block_and_no_other() {
 fn a_truncated_file_serves_whole_blocks_and_refuses_the_others_by_name() {
     let cut = |bytes: &mut Vec<u8>| bytes.truncate(25);
     assert_eq!(after_edit(cut, 2), Ok(json!({"id": "3", "name": "c"})));
-    let Err(SourceError::Changed(text)) = after_edit(cut, 3) else { panic!("row 3 is gone") };
-    assert!(text.contains("rows 3 to 5") && text.contains("shorter") && text.contains("try:"), "{text}");
+    let Err(SourceError::Changed(text)) = after_edit(cut, 3) else {
+        panic!("row 3 is gone")
+    };
+    assert!(
+        text.contains("rows 3 to 5") && text.contains("shorter") && text.contains("try:"),
+        "{text}"
+    );
 }
 
 #[test]
 fn appended_bytes_leave_the_indexed_rows_valid() {
     let append = |bytes: &mut Vec<u8>| bytes.extend_from_slice(b"8,h\n");
     assert_eq!(after_edit(append, 6), Ok(json!({"id": "7", "name": "g"})));
-    let Err(SourceError::BadRow(text)) = after_edit(append, 7) else { panic!("row 7 was not indexed") };
+    let Err(SourceError::BadRow(text)) = after_edit(append, 7) else {
+        panic!("row 7 was not indexed")
+    };
     assert!(text.contains("7 rows"), "{text}");
 }
 
@@ -216,9 +257,15 @@ fn a_file_replaced_by_renaming_or_deleted_goes_on_serving_what_was_indexed() {
     let other = dir.path().join("other");
     std::fs::write(&other, "id,name\n9,z\n").expect("the directory is writable");
     std::fs::rename(&other, dir.path().join("rows")).expect("the directory is writable");
-    assert_eq!(runtime().block_on(row(&source, 4)), Ok(json!({"id": "5", "name": "e"})));
+    assert_eq!(
+        runtime().block_on(row(&source, 4)),
+        Ok(json!({"id": "5", "name": "e"}))
+    );
     std::fs::remove_file(dir.path().join("rows")).expect("it is there");
-    assert_eq!(runtime().block_on(row(&source, 6)), Ok(json!({"id": "7", "name": "g"})));
+    assert_eq!(
+        runtime().block_on(row(&source, 6)),
+        Ok(json!({"id": "7", "name": "g"}))
+    );
 }
 
 #[test]
@@ -229,7 +276,10 @@ fn wide_rows_and_rows_of_the_longest_length_pass() {
         ",".repeat(2999)
     );
     assert_eq!(
-        index(wide.as_bytes(), &csv(), BlockLimits::default()).expect("it is good").columns.len(),
+        index(wide.as_bytes(), &csv(), BlockLimits::default())
+            .expect("it is good")
+            .columns
+            .len(),
         3000
     );
     let long = format!("a\n\"{}\"\nb\n", "x\n".repeat(ROW_BYTES_MAX / 2 - 1));
@@ -242,10 +292,16 @@ fn wide_rows_and_rows_of_the_longest_length_pass() {
 
 #[test]
 fn unquoted_tables_keep_their_quotes() {
-    let format = Format::Csv(CsvFormat { quote: None, ..CsvFormat::default() });
+    let format = Format::Csv(CsvFormat {
+        quote: None,
+        ..CsvFormat::default()
+    });
     let dir = tempfile::tempdir().expect("a directory can be made");
     let source = file_source(dir.path(), b"a,b\n\"x,\"y\"\n", &format, TINY);
-    assert_eq!(runtime().block_on(rows(&source)), vec![json!({"a": "\"x", "b": "\"y\""})]);
+    assert_eq!(
+        runtime().block_on(rows(&source)),
+        vec![json!({"a": "\"x", "b": "\"y\""})]
+    );
 }
 
 /// Endless rows, made as they are read.
@@ -257,13 +313,19 @@ struct Stream {
 
 impl Stream {
     fn new(line: &'static [u8], lines: u64) -> Stream {
-        Stream { line, at: 0, end: lines * line.len() as u64 }
+        Stream {
+            line,
+            at: 0,
+            end: lines * line.len() as u64,
+        }
     }
 }
 
 impl std::io::Read for Stream {
     fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
-        let len = buffer.len().min(usize::try_from(self.end - self.at).unwrap_or(usize::MAX));
+        let len = buffer
+            .len()
+            .min(usize::try_from(self.end - self.at).unwrap_or(usize::MAX));
         let mut written = 0;
         while written < len {
             let rest = &self.line[(self.at % self.line.len() as u64) as usize..];
@@ -282,13 +344,23 @@ fn the_pass_holds_a_block_and_a_read_in_memory_however_long_the_file() {
     let held = |lines: u64| {
         let never = std::sync::atomic::AtomicBool::new(false);
         let limits = BlockLimits::default();
-        let indexed =
-            index_bytes(Stream::new(LINE, lines), None, &Format::Ndjson, limits, &mut |_| {}, &never)
-                .expect("the rows are good");
+        let indexed = index_bytes(
+            Stream::new(LINE, lines),
+            None,
+            &Format::Ndjson,
+            limits,
+            &mut |_| {},
+            &never,
+        )
+        .expect("the rows are good");
         assert_eq!(indexed.rows, lines);
         indexed.buffered_max
     };
     let bound = 4096 * LINE.len() + 2 * 256 * 1024;
     let held = held(400_000);
-    assert!(held <= bound, "{held} bytes of {} were held at once", 400_000 * LINE.len());
+    assert!(
+        held <= bound,
+        "{held} bytes of {} were held at once",
+        400_000 * LINE.len()
+    );
 }

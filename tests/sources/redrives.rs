@@ -38,8 +38,16 @@ impl FailureList for Places {
         first: u64,
         count: u32,
     ) -> Result<Vec<ItemIndex>, StoreError> {
-        let all = self.0.iter().find(|(code, _)| *code == group).map(|(_, indexes)| indexes.as_slice());
-        let wanted = all.unwrap_or_default().iter().skip(first as usize).take(count as usize);
+        let all = self
+            .0
+            .iter()
+            .find(|(code, _)| *code == group)
+            .map(|(_, indexes)| indexes.as_slice());
+        let wanted = all
+            .unwrap_or_default()
+            .iter()
+            .skip(first as usize)
+            .take(count as usize);
         Ok(wanted.map(|index| ItemIndex(*index)).collect())
     }
 
@@ -58,7 +66,9 @@ fn scattered(seed: u64, count: usize, below: u64) -> Vec<u64> {
     let mut seen = std::collections::HashSet::new();
     let mut numbers = Vec::new();
     while numbers.len() < count {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
         let number = (state >> 33) % below;
         if seen.insert(number) {
             numbers.push(number);
@@ -68,11 +78,19 @@ fn scattered(seed: u64, count: usize, below: u64) -> Vec<u64> {
 }
 
 fn places(code: &str, first: u64, count: u64) -> RedrivePart {
-    RedrivePart::Places { code: code.to_owned(), first, count }
+    RedrivePart::Places {
+        code: code.to_owned(),
+        first,
+        count,
+    }
 }
 
 fn redrive(parts: Vec<RedrivePart>, failures: Places, origin: Arc<dyn Source>) -> RedriveSource {
-    let spec = RedriveSpec { origin: TaskId(1), keys_of: Some(TaskId(1)), parts };
+    let spec = RedriveSpec {
+        origin: TaskId(1),
+        keys_of: Some(TaskId(1)),
+        parts,
+    };
     RedriveSource::new(spec, Arc::new(failures), origin)
 }
 
@@ -85,14 +103,18 @@ async fn items(source: &dyn Source) -> Vec<(u64, Option<Value>)> {
             chunk = source.read(ItemIndex(at)).await.expect("nothing changed");
         }
         let origin = chunk.origin(ItemIndex(at)).expect("each row says what it was");
-        let row = chunk.row(ItemIndex(at)).map(|text| serde_json::from_str(text).expect("a row is JSON"));
+        let row = chunk
+            .row(ItemIndex(at))
+            .map(|text| serde_json::from_str(text).expect("a row is JSON"));
         found.push((origin.0, row));
     }
     found
 }
 
 fn numbered(rows: u64) -> Vec<u8> {
-    (0..rows).flat_map(|n| format!("{{\"n\":{n}}}\n").into_bytes()).collect()
+    (0..rows)
+        .flat_map(|n| format!("{{\"n\":{n}}}\n").into_bytes())
+        .collect()
 }
 
 #[test]
@@ -104,11 +126,19 @@ fn positions_are_the_failures_of_the_groups_one_after_the_other() {
     let parts = vec![
         places("BUSY", 0, 600),
         places("LATE", 3, 330),
-        RedrivePart::Indexes { first: 4_000, count: 5 },
+        RedrivePart::Indexes {
+            first: 4_000,
+            count: 5,
+        },
         RedrivePart::Indexes { first: 17, count: 1 },
     ];
-    let expected: Vec<u64> =
-        busy[..600].iter().chain(&late[3..]).copied().chain(4_000..4_005).chain([17]).collect();
+    let expected: Vec<u64> = busy[..600]
+        .iter()
+        .chain(&late[3..])
+        .copied()
+        .chain(4_000..4_005)
+        .chain([17])
+        .collect();
     let source = redrive(parts, failures, origin);
     assert_eq!((source.total(), source.has_data()), (ItemCount(936), true));
     let found = runtime().block_on(items(&source));
@@ -132,10 +162,18 @@ fn a_redrive_of_a_redrive_leads_to_the_first_task() {
     let origin = Arc::new(file_source(dir.path(), &numbered(1_000), &Format::Ndjson, TINY));
     let first_places = scattered(3, 500, 1_000);
     let parts = vec![places("BUSY", 100, 400)];
-    let first = Arc::new(redrive(parts, Places(vec![("BUSY", first_places.clone())]), origin));
+    let first = Arc::new(redrive(
+        parts,
+        Places(vec![("BUSY", first_places.clone())]),
+        origin,
+    ));
     // Positions of the first redrive failed again.
     let again = scattered(4, 50, 400);
-    let second = redrive(vec![places("LATE", 0, 50)], Places(vec![("LATE", again.clone())]), first);
+    let second = redrive(
+        vec![places("LATE", 0, 50)],
+        Places(vec![("LATE", again.clone())]),
+        first,
+    );
     let found = runtime().block_on(items(&second));
     let expected = again.iter().map(|at| first_places[100 + *at as usize]);
     let expected: Vec<_> = expected.map(|index| (index, Some(json!({"n": index})))).collect();
@@ -147,7 +185,13 @@ fn failures_that_are_gone_and_positions_that_never_were_are_refused() {
     let failures = || Places(vec![("BUSY", vec![9, 2])]);
     let origin = || Arc::new(RangeSource::new(ItemCount(10)));
     let short = redrive(vec![places("BUSY", 0, 3)], failures(), origin());
-    assert!(matches!(runtime().block_on(short.read(ItemIndex(0))), Err(SourceError::Changed(_))));
+    assert!(matches!(
+        runtime().block_on(short.read(ItemIndex(0))),
+        Err(SourceError::Changed(_))
+    ));
     let whole = redrive(vec![places("BUSY", 0, 2)], failures(), origin());
-    assert!(matches!(runtime().block_on(whole.read(ItemIndex(2))), Err(SourceError::BadRow(_))));
+    assert!(matches!(
+        runtime().block_on(whole.read(ItemIndex(2))),
+        Err(SourceError::BadRow(_))
+    ));
 }

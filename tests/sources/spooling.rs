@@ -22,16 +22,33 @@ async fn open(place: &Place, spec: &SourceSpec, text: &'static str) -> Result<Op
 
 fn spooled(place: &Place) -> Vec<String> {
     let entries = std::fs::read_dir(place.spool()).expect("the spool is there");
-    entries.map(|entry| entry.expect("it can be listed").file_name().to_string_lossy().into_owned()).collect()
+    entries
+        .map(|entry| {
+            entry
+                .expect("it can be listed")
+                .file_name()
+                .to_string_lossy()
+                .into_owned()
+        })
+        .collect()
 }
 
 #[tokio::test]
 async fn piped_rows_are_kept_and_read_back_from_the_file() {
     let place = Place::new();
-    let opened = open(&place, &piped_csv(), "id\n1\n2\n").await.expect("the rows are good");
+    let opened = open(&place, &piped_csv(), "id\n1\n2\n")
+        .await
+        .expect("the rows are good");
     assert!(opened.fresh);
-    assert_eq!(rows(&*opened.source).await, [json!({"id": "1"}), json!({"id": "2"})]);
-    let SourceSpec::File { input: Input::Spooled(name), .. } = &opened.spec else {
+    assert_eq!(
+        rows(&*opened.source).await,
+        [json!({"id": "1"}), json!({"id": "2"})]
+    );
+    let SourceSpec::File {
+        input: Input::Spooled(name),
+        ..
+    } = &opened.spec
+    else {
         panic!("{:?}", opened.spec)
     };
     assert_eq!(spooled(&place), std::slice::from_ref(name));
@@ -44,7 +61,9 @@ async fn piped_rows_are_kept_and_read_back_from_the_file() {
 #[tokio::test]
 async fn a_task_resumes_from_the_spooled_file_without_input_and_without_a_pass() {
     let place = Place::new();
-    let first = open(&place, &piped_csv(), "id\n1\n2\n").await.expect("the rows are good");
+    let first = open(&place, &piped_csv(), "id\n1\n2\n")
+        .await
+        .expect("the rows are good");
     let stored = SourceSpec::parse(&first.spec.to_text()).expect("it was written by us");
     let again = open(&place, &stored, "").await.expect("it is a source");
     assert_eq!((again.fresh, again.meaning), (false, first.meaning));
@@ -54,25 +73,41 @@ async fn a_task_resumes_from_the_spooled_file_without_input_and_without_a_pass()
 #[tokio::test]
 async fn the_same_input_is_the_same_source_and_other_input_another() {
     let place = Place::new();
-    let first = open(&place, &piped_csv(), "id\n1\n").await.expect("the rows are good");
-    let again = open(&place, &piped_csv(), "id\n1\n").await.expect("the rows are good");
-    assert_eq!((again.meaning, again.spec.to_text()), (first.meaning, first.spec.to_text()));
+    let first = open(&place, &piped_csv(), "id\n1\n")
+        .await
+        .expect("the rows are good");
+    let again = open(&place, &piped_csv(), "id\n1\n")
+        .await
+        .expect("the rows are good");
+    assert_eq!(
+        (again.meaning, again.spec.to_text()),
+        (first.meaning, first.spec.to_text())
+    );
     assert_eq!(rows(&*first.source).await, rows(&*again.source).await);
-    let other = open(&place, &piped_csv(), "id\n2\n").await.expect("the rows are good");
+    let other = open(&place, &piped_csv(), "id\n2\n")
+        .await
+        .expect("the rows are good");
     assert_ne!(other.meaning, first.meaning);
     assert_eq!(spooled(&place).len(), 2);
     let path = place.write("same.csv", "id\n1\n");
     let file =
         SourceSpec::parse(&json!({"kind": "csv", "path": path}).to_string()).expect("it is a description");
-    assert_eq!(open(&place, &file, "").await.expect("it is a source").meaning, first.meaning);
+    assert_eq!(
+        open(&place, &file, "").await.expect("it is a source").meaning,
+        first.meaning
+    );
 }
 
 #[tokio::test]
 async fn bad_input_leaves_no_file_behind() {
     let place = Place::new();
-    let error = open(&place, &piped_csv(), "id,name\n1\n").await.expect_err("a row is ragged");
+    let error = open(&place, &piped_csv(), "id,name\n1\n")
+        .await
+        .expect_err("a row is ragged");
     assert!(
-        error.to_string().starts_with("standard input can't be used as items; because line 2"),
+        error
+            .to_string()
+            .starts_with("standard input can't be used as items; because line 2"),
         "{error}"
     );
     assert_eq!(spooled(&place), Vec::<String>::new());
@@ -96,8 +131,9 @@ impl Read for Breaking {
 async fn input_that_breaks_off_is_an_error_and_leaves_no_file_behind() {
     let place = Place::new();
     let spool = place.spool();
-    let error =
-        open_piped(&piped_csv(), &place.opening(&spool), Breaking(false)).await.expect_err("it broke");
+    let error = open_piped(&piped_csv(), &place.opening(&spool), Breaking(false))
+        .await
+        .expect_err("it broke");
     assert!(error.because().contains("the pipe broke"), "{error}");
     assert_eq!(spooled(&place), Vec::<String>::new());
 }
@@ -109,8 +145,14 @@ fn a_pass_that_nobody_waits_for_ends_and_leaves_nothing_behind() {
     let has_begun = Arc::new(tokio::sync::Notify::new());
     let begun = Arc::clone(&has_begun);
     let progress = move |_: IndexProgress| begun.notify_one();
-    let watch = IndexWatch { progress: Arc::new(progress), ..IndexWatch::default() };
-    let opening = Opening { watch, ..place.opening(&spool) };
+    let watch = IndexWatch {
+        progress: Arc::new(progress),
+        ..IndexWatch::default()
+    };
+    let opening = Opening {
+        watch,
+        ..place.opening(&spool)
+    };
     let (spec, endless) = (piped_csv(), b"id\n1\n".chain(io::repeat(b'\n')));
     let runtime = runtime();
     runtime.block_on(async {
@@ -130,7 +172,9 @@ async fn leftovers_of_a_crash_are_removed() {
     let place = Place::new();
     std::fs::create_dir(place.spool()).expect("the directory is writable");
     std::fs::write(place.spool().join("incoming-0-0"), "half").expect("the directory is writable");
-    open(&place, &piped_csv(), "id\n1\n").await.expect("the rows are good");
+    open(&place, &piped_csv(), "id\n1\n")
+        .await
+        .expect("the rows are good");
     assert_eq!(spooled(&place).len(), 1);
 }
 
@@ -138,15 +182,22 @@ async fn leftovers_of_a_crash_are_removed() {
 async fn a_spool_that_can_not_be_written_is_named() {
     let place = Place::new();
     let spool = place.write("file", "in the way");
-    let error =
-        open_piped(&piped_csv(), &place.opening(&spool), &b"id\n1\n"[..]).await.expect_err("no directory");
-    assert!(matches!(&error, OpenSourceError::Spool { path, .. } if *path == spool), "{error}");
+    let error = open_piped(&piped_csv(), &place.opening(&spool), &b"id\n1\n"[..])
+        .await
+        .expect_err("no directory");
+    assert!(
+        matches!(&error, OpenSourceError::Spool { path, .. } if *path == spool),
+        "{error}"
+    );
     assert!(error.hint().contains("state directory"), "{error}");
 }
 
 #[tokio::test]
 async fn a_stored_name_can_not_leave_the_spool() {
-    for text in [r#"{"kind":"csv","spooled":"../u.csv"}"#, r#"{"kind":"csv","spooled":"/etc/passwd"}"#] {
+    for text in [
+        r#"{"kind":"csv","spooled":"../u.csv"}"#,
+        r#"{"kind":"csv","spooled":"/etc/passwd"}"#,
+    ] {
         assert!(SourceSpec::parse(text).is_err(), "{text}");
     }
 }

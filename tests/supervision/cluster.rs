@@ -69,7 +69,9 @@ pub struct Cluster {
 impl Cluster {
     /// No nodes yet.
     pub fn new(prefix: &str, with_leases: bool) -> Cluster {
-        let clock = Arc::new(VirtualClock { start: Instant::now() });
+        let clock = Arc::new(VirtualClock {
+            start: Instant::now(),
+        });
         Cluster {
             store: Arc::new(MemoryStore::new()),
             leases: with_leases.then(|| Arc::new(MemoryLeases::new(clock.clone()))),
@@ -106,7 +108,11 @@ impl Cluster {
         let (departures, node, slow) = (self.departures.clone(), full.clone(), self.slow);
         let astray = self.astray.clone();
         let handler = Scripted::new(move |index, _| {
-            let departure = Departure { at: Instant::now(), node: node.clone(), index };
+            let departure = Departure {
+                at: Instant::now(),
+                node: node.clone(),
+                index,
+            };
             departures.lock().expect("ok").push(departure);
             if astray.lock().expect("ok").contains(&node) {
                 let refused = Failure::new("CONNECT", "connection refused");
@@ -115,7 +121,10 @@ impl Cluster {
             Act::Slow(slow)
         });
         let clock: Arc<dyn Clock> = self.clock.clone();
-        let (work, vital) = self.runtimes.clone().unwrap_or_else(|| (Handle::current(), Handle::current()));
+        let (work, vital) = self
+            .runtimes
+            .clone()
+            .unwrap_or_else(|| (Handle::current(), Handle::current()));
         let leases = self.leases.as_ref().map(|_| link.clone() as Arc<dyn LeaseStore>);
         let context = NodeContext {
             node: full.clone(),
@@ -134,7 +143,10 @@ impl Cluster {
             leases,
             hints: None,
             data_log: self.store.clone(),
-            provider: Arc::new(Everything { limited: self.limited, ..Everything::of(handler.clone()) }),
+            provider: Arc::new(Everything {
+                limited: self.limited,
+                ..Everything::of(handler.clone())
+            }),
             times: self.times,
             serving: self.serving.clone(),
             exclusive: false,
@@ -151,7 +163,15 @@ impl Cluster {
         };
         let ledger = Ledger::new(Capacity::Unlimited, Rate::per_second(1000).expect("not zero"));
         let handle = SupervisorHandle::start(Arc::new(context), ledger).await?;
-        self.nodes.insert(name.to_owned(), Node { name: full, link, handle, handler });
+        self.nodes.insert(
+            name.to_owned(),
+            Node {
+                name: full,
+                link,
+                handle,
+                handler,
+            },
+        );
         Ok(())
     }
 
@@ -173,7 +193,10 @@ impl Cluster {
 
     pub async fn task(&self, total: u64, tune: impl FnOnce(&mut Tuning)) -> TaskId {
         let now = self.clock.wall();
-        self.store.ensure_business("run", &actor(), now).await.expect("memory");
+        self.store
+            .ensure_business("run", &actor(), now)
+            .await
+            .expect("memory");
         let new = new_task(total, None, |tuning| {
             tuning.concurrency = super::fifty();
             tune(tuning);
@@ -191,7 +214,10 @@ impl Cluster {
         tune: impl FnOnce(&mut Tuning),
     ) -> TaskId {
         let now = self.clock.wall();
-        self.store.ensure_business("run", &actor(), now).await.expect("memory");
+        self.store
+            .ensure_business("run", &actor(), now)
+            .await
+            .expect("memory");
         let mut new = new_task(total, None, tune);
         new.shards = shards;
         let task = self.store.create(&new, &actor(), now).await.expect("created");
@@ -200,7 +226,10 @@ impl Cluster {
     }
 
     pub async fn command(&self, task: TaskId, command: TaskCommand) {
-        self.store.command(task, &command, &actor(), self.clock.wall()).await.expect("legal");
+        self.store
+            .command(task, &command, &actor(), self.clock.wall())
+            .await
+            .expect("legal");
         self.nodes.values().for_each(|node| node.handle.wake());
     }
 
@@ -209,7 +238,8 @@ impl Cluster {
     }
 
     pub async fn until(&self, task: TaskId, status: Status) -> TaskView {
-        self.until_that(task, &format!("{status:?}"), |view| view.status == status).await
+        self.until_that(task, &format!("{status:?}"), |view| view.status == status)
+            .await
     }
 
     pub async fn until_that(&self, task: TaskId, what: &str, is: impl Fn(&TaskView) -> bool) -> TaskView {
@@ -217,13 +247,24 @@ impl Cluster {
     }
 
     fn trees(&self) -> String {
-        self.nodes.values().map(|node| node.handle.tree().render("")).collect()
+        self.nodes
+            .values()
+            .map(|node| node.handle.tree().render(""))
+            .collect()
     }
 
     /// Waits until a node has called its handler again from now on; says after how long.
     pub async fn until_works(&self, name: &str) -> Duration {
         let (begun, full) = (Instant::now(), self.name(name));
-        let last = || self.departures.lock().expect("ok").iter().rev().find(|one| one.node == full).cloned();
+        let last = || {
+            self.departures
+                .lock()
+                .expect("ok")
+                .iter()
+                .rev()
+                .find(|one| one.node == full)
+                .cloned()
+        };
         let works = holds_within(PATIENCE, || last().is_some_and(|last| last.at >= begun)).await;
         assert!(works, "{full} does not work\n{}", self.trees());
         begun.elapsed()
@@ -250,7 +291,10 @@ impl Cluster {
                 turns.push(one.node.clone());
             }
         }
-        turns.into_iter().map(|full| full.rsplit('-').next().expect("has a prefix").to_owned()).collect()
+        turns
+            .into_iter()
+            .map(|full| full.rsplit('-').next().expect("has a prefix").to_owned())
+            .collect()
     }
 
     pub fn clock_now(&self) -> WallMs {
@@ -271,7 +315,9 @@ impl Cluster {
     pub async fn sessions(&self, name: &str) -> Vec<SessionId> {
         let full = self.name(name);
         let all = self.store.list().await.expect("memory");
-        let live = all.into_iter().filter(|session| session.node == full && !session.fenced);
+        let live = all
+            .into_iter()
+            .filter(|session| session.node == full && !session.fenced);
         live.map(|session| session.id).collect()
     }
 }

@@ -19,13 +19,27 @@ async fn a_stop_drains_and_the_resume_repeats_nothing() {
     let world = World::start("stop", |_, _| slow()).await;
     let task = world.task(TOTAL, |tuning| tuning.concurrency = fifty()).await;
     world.until_in_flight(task, 50).await;
-    world.command(task, TaskCommand::Stop { reason: StopReason::Operator }).await;
+    world
+        .command(
+            task,
+            TaskCommand::Stop {
+                reason: StopReason::Operator,
+            },
+        )
+        .await;
     let view = world.until(task, Status::Stopped).await;
     assert_eq!(view.stop_reason, Some(StopReason::Operator));
-    assert_eq!(view.counters.settled(), world.handler.deliveries().len() as u64, "drained");
+    assert_eq!(
+        view.counters.settled(),
+        world.handler.deliveries().len() as u64,
+        "drained"
+    );
     world.command(task, TaskCommand::Start).await;
     world.until(task, Status::Finished).await;
-    assert!(world.handler.deliveries().values().all(|count| *count == 1), "nothing was repeated");
+    assert!(
+        world.handler.deliveries().values().all(|count| *count == 1),
+        "nothing was repeated"
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -34,10 +48,21 @@ async fn a_nudged_run_stops_dispatching_at_once() {
     let task = world.task(TOTAL, |tuning| tuning.concurrency = fifty()).await;
     world.until_in_flight(task, 50).await;
     let before = tokio::time::Instant::now();
-    world.command(task, TaskCommand::Stop { reason: StopReason::Operator }).await;
+    world
+        .command(
+            task,
+            TaskCommand::Stop {
+                reason: StopReason::Operator,
+            },
+        )
+        .await;
     world.node().nudge(task);
     world.until(task, Status::Stopped).await;
-    assert!(before.elapsed() < Duration::from_millis(300), "drained after {:?}", before.elapsed());
+    assert!(
+        before.elapsed() < Duration::from_millis(300),
+        "drained after {:?}",
+        before.elapsed()
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -48,7 +73,11 @@ async fn stop_now_does_not_wait_for_calls_that_hang() {
     let before = tokio::time::Instant::now();
     world.command(task, TaskCommand::StopNow).await;
     let view = world.until(task, Status::Stopped).await;
-    assert!(before.elapsed() < Duration::from_secs(3), "{:?}", before.elapsed());
+    assert!(
+        before.elapsed() < Duration::from_secs(3),
+        "{:?}",
+        before.elapsed()
+    );
     assert_eq!(view.counters.settled(), 0);
     world.assert_nothing_leaks().await;
 }
@@ -68,12 +97,18 @@ async fn a_drained_node_hands_over_and_the_next_one_repeats_nothing() {
     let task = world.task(TOTAL, |tuning| tuning.concurrency = fifty()).await;
     world.until_in_flight(task, 50).await;
     let node = world.node.take().expect("it runs");
-    assert!(node.drain(Duration::from_secs(60)).await, "everything ended in time");
+    assert!(
+        node.drain(Duration::from_secs(60)).await,
+        "everything ended in time"
+    );
     let view = world.view(task).await;
     assert_eq!(view.status, Status::Queued, "released, still to be run");
     world.boot().await;
     world.until(task, Status::Finished).await;
-    assert!(world.handler.deliveries().values().all(|count| *count == 1), "nothing was repeated");
+    assert!(
+        world.handler.deliveries().values().all(|count| *count == 1),
+        "nothing was repeated"
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -95,11 +130,19 @@ async fn a_killed_supervisor_ends_the_node_and_the_next_one_goes_on_at_once() {
     let calls = world.handler.calls.lock().expect("ok").len();
     // Much longer than any item takes.
     tokio::time::sleep(Duration::from_secs(5)).await;
-    assert_eq!(world.handler.calls.lock().expect("ok").len(), calls, "its lanes are silent");
+    assert_eq!(
+        world.handler.calls.lock().expect("ok").len(),
+        calls,
+        "its lanes are silent"
+    );
     let before = tokio::time::Instant::now();
     world.boot().await;
     world.until_in_flight(task, 1).await;
-    assert!(before.elapsed() < Duration::from_secs(1), "resumed after {:?}", before.elapsed());
+    assert!(
+        before.elapsed() < Duration::from_secs(1),
+        "resumed after {:?}",
+        before.elapsed()
+    );
     let view = world.until(task, Status::Finished).await;
     assert_eq!(view.counters.succeeded, TOTAL);
     let repeats: u32 = world.handler.deliveries().values().map(|count| count - 1).sum();
@@ -122,10 +165,19 @@ async fn a_business_stops_its_task_and_finishes_it_early() {
             })))
         }
     };
-    let world = World::start("biz-stop", command(HandlerCommand::Stop { reason: "enough".into() })).await;
+    let world = World::start(
+        "biz-stop",
+        command(HandlerCommand::Stop {
+            reason: "enough".into(),
+        }),
+    )
+    .await;
     let task = world.task(TOTAL, |tuning| tuning.concurrency = fifty()).await;
     let view = world.until(task, Status::Stopped).await;
-    assert_eq!((view.stop_reason, view.status_text.as_deref()), (Some(StopReason::Business), Some("enough")));
+    assert_eq!(
+        (view.stop_reason, view.status_text.as_deref()),
+        (Some(StopReason::Business), Some("enough"))
+    );
 
     let world = World::start("biz-finish", command(HandlerCommand::Finish { total: None })).await;
     let task = world.task(TOTAL, |tuning| tuning.concurrency = fifty()).await;
@@ -159,30 +211,50 @@ async fn too_many_failed_attempts_recover_by_themselves_and_then_give_up() {
     assert_eq!(view.status_reason.as_deref(), Some("error_budget"));
     // 15 s, 30 s … 10 min, ten times.
     let limit = Duration::from_secs(80 * 60);
-    let view = world.until_within(limit, task, "given up", |view| view.status == Status::Stopped).await;
+    let view = world
+        .until_within(limit, task, "given up", |view| view.status == Status::Stopped)
+        .await;
     assert_eq!(view.stop_reason, Some(StopReason::RecoveriesExhausted));
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_canary_stops_the_task_and_the_start_after_it_does_the_rest() {
     let world = World::start("canary", |_, _| slow()).await;
-    let canary = Canary { items: NonZeroU64::new(100).expect("not zero"), then: CanaryThen::Stop };
-    let task = world.task_of(TOTAL, Some(canary), |tuning| tuning.concurrency = fifty()).await;
+    let canary = Canary {
+        items: NonZeroU64::new(100).expect("not zero"),
+        then: CanaryThen::Stop,
+    };
+    let task = world
+        .task_of(TOTAL, Some(canary), |tuning| tuning.concurrency = fifty())
+        .await;
     let view = world.until(task, Status::Stopped).await;
     assert_eq!(view.stop_reason, Some(StopReason::CanaryDone));
-    assert_eq!((view.counters.succeeded, world.handler.deliveries().len()), (100, 100));
+    assert_eq!(
+        (view.counters.succeeded, world.handler.deliveries().len()),
+        (100, 100)
+    );
     let text = view.status_text.expect("it says how it went");
-    assert!(text.starts_with("the canary of 100 items is done: 100 succeeded"), "{text}");
+    assert!(
+        text.starts_with("the canary of 100 items is done: 100 succeeded"),
+        "{text}"
+    );
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_canary_that_may_go_on_does_so_across_a_crash_in_its_middle() {
     let world = World::start("canary-on", |_, _| slow()).await;
-    let canary = Canary { items: NonZeroU64::new(500).expect("not zero"), then: CanaryThen::Continue };
-    let task = world.task_of(TOTAL, Some(canary), |tuning| tuning.concurrency = fifty()).await;
+    let canary = Canary {
+        items: NonZeroU64::new(500).expect("not zero"),
+        then: CanaryThen::Continue,
+    };
+    let task = world
+        .task_of(TOTAL, Some(canary), |tuning| tuning.concurrency = fifty())
+        .await;
     world.until_in_flight(task, 50).await;
     world.kill("t1.0").await;
-    let view = world.until_that(task, "past its canary", |view| view.canary.is_none()).await;
+    let view = world
+        .until_that(task, "past its canary", |view| view.canary.is_none())
+        .await;
     assert!(view.counters.succeeded >= 500, "{:?}", view.counters);
     let view = world.until(task, Status::Finished).await;
     assert_eq!(view.counters.succeeded, TOTAL);
@@ -204,5 +276,7 @@ async fn lanes_and_checkpoints_follow_a_change_of_the_settings() {
     world.command(task, TaskCommand::Tune(Box::new(tuning))).await;
     let before = view.counters.succeeded;
     let few = Duration::from_secs(3);
-    world.until_within(few, task, "saved", |view| view.counters.succeeded > before).await;
+    world
+        .until_within(few, task, "saved", |view| view.counters.succeeded > before)
+        .await;
 }

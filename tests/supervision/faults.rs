@@ -51,7 +51,10 @@ async fn a_store_that_is_down_for_a_minute_holds_dispatch_at_unsaved_max_and_los
     world.store.faults().let_go(Call::Checkpoint);
     let view = world.until(task, Status::Finished).await;
     assert_eq!(view.counters.succeeded, TOTAL);
-    assert!(world.handler.deliveries().values().all(|count| *count == 1), "nothing was repeated");
+    assert!(
+        world.handler.deliveries().values().all(|count| *count == 1),
+        "nothing was repeated"
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -64,18 +67,28 @@ async fn heartbeats_that_fail_for_longer_than_the_trust_stop_dispatch_until_they
     tokio::time::sleep(Duration::from_secs(16)).await;
     let before = world.handler.calls.lock().expect("ok").len();
     assert!(before < 15_000, "the test is about a task that isn't done");
-    let (known, trusted) = (world.node().progress(task).len(), world.node().trusted_progress(task).len());
+    let (known, trusted) = (
+        world.node().progress(task).len(),
+        world.node().trusted_progress(task).len(),
+    );
     assert_eq!((known, trusted), (1, 0), "another node may be further");
     // Two more promises.
     tokio::time::sleep(Duration::from_secs(30)).await;
-    assert_eq!(world.handler.calls.lock().expect("ok").len(), before, "no dispatch without trust");
+    assert_eq!(
+        world.handler.calls.lock().expect("ok").len(),
+        before,
+        "no dispatch without trust"
+    );
     world.store.faults().let_go(Call::Beat);
     while world.node().trusted_progress(task).is_empty() {
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
     let view = world.until(task, Status::Finished).await;
     assert_eq!(view.counters.succeeded, 15_000);
-    assert!(world.handler.deliveries().values().all(|count| *count == 1), "nothing was repeated");
+    assert!(
+        world.handler.deliveries().values().all(|count| *count == 1),
+        "nothing was repeated"
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -83,11 +96,29 @@ async fn a_fenced_session_drops_everything_and_a_new_one_goes_on() {
     let world = World::start("fenced", |_, _| slow()).await;
     let task = world.task(TOTAL, |tuning| tuning.concurrency = fifty()).await;
     world.until_unsaved(task, super::UNSAVED).await;
-    let session = world.store.list().await.expect("memory").pop().expect("one session");
-    assert!(world.store.fence(session.id, session.heartbeat, WallMs(0)).await.expect("memory"), "fenced");
+    let session = world
+        .store
+        .list()
+        .await
+        .expect("memory")
+        .pop()
+        .expect("one session");
+    assert!(
+        world
+            .store
+            .fence(session.id, session.heartbeat, WallMs(0))
+            .await
+            .expect("memory"),
+        "fenced"
+    );
     let view = world.until(task, Status::Finished).await;
     assert_eq!(view.counters.succeeded, TOTAL);
-    let repeats: u64 = world.handler.deliveries().values().map(|count| u64::from(count - 1)).sum();
+    let repeats: u64 = world
+        .handler
+        .deliveries()
+        .values()
+        .map(|count| u64::from(count - 1))
+        .sum();
     assert!(repeats <= super::LOST_WITH_THE_RUN, "{repeats}");
     world.assert_nothing_leaks().await;
 }
@@ -117,18 +148,29 @@ impl Source for Shaky {
         let rows = (self.total - first).min(100);
         let buffer = Bytes::from(vec![b'1'; usize::try_from(rows).expect("small")]);
         let ends = (1..=u32::try_from(rows).expect("small")).collect();
-        Box::pin(std::future::ready(Ok(Arc::new(RowChunk::new(ItemIndex(first), buffer, ends)))))
+        Box::pin(std::future::ready(Ok(Arc::new(RowChunk::new(
+            ItemIndex(first),
+            buffer,
+            ends,
+        )))))
     }
 }
 
 pub fn shaky(fails: fn(u32, ItemIndex) -> Option<SourceError>) -> Option<Arc<dyn Source>> {
-    Some(Arc::new(Shaky { total: TOTAL, reads: AtomicU32::new(0), fails }))
+    Some(Arc::new(Shaky {
+        total: TOTAL,
+        reads: AtomicU32::new(0),
+        fails,
+    }))
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_source_that_can_t_be_read_for_a_while_holds_the_items_and_reads_each_block_once() {
-    let source =
-        shaky(|nth, _| (5..15).contains(&nth).then(|| SourceError::Unreadable("the disk sleeps".into())));
+    let source = shaky(|nth, _| {
+        (5..15)
+            .contains(&nth)
+            .then(|| SourceError::Unreadable("the disk sleeps".into()))
+    });
     let world = World::start_with("shaky", source, |_, _| slow()).await;
     let task = world.task(TOTAL, |tuning| tuning.concurrency = fifty()).await;
     let view = world.until(task, Status::Finished).await;
@@ -148,17 +190,26 @@ async fn a_retry_whose_row_can_t_be_read_waits_for_it_without_a_hot_loop() {
         if index != ItemIndex(3) || attempt.get() > 1 {
             return slow();
         }
-        let wish = Wish::Retry { after: Some(Duration::from_secs(60)) };
+        let wish = Wish::Retry {
+            after: Some(Duration::from_secs(60)),
+        };
         let failure = Failure::new("LATER", "in a minute");
         let verdicts = vec![(index, ItemVerdict::Failed { failure, wish })];
-        Act::Reply(Reply::Items(Box::new(ItemReplies { verdicts, ..ItemReplies::default() })))
+        Act::Reply(Reply::Items(Box::new(ItemReplies {
+            verdicts,
+            ..ItemReplies::default()
+        })))
     })
     .await;
     let task = world.task(TOTAL, |tuning| tuning.concurrency = fifty()).await;
     let view = world.until(task, Status::Finished).await;
     assert_eq!(view.counters.succeeded, TOTAL);
     assert_eq!(world.handler.deliveries()[&ItemIndex(3)], 2);
-    assert_eq!(AGAIN.load(Ordering::SeqCst), 6, "five failed reads, a second apart, and one that succeeded");
+    assert_eq!(
+        AGAIN.load(Ordering::SeqCst),
+        6,
+        "five failed reads, a second apart, and one that succeeded"
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -170,5 +221,11 @@ async fn a_changed_source_stops_the_task_before_an_item_of_the_changed_block_lea
     let task = world.task(TOTAL, |tuning| tuning.concurrency = fifty()).await;
     let view = world.until(task, Status::Stopped).await;
     assert_eq!(view.stop_reason, Some(StopReason::SourceChanged));
-    assert!(world.handler.deliveries().keys().all(|index| *index < ItemIndex(700)));
+    assert!(
+        world
+            .handler
+            .deliveries()
+            .keys()
+            .all(|index| *index < ItemIndex(700))
+    );
 }

@@ -27,7 +27,12 @@ const PREPARE: Duration = Duration::from_secs(60);
 
 fn hooks() -> Hooks {
     let hook = |timeout| Some(Hook { url: None, timeout });
-    Hooks { validate: None, prepare: hook(Some(PREPARE)), stopped: hook(None), finished: hook(None) }
+    Hooks {
+        validate: None,
+        prepare: hook(Some(PREPARE)),
+        stopped: hook(None),
+        finished: hook(None),
+    }
 }
 
 /// One business, and what it answers, call by call; when nothing is left to say it never answers.
@@ -40,7 +45,10 @@ struct Fake {
 impl HookCaller for Fake {
     async fn call(&self, business: &Business, call: &HookCall) -> HookReply {
         assert_eq!(business.slug, "run");
-        self.calls.lock().expect("ok").push((Instant::now(), call.clone()));
+        self.calls
+            .lock()
+            .expect("ok")
+            .push((Instant::now(), call.clone()));
         let reply = self.replies.lock().expect("ok").pop_front();
         match reply {
             Some(reply) => reply,
@@ -57,7 +65,10 @@ impl BusinessStore for Fake {
         Ok(Some(Business {
             id: 1,
             slug: slug.to_owned(),
-            spec: BusinessSpec { hooks: hooks(), ..spec },
+            spec: BusinessSpec {
+                hooks: hooks(),
+                ..spec
+            },
             sealed: None,
             revision: 1,
             archived_at: None,
@@ -115,11 +126,17 @@ impl Fake {
 
 async fn world(name: &str, replies: impl IntoIterator<Item = HookReply>) -> (World, Arc<Fake>) {
     let replies = Mutex::new(replies.into_iter().collect());
-    let fake = Arc::new(Fake { calls: Mutex::default(), replies });
+    let fake = Arc::new(Fake {
+        calls: Mutex::default(),
+        replies,
+    });
     let parts = |world: &mut World| {
         world.store.set_hooks("run", hooks());
-        world.hooks =
-            Some(HookParts { outbox: world.store.clone(), businesses: fake.clone(), caller: fake.clone() });
+        world.hooks = Some(HookParts {
+            outbox: world.store.clone(),
+            businesses: fake.clone(),
+            caller: fake.clone(),
+        });
     };
     (World::start_as(name, parts, |_, _| ok()).await, fake)
 }
@@ -131,7 +148,9 @@ fn done(body: Value) -> HookReply {
 #[tokio::test(start_paused = true)]
 async fn a_task_waits_for_its_business_and_runs_as_the_answer_says() {
     let (world, fake) = world("hook-ready", [done(json!({"total": 7})), HookReply::Done(None)]).await;
-    let task = world.made(3, |new| new.source = json!({"kind": "range"}).to_string()).await;
+    let task = world
+        .made(3, |new| new.source = json!({"kind": "range"}).to_string())
+        .await;
     world.command(task, TaskCommand::Start).await;
     let view = world.until(task, Status::Finished).await;
     assert_eq!((view.total.0, view.counters.succeeded), (7, 7));
@@ -146,15 +165,32 @@ async fn a_task_waits_for_its_business_and_runs_as_the_answer_says() {
 #[tokio::test(start_paused = true)]
 async fn what_fails_is_tried_again_ever_later_under_the_same_id() {
     let failed = || HookReply::Failed("it answered 503".to_owned());
-    let (world, fake) = world("hook-again", [failed(), failed(), failed(), HookReply::Done(None)]).await;
+    let (world, fake) = world(
+        "hook-again",
+        [failed(), failed(), failed(), HookReply::Done(None)],
+    )
+    .await;
     let task = world.task(3, |_| {}).await;
     world.until(task, Status::Finished).await;
-    let prepares: Vec<_> =
-        fake.calls().into_iter().filter(|(_, call)| call.kind == HookKind::Prepare).collect();
+    let prepares: Vec<_> = fake
+        .calls()
+        .into_iter()
+        .filter(|(_, call)| call.kind == HookKind::Prepare)
+        .collect();
     assert_eq!(prepares.len(), 4);
-    assert!(prepares.iter().all(|(_, call)| call.id == prepares[0].1.id && call.body == prepares[0].1.body));
-    let waits: Vec<u64> = prepares.windows(2).map(|two| (two[1].0 - two[0].0).as_secs()).collect();
-    assert!(waits[0] >= 1 && waits[1] >= 2 && waits[2] >= 4 && waits[2] <= 6, "{waits:?}");
+    assert!(
+        prepares
+            .iter()
+            .all(|(_, call)| call.id == prepares[0].1.id && call.body == prepares[0].1.body)
+    );
+    let waits: Vec<u64> = prepares
+        .windows(2)
+        .map(|two| (two[1].0 - two[0].0).as_secs())
+        .collect();
+    assert!(
+        waits[0] >= 1 && waits[1] >= 2 && waits[2] >= 4 && waits[2] <= 6,
+        "{waits:?}"
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -170,10 +206,21 @@ async fn a_business_that_refuses_stops_the_task_with_its_own_words() {
 
 #[tokio::test(start_paused = true)]
 async fn an_answer_that_can_not_be_used_stops_the_task() {
-    let (world, _) = world("hook-odd", [done(json!({"total": "many"})), HookReply::Done(None)]).await;
+    let (world, _) = world(
+        "hook-odd",
+        [done(json!({"total": "many"})), HookReply::Done(None)],
+    )
+    .await;
     let task = world.task(3, |_| {}).await;
-    let text = world.until(task, Status::Stopped).await.status_text.expect("it says why");
-    assert_eq!(text, "the business answered with a total that is no number: \"many\"");
+    let text = world
+        .until(task, Status::Stopped)
+        .await
+        .status_text
+        .expect("it says why");
+    assert_eq!(
+        text,
+        "the business answered with a total that is no number: \"many\""
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -183,8 +230,15 @@ async fn a_business_that_never_says_that_it_is_ready_is_not_waited_for_longer_th
     let begun = Instant::now();
     world.until(task, Status::AwaitingBusiness).await;
     let view = world.until(task, Status::Stopped).await;
-    assert!((PREPARE..PREPARE + Duration::from_secs(8)).contains(&begun.elapsed()), "{:?}", begun.elapsed());
-    assert_eq!(view.status_text.as_deref(), Some("the business did not say in time that it is ready"));
+    assert!(
+        (PREPARE..PREPARE + Duration::from_secs(8)).contains(&begun.elapsed()),
+        "{:?}",
+        begun.elapsed()
+    );
+    assert_eq!(
+        view.status_text.as_deref(),
+        Some("the business did not say in time that it is ready")
+    );
     world.until_that(task, "told", |_| fake.calls().len() == 2).await;
     assert_eq!(fake.calls()[1].1.kind, HookKind::Stopped);
 }
@@ -196,28 +250,53 @@ async fn a_call_whose_start_is_over_is_dropped() {
     let task = world.task(3, |_| {}).await;
     world.until_that(task, "asked", |_| fake.calls().len() == 1).await;
     fake.then(HookReply::Done(None));
-    world.command(task, TaskCommand::Stop { reason: StopReason::Operator }).await;
+    world
+        .command(
+            task,
+            TaskCommand::Stop {
+                reason: StopReason::Operator,
+            },
+        )
+        .await;
     world.until(task, Status::Stopped).await;
     // Much longer than the wait before the next try of what failed.
     tokio::time::sleep(Duration::from_secs(600)).await;
     let kinds: Vec<HookKind> = fake.calls().iter().map(|(_, call)| call.kind).collect();
-    assert_eq!(kinds, [HookKind::Prepare, HookKind::Stopped], "nobody is asked about a start that is over");
+    assert_eq!(
+        kinds,
+        [HookKind::Prepare, HookKind::Stopped],
+        "nobody is asked about a start that is over"
+    );
 }
 
 #[tokio::test(start_paused = true)]
 async fn what_is_refused_for_good_is_given_up_and_people_can_read_it() {
-    let (world, fake) = world("hook-dead", [done(json!({})), HookReply::Refused("gone".to_owned())]).await;
+    let (world, fake) = world(
+        "hook-dead",
+        [done(json!({})), HookReply::Refused("gone".to_owned())],
+    )
+    .await;
     let task = world.task(3, |_| {}).await;
     world.until(task, Status::Finished).await;
     world.until_that(task, "told", |_| fake.calls().len() == 2).await;
     // Much longer than the wait before a second try.
     tokio::time::sleep(Duration::from_secs(600)).await;
     assert_eq!(fake.calls().len(), 2);
-    let lines = world.store.search(&LogQuery::newest(Some(task), 10)).await.expect("memory");
-    let given_up = lines.lines.iter().find(|(_, line)| line.code.as_deref() == Some("HOOK_GIVEN_UP"));
+    let lines = world
+        .store
+        .search(&LogQuery::newest(Some(task), 10))
+        .await
+        .expect("memory");
+    let given_up = lines
+        .lines
+        .iter()
+        .find(|(_, line)| line.code.as_deref() == Some("HOOK_GIVEN_UP"));
     let line = &given_up.expect("a line says so").1.line;
     assert_eq!(line.level, LogLevel::Error);
-    assert_eq!(line.message, "the hook task.finished was given up after 1 attempts: gone");
+    assert_eq!(
+        line.message,
+        "the hook task.finished was given up after 1 attempts: gone"
+    );
 }
 
 #[tokio::test(start_paused = true)]

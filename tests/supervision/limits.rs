@@ -20,14 +20,19 @@ use crate::patience::holds_within;
 use crate::scripted::Act;
 use crate::world::World;
 
-const STOP: TaskCommand = TaskCommand::Stop { reason: StopReason::Operator };
+const STOP: TaskCommand = TaskCommand::Stop {
+    reason: StopReason::Operator,
+};
 
 fn rate(text: &str) -> Rate {
     text.parse().expect("a rate")
 }
 
 pub fn of_rate(text: &str) -> Bounds {
-    Bounds { rate: Some(rate(text)), concurrency: None }
+    Bounds {
+        rate: Some(rate(text)),
+        concurrency: None,
+    }
 }
 
 pub fn seconds(seconds: u64) -> Duration {
@@ -52,14 +57,23 @@ async fn endless(world: &World, limit: RateLimit) -> TaskId {
 }
 
 pub fn sent(world: &World, task: TaskId) -> u64 {
-    world.node().progress(task).iter().map(|(_, run)| run.counters.settled() + run.counters.in_flight).sum()
+    world
+        .node()
+        .progress(task)
+        .iter()
+        .map(|(_, run)| run.counters.settled() + run.counters.in_flight)
+        .sum()
 }
 
 /// How much each of these tasks sent in a span that begins now.
 pub async fn sent_in(world: &World, tasks: &[TaskId], span: Duration) -> Vec<u64> {
     let before: Vec<u64> = tasks.iter().map(|task| sent(world, *task)).collect();
     tokio::time::sleep(span).await;
-    tasks.iter().zip(before).map(|(task, before)| sent(world, *task) - before).collect()
+    tasks
+        .iter()
+        .zip(before)
+        .map(|(task, before)| sent(world, *task) - before)
+        .collect()
 }
 
 pub fn is_about(number: u64, wanted: u64) -> bool {
@@ -82,7 +96,10 @@ fn assert_within(mut departures: Vec<Instant>, rates: &[(Instant, f64)], burst: 
         let allowed = area(*departed);
         least = least.min(at as f64 - allowed);
         let above = (at + 1) as f64 - allowed - least;
-        assert!(above <= burst + 1e-6, "{above} above the limit, at most {burst}, at departure {at}");
+        assert!(
+            above <= burst + 1e-6,
+            "{above} above the limit, at most {burst}, at departure {at}"
+        );
     }
 }
 
@@ -98,7 +115,10 @@ async fn two_tasks_share_their_limit_at_once_and_one_that_wants_less_leaves_the_
     assert!(begun.elapsed() < seconds(3), "the second waits for nobody");
     tokio::time::sleep(seconds(3)).await;
     let sent = sent_in(&world, &[one, two, three], seconds(10)).await;
-    assert!(is_about(sent[0], 1400) && is_about(sent[1], 1400) && is_about(sent[2], 200), "{sent:?}");
+    assert!(
+        is_about(sent[0], 1400) && is_about(sent[1], 1400) && is_about(sent[2], 200),
+        "{sent:?}"
+    );
     let stalled = world.node().progress(one)[0].1.stalled;
     assert!(stalled[StallReason::Limit as usize] > seconds(1), "{stalled:?}");
     // What one leaves falls to the others.
@@ -111,7 +131,10 @@ async fn two_tasks_share_their_limit_at_once_and_one_that_wants_less_leaves_the_
 
 #[tokio::test(start_paused = true)]
 async fn runs_share_slots_and_take_turns_where_there_are_fewer_than_runs() {
-    let bounds = Bounds { rate: None, concurrency: Some(7) };
+    let bounds = Bounds {
+        rate: None,
+        concurrency: Some(7),
+    };
     let world = limited("limits-slots", bounds, Duration::from_millis(100)).await;
     let mut tasks = Vec::new();
     for _ in 0..3 {
@@ -122,18 +145,34 @@ async fn runs_share_slots_and_take_turns_where_there_are_fewer_than_runs() {
     }
     tokio::time::sleep(seconds(2)).await;
     let all = sent_in(&world, &tasks, seconds(30)).await;
-    assert!(is_about(all.iter().sum(), 2100) && all.iter().all(|one| is_about(*one, 700)), "{all:?}");
+    assert!(
+        is_about(all.iter().sum(), 2100) && all.iter().all(|one| is_about(*one, 700)),
+        "{all:?}"
+    );
     let mut most = 0;
     for _ in 0..1000 {
-        most = tasks.iter().map(|task| world.in_flight(*task)).sum::<u64>().max(most);
+        most = tasks
+            .iter()
+            .map(|task| world.in_flight(*task))
+            .sum::<u64>()
+            .max(most);
         tokio::time::sleep(Duration::from_millis(7)).await;
     }
     assert_eq!(most, 7);
     // Fewer slots than runs: calls that are in flight end, and then all have their turns.
-    world.store.limit_business("run", Bounds { rate: None, concurrency: Some(2) });
+    world.store.limit_business(
+        "run",
+        Bounds {
+            rate: None,
+            concurrency: Some(2),
+        },
+    );
     tokio::time::sleep(seconds(3)).await;
     let all = sent_in(&world, &tasks, seconds(30)).await;
-    assert!(is_about(all.iter().sum(), 600) && all.iter().all(|one| is_about(*one, 200)), "{all:?}");
+    assert!(
+        is_about(all.iter().sum(), 600) && all.iter().all(|one| is_about(*one, 200)),
+        "{all:?}"
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -142,16 +181,25 @@ async fn a_limit_is_set_changed_and_lifted_while_tasks_run() {
     let one = endless(&world, RateLimit::Limited(rate("400/s"))).await;
     world.until(one, Status::Running).await;
     tokio::time::sleep(seconds(1)).await;
-    assert!(is_about(sent_in(&world, &[one], seconds(5)).await[0], 2000), "nothing is limited");
+    assert!(
+        is_about(sent_in(&world, &[one], seconds(5)).await[0], 2000),
+        "nothing is limited"
+    );
     for (limit, wanted) in [("100/s", 100), ("50/s", 50), ("200/s", 200), ("12/m", 0)] {
         world.store.limit_business("run", of_rate(limit));
         tokio::time::sleep(seconds(3)).await;
         let sent = sent_in(&world, &[one], seconds(10)).await[0];
-        assert!(is_about(sent, wanted * 10) || limit == "12/m" && (1..=3).contains(&sent), "{limit}: {sent}");
+        assert!(
+            is_about(sent, wanted * 10) || limit == "12/m" && (1..=3).contains(&sent),
+            "{limit}: {sent}"
+        );
     }
     world.store.limit_business("run", Bounds::default());
     tokio::time::sleep(seconds(2)).await;
-    assert!(is_about(sent_in(&world, &[one], seconds(5)).await[0], 2000), "nothing is limited any more");
+    assert!(
+        is_about(sent_in(&world, &[one], seconds(5)).await[0], 2000),
+        "nothing is limited any more"
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -165,7 +213,10 @@ async fn the_session_s_actor_may_crash_and_deals_on() {
     assert!(is_about(sent_in(&world, &[one], seconds(5)).await[0], 500));
     world.store.limit_business("run", of_rate("200/s"));
     tokio::time::sleep(seconds(3)).await;
-    assert!(is_about(sent_in(&world, &[one], seconds(5)).await[0], 1000), "its rounds count");
+    assert!(
+        is_about(sent_in(&world, &[one], seconds(5)).await[0], 1000),
+        "its rounds count"
+    );
 }
 
 /// Three nodes, each with a shard of a task that wants much more than the limit.
@@ -178,7 +229,9 @@ async fn three(prefix: &str, limit: &str, with_leases: bool) -> (Cluster, TaskId
         cluster.boot(name).await;
     }
     let shards = Auto::Fixed(NonZeroU32::new(3).expect("not zero"));
-    let task = cluster.sharded(300_000_000, shards, |tuning| tuning.rate = RateLimit::Unlimited).await;
+    let task = cluster
+        .sharded(300_000_000, shards, |tuning| tuning.rate = RateLimit::Unlimited)
+        .await;
     for name in ["a", "b", "c"] {
         cluster.until_owned(name, 1).await;
     }
@@ -186,7 +239,13 @@ async fn three(prefix: &str, limit: &str, with_leases: bool) -> (Cluster, TaskId
 }
 
 fn departures(cluster: &Cluster) -> Vec<Instant> {
-    cluster.departures.lock().expect("ok").iter().map(|one| one.at).collect()
+    cluster
+        .departures
+        .lock()
+        .expect("ok")
+        .iter()
+        .map(|one| one.at)
+        .collect()
 }
 
 /// How many items each node sent in a span that begins now.
@@ -194,7 +253,11 @@ async fn by_node(cluster: &Cluster, span: Duration) -> Vec<u64> {
     let begun = Instant::now();
     tokio::time::sleep(span).await;
     let all = cluster.departures.lock().expect("ok");
-    let of = |name: &str| all.iter().filter(|one| one.at >= begun && one.node.ends_with(name)).count() as u64;
+    let of = |name: &str| {
+        all.iter()
+            .filter(|one| one.at >= begun && one.node.ends_with(name))
+            .count() as u64
+    };
     ["-a", "-b", "-c"].into_iter().map(of).collect()
 }
 
@@ -273,12 +336,16 @@ async fn demand_that_moves_is_followed_within_five_seconds() {
     cluster.slow = Duration::from_millis(20);
     cluster.store.limit_business("run", of_rate("200/s"));
     cluster.boot("a").await;
-    let one = cluster.task(100_000_000, |tuning| tuning.rate = RateLimit::Unlimited).await;
+    let one = cluster
+        .task(100_000_000, |tuning| tuning.rate = RateLimit::Unlimited)
+        .await;
     cluster.until_owned("a", 1).await;
     tokio::time::sleep(seconds(3)).await;
     assert!(is_about(by_node(&cluster, seconds(5)).await[0], 1000));
     cluster.boot("b").await;
-    let two = cluster.task(100_000_000, |tuning| tuning.rate = RateLimit::Unlimited).await;
+    let two = cluster
+        .task(100_000_000, |tuning| tuning.rate = RateLimit::Unlimited)
+        .await;
     cluster.until(two, Status::Running).await;
     tokio::time::sleep(seconds(5)).await;
     let each = by_node(&cluster, seconds(5)).await;
@@ -290,7 +357,10 @@ async fn demand_that_moves_is_followed_within_five_seconds() {
     let gone = holds_within(seconds(10), || cluster.owned("a") + cluster.owned("b") == 1).await;
     assert!(gone);
     let parts = cluster.store.parts("run").await.expect("memory");
-    assert!(parts.iter().filter(|part| part.runs > 0).count() == 1, "{parts:?}");
+    assert!(
+        parts.iter().filter(|part| part.runs > 0).count() == 1,
+        "{parts:?}"
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -304,7 +374,9 @@ async fn one_item_a_minute_goes_round_five_nodes() {
         cluster.boot(name).await;
     }
     let shards = Auto::Fixed(NonZeroU32::new(5).expect("not zero"));
-    cluster.sharded(1_000_000, shards, |tuning| tuning.rate = RateLimit::Unlimited).await;
+    cluster
+        .sharded(1_000_000, shards, |tuning| tuning.rate = RateLimit::Unlimited)
+        .await;
     for name in nodes {
         cluster.until_owned(name, 1).await;
     }

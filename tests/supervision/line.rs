@@ -17,7 +17,9 @@ use crate::patience::within;
 use crate::scripted::Act;
 use crate::world::World;
 
-const STOP: TaskCommand = TaskCommand::Stop { reason: StopReason::Operator };
+const STOP: TaskCommand = TaskCommand::Stop {
+    reason: StopReason::Operator,
+};
 
 fn rate(items: u64) -> Rate {
     Rate::per_second(items).expect("not zero")
@@ -25,17 +27,26 @@ fn rate(items: u64) -> Rate {
 
 /// A node of 1000/s whose items take 100 ms.
 async fn node(name: &str) -> World {
-    World::start_as(name, |world| world.capacity = Capacity::Limited(rate(1000)), |_, _| slow()).await
+    World::start_as(
+        name,
+        |world| world.capacity = Capacity::Limited(rate(1000)),
+        |_, _| slow(),
+    )
+    .await
 }
 
 /// A task that takes a while at this rate.
 async fn paced(world: &World, items: u64) -> TaskId {
-    world.task(1_000_000, |tuning| tuning.rate = RateLimit::Limited(rate(items))).await
+    world
+        .task(1_000_000, |tuning| tuning.rate = RateLimit::Limited(rate(items)))
+        .await
 }
 
 async fn waits(world: &World, task: TaskId, reason: &str) -> String {
     let is = |reason_is: Option<&str>| reason_is == Some(reason);
-    let view = world.until_that(task, reason, |view| is(view.status_reason.as_deref())).await;
+    let view = world
+        .until_that(task, reason, |view| is(view.status_reason.as_deref()))
+        .await;
     assert_eq!(view.status, Status::Queued);
     view.status_text.expect("a reason has a text")
 }
@@ -47,11 +58,18 @@ async fn what_does_not_fit_says_why_and_runs_within_a_second_of_the_room() {
     world.until(first, Status::Running).await;
     let second = paced(&world, 500).await;
     let text = waits(&world, second, "capacity").await;
-    assert_eq!(text, "it needs 500/s; too much of the node's 1000/s is taken by other tasks");
+    assert_eq!(
+        text,
+        "it needs 500/s; too much of the node's 1000/s is taken by other tasks"
+    );
     let version = world.view(second).await.version;
     // Many scans, each of which sees it wait.
     tokio::time::sleep(Duration::from_secs(20)).await;
-    assert_eq!(world.view(second).await.version, version, "the same reason is written once");
+    assert_eq!(
+        world.view(second).await.version,
+        version,
+        "the same reason is written once"
+    );
     assert_eq!(world.node().room().waiting, 1);
     world.command(first, STOP).await;
     world.until(first, Status::Stopped).await;
@@ -59,7 +77,10 @@ async fn what_does_not_fit_says_why_and_runs_within_a_second_of_the_room() {
     world.until(second, Status::Running).await;
     assert!(freed.elapsed() <= Duration::from_secs(1), "{:?}", freed.elapsed());
     let runs = world.node().runs();
-    assert_eq!((runs.len(), runs[0].shard.task, runs[0].business.as_str()), (1, second, "run"));
+    assert_eq!(
+        (runs.len(), runs[0].shard.task, runs[0].business.as_str()),
+        (1, second, "run")
+    );
     assert_eq!(runs[0].tuning.rate, RateLimit::Limited(rate(500)));
 }
 
@@ -69,14 +90,23 @@ async fn nobody_starves_behind_thousands_that_can_not_run() {
     for _ in 0..2_500 {
         paced(&world, 2_000).await;
     }
-    let last = world.task(10, |tuning| tuning.rate = RateLimit::Limited(rate(100))).await;
+    let last = world
+        .task(10, |tuning| tuning.rate = RateLimit::Limited(rate(100)))
+        .await;
     world.until(last, Status::Finished).await;
     let text = waits(&world, TaskId(1), "too_big").await;
-    assert!(text.starts_with("it needs 2000/s, more than the node's whole capacity of 1000/s"), "{text}");
+    assert!(
+        text.starts_with("it needs 2000/s, more than the node's whole capacity of 1000/s"),
+        "{text}"
+    );
     waits(&world, TaskId(2_500), "too_big").await;
     world.node().set_capacity(Capacity::Limited(rate(2_000)));
     world.until(TaskId(1), Status::Running).await;
-    assert!(waits(&world, TaskId(2_500), "capacity").await.starts_with("it needs 2000/s; too much of"));
+    assert!(
+        waits(&world, TaskId(2_500), "capacity")
+            .await
+            .starts_with("it needs 2000/s; too much of")
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -99,12 +129,26 @@ async fn a_change_of_the_rate_is_booked_before_it_is_made() {
     world.until(first, Status::Running).await;
     world.until(second, Status::Running).await;
     let to = |items| RateLimit::Limited(rate(items));
-    let refusal = world.node().rebook(first, to(701), Share::ALL).await.expect_err("one too many");
-    assert_eq!(refusal.to_string(), "it needs 701/s, 700/s of the node's 1000/s would fit now");
+    let refusal = world
+        .node()
+        .rebook(first, to(701), Share::ALL)
+        .await
+        .expect_err("one too many");
+    assert_eq!(
+        refusal.to_string(),
+        "it needs 701/s, 700/s of the node's 1000/s would fit now"
+    );
     assert_eq!(world.node().rebook(first, to(700), Share::ALL).await, Ok(()));
-    let unknown = world.node().rebook(TaskId(99), to(1_001), Share::ALL).await.expect_err("never");
+    let unknown = world
+        .node()
+        .rebook(TaskId(99), to(1_001), Share::ALL)
+        .await
+        .expect_err("never");
     assert_eq!(unknown.obstacle, Obstacle::TooBig);
-    assert_eq!(world.node().rebook(TaskId(99), to(1_000), Share::ALL).await, Ok(()));
+    assert_eq!(
+        world.node().rebook(TaskId(99), to(1_000), Share::ALL).await,
+        Ok(())
+    );
     let third = paced(&world, 500).await;
     waits(&world, third, "capacity").await;
     let freed = Instant::now();
@@ -117,15 +161,27 @@ async fn a_change_of_the_rate_is_booked_before_it_is_made() {
 #[tokio::test(start_paused = true)]
 async fn a_node_that_runs_no_tasks_takes_none_until_it_does_and_says_so() {
     let world = World::start("line-serving", |_, _| slow()).await;
-    world.node().set_serving(ServingNow { run_tasks: false, pools: None });
+    world.node().set_serving(ServingNow {
+        run_tasks: false,
+        pools: None,
+    });
     let task = world.task(10, |_| {}).await;
     let text = waits(&world, task, "no_node").await;
-    assert!(text.starts_with("no node that runs tasks serves its pool default"), "{text}");
-    world.node().set_serving(ServingNow { run_tasks: true, pools: Some(vec!["slow".to_owned()]) });
+    assert!(
+        text.starts_with("no node that runs tasks serves its pool default"),
+        "{text}"
+    );
+    world.node().set_serving(ServingNow {
+        run_tasks: true,
+        pools: Some(vec!["slow".to_owned()]),
+    });
     // Many scans, each of which may not take it.
     tokio::time::sleep(Duration::from_secs(20)).await;
     assert_eq!(world.view(task).await.status, Status::Queued);
-    world.node().set_serving(ServingNow { run_tasks: true, pools: Some(vec!["default".to_owned()]) });
+    world.node().set_serving(ServingNow {
+        run_tasks: true,
+        pools: Some(vec!["default".to_owned()]),
+    });
     let begun = Instant::now();
     world.until(task, Status::Running).await;
     assert!(begun.elapsed() <= Duration::from_secs(1), "{:?}", begun.elapsed());
@@ -135,21 +191,31 @@ async fn a_node_that_runs_no_tasks_takes_none_until_it_does_and_says_so() {
 async fn shown(world: &World, what: &str, shows: impl Fn(&SessionFace) -> bool) -> SessionView {
     let first = async || world.store.list().await.expect("memory").into_iter().next();
     let look = async || first().await.filter(|session| shows(&session.face));
-    within(Duration::from_secs(2), look).await.unwrap_or_else(|| panic!("it doesn't show {what}"))
+    within(Duration::from_secs(2), look)
+        .await
+        .unwrap_or_else(|| panic!("it doesn't show {what}"))
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_session_shows_what_its_node_takes_and_that_it_drains() {
     let world = World::start("line-face", |_, _| Act::Hang).await;
     world.node().set_capacity(Capacity::Limited(rate(1_700)));
-    world.node().set_serving(ServingNow { run_tasks: true, pools: Some(vec!["default".to_owned()]) });
+    world.node().set_serving(ServingNow {
+        run_tasks: true,
+        pools: Some(vec!["default".to_owned()]),
+    });
     let task = world.task(10, |_| {}).await;
     world.until(task, Status::Running).await;
     let seen = shown(&world, "1700/s", |face| {
-        face.capacity.as_ref().is_some_and(|load| load.to_string() == "1700/s")
+        face.capacity
+            .as_ref()
+            .is_some_and(|load| load.to_string() == "1700/s")
     })
     .await;
-    assert_eq!((seen.face.pools, seen.face.draining), (Some(vec!["default".to_owned()]), false));
+    assert_eq!(
+        (seen.face.pools, seen.face.draining),
+        (Some(vec!["default".to_owned()]), false)
+    );
     let age = world.node().heartbeat_ages()[&seen.id];
     assert!(age <= Duration::from_secs(3), "{age:?}");
     let drained = tokio::join!(world.node().drain_now(Duration::from_secs(60)), async {
@@ -206,7 +272,12 @@ async fn a_task_that_is_started_again_says_again_why_it_waits() {
     waits(&world, second, "capacity").await;
     world
         .store
-        .command(second, &STOP, &crate::tasks::actor(), world.clock_in(Duration::ZERO))
+        .command(
+            second,
+            &STOP,
+            &crate::tasks::actor(),
+            world.clock_in(Duration::ZERO),
+        )
         .await
         .expect("legal");
     // The start is a moment of its own.

@@ -66,7 +66,11 @@ impl Link {
 
     async fn pass(way: &watch::Sender<Way>) -> Result<(), StoreError> {
         let mut changes = way.subscribe();
-        match *changes.wait_for(|way| *way != Way::Hangs).await.expect("the sender lives") {
+        match *changes
+            .wait_for(|way| *way != Way::Hangs)
+            .await
+            .expect("the sender lives")
+        {
             Way::Cut => Err(StoreError::Unavailable("the way is cut".into())),
             Way::Open | Way::Hangs => Ok(()),
         }
@@ -90,7 +94,10 @@ impl RunStore for Link {
     }
 
     async fn claim(&self, request: ClaimRequest) -> Result<ClaimOutcome, StoreError> {
-        self.claims.lock().expect("no panic while held").push(request.shard.task);
+        self.claims
+            .lock()
+            .expect("no panic while held")
+            .push(request.shard.task);
         if self.refuses_claims.load(Ordering::SeqCst) {
             // Time passes in a hot loop too, or nobody would see its end.
             tokio::time::sleep(Duration::from_millis(1)).await;
@@ -101,7 +108,10 @@ impl RunStore for Link {
 
     async fn checkpoint(&self, checkpoints: &[ShardCheckpoint]) -> Result<Vec<CheckpointAck>, StoreError> {
         let refused = *self.refused.lock().expect("no panic while held");
-        if checkpoints.iter().any(|checkpoint| Some(checkpoint.shard) == refused) {
+        if checkpoints
+            .iter()
+            .any(|checkpoint| Some(checkpoint.shard) == refused)
+        {
             return Err(StoreError::Refused("a row that does not fit".into()));
         }
         self.store().await?.checkpoint(checkpoints).await

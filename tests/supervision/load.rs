@@ -15,7 +15,11 @@ const TTL: Duration = Duration::from_secs(6);
 const BLOCKED: Duration = Duration::from_secs(16);
 
 fn runtime(threads: usize) -> Runtime {
-    Builder::new_multi_thread().worker_threads(threads).enable_all().build().expect("threads")
+    Builder::new_multi_thread()
+        .worker_threads(threads)
+        .enable_all()
+        .build()
+        .expect("threads")
 }
 
 #[test]
@@ -50,7 +54,10 @@ fn a_node_whose_actors_and_workers_are_all_blocked_keeps_its_lease_and_its_heart
     let before = heartbeat();
     // The lease would be over twice.
     std::thread::sleep(TTL * 2);
-    let thief = LeaseKey { shard: ShardId { task, no: 0 }, claim: ClaimId(Uuid::new_v4()) };
+    let thief = LeaseKey {
+        shard: ShardId { task, no: 0 },
+        claim: ClaimId(Uuid::new_v4()),
+    };
     let leases = cluster.leases.clone().expect("there are");
     let reply = probe.block_on(leases.acquire(&[thief], TTL)).expect("memory");
     assert_eq!(reply, [LeaseReply::Lost], "the lease was renewed all the time");

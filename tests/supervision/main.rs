@@ -74,8 +74,15 @@ async fn survives(name: &str, repeats_max: u64, disturb: impl AsyncFnOnce(&World
 const UNSAVED: u64 = 250;
 
 /// The actors that a node has once.
-const CHILDREN: [&str; 7] =
-    ["session", "restorer", "lease-keeper", "checkpoint-writer", "data-log-writer", "courier", "steward"];
+const CHILDREN: [&str; 7] = [
+    "session",
+    "restorer",
+    "lease-keeper",
+    "checkpoint-writer",
+    "data-log-writer",
+    "courier",
+    "steward",
+];
 
 /// In flight, and what was settled in the second since the last checkpoint.
 const LOST_WITH_THE_RUN: u64 = 50 + 10 * 50 + 50;
@@ -98,12 +105,18 @@ async fn a_killed_executor_repeats_only_what_was_in_flight() {
 
 #[tokio::test(start_paused = true)]
 async fn a_panicking_executor_repeats_only_what_was_in_flight() {
-    survives("exec-panic", 50, async |world| world.panic_in("t1.0/executor", 1).await).await;
+    survives("exec-panic", 50, async |world| {
+        world.panic_in("t1.0/executor", 1).await
+    })
+    .await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_killed_renewer_costs_nothing() {
-    survives("renew-kill", 0, async |world| world.kill("t1.0/lease-renewer").await).await;
+    survives("renew-kill", 0, async |world| {
+        world.kill("t1.0/lease-renewer").await
+    })
+    .await;
 }
 
 /// The log of this test's thread, as objects.
@@ -133,13 +146,21 @@ async fn a_restart_is_logged_with_its_actor_its_reason_and_which_one_it_is() {
     })
     .await;
     let text = String::from_utf8(page.0.lock().expect("ok").clone()).expect("text");
-    let lines = text.lines().map(|line| serde_json::from_str::<Value>(line).expect("an object"));
+    let lines = text
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).expect("an object"));
     let restarts: Vec<Value> = lines.filter(|line| line["msg"] == "actor restarted").collect();
     let told = |actor: &str, nth: u64| {
-        let found = restarts.iter().find(|line| line["actor"] == actor && line["restarts"] == nth);
+        let found = restarts
+            .iter()
+            .find(|line| line["actor"] == actor && line["restarts"] == nth);
         found.unwrap_or_else(|| panic!("{actor} {nth} is not in {restarts:#?}"))
     };
-    for (actor, nth) in [("logged/t1.0/executor", 1), ("logged/t1.0/executor", 2), ("logged/courier", 1)] {
+    for (actor, nth) in [
+        ("logged/t1.0/executor", 1),
+        ("logged/t1.0/executor", 2),
+        ("logged/courier", 1),
+    ] {
         let line = told(actor, nth);
         let reason = line["reason"].to_string();
         assert!(reason.contains("the planted panic"), "{line:#}");
@@ -149,30 +170,45 @@ async fn a_restart_is_logged_with_its_actor_its_reason_and_which_one_it_is() {
 
 #[tokio::test(start_paused = true)]
 async fn a_panicking_renewer_costs_nothing() {
-    survives("renew-panic", 0, async |world| world.panic_in("t1.0/lease-renewer", 1).await).await;
+    survives("renew-panic", 0, async |world| {
+        world.panic_in("t1.0/lease-renewer", 1).await
+    })
+    .await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_killed_launcher_repeats_what_was_in_flight_or_unsaved() {
-    survives("launch-kill", LOST_WITH_THE_RUN, async |world| world.kill("t1.0").await).await;
+    survives("launch-kill", LOST_WITH_THE_RUN, async |world| {
+        world.kill("t1.0").await
+    })
+    .await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_panicking_launcher_repeats_what_was_in_flight_or_unsaved() {
-    survives("launch-panic", LOST_WITH_THE_RUN, async |world| world.panic_in("t1.0", 1).await).await;
+    survives("launch-panic", LOST_WITH_THE_RUN, async |world| {
+        world.panic_in("t1.0", 1).await
+    })
+    .await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn the_node_s_own_actors_can_be_killed_without_costing_an_item() {
     for child in CHILDREN {
-        survives(&format!("kill-{child}-1"), 0, async |world| world.kill(child).await).await;
+        survives(&format!("kill-{child}-1"), 0, async |world| {
+            world.kill(child).await
+        })
+        .await;
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn the_node_s_own_actors_can_panic_without_costing_an_item() {
     for child in CHILDREN {
-        survives(&format!("panic-{child}-1"), 0, async |world| world.panic_in(child, 1).await).await;
+        survives(&format!("panic-{child}-1"), 0, async |world| {
+            world.panic_in(child, 1).await
+        })
+        .await;
     }
 }
 
@@ -202,7 +238,10 @@ async fn past_the_limit_the_failure_goes_up_and_the_shard_recovers_from_its_chec
     let task = world.task(TOTAL, |tuning| tuning.concurrency = fifty()).await;
     let view = world.until(task, Status::Finished).await;
     assert_eq!(view.counters.succeeded, TOTAL);
-    assert!(*world.handler.opened.lock().expect("ok") >= 2, "a second run was needed");
+    assert!(
+        *world.handler.opened.lock().expect("ok") >= 2,
+        "a second run was needed"
+    );
     world.assert_nothing_leaks().await;
 }
 

@@ -39,8 +39,17 @@ fn under(business: &str, limits: &[&str]) -> NewTask {
 /// A running task of this business under these limits, which goes as fast as they let it.
 async fn endless(world: &World, business: &str, limits: &[&str]) -> TaskId {
     let now = world.clock.wall();
-    world.store.ensure_business(business, &actor(), now).await.expect("memory");
-    let task = world.store.create(&under(business, limits), &actor(), now).await.expect("created").id;
+    world
+        .store
+        .ensure_business(business, &actor(), now)
+        .await
+        .expect("memory");
+    let task = world
+        .store
+        .create(&under(business, limits), &actor(), now)
+        .await
+        .expect("created")
+        .id;
     world.command(task, TaskCommand::Start).await;
     world.until(task, Status::Running).await;
     task
@@ -57,7 +66,9 @@ async fn tasks_of_two_businesses_share_the_limit_that_both_name() {
     assert!(is_about(sent[0], 1500) && is_about(sent[1], 1500), "{sent:?}");
     assert!(sent[2] > 10_000, "it doesn't name the limit: {sent:?}");
     // It is obeyed while they run.
-    world.store.set_limit(LimitKey::Named("vendor-x"), of_rate("100/s"));
+    world
+        .store
+        .set_limit(LimitKey::Named("vendor-x"), of_rate("100/s"));
     tokio::time::sleep(seconds(3)).await;
     let sent = sent_in(&world, &[push, mail], seconds(10)).await;
     assert!(is_about(sent[0], 500) && is_about(sent[1], 500), "{sent:?}");
@@ -75,7 +86,9 @@ async fn a_task_under_two_limits_obeys_the_lower_one_and_others_have_the_rest_of
     assert_eq!(held_by(both), Some(LimitKey::Named("narrow").text()));
     assert_eq!(held_by(one), Some(LimitKey::Named("broad").text()));
     // The narrow one opens: then the two share the wide one.
-    world.store.set_limit(LimitKey::Named("narrow"), of_rate("1000/s"));
+    world
+        .store
+        .set_limit(LimitKey::Named("narrow"), of_rate("1000/s"));
     tokio::time::sleep(seconds(5)).await;
     let sent = sent_in(&world, &[both, one], seconds(10)).await;
     assert!(is_about(sent[0], 1500) && is_about(sent[1], 1500), "{sent:?}");
@@ -85,12 +98,18 @@ async fn a_task_under_two_limits_obeys_the_lower_one_and_others_have_the_rest_of
 #[tokio::test(start_paused = true)]
 async fn slots_and_a_rate_of_two_limits_hold_together() {
     let world = node_with("named-slots", &[("rate", "200/s")]).await;
-    let slots = Bounds { rate: None, concurrency: Some(2) };
+    let slots = Bounds {
+        rate: None,
+        concurrency: Some(2),
+    };
     world.store.set_limit(LimitKey::Named("slots"), slots);
     let both = endless(&world, "push", &["rate", "slots"]).await;
     let one = endless(&world, "mail", &["rate"]).await;
     tokio::time::sleep(seconds(3)).await;
     // Two at a time, each 20 ms and a little: at most 100/s.
     let sent = sent_in(&world, &[both, one], seconds(10)).await;
-    assert!((500..=1000).contains(&sent[0]) && is_about(sent[0] + sent[1], 2000), "{sent:?}");
+    assert!(
+        (500..=1000).contains(&sent[0]) && is_about(sent[0] + sent[1], 2000),
+        "{sent:?}"
+    );
 }

@@ -13,7 +13,9 @@ use super::{TOTAL, fifty, slow};
 use crate::scripted::Act;
 use crate::world::World;
 
-const STOP: TaskCommand = TaskCommand::Stop { reason: StopReason::Operator };
+const STOP: TaskCommand = TaskCommand::Stop {
+    reason: StopReason::Operator,
+};
 
 #[tokio::test(start_paused = true)]
 async fn a_stop_between_the_claim_and_the_reading_of_the_control_is_obeyed() {
@@ -24,7 +26,9 @@ async fn a_stop_between_the_claim_and_the_reading_of_the_control_is_obeyed() {
     world.command(task, STOP).await;
     world.store.faults().let_go(Call::Control);
     let view = world
-        .until_that(task, "ended", |view| matches!(view.status, Status::Stopped | Status::Finished))
+        .until_that(task, "ended", |view| {
+            matches!(view.status, Status::Stopped | Status::Finished)
+        })
         .await;
     assert_eq!(view.status, Status::Stopped);
 }
@@ -38,7 +42,9 @@ async fn a_command_while_the_executor_is_dead_is_obeyed_by_the_next_one() {
     world.command(task, STOP).await;
     world.node().nudge(task);
     let view = world
-        .until_that(task, "ended", |view| matches!(view.status, Status::Stopped | Status::Finished))
+        .until_that(task, "ended", |view| {
+            matches!(view.status, Status::Stopped | Status::Finished)
+        })
         .await;
     assert_eq!(view.status, Status::Stopped);
     world.assert_nothing_leaks().await;
@@ -52,8 +58,15 @@ async fn a_drain_while_the_executor_is_dead_hands_over() {
     world.kill("t1.0/executor").await;
     let before = tokio::time::Instant::now();
     let node = world.node.take().expect("it runs");
-    assert!(node.drain(Duration::from_secs(60)).await, "everything ended in time");
-    assert!(before.elapsed() < Duration::from_secs(5), "after {:?}", before.elapsed());
+    assert!(
+        node.drain(Duration::from_secs(60)).await,
+        "everything ended in time"
+    );
+    assert!(
+        before.elapsed() < Duration::from_secs(5),
+        "after {:?}",
+        before.elapsed()
+    );
     assert_eq!(world.view(task).await.status, Status::Queued);
 }
 
@@ -65,7 +78,9 @@ async fn a_stop_now_while_the_executor_is_dead_is_obeyed() {
     world.kill("t1.0/executor").await;
     world.command(task, TaskCommand::StopNow).await;
     let view = world
-        .until_that(task, "ended", |view| matches!(view.status, Status::Stopped | Status::Finished))
+        .until_that(task, "ended", |view| {
+            matches!(view.status, Status::Stopped | Status::Finished)
+        })
         .await;
     assert_eq!(view.status, Status::Stopped);
 }
@@ -75,13 +90,21 @@ async fn a_run_that_its_handler_calls_stale_ends_at_once_and_a_newer_one_goes_on
     static CALLS: AtomicU32 = AtomicU32::new(0);
     let world = World::start("stale", |_, _| {
         let stale = CALLS.fetch_add(1, Ordering::SeqCst) == 700;
-        if stale { Act::Reply(Reply::Failed(Box::new(CallFailure::Fenced))) } else { slow() }
+        if stale {
+            Act::Reply(Reply::Failed(Box::new(CallFailure::Fenced)))
+        } else {
+            slow()
+        }
     })
     .await;
     let task = world.task(TOTAL, |tuning| tuning.concurrency = fifty()).await;
     let view = world.until(task, Status::Finished).await;
     assert_eq!(view.counters.succeeded, TOTAL);
-    assert_eq!(*world.handler.opened.lock().expect("ok"), 2, "a second run was needed");
+    assert_eq!(
+        *world.handler.opened.lock().expect("ok"),
+        2,
+        "a second run was needed"
+    );
     world.assert_nothing_leaks().await;
 }
 
@@ -103,7 +126,11 @@ async fn rows_behind_a_long_settled_span_are_read_although_nobody_asks_for_one_o
             tuning.straggler_after = Duration::from_secs(3600);
         })
         .await;
-    world.until_that(task, "settled up to the slow ones", |view| view.counters.succeeded == 1_499).await;
+    world
+        .until_that(task, "settled up to the slow ones", |view| {
+            view.counters.succeeded == 1_499
+        })
+        .await;
     world.crash().await;
     world.boot().await;
     let view = world.until(task, Status::Finished).await;
@@ -160,7 +187,10 @@ async fn a_checkpoint_that_the_store_refuses_ends_its_own_run_only() {
     world.store.faults().hold(Call::Checkpoint);
     let first = world.task(TOTAL, |tuning| tuning.concurrency = fifty()).await;
     world.until_in_flight(first, 50).await;
-    *world.runs.refused.lock().expect("ok") = Some(ShardId { task: TaskId(2), no: 0 });
+    *world.runs.refused.lock().expect("ok") = Some(ShardId {
+        task: TaskId(2),
+        no: 0,
+    });
     let second = world.task(TOTAL, |tuning| tuning.concurrency = fifty()).await;
     world.until_in_flight(second, 50).await;
     // Both wait to be written in one transaction.
@@ -170,5 +200,9 @@ async fn a_checkpoint_that_the_store_refuses_ends_its_own_run_only() {
     let view = world.until(first, Status::Finished).await;
     assert_eq!(view.counters.succeeded, TOTAL);
     let claims = world.runs.claims.lock().expect("ok").clone();
-    assert_eq!(claims.iter().filter(|task| **task == first).count(), 1, "its run went on");
+    assert_eq!(
+        claims.iter().filter(|task| **task == first).count(),
+        1,
+        "its run went on"
+    );
 }

@@ -20,8 +20,11 @@ fn reply(index: ItemIndex, attempt: Attempt, verdict: ItemVerdict, lines: usize)
         message: format!("attempt {}", attempt.get()),
         extra: None,
     };
-    let replies =
-        ItemReplies { verdicts: vec![(index, verdict)], commands: Vec::new(), logs: vec![line; lines] };
+    let replies = ItemReplies {
+        verdicts: vec![(index, verdict)],
+        commands: Vec::new(),
+        logs: vec![line; lines],
+    };
     Reply::Items(Box::new(replies))
 }
 
@@ -29,8 +32,13 @@ fn reply(index: ItemIndex, attempt: Attempt, verdict: ItemVerdict, lines: usize)
 fn talkative(index: ItemIndex, attempt: Attempt) -> Act {
     let fails = index.0.is_multiple_of(10) && attempt == Attempt::FIRST;
     let verdict = if fails {
-        let wish = Wish::Retry { after: Some(Duration::from_millis(10)) };
-        ItemVerdict::Failed { failure: Failure::new("BUSY", "not yet"), wish }
+        let wish = Wish::Retry {
+            after: Some(Duration::from_millis(10)),
+        };
+        ItemVerdict::Failed {
+            failure: Failure::new("BUSY", "not yet"),
+            wish,
+        }
     } else {
         ItemVerdict::Settled(Outcome::Succeeded)
     };
@@ -80,7 +88,10 @@ async fn a_run_that_dies_takes_the_lines_of_the_items_that_come_again() {
 
 #[tokio::test(start_paused = true)]
 async fn lines_of_a_checkpoint_that_was_stored_unheard_are_not_stored_again_by_the_next() {
-    for (no, child) in ["t1.0/executor", "checkpoint-writer", "data-log-writer"].into_iter().enumerate() {
+    for (no, child) in ["t1.0/executor", "checkpoint-writer", "data-log-writer"]
+        .into_iter()
+        .enumerate()
+    {
         keeps_every_line_once(&format!("lines-unheard-{no}"), async |world| {
             world.store.faults().fail_next(Call::Checkpoint, When::After, 1);
             // The next checkpoint is stored, nobody hears of it, and it is not sent again yet.
@@ -108,5 +119,9 @@ async fn lines_wait_for_a_store_that_is_away_up_to_a_bound_and_the_rest_is_count
     let stored = lines(&world, task).await.len() as u64;
     let dropped = world.store.dropped(task).await.expect("memory");
     assert!(stored >= 10_000, "{stored}");
-    assert_eq!(dropped, [(DropReason::Queue, 20 * TOTAL - stored)], "none is missing uncounted");
+    assert_eq!(
+        dropped,
+        [(DropReason::Queue, 20 * TOTAL - stored)],
+        "none is missing uncounted"
+    );
 }

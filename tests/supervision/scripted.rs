@@ -67,7 +67,10 @@ impl Scripted {
 impl Handler for Scripted {
     fn process<'a>(&'a self, call: Call) -> BoxFuture<'a, Reply> {
         let (index, attempt) = call.items.iter().next().expect("a call has an item");
-        self.calls.lock().expect("no panic while held").extend(call.items.iter());
+        self.calls
+            .lock()
+            .expect("no panic while held")
+            .extend(call.items.iter());
         let act = (self.script)(index, attempt);
         Box::pin(async move {
             match act {
@@ -99,7 +102,8 @@ impl Handler for Scripted {
 
 /// Whether there was one left.
 fn takes_one(left: &AtomicU32) -> bool {
-    left.try_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1)).is_ok()
+    left.try_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1))
+        .is_ok()
 }
 
 struct Factory(Arc<Scripted>);
@@ -124,7 +128,12 @@ pub struct Everything {
 
 impl Everything {
     pub fn of(handler: Arc<Scripted>) -> Everything {
-        Everything { handler, source: None, panics: Arc::default(), limited: false }
+        Everything {
+            handler,
+            source: None,
+            panics: Arc::default(),
+            limited: false,
+        }
     }
 }
 
@@ -138,7 +147,18 @@ impl Provider for Everything {
         };
         let own = self.limited.then(|| LimitKey::Business(&task.business).text());
         let named = task.limits.iter().map(|name| LimitKey::Named(name).text());
-        let limits = own.into_iter().chain(named).map(|name| LimitOf { name, is_limited: true }).collect();
-        Ok(Provision { handler: Arc::new(Factory(self.handler.clone())), source, limits })
+        let limits = own
+            .into_iter()
+            .chain(named)
+            .map(|name| LimitOf {
+                name,
+                is_limited: true,
+            })
+            .collect();
+        Ok(Provision {
+            handler: Arc::new(Factory(self.handler.clone())),
+            source,
+            limits,
+        })
     }
 }

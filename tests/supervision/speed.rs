@@ -69,10 +69,20 @@ async fn minute(world: &World, task: TaskId) -> Explanation {
         idle: Duration::ZERO,
         permits: after.permits.since(&before.permits),
         settled: after.counters.settled() - before.counters.settled(),
-        latency: Latency { p95: after.latency_p95, ..Latency::default() },
+        latency: Latency {
+            p95: after.latency_p95,
+            ..Latency::default()
+        },
         tuning,
-        standing: Standing { status: Status::Running, reason: None, text: None },
-        live: Some(Live { in_flight: after.counters.in_flight, ..Live::default() }),
+        standing: Standing {
+            status: Status::Running,
+            reason: None,
+            text: None,
+        },
+        live: Some(Live {
+            in_flight: after.counters.in_flight,
+            ..Live::default()
+        }),
         worst_code: None,
         free_rate: None,
         held_back: Vec::new(),
@@ -88,15 +98,28 @@ async fn a_slow_source_is_named_first_and_nothing_is_promised_against_it() {
     world.until(task, Status::Running).await;
     let found = minute(&world, task).await;
     let first = found.causes.first().expect("a cause");
-    assert_eq!(first.kind, CauseKind::Stall(StallReason::SourceWait), "{found:#?}");
+    assert_eq!(
+        first.kind,
+        CauseKind::Stall(StallReason::SourceWait),
+        "{found:#?}"
+    );
     let missing = found.missing().expect("a target");
     assert!(first.micros * 100 >= missing * 95, "{found:#?}");
-    assert_eq!(found.causes.iter().map(|cause| cause.micros).sum::<i64>(), missing);
+    assert_eq!(
+        found.causes.iter().map(|cause| cause.micros).sum::<i64>(),
+        missing
+    );
     let target = found.target.expect("a target");
-    assert!((target - 12_000_000_000).abs() <= 12_000_000, "200/s for a minute: {target}");
+    assert!(
+        (target - 12_000_000_000).abs() <= 12_000_000,
+        "200/s for a minute: {target}"
+    );
     assert!((found.per_second(found.actual) - 50.0).abs() <= 2.0, "{found:#?}");
     assert!(found.why.starts_with("the source delivers "), "{}", found.why);
-    assert!(found.advice[0].change.is_none() && found.advice[0].hindrance.is_some(), "{found:#?}");
+    assert!(
+        found.advice[0].change.is_none() && found.advice[0].hindrance.is_some(),
+        "{found:#?}"
+    );
 }
 
 /// Runs a task of a million items and checks that nearly all that is missing in a minute is missing for this.
@@ -112,11 +135,19 @@ async fn bottleneck(
     // The start has causes of its own.
     tokio::time::sleep(Duration::from_secs(20)).await;
     let found = minute(&world, task).await;
-    let RateLimit::Limited(rate) = world.view(task).await.tuning.rate else { panic!("it has a rate") };
+    let RateLimit::Limited(rate) = world.view(task).await.tuning.rate else {
+        panic!("it has a rate")
+    };
     let (due, target) = (rate.as_per_second() * 60e6, found.target.expect("a target"));
-    assert!((target as f64 - due).abs() <= 0.001 * due + 2e6, "{target} of {due}");
+    assert!(
+        (target as f64 - due).abs() <= 0.001 * due + 2e6,
+        "{target} of {due}"
+    );
     let missing = found.missing().expect("a target");
-    assert_eq!(found.causes.iter().map(|cause| cause.micros).sum::<i64>(), missing);
+    assert_eq!(
+        found.causes.iter().map(|cause| cause.micros).sum::<i64>(),
+        missing
+    );
     assert!(missing as f64 > 0.05 * due, "the rig is too fast: {found:#?}");
     let first = found.causes.first().expect("a cause");
     assert_eq!(first.kind, kind, "{found:#?}");
@@ -173,8 +204,13 @@ async fn a_small_concurrency_is_named_whatever_the_batch_and_however_low_the_rat
 #[tokio::test(start_paused = true)]
 async fn repeats_are_named_and_so_are_waits_where_nothing_else_may_leave() {
     let backoff = |tuning: &mut Tuning, text: &str| tuning.backoff = text.parse().expect("a back-off");
-    let once =
-        |_, attempt: Attempt| if attempt == Attempt::FIRST { fails() } else { Act::Slow(Duration::ZERO) };
+    let once = |_, attempt: Attempt| {
+        if attempt == Attempt::FIRST {
+            fails()
+        } else {
+            Act::Slow(Duration::ZERO)
+        }
+    };
     let tune = |tuning: &mut Tuning| {
         tuning.rate = rate(200);
         tuning.error_budget.failed_attempts = None;
@@ -203,7 +239,16 @@ async fn a_handler_that_turns_calls_away_is_named_for_the_pause_and_for_the_call
         }
         let failure = Failure::new("HTTP_429", "too many");
         let after = Some(Duration::from_secs(1));
-        Act::Reply(Reply::Failed(Box::new(CallFailure::BackPressure { after, failure })))
+        Act::Reply(Reply::Failed(Box::new(CallFailure::BackPressure {
+            after,
+            failure,
+        })))
     };
-    bottleneck("busy", stall(StallReason::BackPressure), |tuning| tuning.rate = rate(200), script).await;
+    bottleneck(
+        "busy",
+        stall(StallReason::BackPressure),
+        |tuning| tuning.rate = rate(200),
+        script,
+    )
+    .await;
 }

@@ -12,7 +12,13 @@ use windrow_memory::MemoryStore;
 use crate::patience::within;
 
 pub fn actor() -> Actor {
-    Actor { name: "test".into(), source: "cli", reason: None, request_id: None, rehearses: false }
+    Actor {
+        name: "test".into(),
+        source: "cli",
+        reason: None,
+        request_id: None,
+        rehearses: false,
+    }
 }
 
 pub fn new_task(total: u64, canary: Option<Canary>, tune: impl FnOnce(&mut Tuning)) -> NewTask {
@@ -57,6 +63,10 @@ pub async fn until_that(
     let look = || async { Some(view(store, task).await).filter(|view| is(view)) };
     match within(limit, look).await {
         Some(view) => view,
-        None => panic!("not {what} in {limit:?}: {:?}\n{}", view(store, task).await, trees()),
+        None => panic!(
+            "not {what} in {limit:?}: {:?}\n{}",
+            view(store, task).await,
+            trees()
+        ),
     }
 }

@@ -101,7 +101,9 @@ impl World {
         World {
             runs: Link::new(store.clone(), None),
             store,
-            clock: Arc::new(VirtualClock { start: Instant::now() }),
+            clock: Arc::new(VirtualClock {
+                start: Instant::now(),
+            }),
             handler: Scripted::new(script),
             node: None,
             name: name.to_owned(),
@@ -168,7 +170,10 @@ impl World {
                 panics: self.provider_panics.clone(),
                 limited: self.limited,
             }),
-            times: Times { restore_window: self.restore_window, ..Times::default() },
+            times: Times {
+                restore_window: self.restore_window,
+                ..Times::default()
+            },
             serving: self.serving.clone(),
             exclusive: self.exclusive,
             directory: RunDirectory::default(),
@@ -183,14 +188,20 @@ impl World {
             meters: Arc::default(),
         };
         let ledger = Ledger::new(self.capacity, Rate::per_second(1000).expect("not zero"));
-        self.node = Some(SupervisorHandle::start(Arc::new(context), ledger).await.expect("the tree starts"));
+        self.node = Some(
+            SupervisorHandle::start(Arc::new(context), ledger)
+                .await
+                .expect("the tree starts"),
+        );
     }
 
     fn observer(&self) -> Arc<dyn Fn(&str) + Send + Sync> {
         let bomb = self.bomb.clone();
         Arc::new(move |path| {
             let mut bomb = bomb.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-            let Some(planted) = bomb.as_mut().filter(|bomb| path.ends_with(&bomb.path)) else { return };
+            let Some(planted) = bomb.as_mut().filter(|bomb| path.ends_with(&bomb.path)) else {
+                return;
+            };
             planted.fuse -= 1;
             if planted.fuse == 0 {
                 *bomb = None;
@@ -202,8 +213,15 @@ impl World {
 
     /// Lets an actor panic at its `fuse`-th message from now on, and waits until it did.
     pub async fn panic_in(&self, path: &str, fuse: u32) {
-        let lock = || self.bomb.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        *lock() = Some(Bomb { path: path.to_owned(), fuse });
+        let lock = || {
+            self.bomb
+                .lock()
+                .unwrap_or_else(std::sync::PoisonError::into_inner)
+        };
+        *lock() = Some(Bomb {
+            path: path.to_owned(),
+            fuse,
+        });
         let went_off = holds_within(PATIENCE, || lock().is_none()).await;
         assert!(went_off, "{path} never got {fuse} messages");
     }
@@ -225,7 +243,10 @@ impl World {
     /// A task that was never started.
     pub async fn made(&self, total: u64, change: impl FnOnce(&mut NewTask)) -> TaskId {
         let now = self.clock.wall();
-        self.store.ensure_business("run", &actor(), now).await.expect("memory");
+        self.store
+            .ensure_business("run", &actor(), now)
+            .await
+            .expect("memory");
         let mut new = new_task(total, None, |_| {});
         change(&mut new);
         self.store.create(&new, &actor(), now).await.expect("created").id
@@ -239,7 +260,10 @@ impl World {
         tune: impl FnOnce(&mut Tuning),
     ) -> TaskId {
         let now = self.clock.wall();
-        self.store.ensure_business("run", &actor(), now).await.expect("memory");
+        self.store
+            .ensure_business("run", &actor(), now)
+            .await
+            .expect("memory");
         let new = new_task(total, canary, tune);
         let task = self.store.create(&new, &actor(), now).await.expect("created");
         self.command(task.id, TaskCommand::Start).await;
@@ -248,7 +272,10 @@ impl World {
 
     pub async fn command(&self, task: TaskId, command: TaskCommand) {
         let now = self.clock.wall();
-        self.store.command(task, &command, &actor(), now).await.expect("legal");
+        self.store
+            .command(task, &command, &actor(), now)
+            .await
+            .expect("legal");
         self.node().wake();
     }
 
@@ -258,7 +285,8 @@ impl World {
 
     /// Waits (on the virtual clock) until the task has this status.
     pub async fn until(&self, task: TaskId, status: Status) -> TaskView {
-        self.until_that(task, &format!("{status:?}"), |view| view.status == status).await
+        self.until_that(task, &format!("{status:?}"), |view| view.status == status)
+            .await
     }
 
     pub async fn until_that(&self, task: TaskId, what: &str, is: impl Fn(&TaskView) -> bool) -> TaskView {
@@ -272,30 +300,56 @@ impl World {
         what: &str,
         is: impl Fn(&TaskView) -> bool,
     ) -> TaskView {
-        tasks::until_that(&self.store, task, limit, what, is, || self.node().tree().render("")).await
+        tasks::until_that(&self.store, task, limit, what, is, || {
+            self.node().tree().render("")
+        })
+        .await
     }
 
     /// The live counters and the sum that they must make.
     pub fn in_flight(&self, task: TaskId) -> u64 {
-        self.node().progress(task).iter().map(|(_, progress)| progress.counters.in_flight).sum()
+        self.node()
+            .progress(task)
+            .iter()
+            .map(|(_, progress)| progress.counters.in_flight)
+            .sum()
     }
 
     /// Waits until so many items are in flight.
     pub async fn until_in_flight(&self, task: TaskId, count: u64) {
         let is_busy = holds_within(Duration::from_secs(60), || self.in_flight(task) >= count).await;
-        assert!(is_busy, "never {count} in flight\n{}", self.node().tree().render(""));
+        assert!(
+            is_busy,
+            "never {count} in flight\n{}",
+            self.node().tree().render("")
+        );
     }
 
     /// Waits for a moment at which something is saved and so many completions aren't.
     pub async fn until_unsaved(&self, task: TaskId, count: u64) {
-        let unsaved = || -> u64 { self.node().progress(task).iter().map(|(_, run)| run.unsaved).sum() };
+        let unsaved = || -> u64 {
+            self.node()
+                .progress(task)
+                .iter()
+                .map(|(_, run)| run.unsaved)
+                .sum()
+        };
         let is_saved = |view: &TaskView| view.counters.succeeded > 0 && unsaved() >= count;
-        self.until_that(task, &format!("{count} completions behind its checkpoint"), is_saved).await;
+        self.until_that(
+            task,
+            &format!("{count} completions behind its checkpoint"),
+            is_saved,
+        )
+        .await;
     }
 
     /// Kills an actor by the last part(s) of its path, as `t1.0/executor`.
     pub async fn kill(&self, path: &str) {
-        let full = if path.is_empty() { self.name.clone() } else { format!("{}/{path}", self.name) };
+        let full = if path.is_empty() {
+            self.name.clone()
+        } else {
+            format!("{}/{path}", self.name)
+        };
         let cell = ractor::registry::where_is(full.clone()).unwrap_or_else(|| panic!("no actor {full}"));
         cell.kill();
         cell.wait(None).await.expect("it ends");
@@ -305,26 +359,43 @@ impl World {
     pub async fn crash(&mut self) {
         self.kill("").await;
         let node = self.node.take().expect("it ran");
-        assert!(holds_within(PATIENCE, || node.is_over()).await, "its tree goes with it");
+        assert!(
+            holds_within(PATIENCE, || node.is_over()).await,
+            "its tree goes with it"
+        );
     }
 
     /// Waits until nothing is reserved, owned, live or in flight any more, which is soon if nothing leaks.
     pub async fn assert_nothing_leaks(&self) {
         let leaks_none = holds_within(Duration::from_secs(3), || self.leaks().is_empty()).await;
-        assert!(leaks_none, "{:#?}\n{}", self.leaks(), self.node().tree().render(""));
+        assert!(
+            leaks_none,
+            "{:#?}\n{}",
+            self.leaks(),
+            self.node().tree().render("")
+        );
     }
 
     fn leaks(&self) -> Vec<String> {
         let (runs, tree) = (self.node().progress(TaskId(1)).len(), self.node().tree().view());
-        let root = tree.iter().find(|actor| actor.path == self.name).expect("the supervisor lives");
+        let root = tree
+            .iter()
+            .find(|actor| actor.path == self.name)
+            .expect("the supervisor lives");
         let count = |handlers: &Mutex<u32>| *handlers.lock().expect("no panic while held");
         let (opened, closed) = (count(&self.handler.opened), count(&self.handler.closed));
         let mut leaks = Vec::new();
         let mut expect = |holds: bool, leak: String| leaks.extend((!holds).then_some(leak));
         expect(runs == 0, format!("{runs} live runs"));
         expect(root.text == "0 runs, 0/s reserved", root.text.clone());
-        expect(tree.len() == 8, format!("{} actors, not the supervisor and its seven", tree.len()));
-        expect(opened == closed, format!("{opened} handlers opened, {closed} closed"));
+        expect(
+            tree.len() == 8,
+            format!("{} actors, not the supervisor and its seven", tree.len()),
+        );
+        expect(
+            opened == closed,
+            format!("{opened} handlers opened, {closed} closed"),
+        );
         leaks
     }
 }

@@ -27,7 +27,11 @@ pub(crate) fn faults(file: &str, text: &str, crates: &BTreeSet<String>) -> Vec<F
             judge.visit_file(&tree);
             let lines = text.lines().count() - test_lines(&tree.items);
             if judge.is_limited && !is_file_under_test && lines > FILE_LINES_MAX {
-                judge.add(Span::call_site(), "file-size", format!("{lines} lines; at most {FILE_LINES_MAX}"));
+                judge.add(
+                    Span::call_site(),
+                    "file-size",
+                    format!("{lines} lines; at most {FILE_LINES_MAX}"),
+                );
             }
         }
         Err(error) => judge.add(error.span(), "syntax", error.to_string()),
@@ -36,13 +40,25 @@ pub(crate) fn faults(file: &str, text: &str, crates: &BTreeSet<String>) -> Vec<F
 }
 
 fn module_name(item: &syn::Item) -> Option<String> {
-    if let syn::Item::Mod(module) = item { Some(module.ident.to_string()) } else { None }
+    if let syn::Item::Mod(module) = item {
+        Some(module.ident.to_string())
+    } else {
+        None
+    }
 }
 
 fn test_lines(items: &[syn::Item]) -> usize {
-    let modules =
-        items.iter().filter_map(|item| if let syn::Item::Mod(module) = item { Some(module) } else { None });
-    modules.filter(|module| is_test_only(&module.attrs)).map(|module| lines_of(module.span())).sum()
+    let modules = items.iter().filter_map(|item| {
+        if let syn::Item::Mod(module) = item {
+            Some(module)
+        } else {
+            None
+        }
+    });
+    modules
+        .filter(|module| is_test_only(&module.attrs))
+        .map(|module| lines_of(module.span()))
+        .sum()
 }
 
 fn lines_of(span: Span) -> usize {
@@ -53,7 +69,9 @@ fn is_test_only(attrs: &[syn::Attribute]) -> bool {
     attrs.iter().any(|attr| {
         attr.path().is_ident("test")
             || attr.path().is_ident("cfg")
-                && attr.parse_args::<syn::Path>().is_ok_and(|condition| condition.is_ident("test"))
+                && attr
+                    .parse_args::<syn::Path>()
+                    .is_ok_and(|condition| condition.is_ident("test"))
     })
 }
 
@@ -92,7 +110,12 @@ impl<'a> Judge<'a> {
 
     fn add(&mut self, span: Span, rule: &'static str, text: String) {
         let line = span.start().line;
-        self.faults.push(Fault { file: self.file.to_owned(), line, rule, text });
+        self.faults.push(Fault {
+            file: self.file.to_owned(),
+            line,
+            rule,
+            text,
+        });
     }
 
     fn is_pure(&self) -> bool {
@@ -159,10 +182,18 @@ impl<'a> Judge<'a> {
         let is_env =
             owner == "env" && ["var", "var_os", "vars", "vars_os", "set_var"].contains(&name.as_str());
         if is_clock && self.file != CLOCK_HOME {
-            self.add(span, "clock", format!("{owner}::now; only {CLOCK_HOME} reads time"));
+            self.add(
+                span,
+                "clock",
+                format!("{owner}::now; only {CLOCK_HOME} reads time"),
+            );
         }
         if is_env && self.file != ENV_HOME {
-            self.add(span, "env", format!("env::{name}; only {ENV_HOME} reads the environment"));
+            self.add(
+                span,
+                "env",
+                format!("env::{name}; only {ENV_HOME} reads the environment"),
+            );
         }
     }
 
@@ -225,7 +256,11 @@ impl<'a> Judge<'a> {
 
     fn on_unwrap(&mut self, span: Span) {
         if self.is_limited && !self.in_tests {
-            self.add(span, "unwrap", "say with expect why it can't fail, or return the error".to_owned());
+            self.add(
+                span,
+                "unwrap",
+                "say with expect why it can't fail, or return the error".to_owned(),
+            );
         }
     }
 
@@ -237,7 +272,11 @@ impl<'a> Judge<'a> {
 
     fn on_function(&mut self, attrs: &[syn::Attribute], signature: &syn::Signature, body: Span) {
         for attr in attrs.iter().filter(|attr| attr.path().is_ident("ignore")) {
-            self.add(attr.span(), "ignored", "a test that isn't run proves nothing".to_owned());
+            self.add(
+                attr.span(),
+                "ignored",
+                "a test that isn't run proves nothing".to_owned(),
+            );
         }
         if self.in_tests || !self.is_limited {
             return;
@@ -258,7 +297,9 @@ fn is_punct(token: &TokenTree, sign: char) -> bool {
 }
 
 fn is_joined(tokens: &[TokenTree], at: usize) -> bool {
-    tokens.get(at..at + 2).is_some_and(|pair| pair.iter().all(|token| is_punct(token, ':')))
+    tokens
+        .get(at..at + 2)
+        .is_some_and(|pair| pair.iter().all(|token| is_punct(token, ':')))
         && matches!(tokens.get(at + 2), Some(TokenTree::Ident(_)))
 }
 
@@ -281,7 +322,11 @@ impl<'ast> Visit<'ast> for Judge<'_> {
     }
 
     fn visit_path(&mut self, path: &'ast syn::Path) {
-        let parts: Vec<String> = path.segments.iter().map(|segment| segment.ident.to_string()).collect();
+        let parts: Vec<String> = path
+            .segments
+            .iter()
+            .map(|segment| segment.ident.to_string())
+            .collect();
         self.on_path(&parts, path.span());
         visit::visit_path(self, path);
     }
@@ -302,9 +347,17 @@ impl<'ast> Visit<'ast> for Judge<'_> {
     }
 
     fn visit_local(&mut self, local: &'ast syn::Local) {
-        let pattern = if let syn::Pat::Type(typed) = &local.pat { &*typed.pat } else { &local.pat };
+        let pattern = if let syn::Pat::Type(typed) = &local.pat {
+            &*typed.pat
+        } else {
+            &local.pat
+        };
         if matches!(pattern, syn::Pat::Wild(_)) && self.is_limited && !self.in_tests {
-            self.add(local.span(), "dropped", "name what is dropped and say why".to_owned());
+            self.add(
+                local.span(),
+                "dropped",
+                "name what is dropped and say why".to_owned(),
+            );
         }
         visit::visit_local(self, local);
     }

@@ -15,7 +15,12 @@ pub(crate) const CRATES: &[(&str, &[&str])] = &[
     ("handlers", &["core", "config", "engine", "tls", "net"]),
     ("sources", &["core", "engine", "net"]),
     ("server", &["core", "config", "engine"]),
-    ("node", &["core", "config", "engine", "host", "net", "store", "handlers", "sources", "server"]),
+    (
+        "node",
+        &[
+            "core", "config", "engine", "host", "net", "store", "handlers", "sources", "server",
+        ],
+    ),
     ("client", &["tls"]),
     ("cli", &["core", "config", "engine", "server", "node", "client"]),
 ];
@@ -70,7 +75,16 @@ const HOMES: &[(&str, &[&str])] = &[
     ("tokio_rustls", &["src/server/http"]),
     ("axum", &["src/server/http"]),
     ("utoipa", &["src/server/http"]),
-    ("hyper", &["src/net", "src/handlers", "src/server/http", "src/client", "src/tls"]),
+    (
+        "hyper",
+        &[
+            "src/net",
+            "src/handlers",
+            "src/server/http",
+            "src/client",
+            "src/tls",
+        ],
+    ),
     ("csv", &["src/sources", "src/cli"]),
     ("clap", &["src/cli"]),
     ("console", &["src/cli"]),
@@ -88,7 +102,9 @@ const IMPURE_STD: &[&str] = &["fs", "env", "process", "thread", "io", "os"];
 /// The names under which the libraries of the workspace are used.
 pub(crate) fn libraries(manifest: &str) -> BTreeSet<String> {
     let table: toml::Table = manifest.parse().expect("Cargo.toml is TOML");
-    let libraries = table["workspace"]["dependencies"].as_table().expect("they are a table");
+    let libraries = table["workspace"]["dependencies"]
+        .as_table()
+        .expect("they are a table");
     libraries.keys().map(|name| name.replace('-', "_")).collect()
 }
 
@@ -97,7 +113,10 @@ pub(crate) fn dependencies(manifest: &str) -> Vec<String> {
     let table: toml::Table = manifest.parse().expect("Cargo.toml is TOML");
     let table = table.get("dependencies").and_then(toml::Value::as_table);
     let names = table.into_iter().flat_map(toml::Table::keys);
-    names.filter_map(|name| name.strip_prefix("windrow-")).map(str::to_owned).collect()
+    names
+        .filter_map(|name| name.strip_prefix("windrow-"))
+        .map(str::to_owned)
+        .collect()
 }
 
 /// The crate and the modules of a file: `src/core/lifecycle/transitions.rs` is `lifecycle::transitions` of `core`. None
@@ -106,15 +125,20 @@ pub(crate) fn modules_of(file: &str) -> Option<(&str, Vec<String>)> {
     let path = file.strip_prefix("src/")?.strip_suffix(".rs")?;
     let (krate, path) = path.split_once('/')?;
     let path = path.strip_suffix("/mod").unwrap_or(path);
-    let modules = if path == "lib" { Vec::new() } else { path.split('/').map(str::to_owned).collect() };
+    let modules = if path == "lib" {
+        Vec::new()
+    } else {
+        path.split('/').map(str::to_owned).collect()
+    };
     Some((krate, modules))
 }
 
 /// Why a module may not name another one of its crate; none when it may.
 pub(crate) fn import_fault(krate: &str, from: &[String], to: &[String]) -> Option<String> {
     let (module, target) = (from.first()?, to.first()?);
-    let shut =
-        ROOMS.iter().find(|(of, name, shut)| *of == krate && name == module && shut.contains(&&**target));
+    let shut = ROOMS
+        .iter()
+        .find(|(of, name, shut)| *of == krate && name == module && shut.contains(&&**target));
     match shut {
         Some(_) => Some(format!("inside {krate}, {module} may not name {target}")),
         None if krate == "core" => mechanism_fault(module, target),
@@ -132,9 +156,13 @@ fn mechanism_fault(module: &str, target: &str) -> Option<String> {
 
 /// Why a file may not name a crate; none when it may.
 pub(crate) fn crate_fault(file: &str, name: &str) -> Option<String> {
-    let homes = HOMES.iter().find(|(krate, _)| *krate == name).map(|(_, homes)| *homes)?;
+    let homes = HOMES
+        .iter()
+        .find(|(krate, _)| *krate == name)
+        .map(|(_, homes)| *homes)?;
     let is_home = |home: &str| {
-        file.strip_prefix(home).is_some_and(|rest| rest.is_empty() || rest.starts_with('/') || rest == ".rs")
+        file.strip_prefix(home)
+            .is_some_and(|rest| rest.is_empty() || rest.starts_with('/') || rest == ".rs")
     };
     (!homes.iter().any(|home| is_home(home))).then(|| format!("{name} belongs in {}", homes.join(", ")))
 }

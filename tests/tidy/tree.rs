@@ -24,8 +24,14 @@ const LOCK_SOURCE: &str = concat!("registry+https://github.com/rust-lang/crates"
 pub(crate) fn faults(file: &str, text: &str, files: &[String]) -> Vec<Fault> {
     let mut faults = Vec::new();
     for (at, line) in text.lines().enumerate() {
-        let mut add =
-            |rule, text: String| faults.push(Fault { file: file.to_owned(), line: at + 1, rule, text });
+        let mut add = |rule, text: String| {
+            faults.push(Fault {
+                file: file.to_owned(),
+                line: at + 1,
+                rule,
+                text,
+            })
+        };
         let own = line.replace(LOCK_SOURCE, "");
         for word in FOREIGN.iter().filter(|word| own.contains(**word)) {
             add("foreign", format!("{word} has no place here"));
@@ -41,19 +47,37 @@ pub(crate) fn faults(file: &str, text: &str, files: &[String]) -> Vec<Fault> {
 
 fn dead_links(file: &str, line: &str, files: &[String]) -> Vec<String> {
     let folder = file.rsplit_once('/').map_or("", |(folder, _)| folder);
-    let links = line.split("](").skip(1).filter_map(|rest| rest.split([')', ' ']).next());
+    let links = line
+        .split("](")
+        .skip(1)
+        .filter_map(|rest| rest.split([')', ' ']).next());
     let links = links.filter(|link| !link.contains("://") && !link.starts_with("mailto:"));
-    let links = links.map(|link| link.split('#').next().unwrap_or_default()).filter(|link| !link.is_empty());
+    let links = links
+        .map(|link| link.split('#').next().unwrap_or_default())
+        .filter(|link| !link.is_empty());
     let links = links.map(|link| joined(folder, link));
-    let named =
-        line.split('`').skip(1).step_by(2).filter(|word| NAMED.iter().any(|start| word.starts_with(start)));
-    let named = named.filter(|word| word.chars().all(|c| c.is_ascii_alphanumeric() || "/._-".contains(c)));
-    links.chain(named.map(str::to_owned)).filter(|target| !exists(target, files)).collect()
+    let named = line
+        .split('`')
+        .skip(1)
+        .step_by(2)
+        .filter(|word| NAMED.iter().any(|start| word.starts_with(start)));
+    let named = named.filter(|word| {
+        word.chars()
+            .all(|c| c.is_ascii_alphanumeric() || "/._-".contains(c))
+    });
+    links
+        .chain(named.map(str::to_owned))
+        .filter(|target| !exists(target, files))
+        .collect()
 }
 
 /// A link from a folder, as a path from the root.
 fn joined(folder: &str, link: &str) -> String {
-    let mut parts: Vec<&str> = if link.starts_with('/') { Vec::new() } else { folder.split('/').collect() };
+    let mut parts: Vec<&str> = if link.starts_with('/') {
+        Vec::new()
+    } else {
+        folder.split('/').collect()
+    };
     for part in link.split('/') {
         match part {
             "" | "." => {}
@@ -70,5 +94,7 @@ fn joined(folder: &str, link: &str) -> String {
 /// A file, or a folder that holds one.
 fn exists(target: &str, files: &[String]) -> bool {
     let folder = format!("{}/", target.trim_end_matches('/'));
-    files.iter().any(|file| file == target || file.starts_with(&folder))
+    files
+        .iter()
+        .any(|file| file == target || file.starts_with(&folder))
 }

@@ -45,7 +45,10 @@ proptest! {
 
 #[test]
 fn a_budget_changed_live_goes_on_counting_in_the_same_window_and_begins_anew_in_another() {
-    let budget = |per_second| ErrorBudget { failed_attempts: Rate::per_second(per_second), abandoned: None };
+    let budget = |per_second| ErrorBudget {
+        failed_attempts: Rate::per_second(per_second),
+        abandoned: None,
+    };
     let mut meter = Meter::new(budget(10), Duration::from_secs(10));
     (0..50).for_each(|_| assert!(!meter.on_failed_attempt(Moment(1))));
     meter.set(budget(5), Duration::from_secs(10));

@@ -7,7 +7,9 @@ use windrow_core::latency::Latencies;
 
 fn histogram(nanos: &[u64]) -> Latencies {
     let mut latencies = Latencies::default();
-    nanos.iter().for_each(|nanos| latencies.record(Duration::from_nanos(*nanos)));
+    nanos
+        .iter()
+        .for_each(|nanos| latencies.record(Duration::from_nanos(*nanos)));
     latencies
 }
 

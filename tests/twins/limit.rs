@@ -20,8 +20,9 @@ fn poured(total: u64, wishes: &[Vec<u64>]) -> Vec<u64> {
     while left > 0 {
         let wanting = |who: usize, run: usize, given: &[Vec<u64>]| given[who][run] < wishes[who][run];
         let runs = (0..wishes.len()).flat_map(|who| (0..wishes[who].len()).map(move |run| (who, run)));
-        let least =
-            runs.filter(|(who, run)| wanting(*who, *run, &given)).min_by_key(|(who, run)| given[*who][*run]);
+        let least = runs
+            .filter(|(who, run)| wanting(*who, *run, &given))
+            .min_by_key(|(who, run)| given[*who][*run]);
         let Some((who, run)) = least else { break };
         given[who][run] += 1;
         left -= 1;
@@ -171,10 +172,16 @@ proptest! {
 
 #[test]
 fn runs_that_want_all_get_the_same_whatever_they_ask_for_at_once() {
-    let part =
-        Part { rate: Amount::of(300 * NANOS_PER_ITEM), burst: Amount::of(30), slots: Amount::UNBOUNDED };
+    let part = Part {
+        rate: Amount::of(300 * NANOS_PER_ITEM),
+        burst: Amount::of(30),
+        slots: Amount::UNBOUNDED,
+    };
     let mut pot = Pot::new(part, STALE, Moment(0));
-    let wants = [(pot.join(None, 1, Moment(0)), 64_u32), (pot.join(None, 1, Moment(0)), 3)];
+    let wants = [
+        (pot.join(None, 1, Moment(0)), 64_u32),
+        (pot.join(None, 1, Moment(0)), 3),
+    ];
     let mut got = [0_u32; 2];
     let mut asks = [Moment(0); 2];
     for micros in (0..20_000_000_u64).step_by(500) {
@@ -185,12 +192,24 @@ fn runs_that_want_all_get_the_same_whatever_they_ask_for_at_once() {
                 continue;
             }
             let reserved = pot.reserve(*seat, *want, now);
-            pot.settle(*seat, reserved, Used { left: reserved.items, wants_more: true, in_flight: 0 }, now);
+            pot.settle(
+                *seat,
+                reserved,
+                Used {
+                    left: reserved.items,
+                    wants_more: true,
+                    in_flight: 0,
+                },
+                now,
+            );
             got[at] += reserved.items;
             asks[at] = reserved.ask_at.unwrap_or(now);
         }
     }
-    assert!(got[0].abs_diff(got[1]) <= 60 && got[0] + got[1] >= 5_900, "{got:?}");
+    assert!(
+        got[0].abs_diff(got[1]) <= 60 && got[0] + got[1] >= 5_900,
+        "{got:?}"
+    );
     let demand = pot.collect(Moment(20_000_000_000));
     assert_eq!((demand.rates.runs(), demand.rates.groups()[0].0), (2, u64::MAX));
 }

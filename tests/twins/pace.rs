@@ -47,8 +47,13 @@ fn rates() -> impl Strategy<Value = Rate> {
 }
 
 fn settings() -> impl Strategy<Value = Settings> {
-    (rates(), prop_oneof![3 => Just(1u32), 1 => 1u32..200], 0u64..4, 0u32..500).prop_map(
-        |(rate, batch, kind, extra)| {
+    (
+        rates(),
+        prop_oneof![3 => Just(1u32), 1 => 1u32..200],
+        0u64..4,
+        0u32..500,
+    )
+        .prop_map(|(rate, batch, kind, extra)| {
             let least = u32::try_from(burst_items_min(rate, batch)).expect("small");
             let items = |n: u32| Burst::Items(n.try_into().expect("not zero"));
             let burst = match kind {
@@ -57,8 +62,7 @@ fn settings() -> impl Strategy<Value = Settings> {
                 _ => Burst::Span(Duration::from_millis(100)),
             };
             Settings { rate, burst, batch }
-        },
-    )
+        })
 }
 
 fn gap() -> impl Strategy<Value = u64> {
@@ -66,7 +70,11 @@ fn gap() -> impl Strategy<Value = u64> {
 }
 
 fn asks() -> impl Strategy<Value = Op> {
-    (gap(), prop_oneof![Just(1u32), 1u32..300, Just(u32::MAX)], 0u64..=16)
+    (
+        gap(),
+        prop_oneof![Just(1u32), 1u32..300, Just(u32::MAX)],
+        0u64..=16,
+    )
         .prop_map(|(gap_ns, want, delay)| Op::Ask { gap_ns, want, delay })
 }
 
@@ -96,7 +104,9 @@ struct Auditor {
 impl Auditor {
     fn allow(&mut self, at: u64, settings: &Settings) {
         self.rates.push((at, settings.rate));
-        self.burst_max = self.burst_max.max(burst_items(settings.burst, settings.rate, settings.batch));
+        self.burst_max = self
+            .burst_max
+            .max(burst_items(settings.burst, settings.rate, settings.batch));
     }
 
     /// The worst interval's excess over the rate. Unit: 1 / `UNIT` items.
@@ -139,9 +149,20 @@ impl World {
     fn new(settings: Settings) -> World {
         let limit = RateLimit::Limited(settings.rate);
         let pace = Pace::new(limit, settings.burst, settings.batch, Moment(0));
-        let mut auditor = Auditor { rates: Vec::new(), departures: Vec::new(), burst_max: 0 };
+        let mut auditor = Auditor {
+            rates: Vec::new(),
+            departures: Vec::new(),
+            burst_max: 0,
+        };
         auditor.allow(0, &settings);
-        World { pace, now: 0, paused_until: 0, slow_until: None, settings, auditor }
+        World {
+            pace,
+            now: 0,
+            paused_until: 0,
+            slow_until: None,
+            settings,
+            auditor,
+        }
     }
 
     /// Notes the end of a slow-down that passed unasked.
@@ -155,7 +176,10 @@ impl World {
 
     fn ask(&mut self, at: u64, want: u32, delay_ns: u64) -> u32 {
         let items = self.pace.available(want, Moment(at));
-        assert!(items == 0 || at >= self.paused_until, "something left during a pause");
+        assert!(
+            items == 0 || at >= self.paused_until,
+            "something left during a pause"
+        );
         self.pace.take(items);
         if items > 0 {
             self.auditor.departures.push((self.now + delay_ns, items));
@@ -174,7 +198,8 @@ impl World {
             }
             Op::Set(settings) => {
                 let limit = RateLimit::Limited(settings.rate);
-                self.pace.set(limit, settings.burst, settings.batch, Moment(self.now));
+                self.pace
+                    .set(limit, settings.burst, settings.batch, Moment(self.now));
                 self.settings = settings.clone();
                 self.note_rate_in_force();
             }
@@ -186,7 +211,8 @@ impl World {
                 self.pass(0);
             }
             Op::Pause(lasting_ns) => {
-                self.pace.pause_until(Moment(self.now + lasting_ns), Moment(self.now));
+                self.pace
+                    .pause_until(Moment(self.now + lasting_ns), Moment(self.now));
                 self.paused_until = self.paused_until.max(self.now + lasting_ns);
             }
             Op::Empty => self.pace.empty(Moment(self.now)),
@@ -195,7 +221,13 @@ impl World {
 
     fn note_rate_in_force(&mut self) {
         let rate = self.pace.rate().expect("always limited here");
-        self.auditor.allow(self.now, &Settings { rate, ..self.settings.clone() });
+        self.auditor.allow(
+            self.now,
+            &Settings {
+                rate,
+                ..self.settings.clone()
+            },
+        );
     }
 }
 
@@ -203,7 +235,12 @@ fn hold(settings: Settings, ops: &[Op]) -> Result<(), TestCaseError> {
     let mut world = World::new(settings);
     ops.iter().for_each(|op| world.apply(op));
     let (excess, burst) = (world.auditor.excess(), i128::from(world.auditor.burst_max) * UNIT);
-    prop_assert!(excess <= burst, "{} of {} items", excess / UNIT + 1, world.auditor.burst_max);
+    prop_assert!(
+        excess <= burst,
+        "{} of {} items",
+        excess / UNIT + 1,
+        world.auditor.burst_max
+    );
     Ok(())
 }
 
@@ -269,11 +306,19 @@ proptest! {
 fn a_raised_rate_never_adds_to_what_was_drawn_just_before_and_departs_just_after() {
     let rate = |per_second| Rate::per_second(per_second).expect("valid");
     let burst = |n: u32| Burst::Items(n.try_into().expect("not zero"));
-    let old = Settings { rate: rate(1), burst: burst(501), batch: 500 };
+    let old = Settings {
+        rate: rate(1),
+        burst: burst(501),
+        batch: 500,
+    };
     let mut world = World::new(old);
     world.pass(600_000_000_000);
     assert!(world.ask(world.now, 1000, 2_000_000) >= 500);
-    world.apply(&Op::Set(Settings { rate: rate(100_000), burst: burst(210), batch: 1 }));
+    world.apply(&Op::Set(Settings {
+        rate: rate(100_000),
+        burst: burst(210),
+        batch: 1,
+    }));
     for _ in 0..200 {
         world.pass(10_000);
         world.ask(world.now, 1000, 2_000_000);
@@ -283,7 +328,11 @@ fn a_raised_rate_never_adds_to_what_was_drawn_just_before_and_departs_just_after
         world.ask(world.now, 1000, 0);
     }
     let excess = world.auditor.excess();
-    assert!(excess <= i128::from(world.auditor.burst_max) * UNIT, "{} of 501 items", excess / UNIT + 1);
+    assert!(
+        excess <= i128::from(world.auditor.burst_max) * UNIT,
+        "{} of 501 items",
+        excess / UNIT + 1
+    );
 }
 
 #[test]

@@ -124,7 +124,9 @@ impl Twin {
         let rates = [limit, self.slow.map(|(rate, _)| rate)];
         self.in_force = rates.into_iter().flatten().min_by_key(|rate| speed(*rate));
         let whole = self.credit / u128::from(MINUTE_NS);
-        let fits = self.in_force.map_or(0, |rate| whole.min(u128::from(self.cap(rate))));
+        let fits = self
+            .in_force
+            .map_or(0, |rate| whole.min(u128::from(self.cap(rate))));
         self.sums.late += self.credit - fits * u128::from(MINUTE_NS);
         self.credit = fits * u128::from(MINUTE_NS);
         if let (Some(before), Some(after)) = (before, self.in_force)
@@ -245,7 +247,11 @@ impl Twin {
             near(reason.as_str(), *found, expected)?;
         }
         let accounted = found.spent() + sums.left * 1_000_000 + micro(self.credit);
-        prop_assert!(found.due.abs_diff(accounted) <= ROUNDING, "{accounted} of {}", found.due);
+        prop_assert!(
+            found.due.abs_diff(accounted) <= ROUNDING,
+            "{accounted} of {}",
+            found.due
+        );
         Ok(())
     }
 }

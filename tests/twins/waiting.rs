@@ -9,10 +9,20 @@ use windrow_core::waiting::{Doing, Place, Trouble, Troubles};
 
 #[derive(Clone, Debug)]
 enum Op {
-    Put { index: u64, outside: bool, due: Option<u64>, attempts: u32 },
+    Put {
+        index: u64,
+        outside: bool,
+        due: Option<u64>,
+        attempts: u32,
+    },
     Take(u64),
-    PopDue { outside: bool, now: u64 },
-    NextDue { outside: bool },
+    PopDue {
+        outside: bool,
+        now: u64,
+    },
+    NextDue {
+        outside: bool,
+    },
     LoseFlights(u64),
     LowestIn(u64, u32),
     MarkRow(u64),
@@ -55,13 +65,34 @@ fn earliest(twin: &Twin, place: Place) -> Option<(Moment, u64)> {
 
 fn apply(op: &Op, real: &mut Troubles, twin: &mut Twin) -> Result<(), TestCaseError> {
     match *op {
-        Op::Put { index, outside, due, attempts } => {
+        Op::Put {
+            index,
+            outside,
+            due,
+            attempts,
+        } => {
             let doing = due.map_or(Doing::InFlight, |due| Doing::Waiting(Moment(due)));
             let place = place(outside);
             let (failure, at, due_at) = (None, WallMs(0), WallMs(0));
-            let item = Trouble { attempts, place, doing, failure, at, due_at, ..Trouble::default() };
+            let item = Trouble {
+                attempts,
+                place,
+                doing,
+                failure,
+                at,
+                due_at,
+                ..Trouble::default()
+            };
             real.put(ItemIndex(index), item);
-            twin.insert(index, Plain { attempts, place, doing, has_row: false });
+            twin.insert(
+                index,
+                Plain {
+                    attempts,
+                    place,
+                    doing,
+                    has_row: false,
+                },
+            );
         }
         Op::Take(index) => {
             let taken = real.take(ItemIndex(index)).map(|item| item.attempts);
@@ -71,7 +102,10 @@ fn apply(op: &Op, real: &mut Troubles, twin: &mut Twin) -> Result<(), TestCaseEr
             let expected = earliest(twin, place(outside)).filter(|(due, _)| due.0 <= now);
             let popped = real.pop_due(place(outside), Moment(now));
             let attempts = |index: u64| twin[&index].attempts;
-            prop_assert_eq!(popped, expected.map(|(_, index)| (ItemIndex(index), attempts(index))));
+            prop_assert_eq!(
+                popped,
+                expected.map(|(_, index)| (ItemIndex(index), attempts(index)))
+            );
             if let Some((_, index)) = expected {
                 twin.entry(index).and_modify(|item| item.doing = Doing::InFlight);
             }

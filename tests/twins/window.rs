@@ -107,7 +107,14 @@ fn apply(op: &Op, window: &mut Window, twin: &mut Twin) -> Result<(), TestCaseEr
             // Beyond the limit a ring may know less than the twin: the core never asks there.
             let (from, to) = (twin.low + from, (twin.low + to).min(twin.low + twin.size));
             let found = window.unsettled(ItemIndex(from), ItemIndex(to), max);
-            prop_assert_eq!(found, twin.open_run(from, to, max), "[{}, {}) at most {}", from, to, max);
+            prop_assert_eq!(
+                found,
+                twin.open_run(from, to, max),
+                "[{}, {}) at most {}",
+                from,
+                to,
+                max
+            );
         }
         Op::Restore(size) => {
             let mut above = Vec::new();

@@ -64,7 +64,12 @@ impl Twin {
     fn cells(&self, picture: &WindowPicture) -> Vec<Cell> {
         let all: Vec<u64> = (picture.low_water.0..picture.until.0).collect();
         all.chunks(picture.per_cell as usize)
-            .map(|some| some.iter().map(|index| self.cell(*index)).max().expect("not empty"))
+            .map(|some| {
+                some.iter()
+                    .map(|index| self.cell(*index))
+                    .max()
+                    .expect("not empty")
+            })
             .collect()
     }
 }
@@ -90,9 +95,15 @@ struct World {
 
 impl World {
     fn new(window: u32, total: u64) -> World {
-        let range = ShardRange { start: ItemIndex(0), end: ItemIndex(total) };
+        let range = ShardRange {
+            start: ItemIndex(0),
+            end: ItemIndex(total),
+        };
         let start = Start {
-            shard: ShardId { task: TaskId(1), no: 0 },
+            shard: ShardId {
+                task: TaskId(1),
+                no: 0,
+            },
             range,
             tuning: tuning(window),
             restored: Restored::default(),
@@ -104,16 +115,25 @@ impl World {
             first_contact: None,
         };
         let core = Execution::new(start, at(0));
-        World { core, twin: Twin::default(), now: 0 }
+        World {
+            core,
+            twin: Twin::default(),
+            now: 0,
+        }
     }
 
     fn exchange(&mut self, reports: &mut Reports, want: u32) {
         let mut fx = Effects::default();
-        self.core.step(Event::Exchange { reports, want }, at(self.now), &mut fx);
+        self.core
+            .step(Event::Exchange { reports, want }, at(self.now), &mut fx);
         for Dispatch { run, attempt } in fx.dispatch {
             for index in run.iter() {
                 self.twin.waiting.remove(&index.0);
-                assert_eq!(self.twin.out.insert(index.0, attempt.get()), None, "it is out already");
+                assert_eq!(
+                    self.twin.out.insert(index.0, attempt.get()),
+                    None,
+                    "it is out already"
+                );
             }
         }
     }
@@ -122,7 +142,9 @@ impl World {
     fn pick(&self, number: u8) -> Option<(ItemIndex, Attempt)> {
         let out = &self.twin.out;
         let at = usize::from(number) % out.len().max(1);
-        out.iter().nth(at).map(|(index, attempt)| (ItemIndex(*index), Attempt::new(*attempt)))
+        out.iter()
+            .nth(at)
+            .map(|(index, attempt)| (ItemIndex(*index), Attempt::new(*attempt)))
     }
 
     fn act(&mut self, act: &Act) {
@@ -133,7 +155,8 @@ impl World {
                 return self.exchange(&mut reports, *want);
             }
             Act::Lose => {
-                self.core.step(Event::LanesLost, at(self.now), &mut Effects::default());
+                self.core
+                    .step(Event::LanesLost, at(self.now), &mut Effects::default());
                 for (index, attempt) in std::mem::take(&mut self.twin.out) {
                     if attempt > 1 {
                         self.twin.waiting.insert(index, attempt - 1);
@@ -142,13 +165,19 @@ impl World {
                 return;
             }
             Act::Settle(number) | Act::Fail(number) | Act::Return(number) => {
-                let Some((index, attempt)) = self.pick(*number) else { return };
+                let Some((index, attempt)) = self.pick(*number) else {
+                    return;
+                };
                 self.twin.out.remove(&index.0);
                 let run = IndexRun::one(index);
                 match act {
                     Act::Settle(_) => {
                         self.twin.settled.insert(index.0);
-                        reports.settle(Settled { run, attempt, outcome: Outcome::Succeeded });
+                        reports.settle(Settled {
+                            run,
+                            attempt,
+                            outcome: Outcome::Succeeded,
+                        });
                     }
                     Act::Fail(_) => {
                         self.twin.waiting.insert(index.0, attempt.get());
@@ -168,7 +197,11 @@ impl World {
 }
 
 fn failed(index: ItemIndex, attempt: Attempt) -> Failed {
-    let failure = Failure { code: "BUSY".into(), message: "later".into(), output: None };
+    let failure = Failure {
+        code: "BUSY".into(),
+        message: "later".into(),
+        output: None,
+    };
     Failed {
         index,
         attempt,
@@ -181,7 +214,10 @@ fn failed(index: ItemIndex, attempt: Attempt) -> Failed {
 }
 
 fn at(nanos: u64) -> Now {
-    Now { moment: Moment(nanos), wall: WallMs((nanos / MS).cast_signed()) }
+    Now {
+        moment: Moment(nanos),
+        wall: WallMs((nanos / MS).cast_signed()),
+    }
 }
 
 proptest! {
@@ -221,10 +257,16 @@ fn who_was_given_up_is_shown_where_it_is_known() {
     world.exchange(&mut Reports::default(), 5);
     world.act(&Act::Settle(2));
     world.act(&Act::Settle(2));
-    let picture = world.core.window_picture(NonZeroU32::new(1000).expect("not zero"), Moment(0));
+    let picture = world
+        .core
+        .window_picture(NonZeroU32::new(1000).expect("not zero"), Moment(0));
     let known = [ItemIndex(3), ItemIndex(4), ItemIndex(7000)];
     let cells = picture.cells(&known);
     use Cell::{Abandoned, Free, InFlight, Settled};
-    assert_eq!(cells[..6], [InFlight, InFlight, Settled, Abandoned, InFlight, Free], "4 is tried again");
+    assert_eq!(
+        cells[..6],
+        [InFlight, InFlight, Settled, Abandoned, InFlight, Free],
+        "4 is tried again"
+    );
     assert_eq!((cells.len(), picture.per_cell), (64, 1));
 }

@@ -58,9 +58,10 @@ fn tell(link: &Link<'_>, done: &[Applied]) -> Result<(), Fault> {
     let text: String = match link.look.form {
         Form::Json => json!({"items": done.iter().map(|one| &one.json).collect::<Vec<_>>()}).to_string(),
         Form::Ndjson => done.iter().map(|one| format!("{}\n", one.json)).collect(),
-        Form::Name => {
-            done.iter().filter_map(|one| Some(format!("{}\n", one.json["name"].as_str()?))).collect()
-        }
+        Form::Name => done
+            .iter()
+            .filter_map(|one| Some(format!("{}\n", one.json["name"].as_str()?)))
+            .collect(),
         Form::Csv => {
             let rows = done.iter().map(|one| (&one.json["name"], &one.json["outcome"]));
             let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
@@ -94,27 +95,41 @@ async fn one(
         replace(&mut body, &before, table);
     }
     // It is sent even where it seems to be so already: of a secret only the node can tell.
-    let Some((before, after)) = edit::send(link, name, body, &args.write).await? else { return Ok(None) };
+    let Some((before, after)) = edit::send(link, name, body, &args.write).await? else {
+        return Ok(None);
+    };
     let (before, after) = (before.json()?, after.json()?);
-    let outcome = if before["revision"] == after["revision"] { "unchanged" } else { "changed" };
+    let outcome = if before["revision"] == after["revision"] {
+        "unchanged"
+    } else {
+        "changed"
+    };
     let diff = differences(&before, &after).into_iter();
-    let diff: Vec<Value> =
-        diff.map(|one| json!({"member": one.member, "from": one.from, "to": one.to})).collect();
+    let diff: Vec<Value> = diff
+        .map(|one| json!({"member": one.member, "from": one.from, "to": one.to}))
+        .collect();
     let json = json!({"name": name, "outcome": outcome, "revision": after["revision"], "diff": diff});
-    Ok(Some(Applied { lines: told(name, &before, &after), json }))
+    Ok(Some(Applied {
+        lines: told(name, &before, &after),
+        json,
+    }))
 }
 
 fn created(name: &str, made: &Value) -> Applied {
     let secret = made["secret"].as_str().unwrap_or_default();
-    let lines =
-        vec![format!("{name}  registered"), format!("  its signing secret, shown this once  {secret}")];
+    let lines = vec![
+        format!("{name}  registered"),
+        format!("  its signing secret, shown this once  {secret}"),
+    ];
     let json = json!({"name": name, "outcome": "registered", "revision": made["revision"], "diff": [], "secret": secret});
     Applied { lines, json }
 }
 
 /// What a table of the file doesn't name, but the business has, goes.
 fn replace(body: &mut Map<String, Value>, before: &Value, table: &str) {
-    let Some(wanted) = body.get_mut(table).and_then(Value::as_object_mut) else { return };
+    let Some(wanted) = body.get_mut(table).and_then(Value::as_object_mut) else {
+        return;
+    };
     for name in before[table].as_object().into_iter().flat_map(Map::keys) {
         if !wanted.contains_key(name) {
             wanted.insert(name.clone(), Value::Null);
@@ -125,12 +140,19 @@ fn replace(body: &mut Map<String, Value>, before: &Value, table: &str) {
 /// The businesses of a file, each with its name.
 fn wanted(file: &Path) -> Result<Vec<Wanted>, Fault> {
     let bad = |because: String| {
-        Fault::new(Exit::Rejected, "the file can't be applied", format!("{}: {because}", file.display()))
-            .hint("`windrow biz show NAME -o json` is an example; `windrow biz apply --help` says more")
+        Fault::new(
+            Exit::Rejected,
+            "the file can't be applied",
+            format!("{}: {because}", file.display()),
+        )
+        .hint("`windrow biz show NAME -o json` is an example; `windrow biz apply --help` says more")
     };
     let parsed = if file == Path::new("-") {
         let mut text = String::new();
-        std::io::stdin().lock().read_to_string(&mut text).map_err(|error| bad(error.to_string()))?;
+        std::io::stdin()
+            .lock()
+            .read_to_string(&mut text)
+            .map_err(|error| bad(error.to_string()))?;
         serde_json::from_str(&text).map_err(|error| bad(error.to_string()))?
     } else if file.extension().is_some_and(|end| end == "toml") {
         toml::from_str(&read(file)?).map_err(|error| bad(error.to_string().trim().replace('\n', " ")))?
@@ -151,9 +173,15 @@ fn businesses(parsed: Value) -> Result<Vec<Wanted>, String> {
         _ => return Err("it is neither a business nor a list of them".to_owned()),
     };
     let named = all.into_iter().enumerate().map(|(at, one)| {
-        let Value::Object(mut body) = one else { return Err(format!("the {}. isn't a table", at + 1)) };
+        let Value::Object(mut body) = one else {
+            return Err(format!("the {}. isn't a table", at + 1));
+        };
         body.retain(|name, _| !KEPT.contains(&name.as_str()));
-        match body.get("name").and_then(Value::as_str).filter(|name| !name.is_empty()) {
+        match body
+            .get("name")
+            .and_then(Value::as_str)
+            .filter(|name| !name.is_empty())
+        {
             Some(name) => Ok((name.to_owned(), body)),
             None => Err(format!("the {}. has no name", at + 1)),
         }
@@ -172,18 +200,26 @@ mod tests {
             found.map(|all| all.into_iter().map(|(name, _)| name).collect::<Vec<_>>())
         };
         assert_eq!(names("name = 'a'\nurl = 'http://h/'"), Ok(vec!["a".to_owned()]));
-        assert_eq!(names("[[business]]\nname = 'a'\n[[business]]\nname = 'b'").expect("two"), ["a", "b"]);
+        assert_eq!(
+            names("[[business]]\nname = 'a'\n[[business]]\nname = 'b'").expect("two"),
+            ["a", "b"]
+        );
         assert!(names("url = 'http://h/'").is_err() && names("[business]\nname = 'a'").is_err());
         assert!(businesses(json!([1])).is_err() && businesses(json!("a")).is_err());
     }
 
     #[test]
     fn a_table_becomes_what_the_file_says_as_a_whole() {
-        let Value::Object(mut body) = json!({"defaults": {"rate": "5/s"}}) else { unreachable!() };
+        let Value::Object(mut body) = json!({"defaults": {"rate": "5/s"}}) else {
+            unreachable!()
+        };
         let before = json!({"defaults": {"rate": "1/s", "batch": 2}, "headers": {"a": "b"}});
         for table in TABLES {
             replace(&mut body, &before, table);
         }
-        assert_eq!(Value::Object(body), json!({"defaults": {"rate": "5/s", "batch": null}}));
+        assert_eq!(
+            Value::Object(body),
+            json!({"defaults": {"rate": "5/s", "batch": null}})
+        );
     }
 }

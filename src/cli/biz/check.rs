@@ -14,9 +14,14 @@ use windrow_client::Request;
 /// As [`Link::send`].
 pub(super) async fn check(args: &NameArgs, shell: &Shell) -> Result<Exit, Fault> {
     let link = Link::open(&args.remote, shell)?;
-    let answer = link.send(Request::post(&format!("{}/check", path(&args.name)))).await?;
+    let answer = link
+        .send(Request::post(&format!("{}/check", path(&args.name))))
+        .await?;
     let answered = answer.json()?;
-    let report = answered["checks"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let report = answered["checks"]
+        .as_array()
+        .map(Vec::as_slice)
+        .unwrap_or_default();
     match link.look.form {
         Form::Json => link.put(format!("{}\n", answer.text().trim_end()).as_bytes())?,
         _ => checks::show(&link.look, report)?,
@@ -24,6 +29,10 @@ pub(super) async fn check(args: &NameArgs, shell: &Shell) -> Result<Exit, Fault>
     if checks::passed(report) {
         return Ok(Exit::Ok);
     }
-    link.say(&format!("{} breaks the contract: {}", args.name, checks::failed(report)));
+    link.say(&format!(
+        "{} breaks the contract: {}",
+        args.name,
+        checks::failed(report)
+    ));
     Ok(Exit::BadHandler)
 }

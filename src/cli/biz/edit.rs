@@ -52,12 +52,17 @@ pub(super) async fn edit(args: &EditArgs, shell: &Shell) -> Result<Exit, Fault> 
 /// As [`Link::send`].
 pub(super) async fn archive(args: &ChangeArgs, shell: &Shell, verb: &str) -> Result<Exit, Fault> {
     let link = Link::open(&args.remote, shell)?;
-    let request = args.write.request(Request::post(&format!("{}/{verb}", path(&args.name))), Map::new());
-    let Some(answer) = link.change(&args.write, request).await? else { return Ok(Exit::Ok) };
+    let request = args
+        .write
+        .request(Request::post(&format!("{}/{verb}", path(&args.name))), Map::new());
+    let Some(answer) = link.change(&args.write, request).await? else {
+        return Ok(Exit::Ok);
+    };
     match (link.look.form, verb) {
-        (Form::Table | Form::Wide, "archive") => {
-            screen::put(&format!("archived {}: it takes no new tasks, those it has go on", args.name))
-        }
+        (Form::Table | Form::Wide, "archive") => screen::put(&format!(
+            "archived {}: it takes no new tasks, those it has go on",
+            args.name
+        )),
         (Form::Table | Form::Wide, _) => screen::put(&format!("{} takes tasks again", args.name)),
         _ => return link.show_one(&BUSINESSES, &answer, card),
     }
@@ -110,7 +115,11 @@ fn unset(patch: &mut Map<String, Value>, member: &str) -> Result<(), Fault> {
             at.insert(name.to_owned(), Value::Null);
             return Ok(());
         }
-        at = at.entry(name).or_insert_with(|| json!({})).as_object_mut().ok_or_else(bad)?;
+        at = at
+            .entry(name)
+            .or_insert_with(|| json!({}))
+            .as_object_mut()
+            .ok_or_else(bad)?;
     }
     Err(bad())
 }
@@ -128,7 +137,11 @@ mod tests {
         let expected = json!({"proxy": null, "defaults": {"rate": null, "batch": null}});
         assert_eq!(Value::Object(patch.clone()), expected);
         for member in ["", "defaults.", ".rate", "proxy.x"] {
-            assert_eq!(unset(&mut patch, member).expect_err("no member").exit, Exit::Usage, "{member:?}");
+            assert_eq!(
+                unset(&mut patch, member).expect_err("no member").exit,
+                Exit::Usage,
+                "{member:?}"
+            );
         }
     }
 }

@@ -17,13 +17,19 @@ pub(super) const BUSINESSES: Listing = Listing {
         Column::new("DISPLAY NAME", Side::Left, Keep::Rank(30), 10, |business, _| {
             Cell::member(business, "display_name")
         }),
-        Column::new("HANDLER", Side::Left, Keep::Rank(50), 16, |business, _| {
-            match business["command"].as_str() {
+        Column::new(
+            "HANDLER",
+            Side::Left,
+            Keep::Rank(50),
+            16,
+            |business, _| match business["command"].as_str() {
                 Some(command) => Cell::new(format!("command {command}")),
                 None => Cell::member(business, "url"),
-            }
+            },
+        ),
+        Column::new("POOL", Side::Left, Keep::Rank(10), 4, |business, _| {
+            Cell::member(business, "pool")
         }),
-        Column::new("POOL", Side::Left, Keep::Rank(10), 4, |business, _| Cell::member(business, "pool")),
         Column::new("REVISION", Side::Right, Keep::Rank(20), 3, |business, _| {
             Cell::member(business, "revision")
         }),

@@ -20,14 +20,24 @@ pub(super) async fn register(args: &RegisterArgs, shell: &Shell) -> Result<Exit,
     let mut body = args.settings.body()?;
     body.insert("name".to_owned(), Value::String(args.name.clone()));
     let link = Link::open(&args.remote, shell)?;
-    let Some(answer) = send(&link, shell, body, &args.write, args.force).await? else { return Ok(Exit::Ok) };
+    let Some(answer) = send(&link, shell, body, &args.write, args.force).await? else {
+        return Ok(Exit::Ok);
+    };
     if args.force {
-        link.hint(&format!("its handler wasn't called: windrow biz check {}", args.name));
+        link.hint(&format!(
+            "its handler wasn't called: windrow biz check {}",
+            args.name
+        ));
     } else if matches!(link.look.form, Form::Table | Form::Wide) {
         // A handler that passed may have been warned of something.
-        let report = link.send(Request::post(&format!("{}/check", path(&args.name)))).await?.json()?;
+        let report = link
+            .send(Request::post(&format!("{}/check", path(&args.name))))
+            .await?
+            .json()?;
         let report = report["checks"].as_array().map(Vec::as_slice).unwrap_or_default();
-        checks::lines(report, false).iter().for_each(|line| link.say(line));
+        checks::lines(report, false)
+            .iter()
+            .for_each(|line| link.say(line));
     }
     link.say(&format!("registered {}", args.name));
     tell_secret(&link, shell, &answer)
@@ -39,9 +49,13 @@ pub(super) async fn register(args: &RegisterArgs, shell: &Shell) -> Result<Exit,
 /// As [`Link::send`].
 pub(super) async fn rotate_secret(args: &ChangeArgs, shell: &Shell) -> Result<Exit, Fault> {
     let link = Link::open(&args.remote, shell)?;
-    let request =
-        args.write.request(Request::post(&format!("{}/rotate-secret", path(&args.name))), Map::new());
-    let Some(answer) = link.change(&args.write, request).await? else { return Ok(Exit::Ok) };
+    let request = args.write.request(
+        Request::post(&format!("{}/rotate-secret", path(&args.name))),
+        Map::new(),
+    );
+    let Some(answer) = link.change(&args.write, request).await? else {
+        return Ok(Exit::Ok);
+    };
     link.say("the secret before it stays valid for 24 hours: calls carry both signatures until then");
     tell_secret(&link, shell, &answer)
 }
@@ -54,7 +68,11 @@ pub(super) async fn send(
     write: &Write,
     force: bool,
 ) -> Result<Option<Answer>, Fault> {
-    let name = body.get("name").and_then(Value::as_str).unwrap_or_default().to_owned();
+    let name = body
+        .get("name")
+        .and_then(Value::as_str)
+        .unwrap_or_default()
+        .to_owned();
     let request = Request::post("/v1/businesses").query_option("check", force.then_some("skip"));
     let request = write.request(request, body);
     if write.dry_run {
@@ -73,7 +91,9 @@ pub(super) async fn send(
 fn broken(name: &str, problem: &Problem, shell: &Shell) -> Fault {
     let report = problem.more.get("check_report").and_then(Value::as_array);
     let report = report.map(Vec::as_slice).unwrap_or_default();
-    checks::lines(report, false).iter().for_each(|line| shell.screen.must_say(line));
+    checks::lines(report, false)
+        .iter()
+        .for_each(|line| shell.screen.must_say(line));
     Fault::new(
         Exit::BadHandler,
         format!("{name} is not registered: {}", checks::failed(report)),
@@ -97,7 +117,9 @@ fn tell_secret(link: &Link<'_>, shell: &Shell, answer: &Answer) -> Result<Exit, 
         }
         Form::Json | Form::Ndjson => link.show_one(&BUSINESSES, answer, card),
         Form::Name | Form::Csv => {
-            shell.screen.must_say(&format!("its signing secret, shown this once: {secret}"));
+            shell
+                .screen
+                .must_say(&format!("its signing secret, shown this once: {secret}"));
             link.show_one(&BUSINESSES, answer, card)
         }
     }

@@ -65,7 +65,11 @@ pub struct Settings {
     #[arg(long, value_name = "SPAN", value_parser = parse_span, help_heading = "Defaults of its tasks")]
     pub call_timeout: Option<Duration>,
     /// Any other setting, e.g. window=1500 or backoff='1s..60s x2'; may be repeated
-    #[arg(long = "default", value_name = "KEY=VALUE", help_heading = "Defaults of its tasks")]
+    #[arg(
+        long = "default",
+        value_name = "KEY=VALUE",
+        help_heading = "Defaults of its tasks"
+    )]
     pub defaults: Vec<String>,
     /// The rate of all its running tasks together
     #[arg(long, value_name = "RATE", help_heading = "Limits")]
@@ -93,17 +97,26 @@ impl Settings {
             ("display_name", &self.display_name),
             ("pool", &self.pool),
         ];
-        let texts = texts.into_iter().filter_map(|(name, text)| Some((name, json!(text.as_ref()?))));
+        let texts = texts
+            .into_iter()
+            .filter_map(|(name, text)| Some((name, json!(text.as_ref()?))));
         let flags = [
             ("require_signature", self.require_signature),
             ("insecure_skip_verify", self.insecure_skip_verify),
         ];
-        let flags = flags.into_iter().filter_map(|(name, flag)| Some((name, json!(flag?))));
+        let flags = flags
+            .into_iter()
+            .filter_map(|(name, flag)| Some((name, json!(flag?))));
         body.extend(texts.chain(flags).map(|(name, value)| (name.to_owned(), value)));
         if let Some(file) = &self.handler_ca_file {
             body.insert("ca_pem".to_owned(), json!(read(file)?));
         }
-        let secret = self.secret_header_file.as_deref().map(secret_headers).transpose()?.unwrap_or_default();
+        let secret = self
+            .secret_header_file
+            .as_deref()
+            .map(secret_headers)
+            .transpose()?
+            .unwrap_or_default();
         let tables = [
             ("headers", headers(self.headers.iter().map(String::as_str))?),
             ("secret_headers", secret),
@@ -146,11 +159,18 @@ impl Settings {
         }
         let named = [
             ("rate", self.rate.map(|rate| json!(rate.to_string()))),
-            ("concurrency", self.concurrency.map(|many| json!(many.to_string()))),
+            (
+                "concurrency",
+                self.concurrency.map(|many| json!(many.to_string())),
+            ),
             ("batch", self.batch.map(|many| json!(many))),
             ("timeout", self.call_timeout.map(|span| json!(span_text(span)))),
         ];
-        defaults.extend(named.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))));
+        defaults.extend(
+            named
+                .into_iter()
+                .filter_map(|(name, value)| Some((name.to_owned(), value?))),
+        );
         Ok(defaults)
     }
 
@@ -160,7 +180,10 @@ impl Settings {
             ("concurrency", self.limit_concurrency.map(|many| json!(many))),
             ("named", (!self.limits.is_empty()).then(|| json!(self.limits))),
         ];
-        limits.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect()
+        limits
+            .into_iter()
+            .filter_map(|(name, value)| Some((name.to_owned(), value?)))
+            .collect()
     }
 }
 
@@ -179,7 +202,11 @@ fn headers<'a>(lines: impl Iterator<Item = &'a str>) -> Result<Map<String, Value
 
 fn secret_headers(file: &Path) -> Result<Map<String, Value>, Fault> {
     let text = read(file)?;
-    headers(text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#')))
+    headers(
+        text.lines()
+            .map(str::trim)
+            .filter(|line| !line.is_empty() && !line.starts_with('#')),
+    )
 }
 
 /// A file's text.
@@ -210,17 +237,46 @@ mod tests {
     #[test]
     fn only_what_is_named_is_sent() {
         assert_eq!(body(&[]), Ok(json!({})));
-        let flags = ["--url", "http://h/", "--header", "a: b:c", "--rate", "500/s", "--batch", "16"];
-        let more = ["--call-timeout", "3s", "--default", "window=1500", "--default", "backoff=1s..60s x2"];
-        let rest = ["--hook", "prepare", "--hook", "finished=http://h/f", "--limit-rate", "2000/s"];
+        let flags = [
+            "--url",
+            "http://h/",
+            "--header",
+            "a: b:c",
+            "--rate",
+            "500/s",
+            "--batch",
+            "16",
+        ];
+        let more = [
+            "--call-timeout",
+            "3s",
+            "--default",
+            "window=1500",
+            "--default",
+            "backoff=1s..60s x2",
+        ];
+        let rest = [
+            "--hook",
+            "prepare",
+            "--hook",
+            "finished=http://h/f",
+            "--limit-rate",
+            "2000/s",
+        ];
         let expected = json!({
             "url": "http://h/", "headers": {"a": "b:c"},
             "defaults": {"rate": "500/s", "batch": 16, "timeout": "3s", "window": 1500, "backoff": "1s..60s x2"},
             "hooks": {"prepare": {}, "finished": {"url": "http://h/f"}}, "limits": {"rate": "2000/s"},
         });
         assert_eq!(body(&[&flags[..], &more, &rest].concat()), Ok(expected));
-        assert_eq!(body(&["--require-signature"]), Ok(json!({"require_signature": true})));
-        assert_eq!(body(&["--require-signature", "false"]), Ok(json!({"require_signature": false})));
+        assert_eq!(
+            body(&["--require-signature"]),
+            Ok(json!({"require_signature": true}))
+        );
+        assert_eq!(
+            body(&["--require-signature", "false"]),
+            Ok(json!({"require_signature": false}))
+        );
     }
 
     #[test]
@@ -232,7 +288,10 @@ mod tests {
         let file = place.path().join("h");
         std::fs::write(&file, "# ours\n\nauthorization: Bearer x:y\n").expect("written");
         let flags = ["--secret-header-file", file.to_str().expect("a path")];
-        assert_eq!(body(&flags), Ok(json!({"secret_headers": {"authorization": "Bearer x:y"}})));
+        assert_eq!(
+            body(&flags),
+            Ok(json!({"secret_headers": {"authorization": "Bearer x:y"}}))
+        );
         std::fs::write(&file, "hush\n").expect("written");
         assert!(!body(&flags).expect_err("no header").to_string().contains("hush"));
     }

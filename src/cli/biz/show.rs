@@ -16,15 +16,25 @@ use windrow_client::Request;
 /// Changes of a business.
 const REVISIONS: Listing = Listing {
     columns: &[
-        Column::new("REVISION", Side::Right, Keep::Always, 3, |one, _| Cell::member(one, "revision")),
-        Column::new("AT", Side::Left, Keep::Always, 7, |one, times| Cell::time(one, "at", times)),
+        Column::new("REVISION", Side::Right, Keep::Always, 3, |one, _| {
+            Cell::member(one, "revision")
+        }),
+        Column::new("AT", Side::Left, Keep::Always, 7, |one, times| {
+            Cell::time(one, "at", times)
+        }),
         Column::new("ACTOR", Side::Left, Keep::Rank(50), 8, |one, _| {
             Cell::member(one, "actor").tone(Tone::Strong)
         }),
-        Column::new("FROM", Side::Left, Keep::Wide, 4, |one, _| Cell::member(one, "source")),
-        Column::new("ACTION", Side::Left, Keep::Rank(30), 8, |one, _| Cell::member(one, "action")),
+        Column::new("FROM", Side::Left, Keep::Wide, 4, |one, _| {
+            Cell::member(one, "source")
+        }),
+        Column::new("ACTION", Side::Left, Keep::Rank(30), 8, |one, _| {
+            Cell::member(one, "action")
+        }),
         Column::new("CHANGED", Side::Left, Keep::Rank(40), 16, |one, _| changed(one)),
-        Column::new("REASON", Side::Left, Keep::Rank(60), 12, |one, _| Cell::member(one, "reason")),
+        Column::new("REASON", Side::Left, Keep::Rank(60), 12, |one, _| {
+            Cell::member(one, "reason")
+        }),
     ],
     name: |one| one["revision"].to_string(),
     none: "no revisions",
@@ -37,12 +47,17 @@ fn changed(revision: &Value) -> Cell {
     }
     let members = revision["diff"].as_array().into_iter().flatten();
     let pointers = members.filter_map(|one| one["pointer"].as_str());
-    let mut names: Vec<String> =
-        pointers.map(|pointer| pointer.trim_start_matches('/').replace('/', ".")).collect();
+    let mut names: Vec<String> = pointers
+        .map(|pointer| pointer.trim_start_matches('/').replace('/', "."))
+        .collect();
     if revision["secrets_changed"] == true {
         names.push("a secret".to_owned());
     }
-    if names.is_empty() { Cell::nothing() } else { Cell::new(names.join(", ")) }
+    if names.is_empty() {
+        Cell::nothing()
+    } else {
+        Cell::new(names.join(", "))
+    }
 }
 
 /// Shows a business.
@@ -76,7 +91,10 @@ pub(super) fn card(business: &Value, times: &Times) -> Card {
         None => card,
     };
     let mut card = card
-        .line("handler", text("url").map(str::to_owned).or(command).unwrap_or_default())
+        .line(
+            "handler",
+            text("url").map(str::to_owned).or(command).unwrap_or_default(),
+        )
         .maybe("pool", text("pool"));
     for (label, name) in [
         ("headers", "headers"),
@@ -87,7 +105,9 @@ pub(super) fn card(business: &Value, times: &Times) -> Card {
     ] {
         card = card.maybe(label, members(&business[name]));
     }
-    card = card.maybe("result at", text("response_pointer")).maybe("proxy", text("proxy"));
+    card = card
+        .maybe("result at", text("response_pointer"))
+        .maybe("proxy", text("proxy"));
     if business["require_signature"] == true {
         card = card.line("signature", "the handler must refuse bad ones");
     }
@@ -106,14 +126,18 @@ pub(super) fn card(business: &Value, times: &Times) -> Card {
 /// `rate 500/s  batch 16`; none when there is nothing in it.
 fn members(table: &Value) -> Option<String> {
     let all = table.as_object()?.iter().filter(|(_, value)| !value.is_null());
-    let texts: Vec<String> = all.map(|(name, value)| format!("{name}{}", member(value))).collect();
+    let texts: Vec<String> = all
+        .map(|(name, value)| format!("{name}{}", member(value)))
+        .collect();
     (!texts.is_empty()).then(|| texts.join("  "))
 }
 
 fn member(value: &Value) -> String {
     match value {
         Value::String(text) => format!(" {text}"),
-        Value::Object(_) => members(value).map(|inner| format!(" ({inner})")).unwrap_or_default(),
+        Value::Object(_) => members(value)
+            .map(|inner| format!(" ({inner})"))
+            .unwrap_or_default(),
         other => format!(" {other}"),
     }
 }

@@ -42,10 +42,17 @@ fn head(cluster: &Value) -> Vec<String> {
     let text = |name: &str| cluster[name].as_str().unwrap_or_default();
     let count = |name: &str| human::count(cluster["shards"][name].as_u64().unwrap_or(0));
     let versions = cluster["versions"].as_object().into_iter().flatten();
-    let versions: Vec<String> = versions.map(|(version, nodes)| format!("{version} on {nodes}")).collect();
+    let versions: Vec<String> = versions
+        .map(|(version, nodes)| format!("{version} on {nodes}"))
+        .collect();
     let mut lines = vec![
         format!("status    {}", text("status")),
-        format!("store     {}  {}; witness {}", text("store"), text("database"), text("witness")),
+        format!(
+            "store     {}  {}; witness {}",
+            text("store"),
+            text("database"),
+            text("witness")
+        ),
         format!("versions  {}", versions.join(", ")),
         format!(
             "shards    {} owned  {} to be taken over  {} released  {} recovering",

@@ -24,7 +24,10 @@ pub(super) struct Entry {
 impl Entry {
     /// The place for what was asked: which node, by whom, what. None without a home.
     pub(super) fn of(shell: &Shell, question: &[&str]) -> Option<Entry> {
-        let named = shell.var("XDG_CACHE_HOME").map(Path::new).filter(|path| path.is_absolute());
+        let named = shell
+            .var("XDG_CACHE_HOME")
+            .map(Path::new)
+            .filter(|path| path.is_absolute());
         let base = match named {
             Some(path) => path.to_owned(),
             None => Path::new(shell.var("HOME")?).join(".cache"),
@@ -35,14 +38,23 @@ impl Entry {
             hash.update((part.len() as u64).to_le_bytes());
             hash.update(part);
         }
-        let name: String = hash.finalize().iter().take(16).map(|byte| format!("{byte:02x}")).collect();
-        Some(Entry { file: base.join("windrow/completions").join(name) })
+        let name: String = hash
+            .finalize()
+            .iter()
+            .take(16)
+            .map(|byte| format!("{byte:02x}"))
+            .collect();
+        Some(Entry {
+            file: base.join("windrow/completions").join(name),
+        })
     }
 
     /// The answer, if it is fresh.
     pub(super) fn read(&self) -> Option<Value> {
         let age = age(&self.file)?;
-        (age < FRESH).then(|| serde_json::from_slice(&fs::read(&self.file).ok()?).ok()).flatten()
+        (age < FRESH)
+            .then(|| serde_json::from_slice(&fs::read(&self.file).ok()?).ok())
+            .flatten()
     }
 
     /// Keeps an answer. One that can't be kept is asked for again.
@@ -61,7 +73,11 @@ impl Entry {
             }
         }
         let new = self.file.with_extension(std::process::id().to_string());
-        let mut file = File::options().write(true).create_new(true).mode(0o600).open(&new)?;
+        let mut file = File::options()
+            .write(true)
+            .create_new(true)
+            .mode(0o600)
+            .open(&new)?;
         file.write_all(body.to_string().as_bytes())?;
         fs::rename(&new, &self.file)
     }

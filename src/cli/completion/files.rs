@@ -8,7 +8,9 @@ use clap_complete::engine::{CompletionCandidate, PathCompleter, ValueCompleter};
 
 /// A value that is given itself, or as `@FILE`.
 pub(super) fn at_file(word: &OsStr) -> Vec<CompletionCandidate> {
-    let Some(path) = word.to_str().and_then(|word| word.strip_prefix('@')) else { return Vec::new() };
+    let Some(path) = word.to_str().and_then(|word| word.strip_prefix('@')) else {
+        return Vec::new();
+    };
     let found = PathCompleter::any().complete(OsStr::new(path));
     found.into_iter().map(|file| file.add_prefix("@")).collect()
 }
@@ -17,7 +19,10 @@ pub(super) fn at_file(word: &OsStr) -> Vec<CompletionCandidate> {
 pub(super) fn program(word: &OsStr, path: Option<&str>) -> Vec<CompletionCandidate> {
     let mut found = PathCompleter::any().complete(word);
     // Without a letter there would be thousands.
-    let Some(begun) = word.to_str().filter(|word| !word.is_empty() && !word.contains('/')) else {
+    let Some(begun) = word
+        .to_str()
+        .filter(|word| !word.is_empty() && !word.contains('/'))
+    else {
         return found;
     };
     let folders = std::env::split_paths(path.unwrap_or_default());
@@ -29,13 +34,17 @@ pub(super) fn program(word: &OsStr, path: Option<&str>) -> Vec<CompletionCandida
 }
 
 fn programs_in(folder: &Path, begun: &str) -> Vec<String> {
-    let Ok(entries) = std::fs::read_dir(folder) else { return Vec::new() };
-    let names =
-        entries.flatten().filter_map(|entry| Some((entry.path(), entry.file_name().into_string().ok()?)));
+    let Ok(entries) = std::fs::read_dir(folder) else {
+        return Vec::new();
+    };
+    let names = entries
+        .flatten()
+        .filter_map(|entry| Some((entry.path(), entry.file_name().into_string().ok()?)));
     let fitting = names.filter(|(path, name)| name.starts_with(begun) && is_program(path));
     fitting.map(|(_, name)| name).collect()
 }
 
 fn is_program(path: &Path) -> bool {
-    path.metadata().is_ok_and(|file| file.is_file() && file.permissions().mode() & 0o111 != 0)
+    path.metadata()
+        .is_ok_and(|file| file.is_file() && file.permissions().mode() & 0o111 != 0)
 }

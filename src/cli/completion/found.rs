@@ -29,7 +29,10 @@ pub(super) struct Found {
 
 impl Found {
     fn new(value: impl Into<String>, help: impl AsRef<str>) -> Found {
-        Found { value: value.into(), help: clean(help.as_ref()) }
+        Found {
+            value: value.into(),
+            help: clean(help.as_ref()),
+        }
     }
 }
 
@@ -44,15 +47,23 @@ pub(super) fn find(kind: Kind, word: &str, remote: &Remote, shell: &Shell) -> Ve
         Kind::Limit => ("/v1/limits", None),
         Kind::Node => ("/v1/nodes", None),
     };
-    let Ok(reach) = reach(remote, shell) else { return Vec::new() };
+    let Ok(reach) = reach(remote, shell) else {
+        return Vec::new();
+    };
     let token = reach.token.as_deref().unwrap_or_default();
     let cached = cache::Entry::of(shell, &[&reach.server, token, path, business.unwrap_or_default()]);
     if let Some(body) = cached.as_ref().and_then(cache::Entry::read) {
         return read(kind, &body);
     }
     let request = Request::get(path).query_option("business", business);
-    let request = if kind == Kind::Node { request } else { request.query("limit", OFFERED_MAX) };
-    let Some(body) = ask(reach, request) else { return Vec::new() };
+    let request = if kind == Kind::Node {
+        request
+    } else {
+        request.query("limit", OFFERED_MAX)
+    };
+    let Some(body) = ask(reach, request) else {
+        return Vec::new();
+    };
     if let Some(cached) = cached {
         cached.write(&body);
     }
@@ -60,7 +71,10 @@ pub(super) fn find(kind: Kind, word: &str, remote: &Remote, shell: &Shell) -> Ve
 }
 
 fn jobs(shell: &Shell) -> Vec<Found> {
-    place::readable_names(&shell.env).into_iter().map(|name| Found::new(name, "")).collect()
+    place::readable_names(&shell.env)
+        .into_iter()
+        .map(|name| Found::new(name, ""))
+        .collect()
 }
 
 fn topics() -> Vec<Found> {
@@ -68,14 +82,26 @@ fn topics() -> Vec<Found> {
     let commands = root.get_subcommands().filter(|command| !command.is_hide_set());
     let about = |command: &clap::Command| command.get_about().map(ToString::to_string).unwrap_or_default();
     let commands = commands.map(|command| Found::new(command.get_name(), about(command)));
-    commands.chain([Found::new(EXIT_CODES, "What the program's exit codes mean")]).collect()
+    commands
+        .chain([Found::new(EXIT_CODES, "What the program's exit codes mean")])
+        .collect()
 }
 
 fn ask(reach: Reach, request: Request) -> Option<Value> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().ok()?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .ok()?;
     let (server, token, ca_file) = (reach.server, reach.token, reach.ca_file);
     let tap = Tap::new(Depth::Nothing, |_| {});
-    let client = Client::new(Options { server, token, timeout: BUDGET, ca_file, tap }).ok()?;
+    let client = Client::new(Options {
+        server,
+        token,
+        timeout: BUDGET,
+        ca_file,
+        tap,
+    })
+    .ok()?;
     let answer = runtime.block_on(async { timeout(BUDGET, client.send(request)).await });
     // A name that is being resolved holds nobody up.
     runtime.shutdown_background();
@@ -86,12 +112,15 @@ fn read(kind: Kind, body: &Value) -> Vec<Found> {
     let items = body["items"].as_array().into_iter().flatten();
     match kind {
         Kind::Task => items.flat_map(task).collect(),
-        Kind::Business | Kind::Limit => {
-            items.filter_map(|item| Some(Found::new(item["name"].as_str()?, ""))).collect()
-        }
+        Kind::Business | Kind::Limit => items
+            .filter_map(|item| Some(Found::new(item["name"].as_str()?, "")))
+            .collect(),
         Kind::Node => items
             .filter_map(|item| {
-                Some(Found::new(item["id"].as_str()?, item["state"].as_str().unwrap_or_default()))
+                Some(Found::new(
+                    item["id"].as_str()?,
+                    item["state"].as_str().unwrap_or_default(),
+                ))
             })
             .collect(),
         Kind::Context | Kind::Job | Kind::Topic => Vec::new(),
@@ -100,7 +129,9 @@ fn read(kind: Kind, body: &Value) -> Vec<Found> {
 
 /// Its number, and its name if it has one.
 fn task(task: &Value) -> Vec<Found> {
-    let Some(id) = task["id"].as_str() else { return Vec::new() };
+    let Some(id) = task["id"].as_str() else {
+        return Vec::new();
+    };
     let status = words::short_status(task);
     let address = words::address(task);
     let mut found = vec![Found::new(id, format!("{address} {status}"))];
@@ -111,8 +142,14 @@ fn task(task: &Value) -> Vec<Found> {
 }
 
 fn contexts(shell: &Shell) -> Vec<Found> {
-    let Ok(contexts) = Contexts::load(shell) else { return Vec::new() };
-    contexts.all.into_iter().map(|(name, context)| Found::new(name, context.server)).collect()
+    let Ok(contexts) = Contexts::load(shell) else {
+        return Vec::new();
+    };
+    contexts
+        .all
+        .into_iter()
+        .map(|(name, context)| Found::new(name, context.server))
+        .collect()
 }
 
 #[cfg(test)]
@@ -127,7 +164,10 @@ mod tests {
             {"id": "t2", "business": "push", "name": "bf", "status": "running"},
             {"id": "t1", "business": "push", "name": null, "status": "created"},
         ]});
-        let values: Vec<String> = read(Kind::Task, &body).into_iter().map(|found| found.value).collect();
+        let values: Vec<String> = read(Kind::Task, &body)
+            .into_iter()
+            .map(|found| found.value)
+            .collect();
         assert_eq!(values, ["t2", "push/bf", "t1"]);
         assert!(read(Kind::Node, &json!({"items": 3})).is_empty());
     }

@@ -41,9 +41,20 @@ enum Kind {
 /// Answers a shell that asks, and says whether one did. `words` is the whole command line of this process.
 pub(super) fn answer(words: Vec<OsString>, shell: fn() -> Shell) -> bool {
     let line = words.clone();
-    let factory = move || with_completers(Cli::command(), &[], &Asker { line: line.clone(), shell });
+    let factory = move || {
+        with_completers(
+            Cli::command(),
+            &[],
+            &Asker {
+                line: line.clone(),
+                shell,
+            },
+        )
+    };
     let place = std::env::current_dir().ok();
-    let answered = CompleteEnv::with_factory(factory).var(VARIABLE).try_complete(words, place.as_deref());
+    let answered = CompleteEnv::with_factory(factory)
+        .var(VARIABLE)
+        .try_complete(words, place.as_deref());
     // A question that can't be read has no answer; a shell would print whatever was said.
     answered.unwrap_or(true)
 }
@@ -52,20 +63,26 @@ pub(super) fn answer(words: Vec<OsString>, shell: fn() -> Shell) -> bool {
 pub(super) fn script(shell: &str) -> Option<String> {
     let shells = Shells::builtins();
     let mut text = Vec::new();
-    let written =
-        shells.completer(shell)?.write_registration(VARIABLE, "windrow", "windrow", "windrow", &mut text);
+    let written = shells
+        .completer(shell)?
+        .write_registration(VARIABLE, "windrow", "windrow", "windrow", &mut text);
     written.ok().map(|()| String::from_utf8_lossy(&text).into_owned())
 }
 
 /// Adds a completer to every argument that names something of a node. `path` are the verbs above the command.
 fn with_completers(command: Command, path: &[String], asker: &Asker) -> Command {
-    let names: Vec<String> = command.get_subcommands().map(|verb| verb.get_name().to_owned()).collect();
+    let names: Vec<String> = command
+        .get_subcommands()
+        .map(|verb| verb.get_name().to_owned())
+        .collect();
     let own = command.get_name().to_owned();
     let path: Vec<String> = path.iter().cloned().chain([own]).collect();
     let command = command.mut_args(|arg| {
         let asker = asker.clone();
         match kind(&path, &arg) {
-            Some(kind) => arg.add(ArgValueCompleter::new(move |word: &OsStr| asker.candidates(kind, word))),
+            Some(kind) => arg.add(ArgValueCompleter::new(move |word: &OsStr| {
+                asker.candidates(kind, word)
+            })),
             None if takes_at_file(&arg) => arg.add(ArgValueCompleter::new(files::at_file)),
             None if begins_command(&path, &arg) => {
                 arg.add(ArgValueCompleter::new(move |word: &OsStr| asker.programs(word)))
@@ -94,7 +111,8 @@ fn kind(path: &[String], arg: &Arg) -> Option<Kind> {
 }
 
 fn takes_at_file(arg: &Arg) -> bool {
-    arg.get_value_names().is_some_and(|names| names.iter().any(|name| name.contains("@FILE")))
+    arg.get_value_names()
+        .is_some_and(|names| names.iter().any(|name| name.contains("@FILE")))
 }
 
 /// Whether the first word behind `--` is taken for this argument: a tried URL stands first on the line, and clap counts.
@@ -132,7 +150,9 @@ impl Asker {
         };
         let found = found::find(kind, word, &line.remote, &(self.shell)());
         let fitting = found.into_iter().filter(|found| found.value.starts_with(word));
-        fitting.map(|Found { value, help }| CompletionCandidate::new(value).help(Some(help.into()))).collect()
+        fitting
+            .map(|Found { value, help }| CompletionCandidate::new(value).help(Some(help.into())))
+            .collect()
     }
 }
 
@@ -142,8 +162,9 @@ fn reach_flags(line: &[OsString]) -> Vec<OsString> {
     let mut words = line.iter().skip_while(|word| *word != "--").skip(1).peekable();
     while let Some(word) = words.next() {
         let text = word.to_str().unwrap_or_default();
-        let is_whole =
-            REACH_FLAGS.iter().any(|flag| text.strip_prefix(flag).is_some_and(|rest| rest.starts_with('=')));
+        let is_whole = REACH_FLAGS
+            .iter()
+            .any(|flag| text.strip_prefix(flag).is_some_and(|rest| rest.starts_with('=')));
         if is_whole {
             flags.push(word.clone());
         } else if REACH_FLAGS.contains(&text)
@@ -193,16 +214,24 @@ mod tests {
             "t",
         ];
         let line: Vec<OsString> = line.iter().map(OsString::from).collect();
-        assert_eq!(reach_flags(&line), ["windrow", "--server", "http://n1", "--context=a"]);
-        let unfinished: Vec<OsString> =
-            ["x", "--", "windrow", "--context", ""].iter().map(OsString::from).collect();
+        assert_eq!(
+            reach_flags(&line),
+            ["windrow", "--server", "http://n1", "--context=a"]
+        );
+        let unfinished: Vec<OsString> = ["x", "--", "windrow", "--context", ""]
+            .iter()
+            .map(OsString::from)
+            .collect();
         assert_eq!(reach_flags(&unfinished), ["windrow"]);
     }
 
     #[test]
     fn every_shell_has_its_script() {
         for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
-            assert!(script(shell).is_some_and(|script| script.contains(VARIABLE)), "{shell}");
+            assert!(
+                script(shell).is_some_and(|script| script.contains(VARIABLE)),
+                "{shell}"
+            );
         }
         assert_eq!(script("dos"), None);
     }

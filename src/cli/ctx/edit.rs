@@ -31,7 +31,11 @@ pub(super) fn add(args: &AddArgs, shell: &Shell) -> Result<Exit, Fault> {
         )
         .hint("a name such as prod"));
     }
-    let token = if args.token_stdin { Some(read_token()?) } else { None };
+    let token = if args.token_stdin {
+        Some(read_token()?)
+    } else {
+        None
+    };
     let context = Context {
         server: args.server.clone(),
         token_file: args.token_file.as_deref().map(absolute).transpose()?,
@@ -46,8 +50,14 @@ pub(super) fn add(args: &AddArgs, shell: &Shell) -> Result<Exit, Fault> {
     }
     let path = contexts.save(shell)?;
     let current = if is_current { "; it is current" } else { "" };
-    shell.screen.say(&format!("{} is in {}{current}", args.name, path.display()));
-    if let Some(file) = contexts.all[&args.name].token_file.as_ref().filter(|file| !file.exists()) {
+    shell
+        .screen
+        .say(&format!("{} is in {}{current}", args.name, path.display()));
+    if let Some(file) = contexts.all[&args.name]
+        .token_file
+        .as_ref()
+        .filter(|file| !file.exists())
+    {
         shell.screen.must_say(&format!(
             "warning: {} isn't there; it is read whenever the context is used",
             file.display()
@@ -66,7 +76,11 @@ pub(super) fn remove(name: &str, shell: &Shell) -> Result<Exit, Fault> {
         contexts.current = None;
     }
     contexts.save(shell)?;
-    let current = if was_current { "; no context is current now" } else { "" };
+    let current = if was_current {
+        "; no context is current now"
+    } else {
+        ""
+    };
     shell.screen.say(&format!("{name} is removed{current}"));
     Ok(Exit::Ok)
 }
@@ -86,8 +100,12 @@ fn check(context: &Context) -> Result<(), Fault> {
 /// A context is used from any directory.
 fn absolute(path: &Path) -> Result<PathBuf, Fault> {
     std::path::absolute(path).map_err(|error| {
-        Fault::new(Exit::Failed, "the path can't be kept", format!("{}: {error}", path.display()))
-            .hint("an absolute path")
+        Fault::new(
+            Exit::Failed,
+            "the path can't be kept",
+            format!("{}: {error}", path.display()),
+        )
+        .hint("an absolute path")
     })
 }
 

@@ -15,14 +15,22 @@ const CONTEXTS: Listing = Listing {
     columns: &[
         Column::new("CURRENT", Side::Left, Keep::Rank(50), 7, |context, _| {
             let is_current = context["current"] == true;
-            Cell::new(if is_current { "*" } else { "" }).plain(is_current.to_string()).tone(Tone::Good)
+            Cell::new(if is_current { "*" } else { "" })
+                .plain(is_current.to_string())
+                .tone(Tone::Good)
         }),
         Column::new("NAME", Side::Left, Keep::Always, 8, |context, _| {
             Cell::member(context, "name").tone(Tone::Strong)
         }),
-        Column::new("SERVER", Side::Left, Keep::Always, 12, |context, _| Cell::member(context, "server")),
-        Column::new("TOKEN", Side::Left, Keep::Rank(20), 5, |context, _| Cell::member(context, "token")),
-        Column::new("CA FILE", Side::Left, Keep::Wide, 5, |context, _| Cell::member(context, "ca_file")),
+        Column::new("SERVER", Side::Left, Keep::Always, 12, |context, _| {
+            Cell::member(context, "server")
+        }),
+        Column::new("TOKEN", Side::Left, Keep::Rank(20), 5, |context, _| {
+            Cell::member(context, "token")
+        }),
+        Column::new("CA FILE", Side::Left, Keep::Wide, 5, |context, _| {
+            Cell::member(context, "ca_file")
+        }),
     ],
     name: |context| context["name"].as_str().unwrap_or_default().to_owned(),
     none: "no contexts; `windrow ctx add NAME --server URL` makes one",
@@ -31,8 +39,11 @@ const CONTEXTS: Listing = Listing {
 /// Lists contexts.
 pub(super) fn list(args: &ListArgs, shell: &Shell) -> Result<Exit, Fault> {
     let (contexts, look) = (Contexts::load(shell)?, Look::new(&args.view, shell));
-    let all: Vec<Value> =
-        contexts.all.iter().map(|(name, context)| shown(&contexts, name, context)).collect();
+    let all: Vec<Value> = contexts
+        .all
+        .iter()
+        .map(|(name, context)| shown(&contexts, name, context))
+        .collect();
     let times = look.times(0);
     let text = match look.form {
         Form::Json => json!({"items": all, "next_cursor": null}).to_string(),
@@ -52,8 +63,10 @@ pub(super) fn list(args: &ListArgs, shell: &Shell) -> Result<Exit, Fault> {
 pub(super) fn show(args: &ShowArgs, shell: &Shell) -> Result<Exit, Fault> {
     let (contexts, look) = (Contexts::load(shell)?, Look::new(&args.view, shell));
     let Some(name) = args.name.as_ref().or(contexts.current.as_ref()) else {
-        return Err(Fault::new(Exit::NotFound, "there is no such context", "none is current")
-            .hint("windrow ctx list, then windrow ctx use NAME"));
+        return Err(
+            Fault::new(Exit::NotFound, "there is no such context", "none is current")
+                .hint("windrow ctx list, then windrow ctx use NAME"),
+        );
     };
     let context = shown(&contexts, name, contexts.get(name)?);
     let all = [context];
@@ -83,7 +96,11 @@ fn shown(contexts: &Contexts, name: &str, context: &Context) -> Value {
 
 fn card(context: &Value) -> Card {
     let text = |name: &str| context[name].as_str().map(str::to_owned);
-    let current = if context["current"] == true { "(current)" } else { "" };
+    let current = if context["current"] == true {
+        "(current)"
+    } else {
+        ""
+    };
     Card::new()
         .title(text("name").unwrap_or_default(), Tone::Strong)
         .title(current, Tone::Dim)

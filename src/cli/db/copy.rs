@@ -26,12 +26,16 @@ pub(super) async fn backup(args: &BackupArgs, shell: &Shell) -> Result<Exit, Fau
     inspection.close().await?;
     done.map_err(fault)?;
     let size = fs::metadata(&args.file).map_or(0, |found| found.len());
-    shell.screen.must_say(&format!("{} of one moment, read back and sound", human::bytes(size)));
+    shell.screen.must_say(&format!(
+        "{} of one moment, read back and sound",
+        human::bytes(size)
+    ));
     let key = key(&config);
     if key.exists() {
-        shell
-            .screen
-            .must_say(&format!("keep {} too: without it the stored secrets can't be read", key.display()));
+        shell.screen.must_say(&format!(
+            "keep {} too: without it the stored secrets can't be read",
+            key.display()
+        ));
     }
     screen::put(&args.file.display().to_string()).map(|()| Exit::Ok)
 }
@@ -56,8 +60,12 @@ fn of_server(server: &ServerAddress, args: &BackupArgs) -> Fault {
             )
         }
     };
-    Fault::new(Exit::Usage, "nothing was copied", "a database server is copied by its own tools")
-        .hint(&command)
+    Fault::new(
+        Exit::Usage,
+        "nothing was copied",
+        "a database server is copied by its own tools",
+    )
+    .hint(&command)
 }
 
 fn fault(error: BackupError) -> Fault {

@@ -24,11 +24,15 @@ pub(super) async fn migrate(args: &MigrateArgs, shell: &Shell) -> Result<Exit, F
     }
     let steps = schema.pending.join("\n");
     if steps.is_empty() {
-        shell.screen.must_say("nothing to do: the schema is this program's");
+        shell
+            .screen
+            .must_say("nothing to do: the schema is this program's");
         return Ok(Exit::Ok);
     }
     if args.dry_run {
-        shell.screen.must_say("dry run: nothing was changed; these steps are missing:");
+        shell
+            .screen
+            .must_say("dry run: nothing was changed; these steps are missing:");
         return screen::put(&steps).map(|()| Exit::Ok);
     }
     match &target {

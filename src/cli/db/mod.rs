@@ -38,7 +38,10 @@ pub(super) async fn db(args: &DbArgs, shell: &Shell) -> Result<Exit, Fault> {
 /// `Config` with every fault of it.
 pub(super) fn configured(place: &Place, shell: &Shell) -> Result<Config, Fault> {
     let here = Path::new(FILE_DEFAULT);
-    let file = place.config.clone().or_else(|| here.exists().then(|| here.to_owned()));
+    let file = place
+        .config
+        .clone()
+        .or_else(|| here.exists().then(|| here.to_owned()));
     let mut config = load(file.as_deref(), shell)?;
     if let Some(directory) = &place.data_dir {
         config.node.data_dir.clone_from(directory);
@@ -67,8 +70,11 @@ impl Target {
         if path.is_file() {
             return Ok(Target::File(path));
         }
-        let fault =
-            Fault::new(Exit::NotFound, "there is no database", format!("{} isn't there", path.display()));
+        let fault = Fault::new(
+            Exit::NotFound,
+            "there is no database",
+            format!("{} isn't there", path.display()),
+        );
         Err(fault.hint("--data-dir DIR, or --config FILE of the node; `windrow serve` makes one"))
     }
 
@@ -91,5 +97,9 @@ impl Target {
 
 /// The file that the sealed secrets of this database need.
 fn key(config: &Config) -> PathBuf {
-    config.auth.key_file.clone().unwrap_or_else(|| config.node.data_dir.join("key"))
+    config
+        .auth
+        .key_file
+        .clone()
+        .unwrap_or_else(|| config.node.data_dir.join("key"))
 }

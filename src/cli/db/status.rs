@@ -56,7 +56,9 @@ pub(super) async fn status(args: &StatusArgs, shell: &Shell) -> Result<Exit, Fau
         Form::Json | Form::Ndjson | Form::Csv => screen::put(&seen.to_string())?,
     }
     if !look.is_quiet && !schema.pending.is_empty() {
-        shell.screen.must_say("hint: windrow db migrate, or the start of a node, brings it up to date");
+        shell
+            .screen
+            .must_say("hint: windrow db migrate, or the start of a node, brings it up to date");
     }
     ended(&schema, &faults)
 }
@@ -73,7 +75,11 @@ fn card(seen: &Value) -> Card {
     let schema = &seen["schema"];
     let step = |name: &str| schema[name].as_str().unwrap_or("none");
     let list = |name: &str| {
-        let steps = schema[name].as_array().into_iter().flatten().filter_map(Value::as_str);
+        let steps = schema[name]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .filter_map(Value::as_str);
         steps.collect::<Vec<_>>().join(", ")
     };
     let mut card = Card::new()
@@ -81,7 +87,10 @@ fn card(seen: &Value) -> Card {
         .maybe("size", bytes("bytes"))
         .maybe("not merged", bytes("wal_bytes"))
         .maybe("room", bytes("free_bytes").map(|free| format!("{free} free")))
-        .line("schema", format!("{}, this program's {}", step("database"), step("program")));
+        .line(
+            "schema",
+            format!("{}, this program's {}", step("database"), step("program")),
+        );
     let pending = list("pending");
     card = if pending.is_empty() {
         card.line("pending", "nothing")
@@ -138,12 +147,20 @@ pub(super) async fn check(args: &StatusArgs, shell: &Shell) -> Result<Exit, Faul
             report.push(checks::line(finding.rule, Outcome::Ok, "", None));
         }
         report.extend(
-            finding.faults.iter().map(|fault| checks::line(finding.rule, Outcome::Fail, fault, None)),
+            finding
+                .faults
+                .iter()
+                .map(|fault| checks::line(finding.rule, Outcome::Fail, fault, None)),
         );
     }
     if !schema.pending.is_empty() {
         let detail = "rows weren't compared: the schema is an older one";
-        report.push(checks::line("schema", Outcome::Warn, detail, Some("windrow db migrate")));
+        report.push(checks::line(
+            "schema",
+            Outcome::Warn,
+            detail,
+            Some("windrow db migrate"),
+        ));
     }
     checks::show(&Look::new(&args.view, shell), &report)?;
     let faults: Vec<String> = found.into_iter().flat_map(|finding| finding.faults).collect();

@@ -82,7 +82,9 @@ pub(super) async fn dev(args: &DevArgs, shell: &Shell, runtimes: Arc<Runtimes>) 
     let mut signals = Signals::catch().map_err(|error| Fault::bug(error.to_string()))?;
     let place = Place::of(args.data.as_deref(), &shell.env)?;
     let dev = Dev::start(options(args, shell, runtimes, &place)).await?;
-    shell.screen.say(&told::greeting(&dev, &place, env!("CARGO_PKG_VERSION")));
+    shell
+        .screen
+        .say(&told::greeting(&dev, &place, env!("CARGO_PKG_VERSION")));
     let clock = SystemClock::new();
     look_on(&dev, shell, &clock, &mut signals).await?;
     let exit = end(dev, shell, &clock, &mut signals).await;
@@ -97,8 +99,17 @@ fn options(args: &DevArgs, shell: &Shell, runtimes: Arc<Runtimes>, place: &Place
         port: args.port,
         environment: shell.environment.clone(),
         runtimes,
-        task: (!args.no_task).then_some(SampleTask { items: ItemCount(args.items), rate: args.rate }),
-        actor: Actor { name: shell.user(), source: "cli", reason, request_id: None, rehearses: false },
+        task: (!args.no_task).then_some(SampleTask {
+            items: ItemCount(args.items),
+            rate: args.rate,
+        }),
+        actor: Actor {
+            name: shell.user(),
+            source: "cli",
+            reason,
+            request_id: None,
+            rehearses: false,
+        },
     }
 }
 
@@ -153,7 +164,9 @@ async fn end(dev: Dev, shell: &Shell, clock: &dyn Clock, signals: &mut Signals) 
     if drained {
         return Exit::Ok;
     }
-    shell.screen.must_say("not everything ended in time; what was in flight was cut off");
+    shell
+        .screen
+        .must_say("not everything ended in time; what was in flight was cut off");
     Exit::Failed
 }
 
@@ -173,10 +186,14 @@ impl From<DevError> for Fault {
 /// The same with the flags of this command.
 fn with_own_words(fault: Fault) -> Fault {
     let words = |text: String| {
-        text.replace("node.data_dir (--data-dir)", "--data directory").replace(
-            "set http.listen (--listen) to another port",
-            "choose another port: --port 0 takes a free one",
-        )
+        text.replace("node.data_dir (--data-dir)", "--data directory")
+            .replace(
+                "set http.listen (--listen) to another port",
+                "choose another port: --port 0 takes a free one",
+            )
     };
-    Fault { hint: fault.hint.map(words), ..fault }
+    Fault {
+        hint: fault.hint.map(words),
+        ..fault
+    }
 }

@@ -33,20 +33,31 @@ impl Place {
     pub(super) fn of(data: Option<&Path>, env: &[(String, String)]) -> Result<Place, Fault> {
         let Some(path) = data else { return fresh(env) };
         let failed = |error: io::Error| {
-            Fault::new(Exit::Failed, format!("{} can't be used", path.display()), error.to_string())
-                .hint("name another directory: --data DIR")
+            Fault::new(
+                Exit::Failed,
+                format!("{} can't be used", path.display()),
+                error.to_string(),
+            )
+            .hint("name another directory: --data DIR")
         };
         std::fs::create_dir_all(path).map_err(failed)?;
         let mark = path.join(MARK);
         if !mark.exists() {
             if std::fs::read_dir(path).map_err(failed)?.next().is_some() {
                 let what = format!("{} can't be used", path.display());
-                return Err(Fault::new(Exit::Conflict, what, "it holds something that isn't of windrow dev")
-                    .hint("name an empty or a new directory: --data DIR"));
+                return Err(Fault::new(
+                    Exit::Conflict,
+                    what,
+                    "it holds something that isn't of windrow dev",
+                )
+                .hint("name an empty or a new directory: --data DIR"));
             }
             std::fs::write(&mark, MARK_TEXT).map_err(failed)?;
         }
-        Ok(Place { path: path.to_owned(), fresh: None })
+        Ok(Place {
+            path: path.to_owned(),
+            fresh: None,
+        })
     }
 
     /// The directory.
@@ -71,11 +82,23 @@ impl Place {
 }
 
 fn fresh(env: &[(String, String)]) -> Result<Place, Fault> {
-    let found = env.iter().find(|(name, value)| name == "TMPDIR" && !value.is_empty());
+    let found = env
+        .iter()
+        .find(|(name, value)| name == "TMPDIR" && !value.is_empty());
     let base = found.map_or(TEMPORARY, |(_, value)| value);
-    let made = tempfile::Builder::new().prefix("windrow-dev-").tempdir_in(base).map_err(|error| {
-        Fault::new(Exit::Failed, format!("no directory can be made in {base}"), error.to_string())
+    let made = tempfile::Builder::new()
+        .prefix("windrow-dev-")
+        .tempdir_in(base)
+        .map_err(|error| {
+            Fault::new(
+                Exit::Failed,
+                format!("no directory can be made in {base}"),
+                error.to_string(),
+            )
             .hint("name one: --data DIR, or set TMPDIR")
-    })?;
-    Ok(Place { path: made.path().to_owned(), fresh: Some(made) })
+        })?;
+    Ok(Place {
+        path: made.path().to_owned(),
+        fresh: Some(made),
+    })
 }

@@ -32,7 +32,11 @@ const MOVING: [Status; 6] = [
 /// Where to look and what to try.
 pub(super) fn greeting(dev: &Dev, place: &Place, version: &str) -> String {
     let url = dev.serve().url();
-    let kept = if place.is_kept() { "kept" } else { "deleted on exit; --data DIR keeps it" };
+    let kept = if place.is_kept() {
+        "kept"
+    } else {
+        "deleted on exit; --data DIR keeps it"
+    };
     let mut text = format!(
         "windrow {version} — development mode, not for production: everybody on this machine may do everything"
     );
@@ -44,7 +48,10 @@ pub(super) fn greeting(dev: &Dev, place: &Place, version: &str) -> String {
     row("api", &format!("{url}/v1"));
     row("docs", &format!("{url}/docs"));
     row("metrics", &format!("{url}/metrics"));
-    row("business", &format!("{BUSINESS}: 10 % of its items are busy at first, 1 % are given up"));
+    row(
+        "business",
+        &format!("{BUSINESS}: 10 % of its items are busy at first, 1 % are given up"),
+    );
     row("task", &dev.begun().map_or_else(|| "none".to_owned(), task_text));
     let server = server_flag(&url);
     if let Some(begun) = dev.begun() {
@@ -61,7 +68,12 @@ pub(super) fn greeting(dev: &Dev, place: &Place, version: &str) -> String {
 
 fn task_text(begun: &Begun) -> String {
     let task = &begun.task;
-    let size = format!("{}: {} items at {}", task.id, grouped(task.total.0), task.tuning.rate);
+    let size = format!(
+        "{}: {} items at {}",
+        task.id,
+        grouped(task.total.0),
+        task.tuning.rate
+    );
     match (begun.goes_on, task.status) {
         (true, Status::Stopped | Status::Created) => format!("{size} is {}, as it was left", task.status),
         (true, _) => format!("{size} goes on at {}", grouped(done(task))),
@@ -71,7 +83,11 @@ fn task_text(begun: &Begun) -> String {
 
 /// Clients look at the usual port by themselves.
 fn server_flag(url: &str) -> String {
-    if url.ends_with(&format!(":{PORT_DEFAULT}")) { String::new() } else { format!(" --server {url}") }
+    if url.ends_with(&format!(":{PORT_DEFAULT}")) {
+        String::new()
+    } else {
+        format!(" --server {url}")
+    }
 }
 
 /// Items that need nothing any more.
@@ -162,8 +178,15 @@ impl Summary {
     /// Before the drain.
     pub(super) async fn begin(dev: &Dev, now: Moment) -> Summary {
         let service = dev.serve().service();
-        let filter = TaskFilter { statuses: MOVING.to_vec(), oldest_first: true, ..TaskFilter::default() };
-        let moving = service.list_tasks(&filter, None, TASKS_MAX).await.map(|page| page.tasks);
+        let filter = TaskFilter {
+            statuses: MOVING.to_vec(),
+            oldest_first: true,
+            ..TaskFilter::default()
+        };
+        let moving = service
+            .list_tasks(&filter, None, TASKS_MAX)
+            .await
+            .map(|page| page.tasks);
         let moving = moving.unwrap_or_else(|error| {
             tracing::warn!(%error, "the tasks can't be listed");
             Vec::new()
@@ -174,7 +197,13 @@ impl Summary {
         if tasks.is_empty() {
             tasks.extend(dev.begun().map(|begun| begun.task.clone()));
         }
-        Summary { begun: now, took: Duration::ZERO, in_flight, tasks, has_moved }
+        Summary {
+            begun: now,
+            took: Duration::ZERO,
+            in_flight,
+            tasks,
+            has_moved,
+        }
     }
 
     /// After it, once nothing moves.
@@ -194,9 +223,16 @@ impl Summary {
         if self.has_moved {
             let tenths = (self.took.as_millis() + 50) / 100;
             let (whole, part) = (tenths / 10, tenths % 10);
-            parts.push(format!("drained {} in flight in {whole}.{part} s", grouped(self.in_flight)));
+            parts.push(format!(
+                "drained {} in flight in {whole}.{part} s",
+                grouped(self.in_flight)
+            ));
         }
-        let what = if parts.is_empty() { "nothing was running".to_owned() } else { parts.join(", ") };
+        let what = if parts.is_empty() {
+            "nothing was running".to_owned()
+        } else {
+            parts.join(", ")
+        };
         format!("stopped: {what}. bye.")
     }
 }

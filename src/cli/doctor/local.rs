@@ -50,9 +50,12 @@ pub(super) async fn look(place: &Place, shell: &Shell, report: &mut Vec<Value>) 
 fn redis_line(outcome: Result<(), StoreError>) -> Value {
     match outcome {
         Ok(()) => line("redis", Outcome::Ok, "it answers", None),
-        Err(StoreError::Unavailable(text) | StoreError::Refused(text)) => {
-            line("redis", Outcome::Fail, text, Some("check cluster.redis_url and whether Redis runs"))
-        }
+        Err(StoreError::Unavailable(text) | StoreError::Refused(text)) => line(
+            "redis",
+            Outcome::Fail,
+            text,
+            Some("check cluster.redis_url and whether Redis runs"),
+        ),
         Err(error @ (StoreError::NewerSchema(_) | StoreError::OlderSchema)) => {
             line("redis", Outcome::Fail, error.to_string(), None)
         }
@@ -71,8 +74,10 @@ async fn durability(server: &ServerAddress) -> Value {
     match found {
         Ok(found) if found.is_durable => line("durability", Outcome::Ok, found.setting, None),
         Ok(found) => {
-            let detail =
-                format!("{}: a power cut of the database's machine takes back commits", found.setting);
+            let detail = format!(
+                "{}: a power cut of the database's machine takes back commits",
+                found.setting
+            );
             line(
                 "durability",
                 Outcome::Warn,
@@ -116,7 +121,12 @@ fn shown(schema: Result<database::Schema, Fault>, advice: &str) -> Value {
             let detail = format!("steps are missing: {}", schema.pending.join(", "));
             line("schema", Outcome::Warn, detail, Some(advice))
         }
-        Ok(schema) => line("schema", Outcome::Ok, format!("up to date ({} steps)", schema.done.len()), None),
+        Ok(schema) => line(
+            "schema",
+            Outcome::Ok,
+            format!("up to date ({} steps)", schema.done.len()),
+            None,
+        ),
         Err(fault) => told("schema", &fault),
     }
 }
@@ -131,8 +141,12 @@ async fn schema(opened: Result<Inspection, StoreError>) -> Result<database::Sche
 fn room(directory: &Path) -> Value {
     match database::room(directory) {
         Ok(Room { free, total }) => {
-            let detail =
-                format!("{} of {} free in {}", human::bytes(free), human::bytes(total), directory.display());
+            let detail = format!(
+                "{} of {} free in {}",
+                human::bytes(free),
+                human::bytes(total),
+                directory.display()
+            );
             let outcome = match free {
                 ..ROOM_FAIL => Outcome::Fail,
                 ROOM_FAIL..ROOM_WARN => Outcome::Warn,
@@ -144,7 +158,12 @@ fn room(directory: &Path) -> Value {
         }
         Err(error) => {
             let detail = format!("{}: {error}", directory.display());
-            line("disk", Outcome::Fail, detail, Some("check node.data_dir and its permissions"))
+            line(
+                "disk",
+                Outcome::Fail,
+                detail,
+                Some("check node.data_dir and its permissions"),
+            )
         }
     }
 }

@@ -47,8 +47,10 @@ pub struct DoctorArgs {
 /// # Errors
 /// When standard output can't be written: everything else is part of the report.
 pub(super) async fn doctor(args: &DoctorArgs, shell: &Shell) -> Result<Exit, Fault> {
-    let remote =
-        Remote { server: args.url.clone().or_else(|| args.remote.server.clone()), ..args.remote.clone() };
+    let remote = Remote {
+        server: args.url.clone().or_else(|| args.remote.server.clone()),
+        ..args.remote.clone()
+    };
     let mut report = vec![contexts(shell)];
     let mut is_unreachable = false;
     match Link::open(&remote, shell) {
@@ -80,7 +82,12 @@ fn contexts(shell: &Shell) -> Value {
         ),
         Ok(contexts) => {
             let current = contexts.current.as_deref().unwrap_or("none of them");
-            line("contexts", Outcome::Ok, format!("{}, current is {current}", contexts.all.len()), None)
+            line(
+                "contexts",
+                Outcome::Ok,
+                format!("{}, current is {current}", contexts.all.len()),
+                None,
+            )
         }
         Err(fault) => told("contexts", &fault),
     }

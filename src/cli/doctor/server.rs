@@ -29,7 +29,10 @@ pub(super) async fn look(link: &Link<'_>, no_handlers: bool, report: &mut Vec<Va
         Ok(answer) => answer,
         Err(error) => {
             use ClientError::{Scheme, Timeout, Tls, Unreachable};
-            let is_away = matches!(error, Unreachable { .. } | Timeout { .. } | Tls { .. } | Scheme { .. });
+            let is_away = matches!(
+                error,
+                Unreachable { .. } | Timeout { .. } | Tls { .. } | Scheme { .. }
+            );
             report.push(told("server", &error.into()));
             return !is_away;
         }
@@ -40,7 +43,12 @@ pub(super) async fn look(link: &Link<'_>, no_handlers: bool, report: &mut Vec<Va
     report.push(versions(&version));
     report.push(clock(&version, begun.1, SystemClock::new().wall().0));
     report.push(ready(link).await);
-    let caller = match link.client.send(Request::get("/v1/whoami").once()).await.map_err(Fault::from) {
+    let caller = match link
+        .client
+        .send(Request::get("/v1/whoami").once())
+        .await
+        .map_err(Fault::from)
+    {
         Ok(answer) => answer.json().unwrap_or_default(),
         Err(fault) => {
             report.push(told("token", &fault));
@@ -48,7 +56,12 @@ pub(super) async fn look(link: &Link<'_>, no_handlers: bool, report: &mut Vec<Va
         }
     };
     let text = |name: &str| caller[name].as_str().unwrap_or_default();
-    report.push(line("token", Outcome::Ok, format!("{}, role {}", text("name"), text("role")), None));
+    report.push(line(
+        "token",
+        Outcome::Ok,
+        format!("{}, role {}", text("name"), text("role")),
+        None,
+    ));
     if text("role") != "business" {
         report.push(store(link).await);
         report.extend(peers(link).await);
@@ -72,7 +85,11 @@ pub(super) async fn look(link: &Link<'_>, no_handlers: bool, report: &mut Vec<Va
 
 /// Whether the nodes reach one another, and are alike. A node alone has nothing to say.
 async fn peers(link: &Link<'_>) -> Vec<Value> {
-    let nodes = match link.get("/v1/nodes").await.and_then(|answer| answer.json().map_err(Fault::from)) {
+    let nodes = match link
+        .get("/v1/nodes")
+        .await
+        .and_then(|answer| answer.json().map_err(Fault::from))
+    {
         Ok(page) => page["items"].as_array().cloned().unwrap_or_default(),
         Err(fault) => return vec![told("nodes", &fault)],
     };
@@ -86,7 +103,12 @@ async fn peers(link: &Link<'_>) -> Vec<Value> {
         let why = node["live"]["why"].as_str();
         if ["silent", "fenced"].contains(&state) {
             let detail = format!("{} is {state}", name(node));
-            lines.push(line("nodes", Outcome::Warn, detail, Some("start it again, or let others take over")));
+            lines.push(line(
+                "nodes",
+                Outcome::Warn,
+                detail,
+                Some("start it again, or let others take over"),
+            ));
         } else if let Some(why) = why {
             let address = node["address"].as_str().unwrap_or("no address");
             let detail = format!("{} ({address}) can't be asked: {why}", name(node));
@@ -95,14 +117,24 @@ async fn peers(link: &Link<'_>) -> Vec<Value> {
         }
     }
     if lines.is_empty() {
-        lines.push(line("nodes", Outcome::Ok, format!("{}, and all can be asked", nodes.len()), None));
+        lines.push(line(
+            "nodes",
+            Outcome::Ok,
+            format!("{}, and all can be asked", nodes.len()),
+            None,
+        ));
     }
     let mut versions: Vec<&str> = nodes.iter().filter_map(|node| node["version"].as_str()).collect();
     versions.sort_unstable();
     versions.dedup();
     if versions.len() > 1 {
         let detail = format!("the nodes have different ones: {}", versions.join(", "));
-        lines.push(line("node_versions", Outcome::Warn, detail, Some("finish the upgrade of all nodes")));
+        lines.push(line(
+            "node_versions",
+            Outcome::Warn,
+            detail,
+            Some("finish the upgrade of all nodes"),
+        ));
     }
     for node in &nodes {
         let ahead = node["live"]["clock_ahead_seconds"].as_f64().unwrap_or(0.0);
@@ -119,13 +151,25 @@ async fn peers(link: &Link<'_>) -> Vec<Value> {
 fn versions(answer: &Answer) -> Value {
     let own = env!("CARGO_PKG_VERSION");
     let node = answer.json().unwrap_or_default();
-    let (name, version) =
-        (node["node"].as_str().unwrap_or("?"), node["version"].as_str().unwrap_or("unknown"));
+    let (name, version) = (
+        node["node"].as_str().unwrap_or("?"),
+        node["version"].as_str().unwrap_or("unknown"),
+    );
     if version == own {
-        return line("version", Outcome::Ok, format!("{own}, the node {name} too"), None);
+        return line(
+            "version",
+            Outcome::Ok,
+            format!("{own}, the node {name} too"),
+            None,
+        );
     }
     let detail = format!("{own} here, {version} on {name}");
-    line("version", Outcome::Warn, detail, Some("the same version on both sides knows the same commands"))
+    line(
+        "version",
+        Outcome::Warn,
+        detail,
+        Some("the same version on both sides knows the same commands"),
+    )
 }
 
 /// How far the clocks are apart, at the least.
@@ -149,7 +193,12 @@ fn clock(answer: &Answer, before_ms: i64, after_ms: i64) -> Value {
         gap if gap <= SKEW_FAIL_MS => Outcome::Warn,
         _ => Outcome::Fail,
     };
-    line("clock", outcome, detail, (outcome != Outcome::Ok).then_some("let NTP set both clocks"))
+    line(
+        "clock",
+        outcome,
+        detail,
+        (outcome != Outcome::Ok).then_some("let NTP set both clocks"),
+    )
 }
 
 /// What can't be explained by the way there and back and the seconds of the node's time. Unit: milliseconds.
@@ -178,7 +227,11 @@ async fn ready(link: &Link<'_>) -> Value {
         Err(error) => return self::told("ready", &error.into()),
     };
     let texts = |list: &str| {
-        let texts = told[list].as_array().into_iter().flatten().filter_map(|one| one["text"].as_str());
+        let texts = told[list]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .filter_map(|one| one["text"].as_str());
         texts.collect::<Vec<_>>().join("; ")
     };
     if told["ready"] == true {
@@ -187,7 +240,12 @@ async fn ready(link: &Link<'_>) -> Value {
             return line("ready", Outcome::Ok, "it takes work", None);
         }
         let advice = Some("windrow doctor --config FILE on the node's machine looks at it from there");
-        return line("ready", Outcome::Warn, format!("it takes work, but {degraded}"), advice);
+        return line(
+            "ready",
+            Outcome::Warn,
+            format!("it takes work, but {degraded}"),
+            advice,
+        );
     }
     let reasons = texts("reasons");
     let is_drained = told["reasons"][0]["reason"] == "drained";
@@ -200,12 +258,21 @@ async fn ready(link: &Link<'_>) -> Value {
 }
 
 async fn store(link: &Link<'_>) -> Value {
-    match link.client.send(Request::get("/v1/cluster").once()).await.map_err(Fault::from) {
+    match link
+        .client
+        .send(Request::get("/v1/cluster").once())
+        .await
+        .map_err(Fault::from)
+    {
         Ok(answer) => {
             let cluster = answer.json().unwrap_or_default();
             let text = |name: &str| cluster[name].as_str().unwrap_or("?");
             let nodes = cluster["nodes"].as_array().map_or(0, Vec::len);
-            let nodes = if nodes == 1 { "1 node".to_owned() } else { format!("{nodes} nodes") };
+            let nodes = if nodes == 1 {
+                "1 node".to_owned()
+            } else {
+                format!("{nodes} nodes")
+            };
             let detail = format!("{} {}, {nodes}", text("database"), text("store"));
             line("store", Outcome::Ok, detail, None)
         }
@@ -214,17 +281,24 @@ async fn store(link: &Link<'_>) -> Value {
 }
 
 async fn handlers(link: &Link<'_>, report: &mut Vec<Value>) {
-    let all = Paging { limit: NonZeroU32::MIN, all: true };
+    let all = Paging {
+        limit: NonZeroU32::MIN,
+        all: true,
+    };
     let names = match link.list(Request::get("/v1/businesses"), Some(&all)).await {
         Ok(listed) => listed.things().unwrap_or_default(),
         Err(fault) => return report.push(told("handlers", &fault)),
     };
-    let names: Vec<String> =
-        names.iter().filter_map(|business| business["name"].as_str().map(str::to_owned)).collect();
+    let names: Vec<String> = names
+        .iter()
+        .filter_map(|business| business["name"].as_str().map(str::to_owned))
+        .collect();
     if names.is_empty() {
         report.push(line("handlers", Outcome::Ok, "no business is registered", None));
     }
-    let checks = stream::iter(names).map(|name| handler(link, name)).buffered(HANDLERS_AT_ONCE);
+    let checks = stream::iter(names)
+        .map(|name| handler(link, name))
+        .buffered(HANDLERS_AT_ONCE);
     report.extend(checks.collect::<Vec<Value>>().await);
 }
 
@@ -235,13 +309,25 @@ async fn handler(link: &Link<'_>, name: String) -> Value {
         Ok(answer) => answer.json().unwrap_or_default(),
         Err(fault) => return told(&label, &fault),
     };
-    let checks = checked["checks"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let checks = checked["checks"]
+        .as_array()
+        .map(Vec::as_slice)
+        .unwrap_or_default();
     let worst = checks.iter().find(|check| check["result"] == "fail");
     let worst = worst.or_else(|| checks.iter().find(|check| check["result"] == "warn"));
     let Some(worst) = worst else {
-        return line(&label, Outcome::Ok, format!("keeps the contract ({} checks)", checks.len()), None);
+        return line(
+            &label,
+            Outcome::Ok,
+            format!("keeps the contract ({} checks)", checks.len()),
+            None,
+        );
     };
-    let outcome = if checked["passed"] == true { Outcome::Warn } else { Outcome::Fail };
+    let outcome = if checked["passed"] == true {
+        Outcome::Warn
+    } else {
+        Outcome::Fail
+    };
     let text = |name: &str| worst[name].as_str().unwrap_or_default().to_owned();
     line(
         &label,

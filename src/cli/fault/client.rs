@@ -92,7 +92,9 @@ fn flag(pointer: &str) -> Option<String> {
         let rest = pointer.strip_prefix(member)?;
         (rest.is_empty() || rest.starts_with('/')).then(|| rest.trim_start_matches('/').replace('/', "."))
     };
-    let known = FLAGS.iter().find_map(|(member, flag)| Some(((*flag).to_owned(), rest(member)?)));
+    let known = FLAGS
+        .iter()
+        .find_map(|(member, flag)| Some(((*flag).to_owned(), rest(member)?)));
     let same = || {
         let name = pointer.split('/').next()?;
         let long = name.replace('_', "-");
@@ -120,18 +122,29 @@ impl Fault {
         let mut because: Vec<String> = Vec::new();
         // Where the detail is the faults in one line, they are told once, each on its own.
         let told_below = !problem.errors.is_empty()
-            && problem.errors.iter().all(|field| problem.detail.contains(&field.detail));
+            && problem
+                .errors
+                .iter()
+                .all(|field| problem.detail.contains(&field.detail));
         if !problem.detail.is_empty() && !told_below {
             because.push(problem.detail.clone());
         }
         because.extend(problem.errors.iter().map(|field| line(field, names)));
         if problem.status >= 500 && !problem.request_id.is_empty() {
-            because.push(format!("it was request {}; the node's log says more", problem.request_id));
+            because.push(format!(
+                "it was request {}; the node's log says more",
+                problem.request_id
+            ));
         }
         if because.is_empty() {
             because.push(format!("the node answered {} and didn't say why", problem.status));
         }
-        Fault { exit: exit(&problem), what, because, hint: hint(&problem) }
+        Fault {
+            exit: exit(&problem),
+            what,
+            because,
+            hint: hint(&problem),
+        }
     }
 }
 
@@ -148,9 +161,18 @@ fn exit(problem: &Problem) -> Exit {
 }
 
 fn line(field: &ProblemField, names: Names) -> String {
-    let verb = |advice: &str| if advice.starts_with("did you mean") { "" } else { "try " };
-    let advice =
-        field.advice.as_ref().map(|advice| format!("; {}{advice}", verb(advice))).unwrap_or_default();
+    let verb = |advice: &str| {
+        if advice.starts_with("did you mean") {
+            ""
+        } else {
+            "try "
+        }
+    };
+    let advice = field
+        .advice
+        .as_ref()
+        .map(|advice| format!("; {}{advice}", verb(advice)))
+        .unwrap_or_default();
     let text = format!("{}{advice}", field.detail);
     match names {
         Names::Members if field.pointer.is_empty() => text,
@@ -180,7 +202,12 @@ fn hint(problem: &Problem) -> Option<String> {
     };
     let advice: Vec<String> = match list_of(problem) {
         Some(command) => vec![format!("`{command}` shows what there is")],
-        None => problem.advice.iter().filter(|advice| !is_told(advice)).cloned().collect(),
+        None => problem
+            .advice
+            .iter()
+            .filter(|advice| !is_told(advice))
+            .cloned()
+            .collect(),
     };
     let mut all: Vec<String> = rates.chain(allowed).collect();
     all.extend(advice);
@@ -196,9 +223,18 @@ fn hint(problem: &Problem) -> Option<String> {
 /// What a task in its present state may be told, as commands; none where the node doesn't say it.
 fn allowed(problem: &Problem) -> Option<String> {
     let actions = problem.more.get("allowed")?.as_array()?;
-    let path = problem.more.get("instance").and_then(|path| path.as_str()).unwrap_or_default();
-    let task = path.strip_prefix("/v1/tasks/").and_then(|rest| rest.split('/').next());
-    let mut verbs: Vec<&str> = actions.iter().filter_map(|action| action.as_str().map(verb)).collect();
+    let path = problem
+        .more
+        .get("instance")
+        .and_then(|path| path.as_str())
+        .unwrap_or_default();
+    let task = path
+        .strip_prefix("/v1/tasks/")
+        .and_then(|rest| rest.split('/').next());
+    let mut verbs: Vec<&str> = actions
+        .iter()
+        .filter_map(|action| action.as_str().map(verb))
+        .collect();
     verbs.dedup();
     let command = |verb: &str| match task {
         Some(task) => format!("windrow task {verb} {task}"),
@@ -219,7 +255,11 @@ fn allowed(problem: &Problem) -> Option<String> {
 
 /// The command that lists what wasn't found among.
 fn list_of(problem: &Problem) -> Option<&'static str> {
-    let path = problem.more.get("instance").and_then(|path| path.as_str()).unwrap_or_default();
+    let path = problem
+        .more
+        .get("instance")
+        .and_then(|path| path.as_str())
+        .unwrap_or_default();
     let noun = path.strip_prefix("/v1/")?.split(['/', '?']).next()?;
     match (problem.slug(), noun) {
         ("not-found", "tasks") => Some("windrow task list"),
@@ -255,7 +295,10 @@ mod tests {
     fn fault(status: u16, slug: &str) -> Fault {
         let body = json!({"type": format!("http://n1/problems/{slug}"), "title": "No way", "detail": "d", "status": status,
             "request_id": "r-1", "try": ["this", "that"]});
-        Fault::of_problem(serde_json::from_value::<Problem>(body).expect("a problem"), Names::Flags)
+        Fault::of_problem(
+            serde_json::from_value::<Problem>(body).expect("a problem"),
+            Names::Flags,
+        )
     }
 
     #[test]
@@ -292,9 +335,14 @@ mod tests {
     fn each_fault_of_a_body_has_its_line_and_pointer() {
         let body = json!({"title": "T", "detail": "two members", "status": 400, "errors": [
             {"pointer": "/rate", "detail": "not a rate", "try": "\"500/s\""}, {"pointer": "/x", "detail": "unknown"}]});
-        let fault =
-            Fault::of_problem(serde_json::from_value::<Problem>(body).expect("a problem"), Names::Flags);
-        assert_eq!(fault.because, ["two members", "--rate: not a rate; try \"500/s\"", "unknown"]);
+        let fault = Fault::of_problem(
+            serde_json::from_value::<Problem>(body).expect("a problem"),
+            Names::Flags,
+        );
+        assert_eq!(
+            fault.because,
+            ["two members", "--rate: not a rate; try \"500/s\"", "unknown"]
+        );
         for (pointer, named) in [
             ("/limits/0", "--limit: no"),
             ("/limits/rate", "--limit-rate: no"),
@@ -313,14 +361,19 @@ mod tests {
                 line(&serde_json::from_value(field).expect("a fault"), names)
             };
             assert_eq!(field(Names::Flags), named, "{pointer}");
-            assert!(field(Names::Members).contains(pointer), "a body that a person wrote has pointers");
+            assert!(
+                field(Names::Members).contains(pointer),
+                "a body that a person wrote has pointers"
+            );
         }
         let body = json!({"title": "T", "status": 409, "max_rate": {"n1": "888/s"}, "allowed": ["stop", "tune", "edit"],
                 "try": ["one of the `allowed` actions"]});
-        let hint =
-            Fault::of_problem(serde_json::from_value::<Problem>(body).expect("a problem"), Names::Flags)
-                .hint
-                .expect("a hint");
+        let hint = Fault::of_problem(
+            serde_json::from_value::<Problem>(body).expect("a problem"),
+            Names::Flags,
+        )
+        .hint
+        .expect("a hint");
         assert_eq!(hint, "--rate 888/s on n1\n  try  allowed now: stop, set");
     }
 
@@ -329,9 +382,12 @@ mod tests {
         let hint = |allowed: &[&str]| {
             let body = json!({"title": "T", "status": 409, "allowed": allowed, "instance": "/v1/tasks/t7/finish",
                 "try": ["one of the `allowed` actions"]});
-            Fault::of_problem(serde_json::from_value::<Problem>(body).expect("a problem"), Names::Flags)
-                .hint
-                .expect("a hint")
+            Fault::of_problem(
+                serde_json::from_value::<Problem>(body).expect("a problem"),
+                Names::Flags,
+            )
+            .hint
+            .expect("a hint")
         };
         let said = hint(&["start", "tune", "edit"]);
         assert_eq!(said, "allowed now: windrow task start t7, windrow task set t7");
@@ -346,8 +402,10 @@ mod tests {
     fn a_fault_is_told_once_and_no_advice_points_to_what_stands_there() {
         let body = json!({"title": "T", "status": 422, "detail": "/rate: no rate", "try": ["look at `errors`"],
             "errors": [{"pointer": "/rate", "detail": "no rate"}]});
-        let fault =
-            Fault::of_problem(serde_json::from_value::<Problem>(body).expect("a problem"), Names::Flags);
+        let fault = Fault::of_problem(
+            serde_json::from_value::<Problem>(body).expect("a problem"),
+            Names::Flags,
+        );
         assert_eq!(
             fault.to_string(),
             "error: t\n  because --rate: no rate\n  try  correct what is named above; --help lists every flag"
@@ -358,19 +416,32 @@ mod tests {
     fn what_is_not_there_is_looked_for_in_the_list_of_its_kind() {
         let body = json!({"type": "/problems/not-found", "title": "T", "status": 404, "detail": "there is no task t9",
             "instance": "/v1/tasks/t9", "try": ["list what there is"]});
-        let fault =
-            Fault::of_problem(serde_json::from_value::<Problem>(body).expect("a problem"), Names::Flags);
-        assert_eq!(fault.hint.as_deref(), Some("`windrow task list` shows what there is"));
+        let fault = Fault::of_problem(
+            serde_json::from_value::<Problem>(body).expect("a problem"),
+            Names::Flags,
+        );
+        assert_eq!(
+            fault.hint.as_deref(),
+            Some("`windrow task list` shows what there is")
+        );
         let body = json!({"type": "/problems/not-found", "title": "T", "status": 404, "instance": "/v1/limits/gat",
             "try": ["list what there is"]});
-        let fault =
-            Fault::of_problem(serde_json::from_value::<Problem>(body).expect("a problem"), Names::Flags);
-        assert_eq!(fault.hint.as_deref(), Some("`windrow limit list` shows what there is"));
+        let fault = Fault::of_problem(
+            serde_json::from_value::<Problem>(body).expect("a problem"),
+            Names::Flags,
+        );
+        assert_eq!(
+            fault.hint.as_deref(),
+            Some("`windrow limit list` shows what there is")
+        );
     }
 
     #[test]
     fn nobody_there_is_safe_to_try_again() {
-        let error = ClientError::Unreachable { server: "http://n1".to_owned(), why: "refused".to_owned() };
+        let error = ClientError::Unreachable {
+            server: "http://n1".to_owned(),
+            why: "refused".to_owned(),
+        };
         let fault = Fault::from(error);
         assert_eq!(fault.exit, Exit::Unreachable);
         assert!(fault.to_string().contains("http://n1 can't be reached: refused"));

@@ -32,7 +32,12 @@ pub struct Fault {
 impl Fault {
     /// A fault with its reason.
     pub fn new(exit: Exit, what: impl Into<String>, because: impl Into<String>) -> Fault {
-        Fault { exit, what: what.into(), because: vec![because.into()], hint: None }
+        Fault {
+            exit,
+            what: what.into(),
+            because: vec![because.into()],
+            hint: None,
+        }
     }
 
     /// The same with something to try.
@@ -45,14 +50,21 @@ impl Fault {
     /// The same with something to try, unless it has that already.
     #[must_use]
     pub fn or_hint(self, hint: &str) -> Fault {
-        if self.hint.is_some() { self } else { self.hint(hint) }
+        if self.hint.is_some() {
+            self
+        } else {
+            self.hint(hint)
+        }
     }
 
     /// The same with what was meant, if that can be told, before what else may be tried.
     #[must_use]
     pub fn meant(mut self, name: Option<&str>) -> Fault {
         if let Some(name) = name {
-            let rest = self.hint.map(|hint| format!("\n  try  {hint}")).unwrap_or_default();
+            let rest = self
+                .hint
+                .map(|hint| format!("\n  try  {hint}"))
+                .unwrap_or_default();
             self.hint = Some(format!("did you mean {name}?{rest}"));
         }
         self
@@ -63,7 +75,12 @@ impl Fault {
         let because = faults.iter().map(windrow_config::Fault::to_string).collect();
         let what = "the configuration is invalid".to_owned();
         let hint = Some("`windrow config default` prints every key with its default".to_owned());
-        Fault { exit: Exit::Config, what, because, hint }
+        Fault {
+            exit: Exit::Config,
+            what,
+            because,
+            hint,
+        }
     }
 
     /// For scripts: the one object that `-o json` prints when there is no outcome.
@@ -211,8 +228,12 @@ impl From<JobError> for Fault {
                 } else {
                     format!("bring the old items back, --restart to forget that job, {beside}")
                 };
-                Fault::new(Exit::Rejected, "this is another job under a name that is taken", because)
-                    .hint(hint)
+                Fault::new(
+                    Exit::Rejected,
+                    "this is another job under a name that is taken",
+                    because,
+                )
+                .hint(hint)
             }
             JobError::Create(_) | JobError::Command(_) => {
                 Fault::new(Exit::Conflict, "the task can't be begun", error.to_string())
@@ -228,13 +249,21 @@ mod tests {
     #[test]
     fn a_fault_has_three_parts() {
         let fault = Fault::new(Exit::Rejected, "no", "command not found: x").hint("./x");
-        assert_eq!(fault.to_string(), "error: no\n  because command not found: x\n  try  ./x");
+        assert_eq!(
+            fault.to_string(),
+            "error: no\n  because command not found: x\n  try  ./x"
+        );
     }
 
     #[test]
     fn every_fault_of_a_configuration_has_its_line() {
-        let env = [("WINDROW_NODE__IDD", "x"), ("WINDROW_TASK_DEFAULTS__RATE", "fast")];
-        let env = env.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+        let env = [
+            ("WINDROW_NODE__IDD", "x"),
+            ("WINDROW_TASK_DEFAULTS__RATE", "fast"),
+        ];
+        let env = env
+            .iter()
+            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
         let faults = windrow_config::load(None, env).expect_err("two faults");
         let fault = Fault::of_config(&faults);
         assert_eq!((fault.because.len(), fault.exit), (2, Exit::Config));

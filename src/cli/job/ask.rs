@@ -30,16 +30,25 @@ pub(super) async fn ask(which: &Which, ask: &Ask, shell: &Shell) -> Result<Value
     let places = match &which.state {
         Some(place) => vec![place.clone()],
         // A job that a pipe began without a name is where all of them are.
-        None => vec![place::of_job(Some(&which.name), &shell.env)?, place::of_job(None, &shell.env)?],
+        None => vec![
+            place::of_job(Some(&which.name), &shell.env)?,
+            place::of_job(None, &shell.env)?,
+        ],
     };
     for place in &places {
-        let Some(found) = reach(place).await? else { continue };
+        let Some(found) = reach(place).await? else {
+            continue;
+        };
         let is_it = is_named(told(found, place, &Ask::Show).await?, &which.name);
         if let (true, Some(again)) = (is_it, reach(place).await?) {
             return told(again, place, ask).await;
         }
     }
-    Err(not_running(which, &running(shell).await?, &place::readable_names(&shell.env)))
+    Err(not_running(
+        which,
+        &running(shell).await?,
+        &place::readable_names(&shell.env),
+    ))
 }
 
 fn is_named(shown: Value, name: &str) -> bool {
@@ -75,7 +84,9 @@ fn places(shell: &Shell) -> Result<Vec<PathBuf>, Fault> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         Err(error) => return Err(unread(&base, &error)),
     };
-    let mut places: Vec<PathBuf> = listed.filter_map(|entry| entry.ok().map(|entry| entry.path())).collect();
+    let mut places: Vec<PathBuf> = listed
+        .filter_map(|entry| entry.ok().map(|entry| entry.path()))
+        .collect();
     places.sort_unstable();
     Ok(places)
 }
@@ -104,16 +115,25 @@ async fn told(mut stream: UnixStream, place: &Path, ask: &Ask) -> Result<Value, 
         .hint("it may just have ended: windrow job lists those that run")
     };
     let talk = async {
-        stream.write_all(format!("{}\n", serde_json::to_string(ask)?).as_bytes()).await?;
+        stream
+            .write_all(format!("{}\n", serde_json::to_string(ask)?).as_bytes())
+            .await?;
         let mut text = String::new();
         stream.take(TOLD_BYTES_MAX).read_to_string(&mut text).await?;
         Ok(serde_json::from_str::<Told>(&text)?)
     };
-    let told = tokio::time::timeout(PATIENCE, talk).await.unwrap_or_else(|late| Err(late.into()));
+    let told = tokio::time::timeout(PATIENCE, talk)
+        .await
+        .unwrap_or_else(|late| Err(late.into()));
     match told.map_err(broken)? {
         Told::Done(value) => Ok(value),
         Told::Refused(Refusal { because, hint }) => {
-            let fault = Fault { exit: Exit::Rejected, what: "the run refused it".to_owned(), because, hint };
+            let fault = Fault {
+                exit: Exit::Rejected,
+                what: "the run refused it".to_owned(),
+                because,
+                hint,
+            };
             Err(fault.or_hint("windrow job show NAME says how it is driven now"))
         }
     }
@@ -122,7 +142,10 @@ async fn told(mut stream: UnixStream, place: &Path, ask: &Ask) -> Result<Value, 
 /// The names of the jobs that run.
 async fn running(shell: &Shell) -> Result<Vec<String>, Fault> {
     let names = all(shell).await?;
-    Ok(names.iter().filter_map(|job| job["name"].as_str().map(str::to_owned)).collect())
+    Ok(names
+        .iter()
+        .filter_map(|job| job["name"].as_str().map(str::to_owned))
+        .collect())
 }
 
 fn not_running(which: &Which, running: &[String], kept: &[String]) -> Fault {
@@ -130,18 +153,29 @@ fn not_running(which: &Which, running: &[String], kept: &[String]) -> Fault {
         Some(place) => format!("nobody runs it in {}", place.display()),
         None => "no `windrow run` of this user runs it".to_owned(),
     };
-    let fault = Fault::new(Exit::NotFound, format!("the job {} doesn't run now", which.name), because);
+    let fault = Fault::new(
+        Exit::NotFound,
+        format!("the job {} doesn't run now", which.name),
+        because,
+    );
     let fault = match running {
         [] => fault.hint("no job runs; one that was run with --state DIR is asked with --state DIR"),
         names => fault.hint(format!("those that run: {}", names.join(", "))),
     };
     if which.state.is_none() && kept.contains(&which.name) {
-        return fault.hint(format!("{} goes on with it, or tells how it ended", command(&which.name)));
+        return fault.hint(format!(
+            "{} goes on with it, or tells how it ended",
+            command(&which.name)
+        ));
     }
     let known: Vec<&str> = running.iter().chain(kept).map(String::as_str).collect();
     fault.meant(like(&which.name, &known))
 }
 
 fn unread(path: &Path, error: &io::Error) -> Fault {
-    Fault::new(Exit::Failed, format!("{} can't be read", path.display()), error.to_string())
+    Fault::new(
+        Exit::Failed,
+        format!("{} can't be read", path.display()),
+        error.to_string(),
+    )
 }

@@ -25,9 +25,11 @@ pub(super) async fn job(args: &JobArgs, shell: &Shell) -> Result<Exit, Fault> {
     match &args.verb {
         None => list(&args.list, shell).await,
         Some(Verb::List(view)) => list(view, shell).await,
-        Some(Verb::Show(args)) => {
-            shown::one(&ask::ask(&args.which, &Ask::Show, shell).await?, &args.view, shell)
-        }
+        Some(Verb::Show(args)) => shown::one(
+            &ask::ask(&args.which, &Ask::Show, shell).await?,
+            &args.view,
+            shell,
+        ),
         Some(Verb::Set(args)) => set(args, shell).await,
         Some(Verb::Stop(args)) => stop(args, shell).await,
     }
@@ -49,13 +51,21 @@ async fn list(view: &View, shell: &Shell) -> Result<Exit, Fault> {
 async fn set(args: &SetArgs, shell: &Shell) -> Result<Exit, Fault> {
     let settings = patch(&args.tunes);
     if settings == TuningPatch::default() {
-        return Err(Fault::new(Exit::Usage, "nothing is to be changed", "no flag names a setting")
-            .hint("--rate 50/s, --concurrency 8 … `windrow job set --help` has them all"));
+        return Err(
+            Fault::new(Exit::Usage, "nothing is to be changed", "no flag names a setting")
+                .hint("--rate 50/s, --concurrency 8 … `windrow job set --help` has them all"),
+        );
     }
-    let ask = Ask::Set { settings: Box::new(settings) };
+    let ask = Ask::Set {
+        settings: Box::new(settings),
+    };
     let changed = ask::ask(&args.which, &ask, shell).await?;
     let difference = difference_but(&changed["before"], &changed["after"], &[]);
-    say(&changed, &format!("{}  {difference}", args.which.name), &args.view)
+    say(
+        &changed,
+        &format!("{}  {difference}", args.which.name),
+        &args.view,
+    )
 }
 
 async fn stop(args: &StopArgs, shell: &Shell) -> Result<Exit, Fault> {
@@ -70,7 +80,11 @@ async fn stop(args: &StopArgs, shell: &Shell) -> Result<Exit, Fault> {
 
 /// What was done: a sentence for people, the answer for scripts.
 fn say(answer: &Value, sentence: &str, view: &View) -> Result<Exit, Fault> {
-    let text = if view.output.is_for_people() { sentence.to_owned() } else { answer.to_string() };
+    let text = if view.output.is_for_people() {
+        sentence.to_owned()
+    } else {
+        answer.to_string()
+    };
     screen::put(&text).map(|()| Exit::Ok)
 }
 

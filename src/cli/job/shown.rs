@@ -15,12 +15,16 @@ const JOBS: Listing = Listing {
         Column::new("NAME", Side::Left, Keep::Always, 8, |job, _| {
             Cell::member(job, "name").tone(Tone::Strong)
         }),
-        Column::new("STATUS", Side::Left, Keep::Always, 8, |job, _| Cell::member(job, "status")),
+        Column::new("STATUS", Side::Left, Keep::Always, 8, |job, _| {
+            Cell::member(job, "status")
+        }),
         Column::new("DONE", Side::Right, Keep::Always, 6, |job, _| {
             let percent = job["percent"].as_f64().unwrap_or(0.0);
             Cell::new(format!("{percent:.1}%")).plain(percent.to_string())
         }),
-        Column::new("ITEMS", Side::Right, Keep::Rank(30), 5, |job, _| count(&job["total"])),
+        Column::new("ITEMS", Side::Right, Keep::Rank(30), 5, |job, _| {
+            count(&job["total"])
+        }),
         Column::new("RATE", Side::Right, Keep::Rank(20), 6, |job, _| {
             Cell::new(rate(job)).plain(job["actual_rate"].to_string())
         }),
@@ -28,8 +32,12 @@ const JOBS: Listing = Listing {
             Some(text) => Cell::new(text).plain(job["eta_seconds"].to_string()),
             None => Cell::nothing(),
         }),
-        Column::new("ABANDONED", Side::Right, Keep::Rank(50), 9, |job, _| count(&job["counts"]["abandoned"])),
-        Column::new("PROCESS", Side::Right, Keep::Wide, 7, |job, _| Cell::member(job, "process")),
+        Column::new("ABANDONED", Side::Right, Keep::Rank(50), 9, |job, _| {
+            count(&job["counts"]["abandoned"])
+        }),
+        Column::new("PROCESS", Side::Right, Keep::Wide, 7, |job, _| {
+            Cell::member(job, "process")
+        }),
     ],
     name: |job| job["name"].as_str().unwrap_or_default().to_owned(),
     none: "no job runs; `windrow run` begins one",
@@ -93,7 +101,11 @@ fn card(job: &Value) -> Card {
     let counts: Vec<String> = counts
         .filter(|(_, number)| number.as_u64() != Some(0))
         .map(|(name, number)| {
-            format!("{} {}", human::count(number.as_u64().unwrap_or(0)), name.replace('_', " "))
+            format!(
+                "{} {}",
+                human::count(number.as_u64().unwrap_or(0)),
+                name.replace('_', " ")
+            )
         })
         .collect();
     let settings = job["settings"].as_object().into_iter().flatten();
@@ -110,11 +122,18 @@ fn card(job: &Value) -> Card {
         .maybe("handler", text(&job["handler"]))
         .line(
             "items",
-            format!("{} of {}", counts.join(", "), human::count(job["total"].as_u64().unwrap_or(0))),
+            format!(
+                "{} of {}",
+                counts.join(", "),
+                human::count(job["total"].as_u64().unwrap_or(0))
+            ),
         )
         .line("rate", rate(job))
         .maybe("waits for", text(&job["stall"]))
         .maybe("left", eta(job))
         .line("settings", settings.join(", "))
-        .line("process", format!("{} ({})", job["process"], text(&job["task"]).unwrap_or_default()))
+        .line(
+            "process",
+            format!("{} ({})", job["process"], text(&job["task"]).unwrap_or_default()),
+        )
 }

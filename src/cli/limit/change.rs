@@ -27,9 +27,14 @@ pub(super) async fn create(args: &CreateArgs, shell: &Shell) -> Result<Exit, Fau
     }
     let link = Link::open(&args.remote, shell)?;
     let request = args.write.request(Request::post("/v1/limits"), body);
-    let Some(answer) = link.change(&args.write, request).await? else { return Ok(Exit::Ok) };
+    let Some(answer) = link.change(&args.write, request).await? else {
+        return Ok(Exit::Ok);
+    };
     if matches!(link.look.form, Form::Table | Form::Wide) {
-        link.hint(&format!("nobody uses it yet: windrow biz edit NAME --limit {}", args.name));
+        link.hint(&format!(
+            "nobody uses it yet: windrow biz edit NAME --limit {}",
+            args.name
+        ));
         return screen::put(&format!("created {}", args.name)).map(|()| Exit::Ok);
     }
     link.show_one(&LIMITS, &answer, card)
@@ -53,7 +58,10 @@ pub(super) async fn set(args: &SetArgs, shell: &Shell) -> Result<Exit, Fault> {
     if let Some(tag) = before.header("etag") {
         request = request.header("if-match", tag);
     }
-    let Some(after) = link.change(&args.write, args.write.request(request, body)).await? else {
+    let Some(after) = link
+        .change(&args.write, args.write.request(request, body))
+        .await?
+    else {
         return Ok(Exit::Ok);
     };
     if !matches!(link.look.form, Form::Table | Form::Wide) {
@@ -64,8 +72,15 @@ pub(super) async fn set(args: &SetArgs, shell: &Shell) -> Result<Exit, Fault> {
     if let (Some(members), Some(kept)) = (before.as_object_mut(), after.as_object()) {
         members.retain(|name, _| kept.contains_key(name));
     }
-    let changed: Vec<String> = differences(&before, &after).iter().map(|one| one.line()).collect();
-    let what = if changed.is_empty() { "unchanged".to_owned() } else { changed.join("  ") };
+    let changed: Vec<String> = differences(&before, &after)
+        .iter()
+        .map(|one| one.line())
+        .collect();
+    let what = if changed.is_empty() {
+        "unchanged".to_owned()
+    } else {
+        changed.join("  ")
+    };
     screen::put(&format!("{}  {what}", args.name)).map(|()| Exit::Ok)
 }
 

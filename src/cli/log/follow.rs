@@ -40,9 +40,16 @@ impl Place {
     /// As [`Link::send`].
     pub(super) async fn end(link: &Link<'_>, request: &Request, from: Option<i64>) -> Result<Place, Fault> {
         // How far a look goes back is counted by the node's clock, which an answer tells.
-        let one = Paging { limit: NonZeroU32::MIN, all: false };
+        let one = Paging {
+            limit: NonZeroU32::MIN,
+            all: false,
+        };
         let now_ms = link.list(request.clone(), Some(&one)).await?.now_ms;
-        let mut place = Place { seen: BTreeSet::new(), from, now_ms };
+        let mut place = Place {
+            seen: BTreeSet::new(),
+            from,
+            now_ms,
+        };
         place.look(link, request).await?;
         Ok(place)
     }
@@ -55,8 +62,13 @@ impl Place {
     async fn look(&mut self, link: &Link<'_>, request: &Request) -> Result<Vec<Value>, Fault> {
         let back = self.now_ms.saturating_sub(STORED_LATE_MS);
         let from = self.from.map_or(back, |from| from.max(back));
-        let all = Paging { limit: NonZeroU32::MIN, all: true };
-        let listed = link.list(request.clone().query_option("from", written(from)), Some(&all)).await?;
+        let all = Paging {
+            limit: NonZeroU32::MIN,
+            all: true,
+        };
+        let listed = link
+            .list(request.clone().query_option("from", written(from)), Some(&all))
+            .await?;
         // Another node may answer, whose clock is behind: a look never goes further back than the one before.
         self.now_ms = self.now_ms.max(listed.now_ms);
         Ok(self.new_of(listed.things()?))
@@ -85,7 +97,10 @@ pub(super) async fn follow(
     loop {
         tokio::time::sleep(LOOK_EVERY).await;
         let new = place.look(link, request).await?;
-        let text: String = new.iter().map(|line| lines::told(link, line, names_task, place.now_ms)).collect();
+        let text: String = new
+            .iter()
+            .map(|line| lines::told(link, line, names_task, place.now_ms))
+            .collect();
         if !text.is_empty() && !screen::put_piece(text.as_bytes())? {
             return Ok(Exit::Ok);
         }
@@ -100,7 +115,11 @@ mod tests {
 
     #[test]
     fn a_line_with_a_lower_number_that_is_seen_later_is_new_and_none_is_new_twice() {
-        let mut place = Place { seen: BTreeSet::new(), from: None, now_ms: 0 };
+        let mut place = Place {
+            seen: BTreeSet::new(),
+            from: None,
+            now_ms: 0,
+        };
         let mut look = |numbers: &[i64]| {
             let there = numbers.iter().map(|number| json!({ "number": number })).collect();
             place.new_of(there).iter().map(number).collect::<Vec<_>>()

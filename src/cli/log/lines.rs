@@ -35,9 +35,19 @@ pub(super) fn told(link: &Link<'_>, line: &Value, names_task: bool, now_ms: i64)
         return format!("{line}\n");
     }
     // "3m ago" is wrong a minute later, and a log stays on the screen.
-    let style = if look.style == TimeStyle::Relative { TimeStyle::Local } else { look.style };
+    let style = if look.style == TimeStyle::Relative {
+        TimeStyle::Local
+    } else {
+        look.style
+    };
     let times = Times { style, now_ms };
-    text(line, &times, names_task, look.form == Form::Wide, look.paper.colours)
+    text(
+        line,
+        &times,
+        names_task,
+        look.form == Form::Wide,
+        look.paper.colours,
+    )
 }
 
 /// `17:02:11 warn  t42 #388,012 RATE_LIMITED upstream 429`.
@@ -57,7 +67,11 @@ fn text(line: &Value, times: &Times, names_task: bool, is_wide: bool, colours: b
     if names_task {
         parts.push(member("task"));
     }
-    parts.extend(line["index"].as_u64().map(|index| format!("#{}", human::count(index))));
+    parts.extend(
+        line["index"]
+            .as_u64()
+            .map(|index| format!("#{}", human::count(index))),
+    );
     parts.extend(Some(member("code")).filter(|code| !code.is_empty()));
     parts.push(member("message"));
     if is_wide && !line["extra"].is_null() {
@@ -76,11 +90,20 @@ mod tests {
     fn a_line_has_its_time_level_item_code_and_message() {
         let line = json!({"at": "2026-11-20T17:02:11.000Z", "level": "warn", "task": "t42", "index": 388_012,
             "code": "RATE_LIMITED", "message": "upstream\u{1b}[2J 429", "extra": {"a": 1}, "number": 7});
-        let times = Times { style: TimeStyle::Utc, now_ms: 0 };
+        let times = Times {
+            style: TimeStyle::Utc,
+            now_ms: 0,
+        };
         let short = text(&line, &times, false, false, false);
-        assert_eq!(short, "2026-11-20 17:02:11Z warn  #388,012 RATE_LIMITED upstream\u{FFFD}[2J 429\n");
+        assert_eq!(
+            short,
+            "2026-11-20 17:02:11Z warn  #388,012 RATE_LIMITED upstream\u{FFFD}[2J 429\n"
+        );
         let all = text(&line, &times, true, true, false);
-        assert!(all.contains(" t42 #388,012 ") && all.ends_with(" {\"a\":1}\n"), "{all}");
+        assert!(
+            all.contains(" t42 #388,012 ") && all.ends_with(" {\"a\":1}\n"),
+            "{all}"
+        );
         let bare =
             json!({"at": "x", "level": "info", "index": null, "code": null, "message": "m", "extra": null});
         assert_eq!(text(&bare, &times, false, true, false), "x info  m\n");

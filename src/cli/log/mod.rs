@@ -84,7 +84,12 @@ pub struct LogFlags {
     #[arg(long, visible_alias = "from", value_name = "SPAN|TIME")]
     pub since: Option<String>,
     /// Lines before a span ago, or before a time (as --since)
-    #[arg(long, visible_alias = "to", value_name = "SPAN|TIME", conflicts_with = "follow")]
+    #[arg(
+        long,
+        visible_alias = "to",
+        value_name = "SPAN|TIME",
+        conflicts_with = "follow"
+    )]
     pub until: Option<String>,
     /// Go on with what is written from now on, until Ctrl-C
     #[arg(short, long)]
@@ -132,7 +137,11 @@ pub(super) async fn show(flags: &LogFlags, task: Option<&str>, shell: &Shell) ->
     let first = request.clone().query_option("from", from.and_then(written));
     let first = first.query_option("to", to.and_then(written));
     // Taken before the first page is read, so that what is stored between the two isn't missed.
-    let end = if flags.follow { Some(Place::end(&link, &request, from).await?) } else { None };
+    let end = if flags.follow {
+        Some(Place::end(&link, &request, from).await?)
+    } else {
+        None
+    };
     let listed = link.list(first, Some(&flags.paging)).await?;
     let mut things = listed.things()?;
     if end.is_none() && !matches!(form, Form::Table | Form::Wide) {
@@ -143,7 +152,10 @@ pub(super) async fn show(flags: &LogFlags, task: Option<&str>, shell: &Shell) ->
     if things.is_empty() && end.is_none() {
         link.say(LINES.none);
     }
-    let text: String = things.iter().map(|line| told(&link, line, names_task, listed.now_ms)).collect();
+    let text: String = things
+        .iter()
+        .map(|line| told(&link, line, names_task, listed.now_ms))
+        .collect();
     let Some(mut end) = end else {
         screen::put(&text)?;
         if listed.has_more() {
@@ -160,7 +172,10 @@ pub(super) async fn show(flags: &LogFlags, task: Option<&str>, shell: &Shell) ->
 
 /// The word of a level or an origin in the API.
 fn word<T: ValueEnum>(value: &T) -> String {
-    value.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
+    value
+        .to_possible_value()
+        .map(|value| value.get_name().to_owned())
+        .unwrap_or_default()
 }
 
 /// The time of a flag. Unit: milliseconds since 1970.

@@ -56,14 +56,24 @@ const NO_FLAG: [(&str, &[&str], &str); 4] = [
         &["limit", "limits"],
         "a run has its own --rate and --concurrency; limits that tasks share are of nodes: 'windrow help limit'",
     ),
-    ("windrow run", &["dry-run"], "'windrow try' asks the handler without doing anything"),
-    ("windrow task set", &["start-at"], "'windrow task start --start-at' says when a task starts"),
+    (
+        "windrow run",
+        &["dry-run"],
+        "'windrow try' asks the handler without doing anything",
+    ),
+    (
+        "windrow task set",
+        &["start-at"],
+        "'windrow task start --start-at' says when a task starts",
+    ),
 ];
 
 /// A flag with a slip of the finger in it or of another program, a negative number, or a handler without the `--` before
 /// it. What clap finds similar, and its advice to pass a flag as a value, would lead astray.
 pub(super) fn argument(mut error: Error, words: &[OsString]) -> Error {
-    let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidArg) else { return error };
+    let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidArg) else {
+        return error;
+    };
     let (mut root, word) = (args::command(), word.clone());
     root.build();
     let (command, path) = noun(&root, &word, words);
@@ -76,7 +86,10 @@ pub(super) fn argument(mut error: Error, words: &[OsString]) -> Error {
         .or_else(|| behind_dashes(&word, command));
     if similar.is_some() {
         // It shows the flag that was found similar.
-        error.insert(ContextKind::Usage, ContextValue::StyledStr(command.clone().render_usage()));
+        error.insert(
+            ContextKind::Usage,
+            ContextValue::StyledStr(command.clone().render_usage()),
+        );
     }
     match tip {
         Some(tip) => tipped(error, tip),
@@ -88,13 +101,26 @@ pub(super) fn argument(mut error: Error, words: &[OsString]) -> Error {
 fn flag_tip(word: &str, command: &Command, path: &str, similar: Option<&str>) -> Option<String> {
     let given = word.strip_prefix("--").or_else(|| word.strip_prefix('-'))?;
     let given = given.split('=').next().unwrap_or_default();
-    let none = NO_FLAG.iter().find(|(of, flags, _)| *of == path && flags.contains(&given));
+    let none = NO_FLAG
+        .iter()
+        .find(|(of, flags, _)| *of == path && flags.contains(&given));
     if let Some((_, _, why)) = none {
         return Some((*why).to_owned());
     }
-    let has = |flag: &str| command.get_arguments().any(|argument| argument.get_long() == Some(flag));
-    let same = FLAGS.iter().find(|(other, _)| *other == given).map(|(_, same)| *same).unwrap_or_default();
-    if let Some(flag) = same.iter().find(|flag| has(flag.split(' ').next().unwrap_or_default())) {
+    let has = |flag: &str| {
+        command
+            .get_arguments()
+            .any(|argument| argument.get_long() == Some(flag))
+    };
+    let same = FLAGS
+        .iter()
+        .find(|(other, _)| *other == given)
+        .map(|(_, same)| *same)
+        .unwrap_or_default();
+    if let Some(flag) = same
+        .iter()
+        .find(|flag| has(flag.split(' ').next().unwrap_or_default()))
+    {
         return Some(format!("here that is '--{flag}'"));
     }
     if !word.starts_with("--") {
@@ -102,27 +128,36 @@ fn flag_tip(word: &str, command: &Command, path: &str, similar: Option<&str>) ->
     }
     let flags = command.get_arguments().filter_map(clap::Arg::get_long);
     let begun = || similar?.strip_prefix("--").filter(|flag| flag.starts_with(given));
-    nearest(given, flags).or_else(begun).map(|flag| format!("is '--{flag}' meant?"))
+    nearest(given, flags)
+        .or_else(begun)
+        .map(|flag| format!("is '--{flag}' meant?"))
 }
 
 /// Where a negative number was given to a flag. (clap takes it for a flag of its own.)
 fn negative(word: &str, words: &[OsString]) -> Option<String> {
-    word.strip_prefix('-').filter(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))?;
+    word.strip_prefix('-')
+        .filter(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))?;
     let texts: Vec<&str> = words.iter().filter_map(|given| given.to_str()).collect();
     let at = texts.iter().position(|given| given.starts_with(word))?;
-    let flag = texts.get(at.checked_sub(1)?).filter(|before| before.starts_with("--"))?;
+    let flag = texts
+        .get(at.checked_sub(1)?)
+        .filter(|before| before.starts_with("--"))?;
     Some(format!("'{flag}' takes nothing below zero"))
 }
 
 fn behind_dashes(word: &str, command: &Command) -> Option<String> {
-    let takes_a_handler = command.get_arguments().any(|argument| argument.get_id() == HANDLER);
+    let takes_a_handler = command
+        .get_arguments()
+        .any(|argument| argument.get_id() == HANDLER);
     (takes_a_handler && !word.starts_with('-')).then(|| HANDLER_TIP.to_owned())
 }
 
 fn without_as_a_value(mut error: Error) -> Error {
     if let Some(ContextValue::StyledStrs(tips)) = error.remove(ContextKind::Suggested) {
-        let rest: Vec<StyledStr> =
-            tips.into_iter().filter(|tip| !tip.to_string().contains("as a value")).collect();
+        let rest: Vec<StyledStr> = tips
+            .into_iter()
+            .filter(|tip| !tip.to_string().contains("as a value"))
+            .collect();
         if !rest.is_empty() {
             error.insert(ContextKind::Suggested, ContextValue::StyledStrs(rest));
         }
@@ -136,31 +171,69 @@ mod tests {
 
     fn said(line: &str) -> String {
         let words: Vec<OsString> = line.split(' ').map(OsString::from).collect();
-        let error = args::command().try_get_matches_from(&words).expect_err("it is refused");
+        let error = args::command()
+            .try_get_matches_from(&words)
+            .expect_err("it is refused");
         super::super::advised(error, &words).to_string()
     }
 
     #[test]
     fn flags_of_other_programs_lead_to_those_of_this_one() {
         for (line, tip) in [
-            ("windrow run --retries 3 --total 3 -- true", "tip: here that is '--max-attempts'"),
-            ("windrow run -j4 --total 3 -- true", "tip: here that is '--concurrency'"),
+            (
+                "windrow run --retries 3 --total 3 -- true",
+                "tip: here that is '--max-attempts'",
+            ),
+            (
+                "windrow run -j4 --total 3 -- true",
+                "tip: here that is '--concurrency'",
+            ),
             ("windrow run --input u.csv -- true", "tip: here that is '--csv'"),
-            ("windrow run --json --total 3 -- true", "tip: here that is '--output json'"),
-            ("windrow run --conc 5 --total 3 -- true", "tip: is '--concurrency' meant?"),
-            ("windrow run --start-at 5pm --total 3 -- true", "tip: a run starts at once"),
-            ("windrow run --limit x --total 3 -- true", "tip: a run has its own --rate"),
-            ("windrow task set t1 --start-at 5pm", "tip: 'windrow task start --start-at'"),
+            (
+                "windrow run --json --total 3 -- true",
+                "tip: here that is '--output json'",
+            ),
+            (
+                "windrow run --conc 5 --total 3 -- true",
+                "tip: is '--concurrency' meant?",
+            ),
+            (
+                "windrow run --start-at 5pm --total 3 -- true",
+                "tip: a run starts at once",
+            ),
+            (
+                "windrow run --limit x --total 3 -- true",
+                "tip: a run has its own --rate",
+            ),
+            (
+                "windrow task set t1 --start-at 5pm",
+                "tip: 'windrow task start --start-at'",
+            ),
             ("windrow serve --port 80", "tip: here that is '--listen'"),
-            ("windrow run --rate -5/s --total 3 -- true", "tip: '--rate' takes nothing below zero"),
-            ("windrow run --total -5 -- true", "tip: '--total' takes nothing below zero"),
+            (
+                "windrow run --rate -5/s --total 3 -- true",
+                "tip: '--rate' takes nothing below zero",
+            ),
+            (
+                "windrow run --total -5 -- true",
+                "tip: '--total' takes nothing below zero",
+            ),
         ] {
             let said = said(line);
             assert!(said.contains(tip), "{line}: {said}");
-            assert!(!said.contains("similar") && !said.contains("as a value"), "{line}: {said}");
-            assert!(!said.contains("run --restart") && !said.contains("--straggler"), "{line}: {said}");
+            assert!(
+                !said.contains("similar") && !said.contains("as a value"),
+                "{line}: {said}"
+            );
+            assert!(
+                !said.contains("run --restart") && !said.contains("--straggler"),
+                "{line}: {said}"
+            );
         }
-        assert!(!said("windrow task start --foo").contains("tip"), "nothing is made up");
+        assert!(
+            !said("windrow task start --foo").contains("tip"),
+            "nothing is made up"
+        );
     }
 
     #[test]
@@ -171,7 +244,9 @@ mod tests {
             .flat_map(|one| std::iter::once(one).chain(one.get_subcommands()))
             .collect();
         let is_there = |flag: &str| {
-            commands.iter().any(|command| command.get_arguments().any(|one| one.get_long() == Some(flag)))
+            commands
+                .iter()
+                .any(|command| command.get_arguments().any(|one| one.get_long() == Some(flag)))
         };
         for flag in FLAGS.iter().flat_map(|(_, same)| *same) {
             assert!(is_there(flag.split(' ').next().unwrap_or_default()), "{flag}");

@@ -72,8 +72,16 @@ const NONE_OF: [(&str, &[&str], &str); 10] = [
         &["start", "resume", "continue", "unpause"],
         "the same 'windrow run' goes on with a job, or 'windrow run --resume NAME'",
     ),
-    ("job", &["retry", "rerun", "redrive"], "'windrow run --only-failed' goes over what a job gave up"),
-    ("job", &["delete", "rm", "remove"], "'windrow run --restart' forgets what a job did, and begins anew"),
+    (
+        "job",
+        &["retry", "rerun", "redrive"],
+        "'windrow run --only-failed' goes over what a job gave up",
+    ),
+    (
+        "job",
+        &["delete", "rm", "remove"],
+        "'windrow run --restart' forgets what a job did, and begins anew",
+    ),
     (
         "job",
         &["watch", "explain", "log", "tail", "top"],
@@ -84,13 +92,21 @@ const NONE_OF: [(&str, &[&str], &str); 10] = [
         &["delete", "rm", "remove", "stop", "kill"],
         "a node ends where it runs, with SIGTERM; 'windrow node drain' lets it hand its tasks over first",
     ),
-    ("cluster", &["list", "ls", "ps", "nodes"], "'windrow node list' lists the nodes"),
+    (
+        "cluster",
+        &["list", "ls", "ps", "nodes"],
+        "'windrow node list' lists the nodes",
+    ),
     (
         "cluster",
         &["join", "add", "create", "init"],
         "nodes with the same store.url are a cluster: 'windrow help serve'",
     ),
-    ("windrow", &["status"], "'windrow task list' shows the tasks, 'windrow cluster status' the nodes"),
+    (
+        "windrow",
+        &["status"],
+        "'windrow task list' shows the tasks, 'windrow cluster status' the nodes",
+    ),
 ];
 
 /// The argument that is a handler's command, and where it stands.
@@ -111,7 +127,9 @@ pub(super) fn advised(error: Error, words: &[OsString]) -> Error {
 }
 
 fn verb(mut error: Error, words: &[OsString]) -> Error {
-    let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand) else { return error };
+    let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand) else {
+        return error;
+    };
     let (root, word) = (args::command(), word.clone());
     let (noun, path) = noun(&root, &word, words);
     let mistyped = || {
@@ -129,7 +147,10 @@ fn verb(mut error: Error, words: &[OsString]) -> Error {
         }
         Some(verb) => {
             // What has more slips in it would only be in the way.
-            error.insert(ContextKind::SuggestedSubcommand, ContextValue::String(verb.to_owned()));
+            error.insert(
+                ContextKind::SuggestedSubcommand,
+                ContextValue::String(verb.to_owned()),
+            );
             error
         }
         None => error,
@@ -138,9 +159,10 @@ fn verb(mut error: Error, words: &[OsString]) -> Error {
 
 /// One of a few words, with a slip of the finger in it.
 fn value(mut error: Error) -> Error {
-    let (Some(ContextValue::String(word)), Some(ContextValue::Strings(known))) =
-        (error.get(ContextKind::InvalidValue), error.get(ContextKind::ValidValue))
-    else {
+    let (Some(ContextValue::String(word)), Some(ContextValue::Strings(known))) = (
+        error.get(ContextKind::InvalidValue),
+        error.get(ContextKind::ValidValue),
+    ) else {
         return error;
     };
     if error.get(ContextKind::SuggestedValue).is_none()
@@ -153,7 +175,9 @@ fn value(mut error: Error) -> Error {
 
 /// A job without its handler: clap's usage doesn't show where that stands.
 fn missing(error: Error) -> Error {
-    let Some(ContextValue::Strings(missing)) = error.get(ContextKind::InvalidArg) else { return error };
+    let Some(ContextValue::Strings(missing)) = error.get(ContextKind::InvalidArg) else {
+        return error;
+    };
     if missing.iter().any(|argument| argument.contains("COMMAND")) {
         tipped(error, HANDLER_TIP)
     } else {
@@ -171,13 +195,20 @@ fn tipped(mut error: Error, tip: impl Into<String>) -> Error {
 pub(super) fn nearest<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let slips_max = if word.chars().count() <= 4 { 1 } else { 2 };
     let near = known.map(|known| (strsim::osa_distance(word, known), known));
-    near.filter(|(slips, _)| *slips <= slips_max).min().map(|(_, known)| known)
+    near.filter(|(slips, _)| *slips <= slips_max)
+        .min()
+        .map(|(_, known)| known)
 }
 
 /// The command that stands before a word, with its path.
 fn noun<'a>(root: &'a Command, word: &str, words: &[OsString]) -> (&'a Command, Vec<&'a str>) {
     let (mut noun, mut path) = (root, vec!["windrow"]);
-    for given in words.iter().skip(1).filter_map(|given| given.to_str()).take_while(|given| *given != word) {
+    for given in words
+        .iter()
+        .skip(1)
+        .filter_map(|given| given.to_str())
+        .take_while(|given| *given != word)
+    {
         if let Some(found) = noun.find_subcommand(given) {
             noun = found;
             path.push(found.get_name());
@@ -188,14 +219,23 @@ fn noun<'a>(root: &'a Command, word: &str, words: &[OsString]) -> (&'a Command, 
 
 /// What is said instead of a verb that isn't there.
 fn equivalent(word: &str, root: &Command, noun: &Command, path: &[&str]) -> Option<String> {
-    let why = NONE_OF.iter().find(|(of, verbs, _)| *of == noun.get_name() && verbs.contains(&word));
+    let why = NONE_OF
+        .iter()
+        .find(|(of, verbs, _)| *of == noun.get_name() && verbs.contains(&word));
     if let Some((_, _, why)) = why {
         return Some((*why).to_owned());
     }
-    let same = MEANT.iter().find(|(other, _)| *other == word).map(|(_, same)| *same).unwrap_or_default();
+    let same = MEANT
+        .iter()
+        .find(|(other, _)| *other == word)
+        .map(|(_, same)| *same)
+        .unwrap_or_default();
     let of = |noun: &Command| {
         let meant = std::iter::once(word).chain(same.iter().copied());
-        meant.filter_map(|verb| noun.find_subcommand(verb)).next().map(|verb| verb.get_name().to_owned())
+        meant
+            .filter_map(|verb| noun.find_subcommand(verb))
+            .next()
+            .map(|verb| verb.get_name().to_owned())
     };
     let at = path.join(" ");
     if let Some(verb) = of(noun) {
@@ -206,18 +246,24 @@ fn equivalent(word: &str, root: &Command, noun: &Command, path: &[&str]) -> Opti
     }
     // Most verbs are of tasks, some also of what 'windrow run' does.
     let [task, job] = ["task", "job"].map(|noun| of(root.find_subcommand(noun)?));
-    let job = job.map(|verb| format!("; of a 'windrow run' it is '{at} job {verb}'")).unwrap_or_default();
+    let job = job
+        .map(|verb| format!("; of a 'windrow run' it is '{at} job {verb}'"))
+        .unwrap_or_default();
     task.map(|verb| format!("here that is '{at} task {verb}'{job}"))
 }
 
 /// The standard library's words for numbers name types.
 fn number(error: Error) -> Error {
-    let Some(wrong) = error.source().and_then(|source| source.downcast_ref::<ParseIntError>()) else {
+    let Some(wrong) = error
+        .source()
+        .and_then(|source| source.downcast_ref::<ParseIntError>())
+    else {
         return error;
     };
-    let (Some(ContextValue::String(text)), Some(argument)) =
-        (error.get(ContextKind::InvalidValue), error.get(ContextKind::InvalidArg))
-    else {
+    let (Some(ContextValue::String(text)), Some(argument)) = (
+        error.get(ContextKind::InvalidValue),
+        error.get(ContextKind::InvalidArg),
+    ) else {
         return error;
     };
     let tip = match (wrong.kind(), plain(text)) {
@@ -230,7 +276,10 @@ fn number(error: Error) -> Error {
     let mut told = Error::new(ErrorKind::ValueValidation).with_cmd(&args::command());
     told.insert(ContextKind::InvalidArg, argument.clone());
     told.insert(ContextKind::InvalidValue, ContextValue::String(text.clone()));
-    told.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![StyledStr::from(tip)]));
+    told.insert(
+        ContextKind::Suggested,
+        ContextValue::StyledStrs(vec![StyledStr::from(tip)]),
+    );
     told
 }
 
@@ -256,7 +305,9 @@ mod tests {
 
     fn said(line: &str) -> String {
         let words: Vec<OsString> = line.split(' ').map(OsString::from).collect();
-        let error = args::command().try_get_matches_from(&words).expect_err("it is refused");
+        let error = args::command()
+            .try_get_matches_from(&words)
+            .expect_err("it is refused");
         advised(error, &words).to_string()
     }
 
@@ -266,15 +317,24 @@ mod tests {
             ("windrow job pause x", "tip: here that is 'windrow job stop'"),
             ("windrow task pause t1", "tip: here that is 'windrow task stop'"),
             ("windrow task resume t1", "tip: here that is 'windrow task start'"),
-            ("windrow task retry t1", "tip: here that is 'windrow task redrive'"),
+            (
+                "windrow task retry t1",
+                "tip: here that is 'windrow task redrive'",
+            ),
             ("windrow task ls", "tip: here that is 'windrow task list'"),
             ("windrow task rm t1", "tip: here that is 'windrow task delete'"),
             ("windrow task kill t1", "tip: here that is 'windrow task cancel'"),
             ("windrow task status t1", "tip: here that is 'windrow task show'"),
             ("windrow biz delete push", "tip: a business is not deleted"),
-            ("windrow biz create push", "tip: here that is 'windrow biz register'"),
+            (
+                "windrow biz create push",
+                "tip: here that is 'windrow biz register'",
+            ),
             ("windrow ctx rm a", "tip: here that is 'windrow ctx remove'"),
-            ("windrow token delete 1", "tip: here that is 'windrow token revoke'"),
+            (
+                "windrow token delete 1",
+                "tip: here that is 'windrow token revoke'",
+            ),
             ("windrow job resume x", "windrow run --resume NAME"),
             ("windrow pause t1", "tip: here that is 'windrow task stop'"),
             (
@@ -288,15 +348,34 @@ mod tests {
             ("windrow status", "windrow cluster status"),
         ] {
             let said = said(line);
-            assert!(said.contains("unrecognized subcommand") && said.contains(tip), "{line}: {said}");
+            assert!(
+                said.contains("unrecognized subcommand") && said.contains(tip),
+                "{line}: {said}"
+            );
         }
-        assert!(said("windrow task lisst").contains("similar"), "clap's own tips stay");
+        assert!(
+            said("windrow task lisst").contains("similar"),
+            "clap's own tips stay"
+        );
         let near = said("windrow task lst");
-        assert!(near.contains("'list'") && !near.contains("'stop'"), "only the nearest: {near}");
-        for (line, tip) in [("windrow task list -o cvs", "'csv'"), ("windrow task list -o jsno", "'json'")] {
-            assert!(said(line).contains(&format!("a similar value exists: {tip}")), "{line}: {}", said(line));
+        assert!(
+            near.contains("'list'") && !near.contains("'stop'"),
+            "only the nearest: {near}"
+        );
+        for (line, tip) in [
+            ("windrow task list -o cvs", "'csv'"),
+            ("windrow task list -o jsno", "'json'"),
+        ] {
+            assert!(
+                said(line).contains(&format!("a similar value exists: {tip}")),
+                "{line}: {}",
+                said(line)
+            );
         }
-        assert!(!said("windrow task frobnicate").contains("tip: here"), "nothing is made up");
+        assert!(
+            !said("windrow task frobnicate").contains("tip: here"),
+            "nothing is made up"
+        );
     }
 
     #[test]
@@ -326,19 +405,40 @@ mod tests {
     #[test]
     fn numbers_are_refused_in_words_and_with_their_digits() {
         for (line, tip) in [
-            ("windrow task create push --total 3 --batch 0", "tip: it must be at least 1"),
+            (
+                "windrow task create push --total 3 --batch 0",
+                "tip: it must be at least 1",
+            ),
             ("windrow run --total 0 -- ./worker", "tip: it must be at least 1"),
             ("windrow run --total 1k -- ./worker", "in digits: 1000"),
             ("windrow run --total 1_000 -- ./worker", "in digits: 1000"),
             ("windrow run --total 1.5M -- ./worker", "in digits: 1500000"),
-            ("windrow run --total many -- ./worker", "tip: it must be a whole number, such as 1000"),
-            ("windrow task create push --total 3 --parked-max 2k", "in digits: 2000"),
-            ("windrow limit set vendor-x --concurrency 0", "tip: it must be at least 1"),
-            ("windrow run --total 99999999999999999999999 -- ./worker", "tip: it is too large"),
+            (
+                "windrow run --total many -- ./worker",
+                "tip: it must be a whole number, such as 1000",
+            ),
+            (
+                "windrow task create push --total 3 --parked-max 2k",
+                "in digits: 2000",
+            ),
+            (
+                "windrow limit set vendor-x --concurrency 0",
+                "tip: it must be at least 1",
+            ),
+            (
+                "windrow run --total 99999999999999999999999 -- ./worker",
+                "tip: it is too large",
+            ),
         ] {
             let said = said(line);
-            assert!(said.contains("invalid value") && said.contains(tip), "{line}: {said}");
-            assert!(!said.contains("zero for non-zero") && !said.contains("invalid digit"), "{line}: {said}");
+            assert!(
+                said.contains("invalid value") && said.contains(tip),
+                "{line}: {said}"
+            );
+            assert!(
+                !said.contains("zero for non-zero") && !said.contains("invalid digit"),
+                "{line}: {said}"
+            );
         }
     }
 }

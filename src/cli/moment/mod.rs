@@ -41,7 +41,11 @@ impl Lean {
             Lean::Ahead => ("22:00, tonight, 8h, tomorrow 06:00", TimeDelta::days(1)),
             Lean::Back => ("10m, 22:00, yesterday 18:00", TimeDelta::days(-1)),
         };
-        let day = now.naive_local().date().checked_add_signed(step).unwrap_or_default();
+        let day = now
+            .naive_local()
+            .date()
+            .checked_add_signed(step)
+            .unwrap_or_default();
         format!("{words}, {day} 22:00, {day}T22:00:00Z")
     }
 }
@@ -123,16 +127,21 @@ fn clock(text: &str) -> Option<NaiveTime> {
     let is_clock = text.bytes().all(|byte| byte.is_ascii_digit() || byte == b':');
     let parse = |form| NaiveTime::parse_from_str(text, form).ok();
     // A leap second is none of a day's 86,400.
-    let at = is_clock.then(|| parse("%H:%M").or_else(|| parse("%H:%M:%S"))).flatten()?;
+    let at = is_clock
+        .then(|| parse("%H:%M").or_else(|| parse("%H:%M:%S")))
+        .flatten()?;
     (at.nanosecond() < 1_000_000_000).then_some(at)
 }
 
 /// A date, or a date with a time of day, in the zone of whoever says it.
 fn calendar(text: &str) -> Option<NaiveDateTime> {
-    let (date, time) =
-        text.split_once([' ', 'T', 't']).map_or((text, None), |(date, time)| (date, Some(time)));
+    let (date, time) = text
+        .split_once([' ', 'T', 't'])
+        .map_or((text, None), |(date, time)| (date, Some(time)));
     let is_date = date.len() == 10 && date.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-');
-    let date = is_date.then(|| NaiveDate::parse_from_str(date, "%Y-%m-%d").ok()).flatten()?;
+    let date = is_date
+        .then(|| NaiveDate::parse_from_str(date, "%Y-%m-%d").ok())
+        .flatten()?;
     Some(date.and_time(time.map_or(Some(NaiveTime::MIN), |time| clock(time.trim()))?))
 }
 
@@ -184,7 +193,11 @@ where
     let clock = clock.ok_or(NoTime::Unknown)?;
     let today = now.naive_local().date();
     let step = Days::new(day.unsigned_abs());
-    let date = if day < 0 { today.checked_sub_days(step) } else { today.checked_add_days(step) };
+    let date = if day < 0 {
+        today.checked_sub_days(step)
+    } else {
+        today.checked_add_days(step)
+    };
     let at = zoned(&date.ok_or(NoTime::TooFar)?.and_time(clock), now)?;
     let found = understood(&at, false)?;
     // "tonight", said at 23:00, is a slip: whoever means the past says yesterday.
@@ -197,7 +210,10 @@ where
 /// A time of the calendar where clocks go like those of `now`; of two in autumn the first.
 fn zoned<Z: TimeZone>(at: &NaiveDateTime, now: &DateTime<Z>) -> Result<DateTime<Z>, NoTime> {
     let skipped = || NoTime::Skipped(at.format("%Y-%m-%d %H:%M:%S").to_string());
-    now.timezone().from_local_datetime(at).earliest().ok_or_else(skipped)
+    now.timezone()
+        .from_local_datetime(at)
+        .earliest()
+        .ok_or_else(skipped)
 }
 
 fn understood<Z: TimeZone>(at: &DateTime<Z>, is_exact: bool) -> Result<Understood, NoTime>
@@ -207,7 +223,11 @@ where
     // The API knows the time from 1970 on, in years of four digits.
     let is_known = (0..=253_402_300_799_999).contains(&at.timestamp_millis());
     let exact = at.to_rfc3339_opts(SecondsFormat::AutoSi, false);
-    let found = Understood { at_ms: at.timestamp_millis(), exact, is_exact };
+    let found = Understood {
+        at_ms: at.timestamp_millis(),
+        exact,
+        is_exact,
+    };
     if is_known { Ok(found) } else { Err(NoTime::TooFar) }
 }
 
@@ -238,7 +258,9 @@ pub(crate) fn given_option(
 
 fn now() -> DateTime<Local> {
     let now = SystemClock::new().wall();
-    DateTime::from_timestamp_millis(now.0).unwrap_or_default().with_timezone(&Local)
+    DateTime::from_timestamp_millis(now.0)
+        .unwrap_or_default()
+        .with_timezone(&Local)
 }
 
 /// What was understood, and the line that says so.
@@ -252,8 +274,12 @@ where
     Z::Offset: fmt::Display,
 {
     let found = read(text, lean, now).map_err(|error| {
-        Fault::new(Exit::Usage, "this is no time", format!("{flag} {text:?}: {error}"))
-            .hint(lean.examples(now))
+        Fault::new(
+            Exit::Usage,
+            "this is no time",
+            format!("{flag} {text:?}: {error}"),
+        )
+        .hint(lean.examples(now))
     })?;
     let late = now.timestamp_millis().saturating_sub(found.at_ms);
     let past = (lean == Lean::Ahead && late > 0).then(|| {

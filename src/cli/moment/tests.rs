@@ -116,16 +116,33 @@ fn a_time_of_today_that_is_over_is_told() {
     let late = DateTime::parse_from_rfc3339("2026-11-22T23:00:00+01:00").expect("a time");
     let tonight = read("tonight", Lean::Ahead, &late).map(|found| found.exact);
     assert_eq!(tonight, over("22:00:00"));
-    assert!(tonight.expect_err("it is over").to_string().contains("which is over"));
-    let hint =
-        told("--start-at", "tonight", Lean::Ahead, &late).expect_err("it is over").hint.expect("a hint");
-    assert!(!hint.contains("tonight") && hint.contains("tomorrow 06:00"), "{hint}");
+    assert!(
+        tonight
+            .expect_err("it is over")
+            .to_string()
+            .contains("which is over")
+    );
+    let hint = told("--start-at", "tonight", Lean::Ahead, &late)
+        .expect_err("it is over")
+        .hint
+        .expect("a hint");
+    assert!(
+        !hint.contains("tonight") && hint.contains("tomorrow 06:00"),
+        "{hint}"
+    );
 }
 
 #[test]
 fn what_was_understood_is_said_unless_it_was_exact() {
-    let line = |text| told("--deadline", text, Lean::Ahead, &sunday()).expect("a time").1;
-    assert_eq!(line("22:00").as_deref(), Some("--deadline 22:00 → 2026-11-22T22:00:00+01:00"));
+    let line = |text| {
+        told("--deadline", text, Lean::Ahead, &sunday())
+            .expect("a time")
+            .1
+    };
+    assert_eq!(
+        line("22:00").as_deref(),
+        Some("--deadline 22:00 → 2026-11-22T22:00:00+01:00")
+    );
     assert_eq!(line("2026-12-24T18:00:00Z"), None);
     assert_eq!(
         line("2026-11-22T13:00:00Z").as_deref(),
@@ -139,9 +156,18 @@ fn what_was_understood_is_said_unless_it_was_exact() {
     assert_eq!(since.as_deref(), Some("--since 10m → 2026-11-22T13:55:06+01:00"));
     let fault = told("--deadline", "soon", Lean::Ahead, &sunday()).expect_err("no time");
     let hint = "22:00, tonight, 8h, tomorrow 06:00, 2026-11-23 22:00, 2026-11-23T22:00:00Z";
-    assert_eq!((fault.exit, fault.hint.as_deref()), (Exit::Usage, Some(hint)), "a date that is to come");
-    let back = told("--since", "soon", Lean::Back, &sunday()).expect_err("no time").hint;
-    assert!(back.is_some_and(|hint| hint.contains("2026-11-21 22:00")), "a date that was");
+    assert_eq!(
+        (fault.exit, fault.hint.as_deref()),
+        (Exit::Usage, Some(hint)),
+        "a date that is to come"
+    );
+    let back = told("--since", "soon", Lean::Back, &sunday())
+        .expect_err("no time")
+        .hint;
+    assert!(
+        back.is_some_and(|hint| hint.contains("2026-11-21 22:00")),
+        "a date that was"
+    );
 }
 
 /// A zone like Berlin's in 2026: an hour ahead of UTC, two from 29 March to 25 October, changing at 01:00 UTC.
@@ -185,28 +211,44 @@ impl TimeZone for Berlin {
                 .and_then(|date| date.and_hms_opt(1, 0, 0))
                 .expect("a time")
         };
-        offset(if (at(3, 29)..at(10, 25)).contains(utc) { 2 } else { 1 })
+        offset(if (at(3, 29)..at(10, 25)).contains(utc) {
+            2
+        } else {
+            1
+        })
     }
 }
 
 #[test]
 fn a_time_has_the_offset_of_its_own_day() {
     let at = |now: &str, text: &str| {
-        let now = DateTime::parse_from_rfc3339(now).expect("a time").with_timezone(&Utc);
+        let now = DateTime::parse_from_rfc3339(now)
+            .expect("a time")
+            .with_timezone(&Utc);
         read(text, Lean::Ahead, &Berlin.from_utc_datetime(&now.naive_utc())).map(|found| found.exact)
     };
     // The night in which clocks are put back: a day of 25 hours.
     let saturday = "2026-10-24T20:00:00Z";
     assert_eq!(at(saturday, "23:00").as_deref(), Ok("2026-10-24T23:00:00+02:00"));
-    assert_eq!(at(saturday, "tomorrow 06:00").as_deref(), Ok("2026-10-25T06:00:00+01:00"));
+    assert_eq!(
+        at(saturday, "tomorrow 06:00").as_deref(),
+        Ok("2026-10-25T06:00:00+01:00")
+    );
     assert_eq!(
         at(saturday, "9h").as_deref(),
         Ok("2026-10-25T06:00:00+01:00"),
         "a span is one of time, not of clocks"
     );
-    assert_eq!(at(saturday, "02:30").as_deref(), Ok("2026-10-25T02:30:00+02:00"), "of two the first");
+    assert_eq!(
+        at(saturday, "02:30").as_deref(),
+        Ok("2026-10-25T02:30:00+02:00"),
+        "of two the first"
+    );
     // The night in which they are put forward: there is no half past two.
     let spring = at("2026-03-28T20:00:00Z", "02:30");
     assert_eq!(spring, Err(NoTime::Skipped("2026-03-29 02:30:00".to_owned())));
-    assert_eq!(at("2026-03-28T20:00:00Z", "03:00").as_deref(), Ok("2026-03-29T03:00:00+02:00"));
+    assert_eq!(
+        at("2026-03-28T20:00:00Z", "03:00").as_deref(),
+        Ok("2026-03-29T03:00:00+02:00")
+    );
 }

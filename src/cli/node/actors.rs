@@ -29,8 +29,12 @@ pub(super) async fn actors(args: &ActorsArgs, shell: &Shell) -> Result<Exit, Fau
         Some(task) => Some(link.task(task).await?),
         None => None,
     };
-    let request = Request::get(&format!("{}/actors", path(&name))).accept(kind).query("format", format);
-    let request = request.query_option("task", task).query_option("depth", args.depth);
+    let request = Request::get(&format!("{}/actors", path(&name)))
+        .accept(kind)
+        .query("format", format);
+    let request = request
+        .query_option("task", task)
+        .query_option("depth", args.depth);
     let terminal = Term::stdout();
     loop {
         let text = link.send(request.clone()).await?.text();
@@ -47,7 +51,11 @@ pub(super) async fn actors(args: &ActorsArgs, shell: &Shell) -> Result<Exit, Fau
             })?;
         }
         // Looks that aren't drawn over one another stand apart.
-        let end = if terminal.is_term() || link.look.form == Form::Ndjson { "\n" } else { "\n\n" };
+        let end = if terminal.is_term() || link.look.form == Form::Ndjson {
+            "\n"
+        } else {
+            "\n\n"
+        };
         let text = format!("{}{end}", text.trim_end_matches('\n'));
         if !screen::put_piece(text.as_bytes())? {
             return Ok(Exit::Ok);

@@ -26,8 +26,12 @@ const LOOKS_MAX: u32 = 15;
 /// As [`Link::send`].
 pub(super) async fn drain(args: &DrainArgs, shell: &Shell) -> Result<Exit, Fault> {
     let link = Link::open(&args.remote, shell)?;
-    let request = args.write.request(Request::post(&format!("{}/drain", path(&args.node))), Map::new());
-    let Some(mut answer) = link.change(&args.write, request).await? else { return Ok(Exit::Ok) };
+    let request = args
+        .write
+        .request(Request::post(&format!("{}/drain", path(&args.node))), Map::new());
+    let Some(mut answer) = link.change(&args.write, request).await? else {
+        return Ok(Exit::Ok);
+    };
     let is_table = matches!(link.look.form, Form::Table | Form::Wide);
     let has_heir = others_take(&link, &args.node).await?;
     if args.wait {
@@ -42,7 +46,10 @@ pub(super) async fn drain(args: &DrainArgs, shell: &Shell) -> Result<Exit, Fault
     if !is_table {
         return link.show_one(&NODES, &answer, card);
     }
-    link.hint(&format!("windrow node undrain {} lets it take tasks again", args.node));
+    link.hint(&format!(
+        "windrow node undrain {} lets it take tasks again",
+        args.node
+    ));
     screen::put(&drained(&args.node, &answer.json()?, has_heir))?;
     if !has_heir {
         link.must_say("warning: no other node takes tasks; they wait until a node is undrained");
@@ -53,7 +60,11 @@ pub(super) async fn drain(args: &DrainArgs, shell: &Shell) -> Result<Exit, Fault
 /// Whether another node takes tasks. Which pools it serves isn't asked: a task that none serves says so itself.
 async fn others_take(link: &Link<'_>, name: &str) -> Result<bool, Fault> {
     let nodes = link.get("/v1/nodes").await?.json()?;
-    let mut others = nodes["items"].as_array().into_iter().flatten().filter(|node| node["id"] != name);
+    let mut others = nodes["items"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter(|node| node["id"] != name);
     Ok(others.any(|node| node["state"] == "serving" && node["run_tasks"] == true))
 }
 
@@ -96,8 +107,13 @@ fn is_drained(node: &Value) -> bool {
 /// As [`Link::send`].
 pub(super) async fn undrain(args: &ChangeArgs, shell: &Shell) -> Result<Exit, Fault> {
     let link = Link::open(&args.remote, shell)?;
-    let request = args.write.request(Request::post(&format!("{}/undrain", path(&args.node))), Map::new());
-    let Some(mut answer) = link.change(&args.write, request).await? else { return Ok(Exit::Ok) };
+    let request = args.write.request(
+        Request::post(&format!("{}/undrain", path(&args.node))),
+        Map::new(),
+    );
+    let Some(mut answer) = link.change(&args.write, request).await? else {
+        return Ok(Exit::Ok);
+    };
     // It hears of it with its next heartbeat; nothing can be moved to it before.
     for _ in 0..LOOKS_MAX {
         if !is_drained(&answer.json()?) {
@@ -129,16 +145,26 @@ pub(super) async fn set(args: &SetArgs, shell: &Shell) -> Result<Exit, Fault> {
     }
     let names: Vec<String> = patch.keys().cloned().collect();
     let request = args.write.request(Request::patch(&path(&args.node)), patch);
-    let Some(answer) = link.change(&args.write, request).await? else { return Ok(Exit::Ok) };
+    let Some(answer) = link.change(&args.write, request).await? else {
+        return Ok(Exit::Ok);
+    };
     if !matches!(link.look.form, Form::Table | Form::Wide) {
         return link.show_one(&NODES, &answer, card);
     }
     let after = answer.json()?;
     let of = |node: &Value, name: &String| node[name].clone();
     let lines = names.iter().map(|name| {
-        let one = Difference { member: name.clone(), from: of(&before, name), to: of(&after, name) };
+        let one = Difference {
+            member: name.clone(),
+            from: of(&before, name),
+            to: of(&after, name),
+        };
         format!("  {}\n", one.line())
     });
-    let text = format!("{}, until its next restart\n{}", args.node, lines.collect::<String>());
+    let text = format!(
+        "{}, until its next restart\n{}",
+        args.node,
+        lines.collect::<String>()
+    );
     screen::put(&text).map(|()| Exit::Ok)
 }

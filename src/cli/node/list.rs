@@ -20,7 +20,9 @@ pub(crate) const NODES: Listing = Listing {
         }),
         Column::new("STATE", Side::Left, Keep::Always, 7, |node, _| state(node)),
         Column::new("RUNS", Side::Right, Keep::Rank(60), 4, |node, _| runs(node)),
-        Column::new("WAITING", Side::Right, Keep::Rank(50), 4, |node, _| Cell::member(node, "waiting")),
+        Column::new("WAITING", Side::Right, Keep::Rank(50), 4, |node, _| {
+            Cell::member(node, "waiting")
+        }),
         Column::new("RESERVED", Side::Right, Keep::Rank(80), 7, |node, _| {
             Cell::member(node, "reserved_rate")
         }),
@@ -29,11 +31,21 @@ pub(crate) const NODES: Listing = Listing {
         }),
         Column::new("UPTIME", Side::Right, Keep::Rank(40), 4, |node, _| uptime(node)),
         Column::new("BEAT", Side::Right, Keep::Rank(45), 4, |node, _| beat(node)),
-        Column::new("VERSION", Side::Left, Keep::Rank(30), 5, |node, _| Cell::member(node, "version")),
-        Column::new("ADDRESS", Side::Left, Keep::Rank(20), 8, |node, _| Cell::member(node, "address")),
-        Column::new("POOLS", Side::Left, Keep::Wide, 5, |node, _| Cell::new(joined(&node["pools"]))),
-        Column::new("LOG", Side::Left, Keep::Wide, 5, |node, _| Cell::member(node, "log_filter")),
-        Column::new("SEEN", Side::Left, Keep::Wide, 7, |node, times| Cell::time(node, "last_seen", times)),
+        Column::new("VERSION", Side::Left, Keep::Rank(30), 5, |node, _| {
+            Cell::member(node, "version")
+        }),
+        Column::new("ADDRESS", Side::Left, Keep::Rank(20), 8, |node, _| {
+            Cell::member(node, "address")
+        }),
+        Column::new("POOLS", Side::Left, Keep::Wide, 5, |node, _| {
+            Cell::new(joined(&node["pools"]))
+        }),
+        Column::new("LOG", Side::Left, Keep::Wide, 5, |node, _| {
+            Cell::member(node, "log_filter")
+        }),
+        Column::new("SEEN", Side::Left, Keep::Wide, 7, |node, times| {
+            Cell::time(node, "last_seen", times)
+        }),
     ],
     name: |node| node["id"].as_str().unwrap_or_default().to_owned(),
     none: "no nodes",
@@ -43,16 +55,18 @@ fn state(node: &Value) -> Cell {
     let state = Cell::member(node, "state");
     let tone = tone(&state.text);
     match node["live"]["state"].as_str() {
-        Some("unreachable") if tone != Tone::Bad => {
-            Cell::new(format!("{} ?", state.text)).plain(state.text).tone(Tone::Warn)
-        }
+        Some("unreachable") if tone != Tone::Bad => Cell::new(format!("{} ?", state.text))
+            .plain(state.text)
+            .tone(Tone::Warn),
         _ => state.tone(tone),
     }
 }
 
 /// How long ago it gave a sign.
 fn beat(node: &Value) -> Cell {
-    let age = node["heartbeat_age_seconds"].as_f64().and_then(|age| Duration::try_from_secs_f64(age).ok());
+    let age = node["heartbeat_age_seconds"]
+        .as_f64()
+        .and_then(|age| Duration::try_from_secs_f64(age).ok());
     age.map_or_else(Cell::nothing, |age| {
         Cell::new(human::span(Duration::from_secs(age.as_secs()))).plain(format!("{:.1}", age.as_secs_f64()))
     })
@@ -60,7 +74,9 @@ fn beat(node: &Value) -> Cell {
 
 fn runs(node: &Value) -> Cell {
     let runs = node["runs"].as_array().map(|runs| runs.len() as u64);
-    runs.map_or_else(Cell::nothing, |runs| Cell::new(human::count(runs)).plain(runs.to_string()))
+    runs.map_or_else(Cell::nothing, |runs| {
+        Cell::new(human::count(runs)).plain(runs.to_string())
+    })
 }
 
 fn uptime(node: &Value) -> Cell {

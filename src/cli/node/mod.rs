@@ -41,7 +41,11 @@ async fn named(link: &Link<'_>, name: Option<&str>) -> Result<String, Fault> {
     }
     let version = link.get("/version").await?.json()?;
     version["node"].as_str().map(str::to_owned).ok_or_else(|| {
-        Fault::new(Exit::Failed, "the node doesn't tell its name", "/version has none")
-            .hint("name it: `windrow node list` shows names")
+        Fault::new(
+            Exit::Failed,
+            "the node doesn't tell its name",
+            "/version has none",
+        )
+        .hint("name it: `windrow node list` shows names")
     })
 }

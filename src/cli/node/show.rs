@@ -29,7 +29,9 @@ pub(super) async fn show(args: &ShowArgs, shell: &Shell) -> Result<Exit, Fault> 
 pub(crate) fn card(node: &Value, times: &Times) -> Card {
     let text = |name: &str| node[name].as_str().unwrap_or_default();
     let tone = tone(text("state"));
-    let uptime = node["uptime_seconds"].as_u64().map(|seconds| human::span(Duration::from_secs(seconds)));
+    let uptime = node["uptime_seconds"]
+        .as_u64()
+        .map(|seconds| human::span(Duration::from_secs(seconds)));
     let capacity = match node["reserved_rate"].as_str() {
         Some(reserved) => format!(
             "{reserved} of {} reserved; a task without a rate counts as {}",
@@ -45,10 +47,22 @@ pub(crate) fn card(node: &Value, times: &Times) -> Card {
         .title(text("state"), tone)
         .line("version", text("version"))
         .maybe("address", node["address"].as_str())
-        .maybe("asked", node["live"]["why"].as_str().map(|why| format!("can't be asked: {why}")))
+        .maybe(
+            "asked",
+            node["live"]["why"]
+                .as_str()
+                .map(|why| format!("can't be asked: {why}")),
+        )
         .maybe("up", uptime)
         .line("capacity", capacity)
-        .line("tasks", format!("{} running  {} waiting for room", runs.len(), human::count(waiting)))
+        .line(
+            "tasks",
+            format!(
+                "{} running  {} waiting for room",
+                runs.len(),
+                human::count(waiting)
+            ),
+        )
         .maybe("runs", listed(runs))
         .line("pools", joined(&node["pools"]))
         .maybe("labels", labels(&node["labels"]))
@@ -63,7 +77,10 @@ pub(crate) fn card(node: &Value, times: &Times) -> Card {
 /// `t42 run 3  t43.1 run 1`: a shard is named where it isn't the first.
 fn listed(runs: &[Value]) -> Option<String> {
     let texts = runs.iter().map(|run| {
-        let shard = run["shard"].as_u64().filter(|shard| *shard > 0).map(|shard| format!(".{shard}"));
+        let shard = run["shard"]
+            .as_u64()
+            .filter(|shard| *shard > 0)
+            .map(|shard| format!(".{shard}"));
         let task = run["task"].as_str().unwrap_or_default();
         format!("{task}{} run {}", shard.unwrap_or_default(), run["run"])
     });
@@ -73,6 +90,8 @@ fn listed(runs: &[Value]) -> Option<String> {
 
 fn labels(labels: &Value) -> Option<String> {
     let labels = labels.as_object().filter(|labels| !labels.is_empty())?;
-    let pairs = labels.iter().map(|(key, value)| format!("{key}:{}", value.as_str().unwrap_or_default()));
+    let pairs = labels
+        .iter()
+        .map(|(key, value)| format!("{key}:{}", value.as_str().unwrap_or_default()));
     Some(pairs.collect::<Vec<_>>().join("  "))
 }

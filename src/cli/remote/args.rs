@@ -111,7 +111,11 @@ impl Write {
     }
 
     fn dry(&self, request: Request) -> Request {
-        if self.dry_run { request.query("dry_run", true) } else { request }
+        if self.dry_run {
+            request.query("dry_run", true)
+        } else {
+            request
+        }
     }
 }
 

@@ -43,8 +43,10 @@ pub(super) fn confirm(danger: Danger, question: &str, yes: bool, is_ci: bool) ->
         Way::Go => Ok(()),
         Way::Refuse => Err(nobody(question)),
         Way::Ask if is_yes(&ask(&format!("{question} [y/N]"))?) => Ok(()),
-        Way::Ask => Err(Fault::new(Exit::Interrupted, "nothing was done", "the answer was no")
-            .hint("y, or --yes, if it is meant")),
+        Way::Ask => Err(
+            Fault::new(Exit::Interrupted, "nothing was done", "the answer was no")
+                .hint("y, or --yes, if it is meant"),
+        ),
     }
 }
 
@@ -57,8 +59,10 @@ pub(super) fn confirm_word(question: &str, word: &str, yes: bool, is_ci: bool) -
         Way::Go => Ok(()),
         Way::Refuse => Err(nobody(question)),
         Way::Ask if ask(&format!("{question} Type {word} to go on:"))?.trim() == word => Ok(()),
-        Way::Ask => Err(Fault::new(Exit::Interrupted, "nothing was done", format!("it wasn't {word}"))
-            .hint(format!("{word}, or --yes, if it is meant"))),
+        Way::Ask => Err(
+            Fault::new(Exit::Interrupted, "nothing was done", format!("it wasn't {word}"))
+                .hint(format!("{word}, or --yes, if it is meant")),
+        ),
     }
 }
 
@@ -97,8 +101,12 @@ fn is_terminal() -> bool {
 }
 
 fn nobody(question: &str) -> Fault {
-    Fault::new(Exit::Usage, "that needs a yes", format!("{question} Nobody can be asked here"))
-        .hint("--yes, if it is meant")
+    Fault::new(
+        Exit::Usage,
+        "that needs a yes",
+        format!("{question} Nobody can be asked here"),
+    )
+    .hint("--yes, if it is meant")
 }
 
 fn ask(question: &str) -> Result<String, Fault> {
@@ -106,7 +114,9 @@ fn ask(question: &str) -> Result<String, Fault> {
         Fault::new(Exit::Failed, "the answer can't be read", error.to_string()).hint("--yes")
     };
     let mut stderr = io::stderr();
-    write!(stderr, "{question} ").and_then(|()| stderr.flush()).map_err(unread)?;
+    write!(stderr, "{question} ")
+        .and_then(|()| stderr.flush())
+        .map_err(unread)?;
     let mut line = String::new();
     io::stdin().lock().read_line(&mut line).map_err(unread)?;
     Ok(line)

@@ -57,12 +57,20 @@ fn compare(member: &str, before: &Value, after: &Value, found: &mut Vec<Differen
         _ => None,
     };
     let Some((before_all, after_all)) = levels.filter(|(a, b)| !(a.is_empty() && b.is_empty())) else {
-        found.push(Difference { member: member.to_owned(), from: before.clone(), to: after.clone() });
+        found.push(Difference {
+            member: member.to_owned(),
+            from: before.clone(),
+            to: after.clone(),
+        });
         return;
     };
     let names: std::collections::BTreeSet<&String> = before_all.keys().chain(after_all.keys()).collect();
     for name in names {
-        let inner = if member.is_empty() { name.clone() } else { format!("{member}.{name}") };
+        let inner = if member.is_empty() {
+            name.clone()
+        } else {
+            format!("{member}.{name}")
+        };
         let of = |all: &Map<String, Value>| all.get(name).cloned().unwrap_or(Value::Null);
         compare(&inner, &of(before_all), &of(after_all), found);
     }
@@ -80,7 +88,11 @@ impl Link<'_> {
         // A node that knows no dry run of it would make the change.
         let document: Value = self.get("/openapi.json").await?.json()?;
         if !can_be_tried(&document, request.method(), request.path()) {
-            let because = format!("this node would do {} {} in earnest", request.method(), request.path());
+            let because = format!(
+                "this node would do {} {} in earnest",
+                request.method(),
+                request.path()
+            );
             return Err(Fault::new(Exit::Conflict, "it can't be tried", because)
                 .hint("leave --dry-run out; a newer node may know more"));
         }
@@ -88,7 +100,9 @@ impl Link<'_> {
         if self.show_plan(&answer)? {
             return Ok(None);
         }
-        Err(Fault::bug("the node says that it can try this, but it answered as if it had done it"))
+        Err(Fault::bug(
+            "the node says that it can try this, but it answered as if it had done it",
+        ))
     }
 }
 
@@ -97,7 +111,9 @@ fn can_be_tried(document: &Value, method: &str, path: &str) -> bool {
     let paths = document["paths"].as_object().into_iter().flatten();
     let operations = paths.filter(|(template, _)| fits(template, path));
     let parameters = operations.filter_map(|(_, item)| item[method.to_lowercase()]["parameters"].as_array());
-    parameters.flatten().any(|parameter| parameter["name"] == "dry_run")
+    parameters
+        .flatten()
+        .any(|parameter| parameter["name"] == "dry_run")
 }
 
 /// Whether a path is one of a template's: `/v1/nodes/n1/drain` of `/v1/nodes/{node}/drain`.
@@ -119,8 +135,18 @@ mod tests {
         let before =
             json!({"name": "a", "revision": 1, "updated_at": "x", "defaults": {"rate": "5/s"}, "hooks": {}});
         let after = json!({"name": "a", "revision": 2, "updated_at": "y", "defaults": {"batch": 2}, "hooks": {"validate": {}}});
-        let lines: Vec<String> = differences(&before, &after).iter().map(Difference::line).collect();
-        assert_eq!(lines, ["defaults.batch  – → 2", "defaults.rate  5/s → –", "hooks.validate  – → {}"]);
+        let lines: Vec<String> = differences(&before, &after)
+            .iter()
+            .map(Difference::line)
+            .collect();
+        assert_eq!(
+            lines,
+            [
+                "defaults.batch  – → 2",
+                "defaults.rate  5/s → –",
+                "hooks.validate  – → {}"
+            ]
+        );
         assert_eq!(differences(&before, &before), []);
     }
 

@@ -59,7 +59,9 @@ impl Contexts {
     /// # Errors
     /// `Config` when the file can't be read, or has a key that nobody knows.
     pub fn load(shell: &Shell) -> Result<Contexts, Fault> {
-        let Some(path) = path(shell) else { return Ok(Contexts::default()) };
+        let Some(path) = path(shell) else {
+            return Ok(Contexts::default());
+        };
         match fs::read_to_string(&path) {
             Ok(text) => Contexts::parse(&text, &path),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Contexts::default()),
@@ -91,10 +93,18 @@ impl Contexts {
             }
             Some(_) => faults.push("context: it is no table; write [context.NAME]".to_owned()),
         }
-        if let Some(current) = contexts.current.as_ref().filter(|name| !contexts.all.contains_key(*name)) {
+        if let Some(current) = contexts
+            .current
+            .as_ref()
+            .filter(|name| !contexts.all.contains_key(*name))
+        {
             faults.push(format!("current: there is no context {current:?}"));
         }
-        if faults.is_empty() { Ok(contexts) } else { Err(unusable(path, faults)) }
+        if faults.is_empty() {
+            Ok(contexts)
+        } else {
+            Err(unusable(path, faults))
+        }
     }
 
     /// A context.
@@ -123,13 +133,21 @@ impl Contexts {
     /// When it can't be written.
     pub fn save(&self, shell: &Shell) -> Result<PathBuf, Fault> {
         let path = path(shell).ok_or_else(|| {
-            Fault::new(Exit::Config, "contexts have no place", "neither HOME nor XDG_CONFIG_HOME is set")
-                .hint("set HOME")
+            Fault::new(
+                Exit::Config,
+                "contexts have no place",
+                "neither HOME nor XDG_CONFIG_HOME is set",
+            )
+            .hint("set HOME")
         })?;
         let text = toml::to_string(self).map_err(|error| Fault::bug(error.to_string()))?;
         write(&path, &text).map_err(|error| {
-            Fault::new(Exit::Failed, "the contexts can't be saved", format!("{}: {error}", path.display()))
-                .hint("make its directory writable, or set XDG_CONFIG_HOME")
+            Fault::new(
+                Exit::Failed,
+                "the contexts can't be saved",
+                format!("{}: {error}", path.display()),
+            )
+            .hint("make its directory writable, or set XDG_CONFIG_HOME")
         })?;
         Ok(path)
     }
@@ -140,7 +158,12 @@ fn write(path: &Path, text: &str) -> io::Result<()> {
     let folder = path.parent().unwrap_or_else(|| Path::new("."));
     fs::create_dir_all(folder)?;
     let new = folder.join(format!(".contexts.toml.{}", std::process::id()));
-    let mut file = fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&new)?;
+    let mut file = fs::OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .mode(0o600)
+        .open(&new)?;
     // One that a crash left behind has the mode it had.
     file.set_permissions(fs::Permissions::from_mode(0o600))?;
     file.write_all(text.as_bytes()).and_then(|()| file.sync_all())?;
@@ -177,7 +200,12 @@ fn read(name: &str, value: &Value, faults: &mut Vec<String>) -> Context {
     if token.is_some() && token_file.is_some() {
         faults.push(format!("context.{name}: token and token_file exclude each other"));
     }
-    Context { server: server.unwrap_or_default(), token_file, token, ca_file }
+    Context {
+        server: server.unwrap_or_default(),
+        token_file,
+        token,
+        ca_file,
+    }
 }
 
 fn unknown(place: &str, table: &Table, known: &[&str]) -> Vec<String> {
@@ -191,15 +219,26 @@ fn unknown(place: &str, table: &Table, known: &[&str]) -> Vec<String> {
 
 /// The one of these that a word is most like, if any is like it.
 pub fn like<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
-    let scored = known.iter().map(|other| (strsim::jaro_winkler(word, other), *other));
+    let scored = known
+        .iter()
+        .map(|other| (strsim::jaro_winkler(word, other), *other));
     let best = scored.max_by(|(one, _), (two, _)| one.total_cmp(two));
-    best.filter(|(score, _)| *score > LIKENESS_MIN).map(|(_, other)| other)
+    best.filter(|(score, _)| *score > LIKENESS_MIN)
+        .map(|(_, other)| other)
 }
 
 fn unusable(path: &Path, faults: Vec<String>) -> Fault {
-    let because = faults.into_iter().map(|fault| format!("{}: {fault}", path.display())).collect();
+    let because = faults
+        .into_iter()
+        .map(|fault| format!("{}: {fault}", path.display()))
+        .collect();
     let hint = Some("correct the file, or remove it and begin anew with `windrow ctx add`".to_owned());
-    Fault { exit: Exit::Config, what: "the contexts can't be used".to_owned(), because, hint }
+    Fault {
+        exit: Exit::Config,
+        what: "the contexts can't be used".to_owned(),
+        because,
+        hint,
+    }
 }
 
 #[cfg(test)]
@@ -221,13 +260,24 @@ mod tests {
             ..Context::default()
         };
         let all = BTreeMap::from([("a b".to_owned(), context)]);
-        let contexts = Contexts { current: Some("a b".to_owned()), all };
+        let contexts = Contexts {
+            current: Some("a b".to_owned()),
+            all,
+        };
         for _ in 0..2 {
             write(&path, &toml::to_string(&contexts).expect("text")).expect("written");
         }
         assert_eq!(parse(&fs::read_to_string(&path).expect("a file")), Ok(contexts));
-        assert_eq!(fs::metadata(&path).expect("a file").permissions().mode() & 0o777, 0o600);
-        assert_eq!(fs::read_dir(place.path().join("windrow")).expect("a folder").count(), 1);
+        assert_eq!(
+            fs::metadata(&path).expect("a file").permissions().mode() & 0o777,
+            0o600
+        );
+        assert_eq!(
+            fs::read_dir(place.path().join("windrow"))
+                .expect("a folder")
+                .count(),
+            1
+        );
     }
 
     #[test]

@@ -51,13 +51,22 @@ impl<'a> Link<'a> {
             ca_file: reach.ca_file,
             tap: Tap::new(depth, move |line| screen.must_say(line)),
         })?;
-        Ok(Link { client, look: Look::new(&remote.view, shell), names: Names::Flags, remote, shell })
+        Ok(Link {
+            client,
+            look: Look::new(&remote.view, shell),
+            names: Names::Flags,
+            remote,
+            shell,
+        })
     }
 
     /// The same where a person wrote what is sent: what the node refuses of it is named as it stands there.
     #[must_use]
     pub fn of_file(self) -> Link<'a> {
-        Link { names: Names::Members, ..self }
+        Link {
+            names: Names::Members,
+            ..self
+        }
     }
 
     /// Asks the node.
@@ -87,7 +96,9 @@ impl<'a> Link<'a> {
         if let Ok(id) = address.parse::<TaskId>() {
             return Ok(id.to_string());
         }
-        let Some((business, name)) = address.split_once('/').filter(|(b, n)| !b.is_empty() && !n.is_empty())
+        let Some((business, name)) = address
+            .split_once('/')
+            .filter(|(b, n)| !b.is_empty() && !n.is_empty())
         else {
             return Err(Fault::new(
                 Exit::Usage,
@@ -96,8 +107,10 @@ impl<'a> Link<'a> {
             )
             .hint("t42, or business/name; `windrow task list` shows both"));
         };
-        let request =
-            Request::get("/v1/tasks").query("business", business).query("name", name).query("limit", 1);
+        let request = Request::get("/v1/tasks")
+            .query("business", business)
+            .query("name", name)
+            .query("limit", 1);
         let found: Value = self.send(request).await?.json()?;
         let id = found["items"].get(0).and_then(|task| task["id"].as_str());
         match id {

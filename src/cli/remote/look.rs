@@ -25,16 +25,29 @@ impl Look {
     pub fn new(view: &View, shell: &Shell) -> Look {
         let terminal = Term::stdout();
         let is_terminal = terminal.is_term();
-        let width =
-            terminal.size_checked().map(|(_, columns)| usize::from(columns)).filter(|width| *width > 0);
+        let width = terminal
+            .size_checked()
+            .map(|(_, columns)| usize::from(columns))
+            .filter(|width| *width > 0);
         let colours = colours(view.no_color, is_terminal, |name| shell.var(name));
-        let paper = Paper { width: width.filter(|_| is_terminal), colours };
-        Look { form: view.output, paper, style: view.time, is_quiet: view.quiet }
+        let paper = Paper {
+            width: width.filter(|_| is_terminal),
+            colours,
+        };
+        Look {
+            form: view.output,
+            paper,
+            style: view.time,
+            is_quiet: view.quiet,
+        }
     }
 
     /// How times are shown, seen from this moment.
     pub fn times(&self, now_ms: i64) -> Times {
-        Times { style: self.style, now_ms }
+        Times {
+            style: self.style,
+            now_ms,
+        }
     }
 }
 
@@ -56,7 +69,9 @@ mod tests {
     #[test]
     fn no_color_wins_and_force_reaches_pipes() {
         let of = |flag, terminal, env: &'static [(&str, &str)]| {
-            colours(flag, terminal, |name| env.iter().find(|(key, _)| *key == name).map(|(_, value)| *value))
+            colours(flag, terminal, |name| {
+                env.iter().find(|(key, _)| *key == name).map(|(_, value)| *value)
+            })
         };
         assert!(of(false, true, &[]));
         assert!(!of(false, false, &[]));

@@ -47,13 +47,17 @@ impl Link<'_> {
         let because = format!("no task of {business} has the name {name:?}");
         let fault = Fault::new(Exit::NotFound, "there is no such thing", because)
             .hint(format!("windrow task list --business {business}"));
-        let list = Request::get("/v1/tasks").query("business", business).query("limit", LOOKED_THROUGH_MAX);
+        let list = Request::get("/v1/tasks")
+            .query("business", business)
+            .query("limit", LOOKED_THROUGH_MAX);
         self.guessed(fault, list, "name", name).await
     }
 
     /// A list that can't be had, since the caller may not see it for instance, leaves the fault as it is.
     async fn guessed(&self, fault: Fault, list: Request, member: &str, name: &str) -> Fault {
-        let Ok(answer) = self.client.send(list).await else { return fault };
+        let Ok(answer) = self.client.send(list).await else {
+            return fault;
+        };
         let listed: Value = answer.json().unwrap_or_default();
         let things = listed["items"].as_array().into_iter().flatten();
         let known: Vec<&str> = things.filter_map(|thing| thing[member].as_str()).collect();
@@ -63,12 +67,17 @@ impl Link<'_> {
 
 /// The list of its kind, the member that names its things, and the name that isn't among them.
 fn missing(problem: &Problem) -> Option<(Request, &'static str, String)> {
-    let path = problem.more.get("instance").filter(|_| problem.slug() == "not-found")?.as_str()?;
+    let path = problem
+        .more
+        .get("instance")
+        .filter(|_| problem.slug() == "not-found")?
+        .as_str()?;
     let mut parts = path.strip_prefix("/v1/")?.split('/');
     let (list, member) = match parts.next()? {
-        noun @ ("businesses" | "limits") => {
-            (Request::get(&format!("/v1/{noun}")).query("limit", LOOKED_THROUGH_MAX), "name")
-        }
+        noun @ ("businesses" | "limits") => (
+            Request::get(&format!("/v1/{noun}")).query("limit", LOOKED_THROUGH_MAX),
+            "name",
+        ),
         "nodes" => (Request::get("/v1/nodes"), "id"),
         _ => return None,
     };

@@ -39,7 +39,9 @@ impl Listed {
     /// A bug: what was read as JSON once can be read again.
     pub fn things(&self) -> Result<Vec<Value>, Fault> {
         let things = self.page.items.iter().map(|raw| serde_json::from_str(raw.get()));
-        things.collect::<Result<_, _>>().map_err(|error| Fault::bug(error.to_string()))
+        things
+            .collect::<Result<_, _>>()
+            .map_err(|error| Fault::bug(error.to_string()))
     }
 
     /// Whether there are more.
@@ -61,7 +63,11 @@ impl Listed {
     /// A thing a line.
     pub fn ndjson(&self) -> String {
         // The API writes bodies without line breaks; a proxy might not.
-        self.page.items.iter().map(|item| item.get().replace(['\n', '\r'], " ") + "\n").collect()
+        self.page
+            .items
+            .iter()
+            .map(|item| item.get().replace(['\n', '\r'], " ") + "\n")
+            .collect()
     }
 }
 
@@ -78,7 +84,10 @@ impl Link<'_> {
         let mut wanted = paging.wanted();
         let ask = |cursor: Option<&str>, wanted: Option<usize>| {
             let limit = wanted.unwrap_or(PAGE_MAX).min(PAGE_MAX);
-            request.clone().query("limit", limit).query_option("cursor", cursor)
+            request
+                .clone()
+                .query("limit", limit)
+                .query_option("cursor", cursor)
         };
         let answer = self.send(ask(None, wanted)).await?;
         let mut found = self.page(&answer)?;
@@ -87,8 +96,10 @@ impl Link<'_> {
             let answer = self.send(ask(Some(&cursor), wanted)).await?;
             let page: Page = answer.read()?;
             if page.next_cursor.as_ref() == Some(&cursor) {
-                return Err(Fault::new(Exit::Failed, "the list doesn't end", "a page points to itself")
-                    .hint("report it; --limit N reads less"));
+                return Err(
+                    Fault::new(Exit::Failed, "the list doesn't end", "a page points to itself")
+                        .hint("report it; --limit N reads less"),
+                );
             }
             wanted = wanted.map(|wanted| wanted.saturating_sub(page.items.len()));
             found.verbatim = None;
@@ -103,6 +114,10 @@ impl Link<'_> {
     /// # Errors
     /// When the answer isn't one.
     pub fn page(&self, answer: &Answer) -> Result<Listed, Fault> {
-        Ok(Listed { page: answer.read()?, verbatim: Some(answer.body.clone()), now_ms: self.now_ms(answer) })
+        Ok(Listed {
+            page: answer.read()?,
+            verbatim: Some(answer.body.clone()),
+            now_ms: self.now_ms(answer),
+        })
     }
 }

@@ -58,7 +58,11 @@ fn resolve(
     };
     let ca_file = remote.ca_file.clone().or_else(|| context?.ca_file.clone());
     let server = by_other.or(own).unwrap_or_else(|| SERVER_DEFAULT.to_owned());
-    Ok(Reach { server, token, ca_file })
+    Ok(Reach {
+        server,
+        token,
+        ca_file,
+    })
 }
 
 /// The context that is asked for, or the current one.
@@ -119,7 +123,11 @@ mod tests {
 
     fn of(flags: &[&str], env: &[(&str, &str)], contexts: &Contexts) -> Result<Reach, Fault> {
         let line = Line::try_parse_from([&["x"], flags].concat()).expect("flags");
-        let var = |name: &str| env.iter().find(|(key, _)| *key == name).map(|(_, value)| (*value).to_owned());
+        let var = |name: &str| {
+            env.iter()
+                .find(|(key, _)| *key == name)
+                .map(|(_, value)| (*value).to_owned())
+        };
         resolve(&line.remote, var, contexts)
     }
 
@@ -137,24 +145,51 @@ mod tests {
         let env = [("WINDROW_SERVER", "http://env"), ("WINDROW_TOKEN", "wrk_env")];
         assert_eq!(seen(&[], &[]), some("http://home:1", "wrk_home"));
         assert_eq!(seen(&[], &env), some("http://env", "wrk_env"));
-        assert_eq!(seen(&["--server", "http://flag"], &env), some("http://flag", "wrk_env"));
-        assert_eq!(seen(&["--context", "prod"], &env), some("https://prod", "wrk_prod"));
-        assert_eq!(seen(&[], &[("WINDROW_CONTEXT", "prod")]), some("https://prod", "wrk_prod"));
-        let nothing = of(&[], &[], &Contexts::default()).expect("a reach");
-        assert_eq!(nothing, Reach { server: SERVER_DEFAULT.to_owned(), token: None, ca_file: None });
         assert_eq!(
-            of(&["--context", "prod"], &[], &contexts()).expect("a reach").ca_file,
+            seen(&["--server", "http://flag"], &env),
+            some("http://flag", "wrk_env")
+        );
+        assert_eq!(
+            seen(&["--context", "prod"], &env),
+            some("https://prod", "wrk_prod")
+        );
+        assert_eq!(
+            seen(&[], &[("WINDROW_CONTEXT", "prod")]),
+            some("https://prod", "wrk_prod")
+        );
+        let nothing = of(&[], &[], &Contexts::default()).expect("a reach");
+        assert_eq!(
+            nothing,
+            Reach {
+                server: SERVER_DEFAULT.to_owned(),
+                token: None,
+                ca_file: None
+            }
+        );
+        assert_eq!(
+            of(&["--context", "prod"], &[], &contexts())
+                .expect("a reach")
+                .ca_file,
             Some("/ca.pem".into())
         );
     }
 
     #[test]
     fn a_stored_token_goes_to_its_own_server_only() {
-        assert_eq!(seen(&["--server", "http://other"], &[]), ("http://other".to_owned(), None));
-        assert_eq!(seen(&[], &[("WINDROW_SERVER", "http://other")]), ("http://other".to_owned(), None));
+        assert_eq!(
+            seen(&["--server", "http://other"], &[]),
+            ("http://other".to_owned(), None)
+        );
+        assert_eq!(
+            seen(&[], &[("WINDROW_SERVER", "http://other")]),
+            ("http://other".to_owned(), None)
+        );
         let both = ["--context", "prod", "--server", "http://other"];
         assert_eq!(seen(&both, &[]), ("http://other".to_owned(), None));
-        assert_eq!(seen(&["--server", "http://home:1"], &[]), some("http://home:1", "wrk_home"));
+        assert_eq!(
+            seen(&["--server", "http://home:1"], &[]),
+            some("http://home:1", "wrk_home")
+        );
     }
 
     #[test]
@@ -172,6 +207,9 @@ mod tests {
             fs::write(&file, text).expect("written");
             assert_eq!(read_token(&file).is_ok(), good, "{text:?}");
         }
-        assert_eq!(read_token(&place.path().join("gone")).expect_err("no file").exit, Exit::NotAllowed);
+        assert_eq!(
+            read_token(&place.path().join("gone")).expect_err("no file").exit,
+            Exit::NotAllowed
+        );
     }
 }

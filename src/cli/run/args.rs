@@ -97,7 +97,10 @@ pub struct Tunes {
 const WORKERS_MAX: u32 = 4096;
 
 fn few(text: &str) -> Result<NonZeroU32, String> {
-    let number = text.parse::<NonZeroU32>().ok().filter(|number| number.get() <= WORKERS_MAX);
+    let number = text
+        .parse::<NonZeroU32>()
+        .ok()
+        .filter(|number| number.get() <= WORKERS_MAX);
     number.ok_or_else(|| format!("a number from 1 to {WORKERS_MAX} is needed"))
 }
 
@@ -223,7 +226,9 @@ const NAME_BYTES_MAX: usize = 128;
 
 fn job_name(text: &str) -> Result<String, String> {
     if text.is_empty() || text.len() > NAME_BYTES_MAX || text.chars().any(char::is_control) {
-        return Err(format!("a name has 1 to {NAME_BYTES_MAX} bytes without control characters"));
+        return Err(format!(
+            "a name has 1 to {NAME_BYTES_MAX} bytes without control characters"
+        ));
     }
     Ok(text.to_owned())
 }

@@ -12,7 +12,10 @@ use windrow_node::{StateDir, Store};
 /// What is said of them; nothing of numbers without data, which are the same for every job. A directory that can't be
 /// read says nothing: the run doesn't need it.
 pub(super) async fn lines(begun: &TaskView, own: &Path, places: Vec<PathBuf>) -> Vec<String> {
-    if matches!(SourceSpec::parse(&begun.source), Ok(SourceSpec::Range { .. }) | Err(_)) {
+    if matches!(
+        SourceSpec::parse(&begun.source),
+        Ok(SourceSpec::Range { .. }) | Err(_)
+    ) {
         return Vec::new();
     }
     let mut lines = Vec::new();
@@ -29,7 +32,9 @@ async fn same_items(database: &Path, begun: &TaskView) -> Vec<TaskView> {
         return Vec::new();
     }
     // Without the directory's lock: a run that works there goes on undisturbed, and so does one that begins now.
-    let Ok(store) = Store::open(database).await else { return Vec::new() };
+    let Ok(store) = Store::open(database).await else {
+        return Vec::new();
+    };
     let mut jobs = open_jobs(&store).await.unwrap_or_default();
     if let Err(error) = store.close().await {
         tracing::debug!(%error, "another job's database was not closed");
@@ -40,7 +45,9 @@ async fn same_items(database: &Path, begun: &TaskView) -> Vec<TaskView> {
 
 /// Whether opening a database would leave it as it is: its schema is this program's.
 async fn is_readable(database: &Path) -> bool {
-    let Ok(inspection) = Inspection::open(database).await else { return false };
+    let Ok(inspection) = Inspection::open(database).await else {
+        return false;
+    };
     let schema = inspection.schema().await;
     if let Err(error) = inspection.close().await {
         tracing::debug!(%error, "another job's database was not closed");

@@ -76,7 +76,10 @@ pub(crate) struct Refusal {
 
 impl<T: ToString> From<T> for Refusal {
     fn from(why: T) -> Refusal {
-        Refusal { because: vec![why.to_string()], hint: None }
+        Refusal {
+            because: vec![why.to_string()],
+            hint: None,
+        }
     }
 }
 
@@ -96,11 +99,17 @@ impl Address {
     pub(crate) fn of(state: &Path) -> io::Result<Address> {
         let path = state.join(SOCKET);
         if path.as_os_str().len() <= ADDRESS_BYTES_MAX {
-            return Ok(Address { path, _directory: None });
+            return Ok(Address {
+                path,
+                _directory: None,
+            });
         }
         let directory = File::open(state)?;
         let path = PathBuf::from(format!("/proc/self/fd/{}/{SOCKET}", directory.as_raw_fd()));
-        Ok(Address { path, _directory: Some(directory) })
+        Ok(Address {
+            path,
+            _directory: Some(directory),
+        })
     }
 
     /// Asks the run, if there is one.
@@ -200,11 +209,20 @@ impl Steered {
         let tuning = settings.apply(&task.tuning);
         let faults = tuning_check::faults(&tuning);
         if let Some(first) = faults.first() {
-            let because = faults.iter().map(|fault| format!("{}: {}", fault.key, fault.what)).collect();
-            return Err(Refusal { because, hint: Some(first.advice.clone()) });
+            let because = faults
+                .iter()
+                .map(|fault| format!("{}: {}", fault.key, fault.what))
+                .collect();
+            return Err(Refusal {
+                because,
+                hint: Some(first.advice.clone()),
+            });
         }
         let tune = TaskCommand::Tune(Box::new(tuning));
-        let changed = self.tasks.command(self.task, &tune, &self.actor, self.clock.wall()).await?;
+        let changed = self
+            .tasks
+            .command(self.task, &tune, &self.actor, self.clock.wall())
+            .await?;
         (self.nudge)();
         Ok(json!({"before": settings_json(&task.tuning), "after": settings_json(&changed.tuning)}))
     }
@@ -213,8 +231,15 @@ impl Steered {
         let picture = self.shown.borrow().clone();
         let picture = picture.unwrap_or_else(|| Picture::of(task, &[], 0.0, self.clock.wall()));
         let counts = &picture.counts;
-        let handler = picture.handler.as_ref().map(|handler| format!("{handler}{}", picture.who));
-        let status = if task.status == Status::Running { picture.status } else { task.status };
+        let handler = picture
+            .handler
+            .as_ref()
+            .map(|handler| format!("{handler}{}", picture.who));
+        let status = if task.status == Status::Running {
+            picture.status
+        } else {
+            task.status
+        };
         json!({
             "name": self.name, "task": self.task.to_string(), "process": std::process::id(),
             "status": status.as_str(), "why": picture.why, "total": picture.total, "percent": picture.percent(),

@@ -15,9 +15,14 @@ impl Desk<'_> {
     /// runs it again and again would never know.
     pub(super) async fn tell_ended(&self, task: TaskView) -> Result<Exit, Fault> {
         let net = only_failed::net(&*self.store, &task).await?;
-        self.shell.screen.must_say(&outcome::already(&task, net.as_ref(), self.args.resume.is_some()));
+        self.shell
+            .screen
+            .must_say(&outcome::already(&task, net.as_ref(), self.args.resume.is_some()));
         let is_finished = task.status == Status::Finished;
-        let outcome = Outcome::gather(&*self.store, task, None).await?.netted(&*self.store, net).await?;
+        let outcome = Outcome::gather(&*self.store, task, None)
+            .await?
+            .netted(&*self.store, net)
+            .await?;
         let exit = self.tell(outcome).await?;
         Ok(match self.args.if_finished.filter(|_| is_finished) {
             Some(IfFinished::Ok) => Exit::Ok,
@@ -62,6 +67,9 @@ impl Desk<'_> {
 
     /// What of an item's data says who it is.
     pub(super) fn members(&self) -> Members {
-        self.args.key_column.as_deref().map_or(Members::All, Members::parse)
+        self.args
+            .key_column
+            .as_deref()
+            .map_or(Members::All, Members::parse)
     }
 }

@@ -54,7 +54,9 @@ struct Line<'a> {
 /// # Errors
 /// `Usage` when nothing can be written there, or something would be lost by it.
 pub(super) fn check(args: &RunArgs) -> Result<(), Fault> {
-    let Some(path) = &args.failures_out else { return Ok(()) };
+    let Some(path) = &args.failures_out else {
+        return Ok(());
+    };
     let because = if path.as_os_str() == "-" {
         (args.output == Output::Json).then(|| "standard output takes the JSON summary".to_owned())
     } else {
@@ -75,8 +77,11 @@ fn unusable(path: &Path, args: &RunArgs) -> Option<String> {
         if !there.is_file() {
             return Some("it is not a regular file".to_owned());
         }
-        let is_stdout =
-            io::stdout().as_fd().try_clone_to_owned().map(File::from).and_then(|out| out.metadata());
+        let is_stdout = io::stdout()
+            .as_fd()
+            .try_clone_to_owned()
+            .map(File::from)
+            .and_then(|out| out.metadata());
         if is_stdout.is_ok_and(|out| is_same(&there, &out)) {
             return Some("standard output goes there".to_owned());
         }
@@ -99,7 +104,11 @@ fn is_same(one: &fs::Metadata, other: &fs::Metadata) -> bool {
 /// Every file that the command line names: items, configuration, secrets, the handler and its arguments.
 fn needed(args: &RunArgs) -> impl Iterator<Item = &Path> {
     let items = args.items.csv.iter().chain(&args.items.ndjson).map(Path::new);
-    let flags = args.config.iter().chain(&args.http.secret_file).map(PathBuf::as_path);
+    let flags = args
+        .config
+        .iter()
+        .chain(&args.http.secret_file)
+        .map(PathBuf::as_path);
     items.chain(flags).chain(args.worker.iter().map(Path::new))
 }
 
@@ -141,7 +150,9 @@ pub(super) async fn write(of: Failed<'_>, path: &Path) -> Result<u64, Fault> {
     let mut out = BufWriter::new(File::create(&half.path).map_err(failed)?);
     let written = pages(&of, &mut out, &failed).await?;
     let file = out.into_inner().map_err(|error| failed(error.into_error()))?;
-    file.sync_all().and_then(|()| fs::rename(&half.path, &path)).map_err(failed)?;
+    file.sync_all()
+        .and_then(|()| fs::rename(&half.path, &path))
+        .map_err(failed)?;
     Ok(written)
 }
 
@@ -151,13 +162,19 @@ async fn pages(
     failed: &impl Fn(io::Error) -> Fault,
 ) -> Result<u64, Fault> {
     let (mut after, mut written) = (None::<ItemIndex>, 0);
-    let mut lookup = of.source.as_ref().map(|source| Lookup::new(&**source, of.members));
+    let mut lookup = of
+        .source
+        .as_ref()
+        .map(|source| Lookup::new(&**source, of.members));
     loop {
         let page = of.tasks.failures(of.task, after, PAGE).await?;
         for item in &page {
             let carried = match &mut lookup {
                 Ok(lookup) => lookup.item(item.index).await,
-                Err(fault) => ItemData { missing: Some(fault.because.join("; ")), ..ItemData::default() },
+                Err(fault) => ItemData {
+                    missing: Some(fault.because.join("; ")),
+                    ..ItemData::default()
+                },
             };
             writeln!(out, "{}", line(item, carried)).map_err(failed)?;
         }
@@ -179,9 +196,22 @@ fn line(item: &FailedItem, carried: ItemData) -> String {
     });
     let (code, message) = (item.code.as_str(), item.message.as_str());
     let at = time_text(item.at);
-    let ItemData { data, missing: data_missing, origin } = carried;
+    let ItemData {
+        data,
+        missing: data_missing,
+        origin,
+    } = carried;
     let (index, attempts) = (origin.unwrap_or(item.index).0, item.attempts);
-    let line = Line { index, code, message, attempts, output, at, data, data_missing };
+    let line = Line {
+        index,
+        code,
+        message,
+        attempts,
+        output,
+        at,
+        data,
+        data_missing,
+    };
     serde_json::to_string(&line).expect("numbers, texts and JSON are JSON")
 }
 
@@ -195,7 +225,9 @@ impl Half {
         let mut name = std::ffi::OsString::from(".");
         name.push(path.file_name().unwrap_or_default());
         name.push(format!(".{}.part", std::process::id()));
-        Half { path: path.with_file_name(name) }
+        Half {
+            path: path.with_file_name(name),
+        }
     }
 }
 

@@ -31,29 +31,52 @@ pub(super) struct Looks {
 
 /// Looks at the first item; nothing where items are only counted. A row that can't be read is told when it is wanted.
 pub(super) async fn look(opened: &OpenedSource) -> Looks {
-    let Some(chunk) = first(opened).await else { return Looks::default() };
-    let Some(row) = chunk.row(ItemIndex(0)) else { return Looks::default() };
-    let columns = opened.indexed.as_ref().map(|indexed| indexed.columns.as_slice()).unwrap_or_default();
+    let Some(chunk) = first(opened).await else {
+        return Looks::default();
+    };
+    let Some(row) = chunk.row(ItemIndex(0)) else {
+        return Looks::default();
+    };
+    let columns = opened
+        .indexed
+        .as_ref()
+        .map(|indexed| indexed.columns.as_slice())
+        .unwrap_or_default();
     let mut lines = Vec::new();
     if !columns.is_empty() {
-        lines.push(format!("columns: {}", shown(&columns.join(", "), COLUMNS_CHARS_MAX)));
+        lines.push(format!(
+            "columns: {}",
+            shown(&columns.join(", "), COLUMNS_CHARS_MAX)
+        ));
     }
     lines.push(format!("item 0: {}", shown(row, ITEM_CHARS_MAX)));
     let bom = opened.has_bom.then(|| HAS_BOM.to_owned());
-    Looks { lines, doubts: bom.into_iter().chain(doubt(row, columns)).collect() }
+    Looks {
+        lines,
+        doubts: bom.into_iter().chain(doubt(row, columns)).collect(),
+    }
 }
 
 /// The keys of the first item where that is an object, which others need not be like; none otherwise.
 pub(super) async fn keys(opened: &OpenedSource) -> Vec<String> {
     let chunk = first(opened).await;
-    let row = chunk.as_ref().and_then(|chunk| chunk.row(ItemIndex(0))).unwrap_or_default();
+    let row = chunk
+        .as_ref()
+        .and_then(|chunk| chunk.row(ItemIndex(0)))
+        .unwrap_or_default();
     let object = serde_json::from_str::<BTreeMap<String, IgnoredAny>>(row);
-    object.map(|object| object.into_keys().collect()).unwrap_or_default()
+    object
+        .map(|object| object.into_keys().collect())
+        .unwrap_or_default()
 }
 
 async fn first(opened: &OpenedSource) -> Option<Arc<RowChunk>> {
     let has_some = opened.source.has_data() && opened.source.total().0 > 0;
-    if has_some { opened.source.read(ItemIndex(0)).await.ok() } else { None }
+    if has_some {
+        opened.source.read(ItemIndex(0)).await.ok()
+    } else {
+        None
+    }
 }
 
 fn shown(text: &str, chars_max: usize) -> String {

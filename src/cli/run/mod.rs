@@ -77,8 +77,23 @@ pub(super) async fn run(args: &RunArgs, shell: &Shell, runtimes: Arc<Runtimes>) 
     }
     let state = Arc::new(StateDir::lock(&prepared.place)?);
     let store = Arc::new(Store::open(&state.database()).await?);
-    let actor = Actor { name: shell.user(), source: "cli", reason: None, request_id: None, rehearses: false };
-    let desk = Desk { args, shell, prepared, state, store, clock, runtimes, actor };
+    let actor = Actor {
+        name: shell.user(),
+        source: "cli",
+        reason: None,
+        request_id: None,
+        rehearses: false,
+    };
+    let desk = Desk {
+        args,
+        shell,
+        prepared,
+        state,
+        store,
+        clock,
+        runtimes,
+        actor,
+    };
     let exit = Box::pin(desk.work(&mut signals)).await;
     desk.close().await;
     exit
@@ -135,14 +150,17 @@ impl Desk<'_> {
         let next = match only_failed::next(&*self.store, job).await? {
             only_failed::Next::Job(next) => next,
             only_failed::Next::Nothing(last) => {
-                self.shell
-                    .screen
-                    .must_say(&format!("no item of {of} is failed any more; nothing was done now"));
+                self.shell.screen.must_say(&format!(
+                    "no item of {of} is failed any more; nothing was done now"
+                ));
                 return self.tell(Outcome::gather(&*self.store, *last, None).await?).await;
             }
         };
         let (Found::New(task) | Found::Resumed(task) | Found::Ended(task)) = self.begin(&next).await?;
-        self.say(&format!("{}: {} items that {of} abandoned", task.id, task.total.0));
+        self.say(&format!(
+            "{}: {} items that {of} abandoned",
+            task.id, task.total.0
+        ));
         let source = self.source_of(&task).await?;
         self.drive(task, source, signals).await
     }
@@ -150,10 +168,20 @@ impl Desk<'_> {
     /// The items of a job as they are stored with it.
     async fn source_of(&self, task: &TaskView) -> Result<Arc<dyn Source>, Fault> {
         let (store, spool) = (self.store.clone(), self.state.spool());
-        let sources =
-            StoredSources::new(store.clone(), store.clone(), store.clone(), store, spool, self.clock.clone());
+        let sources = StoredSources::new(
+            store.clone(),
+            store.clone(),
+            store.clone(),
+            store,
+            spool,
+            self.clock.clone(),
+        );
         sources.open(task).await.map_err(|error| {
-            Fault::new(Exit::Rejected, format!("the items of {} can't be read", task.id), error.to_string())
+            Fault::new(
+                Exit::Rejected,
+                format!("the items of {} can't be read", task.id),
+                error.to_string(),
+            )
         })
     }
 
@@ -167,12 +195,22 @@ impl Desk<'_> {
             Err(JobError::OtherMeaning { task }) => Some(&**task),
             _ => None,
         };
-        let begun = if there.is_some_and(|task| self.starts_over(task)) { begin(true).await } else { begun };
+        let begun = if there.is_some_and(|task| self.starts_over(task)) {
+            begin(true).await
+        } else {
+            begun
+        };
         if let Err(JobError::OtherMeaning { .. }) = &begun {
             // It is of no job: what was piped in was kept before it could be compared.
             resume::forget_piped(&*self.store, &job.source, &self.state).await?;
         }
-        begun.map_err(|error| if self.args.resume.is_some() { resume::refused(error) } else { error.into() })
+        begun.map_err(|error| {
+            if self.args.resume.is_some() {
+                resume::refused(error)
+            } else {
+                error.into()
+            }
+        })
     }
 
     /// Whether a task that has ended makes way for a new one.
@@ -185,7 +223,10 @@ impl Desk<'_> {
     async fn tell_of_others(&self, begun: &TaskView) -> Result<(), Fault> {
         if self.args.state.is_none() && !self.args.restart {
             let kept = super::place::kept_in(&self.shell.env);
-            beside::lines(begun, self.state.path(), kept).await.iter().for_each(|line| self.say(line));
+            beside::lines(begun, self.state.path(), kept)
+                .await
+                .iter()
+                .for_each(|line| self.say(line));
         }
         if self.args.name.is_none() && resume::is_piped(begun) {
             for line in resume::others(&*self.store, begun).await? {
@@ -217,11 +258,24 @@ impl Desk<'_> {
     ) -> Result<Exit, Fault> {
         let shard = ShardId { task: task.id, no: 0 };
         let how = resume::how(&task);
-        let (sink, log) =
-            handler_log::open(self.store.clone(), shard, self.clock.clone(), self.runtimes.work());
+        let (sink, log) = handler_log::open(
+            self.store.clone(),
+            shard,
+            self.clock.clone(),
+            self.runtimes.work(),
+        );
         let handler = self.handler(&task, sink)?;
-        let provision = Provision { handler, source: source.clone(), limits: Vec::new() };
-        let node = self.start(OneJob { task: task.id, provision }).await?;
+        let provision = Provision {
+            handler,
+            source: source.clone(),
+            limits: Vec::new(),
+        };
+        let node = self
+            .start(OneJob {
+                task: task.id,
+                provision,
+            })
+            .await?;
         let (begun, settled_before) = (self.clock.now(), task.counters.settled());
         let (shown, seen) = channel(None);
         let control = self.control(&node, &task, seen);
@@ -263,11 +317,19 @@ impl Desk<'_> {
     /// The handler; of what goes over failures, it sees the items of the first job.
     fn handler(&self, task: &TaskView, sink: handlers::Sink) -> Result<Arc<dyn HandlerFactory>, Fault> {
         let view = origin_view(task).map_err(|error| Fault::bug(error.to_string()))?;
-        let sink = if let Some(view) = &view { view.sink(sink) } else { sink };
+        let sink = if let Some(view) = &view {
+            view.sink(sink)
+        } else {
+            sink
+        };
         let (work, workers) = (self.runtimes.work(), Some(self.state.workers()));
         let making = self.prepared.making(self.shell, work, &self.clock, sink, workers);
         let handler = handlers::factory(&self.prepared.wanted(self.args)?, making)?;
-        Ok(if let Some(view) = view { view.wrap(handler) } else { handler })
+        Ok(if let Some(view) = view {
+            view.wrap(handler)
+        } else {
+            handler
+        })
     }
 
     /// Other terminals may steer the run; one that they can't reach runs all the same, and says so.
@@ -288,14 +350,19 @@ impl Desk<'_> {
         Control::open(self.state.path(), steered)
             .map_err(|error| {
                 let place = self.state.path().display();
-                self.say(&format!("windrow job can't reach this run: no socket in {place}: {error}"));
+                self.say(&format!(
+                    "windrow job can't reach this run: no socket in {place}: {error}"
+                ));
             })
             .ok()
     }
 
     async fn start(&self, job: OneJob) -> Result<Node, Fault> {
         let config = &self.prepared.config;
-        let (first, max) = (config.cluster.restore_backoff.first, config.cluster.restore_backoff.max);
+        let (first, max) = (
+            config.cluster.restore_backoff.first,
+            config.cluster.restore_backoff.max,
+        );
         let times = Times {
             lease_ttl: config.cluster.lease_ttl,
             lease_renew: config.cluster.lease_renew,
@@ -329,7 +396,11 @@ impl Desk<'_> {
 
     /// Calls under way may take their whole time; only a handler that hangs is cut off.
     fn drain_timeout(&self, task: &TaskView) -> Duration {
-        self.prepared.config.node.drain_timeout.max(task.tuning.timeout + Duration::from_secs(5))
+        self.prepared
+            .config
+            .node
+            .drain_timeout
+            .max(task.tuning.timeout + Duration::from_secs(5))
     }
 
     fn say(&self, line: &str) {
@@ -348,7 +419,11 @@ impl Desk<'_> {
 
 fn resuming(task: &TaskView) -> String {
     let done = task.counters.settled() + task.counters.excluded;
-    let percent = if task.total.0 == 0 { 100.0 } else { done as f64 * 100.0 / task.total.0 as f64 };
+    let percent = if task.total.0 == 0 {
+        100.0
+    } else {
+        done as f64 * 100.0 / task.total.0 as f64
+    };
     format!(
         "resuming {}: {percent:.1} % done, {} abandoned, goes on at index {}",
         task.id, task.counters.abandoned, task.low_water.0
@@ -367,6 +442,8 @@ impl Provider for OneJob {
         if task.id == self.task {
             return Ok(self.provision.clone());
         }
-        Err(ProvisionError::Unavailable("it is run by its own command".to_owned()))
+        Err(ProvisionError::Unavailable(
+            "it is run by its own command".to_owned(),
+        ))
     }
 }

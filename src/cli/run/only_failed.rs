@@ -30,29 +30,49 @@ pub(super) async fn next<S: TaskStore + FailureList>(store: &S, job: Job) -> Res
     };
     if first.meaning != job.meaning || first.total != job.total {
         let what = format!("the failures of {} are of other items", job.name);
-        return Err(Fault::new(Exit::Conflict, what, "the source has changed since it ran").hint(format!(
-            "over the items that it had then: windrow run --resume '{}' --only-failed",
-            job.name
-        )));
+        return Err(
+            Fault::new(Exit::Conflict, what, "the source has changed since it ran").hint(format!(
+                "over the items that it had then: windrow run --resume '{}' --only-failed",
+                job.name
+            )),
+        );
     }
     let keys_of = first.id;
     let Rounds { later, free } = rounds(store, &first).await?;
     let is_first = later.is_empty();
     let last = later.into_iter().next_back().unwrap_or(first);
     if !last.status.is_terminal() {
-        return if is_first { Err(not_ended(&last)) } else { Ok(Next::Job(Box::new(same(&last, job)))) };
+        return if is_first {
+            Err(not_ended(&last))
+        } else {
+            Ok(Next::Job(Box::new(same(&last, job))))
+        };
     }
     if last.counters.abandoned == 0 {
         return Ok(Next::Nothing(Box::new(last)));
     }
     let groups = FailureList::groups(store, last.id).await?;
     let parts = groups.into_iter().filter(|group| group.count > 0);
-    let parts = parts.map(|group| RedrivePart::Places { code: group.code, first: 0, count: group.count });
-    let spec = RedriveSpec { origin: last.id, keys_of: Some(keys_of), parts: parts.collect() };
+    let parts = parts.map(|group| RedrivePart::Places {
+        code: group.code,
+        first: 0,
+        count: group.count,
+    });
+    let spec = RedriveSpec {
+        origin: last.id,
+        keys_of: Some(keys_of),
+        parts: parts.collect(),
+    };
     let total = ItemCount(spec.parts.iter().map(RedrivePart::count).sum());
     let source = SourceSpec::Redrive(spec);
     let (meaning, text) = (source.meaning(0, total), source.to_text());
-    Ok(Next::Job(Box::new(Job { name: free, source: text, meaning, total, ..job })))
+    Ok(Next::Job(Box::new(Job {
+        name: free,
+        source: text,
+        meaning,
+        total,
+        ..job
+    })))
 }
 
 /// What later runs made of what a job abandoned.
@@ -70,7 +90,10 @@ pub(super) struct Net {
 pub(super) async fn net(store: &dyn TaskStore, first: &TaskView) -> Result<Option<Net>, Fault> {
     let mut ended = rounds(store, first).await?.later;
     ended.retain(|task| task.status.is_terminal());
-    let made_good = ended.iter().map(|task| task.counters.succeeded + task.counters.skipped).sum();
+    let made_good = ended
+        .iter()
+        .map(|task| task.counters.succeeded + task.counters.skipped)
+        .sum();
     Ok(ended.pop().map(|last| Net { made_good, last }))
 }
 
@@ -93,7 +116,10 @@ async fn rounds<S: TaskStore + ?Sized>(store: &S, first: &TaskView) -> Result<Ro
         }
         round += 1;
     }
-    Ok(Rounds { later, free: name(job, round) })
+    Ok(Rounds {
+        later,
+        free: name(job, round),
+    })
 }
 
 fn goes_over(task: &TaskView, failed: TaskId) -> bool {
@@ -114,7 +140,13 @@ fn name(job: &str, round: u32) -> String {
 /// A job that goes on.
 fn same(task: &TaskView, job: Job) -> Job {
     let name = task.name.clone().unwrap_or_default();
-    Job { name, source: task.source.clone(), meaning: task.meaning, total: task.total, ..job }
+    Job {
+        name,
+        source: task.source.clone(),
+        meaning: task.meaning,
+        total: task.total,
+        ..job
+    }
 }
 
 fn not_ended(task: &TaskView) -> Fault {
@@ -122,6 +154,10 @@ fn not_ended(task: &TaskView) -> Fault {
         Status::Stopped => "it is stopped, with items left".to_owned(),
         status => format!("it is {status}"),
     };
-    Fault::new(Exit::Conflict, "the job has not ended, so its failures are not all known", because)
-        .hint("the same command without --only-failed goes on with it")
+    Fault::new(
+        Exit::Conflict,
+        "the job has not ended, so its failures are not all known",
+        because,
+    )
+    .hint("the same command without --only-failed goes on with it")
 }

@@ -47,7 +47,14 @@ impl Outcome {
         let task = tasks.get(task.id).await?.unwrap_or(task);
         let groups = tasks.failure_groups(task.id).await?;
         let examples = vec![ItemData::default(); groups.len()];
-        Ok(Outcome { task, net: None, groups, examples, driven, trouble: None })
+        Ok(Outcome {
+            task,
+            net: None,
+            groups,
+            examples,
+            driven,
+            trouble: None,
+        })
     }
 
     /// The same, with what is failed still after later runs over its failures.
@@ -201,16 +208,27 @@ impl Outcome {
             ("excluded", counts.excluded),
         ];
         let always = ["total", "succeeded", "skipped", "abandoned"];
-        terms.into_iter().filter(move |(term, count)| *count > 0 || always.contains(term))
+        terms
+            .into_iter()
+            .filter(move |(term, count)| *count > 0 || always.contains(term))
     }
 
     fn add_groups(&self, text: &mut String, hint: bool) {
-        let wide = self.groups.iter().map(|group| group.code.chars().count()).max().unwrap_or(0).max(4);
+        let wide = self
+            .groups
+            .iter()
+            .map(|group| group.code.chars().count())
+            .max()
+            .unwrap_or(0)
+            .max(4);
         let mut add = |line: std::fmt::Arguments<'_>| {
             text.push('\n');
             text.write_fmt(line).expect("a string takes any text");
         };
-        add(format_args!("\n{:<wide$}  {:>9}  {:<20}  {:<20}  EXAMPLE", "CODE", "COUNT", "FIRST", "LAST"));
+        add(format_args!(
+            "\n{:<wide$}  {:>9}  {:<20}  {:<20}  EXAMPLE",
+            "CODE", "COUNT", "FIRST", "LAST"
+        ));
         for (group, example) in self.examples() {
             add(format_args!(
                 "{:<wide$}  {:>9}  {:<20}  {:<20}  #{} {}{}",
@@ -220,7 +238,11 @@ impl Outcome {
                 second_text(group.last_at),
                 index(group, example).0,
                 group.example,
-                example.data.as_ref().map(|data| who(data.get())).unwrap_or_default()
+                example
+                    .data
+                    .as_ref()
+                    .map(|data| who(data.get()))
+                    .unwrap_or_default()
             ));
         }
         if hint {
@@ -245,8 +267,15 @@ impl Outcome {
                     _ => "what is done is not done again, what failed is tried again",
                 };
                 let at = task.low_water.0;
-                let stopped = format!("stopped at low water {at} ({repeats}); {}", super::resume::how(task));
-                Some(self.trouble.iter().fold(stopped, |text, trouble| format!("{text}\n  {trouble}")))
+                let stopped = format!(
+                    "stopped at low water {at} ({repeats}); {}",
+                    super::resume::how(task)
+                );
+                Some(
+                    self.trouble
+                        .iter()
+                        .fold(stopped, |text, trouble| format!("{text}\n  {trouble}")),
+                )
             }
             (Status::Stopped, Some(reason)) => {
                 let because = task.status_text.clone().unwrap_or_else(|| reason.to_string());
@@ -261,7 +290,10 @@ impl Outcome {
 
 /// That a job was done by an earlier run.
 pub(super) fn already(task: &TaskView, net: Option<&Net>, is_resumed: bool) -> String {
-    let when = task.finished_at.map(|at| format!(" ({})", second_text(at))).unwrap_or_default();
+    let when = task
+        .finished_at
+        .map(|at| format!(" ({})", second_text(at)))
+        .unwrap_or_default();
     let again = match is_resumed {
         true => "--if-finished restart runs the job again",
         false => {
@@ -275,7 +307,10 @@ pub(super) fn already(task: &TaskView, net: Option<&Net>, is_resumed: bool) -> S
         _ if made_good > 0 => ("", "--only-failed goes over what is failed still, "),
         _ => ("", "--only-failed goes over what it abandoned, "),
     };
-    format!("{} {} already{when}{good}, nothing was done now; {failed}{again}", task.id, task.status)
+    format!(
+        "{} {} already{when}{good}, nothing was done now; {failed}{again}",
+        task.id, task.status
+    )
 }
 
 /// What to try when a task stopped by itself.
@@ -333,7 +368,9 @@ fn group_json((group, example): (&FailureGroup, &ItemData)) -> Value {
 /// RFC 3339 in UTC, to the millisecond.
 pub(super) fn time_text(at: WallMs) -> String {
     let time = OffsetDateTime::from_unix_timestamp_nanos(i128::from(at.0) * 1_000_000);
-    time.ok().and_then(|time| time.format(&Rfc3339).ok()).unwrap_or_else(|| at.0.to_string())
+    time.ok()
+        .and_then(|time| time.format(&Rfc3339).ok())
+        .unwrap_or_else(|| at.0.to_string())
 }
 
 /// The same to the second.

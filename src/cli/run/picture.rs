@@ -64,7 +64,9 @@ impl Picture {
             actual,
             latency_p95: live.iter().filter_map(|progress| progress.latency_p95).max(),
             stall: live.iter().find_map(|progress| progress.stall),
-            handler: live.iter().find_map(|progress| handler_text::sentence(&progress.handler, now)),
+            handler: live
+                .iter()
+                .find_map(|progress| handler_text::sentence(&progress.handler, now)),
             who: String::new(),
         }
     }
@@ -76,23 +78,39 @@ impl Picture {
 
     /// The share of those.
     pub(crate) fn percent(&self) -> f64 {
-        if self.total == 0 { 100.0 } else { self.done() as f64 * 100.0 / self.total as f64 }
+        if self.total == 0 {
+            100.0
+        } else {
+            self.done() as f64 * 100.0 / self.total as f64
+        }
     }
 
     /// How long it will take at this pace; none while nothing moves.
     pub(crate) fn eta(&self) -> Option<Duration> {
         let left = self.total.saturating_sub(self.done());
         let moves = self.status == Status::Running && self.actual > 0.0;
-        moves.then(|| Duration::try_from_secs_f64((left as f64 / self.actual).ceil()).ok()).flatten()
+        moves
+            .then(|| Duration::try_from_secs_f64((left as f64 / self.actual).ceil()).ok())
+            .flatten()
     }
 
     /// ` 40.0 % ███▉✕░░ 10.0/s  ETA 6s`, as wide as the terminal. Full cells are items that succeeded or were skipped.
     pub(crate) fn bar_line(&self, columns: usize, colours: bool) -> String {
-        let Counters { succeeded, skipped, abandoned, excluded, .. } = self.counts;
+        let Counters {
+            succeeded,
+            skipped,
+            abandoned,
+            excluded,
+            ..
+        } = self.counts;
         let (percent, pace) = (format!("{:>5.1} %", self.percent()), self.pace_text());
         let cells = columns.saturating_sub(measure_text_width(&percent) + measure_text_width(&pace) + 2);
-        let bar =
-            human::item_bar(succeeded.saturating_add(skipped), [abandoned, excluded], self.total, cells);
+        let bar = human::item_bar(
+            succeeded.saturating_add(skipped),
+            [abandoned, excluded],
+            self.total,
+            cells,
+        );
         format!("{percent} {} {pace}", Tone::Good.paint(&bar, colours))
     }
 
@@ -113,9 +131,19 @@ impl Picture {
 
     /// Every term of the sum; small ones only where they are there.
     pub(crate) fn counts_text(&self) -> String {
-        let Counters { succeeded, skipped, abandoned, parked, in_flight, excluded } = self.counts;
+        let Counters {
+            succeeded,
+            skipped,
+            abandoned,
+            parked,
+            in_flight,
+            excluded,
+        } = self.counts;
         let mut text = format!("succeeded {succeeded}  skipped {skipped}  abandoned {abandoned}");
-        text += &format!("  in flight {in_flight}  parked {parked}  pending {}", self.pending);
+        text += &format!(
+            "  in flight {in_flight}  parked {parked}  pending {}",
+            self.pending
+        );
         if excluded > 0 {
             text += &format!("  excluded {excluded}");
         }
@@ -154,9 +182,18 @@ impl Picture {
 
     /// One plain line with everything.
     pub(crate) fn line(&self) -> String {
-        let why = self.why.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
+        let why = self
+            .why
+            .as_ref()
+            .map(|why| format!(": {why}"))
+            .unwrap_or_default();
         let done = format!("{}/{} ({:.1} %)", self.done(), self.total, self.percent());
-        let mut line = format!("{}{why}  {done}  {}  {}", self.status, self.pace_text(), self.counts_text());
+        let mut line = format!(
+            "{}{why}  {done}  {}  {}",
+            self.status,
+            self.pace_text(),
+            self.counts_text()
+        );
         if self.status == Status::Running && (self.handler.is_some() || self.waits_for().is_some()) {
             line += &format!("  {}", self.why_text());
         }
@@ -167,7 +204,9 @@ impl Picture {
 /// A run has one shard; its range is the whole task.
 fn live_counts(view: &TaskView, live: &[Progress]) -> Option<Counters> {
     let first = live.first()?;
-    let sum = live[1..].iter().fold(first.counters, |sum, progress| sum.plus(&progress.counters));
+    let sum = live[1..]
+        .iter()
+        .fold(first.counters, |sum, progress| sum.plus(&progress.counters));
     let covered: u64 = live.iter().map(|progress| progress.total.0).sum();
     (covered == view.total.0).then_some(sum)
 }
@@ -221,7 +260,11 @@ impl Meter {
         }
         let (since, before) = self.seen[0];
         let seconds = now.since(since).as_secs_f64();
-        if seconds > 0.0 { settled.saturating_sub(before) as f64 / seconds } else { 0.0 }
+        if seconds > 0.0 {
+            settled.saturating_sub(before) as f64 / seconds
+        } else {
+            0.0
+        }
     }
 }
 
@@ -248,8 +291,13 @@ mod tests {
 
     #[test]
     fn a_line_says_everything_once() {
-        let counts =
-            Counters { succeeded: 38, skipped: 1, abandoned: 1, in_flight: 2, ..Counters::default() };
+        let counts = Counters {
+            succeeded: 38,
+            skipped: 1,
+            abandoned: 1,
+            in_flight: 2,
+            ..Counters::default()
+        };
         assert_eq!(
             picture(counts).line(),
             "running  40/100 (40.0 %)  10.0/s  ETA 6s  p95 1.5ms  \
@@ -259,7 +307,12 @@ mod tests {
 
     #[test]
     fn the_bar_is_as_wide_as_the_terminal_and_full_of_what_went_well() {
-        let counts = Counters { succeeded: 38, skipped: 2, abandoned: 10, ..Counters::default() };
+        let counts = Counters {
+            succeeded: 38,
+            skipped: 2,
+            abandoned: 10,
+            ..Counters::default()
+        };
         assert_eq!(
             picture(counts).bar_line(54, false),
             " 50.0 % ████████✕✕░░░░░░░░░░ 10.0/s  ETA 5s  p95 1.5ms"
@@ -269,15 +322,30 @@ mod tests {
 
     #[test]
     fn a_line_ends_with_what_the_run_waits_for() {
-        let stalled = Picture { stall: Some(StallReason::BackPressure), ..picture(Counters::default()) };
-        assert!(stalled.line().ends_with("pending 100  waits: back pressure"), "{}", stalled.line());
+        let stalled = Picture {
+            stall: Some(StallReason::BackPressure),
+            ..picture(Counters::default())
+        };
+        assert!(
+            stalled.line().ends_with("pending 100  waits: back pressure"),
+            "{}",
+            stalled.line()
+        );
     }
 
     #[test]
     fn a_run_at_its_rate_waits_for_nothing() {
         let rate = RateLimit::Limited(Rate::per_second(10).expect("a rate"));
         let stall = Some(StallReason::HandlerSlots);
-        let at = |actual| Picture { rate, actual, stall, ..picture(Counters::default()) }.line();
+        let at = |actual| {
+            Picture {
+                rate,
+                actual,
+                stall,
+                ..picture(Counters::default())
+            }
+            .line()
+        };
         assert!(at(9.9).ends_with("pending 100"), "{}", at(9.9));
         assert!(at(5.0).ends_with("waits: handler slots"), "{}", at(5.0));
     }
@@ -287,7 +355,14 @@ mod tests {
         let mut still = picture(Counters::default());
         still.actual = 0.0;
         assert_eq!(still.eta(), None);
-        assert_eq!(Picture { status: Status::Recovering, ..picture(Counters::default()) }.eta(), None);
+        assert_eq!(
+            Picture {
+                status: Status::Recovering,
+                ..picture(Counters::default())
+            }
+            .eta(),
+            None
+        );
     }
 
     #[test]

@@ -58,7 +58,12 @@ pub(super) fn prepare(
     };
     let spec = if args.resume.is_none() { Some(spec) } else { None };
     spec.as_ref().map_or(Ok(()), source::look)?;
-    let prepared = Prepared { config, tuning, spec, place };
+    let prepared = Prepared {
+        config,
+        tuning,
+        spec,
+        place,
+    };
     let nowhere: Sink = Arc::new(|_| {});
     let making = prepared.making(shell, runtimes.work(), clock, nowhere, None);
     handlers::factory(&prepared.wanted(args)?, making)?;
@@ -119,7 +124,12 @@ fn tuned(tunes: &Tunes, base: Tuning) -> Result<Tuning, Fault> {
     }
     let because = faults.iter().map(ToString::to_string).collect();
     let what = "the job can't be driven with these settings".to_owned();
-    Err(Fault { exit: Exit::Usage, what, because, hint: None })
+    Err(Fault {
+        exit: Exit::Usage,
+        what,
+        because,
+        hint: None,
+    })
 }
 
 #[cfg(test)]
@@ -132,7 +142,9 @@ mod tests {
 
     fn args(words: &str) -> RunArgs {
         let cli = Cli::try_parse_from(words.split(' ')).expect("a sound command line");
-        let Command::Run(args) = cli.command else { panic!("not a run") };
+        let Command::Run(args) = cli.command else {
+            panic!("not a run")
+        };
         *args
     }
 
@@ -142,10 +154,19 @@ mod tests {
         let flags = args("windrow run --total 3 --rate 5/s --max-attempts 1 --error-budget 1% -- true");
         let tuning = tuned(&flags.tunes, base.clone()).expect("sound");
         assert_eq!(tuning.rate.to_string(), "5/s");
-        assert_eq!((tuning.max_attempts.get(), tuning.error_budget.to_string()), (1, "1%".to_owned()));
+        assert_eq!(
+            (tuning.max_attempts.get(), tuning.error_budget.to_string()),
+            (1, "1%".to_owned())
+        );
         assert_eq!(tuning.error_window, base.error_window);
         let plain = tuned(&args("windrow run --total 3 -- true").tunes, base.clone()).expect("sound");
-        assert_eq!(plain, Tuning { rate: RateLimit::Unlimited, ..base });
+        assert_eq!(
+            plain,
+            Tuning {
+                rate: RateLimit::Unlimited,
+                ..base
+            }
+        );
     }
 
     #[test]

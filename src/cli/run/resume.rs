@@ -63,7 +63,11 @@ pub(super) async fn find<S: TaskStore + TaskList>(store: &S, name: &str) -> Resu
     if let Some(task) = store.find(BUSINESS, name).await? {
         return Ok(task);
     }
-    let names: Vec<String> = open_jobs(store).await?.iter().filter_map(|task| task.name.clone()).collect();
+    let names: Vec<String> = open_jobs(store)
+        .await?
+        .iter()
+        .filter_map(|task| task.name.clone())
+        .collect();
     let fault = unknown(name, "no job of its state directory has this name");
     Err(match names.as_slice() {
         [] => fault.hint("no job waits there; begin one with --csv, --ndjson or --total"),
@@ -72,13 +76,20 @@ pub(super) async fn find<S: TaskStore + TaskList>(store: &S, name: &str) -> Resu
 }
 
 fn unknown(name: &str, because: &str) -> Fault {
-    Fault::new(Exit::NotFound, format!("there is no job {name} to resume"), because)
+    Fault::new(
+        Exit::NotFound,
+        format!("there is no job {name} to resume"),
+        because,
+    )
 }
 
 /// The latest jobs that can go on.
 pub(super) async fn open_jobs(store: &impl TaskList) -> Result<Vec<TaskView>, Fault> {
-    let filter =
-        TaskFilter { business: Some(BUSINESS.to_owned()), statuses: OPEN.to_vec(), ..TaskFilter::default() };
+    let filter = TaskFilter {
+        business: Some(BUSINESS.to_owned()),
+        statuses: OPEN.to_vec(),
+        ..TaskFilter::default()
+    };
     Ok(store.tasks(&filter, None, NAMED_MAX).await?.tasks)
 }
 
@@ -88,12 +99,18 @@ pub(super) async fn open_jobs(store: &impl TaskList) -> Result<Vec<TaskView>, Fa
 /// `Rejected` when what was piped in is gone.
 pub(super) fn spec(task: &TaskView, state: &StateDir) -> Result<SourceSpec, Fault> {
     let spec = SourceSpec::parse(&task.source).map_err(Fault::bug)?;
-    if let SourceSpec::File { input: Input::Spooled(file), .. } = &spec {
+    if let SourceSpec::File {
+        input: Input::Spooled(file),
+        ..
+    } = &spec
+    {
         let path = state.spool().join(file);
         if !path.is_file() {
             let because = format!("{} is not there any more", path.display());
-            return Err(Fault::new(Exit::Rejected, "the items that were kept are gone", because)
-                .hint("begin anew: pipe them in again, with --restart"));
+            return Err(
+                Fault::new(Exit::Rejected, "the items that were kept are gone", because)
+                    .hint("begin anew: pipe them in again, with --restart"),
+            );
         }
     }
     Ok(spec)
@@ -104,11 +121,17 @@ pub(super) fn spec(task: &TaskView, state: &StateDir) -> Result<SourceSpec, Faul
 /// # Errors
 /// When the store can't be read, or the file not removed.
 pub(super) async fn forget_piped(store: &impl TaskList, source: &str, state: &StateDir) -> Result<(), Fault> {
-    let Some(file) = piped_file(source) else { return Ok(()) };
+    let Some(file) = piped_file(source) else {
+        return Ok(());
+    };
     let (filter, mut after) = (TaskFilter::default(), None);
     loop {
         let page = store.tasks(&filter, after, JOBS_AT_ONCE).await?;
-        if page.tasks.iter().any(|task| piped_file(&task.source).as_ref() == Some(&file)) {
+        if page
+            .tasks
+            .iter()
+            .any(|task| piped_file(&task.source).as_ref() == Some(&file))
+        {
             return Ok(());
         }
         after = page.next;
@@ -118,21 +141,30 @@ pub(super) async fn forget_piped(store: &impl TaskList, source: &str, state: &St
     }
     let path = state.spool().join(file);
     std::fs::remove_file(&path).map_err(|error| {
-        Fault::new(Exit::Failed, format!("{} can't be removed", path.display()), error.to_string())
+        Fault::new(
+            Exit::Failed,
+            format!("{} can't be removed", path.display()),
+            error.to_string(),
+        )
     })
 }
 
 /// The file that keeps what a job's pipe brought.
 fn piped_file(source: &str) -> Option<String> {
     match SourceSpec::parse(source) {
-        Ok(SourceSpec::File { input: Input::Spooled(file), .. }) => Some(file),
+        Ok(SourceSpec::File {
+            input: Input::Spooled(file),
+            ..
+        }) => Some(file),
         _ => None,
     }
 }
 
 /// A job was not resumed.
 pub(super) fn refused(error: JobError) -> Fault {
-    let JobError::OtherMeaning { task } = error else { return error.into() };
+    let JobError::OtherMeaning { task } = error else {
+        return error.into();
+    };
     let because = format!("{} has {} items of another content", task.id, task.total.0);
     Fault::new(Exit::Rejected, "the job's items are not what they were", because)
         .hint("bring the old content back, or begin anew: the source's own flag with --restart")
@@ -169,7 +201,10 @@ pub(super) fn how(task: &TaskView) -> String {
 /// # Errors
 /// When the store can't be read.
 pub(super) async fn others(store: &impl TaskList, begun: &TaskView) -> Result<Vec<String>, Fault> {
-    let others = open_jobs(store).await?.into_iter().filter(|task| task.id != begun.id && is_piped(task));
+    let others = open_jobs(store)
+        .await?
+        .into_iter()
+        .filter(|task| task.id != begun.id && is_piped(task));
     let line = |task: TaskView| {
         let done = task.counters.settled() + task.counters.excluded;
         let name = task.name.unwrap_or_default();

@@ -93,7 +93,9 @@ impl Watch<'_> {
                 },
                 _ = looks.tick() => {}
             }
-            let Some(view) = self.view(id).await? else { continue };
+            let Some(view) = self.view(id).await? else {
+                continue;
+            };
             if view.status == Status::Stopped && start_again && stopping == Stopping::No {
                 start_again = false;
                 service::start_if_stopped(self.node.tasks(), view, self.actor, self.node.clock().wall())
@@ -141,7 +143,13 @@ impl Watch<'_> {
         let index = failed?;
         let mut lookup = Lookup::new(self.source, &self.members);
         let found = timeout(LOOK_EVERY, lookup.item(index)).await.ok()?;
-        Some((index, found.data.map(|data| outcome::who(data.get())).unwrap_or_default()))
+        Some((
+            index,
+            found
+                .data
+                .map(|data| outcome::who(data.get()))
+                .unwrap_or_default(),
+        ))
     }
 
     fn show(&self, view: &TaskView, live: &[Progress], who: &str, lines: &mut RunLines, meter: &mut Meter) {
@@ -155,7 +163,12 @@ impl Watch<'_> {
     }
 
     async fn stop(&self, id: TaskId) -> Result<Stopping, Fault> {
-        let in_flight: u64 = self.node.progress(id).iter().map(|(_, p)| p.counters.in_flight).sum();
+        let in_flight: u64 = self
+            .node
+            .progress(id)
+            .iter()
+            .map(|(_, p)| p.counters.in_flight)
+            .sum();
         self.command_stop(id, false).await?;
         self.screen.say(&format!(
             "stopping: no new calls; waiting for {in_flight} in flight; Ctrl-C again cuts them off"
@@ -182,8 +195,12 @@ impl Watch<'_> {
             }
             Stopping::AtOnce(until) if now >= until => {
                 let because = format!("it did not stop within {}s", STOP_NOW_PATIENCE.as_secs());
-                Err(Fault::new(Exit::Failed, "the run was ended without its last checkpoint", because)
-                    .hint("run the same command again: it resumes from the last checkpoint"))
+                Err(Fault::new(
+                    Exit::Failed,
+                    "the run was ended without its last checkpoint",
+                    because,
+                )
+                .hint("run the same command again: it resumes from the last checkpoint"))
             }
             other => Ok(other),
         }
@@ -208,7 +225,10 @@ fn failed_item(live: &Progress, now: WallMs) -> Option<ItemIndex> {
 fn failed_call(live: &Progress, now: WallMs) -> Option<String> {
     handler_text::sentence(&live.handler, now)?;
     let error = live.handler.error.as_ref()?;
-    Some(format!("the last call that failed: {} at item {}: {}", error.code, error.index.0, error.example))
+    Some(format!(
+        "the last call that failed: {} at item {}: {}",
+        error.code, error.index.0, error.example
+    ))
 }
 
 /// Ends the node; a Ctrl-C cuts even that short. Says whether it ended by itself.

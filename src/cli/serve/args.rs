@@ -41,5 +41,6 @@ pub struct ServeArgs {
 
 /// Reads where to listen.
 fn address(text: &str) -> Result<SocketAddr, String> {
-    text.parse().map_err(|_| "it takes an address and a port, such as 127.0.0.1:7700".to_owned())
+    text.parse()
+        .map_err(|_| "it takes an address and a port, such as 127.0.0.1:7700".to_owned())
 }

@@ -32,7 +32,13 @@ pub(super) async fn serve(args: &ServeArgs, shell: &Shell, runtimes: Arc<Runtime
     let config = configured(args, shell)?;
     let log = start_log(&config, shell)?;
     let environment = shell.environment.clone();
-    let node = Serve::start(ServeOptions { config, environment, runtimes, log }).await?;
+    let node = Serve::start(ServeOptions {
+        config,
+        environment,
+        runtimes,
+        log,
+    })
+    .await?;
     tell_address(&node, shell);
     systemd::ready(&format!("serves on {}", node.url()));
     let pulse = systemd::pulse();
@@ -58,9 +64,16 @@ pub(super) async fn serve(args: &ServeArgs, shell: &Shell, runtimes: Arc<Runtime
 
 fn tell_address(node: &Serve, shell: &Shell) {
     let version = env!("CARGO_PKG_VERSION");
-    shell.screen.must_say(&format!("windrow {version}: {} listens on {}", node.name(), node.url()));
+    shell.screen.must_say(&format!(
+        "windrow {version}: {} listens on {}",
+        node.name(),
+        node.url()
+    ));
     if let Some(file) = node.bootstrap_file() {
-        shell.screen.must_say(&format!("the first administrator's token is in {}", file.display()));
+        shell.screen.must_say(&format!(
+            "the first administrator's token is in {}",
+            file.display()
+        ));
     }
 }
 
@@ -91,7 +104,11 @@ pub(super) fn serviceable(config: Config) -> Result<Config, Vec<windrow_config::
     if let Err(error) = config.log.filter.parse::<telemetry::Filter>() {
         faults.push(bad_filter(&error));
     }
-    if faults.is_empty() { Ok(config) } else { Err(faults) }
+    if faults.is_empty() {
+        Ok(config)
+    } else {
+        Err(faults)
+    }
 }
 
 fn bad_filter(error: &BadFilter) -> windrow_config::Fault {
@@ -105,7 +122,9 @@ fn bad_filter(error: &BadFilter) -> windrow_config::Fault {
 
 fn file(args: &ServeArgs) -> Option<PathBuf> {
     let here = Path::new(FILE_DEFAULT);
-    args.config.clone().or_else(|| here.exists().then(|| here.to_owned()))
+    args.config
+        .clone()
+        .or_else(|| here.exists().then(|| here.to_owned()))
 }
 
 /// `WINDROW_LOG` wins over the configuration, for one start.
@@ -138,12 +157,18 @@ fn reload(node: &Serve, args: &ServeArgs, shell: &Shell) {
         Ok((applied, ignored)) => {
             tracing::info!(applied = applied.join(","), "configuration reloaded");
             if !ignored.is_empty() {
-                tracing::warn!(keys = ignored.join(","), "changed, but only a restart can apply it");
+                tracing::warn!(
+                    keys = ignored.join(","),
+                    "changed, but only a restart can apply it"
+                );
             }
         }
         Err(faults) => {
             for fault in faults {
-                tracing::error!(fault, "the configuration was not reloaded; the old one stays in force");
+                tracing::error!(
+                    fault,
+                    "the configuration was not reloaded; the old one stays in force"
+                );
             }
         }
     }
@@ -154,7 +179,9 @@ fn reload(node: &Serve, args: &ServeArgs, shell: &Shell) {
 async fn drain(node: Serve, signals: &mut Signals, shell: &Shell) -> Exit {
     let within = node.config().node.drain_timeout + Duration::from_secs(15);
     systemd::stopping(within, "drains: calls under way end, progress is saved");
-    shell.screen.must_say("draining: calls under way end, progress is saved; again to end at once");
+    shell
+        .screen
+        .must_say("draining: calls under way end, progress is saved; again to end at once");
     tokio::select! {
         drained = node.drain() => if drained { Exit::Ok } else { Exit::Failed },
         () = signals.stop() => {
@@ -198,5 +225,8 @@ fn data_dir(fault: Fault) -> Fault {
         text.replace("another --state directory", "another node.data_dir (--data-dir)")
             .replace("a --state directory", "a node.data_dir (--data-dir)")
     };
-    Fault { hint: fault.hint.map(words), ..fault }
+    Fault {
+        hint: fault.hint.map(words),
+        ..fault
+    }
 }

@@ -69,20 +69,37 @@ fn told((key, refusal): (&'static str, ServeError)) -> windrow_config::Fault {
         ServeError::Store(_) => {
             "a file with the password in its first line, that only the node's user reads".to_owned()
         }
-        refusal => Fault::from(refusal).hint.unwrap_or_else(|| "windrow help serve".to_owned()),
+        refusal => Fault::from(refusal)
+            .hint
+            .unwrap_or_else(|| "windrow help serve".to_owned()),
     };
-    windrow_config::Fault { key: key.to_owned(), origin: windrow_config::Origin::Default, what, try_ }
+    windrow_config::Fault {
+        key: key.to_owned(),
+        origin: windrow_config::Origin::Default,
+        what,
+        try_,
+    }
 }
 
 /// What a node with this configuration needs of its machine.
 fn needs(config: &Config, port: Port) -> String {
     let listen = config.http.listen;
-    let taken = if port == Port::Taken { "; somebody listens there now" } else { "" };
-    let scheme = if config.http.tls_cert_file.is_some() { "https" } else { "http" };
+    let taken = if port == Port::Taken {
+        "; somebody listens there now"
+    } else {
+        ""
+    };
+    let scheme = if config.http.tls_cert_file.is_some() {
+        "https"
+    } else {
+        "http"
+    };
     let data = config.node.data_dir.display();
     let key = config.auth.key_file.as_ref();
-    let key =
-        key.map_or_else(|| format!("{data}/key, made at the first start"), |file| file.display().to_string());
+    let key = key.map_or_else(
+        || format!("{data}/key, made at the first start"),
+        |file| file.display().to_string(),
+    );
     let own = format!("{data}/admin.token");
     let token = config.auth.bootstrap_token_file.as_ref().map_or_else(
         || own.clone(),

@@ -17,12 +17,22 @@ const KEYS: Listing = Listing {
         Column::new("KEY", Side::Left, Keep::Always, 20, |key, _| {
             Cell::member(key, "key").tone(Tone::Strong)
         }),
-        Column::new("VALUE", Side::Left, Keep::Always, 16, |key, _| match &key["value"] {
-            Value::String(text) if text.is_empty() => Cell::nothing(),
-            _ => Cell::member(key, "value"),
-        }),
+        Column::new(
+            "VALUE",
+            Side::Left,
+            Keep::Always,
+            16,
+            |key, _| match &key["value"] {
+                Value::String(text) if text.is_empty() => Cell::nothing(),
+                _ => Cell::member(key, "value"),
+            },
+        ),
         Column::new("ORIGIN", Side::Left, Keep::Always, 10, |key, _| {
-            let tone = if key["origin"] == "default" { Tone::Dim } else { Tone::Plain };
+            let tone = if key["origin"] == "default" {
+                Tone::Dim
+            } else {
+                Tone::Plain
+            };
             Cell::member(key, "origin").tone(tone)
         }),
     ],

@@ -52,9 +52,16 @@ impl Card {
 
     /// The text. Long lines are left to the terminal: a card is read, not scanned.
     pub fn text(&self, paper: Paper) -> String {
-        let title: Vec<String> =
-            self.title.iter().map(|(text, tone)| tone.paint(&clean(text), paper.colours)).collect();
-        let mut text = if title.is_empty() { String::new() } else { title.join("  ") + "\n" };
+        let title: Vec<String> = self
+            .title
+            .iter()
+            .map(|(text, tone)| tone.paint(&clean(text), paper.colours))
+            .collect();
+        let mut text = if title.is_empty() {
+            String::new()
+        } else {
+            title.join("  ") + "\n"
+        };
         let labels = self.lines.iter().map(|(label, ..)| measure_text_width(label));
         let width = labels.max().unwrap_or(0).max(LABEL_CELLS_MIN);
         for (label, line, tone) in &self.lines {

@@ -10,8 +10,10 @@ pub(super) const GAP: usize = 2;
 /// The width of each column; none for one that isn't shown.
 pub(super) fn places(columns: &[&Column], rows: &[Vec<Cell>], room: Option<usize>) -> Vec<Option<usize>> {
     let natural = columns.iter().enumerate().map(|(at, column)| {
-        let cells =
-            rows.iter().filter_map(|row| row.get(at)).map(|cell| measure_text_width(&clean(&cell.text)));
+        let cells = rows
+            .iter()
+            .filter_map(|row| row.get(at))
+            .map(|cell| measure_text_width(&clean(&cell.text)));
         cells.chain([measure_text_width(column.title)]).max().unwrap_or(0)
     });
     let natural: Vec<usize> = natural.collect();
@@ -41,9 +43,14 @@ pub(super) fn places(columns: &[&Column], rows: &[Vec<Cell>], room: Option<usize
 fn shorten(places: &mut [Option<usize>], room: usize, least: impl Fn(usize) -> usize) {
     let mut excess = total(places).saturating_sub(room);
     while excess > 0 {
-        let wide = places.iter().enumerate().filter_map(|(at, place)| place.map(|width| (at, width)));
+        let wide = places
+            .iter()
+            .enumerate()
+            .filter_map(|(at, place)| place.map(|width| (at, width)));
         let spare = wide.filter(|(at, width)| *width > least(*at));
-        let Some((at, width)) = spare.max_by_key(|(_, width)| *width) else { return };
+        let Some((at, width)) = spare.max_by_key(|(_, width)| *width) else {
+            return;
+        };
         places[at] = Some(width - 1);
         excess -= 1;
     }

@@ -31,7 +31,11 @@ pub fn counted(number: u64, one: &str) -> String {
 
 /// The share of a whole, in percent; all of nothing is everything.
 pub fn percent(part: u64, whole: u64) -> f64 {
-    if whole == 0 { 100.0 } else { (part as f64 * 100.0 / whole as f64).clamp(0.0, 100.0) }
+    if whole == 0 {
+        100.0
+    } else {
+        (part as f64 * 100.0 / whole as f64).clamp(0.0, 100.0)
+    }
 }
 
 /// `39.0%`; `100%` is said only of everything, and `0.0%` only of nothing but little.
@@ -57,13 +61,24 @@ pub fn item_bar(good: u64, others: [u64; 2], total: u64, cells: usize) -> String
 /// cell, so that it is seen.
 fn marked_bar(part: u64, others: &[(u64, char)], whole: u64, cells: usize) -> String {
     let scaled = |part: u64, cells: usize| percent(part, whole) / 100.0 * cells as f64;
-    let marks = others.iter().filter(|(count, _)| *count > 0).flat_map(|(count, sign)| {
-        std::iter::repeat_n(*sign, (scaled(*count, cells).round() as usize).max(1))
-    });
+    let marks = others
+        .iter()
+        .filter(|(count, _)| *count > 0)
+        .flat_map(|(count, sign)| {
+            std::iter::repeat_n(*sign, (scaled(*count, cells).round() as usize).max(1))
+        });
     let marks: String = marks.take(cells).collect();
     let room = cells - marks.chars().count();
-    let is_whole = others.iter().map(|(count, _)| *count).fold(part, u64::saturating_add) >= whole;
-    let eighths = if is_whole { room * 8 } else { (scaled(part, cells * 8) as usize).min(room * 8) };
+    let is_whole = others
+        .iter()
+        .map(|(count, _)| *count)
+        .fold(part, u64::saturating_add)
+        >= whole;
+    let eighths = if is_whole {
+        room * 8
+    } else {
+        (scaled(part, cells * 8) as usize).min(room * 8)
+    };
     let mut text = "█".repeat(eighths / 8);
     if eighths % 8 > 0 {
         text.push(EIGHTHS[eighths % 8]);
@@ -106,7 +121,9 @@ pub fn bytes(bytes: u64) -> String {
 
 /// When so much will be done at this pace; none while nothing moves.
 pub fn eta(left: u64, per_second: f64) -> Option<Duration> {
-    (per_second > 0.0).then(|| Duration::try_from_secs_f64((left as f64 / per_second).ceil()).ok()).flatten()
+    (per_second > 0.0)
+        .then(|| Duration::try_from_secs_f64((left as f64 / per_second).ceil()).ok())
+        .flatten()
 }
 
 #[cfg(test)]
@@ -115,8 +132,14 @@ mod tests {
 
     #[test]
     fn numbers_have_separators() {
-        assert_eq!([0, 999, 1000, 1_234_567].map(count), ["0", "999", "1,000", "1,234,567"]);
-        assert_eq!([0, 1, 1000].map(|n| counted(n, "item")), ["0 items", "1 item", "1,000 items"]);
+        assert_eq!(
+            [0, 999, 1000, 1_234_567].map(count),
+            ["0", "999", "1,000", "1,234,567"]
+        );
+        assert_eq!(
+            [0, 1, 1000].map(|n| counted(n, "item")),
+            ["0 items", "1 item", "1,000 items"]
+        );
         assert_eq!(
             [0, 999, 1000, 41_234_567, 999_999_999].map(bytes),
             ["0 B", "999 B", "1.0 kB", "41.2 MB", "1.0 GB"]
@@ -133,8 +156,14 @@ mod tests {
 
     #[test]
     fn a_bar_has_its_length_whatever_it_shows() {
-        for (part, bar_) in [(0, "░░░░"), (1, "▎░░░"), (8, "██░░"), (15, "███▊"), (16, "████"), (20, "████")]
-        {
+        for (part, bar_) in [
+            (0, "░░░░"),
+            (1, "▎░░░"),
+            (8, "██░░"),
+            (15, "███▊"),
+            (16, "████"),
+            (20, "████"),
+        ] {
             assert_eq!(bar(part, 16, 4), bar_, "{part}");
         }
         for (part, failed, bar_) in [
@@ -148,7 +177,10 @@ mod tests {
         ] {
             assert_eq!(marked_bar(part, &[(failed, '✕')], 16, 4), bar_, "{part} {failed}");
         }
-        assert_eq!(marked_bar(999_000, &[(1, '✕'), (999, '–')], 1_000_000, 10), "████████✕–");
+        assert_eq!(
+            marked_bar(999_000, &[(1, '✕'), (999, '–')], 1_000_000, 10),
+            "████████✕–"
+        );
     }
 
     #[test]

@@ -54,13 +54,23 @@ impl Column {
         least: usize,
         cell: fn(&Value, &Times) -> Cell,
     ) -> Column {
-        Column { title, name: None, side, keep, least, cell }
+        Column {
+            title,
+            name: None,
+            side,
+            keep,
+            least,
+            cell,
+        }
     }
 
     /// With another head in CSV, where the API calls it otherwise than people do.
     #[must_use]
     pub const fn named(self, name: &'static str) -> Column {
-        Column { name: Some(name), ..self }
+        Column {
+            name: Some(name),
+            ..self
+        }
     }
 }
 
@@ -102,7 +112,10 @@ pub struct Cell {
 impl Cell {
     /// A text that is the same for people and scripts.
     pub fn new(text: impl Into<String>) -> Cell {
-        Cell { text: text.into(), ..Cell::default() }
+        Cell {
+            text: text.into(),
+            ..Cell::default()
+        }
     }
 
     /// A dash: there is nothing to show.
@@ -183,7 +196,9 @@ impl Listing {
         let columns: Vec<&Column> = self.columns.iter().collect();
         let named = |column: &&Column| column.name.map(str::to_owned);
         let titled = |column: &&Column| column.title.to_lowercase().replace(' ', "_");
-        let head = columns.iter().map(|column| named(column).unwrap_or_else(|| titled(column)));
+        let head = columns
+            .iter()
+            .map(|column| named(column).unwrap_or_else(|| titled(column)));
         let mut text = csv::line(head);
         for thing in things {
             let cells = cells(&columns, thing, times).into_iter();
@@ -194,7 +209,10 @@ impl Listing {
 
     /// The names, a line each.
     pub fn names(&self, things: &[Value]) -> String {
-        things.iter().map(|thing| format!("{}\n", clean(&(self.name)(thing)))).collect()
+        things
+            .iter()
+            .map(|thing| format!("{}\n", clean(&(self.name)(thing))))
+            .collect()
     }
 }
 

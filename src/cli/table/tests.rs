@@ -10,15 +10,24 @@ const PLACES: Listing = Listing {
         Column::new("ID", Side::Left, Keep::Always, 4, |thing, _| {
             Cell::member(thing, "id").tone(Tone::Strong)
         }),
-        Column::new("NAME", Side::Left, Keep::Rank(2), 6, |thing, _| Cell::member(thing, "name")),
-        Column::new("FAILED", Side::Right, Keep::Rank(1), 6, |thing, _| Cell::member(thing, "failed")),
-        Column::new("MADE AT", Side::Left, Keep::Wide, 5, |thing, times| Cell::time(thing, "at", times)),
+        Column::new("NAME", Side::Left, Keep::Rank(2), 6, |thing, _| {
+            Cell::member(thing, "name")
+        }),
+        Column::new("FAILED", Side::Right, Keep::Rank(1), 6, |thing, _| {
+            Cell::member(thing, "failed")
+        }),
+        Column::new("MADE AT", Side::Left, Keep::Wide, 5, |thing, times| {
+            Cell::time(thing, "at", times)
+        }),
     ],
     name: |thing| thing["id"].as_str().unwrap_or_default().to_owned(),
     none: "nothing",
 };
 
-const TIMES: Times = Times { style: TimeStyle::Relative, now_ms: 60_000 };
+const TIMES: Times = Times {
+    style: TimeStyle::Relative,
+    now_ms: 60_000,
+};
 
 fn things() -> Vec<Value> {
     vec![
@@ -29,7 +38,15 @@ fn things() -> Vec<Value> {
 }
 
 fn drawn(width: Option<usize>, wide: bool) -> String {
-    PLACES.table(&things(), &TIMES, Paper { width, colours: false }, wide)
+    PLACES.table(
+        &things(),
+        &TIMES,
+        Paper {
+            width,
+            colours: false,
+        },
+        wide,
+    )
 }
 
 #[test]
@@ -53,7 +70,10 @@ t1042  orders,…       0
 t7     –           1204
 ";
     assert_eq!(drawn(Some(23), false), expected);
-    assert_eq!(drawn(Some(18), false), "ID     NAME\nt1     黑色星期五\nt1042  orders, \"2…\nt7     –\n");
+    assert_eq!(
+        drawn(Some(18), false),
+        "ID     NAME\nt1     黑色星期五\nt1042  orders, \"2…\nt7     –\n"
+    );
     assert_eq!(drawn(Some(8), false), "ID\nt1\nt1042\nt7\n");
     assert_eq!(drawn(Some(3), false), "ID\nt1\nt1…\nt7\n");
 }
@@ -70,17 +90,25 @@ fn no_line_is_wider_than_the_terminal() {
 #[test]
 fn wide_shows_every_column_however_long() {
     let table = drawn(Some(10), true);
-    assert!(table.starts_with("ID     NAME            FAILED  MADE AT\n"), "{table}");
+    assert!(
+        table.starts_with("ID     NAME            FAILED  MADE AT\n"),
+        "{table}"
+    );
     assert!(table.contains("60s ago"), "{table}");
 }
 
 #[test]
 fn colours_change_no_width_and_are_absent_where_unwanted() {
-    let paper = Paper { width: Some(23), colours: true };
+    let paper = Paper {
+        width: Some(23),
+        colours: true,
+    };
     let coloured = PLACES.table(&things(), &TIMES, paper, false);
     assert!(coloured.contains("\u{1b}["));
-    let bare: Vec<String> =
-        coloured.lines().map(|line| console::strip_ansi_codes(line).trim_end().to_owned()).collect();
+    let bare: Vec<String> = coloured
+        .lines()
+        .map(|line| console::strip_ansi_codes(line).trim_end().to_owned())
+        .collect();
     assert_eq!(bare.join("\n") + "\n", drawn(Some(23), false));
     assert!(!drawn(None, false).contains('\u{1b}'));
 }
@@ -97,17 +125,36 @@ fn csv_has_every_column_and_quotes_what_needs_it() {
 #[test]
 fn a_servers_text_cant_steer_the_terminal() {
     let thing = json!({"id": "t1\u{1b}[2J\u{7}", "name": "a\nb\u{202E}c", "failed": 0});
-    let table = PLACES.table(&[thing], &TIMES, Paper { width: None, colours: false }, false);
+    let table = PLACES.table(
+        &[thing],
+        &TIMES,
+        Paper {
+            width: None,
+            colours: false,
+        },
+        false,
+    );
     assert_eq!(table.lines().count(), 2, "{table}");
-    assert!(table.contains("t1\u{FFFD}[2J\u{FFFD}") && table.contains("a b\u{FFFD}c"), "{table}");
+    assert!(
+        table.contains("t1\u{FFFD}[2J\u{FFFD}") && table.contains("a b\u{FFFD}c"),
+        "{table}"
+    );
 }
 
 #[test]
 fn a_card_lines_its_texts_up() {
-    let card = Card::new().title("push/x", Tone::Strong).title("t1", Tone::Plain).line("a", "one");
-    let card = card.line("longer label", "two\nlines").maybe("none", None::<String>);
+    let card = Card::new()
+        .title("push/x", Tone::Strong)
+        .title("t1", Tone::Plain)
+        .line("a", "one");
+    let card = card
+        .line("longer label", "two\nlines")
+        .maybe("none", None::<String>);
     assert_eq!(
-        card.text(Paper { width: None, colours: false }),
+        card.text(Paper {
+            width: None,
+            colours: false
+        }),
         "push/x  t1\n  a             one\n  longer label  two lines\n"
     );
 }

@@ -31,10 +31,17 @@ impl TimeStyle {
         if matches!(self, TimeStyle::Relative | TimeStyle::Iso) {
             return text.to_owned();
         }
-        let times = Times { style: self, now_ms: 0 };
+        let times = Times {
+            style: self,
+            now_ms: 0,
+        };
         let word = |word: &str| {
             let at = word.trim_matches(['(', ')', ',', ';', ':', '"']);
-            if at.len() < LEAST_CHARS { word.to_owned() } else { word.replace(at, &times.text(at)) }
+            if at.len() < LEAST_CHARS {
+                word.to_owned()
+            } else {
+                word.replace(at, &times.text(at))
+            }
         };
         text.split(' ').map(word).collect::<Vec<_>>().join(" ")
     }
@@ -52,7 +59,9 @@ pub struct Times {
 impl Times {
     /// A time of the API; one that can't be read is shown as it is.
     pub fn text(&self, at: &str) -> String {
-        let Ok(time) = DateTime::parse_from_rfc3339(at) else { return at.to_owned() };
+        let Ok(time) = DateTime::parse_from_rfc3339(at) else {
+            return at.to_owned();
+        };
         match self.style {
             TimeStyle::Iso => at.to_owned(),
             TimeStyle::Utc => time.with_timezone(&Utc).format("%Y-%m-%d %H:%M:%SZ").to_string(),
@@ -85,13 +94,19 @@ mod tests {
     #[test]
     fn a_time_is_shown_as_it_was_asked_for() {
         let at = "2026-11-20T17:03:40.222Z";
-        let times = |style, seconds: i64| Times { style, now_ms: 1_795_194_220_222 + seconds * 1000 };
+        let times = |style, seconds: i64| Times {
+            style,
+            now_ms: 1_795_194_220_222 + seconds * 1000,
+        };
         assert_eq!(times(TimeStyle::Relative, 200).text(at), "3m ago");
         assert_eq!(times(TimeStyle::Relative, -14).text(at), "in 14s");
         assert_eq!(times(TimeStyle::Utc, 0).text(at), "2026-11-20 17:03:40Z");
         assert_eq!(times(TimeStyle::Iso, 0).text(at), at);
         assert_eq!(times(TimeStyle::Local, 0).text("soon"), "soon");
-        assert_eq!(times(TimeStyle::Local, 0).text(at).len(), "2026-11-20 17:03:40".len());
+        assert_eq!(
+            times(TimeStyle::Local, 0).text(at).len(),
+            "2026-11-20 17:03:40".len()
+        );
     }
 
     #[test]

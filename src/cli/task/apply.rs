@@ -36,13 +36,17 @@ type Members = BTreeMap<String, Box<RawValue>>;
 pub(super) async fn apply(args: &ApplyArgs, shell: &Shell) -> Result<Exit, Fault> {
     let wanted = read(&args.file)?;
     let text = |name: &str| {
-        let value = wanted.get(name).and_then(|raw| serde_json::from_str::<String>(raw.get()).ok());
+        let value = wanted
+            .get(name)
+            .and_then(|raw| serde_json::from_str::<String>(raw.get()).ok());
         value.ok_or_else(|| unusable(&args.file, &format!("{name} is missing, or not text")))
     };
     let (business, name) = (text("business")?, text("name")?);
     let link = Link::open(&args.remote, shell)?.of_file();
-    let request =
-        Request::get("/v1/tasks").query("business", &business).query("name", &name).query("limit", 1);
+    let request = Request::get("/v1/tasks")
+        .query("business", &business)
+        .query("name", &name)
+        .query("limit", 1);
     let found: Value = link.send(request).await?.json()?;
     let Some(task) = found["items"].get(0) else {
         let draft = Draft::of(wanted).strictly(args.strict);
@@ -58,7 +62,11 @@ pub(super) async fn apply(args: &ApplyArgs, shell: &Shell) -> Result<Exit, Fault
         false => draft.send(&link, &args.write, Operation::EDIT, id).await,
     };
     let became = async |id: &str, answer: Answer| {
-        let line = format!("{id}  {}  {}", words::address(task), difference(task, &answer.json()?));
+        let line = format!(
+            "{id}  {}  {}",
+            words::address(task),
+            difference(task, &answer.json()?)
+        );
         Ok(Told::well(link.look.style.within(&line), answer))
     };
     each(&link, &[id], send, became).await
@@ -72,13 +80,30 @@ async fn made(link: &Link<'_>, answer: Answer) -> Result<Exit, Fault> {
         words::address(&task),
         words::status(&task).0
     );
-    let begin = Begin { start: task["status"] != "created", wait: false };
-    follow(link, Made { answer, line, begin, then: None }).await.map(|followed| followed.exit)
+    let begin = Begin {
+        start: task["status"] != "created",
+        wait: false,
+    };
+    follow(
+        link,
+        Made {
+            answer,
+            line,
+            begin,
+            then: None,
+        },
+    )
+    .await
+    .map(|followed| followed.exit)
 }
 
 fn unusable(path: &Path, why: &str) -> Fault {
-    Fault::new(Exit::Rejected, "the file can't be applied", format!("{}: {why}", path.display()))
-        .hint("`windrow help task apply` shows one")
+    Fault::new(
+        Exit::Rejected,
+        "the file can't be applied",
+        format!("{}: {why}", path.display()),
+    )
+    .hint("`windrow help task apply` shows one")
 }
 
 /// The members of the file; those of JSON as they are written.
@@ -86,7 +111,10 @@ fn read(path: &Path) -> Result<Members, Fault> {
     let unread = |error: std::io::Error| unusable(path, &error.to_string());
     let text = if path == Path::new("-") {
         let mut text = String::new();
-        std::io::stdin().lock().read_to_string(&mut text).map_err(unread)?;
+        std::io::stdin()
+            .lock()
+            .read_to_string(&mut text)
+            .map_err(unread)?;
         text
     } else {
         std::fs::read_to_string(path).map_err(unread)?
@@ -95,8 +123,9 @@ fn read(path: &Path) -> Result<Members, Fault> {
         return serde_json::from_str(&text)
             .map_err(|error| unusable(path, &format!("it is no JSON object: {error}")));
     }
-    let table: toml::Table =
-        text.parse().map_err(|error: toml::de::Error| unusable(path, error.message()))?;
+    let table: toml::Table = text
+        .parse()
+        .map_err(|error: toml::de::Error| unusable(path, error.message()))?;
     let mut draft = Members::new();
     for (name, value) in table {
         let raw =
@@ -115,9 +144,12 @@ fn plain(value: toml::Value) -> Value {
         toml::Value::Boolean(is) => Value::Bool(is),
         toml::Value::Datetime(at) => Value::String(at.to_string()),
         toml::Value::Array(values) => values.into_iter().map(plain).collect(),
-        toml::Value::Table(members) => {
-            Value::Object(members.into_iter().map(|(name, value)| (name, plain(value))).collect())
-        }
+        toml::Value::Table(members) => Value::Object(
+            members
+                .into_iter()
+                .map(|(name, value)| (name, plain(value)))
+                .collect(),
+        ),
     }
 }
 
@@ -205,8 +237,11 @@ fn canonical(settings: &Map<String, Value>) -> Option<Map<String, Value>> {
 
 fn holds(wanted: &Map<String, Value>, task: &Value) -> bool {
     wanted.iter().all(|(name, value)| {
-        let is =
-            if task[name.as_str()].is_null() { &task["retry"][name.as_str()] } else { &task[name.as_str()] };
+        let is = if task[name.as_str()].is_null() {
+            &task["retry"][name.as_str()]
+        } else {
+            &task[name.as_str()]
+        };
         is == value
     })
 }
@@ -247,7 +282,10 @@ mod tests {
             json!({"shards": "auto"}),
             json!({"rat": "1/s"}),
         ] {
-            assert!(!change(&wanted(&file), &task()).expect("a change").is_empty(), "{file}");
+            assert!(
+                !change(&wanted(&file), &task()).expect("a change").is_empty(),
+                "{file}"
+            );
         }
         let fault = change(&wanted(&json!({"send_params": true})), &task()).expect_err("it is fixed");
         assert_eq!(fault.exit, Exit::Conflict);

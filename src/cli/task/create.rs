@@ -45,7 +45,12 @@ pub(super) async fn create(args: &CreateArgs, shell: &Shell) -> Result<Exit, Fau
         human::counted(task["total"].as_u64().unwrap_or(0), "item"),
         words::status(&task).0
     );
-    let made = Made { answer, line, begin: args.begin, then: args.canary.then() };
+    let made = Made {
+        answer,
+        line,
+        begin: args.begin,
+        then: args.canary.then(),
+    };
     follow(&link, made).await.map(|followed| followed.exit)
 }
 
@@ -67,7 +72,13 @@ async fn source(args: &CreateArgs, link: &Link<'_>, draft: &mut Draft) -> Result
         draft.put("source", source)?;
     } else if let Some(inline) = &args.inline {
         let items = json("--items", inline)?;
-        draft.put("source", rows::Inline { kind: "inline", items: &items })?;
+        draft.put(
+            "source",
+            rows::Inline {
+                kind: "inline",
+                items: &items,
+            },
+        )?;
     } else {
         is_free(args, link).await?;
         let upload = rows::upload(&args.items, link).await?;
@@ -81,9 +92,14 @@ async fn source(args: &CreateArgs, link: &Link<'_>, draft: &mut Draft) -> Result
 /// last word.
 async fn is_free(args: &CreateArgs, link: &Link<'_>) -> Result<(), Fault> {
     // The node refuses it as a part of the task.
-    let refused = |fault| Fault { exit: Exit::Rejected, ..fault };
+    let refused = |fault| Fault {
+        exit: Exit::Rejected,
+        ..fault
+    };
     link.is_business(Some(&args.business)).await.map_err(refused)?;
-    let Some(name) = &args.known.name else { return Ok(()) };
+    let Some(name) = &args.known.name else {
+        return Ok(());
+    };
     match link.task(&format!("{}/{name}", args.business)).await {
         Ok(id) => {
             let because = format!("{id} is called {}/{name}", args.business);
@@ -99,7 +115,11 @@ async fn discard(link: &Link<'_>, upload: &Upload) {
     if let Err(fault) = link.send(Request::delete(&path)).await
         && fault.exit != Exit::Conflict
     {
-        link.say(&format!("the upload {} stays for a day: {}", upload.id, fault.because.join("; ")));
+        link.say(&format!(
+            "the upload {} stays for a day: {}",
+            upload.id,
+            fault.because.join("; ")
+        ));
     }
 }
 
@@ -127,6 +147,11 @@ pub(super) async fn clone(args: &CloneArgs, shell: &Shell) -> Result<Exit, Fault
         human::counted(task["total"].as_u64().unwrap_or(0), "item"),
         words::status(&task).0
     );
-    let made = Made { answer, line, begin: args.begin, then: args.canary.then() };
+    let made = Made {
+        answer,
+        line,
+        begin: args.begin,
+        then: args.canary.then(),
+    };
     follow(&link, made).await.map(|followed| followed.exit)
 }

@@ -60,11 +60,20 @@ impl Operation {
     pub(super) const ABANDON: Operation = Operation::post("/v1/tasks/{task}/abandon");
     pub(super) const RECOVER: Operation = Operation::post("/v1/tasks/{task}/recover");
     pub(super) const MOVE: Operation = Operation::post("/v1/tasks/{task}/move");
-    pub(super) const EDIT: Operation = Operation { method: "patch", template: "/v1/tasks/{task}" };
-    pub(super) const DELETE: Operation = Operation { method: "delete", template: "/v1/tasks/{task}" };
+    pub(super) const EDIT: Operation = Operation {
+        method: "patch",
+        template: "/v1/tasks/{task}",
+    };
+    pub(super) const DELETE: Operation = Operation {
+        method: "delete",
+        template: "/v1/tasks/{task}",
+    };
 
     const fn post(template: &'static str) -> Operation {
-        Operation { method: "post", template }
+        Operation {
+            method: "post",
+            template,
+        }
     }
 
     /// Whether its answer is the task that it is about.
@@ -94,17 +103,26 @@ pub(super) struct Draft {
 impl Draft {
     /// A body with these members.
     pub(super) fn of(members: BTreeMap<String, Box<RawValue>>) -> Draft {
-        Draft { members, strict: false }
+        Draft {
+            members,
+            strict: false,
+        }
     }
 
     /// Another one that says the same.
     pub(super) fn again(&self) -> Draft {
-        Draft { members: self.members.clone(), strict: self.strict }
+        Draft {
+            members: self.members.clone(),
+            strict: self.strict,
+        }
     }
 
     /// The same, refused where it would only be warned of.
     pub(super) fn strictly(self, strict: Strict) -> Draft {
-        Draft { strict: strict.strict, ..self }
+        Draft {
+            strict: strict.strict,
+            ..self
+        }
     }
 
     /// Whether it says nothing.
@@ -136,14 +154,21 @@ impl Draft {
     /// As [`Draft::put`].
     pub(super) fn settings(&mut self, settings: &Settings) -> Result<(), Fault> {
         let value = serde_json::to_value(settings.patch()).map_err(|error| Fault::bug(error.to_string()))?;
-        let Value::Object(members) = value else { return Ok(()) };
-        let (retry, flat): (Vec<_>, Vec<_>) =
-            members.into_iter().partition(|(name, _)| RETRY.contains(&name.as_str()));
+        let Value::Object(members) = value else {
+            return Ok(());
+        };
+        let (retry, flat): (Vec<_>, Vec<_>) = members
+            .into_iter()
+            .partition(|(name, _)| RETRY.contains(&name.as_str()));
         for (name, value) in flat {
             self.put(&name, value)?;
         }
         let retry: serde_json::Map<String, Value> = retry.into_iter().collect();
-        if retry.is_empty() { Ok(()) } else { self.put("retry", retry) }
+        if retry.is_empty() {
+            Ok(())
+        } else {
+            self.put("retry", retry)
+        }
     }
 
     /// Adds what a task is known by.
@@ -210,7 +235,11 @@ impl Draft {
     pub(super) fn begin(&mut self, canary: CanaryArgs, starts: bool) -> Result<(), Fault> {
         if let (Some(items), Some(then)) = (canary.canary, canary.then()) {
             // The API asks nobody: it stops, and we ask.
-            let then = if then == Then::Continue { "continue" } else { "stop" };
+            let then = if then == Then::Continue {
+                "continue"
+            } else {
+                "stop"
+            };
             self.put("canary", serde_json::json!({"items": items.get(), "then": then}))?;
         }
         self.put_option("start", starts.then_some(true))
@@ -248,7 +277,9 @@ impl Draft {
         task: &str,
         tag: &str,
     ) -> Result<Sent, Fault> {
-        let request = self.request(write, operation.request(task))?.header("if-match", tag);
+        let request = self
+            .request(write, operation.request(task))?
+            .header("if-match", tag);
         if write.dry_run {
             return plan(link, operation, task, request).await.map(|()| Sent::Planned);
         }
@@ -264,10 +295,18 @@ impl Draft {
 
     /// With its body, and the reason in it.
     fn request(&self, write: &Write, request: Request) -> Result<Request, Fault> {
-        let mut members: BTreeMap<&str, &RawValue> =
-            self.members.iter().map(|(name, value)| (name.as_str(), value.as_ref())).collect();
+        let mut members: BTreeMap<&str, &RawValue> = self
+            .members
+            .iter()
+            .map(|(name, value)| (name.as_str(), value.as_ref()))
+            .collect();
         let wrong = |error: serde_json::Error| Fault::bug(error.to_string());
-        let reason = write.reason.as_ref().map(to_raw_value).transpose().map_err(wrong)?;
+        let reason = write
+            .reason
+            .as_ref()
+            .map(to_raw_value)
+            .transpose()
+            .map_err(wrong)?;
         if let Some(reason) = &reason {
             members.insert("reason", reason);
         }
@@ -373,7 +412,10 @@ mod tests {
         let mut draft = Draft::default();
         draft.settings(&settings).expect("JSON");
         let text = serde_json::to_string(&draft.members).expect("JSON");
-        assert_eq!(text, r#"{"rate":"500/s","retry":{"max_attempts":5},"timeout":"3s"}"#);
+        assert_eq!(
+            text,
+            r#"{"rate":"500/s","retry":{"max_attempts":5},"timeout":"3s"}"#
+        );
     }
 
     #[test]

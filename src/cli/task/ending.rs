@@ -55,7 +55,9 @@ pub(super) fn line(task: &Value) -> String {
     let percent = crate::table::human::percent_text(done, total);
     let id = task["id"].as_str().unwrap_or_default();
     // What goes wrong with the handler, while it does.
-    let said = task["status_text"].as_str().filter(|_| task["status"] == "running");
+    let said = task["status_text"]
+        .as_str()
+        .filter(|_| task["status"] == "running");
     let said = said.map(|said| format!("  {said}")).unwrap_or_default();
     let text = format!(
         "{}  {id}  {}  {percent}  {}{said}",
@@ -83,7 +85,14 @@ mod tests {
         assert_eq!(ended(&task("finished", 2)), Some(Exit::WithFailures));
         assert_eq!(ended(&task("stopped", 2)), Some(Exit::Stopped));
         assert_eq!(ended(&task("cancelled", 0)), Some(Exit::Stopped));
-        for status in ["created", "queued", "awaiting_business", "running", "recovering", "stopping"] {
+        for status in [
+            "created",
+            "queued",
+            "awaiting_business",
+            "running",
+            "recovering",
+            "stopping",
+        ] {
             assert_eq!(ended(&task(status, 2)), None, "{status}");
         }
     }
@@ -91,7 +100,10 @@ mod tests {
     #[test]
     fn what_cant_come_any_more_isnt_waited_for() {
         assert_eq!(Goal::Running.reached(&task("running", 0)), Some(Exit::Ok));
-        assert_eq!(Goal::Running.reached(&task("finished", 1)), Some(Exit::WithFailures));
+        assert_eq!(
+            Goal::Running.reached(&task("finished", 1)),
+            Some(Exit::WithFailures)
+        );
         assert_eq!(Goal::Running.reached(&task("stopped", 0)), Some(Exit::Stopped));
         assert_eq!(Goal::Running.reached(&task("queued", 0)), None);
         assert_eq!(Goal::Stopped.reached(&task("stopped", 0)), Some(Exit::Ok));
@@ -121,6 +133,9 @@ mod tests {
 
     #[test]
     fn a_line_has_the_name_the_status_and_the_numbers() {
-        assert_eq!(line(&task("finished", 2)), "push t1  t1  ✓ finished  100%  succeeded 8  abandoned 2");
+        assert_eq!(
+            line(&task("finished", 2)),
+            "push t1  t1  ✓ finished  100%  succeeded 8  abandoned 2"
+        );
     }
 }

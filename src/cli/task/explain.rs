@@ -45,10 +45,18 @@ pub struct ExplainArgs {
 /// The causes, for scripts.
 const CAUSES: Listing = Listing {
     columns: &[
-        Column::new("CAUSE", Side::Left, Keep::Always, 8, |cause, _| Cell::member(cause, "slug")),
-        Column::new("RATE", Side::Right, Keep::Always, 4, |cause, _| Cell::member(cause, "rate")),
-        Column::new("SHARE", Side::Right, Keep::Always, 5, |cause, _| Cell::member(cause, "share")),
-        Column::new("TEXT", Side::Left, Keep::Always, 8, |cause, _| Cell::member(cause, "text")),
+        Column::new("CAUSE", Side::Left, Keep::Always, 8, |cause, _| {
+            Cell::member(cause, "slug")
+        }),
+        Column::new("RATE", Side::Right, Keep::Always, 4, |cause, _| {
+            Cell::member(cause, "rate")
+        }),
+        Column::new("SHARE", Side::Right, Keep::Always, 5, |cause, _| {
+            Cell::member(cause, "share")
+        }),
+        Column::new("TEXT", Side::Left, Keep::Always, 8, |cause, _| {
+            Cell::member(cause, "text")
+        }),
     ],
     name: |cause| cause["slug"].as_str().unwrap_or_default().to_owned(),
     none: "nothing is missing",
@@ -97,7 +105,9 @@ async fn apply(args: &ExplainArgs, link: &Link<'_>, path: &str, explanation: &Va
     };
     let task: Value = link.get(path).await?.json()?;
     let changes = changes(change, &task);
-    let predicted = predicted.as_f64().map(|rate| format!(" (predicted {})", rate_text(rate)));
+    let predicted = predicted
+        .as_f64()
+        .map(|rate| format!(" (predicted {})", rate_text(rate)));
     let what = format!(
         "{}: {changes}{}",
         explanation["task"].as_str().unwrap_or_default(),
@@ -107,8 +117,13 @@ async fn apply(args: &ExplainArgs, link: &Link<'_>, path: &str, explanation: &Va
         link.confirm(Danger::Ordinary, &format!("Change {what}?"))?;
     }
     let reason = args.write.reason.clone().or_else(|| Some(REASON.to_owned()));
-    let write = Write { reason, dry_run: args.write.dry_run };
-    let answer = link.send(write.request(Request::patch(path), change.clone())).await?;
+    let write = Write {
+        reason,
+        dry_run: args.write.dry_run,
+    };
+    let answer = link
+        .send(write.request(Request::patch(path), change.clone()))
+        .await?;
     if link.show_plan(&answer)? {
         return Ok(Exit::Ok);
     }
@@ -147,7 +162,11 @@ fn painted(text: &str, colours: bool, style: TimeStyle) -> String {
     let mut lines = Vec::new();
     for line in text.lines() {
         let line = style.within(&clean(line));
-        let mark = [("why:", Tone::Strong), ("try:", Tone::Good), ("target", Tone::Strong)];
+        let mark = [
+            ("why:", Tone::Strong),
+            ("try:", Tone::Good),
+            ("target", Tone::Strong),
+        ];
         let mark = mark.into_iter().find(|(mark, _)| line.starts_with(mark));
         lines.push(match mark {
             Some((mark, tone)) => tone.paint(mark, colours) + &line[mark.len()..],
@@ -169,7 +188,10 @@ mod tests {
         let change = json!({"concurrency": 16, "retry": {"backoff": "1s..5s x2"}, "window": 1500});
         let change = change.as_object().expect("an object");
         let text = changes(change, &task);
-        assert_eq!(text, "concurrency auto → 16, backoff 1s..60s x2 → 1s..5s x2, window 600 → 1500");
+        assert_eq!(
+            text,
+            "concurrency auto → 16, backoff 1s..60s x2 → 1s..5s x2, window 600 → 1500"
+        );
     }
 
     #[test]

@@ -22,7 +22,11 @@ pub(super) async fn export(args: &ExportArgs, shell: &Shell) -> Result<Exit, Fau
     }
     let link = Link::open(&args.remote, shell)?;
     let id = link.task(&args.task).await?;
-    let all = if matches!(args.what, Exported::Log) { None } else { Some("*") };
+    let all = if matches!(args.what, Exported::Log) {
+        None
+    } else {
+        Some("*")
+    };
     let data = args.key_column.as_deref().or(all);
     let request = Request::get(&format!("/v1/tasks/{}/export/{}", segment(&id), args.what.word()))
         .query("format", args.format.word())
@@ -49,10 +53,11 @@ pub(super) async fn export(args: &ExportArgs, shell: &Shell) -> Result<Exit, Fau
     if args.force {
         half.persist(path).map_err(|failed| unwritten(failed.error))?;
     } else {
-        half.persist_noclobber(path).map_err(|failed| match failed.error.kind() {
-            io::ErrorKind::AlreadyExists => is_there(path),
-            _ => unwritten(failed.error),
-        })?;
+        half.persist_noclobber(path)
+            .map_err(|failed| match failed.error.kind() {
+                io::ErrorKind::AlreadyExists => is_there(path),
+                _ => unwritten(failed.error),
+            })?;
     }
     drop(meter);
     link.say(&format!("wrote {} to {}", human::bytes(bytes), path.display()));
@@ -66,11 +71,19 @@ fn folder(path: &Path) -> PathBuf {
 }
 
 fn is_there(path: &Path) -> Fault {
-    Fault::new(Exit::Conflict, "nothing was exported", format!("{} is there already", path.display()))
-        .hint("--force replaces it; or another --out")
+    Fault::new(
+        Exit::Conflict,
+        "nothing was exported",
+        format!("{} is there already", path.display()),
+    )
+    .hint("--force replaces it; or another --out")
 }
 
 fn unwritten(path: &Path, error: &io::Error) -> Fault {
-    Fault::new(Exit::Failed, "the export can't be written", format!("{}: {error}", path.display()))
-        .hint("check the folder and its space, or another --out")
+    Fault::new(
+        Exit::Failed,
+        "the export can't be written",
+        format!("{}: {error}", path.display()),
+    )
+    .hint("check the folder and its space, or another --out")
 }

@@ -16,10 +16,18 @@ use windrow_client::{Request, segment};
 /// Failures by code.
 const GROUPS: Listing = Listing {
     columns: &[
-        column("CODE", Side::Left, Keep::Always, 12, |group, _| Cell::member(group, "code").tone(Tone::Bad)),
-        column("COUNT", Side::Right, Keep::Always, 5, |group, _| number(group, "count")),
-        column("FIRST", Side::Left, Keep::Rank(20), 7, |group, times| Cell::time(group, "first_at", times)),
-        column("LAST", Side::Left, Keep::Rank(30), 7, |group, times| Cell::time(group, "last_at", times)),
+        column("CODE", Side::Left, Keep::Always, 12, |group, _| {
+            Cell::member(group, "code").tone(Tone::Bad)
+        }),
+        column("COUNT", Side::Right, Keep::Always, 5, |group, _| {
+            number(group, "count")
+        }),
+        column("FIRST", Side::Left, Keep::Rank(20), 7, |group, times| {
+            Cell::time(group, "first_at", times)
+        }),
+        column("LAST", Side::Left, Keep::Rank(30), 7, |group, times| {
+            Cell::time(group, "last_at", times)
+        }),
         column("EXAMPLE", Side::Left, Keep::Rank(50), 12, |group, _| {
             let text = group["example"].as_str().unwrap_or_default();
             Cell::new(format!("#{} {text}", group["example_index"])).plain(text)
@@ -36,16 +44,30 @@ const GROUPS: Listing = Listing {
 const FAILURES: Listing = Listing {
     columns: &[
         column("INDEX", Side::Right, Keep::Always, 6, index),
-        column("CODE", Side::Left, Keep::Always, 10, |item, _| Cell::member(item, "code").tone(Tone::Bad)),
-        column("ATTEMPTS", Side::Right, Keep::Rank(30), 8, |item, _| number(item, "attempts")),
+        column("CODE", Side::Left, Keep::Always, 10, |item, _| {
+            Cell::member(item, "code").tone(Tone::Bad)
+        }),
+        column("ATTEMPTS", Side::Right, Keep::Rank(30), 8, |item, _| {
+            number(item, "attempts")
+        }),
         column("DATA", Side::Left, Keep::Rank(15), 12, |item, _| {
             carried(&item["data"], &item["data_missing"])
         }),
-        column("LAST", Side::Left, Keep::Rank(20), 7, |item, times| Cell::time(item, "last_at", times)),
-        column("MESSAGE", Side::Left, Keep::Rank(60), 16, |item, _| Cell::member(item, "message")),
-        column("FIRST", Side::Left, Keep::Wide, 7, |item, times| Cell::time(item, "first_at", times)),
-        column("OUTPUT", Side::Left, Keep::Wide, 8, |item, _| Cell::member(item, "output")),
-        column("ORIGIN", Side::Left, Keep::Wide, 8, |item, _| Cell::member(item, "origin_task")),
+        column("LAST", Side::Left, Keep::Rank(20), 7, |item, times| {
+            Cell::time(item, "last_at", times)
+        }),
+        column("MESSAGE", Side::Left, Keep::Rank(60), 16, |item, _| {
+            Cell::member(item, "message")
+        }),
+        column("FIRST", Side::Left, Keep::Wide, 7, |item, times| {
+            Cell::time(item, "first_at", times)
+        }),
+        column("OUTPUT", Side::Left, Keep::Wide, 8, |item, _| {
+            Cell::member(item, "output")
+        }),
+        column("ORIGIN", Side::Left, Keep::Wide, 8, |item, _| {
+            Cell::member(item, "origin_task")
+        }),
     ],
     name: |item| item["index"].to_string(),
     none: "no failures",
@@ -68,8 +90,12 @@ const PREVIEWED: Listing = Listing {
             let took = item["latency_seconds"].as_f64().unwrap_or(0.0);
             Cell::new(format!("{:.0} ms", took * 1000.0)).plain(took.to_string())
         }),
-        column("CODE", Side::Left, Keep::Rank(60), 8, |item, _| Cell::member(item, "code")),
-        column("MESSAGE", Side::Left, Keep::Rank(50), 16, |item, _| Cell::member(item, "message")),
+        column("CODE", Side::Left, Keep::Rank(60), 8, |item, _| {
+            Cell::member(item, "code")
+        }),
+        column("MESSAGE", Side::Left, Keep::Rank(50), 16, |item, _| {
+            Cell::member(item, "message")
+        }),
     ],
     name: |item| item["index"].to_string(),
     none: "no items",
@@ -94,9 +120,9 @@ pub(super) fn number(thing: &Value, name: &str) -> Cell {
 
 fn index(item: &Value, _: &Times) -> Cell {
     match item["index"].as_u64() {
-        Some(index) => {
-            Cell::new(format!("#{}", human::count(index))).plain(index.to_string()).tone(Tone::Strong)
-        }
+        Some(index) => Cell::new(format!("#{}", human::count(index)))
+            .plain(index.to_string())
+            .tone(Tone::Strong),
         None => Cell::nothing(),
     }
 }
@@ -145,7 +171,9 @@ async fn tell_codes(link: &Link<'_>, id: &str, code: &str) -> Result<(), Fault> 
     let groups = link.list(request, None).await?.things()?;
     let codes: Vec<&str> = groups.iter().filter_map(|group| group["code"].as_str()).collect();
     if !codes.is_empty() && !codes.contains(&code) {
-        let meant = like(code, &codes).map(|like| format!("did you mean {like}? ")).unwrap_or_default();
+        let meant = like(code, &codes)
+            .map(|like| format!("did you mean {like}? "))
+            .unwrap_or_default();
         link.say(&clean(&format!(
             "no failure of {id} has the code {code}; {meant}those there are: {}",
             codes.join(", ")

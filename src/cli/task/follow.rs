@@ -52,7 +52,10 @@ pub(super) async fn follow(link: &Link<'_>, made: Made) -> Result<Followed, Faul
         if !made.begin.starts() && task["status"] == "created" && !is_told {
             link.hint(&format!("it isn't started: windrow task start {id}"));
         }
-        return Ok(Followed { exit: Exit::Ok, ended: None });
+        return Ok(Followed {
+            exit: Exit::Ok,
+            ended: None,
+        });
     }
     let mut p95 = None;
     let watched = |task: &Value| {
@@ -65,16 +68,24 @@ pub(super) async fn follow(link: &Link<'_>, made: Made) -> Result<Followed, Faul
         match decide(link, &seen.task, asks).await? {
             Decision::GoOn => {
                 let path = format!("/v1/tasks/{}/start", segment(&id));
-                let answer = link.send(Request::post(&path).body("application/json", "{}")).await?;
+                let answer = link
+                    .send(Request::post(&path).body("application/json", "{}"))
+                    .await?;
                 if !made.begin.wait {
                     print(link, &answer, &answer.json()?)?;
-                    return Ok(Followed { exit: Exit::Ok, ended: None });
+                    return Ok(Followed {
+                        exit: Exit::Ok,
+                        ended: None,
+                    });
                 }
                 seen = until::until(link, &id, |task| ending::ended(task).is_some()).await?;
             }
             Decision::Stay(exit) => {
                 print(link, &seen.answer, &seen.task)?;
-                tell(link, &format!("{id}  stopped after its canary   go on: windrow task start {id}"))?;
+                tell(
+                    link,
+                    &format!("{id}  stopped after its canary   go on: windrow task start {id}"),
+                )?;
                 return Ok(Followed { exit, ended: None });
             }
         }
@@ -85,7 +96,10 @@ pub(super) async fn follow(link: &Link<'_>, made: Made) -> Result<Followed, Faul
 fn end(link: &Link<'_>, seen: Seen) -> Result<Followed, Fault> {
     tell(link, &until::outcome(&seen.task))?;
     print(link, &seen.answer, &seen.task)?;
-    Ok(Followed { exit: ending::ended(&seen.task).unwrap_or(Exit::Stopped), ended: Some(seen.task) })
+    Ok(Followed {
+        exit: ending::ended(&seen.task).unwrap_or(Exit::Stopped),
+        ended: Some(seen.task),
+    })
 }
 
 /// Prints the body for scripts.
@@ -101,15 +115,33 @@ fn print(link: &Link<'_>, answer: &Answer, task: &Value) -> Result<(), Fault> {
 /// Tells what a canary came to.
 async fn report(link: &Link<'_>, task: &Value, p95: Option<f64>) -> Result<(), Fault> {
     let (done, _) = words::done(task);
-    let p95 = p95.map(|p95| format!("   p95 {:.0} ms", p95 * 1000.0)).unwrap_or_default();
-    tell(link, &format!("canary   {}   {}{p95}", human::counted(done, "item"), until::counts(task)))?;
+    let p95 = p95
+        .map(|p95| format!("   p95 {:.0} ms", p95 * 1000.0))
+        .unwrap_or_default();
+    tell(
+        link,
+        &format!(
+            "canary   {}   {}{p95}",
+            human::counted(done, "item"),
+            until::counts(task)
+        ),
+    )?;
     let id = task["id"].as_str().unwrap_or_default();
-    let groups: Value = link.get(&format!("/v1/tasks/{}/failures/groups", segment(id))).await?.json()?;
+    let groups: Value = link
+        .get(&format!("/v1/tasks/{}/failures/groups", segment(id)))
+        .await?
+        .json()?;
     for group in groups["items"].as_array().into_iter().flatten() {
         let count = human::count(group["count"].as_u64().unwrap_or(0));
         let code = group["code"].as_str().unwrap_or_default();
         let example = group["example"].as_str().unwrap_or_default();
-        tell(link, &clean(&format!("  abandoned: {code} ×{count} (#{} {example})", group["example_index"])))?;
+        tell(
+            link,
+            &clean(&format!(
+                "  abandoned: {code} ×{count} (#{} {example})",
+                group["example_index"]
+            )),
+        )?;
     }
     Ok(())
 }
@@ -123,7 +155,9 @@ enum Decision {
 
 /// Asks a person; without one it stays stopped.
 async fn decide(link: &Link<'_>, task: &Value, asks: bool) -> Result<Decision, Fault> {
-    let failed = task["counts"]["abandoned"].as_u64().is_some_and(|count| count > 0);
+    let failed = task["counts"]["abandoned"]
+        .as_u64()
+        .is_some_and(|count| count > 0);
     let unasked = Decision::Stay(if failed { Exit::WithFailures } else { Exit::Ok });
     if !asks {
         return Ok(unasked);

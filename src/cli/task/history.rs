@@ -16,21 +16,49 @@ use windrow_client::{Request, segment};
 /// Runs.
 const RUNS: Listing = Listing {
     columns: &[
-        column("SHARD", Side::Right, Keep::Rank(55), 3, |run, _| Cell::member(run, "shard")),
-        column("RUN", Side::Right, Keep::Always, 3, |run, _| Cell::member(run, "run").tone(Tone::Strong)),
-        column("NODE", Side::Left, Keep::Rank(40), 4, |run, _| Cell::member(run, "node")),
-        column("STARTED", Side::Left, Keep::Rank(60), 7, |run, times| Cell::time(run, "started_at", times)),
-        column("ENDED", Side::Left, Keep::Rank(50), 7, |run, times| Cell::time(run, "ended_at", times)),
-        column("END", Side::Left, Keep::Always, 8, |run, _| match run["end_reason"].as_str() {
-            None if run["ended_at"].is_null() => Cell::new("runs").plain("").tone(Tone::Good),
-            _ => Cell::member(run, "end_reason"),
+        column("SHARD", Side::Right, Keep::Rank(55), 3, |run, _| {
+            Cell::member(run, "shard")
         }),
-        column("LOW WATER", Side::Right, Keep::Rank(30), 6, |run, _| number(run, "low_water")),
-        column("SUCCEEDED", Side::Right, Keep::Rank(20), 6, |run, _| number(&run["counts"], "succeeded")),
-        column("SKIPPED", Side::Right, Keep::Rank(10), 6, |run, _| number(&run["counts"], "skipped")),
-        column("ABANDONED", Side::Right, Keep::Rank(25), 6, |run, _| number(&run["counts"], "abandoned")),
-        column("EPOCH", Side::Right, Keep::Wide, 3, |run, _| Cell::member(run, "epoch")),
-        column("PARKED", Side::Right, Keep::Wide, 3, |run, _| number(&run["counts"], "parked")),
+        column("RUN", Side::Right, Keep::Always, 3, |run, _| {
+            Cell::member(run, "run").tone(Tone::Strong)
+        }),
+        column("NODE", Side::Left, Keep::Rank(40), 4, |run, _| {
+            Cell::member(run, "node")
+        }),
+        column("STARTED", Side::Left, Keep::Rank(60), 7, |run, times| {
+            Cell::time(run, "started_at", times)
+        }),
+        column("ENDED", Side::Left, Keep::Rank(50), 7, |run, times| {
+            Cell::time(run, "ended_at", times)
+        }),
+        column(
+            "END",
+            Side::Left,
+            Keep::Always,
+            8,
+            |run, _| match run["end_reason"].as_str() {
+                None if run["ended_at"].is_null() => Cell::new("runs").plain("").tone(Tone::Good),
+                _ => Cell::member(run, "end_reason"),
+            },
+        ),
+        column("LOW WATER", Side::Right, Keep::Rank(30), 6, |run, _| {
+            number(run, "low_water")
+        }),
+        column("SUCCEEDED", Side::Right, Keep::Rank(20), 6, |run, _| {
+            number(&run["counts"], "succeeded")
+        }),
+        column("SKIPPED", Side::Right, Keep::Rank(10), 6, |run, _| {
+            number(&run["counts"], "skipped")
+        }),
+        column("ABANDONED", Side::Right, Keep::Rank(25), 6, |run, _| {
+            number(&run["counts"], "abandoned")
+        }),
+        column("EPOCH", Side::Right, Keep::Wide, 3, |run, _| {
+            Cell::member(run, "epoch")
+        }),
+        column("PARKED", Side::Right, Keep::Wide, 3, |run, _| {
+            number(&run["counts"], "parked")
+        }),
     ],
     name: |run| format!("{}/{}", run["shard"], run["run"]),
     none: "it never ran",
@@ -39,15 +67,25 @@ const RUNS: Listing = Listing {
 /// Changes, and why.
 const REVISIONS: Listing = Listing {
     columns: &[
-        column("AT", Side::Left, Keep::Always, 7, |entry, times| Cell::time(entry, "at", times)),
-        column("ACTOR", Side::Left, Keep::Rank(60), 6, |entry, _| Cell::member(entry, "actor")),
+        column("AT", Side::Left, Keep::Always, 7, |entry, times| {
+            Cell::time(entry, "at", times)
+        }),
+        column("ACTOR", Side::Left, Keep::Rank(60), 6, |entry, _| {
+            Cell::member(entry, "actor")
+        }),
         column("ACTION", Side::Left, Keep::Always, 8, |entry, _| {
             Cell::member(entry, "action").tone(Tone::Strong)
         }),
         column("CHANGE", Side::Left, Keep::Rank(50), 16, change),
-        column("REASON", Side::Left, Keep::Rank(55), 10, |entry, _| Cell::member(entry, "reason")),
-        column("SOURCE", Side::Left, Keep::Wide, 4, |entry, _| Cell::member(entry, "source")),
-        column("REQUEST", Side::Left, Keep::Wide, 8, |entry, _| Cell::member(entry, "request_id")),
+        column("REASON", Side::Left, Keep::Rank(55), 10, |entry, _| {
+            Cell::member(entry, "reason")
+        }),
+        column("SOURCE", Side::Left, Keep::Wide, 4, |entry, _| {
+            Cell::member(entry, "source")
+        }),
+        column("REQUEST", Side::Left, Keep::Wide, 8, |entry, _| {
+            Cell::member(entry, "request_id")
+        }),
     ],
     name: |entry| entry["id"].to_string(),
     none: "nothing was changed",

@@ -15,12 +15,24 @@ use windrow_client::segment;
 /// An item, for scripts.
 const ITEM: Listing = Listing {
     columns: &[
-        column("INDEX", Side::Right, Keep::Always, 6, |item, _| Cell::member(item, "index")),
-        column("STATE", Side::Left, Keep::Always, 6, |item, _| Cell::member(item, "state")),
-        column("ATTEMPTS", Side::Right, Keep::Always, 3, |item, _| number(item, "attempts")),
-        column("DUE", Side::Left, Keep::Always, 7, |item, times| Cell::time(item, "due_at", times)),
-        column("CODE", Side::Left, Keep::Always, 6, |item, _| Cell::member(&item["failure"], "code")),
-        column("MESSAGE", Side::Left, Keep::Always, 6, |item, _| Cell::member(&item["failure"], "message")),
+        column("INDEX", Side::Right, Keep::Always, 6, |item, _| {
+            Cell::member(item, "index")
+        }),
+        column("STATE", Side::Left, Keep::Always, 6, |item, _| {
+            Cell::member(item, "state")
+        }),
+        column("ATTEMPTS", Side::Right, Keep::Always, 3, |item, _| {
+            number(item, "attempts")
+        }),
+        column("DUE", Side::Left, Keep::Always, 7, |item, times| {
+            Cell::time(item, "due_at", times)
+        }),
+        column("CODE", Side::Left, Keep::Always, 6, |item, _| {
+            Cell::member(&item["failure"], "code")
+        }),
+        column("MESSAGE", Side::Left, Keep::Always, 6, |item, _| {
+            Cell::member(&item["failure"], "message")
+        }),
     ],
     name: |item| item["index"].to_string(),
     none: "no item",
@@ -33,7 +45,9 @@ const ITEM: Listing = Listing {
 pub(super) async fn item(args: &ItemArgs, shell: &Shell) -> Result<Exit, Fault> {
     let link = Link::open(&args.remote, shell)?;
     let id = link.task(&args.task).await?;
-    let answer = link.get(&format!("/v1/tasks/{}/items/{}", segment(&id), args.index)).await?;
+    let answer = link
+        .get(&format!("/v1/tasks/{}/items/{}", segment(&id), args.index))
+        .await?;
     link.show_one(&ITEM, &answer, card)
 }
 
@@ -45,30 +59,51 @@ fn card(item: &Value, times: &Times) -> Card {
         _ => Tone::Plain,
     };
     let index = human::count(item["index"].as_u64().unwrap_or(0));
-    let mut card = Card::new().title(format!("#{index}"), Tone::Strong).title(state.replace('_', " "), tone);
+    let mut card = Card::new()
+        .title(format!("#{index}"), Tone::Strong)
+        .title(state.replace('_', " "), tone);
     for attempt in item["timeline"].as_array().into_iter().flatten() {
         card = card.line(&format!("attempt {}", attempt["attempt"]), told(attempt, times));
     }
     let failure = &item["failure"];
     let text = |name: &str| failure[name].as_str();
     let origin = text("origin_task").map(|task| format!("#{} of {task}", failure["origin_index"]));
-    let data = item.get("data").filter(|data| !data.is_null()).map(Value::to_string);
-    let missing = item["data_missing"].as_str().map(|why| format!("not shown: {why}"));
+    let data = item
+        .get("data")
+        .filter(|data| !data.is_null())
+        .map(Value::to_string);
+    let missing = item["data_missing"]
+        .as_str()
+        .map(|why| format!("not shown: {why}"));
     card.maybe("data", data.or(missing))
         .maybe("next attempt", item["due_at"].as_str().map(|at| times.text(at)))
         .maybe("message", text("message"))
-        .maybe("output", failure.get("output").filter(|output| !output.is_null()).map(Value::to_string))
+        .maybe(
+            "output",
+            failure
+                .get("output")
+                .filter(|output| !output.is_null())
+                .map(Value::to_string),
+        )
         .maybe("origin", origin)
 }
 
 /// `3m ago   run 3   3.000 s   TIMEOUT`
 fn told(attempt: &Value, times: &Times) -> String {
-    let at = attempt["at_ms"].as_i64().and_then(chrono::DateTime::from_timestamp_millis);
+    let at = attempt["at_ms"]
+        .as_i64()
+        .and_then(chrono::DateTime::from_timestamp_millis);
     let at = at.map(|at| times.text(&at.to_rfc3339_opts(chrono::SecondsFormat::Millis, true)));
     let run = attempt["run"].as_u64().map(|run| format!("run {run}"));
-    let took = attempt["duration_ms"].as_u64().map(|took| format!("{}.{:03} s", took / 1000, took % 1000));
+    let took = attempt["duration_ms"]
+        .as_u64()
+        .map(|took| format!("{}.{:03} s", took / 1000, took % 1000));
     let code = attempt["code"].as_str().map(str::to_owned);
-    [at, run, took, code].into_iter().flatten().collect::<Vec<_>>().join("   ")
+    [at, run, took, code]
+        .into_iter()
+        .flatten()
+        .collect::<Vec<_>>()
+        .join("   ")
 }
 
 #[cfg(test)]
@@ -85,8 +120,14 @@ mod tests {
             "failure": {"code": "HTTP_500", "message": "db gone", "output": null, "origin_task": null},
             "timeline": [{"attempt": 1, "at_ms": 1_795_194_000_000_i64, "duration_ms": 3000, "code": "TIMEOUT", "run": 3},
                 {"attempt": 2, "at_ms": 1_795_194_004_000_i64, "duration_ms": 21, "code": "HTTP_500", "run": 3}]});
-        let times = Times { style: TimeStyle::Utc, now_ms: 0 };
-        let text = card(&item, &times).text(Paper { width: None, colours: false });
+        let times = Times {
+            style: TimeStyle::Utc,
+            now_ms: 0,
+        };
+        let text = card(&item, &times).text(Paper {
+            width: None,
+            colours: false,
+        });
         assert_eq!(
             text,
             "#3,817  abandoned\n  attempt 1  2026-11-20 17:00:00Z   run 3   3.000 s   TIMEOUT\n  \

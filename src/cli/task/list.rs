@@ -49,7 +49,9 @@ async fn add_nodes(link: &Link<'_>, tasks: &mut [Value]) {
     if !tasks.iter().any(|task| task["status"] == "running") {
         return;
     }
-    let Ok(answer) = link.get("/v1/nodes").await else { return };
+    let Ok(answer) = link.get("/v1/nodes").await else {
+        return;
+    };
     let Ok(nodes) = answer.json() else { return };
     let mut of: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
     for node in nodes["items"].as_array().into_iter().flatten() {
@@ -60,7 +62,10 @@ async fn add_nodes(link: &Link<'_>, tasks: &mut [Value]) {
         }
     }
     for task in tasks {
-        let node = task["id"].as_str().and_then(|id| of.get(id)).map(|nodes| json!(joined(nodes)));
+        let node = task["id"]
+            .as_str()
+            .and_then(|id| of.get(id))
+            .map(|nodes| json!(joined(nodes)));
         if let (Some(node), Some(members)) = (node, task.as_object_mut()) {
             members.insert("node".to_owned(), node);
         }
@@ -75,7 +80,11 @@ fn joined(nodes: &BTreeSet<&str>) -> String {
 /// Why a task waits, if it isn't its own turn that it waits for; or what goes wrong with its handler.
 fn waiting(task: &Value) -> Option<String> {
     let stuck = ["queued", "awaiting_business", "recovering", "running"];
-    let is_stuck = task["status"].as_str().is_some_and(|status| stuck.contains(&status));
-    let text = task["status_text"].as_str().filter(|_| is_stuck && task["status_reason"] != "start_at")?;
+    let is_stuck = task["status"]
+        .as_str()
+        .is_some_and(|status| stuck.contains(&status));
+    let text = task["status_text"]
+        .as_str()
+        .filter(|_| is_stuck && task["status_reason"] != "start_at")?;
     Some(format!("{}: {text}", task["id"].as_str().unwrap_or_default()))
 }

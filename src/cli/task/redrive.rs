@@ -35,21 +35,36 @@ pub(super) async fn redrive(args: &RedriveArgs, shell: &Shell) -> Result<Exit, F
     draft.begin(args.canary, args.begin.starts())?;
     let link = Link::open(&args.remote, shell)?;
     let origin = link.task(&args.task).await?;
-    let Some(answer) = draft.send(&link, &args.write, Operation::REDRIVE, &origin).await? else {
+    let Some(answer) = draft
+        .send(&link, &args.write, Operation::REDRIVE, &origin)
+        .await?
+    else {
         return Ok(Exit::Ok);
     };
     let task: Value = answer.json()?;
     let total = task["total"].as_u64().unwrap_or(0);
-    let keys = if args.new_keys { "new idempotency keys" } else { "same idempotency keys" };
-    let left_out =
-        if args.all && !args.again { left_out(&link, &origin, total).await? } else { String::new() };
+    let keys = if args.new_keys {
+        "new idempotency keys"
+    } else {
+        "same idempotency keys"
+    };
+    let left_out = if args.all && !args.again {
+        left_out(&link, &origin, total).await?
+    } else {
+        String::new()
+    };
     let line = format!(
         "created  {} (redrive of {origin}, {}, {keys}{left_out})   {}",
         task["id"].as_str().unwrap_or_default(),
         human::counted(total, "item"),
         words::status(&task).0
     );
-    let made = Made { answer, line, begin: args.begin, then: args.canary.then() };
+    let made = Made {
+        answer,
+        line,
+        begin: args.begin,
+        then: args.canary.then(),
+    };
     let followed = follow(&link, made).await?;
     match &followed.ended {
         Some(ended) if ended["status"] == "finished" => net(&link, &origin).await,
@@ -59,22 +74,38 @@ pub(super) async fn redrive(args: &RedriveArgs, shell: &Shell) -> Result<Exit, F
 
 /// How many failures of the origin the redrive doesn't have; nothing where it has all.
 async fn left_out(link: &Link<'_>, origin: &str, total: u64) -> Result<String, Fault> {
-    let task: Value = link.get(&format!("/v1/tasks/{}", segment(origin))).await?.json()?;
-    let left_out = task["counts"]["abandoned"].as_u64().unwrap_or(0).saturating_sub(total);
+    let task: Value = link
+        .get(&format!("/v1/tasks/{}", segment(origin)))
+        .await?
+        .json()?;
+    let left_out = task["counts"]["abandoned"]
+        .as_u64()
+        .unwrap_or(0)
+        .saturating_sub(total);
     Ok(match left_out {
         0 => String::new(),
-        _ => format!("; without {} made good or under way already", human::count(left_out)),
+        _ => format!(
+            "; without {} made good or under way already",
+            human::count(left_out)
+        ),
     })
 }
 
 /// Tells what is left of the origin's failures; the exit code says whether there are any.
 async fn net(link: &Link<'_>, origin: &str) -> Result<Exit, Fault> {
-    let report: Value = link.get(&format!("/v1/tasks/{}/report", segment(origin))).await?.json()?;
+    let report: Value = link
+        .get(&format!("/v1/tasks/{}/report", segment(origin)))
+        .await?
+        .json()?;
     let count = |of: &Value, name: &str| of[name].as_u64().unwrap_or(0);
     let (net, counts) = (&report["net"], &report["counts"]);
     let left = count(net, "still_failed");
     // The report says so when redrives may share items and are too large to look at each.
-    let shared = if net["exact"] == false { " or more (too many to look at each)" } else { "" };
+    let shared = if net["exact"] == false {
+        " or more (too many to look at each)"
+    } else {
+        ""
+    };
     tell(
         link,
         &format!(

@@ -19,7 +19,12 @@ use windrow_client::Answer;
 /// What the node refused.
 pub(super) async fn relocate(args: &MoveArgs, shell: &Shell) -> Result<Exit, Fault> {
     let link = Link::open(&args.remote, shell)?;
-    let to = args.to.as_ref().or(args.node.as_ref()).cloned().unwrap_or_default();
+    let to = args
+        .to
+        .as_ref()
+        .or(args.node.as_ref())
+        .cloned()
+        .unwrap_or_default();
     let ids = [link.task(&args.task).await?];
     let mut draft = Draft::default();
     draft.put("to", &to)?;
@@ -34,14 +39,21 @@ pub(super) async fn relocate(args: &MoveArgs, shell: &Shell) -> Result<Exit, Fau
         tell(&link, &line)?;
         // A part alone can't be told from the others; that the node has some of it can.
         let is_there = |task: &Value| {
-            let nodes = task["live"]["nodes"].as_array().map(Vec::as_slice).unwrap_or_default();
+            let nodes = task["live"]["nodes"]
+                .as_array()
+                .map(Vec::as_slice)
+                .unwrap_or_default();
             let runs =
                 nodes.iter().any(|node| node == to.as_str()) && (args.shard.is_some() || nodes.len() == 1);
             runs || !["running", "queued", "recovering"]
                 .contains(&task["status"].as_str().unwrap_or_default())
         };
         let seen = until::until(&link, id, is_there).await?;
-        let nodes = seen.task["live"]["nodes"].as_array().into_iter().flatten().filter_map(Value::as_str);
+        let nodes = seen.task["live"]["nodes"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .filter_map(Value::as_str);
         let nodes = nodes.collect::<Vec<_>>().join(", ");
         let line = match nodes.is_empty() {
             true => format!("{id}  {}", seen.task["status"].as_str().unwrap_or_default()),

@@ -16,8 +16,16 @@ use crate::table::{Card, Tone, human};
 use windrow_client::{Request, segment};
 
 /// The terms that add up to the total.
-const TERMS: [&str; 8] =
-    ["total", "succeeded", "skipped", "abandoned", "parked", "in_flight", "pending", "excluded"];
+const TERMS: [&str; 8] = [
+    "total",
+    "succeeded",
+    "skipped",
+    "abandoned",
+    "parked",
+    "in_flight",
+    "pending",
+    "excluded",
+];
 
 /// Tells the whole story of a task.
 ///
@@ -31,7 +39,11 @@ pub(super) async fn report(args: &ReportArgs, shell: &Shell) -> Result<Exit, Fau
         Form::Table | Form::Wide | Form::Name | Form::Csv => ReportForm::Text,
     };
     let form = args.format.unwrap_or(by_output);
-    let word = if form == ReportForm::Markdown { "markdown" } else { "json" };
+    let word = if form == ReportForm::Markdown {
+        "markdown"
+    } else {
+        "json"
+    };
     let request = Request::get(&format!("/v1/tasks/{}/report", segment(&id))).query("format", word);
     let answer = link.send(request).await?;
     match form {
@@ -48,16 +60,24 @@ fn card(story: &Value, times: &Times) -> Card {
     let task = &story["task"];
     let text = |name: &str| task[name].as_str();
     let (status, tone) = words::status(task);
-    let took =
-        task["took_seconds"].as_f64().and_then(|took| std::time::Duration::try_from_secs_f64(took).ok());
+    let took = task["took_seconds"]
+        .as_f64()
+        .and_then(|took| std::time::Duration::try_from_secs_f64(took).ok());
     let mut card = Card::new()
         .title(words::address(task), Tone::Strong)
         .title(text("id").unwrap_or_default(), Tone::Plain)
         .title(status, tone)
-        .maybe("because", text("status_text").map(|text| times.style.within(text)))
+        .maybe(
+            "because",
+            text("status_text").map(|text| times.style.within(text)),
+        )
         .line("items", counts(&story["counts"]))
         .maybe("took", took.map(seconds));
-    for (label, name) in [("created", "created_at"), ("started", "started_at"), ("finished", "finished_at")] {
+    for (label, name) in [
+        ("created", "created_at"),
+        ("started", "started_at"),
+        ("finished", "finished_at"),
+    ] {
         card = card.maybe(label, text(name).map(|at| times.text(at)));
     }
     for group in each(story, "failures") {
@@ -74,14 +94,28 @@ fn card(story: &Value, times: &Times) -> Card {
     }
     for redrive in each(story, "redrives") {
         let id = redrive["id"].as_str().unwrap_or_default();
-        card = card
-            .line("redrive", format!("{id}  {}   {}", words::status(redrive).0, counts(&redrive["counts"])));
+        card = card.line(
+            "redrive",
+            format!(
+                "{id}  {}   {}",
+                words::status(redrive).0,
+                counts(&redrive["counts"])
+            ),
+        );
     }
-    card = card.line("net", net(&story["net"])).line("runs", each(story, "runs").count().to_string());
+    card = card
+        .line("net", net(&story["net"]))
+        .line("runs", each(story, "runs").count().to_string());
     for entry in each(story, "timeline") {
         let text = |name: &str| entry[name].as_str().unwrap_or_default();
-        let reason = entry["reason"].as_str().map(|reason| format!("   {reason}")).unwrap_or_default();
-        card = card.line(&times.text(text("at")), format!("{}  {}{reason}", text("actor"), text("action")));
+        let reason = entry["reason"]
+            .as_str()
+            .map(|reason| format!("   {reason}"))
+            .unwrap_or_default();
+        card = card.line(
+            &times.text(text("at")),
+            format!("{}  {}{reason}", text("actor"), text("action")),
+        );
     }
     proof(card, &story["proof"])
 }
@@ -91,7 +125,9 @@ fn each<'a>(story: &'a Value, name: &str) -> impl Iterator<Item = &'a Value> + u
 }
 
 fn counts(counts: &Value) -> String {
-    let terms = TERMS.iter().filter_map(|name| Some((name, counts[*name].as_u64()?)));
+    let terms = TERMS
+        .iter()
+        .filter_map(|name| Some((name, counts[*name].as_u64()?)));
     let terms =
         terms.filter(|(name, count)| *count > 0 || ["total", "succeeded", "abandoned"].contains(name));
     let terms = terms.map(|(name, count)| format!("{} {}", name.replace('_', " "), human::count(count)));
@@ -100,7 +136,11 @@ fn counts(counts: &Value) -> String {
 
 fn net(net: &Value) -> String {
     let count = |name: &str| human::count(net[name].as_u64().unwrap_or(0));
-    let shared = if net["exact"] == false { " or more (too many to look at each)" } else { "" };
+    let shared = if net["exact"] == false {
+        " or more (too many to look at each)"
+    } else {
+        ""
+    };
     format!(
         "abandoned {}  made good {}  still failed {}{shared}",
         count("abandoned"),

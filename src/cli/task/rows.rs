@@ -69,8 +69,12 @@ pub(super) fn check(args: &CreateArgs) -> Result<(), Fault> {
 }
 
 fn unread(path: &str, why: &str) -> Fault {
-    Fault::new(Exit::Rejected, "the items can't be read", format!("{path}: {why}"))
-        .hint("check the path; - is standard input")
+    Fault::new(
+        Exit::Rejected,
+        "the items can't be read",
+        format!("{path}: {why}"),
+    )
+    .hint("check the path; - is standard input")
 }
 
 /// Uploads a file or standard input, and tells what was found.
@@ -95,8 +99,15 @@ pub(super) async fn upload(items: &Items, link: &Link<'_>) -> Result<Upload, Fau
     let (mut input, size): (Box<dyn AsyncRead + Send + Unpin>, Option<u64>) = match path {
         "-" => (Box::new(tokio::io::stdin()), None),
         path => {
-            let file = tokio::fs::File::open(path).await.map_err(|error| unread(path, &error.to_string()))?;
-            let size = file.metadata().await.ok().filter(|seen| seen.is_file()).map(|seen| seen.len());
+            let file = tokio::fs::File::open(path)
+                .await
+                .map_err(|error| unread(path, &error.to_string()))?;
+            let size = file
+                .metadata()
+                .await
+                .ok()
+                .filter(|seen| seen.is_file())
+                .map(|seen| seen.len());
             (Box::new(file), size)
         }
     };
@@ -110,7 +121,10 @@ pub(super) async fn upload(items: &Items, link: &Link<'_>) -> Result<Upload, Fau
         .map_err(|error| unread(name, &error.to_string()))?;
     let has_bom = head == BOM;
     let input = std::io::Cursor::new(head).chain(input);
-    let answer = link.client.upload(request, input, progress(link, name, size)).await?;
+    let answer = link
+        .client
+        .upload(request, input, progress(link, name, size))
+        .await?;
     let found: Value = answer.json()?;
     tell(link, &found);
     if has_bom {
@@ -140,7 +154,10 @@ fn progress(link: &Link<'_>, name: &str, size: Option<u64>) -> impl Fn(u64) + Se
         meter.show(&match size {
             Some(size) => {
                 let bar = human::bar(bytes, size, BAR_CELLS);
-                format!("uploading {name}  {bar}  {}  {pace}/s", human::percent_text(bytes, size))
+                format!(
+                    "uploading {name}  {bar}  {}  {pace}/s",
+                    human::percent_text(bytes, size)
+                )
             }
             None => format!("uploading {name}  {}  {pace}/s", human::bytes(bytes)),
         });
@@ -150,8 +167,12 @@ fn progress(link: &Link<'_>, name: &str, size: Option<u64>) -> impl Fn(u64) + Se
 /// Rows, columns and the first row.
 fn tell(link: &Link<'_>, found: &Value) {
     let mut line = format!("rows {}", human::count(found["rows"].as_u64().unwrap_or(0)));
-    let columns: Vec<&str> =
-        found["columns"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+    let columns: Vec<&str> = found["columns"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_str)
+        .collect();
     if !columns.is_empty() {
         line += &format!("   columns {}", clean(&columns.join(",")));
     }
@@ -167,7 +188,11 @@ fn tell(link: &Link<'_>, found: &Value) {
 
 /// What looks wrong in the rows, as `windrow run` says it.
 fn doubt(found: &Value) -> Option<String> {
-    let columns = found["columns"].as_array().into_iter().flatten().filter_map(Value::as_str);
+    let columns = found["columns"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_str);
     let columns: Vec<String> = columns.map(clean).collect();
     // A long row is shown as its beginning, in a text.
     let first = match &found["sample"][0] {
@@ -186,13 +211,19 @@ mod tests {
     #[test]
     fn rows_that_were_cut_at_the_wrong_place_are_told() {
         let table = json!({"rows": 1, "columns": ["id;name"], "sample": [{"id;name": "1;a"}]});
-        assert!(doubt(&table).is_some_and(|said| said.contains("--delimiter ';'")), "a table");
+        assert!(
+            doubt(&table).is_some_and(|said| said.contains("--delimiter ';'")),
+            "a table"
+        );
         let long = format!("[{}", "1,".repeat(3000));
         for first in [json!([1, 2]), json!(long)] {
             let lines = json!({"rows": 1, "columns": null, "sample": [first]});
             assert!(doubt(&lines).is_some_and(|said| said.contains("jq -c")), "lines");
         }
-        assert_eq!(doubt(&json!({"rows": 1, "columns": ["id"], "sample": [{"id": "1"}]})), None);
+        assert_eq!(
+            doubt(&json!({"rows": 1, "columns": ["id"], "sample": [{"id": "1"}]})),
+            None
+        );
         assert_eq!(doubt(&json!({"rows": 0, "columns": null, "sample": []})), None);
     }
 }

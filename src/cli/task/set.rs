@@ -43,13 +43,20 @@ pub(super) async fn set(args: &SetArgs, shell: &Shell) -> Result<Exit, Fault> {
     let mut draft = draft(args)?.strictly(args.strict);
     let touches_labels = !args.labels.is_empty() || !args.unlabels.is_empty();
     if draft.is_empty() && !touches_labels && args.deadline.is_none() {
-        return Err(Fault::new(Exit::Usage, "nothing is to be changed", "no flag names a setting").hint(
-            "--rate 500/s, --window auto, --label team=growth … `windrow help task set` has them all",
-        ));
+        return Err(
+            Fault::new(Exit::Usage, "nothing is to be changed", "no flag names a setting").hint(
+                "--rate 500/s, --window auto, --label team=growth … `windrow help task set` has them all",
+            ),
+        );
     }
     let link = Link::open(&args.remote, shell)?;
     draft.deadline(args.deadline.as_ref(), &link)?;
-    let deed = Deed { verb: "change", usual: LIVING, danger: Danger::Ordinary, is_dry: args.write.dry_run };
+    let deed = Deed {
+        verb: "change",
+        usual: LIVING,
+        danger: Danger::Ordinary,
+        is_dry: args.write.dry_run,
+    };
     let ids = chosen(&link, &args.which(), deed).await?;
     let send = async |id: &str| {
         let before = until::look(&link, id).await?;
@@ -57,7 +64,12 @@ pub(super) async fn set(args: &SetArgs, shell: &Shell) -> Result<Exit, Fault> {
     };
     let became = async |id: &str, (before, answer): (Value, Answer)| {
         let after: Value = answer.json()?;
-        Ok(Told::well(link.look.style.within(&format!("{id}  {}", difference(&before, &after))), answer))
+        Ok(Told::well(
+            link.look
+                .style
+                .within(&format!("{id}  {}", difference(&before, &after))),
+            answer,
+        ))
     };
     each(&link, &ids, send, became).await
 }
@@ -95,14 +107,21 @@ async fn change(
         let mut draft = draft.again();
         draft.put("labels", labels(&before.task, args))?;
         let tag = before.answer.header("etag").unwrap_or("*");
-        match draft.send_if(link, &args.write, Operation::EDIT, &id, tag).await? {
+        match draft
+            .send_if(link, &args.write, Operation::EDIT, &id, tag)
+            .await?
+        {
             Sent::Done(answer) => return Ok(Some((before.task, answer))),
             Sent::Planned => return Ok(None),
             Sent::Met => before = until::look(link, &id).await?,
         }
     }
-    Err(Fault::new(Exit::Conflict, "the labels weren't changed", "others change the task all the time")
-        .hint("the same again"))
+    Err(Fault::new(
+        Exit::Conflict,
+        "the labels weren't changed",
+        "others change the task all the time",
+    )
+    .hint("the same again"))
 }
 
 fn labels(task: &Value, args: &SetArgs) -> BTreeMap<String, Value> {
@@ -131,7 +150,11 @@ pub(crate) fn difference_but(before: &Value, after: &Value, but: &[&str]) -> Str
             add(&mut changes, name, was, is);
         }
     }
-    if changes.is_empty() { "is so already".to_owned() } else { changes.join("  ") }
+    if changes.is_empty() {
+        "is so already".to_owned()
+    } else {
+        changes.join("  ")
+    }
 }
 
 fn add(changes: &mut Vec<String>, name: &str, was: &Value, is: &Value) {
@@ -139,9 +162,16 @@ fn add(changes: &mut Vec<String>, name: &str, was: &Value, is: &Value) {
         && ["retry", "settings", "labels"].contains(&name)
     {
         for key in was.keys().chain(is.keys().filter(|key| !was.contains_key(*key))) {
-            let pair = (was.get(key).unwrap_or(&Value::Null), is.get(key).unwrap_or(&Value::Null));
+            let pair = (
+                was.get(key).unwrap_or(&Value::Null),
+                is.get(key).unwrap_or(&Value::Null),
+            );
             if pair.0 != pair.1 {
-                let key = if name == "labels" { format!("label {key}") } else { key.replace('_', " ") };
+                let key = if name == "labels" {
+                    format!("label {key}")
+                } else {
+                    key.replace('_', " ")
+                };
                 changes.push(format!("{key} {} → {}", text(pair.0), text(pair.1)));
             }
         }

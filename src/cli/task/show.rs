@@ -14,11 +14,26 @@ use crate::table::{Card, Tone, human};
 use windrow_client::segment;
 
 /// The terms that add up to the total, in the order in which they are read.
-pub(super) const TERMS: [&str; 7] =
-    ["succeeded", "skipped", "abandoned", "in_flight", "parked", "pending", "excluded"];
+pub(super) const TERMS: [&str; 7] = [
+    "succeeded",
+    "skipped",
+    "abandoned",
+    "in_flight",
+    "parked",
+    "pending",
+    "excluded",
+];
 /// Settings, in the order of `config.toml`.
-const SETTINGS: [&str; 8] =
-    ["rate", "burst", "concurrency", "window", "batch", "timeout", "error_budget", "ordered"];
+const SETTINGS: [&str; 8] = [
+    "rate",
+    "burst",
+    "concurrency",
+    "window",
+    "batch",
+    "timeout",
+    "error_budget",
+    "ordered",
+];
 /// Shards on lines of their own.
 const SHARDS_SHOWN: usize = 16;
 /// Cells of the bar.
@@ -51,7 +66,10 @@ pub(super) fn card(task: &Value, times: &Times) -> Card {
         .title(words::address(task), Tone::Strong)
         .title(text("id").unwrap_or_default(), Tone::Plain)
         .title(status, tone)
-        .maybe("because", text("status_text").map(|text| times.style.within(text)))
+        .maybe(
+            "because",
+            text("status_text").map(|text| times.style.within(text)),
+        )
         .maybe("since", text("since").map(|at| times.text(at)))
         .maybe("next", next(task, times))
         .line("progress", progress)
@@ -60,11 +78,20 @@ pub(super) fn card(task: &Value, times: &Times) -> Card {
         .maybe("nodes", nodes(task))
         .line(
             "window",
-            format!("low water {}{}", human::count(task["low_water"].as_u64().unwrap_or(0)), live(task)),
+            format!(
+                "low water {}{}",
+                human::count(task["low_water"].as_u64().unwrap_or(0)),
+                live(task)
+            ),
         )
         .line("settings", settings(task))
         .line("source", source(&task["source"]))
-        .maybe("params", task.get("params").filter(|params| !params.is_null()).map(Value::to_string))
+        .maybe(
+            "params",
+            task.get("params")
+                .filter(|params| !params.is_null())
+                .map(Value::to_string),
+        )
         .maybe("labels", labels(task));
     for (label, text) in shards(task, times) {
         card = card.line(label, text);
@@ -98,7 +125,10 @@ fn shards(task: &Value, times: &Times) -> Vec<(&'static str, String)> {
     let list = task["shard_list"].as_array().filter(|list| list.len() > 1);
     let Some(list) = list else { return Vec::new() };
     let labels = std::iter::once("shards").chain(std::iter::repeat(""));
-    let shown = list.iter().take(SHARDS_SHOWN).map(|shard| shard_line(shard, times));
+    let shown = list
+        .iter()
+        .take(SHARDS_SHOWN)
+        .map(|shard| shard_line(shard, times));
     let more = list.len().saturating_sub(SHARDS_SHOWN);
     let more = (more > 0).then(|| format!("… and {more} more (-o json shows all)"));
     labels.zip(shown.chain(more)).collect()
@@ -108,10 +138,14 @@ fn shard_line(shard: &Value, times: &Times) -> String {
     let number = |name: &str| shard[name].as_u64().unwrap_or(0);
     let text = |name: &str| shard[name].as_str();
     let (items, settled) = (number("end").saturating_sub(number("first")), number("settled"));
-    let at = text("next_at").map(|at| format!(" until {}", times.text(at))).unwrap_or_default();
+    let at = text("next_at")
+        .map(|at| format!(" until {}", times.text(at)))
+        .unwrap_or_default();
     let node = text("node").map(|node| format!(" on {node}")).unwrap_or_default();
     let share = shard["rate_share"].as_f64().filter(|share| *share > 0.0);
-    let share = share.map(|share| format!("   {:.1} % of the rate", share * 100.0)).unwrap_or_default();
+    let share = share
+        .map(|share| format!("   {:.1} % of the rate", share * 100.0))
+        .unwrap_or_default();
     format!(
         "{}  {}{node}{at}   {} of {}   low water {}{share}",
         text("shard").unwrap_or_default(),
@@ -124,12 +158,18 @@ fn shard_line(shard: &Value, times: &Times) -> String {
 
 fn next(task: &Value, times: &Times) -> Option<String> {
     let next = &task["next"];
-    Some(format!("{} {}", next["action"].as_str()?, times.text(next["at"].as_str()?)))
+    Some(format!(
+        "{} {}",
+        next["action"].as_str()?,
+        times.text(next["at"].as_str()?)
+    ))
 }
 
 /// The terms that add up to the total.
 pub(super) fn counts(task: &Value) -> String {
-    let terms = TERMS.iter().filter_map(|name| Some((name, task["counts"][*name].as_u64()?)));
+    let terms = TERMS
+        .iter()
+        .filter_map(|name| Some((name, task["counts"][*name].as_u64()?)));
     // What never happens in most tasks is named only where it did.
     let terms = terms.filter(|(name, number)| *number > 0 || !["parked", "excluded"].contains(name));
     let terms = terms.map(|(name, number)| format!("{} {}", name.replace('_', " "), human::count(number)));
@@ -154,17 +194,29 @@ fn pace(task: &Value, rate: &str) -> String {
 /// The nodes that run it, and those that can't be asked.
 fn nodes(task: &Value) -> Option<String> {
     let live = &task["live"];
-    let names = live["nodes"].as_array().into_iter().flatten().filter_map(Value::as_str);
+    let names = live["nodes"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_str);
     let asked = names.collect::<Vec<_>>().join(", ");
     let silent = live["unreachable"].as_array().into_iter().flatten();
     let silent = silent.filter_map(|one| one["node"].as_str().map(|node| format!("{node} can't be asked")));
-    let all: Vec<String> = [asked].into_iter().filter(|names| !names.is_empty()).chain(silent).collect();
+    let all: Vec<String> = [asked]
+        .into_iter()
+        .filter(|names| !names.is_empty())
+        .chain(silent)
+        .collect();
     (!all.is_empty()).then(|| all.join("; "))
 }
 
 fn live(task: &Value) -> String {
     let live = &task["live"];
-    match (live["high_water"].as_u64(), live["window"].as_u64(), live["concurrency"].as_u64()) {
+    match (
+        live["high_water"].as_u64(),
+        live["window"].as_u64(),
+        live["concurrency"].as_u64(),
+    ) {
         (Some(high), Some(window), Some(concurrency)) => format!(
             "   high water {}   window {}   concurrency {}",
             human::count(high),
@@ -181,7 +233,12 @@ fn settings(task: &Value) -> String {
         Value::String(text) => Some(format!("{name} {text}")),
         other => Some(format!("{name} {other}")),
     };
-    SETTINGS.iter().filter_map(written).collect::<Vec<_>>().join("  ").replace('_', " ")
+    SETTINGS
+        .iter()
+        .filter_map(written)
+        .collect::<Vec<_>>()
+        .join("  ")
+        .replace('_', " ")
 }
 
 fn source(source: &Value) -> String {
@@ -198,16 +255,26 @@ fn source(source: &Value) -> String {
 /// What it belongs to.
 fn relations(task: &Value) -> [(&'static str, Option<String>); 3] {
     let text = |name: &str| task[name].as_str().map(str::to_owned);
-    [("parent", text("parent")), ("pool", text("pool")), ("limits", limits(task))]
+    [
+        ("parent", text("parent")),
+        ("pool", text("pool")),
+        ("limits", limits(task)),
+    ]
 }
 
 fn limits(task: &Value) -> Option<String> {
-    let names: Vec<&str> = task["limits"].as_array()?.iter().filter_map(Value::as_str).collect();
+    let names: Vec<&str> = task["limits"]
+        .as_array()?
+        .iter()
+        .filter_map(Value::as_str)
+        .collect();
     (!names.is_empty()).then(|| names.join("  "))
 }
 
 fn labels(task: &Value) -> Option<String> {
     let labels = task["labels"].as_object().filter(|labels| !labels.is_empty())?;
-    let pairs = labels.iter().map(|(key, value)| format!("{key}:{}", value.as_str().unwrap_or_default()));
+    let pairs = labels
+        .iter()
+        .map(|(key, value)| format!("{key}:{}", value.as_str().unwrap_or_default()));
     Some(pairs.collect::<Vec<_>>().join("  "))
 }

@@ -51,7 +51,11 @@ pub(super) async fn start(args: &StartArgs, shell: &Shell) -> Result<Exit, Fault
         tell(&link, &line)?;
         let seen = until::until(&link, id, |task| ending::ended(task).is_some()).await?;
         let exit = ending::ended(&seen.task).unwrap_or(Exit::Stopped);
-        Ok(Told { line: until::outcome(&seen.task), answer: Some(seen.answer), exit })
+        Ok(Told {
+            line: until::outcome(&seen.task),
+            answer: Some(seen.answer),
+            exit,
+        })
     };
     each(&link, &ids, send, became).await
 }
@@ -65,7 +69,10 @@ pub(super) fn tell(link: &Link<'_>, line: &str) -> Result<(), Fault> {
 }
 
 fn because(task: &Value) -> String {
-    task["status_text"].as_str().map(|text| format!("  {text}")).unwrap_or_default()
+    task["status_text"]
+        .as_str()
+        .map(|text| format!("  {text}"))
+        .unwrap_or_default()
 }
 
 /// Stops.
@@ -97,7 +104,10 @@ pub(super) async fn stop(args: &StopArgs, shell: &Shell) -> Result<Exit, Fault> 
         let is_over = |task: &Value| task["status"] != "stopping" && task["status"] != "finalizing";
         let Seen { answer, task } = until::until(&link, id, is_over).await?;
         let took = until::seconds(begun.elapsed());
-        Ok(Told::well(format!("drained in {took}\n{}", stopped(&task)), answer))
+        Ok(Told::well(
+            format!("drained in {took}\n{}", stopped(&task)),
+            answer,
+        ))
     };
     each(&link, &ids, send, became).await
 }
@@ -107,7 +117,10 @@ fn stopping(task: &Value) -> String {
     let in_flight = human::count(task["counts"]["in_flight"].as_u64().unwrap_or(0));
     let halt = task["live"]["high_water"].as_u64();
     let halt = halt.map(|high| format!(", dispatch halted at index {}", human::count(high)));
-    format!("{id}  stopping: {in_flight} in flight{}", halt.unwrap_or_default())
+    format!(
+        "{id}  stopping: {in_flight} in flight{}",
+        halt.unwrap_or_default()
+    )
 }
 
 /// Where it stands, what may repeat, and how it goes on.
@@ -125,10 +138,19 @@ fn stopped(task: &Value) -> String {
 fn cut_off(cut_off: &Value) -> Option<String> {
     let items = cut_off["items"].as_u64()?;
     let runs = cut_off["runs"].as_array()?.iter().filter_map(|run| {
-        let (first, items) = (run["first"].as_u64()?, u32::try_from(run["items"].as_u64()?).ok()?);
+        let (first, items) = (
+            run["first"].as_u64()?,
+            u32::try_from(run["items"].as_u64()?).ok()?,
+        );
         IndexRun::new(ItemIndex(first), items)
     });
-    Some(CutOff { items, runs: runs.collect() }.to_string())
+    Some(
+        CutOff {
+            items,
+            runs: runs.collect(),
+        }
+        .to_string(),
+    )
 }
 
 /// Cancels.
@@ -137,13 +159,22 @@ fn cut_off(cut_off: &Value) -> Option<String> {
 /// What the node refused; `Usage` without a yes.
 pub(super) async fn cancel(args: &PlainArgs, shell: &Shell) -> Result<Exit, Fault> {
     let link = Link::open(&args.remote, shell)?;
-    let deed = Deed { verb: "cancel", usual: LIVING, danger: Danger::Final, is_dry: args.write.dry_run };
+    let deed = Deed {
+        verb: "cancel",
+        usual: LIVING,
+        danger: Danger::Final,
+        is_dry: args.write.dry_run,
+    };
     let ids = chosen(&link, &args.which, deed).await?;
     let line = |task: &Value| {
         let left = task["counts"]["pending"].as_u64().unwrap_or(0);
         let are = if left == 1 { "is" } else { "are" };
         let next = format!("{} {are} left undone", human::counted(left, "item"));
-        format!("{}   do it after all: windrow task clone {}", standing(task, &next), id_of(task))
+        format!(
+            "{}   do it after all: windrow task clone {}",
+            standing(task, &next),
+            id_of(task)
+        )
     };
     plain(&link, &ids, args, Operation::CANCEL, line).await
 }
@@ -178,7 +209,10 @@ async fn plain(
 ) -> Result<Exit, Fault> {
     let draft = Draft::default();
     let send = async |id: &str| draft.send(link, &args.write, operation, id).await;
-    each(link, ids, send, async |_: &str, answer: Answer| told(answer, &line)).await
+    each(link, ids, send, async |_: &str, answer: Answer| {
+        told(answer, &line)
+    })
+    .await
 }
 
 fn told(answer: Answer, line: impl Fn(&Value) -> String) -> Result<Told, Fault> {
@@ -201,17 +235,28 @@ fn id_of(task: &Value) -> &str {
 pub(super) async fn finish(args: &FinishArgs, shell: &Shell) -> Result<Exit, Fault> {
     let link = Link::open(&args.remote, shell)?;
     let is_dry = args.write.dry_run;
-    let deed = Deed { verb: "finish", usual: "running,stopped", danger: Danger::Ordinary, is_dry };
+    let deed = Deed {
+        verb: "finish",
+        usual: "running,stopped",
+        danger: Danger::Ordinary,
+        is_dry,
+    };
     let ids = chosen(&link, &args.which, deed).await?;
     let mut draft = Draft::default();
     draft.put_option("total", args.total)?;
     let line = |task: &Value| {
         let cut = task["finish_at"].as_u64();
         let cut = cut.map(|cut| format!("items from index {} on are left out", human::count(cut)));
-        standing(task, &cut.unwrap_or_else(|| "what was not dispatched is left out".to_owned()))
+        standing(
+            task,
+            &cut.unwrap_or_else(|| "what was not dispatched is left out".to_owned()),
+        )
     };
     let send = async |id: &str| draft.send(&link, &args.write, Operation::FINISH, id).await;
-    each(&link, &ids, send, async |_: &str, answer: Answer| told(answer, line)).await
+    each(&link, &ids, send, async |_: &str, answer: Answer| {
+        told(answer, line)
+    })
+    .await
 }
 
 /// Gives up items that wait with a code.
@@ -230,12 +275,18 @@ pub(super) async fn abandon(args: &AbandonArgs, shell: &Shell) -> Result<Exit, F
     let mut draft = Draft::default();
     draft.put("code", &args.code)?;
     let send = async |id: &str| draft.send(&link, &args.write, Operation::ABANDON, id).await;
-    each(&link, &ids, send, async |_: &str, answer: Answer| told(answer, given_up)).await
+    each(&link, &ids, send, async |_: &str, answer: Answer| {
+        told(answer, given_up)
+    })
+    .await
 }
 
 /// How many, when, and what comes next.
 fn given_up(task: &Value) -> String {
-    let (id, code) = (id_of(task), clean(task["given_up"]["code"].as_str().unwrap_or_default()));
+    let (id, code) = (
+        id_of(task),
+        clean(task["given_up"]["code"].as_str().unwrap_or_default()),
+    );
     let items = human::count(task["given_up"]["items"].as_u64().unwrap_or(0));
     let what = format!("items that wait with {code} are given up, {items} as last saved");
     let next = match task["status"].as_str() {
@@ -253,13 +304,22 @@ fn given_up(task: &Value) -> String {
 pub(super) async fn delete(args: &PlainArgs, shell: &Shell) -> Result<Exit, Fault> {
     let link = Link::open(&args.remote, shell)?;
     let is_dry = args.write.dry_run;
-    let deed = Deed { verb: "delete", usual: "finished,cancelled", danger: Danger::Final, is_dry };
+    let deed = Deed {
+        verb: "delete",
+        usual: "finished,cancelled",
+        danger: Danger::Final,
+        is_dry,
+    };
     let ids = chosen(&link, &args.which, deed).await?;
     let draft = Draft::default();
     let send = async |id: &str| draft.send(&link, &args.write, Operation::DELETE, id).await;
     let became = async |id: &str, _: Answer| {
         // The API answers with nothing.
-        Ok(Told { line: format!("{id}  deleted"), answer: None, exit: Exit::Ok })
+        Ok(Told {
+            line: format!("{id}  deleted"),
+            answer: None,
+            exit: Exit::Ok,
+        })
     };
     each(&link, &ids, send, became).await
 }

@@ -102,7 +102,9 @@ pub(super) fn outcome(task: &Value) -> String {
     if let Some(why) = task["status_text"].as_str() {
         text += &format!("\n  because {why}");
     }
-    let has_failures = task["counts"]["abandoned"].as_u64().is_some_and(|count| count > 0);
+    let has_failures = task["counts"]["abandoned"]
+        .as_u64()
+        .is_some_and(|count| count > 0);
     match task["status"].as_str() {
         Some("finished") if has_failures => text += &format!("\n  failures: windrow task failures {id}"),
         Some("stopped") => text += &format!("\n  go on: windrow task start {id}"),
@@ -127,7 +129,11 @@ fn took(task: &Value) -> Option<String> {
 
 /// `1.9 s`; above two minutes `12m`.
 pub(super) fn seconds(span: Duration) -> String {
-    if span.as_secs() < 120 { format!("{:.1} s", span.as_secs_f64()) } else { human::span(span) }
+    if span.as_secs() < 120 {
+        format!("{:.1} s", span.as_secs_f64())
+    } else {
+        human::span(span)
+    }
 }
 
 #[cfg(test)]

@@ -73,8 +73,17 @@ async fn wait_for_all(args: &WaitArgs, link: &Link<'_>) -> Result<Exit, Fault> {
     for address in &args.tasks {
         ids.push(link.task(address).await?);
     }
-    let waits =
-        stream::iter(ids).map(|id| Wait { args, link, id, deadline, lost: None, failing: None }.end());
+    let waits = stream::iter(ids).map(|id| {
+        Wait {
+            args,
+            link,
+            id,
+            deadline,
+            lost: None,
+            failing: None,
+        }
+        .end()
+    });
     let mut waits = Box::pin(waits.buffer_unordered(AT_ONCE));
     let mut worst = Exit::Ok;
     while let Some(end) = waits.next().await {
@@ -136,10 +145,16 @@ impl Wait<'_> {
 
     /// That calls fail, once a code, and that they go well again.
     fn say_of_handler(&mut self, task: &Value) {
-        let text = task["status_text"].as_str().filter(|_| task["status"] == "running");
+        let text = task["status_text"]
+            .as_str()
+            .filter(|_| task["status"] == "running");
         let code = text.map(|_| task["last_error"]["code"].as_str().unwrap_or_default().to_owned());
         if self.failing != code {
-            self.link.say(&format!("{}: {}", self.id, text.unwrap_or("its calls go well again")));
+            self.link.say(&format!(
+                "{}: {}",
+                self.id,
+                text.unwrap_or("its calls go well again")
+            ));
             self.failing = code;
         }
     }
@@ -148,12 +163,18 @@ impl Wait<'_> {
         let request = Request::get(&format!("/v1/tasks/{}", segment(&self.id)));
         let Some(version) = seen else { return request };
         let limit = HOLD_MAX.min(self.args.remote.timeout * 2 / 3);
-        let hold = self.left().map_or(limit, |left| left.min(limit)).max(Duration::from_millis(1));
-        request.query("wait", format!("{}ms", hold.as_millis())).query("unless", version)
+        let hold = self
+            .left()
+            .map_or(limit, |left| left.min(limit))
+            .max(Duration::from_millis(1));
+        request
+            .query("wait", format!("{}ms", hold.as_millis()))
+            .query("unless", version)
     }
 
     fn left(&self) -> Option<Duration> {
-        self.deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()))
+        self.deadline
+            .map(|deadline| deadline.saturating_duration_since(Instant::now()))
     }
 
     /// Whether the node is worth another attempt.

@@ -9,7 +9,11 @@ use crate::table::times::TimeStyle;
 /// Says them, in an answer about this task; of one that isn't there yet it has its own number.
 pub(super) fn tell(link: &Link<'_>, answer: &Value, task: &str) {
     let id = answer["id"].as_str().unwrap_or(task);
-    let whose = if id.is_empty() { String::new() } else { format!("{id}  ") };
+    let whose = if id.is_empty() {
+        String::new()
+    } else {
+        format!("{id}  ")
+    };
     for line in lines(answer, id, link.look.style) {
         link.must_say(&format!("warning: {whose}{line}"));
     }
@@ -17,7 +21,11 @@ pub(super) fn tell(link: &Link<'_>, answer: &Value, task: &str) {
 
 /// Whether a node warned of this.
 pub(super) fn has(task: &Value, code: &str) -> bool {
-    task["warnings"].as_array().into_iter().flatten().any(|warning| warning["code"] == code)
+    task["warnings"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .any(|warning| warning["code"] == code)
 }
 
 /// Each with what to do about it.
@@ -33,7 +41,12 @@ pub(super) fn lines(task: &Value, id: &str, style: TimeStyle) -> Vec<String> {
         };
         style.within(&format!("{member}: {}; try {advice}", text("detail")))
     };
-    task["warnings"].as_array().into_iter().flatten().map(line).collect()
+    task["warnings"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .map(line)
+        .collect()
 }
 
 #[cfg(test)]
@@ -49,9 +62,19 @@ mod tests {
             {"code": "not_started", "pointer": "/start_at", "detail": "it isn't started", "advice": "x"}]});
         let told = lines(&task, "t1", TimeStyle::Relative);
         assert_eq!(told[0], "deadline: no\u{FFFD}[2J time; try more");
-        assert_eq!(told[1], "start at: it isn't started; try windrow task start t1, and it waits until then");
+        assert_eq!(
+            told[1],
+            "start at: it isn't started; try windrow task start t1, and it waits until then"
+        );
         assert!(has(&task, "not_started") && !has(&json!({"id": "t1"}), "not_started"));
-        let new = lines(&json!({"id": null, "warnings": [{"code": "not_started"}]}), "", TimeStyle::Relative);
-        assert!(new[0].ends_with("try --start, and it waits until then"), "{new:?}");
+        let new = lines(
+            &json!({"id": null, "warnings": [{"code": "not_started"}]}),
+            "",
+            TimeStyle::Relative,
+        );
+        assert!(
+            new[0].ends_with("try --start, and it waits until then"),
+            "{new:?}"
+        );
     }
 }

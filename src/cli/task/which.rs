@@ -43,7 +43,11 @@ pub(super) struct Told {
 impl Told {
     /// All is well.
     pub(super) fn well(line: String, answer: Answer) -> Told {
-        Told { line, answer: Some(answer), exit: Exit::Ok }
+        Told {
+            line,
+            answer: Some(answer),
+            exit: Exit::Ok,
+        }
     }
 }
 
@@ -70,8 +74,21 @@ pub(super) async fn chosen(link: &Link<'_>, which: &Which, deed: Deed) -> Result
         .query("status", which.status.as_deref().unwrap_or(deed.usual))
         .query_option("label", which.label.as_deref())
         .query("sort", "id");
-    let found = link.list(request, Some(&Paging { limit: NonZeroU32::MIN, all: true })).await?.things()?;
-    let ids: Vec<String> = found.iter().filter_map(|task| task["id"].as_str()).map(str::to_owned).collect();
+    let found = link
+        .list(
+            request,
+            Some(&Paging {
+                limit: NonZeroU32::MIN,
+                all: true,
+            }),
+        )
+        .await?
+        .things()?;
+    let ids: Vec<String> = found
+        .iter()
+        .filter_map(|task| task["id"].as_str())
+        .map(str::to_owned)
+        .collect();
     if ids.is_empty() {
         link.is_business(which.business.as_deref()).await?;
         link.say(&format!("no task to {}", deed.verb));
@@ -99,8 +116,11 @@ fn agree(link: &Link<'_>, deed: Deed, ids: &[String], names: &str) -> Result<(),
 }
 
 fn named(tasks: &[Value]) -> String {
-    let mut names: Vec<String> =
-        tasks.iter().take(NAMED_MAX).map(|task| clean(&words::address(task))).collect();
+    let mut names: Vec<String> = tasks
+        .iter()
+        .take(NAMED_MAX)
+        .map(|task| clean(&words::address(task)))
+        .collect();
     if tasks.len() > NAMED_MAX {
         names.push("…".to_owned());
     }
@@ -109,7 +129,10 @@ fn named(tasks: &[Value]) -> String {
 
 fn capital(word: &str) -> String {
     let mut chars = word.chars();
-    chars.next().map(|first| first.to_uppercase().chain(chars).collect()).unwrap_or_default()
+    chars
+        .next()
+        .map(|first| first.to_uppercase().chain(chars).collect())
+        .unwrap_or_default()
 }
 
 /// Does the same to each task: to all of them before what became of the first is awaited. One that refuses doesn't keep
@@ -164,12 +187,17 @@ fn show(link: &Link<'_>, bodies: &[Answer], is_one: bool) -> Result<(), Fault> {
     match (link.look.form, bodies) {
         (_, []) => Ok(()),
         (Form::Csv, [.., last]) => {
-            let tasks = bodies.iter().map(Answer::json).collect::<Result<Vec<Value>, _>>()?;
+            let tasks = bodies
+                .iter()
+                .map(Answer::json)
+                .collect::<Result<Vec<Value>, _>>()?;
             screen::put(&super::TASKS.csv(&tasks, &link.times(last)))
         }
         (Form::Json, [body]) if is_one => screen::put(&body.text()),
         _ => {
-            let lines = bodies.iter().map(|body| body.text().replace(['\n', '\r'], " ") + "\n");
+            let lines = bodies
+                .iter()
+                .map(|body| body.text().replace(['\n', '\r'], " ") + "\n");
             screen::put(&lines.collect::<String>())
         }
     }

@@ -94,8 +94,13 @@ pub fn address(task: &Value) -> String {
 /// Items that are settled or left out, and all.
 pub fn done(task: &Value) -> (u64, u64) {
     let count = |name: &str| task["counts"][name].as_u64().unwrap_or(0);
-    let done = ["succeeded", "skipped", "abandoned", "excluded"].into_iter().map(count);
-    (done.fold(0, u64::saturating_add), task["total"].as_u64().unwrap_or(0))
+    let done = ["succeeded", "skipped", "abandoned", "excluded"]
+        .into_iter()
+        .map(count);
+    (
+        done.fold(0, u64::saturating_add),
+        task["total"].as_u64().unwrap_or(0),
+    )
 }
 
 /// The bar of a task: full cells are items that succeeded or were skipped.
@@ -109,7 +114,9 @@ pub fn bar(task: &Value, cells: usize) -> String {
 /// When it will be done at its present pace; none while it doesn't run.
 pub fn eta(task: &Value) -> Option<Duration> {
     let (done, total) = done(task);
-    let pace = task["actual_rate"].as_f64().filter(|_| task["status"] == "running")?;
+    let pace = task["actual_rate"]
+        .as_f64()
+        .filter(|_| task["status"] == "running")?;
     human::eta(total.saturating_sub(done), pace)
 }
 
@@ -141,7 +148,9 @@ pub fn rate(task: &Value, times: &Times) -> Option<String> {
 
 /// As rates are written everywhere, but for the unit, which is always the second.
 fn in_seconds(per_second: f64) -> String {
-    rate_like(per_second, per_second.max(0.01)).trim_end_matches("/s").to_owned()
+    rate_like(per_second, per_second.max(0.01))
+        .trim_end_matches("/s")
+        .to_owned()
 }
 
 /// A rate as a whole number of items a second.
@@ -149,7 +158,10 @@ fn per_second(rate: Rate) -> Option<u64> {
     const SECOND_NS: u128 = 1_000_000_000;
     let scaled = u128::from(rate.items()) * SECOND_NS;
     let period = u128::from(rate.period_ns());
-    scaled.is_multiple_of(period).then(|| u64::try_from(scaled / period).ok()).flatten()
+    scaled
+        .is_multiple_of(period)
+        .then(|| u64::try_from(scaled / period).ok())
+        .flatten()
 }
 
 #[cfg(test)]
@@ -164,8 +176,15 @@ mod tests {
         let task =
             json!({"status": "queued", "status_reason": "start_at", "start_at": "2026-11-20T17:03:40.000Z"});
         let said = |style, now_ms| status_at(&task, &Times { style, now_ms }).0;
-        assert_eq!(said(TimeStyle::Relative, 1_795_194_206_000), "◌ queued (starts in 14s)");
+        assert_eq!(
+            said(TimeStyle::Relative, 1_795_194_206_000),
+            "◌ queued (starts in 14s)"
+        );
         assert_eq!(said(TimeStyle::Utc, 0), "◌ queued (starts 2026-11-20 17:03:40Z)");
-        assert_eq!(said(TimeStyle::Utc, 1_795_194_221_000), "◌ queued (start at)", "its time has come");
+        assert_eq!(
+            said(TimeStyle::Utc, 1_795_194_221_000),
+            "◌ queued (start at)",
+            "its time has come"
+        );
     }
 }

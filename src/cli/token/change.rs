@@ -23,9 +23,15 @@ use windrow_node::SystemClock;
 /// # Errors
 /// As [`Link::send`].
 pub(super) async fn create(args: &CreateArgs, shell: &Shell) -> Result<Exit, Fault> {
-    let role = args.role.to_possible_value().map(|value| value.get_name().to_owned());
+    let role = args
+        .role
+        .to_possible_value()
+        .map(|value| value.get_name().to_owned());
     let mut body = Map::new();
-    body.insert("name".to_owned(), json!(args.name.clone().unwrap_or_else(|| shell.user())));
+    body.insert(
+        "name".to_owned(),
+        json!(args.name.clone().unwrap_or_else(|| shell.user())),
+    );
     body.insert("role".to_owned(), json!(role));
     if let Some(business) = &args.business {
         body.insert("business".to_owned(), json!(business));
@@ -37,20 +43,26 @@ pub(super) async fn create(args: &CreateArgs, shell: &Shell) -> Result<Exit, Fau
         body.insert("expires_at".to_owned(), json!(at));
     }
     let request = args.write.request(Request::post("/v1/tokens"), body);
-    let Some(answer) = link.change(&args.write, request).await? else { return Ok(Exit::Ok) };
+    let Some(answer) = link.change(&args.write, request).await? else {
+        return Ok(Exit::Ok);
+    };
     let made = answer.json()?;
     let token = made["token"].as_str().unwrap_or_default();
     match link.look.form {
         Form::Table | Form::Wide => {
             let (id, name) = (&made["id"], made["name"].as_str().unwrap_or_default());
             let role = made["role"].as_str().unwrap_or_default();
-            link.say(&format!("token {id} for {name:?}, role {role}; it is shown this once:"));
+            link.say(&format!(
+                "token {id} for {name:?}, role {role}; it is shown this once:"
+            ));
             screen::put(token).map(|()| Exit::Ok)
         }
         Form::Json | Form::Ndjson => link.show_one(&TOKENS, &answer, |_, _| Card::new()),
         // These forms have no place for it.
         Form::Name | Form::Csv => {
-            shell.screen.must_say(&format!("the token, shown this once: {token}"));
+            shell
+                .screen
+                .must_say(&format!("the token, shown this once: {token}"));
             link.show_one(&TOKENS, &answer, |_, _| Card::new())
         }
     }
@@ -58,10 +70,14 @@ pub(super) async fn create(args: &CreateArgs, shell: &Shell) -> Result<Exit, Fau
 
 /// The time after this span, as the API writes it.
 fn after(span: Duration) -> Result<String, Fault> {
-    let at = i64::try_from(span.as_millis()).ok().and_then(|ms| SystemClock::new().wall().0.checked_add(ms));
+    let at = i64::try_from(span.as_millis())
+        .ok()
+        .and_then(|ms| SystemClock::new().wall().0.checked_add(ms));
     let at = at.and_then(DateTime::from_timestamp_millis);
     // The years that RFC 3339 can write.
-    let at = at.map(|at| at.to_rfc3339_opts(SecondsFormat::Millis, true)).filter(|text| text.len() == 24);
+    let at = at
+        .map(|at| at.to_rfc3339_opts(SecondsFormat::Millis, true))
+        .filter(|text| text.len() == 24);
     at.ok_or_else(|| {
         Fault::new(
             Exit::Usage,
@@ -80,12 +96,16 @@ pub(super) async fn revoke(args: &RevokeArgs, shell: &Shell) -> Result<Exit, Fau
     let link = Link::open(&args.remote, shell)?;
     if !args.write.dry_run {
         let ids: Vec<String> = args.ids.iter().map(ToString::to_string).collect();
-        let question =
-            format!("Revoke token {}? Who holds it is refused from then on, for good.", ids.join(", "));
+        let question = format!(
+            "Revoke token {}? Who holds it is refused from then on, for good.",
+            ids.join(", ")
+        );
         link.confirm(Danger::Final, &question)?;
     }
     for id in &args.ids {
-        let request = args.write.bare_request(Request::delete(&format!("/v1/tokens/{id}")));
+        let request = args
+            .write
+            .bare_request(Request::delete(&format!("/v1/tokens/{id}")));
         if link.change(&args.write, request).await?.is_none() {
             continue;
         }

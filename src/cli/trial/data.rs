@@ -29,7 +29,10 @@ pub(super) enum Data {
 impl Data {
     /// What the flags say, and the items to call; a file is read once and nothing of it is kept.
     pub(super) async fn of(args: &TryArgs, now: WallMs) -> Result<(Data, Choice), Fault> {
-        let mut chosen = args.chosen.clone().unwrap_or_else(|| Choice(ITEMS_DEFAULT.collect()));
+        let mut chosen = args
+            .chosen
+            .clone()
+            .unwrap_or_else(|| Choice(ITEMS_DEFAULT.collect()));
         if chosen.0.iter().any(|index| *index > INDEX_MAX) {
             return Err(Fault::new(
                 Exit::Usage,
@@ -44,7 +47,10 @@ impl Data {
         if let SourceSpec::Range { .. } = spec {
             return Ok((Data::None, chosen));
         }
-        if let SourceSpec::File { input: Input::Stdin, .. } = spec {
+        if let SourceSpec::File {
+            input: Input::Stdin, ..
+        } = spec
+        {
             let because = "`try` keeps nothing, and standard input can be read only once";
             return Err(Fault::new(Exit::Usage, "standard input can't be tried", because).hint("name a file"));
         }
@@ -74,13 +80,20 @@ impl Data {
                 Data::Rows(source) => {
                     let read = source.read(ItemIndex(*index)).await;
                     let failed = |error: windrow_engine::ports::source::SourceError| {
-                        Fault::new(Exit::Rejected, format!("item {index} can't be read"), error.to_string())
+                        Fault::new(
+                            Exit::Rejected,
+                            format!("item {index} can't be read"),
+                            error.to_string(),
+                        )
                     };
                     chunks.push(read.map_err(failed)?);
                 }
             }
         }
-        Ok(CallRows { chunks, positions: None })
+        Ok(CallRows {
+            chunks,
+            positions: None,
+        })
     }
 }
 

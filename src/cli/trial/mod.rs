@@ -49,7 +49,13 @@ pub(super) async fn trial(args: &TryArgs, shell: &Shell, runtimes: Arc<Runtimes>
     let (data, items) = Data::of(args, clock.wall()).await?;
     let handler = factory.open(Arc::new(handlers::preview_context()))?;
     let ready_within = config.command_handler.startup_timeout + READY_EXTRA;
-    let trial = Trial { args, handler: &*handler, clock: &*clock, data, items };
+    let trial = Trial {
+        args,
+        handler: &*handler,
+        clock: &*clock,
+        data,
+        items,
+    };
     let tried = tokio::select! {
         tried = trial.run(ready_within) => tried,
         () = signals.stop() => {
@@ -116,7 +122,9 @@ impl Trial<'_> {
     /// Waits until the handler takes a call. One that takes none says by its answer why.
     async fn ready(&self, patience: Duration) {
         let mut slots = self.handler.slots();
-        timeout(patience, slots.wait_for(|slots| *slots != Some(0))).await.ok();
+        timeout(patience, slots.wait_for(|slots| *slots != Some(0)))
+            .await
+            .ok();
     }
 
     async fn call_until_settled(&self, items: &[u64], tally: &mut Tally) -> Result<(), Fault> {
@@ -135,9 +143,15 @@ impl Trial<'_> {
             for line in &seen {
                 screen::print(&line.text(attempt))?;
             }
-            let wait =
-                seen.iter().filter_map(|one| one.retry.map(|wait| wait.unwrap_or(RETRY_WAIT_DEFAULT))).max();
-            left = seen.iter().filter(|one| one.retry.is_some()).map(|one| one.index).collect();
+            let wait = seen
+                .iter()
+                .filter_map(|one| one.retry.map(|wait| wait.unwrap_or(RETRY_WAIT_DEFAULT)))
+                .max();
+            left = seen
+                .iter()
+                .filter(|one| one.retry.is_some())
+                .map(|one| one.index)
+                .collect();
             tally.on_call(seen, took);
             match wait {
                 Some(wait) if attempt < self.args.max_attempts.get() => sleep(wait.min(RETRY_WAIT_MAX)).await,
@@ -149,7 +163,10 @@ impl Trial<'_> {
 }
 
 fn dispatches(items: &[u64], attempt: Attempt) -> CallItems {
-    let one = |index: &u64| Dispatch { run: IndexRun::one(ItemIndex(*index)), attempt };
+    let one = |index: &u64| Dispatch {
+        run: IndexRun::one(ItemIndex(*index)),
+        attempt,
+    };
     match items {
         [only] => CallItems::One(one(only)),
         several => CallItems::Many(several.iter().map(one).collect()),
@@ -159,8 +176,18 @@ fn dispatches(items: &[u64], attempt: Attempt) -> CallItems {
 impl Seen {
     /// One line for people.
     fn text(&self, attempt: u32) -> String {
-        let again = if attempt > 1 { format!(" (attempt {attempt})") } else { String::new() };
+        let again = if attempt > 1 {
+            format!(" (attempt {attempt})")
+        } else {
+            String::new()
+        };
         let micros = self.took.as_micros();
-        format!("#{} {}{again}  {}.{} ms", self.index, self.said, micros / 1000, micros % 1000 / 100)
+        format!(
+            "#{} {}{again}  {}.{} ms",
+            self.index,
+            self.said,
+            micros / 1000,
+            micros % 1000 / 100
+        )
     }
 }

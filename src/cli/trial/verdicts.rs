@@ -34,14 +34,20 @@ pub(super) fn read(items: &[u64], reply: Reply, took: Duration) -> Vec<Seen> {
         flaw: None,
     };
     match reply {
-        Reply::AllOk => items.iter().map(|index| seen(*index, "✓ succeeded".to_owned())).collect(),
+        Reply::AllOk => items
+            .iter()
+            .map(|index| seen(*index, "✓ succeeded".to_owned()))
+            .collect(),
         Reply::Items(replies) => {
             let verdicts = replies.verdicts.into_iter();
-            verdicts.map(|(index, verdict)| item(seen, index.0, verdict)).collect()
+            verdicts
+                .map(|(index, verdict)| item(seen, index.0, verdict))
+                .collect()
         }
-        Reply::Failed(failure) => {
-            items.iter().map(|index| whole(seen(*index, String::new()), &failure)).collect()
-        }
+        Reply::Failed(failure) => items
+            .iter()
+            .map(|index| whole(seen(*index, String::new()), &failure))
+            .collect(),
     }
 }
 
@@ -49,17 +55,27 @@ fn item(seen: impl Fn(u64, String) -> Seen, index: u64, verdict: ItemVerdict) ->
     match verdict {
         ItemVerdict::Settled(Outcome::Succeeded) => seen(index, "✓ succeeded".to_owned()),
         ItemVerdict::Settled(Outcome::Skipped) => seen(index, "– skipped".to_owned()),
-        ItemVerdict::Failed { failure, wish: Wish::Abandon } => {
-            seen(index, format!("✗ abandoned {}", told(&failure)))
-        }
-        ItemVerdict::Unclear(failure) => {
-            Seen { retry: Some(None), ..seen(index, format!("↻ retry {}", told(&failure))) }
-        }
-        ItemVerdict::Failed { failure, wish: Wish::Retry { after } } => {
+        ItemVerdict::Failed {
+            failure,
+            wish: Wish::Abandon,
+        } => seen(index, format!("✗ abandoned {}", told(&failure))),
+        ItemVerdict::Unclear(failure) => Seen {
+            retry: Some(None),
+            ..seen(index, format!("↻ retry {}", told(&failure)))
+        },
+        ItemVerdict::Failed {
+            failure,
+            wish: Wish::Retry { after },
+        } => {
             // The platform's own codes mean that there was no answer to this item.
             let understood = !NO_ANSWER.contains(&failure.code.as_ref());
             let said = format!("↻ retry {}{}", told(&failure), wait_text(after));
-            Seen { retry: Some(after), understood, answered: understood, ..seen(index, said) }
+            Seen {
+                retry: Some(after),
+                understood,
+                answered: understood,
+                ..seen(index, said)
+            }
         }
     }
 }
@@ -71,9 +87,11 @@ fn whole(seen: Seen, failure: &CallFailure) -> Seen {
     let flawed =
         |failure: &Failure, sign: &str| (format!("✗ {sign} {}", told(failure)), Some(failure.clone()));
     let (said, flaw, retry) = match failure {
-        CallFailure::Failed { failure, after, .. } => {
-            (format!("↻ failed {}{}", told(failure), wait_text(*after)), None, Some(*after))
-        }
+        CallFailure::Failed { failure, after, .. } => (
+            format!("↻ failed {}{}", told(failure), wait_text(*after)),
+            None,
+            Some(*after),
+        ),
         CallFailure::Abandoned(failure) => (format!("✗ abandoned {}", told(failure)), None, None),
         CallFailure::BadReply(failure) => {
             let (said, flaw) = flawed(failure, "not understood:");
@@ -87,20 +105,35 @@ fn whole(seen: Seen, failure: &CallFailure) -> Seen {
             let (said, flaw) = flawed(failure, "gone:");
             (said, flaw, None)
         }
-        CallFailure::BackPressure { after, failure } => {
-            (format!("↻ busy {}{}", told(failure), wait_text(*after)), None, Some(*after))
-        }
+        CallFailure::BackPressure { after, failure } => (
+            format!("↻ busy {}{}", told(failure), wait_text(*after)),
+            None,
+            Some(*after),
+        ),
         CallFailure::Fenced => {
-            let failure = Failure::new("FENCED", "it answers that a newer run exists, but nothing runs here");
+            let failure = Failure::new(
+                "FENCED",
+                "it answers that a newer run exists, but nothing runs here",
+            );
             let (said, flaw) = flawed(&failure, "refused:");
             (said, flaw, None)
         }
         CallFailure::NotSent => ("✗ not sent".to_owned(), None, None),
     };
-    let understood = matches!(failure, CallFailure::Abandoned(_) | CallFailure::BackPressure { .. });
+    let understood = matches!(
+        failure,
+        CallFailure::Abandoned(_) | CallFailure::BackPressure { .. }
+    );
     let answered = understood
         || matches!(failure, CallFailure::Failed { failure, .. } if failure.code.starts_with("HTTP_"));
-    Seen { said, flaw, retry, understood, answered, ..seen }
+    Seen {
+        said,
+        flaw,
+        retry,
+        understood,
+        answered,
+        ..seen
+    }
 }
 
 fn told(failure: &Failure) -> String {
@@ -108,7 +141,9 @@ fn told(failure: &Failure) -> String {
 }
 
 fn wait_text(after: Option<Duration>) -> String {
-    after.map(|after| format!(" (after {})", humantime::format_duration(after))).unwrap_or_default()
+    after
+        .map(|after| format!(" (after {})", humantime::format_duration(after)))
+        .unwrap_or_default()
 }
 
 /// All calls together.
@@ -168,7 +203,10 @@ impl Tally {
                     "the handler refuses every call",
                     "its own log may say why; `windrow init` writes one that answers as it should",
                 ),
-                false => ("no call was answered", "check that it runs and answers within --timeout"),
+                false => (
+                    "no call was answered",
+                    "check that it runs and answers within --timeout",
+                ),
             };
             return Err(Fault::new(Exit::BadHandler, what, because).hint(hint));
         }
@@ -187,7 +225,10 @@ mod tests {
         tally.on_call(read(&[0], Reply::AllOk, Duration::ZERO), Duration::from_millis(1));
         assert_eq!(tally.contract(), Ok(Exit::Ok));
         let bad = CallFailure::BadReply(Failure::new("BAD_REPLY", "an HTML page"));
-        tally.on_call(read(&[1], Reply::Failed(Box::new(bad)), Duration::ZERO), Duration::from_millis(1));
+        tally.on_call(
+            read(&[1], Reply::Failed(Box::new(bad)), Duration::ZERO),
+            Duration::from_millis(1),
+        );
         let fault = tally.contract().expect_err("broken");
         assert_eq!(fault.exit, Exit::BadHandler);
         assert!(fault.to_string().contains("an HTML page"), "{fault}");
@@ -198,7 +239,13 @@ mod tests {
         let mut tally = Tally::default();
         let refused = Reply::failed(FailureClass::Rejected, Failure::new("HTTP_400", "Bad Request"));
         tally.on_call(read(&[0], refused, Duration::ZERO), Duration::from_millis(1));
-        assert!(tally.contract().expect_err("refused").to_string().contains("refuses every call"));
+        assert!(
+            tally
+                .contract()
+                .expect_err("refused")
+                .to_string()
+                .contains("refuses every call")
+        );
     }
 
     #[test]

@@ -47,7 +47,10 @@ impl Client {
     /// What happens to these topics (`cluster`, `tasks`, `task:t42`, `node:n1`, separated by commas), at most `hz`
     /// batches a second. It connects with the first [`Events::next`].
     pub fn events(&self, topics: &str, hz: u32) -> Events<'_> {
-        let path = Request::get("/v1/events").query("topics", topics).query("hz", hz).path;
+        let path = Request::get("/v1/events")
+            .query("topics", topics)
+            .query("hz", hz)
+            .path;
         Events {
             client: self,
             path,
@@ -109,7 +112,9 @@ impl Events<'_> {
                 }
                 Ok(None) => self.lose(),
                 Err(error) if error.is_passing() && self.has_hope() => {
-                    self.client.tap.note(&format!("{error}; again in {} ms", self.retry.as_millis()));
+                    self.client
+                        .tap
+                        .note(&format!("{error}; again in {} ms", self.retry.as_millis()));
                     self.lose()
                 }
                 Err(error) => return Err(error),
@@ -128,14 +133,17 @@ impl Events<'_> {
             }
             self.open = Some(self.client.download(request).await?);
         }
-        let Some(open) = &mut self.open else { return Ok(None) };
+        let Some(open) = &mut self.open else {
+            return Ok(None);
+        };
         // Silence longer than a request may take is no fault of a stream; longer than its keep-alive is.
         timeout(SILENCE_MAX, open.piece()).await.unwrap_or(Ok(None))
     }
 
     /// Whether it was connected not long ago.
     fn has_hope(&self) -> bool {
-        self.lost.is_none_or(|since| since.elapsed() < self.client.timeout)
+        self.lost
+            .is_none_or(|since| since.elapsed() < self.client.timeout)
     }
 
     /// Gives the connection up; whether it was there until now.
@@ -149,6 +157,9 @@ impl Events<'_> {
     }
 
     fn strange(&self, why: String) -> ClientError {
-        ClientError::NotWindrow { server: self.client.server().to_owned(), why }
+        ClientError::NotWindrow {
+            server: self.client.server().to_owned(),
+            why,
+        }
     }
 }

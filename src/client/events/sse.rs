@@ -34,7 +34,9 @@ impl Reader {
             }
             if part.ends_with(b"\n") {
                 let line = std::mem::take(&mut self.half);
-                let line = String::from_utf8_lossy(&line).trim_end_matches(['\r', '\n']).to_owned();
+                let line = String::from_utf8_lossy(&line)
+                    .trim_end_matches(['\r', '\n'])
+                    .to_owned();
                 self.line(&line);
             }
         }
@@ -59,8 +61,11 @@ impl Reader {
     }
 
     fn end(&mut self) {
-        let (id, event, data) =
-            (self.id.clone(), std::mem::take(&mut self.event), std::mem::take(&mut self.data));
+        let (id, event, data) = (
+            self.id.clone(),
+            std::mem::take(&mut self.event),
+            std::mem::take(&mut self.data),
+        );
         if !id.is_empty() {
             self.last_id = Some(id.clone());
         }
@@ -101,9 +106,14 @@ mod tests {
         let text = b": hi\n\nretry: 150\nid: 7\nevent: status\ndata: {\"a\":\ndata: 1}\n\nid: 8\r\nevent: bye\r\ndata: x\r\n\r\n";
         for size in [1, 2, 3, 7, 1000] {
             let mut reader = Reader::default();
-            text.chunks(size).for_each(|piece| reader.push(piece).expect("short lines"));
+            text.chunks(size)
+                .for_each(|piece| reader.push(piece).expect("short lines"));
             let first = reader.event().expect("an event");
-            assert_eq!((first.id.as_str(), first.event.as_str()), ("7", "status"), "{size}");
+            assert_eq!(
+                (first.id.as_str(), first.event.as_str()),
+                ("7", "status"),
+                "{size}"
+            );
             assert_eq!(first.data, "{\"a\":\n1}");
             assert_eq!(reader.event().expect("another").event, "bye");
             assert_eq!((reader.event(), reader.last_id()), (None, Some("8")));
@@ -114,7 +124,9 @@ mod tests {
     #[test]
     fn half_an_event_is_forgotten_with_its_connection() {
         let mut reader = Reader::default();
-        reader.push(b"id: 3\nevent: log\ndata: one\n\nevent: log\ndata: tw").expect("short lines");
+        reader
+            .push(b"id: 3\nevent: log\ndata: one\n\nevent: log\ndata: tw")
+            .expect("short lines");
         reader.forget_half();
         reader.push(b"event: log\ndata: two\n\n").expect("short lines");
         assert_eq!(reader.event().expect("an event").data, "one");

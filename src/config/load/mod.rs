@@ -20,7 +20,11 @@ pub fn load(path: Option<&Path>, env: impl Iterator<Item = (String, String)>) ->
         layers.add_file(path, &text).map_err(|fault| vec![fault])?;
     }
     layers.add_env(env);
-    let Read { config, origins, mut faults } = read::config(layers);
+    let Read {
+        config,
+        origins,
+        mut faults,
+    } = read::config(layers);
     // A value that could not be read has its default here; comparing that with others would only confuse.
     if faults.is_empty() {
         faults = check::faults(&config);
@@ -28,19 +32,29 @@ pub fn load(path: Option<&Path>, env: impl Iterator<Item = (String, String)>) ->
             fault.origin = origins.get(&fault.key).cloned().unwrap_or(Origin::Default);
         }
     }
-    if faults.is_empty() { Ok(config) } else { Err(faults) }
+    if faults.is_empty() {
+        Ok(config)
+    } else {
+        Err(faults)
+    }
 }
 
 /// The environment of this process, as [`load`] takes it. Names and values that are not Unicode are passed on
 /// damaged, so that one of ours is reported instead of skipped.
-#[expect(clippy::disallowed_methods, reason = "the one place that reads the environment")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the one place that reads the environment"
+)]
 pub fn process_env() -> impl Iterator<Item = (String, String)> {
     let text = |raw: std::ffi::OsString| raw.to_string_lossy().into_owned();
     std::env::vars_os().map(move |(name, value)| (text(name), text(value)))
 }
 
 /// The environment of this process as the system has it, to pass on to workers.
-#[expect(clippy::disallowed_methods, reason = "the one place that reads the environment")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the one place that reads the environment"
+)]
 pub fn process_env_os() -> Vec<(std::ffi::OsString, std::ffi::OsString)> {
     std::env::vars_os().collect()
 }

@@ -13,7 +13,10 @@ fn documented() -> PathBuf {
 }
 
 fn env(vars: &[(&str, &str)]) -> impl Iterator<Item = (String, String)> {
-    vars.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect::<Vec<_>>().into_iter()
+    vars.iter()
+        .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+        .collect::<Vec<_>>()
+        .into_iter()
 }
 
 fn load_text(text: &str, vars: &[(&str, &str)]) -> Result<Config, Vec<Fault>> {
@@ -37,7 +40,11 @@ fn fault_of(text: &str) -> String {
 #[test]
 fn the_documented_configuration_is_the_default() {
     assert_eq!(load(Some(&documented()), env(&[])), Ok(Config::default()));
-    assert_eq!(load(None, env(&[])), Ok(Config::default()), "no file is the default too");
+    assert_eq!(
+        load(None, env(&[])),
+        Ok(Config::default()),
+        "no file is the default too"
+    );
 }
 
 #[test]
@@ -48,7 +55,10 @@ fn every_key_is_documented_with_its_reason() {
         if let Some(name) = line.strip_prefix('[').and_then(|rest| rest.split(']').next()) {
             name.clone_into(&mut section);
         } else if let Some((key, _)) = line.split_once(" = ").filter(|(key, _)| !key.starts_with(' ')) {
-            assert!(keys.insert(format!("{section}.{key}")), "{section}.{key} stands twice");
+            assert!(
+                keys.insert(format!("{section}.{key}")),
+                "{section}.{key} stands twice"
+            );
         }
     }
     assert_eq!(keys, read::known_keys().into_keys().collect());
@@ -68,13 +78,19 @@ fn the_environment_wins_over_the_file_and_speaks_text() {
             ("WINDROW_TASK_DEFAULTS__PARKED_MAX", "5_000"),
             ("WINDROW_LOG__FILTER", "debug"),
             ("WINDROW_TASK_DEFAULTS__WINDOW", "auto"),
-            ("WINDROW_HANDLER__COMMAND__COMMANDS", r#"{ push = { cmd = ["push"] } }"#),
+            (
+                "WINDROW_HANDLER__COMMAND__COMMANDS",
+                r#"{ push = { cmd = ["push"] } }"#,
+            ),
             ("WINDROW_HOME", "/not/a/key"),
             ("PATH", "/bin"),
         ],
     );
     let config = config.unwrap_or_else(|faults| panic!("{faults:?}"));
-    assert_eq!(config.node.capacity_rate, "3000/s".parse::<RateLimit>().expect("a rate"));
+    assert_eq!(
+        config.node.capacity_rate,
+        "3000/s".parse::<RateLimit>().expect("a rate")
+    );
     assert!(!config.node.run_tasks);
     assert_eq!(config.node.pools, ["a", "b"]);
     assert_eq!(config.store.max_connections.get(), 32);
@@ -86,16 +102,34 @@ fn the_environment_wins_over_the_file_and_speaks_text() {
 #[test]
 fn all_faults_are_reported_at_once_with_their_origin() {
     let text = "[node]\ncapacity_rate = \"fast\"\ndrain_timeot = \"5s\"\n[http]\nlisten = 7700\n[stor]\nurl = \"auto\"\n";
-    let faults = faults_of(text, &[("WINDROW_AUTH__MODE", "nobody"), ("WINDROW_NODE__IDD", "n1")]);
+    let faults = faults_of(
+        text,
+        &[("WINDROW_AUTH__MODE", "nobody"), ("WINDROW_NODE__IDD", "n1")],
+    );
     let keys: Vec<&str> = faults.iter().map(|fault| fault.key.as_str()).collect();
     assert_eq!(
         keys,
-        ["node.capacity_rate", "http.listen", "auth.mode", "node.drain_timeot", "node.idd", "stor.url"]
+        [
+            "node.capacity_rate",
+            "http.listen",
+            "auth.mode",
+            "node.drain_timeot",
+            "node.idd",
+            "stor.url"
+        ]
     );
     let lines: Vec<String> = faults.iter().map(ToString::to_string).collect();
     assert!(lines.iter().all(|line| !line.contains('\n')), "{lines:?}");
-    assert!(lines[0].contains("windrow.toml): \"fast\" is not \"unlimited\" or a rate"), "{}", lines[0]);
-    assert!(lines[1].contains("a text in quotes was expected, not integer"), "{}", lines[1]);
+    assert!(
+        lines[0].contains("windrow.toml): \"fast\" is not \"unlimited\" or a rate"),
+        "{}",
+        lines[0]
+    );
+    assert!(
+        lines[1].contains("a text in quotes was expected, not integer"),
+        "{}",
+        lines[1]
+    );
     assert!(
         lines[2].starts_with("auth.mode (WINDROW_AUTH__MODE): \"nobody\" is not a way to sign in"),
         "{}",
@@ -119,7 +153,11 @@ fn a_variable_with_one_underscore_too_few_is_not_passed_over() {
     ];
     let faults = faults_of("", &env);
     assert_eq!(faults.len(), 1, "{faults:#?}");
-    assert!(faults[0].to_string().contains("WINDROW_STORE__URL"), "{}", faults[0]);
+    assert!(
+        faults[0].to_string().contains("WINDROW_STORE__URL"),
+        "{}",
+        faults[0]
+    );
 }
 
 #[test]
@@ -137,42 +175,92 @@ fn a_key_in_the_wrong_place_is_recognised() {
 #[test]
 fn a_file_that_is_not_toml_or_not_there_says_so() {
     let faults = faults_of("[node]\nid = \n", &[]);
-    assert!(faults[0].to_string().contains("line 2 is not TOML"), "{}", faults[0]);
+    assert!(
+        faults[0].to_string().contains("line 2 is not TOML"),
+        "{}",
+        faults[0]
+    );
     let faults = load(Some(Path::new("/nowhere/windrow.toml")), env(&[])).expect_err("there is no such file");
-    assert!(faults[0].to_string().starts_with("config (/nowhere/windrow.toml): the file can't be read"));
+    assert!(
+        faults[0]
+            .to_string()
+            .starts_with("config (/nowhere/windrow.toml): the file can't be read")
+    );
 }
 
 #[test]
 fn keys_are_compared_with_one_another() {
     for (text, expected) in [
         ("[cluster]\nlease_renew = \"4s\"", "cluster.lease_renew"),
-        ("[cluster]\nlease_ttl = \"0s\"\nlease_renew = \"0s\"", "cluster.lease_ttl"),
-        ("[task_defaults]\nwindow = 10\nconcurrency = 20", "task_defaults.window"),
+        (
+            "[cluster]\nlease_ttl = \"0s\"\nlease_renew = \"0s\"",
+            "cluster.lease_ttl",
+        ),
+        (
+            "[task_defaults]\nwindow = 10\nconcurrency = 20",
+            "task_defaults.window",
+        ),
         ("[task_defaults]\nwindow = 2_000_000", "task_defaults.window"),
-        ("[task_defaults]\nbatch = 50\nconcurrency = 20", "task_defaults.concurrency"),
+        (
+            "[task_defaults]\nbatch = 50\nconcurrency = 20",
+            "task_defaults.concurrency",
+        ),
         ("[task_defaults]\nbatch = 50\nburst = 20", "task_defaults.burst"),
         ("[task_defaults]\ntimeout = \"0s\"", "task_defaults.timeout"),
-        ("[task_defaults]\ncheckpoint_interval = \"1000d\"", "task_defaults.checkpoint_interval"),
-        ("[task_defaults]\nordered = true\nbatch = 2", "task_defaults.batch"),
-        ("[task_defaults]\nordered = true\nshards = 2", "task_defaults.shards"),
+        (
+            "[task_defaults]\ncheckpoint_interval = \"1000d\"",
+            "task_defaults.checkpoint_interval",
+        ),
+        (
+            "[task_defaults]\nordered = true\nbatch = 2",
+            "task_defaults.batch",
+        ),
+        (
+            "[task_defaults]\nordered = true\nshards = 2",
+            "task_defaults.shards",
+        ),
         ("[task_defaults]\nrate = \"unlimited\"", "task_defaults.rate"),
         ("[task_defaults]\nrate = \"2001/s\"", "task_defaults.rate"),
-        ("[task_defaults]\nmax_params = \"17 MiB\"", "task_defaults.max_params"),
-        ("[node]\nunlimited_reserves = \"2001/s\"", "node.unlimited_reserves"),
+        (
+            "[task_defaults]\nmax_params = \"17 MiB\"",
+            "task_defaults.max_params",
+        ),
+        (
+            "[node]\nunlimited_reserves = \"2001/s\"",
+            "node.unlimited_reserves",
+        ),
         ("[node]\npools = []", "node.pools"),
         ("[http]\ntls_cert_file = \"a.pem\"", "http.tls_key_file"),
-        ("[http]\nlisten = \"0.0.0.0:7700\"\n[auth]\nmode = \"off\"", "auth.mode"),
+        (
+            "[http]\nlisten = \"0.0.0.0:7700\"\n[auth]\nmode = \"off\"",
+            "auth.mode",
+        ),
         ("[http]\npublic_url = \"windrow\"", "http.public_url"),
         ("[auth]\nmode = \"proxy\"\nproxy_trust = []", "auth.proxy_trust"),
         ("[cluster]\nredis_url = \"redis://r\"", "cluster.redis_url"),
-        ("[store]\nurl = \"mysql://db/w\"\n[cluster]\nredis_url = \"http://r\"", "cluster.redis_url"),
-        ("[store]\nurl = \"mysql://db/w\"\n[cluster]\nredis_url = \"redis://:pw@r\"", "cluster.redis_url"),
-        ("[handler.command.commands.push]\ncmd = []", "handler.command.commands.push.cmd"),
+        (
+            "[store]\nurl = \"mysql://db/w\"\n[cluster]\nredis_url = \"http://r\"",
+            "cluster.redis_url",
+        ),
+        (
+            "[store]\nurl = \"mysql://db/w\"\n[cluster]\nredis_url = \"redis://:pw@r\"",
+            "cluster.redis_url",
+        ),
+        (
+            "[handler.command.commands.push]\ncmd = []",
+            "handler.command.commands.push.cmd",
+        ),
         ("[dashboard]\nbase_path = \"ui\"", "dashboard.base_path"),
-        ("[telemetry]\notlp_endpoint = \"otel:4317\"", "telemetry.otlp_endpoint"),
+        (
+            "[telemetry]\notlp_endpoint = \"otel:4317\"",
+            "telemetry.otlp_endpoint",
+        ),
     ] {
         let faults = faults_of(text, &[]);
-        assert!(faults.iter().any(|fault| fault.key == expected), "{text}: {faults:?}");
+        assert!(
+            faults.iter().any(|fault| fault.key == expected),
+            "{text}: {faults:?}"
+        );
     }
 }
 
@@ -184,14 +272,26 @@ fn a_fault_among_keys_says_where_its_key_stands() {
         "{fault}"
     );
     let faults = faults_of("", &[("WINDROW_CLUSTER__LEASE_TTL", "8s")]);
-    assert!(faults[0].to_string().starts_with("cluster.lease_renew: it must be at most"), "{}", faults[0]);
+    assert!(
+        faults[0]
+            .to_string()
+            .starts_with("cluster.lease_renew: it must be at most"),
+        "{}",
+        faults[0]
+    );
 }
 
 #[test]
 fn a_password_in_a_url_is_refused_without_being_shown() {
-    for text in ["[store]\nurl = \"postgres://w:s3cret@db/w\"", "[store]\nurl = \"mysql://w:s3cret@db/w\""] {
+    for text in [
+        "[store]\nurl = \"postgres://w:s3cret@db/w\"",
+        "[store]\nurl = \"mysql://w:s3cret@db/w\"",
+    ] {
         let fault = fault_of(text);
-        assert!(fault.contains("store.password_file") && !fault.contains("s3cret"), "{fault}");
+        assert!(
+            fault.contains("store.password_file") && !fault.contains("s3cret"),
+            "{fault}"
+        );
     }
 }
 
@@ -203,7 +303,10 @@ fn values_other_than_the_default_are_read() {
     let config = load_text(text, &[]).unwrap_or_else(|faults| panic!("{faults:?}"));
     assert_eq!(config.store.url, StoreUrl::Sqlite(PathBuf::from("/tmp/w.db")));
     assert_eq!(config.auth.mode, AuthMode::Off);
-    assert_eq!(config.task_defaults.stop_drain, StopDrain::Span(Duration::from_secs(5)));
+    assert_eq!(
+        config.task_defaults.stop_drain,
+        StopDrain::Span(Duration::from_secs(5))
+    );
     assert_eq!(config.task_defaults.tuning.error_window, Duration::from_secs(30));
     assert_eq!(config.task_defaults.tuning.error_budget.to_string(), "10/s 1%");
     assert_eq!(config.node.labels["zone"], "a");

@@ -29,7 +29,10 @@ impl Ledger {
         for request in line {
             let outcome = self.admit_one(request, &pass);
             self.note(request.shard, &outcome, &mut pass, now);
-            answers.push(Admission { shard: request.shard, outcome });
+            answers.push(Admission {
+                shard: request.shard,
+                outcome,
+            });
         }
         answers
     }
@@ -62,6 +65,8 @@ impl Ledger {
     }
 
     fn has_waited_enough(&self, shard: ShardId, now: Moment) -> bool {
-        self.passed_over_since.get(&shard).is_some_and(|since| now.since(*since) >= PASSED_OVER_MAX)
+        self.passed_over_since
+            .get(&shard)
+            .is_some_and(|since| now.since(*since) >= PASSED_OVER_MAX)
     }
 }

@@ -198,7 +198,13 @@ impl Ledger {
             return Err(self.refusal(need, self.free(), Obstacle::Held));
         }
         self.check_fit(need, Load(0))?;
-        self.held.insert(request.shard, Booking { load: need, share: request.share });
+        self.held.insert(
+            request.shard,
+            Booking {
+                load: need,
+                share: request.share,
+            },
+        );
         self.held_sum = self.held_sum.plus(need);
         self.passed_over_since.remove(&request.shard);
         Ok(need)
@@ -242,14 +248,17 @@ impl Ledger {
         let need = self.need_of(share.of_limit(rate));
         let (first, last) = (ShardId { task, no: 0 }, ShardId { task, no: u32::MAX });
         let held = self.held.range(first..=last);
-        let before: Vec<(ShardId, Load, Share)> =
-            held.map(|(shard, booking)| (*shard, booking.load, booking.share)).collect();
+        let before: Vec<(ShardId, Load, Share)> = held
+            .map(|(shard, booking)| (*shard, booking.load, booking.share))
+            .collect();
         if before.is_empty() && self.capacity.is_some_and(|whole| need > whole) {
             return Err(self.refusal(need, self.free(), Obstacle::TooBig));
         }
         for (at, (shard, _, share)) in before.iter().enumerate() {
             if let Err(refusal) = self.change(*shard, share.of_limit(rate)) {
-                before[..at].iter().for_each(|(shard, load, _)| self.rebook(*shard, *load));
+                before[..at]
+                    .iter()
+                    .for_each(|(shard, load, _)| self.rebook(*shard, *load));
                 return Err(refusal);
             }
         }
@@ -257,7 +266,9 @@ impl Ledger {
     }
 
     fn rebook(&mut self, shard: ShardId, need: Load) {
-        let Some(booking) = self.held.get_mut(&shard) else { return };
+        let Some(booking) = self.held.get_mut(&shard) else {
+            return;
+        };
         let held = std::mem::replace(&mut booking.load, need);
         self.held_sum = self.held_sum.minus(held).plus(need);
     }
@@ -293,6 +304,11 @@ impl Ledger {
     }
 
     fn refusal(&self, need: Load, free: Load, obstacle: Obstacle) -> Refusal {
-        Refusal { need, free, capacity: self.whole(), obstacle }
+        Refusal {
+            need,
+            free,
+            capacity: self.whole(),
+            obstacle,
+        }
     }
 }

@@ -35,18 +35,29 @@ fn place(task: TaskId, me: SessionId, peers: &[Peer]) -> usize {
     let takes = |peer: &&Peer| peer.pools.as_ref().is_none_or(|pools| !pools.is_empty());
     let score = |peer: &Peer| {
         // Without a limit it is as good as the largest.
-        let weight = peer.capacity.or(largest).map_or(1.0, |load| (load.0.max(1)) as f64);
+        let weight = peer
+            .capacity
+            .or(largest)
+            .map_or(1.0, |load| (load.0.max(1)) as f64);
         (weight / -hash(task, peer.session).ln(), peer.session)
     };
-    let Some(own) = peers.iter().find(|peer| peer.session == me).map(score) else { return 0 };
-    peers.iter().filter(takes).filter(|peer| score(peer) > own).count()
+    let Some(own) = peers.iter().find(|peer| peer.session == me).map(score) else {
+        return 0;
+    };
+    peers
+        .iter()
+        .filter(takes)
+        .filter(|peer| score(peer) > own)
+        .count()
 }
 
 /// A number strictly between 0 and 1 that looks random and is the same everywhere.
 fn hash(task: TaskId, session: SessionId) -> f64 {
     let (high, low) = session.0.as_u64_pair();
     let parts = [task.0.cast_unsigned(), high, low];
-    let mixed = parts.into_iter().fold(0x9E37_79B9_7F4A_7C15, |state, part| mix(state ^ part));
+    let mixed = parts
+        .into_iter()
+        .fold(0x9E37_79B9_7F4A_7C15, |state, part| mix(state ^ part));
     ((mixed >> 12) as f64 + 0.5) / (1_u64 << 52) as f64
 }
 
@@ -65,19 +76,33 @@ mod tests {
     use super::*;
 
     fn peer(no: u128, capacity: Option<u128>) -> Peer {
-        Peer { session: SessionId(Uuid::from_u128(no * 7 + 1)), capacity: capacity.map(Load), pools: None }
+        Peer {
+            session: SessionId(Uuid::from_u128(no * 7 + 1)),
+            capacity: capacity.map(Load),
+            pools: None,
+        }
     }
 
     fn firsts(peers: &[Peer]) -> Vec<usize> {
         let mut firsts = vec![0; peers.len()];
         for task in 1..=1_000 {
-            let shard = ShardId { task: TaskId(task), no: 0 };
-            let mut ranks: Vec<usize> = peers.iter().map(|peer| rank(shard, peer.session, peers)).collect();
+            let shard = ShardId {
+                task: TaskId(task),
+                no: 0,
+            };
+            let mut ranks: Vec<usize> = peers
+                .iter()
+                .map(|peer| rank(shard, peer.session, peers))
+                .collect();
             if let Some(first) = ranks.iter().position(|rank| *rank == 0) {
                 firsts[first] += 1;
             }
             ranks.sort_unstable();
-            assert_eq!(ranks, (0..peers.len()).collect::<Vec<_>>(), "an order without ties");
+            assert_eq!(
+                ranks,
+                (0..peers.len()).collect::<Vec<_>>(),
+                "an order without ties"
+            );
         }
         firsts
     }
@@ -98,9 +123,15 @@ mod tests {
         for task in 1..100 {
             let mut firsts = vec![0; peers.len()];
             for no in 0..4 {
-                let shard = ShardId { task: TaskId(task), no };
+                let shard = ShardId {
+                    task: TaskId(task),
+                    no,
+                };
                 let ranks = peers.iter().map(|peer| rank(shard, peer.session, &peers));
-                firsts[ranks.into_iter().position(|rank| rank == 0).expect("one is first")] += 1;
+                firsts[ranks
+                    .into_iter()
+                    .position(|rank| rank == 0)
+                    .expect("one is first")] += 1;
             }
             firsts.sort_unstable();
             assert_eq!(firsts, [1, 1, 2]);
@@ -112,7 +143,10 @@ mod tests {
         let mut peers = vec![peer(1, None), peer(2, None)];
         peers[1].pools = Some(Vec::new());
         for task in 1..100 {
-            let shard = ShardId { task: TaskId(task), no: 0 };
+            let shard = ShardId {
+                task: TaskId(task),
+                no: 0,
+            };
             assert_eq!(rank(shard, peers[0].session, &peers), 0);
             assert_eq!(rank(shard, SessionId(Uuid::from_u128(99)), &peers), 0);
         }

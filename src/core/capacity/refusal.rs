@@ -34,7 +34,12 @@ pub struct Refusal {
 
 impl Refusal {
     fn text(&self) -> String {
-        let Refusal { need, free, capacity, obstacle } = self;
+        let Refusal {
+            need,
+            free,
+            capacity,
+            obstacle,
+        } = self;
         match obstacle {
             Obstacle::Full => format!("it needs {need}, {free} of the node's {capacity} would fit now"),
             _ => self.waiting_text(),
@@ -43,7 +48,12 @@ impl Refusal {
 
     /// Why it waits, in words that stay the same for as long as the reason does.
     pub fn waiting_text(&self) -> String {
-        let Refusal { need, capacity, obstacle, .. } = self;
+        let Refusal {
+            need,
+            capacity,
+            obstacle,
+            ..
+        } = self;
         match obstacle {
             Obstacle::Full => {
                 format!("it needs {need}; too much of the node's {capacity} is taken by other tasks")

@@ -56,7 +56,17 @@ mod tests {
 
     #[test]
     fn numbers_read_back_and_have_one_form() {
-        for number in [0, 1, 127, 128, 300, 1 << 20, u64::from(u32::MAX), u64::MAX - 1, u64::MAX] {
+        for number in [
+            0,
+            1,
+            127,
+            128,
+            300,
+            1 << 20,
+            u64::from(u32::MAX),
+            u64::MAX - 1,
+            u64::MAX,
+        ] {
             let mut bytes = Vec::new();
             push_varint(&mut bytes, number);
             assert_eq!(Reader(&bytes).take_varint(), Ok(number));

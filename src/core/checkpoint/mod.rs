@@ -49,11 +49,16 @@ pub struct Snapshot {
 impl Snapshot {
     /// Whether an index is in the set.
     pub fn contains(&self, index: ItemIndex) -> bool {
-        let Some(bit) = index.0.checked_sub(self.low_water.0 + 1).filter(|bit| *bit < u64::from(self.span))
+        let Some(bit) = index
+            .0
+            .checked_sub(self.low_water.0 + 1)
+            .filter(|bit| *bit < u64::from(self.span))
         else {
             return false;
         };
-        let word = usize::try_from(bit / 64).ok().and_then(|word| self.words.get(word));
+        let word = usize::try_from(bit / 64)
+            .ok()
+            .and_then(|word| self.words.get(word));
         word.is_some_and(|word| word >> (bit % 64) & 1 == 1)
     }
 
@@ -146,7 +151,11 @@ pub fn version_for(readers: impl IntoIterator<Item = u8>) -> u8 {
 
 /// The version of the program that wrote these bytes; none where they are no checkpoint.
 pub fn version_of(bytes: &[u8]) -> Option<u8> {
-    if let [MAGIC, version, ..] = bytes { Some(*version) } else { None }
+    if let [MAGIC, version, ..] = bytes {
+        Some(*version)
+    } else {
+        None
+    }
 }
 
 /// As [`encode`], in the version that [`version_for`] chose: older nodes go on with what newer ones saved.
@@ -157,8 +166,15 @@ pub fn encode_as(version: u8, low_water: ItemIndex, words: &[u64], extension: &[
     // All versions so far look the same but for their number; a later one branches here.
     let version = version.clamp(VERSION_FIRST, VERSION);
     let span = span_of(words);
-    assert!(span <= SPAN_MAX, "a window of more than {SPAN_MAX} items can't be checkpointed");
-    let runs = if span == 0 { None } else { runs_if_smaller(words, span) };
+    assert!(
+        span <= SPAN_MAX,
+        "a window of more than {SPAN_MAX} items can't be checkpointed"
+    );
+    let runs = if span == 0 {
+        None
+    } else {
+        runs_if_smaller(words, span)
+    };
     let encoding = match (span, &runs) {
         (0, _) => ENCODING_EMPTY,
         (_, Some(_)) => ENCODING_RUNS,
@@ -170,7 +186,12 @@ pub fn encode_as(version: u8, low_water: ItemIndex, words: &[u64], extension: &[
     out.extend(low_water.0.to_le_bytes());
     match runs {
         Some(runs) => out.extend(runs),
-        None => out.extend(words.iter().flat_map(|word| word.to_le_bytes()).take(bitmap_bytes(span))),
+        None => out.extend(
+            words
+                .iter()
+                .flat_map(|word| word.to_le_bytes())
+                .take(bitmap_bytes(span)),
+        ),
     }
     push_varint(&mut out, extension.len() as u64);
     out.extend(extension);
@@ -185,7 +206,9 @@ fn bitmap_bytes(span: u32) -> usize {
 
 /// One past the highest bit that is set.
 fn span_of(words: &[u64]) -> u32 {
-    let Some(last) = words.iter().rposition(|word| *word != 0) else { return 0 };
+    let Some(last) = words.iter().rposition(|word| *word != 0) else {
+        return 0;
+    };
     let bits = last as u64 * 64 + u64::from(64 - words[last].leading_zeros());
     u32::try_from(bits).unwrap_or(u32::MAX)
 }
@@ -231,7 +254,10 @@ pub fn decode(bytes: &[u8], expected_low_water: ItemIndex) -> Result<Snapshot, C
     let span = read_span(&mut reader, encoding)?;
     let low_water = u64::from_le_bytes(reader.take_array()?);
     if low_water != expected_low_water.0 {
-        return Err(Corrupt::LowWater { found: low_water, expected: expected_low_water.0 });
+        return Err(Corrupt::LowWater {
+            found: low_water,
+            expected: expected_low_water.0,
+        });
     }
     let words = match encoding {
         ENCODING_EMPTY => Vec::new(),
@@ -242,7 +268,12 @@ pub fn decode(bytes: &[u8], expected_low_water: ItemIndex) -> Result<Snapshot, C
     let extension_bytes = usize::try_from(extension_bytes).map_err(|_| Corrupt::Truncated)?;
     let extension = reader.take(extension_bytes)?.to_vec();
     match reader.0.len() {
-        0 => Ok(Snapshot { low_water: ItemIndex(low_water), span, words, extension }),
+        0 => Ok(Snapshot {
+            low_water: ItemIndex(low_water),
+            span,
+            words,
+            extension,
+        }),
         left => Err(Corrupt::Trailing(left)),
     }
 }
@@ -257,7 +288,11 @@ fn check_sum(bytes: &[u8]) -> Result<&[u8], Corrupt> {
         [] => return Err(Corrupt::Truncated),
     }
     let (found, made) = (u32::from_le_bytes(*sum), crc32c::crc32c(body));
-    if found == made { Ok(body) } else { Err(Corrupt::Checksum { found, made }) }
+    if found == made {
+        Ok(body)
+    } else {
+        Err(Corrupt::Checksum { found, made })
+    }
 }
 
 fn read_head(reader: &mut Reader<'_>) -> Result<u8, Corrupt> {
@@ -285,7 +320,11 @@ fn read_bitmap(reader: &mut Reader<'_>, span: u32) -> Result<Vec<u64>, Corrupt> 
         u64::from_le_bytes(word)
     });
     let words: Vec<u64> = words.collect();
-    if span_of(&words) == span { Ok(words) } else { Err(Corrupt::Bitmap) }
+    if span_of(&words) == span {
+        Ok(words)
+    } else {
+        Err(Corrupt::Bitmap)
+    }
 }
 
 fn read_runs(reader: &mut Reader<'_>, span: u32) -> Result<Vec<u64>, Corrupt> {
@@ -294,7 +333,10 @@ fn read_runs(reader: &mut Reader<'_>, span: u32) -> Result<Vec<u64>, Corrupt> {
     while at < span {
         let len = reader.take_varint()?;
         let is_sound = len <= u64::from(span - at) && (len > 0 || at == 0 && !in_set);
-        let len = u32::try_from(len).ok().filter(|_| is_sound).ok_or(Corrupt::Runs)?;
+        let len = u32::try_from(len)
+            .ok()
+            .filter(|_| is_sound)
+            .ok_or(Corrupt::Runs)?;
         if in_set {
             set_bits(&mut words, at, at + len);
         }
@@ -305,7 +347,11 @@ fn read_runs(reader: &mut Reader<'_>, span: u32) -> Result<Vec<u64>, Corrupt> {
 }
 
 fn set_bits(words: &mut [u64], from: u32, to: u32) {
-    for (word, base) in words.iter_mut().zip((0_u32..).step_by(64)).skip((from / 64) as usize) {
+    for (word, base) in words
+        .iter_mut()
+        .zip((0_u32..).step_by(64))
+        .skip((from / 64) as usize)
+    {
         if base >= to {
             break;
         }

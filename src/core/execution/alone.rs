@@ -66,7 +66,11 @@ impl Alone {
             InOrder::Unknown => InOrder::Unknown,
             InOrder::GivenUp | InOrder::Confirmed => InOrder::Confirmed,
         };
-        *self = Alone { looked: self.looked, in_order, ..Alone::default() };
+        *self = Alone {
+            looked: self.looked,
+            in_order,
+            ..Alone::default()
+        };
     }
 
     /// An item was given up where calls leave in order: the next one is tried anew.
@@ -110,7 +114,11 @@ impl Execution {
         if may_leave || !self.again.is_empty() || self.troubles.is_empty() {
             return false;
         }
-        let in_flight = self.troubles.iter().filter(|(_, t)| t.doing == Doing::InFlight).count() as u64;
+        let in_flight = self
+            .troubles
+            .iter()
+            .filter(|(_, t)| t.doing == Doing::InFlight)
+            .count() as u64;
         in_flight == self.counters.in_flight && self.troubles.iter().all(|(_, t)| self.is_without_verdict(t))
     }
 
@@ -154,12 +162,20 @@ impl Execution {
     /// Held items are due again, one by one over the whole span.
     fn call_held(&mut self, now: Now) {
         let spread = self.whole.judge_after / self.tuning.max_attempts.get();
-        let step = if self.tuning.ordered { spread.min(PROBE_LONGEST) } else { spread };
+        let step = if self.tuning.ordered {
+            spread.min(PROBE_LONGEST)
+        } else {
+            spread
+        };
         let since = self.judge.alone.since.unwrap_or(now.moment);
         let is_due = |t: &Trouble| {
-            t.held.is_some_and(|(_, calls)| now.moment >= since.plus(step.saturating_mul(calls)))
+            t.held
+                .is_some_and(|(_, calls)| now.moment >= since.plus(step.saturating_mul(calls)))
         };
-        let held = self.troubles.held().filter(|index| self.troubles.get(*index).is_some_and(is_due));
+        let held = self
+            .troubles
+            .held()
+            .filter(|index| self.troubles.get(*index).is_some_and(is_due));
         let due: Vec<ItemIndex> = held.collect();
         for index in due {
             if let Some(mut trouble) = self.troubles.take(index) {
@@ -178,7 +194,11 @@ impl Execution {
 
     fn give_up_alone(&mut self, now: Now, fx: &mut Effects) {
         if !self.has_succeeded() && !self.whole.judge_after.is_zero() {
-            let last = self.judge.errors.last().map(|error| Failure::new(error.code.clone(), &error.example));
+            let last = self
+                .judge
+                .errors
+                .last()
+                .map(|error| Failure::new(error.code.clone(), &error.example));
             return self.stop_without_success(&last.unwrap_or_else(|| Failure::new("UNKNOWN", "nothing")));
         }
         self.believe_attempts(now, fx);

@@ -35,7 +35,11 @@ enum Verdict {
 impl Execution {
     /// Holds everything but the first items back, or nothing. One that has passed doesn't come back.
     pub(super) fn set_canary(&mut self, canary: Option<Canary>) {
-        if self.canary.as_ref().is_some_and(|held| held.verdict != Verdict::Open) {
+        if self
+            .canary
+            .as_ref()
+            .is_some_and(|held| held.verdict != Verdict::Open)
+        {
             return;
         }
         self.canary = canary.map(|Canary { items, then }| Held {

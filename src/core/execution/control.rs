@@ -47,7 +47,10 @@ impl Execution {
     pub(super) fn restore_troubles(&mut self, retrying: Vec<ItemTrouble>, parked: Vec<ParkedItem>, now: Now) {
         let highest = retrying.iter().map(|row| row.index.plus(1)).max();
         self.window.cover(highest.unwrap_or_default());
-        for row in retrying.into_iter().filter(|row| !self.window.is_settled(row.index)) {
+        for row in retrying
+            .into_iter()
+            .filter(|row| !self.window.is_settled(row.index))
+        {
             let trouble = Trouble {
                 attempts: row.attempts,
                 charged: row.charged,

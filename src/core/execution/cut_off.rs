@@ -13,7 +13,11 @@ impl Execution {
     /// Adds to a stop which items were in flight when the lanes went.
     pub(super) fn tell_cut_off(&mut self) {
         let items = self.counters.in_flight;
-        let runs = if items == 0 { Vec::new() } else { self.in_flight_runs() };
+        let runs = if items == 0 {
+            Vec::new()
+        } else {
+            self.in_flight_runs()
+        };
         if let Phase::Stopping(RunEnd::Stopped { cut_off, .. }) = &mut self.phase {
             *cut_off = CutOff { items, runs };
         }
@@ -41,7 +45,14 @@ impl Execution {
 
     /// Whether an unsettled item is with us and not with the handler.
     fn is_here(&self, index: ItemIndex) -> bool {
-        let waits = self.troubles.get(index).is_some_and(|trouble| trouble.doing != Doing::InFlight);
-        waits || self.again.iter().any(|run| run.first() <= index && index < run.end())
+        let waits = self
+            .troubles
+            .get(index)
+            .is_some_and(|trouble| trouble.doing != Doing::InFlight);
+        waits
+            || self
+                .again
+                .iter()
+                .any(|run| run.first() <= index && index < run.end())
     }
 }

@@ -88,7 +88,11 @@ impl Execution {
     /// How many completions may be unsaved.
     pub(super) fn unsaved_max(&self) -> u64 {
         let most = self.limits.unsaved_max(&self.tuning, &self.speed);
-        if self.careful { most.min(u64::from(self.limits.concurrency)) } else { most }
+        if self.careful {
+            most.min(u64::from(self.limits.concurrency))
+        } else {
+            most
+        }
     }
 
     /// A draft, unless one is outstanding, nothing changed, or the run may write nothing more.
@@ -133,8 +137,14 @@ impl Execution {
             end,
         };
         let (finish_at, told) = (self.finish_at.take(), std::mem::take(&mut self.told));
-        self.outstanding =
-            Some(Outstanding { no: self.draft_no, reach, unsaved: self.unsaved, side, finish_at, told });
+        self.outstanding = Some(Outstanding {
+            no: self.draft_no,
+            reach,
+            unsaved: self.unsaved,
+            side,
+            finish_at,
+            told,
+        });
         Some(draft)
     }
 
@@ -163,6 +173,10 @@ impl Execution {
     }
 
     fn stored_counters(&self) -> Counters {
-        Counters { parked: self.troubles.outside(), in_flight: 0, ..self.counters }
+        Counters {
+            parked: self.troubles.outside(),
+            in_flight: 0,
+            ..self.counters
+        }
     }
 }

@@ -20,7 +20,10 @@ impl Errors {
     /// A call failed.
     pub(super) fn note(&mut self, call: &FailedCall, now: WallMs) {
         self.counted.count(call.class, call.failure.code.clone());
-        let known = self.known.iter().position(|error| error.code == call.failure.code);
+        let known = self
+            .known
+            .iter()
+            .position(|error| error.code == call.failure.code);
         let mut error = match known {
             Some(at) => self.known.remove(at),
             None => LastError {

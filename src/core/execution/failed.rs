@@ -27,7 +27,9 @@ impl Execution {
         };
         if !was_in_flight {
             fx.violations.push(Invariant::ReportWasInFlight);
-            known.into_iter().for_each(|trouble| self.troubles.put(index, trouble));
+            known
+                .into_iter()
+                .for_each(|trouble| self.troubles.put(index, trouble));
             return;
         }
         self.land(1, fx);
@@ -150,31 +152,49 @@ impl Execution {
         let row = item_trouble(index, trouble);
         let record = match trouble.place {
             Place::Window => SideRecord::Retrying(row),
-            Place::Outside => SideRecord::Parked { trouble: row, due_at: trouble.due_at },
+            Place::Outside => SideRecord::Parked {
+                trouble: row,
+                due_at: trouble.due_at,
+            },
         };
         self.side.insert(index, record);
     }
 
     pub(super) fn abandon(&mut self, index: ItemIndex, trouble: &Trouble, fx: &mut Effects) {
         self.settle_abandoned(index, trouble, fx);
-        let code = trouble.failure.as_ref().map_or("nothing", |failure| failure.code.as_ref());
+        let code = trouble
+            .failure
+            .as_ref()
+            .map_or("nothing", |failure| failure.code.as_ref());
         self.judge_abandoned(&format!("the last one said {code}"));
     }
 
     pub(super) fn settle_abandoned(&mut self, index: ItemIndex, trouble: &Trouble, fx: &mut Effects) {
         self.close_place(index, trouble, fx);
-        self.side.insert(index, SideRecord::Abandoned(item_trouble(index, trouble)));
+        self.side
+            .insert(index, SideRecord::Abandoned(item_trouble(index, trouble)));
         self.counters.abandoned += 1;
         self.unsaved += 1;
     }
 }
 
 pub(super) fn fresh_trouble(now: Now) -> Trouble {
-    Trouble { at: now.wall, due_at: now.wall, ..Trouble::default() }
+    Trouble {
+        at: now.wall,
+        due_at: now.wall,
+        ..Trouble::default()
+    }
 }
 
 pub(super) fn item_trouble(index: ItemIndex, trouble: &Trouble) -> ItemTrouble {
     let (failure, history) = (trouble.failure.clone(), trouble.history.clone());
     let (attempts, charged) = (trouble.attempts, trouble.charged);
-    ItemTrouble { index, attempts, charged, failure, at: trouble.at, history }
+    ItemTrouble {
+        index,
+        attempts,
+        charged,
+        failure,
+        at: trouble.at,
+        history,
+    }
 }

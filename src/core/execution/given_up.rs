@@ -37,7 +37,10 @@ impl Execution {
         if matches!(self.phase, Phase::Ended(_)) {
             return;
         }
-        let found = self.troubles.iter().filter(|(_, trouble)| self.is_given_up(trouble));
+        let found = self
+            .troubles
+            .iter()
+            .filter(|(_, trouble)| self.is_given_up(trouble));
         let found: Vec<ItemIndex> = found.map(|(index, _)| index).collect();
         for index in found {
             if let Some(trouble) = self.troubles.take(index) {

@@ -54,12 +54,22 @@ impl Execution {
         }
         self.evict_stragglers(now);
         let room = self.room(want, now);
-        let granted = if room.items == 0 { 0 } else { self.grant_within(room.items, now, fx) };
+        let granted = if room.items == 0 {
+            0
+        } else {
+            self.grant_within(room.items, now, fx)
+        };
         fx.held_by_limit = self.is_held && granted == want && self.could_send_more(now);
-        let bound_by = if fx.held_by_limit { Some(StallReason::Limit) } else { room.bound_by };
-        let reason = bound_by
-            .filter(|_| granted >= room.items)
-            .or_else(|| (granted < room.items).then(|| self.why_nothing_is_left()).flatten());
+        let bound_by = if fx.held_by_limit {
+            Some(StallReason::Limit)
+        } else {
+            room.bound_by
+        };
+        let reason = bound_by.filter(|_| granted >= room.items).or_else(|| {
+            (granted < room.items)
+                .then(|| self.why_nothing_is_left())
+                .flatten()
+        });
         self.stall(reason, now.moment);
         if granted > 0 {
             self.check_bounds(fx);
@@ -133,8 +143,10 @@ impl Execution {
             (unsaved_room, StallReason::Unsaved),
             (side_room, StallReason::Checkpoint),
         ];
-        let (bound, reason) =
-            bounds.into_iter().min_by_key(|(items, _)| *items).unwrap_or((free, StallReason::Concurrency));
+        let (bound, reason) = bounds
+            .into_iter()
+            .min_by_key(|(items, _)| *items)
+            .unwrap_or((free, StallReason::Concurrency));
         let paused = self.pace.paused(now.moment).is_some();
         let credit = self.pace.available(want.min(bound), now.moment);
         let bound_by = match (paused, bound < want && credit == bound) {
@@ -143,7 +155,10 @@ impl Execution {
             (false, false) => None,
         };
         let items = self.whole_batches(credit, now);
-        Room { items: self.room_of_circuit(items, now), bound_by }
+        Room {
+            items: self.room_of_circuit(items, now),
+            bound_by,
+        }
     }
 
     /// Items leave in whole batches, unless they have waited `batch_linger` for the batch to fill.
@@ -197,7 +212,9 @@ impl Execution {
 
     pub(super) fn depart(&mut self, granted: u32, now: Moment) -> u32 {
         if !self.judge.circuit.is_closed() && granted > 0 {
-            self.judge.circuit.on_sent(granted.div_ceil(self.tuning.batch.get()), now);
+            self.judge
+                .circuit
+                .on_sent(granted.div_ceil(self.tuning.batch.get()), now);
         }
         if let Some((first, last)) = self.pace.lateness(granted) {
             self.tally.delays.record_between(first, last, granted);
@@ -211,7 +228,9 @@ impl Execution {
     pub(super) fn grant_due(&mut self, place: Place, room: u32, now: Now, fx: &mut Effects) -> u32 {
         let mut granted = 0;
         while granted < room {
-            let Some((index, attempts)) = self.troubles.pop_due(place, now.moment) else { break };
+            let Some((index, attempts)) = self.troubles.pop_due(place, now.moment) else {
+                break;
+            };
             self.push_troubled(index, attempts, fx);
             granted += 1;
         }
@@ -219,7 +238,10 @@ impl Execution {
     }
 
     pub(super) fn push_troubled(&mut self, index: ItemIndex, attempts: u32, fx: &mut Effects) {
-        fx.dispatch.push(Dispatch { run: IndexRun::one(index), attempt: Attempt::new(attempts + 1) });
+        fx.dispatch.push(Dispatch {
+            run: IndexRun::one(index),
+            attempt: Attempt::new(attempts + 1),
+        });
         self.sent.repeats += u64::from(attempts > 0);
     }
 
@@ -290,9 +312,16 @@ impl Execution {
             return;
         }
         self.full_since = None;
-        let half = self.window.low_water().plus(u64::from(self.window.size() / 2).max(1));
+        let half = self
+            .window
+            .low_water()
+            .plus(u64::from(self.window.size() / 2).max(1));
         let mut from = self.window.low_water();
-        while let Some(run) = self.window.unsettled(from, half, 1).filter(|_| self.has_room_to_park()) {
+        while let Some(run) = self
+            .window
+            .unsettled(from, half, 1)
+            .filter(|_| self.has_room_to_park())
+        {
             from = run.end();
             self.evict(run.first(), now);
         }
@@ -305,7 +334,10 @@ impl Execution {
         if self.window.settle(IndexRun::one(index)).is_err() {
             return;
         }
-        let fresh = || Trouble { doing: Doing::InFlight, ..fresh_trouble(now) };
+        let fresh = || Trouble {
+            doing: Doing::InFlight,
+            ..fresh_trouble(now)
+        };
         let mut trouble = self.troubles.take(index).unwrap_or_else(fresh);
         trouble.place = Place::Outside;
         self.unsaved += 1;
@@ -316,9 +348,15 @@ impl Execution {
     /// Why less left than there was room for.
     pub(super) fn why_nothing_is_left(&mut self) -> Option<StallReason> {
         if self.cursor >= self.end {
-            let waits =
-                self.troubles.next_due(Place::Window).or_else(|| self.troubles.next_due(Place::Outside));
-            return Some(if waits.is_some() { StallReason::RetryWait } else { StallReason::Tail });
+            let waits = self
+                .troubles
+                .next_due(Place::Window)
+                .or_else(|| self.troubles.next_due(Place::Outside));
+            return Some(if waits.is_some() {
+                StallReason::RetryWait
+            } else {
+                StallReason::Tail
+            });
         }
         if self.cursor >= self.fresh_end() {
             return Some(StallReason::Canary);
@@ -329,7 +367,11 @@ impl Execution {
         // Before the source: rows are read only a little beyond what the window lets out.
         if self.cursor >= self.window.limit() {
             let can_park = self.has_room_to_park();
-            return Some(if can_park { StallReason::WindowFull } else { StallReason::ParkedFull });
+            return Some(if can_park {
+                StallReason::WindowFull
+            } else {
+                StallReason::ParkedFull
+            });
         }
         if self.cursor >= self.source_ready {
             return Some(StallReason::SourceWait);
@@ -379,5 +421,8 @@ fn push_fresh(fx: &mut Effects, run: IndexRun) {
     {
         return;
     }
-    fx.dispatch.push(Dispatch { run, attempt: Attempt::FIRST });
+    fx.dispatch.push(Dispatch {
+        run,
+        attempt: Attempt::FIRST,
+    });
 }

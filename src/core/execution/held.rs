@@ -12,7 +12,11 @@ impl Execution {
             return;
         }
         fx.held_by_limit = self.could_send_more(now);
-        let reason = if fx.held_by_limit { Some(StallReason::Limit) } else { self.why_nothing_is_left() };
+        let reason = if fx.held_by_limit {
+            Some(StallReason::Limit)
+        } else {
+            self.why_nothing_is_left()
+        };
         self.stall(reason, now.moment);
         self.starved = true;
         fx.wait = self.when_to_ask_again(0, now);
@@ -23,12 +27,17 @@ impl Execution {
         if self.room_of_circuit(1, now) == 0 {
             return false;
         }
-        let slots = self.limits.concurrency.min(self.handler_slots.unwrap_or(u32::MAX));
+        let slots = self
+            .limits
+            .concurrency
+            .min(self.handler_slots.unwrap_or(u32::MAX));
         if self.counters.in_flight >= u64::from(slots) || self.pace.available(1, now.moment) == 0 {
             return false;
         }
         let places = [Place::Window, Place::Outside];
-        if places.into_iter().any(|place| self.troubles.next_due(place).is_some_and(|due| due <= now.moment))
+        if places
+            .into_iter()
+            .any(|place| self.troubles.next_due(place).is_some_and(|due| due <= now.moment))
         {
             return true;
         }

@@ -123,7 +123,10 @@ impl Execution {
         self.judge.refusals = Refusals::default();
         self.judge.alone.end();
         let most = self.calls_at_most();
-        let turn = self.judge.circuit.on_answered(answered.calls, answered.departed, most, now.moment);
+        let turn = self
+            .judge
+            .circuit
+            .on_answered(answered.calls, answered.departed, most, now.moment);
         if turn == Turn::Answered {
             self.on_handler_back(now);
         }
@@ -132,8 +135,10 @@ impl Execution {
                 self.recover_from_failures();
             }
         }
-        while let Some((_, index)) =
-            self.troubles.held_first().filter(|(since, _)| *since <= answered.departed)
+        while let Some((_, index)) = self
+            .troubles
+            .held_first()
+            .filter(|(since, _)| *since <= answered.departed)
         {
             self.give_up_held(index, now, fx);
         }
@@ -152,7 +157,10 @@ impl Execution {
         };
         match class {
             FailureClass::Answered => {
-                let one = AnsweredCalls { calls: 1, departed: call.departed };
+                let one = AnsweredCalls {
+                    calls: 1,
+                    departed: call.departed,
+                };
                 return self.on_answered(one, now, fx);
             }
             FailureClass::Faulty | FailureClass::Rejected => self.on_refusal(call),
@@ -169,10 +177,22 @@ impl Execution {
         let answered = self.judge.circuit.answered();
         let is_new = first_failed.is_none_or(|first| first.is_some_and(|departed| departed > answered));
         let (index, departed, after) = (call.index, call.departed, call.after);
-        let call = Unanswered { class, item: index, is_new, departed, after };
-        let others =
-            Others { can_leave: self.can_leave(), in_order: self.tuning.ordered, most: self.calls_at_most() };
-        let turn = self.judge.circuit.on_unanswered(call, others, now.moment, now.wall);
+        let call = Unanswered {
+            class,
+            item: index,
+            is_new,
+            departed,
+            after,
+        };
+        let others = Others {
+            can_leave: self.can_leave(),
+            in_order: self.tuning.ordered,
+            most: self.calls_at_most(),
+        };
+        let turn = self
+            .judge
+            .circuit
+            .on_unanswered(call, others, now.moment, now.wall);
         if turn == Turn::Opened {
             self.excuse_all(now);
         }
@@ -206,7 +226,11 @@ impl Execution {
         }
         self.judge.reached_probes += 1;
         let is_decided = self.whole.judge_after.is_zero();
-        let most = if is_decided { DECIDED_PROBES_MAX } else { REACHED_PROBES_MAX };
+        let most = if is_decided {
+            DECIDED_PROBES_MAX
+        } else {
+            REACHED_PROBES_MAX
+        };
         match (self.judge.reached_probes >= most, is_decided) {
             (false, _) => {}
             (true, true) => self.believe_attempts(now, fx),
@@ -260,11 +284,21 @@ impl Execution {
         self.judge.doubtful = 0;
         let (answered, outage) = (self.judge.circuit.answered(), self.judge.circuit.outages());
         let doubted = |trouble: &Trouble| trouble.doubts.iter().any(|departed| *departed > answered);
-        let found = self.troubles.iter().filter(|(_, trouble)| doubted(trouble)).map(|(index, _)| index);
+        let found = self
+            .troubles
+            .iter()
+            .filter(|(_, trouble)| doubted(trouble))
+            .map(|(index, _)| index);
         let found: Vec<ItemIndex> = found.collect();
         for index in found {
-            let Some(mut trouble) = self.troubles.take(index) else { continue };
-            let excused = trouble.doubts.iter().filter(|departed| **departed > answered).count() as u32;
+            let Some(mut trouble) = self.troubles.take(index) else {
+                continue;
+            };
+            let excused = trouble
+                .doubts
+                .iter()
+                .filter(|departed| **departed > answered)
+                .count() as u32;
             if self.try_excuse(&mut trouble, outage) {
                 trouble.charged = trouble.charged.saturating_sub(excused);
                 trouble.doubts.retain(|departed| *departed <= answered);
@@ -281,15 +315,30 @@ impl Execution {
     /// The first answer after an outage: what waits because of it needn't wait any longer, and a block of items that fails
     /// beside one that doesn't makes room.
     fn on_handler_back(&mut self, now: Now) {
-        let went_ahead = self.judge.ahead.take().is_some_and(|index| self.troubles.get(index).is_none());
+        let went_ahead = self
+            .judge
+            .ahead
+            .take()
+            .is_some_and(|index| self.troubles.get(index).is_none());
         let waits = |t: &Trouble| matches!(t.doing, Doing::Waiting(_)) && (t.uncharged > 0 || went_ahead);
-        let found = self.troubles.iter().filter(|(_, t)| waits(t)).map(|(index, _)| index);
+        let found = self
+            .troubles
+            .iter()
+            .filter(|(_, t)| waits(t))
+            .map(|(index, _)| index);
         let found: Vec<ItemIndex> = found.collect();
         for index in found {
-            let Some(mut trouble) = self.troubles.take(index) else { continue };
+            let Some(mut trouble) = self.troubles.take(index) else {
+                continue;
+            };
             if went_ahead && trouble.place == Place::Window && self.has_room_to_park() && !self.tuning.ordered
             {
-                self.wait_for_retry(index, trouble, self.tuning.park_after + Duration::from_secs(1), now);
+                self.wait_for_retry(
+                    index,
+                    trouble,
+                    self.tuning.park_after + Duration::from_secs(1),
+                    now,
+                );
             } else {
                 trouble.doing = Doing::Waiting(now.moment);
                 self.troubles.put(index, trouble);
@@ -319,10 +368,15 @@ impl Execution {
 
     /// An item that may be tried once only is given up in an outage too, and says that nobody knows what came of it.
     fn excuse_code(&self, trouble: &mut Trouble) {
-        let is_outage = trouble.doubts.last().is_some_and(|departed| self.judge.circuit.excuses(*departed));
+        let is_outage = trouble
+            .doubts
+            .last()
+            .is_some_and(|departed| self.judge.circuit.excuses(*departed));
         if let Some(failure) = trouble.failure.as_mut().filter(|_| is_outage) {
-            let message =
-                format!("only one attempt is allowed, and the handler was down: {}", failure.message);
+            let message = format!(
+                "only one attempt is allowed, and the handler was down: {}",
+                failure.message
+            );
             *failure = Failure::new(OUTCOME_UNKNOWN, message);
         }
     }
@@ -344,12 +398,22 @@ impl Execution {
 
     /// Ends a run whose handler was never reached in time, or is down for longer than the task waits.
     pub(super) fn judge_patience(&mut self, now: Now) {
-        let Some(error) = self.judge.errors.last() else { return };
+        let Some(error) = self.judge.errors.last() else {
+            return;
+        };
         let said = format!("{}: {}", error.code, error.example);
         let refused = matches!(error.class, FailureClass::Rejected | FailureClass::Faulty);
-        if self.judge.first_contact().is_some_and(|until| now.moment >= until) && !self.judge.unclear_contact
+        if self
+            .judge
+            .first_contact()
+            .is_some_and(|until| now.moment >= until)
+            && !self.judge.unclear_contact
         {
-            let reason = if refused { StopReason::HandlerRejected } else { StopReason::HandlerUnreachable };
+            let reason = if refused {
+                StopReason::HandlerRejected
+            } else {
+                StopReason::HandlerUnreachable
+            };
             return self.stop(RunEnd::stopped(reason, said));
         }
         let patience = self.whole.outage_patience;

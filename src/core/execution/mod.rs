@@ -183,7 +183,10 @@ impl Execution {
     /// Takes one event in and appends the decisions to `fx`, which the caller cleared.
     pub fn step(&mut self, event: Event<'_>, now: Now, fx: &mut Effects) {
         // Whatever comes from outside the lanes may let something leave; a report says so itself.
-        let may_free = !matches!(event, Event::Exchange { .. } | Event::DraftCheckpoint | Event::Held(_));
+        let may_free = !matches!(
+            event,
+            Event::Exchange { .. } | Event::DraftCheckpoint | Event::Held(_)
+        );
         let checks = matches!(event, Event::DraftCheckpoint);
         match event {
             Event::Exchange { reports, want } => self.on_exchange(reports, want, now, fx),
@@ -231,8 +234,12 @@ impl Execution {
     /// Lanes are gone with everything they had: nothing is in flight any more, and nothing of it is credited.
     fn on_lanes_lost(&mut self, now: Now) {
         self.tell_cut_off();
-        let repeats = self.troubles.iter().filter(|(_, t)| t.doing == Doing::InFlight && t.attempts > 0);
-        self.sent.take_back(self.counters.in_flight, repeats.count() as u64);
+        let repeats = self
+            .troubles
+            .iter()
+            .filter(|(_, t)| t.doing == Doing::InFlight && t.attempts > 0);
+        self.sent
+            .take_back(self.counters.in_flight, repeats.count() as u64);
         self.stall(None, now.moment);
         self.troubles.lose_flights(now.moment);
         self.look_for_given_up();
@@ -263,9 +270,15 @@ impl Execution {
         let accounted = counters.accounted() + self.troubles.outside_waiting();
         broken(accounted <= self.range.len().0, Invariant::TermsAddUp);
         let passed = low.0 - self.range.start.0 + self.window.settled_above();
-        broken(counters.settled() + outside == passed, Invariant::CountersMatchWindow);
+        broken(
+            counters.settled() + outside == passed,
+            Invariant::CountersMatchWindow,
+        );
         broken(!self.window.is_settled(low), Invariant::LowWaterIsFirstOpen);
         broken(low >= self.drafted_low, Invariant::LowWaterNeverFalls);
-        broken(self.cursor <= self.end.max(low) && low <= self.high, Invariant::HighWaterInsideWindow);
+        broken(
+            self.cursor <= self.end.max(low) && low <= self.high,
+            Invariant::HighWaterInsideWindow,
+        );
     }
 }

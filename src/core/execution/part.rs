@@ -60,7 +60,11 @@ pub fn shared_faults(tuning: &Tuning, shards: u32) -> Vec<TuningFault> {
     }
     if tuning.ordered {
         let what = format!("an ordered task has one shard, not {shards}");
-        faults.push(TuningFault { key: "shards", what, advice: "1".to_owned() });
+        faults.push(TuningFault {
+            key: "shards",
+            what,
+            advice: "1".to_owned(),
+        });
         return faults;
     }
     if let (Burst::Items(items), RateLimit::Limited(rate)) = (tuning.burst, tuning.rate) {
@@ -69,9 +73,15 @@ pub fn shared_faults(tuning: &Tuning, shards: u32) -> Vec<TuningFault> {
         if part < least {
             let what =
                 format!("{items} items shared by {shards} shards are {part} for each, which needs {least}");
-            let advice =
-                format!("\"{} items\", a span such as \"100ms\", or fewer shards", least * u64::from(shards));
-            faults.push(TuningFault { key: "burst", what, advice });
+            let advice = format!(
+                "\"{} items\", a span such as \"100ms\", or fewer shards",
+                least * u64::from(shards)
+            );
+            faults.push(TuningFault {
+                key: "burst",
+                what,
+                advice,
+            });
         }
     }
     if let Auto::Fixed(number) = tuning.concurrency
@@ -79,8 +89,15 @@ pub fn shared_faults(tuning: &Tuning, shards: u32) -> Vec<TuningFault> {
     {
         let what =
             format!("{number} items in flight can't be shared by {shards} shards with a batch of {batch}");
-        let advice = format!("at least {}, \"auto\", or fewer shards", u64::from(batch) * u64::from(shards));
-        faults.push(TuningFault { key: "concurrency", what, advice });
+        let advice = format!(
+            "at least {}, \"auto\", or fewer shards",
+            u64::from(batch) * u64::from(shards)
+        );
+        faults.push(TuningFault {
+            key: "concurrency",
+            what,
+            advice,
+        });
     }
     faults
 }
@@ -114,7 +131,12 @@ mod tests {
 "unsaved_max":"auto","straggler_after":"1s","park_after":"2s","parked_max":10000,"ordered":false}"#,
         )
         .expect("the text is sound");
-        Tuning { rate: RateLimit::Limited(rate), burst, batch, ..tuning }
+        Tuning {
+            rate: RateLimit::Limited(rate),
+            burst,
+            batch,
+            ..tuning
+        }
     }
 
     fn items(number: u32) -> Burst {
@@ -125,7 +147,11 @@ mod tests {
     fn the_bursts_of_all_parts_make_no_more_than_the_tasks_and_each_lets_a_batch_leave() {
         for (rate, batch) in [("1/h", 1), ("10/s", 1), ("1000/s", 7), ("200k/s", 1)] {
             for parts in 1..=64 {
-                for burst in [Burst::Span(std::time::Duration::from_millis(100)), items(100), items(640)] {
+                for burst in [
+                    Burst::Span(std::time::Duration::from_millis(100)),
+                    items(100),
+                    items(640),
+                ] {
                     let whole = tuning(rate, burst, batch);
                     let (RateLimit::Limited(rate), faults) = (whole.rate, shared_faults(&whole, parts))
                     else {
@@ -137,12 +163,18 @@ mod tests {
                     let of_task = burst_items(burst, rate, batch);
                     let least = burst_items_min(share.of_rate(rate), batch);
                     if let (Burst::Items(_), true) = (burst, faults.is_empty()) {
-                        assert!(of_part * u64::from(parts) <= of_task, "{of_part} × {parts} of {of_task}");
+                        assert!(
+                            of_part * u64::from(parts) <= of_task,
+                            "{of_part} × {parts} of {of_task}"
+                        );
                     }
                     if parts > 1 && faults.is_empty() {
                         assert!(of_part >= least, "{of_part} of {least}");
                         let floor = of_task.max(least * u64::from(parts));
-                        assert!(of_part * u64::from(parts) <= floor, "{of_part} × {parts}, {floor}");
+                        assert!(
+                            of_part * u64::from(parts) <= floor,
+                            "{of_part} × {parts}, {floor}"
+                        );
                     }
                 }
             }
@@ -151,7 +183,10 @@ mod tests {
 
     #[test]
     fn a_burst_or_a_concurrency_too_small_for_all_is_refused_with_what_would_do() {
-        let narrow = Tuning { concurrency: Auto::Fixed(NonZeroU32::MIN), ..tuning("100/s", items(5), 1) };
+        let narrow = Tuning {
+            concurrency: Auto::Fixed(NonZeroU32::MIN),
+            ..tuning("100/s", items(5), 1)
+        };
         let keys: Vec<&str> = shared_faults(&narrow, 4).iter().map(|fault| fault.key).collect();
         assert_eq!(keys, ["burst", "concurrency"]);
         assert!(shared_faults(&narrow, 1).is_empty());
@@ -161,7 +196,10 @@ mod tests {
             "burst: 5 items shared by 4 shards are 1 for each, which needs 2; try \"8 items\", a span such as \
 \"100ms\", or fewer shards"
         );
-        assert_eq!(wanted(Auto::Auto, &tuning("100/s", items(5), 1), None).parts_max, Some(2));
+        assert_eq!(
+            wanted(Auto::Auto, &tuning("100/s", items(5), 1), None).parts_max,
+            Some(2)
+        );
     }
 
     #[test]

@@ -88,7 +88,12 @@ impl Execution {
     /// once more when its turn comes.
     fn grant_ahead(&mut self, now: Now, fx: &mut Effects) -> u32 {
         let end = self.fresh_limit();
-        let Some(last) = end.0.checked_sub(1).map(ItemIndex).filter(|last| *last > self.cursor) else {
+        let Some(last) = end
+            .0
+            .checked_sub(1)
+            .map(ItemIndex)
+            .filter(|last| *last > self.cursor)
+        else {
             return 0;
         };
         let is_open = self.window.unsettled(last, end, 1) == Some(IndexRun::one(last));
@@ -96,8 +101,17 @@ impl Execution {
             return 0;
         }
         self.high = self.high.max(end);
-        self.troubles.put(last, Trouble { doing: Doing::InFlight, ..fresh_trouble(now) });
-        fx.dispatch.push(Dispatch { run: IndexRun::one(last), attempt: Attempt::FIRST });
+        self.troubles.put(
+            last,
+            Trouble {
+                doing: Doing::InFlight,
+                ..fresh_trouble(now)
+            },
+        );
+        fx.dispatch.push(Dispatch {
+            run: IndexRun::one(last),
+            attempt: Attempt::FIRST,
+        });
         self.judge.ahead = Some(last);
         1
     }

@@ -72,7 +72,10 @@ pub struct HeadAttempt {
 impl Execution {
     /// The picture now.
     pub fn progress(&self, now: Now) -> Progress {
-        let counters = Counters { parked: self.troubles.outside_waiting(), ..self.counters };
+        let counters = Counters {
+            parked: self.troubles.outside_waiting(),
+            ..self.counters
+        };
         Progress {
             counters,
             pending: counters.pending(total(self.range)),
@@ -92,7 +95,9 @@ impl Execution {
             head: self.head_attempt(),
             handler_slots: self.handler_slots,
             head_age: self.head_age(now.moment),
-            budget_left_ppm: self.budget.left_ppm(self.abandoned_of_task(), self.shared.items, now.moment),
+            budget_left_ppm: self
+                .budget
+                .left_ppm(self.abandoned_of_task(), self.shared.items, now.moment),
             phase: self.phase.clone(),
         }
     }
@@ -131,7 +136,11 @@ impl Execution {
 
     pub(super) fn head_age(&self, now: Moment) -> Duration {
         let low = self.window.low_water();
-        if low == self.head.0 && low < self.high { now.since(self.head.1) } else { Duration::ZERO }
+        if low == self.head.0 && low < self.high {
+            now.since(self.head.1)
+        } else {
+            Duration::ZERO
+        }
     }
 
     fn head_attempt(&self) -> Option<HeadAttempt> {

@@ -33,7 +33,10 @@ pub struct Reach {
 impl Default for Reach {
     /// Of a run whose progress nobody keeps: unbounded.
     fn default() -> Reach {
-        Reach { may_leave: ItemIndex(u64::MAX), may_have_left: ItemIndex(0) }
+        Reach {
+            may_leave: ItemIndex(u64::MAX),
+            may_have_left: ItemIndex(0),
+        }
     }
 }
 
@@ -50,7 +53,11 @@ pub(super) struct Ahead {
 impl Ahead {
     pub(super) fn new(restored: &Restored, low: ItemIndex) -> Ahead {
         let (stored, high) = (restored.reach, restored.high_water.max(low));
-        Ahead { stored, drafted_high: high, due_at: half_way(high, stored.may_leave) }
+        Ahead {
+            stored,
+            drafted_high: high,
+            due_at: half_way(high, stored.may_leave),
+        }
     }
 }
 
@@ -87,9 +94,15 @@ impl Execution {
         }
         let since = self.high.0 - self.ahead.drafted_high.0;
         let paced = self.pace.rate().map_or(0, |rate| rate.items_in(AHEAD_OF_PACE));
-        let ahead =
-            (AHEAD_OF_DRAFTS * since).max(u64::from(self.limits.concurrency)).max(paced).max(REACH_OF_CLAIM);
-        let reach = self.high.plus(ahead).min(self.end).max(self.ahead.stored.may_leave.min(self.end));
+        let ahead = (AHEAD_OF_DRAFTS * since)
+            .max(u64::from(self.limits.concurrency))
+            .max(paced)
+            .max(REACH_OF_CLAIM);
+        let reach = self
+            .high
+            .plus(ahead)
+            .min(self.end)
+            .max(self.ahead.stored.may_leave.min(self.end));
         self.ahead.drafted_high = self.high;
         self.ahead.due_at = half_way(self.high, reach);
         reach.max(self.lowest_end())

@@ -60,7 +60,10 @@ impl Execution {
                 Some(index) => {
                     self.settle_troubled(index, settled, fx);
                     let before = IndexRun::new(run.first(), (index.0 - run.first().0) as u32);
-                    (before, IndexRun::new(index.plus(1), (run.end().0 - index.0 - 1) as u32))
+                    (
+                        before,
+                        IndexRun::new(index.plus(1), (run.end().0 - index.0 - 1) as u32),
+                    )
                 }
             };
             if let Some(clean) = clean {
@@ -169,7 +172,9 @@ impl Execution {
 
     fn take_back(&mut self, items: u32, repeats: u64) {
         self.sent.take_back(u64::from(items), repeats);
-        self.judge.circuit.on_returned(items.div_ceil(self.tuning.batch.get()));
+        self.judge
+            .circuit
+            .on_returned(items.div_ceil(self.tuning.batch.get()));
     }
 
     fn on_signal(&mut self, signal: Signal, now: Now) {
@@ -210,9 +215,19 @@ impl Execution {
     }
 
     pub(super) fn recover_from_failures(&mut self) {
-        let allowed = self.whole.error_budget.failed_attempts.map_or(0.0, |rate| rate.as_per_second());
-        let text = format!("more than {allowed} failed attempts a second over {:?}", self.whole.error_window);
-        self.stop(RunEnd::Recovering { reason: "error_budget", text });
+        let allowed = self
+            .whole
+            .error_budget
+            .failed_attempts
+            .map_or(0.0, |rate| rate.as_per_second());
+        let text = format!(
+            "more than {allowed} failed attempts a second over {:?}",
+            self.whole.error_window
+        );
+        self.stop(RunEnd::Recovering {
+            reason: "error_budget",
+            text,
+        });
     }
 
     /// Begins to drain, unless the run ends already; a fence overrides everything.

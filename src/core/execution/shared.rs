@@ -30,7 +30,12 @@ pub struct Shared {
 impl Shared {
     /// The only shard of its task.
     pub fn alone(range: ShardRange) -> Shared {
-        Shared { share: Share::ALL, items: range.len(), abandoned_elsewhere: 0, all_down: true }
+        Shared {
+            share: Share::ALL,
+            items: range.len(),
+            abandoned_elsewhere: 0,
+            all_down: true,
+        }
     }
 }
 
@@ -54,7 +59,8 @@ impl Execution {
 
     fn retune(&mut self, now: Now) {
         let tuning = part_of(&self.whole, self.shared.share);
-        self.pace.set(tuning.rate, tuning.burst, tuning.batch.get(), now.moment);
+        self.pace
+            .set(tuning.rate, tuning.burst, tuning.batch.get(), now.moment);
         self.budget.set(tuning.error_budget, tuning.error_window);
         self.limits = Limits::of(&tuning);
         self.tuning = tuning;
@@ -66,31 +72,52 @@ impl Execution {
     /// Another shard was told to pause, or to go slower.
     pub(super) fn on_heard(&mut self, pause: Option<Pause>, slow: Option<Slow>, now: Now) {
         if let Some(pause) = pause {
-            self.pace.pause_until(moment(pause.until.since(now.wall), now), now.moment);
+            self.pace
+                .pause_until(moment(pause.until.since(now.wall), now), now.moment);
         }
         if let Some(slow) = slow {
             let until = moment(slow.until.since(now.wall), now);
-            self.pace.slow_down(self.shared.share.of_rate(slow.rate), until, now.moment);
+            self.pace
+                .slow_down(self.shared.share.of_rate(slow.rate), until, now.moment);
         }
     }
 
     pub(super) fn pause(&mut self, span: Duration, reason: PauseReason, now: Now) {
         self.pace.pause_until(now.moment.plus(span), now.moment);
-        let pause = Pause { until: now.wall.plus(span), reason };
-        self.tell(Told { pause: Some(pause), ..Told::default() });
+        let pause = Pause {
+            until: now.wall.plus(span),
+            reason,
+        };
+        self.tell(Told {
+            pause: Some(pause),
+            ..Told::default()
+        });
     }
 
     pub(super) fn slow_down(&mut self, rate: Rate, lasting: Duration, now: Now) {
-        self.pace.slow_down(self.shared.share.of_rate(rate), now.moment.plus(lasting), now.moment);
-        let slow = Slow { rate, until: now.wall.plus(lasting) };
-        self.tell(Told { slow: Some(slow), ..Told::default() });
+        self.pace.slow_down(
+            self.shared.share.of_rate(rate),
+            now.moment.plus(lasting),
+            now.moment,
+        );
+        let slow = Slow {
+            rate,
+            until: now.wall.plus(lasting),
+        };
+        self.tell(Told {
+            slow: Some(slow),
+            ..Told::default()
+        });
     }
 
     /// The business wants no more than `total` items; none wants none that hasn't left.
     pub(super) fn finish_task(&mut self, total: Option<ItemCount>) {
         self.finish(total.map_or(self.high, |total| ItemIndex(total.0)));
         let finish = ItemIndex(total.map_or(0, |total| total.0));
-        self.tell(Told { finish: Some(finish), ..Told::default() });
+        self.tell(Told {
+            finish: Some(finish),
+            ..Told::default()
+        });
     }
 
     fn tell(&mut self, news: Told) {

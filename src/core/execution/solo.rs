@@ -59,11 +59,23 @@ impl Execution {
             return;
         }
         let due = |t: &Trouble| t.place == Place::Outside && t.doing == Doing::Waiting(now.moment);
-        let parked = self.troubles.iter().filter(|(_, t)| due(t)).map(|(index, _)| index).collect();
+        let parked = self
+            .troubles
+            .iter()
+            .filter(|(_, t)| due(t))
+            .map(|(index, _)| index)
+            .collect();
         // A careful run before may have had as many unsaved as in flight.
         let reach = 2 * u64::from(self.limits.concurrency);
-        let until = self.high.max(self.window.low_water().plus(reach)).min(self.fresh_end());
-        self.solo = Some(Solo { until, parked, mark: None });
+        let until = self
+            .high
+            .max(self.window.low_water().plus(reach))
+            .min(self.fresh_end());
+        self.solo = Some(Solo {
+            until,
+            parked,
+            mark: None,
+        });
     }
 
     /// Lets the next suspect go, if it may; false when none is left and all is as usual again.
@@ -107,12 +119,17 @@ impl Execution {
     fn next_suspect(&self) -> Option<ItemIndex> {
         let solo = self.solo.as_ref()?;
         let low = Some(self.window.low_water()).filter(|low| *low < solo.until.min(self.fresh_end()));
-        solo.mark.map(|(index, _)| index).or(low).or_else(|| solo.parked.first().copied())
+        solo.mark
+            .map(|(index, _)| index)
+            .or(low)
+            .or_else(|| solo.parked.first().copied())
     }
 
     fn abandon_killers(&mut self, now: Now, fx: &mut Effects) {
         while let Some(index) = self.next_suspect().filter(|index| self.is_killer(*index)) {
-            let Some(mut trouble) = self.troubles.take(index) else { return };
+            let Some(mut trouble) = self.troubles.take(index) else {
+                return;
+            };
             trouble.failure = Some(Failure::new(NODE_CRASH, NODE_CRASH_TEXT));
             trouble.at = now.wall;
             self.abandon(index, &trouble, fx);
@@ -125,7 +142,11 @@ impl Execution {
     fn is_killer(&self, index: ItemIndex) -> bool {
         let attempts_max = match self.tuning.on_exhausted {
             OnExhausted::Abandon => self.tuning.max_attempts.get(),
-            OnExhausted::Stop => self.tuning.max_attempts.get().saturating_add(MARK_CODES.len() as u32),
+            OnExhausted::Stop => self
+                .tuning
+                .max_attempts
+                .get()
+                .saturating_add(MARK_CODES.len() as u32),
         };
         self.troubles.get(index).is_some_and(|t| {
             let marks = t.failure.as_ref().map_or(0, marks);
@@ -163,7 +184,9 @@ impl Execution {
 
     /// Whether the item's mark is durable; makes one when it has none.
     fn is_marked(&mut self, index: ItemIndex, now: Now) -> bool {
-        let Some(solo) = self.solo.as_mut() else { return false };
+        let Some(solo) = self.solo.as_mut() else {
+            return false;
+        };
         if let Some((_, mark)) = solo.mark {
             return mark == Mark::Durable;
         }
@@ -172,7 +195,10 @@ impl Execution {
         let marks = trouble.failure.as_ref().map_or(0, marks);
         let begun = Trouble {
             attempts: trouble.attempts.saturating_add(1),
-            failure: Some(Failure::new(MARK_CODES[marks.min(MARK_CODES.len() - 1)], NODE_CRASH_TEXT)),
+            failure: Some(Failure::new(
+                MARK_CODES[marks.min(MARK_CODES.len() - 1)],
+                NODE_CRASH_TEXT,
+            )),
             at: now.wall,
             ..trouble.clone()
         };
@@ -188,7 +214,10 @@ impl Execution {
             let attempt = Attempt::new(trouble.attempts.saturating_add(1));
             self.sent.repeats += u64::from(trouble.attempts > 0);
             self.troubles.put(index, trouble);
-            fx.dispatch.push(Dispatch { run: IndexRun::one(index), attempt });
+            fx.dispatch.push(Dispatch {
+                run: IndexRun::one(index),
+                attempt,
+            });
             self.depart(1, now);
         }
     }
@@ -205,7 +234,9 @@ impl Execution {
     pub(super) fn unmark(&mut self) {
         let mark = self.solo.as_mut().and_then(|solo| solo.mark.take());
         let Some((index, _)) = mark else { return };
-        let Some(trouble) = self.troubles.take(index) else { return };
+        let Some(trouble) = self.troubles.take(index) else {
+            return;
+        };
         if trouble.attempts == 0 && trouble.place == Place::Window {
             self.side.insert(index, SideRecord::Cleared(index));
             return;
@@ -252,5 +283,8 @@ impl Execution {
 
 /// How many marks in a row a failure stands for; none when it is the handler's.
 fn marks(failure: &Failure) -> usize {
-    MARK_CODES.iter().position(|code| *code == failure.code).map_or(0, |at| at + 1)
+    MARK_CODES
+        .iter()
+        .position(|code| *code == failure.code)
+        .map_or(0, |at| at + 1)
 }

@@ -90,7 +90,11 @@ pub struct Restored {
 impl Restored {
     /// The progress of a shard that never ran.
     pub fn fresh(range: ShardRange) -> Restored {
-        Restored { low_water: range.start, high_water: range.start, ..Restored::default() }
+        Restored {
+            low_water: range.start,
+            high_water: range.start,
+            ..Restored::default()
+        }
     }
 }
 
@@ -216,7 +220,11 @@ pub enum RunEnd {
 impl RunEnd {
     /// A stop before anything is cut off.
     pub fn stopped(reason: StopReason, text: String) -> RunEnd {
-        RunEnd::Stopped { reason, text, cut_off: CutOff::default() }
+        RunEnd::Stopped {
+            reason,
+            text,
+            cut_off: CutOff::default(),
+        }
     }
 }
 
@@ -296,7 +304,10 @@ impl Limits {
     /// The numbers to begin with.
     pub fn of(tuning: &Tuning) -> Limits {
         let concurrency = tuning.concurrency_at_start();
-        Limits { concurrency, window: tuning.window_items(concurrency) }
+        Limits {
+            concurrency,
+            window: tuning.window_items(concurrency),
+        }
     }
 
     /// `auto` concurrency: rate × p95 × 1.5 by Little's law, never below 64, at most `max_concurrency`.
@@ -306,7 +317,9 @@ impl Limits {
         else {
             return;
         };
-        let Some(p95) = latencies.percentile(95) else { return };
+        let Some(p95) = latencies.percentile(95) else {
+            return;
+        };
         let needed = rate.items_in(p95.saturating_mul(3) / 2);
         let least = u64::from(CONCURRENCY_AUTO_MIN.max(2 * tuning.batch.get()));
         let most = u64::from(tuning.max_concurrency.get()).max(u64::from(tuning.batch.get()));
@@ -318,7 +331,9 @@ impl Limits {
     pub(super) fn unsaved_max(&self, tuning: &Tuning, speed: &Speed) -> u64 {
         match tuning.unsaved_max {
             Auto::Fixed(number) => u64::from(number.get()),
-            Auto::Auto => (10 * u64::from(self.concurrency)).max(UNSAVED_AUTO_MIN).max(5 * speed.settled),
+            Auto::Auto => (10 * u64::from(self.concurrency))
+                .max(UNSAVED_AUTO_MIN)
+                .max(5 * speed.settled),
         }
     }
 }
@@ -335,7 +350,11 @@ pub(super) struct Speed {
 impl Speed {
     /// Nothing was settled yet by this run; `settled` were by those before it.
     pub(super) fn new(settled: u64, now: Moment) -> Speed {
-        Speed { since: now, settled_then: settled, settled: 0 }
+        Speed {
+            since: now,
+            settled_then: settled,
+            settled: 0,
+        }
     }
 
     /// Takes the number settled so far; says whether a second is over.
@@ -348,7 +367,11 @@ impl Speed {
             return false;
         }
         let per_second = u128::from(count) * 1_000_000_000 / span.as_nanos();
-        *self = Speed { since: now, settled_then: settled, settled: per_second as u64 };
+        *self = Speed {
+            since: now,
+            settled_then: settled,
+            settled: per_second as u64,
+        };
         true
     }
 }

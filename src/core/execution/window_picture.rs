@@ -95,7 +95,11 @@ impl Execution {
             marks.push((index, cell));
             // Nothing that is known here is worse than a wait: the rest of its cell says nothing new.
             let past = (index.0 - low.0) / per_cell + 1;
-            from = if cell == Cell::Retry { low.plus(past.saturating_mul(per_cell)) } else { index.plus(1) };
+            from = if cell == Cell::Retry {
+                low.plus(past.saturating_mul(per_cell))
+            } else {
+                index.plus(1)
+            };
         }
         marks
     }
@@ -110,12 +114,21 @@ impl Execution {
             None => Cell::InFlight,
         };
         let made = trouble.map_or(0, |trouble| trouble.attempts);
-        Head { index, attempt: made + u32::from(cell == Cell::InFlight), age: self.head_age(now), cell }
+        Head {
+            index,
+            attempt: made + u32::from(cell == Cell::InFlight),
+            age: self.head_age(now),
+            cell,
+        }
     }
 }
 
 fn per_cell(low: ItemIndex, until: ItemIndex, cells_max: NonZeroU32) -> u64 {
-    until.0.saturating_sub(low.0).div_ceil(u64::from(cells_max.get())).max(1)
+    until
+        .0
+        .saturating_sub(low.0)
+        .div_ceil(u64::from(cells_max.get()))
+        .max(1)
 }
 
 fn cell_of(trouble: &Trouble) -> Cell {
@@ -151,21 +164,31 @@ impl WindowPicture {
 
     /// The cells from low water on. The core doesn't know who was given up: who knows says so.
     pub fn cells(&self, abandoned: &[ItemIndex]) -> Vec<Cell> {
-        let mut each: Vec<Cell> = (self.low_water.0..self.until.0).map(|index| self.cell(index)).collect();
+        let mut each: Vec<Cell> = (self.low_water.0..self.until.0)
+            .map(|index| self.cell(index))
+            .collect();
         let mut mark = |index: ItemIndex, cell: Cell| {
-            let at = index.0.checked_sub(self.low_water.0).and_then(|at| usize::try_from(at).ok());
+            let at = index
+                .0
+                .checked_sub(self.low_water.0)
+                .and_then(|at| usize::try_from(at).ok());
             if let Some(slot) = at.and_then(|at| each.get_mut(at)) {
                 *slot = cell;
             }
         };
-        self.again.iter().flat_map(|run| run.iter()).for_each(|index| mark(index, Cell::Free));
+        self.again
+            .iter()
+            .flat_map(|run| run.iter())
+            .for_each(|index| mark(index, Cell::Free));
         abandoned
             .iter()
             .filter(|index| self.is_settled(index.0))
             .for_each(|index| mark(*index, Cell::Abandoned));
         self.marks.iter().for_each(|(index, cell)| mark(*index, *cell));
         let per_cell = usize::try_from(self.per_cell).unwrap_or(usize::MAX);
-        each.chunks(per_cell).filter_map(|cells| cells.iter().copied().max()).collect()
+        each.chunks(per_cell)
+            .filter_map(|cells| cells.iter().copied().max())
+            .collect()
     }
 
     fn cell(&self, index: u64) -> Cell {
@@ -179,7 +202,9 @@ impl WindowPicture {
     }
 
     fn is_settled(&self, index: u64) -> bool {
-        let Some(bit) = index.checked_sub(self.low_water.0 + 1) else { return false };
+        let Some(bit) = index.checked_sub(self.low_water.0 + 1) else {
+            return false;
+        };
         let word = usize::try_from(bit / 64).ok().and_then(|at| self.above.get(at));
         word.is_some_and(|word| word >> (bit % 64) & 1 == 1)
     }

@@ -104,8 +104,9 @@ fn signed(micros: u64) -> i64 {
 pub(super) fn of(facts: &Facts) -> Vec<Cause> {
     let permits = &facts.permits;
     let stalls = StallReason::ALL.into_iter().zip(permits.lost);
-    let mut parts: Vec<(CauseKind, i64)> =
-        stalls.map(|(reason, lost)| (CauseKind::Stall(reason), signed(lost))).collect();
+    let mut parts: Vec<(CauseKind, i64)> = stalls
+        .map(|(reason, lost)| (CauseKind::Stall(reason), signed(lost)))
+        .collect();
     parts.extend([
         (CauseKind::Retries, signed(permits.repeats)),
         (CauseKind::Returned, signed(permits.returned)),
@@ -114,20 +115,29 @@ pub(super) fn of(facts: &Facts) -> Vec<Cause> {
     ]);
     // What is left of the sum: first attempts without a verdict, and what the bucket holds more than it did before.
     let known: i64 = parts.iter().map(|(_, micros)| micros).sum();
-    parts.push((CauseKind::InFlight, signed(permits.due) - known - micros(facts.settled)));
+    parts.push((
+        CauseKind::InFlight,
+        signed(permits.due) - known - micros(facts.settled),
+    ));
     parts.push((CauseKind::NotRunning(facts.standing.status), idle(facts)));
     // A run is given permits at the rate that it may have, so these are not among those that were due.
     let no_room = facts.held_back.iter().map(|run| run.lost(facts.covered)).sum();
     parts.push((CauseKind::NoRoom, signed(no_room)));
     parts.retain(|(_, micros)| *micros != 0);
     parts.sort_by_key(|(_, micros)| std::cmp::Reverse(*micros));
-    let cause = |(kind, micros)| Cause { kind, micros, text: hints::of(kind, facts) };
+    let cause = |(kind, micros)| Cause {
+        kind,
+        micros,
+        text: hints::of(kind, facts),
+    };
     parts.into_iter().map(cause).collect()
 }
 
 /// What the rate would have given while nothing of the task ran.
 fn idle(facts: &Facts) -> i64 {
-    let RateLimit::Limited(rate) = facts.tuning.rate else { return 0 };
+    let RateLimit::Limited(rate) = facts.tuning.rate else {
+        return 0;
+    };
     let units = facts.idle.as_nanos().saturating_mul(u128::from(rate.items()));
     let micros = units.saturating_mul(u128::from(MICRO)) / u128::from(rate.period_ns());
     i64::try_from(micros).unwrap_or(i64::MAX)

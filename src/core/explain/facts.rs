@@ -79,7 +79,9 @@ impl HeldBack {
         let (RateLimit::Limited(rate), RateLimit::Limited(wanted)) = (self.rate, self.wanted) else {
             return 0;
         };
-        let missing = wanted.micros_per_second().saturating_sub(rate.micros_per_second());
+        let missing = wanted
+            .micros_per_second()
+            .saturating_sub(rate.micros_per_second());
         let micros = u128::from(missing) * self.age.min(span).as_millis() / 1000;
         u64::try_from(micros).unwrap_or(u64::MAX)
     }

@@ -14,10 +14,9 @@ pub(super) fn of(kind: CauseKind, facts: &Facts) -> String {
         CauseKind::Returned => "granted, but the node could not send them in time".to_owned(),
         CauseKind::Late => "nothing was in the way: the node came round too late".to_owned(),
         CauseKind::Slowed => "the handler asked for a lower rate for a while".to_owned(),
-        CauseKind::NoRoom => facts
-            .held_back
-            .first()
-            .map_or_else(String::new, |run| format!("{} instead of {}", run.rate, run.wanted)),
+        CauseKind::NoRoom => facts.held_back.first().map_or_else(String::new, |run| {
+            format!("{} instead of {}", run.rate, run.wanted)
+        }),
         CauseKind::InFlight => "left, and without a final verdict so far".to_owned(),
         CauseKind::NotRunning(Status::Running) => format!("nothing of it ran for {}", time(facts.idle)),
         CauseKind::NotRunning(status) => match (facts.standing.reason.as_deref(), &facts.standing.text) {
@@ -78,13 +77,21 @@ fn shared(limit: &SharedLimit) -> String {
 /// The item at the head of the window.
 pub(super) fn held_by(head: &Head) -> String {
     let doing = if head.waits { ", which it waits for" } else { "" };
-    format!("#{} (attempt {}{doing}, {})", count(head.index.0), head.attempt, time(head.age))
+    format!(
+        "#{} (attempt {}{doing}, {})",
+        count(head.index.0),
+        head.attempt,
+        time(head.age)
+    )
 }
 
 fn retries(facts: &Facts) -> String {
     let each = facts.attempts_per_item();
     match &facts.worst_code {
-        Some((code, times)) => format!("{each:.2} attempts an item; most often {code} (×{})", count(*times)),
+        Some((code, times)) => format!(
+            "{each:.2} attempts an item; most often {code} (×{})",
+            count(*times)
+        ),
         None => format!("{each:.2} attempts an item"),
     }
 }
@@ -97,9 +104,18 @@ mod tests {
     fn one_is_no_plural() {
         let shared = |runs, nodes| {
             let title = "the limit vendor-x".to_owned();
-            shared(&SharedLimit { title, name: None, businesses: Vec::new(), runs, nodes })
+            shared(&SharedLimit {
+                title,
+                name: None,
+                businesses: Vec::new(),
+                runs,
+                nodes,
+            })
         };
         assert_eq!(shared(1, 1), "the limit vendor-x is shared by 1 run on 1 node");
-        assert_eq!(shared(1200, 2), "the limit vendor-x is shared by 1,200 runs on 2 nodes");
+        assert_eq!(
+            shared(1200, 2),
+            "the limit vendor-x is shared by 1,200 runs on 2 nodes"
+        );
     }
 }

@@ -93,7 +93,11 @@ pub fn explain(facts: &Facts) -> Explanation {
         target: is_paced.then(|| actual.saturating_add(missing)),
         actual,
         causes,
-        waits: if is_paced || rests { Vec::new() } else { facts.waits() },
+        waits: if is_paced || rests {
+            Vec::new()
+        } else {
+            facts.waits()
+        },
         why: String::new(),
         advice: Vec::new(),
     };
@@ -106,7 +110,8 @@ impl Explanation {
     /// Those that are worth an advice: without them the task would be noticeably faster.
     fn curable_causes(&self) -> impl Iterator<Item = &Cause> {
         let target = self.target.unwrap_or(0);
-        self.main_causes().filter(move |cause| cause.micros as f64 >= MISSING_MIN * target as f64)
+        self.main_causes()
+            .filter(move |cause| cause.micros as f64 >= MISSING_MIN * target as f64)
     }
 
     /// The causes that are worth a word, largest first.

@@ -23,8 +23,17 @@ fn tuning(change: &str) -> Tuning {
 
 /// A minute at 500/s of which `settled` items were settled; the rest has no fate yet.
 fn minute(settled: u64, change: &str) -> Facts {
-    let permits = Permits { due: 30_000 * MICRO, first: settled * MICRO, ..Permits::default() };
-    let live = Live { in_flight: 64, concurrency: 64, window: 4096, ..Live::default() };
+    let permits = Permits {
+        due: 30_000 * MICRO,
+        first: settled * MICRO,
+        ..Permits::default()
+    };
+    let live = Live {
+        in_flight: 64,
+        concurrency: 64,
+        window: 4096,
+        ..Live::default()
+    };
     Facts {
         task: TaskId(7),
         covered: Duration::from_secs(60),
@@ -33,7 +42,11 @@ fn minute(settled: u64, change: &str) -> Facts {
         settled,
         latency: Latency::default(),
         tuning: tuning(change),
-        standing: Standing { status: Status::Running, reason: None, text: None },
+        standing: Standing {
+            status: Status::Running,
+            reason: None,
+            text: None,
+        },
         live: Some(live),
         worst_code: None,
         free_rate: None,
@@ -55,7 +68,11 @@ fn millis(ms: u64) -> Option<Duration> {
 }
 
 fn change(explanation: &Explanation) -> String {
-    let change = explanation.advice.first().and_then(|advice| advice.change.clone()).expect("a change");
+    let change = explanation
+        .advice
+        .first()
+        .and_then(|advice| advice.change.clone())
+        .expect("a change");
     serde_json::to_string(&change).expect("a patch can be written")
 }
 
@@ -84,7 +101,10 @@ fn what_a_node_has_no_room_for_is_missing_as_long_as_it_was_refused() {
     };
     facts.held_back = vec![held(20)];
     let explanation = explained(&facts);
-    assert_eq!((explanation.target, explanation.missing()), (Some(40_000_000_000), Some(10_000_000_000)));
+    assert_eq!(
+        (explanation.target, explanation.missing()),
+        (Some(40_000_000_000), Some(10_000_000_000))
+    );
     assert_eq!(
         (explanation.causes[0].kind, explanation.causes[0].kind.slug()),
         (CauseKind::NoRoom, "no_room")
@@ -95,8 +115,18 @@ fn what_a_node_has_no_room_for_is_missing_as_long_as_it_was_refused() {
         "{}",
         explanation.why
     );
-    assert!(explanation.advice[0].text.starts_with("move the shard"), "{:?}", explanation.advice);
-    facts.held_back = vec![held(600), HeldBack { rate: RateLimit::Unlimited, ..held(9) }];
+    assert!(
+        explanation.advice[0].text.starts_with("move the shard"),
+        "{:?}",
+        explanation.advice
+    );
+    facts.held_back = vec![
+        held(600),
+        HeldBack {
+            rate: RateLimit::Unlimited,
+            ..held(9)
+        },
+    ];
     assert_eq!(
         explained(&facts).missing(),
         Some(30_000_000_000),
@@ -111,8 +141,19 @@ fn a_window_that_a_slow_item_holds_is_made_larger_than_it_lasts() {
     facts.permits.lost[StallReason::BackPressure as usize] = 834 * MICRO;
     facts.permits.lost[StallReason::RetryWait as usize] = 150 * MICRO;
     (facts.latency.p95, facts.latency.p99) = (millis(2410), millis(2410));
-    let head = Head { index: ItemIndex(71_204), attempt: 4, waits: false, age: Duration::from_secs(2) };
-    let live = Live { in_flight: 600, concurrency: 2000, window: 600, head: Some(head), ..Live::default() };
+    let head = Head {
+        index: ItemIndex(71_204),
+        attempt: 4,
+        waits: false,
+        age: Duration::from_secs(2),
+    };
+    let live = Live {
+        in_flight: 600,
+        concurrency: 2000,
+        window: 600,
+        head: Some(head),
+        ..Live::default()
+    };
     facts.live = Some(live);
     let explanation = explained(&facts);
     assert_eq!(explanation.target, Some(30_000_000_000));
@@ -121,7 +162,10 @@ fn a_window_that_a_slow_item_holds_is_made_larger_than_it_lasts() {
     assert_eq!(slugs, ["window_full", "back_pressure", "retry_wait"]);
     assert!((explanation.per_second(explanation.causes[0].micros) - 171.2).abs() < 1e-9);
     assert_eq!(explanation.causes[0].text, "held by #71,204 (attempt 4, 2.00 s)");
-    assert_eq!(explanation.why, "by Little's law 500.0/s × p95 2.41 s needs ≈ 1,205 slots, window is 600");
+    assert_eq!(
+        explanation.why,
+        "by Little's law 500.0/s × p95 2.41 s needs ≈ 1,205 slots, window is 600"
+    );
     assert_eq!(change(&explanation), r#"{"window":1900}"#);
     let predicted = explanation.advice[0].predicted.expect("a prediction");
     assert!((predicted - 483.6).abs() < 1e-9, "{predicted}");
@@ -131,10 +175,24 @@ fn a_window_that_a_slow_item_holds_is_made_larger_than_it_lasts() {
 fn a_window_held_by_one_straggler_names_it_and_may_park_it_sooner() {
     let mut facts = lost(15_000, StallReason::WindowFull, r#"{"window":100}"#);
     (facts.latency.p95, facts.latency.longest) = (millis(20), millis(4000));
-    let head = Head { index: ItemIndex(900), attempt: 1, waits: false, age: Duration::from_millis(700) };
-    facts.live = Some(Live { window: 100, concurrency: 64, head: Some(head), ..Live::default() });
+    let head = Head {
+        index: ItemIndex(900),
+        attempt: 1,
+        waits: false,
+        age: Duration::from_millis(700),
+    };
+    facts.live = Some(Live {
+        window: 100,
+        concurrency: 64,
+        head: Some(head),
+        ..Live::default()
+    });
     let explanation = explained(&facts);
-    assert!(explanation.why.contains("#900 (attempt 1, 700 ms)"), "{}", explanation.why);
+    assert!(
+        explanation.why.contains("#900 (attempt 1, 700 ms)"),
+        "{}",
+        explanation.why
+    );
     assert_eq!(change(&explanation), r#"{"window":2500}"#);
     let other = explanation.advice[1].change.clone().expect("a change");
     assert_eq!(other.straggler_after, millis(100));
@@ -142,9 +200,18 @@ fn a_window_held_by_one_straggler_names_it_and_may_park_it_sooner() {
 
 #[test]
 fn too_few_slots_are_raised_to_what_littles_law_asks_for_and_the_window_with_them() {
-    let mut facts = lost(6_000, StallReason::Concurrency, r#"{"concurrency":20,"window":20}"#);
+    let mut facts = lost(
+        6_000,
+        StallReason::Concurrency,
+        r#"{"concurrency":20,"window":20}"#,
+    );
     facts.latency.p95 = millis(200);
-    facts.live = Some(Live { in_flight: 20, concurrency: 20, window: 20, ..Live::default() });
+    facts.live = Some(Live {
+        in_flight: 20,
+        concurrency: 20,
+        window: 20,
+        ..Live::default()
+    });
     let explanation = explained(&facts);
     assert_eq!(
         explanation.why,
@@ -158,7 +225,12 @@ fn too_few_slots_are_raised_to_what_littles_law_asks_for_and_the_window_with_the
 fn an_automatic_concurrency_is_raised_by_its_bound() {
     let mut facts = lost(6_000, StallReason::Concurrency, r#"{"max_concurrency":80}"#);
     facts.latency.p95 = millis(1000);
-    facts.live = Some(Live { in_flight: 80, concurrency: 80, window: 4096, ..Live::default() });
+    facts.live = Some(Live {
+        in_flight: 80,
+        concurrency: 80,
+        window: 4096,
+        ..Live::default()
+    });
     assert_eq!(change(&explained(&facts)), r#"{"max_concurrency":750}"#);
 }
 
@@ -167,15 +239,27 @@ fn an_ordered_task_is_told_why_nothing_helps() {
     let facts = lost(600, StallReason::Concurrency, r#"{"ordered":true}"#);
     let explanation = explained(&facts);
     assert_eq!(explanation.advice[0].change, None);
-    assert!(explanation.advice[0].hindrance.as_ref().is_some_and(|text| text.contains("ordered")));
+    assert!(
+        explanation.advice[0]
+            .hindrance
+            .as_ref()
+            .is_some_and(|text| text.contains("ordered"))
+    );
 }
 
 #[test]
 fn a_handler_that_turns_calls_away_gets_the_rate_that_it_takes() {
     let explanation = explained(&lost(8_130, StallReason::BackPressure, "{}"));
     assert_eq!(change(&explanation), r#"{"rate":"130/s"}"#);
-    assert!(explanation.why.contains("it took 135.5/s of the 500.0/s"), "{}", explanation.why);
-    assert!(explanation.advice[0].hindrance.is_some(), "the old target stays out of reach");
+    assert!(
+        explanation.why.contains("it took 135.5/s of the 500.0/s"),
+        "{}",
+        explanation.why
+    );
+    assert!(
+        explanation.advice[0].hindrance.is_some(),
+        "the old target stays out of reach"
+    );
 }
 
 #[test]
@@ -188,7 +272,9 @@ fn repeats_are_a_cause_and_the_rate_is_raised_by_their_factor() {
     assert_eq!(explanation.causes[0].kind, CauseKind::Retries);
     assert_eq!(change(&explanation), r#"{"rate":"750/s"}"#);
     assert!(
-        explanation.why.contains("500.0/s settles at most 333.3/s; most often HTTP_500 ×10,000"),
+        explanation
+            .why
+            .contains("500.0/s settles at most 333.3/s; most often HTTP_500 ×10,000"),
         "{}",
         explanation.why
     );
@@ -199,7 +285,11 @@ fn repeats_are_a_cause_and_the_rate_is_raised_by_their_factor() {
 #[test]
 fn a_slow_source_has_nothing_to_set() {
     let explanation = explained(&lost(3_000, StallReason::SourceWait, "{}"));
-    assert!(explanation.why.contains("the source delivers 50.0/s"), "{}", explanation.why);
+    assert!(
+        explanation.why.contains("the source delivers 50.0/s"),
+        "{}",
+        explanation.why
+    );
     assert_eq!(explanation.advice[0].change, None);
 }
 
@@ -208,9 +298,17 @@ fn every_stall_has_a_title_an_advice_or_a_reason_why_there_is_none() {
     for reason in StallReason::ALL {
         let explanation = explained(&lost(1_000, reason, "{}"));
         assert_eq!(explanation.causes[0].kind, CauseKind::Stall(reason));
-        assert_eq!(explanation.advice[0].about, CauseKind::Stall(reason), "{reason:?}");
+        assert_eq!(
+            explanation.advice[0].about,
+            CauseKind::Stall(reason),
+            "{reason:?}"
+        );
         assert!(!explanation.causes[0].kind.title().is_empty());
-        assert_ne!(explanation.advice[0].hindrance.as_deref(), Some("nothing is known of it"), "{reason:?}");
+        assert_ne!(
+            explanation.advice[0].hindrance.as_deref(),
+            Some("nothing is known of it"),
+            "{reason:?}"
+        );
     }
 }
 
@@ -254,14 +352,29 @@ fn a_task_without_a_rate_has_no_target_but_something_that_bounds_it() {
     let mut facts = minute(12_000, r#"{"rate":"unlimited"}"#);
     facts.latency.p50 = millis(300);
     facts.latency.p95 = millis(320);
-    let mut live = Live { in_flight: 64, concurrency: 64, age: Duration::from_secs(100), ..Live::default() };
+    let mut live = Live {
+        in_flight: 64,
+        concurrency: 64,
+        age: Duration::from_secs(100),
+        ..Live::default()
+    };
     live.stalled[StallReason::Concurrency as usize] = Duration::from_secs(93);
     live.stalled[StallReason::SourceWait as usize] = Duration::from_secs(2);
     facts.live = Some(live);
     let explanation = explained(&facts);
     assert_eq!((explanation.target, explanation.causes.len()), (None, 0));
-    assert_eq!(explanation.waits, [(StallReason::Concurrency, 930_000), (StallReason::SourceWait, 20_000)]);
-    assert!(explanation.why.contains("93 % of its time"), "{}", explanation.why);
+    assert_eq!(
+        explanation.waits,
+        [
+            (StallReason::Concurrency, 930_000),
+            (StallReason::SourceWait, 20_000)
+        ]
+    );
+    assert!(
+        explanation.why.contains("93 % of its time"),
+        "{}",
+        explanation.why
+    );
     assert_eq!(change(&explanation), r#"{"concurrency":200}"#);
 }
 
@@ -280,9 +393,20 @@ fn failing(code: &'static str, down_since: Option<i64>) -> HandlerSight {
     let (index, example) = (ItemIndex(7), "no such field".to_owned());
     let (since, at) = (WallMs(10_000), WallMs(49_000));
     let class = FailureClass::Faulty;
-    let error = LastError { class, code: code.into(), example, index, count: 12, since, at };
+    let error = LastError {
+        class,
+        code: code.into(),
+        example,
+        index,
+        count: 12,
+        since,
+        at,
+    };
     let state = HandlerState {
-        outage: down_since.map(|since| Outage { since: WallMs(since), probes: 4 }),
+        outage: down_since.map(|since| Outage {
+            since: WallMs(since),
+            probes: 4,
+        }),
         next_probe_in: down_since.map(|_| Duration::from_secs(8)),
         error: Some(error),
         ..HandlerState::default()
@@ -292,8 +416,10 @@ fn failing(code: &'static str, down_since: Option<i64>) -> HandlerSight {
 
 #[test]
 fn a_handler_that_is_down_is_named_with_the_code_the_item_and_since_when() {
-    let facts =
-        Facts { handler: failing("CONNECT", Some(10_000)), ..lost(0, StallReason::HandlerDown, "{}") };
+    let facts = Facts {
+        handler: failing("CONNECT", Some(10_000)),
+        ..lost(0, StallReason::HandlerDown, "{}")
+    };
     let said = "handler down for 40s (CONNECT at item 7: no such field); next probe in 8s";
     let explanation = explained(&facts);
     assert_eq!(explanation.why, format!("handler down: {said}"));
@@ -302,7 +428,10 @@ fn a_handler_that_is_down_is_named_with_the_code_the_item_and_since_when() {
 
 #[test]
 fn calls_that_fail_are_told_also_where_no_permit_is_lost() {
-    let facts = Facts { handler: failing("HTTP_400", None), ..minute(30_000, "{}") };
+    let facts = Facts {
+        handler: failing("HTTP_400", None),
+        ..minute(30_000, "{}")
+    };
     assert_eq!(
         explained(&facts).why,
         "the task reaches its rate; 12 calls failed in 39s, the last with HTTP_400 at item 7: no such field"
@@ -311,11 +440,20 @@ fn calls_that_fail_are_told_also_where_no_permit_is_lost() {
 
 #[test]
 fn what_is_not_to_run_misses_nothing() {
-    for status in [Status::Created, Status::Stopped, Status::Finished, Status::Cancelled] {
+    for status in [
+        Status::Created,
+        Status::Stopped,
+        Status::Finished,
+        Status::Cancelled,
+    ] {
         let mut facts = lost(20_000, StallReason::Limit, "{}");
         facts.standing.status = status;
         let explanation = explained(&facts);
-        assert_eq!((explanation.target, explanation.causes.len()), (None, 0), "{status}");
+        assert_eq!(
+            (explanation.target, explanation.causes.len()),
+            (None, 0),
+            "{status}"
+        );
         assert!(explanation.waits.is_empty(), "{status}");
     }
 }
@@ -332,11 +470,22 @@ fn a_cause_below_a_hundredth_of_the_rate_gets_no_advice() {
 #[test]
 fn advice_for_what_doesnt_run_is_a_command_for_this_task() {
     for (status, commands) in [
-        (Status::Recovering, &["windrow task recover t7", "windrow task log t7"][..]),
+        (
+            Status::Recovering,
+            &["windrow task recover t7", "windrow task log t7"][..],
+        ),
         (Status::Stopped, &["windrow task start t7"]),
     ] {
-        let standing = Standing { status, reason: None, text: None };
-        let explanation = explained(&Facts { standing, live: None, ..minute(0, "{}") });
+        let standing = Standing {
+            status,
+            reason: None,
+            text: None,
+        };
+        let explanation = explained(&Facts {
+            standing,
+            live: None,
+            ..minute(0, "{}")
+        });
         let text = &explanation.advice[0].text;
         assert!(commands.iter().all(|command| text.contains(command)), "{text}");
     }
@@ -344,7 +493,10 @@ fn advice_for_what_doesnt_run_is_a_command_for_this_task() {
 
 #[test]
 fn high_rates_are_written_as_settings_are() {
-    assert_eq!([99_999.0, 1000.2, 999.94, 5.0].map(rate_text), ["99999/s", "1000/s", "999.9/s", "5.0/s"]);
+    assert_eq!(
+        [99_999.0, 1000.2, 999.94, 5.0].map(rate_text),
+        ["99999/s", "1000/s", "999.9/s", "5.0/s"]
+    );
     assert_eq!(
         [0.7, 0.25, 0.1254, 0.0, 0.999_96].map(rate_text),
         ["0.7/s", "0.25/s", "0.125/s", "0.0/s", "1.0/s"]

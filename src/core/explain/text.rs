@@ -8,7 +8,11 @@ use crate::permits::MICRO;
 /// An amount over a span as items per second.
 pub(super) fn per_second(micros: i64, span: Duration) -> f64 {
     let seconds = span.as_secs_f64();
-    if seconds > 0.0 { micros as f64 / MICRO as f64 / seconds } else { 0.0 }
+    if seconds > 0.0 {
+        micros as f64 / MICRO as f64 / seconds
+    } else {
+        0.0
+    }
 }
 
 /// Items per second as people say it: `312.4/s`, `0.25/s`, `1.0/h`.
@@ -32,7 +36,11 @@ pub fn rate_like(per_second: f64, like: f64) -> String {
 fn short(number: f64) -> String {
     let text = format!("{number:.3}");
     let digits = text.trim_end_matches('0');
-    if digits.ends_with('.') { format!("{digits}0") } else { digits.to_owned() }
+    if digits.ends_with('.') {
+        format!("{digits}0")
+    } else {
+        digits.to_owned()
+    }
 }
 
 /// So many of something that has a regular plural: `1 node`, `1,205 items`.

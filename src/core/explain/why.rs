@@ -40,8 +40,16 @@ fn pace(facts: &Facts, explanation: &Explanation) -> String {
 
 fn standing(facts: &Facts) -> String {
     let standing = &facts.standing;
-    let reason = standing.reason.as_ref().map(|reason| format!(" ({reason})")).unwrap_or_default();
-    let text = standing.text.as_ref().map(|text| format!(": {text}")).unwrap_or_default();
+    let reason = standing
+        .reason
+        .as_ref()
+        .map(|reason| format!(" ({reason})"))
+        .unwrap_or_default();
+    let text = standing
+        .text
+        .as_ref()
+        .map(|text| format!(": {text}"))
+        .unwrap_or_default();
     match standing.status {
         Status::Running => format!("the task runs, but nothing of it on this node{reason}{text}"),
         status => format!("the task is {status}{reason}{text}"),
@@ -60,7 +68,11 @@ fn unpaced(facts: &Facts, explanation: &Explanation) -> String {
     let law = match (reason, facts.latency.p50) {
         (StallReason::Concurrency, Some(p50)) => {
             let slots = facts.live.as_ref().map_or(0, |live| live.concurrency);
-            format!("; {} slots ÷ p50 {} is the most they carry", count(slots), time(p50))
+            format!(
+                "; {} slots ÷ p50 {} is the most they carry",
+                count(slots),
+                time(p50)
+            )
         }
         _ => String::new(),
     };
@@ -74,7 +86,11 @@ fn cause_text(cause: &Cause, facts: &Facts) -> String {
     match cause.kind {
         CauseKind::Stall(StallReason::WindowFull) => window(facts, rate, live.window),
         CauseKind::Stall(StallReason::Concurrency) => match facts.usual_latency() {
-            Some(latency) => little(rate, latency, &format!("{} may be in flight", count(live.concurrency))),
+            Some(latency) => little(
+                rate,
+                latency,
+                &format!("{} may be in flight", count(live.concurrency)),
+            ),
             None => format!("all {} slots are taken", count(live.concurrency)),
         },
         CauseKind::Stall(StallReason::HandlerSlots) => {
@@ -90,7 +106,11 @@ fn cause_text(cause: &Cause, facts: &Facts) -> String {
             rate_text(rate)
         ),
         CauseKind::Stall(StallReason::SourceWait) => {
-            format!("the source delivers {}, the rate is {}", rate_text(facts.attempts()), rate_text(rate))
+            format!(
+                "the source delivers {}, the rate is {}",
+                rate_text(facts.attempts()),
+                rate_text(rate)
+            )
         }
         CauseKind::Retries => {
             let each = facts.attempts_per_item();
@@ -121,13 +141,21 @@ fn cause_text(cause: &Cause, facts: &Facts) -> String {
 
 /// A run of a task that another shard left a part to.
 fn no_room(facts: &Facts) -> String {
-    let said = facts.held_back.first().map(|run| run.why.as_str()).unwrap_or_default();
+    let said = facts
+        .held_back
+        .first()
+        .map(|run| run.why.as_str())
+        .unwrap_or_default();
     format!("a run got a larger part of the rate, for which its node has no room: {said}")
 }
 
 fn little(rate: f64, latency: Duration, but: &str) -> String {
     let needed = count(Facts::slots(rate, latency));
-    format!("by Little's law {} × p95 {} needs ≈ {needed} slots, {but}", rate_text(rate), time(latency))
+    format!(
+        "by Little's law {} × p95 {} needs ≈ {needed} slots, {but}",
+        rate_text(rate),
+        time(latency)
+    )
 }
 
 /// A window that is too small for the usual call, or one that a slow item holds.
@@ -141,5 +169,8 @@ fn window(facts: &Facts, rate: f64, window: u64) -> String {
     let lasts = time(Duration::from_secs_f64(window as f64 / rate.max(1e-9)));
     let head = facts.live.as_ref().and_then(|live| live.head);
     let holder = head.map_or_else(|| "one slow item".to_owned(), |head| held_by(&head));
-    format!("{is}, which lasts {lasts} at {}; then everything waits for {holder}", rate_text(rate))
+    format!(
+        "{is}, which lasts {lasts} at {}; then everything waits for {holder}",
+        rate_text(rate)
+    )
 }

@@ -70,7 +70,10 @@ impl TaskCommand {
 
     /// Whether it starts a task.
     pub fn is_start(&self) -> bool {
-        matches!(self, TaskCommand::Start | TaskCommand::StartAt(_) | TaskCommand::StartJudging(_))
+        matches!(
+            self,
+            TaskCommand::Start | TaskCommand::StartAt(_) | TaskCommand::StartJudging(_)
+        )
     }
 
     /// The time that it gives a task as its `start_at`.
@@ -89,7 +92,9 @@ impl TaskCommand {
 
     /// The name that it wants for the task.
     pub fn wanted_name(&self) -> Option<&str> {
-        let (TaskCommand::Edit(edit) | TaskCommand::Ready { edit, .. }) = self else { return None };
+        let (TaskCommand::Edit(edit) | TaskCommand::Ready { edit, .. }) = self else {
+            return None;
+        };
         edit.name.as_deref().filter(|name| !name.is_empty())
     }
 
@@ -140,7 +145,12 @@ impl TaskEdit {
     /// What it changes of the task's meaning.
     pub fn meaning(&self) -> MeaningChange {
         let source = self.source.as_ref().map(|(text, _)| text.clone());
-        MeaningChange { total: self.total, skip_first: self.skip_first, source, shards: self.shards }
+        MeaningChange {
+            total: self.total,
+            skip_first: self.skip_first,
+            source,
+            shards: self.shards,
+        }
     }
 
     /// The members that it names and that are fixed while the task runs.
@@ -152,12 +162,19 @@ impl TaskEdit {
             ("skip_first", self.skip_first.is_some()),
             ("shards", self.shards.is_some()),
         ];
-        named.into_iter().filter_map(|(field, is_named)| is_named.then_some(field)).collect()
+        named
+            .into_iter()
+            .filter_map(|(field, is_named)| is_named.then_some(field))
+            .collect()
     }
 
     /// The verb of the transition table: what only describes the task is legal at any time before its end.
     pub fn verb(&self) -> Verb {
-        if self.fixed_fields().is_empty() { Verb::Describe } else { Verb::Edit }
+        if self.fixed_fields().is_empty() {
+            Verb::Describe
+        } else {
+            Verb::Edit
+        }
     }
 
     /// Whether it is legal as the task stands; `has_run` is whether a run ever owned a shard of it.
@@ -174,7 +191,9 @@ impl TaskEdit {
             None => format!("it is fixed while the task is {}; stop it first", standing.status),
         };
         let fields = self.fixed_fields().into_iter();
-        Err(CommandRefusal::Fields(fields.map(|field| FieldRefusal::new(field, why(field))).collect()))
+        Err(CommandRefusal::Fields(
+            fields.map(|field| FieldRefusal::new(field, why(field))).collect(),
+        ))
     }
 }
 
@@ -204,5 +223,9 @@ pub enum CommandRefusal {
 }
 
 fn refusals_text(refusals: &[FieldRefusal]) -> String {
-    refusals.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
+    refusals
+        .iter()
+        .map(ToString::to_string)
+        .collect::<Vec<_>>()
+        .join("; ")
 }

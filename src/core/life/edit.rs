@@ -63,19 +63,32 @@ impl Life {
     /// The members that an edit names, as they are; a source by its kind, for it may be long.
     fn described(&self, edit: &TaskEdit) -> String {
         let read = |text: Option<&str>| -> Value {
-            text.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default()
+            text.and_then(|text| serde_json::from_str(text).ok())
+                .unwrap_or_default()
         };
-        let labels = if self.labels.is_empty() { Value::Null } else { json!(self.labels) };
+        let labels = if self.labels.is_empty() {
+            Value::Null
+        } else {
+            json!(self.labels)
+        };
         let members = [
             ("settings", edit.tuning.is_some(), json!(self.tuning)),
             ("name", edit.name.is_some(), json!(self.name)),
             ("labels", edit.labels.is_some(), labels),
             ("priority", edit.priority.is_some(), json!(self.priority)),
-            ("deadline_ms", edit.deadline.is_some(), json!(self.deadline.map(|at| at.0))),
+            (
+                "deadline_ms",
+                edit.deadline.is_some(),
+                json!(self.deadline.map(|at| at.0)),
+            ),
             ("params", edit.params.is_some(), read(self.params.as_deref())),
             ("total", edit.total.is_some(), json!(self.total.0)),
             ("skip_first", edit.skip_first.is_some(), json!(self.skip_first.0)),
-            ("source", edit.source.is_some(), read(Some(self.source.as_str()))["kind"].take()),
+            (
+                "source",
+                edit.source.is_some(),
+                read(Some(self.source.as_str()))["kind"].take(),
+            ),
             ("shards", edit.shards.is_some(), json!(self.shards_wanted)),
         ];
         let named = members.into_iter().filter(|(_, is_named, _)| *is_named);

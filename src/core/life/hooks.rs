@@ -40,7 +40,10 @@ pub struct HookCall {
 /// Until when the business may answer a start that it wants to prepare; none when it doesn't want to.
 pub(super) fn ready_until(hooks: &Hooks, now: WallMs) -> Option<WallMs> {
     let hook = hooks.get(HookKind::Prepare)?;
-    Some(now.plus(hook.timeout.unwrap_or(PREPARE_TIMEOUT_DEFAULT)).plus(READY_MARGIN))
+    Some(
+        now.plus(hook.timeout.unwrap_or(PREPARE_TIMEOUT_DEFAULT))
+            .plus(READY_MARGIN),
+    )
 }
 
 impl Life {
@@ -58,7 +61,12 @@ impl Life {
         body["text"] = json!(self.note.as_ref().map(|note| &note.text));
         body["counts"] = self.counts();
         body["at"] = json!(now.to_rfc3339());
-        Some(HookCall { kind, start_no: self.start_no, body, expires_at: now.plus(GIVEN_UP_AFTER) })
+        Some(HookCall {
+            kind,
+            start_no: self.start_no,
+            body,
+            expires_at: now.plus(GIVEN_UP_AFTER),
+        })
     }
 
     fn counts(&self) -> Value {
@@ -76,13 +84,20 @@ impl Life {
         body["start_token"] = json!(token);
         body["ready_by"] = json!(until.to_rfc3339());
         body["ready_path"] = json!(format!("/v1/tasks/{}/ready", self.id));
-        HookCall { kind: HookKind::Prepare, start_no: self.start_no, body, expires_at: until }
+        HookCall {
+            kind: HookKind::Prepare,
+            start_no: self.start_no,
+            body,
+            expires_at: until,
+        }
     }
 
     fn hook_body(&self, kind: HookKind, to: &Listener) -> Value {
         // Parameters were checked when they came in.
-        let params: Value =
-            self.params.as_deref().map_or(Value::Null, |text| serde_json::from_str(text).unwrap_or_default());
+        let params: Value = self
+            .params
+            .as_deref()
+            .map_or(Value::Null, |text| serde_json::from_str(text).unwrap_or_default());
         json!({
             "type": kind.as_str(), "business": to.business, "start": self.start_no,
             "task": {
@@ -94,10 +109,16 @@ impl Life {
 
     /// The sums over its shards; excluded is what lies outside of their ranges.
     pub fn counters(&self) -> Counters {
-        let head = Counters { excluded: self.whole().start.0, ..Counters::default() };
+        let head = Counters {
+            excluded: self.whole().start.0,
+            ..Counters::default()
+        };
         self.shards.iter().fold(head, |sum, shard| {
             let excluded = shard.range_end.0 - shard.end.0;
-            sum.plus(&Counters { excluded, ..shard.counters })
+            sum.plus(&Counters {
+                excluded,
+                ..shard.counters
+            })
         })
     }
 }

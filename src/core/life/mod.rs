@@ -144,13 +144,20 @@ impl Life {
     /// Where it stands.
     pub fn standing(&self) -> Standing {
         let owned = self.shards.iter().any(ShardLife::is_running);
-        Standing { wish: self.wish, status: self.status, owned }
+        Standing {
+            wish: self.wish,
+            status: self.status,
+            owned,
+        }
     }
 
     /// The indexes that are not left out at its head.
     pub fn whole(&self) -> ShardRange {
         let end = ItemIndex(self.total.0);
-        ShardRange { start: self.skip_first.min(end), end }
+        ShardRange {
+            start: self.skip_first.min(end),
+            end,
+        }
     }
 
     /// Whether a run ever owned a shard of it, so that items may have left.

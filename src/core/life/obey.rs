@@ -42,7 +42,12 @@ impl Life {
         let change = self.act(command, around, &mut deeds)?;
         let (before_json, after) = change.unwrap_or_else(|| (status_json(before), status_json(self.status)));
         let action = command.action().to_owned();
-        deeds.records.push(Record { by: Author::Caller, action, before: before_json, after });
+        deeds.records.push(Record {
+            by: Author::Caller,
+            action,
+            before: before_json,
+            after,
+        });
         deeds.ends_start = self.status == Status::Stopped && before != Status::Stopped;
         Ok(deeds)
     }
@@ -93,7 +98,9 @@ impl Life {
 
     /// What a start changes of the settings.
     fn judge(&mut self, command: &TaskCommand) -> Option<Change> {
-        let TaskCommand::StartJudging(_) = command else { return None };
+        let TaskCommand::StartJudging(_) = command else {
+            return None;
+        };
         let tuning = self.tuning.clone().judging_items();
         Some(self.tune(&tuning))
     }
@@ -133,7 +140,10 @@ impl Life {
     fn finish(&mut self, end: ItemIndex, now: WallMs) -> Result<(), CommandRefusal> {
         decide(Verb::Finish, self.standing())?;
         if end.0 >= self.total.0 {
-            let why = format!("the task has {} items; an early finish lies below that", self.total.0);
+            let why = format!(
+                "the task has {} items; an early finish lies below that",
+                self.total.0
+            );
             return Err(CommandRefusal::Fields(vec![FieldRefusal::new("total", why)]));
         }
         // What was dispatched is never cut off, so an end below it says nothing more. Of several shards each has its own.
@@ -153,10 +163,17 @@ impl Life {
         if decision.status == Status::Finalizing {
             return Ok(());
         }
-        for shard in self.shards.iter_mut().filter(|shard| shard.state == ShardState::Recovering) {
+        for shard in self
+            .shards
+            .iter_mut()
+            .filter(|shard| shard.state == ShardState::Recovering)
+        {
             (shard.state, shard.not_before, shard.updated_at) = (ShardState::Idle, WallMs(0), now);
         }
-        if self.pause.is_some_and(|pause| pause.reason == PauseReason::ErrorBudget) {
+        if self
+            .pause
+            .is_some_and(|pause| pause.reason == PauseReason::ErrorBudget)
+        {
             self.pause = None;
             self.bump_control();
         }

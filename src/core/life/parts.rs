@@ -52,7 +52,10 @@ impl Life {
         self.share_alike();
         if self.canary.is_some() && self.shards.len() > 1 {
             let is_waiting = |shard: &&mut ShardLife| shard.no != 0 && shard.state == ShardState::Idle;
-            self.shards.iter_mut().filter(is_waiting).for_each(|shard| shard.not_before = HELD);
+            self.shards
+                .iter_mut()
+                .filter(is_waiting)
+                .for_each(|shard| shard.not_before = HELD);
         }
     }
 
@@ -110,7 +113,10 @@ impl Life {
     pub(super) fn end_early(&mut self, end: ItemIndex, now: WallMs) {
         self.finish_at = Some(self.finish_at.map_or(end, |earlier| earlier.min(end)));
         let is_open = |shard: &&mut ShardLife| !shard.is_running() && !shard.is_done();
-        self.shards.iter_mut().filter(is_open).for_each(|shard| shard.cut(end, now));
+        self.shards
+            .iter_mut()
+            .filter(is_open)
+            .for_each(|shard| shard.cut(end, now));
         self.settle_shards(now);
     }
 
@@ -119,7 +125,10 @@ impl Life {
     pub(super) fn recover_all(&mut self, until: WallMs, nth: Option<u32>, now: WallMs) -> WallMs {
         let is_under_way = |held: &Pause| held.reason == PauseReason::ErrorBudget && held.until > now;
         let until = self.pause.filter(is_under_way).map_or(until, |held| held.until);
-        self.pause = Some(Pause { until, reason: PauseReason::ErrorBudget });
+        self.pause = Some(Pause {
+            until,
+            reason: PauseReason::ErrorBudget,
+        });
         self.bump_control();
         for shard in self.shards.iter_mut().filter(|shard| !shard.is_done()) {
             shard.recoveries = nth.unwrap_or(shard.recoveries);

@@ -46,7 +46,11 @@ pub enum RunClose {
 impl RunClose {
     /// A stop that cut nothing off.
     pub fn stopped(reason: StopReason, text: String) -> RunClose {
-        RunClose::Stopped { reason, text, cut_off: CutOff::default() }
+        RunClose::Stopped {
+            reason,
+            text,
+            cut_off: CutOff::default(),
+        }
     }
 
     /// Whether it says nothing of a crash loop: the run ended in order, or because too much failed.
@@ -65,10 +69,16 @@ impl fmt::Display for RunClose {
             RunClose::Released => f.write_str("handed over: any node may take it"),
             RunClose::Done => f.write_str("done"),
             // A run hears only that it is to stop; why is with its task.
-            RunClose::Stopped { reason: StopReason::Operator, text, cut_off } => {
-                f.write_str(&cut_off.told_after(text))
-            }
-            RunClose::Stopped { reason, text, cut_off } => {
+            RunClose::Stopped {
+                reason: StopReason::Operator,
+                text,
+                cut_off,
+            } => f.write_str(&cut_off.told_after(text)),
+            RunClose::Stopped {
+                reason,
+                text,
+                cut_off,
+            } => {
                 write!(f, "stopped ({reason}): {}", cut_off.told_after(text))
             }
             RunClose::Recovering { reason, text, .. } => write!(f, "recovers ({reason}): {text}"),
@@ -108,9 +118,21 @@ impl Life {
     /// When the shard may be claimed again. A run that found the error budget of its task exceeded takes the other shards
     /// with it.
     fn together(&mut self, close: &RunClose, state: ShardState, now: WallMs) -> WallMs {
-        let RunClose::Recovering { not_before, reason, nth, .. } = close else { return WallMs(0) };
+        let RunClose::Recovering {
+            not_before,
+            reason,
+            nth,
+            ..
+        } = close
+        else {
+            return WallMs(0);
+        };
         let is_shared = reason == TASK_RECOVERS && state == ShardState::Recovering && self.shards.len() > 1;
-        if is_shared { self.recover_all(*not_before, *nth, now) } else { *not_before }
+        if is_shared {
+            self.recover_all(*not_before, *nth, now)
+        } else {
+            *not_before
+        }
     }
 
     /// A shard is taken from an owner that is gone. When it was active last stays as it was, and so does the low water of
@@ -119,7 +141,10 @@ impl Life {
         let state = state_after(&RunClose::Released, self.wish);
         let shard = self.shards.iter_mut().find(|shard| shard.no == no)?;
         (shard.state, shard.session) = (state, None);
-        Some(Note { reason: None, text: OWNER_GONE.to_owned() })
+        Some(Note {
+            reason: None,
+            text: OWNER_GONE.to_owned(),
+        })
     }
 }
 
@@ -137,9 +162,13 @@ fn state_after(close: &RunClose, wish: Wish) -> ShardState {
 fn note(close: &RunClose) -> Option<Note> {
     match close {
         RunClose::Released | RunClose::Done => None,
-        RunClose::Stopped { text, .. } => Some(Note { reason: None, text: text.clone() }),
-        RunClose::Recovering { reason, text, .. } => {
-            Some(Note { reason: Some(reason.clone()), text: text.clone() })
-        }
+        RunClose::Stopped { text, .. } => Some(Note {
+            reason: None,
+            text: text.clone(),
+        }),
+        RunClose::Recovering { reason, text, .. } => Some(Note {
+            reason: Some(reason.clone()),
+            text: text.clone(),
+        }),
     }
 }

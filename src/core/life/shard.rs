@@ -89,7 +89,11 @@ impl ShardLife {
 
     /// What was dispatched, as far as is known; its owner knows better.
     pub(super) fn dispatched(&self) -> ItemIndex {
-        if self.is_running() { self.high_water } else { self.may_have_left() }
+        if self.is_running() {
+            self.high_water
+        } else {
+            self.may_have_left()
+        }
     }
 
     /// Hears what its task wants.

@@ -21,7 +21,9 @@ pub struct StartToken {
 impl Life {
     /// Whether it rested too long to go on by itself, and says so.
     pub fn is_dormant(&self) -> bool {
-        self.note.as_ref().is_some_and(|note| note.reason.as_deref() == Some(DORMANT))
+        self.note
+            .as_ref()
+            .is_some_and(|note| note.reason.as_deref() == Some(DORMANT))
     }
 
     /// Starts what rested too long to go on by itself: as after a stop.
@@ -67,12 +69,21 @@ impl Life {
             self.go(around.nodes, now);
             return Ok(());
         };
-        let asked =
-            decide(Verb::HookAsked, Standing { owned: false, wish: queued.wish, status: queued.status })?;
+        let asked = decide(
+            Verb::HookAsked,
+            Standing {
+                owned: false,
+                wish: queued.wish,
+                status: queued.status,
+            },
+        )?;
         self.wish = queued.wish;
         self.hold(now);
         let text = "the business prepares itself for this start".to_owned();
-        let note = Note { reason: Some("prepare".to_owned()), text };
+        let note = Note {
+            reason: Some("prepare".to_owned()),
+            text,
+        };
         self.enter(asked.status, (Some(note), Some(until)), now);
         self.awaiting_until = Some(until);
         deeds.call = Some(self.ask(around.listener, &around.token.plain, until));
@@ -96,7 +107,11 @@ impl Life {
         if self.is_past_deadline(now) {
             self.stop_reason = Some(StopReason::Deadline);
             self.set_wish(Wish::Stop, now);
-            self.enter(Status::Stopped, (note_of_command(Verb::Stop, StopReason::Deadline), None), now);
+            self.enter(
+                Status::Stopped,
+                (note_of_command(Verb::Stop, StopReason::Deadline), None),
+                now,
+            );
             return;
         }
         self.make_shards(nodes, now);
@@ -106,12 +121,18 @@ impl Life {
         let later = self.start_at.filter(|at| *at > now);
         self.queued_at = later.unwrap_or(now);
         if let Some(at) = later {
-            let idle = self.shards.iter_mut().filter(|shard| shard.state == ShardState::Idle);
+            let idle = self
+                .shards
+                .iter_mut()
+                .filter(|shard| shard.state == ShardState::Idle);
             idle.for_each(|shard| shard.not_before = at);
         }
         self.deal();
         let text = |at: WallMs| format!("it starts at {}", at.to_rfc3339());
-        let note = later.map(|at| Note { reason: Some("start_at".to_owned()), text: text(at) });
+        let note = later.map(|at| Note {
+            reason: Some("start_at".to_owned()),
+            text: text(at),
+        });
         self.enter(Status::Queued, (note, later), now);
     }
 
@@ -135,13 +156,20 @@ impl Life {
         let decision = decide(Verb::HookRefused, self.standing())?;
         self.stop_reason = Some(StopReason::Business);
         self.set_wish(decision.wish, now);
-        let note = Note { reason: None, text: text.to_owned() };
+        let note = Note {
+            reason: None,
+            text: text.to_owned(),
+        };
         self.enter(decision.status, (Some(note), None), now);
         Ok(())
     }
 
     fn check_start(&self, given: u32) -> Result<(), CommandRefusal> {
         let present = self.start_no;
-        if given == present { Ok(()) } else { Err(CommandRefusal::StaleStart { given, present }) }
+        if given == present {
+            Ok(())
+        } else {
+            Err(CommandRefusal::StaleStart { given, present })
+        }
     }
 }

@@ -26,7 +26,14 @@ impl Life {
     fn status_of_shards(&self) -> Status {
         let states: Vec<ShardState> = self.shards.iter().map(|shard| shard.state).collect();
         let awaiting_business = self.status == Status::AwaitingBusiness;
-        status_of(self.wish, &Shards { states: &states, awaiting_business, finalized: false })
+        status_of(
+            self.wish,
+            &Shards {
+                states: &states,
+                awaiting_business,
+                finalized: false,
+            },
+        )
     }
 
     /// Finds its status from its shards, of which one brings `news`. `evidence` is looked at only where it
@@ -41,7 +48,12 @@ impl Life {
                     status = Status::Finished;
                     self.result = Some(result);
                 }
-                Err(text) => proof = Some(Note { reason: Some("proof_failed".to_owned()), text }),
+                Err(text) => {
+                    proof = Some(Note {
+                        reason: Some("proof_failed".to_owned()),
+                        text,
+                    })
+                }
             }
         }
         let note = proof.or_else(|| note_after(before, self.note.clone(), status, news));
@@ -60,8 +72,14 @@ impl Life {
     }
 
     fn recovers_at(&self, status: Status) -> Option<WallMs> {
-        let waiting = self.shards.iter().filter(|shard| shard.state == ShardState::Recovering);
-        waiting.map(|shard| shard.not_before).min().filter(|_| status == Status::Recovering)
+        let waiting = self
+            .shards
+            .iter()
+            .filter(|shard| shard.state == ShardState::Recovering);
+        waiting
+            .map(|shard| shard.not_before)
+            .min()
+            .filter(|_| status == Status::Recovering)
     }
 
     fn ended(&self, before: Status) -> Deeds {
@@ -71,7 +89,11 @@ impl Life {
             before: status_json(before),
             after: status_json(self.status),
         };
-        Deeds { records: vec![record], ends_start: true, ..Deeds::default() }
+        Deeds {
+            records: vec![record],
+            ends_start: true,
+            ..Deeds::default()
+        }
     }
 
     /// The result of a task that is whole; else what isn't.
@@ -90,7 +112,9 @@ impl Life {
         let abandoned: u64 = self.shards.iter().map(|shard| shard.counters.abandoned).sum();
         if evidence.failures != abandoned {
             let recorded = evidence.failures;
-            return Err(format!("{abandoned} items were abandoned, but {recorded} failures are recorded"));
+            return Err(format!(
+                "{abandoned} items were abandoned, but {recorded} failures are recorded"
+            ));
         }
         if evidence.is_parked {
             return Err("an item is still parked".to_owned());
@@ -110,7 +134,11 @@ fn whole(shard: &ShardLife) -> Result<(), String> {
     if shard.low_water == shard.end && parked == 0 && done == shard.end.0 - shard.first.0 {
         return Ok(());
     }
-    let ShardLife { no, low_water, end, .. } = shard;
+    let ShardLife {
+        no, low_water, end, ..
+    } = shard;
     let (at, end) = (low_water.0, end.0);
-    Err(format!("shard {no} ended at {at} of {end} with {done} items settled and {parked} parked"))
+    Err(format!(
+        "shard {no} ended at {at} of {end} with {done} items settled and {parked} parked"
+    ))
 }

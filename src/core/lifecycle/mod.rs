@@ -194,7 +194,11 @@ fn impossible(verb: &str) -> String {
 }
 
 fn for_good(allowed: &[&str]) -> &'static str {
-    if allowed.is_empty() { "; it has ended for good; a clone of it can run" } else { "" }
+    if allowed.is_empty() {
+        "; it has ended for good; a clone of it can run"
+    } else {
+        ""
+    }
 }
 
 #[cfg(test)]
@@ -203,23 +207,58 @@ mod tests {
 
     #[test]
     fn slugs_read_back_and_nothing_else_does() {
-        assert!(Wish::ALL.iter().all(|value| Wish::parse(value.as_str()) == Some(*value)));
-        assert!(Status::ALL.iter().all(|value| Status::parse(value.as_str()) == Some(*value)));
-        assert!(TaskResult::ALL.iter().all(|value| TaskResult::parse(value.as_str()) == Some(*value)));
-        assert!(StopReason::ALL.iter().all(|value| StopReason::parse(value.as_str()) == Some(*value)));
+        assert!(
+            Wish::ALL
+                .iter()
+                .all(|value| Wish::parse(value.as_str()) == Some(*value))
+        );
+        assert!(
+            Status::ALL
+                .iter()
+                .all(|value| Status::parse(value.as_str()) == Some(*value))
+        );
+        assert!(
+            TaskResult::ALL
+                .iter()
+                .all(|value| TaskResult::parse(value.as_str()) == Some(*value))
+        );
+        assert!(
+            StopReason::ALL
+                .iter()
+                .all(|value| StopReason::parse(value.as_str()) == Some(*value))
+        );
         assert_eq!(Status::parse("Running"), None);
         assert_eq!(StopReason::parse(""), None);
     }
 
     #[test]
     fn a_refusal_says_what_would_be_allowed() {
-        let standing = Standing { wish: Wish::Rest, status: Status::Created, owned: false };
+        let standing = Standing {
+            wish: Wish::Rest,
+            status: Status::Created,
+            owned: false,
+        };
         let refusal = decide(Verb::Stop, standing).expect_err("a task that never started can't be stopped");
-        assert_eq!(refusal.to_string(), "it can't be stopped while the task is created");
-        let tune = Refusal { verb: "tune", ..refusal };
+        assert_eq!(
+            refusal.to_string(),
+            "it can't be stopped while the task is created"
+        );
+        let tune = Refusal {
+            verb: "tune",
+            ..refusal
+        };
         assert_eq!(tune.to_string(), "it can't be changed while the task is created");
-        let ended = Standing { wish: Wish::Run, status: Status::Finished, owned: false };
+        let ended = Standing {
+            wish: Wish::Run,
+            status: Status::Finished,
+            owned: false,
+        };
         let refusal = decide(Verb::Start, ended).expect_err("finished is final");
-        assert!(refusal.to_string().ends_with("it has ended for good; a clone of it can run"), "{refusal}");
+        assert!(
+            refusal
+                .to_string()
+                .ends_with("it has ended for good; a clone of it can run"),
+            "{refusal}"
+        );
     }
 }

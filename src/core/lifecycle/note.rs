@@ -62,12 +62,18 @@ pub fn note_of_command(verb: Verb, reason: StopReason) -> Option<Note> {
         (_, StopReason::Business) => "stopped by command of the business",
         _ => return None,
     };
-    Some(Note { reason: None, text: text.to_owned() })
+    Some(Note {
+        reason: None,
+        text: text.to_owned(),
+    })
 }
 
 fn part_recovers() -> Note {
     let text = "a part of the task is to be tried again; the other parts are done or wait".to_owned();
-    Note { reason: Some(PART_RECOVERS.to_owned()), text }
+    Note {
+        reason: Some(PART_RECOVERS.to_owned()),
+        text,
+    }
 }
 
 #[cfg(test)]
@@ -75,11 +81,17 @@ mod tests {
     use super::*;
 
     fn said(text: &str) -> Option<Note> {
-        Some(Note { reason: None, text: text.to_owned() })
+        Some(Note {
+            reason: None,
+            text: text.to_owned(),
+        })
     }
 
     fn recovers(reason: &str, text: &str) -> Option<Note> {
-        Some(Note { reason: Some(reason.to_owned()), text: text.to_owned() })
+        Some(Note {
+            reason: Some(reason.to_owned()),
+            text: text.to_owned(),
+        })
     }
 
     #[test]
@@ -87,9 +99,18 @@ mod tests {
         use Status::{Running, Stopped, Stopping};
         let why = note_after(Running, None, Stopping, said("item 7 used all 5 attempts"));
         let second = note_after(Stopping, why, Stopping, said("stopped by command"));
-        assert_eq!(note_after(Stopping, second, Stopped, None), said("item 7 used all 5 attempts"));
-        assert_eq!(note_after(Stopping, None, Stopped, said("stopped")), said("stopped"));
-        assert_eq!(note_after(Stopping, None, Stopped, recovers("unavailable", "x")), None);
+        assert_eq!(
+            note_after(Stopping, second, Stopped, None),
+            said("item 7 used all 5 attempts")
+        );
+        assert_eq!(
+            note_after(Stopping, None, Stopped, said("stopped")),
+            said("stopped")
+        );
+        assert_eq!(
+            note_after(Stopping, None, Stopped, recovers("unavailable", "x")),
+            None
+        );
     }
 
     #[test]
@@ -98,7 +119,10 @@ mod tests {
         let why = note_of_command(Verb::Stop, StopReason::Deadline);
         let last = note_after(Stopping, why, Stopped, said("stopped by command"));
         assert_eq!(last, said("its deadline passed"));
-        assert_eq!(note_of_command(Verb::Cancel, StopReason::Operator), said("cancelled by command"));
+        assert_eq!(
+            note_of_command(Verb::Cancel, StopReason::Operator),
+            said("cancelled by command")
+        );
         let plain = note_of_command(Verb::Stop, StopReason::Operator);
         assert_eq!(
             note_after(Stopping, plain, Stopped, said("stopped by command")),
@@ -113,11 +137,21 @@ mod tests {
         let while_others_end = note_after(Running, None, Running, first.clone());
         assert_eq!(while_others_end, first);
         let last = recovers(TASK_RECOVERS, "another shard had too many");
-        assert_eq!(note_after(Running, while_others_end.clone(), Running, last.clone()), first);
+        assert_eq!(
+            note_after(Running, while_others_end.clone(), Running, last.clone()),
+            first
+        );
         assert_eq!(note_after(Running, while_others_end, Recovering, last), first);
-        assert_eq!(note_after(Running, None, Running, recovers("unavailable", "x")), None);
+        assert_eq!(
+            note_after(Running, None, Running, recovers("unavailable", "x")),
+            None
+        );
         let part = note_after(Running, None, Recovering, None).expect("it says something");
         assert_eq!(part.reason.as_deref(), Some(PART_RECOVERS));
-        assert_eq!(note_after(Running, None, Stopped, recovers("unavailable", "x")), None, "no next time");
+        assert_eq!(
+            note_after(Running, None, Stopped, recovers("unavailable", "x")),
+            None,
+            "no next time"
+        );
     }
 }

@@ -80,7 +80,10 @@ impl Verb {
     /// Whether a person gives it as a command; the others are facts.
     pub fn is_command(self) -> bool {
         use Verb::{Abandon, Cancel, Describe, Edit, Finish, Recover, Start, Stop, StopNow, Tune};
-        matches!(self, Start | Stop | StopNow | Cancel | Tune | Describe | Edit | Finish | Abandon | Recover)
+        matches!(
+            self,
+            Start | Stop | StopNow | Cancel | Tune | Describe | Edit | Finish | Abandon | Recover
+        )
     }
 }
 
@@ -127,40 +130,132 @@ use Status::{
 const STOPPABLE: &[Status] = &[Queued, AwaitingBusiness, Running, Recovering, Stopping];
 
 /// The states of a task that has not ended.
-const OPEN: &[Status] = &[Created, Queued, AwaitingBusiness, Running, Recovering, Stopping, Stopped];
+const OPEN: &[Status] = &[
+    Created,
+    Queued,
+    AwaitingBusiness,
+    Running,
+    Recovering,
+    Stopping,
+    Stopped,
+];
 
 /// Those of them in which items may have failed.
 const BEGUN: &[Status] = &[Queued, AwaitingBusiness, Running, Recovering, Stopping, Stopped];
 
 const EDGES: &[Edge] = &[
-    edge(Verb::Start, &[Created, Stopped], Some(Wish::Run), Some(Queued), Some(Queued)),
-    edge(Verb::Stop, STOPPABLE, Some(Wish::Stop), Some(Stopped), Some(Stopping)),
-    edge(Verb::StopNow, STOPPABLE, Some(Wish::StopNow), Some(Stopped), Some(Stopping)),
-    edge(Verb::Cancel, OPEN, Some(Wish::Cancel), Some(Stopped), Some(Stopping)),
+    edge(
+        Verb::Start,
+        &[Created, Stopped],
+        Some(Wish::Run),
+        Some(Queued),
+        Some(Queued),
+    ),
+    edge(
+        Verb::Stop,
+        STOPPABLE,
+        Some(Wish::Stop),
+        Some(Stopped),
+        Some(Stopping),
+    ),
+    edge(
+        Verb::StopNow,
+        STOPPABLE,
+        Some(Wish::StopNow),
+        Some(Stopped),
+        Some(Stopping),
+    ),
+    edge(
+        Verb::Cancel,
+        OPEN,
+        Some(Wish::Cancel),
+        Some(Stopped),
+        Some(Stopping),
+    ),
     edge(Verb::Tune, OPEN, None, None, None),
     edge(Verb::Describe, OPEN, None, None, None),
-    edge(Verb::Edit, &[Created, AwaitingBusiness, Stopped], None, None, None),
-    edge(Verb::Finish, &[Queued, Running, Recovering, Stopped], None, None, None),
+    edge(
+        Verb::Edit,
+        &[Created, AwaitingBusiness, Stopped],
+        None,
+        None,
+        None,
+    ),
+    edge(
+        Verb::Finish,
+        &[Queued, Running, Recovering, Stopped],
+        None,
+        None,
+        None,
+    ),
     edge(Verb::Abandon, BEGUN, None, None, None),
     edge(Verb::Recover, &[Recovering], None, Some(Queued), None),
     // Nothing happens by itself to a task whose end doesn't add up. Whoever has mended the cause has it proved again.
     edge(Verb::Recover, &[Finalizing], None, None, None),
     // Dormant (`lifecycle::DORMANT`): nobody claims it, so a command has to begin it anew.
-    edge(Verb::Woken, &[Queued, Recovering], Some(Wish::Run), Some(Queued), None),
-    edge(Verb::Claimed, &[Queued, Running, Recovering], None, Some(Running), Some(Running)),
+    edge(
+        Verb::Woken,
+        &[Queued, Recovering],
+        Some(Wish::Run),
+        Some(Queued),
+        None,
+    ),
+    edge(
+        Verb::Claimed,
+        &[Queued, Running, Recovering],
+        None,
+        Some(Running),
+        Some(Running),
+    ),
     // A stopped task whose owner died is claimed only to commit `stopped`.
     edge(Verb::Claimed, &[Stopping], None, None, None),
     edge(Verb::Released, &[Running], None, Some(Queued), Some(Running)),
     edge(Verb::Released, &[Stopping], None, Some(Stopped), Some(Stopping)),
     edge(Verb::Recovered, &[Running], None, Some(Recovering), Some(Running)),
     edge(Verb::Recovered, &[Stopping], None, Some(Stopped), Some(Stopping)),
-    edge(Verb::Drained, &[Running, Stopping], Some(Wish::Stop), Some(Stopped), Some(Stopping)),
+    edge(
+        Verb::Drained,
+        &[Running, Stopping],
+        Some(Wish::Stop),
+        Some(Stopped),
+        Some(Stopping),
+    ),
     // Without a run where finishing early leaves nothing to do.
-    edge(Verb::AllSettled, &[Queued, Running, Recovering, Stopping, Stopped], None, Some(Finalizing), None),
-    edge(Verb::Finalized, &[Finalizing], None, Some(Finished), Some(Finished)),
-    edge(Verb::HookAsked, &[Queued], None, Some(AwaitingBusiness), Some(AwaitingBusiness)),
-    edge(Verb::HookReady, &[AwaitingBusiness], None, Some(Queued), Some(Queued)),
-    edge(Verb::HookRefused, &[AwaitingBusiness], Some(Wish::Stop), Some(Stopped), Some(Stopping)),
+    edge(
+        Verb::AllSettled,
+        &[Queued, Running, Recovering, Stopping, Stopped],
+        None,
+        Some(Finalizing),
+        None,
+    ),
+    edge(
+        Verb::Finalized,
+        &[Finalizing],
+        None,
+        Some(Finished),
+        Some(Finished),
+    ),
+    edge(
+        Verb::HookAsked,
+        &[Queued],
+        None,
+        Some(AwaitingBusiness),
+        Some(AwaitingBusiness),
+    ),
+    edge(
+        Verb::HookReady,
+        &[AwaitingBusiness],
+        None,
+        Some(Queued),
+        Some(Queued),
+    ),
+    edge(
+        Verb::HookRefused,
+        &[AwaitingBusiness],
+        Some(Wish::Stop),
+        Some(Stopped),
+        Some(Stopping),
+    ),
 ];
 
 const fn edge(
@@ -170,7 +265,13 @@ const fn edge(
     idle: Option<Status>,
     owned: Option<Status>,
 ) -> Edge {
-    Edge { verb, from, wish, idle, owned }
+    Edge {
+        verb,
+        from,
+        wish,
+        idle,
+        owned,
+    }
 }
 
 /// The whole table, for the documentation and for tests.
@@ -194,7 +295,9 @@ pub fn edges() -> &'static [Edge] {
 /// ```
 pub fn decide(verb: Verb, standing: Standing) -> Result<Decision, Refusal> {
     let edge = find(verb, standing.status).ok_or_else(|| refusal(verb, standing.status))?;
-    let wish = edge.wish.map_or(standing.wish, |asked| stronger(standing.wish, asked));
+    let wish = edge
+        .wish
+        .map_or(standing.wish, |asked| stronger(standing.wish, asked));
     let to = if standing.owned { edge.owned } else { edge.idle };
     let status = match to.unwrap_or(standing.status) {
         Stopped if wish == Wish::Cancel => Status::Cancelled,
@@ -204,13 +307,22 @@ pub fn decide(verb: Verb, standing: Standing) -> Result<Decision, Refusal> {
 }
 
 fn find(verb: Verb, status: Status) -> Option<&'static Edge> {
-    EDGES.iter().find(|edge| edge.verb == verb && edge.from.contains(&status))
+    EDGES
+        .iter()
+        .find(|edge| edge.verb == verb && edge.from.contains(&status))
 }
 
 fn refusal(verb: Verb, status: Status) -> Refusal {
     let commands = Verb::ALL.iter().filter(|verb| verb.is_command());
-    let allowed = commands.filter(|verb| find(**verb, status).is_some()).map(|verb| verb.as_str()).collect();
-    Refusal { verb: verb.as_str(), status, allowed }
+    let allowed = commands
+        .filter(|verb| find(**verb, status).is_some())
+        .map(|verb| verb.as_str())
+        .collect();
+    Refusal {
+        verb: verb.as_str(),
+        status,
+        allowed,
+    }
 }
 
 /// A task that is to be cancelled isn't merely stopped by a later stop, nor does an immediate stop become a slow one.
@@ -222,7 +334,11 @@ fn stronger(held: Wish, asked: Wish) -> Wish {
         Wish::Cancel => 3,
     };
     // Only a legal start asks for less than a stop, and it means it.
-    if asked != Wish::Run && strength(held) > strength(asked) { held } else { asked }
+    if asked != Wish::Run && strength(held) > strength(asked) {
+        held
+    } else {
+        asked
+    }
 }
 
 /// Where one shard stands.

@@ -28,7 +28,13 @@ pub struct Bucket {
 impl Bucket {
     /// An empty bucket that earns nothing.
     pub fn new(stale: Duration, now: Moment) -> Bucket {
-        Bucket { rate: 0, cap: 0, credit: 0, filled_at: now, stale }
+        Bucket {
+            rate: 0,
+            cap: 0,
+            credit: 0,
+            filled_at: now,
+            stale,
+        }
     }
 
     /// Another part from `now` on; what was earned is kept as far as it fits.
@@ -39,8 +45,9 @@ impl Bucket {
         }
         self.rate = rate;
         let in_span = |span: Duration| u128::from(rate) * span.as_nanos();
-        let wanted =
-            (u128::from(batch.max(1)) * ITEM + in_span(self.stale)).max(in_span(CATCH_UP)).max(2 * ITEM);
+        let wanted = (u128::from(batch.max(1)) * ITEM + in_span(self.stale))
+            .max(in_span(CATCH_UP))
+            .max(2 * ITEM);
         self.cap = wanted.min((u128::from(burst) * ITEM).saturating_sub(in_span(self.stale)));
         self.credit = self.credit.min(self.cap);
     }
@@ -79,7 +86,10 @@ impl Bucket {
             return None;
         }
         let nanos = wanted.saturating_sub(self.credit).div_ceil(u128::from(self.rate));
-        Some(self.filled_at.plus(Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))))
+        Some(
+            self.filled_at
+                .plus(Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))),
+        )
     }
 
     /// How many items a span brings, rounded up.

@@ -48,7 +48,11 @@ pub fn deal(bounds: &Bounds, claims: &[Claim<'_>]) -> Vec<Part> {
 /// Nothing of what is limited.
 fn none_of(whole: Part) -> Part {
     let none = |amount: Amount| amount.min(Amount::NONE);
-    Part { rate: none(whole.rate), burst: none(whole.burst), slots: none(whole.slots) }
+    Part {
+        rate: none(whole.rate),
+        burst: none(whole.burst),
+        slots: none(whole.slots),
+    }
 }
 
 /// Whether each of them could send a batch now and then.
@@ -64,7 +68,9 @@ fn fit(whole: Part, seated: &[&Demand]) -> bool {
     {
         return false;
     }
-    let Some(rate) = whole.rate.bound() else { return true };
+    let Some(rate) = whole.rate.bound() else {
+        return true;
+    };
     let rates = shared(rate, &wishes(seated, |demand| &demand.rates));
     seated.iter().zip(rates).all(|(demand, rate)| {
         let a_batch = batch(demand).saturating_mul(NANOS_PER_ITEM) / BATCH_SECONDS_MAX;
@@ -82,11 +88,17 @@ fn divide(whole: Part, seated: &[&Demand]) -> Vec<Part> {
         Some(total) => by(total).into_iter().map(Amount::of).collect(),
         None => vec![Amount::UNBOUNDED; number],
     };
-    let rates = dealt(whole.rate, &|total| shared(total, &wishes(seated, |demand| &demand.rates)));
-    let slots = dealt(whole.slots, &|total| shared(total, &wishes(seated, |demand| &demand.slots)));
+    let rates = dealt(whole.rate, &|total| {
+        shared(total, &wishes(seated, |demand| &demand.rates))
+    });
+    let slots = dealt(whole.slots, &|total| {
+        shared(total, &wishes(seated, |demand| &demand.slots))
+    });
     let bursts = dealt(whole.burst, &|total| bursts(total, &rates, seated));
     let parts = rates.into_iter().zip(bursts).zip(slots);
-    parts.map(|((rate, burst), slots)| Part { rate, burst, slots }).collect()
+    parts
+        .map(|((rate, burst), slots)| Part { rate, burst, slots })
+        .collect()
 }
 
 /// A batch and one for each, the rest by their rates.
@@ -96,7 +108,11 @@ fn bursts(total: u64, rates: &[Amount], seated: &[&Demand]) -> Vec<u64> {
     let rate = |amount: &Amount| u128::from(amount.bound().unwrap_or(0));
     let sum: u128 = rates.iter().map(rate).sum::<u128>().max(1);
     let more = |amount: &Amount| u64::try_from(u128::from(rest) * rate(amount) / sum).unwrap_or(0);
-    seated.iter().zip(rates).map(|(demand, amount)| (least(demand) + more(amount)).min(total)).collect()
+    seated
+        .iter()
+        .zip(rates)
+        .map(|(demand, amount)| (least(demand) + more(amount)).min(total))
+        .collect()
 }
 
 /// Max-min: no run has less than it wants while another has more than it. What is left when all are content is spread
@@ -120,8 +136,11 @@ pub fn shared(total: u64, wishes: &[&Wishes]) -> Vec<u64> {
 
 /// The highest level up to which everybody can be given what they ask for.
 fn level(total: u64, wishes: &[&Wishes]) -> u64 {
-    let mut groups: Vec<(u64, u64)> =
-        wishes.iter().flat_map(|wish| wish.groups()).map(|group| (group.0, u64::from(group.1))).collect();
+    let mut groups: Vec<(u64, u64)> = wishes
+        .iter()
+        .flat_map(|wish| wish.groups())
+        .map(|group| (group.0, u64::from(group.1)))
+        .collect();
     groups.sort_unstable();
     let mut runs: u64 = groups.iter().map(|(_, runs)| *runs).sum();
     let mut left = total;
@@ -144,20 +163,37 @@ mod tests {
 
     fn demand(rates: &[u64], slots: &[u64]) -> Demand {
         let nanos = rates.iter().map(|rate| rate.saturating_mul(NANOS_PER_ITEM));
-        Demand { rates: Wishes::of(nanos), slots: Wishes::of(slots.iter().copied()), batch: 1 }
+        Demand {
+            rates: Wishes::of(nanos),
+            slots: Wishes::of(slots.iter().copied()),
+            batch: 1,
+        }
     }
 
     fn rates(limit: &str, demands: &[Demand]) -> Vec<f64> {
-        let bounds = Bounds { rate: Some(limit.parse().expect("a rate")), concurrency: None };
-        let claims: Vec<Claim<'_>> =
-            demands.iter().enumerate().map(|(seat, demand)| Claim { seat: seat as u64, demand }).collect();
+        let bounds = Bounds {
+            rate: Some(limit.parse().expect("a rate")),
+            concurrency: None,
+        };
+        let claims: Vec<Claim<'_>> = demands
+            .iter()
+            .enumerate()
+            .map(|(seat, demand)| Claim {
+                seat: seat as u64,
+                demand,
+            })
+            .collect();
         let rate = |part: Part| part.rate.bound().expect("limited") as f64 / NANOS_PER_ITEM as f64;
         deal(&bounds, &claims).into_iter().map(rate).collect()
     }
 
     #[test]
     fn who_wants_little_gets_it_and_the_others_share_the_rest_by_their_runs() {
-        let demands = [demand(&[30], &[]), demand(&[u64::MAX], &[]), demand(&[u64::MAX, u64::MAX], &[])];
+        let demands = [
+            demand(&[30], &[]),
+            demand(&[u64::MAX], &[]),
+            demand(&[u64::MAX, u64::MAX], &[]),
+        ];
         assert_eq!(rates("300/s", &demands), [30.0, 90.0, 180.0]);
     }
 
@@ -165,30 +201,57 @@ mod tests {
     fn what_nobody_asks_for_is_spread_also_to_those_who_ask_for_nothing() {
         let demands = [demand(&[30], &[]), demand(&[], &[])];
         assert_eq!(rates("300/s", &demands), [165.0, 135.0]);
-        assert_eq!(rates("300/s", &[demand(&[400], &[]), demand(&[], &[])]), [300.0, 0.0]);
+        assert_eq!(
+            rates("300/s", &[demand(&[400], &[]), demand(&[], &[])]),
+            [300.0, 0.0]
+        );
     }
 
     #[test]
     fn what_cannot_be_divided_goes_whole_to_the_front_of_the_line() {
         let all = || demand(&[u64::MAX], &[]);
         let parts = rates("1/m", &[demand(&[], &[]), all(), all()]);
-        assert!(parts[0] == 0.0 && (parts[1] * 60.0 - 1.0).abs() < 1e-6 && parts[2] == 0.0, "{parts:?}");
+        assert!(
+            parts[0] == 0.0 && (parts[1] * 60.0 - 1.0).abs() < 1e-6 && parts[2] == 0.0,
+            "{parts:?}"
+        );
         // Ten in ten seconds: two sessions have their batch in time.
         assert_eq!(rates("1/s", &[all(), all()]), [0.5, 0.5]);
         // Eight leave at once at most, two of each session.
-        assert_eq!(rates("4/s", &[all(), all(), all(), all(), all()]), [1.0, 1.0, 1.0, 1.0, 0.0]);
+        assert_eq!(
+            rates("4/s", &[all(), all(), all(), all(), all()]),
+            [1.0, 1.0, 1.0, 1.0, 0.0]
+        );
     }
 
     #[test]
     fn slots_are_whole_and_none_is_left_out_before_its_turn() {
-        let bounds = Bounds { rate: None, concurrency: Some(5) };
+        let bounds = Bounds {
+            rate: None,
+            concurrency: Some(5),
+        };
         let demands = [demand(&[], &[9]), demand(&[], &[9]), demand(&[], &[1])];
-        let claims: Vec<Claim<'_>> =
-            demands.iter().enumerate().map(|(seat, demand)| Claim { seat: seat as u64, demand }).collect();
-        let slots: Vec<_> = deal(&bounds, &claims).into_iter().map(|part| part.slots.bound()).collect();
+        let claims: Vec<Claim<'_>> = demands
+            .iter()
+            .enumerate()
+            .map(|(seat, demand)| Claim {
+                seat: seat as u64,
+                demand,
+            })
+            .collect();
+        let slots: Vec<_> = deal(&bounds, &claims)
+            .into_iter()
+            .map(|part| part.slots.bound())
+            .collect();
         assert_eq!(slots, [Some(2), Some(2), Some(1)]);
-        let bounds = Bounds { rate: None, concurrency: Some(2) };
-        let slots: Vec<_> = deal(&bounds, &claims).into_iter().map(|part| part.slots.bound()).collect();
+        let bounds = Bounds {
+            rate: None,
+            concurrency: Some(2),
+        };
+        let slots: Vec<_> = deal(&bounds, &claims)
+            .into_iter()
+            .map(|part| part.slots.bound())
+            .collect();
         assert_eq!(slots, [Some(1), Some(1), Some(0)]);
     }
 }

@@ -50,20 +50,29 @@ impl Wishes {
 
     /// All of it, when nobody gets more than `level`.
     pub fn up_to(&self, level: u64) -> u64 {
-        let each = self.0.iter().map(|group| group.0.min(level).saturating_mul(u64::from(group.1)));
+        let each = self
+            .0
+            .iter()
+            .map(|group| group.0.min(level).saturating_mul(u64::from(group.1)));
         each.fold(0, u64::saturating_add)
     }
 
     /// How many wish more than `level`.
     pub fn above(&self, level: u64) -> u64 {
-        self.0.iter().filter(|group| group.0 > level).map(|group| u64::from(group.1)).sum()
+        self.0
+            .iter()
+            .filter(|group| group.0 > level)
+            .map(|group| u64::from(group.1))
+            .sum()
     }
 }
 
 /// Joins the two groups that are nearest by their ratio.
 fn join_nearest(groups: &mut Vec<Group>) {
     let ratio = |at: &usize| u128::from(groups[at + 1].0) * 1024 / u128::from(groups[*at].0);
-    let Some(at) = (0..groups.len().saturating_sub(1)).min_by_key(ratio) else { return };
+    let Some(at) = (0..groups.len().saturating_sub(1)).min_by_key(ratio) else {
+        return;
+    };
     let joined = groups.remove(at);
     groups[at].1 += joined.1;
 }

@@ -20,7 +20,12 @@ pub struct Joint<const LIMITS: usize> {
 impl<const LIMITS: usize> Joint<LIMITS> {
     /// A run that would send up to so many items.
     pub fn new(want: u32) -> Joint<LIMITS> {
-        Joint { each: [None; LIMITS], items: want, ask_at: None, cut_by: None }
+        Joint {
+            each: [None; LIMITS],
+            items: want,
+            ask_at: None,
+            cut_by: None,
+        }
     }
 
     /// How many items may leave, as far as limits were asked.
@@ -30,7 +35,11 @@ impl<const LIMITS: usize> Joint<LIMITS> {
 
     /// What the next limit is asked for: one also where nothing may leave, since it may be the one to wait for.
     pub fn asks(&self) -> u32 {
-        if self.cut_by.is_some() { self.items.max(1) } else { self.items }
+        if self.cut_by.is_some() {
+            self.items.max(1)
+        } else {
+            self.items
+        }
     }
 
     /// The limit at this place gave this for what it was asked for.
@@ -73,7 +82,11 @@ mod tests {
     }
 
     fn gave(items: u32, ask_at: u64) -> Reserved {
-        Reserved { items, ask_at: Some(at(ask_at)), by_slots: false }
+        Reserved {
+            items,
+            ask_at: Some(at(ask_at)),
+            by_slots: false,
+        }
     }
 
     #[test]
@@ -82,9 +95,22 @@ mod tests {
         joint.take(0, gave(8, 5));
         assert_eq!((joint.items(), joint.cut_by()), (8, Some(0)));
         joint.take(1, gave(3, 70));
-        joint.take(2, Reserved { ask_at: None, ..gave(3, 0) });
-        assert_eq!((joint.items(), joint.cut_by(), joint.ask_at()), (3, Some(1), Some(at(70))));
-        let used = Used { left: 2, wants_more: true, in_flight: 9 };
+        joint.take(
+            2,
+            Reserved {
+                ask_at: None,
+                ..gave(3, 0)
+            },
+        );
+        assert_eq!(
+            (joint.items(), joint.cut_by(), joint.ask_at()),
+            (3, Some(1), Some(at(70)))
+        );
+        let used = Used {
+            left: 2,
+            wants_more: true,
+            in_flight: 9,
+        };
         let told: Vec<(u32, bool)> = (0..3)
             .filter_map(|limit| joint.settled(limit, used))
             .map(|(reserved, used)| (reserved.items, used.wants_more))
@@ -96,7 +122,11 @@ mod tests {
         );
         let in_flight = joint.settled(2, used).map(|(_, used)| used.in_flight);
         assert_eq!(in_flight, Some(9), "calls in flight count everywhere");
-        assert_eq!(Joint::<1>::new(1).settled(0, used), None, "who wasn't asked has nothing to hear");
+        assert_eq!(
+            Joint::<1>::new(1).settled(0, used),
+            None,
+            "who wasn't asked has nothing to hear"
+        );
     }
 
     #[test]
@@ -105,34 +135,73 @@ mod tests {
         joint.take(0, gave(0, 5));
         assert_eq!(joint.asks(), 1, "the next one may be what is waited for");
         joint.take(1, gave(0, 70));
-        joint.take(2, Reserved { ask_at: None, ..gave(1, 0) });
-        assert_eq!((joint.items(), joint.cut_by(), joint.ask_at()), (0, Some(1), Some(at(70))));
+        joint.take(
+            2,
+            Reserved {
+                ask_at: None,
+                ..gave(1, 0)
+            },
+        );
+        assert_eq!(
+            (joint.items(), joint.cut_by(), joint.ask_at()),
+            (0, Some(1), Some(at(70)))
+        );
         let mut shut = Joint::<1>::new(0);
         assert_eq!(shut.asks(), 0, "who wants nothing asks for nothing");
-        shut.take(0, Reserved { ask_at: None, ..gave(0, 0) });
+        shut.take(
+            0,
+            Reserved {
+                ask_at: None,
+                ..gave(0, 0)
+            },
+        );
         assert_eq!(shut.cut_by(), None);
     }
 
     #[test]
     fn a_run_that_got_all_it_asked_for_or_wants_no_more_is_held_by_nobody() {
         let mut joint = Joint::<2>::new(4);
-        joint.take(0, Reserved { ask_at: None, ..gave(4, 0) });
-        joint.take(1, Reserved { ask_at: None, ..gave(4, 0) });
-        let wants = Used { left: 4, wants_more: true, in_flight: 4 };
+        joint.take(
+            0,
+            Reserved {
+                ask_at: None,
+                ..gave(4, 0)
+            },
+        );
+        joint.take(
+            1,
+            Reserved {
+                ask_at: None,
+                ..gave(4, 0)
+            },
+        );
+        let wants = Used {
+            left: 4,
+            wants_more: true,
+            in_flight: 4,
+        };
         assert_eq!((joint.cut_by(), joint.ask_at()), (None, None));
         let is_held = |joint: &Joint<2>, used| {
-            (0..2).filter_map(|limit| joint.settled(limit, used)).any(|(_, used)| used.wants_more)
+            (0..2)
+                .filter_map(|limit| joint.settled(limit, used))
+                .any(|(_, used)| used.wants_more)
         };
         assert!(!is_held(&joint, wants));
         joint.take(1, gave(1, 9));
-        let content = Used { wants_more: false, ..wants };
+        let content = Used {
+            wants_more: false,
+            ..wants
+        };
         assert!(is_held(&joint, wants) && !is_held(&joint, content));
     }
 
     /// A part of a rate in items per second, with room for ten at once.
     fn pot(rate: u64) -> Pot {
-        let part =
-            Part { rate: Amount::of(rate * NANOS_PER_ITEM), burst: Amount::of(10), slots: Amount::UNBOUNDED };
+        let part = Part {
+            rate: Amount::of(rate * NANOS_PER_ITEM),
+            burst: Amount::of(10),
+            slots: Amount::UNBOUNDED,
+        };
         Pot::new(part, Duration::from_millis(2), at(0))
     }
 
@@ -146,7 +215,11 @@ mod tests {
                     joint.take(place, pots[*pot].reserve(*no, joint.asks(), now));
                 }
                 sent[run] += joint.items();
-                let used = Used { left: joint.items(), wants_more: joint.items() == 0, in_flight: 0 };
+                let used = Used {
+                    left: joint.items(),
+                    wants_more: joint.items() == 0,
+                    in_flight: 0,
+                };
                 for (place, (pot, no)) in seats.iter().enumerate() {
                     let (reserved, used) = joint.settled(place, used).expect("it was asked");
                     pots[*pot].settle(*no, reserved, used, now);
@@ -159,16 +232,25 @@ mod tests {
     #[test]
     fn a_run_under_two_limits_obeys_the_lower_one_and_leaves_the_rest_of_the_other_to_others() {
         let mut pots = [pot(300), pot(50)];
-        let both = [(0, pots[0].join(None, 1, at(0))), (1, pots[1].join(None, 1, at(0)))];
+        let both = [
+            (0, pots[0].join(None, 1, at(0))),
+            (1, pots[1].join(None, 1, at(0))),
+        ];
         let alone = [(0, pots[0].join(None, 1, at(0)))];
         pots.iter_mut().for_each(|pot| drop(pot.collect(at(0))));
         let sent = play(&mut pots, &[&both, &alone]);
         assert!((90..=112).contains(&sent[0]), "50/s for two seconds: {sent:?}");
-        assert!((470..=512).contains(&sent[1]), "what the first doesn't use of 300/s: {sent:?}");
+        assert!(
+            (470..=512).contains(&sent[1]),
+            "what the first doesn't use of 300/s: {sent:?}"
+        );
         let wishes = pots.each_mut().map(|pot| pot.collect(at(2000)).rates);
         let of = |wishes: &crate::limit::demand::Wishes, rate: u64| wishes.up_to(rate * NANOS_PER_ITEM);
         // Of the wide limit the first run wants little more than the 50/s that it can use, of the narrow one all.
-        assert!((1000..1080).contains(&(of(&wishes[0], 1000) / NANOS_PER_ITEM)), "{wishes:?}");
+        assert!(
+            (1000..1080).contains(&(of(&wishes[0], 1000) / NANOS_PER_ITEM)),
+            "{wishes:?}"
+        );
         assert_eq!(of(&wishes[1], 1000) / NANOS_PER_ITEM, 1000, "{wishes:?}");
     }
 }

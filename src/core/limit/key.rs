@@ -22,7 +22,8 @@ pub enum LimitKey<'a> {
 impl<'a> LimitKey<'a> {
     /// Reads a key.
     pub fn parse(key: &'a str) -> LimitKey<'a> {
-        key.strip_prefix(NAMED).map_or(LimitKey::Business(key), LimitKey::Named)
+        key.strip_prefix(NAMED)
+            .map_or(LimitKey::Business(key), LimitKey::Named)
     }
 
     /// The key, as it is stored.
@@ -51,8 +52,11 @@ mod tests {
 
     #[test]
     fn a_named_limit_is_never_taken_for_that_of_a_business() {
-        for key in [LimitKey::Business("vendor-x"), LimitKey::Named("vendor-x"), LimitKey::Business("limit")]
-        {
+        for key in [
+            LimitKey::Business("vendor-x"),
+            LimitKey::Named("vendor-x"),
+            LimitKey::Business("limit"),
+        ] {
             assert_eq!(LimitKey::parse(&key.text()), key);
         }
         assert!(!is_slug(&LimitKey::Named("x").text()));

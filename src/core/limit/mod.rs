@@ -99,10 +99,17 @@ pub struct Part {
 
 impl Part {
     /// Nothing may leave.
-    pub const NONE: Part = Part { rate: Amount::NONE, burst: Amount::NONE, slots: Amount::NONE };
+    pub const NONE: Part = Part {
+        rate: Amount::NONE,
+        burst: Amount::NONE,
+        slots: Amount::NONE,
+    };
     /// Where nothing is limited.
-    pub const UNBOUNDED: Part =
-        Part { rate: Amount::UNBOUNDED, burst: Amount::UNBOUNDED, slots: Amount::UNBOUNDED };
+    pub const UNBOUNDED: Part = Part {
+        rate: Amount::UNBOUNDED,
+        burst: Amount::UNBOUNDED,
+        slots: Amount::UNBOUNDED,
+    };
 
     fn both(self, other: Part, with: impl Fn(Amount, Amount) -> Amount) -> Part {
         Part {
@@ -197,7 +204,10 @@ mod tests {
 
     #[test]
     fn the_burst_of_a_limit_is_100_ms_of_it_and_four_batches_at_least() {
-        let bounds = |text: &str| Bounds { rate: Some(text.parse().expect("a rate")), concurrency: None };
+        let bounds = |text: &str| Bounds {
+            rate: Some(text.parse().expect("a rate")),
+            concurrency: None,
+        };
         assert_eq!(bounds("3000/s").whole(1).burst, Amount::of(300));
         assert_eq!(bounds("3000/s").whole(100).burst, Amount::of(404));
         assert_eq!(bounds("1/m").whole(1).burst, Amount::of(8));

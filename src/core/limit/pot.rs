@@ -91,8 +91,14 @@ impl Pot {
     /// back instead.
     pub fn new(part: Part, stale: Duration, now: Moment) -> Pot {
         let bucket = Bucket::new(stale, now);
-        let mut pot =
-            Pot { part: Part::NONE, bucket, seats: BTreeMap::new(), next: 0, sent: 0, collected_at: now };
+        let mut pot = Pot {
+            part: Part::NONE,
+            bucket,
+            seats: BTreeMap::new(),
+            next: 0,
+            sent: 0,
+            collected_at: now,
+        };
         pot.apply(part, now);
         pot
     }
@@ -109,7 +115,10 @@ impl Pot {
             hungry_until: Moment(0),
             waits_for_slots: false,
             // It wants something, most likely: the deal needn't wait until it was refused.
-            seen: Seen { cut: 1, ..Seen::default() },
+            seen: Seen {
+                cut: 1,
+                ..Seen::default()
+            },
             quiet: (0, 0),
         };
         self.seats.insert(self.next, seat);
@@ -138,7 +147,10 @@ impl Pot {
     /// The part that may be used from `now` on.
     pub fn apply(&mut self, part: Part, now: Moment) {
         self.part = part;
-        let (rate, burst) = (part.rate.bound().unwrap_or(0), part.burst.bound().unwrap_or(u64::MAX));
+        let (rate, burst) = (
+            part.rate.bound().unwrap_or(0),
+            part.burst.bound().unwrap_or(u64::MAX),
+        );
         self.bucket.set(rate, burst, self.batch(), now);
     }
 
@@ -150,7 +162,10 @@ impl Pot {
     /// What is used at most from now on: calls in flight beyond the part count until they have ended.
     pub fn uses(&self) -> Part {
         let slots = self.part.slots.bound().map(|slots| slots.max(self.in_flight()));
-        Part { slots: Amount::at_most(slots), ..self.part }
+        Part {
+            slots: Amount::at_most(slots),
+            ..self.part
+        }
     }
 
     /// How many items were sent so far.
@@ -171,7 +186,11 @@ impl Pot {
     /// Takes up to `want` items for a run. What isn't used must be settled.
     pub fn reserve(&mut self, no: SeatNo, want: u32, now: Moment) -> Reserved {
         let Some(seat) = self.seats.get(&no) else {
-            return Reserved { items: 0, ask_at: None, by_slots: false };
+            return Reserved {
+                items: 0,
+                ask_at: None,
+                by_slots: false,
+            };
         };
         let batch = u64::from(seat.batch);
         let (slots, there) = (self.slots_free(), self.items_there(now));
@@ -182,7 +201,11 @@ impl Pot {
             seat.reserved += items;
             seat.served += items;
         }
-        self.bucket.take(if self.part.rate.bound().is_some() { items } else { 0 });
+        self.bucket.take(if self.part.rate.bound().is_some() {
+            items
+        } else {
+            0
+        });
         let is_cut = items < u64::from(want);
         Reserved {
             items: u32::try_from(items).unwrap_or(want),
@@ -206,7 +229,11 @@ impl Pot {
         }
         let freed = self.in_flight() < before;
         let bound = self.part.slots.bound().is_some();
-        if freed && bound { self.next_hungry(no, now) } else { None }
+        if freed && bound {
+            self.next_hungry(no, now)
+        } else {
+            None
+        }
     }
 
     /// What the runs want, as it was since this was last asked.
@@ -223,51 +250,94 @@ impl Pot {
 
     /// How many items of all runs are in flight or about to be.
     pub fn in_flight(&self) -> u64 {
-        self.seats.values().map(|seat| seat.in_flight + seat.reserved).sum()
+        self.seats
+            .values()
+            .map(|seat| seat.in_flight + seat.reserved)
+            .sum()
     }
 
     fn slots_free(&self) -> u64 {
-        self.part.slots.bound().map_or(u64::MAX, |slots| slots.saturating_sub(self.in_flight()))
+        self.part
+            .slots
+            .bound()
+            .map_or(u64::MAX, |slots| slots.saturating_sub(self.in_flight()))
     }
 
     fn items_there(&mut self, now: Moment) -> u64 {
-        self.part.rate.bound().map_or(u64::MAX, |_| self.bucket.items(now))
+        self.part
+            .rate
+            .bound()
+            .map_or(u64::MAX, |_| self.bucket.items(now))
     }
 
     /// The most that could ever be there at once.
     fn most_ever(&self) -> u64 {
-        let items = self.part.rate.bound().map_or(u64::MAX, |_| self.bucket.items_max());
+        let items = self
+            .part
+            .rate
+            .bound()
+            .map_or(u64::MAX, |_| self.bucket.items_max());
         items.min(self.part.slots.bound().unwrap_or(u64::MAX)).max(1)
     }
 
     /// What a run may take without getting ahead of one that wants something too.
     fn allowed(&mut self, no: SeatNo, now: Moment) -> u64 {
-        let rivals = self.seats.iter().filter(|(other, seat)| **other != no && seat.hungry_until > now);
+        let rivals = self
+            .seats
+            .iter()
+            .filter(|(other, seat)| **other != no && seat.hungry_until > now);
         let served = rivals.map(|(_, seat)| seat.served);
         let (least, most) = served.fold((None, 0), |(least, most), served| {
-            (Some(least.map_or(served, |least: u64| least.min(served))), served.max(most))
+            (
+                Some(least.map_or(served, |least: u64| least.min(served))),
+                served.max(most),
+            )
         });
         let Some(least) = least else { return u64::MAX };
         let behind_max = self.bucket.items_in(BEHIND_MAX).max(u64::from(self.batch()) * 4);
         let ahead = self.bucket.items_in(AHEAD);
-        let Some(seat) = self.seats.get_mut(&no) else { return 0 };
-        let floor = if seat.hungry_until > now { most.saturating_sub(behind_max) } else { least };
+        let Some(seat) = self.seats.get_mut(&no) else {
+            return 0;
+        };
+        let floor = if seat.hungry_until > now {
+            most.saturating_sub(behind_max)
+        } else {
+            least
+        };
         seat.served = seat.served.max(floor);
         let allowed = (least + ahead.max(u64::from(seat.batch))).saturating_sub(seat.served);
-        if allowed == 0 { 0 } else { allowed.max(u64::from(seat.batch)) }
+        if allowed == 0 {
+            0
+        } else {
+            allowed.max(u64::from(seat.batch))
+        }
     }
 
     fn ask_at(&self, batch: u64, now: Moment) -> Moment {
-        let slots_free = self.part.slots.bound().is_none_or(|slots| slots > self.in_flight());
-        let next = self.part.rate.bound().and_then(|_| self.bucket.next_at(batch.min(self.most_ever())));
+        let slots_free = self
+            .part
+            .slots
+            .bound()
+            .is_none_or(|slots| slots > self.in_flight());
+        let next = self
+            .part
+            .rate
+            .bound()
+            .and_then(|_| self.bucket.next_at(batch.min(self.most_ever())));
         let again = now.plus(ASK_AGAIN);
-        next.filter(|_| slots_free).map_or(again, |next| next.max(now.plus(Duration::from_millis(1))))
+        next.filter(|_| slots_free)
+            .map_or(again, |next| next.max(now.plus(Duration::from_millis(1))))
     }
 
     /// Of the others that want something, the one that was served least.
     fn next_hungry(&self, no: SeatNo, now: Moment) -> Option<SeatNo> {
-        let hungry = self.seats.iter().filter(|(other, seat)| **other != no && seat.hungry_until > now);
-        hungry.min_by_key(|(_, seat)| seat.served).map(|(other, _)| *other)
+        let hungry = self
+            .seats
+            .iter()
+            .filter(|(other, seat)| **other != no && seat.hungry_until > now);
+        hungry
+            .min_by_key(|(_, seat)| seat.served)
+            .map(|(other, _)| *other)
     }
 }
 
@@ -301,12 +371,30 @@ impl Seat {
         let used = u64::try_from(used).unwrap_or(u64::MAX);
         let room = |wish: u64| wish.saturating_add(wish / 4);
         self.quiet.0 = room(used).max(self.quiet.0 / 2).min(self.own_rate);
-        self.quiet.1 = seen.peak.saturating_add(seen.peak.div_ceil(4)).max(self.quiet.1 / 2);
+        self.quiet.1 = seen
+            .peak
+            .saturating_add(seen.peak.div_ceil(4))
+            .max(self.quiet.1 / 2);
         let by_items = seen.cut - seen.cut_by_slots;
-        let quiet = if self.quiet.0 < RATE_WISH_MIN { 0 } else { self.quiet.0 };
-        let rate = if by_items > seen.content { self.own_rate } else { quiet };
-        let slots = if seen.cut_by_slots > seen.content { u64::MAX } else { self.quiet.1 };
+        let quiet = if self.quiet.0 < RATE_WISH_MIN {
+            0
+        } else {
+            self.quiet.0
+        };
+        let rate = if by_items > seen.content {
+            self.own_rate
+        } else {
+            quiet
+        };
+        let slots = if seen.cut_by_slots > seen.content {
+            u64::MAX
+        } else {
+            self.quiet.1
+        };
         // Who waits for a slot is no idler, whatever it sent.
-        (rounded(rate.max(u64::from(seen.cut > seen.content))), rounded(slots))
+        (
+            rounded(rate.max(u64::from(seen.cut > seen.content))),
+            rounded(slots),
+        )
     }
 }

@@ -89,24 +89,52 @@ pub fn settle(bounds: &Bounds, rows: &[Row], round: &Round) -> Option<(Row, Deal
     let held_before = own.map_or(Part::NONE, |own| own.held);
     let base = round.uses.min(held_before);
     let taken = others.iter().fold(base, |sum, row| sum.plus(row.held));
-    let batch_max = others.iter().map(|row| row.demand.batch).fold(round.demand.batch, u32::max);
+    let batch_max = others
+        .iter()
+        .map(|row| row.demand.batch)
+        .fold(round.demand.batch, u32::max);
     let free = bounds.whole(batch_max).minus(taken);
     let held = base.plus(target.minus(base).min(free));
-    let row = Row { session: round.session, seat, seq: round.seq, held, demand: round.demand.clone() };
-    Some((row, Dealt { held, target, others_wait }))
+    let row = Row {
+        session: round.session,
+        seat,
+        seq: round.seq,
+        held,
+        demand: round.demand.clone(),
+    };
+    Some((
+        row,
+        Dealt {
+            held,
+            target,
+            others_wait,
+        },
+    ))
 }
 
 /// What the session should have at this seat, and whether another one that wants something would have nothing.
 fn judged(bounds: &Bounds, others: &[&Row], round: &Round, seat: u64) -> (Part, bool) {
-    let mut claims: Vec<Claim<'_>> =
-        others.iter().map(|row| Claim { seat: row.seat, demand: &row.demand }).collect();
+    let mut claims: Vec<Claim<'_>> = others
+        .iter()
+        .map(|row| Claim {
+            seat: row.seat,
+            demand: &row.demand,
+        })
+        .collect();
     if !round.leaves {
-        claims.push(Claim { seat, demand: &round.demand });
+        claims.push(Claim {
+            seat,
+            demand: &round.demand,
+        });
     }
     let parts = deal(bounds, &claims);
     let waits = |(row, part): (&&Row, &Part)| !row.demand.is_idle() && part.is_barred();
     let others_wait = others.iter().zip(&parts).any(waits);
-    let target = if round.leaves { Part::NONE } else { parts.last().copied().unwrap_or(Part::NONE) };
+    let target = if round.leaves {
+        Part::NONE
+    } else {
+        parts.last().copied().unwrap_or(Part::NONE)
+    };
     (target, others_wait)
 }
 
@@ -117,19 +145,36 @@ mod tests {
     use crate::limit::demand::Wishes;
     use uuid::Uuid;
 
-    const TEN: Bounds = Bounds { rate: None, concurrency: Some(10) };
+    const TEN: Bounds = Bounds {
+        rate: None,
+        concurrency: Some(10),
+    };
 
     fn session(number: u128) -> SessionId {
         SessionId(Uuid::from_u128(number))
     }
 
     fn slots(number: u64) -> Part {
-        Part { slots: Amount::of(number), ..Part::UNBOUNDED }
+        Part {
+            slots: Amount::of(number),
+            ..Part::UNBOUNDED
+        }
     }
 
     fn round(number: u128, seq: u64, uses: Part, wish: u64) -> Round {
-        let demand = Demand { slots: Wishes::of([wish]), batch: 1, ..Demand::default() };
-        Round { session: session(number), seq, uses, demand, yields: false, leaves: false }
+        let demand = Demand {
+            slots: Wishes::of([wish]),
+            batch: 1,
+            ..Demand::default()
+        };
+        Round {
+            session: session(number),
+            seq,
+            uses,
+            demand,
+            yields: false,
+            leaves: false,
+        }
     }
 
     fn play(rows: &mut Vec<Row>, bounds: &Bounds, round: &Round) -> Option<Dealt> {
@@ -143,7 +188,10 @@ mod tests {
     fn a_part_grows_only_into_what_others_have_given_up() {
         let mut rows = Vec::new();
         let one = play(&mut rows, &TEN, &round(1, 1, Part::NONE, 100)).expect("new");
-        assert_eq!((one.held.slots, one.usable().slots), (Amount::of(10), Amount::of(10)));
+        assert_eq!(
+            (one.held.slots, one.usable().slots),
+            (Amount::of(10), Amount::of(10))
+        );
         let two = play(&mut rows, &TEN, &round(2, 1, Part::NONE, 100)).expect("new");
         assert_eq!((two.held.slots, two.target.slots), (Amount::NONE, Amount::of(5)));
         // The first is told, but what it held counts until it says that it uses less.
@@ -153,12 +201,18 @@ mod tests {
             (Amount::of(10), Amount::of(5), true)
         );
         assert_eq!(
-            play(&mut rows, &TEN, &round(2, 2, two.usable(), 100)).expect("newer").held.slots,
+            play(&mut rows, &TEN, &round(2, 2, two.usable(), 100))
+                .expect("newer")
+                .held
+                .slots,
             Amount::NONE
         );
         play(&mut rows, &TEN, &round(1, 3, slots(7), 100)).expect("newer");
         assert_eq!(
-            play(&mut rows, &TEN, &round(2, 3, slots(0), 100)).expect("newer").held.slots,
+            play(&mut rows, &TEN, &round(2, 3, slots(0), 100))
+                .expect("newer")
+                .held
+                .slots,
             Amount::of(3)
         );
     }
@@ -175,14 +229,19 @@ mod tests {
     fn a_lowered_limit_gives_nothing_out_before_all_have_given_up() {
         let mut rows = Vec::new();
         play(&mut rows, &TEN, &round(1, 1, Part::NONE, 100)).expect("new");
-        let lower = Bounds { rate: None, concurrency: Some(4) };
+        let lower = Bounds {
+            rate: None,
+            concurrency: Some(4),
+        };
         let two = play(&mut rows, &lower, &round(2, 1, Part::NONE, 100)).expect("new");
         assert_eq!((two.held.slots, two.target.slots), (Amount::NONE, Amount::of(2)));
         let one = play(&mut rows, &lower, &round(1, 2, slots(10), 100)).expect("newer");
         assert_eq!(one.usable().slots, Amount::of(2));
         let none = Bounds::default();
         assert_eq!(
-            play(&mut rows, &none, &round(2, 2, Part::NONE, 9)).expect("newer").usable(),
+            play(&mut rows, &none, &round(2, 2, Part::NONE, 9))
+                .expect("newer")
+                .usable(),
             Part::UNBOUNDED
         );
     }
@@ -199,19 +258,40 @@ mod tests {
 
     #[test]
     fn who_had_its_turn_goes_to_the_end_of_the_line_and_who_left_holds_nothing() {
-        let one_slot = Bounds { rate: None, concurrency: Some(1) };
+        let one_slot = Bounds {
+            rate: None,
+            concurrency: Some(1),
+        };
         let mut rows = Vec::new();
         play(&mut rows, &one_slot, &round(1, 1, Part::NONE, 9)).expect("new");
         let waits = play(&mut rows, &one_slot, &round(2, 1, Part::NONE, 9)).expect("new");
         assert_eq!(waits.target.slots, Amount::NONE);
         let keeps = play(&mut rows, &one_slot, &round(1, 2, slots(1), 9)).expect("newer");
-        assert!(keeps.others_wait && keeps.usable().slots == Amount::of(1), "its turn isn't over");
-        let yields = Round { yields: true, ..round(1, 3, slots(1), 9) };
-        assert_eq!(play(&mut rows, &one_slot, &yields).expect("newer").target.slots, Amount::NONE);
-        let leaves = Round { leaves: true, ..round(1, 4, Part::NONE, 0) };
-        assert_eq!(play(&mut rows, &one_slot, &leaves).expect("newer").held, Part::NONE);
+        assert!(
+            keeps.others_wait && keeps.usable().slots == Amount::of(1),
+            "its turn isn't over"
+        );
+        let yields = Round {
+            yields: true,
+            ..round(1, 3, slots(1), 9)
+        };
         assert_eq!(
-            play(&mut rows, &one_slot, &round(2, 2, slots(0), 9)).expect("newer").held.slots,
+            play(&mut rows, &one_slot, &yields).expect("newer").target.slots,
+            Amount::NONE
+        );
+        let leaves = Round {
+            leaves: true,
+            ..round(1, 4, Part::NONE, 0)
+        };
+        assert_eq!(
+            play(&mut rows, &one_slot, &leaves).expect("newer").held,
+            Part::NONE
+        );
+        assert_eq!(
+            play(&mut rows, &one_slot, &round(2, 2, slots(0), 9))
+                .expect("newer")
+                .held
+                .slots,
             Amount::of(1)
         );
     }

@@ -17,7 +17,11 @@ pub struct Turn {
 impl Turn {
     /// The session may use this from `now` on, when it had sent `sent` items in all.
     pub fn on_part(&mut self, part: Part, sent: u64, now: Moment) {
-        self.since = if part.is_barred() { None } else { self.since.or(Some((now, sent))) };
+        self.since = if part.is_barred() {
+            None
+        } else {
+            self.since.or(Some((now, sent)))
+        };
     }
 
     /// Whether it has had its turn: time enough and a batch.

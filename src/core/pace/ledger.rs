@@ -26,13 +26,18 @@ impl Sum {
     }
 
     fn close(&mut self, cost: u128) {
-        *self = Sum { femto: self.total(cost), units: 0 };
+        *self = Sum {
+            femto: self.total(cost),
+            units: 0,
+        };
     }
 }
 
 /// Turns units of which `cost` make an item into femto-items; the two steps never overflow.
 pub(super) fn femto(units: u128, cost: u128) -> u128 {
-    (units / cost).saturating_mul(FEMTO).saturating_add(units % cost * FEMTO / cost)
+    (units / cost)
+        .saturating_mul(FEMTO)
+        .saturating_add(units % cost * FEMTO / cost)
 }
 
 /// See the module.
@@ -97,7 +102,11 @@ impl Ledger {
     pub(super) fn permits(&self) -> Permits {
         let micro = |femto: u128| u64::try_from(femto / FEMTO_PER_MICRO).unwrap_or(u64::MAX);
         let unpaced = u128::from(self.unpaced).saturating_mul(FEMTO);
-        let due = self.earned.total(self.cost).saturating_add(self.slowed).saturating_add(unpaced);
+        let due = self
+            .earned
+            .total(self.cost)
+            .saturating_add(self.slowed)
+            .saturating_add(unpaced);
         Permits {
             due: micro(due),
             lost: self.lost.map(|sum| micro(sum.total(self.cost))),

@@ -36,7 +36,10 @@ const BURST_ITEMS_DEFAULT_MIN: u64 = 4;
 pub fn burst_items(burst: Burst, rate: Rate, batch: u32) -> u64 {
     match burst {
         Burst::Items(items) => u64::from(items.get()),
-        Burst::Span(span) => rate.items_in(span).max(2 * u64::from(batch)).max(BURST_ITEMS_DEFAULT_MIN),
+        Burst::Span(span) => rate
+            .items_in(span)
+            .max(2 * u64::from(batch))
+            .max(BURST_ITEMS_DEFAULT_MIN),
     }
 }
 
@@ -56,9 +59,15 @@ struct Bucket {
 impl Bucket {
     fn new(rate: Rate, burst: u64, batch: u32) -> Bucket {
         let batch = u64::from(batch);
-        let wanted = (batch + rate.items_in(TIMER_SLACK)).max(rate.items_in(CATCH_UP)).max(2);
+        let wanted = (batch + rate.items_in(TIMER_SLACK))
+            .max(rate.items_in(CATCH_UP))
+            .max(2);
         let room = burst.saturating_sub(rate.items_in(STALE_AFTER));
-        Bucket { rate, cap_items: wanted.min(room).max(1), credit: 0 }
+        Bucket {
+            rate,
+            cap_items: wanted.min(room).max(1),
+            credit: 0,
+        }
     }
 
     fn cost(&self) -> u128 {
@@ -221,8 +230,9 @@ impl Pace {
     /// When `items` (or as many as fit the cap) may depart, if nothing else changes; or an earlier end of a
     /// slow-down, since the rate changes then.
     pub fn next_at(&self, items: u32) -> Moment {
-        let earned_at =
-            self.bucket.map_or(self.filled_at, |b| self.filled_at.plus(b.time_until(u64::from(items))));
+        let earned_at = self.bucket.map_or(self.filled_at, |b| {
+            self.filled_at.plus(b.time_until(u64::from(items)))
+        });
         let changes_at = self.slow.map_or(earned_at, |slow| slow.until.max(self.filled_at));
         earned_at.min(changes_at).max(self.paused_until)
     }
@@ -288,7 +298,8 @@ impl Pace {
         };
         let due = span.as_nanos().saturating_mul(u128::from(full.items()));
         let given = femto(bucket.earnings(span), bucket.cost());
-        self.ledger.slow(femto(due, u128::from(full.period_ns())).saturating_sub(given));
+        self.ledger
+            .slow(femto(due, u128::from(full.period_ns())).saturating_sub(given));
     }
 
     /// Makes the bucket of the rate in force from `now` on; whole items of credit survive as far as they fit.
@@ -313,7 +324,8 @@ impl Pace {
         });
         if let Some(old) = old {
             let survives = self.bucket.map_or(0, |bucket| kept.min(bucket.cap_items));
-            self.ledger.lose(old.credit.saturating_sub(old.cost() * u128::from(survives)), None);
+            self.ledger
+                .lose(old.credit.saturating_sub(old.cost() * u128::from(survives)), None);
         }
         self.ledger.change(self.bucket.map(|bucket| bucket.cost()));
         if let (Some(old), Some(new)) = (old.map(|bucket| bucket.rate), self.rate())

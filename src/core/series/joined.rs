@@ -63,9 +63,15 @@ pub fn joined(nodes: &[Vec<WallSlice>], step_ms: i64) -> Vec<Piece> {
 
 /// Until when every node that still counts is known; for ever where only one does.
 fn known_until(nodes: &[Vec<WallSlice>]) -> i64 {
-    let ends: Vec<i64> = nodes.iter().filter_map(|slices| slices.last()).map(|slice| slice.to.0).collect();
+    let ends: Vec<i64> = nodes
+        .iter()
+        .filter_map(|slices| slices.last())
+        .map(|slice| slice.to.0)
+        .collect();
     let newest = ends.iter().copied().max().unwrap_or(i64::MAX);
-    let mut current = ends.into_iter().filter(|end| newest.saturating_sub(*end) <= BEHIND_MAX_MS);
+    let mut current = ends
+        .into_iter()
+        .filter(|end| newest.saturating_sub(*end) <= BEHIND_MAX_MS);
     match (current.next(), current.next()) {
         (Some(one), Some(other)) => current.fold(one.min(other), i64::min),
         _ => i64::MAX,
@@ -82,7 +88,11 @@ fn steps(slices: &[WallSlice], step_ms: i64) -> BTreeMap<i64, Piece> {
             let step = from.div_euclid(step_ms);
             let to = (step + 1).saturating_mul(step_ms).min(slice.to.0);
             let part = WallMs(to).since(slice.from).as_millis() as u64;
-            let head = if to == slice.to.0 { slice.point.clone() } else { slice.point.head(part, whole) };
+            let head = if to == slice.to.0 {
+                slice.point.clone()
+            } else {
+                slice.point.head(part, whole)
+            };
             let fresh = Piece {
                 to: WallMs(to),
                 running: Duration::from_millis(to.abs_diff(from)),
@@ -115,11 +125,19 @@ mod tests {
         let mut at = from;
         let mut slices = Vec::new();
         for (length, settled) in lengths {
-            let mut point = Point { succeeded: *settled, failed_attempts: settled / 3, ..Point::default() };
+            let mut point = Point {
+                succeeded: *settled,
+                failed_attempts: settled / 3,
+                ..Point::default()
+            };
             point.permits.due = settled * 1_000_003;
             point.calls.record(Duration::from_millis(3), *settled);
             point.gauges.in_flight = 2;
-            slices.push(WallSlice { from: WallMs(at), to: WallMs(at + length), point });
+            slices.push(WallSlice {
+                from: WallMs(at),
+                to: WallMs(at + length),
+                point,
+            });
             at += length;
         }
         slices
@@ -131,7 +149,10 @@ mod tests {
         let other = series(10_370, &[(1003, 50); 20]);
         let pieces = joined(&[one, other], 1000);
         let rates: Vec<u64> = pieces.iter().map(|piece| piece.point.succeeded).collect();
-        assert!(rates[1..].iter().all(|rate| (149..=150).contains(rate)), "{rates:?}");
+        assert!(
+            rates[1..].iter().all(|rate| (149..=150).contains(rate)),
+            "{rates:?}"
+        );
         assert_eq!(pieces[1].point.gauges.in_flight, 4);
         assert!(pieces.iter().all(|piece| piece.running <= Duration::from_secs(1)));
         assert_eq!(pieces.last().map(|piece| piece.to), Some(WallMs(30_000)));
@@ -140,7 +161,10 @@ mod tests {
     #[test]
     fn a_node_that_ended_does_not_hold_up_the_others() {
         let pieces = joined(&[series(0, &[(1000, 10); 5]), series(0, &[(1000, 10); 30])], 1000);
-        assert_eq!((pieces.len(), pieces[4].point.succeeded, pieces[5].point.succeeded), (30, 20, 10));
+        assert_eq!(
+            (pieces.len(), pieces[4].point.succeeded, pieces[5].point.succeeded),
+            (30, 20, 10)
+        );
         assert_eq!(joined(&[], 1000), Vec::new());
     }
 

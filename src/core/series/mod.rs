@@ -88,7 +88,8 @@ impl Series {
     /// Forgets the oldest points until all take at most so many bytes, but for the last [`FINE_MIN`] seconds.
     pub fn trim(&mut self, bytes: usize) {
         self.fine.trim(FINE_MIN, FINE_MAX, bytes / 2);
-        self.coarse.trim(0, COARSE_MAX, bytes.saturating_sub(self.fine.bytes));
+        self.coarse
+            .trim(0, COARSE_MAX, bytes.saturating_sub(self.fine.bytes));
     }
 
     /// How much memory the points take. Unit: bytes.
@@ -99,7 +100,10 @@ impl Series {
     /// The beginning of what is known; none when nothing is.
     pub fn begins(&self) -> Option<Moment> {
         let open = self.open.as_ref().map(|open| open.from);
-        [self.fine.begins(), self.coarse.begins(), open].into_iter().flatten().min()
+        [self.fine.begins(), self.coarse.begins(), open]
+            .into_iter()
+            .flatten()
+            .min()
     }
 
     /// The sum of what was counted in the time before `now`; none when nothing is known of it.
@@ -114,7 +118,11 @@ impl Series {
             running += slice.length();
         }
         let covered = now.since(begins);
-        Some(Span { covered, running: running.min(covered), point })
+        Some(Span {
+            covered,
+            running: running.min(covered),
+            point,
+        })
     }
 
     /// What was counted between two moments, oldest first, each point by its middle. Seconds where they are kept and
@@ -124,7 +132,11 @@ impl Series {
         if step < COARSE_STEP && (is_kept || self.coarse.reach(&self.fine)) {
             return self.fine.between(from, to);
         }
-        let open = self.open.iter().filter(|open| is_between(open.from, open.to, from, to)).cloned();
+        let open = self
+            .open
+            .iter()
+            .filter(|open| is_between(open.from, open.to, from, to))
+            .cloned();
         self.coarse.between(from, to).into_iter().chain(open).collect()
     }
 }
@@ -153,14 +165,20 @@ impl Packed {
 
 impl Ring {
     fn push(&mut self, slice: &Slice) {
-        let packed = Packed { from: slice.from, to: slice.to, bytes: slice.point.pack() };
+        let packed = Packed {
+            from: slice.from,
+            to: slice.to,
+            bytes: slice.point.pack(),
+        };
         self.bytes += packed.size();
         self.points.push_back(packed);
     }
 
     fn trim(&mut self, least: usize, most: usize, bytes: usize) {
         while self.points.len() > most || (self.bytes > bytes && self.points.len() > least) {
-            let Some(oldest) = self.points.pop_front() else { return };
+            let Some(oldest) = self.points.pop_front() else {
+                return;
+            };
             self.bytes -= oldest.size();
             self.has_lost = true;
         }
@@ -183,7 +201,11 @@ impl Ring {
         let found = self.points.range(first..).take_while(|packed| packed.from < to);
         let found = found.filter(|packed| is_between(packed.from, packed.to, from, to));
         found
-            .map(|packed| Slice { from: packed.from, to: packed.to, point: Point::unpack(&packed.bytes) })
+            .map(|packed| Slice {
+                from: packed.from,
+                to: packed.to,
+                point: Point::unpack(&packed.bytes),
+            })
             .collect()
     }
 }

@@ -137,7 +137,11 @@ impl Point {
             (nanos & u128::from(u64::MAX)) as u64,
             (nanos >> 64) as u64,
         ];
-        single.iter().chain(&permits.lost).chain(self.calls.counts()).for_each(|number| packer.put(*number));
+        single
+            .iter()
+            .chain(&permits.lost)
+            .chain(self.calls.counts())
+            .for_each(|number| packer.put(*number));
         packer.finish()
     }
 
@@ -178,7 +182,11 @@ struct Packer {
 
 impl Packer {
     fn new() -> Packer {
-        Packer { bytes: Vec::with_capacity(PACKED_USUAL), mask_at: 0, count: 0 }
+        Packer {
+            bytes: Vec::with_capacity(PACKED_USUAL),
+            mask_at: 0,
+            count: 0,
+        }
     }
 
     fn put(&mut self, number: u64) {
@@ -212,7 +220,11 @@ struct Unpacker<'a> {
 
 impl<'a> Unpacker<'a> {
     fn new(bytes: &'a [u8]) -> Unpacker<'a> {
-        Unpacker { bytes: bytes.iter(), mask: 0, count: 0 }
+        Unpacker {
+            bytes: bytes.iter(),
+            mask: 0,
+            count: 0,
+        }
     }
 
     fn next(&mut self) -> u64 {

@@ -12,11 +12,18 @@ fn at(seconds: u64) -> Moment {
 
 /// A second that ends at a moment.
 fn second(end: u64, succeeded: u64) -> Slice {
-    let mut point = Point { succeeded, ..Point::default() };
+    let mut point = Point {
+        succeeded,
+        ..Point::default()
+    };
     point.permits.due = succeeded * 1_000_000;
     point.calls.record(Duration::from_millis(3), succeeded);
     point.gauges.low_water = end;
-    Slice { from: at(end - 1), to: at(end), point }
+    Slice {
+        from: at(end - 1),
+        to: at(end),
+        point,
+    }
 }
 
 #[test]
@@ -25,12 +32,22 @@ fn a_span_sums_the_last_seconds_and_says_what_it_covers() {
     assert_eq!(series.span(at(5), Duration::from_secs(60)), None);
     (1..=30).for_each(|end| series.push(&second(end, 10)));
     let span = series.span(at(30), Duration::from_secs(10)).expect("it ran");
-    assert_eq!((span.covered, span.running), (Duration::from_secs(10), Duration::from_secs(10)));
+    assert_eq!(
+        (span.covered, span.running),
+        (Duration::from_secs(10), Duration::from_secs(10))
+    );
     assert_eq!((span.point.succeeded, span.point.calls.count()), (100, 100));
     let span = series.span(at(40), Duration::from_secs(60)).expect("it ran");
-    assert_eq!((span.covered, span.running), (Duration::from_secs(40), Duration::from_secs(30)));
+    assert_eq!(
+        (span.covered, span.running),
+        (Duration::from_secs(40), Duration::from_secs(30))
+    );
     assert_eq!((span.point.settled(), span.point.gauges.low_water), (300, 30));
-    assert_eq!(series.span(at(100), Duration::from_secs(60)), None, "nothing ran in that time");
+    assert_eq!(
+        series.span(at(100), Duration::from_secs(60)),
+        None,
+        "nothing ran in that time"
+    );
 }
 
 #[test]
@@ -43,13 +60,29 @@ fn with_little_memory_a_minute_stays_and_with_enough_hours_do() {
         rich.trim(1 << 20);
     }
     assert_eq!(poor.fine.points.len(), FINE_MIN);
-    assert_eq!(poor.span(at(30_000), Duration::from_secs(60)).map(|span| span.point.succeeded), Some(600));
-    assert_eq!((rich.fine.points.len(), rich.coarse.points.len()), (FINE_MAX, COARSE_MAX));
+    assert_eq!(
+        poor.span(at(30_000), Duration::from_secs(60))
+            .map(|span| span.point.succeeded),
+        Some(600)
+    );
+    assert_eq!(
+        (rich.fine.points.len(), rich.coarse.points.len()),
+        (FINE_MAX, COARSE_MAX)
+    );
     assert!(rich.bytes() < 1 << 20, "{}", rich.bytes());
-    let hours = rich.span(at(30_000), Duration::from_secs(6 * 3600)).expect("it ran");
-    assert_eq!((hours.covered.as_secs(), hours.point.succeeded), (21_600, 216_000));
+    let hours = rich
+        .span(at(30_000), Duration::from_secs(6 * 3600))
+        .expect("it ran");
+    assert_eq!(
+        (hours.covered.as_secs(), hours.point.succeeded),
+        (21_600, 216_000)
+    );
     let slices = rich.slices(at(20_000), at(30_000), Duration::from_secs(1));
-    assert_eq!(slices.first().map(|slice| slice.length()), Some(COARSE_STEP), "seconds are gone by then");
+    assert_eq!(
+        slices.first().map(|slice| slice.length()),
+        Some(COARSE_STEP),
+        "seconds are gone by then"
+    );
     let slices = rich.slices(at(29_900), at(30_000), Duration::from_secs(1));
     assert_eq!((slices.len(), slices[0].length()), (100, Duration::from_secs(1)));
 }
@@ -57,10 +90,14 @@ fn with_little_memory_a_minute_stays_and_with_enough_hours_do() {
 #[test]
 fn a_point_never_spans_a_time_in_which_nothing_ran() {
     let mut series = Series::default();
-    (1..=4).chain(100..=104).for_each(|end| series.push(&second(end, 1)));
+    (1..=4)
+        .chain(100..=104)
+        .for_each(|end| series.push(&second(end, 1)));
     let slices = series.slices(at(0), at(104), COARSE_STEP);
-    let bounds: Vec<(u64, u64)> =
-        slices.iter().map(|slice| (slice.from.0 / SECOND, slice.to.0 / SECOND)).collect();
+    let bounds: Vec<(u64, u64)> = slices
+        .iter()
+        .map(|slice| (slice.from.0 / SECOND, slice.to.0 / SECOND))
+        .collect();
     assert_eq!(bounds, [(0, 4), (99, 104)]);
 }
 

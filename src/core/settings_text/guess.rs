@@ -58,7 +58,11 @@ fn number(text: &str) -> Option<f64> {
     let digits = digits.trim().replace('_', "");
     let is_number = digits.starts_with(|c: char| c.is_ascii_digit())
         && !digits.contains(|c: char| !c.is_ascii_digit() && c != '.');
-    digits.parse::<f64>().ok().filter(|_| is_number).map(|number| number * factor)
+    digits
+        .parse::<f64>()
+        .ok()
+        .filter(|_| is_number)
+        .map(|number| number * factor)
 }
 
 #[cfg(test)]
@@ -82,7 +86,16 @@ mod tests {
         ] {
             assert_eq!(rate(text).as_deref(), Some(meant), "{text}");
         }
-        for text in ["", "fast", "0", "-1/s", "1/fortnight", "1e9/s", ".5.5/s", "0.0001/d"] {
+        for text in [
+            "",
+            "fast",
+            "0",
+            "-1/s",
+            "1/fortnight",
+            "1e9/s",
+            ".5.5/s",
+            "0.0001/d",
+        ] {
             assert_eq!(rate(text), None, "{text}");
         }
     }

@@ -40,11 +40,18 @@ struct Form {
 
 impl Form {
     fn error(&self, text: &str) -> TextError {
-        TextError { text: text.to_owned(), expected: self.expected, examples: self.examples }
+        TextError {
+            text: text.to_owned(),
+            expected: self.expected,
+            examples: self.examples,
+        }
     }
 }
 
-const SPAN: Form = Form { expected: "a span of time", examples: "\"100ms\", \"15s\", \"2m\", \"30d\"" };
+const SPAN: Form = Form {
+    expected: "a span of time",
+    examples: "\"100ms\", \"15s\", \"2m\", \"30d\"",
+};
 const RATE: Form = Form {
     expected: "a rate (whole items, more than 0 and at most one a nanosecond, per time)",
     examples: "\"500/s\", \"30/m\", \"1/2s\", \"10k/s\"",
@@ -53,21 +60,30 @@ const RATE_LIMIT: Form = Form {
     expected: "\"unlimited\" or a rate (whole items, more than 0 and at most one a nanosecond, per time)",
     examples: "\"500/s\", \"30/m\", \"1/2s\", \"10k/s\", \"unlimited\"",
 };
-const BURST: Form =
-    Form { expected: "a span of time or a number of items above 0", examples: "\"100ms\", \"50 items\", 50" };
-const AUTO: Form = Form { expected: "\"auto\" or a number above 0", examples: "\"auto\", 64, 10_000" };
+const BURST: Form = Form {
+    expected: "a span of time or a number of items above 0",
+    examples: "\"100ms\", \"50 items\", 50",
+};
+const AUTO: Form = Form {
+    expected: "\"auto\" or a number above 0",
+    examples: "\"auto\", 64, 10_000",
+};
 const BACKOFF: Form = Form {
     expected: "a back-off (first wait..longest wait, x factor of at least 1, jitter of 0 to 100 %)",
     examples: "\"1s..60s x2 jitter 20%\", \"500ms..10s\", \"5s jitter 0%\"",
 };
-const ON_EXHAUSTED: Form =
-    Form { expected: "what to do with an exhausted item", examples: "\"abandon\", \"stop\"" };
+const ON_EXHAUSTED: Form = Form {
+    expected: "what to do with an exhausted item",
+    examples: "\"abandon\", \"stop\"",
+};
 const BUDGET: Form = Form {
     expected: "an error budget (a rate of failed attempts, a number or share of abandoned items, or both)",
     examples: "\"10/s\", \"1%\", \"500\", \"10/s 1%\", \"none\"",
 };
-const BYTES: Form =
-    Form { expected: "a size in bytes", examples: "\"64 KiB\", \"16 MiB\", \"20 GiB\", \"500 kB\", 4096" };
+const BYTES: Form = Form {
+    expected: "a size in bytes",
+    examples: "\"64 KiB\", \"16 MiB\", \"20 GiB\", \"500 kB\", 4096",
+};
 
 /// The factor of a back-off that doesn't name one. (`config.toml`, `backoff`.)
 const BACKOFF_FACTOR_DEFAULT: u32 = 2;
@@ -124,8 +140,13 @@ const UNITS: [(&str, u128, u128); 7] = [
 /// A span in the largest unit that shows it as a whole number: `15s`, `1500ms`.
 pub fn span_text(span: Duration) -> String {
     let nanos = span.as_nanos();
-    let unit = UNITS.iter().find(|(_, size, least)| nanos.is_multiple_of(*size) && nanos / size >= *least);
-    unit.map_or_else(|| "0s".to_owned(), |(name, size, _)| format!("{}{name}", nanos / size))
+    let unit = UNITS
+        .iter()
+        .find(|(_, size, least)| nanos.is_multiple_of(*size) && nanos / size >= *least);
+    unit.map_or_else(
+        || "0s".to_owned(),
+        |(name, size, _)| format!("{}{name}", nanos / size),
+    )
 }
 
 impl FromStr for Rate {
@@ -168,7 +189,9 @@ impl FromStr for RateLimit {
     fn from_str(text: &str) -> Result<RateLimit, TextError> {
         match text.trim() {
             "unlimited" => Ok(RateLimit::Unlimited),
-            limited => rate(limited).map(RateLimit::Limited).ok_or_else(|| RATE_LIMIT.error(text)),
+            limited => rate(limited)
+                .map(RateLimit::Limited)
+                .ok_or_else(|| RATE_LIMIT.error(text)),
         }
     }
 }
@@ -187,10 +210,15 @@ impl FromStr for Burst {
 
     fn from_str(text: &str) -> Result<Burst, TextError> {
         let trimmed = text.trim();
-        let items = trimmed.strip_suffix("items").or_else(|| trimmed.strip_suffix("item")).unwrap_or(trimmed);
+        let items = trimmed
+            .strip_suffix("items")
+            .or_else(|| trimmed.strip_suffix("item"))
+            .unwrap_or(trimmed);
         match number::<NonZeroU32>(items.trim()) {
             Some(items) => Ok(Burst::Items(items)),
-            None => parse_span(trimmed).map(Burst::Span).map_err(|_| BURST.error(text)),
+            None => parse_span(trimmed)
+                .map(Burst::Span)
+                .map_err(|_| BURST.error(text)),
         }
     }
 }
@@ -248,7 +276,12 @@ fn backoff(text: &str) -> Option<Backoff> {
         None => BACKOFF_JITTER_PERCENT_DEFAULT,
     };
     let is_sound = max >= first && factor >= 1 && jitter_percent <= 100 && words.next().is_none();
-    is_sound.then_some(Backoff { first, max, factor, jitter_percent })
+    is_sound.then_some(Backoff {
+        first,
+        max,
+        factor,
+        jitter_percent,
+    })
 }
 
 impl fmt::Display for Backoff {
@@ -294,7 +327,10 @@ impl FromStr for ErrorBudget {
 }
 
 fn error_budget(text: &str) -> Option<ErrorBudget> {
-    let mut budget = ErrorBudget { failed_attempts: None, abandoned: None };
+    let mut budget = ErrorBudget {
+        failed_attempts: None,
+        abandoned: None,
+    };
     if text.trim() == "none" {
         return Some(budget);
     }
@@ -326,7 +362,9 @@ fn ratio_ppm(percent: &str) -> Option<u32> {
     if fraction.len() > 4 {
         return None;
     }
-    let ppm = number::<u32>(whole)?.checked_mul(10_000)?.checked_add(number(&format!("{fraction:0<4}"))?)?;
+    let ppm = number::<u32>(whole)?
+        .checked_mul(10_000)?
+        .checked_add(number(&format!("{fraction:0<4}"))?)?;
     (ppm <= 1_000_000).then_some(ppm)
 }
 
@@ -376,7 +414,9 @@ impl FromStr for ByteSize {
 
     fn from_str(text: &str) -> Result<ByteSize, TextError> {
         let trimmed = text.trim();
-        let unit = SIZES.iter().find_map(|(unit, bytes)| Some((trimmed.strip_suffix(unit)?, *bytes)));
+        let unit = SIZES
+            .iter()
+            .find_map(|(unit, bytes)| Some((trimmed.strip_suffix(unit)?, *bytes)));
         let (count, bytes) = unit.unwrap_or((trimmed, 1));
         let size = number::<u64>(count.trim()).and_then(|count| count.checked_mul(bytes));
         size.map(ByteSize).ok_or_else(|| BYTES.error(text))
@@ -385,7 +425,9 @@ impl FromStr for ByteSize {
 
 impl fmt::Display for ByteSize {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let unit = SIZES[..4].iter().find(|(_, bytes)| self.0 > 0 && self.0.is_multiple_of(*bytes));
+        let unit = SIZES[..4]
+            .iter()
+            .find(|(_, bytes)| self.0 > 0 && self.0.is_multiple_of(*bytes));
         let (name, bytes) = unit.unwrap_or(&("B", 1));
         write!(f, "{} {name}", self.0 / bytes)
     }

@@ -6,19 +6,25 @@ use super::*;
 use crate::settings_serde::TEXT_CHARS_MAX;
 
 fn shown<T: FromStr<Err = TextError> + fmt::Display>(text: &str) -> String {
-    text.parse::<T>().map_or_else(|error| error.to_string(), |value| value.to_string())
+    text.parse::<T>()
+        .map_or_else(|error| error.to_string(), |value| value.to_string())
 }
 
 fn is_refused<T: FromStr<Err = TextError> + fmt::Debug>(texts: &[&str]) {
     for text in texts {
         let error = text.parse::<T>().expect_err(text).to_string();
-        assert!(error.contains(&format!("{text:?}")) && error.contains("examples: "), "{error}");
+        assert!(
+            error.contains(&format!("{text:?}")) && error.contains("examples: "),
+            "{error}"
+        );
     }
 }
 
 #[test]
 fn what_people_write_comes_back_as_they_wrote_it() {
-    for text in ["500/s", "30/m", "1/h", "10/5s", "1000/s", "1/90s", "3/d", "7/250ms"] {
+    for text in [
+        "500/s", "30/m", "1/h", "10/5s", "1000/s", "1/90s", "3/d", "7/250ms",
+    ] {
         assert_eq!(shown::<Rate>(text), text);
     }
     for text in ["unlimited", "2000/s"] {
@@ -27,10 +33,17 @@ fn what_people_write_comes_back_as_they_wrote_it() {
     for text in ["100ms", "50 items", "1500ms"] {
         assert_eq!(shown::<Burst>(text), text);
     }
-    for text in ["1s..60s x2 jitter 20%", "15s..10m x3 jitter 0%", "5s jitter 10%", "5s x1 jitter 0%"] {
+    for text in [
+        "1s..60s x2 jitter 20%",
+        "15s..10m x3 jitter 0%",
+        "5s jitter 10%",
+        "5s x1 jitter 0%",
+    ] {
         assert_eq!(shown::<Backoff>(text), text);
     }
-    for text in ["10/s", "1%", "500", "10/s 1%", "30/m 500", "none", "0.5%", "0", "0.0001%", "100%"] {
+    for text in [
+        "10/s", "1%", "500", "10/s 1%", "30/m 500", "none", "0.5%", "0", "0.0001%", "100%",
+    ] {
         assert_eq!(shown::<ErrorBudget>(text), text);
     }
     for text in ["64 KiB", "16 MiB", "20 GiB", "1000 B", "0 B"] {
@@ -43,20 +56,40 @@ fn what_people_write_comes_back_as_they_wrote_it() {
 
 #[test]
 fn shorthands_mean_the_same_value() {
-    assert_eq!("10k/s".parse(), Ok(Rate::per_second(10_000).expect("a legal rate")));
+    assert_eq!(
+        "10k/s".parse(),
+        Ok(Rate::per_second(10_000).expect("a legal rate"))
+    );
     assert_eq!("10_000 / s".parse::<Rate>(), "10k/s".parse::<Rate>());
     assert_eq!("1/60s".parse::<Rate>(), "1/m".parse::<Rate>());
     assert_eq!("50".parse::<Burst>(), "50 items".parse::<Burst>());
-    assert_eq!("1s..60s".parse::<Backoff>(), "1s..60s x2 jitter 20%".parse::<Backoff>());
+    assert_eq!(
+        "1s..60s".parse::<Backoff>(),
+        "1s..60s x2 jitter 20%".parse::<Backoff>()
+    );
     assert_eq!("5s".parse::<Backoff>(), "5s..5s x2 jitter 20%".parse::<Backoff>());
-    assert_eq!("10_000".parse::<Auto<NonZeroU32>>(), "10000".parse::<Auto<NonZeroU32>>());
+    assert_eq!(
+        "10_000".parse::<Auto<NonZeroU32>>(),
+        "10000".parse::<Auto<NonZeroU32>>()
+    );
     assert_eq!("4096".parse::<ByteSize>(), "4 KiB".parse::<ByteSize>());
     assert_eq!("500 kB".parse(), Ok(ByteSize(500_000)));
 }
 
 #[test]
 fn nonsense_is_refused_with_the_text_and_an_example() {
-    is_refused::<Rate>(&["", "500", "0/s", "0.5/s", "-1/s", "1/", "/s", "1/0s", "5/x", "unlimited"]);
+    is_refused::<Rate>(&[
+        "",
+        "500",
+        "0/s",
+        "0.5/s",
+        "-1/s",
+        "1/",
+        "/s",
+        "1/0s",
+        "5/x",
+        "unlimited",
+    ]);
     is_refused::<Rate>(&[
         "2000000000/s",
         "99999999999999999999/s",
@@ -67,10 +100,32 @@ fn nonsense_is_refused_with_the_text_and_an_example() {
     is_refused::<RateLimit>(&["Unlimited", "none", "0"]);
     is_refused::<Burst>(&["0", "0 items", "items", "-5", "lots", "4294967296 items"]);
     is_refused::<Auto<NonZeroU32>>(&["0", "", "-1", "automatic", "4294967296", "1e3"]);
-    is_refused::<Backoff>(&["", "60s..1s", "1s..60s x0", "1s..60s x2 jitter 101%", "1s..60s jitter 20"]);
-    is_refused::<Backoff>(&["1s.. x2", "x2", "1s..60s x2 jitter 20% more", "1s..60s jitter", "1s y"]);
+    is_refused::<Backoff>(&[
+        "",
+        "60s..1s",
+        "1s..60s x0",
+        "1s..60s x2 jitter 101%",
+        "1s..60s jitter 20",
+    ]);
+    is_refused::<Backoff>(&[
+        "1s.. x2",
+        "x2",
+        "1s..60s x2 jitter 20% more",
+        "1s..60s jitter",
+        "1s y",
+    ]);
     is_refused::<OnExhausted>(&["", "Abandon", "retry"]);
-    is_refused::<ErrorBudget>(&["", "  ", "101%", "-1%", "1% 2%", "10/s 10/s", "none 1%", "0.00001%", ".5%"]);
+    is_refused::<ErrorBudget>(&[
+        "",
+        "  ",
+        "101%",
+        "-1%",
+        "1% 2%",
+        "10/s 10/s",
+        "none 1%",
+        "0.00001%",
+        ".5%",
+    ]);
     is_refused::<ByteSize>(&["", "KiB", "-1 KiB", "1.5 MiB", "20000000 TiB", "1 XB"]);
 }
 
@@ -78,11 +133,20 @@ fn nonsense_is_refused_with_the_text_and_an_example() {
 fn spans_are_numbers_with_units() {
     assert_eq!(parse_span("1h 30m"), Ok(Duration::from_secs(5_400)));
     assert_eq!(parse_span("1h30m"), parse_span("90m"));
-    assert_eq!(parse_span("18446744073709551615s").map(|span| span.as_secs()), Ok(u64::MAX));
-    for wrong in ["", "5", "s", "5 s", " 5s", "5s ", "1.5s", "-5s", "5x", "1h  30m", "1h,30m", "5S", "５s"] {
+    assert_eq!(
+        parse_span("18446744073709551615s").map(|span| span.as_secs()),
+        Ok(u64::MAX)
+    );
+    for wrong in [
+        "", "5", "s", "5 s", " 5s", "5s ", "1.5s", "-5s", "5x", "1h  30m", "1h,30m", "5S", "５s",
+    ] {
         assert!(parse_span(wrong).is_err(), "{wrong:?}");
     }
-    for too_long in ["18446744073709551616s", "18446744073709551615d", "18446744073709551615s 999ms 1ms"] {
+    for too_long in [
+        "18446744073709551616s",
+        "18446744073709551615d",
+        "18446744073709551615s 999ms 1ms",
+    ] {
         assert!(parse_span(too_long).is_err(), "{too_long}");
     }
 }
@@ -99,11 +163,23 @@ fn settings_accept_numbers_and_texts_in_json() {
     let read = |json| serde_json::from_str::<Auto<NonZeroU32>>(json);
     assert_eq!(read("64").ok(), NonZeroU32::new(64).map(Auto::Fixed));
     assert_eq!(read("\"auto\"").ok(), Some(Auto::Auto));
-    assert!(read("0").expect_err("0 is no concurrency").to_string().contains("\"auto\" or a number above 0"));
+    assert!(
+        read("0")
+            .expect_err("0 is no concurrency")
+            .to_string()
+            .contains("\"auto\" or a number above 0")
+    );
     assert_eq!(serde_json::from_str::<Burst>("50").ok(), "50 items".parse().ok());
-    assert_eq!(serde_json::to_string(&Auto::Fixed(NonZeroU32::MIN)).ok().as_deref(), Some("1"));
     assert_eq!(
-        serde_json::to_string(&Rate::per_second(500).expect("legal")).ok().as_deref(),
+        serde_json::to_string(&Auto::Fixed(NonZeroU32::MIN))
+            .ok()
+            .as_deref(),
+        Some("1")
+    );
+    assert_eq!(
+        serde_json::to_string(&Rate::per_second(500).expect("legal"))
+            .ok()
+            .as_deref(),
         Some("\"500/s\"")
     );
 }
@@ -195,7 +271,10 @@ proptest! {
 fn a_rate_without_its_time_is_guessed() {
     for (bare, guess) in [("500", "500/s"), (" 10_000 ", "10000/s")] {
         let guess = format!("; did you mean {guess:?}? examples: ");
-        for error in [bare.parse::<Rate>().unwrap_err(), bare.parse::<RateLimit>().unwrap_err()] {
+        for error in [
+            bare.parse::<Rate>().unwrap_err(),
+            bare.parse::<RateLimit>().unwrap_err(),
+        ] {
             assert!(error.to_string().contains(&guess), "{error}");
         }
     }
@@ -204,6 +283,10 @@ fn a_rate_without_its_time_is_guessed() {
         assert!(!error.contains("did you mean"), "{error}");
     }
     let span = |text| parse_span(text).unwrap_err().to_string();
-    assert!(span("500").contains("; did you mean \"500s\"? examples: "), "{}", span("500"));
+    assert!(
+        span("500").contains("; did you mean \"500s\"? examples: "),
+        "{}",
+        span("500")
+    );
     assert!(!span("5 x").contains("did you mean"), "{}", span("5 x"));
 }

@@ -126,7 +126,9 @@ impl Wanted {
         };
         let items = range.len().0;
         let asked = u64::from(asked).min(items.max(1));
-        let count = self.canary.map_or(asked, |canary| asked.min(most_beside(canary.items, items)));
+        let count = self
+            .canary
+            .map_or(asked, |canary| asked.min(most_beside(canary.items, items)));
         u32::try_from(count).unwrap_or(SHARDS_MAX)
     }
 
@@ -175,7 +177,10 @@ pub fn cut(range: ShardRange, count: u32) -> Vec<ShardRange> {
     let mut parts = Vec::new();
     for no in 0..count {
         let end = start + each + u64::from(no < longer);
-        parts.push(ShardRange { start: ItemIndex(start), end: ItemIndex(end) });
+        parts.push(ShardRange {
+            start: ItemIndex(start),
+            end: ItemIndex(end),
+        });
         start = end;
     }
     parts
@@ -193,7 +198,11 @@ pub enum PauseReason {
 }
 
 impl PauseReason {
-    const ALL: [PauseReason; 3] = [PauseReason::BackPressure, PauseReason::Asked, PauseReason::ErrorBudget];
+    const ALL: [PauseReason; 3] = [
+        PauseReason::BackPressure,
+        PauseReason::Asked,
+        PauseReason::ErrorBudget,
+    ];
 
     /// The slug.
     pub fn as_str(self) -> &'static str {
@@ -206,7 +215,9 @@ impl PauseReason {
 
     /// The reason of a slug.
     pub fn parse(text: &str) -> Option<PauseReason> {
-        PauseReason::ALL.into_iter().find(|reason| reason.as_str() == text)
+        PauseReason::ALL
+            .into_iter()
+            .find(|reason| reason.as_str() == text)
     }
 }
 

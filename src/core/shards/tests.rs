@@ -3,7 +3,10 @@
 use super::*;
 
 fn range(start: u64, end: u64) -> ShardRange {
-    ShardRange { start: ItemIndex(start), end: ItemIndex(end) }
+    ShardRange {
+        start: ItemIndex(start),
+        end: ItemIndex(end),
+    }
 }
 
 fn number(number: u32) -> NonZeroU32 {
@@ -27,9 +30,16 @@ fn parts_tile_the_range_and_differ_by_one_item_at_most() {
     for items in (0..200).chain([1_000_003, u64::from(u32::MAX) * 7]) {
         for count in [1, 2, 3, 7, 64, SHARDS_MAX] {
             let parts = cut(range(5, 5 + items), count);
-            assert_eq!(parts.len() as u64, u64::from(count).min(items.max(1)), "{items} in {count}");
+            assert_eq!(
+                parts.len() as u64,
+                u64::from(count).min(items.max(1)),
+                "{items} in {count}"
+            );
             assert_eq!(parts[0].start, ItemIndex(5));
-            assert!(parts.windows(2).all(|two| two[0].end == two[1].start), "{items} in {count}");
+            assert!(
+                parts.windows(2).all(|two| two[0].end == two[1].start),
+                "{items} in {count}"
+            );
             assert_eq!(parts[parts.len() - 1].end, ItemIndex(5 + items));
             let lengths: Vec<u64> = parts.iter().map(|part| part.len().0).collect();
             assert!(lengths.is_sorted_by(|one, next| one >= next), "{lengths:?}");
@@ -54,29 +64,59 @@ fn a_share_reads_back_and_no_sum_of_shares_is_more_than_the_whole() {
 
 #[test]
 fn parts_of_a_rate_make_the_rate_and_never_more() {
-    let exact =
-        [("500/s", 4, "125/s"), ("10/s", 4, "5/2s"), ("1/h", 3, "1/3h"), ("1000000/s", 1, "1000000/s")];
+    let exact = [
+        ("500/s", 4, "125/s"),
+        ("10/s", 4, "5/2s"),
+        ("1/h", 3, "1/3h"),
+        ("1000000/s", 1, "1000000/s"),
+    ];
     for (rate, parts, part) in exact {
         let (rate, part): (Rate, Rate) = (rate.parse().expect("a rate"), part.parse().expect("a rate"));
         assert_eq!(Share::one_of(parts).of_rate(rate), part);
     }
-    assert_eq!(Share::one_of(9).of_limit(RateLimit::Unlimited), RateLimit::Unlimited);
+    assert_eq!(
+        Share::one_of(9).of_limit(RateLimit::Unlimited),
+        RateLimit::Unlimited
+    );
 }
 
 #[test]
 fn a_number_is_obeyed_as_far_as_there_are_items_and_no_further_than_the_canary_lets() {
     let four = wanted(Auto::Fixed(number(4)));
-    let nodes = Nodes { count: 1, capacity_micros: None };
+    let nodes = Nodes {
+        count: 1,
+        capacity_micros: None,
+    };
     assert_eq!(four.count(range(0, 1000), nodes), 4);
     assert_eq!(four.count(range(0, 3), nodes), 3);
     assert_eq!(four.count(range(7, 7), nodes), 1);
-    assert_eq!(Wanted { ordered: true, ..four }.count(range(0, 1000), nodes), 1);
+    assert_eq!(
+        Wanted {
+            ordered: true,
+            ..four
+        }
+        .count(range(0, 1000), nodes),
+        1
+    );
     for items in 1..=1000 {
-        let canary = Canary { items: NonZeroU64::new(items).expect("not zero"), then: Default::default() };
-        let count = Wanted { canary: Some(canary), ..four }.count(range(0, 1000), nodes);
+        let canary = Canary {
+            items: NonZeroU64::new(items).expect("not zero"),
+            then: Default::default(),
+        };
+        let count = Wanted {
+            canary: Some(canary),
+            ..four
+        }
+        .count(range(0, 1000), nodes);
         let first = cut(range(0, 1000), count)[0].len().0;
-        assert!(count == 1 || first > items, "{items}: {count} shards, the first has {first}");
-        assert!(count == 4 || 1000_u64.div_ceil(u64::from(count) + 1) <= items, "{items}: more would do");
+        assert!(
+            count == 1 || first > items,
+            "{items}: {count} shards, the first has {first}"
+        );
+        assert!(
+            count == 4 || 1000_u64.div_ceil(u64::from(count) + 1) <= items,
+            "{items}: more would do"
+        );
     }
 }
 
@@ -92,13 +132,34 @@ fn auto_takes_the_fewest_that_fit() {
     assert_eq!(auto.count(whole, of(3, Some(5000))), 1);
     assert_eq!(auto.count(whole, of(3, Some(4999))), 2);
     assert_eq!(auto.count(whole, of(3, Some(2000))), 3);
-    assert_eq!(auto.count(whole, of(2, Some(1))), 8, "no more than four for each node");
+    assert_eq!(
+        auto.count(whole, of(2, Some(1))),
+        8,
+        "no more than four for each node"
+    );
     assert_eq!(auto.count(whole, of(99, Some(1))), SHARDS_AUTO_MAX);
     assert_eq!(auto.count(whole, of(0, Some(1))), 1, "no node was seen");
-    let unpaced = Wanted { rate: RateLimit::Unlimited, ..auto };
-    assert_eq!(unpaced.count(whole, of(3, Some(2000))), 3, "every node takes part");
-    let wide = Wanted { concurrency: Auto::Fixed(number(3000)), ..auto };
+    let unpaced = Wanted {
+        rate: RateLimit::Unlimited,
+        ..auto
+    };
+    assert_eq!(
+        unpaced.count(whole, of(3, Some(2000))),
+        3,
+        "every node takes part"
+    );
+    let wide = Wanted {
+        concurrency: Auto::Fixed(number(3000)),
+        ..auto
+    };
     assert_eq!(wide.count(whole, of(3, None)), 3, "1024 on each");
-    let tight = Wanted { parts_max: Some(2), ..auto };
-    assert_eq!(tight.count(whole, of(3, Some(1000))), 2, "the settings can't be shared by more");
+    let tight = Wanted {
+        parts_max: Some(2),
+        ..auto
+    };
+    assert_eq!(
+        tight.count(whole, of(3, Some(1000))),
+        2,
+        "the settings can't be shared by more"
+    );
 }

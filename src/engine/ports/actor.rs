@@ -18,6 +18,12 @@ pub struct Actor {
 impl Actor {
     /// Windrow itself, whom nobody told, and why.
     pub fn windrow(reason: Option<String>) -> Actor {
-        Actor { name: "windrow".to_owned(), source: "system", reason, request_id: None, rehearses: false }
+        Actor {
+            name: "windrow".to_owned(),
+            source: "system",
+            reason,
+            request_id: None,
+            rehearses: false,
+        }
     }
 }

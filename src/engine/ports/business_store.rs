@@ -30,7 +30,10 @@ pub struct Business {
 
 impl std::fmt::Debug for Business {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Business").field("slug", &self.slug).field("revision", &self.revision).finish()
+        f.debug_struct("Business")
+            .field("slug", &self.slug)
+            .field("revision", &self.revision)
+            .finish()
     }
 }
 

@@ -50,15 +50,41 @@ impl DataLogLine {
             None => "the item was given up while its call was still out".to_owned(),
         };
         let code = failure.map(|failure| failure.code.clone().into_owned());
-        let line = LogLine { index: Some(trouble.index), level: LogLevel::Error, message, extra: None };
-        DataLogLine { shard, at: trouble.at, origin: LogOrigin::System, code, line }
+        let line = LogLine {
+            index: Some(trouble.index),
+            level: LogLevel::Error,
+            message,
+            extra: None,
+        };
+        DataLogLine {
+            shard,
+            at: trouble.at,
+            origin: LogOrigin::System,
+            code,
+            line,
+        }
     }
 
     /// The system's line about how the handler fares.
     pub fn of_handler(shard: ShardId, at: WallMs, entry: Entry) -> DataLogLine {
-        let level = if entry.is_good { LogLevel::Info } else { LogLevel::Warn };
-        let line = LogLine { index: entry.index, level, message: entry.message, extra: None };
-        DataLogLine { shard, at, origin: LogOrigin::System, code: Some(entry.code), line }
+        let level = if entry.is_good {
+            LogLevel::Info
+        } else {
+            LogLevel::Warn
+        };
+        let line = LogLine {
+            index: entry.index,
+            level,
+            message: entry.message,
+            extra: None,
+        };
+        DataLogLine {
+            shard,
+            at,
+            origin: LogOrigin::System,
+            code: Some(entry.code),
+            line,
+        }
     }
 }
 

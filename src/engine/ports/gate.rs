@@ -32,7 +32,11 @@ impl SessionTrust {
 
     /// The moment until which the session is trusted; zero once fenced.
     pub fn until(&self) -> Moment {
-        if self.is_fenced() { Moment(0) } else { Moment(self.until.load(Ordering::Acquire)) }
+        if self.is_fenced() {
+            Moment(0)
+        } else {
+            Moment(self.until.load(Ordering::Acquire))
+        }
     }
 }
 
@@ -99,7 +103,10 @@ impl Gate {
         if self.is_closed() || self.session.is_fenced() {
             return Moment(0);
         }
-        let (session, lease) = (self.session.until(), Moment(self.lease_until.load(Ordering::Acquire)));
+        let (session, lease) = (
+            self.session.until(),
+            Moment(self.lease_until.load(Ordering::Acquire)),
+        );
         session.max(lease.min(session.plus(self.alone)))
     }
 
@@ -143,7 +150,10 @@ mod tests {
         assert!(!gate.extend_lease(Moment(30), Moment(10)), "the answer came late");
         assert!(!gate.is_open(Moment(11)));
         session.extend(Moment(20));
-        assert!(gate.extend_lease(Moment(30), Moment(12)), "a heartbeat revived it");
+        assert!(
+            gate.extend_lease(Moment(30), Moment(12)),
+            "a heartbeat revived it"
+        );
         assert!(gate.is_open(Moment(29)));
     }
 
@@ -156,7 +166,10 @@ mod tests {
         assert!(gate.is_open(Moment(14)) && !gate.is_open(Moment(15)));
         assert!(!gate.has_lapsed(Moment(14)) && gate.has_lapsed(Moment(15)));
         gate.close();
-        assert!(!gate.has_lapsed(Moment(15)), "whoever closed it knows what it was");
+        assert!(
+            !gate.has_lapsed(Moment(15)),
+            "whoever closed it knows what it was"
+        );
     }
 
     #[test]

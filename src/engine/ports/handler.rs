@@ -102,7 +102,9 @@ impl CallItems {
 
     /// Each item with its attempt, in the order given.
     pub fn iter(&self) -> impl Iterator<Item = (ItemIndex, windrow_core::ids::Attempt)> + '_ {
-        self.dispatches().iter().flat_map(|d| d.run.iter().map(move |index| (index, d.attempt)))
+        self.dispatches()
+            .iter()
+            .flat_map(|d| d.run.iter().map(move |index| (index, d.attempt)))
     }
 }
 
@@ -120,7 +122,9 @@ impl CallRows {
     pub fn data(&self, index: ItemIndex) -> Option<&str> {
         let index = match &self.positions {
             Some(positions) => {
-                let at = positions.binary_search_by_key(&index, |(origin, _)| *origin).ok()?;
+                let at = positions
+                    .binary_search_by_key(&index, |(origin, _)| *origin)
+                    .ok()?;
                 positions[at].1
             }
             None => index,
@@ -242,7 +246,11 @@ pub enum Reply {
 impl Reply {
     /// A failure of the whole call.
     pub fn failed(class: FailureClass, failure: Failure) -> Reply {
-        Reply::Failed(Box::new(CallFailure::Failed { class, failure, after: None }))
+        Reply::Failed(Box::new(CallFailure::Failed {
+            class,
+            failure,
+            after: None,
+        }))
     }
 }
 

@@ -63,7 +63,12 @@ pub enum HintFate {
 
 impl HintFate {
     /// All of them.
-    pub const ALL: [HintFate; 4] = [HintFate::Sent, HintFate::Heard, HintFate::Dropped, HintFate::Unreadable];
+    pub const ALL: [HintFate; 4] = [
+        HintFate::Sent,
+        HintFate::Heard,
+        HintFate::Dropped,
+        HintFate::Unreadable,
+    ];
 
     /// The word that people see.
     pub fn as_str(self) -> &'static str {
@@ -104,7 +109,10 @@ impl Meters {
 
     /// Transactions of checkpoints, and how many of them failed.
     pub fn checkpoints(&self) -> (Histogram, u64) {
-        (lock(&self.checkpoints).clone(), self.checkpoint_errors.load(Ordering::Relaxed))
+        (
+            lock(&self.checkpoints).clone(),
+            self.checkpoint_errors.load(Ordering::Relaxed),
+        )
     }
 
     /// A heartbeat was sent.
@@ -127,7 +135,10 @@ impl Meters {
 
     /// Round trips to the lease store, and how many of them failed.
     pub fn lease_trips(&self) -> (Histogram, u64) {
-        (lock(&self.lease_trips).clone(), self.lease_failures.load(Ordering::Relaxed))
+        (
+            lock(&self.lease_trips).clone(),
+            self.lease_failures.load(Ordering::Relaxed),
+        )
     }
 
     /// Hints to or from other nodes.
@@ -167,7 +178,9 @@ impl Meters {
     pub fn recovers(&self, reason: &str) {
         let mut recoveries = lock(&self.recoveries);
         let is_counted = recoveries.len() < REASONS_MAX || recoveries.contains_key(reason);
-        *recoveries.entry(if is_counted { reason } else { "other" }.to_owned()).or_default() += 1;
+        *recoveries
+            .entry(if is_counted { reason } else { "other" }.to_owned())
+            .or_default() += 1;
     }
 
     /// Runs that are tried again, by reason.
@@ -193,7 +206,10 @@ impl Meters {
     /// Lines that are gone: because they were not to be kept longer, and because they came too fast.
     pub fn dropped(&self) -> [(&'static str, u64); 2] {
         let [retention, queue] = &self.dropped;
-        [("retention", retention.load(Ordering::Relaxed)), ("queue", queue.load(Ordering::Relaxed))]
+        [
+            ("retention", retention.load(Ordering::Relaxed)),
+            ("queue", queue.load(Ordering::Relaxed)),
+        ]
     }
 
     /// A statement of the store took so long.

@@ -327,7 +327,10 @@ mod packed {
 
     pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Point, D::Error> {
         let text = String::deserialize(from)?;
-        STANDARD.decode(text).map(|bytes| Point::unpack(&bytes)).map_err(D::Error::custom)
+        STANDARD
+            .decode(text)
+            .map(|bytes| Point::unpack(&bytes))
+            .map_err(D::Error::custom)
     }
 }
 
@@ -337,14 +340,28 @@ mod tests {
 
     #[test]
     fn whatever_is_asked_and_answered_reads_back() {
-        let shard = ShardId { task: TaskId(3), no: 1 };
-        let mut point = Point { succeeded: 7, ..Point::default() };
+        let shard = ShardId {
+            task: TaskId(3),
+            no: 1,
+        };
+        let mut point = Point {
+            succeeded: 7,
+            ..Point::default()
+        };
         point.calls.record(Duration::from_millis(9), 7);
         point.gauges.stall = Some(StallReason::WindowFull);
-        let live = Live { in_flight: 3, ..Live::default() };
+        let live = Live {
+            in_flight: 3,
+            ..Live::default()
+        };
         let rate = |text: &str| RateLimit::Limited(text.parse().expect("a rate"));
         let (rate, wanted) = (rate("500/3s"), rate("500/s"));
-        let held = HeldBack { rate, wanted, age: Duration::from_millis(5), why: "no room".to_owned() };
+        let held = HeldBack {
+            rate,
+            wanted,
+            age: Duration::from_millis(5),
+            why: "no room".to_owned(),
+        };
         let part = ExplainPart {
             span: Some((Duration::from_secs(60), Duration::from_millis(59_250))),
             point: point.clone(),
@@ -355,11 +372,20 @@ mod tests {
         };
         let answers = [
             Answer::Explain(Box::new(part)),
-            Answer::Past(vec![PastSlice { from: WallMs(5), to: WallMs(9), point }]),
+            Answer::Past(vec![PastSlice {
+                from: WallMs(5),
+                to: WallMs(9),
+                point,
+            }]),
             Answer::Refused(vec![("/log_filter".to_owned(), "no".to_owned(), None)]),
             Answer::Windows(vec![(
                 shard,
-                WindowPicture::saved(ItemIndex(3), ItemIndex(9), vec![u64::MAX], std::num::NonZeroU32::MIN),
+                WindowPicture::saved(
+                    ItemIndex(3),
+                    ItemIndex(9),
+                    vec![u64::MAX],
+                    std::num::NonZeroU32::MIN,
+                ),
             )]),
         ];
         for answer in answers {
@@ -367,7 +393,11 @@ mod tests {
             assert_eq!(serde_json::from_slice::<Answer>(&text).expect("read"), answer);
         }
         let rate = "25/2s".parse().expect("a rate");
-        let question = Question::Book { task: TaskId(3), rate: RateLimit::Limited(rate), is_trial: true };
+        let question = Question::Book {
+            task: TaskId(3),
+            rate: RateLimit::Limited(rate),
+            is_trial: true,
+        };
         let text = serde_json::to_vec(&question).expect("written");
         assert_eq!(serde_json::from_slice::<Question>(&text).expect("read"), question);
         assert!(!question.only_reads() && Question::Node.only_reads());

@@ -22,7 +22,12 @@ pub struct RowChunk {
 impl RowChunk {
     /// Rows from `first` on; `ends[i]` is one past the last byte of row `i` in `buffer`.
     pub fn new(first: ItemIndex, buffer: Bytes, ends: Vec<u32>) -> RowChunk {
-        RowChunk { first, buffer, ends, origins: Vec::new() }
+        RowChunk {
+            first,
+            buffer,
+            ends,
+            origins: Vec::new(),
+        }
     }
 
     /// The same for a redrive: `origins[i]` is the index that row `i` has in the task that failed first. Rows of a
@@ -58,7 +63,9 @@ impl RowChunk {
         let at = usize::try_from(index.0.checked_sub(self.first.0)?).ok()?;
         let end = *self.ends.get(at)? as usize;
         let start = if at == 0 { 0 } else { self.ends[at - 1] as usize };
-        std::str::from_utf8(self.buffer.get(start..end)?).ok().filter(|row| !row.is_empty())
+        std::str::from_utf8(self.buffer.get(start..end)?)
+            .ok()
+            .filter(|row| !row.is_empty())
     }
 }
 

@@ -122,16 +122,20 @@ pub struct TaskRest {
 impl TaskView {
     /// A task whose shards name their sessions, and no nodes yet.
     pub fn of(life: Life, rest: TaskRest) -> TaskView {
-        let (status_reason, status_text) = life
-            .note
-            .as_ref()
-            .map_or((None, None), |note| (note.reason.clone(), Some(life.cut_off.told_after(&note.text))));
+        let (status_reason, status_text) = life.note.as_ref().map_or((None, None), |note| {
+            (note.reason.clone(), Some(life.cut_off.told_after(&note.text)))
+        });
         TaskView {
             counters: life.counters(),
             low_water: low_water(&life.shards),
             shards: life.shards.iter().map(shard).collect(),
             next_at: life.shards.iter().filter_map(next_at).min(),
-            recoveries: life.shards.iter().map(|shard| shard.recoveries).max().unwrap_or_default(),
+            recoveries: life
+                .shards
+                .iter()
+                .map(|shard| shard.recoveries)
+                .max()
+                .unwrap_or_default(),
             id: life.id,
             name: life.name,
             status: life.status,
@@ -184,7 +188,10 @@ fn shard(shard: &ShardLife) -> ShardView {
         run: shard.run,
         low_water: shard.low_water,
         high_water: shard.high_water,
-        counters: Counters { excluded: shard.range_end.0 - shard.end.0, ..shard.counters },
+        counters: Counters {
+            excluded: shard.range_end.0 - shard.end.0,
+            ..shard.counters
+        },
         share: (shard.state != ShardState::Done).then(|| Share::read(shard.share)),
         next_at: next_at(shard),
     }
@@ -198,5 +205,6 @@ fn next_at(shard: &ShardLife) -> Option<WallMs> {
 /// The lowest of an unfinished shard; where none is left, the end of the last one.
 fn low_water(shards: &[ShardLife]) -> ItemIndex {
     let open = shards.iter().find(|shard| shard.state != ShardState::Done);
-    open.or_else(|| shards.last()).map_or(ItemIndex(0), |shard| shard.low_water)
+    open.or_else(|| shards.last())
+        .map_or(ItemIndex(0), |shard| shard.low_water)
 }

@@ -28,8 +28,13 @@ pub enum Sweep {
 
 impl Sweep {
     /// All of them.
-    pub const ALL: [Sweep; 5] =
-        [Sweep::Answers, Sweep::Delivered, Sweep::GivenUp, Sweep::Sessions, Sweep::Failures];
+    pub const ALL: [Sweep; 5] = [
+        Sweep::Answers,
+        Sweep::Delivered,
+        Sweep::GivenUp,
+        Sweep::Sessions,
+        Sweep::Failures,
+    ];
 }
 
 /// Finds what is due and removes what isn't kept.

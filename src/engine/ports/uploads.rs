@@ -22,7 +22,9 @@ impl std::str::FromStr for UploadId {
     type Err = String;
 
     fn from_str(text: &str) -> Result<UploadId, String> {
-        let number = text.strip_prefix('u').and_then(|digits| digits.parse::<i64>().ok());
+        let number = text
+            .strip_prefix('u')
+            .and_then(|digits| digits.parse::<i64>().ok());
         number
             .filter(|n| *n > 0)
             .map(UploadId)

@@ -54,12 +54,21 @@ pub fn classify(answer: &Answer, asked: Asked<'_>) -> Reply {
         200..=299 => on_success(answer, asked).unwrap_or_else(|why| failed(CallFailure::BadReply(why))),
         429 => {
             let failure = refusal(answer, "it is overloaded; the whole task pauses");
-            failed(CallFailure::BackPressure { after: after(), failure })
+            failed(CallFailure::BackPressure {
+                after: after(),
+                failure,
+            })
         }
         502 | 503 => {
-            let failure =
-                refusal(answer, "what stands before it says that it is not there; it is tried again");
-            failed(CallFailure::Failed { class: FailureClass::Unavailable, failure, after: after() })
+            let failure = refusal(
+                answer,
+                "what stands before it says that it is not there; it is tried again",
+            );
+            failed(CallFailure::Failed {
+                class: FailureClass::Unavailable,
+                failure,
+                after: after(),
+            })
         }
         409 if is_stale_epoch(answer) => failed(CallFailure::Fenced),
         400 | 422 => on_unprocessable(answer, asked).unwrap_or_else(failed),
@@ -71,11 +80,18 @@ pub fn classify(answer: &Answer, asked: Asked<'_>) -> Reply {
             let hint = "it wants other credentials; set `authorization` in the handler's headers (`windrow run`: --header 'authorization: Bearer …')";
             failed(CallFailure::Rejected(refusal(answer, hint)))
         }
-        404 => failed(CallFailure::Rejected(refusal(answer, "nothing is there; check the path of the url"))),
-        405 => failed(CallFailure::Rejected(refusal(answer, "it must accept the method POST at this url"))),
-        501 => {
-            failed(CallFailure::Rejected(refusal(answer, "it doesn't know what it was asked; check the url")))
-        }
+        404 => failed(CallFailure::Rejected(refusal(
+            answer,
+            "nothing is there; check the path of the url",
+        ))),
+        405 => failed(CallFailure::Rejected(refusal(
+            answer,
+            "it must accept the method POST at this url",
+        ))),
+        501 => failed(CallFailure::Rejected(refusal(
+            answer,
+            "it doesn't know what it was asked; check the url",
+        ))),
         415 => {
             let hint = "it must accept content-type application/json";
             failed(CallFailure::Rejected(refusal(answer, hint)))
@@ -84,9 +100,17 @@ pub fn classify(answer: &Answer, asked: Asked<'_>) -> Reply {
         status => {
             // 4xx finds fault with the request; 408, 425 and 5xx say nothing about what was done.
             let is_fault = (400..500).contains(&status) && !matches!(status, 408 | 425);
-            let class = if is_fault { FailureClass::Faulty } else { FailureClass::Unclear };
+            let class = if is_fault {
+                FailureClass::Faulty
+            } else {
+                FailureClass::Unclear
+            };
             let failure = refusal(answer, "the attempt failed; its own log may say why");
-            failed(CallFailure::Failed { class, failure, after: after() })
+            failed(CallFailure::Failed {
+                class,
+                failure,
+                after: after(),
+            })
         }
     }
 }
@@ -112,7 +136,10 @@ fn on_success(answer: &Answer, asked: Asked<'_>) -> Result<Reply, Failure> {
 }
 
 fn read(answer: &Answer, asked: Asked<'_>) -> Result<Reply, Failure> {
-    let part = asked.pointer.find(&answer.body).map_err(|why| bad_reply(why, &answer.body))?;
+    let part = asked
+        .pointer
+        .find(&answer.body)
+        .map_err(|why| bad_reply(why, &answer.body))?;
     match asked.single {
         Some(index) => wire::parse_single(part, index),
         None => wire::parse_batch(part, asked.items),
@@ -144,11 +171,15 @@ struct ResultMembers {
 }
 
 fn has_result(answer: &Answer, asked: Asked<'_>) -> bool {
-    let Ok(part) = asked.pointer.find(&answer.body) else { return false };
+    let Ok(part) = asked.pointer.find(&answer.body) else {
+        return false;
+    };
     if part.trim_ascii_start().first() != Some(&b'{') {
         return false;
     }
-    let Ok(members) = serde_json::from_slice::<ResultMembers>(part) else { return false };
+    let Ok(members) = serde_json::from_slice::<ResultMembers>(part) else {
+        return false;
+    };
     match asked.single {
         Some(_) => members.result.is_some(),
         None => members.results.is_some() || members.default.is_some(),
@@ -175,17 +206,26 @@ fn refusal(answer: &Answer, hint: &str) -> Failure {
         format!(" {}", quote(&answer.body))
     };
     let status = answer.status;
-    let reason = status.canonical_reason().map(|text| format!(" {text}")).unwrap_or_default();
+    let reason = status
+        .canonical_reason()
+        .map(|text| format!(" {text}"))
+        .unwrap_or_default();
     let message = format!("the handler answered {}{reason}{said}: {hint}", status.as_str());
     Failure::new(format!("HTTP_{}", status.as_str()), message)
 }
 
 fn redirected(answer: &Answer) -> Failure {
-    let target = answer.headers.get(LOCATION).map(|to| String::from_utf8_lossy(to.as_bytes()));
+    let target = answer
+        .headers
+        .get(LOCATION)
+        .map(|to| String::from_utf8_lossy(to.as_bytes()));
     match target {
         Some(target) => {
             let target: String = target.chars().take(200).collect();
-            refusal(answer, &format!("redirects are not followed; if {target} is the handler, use it as url"))
+            refusal(
+                answer,
+                &format!("redirects are not followed; if {target} is the handler, use it as url"),
+            )
         }
         None => refusal(answer, "redirects are not followed; use the final url"),
     }
@@ -194,13 +234,18 @@ fn redirected(answer: &Answer) -> Failure {
 /// The body's encoding, unless it is plain.
 fn encoding(answer: &Answer) -> Option<String> {
     let value = answer.headers.get(CONTENT_ENCODING)?;
-    let value = String::from_utf8_lossy(value.as_bytes()).trim().to_ascii_lowercase();
+    let value = String::from_utf8_lossy(value.as_bytes())
+        .trim()
+        .to_ascii_lowercase();
     (!value.is_empty() && value != "identity").then_some(value)
 }
 
 /// Whether it is a web page, which no handler means as its answer.
 pub(super) fn is_page(answer: &Answer) -> bool {
-    let kind = answer.headers.get(CONTENT_TYPE).map(|kind| kind.as_bytes().to_ascii_lowercase());
+    let kind = answer
+        .headers
+        .get(CONTENT_TYPE)
+        .map(|kind| kind.as_bytes().to_ascii_lowercase());
     let says_html = kind.is_some_and(|kind| kind.starts_with(b"text/html"));
     let first = answer.body.trim_ascii_start().first();
     first == Some(&b'<') || (says_html && !matches!(first, Some(b'{' | b'[')))

@@ -24,9 +24,15 @@ impl Pointer {
         if text.is_empty() {
             return Ok(Pointer::default());
         }
-        let rest = text.strip_prefix('/').ok_or_else(|| NotAPointer(text.to_owned()))?;
-        let tokens = rest.split('/').map(|token| unescape(token).ok_or_else(|| NotAPointer(text.to_owned())));
-        Ok(Pointer { tokens: tokens.collect::<Result<_, _>>()? })
+        let rest = text
+            .strip_prefix('/')
+            .ok_or_else(|| NotAPointer(text.to_owned()))?;
+        let tokens = rest
+            .split('/')
+            .map(|token| unescape(token).ok_or_else(|| NotAPointer(text.to_owned())));
+        Ok(Pointer {
+            tokens: tokens.collect::<Result<_, _>>()?,
+        })
     }
 
     /// The part of the body that the pointer points to.
@@ -45,7 +51,10 @@ impl Pointer {
     }
 
     fn missing(&self, depth: usize) -> String {
-        let path: String = self.tokens[..=depth].iter().map(|token| format!("/{token}")).collect();
+        let path: String = self.tokens[..=depth]
+            .iter()
+            .map(|token| format!("/{token}"))
+            .collect();
         format!("it has no {path}, where `response_pointer` looks for the result")
     }
 }
@@ -61,9 +70,15 @@ fn child<'a>(part: &'a RawValue, token: &str) -> Option<&'a RawValue> {
         let is_number =
             token == "0" || (!token.starts_with('0') && token.bytes().all(|b| b.is_ascii_digit()));
         let at: usize = token.parse().ok().filter(|_| is_number)?;
-        return serde_json::from_str::<Vec<&RawValue>>(part.get()).ok()?.get(at).copied();
+        return serde_json::from_str::<Vec<&RawValue>>(part.get())
+            .ok()?
+            .get(at)
+            .copied();
     }
-    serde_json::from_str::<HashMap<String, &RawValue>>(part.get()).ok()?.get(token).copied()
+    serde_json::from_str::<HashMap<String, &RawValue>>(part.get())
+        .ok()?
+        .get(token)
+        .copied()
 }
 
 #[cfg(test)]
@@ -90,7 +105,10 @@ mod tests {
         ];
         for (text, part) in table {
             let found = Pointer::new(text).expect(text).find(body);
-            assert_eq!(found.map(|found| String::from_utf8_lossy(found).into_owned()), Ok(part.to_owned()));
+            assert_eq!(
+                found.map(|found| String::from_utf8_lossy(found).into_owned()),
+                Ok(part.to_owned())
+            );
         }
         assert_eq!(Pointer::new("").expect("whole").find(body), Ok(&body[..]));
     }

@@ -22,7 +22,10 @@ pub fn retry_after(value: Option<&HeaderValue>, now: WallMs) -> Option<Duration>
 }
 
 fn until(date: &str, now: WallMs) -> Option<Duration> {
-    let date = httpdate::parse_http_date(date).ok()?.duration_since(UNIX_EPOCH).ok()?;
+    let date = httpdate::parse_http_date(date)
+        .ok()?
+        .duration_since(UNIX_EPOCH)
+        .ok()?;
     let date = WallMs(i64::try_from(date.as_millis()).unwrap_or(i64::MAX));
     Some(date.since(now))
 }

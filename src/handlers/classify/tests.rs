@@ -34,9 +34,11 @@ fn meaning(reply: Reply) -> Meaning {
             Meaning::Items(replies.verdicts.into_iter().map(|(_, v)| word(&v)).collect())
         }
         Reply::Failed(failed) => match *failed {
-            CallFailure::Failed { class, failure, after } => {
-                Meaning::Failed(class, code(failure), seconds(after))
-            }
+            CallFailure::Failed {
+                class,
+                failure,
+                after,
+            } => Meaning::Failed(class, code(failure), seconds(after)),
             CallFailure::Abandoned(failure) => Meaning::Abandoned(code(failure)),
             CallFailure::BadReply(failure) => Meaning::Bad(code(failure)),
             CallFailure::Rejected(failure) => Meaning::Rejected(code(failure)),
@@ -55,14 +57,22 @@ fn word(verdict: &ItemVerdict) -> &'static str {
         ItemVerdict::Settled(Outcome::Succeeded) => "ok",
         ItemVerdict::Settled(Outcome::Skipped) => "skip",
         ItemVerdict::Unclear(_) => "unclear",
-        ItemVerdict::Failed { wish: Wish::Retry { .. }, .. } => "retry",
-        ItemVerdict::Failed { wish: Wish::Abandon, .. } => "abandon",
+        ItemVerdict::Failed {
+            wish: Wish::Retry { .. },
+            ..
+        } => "retry",
+        ItemVerdict::Failed {
+            wish: Wish::Abandon, ..
+        } => "abandon",
     }
 }
 
 fn calls(len: u32) -> CallItems {
     let run = IndexRun::new(ItemIndex(5), len).expect("not empty");
-    CallItems::One(Dispatch { run, attempt: Attempt::FIRST })
+    CallItems::One(Dispatch {
+        run,
+        attempt: Attempt::FIRST,
+    })
 }
 
 fn reply(status: u16, headers: &[(&'static str, &str)], body: &str, pointer: &str, len: u32) -> Reply {
@@ -71,10 +81,22 @@ fn reply(status: u16, headers: &[(&'static str, &str)], body: &str, pointer: &st
         map.insert(*name, HeaderValue::from_str(value).expect(value));
     }
     let status = StatusCode::from_u16(status).expect("a status");
-    let answer = Answer { status, headers: map, body: bytes::Bytes::copy_from_slice(body.as_bytes()) };
+    let answer = Answer {
+        status,
+        headers: map,
+        body: bytes::Bytes::copy_from_slice(body.as_bytes()),
+    };
     let (items, pointer) = (calls(len), Pointer::new(pointer).expect(pointer));
     let single = (len == 1).then_some(ItemIndex(5));
-    classify(&answer, Asked { items: &items, single, pointer: &pointer, now: WallMs(0) })
+    classify(
+        &answer,
+        Asked {
+            items: &items,
+            single,
+            pointer: &pointer,
+            now: WallMs(0),
+        },
+    )
 }
 
 fn code(status: u16) -> String {
@@ -97,34 +119,124 @@ fn every_row_of_the_status_table_has_its_meaning() {
         (200, &[], r#"{"result":"retry"}"#, Meaning::Items(vec!["retry"])),
         (200, &[], "{}", Meaning::Bad("BAD_REPLY".into())),
         (200, &[], "ok", Meaning::Bad("BAD_REPLY".into())),
-        (200, &[("content-encoding", "gzip")], r#"{"result":"ok"}"#, Meaning::Bad("BAD_REPLY".into())),
-        (200, &[("content-encoding", "identity")], r#"{"result":"ok"}"#, Meaning::AllOk),
+        (
+            200,
+            &[("content-encoding", "gzip")],
+            r#"{"result":"ok"}"#,
+            Meaning::Bad("BAD_REPLY".into()),
+        ),
+        (
+            200,
+            &[("content-encoding", "identity")],
+            r#"{"result":"ok"}"#,
+            Meaning::AllOk,
+        ),
         (429, wait, "", Meaning::BackPressure(code(429), Some(7))),
         (429, &[], "", Meaning::BackPressure(code(429), None)),
-        (503, &[("retry-after", "1e9")], "x", Meaning::Failed(FailureClass::Unavailable, code(503), None)),
+        (
+            503,
+            &[("retry-after", "1e9")],
+            "x",
+            Meaning::Failed(FailureClass::Unavailable, code(503), None),
+        ),
         (
             503,
             &[("retry-after", "86400")],
             "",
             Meaning::Failed(FailureClass::Unavailable, code(503), Some(300)),
         ),
-        (408, &[], "", Meaning::Failed(FailureClass::Unclear, code(408), None)),
-        (425, wait, "", Meaning::Failed(FailureClass::Unclear, code(425), Some(7))),
-        (500, &[], r#"{"result":"ok"}"#, Meaning::Failed(FailureClass::Unclear, code(500), None)),
-        (502, &[], "<html>bad gateway", Meaning::Failed(FailureClass::Unavailable, code(502), None)),
-        (599, &[], "", Meaning::Failed(FailureClass::Unclear, code(599), None)),
-        (999, &[], "", Meaning::Failed(FailureClass::Unclear, code(999), None)),
-        (402, &[], "", Meaning::Failed(FailureClass::Faulty, code(402), None)),
-        (413, &[], "", Meaning::Failed(FailureClass::Faulty, code(413), None)),
+        (
+            408,
+            &[],
+            "",
+            Meaning::Failed(FailureClass::Unclear, code(408), None),
+        ),
+        (
+            425,
+            wait,
+            "",
+            Meaning::Failed(FailureClass::Unclear, code(425), Some(7)),
+        ),
+        (
+            500,
+            &[],
+            r#"{"result":"ok"}"#,
+            Meaning::Failed(FailureClass::Unclear, code(500), None),
+        ),
+        (
+            502,
+            &[],
+            "<html>bad gateway",
+            Meaning::Failed(FailureClass::Unavailable, code(502), None),
+        ),
+        (
+            599,
+            &[],
+            "",
+            Meaning::Failed(FailureClass::Unclear, code(599), None),
+        ),
+        (
+            999,
+            &[],
+            "",
+            Meaning::Failed(FailureClass::Unclear, code(999), None),
+        ),
+        (
+            402,
+            &[],
+            "",
+            Meaning::Failed(FailureClass::Faulty, code(402), None),
+        ),
+        (
+            413,
+            &[],
+            "",
+            Meaning::Failed(FailureClass::Faulty, code(413), None),
+        ),
         (409, &[], STALE, Meaning::Fenced),
         (409, &[], r#"{"type":"stale-epoch"}"#, Meaning::Fenced),
-        (409, &[], r#"["stale-epoch"]"#, Meaning::Failed(FailureClass::Faulty, code(409), None)),
-        (409, &[], r#"{"type":"other"}"#, Meaning::Failed(FailureClass::Faulty, code(409), None)),
-        (409, &[], "", Meaning::Failed(FailureClass::Faulty, code(409), None)),
-        (500, &[], STALE, Meaning::Failed(FailureClass::Unclear, code(500), None)),
-        (400, &[], "", Meaning::Failed(FailureClass::Faulty, code(400), None)),
-        (400, &[], r#"{"message":"no"}"#, Meaning::Failed(FailureClass::Faulty, code(400), None)),
-        (400, &[], r#"{"result":"abandon"}"#, Meaning::Items(vec!["abandon"])),
+        (
+            409,
+            &[],
+            r#"["stale-epoch"]"#,
+            Meaning::Failed(FailureClass::Faulty, code(409), None),
+        ),
+        (
+            409,
+            &[],
+            r#"{"type":"other"}"#,
+            Meaning::Failed(FailureClass::Faulty, code(409), None),
+        ),
+        (
+            409,
+            &[],
+            "",
+            Meaning::Failed(FailureClass::Faulty, code(409), None),
+        ),
+        (
+            500,
+            &[],
+            STALE,
+            Meaning::Failed(FailureClass::Unclear, code(500), None),
+        ),
+        (
+            400,
+            &[],
+            "",
+            Meaning::Failed(FailureClass::Faulty, code(400), None),
+        ),
+        (
+            400,
+            &[],
+            r#"{"message":"no"}"#,
+            Meaning::Failed(FailureClass::Faulty, code(400), None),
+        ),
+        (
+            400,
+            &[],
+            r#"{"result":"abandon"}"#,
+            Meaning::Items(vec!["abandon"]),
+        ),
         (422, &[], "", Meaning::Abandoned(code(422))),
         (422, &[], "<html>", Meaning::Abandoned(code(422))),
         (422, &[], r#"["ok"]"#, Meaning::Abandoned(code(422))),
@@ -158,26 +270,51 @@ fn batched_answers_have_the_same_table() {
         (400, partial, Meaning::Items(vec!["ok", "retry", "ok"])),
         (422, r#"{"default":"skip"}"#, Meaning::Items(vec!["skip"; 3])),
         (422, r#"{"result":"retry"}"#, Meaning::Abandoned(code(422))),
-        (422, r#"{"results":[{"index":99,"result":"ok"}]}"#, Meaning::Bad("BAD_REPLY".into())),
+        (
+            422,
+            r#"{"results":[{"index":99,"result":"ok"}]}"#,
+            Meaning::Bad("BAD_REPLY".into()),
+        ),
     ];
     for (status, body, expected) in table {
-        assert_eq!(meaning(reply(status, &[], body, "", 3)), expected, "{status} {body}");
+        assert_eq!(
+            meaning(reply(status, &[], body, "", 3)),
+            expected,
+            "{status} {body}"
+        );
     }
 }
 
 #[test]
 fn the_result_is_found_in_an_envelope() {
     let body = r#"{"code":0,"data":{"result":"skip"}}"#;
-    assert_eq!(meaning(reply(200, &[], body, "/data", 1)), Meaning::Items(vec!["skip"]));
-    assert_eq!(meaning(reply(422, &[], body, "/data", 1)), Meaning::Items(vec!["skip"]));
+    assert_eq!(
+        meaning(reply(200, &[], body, "/data", 1)),
+        Meaning::Items(vec!["skip"])
+    );
+    assert_eq!(
+        meaning(reply(422, &[], body, "/data", 1)),
+        Meaning::Items(vec!["skip"])
+    );
     assert_eq!(meaning(reply(200, &[], "", "/data", 1)), Meaning::AllOk);
-    for bad in [r#"{"code":0,"data":null}"#, r#"{"code":0}"#, r#"{"result":"ok"}"#, "ok"] {
-        assert_eq!(meaning(reply(200, &[], bad, "/data", 1)), Meaning::Bad("BAD_REPLY".into()), "{bad}");
+    for bad in [
+        r#"{"code":0,"data":null}"#,
+        r#"{"code":0}"#,
+        r#"{"result":"ok"}"#,
+        "ok",
+    ] {
+        assert_eq!(
+            meaning(reply(200, &[], bad, "/data", 1)),
+            Meaning::Bad("BAD_REPLY".into()),
+            "{bad}"
+        );
     }
 }
 
 fn message(reply: Reply) -> String {
-    let Reply::Failed(failed) = reply else { panic!("no failure: {reply:?}") };
+    let Reply::Failed(failed) = reply else {
+        panic!("no failure: {reply:?}")
+    };
     match *failed {
         CallFailure::BadReply(failure) | CallFailure::Rejected(failure) => failure.message,
         CallFailure::Failed { failure, .. } => failure.message,
@@ -189,18 +326,36 @@ fn message(reply: Reply) -> String {
 fn messages_quote_the_answer_and_say_what_to_try() {
     let page = format!("\n<!DOCTYPE html><title>Login</title>{}", "x".repeat(9000));
     let said = message(reply(200, &[("content-type", "text/html")], &page, "", 1));
-    assert!(said.contains("`Login` (the title of a page)") && said.contains("check the url"), "{said}");
+    assert!(
+        said.contains("`Login` (the title of a page)") && said.contains("check the url"),
+        "{said}"
+    );
     assert!(said.len() < 400, "{said}");
     let page = "<html>\r\n<head><TITLE class='x'>502 Bad\n Gateway</TITLE></head><body><hr>nginx</body>";
     let said = message(reply(502, &[], page, "", 1));
-    assert!(said.contains("Bad Gateway `502 Bad Gateway` (the title of a page): what"), "{said}");
+    assert!(
+        said.contains("Bad Gateway `502 Bad Gateway` (the title of a page): what"),
+        "{said}"
+    );
     let page = "<title>Whoa &amp; 500 &lt;&#39;&#x2019;&gt;&nbsp;&quot;&apos; R&D &later; &amp;lt; &#x110000;</title>";
     let said = message(reply(500, &[], page, "", 1));
-    assert!(said.contains("`Whoa & 500 <'\u{2019}> \"' R&D &later; &lt; &#x110000;` (the title"), "{said}");
+    assert!(
+        said.contains("`Whoa & 500 <'\u{2019}> \"' R&D &later; &lt; &#x110000;` (the title"),
+        "{said}"
+    );
     let said = message(reply(502, &[], "<html>no title</html>", "", 1));
     assert!(said.contains("`<html>no title</html>`"), "{said}");
-    let said = message(reply(302, &[("location", "https://sso.example/login")], "", "", 1));
-    assert!(said.contains("https://sso.example/login") && said.contains("not followed"), "{said}");
+    let said = message(reply(
+        302,
+        &[("location", "https://sso.example/login")],
+        "",
+        "",
+        1,
+    ));
+    assert!(
+        said.contains("https://sso.example/login") && said.contains("not followed"),
+        "{said}"
+    );
     let said = message(reply(401, &[], r#"{"error":"no token"}"#, "", 1));
     assert!(
         said.contains("401 Unauthorized `{\"error\":\"no token\"}`") && said.contains("authorization"),

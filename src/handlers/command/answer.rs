@@ -31,7 +31,11 @@ pub(super) struct Answer {
 
 impl From<Judged> for Answer {
     fn from(judged: Judged) -> Answer {
-        Answer { judged, commands: Vec::new(), logs: Vec::new() }
+        Answer {
+            judged,
+            commands: Vec::new(),
+            logs: Vec::new(),
+        }
     }
 }
 
@@ -39,7 +43,9 @@ impl From<Judged> for Answer {
 /// so three bad replies in a row are noticed, and one bad reply among good ones costs its own item only.
 pub(super) fn into_reply(answers: Vec<(ItemIndex, Answer)>) -> Reply {
     let plain = Judged::Said(ItemVerdict::Settled(Outcome::Succeeded));
-    let wordless = answers.iter().all(|(_, answer)| answer.commands.is_empty() && answer.logs.is_empty());
+    let wordless = answers
+        .iter()
+        .all(|(_, answer)| answer.commands.is_empty() && answer.logs.is_empty());
     if wordless && answers.iter().all(|(_, answer)| answer.judged == plain) {
         return Reply::AllOk;
     }
@@ -65,7 +71,11 @@ fn as_call_failure(judged: &Judged) -> Option<CallFailure> {
 }
 
 fn failed(class: FailureClass, failure: &Failure) -> CallFailure {
-    CallFailure::Failed { class, failure: failure.clone(), after: None }
+    CallFailure::Failed {
+        class,
+        failure: failure.clone(),
+        after: None,
+    }
 }
 
 fn is_like(judged: &Judged, shared: &CallFailure) -> bool {
@@ -73,10 +83,21 @@ fn is_like(judged: &Judged, shared: &CallFailure) -> bool {
         (Judged::BadReply(_), CallFailure::BadReply(_))
         | (Judged::Rejected(_), CallFailure::Rejected(_))
         | (Judged::NotSent, CallFailure::NotSent) => true,
-        (Judged::Lost(failure), CallFailure::Failed { class: FailureClass::Unclear, failure: other, .. })
+        (
+            Judged::Lost(failure),
+            CallFailure::Failed {
+                class: FailureClass::Unclear,
+                failure: other,
+                ..
+            },
+        )
         | (
             Judged::Unreached(failure),
-            CallFailure::Failed { class: FailureClass::Unreachable, failure: other, .. },
+            CallFailure::Failed {
+                class: FailureClass::Unreachable,
+                failure: other,
+                ..
+            },
         ) => failure == other,
         _ => false,
     }
@@ -97,9 +118,15 @@ fn as_verdict(judged: Judged) -> ItemVerdict {
         Judged::Said(verdict) => return verdict,
         Judged::Lost(failure) => return ItemVerdict::Unclear(failure),
         Judged::Unreached(failure) | Judged::BadReply(failure) | Judged::Rejected(failure) => failure,
-        Judged::NotSent => Failure::new("NOT_SENT", "no worker was free for this item of the batch in time"),
+        Judged::NotSent => Failure::new(
+            "NOT_SENT",
+            "no worker was free for this item of the batch in time",
+        ),
     };
-    ItemVerdict::Failed { failure, wish: Wish::Retry { after: None } }
+    ItemVerdict::Failed {
+        failure,
+        wish: Wish::Retry { after: None },
+    }
 }
 
 #[cfg(test)]
@@ -108,7 +135,11 @@ mod tests {
 
     fn reply(judged: Vec<Judged>) -> Reply {
         let answers = judged.into_iter().enumerate();
-        into_reply(answers.map(|(at, judged)| (ItemIndex(at as u64), judged.into())).collect())
+        into_reply(
+            answers
+                .map(|(at, judged)| (ItemIndex(at as u64), judged.into()))
+                .collect(),
+        )
     }
 
     fn ok() -> Judged {
@@ -122,8 +153,16 @@ mod tests {
         assert!(
             matches!(reply(vec![bad(), bad()]), Reply::Failed(failure) if matches!(*failure, CallFailure::BadReply(_)))
         );
-        let Reply::Items(items) = reply(vec![bad(), ok()]) else { panic!("a verdict per item was expected") };
-        assert!(matches!(&items.verdicts[0].1, ItemVerdict::Failed { wish: Wish::Retry { .. }, .. }));
+        let Reply::Items(items) = reply(vec![bad(), ok()]) else {
+            panic!("a verdict per item was expected")
+        };
+        assert!(matches!(
+            &items.verdicts[0].1,
+            ItemVerdict::Failed {
+                wish: Wish::Retry { .. },
+                ..
+            }
+        ));
         assert_eq!(items.verdicts[1].1, ItemVerdict::Settled(Outcome::Succeeded));
     }
 
@@ -137,7 +176,9 @@ mod tests {
     #[test]
     fn a_command_survives_whatever_became_of_the_item() {
         let lost = Answer {
-            commands: vec![HandlerCommand::Stop { reason: "x".to_owned() }],
+            commands: vec![HandlerCommand::Stop {
+                reason: "x".to_owned(),
+            }],
             ..Answer::from(Judged::Lost(Failure::new("A", "x")))
         };
         let Reply::Items(items) = into_reply(vec![(ItemIndex(0), lost)]) else {

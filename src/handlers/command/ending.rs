@@ -33,7 +33,11 @@ impl Life<'_> {
         self.let_attached_end().await;
         self.shared.leftovers.remove(self.group.pid());
         let facts = self.shared.pool.edit(self.worker, |seat| {
-            (seat.has_answered, seat.oldest_awaited().is_some(), seat.retiring.is_some())
+            (
+                seat.has_answered,
+                seat.oldest_awaited().is_some(),
+                seat.retiring.is_some(),
+            )
         });
         let (has_answered, has_items, said_bye) = facts.unwrap_or_default();
         let end = match fate {
@@ -121,7 +125,11 @@ impl Life<'_> {
     }
 
     fn crash(&self, status: &io::Result<ExitStatus>, has_items: bool) -> Failure {
-        let when = if has_items { "while items were in flight" } else { "with no item in flight" };
+        let when = if has_items {
+            "while items were in flight"
+        } else {
+            "with no item in flight"
+        };
         let message = format!(
             "worker {} ({}) {} {when}; {}",
             self.worker + 1,
@@ -147,7 +155,10 @@ fn describe(status: &io::Result<ExitStatus>, program: &program::Program) -> Stri
     };
     match (status.code(), status.signal()) {
         (Some(127), _) => {
-            format!("exited with code 127 (command not found in PATH={})", program.search_path())
+            format!(
+                "exited with code 127 (command not found in PATH={})",
+                program.search_path()
+            )
         }
         (Some(126), _) => "exited with code 126 (found, but not executable; try chmod +x)".to_owned(),
         (Some(0), _) => "exited with code 0 (a worker reads lines until its stdin ends)".to_owned(),

@@ -67,7 +67,13 @@ pub(super) enum Step {
 impl Greeting {
     /// A life that begins now among workers of this manner, and must be ready for items by `startup_at`.
     pub(super) fn new(manner: Manner, startup_at: Moment) -> Greeting {
-        Greeting { manner, has_begun: false, has_read_hello: false, startup_at, grace_at: None }
+        Greeting {
+            manner,
+            has_begun: false,
+            has_read_hello: false,
+            startup_at,
+            grace_at: None,
+        }
     }
 
     /// What is known of the worker.
@@ -82,13 +88,20 @@ impl Greeting {
 
     /// When `on_time` is to be called.
     pub(super) fn due_at(&self) -> Option<Moment> {
-        (!self.has_begun).then(|| self.grace_at.map_or(self.startup_at, |grace| grace.min(self.startup_at)))
+        (!self.has_begun).then(|| {
+            self.grace_at
+                .map_or(self.startup_at, |grace| grace.min(self.startup_at))
+        })
     }
 
     /// The worker has read the hello.
     pub(super) fn on_hello_read(&mut self) -> Step {
         self.has_read_hello = true;
-        if self.manner == Manner::Silent { self.begin(Manner::Silent) } else { Step::Wait }
+        if self.manner == Manner::Silent {
+            self.begin(Manner::Silent)
+        } else {
+            Step::Wait
+        }
     }
 
     /// The worker asks for the line after the hello. `has_printed` is whether there is output that was not looked
@@ -127,7 +140,11 @@ impl Greeting {
 
     fn begin(&mut self, manner: Manner) -> Step {
         self.manner = manner;
-        if std::mem::replace(&mut self.has_begun, true) { Step::Wait } else { Step::Begin }
+        if std::mem::replace(&mut self.has_begun, true) {
+            Step::Wait
+        } else {
+            Step::Begin
+        }
     }
 }
 
@@ -146,7 +163,11 @@ mod tests {
         let mut greeting = greeting(Manner::Unknown);
         assert_eq!(greeting.on_hello_read(), Step::Wait);
         greeting.on_next_line_begun(true, Moment(1));
-        assert_eq!(greeting.due_at(), Some(STARTUP), "it has spoken, so no grace runs");
+        assert_eq!(
+            greeting.due_at(),
+            Some(STARTUP),
+            "it has spoken, so no grace runs"
+        );
         assert_eq!(greeting.on_bare_answer(), Some(Step::Begin));
         assert_eq!(greeting.on_bare_answer(), None, "the next one means an item");
         assert_eq!(greeting.manner(), Manner::LineByLine);
@@ -162,7 +183,10 @@ mod tests {
             (greeting.on_time(Moment(grace.0 - 1)), greeting.on_time(grace)),
             (Step::Wait, Step::Begin)
         );
-        assert_eq!((greeting.on_bare_answer(), greeting.manner()), (None, Manner::Silent));
+        assert_eq!(
+            (greeting.on_bare_answer(), greeting.manner()),
+            (None, Manner::Silent)
+        );
     }
 
     #[test]
@@ -179,7 +203,10 @@ mod tests {
         for manner in [Manner::Announcing, Manner::LineByLine] {
             let mut known = greeting(manner);
             known.on_next_line_begun(false, Moment(1));
-            assert_eq!((known.on_hello_read(), known.due_at()), (Step::Wait, Some(STARTUP)));
+            assert_eq!(
+                (known.on_hello_read(), known.due_at()),
+                (Step::Wait, Some(STARTUP))
+            );
         }
     }
 
@@ -187,7 +214,10 @@ mod tests {
     fn a_late_ready_is_learned_for_the_next_life() {
         let mut greeting = greeting(Manner::Silent);
         assert_eq!(greeting.on_hello_read(), Step::Begin);
-        assert_eq!((greeting.on_ready(), greeting.manner()), (Step::Wait, Manner::Announcing));
+        assert_eq!(
+            (greeting.on_ready(), greeting.manner()),
+            (Step::Wait, Manner::Announcing)
+        );
     }
 
     #[test]

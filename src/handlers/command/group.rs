@@ -15,7 +15,13 @@ pub(super) struct ProcessGroup {
 impl ProcessGroup {
     /// The group that `pid` leads; none for a number that is no process id.
     pub(super) fn led_by(pid: u32) -> Option<ProcessGroup> {
-        i32::try_from(pid).ok().and_then(Pid::from_raw).map(|leader| ProcessGroup { leader, is_armed: true })
+        i32::try_from(pid)
+            .ok()
+            .and_then(Pid::from_raw)
+            .map(|leader| ProcessGroup {
+                leader,
+                is_armed: true,
+            })
     }
 
     /// The leader's process id.

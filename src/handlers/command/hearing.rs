@@ -59,7 +59,9 @@ impl Life<'_> {
         self.shared.learn(self.greeting.manner());
         let fate = self.step(step);
         let concurrency = concurrency.min(self.shared.settings.max_in_flight.get());
-        self.shared.pool.edit(self.worker, |seat| seat.concurrency = concurrency);
+        self.shared
+            .pool
+            .edit(self.worker, |seat| seat.concurrency = concurrency);
         fate
     }
 
@@ -91,10 +93,17 @@ impl Life<'_> {
     /// An answer that comes too late is no fault; one to an item that never was is why others get none.
     fn on_unknown_id(&mut self, id: u64) {
         if self.shared.pool.has_given_out(id) {
-            tracing::debug!(worker = self.worker, id, "answer to an item that is not outstanding");
+            tracing::debug!(
+                worker = self.worker,
+                id,
+                "answer to an item that is not outstanding"
+            );
             return;
         }
-        let before = self.shared.pool.edit(self.worker, |seat| seat.strange_id.replace(id));
+        let before = self
+            .shared
+            .pool
+            .edit(self.worker, |seat| seat.strange_id.replace(id));
         if before == Some(None) {
             let line = self.line_no;
             self.notes.warn(&format!(
@@ -152,7 +161,9 @@ impl Life<'_> {
     /// It gets no more items, and may take the usual grace to go.
     fn on_bye(&mut self) -> Option<Fate> {
         let at = self.now().plus(self.shared.settings.kill_grace);
-        self.shared.pool.edit(self.worker, |seat| seat.retiring = Some(at));
+        self.shared
+            .pool
+            .edit(self.worker, |seat| seat.retiring = Some(at));
         None
     }
 
@@ -163,8 +174,14 @@ impl Life<'_> {
             self.line_no,
             wire::quote(line)
         );
-        let until = self.now().plus(self.shared.settings.kill_grace.min(BAD_REPLY_PATIENCE));
-        if !self.shared.pool.on_garbage(self.worker, Failure::new(wire::BAD_REPLY, &message), until) {
+        let until = self
+            .now()
+            .plus(self.shared.settings.kill_grace.min(BAD_REPLY_PATIENCE));
+        if !self
+            .shared
+            .pool
+            .on_garbage(self.worker, Failure::new(wire::BAD_REPLY, &message), until)
+        {
             self.notes.warn(&message);
         }
     }
@@ -183,17 +200,28 @@ impl Life<'_> {
     }
 
     fn with_line(&self, failure: &Failure) -> Failure {
-        let message = format!("line {} of the worker's stdout: {}", self.line_no, failure.message);
+        let message = format!(
+            "line {} of the worker's stdout: {}",
+            self.line_no, failure.message
+        );
         Failure::new(failure.code.clone(), message)
     }
 }
 
 fn said(replies: ItemReplies) -> Answer {
-    let ItemReplies { verdicts, commands, logs } = replies;
+    let ItemReplies {
+        verdicts,
+        commands,
+        logs,
+    } = replies;
     let judged = match verdicts.into_iter().next() {
         Some((_, verdict)) => Judged::Said(verdict),
         // `item_result` always gives one verdict.
         None => Judged::BadReply(Failure::new(wire::BAD_REPLY, "the reply has no verdict")),
     };
-    Answer { judged, commands, logs }
+    Answer {
+        judged,
+        commands,
+        logs,
+    }
 }

@@ -27,13 +27,19 @@ impl Leftovers {
     pub fn take_over(file: Option<PathBuf>) -> Leftovers {
         if let Some(file) = &file {
             for mut group in recorded(file) {
-                tracing::warn!(pgid = group.pid(), "ended a worker that an earlier windrow left behind");
+                tracing::warn!(
+                    pgid = group.pid(),
+                    "ended a worker that an earlier windrow left behind"
+                );
                 group.kill();
                 group.disarm();
             }
             report(write(file, &BTreeMap::new()), file);
         }
-        Leftovers { file, live: Mutex::new(BTreeMap::new()) }
+        Leftovers {
+            file,
+            live: Mutex::new(BTreeMap::new()),
+        }
     }
 
     /// Writes a worker down.
@@ -50,7 +56,10 @@ impl Leftovers {
 
     fn change<T>(&self, edit: impl FnOnce(&mut BTreeMap<i32, u64>) -> T) {
         let Some(file) = &self.file else { return };
-        let mut live = self.live.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut live = self
+            .live
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner);
         edit(&mut live);
         report(write(file, &live), file);
     }
@@ -67,7 +76,8 @@ fn report(result: io::Result<()>, file: &Path) {
 /// new file.
 fn write(file: &Path, live: &BTreeMap<i32, u64>) -> io::Result<()> {
     let mut text = format!("{}\n", boot_id());
-    live.iter().for_each(|(pid, started)| text.push_str(&format!("{pid} {started}\n")));
+    live.iter()
+        .for_each(|(pid, started)| text.push_str(&format!("{pid} {started}\n")));
     let fresh = file.with_extension("new");
     // Never the file that a crash left, or somebody put there: it keeps its permissions.
     match fs::remove_file(&fresh) {
@@ -75,7 +85,12 @@ fn write(file: &Path, live: &BTreeMap<i32, u64>) -> io::Result<()> {
         _ => {}
     }
     let mut options = fs::OpenOptions::new();
-    options.write(true).create_new(true).mode(0o600).open(&fresh)?.write_all(text.as_bytes())?;
+    options
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(&fresh)?
+        .write_all(text.as_bytes())?;
     fs::rename(&fresh, file)
 }
 
@@ -106,7 +121,9 @@ fn still_ours(line: &str) -> Option<ProcessGroup> {
 
 /// Tells one boot of the machine from another; empty where the kernel does not say.
 fn boot_id() -> String {
-    fs::read_to_string("/proc/sys/kernel/random/boot_id").map(|id| id.trim().to_owned()).unwrap_or_default()
+    fs::read_to_string("/proc/sys/kernel/random/boot_id")
+        .map(|id| id.trim().to_owned())
+        .unwrap_or_default()
 }
 
 /// When a process began, in clock ticks since boot: field 22 of `/proc/PID/stat` (proc(5)). The command in

@@ -88,7 +88,10 @@ impl<'a> Life<'a> {
         let group = child.id().and_then(ProcessGroup::led_by);
         let pipes = (child.stdin.take(), child.stdout.take(), child.stderr.take());
         let (Some(group), (Some(stdin), Some(stdout), Some(stderr))) = (group, pipes) else {
-            return Err(not_started(shared, &io::Error::other("the process has no id or no pipes")));
+            return Err(not_started(
+                shared,
+                &io::Error::other("the process has no id or no pipes"),
+            ));
         };
         shared.leftovers.add(group.pid());
         let settings = &shared.settings;
@@ -100,9 +103,27 @@ impl<'a> Life<'a> {
         let prefix = format!("worker {}", worker + 1);
         let notes = Notes::new(prefix, settings.sink.clone(), settings.clock.clone());
         let mut attached = JoinSet::new();
-        attached.spawn(Writer { stdin, lines, read: read_sender, probes: probes_receiver }.run());
-        attached.spawn(Capture { tail: tail.clone(), notes: notes.clone() }.run(stderr));
-        drop(outbox.send(protocol::hello(&shared.run, settings.max_in_flight.get(), settings.heartbeat)));
+        attached.spawn(
+            Writer {
+                stdin,
+                lines,
+                read: read_sender,
+                probes: probes_receiver,
+            }
+            .run(),
+        );
+        attached.spawn(
+            Capture {
+                tail: tail.clone(),
+                notes: notes.clone(),
+            }
+            .run(stderr),
+        );
+        drop(outbox.send(protocol::hello(
+            &shared.run,
+            settings.max_in_flight.get(),
+            settings.heartbeat,
+        )));
         let startup_at = settings.clock.now().plus(settings.startup_timeout);
         Ok(Life {
             shared,
@@ -170,7 +191,10 @@ impl<'a> Life<'a> {
             Due::Kill => Some(self.now()),
         };
         let ping = self.heartbeat.as_ref().map(|heartbeat| heartbeat.next_at);
-        [items, self.greeting.due_at(), self.eof_at, self.hint_at, ping].into_iter().flatten().min()
+        [items, self.greeting.due_at(), self.eof_at, self.hint_at, ping]
+            .into_iter()
+            .flatten()
+            .min()
     }
 
     fn on_event(&mut self, event: Event) -> Option<Fate> {
@@ -227,14 +251,19 @@ impl<'a> Life<'a> {
         self.shared.learn(manner);
         self.probes.send_replace(false);
         let Some(outbox) = self.outbox.clone() else { return };
-        self.shared.pool.began(self.worker, outbox, manner.takes_orders(), self.line_no > 0);
+        self.shared
+            .pool
+            .began(self.worker, outbox, manner.takes_orders(), self.line_no > 0);
         let settings = &self.shared.settings;
         if self.line_no == 0 {
             self.hint_at = Some(self.now().plus(settings.startup_timeout));
         }
         if let (Some(every), Manner::Announcing) = (settings.heartbeat, manner) {
-            self.heartbeat =
-                Some(Heartbeat { next_at: self.now().plus(every), number: 0, is_awaited: false });
+            self.heartbeat = Some(Heartbeat {
+                next_at: self.now().plus(every),
+                number: 0,
+                is_awaited: false,
+            });
         }
     }
 
@@ -257,17 +286,23 @@ impl<'a> Life<'a> {
     fn look(&mut self) -> Option<Fate> {
         let now = self.now();
         if self.eof_at.is_some_and(|at| at <= now) {
-            let message =
-                format!("worker {} closed its stdout and lives on; it could never answer", self.worker + 1);
+            let message = format!(
+                "worker {} closed its stdout and lives on; it could never answer",
+                self.worker + 1
+            );
             return Some(Fate::Kill(Failure::new(WORKER_CRASH, message), true));
         }
         if self.shared.pool.review(self.worker, now) == Due::Kill {
-            let message = format!("worker {} kept an item long after its time was over", self.worker + 1);
+            let message = format!(
+                "worker {} kept an item long after its time was over",
+                self.worker + 1
+            );
             return Some(Fate::Kill(Failure::new(WORKER_HUNG, message), false));
         }
         if self.hint_at.is_some_and(|at| at <= now) {
             self.hint_at = None;
-            self.notes.warn("has not printed a line yet; did you flush stdout? (python3 -u)");
+            self.notes
+                .warn("has not printed a line yet; did you flush stdout? (python3 -u)");
         }
         let step = self.greeting.on_time(now);
         self.step(step).or_else(|| self.beat(now))
@@ -280,8 +315,10 @@ impl<'a> Life<'a> {
         }
         if heartbeat.is_awaited {
             let every = humantime::format_duration(every);
-            let message =
-                format!("worker {} printed nothing for {every} (heartbeat) after a ping", self.worker + 1);
+            let message = format!(
+                "worker {} printed nothing for {every} (heartbeat) after a ping",
+                self.worker + 1
+            );
             return Some(Fate::Kill(Failure::new(WORKER_HUNG, message), false));
         }
         heartbeat.number += 1;
@@ -297,8 +334,14 @@ fn spawn(shared: &Shared) -> io::Result<Child> {
     let program = &shared.program;
     let mut command = Command::new(&program.path);
     command.arg0(&program.argv[0]).args(&program.argv[1..]);
-    command.env_clear().envs(&program.environment).env("TRACEPARENT", shared.trace.parent(0));
-    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+        .env_clear()
+        .envs(&program.environment)
+        .env("TRACEPARENT", shared.trace.parent(0));
+    command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
     command.process_group(0).kill_on_drop(true).spawn()
 }
 
@@ -311,5 +354,8 @@ fn not_started(shared: &Shared, why: &io::Error) -> Failure {
         Some(rustix::io::Errno::ACCESS) => "; try chmod +x",
         _ => "",
     };
-    Failure::new(COMMAND_NOT_STARTED, format!("{} can't be started: {why}{hint}", shared.program.describe()))
+    Failure::new(
+        COMMAND_NOT_STARTED,
+        format!("{} can't be started: {why}{hint}", shared.program.describe()),
+    )
 }

@@ -33,7 +33,13 @@ pub(super) struct LineReader<R> {
 impl<R: AsyncRead + Unpin> LineReader<R> {
     /// Reads from `inner`; a line holds at most `bytes_max` bytes.
     pub(super) fn new(inner: R, bytes_max: usize) -> LineReader<R> {
-        LineReader { inner, buffer: Vec::new(), start: 0, scanned: 0, bytes_max: bytes_max.max(1) }
+        LineReader {
+            inner,
+            buffer: Vec::new(),
+            start: 0,
+            scanned: 0,
+            bytes_max: bytes_max.max(1),
+        }
     }
 
     /// What is read from.
@@ -53,9 +59,14 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
             self.scanned -= self.start;
             self.start = 0;
         }
-        let room = (self.bytes_max + 1).saturating_sub(self.buffer.len()).clamp(1, READ_BYTES);
+        let room = (self.bytes_max + 1)
+            .saturating_sub(self.buffer.len())
+            .clamp(1, READ_BYTES);
         self.buffer.reserve(room);
-        (&mut self.inner).take(room as u64).read_buf(&mut self.buffer).await
+        (&mut self.inner)
+            .take(room as u64)
+            .read_buf(&mut self.buffer)
+            .await
     }
 
     /// The next line that has been read.
@@ -64,7 +75,9 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
             Some(at) if self.scanned + at - self.start <= self.bytes_max => {
                 let end = self.scanned + at;
                 let line = self.take(end, end + 1);
-                Some(Line::Whole(line.strip_suffix(b"\r").map(<[u8]>::to_vec).unwrap_or(line)))
+                Some(Line::Whole(
+                    line.strip_suffix(b"\r").map(<[u8]>::to_vec).unwrap_or(line),
+                ))
             }
             None if self.buffer.len() - self.start <= self.bytes_max => {
                 self.scanned = self.buffer.len();
@@ -121,7 +134,15 @@ mod tests {
     #[tokio::test]
     async fn a_line_may_be_as_long_as_the_limit_and_no_longer() {
         let (lines, _) = all(b"12345\n123456\nok\n", 5).await;
-        assert_eq!(lines, [whole("12345"), Line::Overlong(b"12345".to_vec()), whole("6"), whole("ok")]);
+        assert_eq!(
+            lines,
+            [
+                whole("12345"),
+                Line::Overlong(b"12345".to_vec()),
+                whole("6"),
+                whole("ok")
+            ]
+        );
     }
 
     #[tokio::test]

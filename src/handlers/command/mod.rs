@@ -127,12 +127,18 @@ pub struct CommandHandlerFactory {
 impl CommandHandlerFactory {
     /// A factory that starts nothing yet.
     pub fn new(settings: Settings) -> CommandHandlerFactory {
-        CommandHandlerFactory { settings: Arc::new(settings), leftovers: OnceLock::new() }
+        CommandHandlerFactory {
+            settings: Arc::new(settings),
+            leftovers: OnceLock::new(),
+        }
     }
 
     /// The same, with one list of live workers for several factories; that of the settings isn't used.
     pub fn sharing(settings: Settings, leftovers: Arc<Leftovers>) -> CommandHandlerFactory {
-        CommandHandlerFactory { settings: Arc::new(settings), leftovers: OnceLock::from(leftovers) }
+        CommandHandlerFactory {
+            settings: Arc::new(settings),
+            leftovers: OnceLock::from(leftovers),
+        }
     }
 
     /// Looks for the command without starting it.
@@ -163,12 +169,23 @@ impl HandlerFactory for CommandHandlerFactory {
         let pool = Pool::new(workers);
         let trace = Trace::new();
         let manner = Mutex::default();
-        let shared = Arc::new(Shared { settings, run, program, trace, pool, leftovers, manner });
+        let shared = Arc::new(Shared {
+            settings,
+            run,
+            program,
+            trace,
+            pool,
+            leftovers,
+            manner,
+        });
         let mut supervisors = JoinSet::new();
         for worker in 0..workers {
             supervisors.spawn(supervise(shared.clone(), worker));
         }
-        Ok(Arc::new(CommandHandler { shared, supervisors: tokio::sync::Mutex::new(supervisors) }))
+        Ok(Arc::new(CommandHandler {
+            shared,
+            supervisors: tokio::sync::Mutex::new(supervisors),
+        }))
     }
 }
 
@@ -215,7 +232,10 @@ impl CommandHandler {
         let text = CallText::new(settings.clock.wall_micros(call.gate_time), call.timeout);
         let mut sent = Vec::with_capacity(call.items.len());
         for (index, attempt) in call.items.iter() {
-            sent.push((index, self.send(&call, &text, index, attempt, &mut patience).await));
+            sent.push((
+                index,
+                self.send(&call, &text, index, attempt, &mut patience).await,
+            ));
         }
         let mut answers = Vec::with_capacity(sent.len());
         for (index, sent) in sent {
@@ -238,10 +258,23 @@ impl CommandHandler {
         attempt: Attempt,
         patience: &mut Deadline<'_>,
     ) -> Sent<'_> {
-        let Shared { pool, run, trace, settings, .. } = &*self.shared;
+        let Shared {
+            pool,
+            run,
+            trace,
+            settings,
+            ..
+        } = &*self.shared;
         let id = pool.next_id();
         let key = run.item_key(index);
-        let mut line = text.item(&ItemLine { id, index, attempt, key, data: call.rows.data(index), trace });
+        let mut line = text.item(&ItemLine {
+            id,
+            index,
+            attempt,
+            key,
+            data: call.rows.data(index),
+            trace,
+        });
         let reservation = Reservation { pool, id };
         loop {
             let freed = pool.freed();
@@ -338,7 +371,9 @@ impl Waiting<'_> {
         self.is_over = true;
         let settings = &self.shared.settings;
         let patience = self.timeout.min(settings.kill_grace);
-        self.shared.pool.give_up(self.worker, self.id, settings.clock.now().plus(patience))
+        self.shared
+            .pool
+            .give_up(self.worker, self.id, settings.clock.now().plus(patience))
     }
 }
 

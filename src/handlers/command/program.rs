@@ -62,22 +62,36 @@ impl Program {
         given: &Environment,
         run: &RunContext,
     ) -> Result<Program, OpenError> {
-        let name = argv.first().filter(|name| !name.is_empty()).ok_or_else(no_command)?;
+        let name = argv
+            .first()
+            .filter(|name| !name.is_empty())
+            .ok_or_else(no_command)?;
         let mut environment = given.base();
         let path = locate(name, environment.get(OsStr::new("PATH")))?;
         environment.extend(protocol_variables(run));
-        Ok(Program { path, argv: argv.to_vec(), environment })
+        Ok(Program {
+            path,
+            argv: argv.to_vec(),
+            environment,
+        })
     }
 
     /// Whether the command is there and may be executed.
     pub(super) fn check(argv: &[OsString], given: &Environment) -> Result<(), OpenError> {
-        let name = argv.first().filter(|name| !name.is_empty()).ok_or_else(no_command)?;
+        let name = argv
+            .first()
+            .filter(|name| !name.is_empty())
+            .ok_or_else(no_command)?;
         locate(name, given.base().get(OsStr::new("PATH"))).map(drop)
     }
 
     /// The command for people.
     pub(super) fn describe(&self) -> String {
-        self.argv.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ")
+        self.argv
+            .iter()
+            .map(|word| word.to_string_lossy())
+            .collect::<Vec<_>>()
+            .join(" ")
     }
 
     /// Where commands are looked for, for people.
@@ -98,7 +112,9 @@ fn protocol_variables(run: &RunContext) -> impl Iterator<Item = (OsString, OsStr
         ("WINDROW_BUSINESS", run.business.clone()),
         ("WINDROW_MODE", run.mode.as_str().to_owned()),
     ];
-    variables.into_iter().map(|(name, value)| (name.into(), value.into()))
+    variables
+        .into_iter()
+        .map(|(name, value)| (name.into(), value.into()))
 }
 
 fn locate(name: &OsStr, search_path: Option<&OsString>) -> Result<PathBuf, OpenError> {
@@ -106,8 +122,10 @@ fn locate(name: &OsStr, search_path: Option<&OsString>) -> Result<PathBuf, OpenE
         return checked(Path::new(name));
     }
     let search_path = search_path.cloned().unwrap_or_default();
-    let found: Vec<PathBuf> =
-        std::env::split_paths(&search_path).map(|dir| dir.join(name)).filter(|file| file.is_file()).collect();
+    let found: Vec<PathBuf> = std::env::split_paths(&search_path)
+        .map(|dir| dir.join(name))
+        .filter(|file| file.is_file())
+        .collect();
     let runnable = found.iter().find(|file| is_executable(file));
     match (runnable, found.first()) {
         (Some(file), _) => Ok(file.clone()),
@@ -128,7 +146,11 @@ fn checked(file: &Path) -> Result<PathBuf, OpenError> {
         let why = format!("command not found: {} does not exist", file.display());
         return Err(OpenError { hint, ..refusal(why) });
     }
-    if is_executable(file) { Ok(file.to_owned()) } else { Err(not_executable(file)) }
+    if is_executable(file) {
+        Ok(file.to_owned())
+    } else {
+        Err(not_executable(file))
+    }
 }
 
 fn is_executable(file: &Path) -> bool {
@@ -144,10 +166,17 @@ fn no_command() -> OpenError {
 
 fn not_found(name: &OsStr, search_path: &OsStr) -> OpenError {
     let name = name.to_string_lossy();
-    let hint = if Path::new(&*name).is_file() { Some(format!("./{name}")) } else { unquoted(&name) };
+    let hint = if Path::new(&*name).is_file() {
+        Some(format!("./{name}"))
+    } else {
+        unquoted(&name)
+    };
     OpenError {
         hint,
-        ..refusal(format!("command not found in PATH={}: {name}", search_path.to_string_lossy()))
+        ..refusal(format!(
+            "command not found in PATH={}: {name}",
+            search_path.to_string_lossy()
+        ))
     }
 }
 
@@ -160,7 +189,10 @@ fn unquoted(name: &str) -> Option<String> {
 fn not_executable(file: &Path) -> OpenError {
     let file = file.display();
     let hint = Some(format!("chmod +x {file}, or name its interpreter"));
-    OpenError { hint, ..refusal(format!("permission denied: {file} is not executable")) }
+    OpenError {
+        hint,
+        ..refusal(format!("permission denied: {file} is not executable"))
+    }
 }
 
 fn refusal(message: String) -> OpenError {

@@ -211,13 +211,25 @@ mod tests {
     use super::*;
 
     fn seat(concurrency: u32) -> Seat {
-        Seat { concurrency, ..Seat::new(mpsc::unbounded_channel().0) }
+        Seat {
+            concurrency,
+            ..Seat::new(mpsc::unbounded_channel().0)
+        }
     }
 
     fn item(id: u64) -> (Outstanding, oneshot::Receiver<Answer>) {
         let (call, answer) = oneshot::channel();
         let waiting = Waiting::Call(call);
-        (Outstanding { id, index: ItemIndex(id), alone: false, commands: Vec::new(), waiting }, answer)
+        (
+            Outstanding {
+                id,
+                index: ItemIndex(id),
+                alone: false,
+                commands: Vec::new(),
+                waiting,
+            },
+            answer,
+        )
     }
 
     #[test]

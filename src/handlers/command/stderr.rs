@@ -83,7 +83,12 @@ impl Notes {
     /// Lines go to `sink`, beginning with `prefix`.
     pub(super) fn new(prefix: String, sink: Sink, clock: Arc<dyn Clock>) -> Notes {
         let limit = Arc::new(Mutex::new(Limit::from(clock.now())));
-        Notes { prefix, sink, clock, limit }
+        Notes {
+            prefix,
+            sink,
+            clock,
+            limit,
+        }
     }
 
     /// Something is odd with the worker.
@@ -119,7 +124,12 @@ impl Notes {
     }
 
     fn say(&self, level: LogLevel, text: &str) {
-        (self.sink)(LogLine { index: None, level, message: format!("{}: {text}", self.prefix), extra: None });
+        (self.sink)(LogLine {
+            index: None,
+            level,
+            message: format!("{}: {text}", self.prefix),
+            extra: None,
+        });
     }
 }
 
@@ -161,7 +171,11 @@ struct Limit {
 
 impl Limit {
     fn from(now: Moment) -> Limit {
-        Limit { since: now, passed: 0, left_out: 0 }
+        Limit {
+            since: now,
+            passed: 0,
+            left_out: 0,
+        }
     }
 
     /// Begins a new span when the old one is over, and says how many lines that one left out.
@@ -203,7 +217,10 @@ mod tests {
         let tail = Tail::default();
         (0..30).for_each(|n| tail.push(format!("line {n}")));
         let text = tail.describe(1000);
-        assert!(text.starts_with("stderr: line 10 | ") && text.ends_with("line 29"), "{text}");
+        assert!(
+            text.starts_with("stderr: line 10 | ") && text.ends_with("line 29"),
+            "{text}"
+        );
         assert_eq!(tail.describe(21), "stderr: line 28 | line 29");
     }
 }

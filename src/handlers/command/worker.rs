@@ -65,11 +65,17 @@ pub(super) async fn supervise(shared: Arc<Shared>, worker: usize) {
 }
 
 fn pause(end: &End, was_useful: bool, futile_lives: &mut u32) -> Duration {
-    *futile_lives = if was_useful { 0 } else { futile_lives.saturating_add(1) };
+    *futile_lives = if was_useful {
+        0
+    } else {
+        futile_lives.saturating_add(1)
+    };
     match end {
         End::Crashed(_) => {
             let doublings = futile_lives.saturating_sub(1).min(16);
-            RESTART_PAUSE_MIN.saturating_mul(1 << doublings).min(RESTART_PAUSE_MAX)
+            RESTART_PAUSE_MIN
+                .saturating_mul(1 << doublings)
+                .min(RESTART_PAUSE_MAX)
         }
         // We ended it after patience, or it left as it may: nothing to wait for, unless it did nothing.
         End::Ended(_) | End::Left if was_useful => Duration::ZERO,
@@ -94,7 +100,9 @@ mod tests {
     fn pauses_double_up_to_their_limit_and_begin_anew_after_a_useful_life() {
         let crash = End::Crashed(Failure::new("WORKER_CRASH", "x"));
         let mut lives = 0;
-        let pauses: Vec<u128> = (0..9).map(|_| pause(&crash, false, &mut lives).as_millis()).collect();
+        let pauses: Vec<u128> = (0..9)
+            .map(|_| pause(&crash, false, &mut lives).as_millis())
+            .collect();
         assert_eq!(pauses, [100, 200, 400, 800, 1600, 3200, 6400, 10_000, 10_000]);
         assert_eq!(pause(&crash, true, &mut lives).as_millis(), 100);
     }

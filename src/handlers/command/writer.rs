@@ -41,7 +41,9 @@ pub(super) struct Writer {
 impl Writer {
     /// Ends when the queue is closed and written, or the worker no longer takes lines.
     pub(super) async fn run(mut self) {
-        let Some(hello) = self.lines.recv().await else { return };
+        let Some(hello) = self.lines.recv().await else {
+            return;
+        };
         if !self.put(hello.as_bytes()).await {
             return;
         }

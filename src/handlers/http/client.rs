@@ -37,7 +37,10 @@ pub(super) struct CallbackClient {
 
 impl CallbackClient {
     pub(super) fn new(lease: Lease, reply_bytes_max: usize) -> CallbackClient {
-        CallbackClient { pool: RwLock::new(Some(lease)), reply_bytes_max }
+        CallbackClient {
+            pool: RwLock::new(Some(lease)),
+            reply_bytes_max,
+        }
     }
 
     /// Sends a request and reads its answer until `deadline`; `timeout` is for the message. Cancel safe: dropping
@@ -59,7 +62,9 @@ impl CallbackClient {
         })?;
         let (parts, body) = answered.map_err(|why| Fault::of_request(&why))?.into_parts();
         if is_too_long(&parts) {
-            return Err(Fault::Garbled(format!("its headers are longer than {HEADER_BYTES_MAX} bytes")));
+            return Err(Fault::Garbled(format!(
+                "its headers are longer than {HEADER_BYTES_MAX} bytes"
+            )));
         }
         if needs_body(parts.status) {
             let read = deadline.cut_short(read_all(body, self.reply_bytes_max)).await;
@@ -68,13 +73,20 @@ impl CallbackClient {
         }
         let mut quoted = BytesMut::new();
         // Such an answer means the same whether its body arrives or not.
-        drop(deadline.cut_short(read_into(body, QUOTED_BYTES_MAX, &mut quoted)).await);
+        drop(
+            deadline
+                .cut_short(read_into(body, QUOTED_BYTES_MAX, &mut quoted))
+                .await,
+        );
         Ok(answer(parts, quoted.freeze()))
     }
 
     fn pool(&self) -> Result<Arc<Pool>, Fault> {
         let lease = self.pool.read().unwrap_or_else(PoisonError::into_inner);
-        lease.as_ref().map(|lease| lease.pool.clone()).ok_or(Fault::NotSent)
+        lease
+            .as_ref()
+            .map(|lease| lease.pool.clone())
+            .ok_or(Fault::NotSent)
     }
 
     /// How many connections were made so far.
@@ -91,12 +103,19 @@ impl CallbackClient {
 
 /// The client reads up to twice its buffer before it refuses, so the exact limit is kept here.
 fn is_too_long(parts: &Parts) -> bool {
-    let bytes = parts.headers.iter().map(|(name, value)| name.as_str().len() + value.len());
+    let bytes = parts
+        .headers
+        .iter()
+        .map(|(name, value)| name.as_str().len() + value.len());
     bytes.sum::<usize>() > HEADER_BYTES_MAX
 }
 
 fn answer(parts: Parts, body: Bytes) -> Answer {
-    Answer { status: parts.status, headers: parts.headers, body }
+    Answer {
+        status: parts.status,
+        headers: parts.headers,
+        body,
+    }
 }
 
 /// The whole body; without a copy when it comes in one piece, as nearly all do.
@@ -106,7 +125,9 @@ async fn read_all(mut body: Incoming, bytes_max: usize) -> Result<Bytes, Fault> 
     }
     let mut first = Bytes::new();
     while let Some(frame) = body.frame().await {
-        let Ok(data) = frame.map_err(|why| Fault::of_body(&why))?.into_data() else { continue };
+        let Ok(data) = frame.map_err(|why| Fault::of_body(&why))?.into_data() else {
+            continue;
+        };
         if data.len() > bytes_max {
             return Err(Fault::TooBig(bytes_max));
         }
@@ -127,7 +148,9 @@ async fn read_all(mut body: Incoming, bytes_max: usize) -> Result<Bytes, Fault> 
 
 async fn read_into(mut body: Incoming, bytes_max: usize, whole: &mut BytesMut) -> Result<(), Fault> {
     while let Some(frame) = body.frame().await {
-        let Ok(data) = frame.map_err(|why| Fault::of_body(&why))?.into_data() else { continue };
+        let Ok(data) = frame.map_err(|why| Fault::of_body(&why))?.into_data() else {
+            continue;
+        };
         if whole.len() + data.len() > bytes_max {
             return Err(Fault::TooBig(bytes_max));
         }
@@ -153,12 +176,19 @@ pub(super) struct GatedBody {
 
 impl GatedBody {
     pub(super) fn new(bytes: Bytes, context: Arc<RunContext>, clock: Arc<dyn Clock>) -> GatedBody {
-        GatedBody { gate: Some((context, clock)), ..GatedBody::free(bytes) }
+        GatedBody {
+            gate: Some((context, clock)),
+            ..GatedBody::free(bytes)
+        }
     }
 
     /// A body that always leaves: of a hook or a ping.
     pub(super) fn free(bytes: Bytes) -> GatedBody {
-        GatedBody { bytes: Some(bytes), gate: None, has_left: Arc::default() }
+        GatedBody {
+            bytes: Some(bytes),
+            gate: None,
+            has_left: Arc::default(),
+        }
     }
 }
 
@@ -170,10 +200,19 @@ impl Body for GatedBody {
         mut self: Pin<&mut Self>,
         _: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, GateShut>>> {
-        let Some(bytes) = self.bytes.take() else { return Poll::Ready(None) };
-        let is_open = self.gate.as_ref().is_none_or(|(run, clock)| run.gate.is_open(clock.now()));
+        let Some(bytes) = self.bytes.take() else {
+            return Poll::Ready(None);
+        };
+        let is_open = self
+            .gate
+            .as_ref()
+            .is_none_or(|(run, clock)| run.gate.is_open(clock.now()));
         self.has_left.store(is_open, Ordering::Relaxed);
-        Poll::Ready(Some(if is_open { Ok(Frame::data(bytes)) } else { Err(GateShut) }))
+        Poll::Ready(Some(if is_open {
+            Ok(Frame::data(bytes))
+        } else {
+            Err(GateShut)
+        }))
     }
 
     fn is_end_stream(&self) -> bool {

@@ -39,10 +39,16 @@ impl HandlerDesk for HookClient {
 
     fn refresh(&self, business: &Business) {
         let renewed = self.options(business, "").and_then(|options| {
-            self.transports.ring(&business.slug, &options.secrets).map_err(|why| why.to_string())
+            self.transports
+                .ring(&business.slug, &options.secrets)
+                .map_err(|why| why.to_string())
         });
         if let Err(why) = renewed {
-            tracing::error!(business = business.slug, why, "its runs go on with the secrets that they have");
+            tracing::error!(
+                business = business.slug,
+                why,
+                "its runs go on with the secrets that they have"
+            );
         }
     }
 
@@ -53,7 +59,11 @@ impl HandlerDesk for HookClient {
             HandlerSpec::Http(http) => match self.alone(business, &http.url) {
                 Err(why) => report.push(fail("reachable", why, "mend the business's settings")),
                 Ok(caller) => {
-                    let probe = Probe { client: self, business, caller };
+                    let probe = Probe {
+                        client: self,
+                        business,
+                        caller,
+                    };
                     probe.run(http, &mut report).await;
                 }
             },
@@ -73,21 +83,42 @@ impl HookClient {
     fn alone(&self, business: &Business, url: &str) -> Result<Caller, String> {
         let options: HttpOptions = self.options(business, url)?;
         let checked = options.check().map_err(|why| why.to_string())?;
-        let lease = self.transports.alone(&options, checked.is_https).map_err(|why| why.to_string())?;
+        let lease = self
+            .transports
+            .alone(&options, checked.is_https)
+            .map_err(|why| why.to_string())?;
         Ok(self.caller(&options, checked, lease))
     }
 
     fn command(&self, name: &str) -> CheckLine {
         let Some(command) = self.commands.commands.get(name).filter(|_| self.commands.enabled) else {
             let hint = "handler.command in the node's config.toml";
-            return fail("command", format!("this node has no command {name}, or starts none"), hint);
+            return fail(
+                "command",
+                format!("this node has no command {name}, or starts none"),
+                hint,
+            );
         };
         let argv: Vec<_> = command.cmd.iter().map(Into::into).collect();
-        let variables = command.env.iter().map(|(name, value)| (name.into(), value.into())).collect();
-        let environment = Environment { inherit: Inherit::Clean(self.environment.clone()), variables };
+        let variables = command
+            .env
+            .iter()
+            .map(|(name, value)| (name.into(), value.into()))
+            .collect();
+        let environment = Environment {
+            inherit: Inherit::Clean(self.environment.clone()),
+            variables,
+        };
         match check_program(&argv, &environment) {
-            Ok(()) => ok("command", format!("{} is there and can be started", command.cmd[0])),
-            Err(why) => fail("command", why.to_string(), "handler.command in the node's config.toml"),
+            Ok(()) => ok(
+                "command",
+                format!("{} is there and can be started", command.cmd[0]),
+            ),
+            Err(why) => fail(
+                "command",
+                why.to_string(),
+                "handler.command in the node's config.toml",
+            ),
         }
     }
 
@@ -96,7 +127,11 @@ impl HookClient {
             Ok(caller) => caller,
             Err(why) => return fail("hook", format!("{}: {why}", kind.as_str()), "mend the hook's url"),
         };
-        let probe = Probe { client: self, business, caller };
+        let probe = Probe {
+            client: self,
+            business,
+            caller,
+        };
         match probe.ping(json!({})).await {
             Ok((answer, _)) if answer.status.is_success() => {
                 ok("hook", format!("{} answers ping", kind.as_str()))
@@ -105,9 +140,11 @@ impl HookClient {
                 let hint = "answer 2xx to a body of type ping, and 204 to any type that you don't know";
                 fail("hook", format!("{}: {}", kind.as_str(), described(&answer)), hint)
             }
-            Err(fault) => {
-                fail("hook", format!("{}: {}", kind.as_str(), sentence(fault)), "mend the hook's url")
-            }
+            Err(fault) => fail(
+                "hook",
+                format!("{}: {}", kind.as_str(), sentence(fault)),
+                "mend the hook's url",
+            ),
         }
     }
 }
@@ -121,7 +158,9 @@ struct Probe<'a> {
 
 impl Probe<'_> {
     async fn run(&self, http: &HttpHandlerSpec, report: &mut Vec<CheckLine>) {
-        let Some(first) = self.reach(report).await else { return };
+        let Some(first) = self.reach(report).await else {
+            return;
+        };
         if http.insecure_skip_verify {
             let hint = "name the certificate's authority in `ca_pem`";
             report.push(warn("certificate", "any certificate is trusted".to_owned(), hint));
@@ -152,15 +191,25 @@ impl Probe<'_> {
 
     async fn ping(&self, more: Value) -> Result<(Answer, Duration), Fault> {
         let sent: Moment = self.client.clock.now();
-        let answer = self.caller.post(&Self::id(), &self.body(&more), PING_TIMEOUT).await?;
+        let answer = self
+            .caller
+            .post(&Self::id(), &self.body(&more), PING_TIMEOUT)
+            .await?;
         Ok((answer, self.client.clock.now().since(sent)))
     }
 
     async fn reach(&self, report: &mut Vec<CheckLine>) -> Option<Answer> {
         match self.ping(json!({})).await {
             Ok((answer, took)) => {
-                let tls = if self.caller.checked.is_https { "TLS ok, " } else { "" };
-                report.push(ok("reachable", format!("{tls}answered in {} ms", took.as_millis())));
+                let tls = if self.caller.checked.is_https {
+                    "TLS ok, "
+                } else {
+                    ""
+                };
+                report.push(ok(
+                    "reachable",
+                    format!("{tls}answered in {} ms", took.as_millis()),
+                ));
                 Some(answer)
             }
             Err(fault) => {
@@ -194,10 +243,16 @@ impl Probe<'_> {
         let timestamp = self.client.clock.wall().0.div_euclid(1000);
         let wrong = Some(WRONG_SIGNATURE.to_owned());
         let body = self.body(&json!({}));
-        let answered = self.caller.post_signed(&Self::id(), &body, timestamp, wrong, PING_TIMEOUT).await;
+        let answered = self
+            .caller
+            .post_signed(&Self::id(), &body, timestamp, wrong, PING_TIMEOUT)
+            .await;
         let seen = match answered {
             Ok(answer) if answer.status.is_client_error() => {
-                return ok("signature", format!("a bad signature was refused ({})", answer.status.as_str()));
+                return ok(
+                    "signature",
+                    format!("a bad signature was refused ({})", answer.status.as_str()),
+                );
             }
             Ok(answer) if answer.status.is_success() => "a bad signature was accepted".to_owned(),
             Ok(answer) => format!("with a bad signature {}", described(&answer)),
@@ -205,7 +260,11 @@ impl Probe<'_> {
         };
         let hint =
             "verify `webhook-signature` with a Standard Webhooks library, and answer 401 when it is wrong";
-        if is_required { fail("signature", seen, hint) } else { warn("signature", seen, hint) }
+        if is_required {
+            fail("signature", seen, hint)
+        } else {
+            warn("signature", seen, hint)
+        }
     }
 
     async fn pings(&self, report: &mut Vec<CheckLine>) {
@@ -233,7 +292,11 @@ impl Probe<'_> {
         });
         let shown = format!("the slowest of {PINGS} pings took {} ms", slowest.as_millis());
         let hint = "answer pings at once; a slow handler needs more concurrency for the same rate";
-        report.push(if slowest > SLOW { warn("latency", shown, hint) } else { ok("latency", shown) });
+        report.push(if slowest > SLOW {
+            warn("latency", shown, hint)
+        } else {
+            ok("latency", shown)
+        });
     }
 }
 
@@ -252,17 +315,38 @@ fn answers_ping(answer: &Answer) -> CheckLine {
     }
     let body = serde_json::from_slice::<Value>(&answer.body).ok();
     let name = body.as_ref().and_then(|body| body.get("name")?.as_str());
-    ok("ping", name.map_or_else(|| "answered".to_owned(), |name| format!("handler {:?}", cut(name, 80))))
+    ok(
+        "ping",
+        name.map_or_else(
+            || "answered".to_owned(),
+            |name| format!("handler {:?}", cut(name, 80)),
+        ),
+    )
 }
 
 fn ok(check: &'static str, detail: String) -> CheckLine {
-    CheckLine { check, result: CheckResult::Ok, detail, advice: None }
+    CheckLine {
+        check,
+        result: CheckResult::Ok,
+        detail,
+        advice: None,
+    }
 }
 
 fn warn(check: &'static str, detail: String, hint: &str) -> CheckLine {
-    CheckLine { check, result: CheckResult::Warn, detail, advice: Some(hint.to_owned()) }
+    CheckLine {
+        check,
+        result: CheckResult::Warn,
+        detail,
+        advice: Some(hint.to_owned()),
+    }
 }
 
 fn fail(check: &'static str, detail: String, hint: &str) -> CheckLine {
-    CheckLine { check, result: CheckResult::Fail, detail, advice: Some(hint.to_owned()) }
+    CheckLine {
+        check,
+        result: CheckResult::Fail,
+        detail,
+        advice: Some(hint.to_owned()),
+    }
 }

@@ -34,7 +34,10 @@ pub(super) fn faults(spec: &BusinessSpec, secrets: &BusinessSecrets) -> Vec<Hand
     }
     for kind in HookKind::ALL {
         if let Some(url) = spec.hooks.get(kind).and_then(|hook| hook.url.as_deref()) {
-            found.url(&format!("/hooks/{}/url", kind.as_str().trim_start_matches("task.")), url);
+            found.url(
+                &format!("/hooks/{}/url", kind.as_str().trim_start_matches("task.")),
+                url,
+            );
         }
     }
     found.0
@@ -44,7 +47,10 @@ struct Faults(Vec<HandlerFault>);
 
 impl Faults {
     fn add(&mut self, pointer: impl Into<String>, what: impl Into<String>) {
-        self.0.push(HandlerFault { pointer: pointer.into(), what: what.into() });
+        self.0.push(HandlerFault {
+            pointer: pointer.into(),
+            what: what.into(),
+        });
     }
 
     fn url(&mut self, pointer: &str, url: &str) {
@@ -65,7 +71,10 @@ fn check_headers(http: &HttpHandlerSpec, secrets: &BusinessSecrets, found: &mut 
     for (member, (name, value)) in open.chain(secret) {
         let pointer = format!("/{member}/{}", name.replace('~', "~0").replace('/', "~1"));
         if value.len() > HEADER_VALUE_BYTES_MAX {
-            found.add(&pointer, format!("its value is longer than {HEADER_VALUE_BYTES_MAX} bytes"));
+            found.add(
+                &pointer,
+                format!("its value is longer than {HEADER_VALUE_BYTES_MAX} bytes"),
+            );
         }
         match options::header(name, value) {
             Err(why) => found.add(&pointer, why),
@@ -82,7 +91,10 @@ fn check_headers(http: &HttpHandlerSpec, secrets: &BusinessSecrets, found: &mut 
 
 fn check_rest(http: &HttpHandlerSpec, found: &mut Faults) {
     if http.response_pointer.len() > POINTER_BYTES_MAX {
-        found.add("/response_pointer", format!("it is longer than {POINTER_BYTES_MAX} bytes"));
+        found.add(
+            "/response_pointer",
+            format!("it is longer than {POINTER_BYTES_MAX} bytes"),
+        );
     } else if let Err(why) = Pointer::new(&http.response_pointer) {
         found.add("/response_pointer", why.to_string());
     }

@@ -95,9 +95,10 @@ impl From<Fault> for CallFailure {
             Fault::Unconnected(why @ ConnectError::Unreachable(..)) => unreached("CONNECT", why.to_string()),
             Fault::Unconnected(why @ ConnectError::Proxy(..)) => unreached("PROXY", why.to_string()),
             Fault::Tls(trouble) => unreached("TLS", trouble_words(&trouble)),
-            Fault::NoSession(why) => {
-                unreached("TLS", format!("no secure connection: {why}; check the url's host and port"))
-            }
+            Fault::NoSession(why) => unreached(
+                "TLS",
+                format!("no secure connection: {why}; check the url's host and port"),
+            ),
             Fault::Reset(why) => {
                 // The questions first: a line that is cut keeps its beginning.
                 let message = format!(

@@ -134,14 +134,21 @@ impl Caller {
 #[async_trait]
 impl HookCaller for HookClient {
     async fn call(&self, business: &Business, call: &HookCall) -> HookReply {
-        let own = business.spec.hooks.get(call.kind).and_then(|hook| hook.url.clone());
+        let own = business
+            .spec
+            .hooks
+            .get(call.kind)
+            .and_then(|hook| hook.url.clone());
         let url = own.or_else(|| match &business.spec.handler {
             HandlerSpec::Http(http) => Some(http.url.clone()),
             HandlerSpec::Command(_) => None,
         });
         let Some(url) = url else {
-            let text =
-                format!("{} has no url for {}; set one in its hooks", business.slug, call.kind.as_str());
+            let text = format!(
+                "{} has no url for {}; set one in its hooks",
+                business.slug,
+                call.kind.as_str()
+            );
             return HookReply::Refused(text);
         };
         let caller = self
@@ -178,22 +185,30 @@ fn reply(answer: &Answer, checked: &Checked) -> HookReply {
         200..=299 => HookReply::Done(body()),
         408 | 425 | 429 => HookReply::Failed(described(answer)),
         400..=499 => HookReply::Refused(words(body().as_ref()).unwrap_or_else(|| described(answer))),
-        300..=399 => {
-            HookReply::Failed(format!("{}; redirects are not followed: use the final url", described(answer)))
-        }
+        300..=399 => HookReply::Failed(format!(
+            "{}; redirects are not followed: use the final url",
+            described(answer)
+        )),
         _ => HookReply::Failed(described(answer)),
     }
 }
 
 /// What the business says in its own words: `message`, or the `detail` of a problem.
 fn words(body: Option<&Value>) -> Option<String> {
-    let text = ["message", "detail"].iter().find_map(|name| body?.get(name)?.as_str());
-    text.filter(|text| !text.trim().is_empty()).map(|text| cut(text, MESSAGE_BYTES_MAX))
+    let text = ["message", "detail"]
+        .iter()
+        .find_map(|name| body?.get(name)?.as_str());
+    text.filter(|text| !text.trim().is_empty())
+        .map(|text| cut(text, MESSAGE_BYTES_MAX))
 }
 
 /// The status and the beginning of the body.
 pub(super) fn described(answer: &Answer) -> String {
     let reason = answer.status.canonical_reason().unwrap_or_default();
-    let said = if answer.body.is_empty() { String::new() } else { format!(" {}", quote(&answer.body)) };
+    let said = if answer.body.is_empty() {
+        String::new()
+    } else {
+        format!(" {}", quote(&answer.body))
+    };
     format!("the business answered {} {reason}{said}", answer.status.as_str())
 }

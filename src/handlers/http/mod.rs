@@ -50,7 +50,9 @@ pub struct HttpHandlerFactory {
 
 impl fmt::Debug for HttpHandlerFactory {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("HttpHandlerFactory").field("options", &self.options).finish_non_exhaustive()
+        f.debug_struct("HttpHandlerFactory")
+            .field("options", &self.options)
+            .finish_non_exhaustive()
     }
 }
 
@@ -66,7 +68,11 @@ impl HttpHandlerFactory {
         clock: Arc<dyn Clock>,
         transports: Arc<Transports>,
     ) -> HttpHandlerFactory {
-        HttpHandlerFactory { options, clock, transports }
+        HttpHandlerFactory {
+            options,
+            clock,
+            transports,
+        }
     }
 
     /// Looks whether a call can be made at all; makes none.
@@ -86,7 +92,14 @@ impl HandlerFactory for HttpHandlerFactory {
         let pointer = checked.pointer.clone();
         let requests = Requests::new(checked, &self.options, context.clone(), self.clock.clone());
         let (slots, _) = watch::channel(None);
-        Ok(Arc::new(HttpHandler { context, clock: self.clock.clone(), requests, client, pointer, slots }))
+        Ok(Arc::new(HttpHandler {
+            context,
+            clock: self.clock.clone(),
+            requests,
+            client,
+            pointer,
+            slots,
+        }))
     }
 }
 
@@ -108,13 +121,21 @@ impl HttpHandler {
         }
         let until = call.gate_time.plus(call.timeout);
         if until <= now {
-            return Err(Fault::late(call.timeout, "no time was left when it was to be sent"));
+            return Err(Fault::late(
+                call.timeout,
+                "no time was left when it was to be sent",
+            ));
         }
         let request = self.requests.build(&call);
         let mut deadline = Deadline::new(&self.clock, until);
         let answer = self.client.send(request, &mut deadline, call.timeout).await?;
         let single = self.requests.single(&call.items);
-        let asked = Asked { items: &call.items, single, pointer: &self.pointer, now: self.clock.wall() };
+        let asked = Asked {
+            items: &call.items,
+            single,
+            pointer: &self.pointer,
+            now: self.clock.wall(),
+        };
         Ok(classify(&answer, asked))
     }
 }
@@ -122,7 +143,9 @@ impl HttpHandler {
 impl Handler for HttpHandler {
     fn process<'a>(&'a self, call: Call) -> BoxFuture<'a, Reply> {
         Box::pin(async move {
-            self.call(call).await.unwrap_or_else(|fault| Reply::Failed(Box::new(CallFailure::from(fault))))
+            self.call(call)
+                .await
+                .unwrap_or_else(|fault| Reply::Failed(Box::new(CallFailure::from(fault))))
         })
     }
 

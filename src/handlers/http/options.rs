@@ -104,8 +104,13 @@ impl HttpOptions {
         secrets: &BusinessSecrets,
         now: WallMs,
     ) -> HttpOptions {
-        let mut options = HttpOptions { secrets: secrets.signing(now), ..HttpOptions::of(config, url) };
-        let HandlerSpec::Http(http) = &spec.handler else { return options };
+        let mut options = HttpOptions {
+            secrets: secrets.signing(now),
+            ..HttpOptions::of(config, url)
+        };
+        let HandlerSpec::Http(http) = &spec.handler else {
+            return options;
+        };
         let own = http.headers.iter().chain(&secrets.headers);
         options.headers = own.map(|(name, value)| (name.clone(), value.clone())).collect();
         options.response_pointer = http.response_pointer.clone();
@@ -127,9 +132,19 @@ impl HttpOptions {
         let method =
             method.map_err(|_| refuse(format!("{:?} is not an HTTP method; POST is usual", self.method)))?;
         let signer = Signer::new(&self.secrets).map_err(refuse)?;
-        let signer = self.ring.clone().unwrap_or_else(|| Arc::new(KeyRing::new(signer)));
+        let signer = self
+            .ring
+            .clone()
+            .unwrap_or_else(|| Arc::new(KeyRing::new(signer)));
         let pointer = Pointer::new(&self.response_pointer).map_err(refuse)?;
-        Ok(Checked { uri, is_https, method, headers: self.header_map()?, signer, pointer })
+        Ok(Checked {
+            uri,
+            is_https,
+            method,
+            headers: self.header_map()?,
+            signer,
+            pointer,
+        })
     }
 
     fn header_map(&self) -> Result<HeaderMap, OpenError> {
@@ -166,7 +181,9 @@ impl fmt::Debug for HttpOptions {
 /// A sentence for people, without passwords.
 pub(super) fn uri(url: &str) -> Result<(Uri, bool), String> {
     let bad = |why: &str| {
-        let shown = url.split_once('@').map_or(url, |_| "(not shown: it has a password)");
+        let shown = url
+            .split_once('@')
+            .map_or(url, |_| "(not shown: it has a password)");
         format!(
             "the handler's url {shown:?} can't be used: {why}; one looks like http://127.0.0.1:9000/windrow"
         )
@@ -178,23 +195,30 @@ pub(super) fn uri(url: &str) -> Result<(Uri, bool), String> {
              \"http://{url}\"?"
         ),
     };
-    let uri: Uri = url.parse().map_err(|why: hyper::http::uri::InvalidUri| match url.contains("://") {
-        true => bad(&why.to_string()),
-        false => no_scheme(),
-    })?;
+    let uri: Uri = url
+        .parse()
+        .map_err(|why: hyper::http::uri::InvalidUri| match url.contains("://") {
+            true => bad(&why.to_string()),
+            false => no_scheme(),
+        })?;
     let is_https = match uri.scheme() {
         Some(scheme) if *scheme == Scheme::HTTP => false,
         Some(scheme) if *scheme == Scheme::HTTPS => true,
         Some(scheme) => return Err(bad(&format!("the scheme {scheme} is neither http nor https"))),
         None => return Err(no_scheme()),
     };
-    if uri.authority().is_some_and(|authority| authority.as_str().contains('@')) {
+    if uri
+        .authority()
+        .is_some_and(|authority| authority.as_str().contains('@'))
+    {
         return Err(bad(
             "it has a user or password in it; send them in a header instead, --header 'authorization: Basic …'",
         ));
     }
     let host = uri.host().unwrap_or_default();
-    let after_host = uri.authority().and_then(|authority| authority.as_str().strip_prefix(host));
+    let after_host = uri
+        .authority()
+        .and_then(|authority| authority.as_str().strip_prefix(host));
     if host.is_empty() || !after_host.is_some_and(is_port) {
         return Err(bad("it names no host, or a port that is not 1 to 65535"));
     }
@@ -209,9 +233,13 @@ pub(super) fn header(name: &str, value: &str) -> Result<(HeaderName, HeaderValue
     let parsed = HeaderName::from_bytes(name.as_bytes());
     let name = parsed.map_err(|_| format!("{name:?} is not the name of a header"))?;
     let is_ours = RESERVED_HEADERS.contains(&name.as_str())
-        || RESERVED_PREFIXES.iter().any(|prefix| name.as_str().starts_with(prefix));
+        || RESERVED_PREFIXES
+            .iter()
+            .any(|prefix| name.as_str().starts_with(prefix));
     if is_ours {
-        return Err(format!("the header {name} can't be set: windrow sets it itself; remove it"));
+        return Err(format!(
+            "the header {name} can't be set: windrow sets it itself; remove it"
+        ));
     }
     let mut value = HeaderValue::from_str(value)
         .map_err(|_| format!("the value of header {name} has characters that no header may have"))?;

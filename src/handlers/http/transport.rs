@@ -80,10 +80,20 @@ impl Transports {
         let kind = kind(&options.outbound, is_https);
         let mut pools = lock(&self.pools);
         // The newest one is the likeliest to have room.
-        let same = pools.get(&kind).map(Vec::as_slice).unwrap_or_default().iter().rev();
-        let free = same.filter_map(Weak::upgrade).find(|pool| Arc::strong_count(&pool.users) <= USERS_MAX);
+        let same = pools
+            .get(&kind)
+            .map(Vec::as_slice)
+            .unwrap_or_default()
+            .iter()
+            .rev();
+        let free = same
+            .filter_map(Weak::upgrade)
+            .find(|pool| Arc::strong_count(&pool.users) <= USERS_MAX);
         if let Some(pool) = free {
-            return Ok(Lease { _user: pool.users.clone(), pool });
+            return Ok(Lease {
+                _user: pool.users.clone(),
+                pool,
+            });
         }
         let pool = Arc::new(self.make(options, is_https)?);
         pools.retain(|_, same| {
@@ -91,7 +101,10 @@ impl Transports {
             !same.is_empty()
         });
         pools.entry(kind).or_default().push(Arc::downgrade(&pool));
-        Ok(Lease { _user: pool.users.clone(), pool })
+        Ok(Lease {
+            _user: pool.users.clone(),
+            pool,
+        })
     }
 
     /// A pool that nobody shares.
@@ -100,7 +113,10 @@ impl Transports {
     /// As [`Transports::lease`].
     pub(super) fn alone(&self, options: &HttpOptions, is_https: bool) -> Result<Lease, OpenError> {
         let pool = Arc::new(self.make(options, is_https)?);
-        Ok(Lease { _user: pool.users.clone(), pool })
+        Ok(Lease {
+            _user: pool.users.clone(),
+            pool,
+        })
     }
 
     fn make(&self, options: &HttpOptions, is_https: bool) -> Result<Pool, OpenError> {
@@ -115,7 +131,11 @@ impl Transports {
             .http1_max_buf_size(HEADER_BYTES_MAX)
             .http2_max_header_list_size(HEADER_BYTES_MAX as u32)
             .build(Lines(connector));
-        Ok(Pool { client, made, users: Arc::new(()) })
+        Ok(Pool {
+            client,
+            made,
+            users: Arc::new(()),
+        })
     }
 
     fn tls(&self, options: &Outbound, is_https: bool) -> Result<ClientConfig, OpenError> {
@@ -138,10 +158,21 @@ impl Transports {
 
 /// A digest of all of which a pool is made.
 fn kind(outbound: &Outbound, is_https: bool) -> [u8; 32] {
-    let Outbound { connect_timeout, pool_idle, http2, ca_file, ca_pem, insecure_skip_verify, egress, proxy } =
-        outbound;
+    let Outbound {
+        connect_timeout,
+        pool_idle,
+        http2,
+        ca_file,
+        ca_pem,
+        insecure_skip_verify,
+        egress,
+        proxy,
+    } = outbound;
     let times = (connect_timeout, pool_idle, http2, is_https);
-    let text = format!("{:?}", (times, ca_file, ca_pem, insecure_skip_verify, egress, proxy));
+    let text = format!(
+        "{:?}",
+        (times, ca_file, ca_pem, insecure_skip_verify, egress, proxy)
+    );
     Sha256::digest(text.as_bytes()).into()
 }
 
@@ -160,10 +191,19 @@ mod tests {
         let (here, there) = (HttpOptions::new("http://a"), HttpOptions::new("http://b"));
         let mut leases: Vec<Lease> = (0..USERS_MAX).map(|_| lease(&here)).collect();
         assert!(leases.iter().all(|one| Arc::ptr_eq(&one.pool, &leases[0].pool)));
-        assert!(!Arc::ptr_eq(&lease(&there).pool, &leases[0].pool), "the url doesn't matter, room does");
+        assert!(
+            !Arc::ptr_eq(&lease(&there).pool, &leases[0].pool),
+            "the url doesn't matter, room does"
+        );
         leases.pop();
         assert!(Arc::ptr_eq(&lease(&there).pool, &leases[0].pool));
-        let other = HttpOptions { outbound: Outbound { http2: false, ..Outbound::default() }, ..here };
+        let other = HttpOptions {
+            outbound: Outbound {
+                http2: false,
+                ..Outbound::default()
+            },
+            ..here
+        };
         assert!(!Arc::ptr_eq(&lease(&other).pool, &leases[0].pool));
         let gone = Arc::downgrade(&leases[0].pool);
         leases.clear();

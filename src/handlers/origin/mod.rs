@@ -62,7 +62,10 @@ pub struct OriginView {
 impl OriginView {
     /// Items carry keys of `keys_of`; none gives them keys of the new task.
     pub fn new(keys_of: Option<TaskId>) -> OriginView {
-        OriginView { keys_of, out: Arc::default() }
+        OriginView {
+            keys_of,
+            out: Arc::default(),
+        }
     }
 
     /// The same for another run: what is out belongs to one.
@@ -79,15 +82,26 @@ impl OriginView {
 
     /// The factory whose handlers see indexes of the first task.
     pub fn wrap(self, inner: Arc<dyn HandlerFactory>) -> Arc<dyn HandlerFactory> {
-        Arc::new(OriginHandlerFactory { inner, keys_of: self.keys_of, out: self.out })
+        Arc::new(OriginHandlerFactory {
+            inner,
+            keys_of: self.keys_of,
+            out: self.out,
+        })
     }
 }
 
 impl HandlerFactory for OriginHandlerFactory {
     fn open(&self, context: Arc<RunContext>) -> Result<Arc<dyn Handler>, OpenError> {
-        let context = RunContext { keys_of: self.keys_of, ..RunContext::clone(&context) };
+        let context = RunContext {
+            keys_of: self.keys_of,
+            ..RunContext::clone(&context)
+        };
         let inner = self.inner.open(Arc::new(context))?;
-        Ok(Arc::new(OriginHandler { inner, out: self.out.clone(), end: AtomicU64::new(u64::MAX) }))
+        Ok(Arc::new(OriginHandler {
+            inner,
+            out: self.out.clone(),
+            end: AtomicU64::new(u64::MAX),
+        }))
     }
 }
 
@@ -130,7 +144,10 @@ impl OriginHandler {
         let _listed = Listed::new(&self.out, &mapping);
         let call = Call {
             items: mapping.items(&call.items),
-            rows: CallRows { chunks: call.rows.chunks, positions: Some(mapping.by_origin()) },
+            rows: CallRows {
+                chunks: call.rows.chunks,
+                positions: Some(mapping.by_origin()),
+            },
             ..call
         };
         match self.inner.process(call).await {
@@ -144,47 +161,73 @@ impl OriginHandler {
         Box::pin(async move {
             let skipped = || ItemVerdict::Settled(Outcome::Skipped);
             let attempts = call.items.iter();
-            let below = attempts.zip(&mapping.places).filter(|(_, (_, origin))| *origin < end);
+            let below = attempts
+                .zip(&mapping.places)
+                .filter(|(_, (_, origin))| *origin < end);
             let kept: Vec<Dispatch> = below.map(|((index, attempt), _)| one(index, attempt)).collect();
             let mut replies = ItemReplies::default();
             if !kept.is_empty() {
-                let call = Call { items: CallItems::Many(kept.clone()), ..call.clone() };
+                let call = Call {
+                    items: CallItems::Many(kept.clone()),
+                    ..call.clone()
+                };
                 let Some(part) = Mapping::of(&call) else {
                     return Reply::failed(FailureClass::Faulty, Failure::new(NO_ORIGIN, ""));
                 };
                 match self.forward(call, part).await {
                     Reply::Items(inner) => replies = *inner,
                     Reply::AllOk => {
-                        let ok =
-                            kept.iter().map(|d| (d.run.first(), ItemVerdict::Settled(Outcome::Succeeded)));
+                        let ok = kept
+                            .iter()
+                            .map(|d| (d.run.first(), ItemVerdict::Settled(Outcome::Succeeded)));
                         replies.verdicts = ok.collect();
                     }
                     Reply::Failed(failure) => {
                         // What has nothing to do must not be charged for the others.
-                        let Some(verdict) = verdict_of_each(&failure) else { return Reply::Failed(failure) };
+                        let Some(verdict) = verdict_of_each(&failure) else {
+                            return Reply::Failed(failure);
+                        };
                         replies.verdicts = kept.iter().map(|d| (d.run.first(), verdict.clone())).collect();
                     }
                 }
             }
             let mut said: HashMap<ItemIndex, ItemVerdict> = replies.verdicts.drain(..).collect();
             let all = mapping.places.iter().map(|(position, _)| *position);
-            replies.verdicts = all.map(|at| (at, said.remove(&at).unwrap_or_else(skipped))).collect();
+            replies.verdicts = all
+                .map(|at| (at, said.remove(&at).unwrap_or_else(skipped)))
+                .collect();
             Reply::Items(Box::new(replies))
         })
     }
 
     /// Verdicts come in the call's order; whatever else names an index is translated.
     fn back(&self, replies: ItemReplies, mapping: &Mapping) -> ItemReplies {
-        let ItemReplies { verdicts, commands, logs } = replies;
+        let ItemReplies {
+            verdicts,
+            commands,
+            logs,
+        } = replies;
         let positions = mapping.places.iter().map(|(position, _)| *position);
-        let verdicts = positions.zip(verdicts).map(|(position, (_, verdict))| (position, verdict)).collect();
-        let commands = commands.into_iter().filter(|command| self.is_passed_on(command)).collect();
+        let verdicts = positions
+            .zip(verdicts)
+            .map(|(position, (_, verdict))| (position, verdict))
+            .collect();
+        let commands = commands
+            .into_iter()
+            .filter(|command| self.is_passed_on(command))
+            .collect();
         let logs = logs.into_iter().map(|line| self.out.line(line)).collect();
-        ItemReplies { verdicts, commands, logs }
+        ItemReplies {
+            verdicts,
+            commands,
+            logs,
+        }
     }
 
     fn is_passed_on(&self, command: &HandlerCommand) -> bool {
-        let HandlerCommand::Finish { total: Some(total) } = command else { return true };
+        let HandlerCommand::Finish { total: Some(total) } = command else {
+            return true;
+        };
         self.end.fetch_min(total.0, Ordering::AcqRel);
         false
     }
@@ -193,21 +236,32 @@ impl OriginHandler {
 /// What a failure of a whole call means for each of its items; none where it means more than that.
 fn verdict_of_each(failure: &CallFailure) -> Option<ItemVerdict> {
     match failure {
-        CallFailure::Failed { class: FailureClass::Faulty, failure, after } => {
-            Some(ItemVerdict::Failed { failure: failure.clone(), wish: Wish::Retry { after: *after } })
-        }
-        CallFailure::Failed { class: FailureClass::Unclear, failure, .. } => {
-            Some(ItemVerdict::Unclear(failure.clone()))
-        }
-        CallFailure::Abandoned(failure) => {
-            Some(ItemVerdict::Failed { failure: failure.clone(), wish: Wish::Abandon })
-        }
+        CallFailure::Failed {
+            class: FailureClass::Faulty,
+            failure,
+            after,
+        } => Some(ItemVerdict::Failed {
+            failure: failure.clone(),
+            wish: Wish::Retry { after: *after },
+        }),
+        CallFailure::Failed {
+            class: FailureClass::Unclear,
+            failure,
+            ..
+        } => Some(ItemVerdict::Unclear(failure.clone())),
+        CallFailure::Abandoned(failure) => Some(ItemVerdict::Failed {
+            failure: failure.clone(),
+            wish: Wish::Abandon,
+        }),
         _ => None,
     }
 }
 
 fn one(index: ItemIndex, attempt: windrow_core::ids::Attempt) -> Dispatch {
-    Dispatch { run: IndexRun::one(index), attempt }
+    Dispatch {
+        run: IndexRun::one(index),
+        attempt,
+    }
 }
 
 /// Each position of a call with its index in the first task, in the call's order.
@@ -219,7 +273,9 @@ impl Mapping {
     fn of(call: &Call) -> Option<Mapping> {
         let origin = |at| call.rows.chunks.iter().find_map(|chunk| chunk.origin(at));
         let places = call.items.iter().map(|(at, _)| Some((at, origin(at)?)));
-        Some(Mapping { places: places.collect::<Option<Vec<_>>>()? })
+        Some(Mapping {
+            places: places.collect::<Option<Vec<_>>>()?,
+        })
     }
 
     /// The items as the handler sees them, in the call's order.
@@ -239,7 +295,11 @@ impl Mapping {
     }
 
     fn by_origin(&self) -> Arc<[(ItemIndex, ItemIndex)]> {
-        let mut pairs: Vec<_> = self.places.iter().map(|(position, origin)| (*origin, *position)).collect();
+        let mut pairs: Vec<_> = self
+            .places
+            .iter()
+            .map(|(position, origin)| (*origin, *position))
+            .collect();
         pairs.sort_unstable();
         pairs.into()
     }
@@ -253,8 +313,18 @@ struct Listed<'a> {
 
 impl<'a> Listed<'a> {
     fn new(out: &'a Out, mapping: &Mapping) -> Listed<'a> {
-        out.with(|out| out.extend(mapping.places.iter().map(|(position, origin)| (*origin, *position))));
-        Listed { out, origins: mapping.places.iter().map(|(_, origin)| *origin).collect() }
+        out.with(|out| {
+            out.extend(
+                mapping
+                    .places
+                    .iter()
+                    .map(|(position, origin)| (*origin, *position)),
+            )
+        });
+        Listed {
+            out,
+            origins: mapping.places.iter().map(|(_, origin)| *origin).collect(),
+        }
     }
 }
 

@@ -31,7 +31,13 @@ impl HandlerFactory for ScriptedFactory {
 
 impl Handler for ScriptedHandler {
     fn process<'a>(&'a self, call: Call) -> BoxFuture<'a, Reply> {
-        let context = self.0.key_of.lock().expect("no panic").clone().expect("it was opened");
+        let context = self
+            .0
+            .key_of
+            .lock()
+            .expect("no panic")
+            .clone()
+            .expect("it was opened");
         let mut seen = self.0.seen.lock().expect("no panic");
         for (index, attempt) in call.items.iter() {
             let data = call.rows.data(index).map(str::to_owned);
@@ -52,7 +58,10 @@ impl Handler for ScriptedHandler {
 
 fn context() -> RunContext {
     RunContext {
-        shard: ShardId { task: TaskId(9), no: 0 },
+        shard: ShardId {
+            task: TaskId(9),
+            no: 0,
+        },
         task_name: None,
         task_revision: 1,
         business: "mail".to_owned(),
@@ -70,8 +79,11 @@ fn opened(
     keys_of: Option<TaskId>,
     answer: impl Fn(&Call) -> Reply + Send + Sync + 'static,
 ) -> (Arc<Scripted>, Arc<dyn Handler>) {
-    let scripted =
-        Arc::new(Scripted { seen: Mutex::default(), key_of: Mutex::default(), answer: Box::new(answer) });
+    let scripted = Arc::new(Scripted {
+        seen: Mutex::default(),
+        key_of: Mutex::default(),
+        answer: Box::new(answer),
+    });
     let factory = OriginView::new(keys_of).wrap(Arc::new(ScriptedFactory(scripted.clone())));
     let handler = factory.open(Arc::new(context())).expect("it opens");
     (scripted, handler)
@@ -83,30 +95,56 @@ fn call() -> Call {
     let chunk = chunk.of_origins(vec![700, 5, 6]);
     let run = IndexRun::new(ItemIndex(10), 3).expect("not empty");
     Call {
-        items: CallItems::One(Dispatch { run, attempt: Attempt::new(2) }),
-        rows: CallRows { chunks: vec![Arc::new(chunk)], positions: None },
+        items: CallItems::One(Dispatch {
+            run,
+            attempt: Attempt::new(2),
+        }),
+        rows: CallRows {
+            chunks: vec![Arc::new(chunk)],
+            positions: None,
+        },
         gate_time: Moment(0),
         timeout: Duration::from_secs(1),
     }
 }
 
 fn line(index: u64) -> LogLine {
-    LogLine { index: Some(ItemIndex(index)), level: LogLevel::Info, message: "seen".to_owned(), extra: None }
+    LogLine {
+        index: Some(ItemIndex(index)),
+        level: LogLevel::Info,
+        message: "seen".to_owned(),
+        extra: None,
+    }
 }
 
 #[tokio::test]
 async fn the_handler_sees_indexes_and_keys_of_the_first_task_and_the_run_its_own_positions() {
     let (scripted, handler) = opened(Some(TaskId(4)), |call| {
-        let failed = ItemVerdict::Failed { failure: Failure::new("BUSY", "later"), wish: Wish::Abandon };
+        let failed = ItemVerdict::Failed {
+            failure: Failure::new("BUSY", "later"),
+            wish: Wish::Abandon,
+        };
         let ok = ItemVerdict::Settled(Outcome::Succeeded);
-        let verdicts = call
-            .items
-            .iter()
-            .map(|(index, _)| (index, if index == ItemIndex(5) { failed.clone() } else { ok.clone() }));
+        let verdicts = call.items.iter().map(|(index, _)| {
+            (
+                index,
+                if index == ItemIndex(5) {
+                    failed.clone()
+                } else {
+                    ok.clone()
+                },
+            )
+        });
         let logs = vec![line(6), line(999)];
-        Reply::Items(Box::new(ItemReplies { verdicts: verdicts.collect(), commands: Vec::new(), logs }))
+        Reply::Items(Box::new(ItemReplies {
+            verdicts: verdicts.collect(),
+            commands: Vec::new(),
+            logs,
+        }))
     });
-    let Reply::Items(replies) = handler.process(call()).await else { panic!("verdicts were given") };
+    let Reply::Items(replies) = handler.process(call()).await else {
+        panic!("verdicts were given")
+    };
     let seen = scripted.seen.lock().expect("no panic").clone();
     let item = |index: u64, data: &str| (index, 2, Some(data.to_owned()), format!("abc123-t4-{index}"));
     assert_eq!(seen, [item(700, "\"a\""), item(5, "\"b\""), item(6, "\"c\"")]);
@@ -118,7 +156,10 @@ async fn the_handler_sees_indexes_and_keys_of_the_first_task_and_the_run_its_own
         .collect();
     assert_eq!((failed, replies.verdicts.len()), (vec![11], 3));
     assert_eq!(replies.logs[0].index, Some(ItemIndex(12)));
-    assert_eq!((replies.logs[1].index, replies.logs[1].message.contains("999")), (None, true));
+    assert_eq!(
+        (replies.logs[1].index, replies.logs[1].message.contains("999")),
+        (None, true)
+    );
 }
 
 #[tokio::test]
@@ -133,19 +174,38 @@ async fn after_finish_items_at_or_above_its_total_are_skipped_without_a_call() {
     let (scripted, handler) = opened(None, |call| {
         let ok = |index| (index, ItemVerdict::Settled(Outcome::Succeeded));
         let verdicts = call.items.iter().map(|(index, _)| ok(index)).collect();
-        let commands = vec![HandlerCommand::Finish { total: Some(ItemCount(6)) }];
-        Reply::Items(Box::new(ItemReplies { verdicts, commands, logs: Vec::new() }))
+        let commands = vec![HandlerCommand::Finish {
+            total: Some(ItemCount(6)),
+        }];
+        Reply::Items(Box::new(ItemReplies {
+            verdicts,
+            commands,
+            logs: Vec::new(),
+        }))
     });
-    let Reply::Items(first) = handler.process(call()).await else { panic!("verdicts were given") };
+    let Reply::Items(first) = handler.process(call()).await else {
+        panic!("verdicts were given")
+    };
     assert!(first.commands.is_empty(), "positions know no such end");
     scripted.seen.lock().expect("no panic").clear();
-    let Reply::Items(replies) = handler.process(call()).await else { panic!("verdicts were given") };
-    let seen: Vec<u64> = scripted.seen.lock().expect("no panic").iter().map(|item| item.0).collect();
+    let Reply::Items(replies) = handler.process(call()).await else {
+        panic!("verdicts were given")
+    };
+    let seen: Vec<u64> = scripted
+        .seen
+        .lock()
+        .expect("no panic")
+        .iter()
+        .map(|item| item.0)
+        .collect();
     assert_eq!(seen, [5]);
     let skipped = ItemVerdict::Settled(Outcome::Skipped);
     let ok = ItemVerdict::Settled(Outcome::Succeeded);
     let at = |index| ItemIndex(index);
-    assert_eq!(replies.verdicts, [(at(10), skipped.clone()), (at(11), ok), (at(12), skipped)]);
+    assert_eq!(
+        replies.verdicts,
+        [(at(10), skipped.clone()), (at(11), ok), (at(12), skipped)]
+    );
 }
 
 #[tokio::test]
@@ -155,13 +215,28 @@ async fn what_is_skipped_is_not_charged_for_a_failed_call_of_the_others() {
         if !finish.swap(false, Ordering::Relaxed) {
             return Reply::failed(FailureClass::Unclear, Failure::new("TIMEOUT", "late"));
         }
-        let verdicts = call.items.iter().map(|(index, _)| (index, ItemVerdict::Settled(Outcome::Succeeded)));
-        let commands = vec![HandlerCommand::Finish { total: Some(ItemCount(6)) }];
-        Reply::Items(Box::new(ItemReplies { verdicts: verdicts.collect(), commands, logs: Vec::new() }))
+        let verdicts = call
+            .items
+            .iter()
+            .map(|(index, _)| (index, ItemVerdict::Settled(Outcome::Succeeded)));
+        let commands = vec![HandlerCommand::Finish {
+            total: Some(ItemCount(6)),
+        }];
+        Reply::Items(Box::new(ItemReplies {
+            verdicts: verdicts.collect(),
+            commands,
+            logs: Vec::new(),
+        }))
     });
     handler.process(call()).await;
-    let Reply::Items(replies) = handler.process(call()).await else { panic!("verdicts were given") };
+    let Reply::Items(replies) = handler.process(call()).await else {
+        panic!("verdicts were given")
+    };
     let is_failed = |verdict: &ItemVerdict| !matches!(verdict, ItemVerdict::Settled(_));
-    let failed: Vec<bool> = replies.verdicts.iter().map(|(_, verdict)| is_failed(verdict)).collect();
+    let failed: Vec<bool> = replies
+        .verdicts
+        .iter()
+        .map(|(_, verdict)| is_failed(verdict))
+        .collect();
     assert_eq!(failed, [false, true, false]);
 }

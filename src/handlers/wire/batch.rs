@@ -21,7 +21,8 @@ pub fn parse_batch(bytes: &[u8], items: &CallItems) -> Result<Reply, Failure> {
     let body: BatchBody<'_> = parse_object(bytes)?;
     let commands = command::checked(body.command.map(|object| object.0), bytes)?;
     let mut logs = Logs::default();
-    logs.add_all(body.logs, None).map_err(|why| bad_reply(why, bytes))?;
+    logs.add_all(body.logs, None)
+        .map_err(|why| bad_reply(why, bytes))?;
     let results = body.results.unwrap_or_default();
     if results.is_empty() && body.default == Some(Word::Ok) && commands.is_empty() && logs.lines.is_empty() {
         return Ok(Reply::AllOk);
@@ -32,7 +33,11 @@ pub fn parse_batch(bytes: &[u8], items: &CallItems) -> Result<Reply, Failure> {
         place(result, &places, &mut verdicts, &mut logs).map_err(|why| bad_reply(why, bytes))?;
     }
     let verdicts = fill(items, verdicts, body.default).map_err(|why| bad_reply(why, bytes))?;
-    Ok(into_reply(ItemReplies { verdicts, commands, logs: logs.finish() }))
+    Ok(into_reply(ItemReplies {
+        verdicts,
+        commands,
+        logs: logs.finish(),
+    }))
 }
 
 fn place(
@@ -41,14 +46,30 @@ fn place(
     verdicts: &mut [Option<ItemVerdict>],
     logs: &mut Logs,
 ) -> Result<(), String> {
-    let ResultBody { index, result, retry_after, code, message, output, logs: lines } = result;
-    let place = places.of(index).ok_or_else(|| format!("item {index} is not in this call"))?;
+    let ResultBody {
+        index,
+        result,
+        retry_after,
+        code,
+        message,
+        output,
+        logs: lines,
+    } = result;
+    let place = places
+        .of(index)
+        .ok_or_else(|| format!("item {index} is not in this call"))?;
     if verdicts[place].is_some() {
         return Err(format!("item {index} is in `results` twice"));
     }
     logs.add_all(lines, Some(ItemIndex(index)))?;
     verdicts[place] = Some(match result {
-        Some(word) => About { retry_after, code, message, output }.verdict(word)?,
+        Some(word) => About {
+            retry_after,
+            code,
+            message,
+            output,
+        }
+        .verdict(word)?,
         None => missing_result(ItemIndex(index)),
     });
     Ok(())
@@ -60,7 +81,13 @@ fn fill(
     default: Option<Word>,
 ) -> Result<Vec<(ItemIndex, ItemVerdict)>, &'static str> {
     let absent = |index| match default {
-        Some(word) => About { retry_after: None, code: None, message: None, output: None }.verdict(word),
+        Some(word) => About {
+            retry_after: None,
+            code: None,
+            message: None,
+            output: None,
+        }
+        .verdict(word),
         None => Ok(missing_result(index)),
     };
     let pair = |((index, _), verdict): ((ItemIndex, _), Option<ItemVerdict>)| match verdict {

@@ -17,7 +17,10 @@ pub fn parse_command(bytes: &[u8]) -> Result<HandlerCommand, Failure> {
 
 /// The command of a reply, if there is one.
 pub(super) fn checked(body: Option<CommandBody>, bytes: &[u8]) -> Result<Vec<HandlerCommand>, Failure> {
-    let command = body.map(CommandBody::check).transpose().map_err(|why| bad_reply(why, bytes))?;
+    let command = body
+        .map(CommandBody::check)
+        .transpose()
+        .map_err(|why| bad_reply(why, bytes))?;
     Ok(command.into_iter().collect())
 }
 
@@ -49,15 +52,21 @@ impl CommandBody {
             CommandWord::Finish if self.total.is_some_and(|total| total > INDEX_MAX) => {
                 Err("`total` of `finish` is above 9223372036854775807")
             }
-            CommandWord::Finish => Ok(HandlerCommand::Finish { total: self.total.map(ItemCount) }),
-            CommandWord::PauseFor => {
-                lasting.map(HandlerCommand::PauseFor).ok_or("`pause_for` needs `for`, such as \"30s\"")
-            }
+            CommandWord::Finish => Ok(HandlerCommand::Finish {
+                total: self.total.map(ItemCount),
+            }),
+            CommandWord::PauseFor => lasting
+                .map(HandlerCommand::PauseFor)
+                .ok_or("`pause_for` needs `for`, such as \"30s\""),
             CommandWord::SlowDown => {
                 let rate = self.rate.as_deref().and_then(|text| text.parse().ok());
                 let rate = rate.ok_or("`slow_down` needs a `rate`, such as \"200/s\"")?;
                 let lasting = lasting.ok_or("`slow_down` needs `for`, such as \"1m\"")?;
-                Ok(HandlerCommand::SlowDown { rate, lasting, reason })
+                Ok(HandlerCommand::SlowDown {
+                    rate,
+                    lasting,
+                    reason,
+                })
             }
         }
     }

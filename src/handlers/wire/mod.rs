@@ -65,14 +65,19 @@ pub fn item_result(bytes: &[u8], index: ItemIndex) -> Result<ItemReplies, Failur
         return Err(bad_reply("it has no member that windrow knows", bytes));
     }
     let mut logs = Logs::default();
-    logs.add_all(body.logs, Some(index)).map_err(|why| bad_reply(why, bytes))?;
+    logs.add_all(body.logs, Some(index))
+        .map_err(|why| bad_reply(why, bytes))?;
     let commands = command::checked(body.command.map(|object| object.0), bytes)?;
     let verdict = match body.result {
         Some(word) => body.about.verdict(word),
         None => Ok(missing_result(index)),
     };
     let verdict = verdict.map_err(|why| bad_reply(why, bytes))?;
-    Ok(ItemReplies { verdicts: vec![(index, verdict)], commands, logs: logs.finish() })
+    Ok(ItemReplies {
+        verdicts: vec![(index, verdict)],
+        commands,
+        logs: logs.finish(),
+    })
 }
 
 /// Reads the `log` line of a worker; its index counts.
@@ -97,7 +102,10 @@ pub fn into_reply(replies: ItemReplies) -> Reply {
 /// The failure of a reply that could not be understood.
 pub fn bad_reply(why: impl fmt::Display, bytes: &[u8]) -> Failure {
     let example = r#"{"result":"ok"}, {"result":"retry","code":"BUSY"} or nothing at all"#;
-    Failure::new(BAD_REPLY, format!("the reply {} is no result: {why}; answer {example}", quote(bytes)))
+    Failure::new(
+        BAD_REPLY,
+        format!("the reply {} is no result: {why}; answer {example}", quote(bytes)),
+    )
 }
 
 /// The beginning of a reply in quotes, fit for a message; of a web page its title.
@@ -108,7 +116,11 @@ pub fn quote(bytes: &[u8]) -> String {
     let head = &bytes[..bytes.len().min(QUOTE_CHARS_MAX * 4)];
     let text = String::from_utf8_lossy(head);
     let kept: String = text.trim().chars().take(QUOTE_CHARS_MAX).collect();
-    let more = if kept.len() < bytes.trim_ascii().len() { "…" } else { "" };
+    let more = if kept.len() < bytes.trim_ascii().len() {
+        "…"
+    } else {
+        ""
+    };
     format!("`{}{more}`", cut(&kept, QUOTE_CHARS_MAX * 4))
 }
 
@@ -132,7 +144,10 @@ fn unescaped(html: &str) -> String {
     let mut parts = html.split('&');
     let mut text = parts.next().unwrap_or_default().to_owned();
     for part in parts {
-        match part.split_once(';').and_then(|(name, rest)| Some((entity(name)?, rest))) {
+        match part
+            .split_once(';')
+            .and_then(|(name, rest)| Some((entity(name)?, rest)))
+        {
             Some((letter, rest)) => {
                 text.push(letter);
                 text.push_str(rest);
@@ -189,7 +204,11 @@ impl About<'_> {
         match word {
             Word::Ok => Ok(ItemVerdict::Settled(Outcome::Succeeded)),
             Word::Skip => Ok(ItemVerdict::Settled(Outcome::Skipped)),
-            Word::Retry => self.failed(RETRY, "the handler asked for another attempt", Wish::Retry { after }),
+            Word::Retry => self.failed(
+                RETRY,
+                "the handler asked for another attempt",
+                Wish::Retry { after },
+            ),
             Word::Abandon => self.failed(ABANDONED, "the handler gave the item up", Wish::Abandon),
         }
     }
@@ -217,7 +236,12 @@ struct SingleBody<'a> {
 
 impl SingleBody<'_> {
     fn is_silent(&self) -> bool {
-        let About { retry_after, code, message, output } = &self.about;
+        let About {
+            retry_after,
+            code,
+            message,
+            output,
+        } = &self.about;
         let about = retry_after.is_some() || code.is_some() || message.is_some() || output.is_some();
         !about && self.result.is_none() && self.logs.is_none() && self.command.is_none()
     }
@@ -238,8 +262,26 @@ struct SingleMembers<'a> {
 
 impl<'a> From<SingleMembers<'a>> for SingleBody<'a> {
     fn from(members: SingleMembers<'a>) -> SingleBody<'a> {
-        let SingleMembers { result, retry_after, code, message, output, logs, command } = members;
-        SingleBody { result, about: About { retry_after, code, message, output }, logs, command }
+        let SingleMembers {
+            result,
+            retry_after,
+            code,
+            message,
+            output,
+            logs,
+            command,
+        } = members;
+        SingleBody {
+            result,
+            about: About {
+                retry_after,
+                code,
+                message,
+                output,
+            },
+            logs,
+            command,
+        }
     }
 }
 
@@ -267,7 +309,12 @@ impl LogBody<'_> {
         };
         let message = cut(&message, windrow_core::verdict::MESSAGE_BYTES_MAX);
         let extra = kept_json(self.extra, "extra")?;
-        Ok(LogLine { index: self.index.map(ItemIndex).or(item), level, message, extra })
+        Ok(LogLine {
+            index: self.index.map(ItemIndex).or(item),
+            level,
+            message,
+            extra,
+        })
     }
 }
 
@@ -297,7 +344,12 @@ impl Logs {
     fn finish(mut self) -> Vec<LogLine> {
         if self.left_out > 0 {
             let message = format!("{} more log lines of this reply were left out", self.left_out);
-            self.lines.push(LogLine { index: None, level: LogLevel::Warn, message, extra: None });
+            self.lines.push(LogLine {
+                index: None,
+                level: LogLevel::Warn,
+                message,
+                extra: None,
+            });
         }
         self.lines
     }
@@ -309,7 +361,10 @@ fn missing_result(index: ItemIndex) -> ItemVerdict {
          {{\"default\":\"ok\"}} or an entry in `results` for each of several",
         index.0
     );
-    ItemVerdict::Failed { failure: Failure::new(MISSING_RESULT, message), wish: Wish::Retry { after: None } }
+    ItemVerdict::Failed {
+        failure: Failure::new(MISSING_RESULT, message),
+        wish: Wish::Retry { after: None },
+    }
 }
 
 /// JSON as text, cut to its limit.
@@ -344,7 +399,9 @@ fn is_deeper_than(json: &str, depth_max: usize) -> bool {
 }
 
 fn parse_object<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<T, Failure> {
-    serde_json::from_slice::<Object<T>>(bytes).map(|object| object.0).map_err(|why| bad_reply(why, bytes))
+    serde_json::from_slice::<Object<T>>(bytes)
+        .map(|object| object.0)
+        .map_err(|why| bad_reply(why, bytes))
 }
 
 /// A duration as people write it: `5s`.

@@ -18,13 +18,19 @@ fn only(json: &str) -> ItemVerdict {
 }
 
 fn failed(code: &'static str, message: &str, wish: Wish) -> ItemVerdict {
-    ItemVerdict::Failed { failure: Failure::new(code, message), wish }
+    ItemVerdict::Failed {
+        failure: Failure::new(code, message),
+        wish,
+    }
 }
 
 fn calls(parts: &[(u64, u32)]) -> CallItems {
     let one = |(first, len): &(u64, u32)| {
         let run = IndexRun::new(ItemIndex(*first), *len).expect("not empty");
-        Dispatch { run, attempt: Attempt::FIRST }
+        Dispatch {
+            run,
+            attempt: Attempt::FIRST,
+        }
     };
     CallItems::Many(parts.iter().map(one).collect())
 }
@@ -41,19 +47,37 @@ fn each_word_of_result_has_its_verdict() {
     let again = Wish::Retry { after: None };
     let table = [
         (r#"{"result":"ok"}"#, ItemVerdict::Settled(Outcome::Succeeded)),
-        (r#"{"result":"ok","code":"X","message":"ignored"}"#, ItemVerdict::Settled(Outcome::Succeeded)),
+        (
+            r#"{"result":"ok","code":"X","message":"ignored"}"#,
+            ItemVerdict::Settled(Outcome::Succeeded),
+        ),
         (r#"{"result":"skip"}"#, ItemVerdict::Settled(Outcome::Skipped)),
-        (r#"{"result":"retry"}"#, failed("RETRY", "the handler asked for another attempt", again)),
+        (
+            r#"{"result":"retry"}"#,
+            failed("RETRY", "the handler asked for another attempt", again),
+        ),
         (
             r#" {"result":"retry","retry_after":"5s","code":"BUSY","message":"later"}"#,
-            failed("BUSY", "later", Wish::Retry { after: Some(Duration::from_secs(5)) }),
+            failed(
+                "BUSY",
+                "later",
+                Wish::Retry {
+                    after: Some(Duration::from_secs(5)),
+                },
+            ),
         ),
-        (r#"{"result":"abandon"}"#, failed("ABANDONED", "the handler gave the item up", Wish::Abandon)),
+        (
+            r#"{"result":"abandon"}"#,
+            failed("ABANDONED", "the handler gave the item up", Wish::Abandon),
+        ),
         (
             r#"{"result":"abandon","code":"NO_USER","message":"gone","unknown":[1,{"a":2}]}"#,
             failed("NO_USER", "gone", Wish::Abandon),
         ),
-        (r#"{"type":"result","id":17,"result":"skip"}"#, ItemVerdict::Settled(Outcome::Skipped)),
+        (
+            r#"{"type":"result","id":17,"result":"skip"}"#,
+            ItemVerdict::Settled(Outcome::Skipped),
+        ),
         (
             r#"{"result":"abandon","code":" ","message":null}"#,
             failed("ABANDONED", "the handler gave the item up", Wish::Abandon),
@@ -99,19 +123,43 @@ fn what_is_not_a_result_is_never_success() {
     for json in table {
         let failure = item_result(json.as_bytes(), AT).expect_err(json);
         assert_eq!(failure.code, BAD_REPLY, "{json}");
-        assert!(failure.message.contains("answer {\"result\":\"ok\"}"), "{}", failure.message);
+        assert!(
+            failure.message.contains("answer {\"result\":\"ok\"}"),
+            "{}",
+            failure.message
+        );
     }
-    assert_eq!(item_result(b"{\"result\":\"o\xffk\"}", AT).expect_err("not utf-8").code, BAD_REPLY);
+    assert_eq!(
+        item_result(b"{\"result\":\"o\xffk\"}", AT)
+            .expect_err("not utf-8")
+            .code,
+        BAD_REPLY
+    );
 }
 
 #[test]
 fn a_reply_that_says_something_but_no_result_is_retried_as_missing() {
-    for json in [r#"{"result":null,"code":"X"}"#, r#"{"logs":[]}"#, r#"{"message":"hm"}"#] {
-        let ItemVerdict::Failed { failure, wish } = only(json) else { panic!("{json} succeeded") };
-        assert_eq!((failure.code.as_ref(), wish), (MISSING_RESULT, Wish::Retry { after: None }), "{json}");
+    for json in [
+        r#"{"result":null,"code":"X"}"#,
+        r#"{"logs":[]}"#,
+        r#"{"message":"hm"}"#,
+    ] {
+        let ItemVerdict::Failed { failure, wish } = only(json) else {
+            panic!("{json} succeeded")
+        };
+        assert_eq!(
+            (failure.code.as_ref(), wish),
+            (MISSING_RESULT, Wish::Retry { after: None }),
+            "{json}"
+        );
     }
     let replies = single(r#"{"command":{"command":"stop","reason":"enough"}}"#);
-    assert_eq!(replies.commands, [HandlerCommand::Stop { reason: "enough".into() }]);
+    assert_eq!(
+        replies.commands,
+        [HandlerCommand::Stop {
+            reason: "enough".into()
+        }]
+    );
 }
 
 #[test]
@@ -119,11 +167,20 @@ fn texts_of_the_business_are_cut_and_cleaned() {
     let long = "x".repeat(5000);
     let json =
         format!(r#"{{"result":"abandon","code":"{long}","message":"\u001b[31m{long}","output":"{long}"}}"#);
-    let ItemVerdict::Failed { failure, .. } = only(&json) else { panic!("succeeded") };
-    assert!(failure.code.len() <= 64 && failure.message.len() <= MESSAGE_BYTES_MAX, "{failure:?}");
+    let ItemVerdict::Failed { failure, .. } = only(&json) else {
+        panic!("succeeded")
+    };
+    assert!(
+        failure.code.len() <= 64 && failure.message.len() <= MESSAGE_BYTES_MAX,
+        "{failure:?}"
+    );
     assert!(failure.message.starts_with(" [31mx"), "{failure:?}");
     let output = failure.output.expect("kept");
-    assert!(output.len() <= OUTPUT_BYTES_MAX && output.contains("…(+"), "{}", output.len());
+    assert!(
+        output.len() <= OUTPUT_BYTES_MAX && output.contains("…(+"),
+        "{}",
+        output.len()
+    );
 }
 
 #[test]
@@ -135,11 +192,18 @@ fn output_is_kept_as_written_and_not_too_deep() {
     };
     assert_eq!(failure.output.as_deref(), Some(r#"{"push_id":null, "n":1.50}"#));
     for (depth, fits) in [(DEPTH_MAX, true), (DEPTH_MAX + 1, false), (400_000, false)] {
-        let json =
-            format!(r#"{{"result":"abandon","output":{}"[\""{}}}"#, "[".repeat(depth), "]".repeat(depth));
+        let json = format!(
+            r#"{{"result":"abandon","output":{}"[\""{}}}"#,
+            "[".repeat(depth),
+            "]".repeat(depth)
+        );
         assert_eq!(item_result(json.as_bytes(), AT).is_ok(), fits, "{depth}");
     }
-    let deep = format!(r#"{{"result":"ok","ignored":{}{}}}"#, "[".repeat(400_000), "]".repeat(400_000));
+    let deep = format!(
+        r#"{{"result":"ok","ignored":{}{}}}"#,
+        "[".repeat(400_000),
+        "]".repeat(400_000)
+    );
     assert_eq!(only(&deep), ItemVerdict::Settled(Outcome::Succeeded));
 }
 
@@ -171,26 +235,59 @@ fn a_flood_of_log_lines_is_bounded_and_said() {
     let many = vec![r#"{"message":"x"}"#; LOG_LINES_MAX + 5].join(",");
     let lines = single(&format!(r#"{{"result":"ok","logs":[{many}]}}"#)).logs;
     assert_eq!(lines.len(), LOG_LINES_MAX + 1);
-    assert_eq!(lines[LOG_LINES_MAX].message, "5 more log lines of this reply were left out");
+    assert_eq!(
+        lines[LOG_LINES_MAX].message,
+        "5 more log lines of this reply were left out"
+    );
 }
 
 #[test]
 fn each_command_is_read_with_its_members() {
     let rate = |items, seconds| Rate::new(items, Duration::from_secs(seconds)).expect("a rate");
-    let slow =
-        |rate| HandlerCommand::SlowDown { rate, lasting: Duration::from_secs(60), reason: "lag".into() };
+    let slow = |rate| HandlerCommand::SlowDown {
+        rate,
+        lasting: Duration::from_secs(60),
+        reason: "lag".into(),
+    };
     let table = [
-        (r#""stop","reason":"user abort""#, Some(HandlerCommand::Stop { reason: "user abort".into() })),
-        (r#""stop""#, Some(HandlerCommand::Stop { reason: String::new() })),
+        (
+            r#""stop","reason":"user abort""#,
+            Some(HandlerCommand::Stop {
+                reason: "user abort".into(),
+            }),
+        ),
+        (
+            r#""stop""#,
+            Some(HandlerCommand::Stop {
+                reason: String::new(),
+            }),
+        ),
         (r#""finish""#, Some(HandlerCommand::Finish { total: None })),
-        (r#""finish","total":10"#, Some(HandlerCommand::Finish { total: Some(ItemCount(10)) })),
+        (
+            r#""finish","total":10"#,
+            Some(HandlerCommand::Finish {
+                total: Some(ItemCount(10)),
+            }),
+        ),
         (r#""finish","total":9223372036854775808"#, None),
         (r#""finish","total":-1"#, None),
-        (r#""pause_for","for":"30s""#, Some(HandlerCommand::PauseFor(Duration::from_secs(30)))),
+        (
+            r#""pause_for","for":"30s""#,
+            Some(HandlerCommand::PauseFor(Duration::from_secs(30))),
+        ),
         (r#""pause_for""#, None),
-        (r#""slow_down","rate":"200/s","for":"1m","reason":"lag""#, Some(slow(rate(200, 1)))),
-        (r#""slow_down","rate":"1_000/10s","for":"1m","reason":"lag""#, Some(slow(rate(1000, 10)))),
-        (r#""slow_down","rate":"5/h","for":"1m","reason":"lag""#, Some(slow(rate(5, 3600)))),
+        (
+            r#""slow_down","rate":"200/s","for":"1m","reason":"lag""#,
+            Some(slow(rate(200, 1))),
+        ),
+        (
+            r#""slow_down","rate":"1_000/10s","for":"1m","reason":"lag""#,
+            Some(slow(rate(1000, 10))),
+        ),
+        (
+            r#""slow_down","rate":"5/h","for":"1m","reason":"lag""#,
+            Some(slow(rate(5, 3600))),
+        ),
         (r#""slow_down","rate":"0/s","for":"1m""#, None),
         (r#""slow_down","rate":"fast","for":"1m""#, None),
         (r#""slow_down","rate":"5/s""#, None),
@@ -211,7 +308,9 @@ fn a_batch_has_a_verdict_for_each_item_in_the_calls_order() {
     let busy = failed(
         "BUSY",
         "the handler asked for another attempt",
-        Wish::Retry { after: Some(Duration::from_secs(5)) },
+        Wish::Retry {
+            after: Some(Duration::from_secs(5)),
+        },
     );
     assert_eq!(
         replies.verdicts,
@@ -228,7 +327,12 @@ fn a_batch_has_a_verdict_for_each_item_in_the_calls_order() {
 
 #[test]
 fn an_item_without_result_and_default_is_missing_not_ok() {
-    for json in ["{}", r#"{"results":[]}"#, r#"{"results":[{"index":0}]}"#, r#"{"result":"ok"}"#] {
+    for json in [
+        "{}",
+        r#"{"results":[]}"#,
+        r#"{"results":[{"index":0}]}"#,
+        r#"{"result":"ok"}"#,
+    ] {
         for (index, verdict) in batch(json, &[(0, 2)]).verdicts {
             let ItemVerdict::Failed { failure, wish } = verdict else {
                 panic!("{json}: {index:?} succeeded")
@@ -240,8 +344,17 @@ fn an_item_without_result_and_default_is_missing_not_ok() {
             );
         }
     }
-    let replies = batch(r#"{"results":[{"index":1,"result":"ok"}],"default":"abandon"}"#, &[(0, 2)]);
-    assert!(matches!(&replies.verdicts[0].1, ItemVerdict::Failed { wish: Wish::Abandon, .. }));
+    let replies = batch(
+        r#"{"results":[{"index":1,"result":"ok"}],"default":"abandon"}"#,
+        &[(0, 2)],
+    );
+    assert!(matches!(
+        &replies.verdicts[0].1,
+        ItemVerdict::Failed {
+            wish: Wish::Abandon,
+            ..
+        }
+    ));
 }
 
 #[test]
@@ -262,7 +375,9 @@ fn a_batch_that_names_strange_items_is_bad() {
     ];
     for json in table {
         assert_eq!(
-            parse_batch(json.as_bytes(), &calls(&[(0, 2), (4, 1)])).expect_err(json).code,
+            parse_batch(json.as_bytes(), &calls(&[(0, 2), (4, 1)]))
+                .expect_err(json)
+                .code,
             BAD_REPLY,
             "{json}"
         );
@@ -271,7 +386,10 @@ fn a_batch_that_names_strange_items_is_bad() {
 
 #[test]
 fn plain_success_allocates_no_verdicts() {
-    assert_eq!(parse_batch(br#"{"default":"ok"}"#, &calls(&[(0, 100)])), Ok(Reply::AllOk));
+    assert_eq!(
+        parse_batch(br#"{"default":"ok"}"#, &calls(&[(0, 100)])),
+        Ok(Reply::AllOk)
+    );
     let each = r#"{"results":[{"index":0,"result":"ok"},{"index":1,"result":"ok"}]}"#;
     assert_eq!(parse_batch(each.as_bytes(), &calls(&[(0, 2)])), Ok(Reply::AllOk));
     assert_eq!(parse_single(br#"{"result":"ok"}"#, AT), Ok(Reply::AllOk));
@@ -280,7 +398,10 @@ fn plain_success_allocates_no_verdicts() {
 #[test]
 fn a_quote_is_short_clean_and_says_that_there_is_more() {
     assert_eq!(quote(b"  hi\x1b[0m\n"), "`hi [0m`");
-    assert_eq!(quote("中".repeat(200).as_bytes()), format!("`{}…`", "中".repeat(80)));
+    assert_eq!(
+        quote("中".repeat(200).as_bytes()),
+        format!("`{}…`", "中".repeat(80))
+    );
 }
 
 /// Texts around the vocabulary: pieces of good replies, put together in any order.

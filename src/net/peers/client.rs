@@ -42,11 +42,18 @@ impl PeerTls {
     /// # Errors
     /// A sentence when there isn't.
     pub fn look(&self) -> Result<(), String> {
-        if self.ca_file.is_some() { tls::config(&self.options()).map(drop) } else { Ok(()) }
+        if self.ca_file.is_some() {
+            tls::config(&self.options()).map(drop)
+        } else {
+            Ok(())
+        }
     }
 
     fn options(&self) -> Outbound {
-        Outbound { ca_file: self.ca_file.clone(), ..Outbound::default() }
+        Outbound {
+            ca_file: self.ca_file.clone(),
+            ..Outbound::default()
+        }
     }
 }
 
@@ -101,7 +108,9 @@ impl PeerClient {
             // Another question may have been quicker; its pool is as good.
             drop(self.secure.set(made));
         }
-        self.secure.get().ok_or_else(|| "no connection can be made".to_owned())
+        self.secure
+            .get()
+            .ok_or_else(|| "no connection can be made".to_owned())
     }
 
     async fn exchange(&self, peer: &Peer, question: &Question) -> Result<Answer, String> {
@@ -112,8 +121,12 @@ impl PeerClient {
         let response = sent.map_err(|error| reason(&error))?;
         let status = response.status();
         let proof = header(&response, "windrow-peer-proof").unwrap_or_default();
-        let body = Limited::new(response.into_body(), ANSWER_BYTES_MAX).collect().await;
-        let body = body.map_err(|error| format!("its answer broke off: {error}"))?.to_bytes();
+        let body = Limited::new(response.into_body(), ANSWER_BYTES_MAX)
+            .collect()
+            .await;
+        let body = body
+            .map_err(|error| format!("its answer broke off: {error}"))?
+            .to_bytes();
         match status {
             StatusCode::OK if self.seal.is_proved(&seal.nonce, &body, &proof) => {
                 let answer = serde_json::from_slice(&body);
@@ -136,7 +149,10 @@ fn pool(trust: Option<rustls::ClientConfig>) -> Pool {
     tcp.set_connect_timeout(Some(CONNECT_TIMEOUT));
     tcp.set_nodelay(true);
     let trust = trust.unwrap_or_else(tls::trusting_nobody);
-    let https = HttpsConnectorBuilder::new().with_tls_config(trust).https_or_http().enable_http1();
+    let https = HttpsConnectorBuilder::new()
+        .with_tls_config(trust)
+        .https_or_http()
+        .enable_http1();
     Client::builder(TokioExecutor::new())
         .pool_timer(TokioTimer::new())
         .pool_idle_timeout(IDLE)
@@ -153,11 +169,20 @@ fn request(peer: &Peer, seal: &Seal, body: Vec<u8>) -> Result<Request<Full<Bytes
         .header("windrow-peer-nonce", &seal.nonce)
         .header("windrow-peer-proof", &seal.proof)
         .body(Full::from(body))
-        .map_err(|_| format!("its address {:?} is none; check http.advertise there", peer.address))
+        .map_err(|_| {
+            format!(
+                "its address {:?} is none; check http.advertise there",
+                peer.address
+            )
+        })
 }
 
 fn header(response: &Response<Incoming>, name: &str) -> Option<String> {
-    response.headers().get(name).and_then(|value| value.to_str().ok()).map(str::to_owned)
+    response
+        .headers()
+        .get(name)
+        .and_then(|value| value.to_str().ok())
+        .map(str::to_owned)
 }
 
 /// The trouble with TLS, or the innermost cause, which says most.
@@ -168,7 +193,10 @@ fn reason(error: &(dyn std::error::Error + 'static)) -> String {
 #[async_trait]
 impl Peers for PeerClient {
     async fn ask(&self, peer: &Peer, question: &Question) -> Result<Answer, Silent> {
-        let silent = |why| Silent { node: peer.node.clone(), why };
+        let silent = |why| Silent {
+            node: peer.node.clone(),
+            why,
+        };
         match timeout(TIMEOUT, self.exchange(peer, question)).await {
             Ok(answered) => answered.map_err(silent),
             Err(_) => Err(silent(format!("no answer within {} s", TIMEOUT.as_secs()))),

@@ -49,7 +49,10 @@ impl PeerKey {
     /// The key that comes from the one which seals secrets.
     pub fn new(derived: &[u8; 32]) -> PeerKey {
         let mac = <Hmac<Sha256> as KeyInit>::new_from_slice(derived);
-        PeerKey { mac: mac.expect("HMAC takes keys of any length"), heard: Mutex::default() }
+        PeerKey {
+            mac: mac.expect("HMAC takes keys of any length"),
+            heard: Mutex::default(),
+        }
     }
 
     fn proof(&self, parts: &[&str], body: &[u8]) -> String {
@@ -65,7 +68,18 @@ impl PeerKey {
 
     fn question(&self, seal: &Seal, body: &[u8]) -> String {
         let (to, at) = (seal.to.0.to_string(), seal.at.0.to_string());
-        self.proof(&["windrow question 1", "POST", PATH, &to, &seal.from, &at, &seal.nonce], body)
+        self.proof(
+            &[
+                "windrow question 1",
+                "POST",
+                PATH,
+                &to,
+                &seal.from,
+                &at,
+                &seal.nonce,
+            ],
+            body,
+        )
     }
 }
 
@@ -73,7 +87,13 @@ impl PeerSeal for PeerKey {
     fn seal(&self, to: SessionId, from: &str, body: &[u8], now: WallMs) -> Seal {
         let mut nonce = [0; NONCE];
         getrandom::fill(&mut nonce).expect("the operating system gives random bytes once it has started");
-        let mut seal = Seal { to, from: from.to_owned(), at: now, nonce: hex(&nonce), proof: String::new() };
+        let mut seal = Seal {
+            to,
+            from: from.to_owned(),
+            at: now,
+            nonce: hex(&nonce),
+            proof: String::new(),
+        };
         seal.proof = self.question(&seal, body);
         seal
     }
@@ -88,7 +108,10 @@ impl PeerSeal for PeerKey {
         if now.since(seal.at) > SKEW_MAX || seal.at.since(now) > SKEW_MAX {
             return Err(Unbelievable::Stale);
         }
-        self.heard.lock().unwrap_or_else(PoisonError::into_inner).hear(&seal.nonce, now)
+        self.heard
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .hear(&seal.nonce, now)
     }
 
     fn prove(&self, nonce: &str, body: &[u8]) -> String {
@@ -151,19 +174,48 @@ mod tests {
         let (asks, hears) = (key(), key());
         let seal = asks.seal(to(), "n1", b"{}", NOW);
         let changed = [
-            Seal { to: SessionId(Uuid::from_u128(2)), ..seal.clone() },
-            Seal { from: "n3".to_owned(), ..seal.clone() },
-            Seal { at: NOW.plus(Duration::from_millis(1)), ..seal.clone() },
-            Seal { nonce: "00".to_owned(), ..seal.clone() },
-            Seal { proof: String::new(), ..seal.clone() },
-            Seal { proof: seal.proof.to_uppercase(), ..seal.clone() },
+            Seal {
+                to: SessionId(Uuid::from_u128(2)),
+                ..seal.clone()
+            },
+            Seal {
+                from: "n3".to_owned(),
+                ..seal.clone()
+            },
+            Seal {
+                at: NOW.plus(Duration::from_millis(1)),
+                ..seal.clone()
+            },
+            Seal {
+                nonce: "00".to_owned(),
+                ..seal.clone()
+            },
+            Seal {
+                proof: String::new(),
+                ..seal.clone()
+            },
+            Seal {
+                proof: seal.proof.to_uppercase(),
+                ..seal.clone()
+            },
         ];
         for forged in changed {
-            assert_eq!(hears.check(&forged, b"{}", NOW), Err(Unbelievable::Forged), "{forged:?}");
+            assert_eq!(
+                hears.check(&forged, b"{}", NOW),
+                Err(Unbelievable::Forged),
+                "{forged:?}"
+            );
         }
         assert_eq!(hears.check(&seal, b"{ }", NOW), Err(Unbelievable::Forged));
-        assert_eq!(PeerKey::new(&[8; 32]).check(&seal, b"{}", NOW), Err(Unbelievable::Forged));
-        assert_eq!(hears.check(&seal, b"{}", NOW), Ok(()), "what was refused was not heard");
+        assert_eq!(
+            PeerKey::new(&[8; 32]).check(&seal, b"{}", NOW),
+            Err(Unbelievable::Forged)
+        );
+        assert_eq!(
+            hears.check(&seal, b"{}", NOW),
+            Ok(()),
+            "what was refused was not heard"
+        );
         assert_eq!(hears.check(&seal, b"{}", NOW), Err(Unbelievable::Replayed));
     }
 
@@ -192,7 +244,10 @@ mod tests {
         assert!(!key.is_proved("abd", b"text", &proof) && !key.is_proved("abc", b"other", &proof));
         assert!(!PeerKey::new(&[8; 32]).is_proved("abc", b"text", &proof));
         let seal = key.seal(to(), "n1", b"text", NOW);
-        assert!(!key.is_proved(&seal.nonce, b"text", &seal.proof), "a question's proof is none of an answer");
+        assert!(
+            !key.is_proved(&seal.nonce, b"text", &seal.proof),
+            "a question's proof is none of an answer"
+        );
     }
 
     #[test]

@@ -56,7 +56,10 @@ struct Board {
 impl Shared {
     /// Spares those whom `inner` asks.
     pub fn new(inner: Arc<dyn Peers>) -> Shared {
-        Shared { inner, board: Arc::default() }
+        Shared {
+            inner,
+            board: Arc::default(),
+        }
     }
 
     /// The question under way, or a new one.
@@ -76,9 +79,21 @@ impl Shared {
             answered
         });
         let (handle, node) = (task.abort_handle(), peer.node.clone());
-        let lost = move |_| Err(Silent { node, why: "the question was lost with a panic".to_owned() });
+        let lost = move |_| {
+            Err(Silent {
+                node,
+                why: "the question was lost with a panic".to_owned(),
+            })
+        };
         let answer = task.map(|ended| ended.unwrap_or_else(lost)).boxed().shared();
-        board.asking.insert(key, Asked { answer: answer.clone(), since: now, task: handle });
+        board.asking.insert(
+            key,
+            Asked {
+                answer: answer.clone(),
+                since: now,
+                task: handle,
+            },
+        );
         answer
     }
 }
@@ -102,12 +117,15 @@ impl Board {
     /// What is said of a peer that was silent just now, and whether it is to be tried again.
     fn doubted(&mut self, peer: &Peer) -> Option<(Silent, bool)> {
         self.silent.retain(|_, (since, _)| since.elapsed() < DOUBT);
-        self.silent.get(&peer.session).map(|(since, silent)| (silent.clone(), since.elapsed() >= REST))
+        self.silent
+            .get(&peer.session)
+            .map(|(since, silent)| (silent.clone(), since.elapsed() >= REST))
     }
 
     fn forget(&mut self, now: Instant) {
         let is_full = self.asking.len() >= KEPT_MAX;
-        self.asking.retain(|_, asked| asked.is_of_use(now) && !(is_full && asked.task.is_finished()));
+        self.asking
+            .retain(|_, asked| asked.is_of_use(now) && !(is_full && asked.task.is_finished()));
     }
 }
 
@@ -152,7 +170,10 @@ mod tests {
             let number = self.asked.fetch_add(1, Ordering::SeqCst);
             tokio::time::sleep(Duration::from_millis(50)).await;
             if self.is_dead.load(Ordering::SeqCst) {
-                return Err(Silent { node: peer.node.clone(), why: "refused".to_owned() });
+                return Err(Silent {
+                    node: peer.node.clone(),
+                    why: "refused".to_owned(),
+                });
             }
             Ok(Answer::Text(number.to_string()))
         }
@@ -160,7 +181,11 @@ mod tests {
 
     fn peer(number: u128) -> Peer {
         let session = SessionId(Uuid::from_u128(number));
-        Peer { node: format!("n{number}"), session, address: String::new() }
+        Peer {
+            node: format!("n{number}"),
+            session,
+            address: String::new(),
+        }
     }
 
     #[tokio::test(start_paused = true)]
@@ -231,6 +256,9 @@ mod tests {
         let second = tokio::spawn(async move { second.ask(&peer(1), &Question::Node).await });
         tokio::task::yield_now().await;
         first.abort();
-        assert_eq!(second.await.expect("it goes on"), Ok(Answer::Text("0".to_owned())));
+        assert_eq!(
+            second.await.expect("it goes on"),
+            Ok(Answer::Text("0".to_owned()))
+        );
     }
 }

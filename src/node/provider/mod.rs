@@ -76,8 +76,15 @@ impl Provider for ServiceProvider {
             clock: self.clock.clone(),
             work: self.work.clone(),
         };
-        let handler = OnWork { inner: Arc::new(handlers), work: self.work.clone() };
-        Ok(Provision { handler: Arc::new(handler), source: self.source(task).await?, limits })
+        let handler = OnWork {
+            inner: Arc::new(handlers),
+            work: self.work.clone(),
+        };
+        Ok(Provision {
+            handler: Arc::new(handler),
+            source: self.source(task).await?,
+            limits,
+        })
     }
 }
 
@@ -97,9 +104,14 @@ fn limits(business: &Business, task: &TaskView) -> Vec<LimitOf> {
     let is_limited = own.rate.is_some() || own.concurrency.is_some();
     let names: BTreeSet<&String> = own.named.iter().chain(&task.limits).collect();
     // A named limit always limits something.
-    let named =
-        names.into_iter().map(|name| LimitOf { name: LimitKey::Named(name).text(), is_limited: true });
-    let own = LimitOf { name: LimitKey::Business(&business.slug).text(), is_limited };
+    let named = names.into_iter().map(|name| LimitOf {
+        name: LimitKey::Named(name).text(),
+        is_limited: true,
+    });
+    let own = LimitOf {
+        name: LimitKey::Business(&business.slug).text(),
+        is_limited,
+    };
     iter::once(own).chain(named).collect()
 }
 
@@ -111,8 +123,10 @@ impl ServiceProvider {
         let found = self.businesses.business(&task.business).await;
         let found = found.map_err(|error| ProvisionError::Unavailable(error.to_string()))?;
         found.ok_or_else(|| {
-            let text =
-                format!("{} has no handler; register the business with a url or a command", task.business);
+            let text = format!(
+                "{} has no handler; register the business with a url or a command",
+                task.business
+            );
             ProvisionError::HandlerUnusable(text)
         })
     }
@@ -140,7 +154,9 @@ impl ServiceProvider {
     }
 
     fn secrets(&self, business: &Business) -> Result<BusinessSecrets, ProvisionError> {
-        let Some(sealed) = &business.sealed else { return Ok(BusinessSecrets::default()) };
+        let Some(sealed) = &business.sealed else {
+            return Ok(BusinessSecrets::default());
+        };
         let place = BusinessSecrets::place(&business.slug);
         let opened = self.vault.open(&place, sealed);
         let opened = opened.map_err(|why| ProvisionError::HandlerUnusable(why.to_string()))?;
@@ -165,15 +181,26 @@ impl ServiceProvider {
                 settings
             }
         };
-        CommandHandlerFactory::new(settings(Arc::new(|_| {}))).check().map_err(unusable)?;
+        CommandHandlerFactory::new(settings(Arc::new(|_| {})))
+            .check()
+            .map_err(unusable)?;
         let workers = self.workers.clone();
-        Ok(Box::new(move |sink| Arc::new(CommandHandlerFactory::sharing(settings(sink), workers.clone()))))
+        Ok(Box::new(move |sink| {
+            Arc::new(CommandHandlerFactory::sharing(settings(sink), workers.clone()))
+        }))
     }
 }
 
 fn environment(command: &Command, given: &[(OsString, OsString)]) -> Environment {
-    let variables = command.env.iter().map(|(name, value)| (name.into(), value.into())).collect();
-    Environment { inherit: Inherit::Clean(given.to_vec()), variables }
+    let variables = command
+        .env
+        .iter()
+        .map(|(name, value)| (name.into(), value.into()))
+        .collect();
+    Environment {
+        inherit: Inherit::Clean(given.to_vec()),
+        variables,
+    }
 }
 
 fn unusable(error: OpenError) -> ProvisionError {
@@ -214,8 +241,12 @@ impl RunHandlers {
         if context.mode == Mode::Preview {
             return Arc::new(|line| tracing::debug!(target: "windrow::handler", "{}", line.message));
         }
-        let (sink, log) =
-            handler_log::open(self.data_log.clone(), context.shard, self.clock.clone(), &self.work);
+        let (sink, log) = handler_log::open(
+            self.data_log.clone(),
+            context.shard,
+            self.clock.clone(),
+            &self.work,
+        );
         log.detach(&self.work);
         sink
     }

@@ -21,7 +21,11 @@ struct Place {
 impl Place {
     async fn new(config: Config) -> Place {
         let directory = tempfile::tempdir().expect("a directory");
-        let store = Arc::new(Store::open(&directory.path().join("windrow.db")).await.expect("opened"));
+        let store = Arc::new(
+            Store::open(&directory.path().join("windrow.db"))
+                .await
+                .expect("opened"),
+        );
         let provider = ServiceProvider {
             businesses: store.clone(),
             vault: Arc::new(KeyVault::with_key([1; 32])),
@@ -42,12 +46,19 @@ impl Place {
             )),
             work: Runtime::current(),
         };
-        Place { store, provider, _directory: directory }
+        Place {
+            store,
+            provider,
+            _directory: directory,
+        }
     }
 
     async fn business(&self, spec: serde_json::Value) {
         let spec = serde_json::from_value(spec).expect("a business");
-        self.store.register("push", &spec, None, &me(), NOW).await.expect("registered");
+        self.store
+            .register("push", &spec, None, &me(), NOW)
+            .await
+            .expect("registered");
     }
 
     async fn task(&self) -> TaskView {
@@ -76,12 +87,21 @@ impl Place {
 
     async fn meaning(&self) -> u64 {
         let spec = serde_json::from_str(r#"{"kind":"inline","items":[1,2,3]}"#).expect("a source");
-        super::super::sources::open_for_a_look(&spec, NOW).await.expect("opened").meaning
+        super::super::sources::open_for_a_look(&spec, NOW)
+            .await
+            .expect("opened")
+            .meaning
     }
 }
 
 fn me() -> Actor {
-    Actor { name: "ann".to_owned(), source: "api", reason: None, request_id: None, rehearses: false }
+    Actor {
+        name: "ann".to_owned(),
+        source: "api",
+        reason: None,
+        request_id: None,
+        rehearses: false,
+    }
 }
 
 fn refusal(outcome: Result<Provision, ProvisionError>) -> String {
@@ -96,11 +116,20 @@ fn refusal(outcome: Result<Provision, ProvisionError>) -> String {
 async fn a_url_business_is_provided_with_its_items_and_slots_without_bounds() {
     let place = Place::new(Config::default()).await;
     let http = json!({"http": {"url": "http://127.0.0.1:1/"}});
-    place.business(json!({"pool": "default", "handler": http, "limits": {"concurrency": 8}})).await;
-    let provision = place.provider.provide(&place.task().await).await.expect("provided");
+    place
+        .business(json!({"pool": "default", "handler": http, "limits": {"concurrency": 8}}))
+        .await;
+    let provision = place
+        .provider
+        .provide(&place.task().await)
+        .await
+        .expect("provided");
     assert_eq!(provision.source.total(), ItemCount(3));
     // The business's limit is dealt over all nodes, beside the handler.
-    let handler = provision.handler.open(Arc::new(preview_context())).expect("opened");
+    let handler = provision
+        .handler
+        .open(Arc::new(preview_context()))
+        .expect("opened");
     assert_eq!(*handler.slots().borrow(), None);
 }
 
@@ -108,42 +137,67 @@ async fn a_url_business_is_provided_with_its_items_and_slots_without_bounds() {
 async fn a_command_needs_the_configuration_and_a_program() {
     let mut config = Config::default();
     for (name, program) in [("true", "true"), ("gone", "/no/such/program")] {
-        let command =
-            Command { cmd: vec![program.to_owned()], workers: NonZeroU32::MIN, env: Default::default() };
+        let command = Command {
+            cmd: vec![program.to_owned()],
+            workers: NonZeroU32::MIN,
+            env: Default::default(),
+        };
         config.command_handler.commands.insert(name.to_owned(), command);
     }
     let refused = |config: Config, command: &'static str| async move {
         let place = Place::new(config).await;
-        place.business(json!({"pool": "default", "handler": {"command": command}})).await;
+        place
+            .business(json!({"pool": "default", "handler": {"command": command}}))
+            .await;
         let task = place.task().await;
         refusal(place.provider.provide(&task).await)
     };
     assert!(refused(config.clone(), "true").await.contains("starts none"));
     config.command_handler.enabled = true;
-    assert!(refused(config.clone(), "other").await.contains("no command other"));
+    assert!(
+        refused(config.clone(), "other")
+            .await
+            .contains("no command other")
+    );
     assert!(refused(config.clone(), "gone").await.contains("/no/such/program"));
     let place = Place::new(config).await;
-    place.business(json!({"pool": "default", "handler": {"command": "true"}})).await;
-    place.provider.provide(&place.task().await).await.expect("provided");
+    place
+        .business(json!({"pool": "default", "handler": {"command": "true"}}))
+        .await;
+    place
+        .provider
+        .provide(&place.task().await)
+        .await
+        .expect("provided");
 }
 
 #[tokio::test]
 async fn a_business_without_a_handler_and_secrets_under_another_key_are_unusable() {
     let place = Place::new(Config::default()).await;
-    place.store.ensure_business("push", &me(), NOW).await.expect("made");
+    place
+        .store
+        .ensure_business("push", &me(), NOW)
+        .await
+        .expect("made");
     let task = place.task().await;
     assert!(refusal(place.provider.provide(&task).await).contains("register the business"));
     let spec = json!({"pool": "default", "handler": {"http": {"url": "http://127.0.0.1:1/"}}});
     let spec = serde_json::from_value(spec).expect("a business");
     let sealed = KeyVault::with_key([2; 32]).seal("business/push", b"{}");
-    place.store.register("push", &spec, Some(sealed), &me(), NOW).await.expect("registered");
+    place
+        .store
+        .register("push", &spec, Some(sealed), &me(), NOW)
+        .await
+        .expect("registered");
     assert!(refusal(place.provider.provide(&task).await).contains("another key"));
 }
 
 #[tokio::test]
 async fn a_source_that_is_another_one_now_stops_the_task() {
     let place = Place::new(Config::default()).await;
-    place.business(json!({"pool": "default", "handler": {"http": {"url": "http://127.0.0.1:1/"}}})).await;
+    place
+        .business(json!({"pool": "default", "handler": {"http": {"url": "http://127.0.0.1:1/"}}}))
+        .await;
     let mut task = place.task().await;
     task.meaning ^= 1;
     let outcome = place.provider.provide(&task).await;

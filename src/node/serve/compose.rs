@@ -72,7 +72,11 @@ pub(super) async fn compose(from: Ingredients<'_>) -> Result<(Node, Parts), Serv
     });
     let fetcher = Fetcher::new(Outbound::of(&config.http_handler), guard(&from));
     let store = from.store.clone();
-    let desk = Desk { sources: store.clone(), uploads: store.clone(), fetcher };
+    let desk = Desk {
+        sources: store.clone(),
+        uploads: store.clone(),
+        fetcher,
+    };
     let caller: Arc<dyn HookCaller> = calls.clone();
     let node = start(&from, provider.clone(), caller).await?;
     let parts = Parts {
@@ -119,7 +123,9 @@ fn cluster(
     key: &KeyVault,
 ) -> Result<ClusterParts, ServeError> {
     let seal: Arc<dyn PeerSeal> = Arc::new(PeerKey::new(key.peers_key()));
-    let tls = PeerTls { ca_file: from.config.cluster.ca_file.clone() };
+    let tls = PeerTls {
+        ca_file: from.config.cluster.ca_file.clone(),
+    };
     let client =
         PeerClient::new(from.name, seal.clone(), clock.clone(), tls).map_err(ServeError::PeerTrust)?;
     Ok(ClusterParts {
@@ -142,8 +148,14 @@ fn provider(
     transports: &Arc<Transports>,
 ) -> ServiceProvider {
     let (store, spool) = (from.store.clone(), from.state.spool());
-    let sources =
-        StoredSources::new(store.clone(), store.clone(), store.clone(), store, spool, clock.clone());
+    let sources = StoredSources::new(
+        store.clone(),
+        store.clone(),
+        store.clone(),
+        store,
+        spool,
+        clock.clone(),
+    );
     ServiceProvider {
         businesses: from.store.clone(),
         vault: vault.clone(),
@@ -185,8 +197,15 @@ fn beside(from: &Ingredients<'_>, caller: Arc<dyn HookCaller>) -> Beside {
     let shown = config.log.actor_tree;
     Beside {
         serving: Serving::new(config.node.run_tasks, Some(config.node.pools.clone())),
-        place: NodePlace { address: Some(from.address.clone()), labels: config.node.labels.clone() },
-        hooks: Some(HookParts { outbox: store.clone(), businesses: store.clone(), caller }),
+        place: NodePlace {
+            address: Some(from.address.clone()),
+            labels: config.node.labels.clone(),
+        },
+        hooks: Some(HookParts {
+            outbox: store.clone(),
+            businesses: store.clone(),
+            caller,
+        }),
         uploads: Some(store),
         keep: Some(Keep {
             failures: config.retention.failures,
@@ -196,7 +215,11 @@ fn beside(from: &Ingredients<'_>, caller: Arc<dyn HookCaller>) -> Beside {
         }),
         cluster: Some(config.cluster.clone()),
         data_log: Some(from.data_log()),
-        printed: Printed { start: shown.start, restart: shown.restart, stop: shown.stop },
+        printed: Printed {
+            start: shown.start,
+            restart: shown.restart,
+            stop: shown.stop,
+        },
     }
 }
 

@@ -31,18 +31,38 @@ pub fn faults(config: &Config) -> Vec<(&'static str, ServeError)> {
         _ => Ok(()),
     };
     let tls_key = tls.as_ref().err().map_or("http.tls_cert_file", |bad| bad.key);
-    let peers = PeerTls { ca_file: config.cluster.ca_file.clone() };
+    let peers = PeerTls {
+        ca_file: config.cluster.ca_file.clone(),
+    };
     let looks: [(&'static str, Result<(), ServeError>); 8] = [
         ("node.id", name(config).map(drop)),
         (tls_key, tls.map_err(ServeError::from)),
-        ("node.data_dir", StateDir::look(data_dir).map_err(ServeError::from)),
-        ("store.password_file", database::address(config).map(drop).map_err(ServeError::from)),
-        ("cluster.redis_url", witness::is_readable(&config.cluster).map_err(ServeError::from)),
-        ("auth.key_file", KeyVault::look(auth.key_file.as_deref(), data_dir).map_err(ServeError::from)),
+        (
+            "node.data_dir",
+            StateDir::look(data_dir).map_err(ServeError::from),
+        ),
+        (
+            "store.password_file",
+            database::address(config).map(drop).map_err(ServeError::from),
+        ),
+        (
+            "cluster.redis_url",
+            witness::is_readable(&config.cluster).map_err(ServeError::from),
+        ),
+        (
+            "auth.key_file",
+            KeyVault::look(auth.key_file.as_deref(), data_dir).map_err(ServeError::from),
+        ),
         ("cluster.ca_file", peers.look().map_err(ServeError::PeerTrust)),
-        ("auth.bootstrap_token_file", bootstrap::look(auth, data_dir).map_err(ServeError::from)),
+        (
+            "auth.bootstrap_token_file",
+            bootstrap::look(auth, data_dir).map_err(ServeError::from),
+        ),
     ];
-    looks.into_iter().filter_map(|(key, look)| Some((key, look.err()?))).collect()
+    looks
+        .into_iter()
+        .filter_map(|(key, look)| Some((key, look.err()?)))
+        .collect()
 }
 
 /// The same for a start, which says only the first.
@@ -50,7 +70,10 @@ pub fn faults(config: &Config) -> Vec<(&'static str, ServeError)> {
 /// # Errors
 /// That one.
 pub(super) fn refuse(config: &Config) -> Result<(), ServeError> {
-    faults(config).into_iter().next().map_or(Ok(()), |(_, fault)| Err(fault))
+    faults(config)
+        .into_iter()
+        .next()
+        .map_or(Ok(()), |(_, fault)| Err(fault))
 }
 
 /// Whether the façade could listen now.

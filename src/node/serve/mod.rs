@@ -73,7 +73,12 @@ impl Serve {
     /// # Errors
     /// See [`ServeError`]. What was begun is given back.
     pub async fn start(options: ServeOptions) -> Result<Serve, ServeError> {
-        let ServeOptions { config, environment, runtimes, log } = options;
+        let ServeOptions {
+            config,
+            environment,
+            runtimes,
+            log,
+        } = options;
         // Whatever can be refused is refused before the first task is touched.
         look::refuse(&config)?;
         let name = name(&config)?;
@@ -82,9 +87,10 @@ impl Serve {
             _ => None,
         };
         let listener = listen(config.http.listen).await?;
-        let address = listener
-            .local_addr()
-            .map_err(|cause| ServeError::Listen { address: config.http.listen, cause })?;
+        let address = listener.local_addr().map_err(|cause| ServeError::Listen {
+            address: config.http.listen,
+            cause,
+        })?;
         let state = Arc::new(StateDir::lock(&config.node.data_dir)?);
         let store = Arc::new(database::open(&config).await?);
         agreement::agree(&*store, &config.cluster).await?;
@@ -110,15 +116,43 @@ impl Serve {
             Bootstrap::NotNeeded => None,
             Bootstrap::Read(file) | Bootstrap::Made(file) => Some(file),
         };
-        let (router, _) = facade(App { service: service.clone(), front: front.clone() });
+        let (router, _) = facade(App {
+            service: service.clone(),
+            front: front.clone(),
+        });
         let (stop, stopped) = oneshot::channel();
         // The sender going away is the end as well.
         let ending = async move { drop(stopped.await) };
-        let watchers = watchers(&runtimes, App { service: service.clone(), front: front.clone() });
-        let server = runtimes.work().spawn(Server { listener, tls, router, limits }.serve(ending));
+        let watchers = watchers(
+            &runtimes,
+            App {
+                service: service.clone(),
+                front: front.clone(),
+            },
+        );
+        let server = runtimes.work().spawn(
+            Server {
+                listener,
+                tls,
+                router,
+                limits,
+            }
+            .serve(ending),
+        );
         node.wake();
         await_ready(&service).await;
-        Ok(Serve { node, service, front, address, is_tls, bootstrap, min_level, stop, server, watchers })
+        Ok(Serve {
+            node,
+            service,
+            front,
+            address,
+            is_tls,
+            bootstrap,
+            min_level,
+            stop,
+            server,
+            watchers,
+        })
     }
 
     /// Where the façade is.
@@ -167,8 +201,10 @@ impl Serve {
         self.service.reconfigure(reload.config);
         let supervisor = self.service.supervisor();
         supervisor.set_capacity(capacity);
-        supervisor
-            .set_serving(ServingNow { run_tasks: run_tasks && !self.front.is_drained(), pools: Some(pools) });
+        supervisor.set_serving(ServingNow {
+            run_tasks: run_tasks && !self.front.is_drained(),
+            pools: Some(pools),
+        });
         Ok((applied, ignored))
     }
 
@@ -224,7 +260,13 @@ fn limits(config: &Config) -> Limits {
         AuthMode::Token | AuthMode::Off => Vec::new(),
     };
     let end_patience = config.node.drain_timeout.min(usual.end_patience);
-    Limits { connections: most, per_peer, proxies, end_patience, ..usual }
+    Limits {
+        connections: most,
+        per_peer,
+        proxies,
+        end_patience,
+        ..usual
+    }
 }
 
 /// What looks at the runs again and again: for metrics, and for the recent past of tasks.
@@ -254,7 +296,11 @@ fn name(config: &Config) -> Result<String, ServeError> {
     };
     let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
     let is_sound = !name.is_empty() && name.len() <= NAME_MAX && name.chars().all(is_plain);
-    if is_sound { Ok(name) } else { Err(ServeError::Name(name)) }
+    if is_sound {
+        Ok(name)
+    } else {
+        Err(ServeError::Name(name))
+    }
 }
 
 /// How other nodes reach this one.
@@ -270,7 +316,9 @@ fn url(address: SocketAddr, is_tls: bool) -> String {
 }
 
 async fn listen(address: SocketAddr) -> Result<TcpListener, ServeError> {
-    TcpListener::bind(address).await.map_err(|cause| ServeError::Listen { address, cause })
+    TcpListener::bind(address)
+        .await
+        .map_err(|cause| ServeError::Listen { address, cause })
 }
 
 fn capacity(config: &Config) -> Capacity {

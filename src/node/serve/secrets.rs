@@ -18,7 +18,10 @@ pub(super) async fn check(parts: &Parts) -> Result<(), StoreError> {
         let page = parts.businesses.businesses(false, after.as_deref(), PAGE).await?;
         for business in &page {
             let place = BusinessSecrets::place(&business.slug);
-            let opened = business.sealed.as_ref().map(|sealed| parts.vault.open(&place, sealed));
+            let opened = business
+                .sealed
+                .as_ref()
+                .map(|sealed| parts.vault.open(&place, sealed));
             if opened == Some(Err(Unopenable::OtherKey)) {
                 lost.push(business.slug.clone());
             }

@@ -63,14 +63,27 @@ pub struct Caller {
 impl Caller {
     /// The caller as the audit shows them, with their reason.
     pub fn actor(&self, reason: Option<String>) -> Actor {
-        let source = if self.role == Role::Business { "business" } else { self.source };
+        let source = if self.role == Role::Business {
+            "business"
+        } else {
+            self.source
+        };
         let request_id = Some(self.request_id.clone());
-        Actor { name: self.name.clone(), source, reason, request_id, rehearses: false }
+        Actor {
+            name: self.name.clone(),
+            source,
+            reason,
+            request_id,
+            rehearses: false,
+        }
     }
 
     /// The same, of a caller who may only try what would be.
     pub fn actor_of(&self, reason: Option<String>, rehearses: bool) -> Actor {
-        Actor { rehearses, ..self.actor(reason) }
+        Actor {
+            rehearses,
+            ..self.actor(reason)
+        }
     }
 
     /// Who what they take is counted for: a business with all its tokens, or a person.
@@ -88,11 +101,16 @@ impl Caller {
     /// As if it weren't there: one business doesn't learn what others have.
     pub fn may_see(&self, business: &str, what: &'static str, name: &str) -> Result<(), ServiceError> {
         let is_own = self.role != Role::Business || self.business.as_deref() == Some(business);
-        let is_its_task = self.task.is_none_or(|task| what == "task" && name == task.to_string());
+        let is_its_task = self
+            .task
+            .is_none_or(|task| what == "task" && name == task.to_string());
         if is_own && is_its_task {
             return Ok(());
         }
-        Err(ServiceError::NotFound { what, name: name.to_owned() })
+        Err(ServiceError::NotFound {
+            what,
+            name: name.to_owned(),
+        })
     }
 }
 
@@ -138,15 +156,23 @@ impl Policy {
     /// Who may call a route; nobody where nothing is stated.
     pub fn access(&self, method: &Method, path: &str) -> Access {
         // Who may GET may HEAD.
-        let method = if method == Method::HEAD { "GET" } else { method.as_str() };
+        let method = if method == Method::HEAD {
+            "GET"
+        } else {
+            method.as_str()
+        };
         let known = self.routes.get(&(method.to_owned(), path.to_owned()));
         known.cloned().unwrap_or(Access::Roles(Vec::new()))
     }
 
     /// The methods of a path that doesn't have this one; none where it has it, or where nothing of it is stated.
     fn others(&self, method: &Method, path: &str) -> Option<String> {
-        let mut known: Vec<&str> =
-            self.routes.keys().filter(|(_, at)| at == path).map(|(name, _)| name.as_str()).collect();
+        let mut known: Vec<&str> = self
+            .routes
+            .keys()
+            .filter(|(_, at)| at == path)
+            .map(|(name, _)| name.as_str())
+            .collect();
         if known.contains(&"GET") {
             known.push("HEAD");
         }
@@ -158,7 +184,9 @@ impl Policy {
 /// Who may call an operation.
 pub(super) fn access_of(operation: &Operation) -> Access {
     let requirements = operation.security.as_deref().unwrap_or_default();
-    let is_open = requirements.iter().any(|requirement| *requirement == SecurityRequirement::default());
+    let is_open = requirements
+        .iter()
+        .any(|requirement| *requirement == SecurityRequirement::default());
     let scopes = requirements.iter().flat_map(scopes_of);
     let roles: Vec<Role> = scopes.filter_map(|scope| Role::parse(&scope)).collect();
     match (is_open, roles.is_empty()) {
@@ -176,14 +204,22 @@ pub(super) fn operations(item: &PathItem) -> Vec<(&'static str, &Operation)> {
         ("PATCH", &item.patch),
         ("DELETE", &item.delete),
     ];
-    all.into_iter().filter_map(|(method, operation)| Some((method, operation.as_ref()?))).collect()
+    all.into_iter()
+        .filter_map(|(method, operation)| Some((method, operation.as_ref()?)))
+        .collect()
 }
 
 fn scopes_of(requirement: &SecurityRequirement) -> Vec<String> {
     // The type keeps its map to itself; its JSON form is `{"bearer":["operator"]}`.
     let value = serde_json::to_value(requirement).unwrap_or_default();
-    let scopes = value.get(SCHEME).and_then(|scopes| scopes.as_array().cloned()).unwrap_or_default();
-    scopes.iter().filter_map(|scope| scope.as_str().map(str::to_owned)).collect()
+    let scopes = value
+        .get(SCHEME)
+        .and_then(|scopes| scopes.as_array().cloned())
+        .unwrap_or_default();
+    scopes
+        .iter()
+        .filter_map(|scope| scope.as_str().map(str::to_owned))
+        .collect()
 }
 
 /// Lets a request through to its handler if its caller may call it.
@@ -194,7 +230,11 @@ pub async fn guard(
     next: Next,
 ) -> Response {
     if let Some(others) = policy.others(request.method(), path.as_str()) {
-        let text = format!("{} takes {others}, not {}", request.uri().path(), request.method());
+        let text = format!(
+            "{} takes {others}, not {}",
+            request.uri().path(),
+            request.method()
+        );
         let mut response = Problem::new(Slug::MethodNotAllowed, text).into_response();
         if let Ok(others) = others.parse() {
             response.headers_mut().insert(ALLOW, others);
@@ -207,14 +247,24 @@ pub async fn guard(
         Access::Local(roles) => (roles, !app.service.config().auth.always_token),
         Access::Roles(roles) => (roles, false),
     };
-    if let Err((slug, text)) = policy.names.judge(request.method(), request.uri(), request.headers()) {
+    if let Err((slug, text)) = policy
+        .names
+        .judge(request.method(), request.uri(), request.headers())
+    {
         return Problem::new(slug, text).into_response();
     }
     if is_open_here && is_local(&request) {
         return next.run(request).await;
     }
-    let request_id = request.extensions().get::<RequestId>().map(|id| id.0.clone()).unwrap_or_default();
-    let peer = request.extensions().get::<ConnectInfo<SocketAddr>>().map(|info| info.0.ip());
+    let request_id = request
+        .extensions()
+        .get::<RequestId>()
+        .map(|id| id.0.clone())
+        .unwrap_or_default();
+    let peer = request
+        .extensions()
+        .get::<ConnectInfo<SocketAddr>>()
+        .map(|info| info.0.ip());
     let caller = match authenticate(&app, request.headers(), peer, request_id).await {
         Ok(caller) => caller,
         Err(error) => return Problem::from(error).into_response(),
@@ -247,11 +297,16 @@ fn keep_to(task: TaskId, route: &str, path: &str) -> Result<(), ServiceError> {
     if BESIDE_THE_TASK.contains(&route) {
         return Ok(());
     }
-    let asked = route.split('/').zip(path.split('/')).find(|(part, _)| *part == "{task}");
+    let asked = route
+        .split('/')
+        .zip(path.split('/'))
+        .find(|(part, _)| *part == "{task}");
     match asked {
         Some((_, asked)) if asked != task.to_string() => Err(ServiceError::no_task(asked)),
         Some(_) if !MORE_TASKS.contains(&route) => Ok(()),
-        _ => Err(ServiceError::Forbidden(format!("a start token is for {task} only"))),
+        _ => Err(ServiceError::Forbidden(format!(
+            "a start token is for {task} only"
+        ))),
     }
 }
 
@@ -297,8 +352,22 @@ async fn authenticate(
         Some("ui") => "ui",
         _ => "api",
     };
-    let Identity { name, subject, role, business, task } = identity;
-    Ok(Caller { name, subject, role, business, task, source, request_id })
+    let Identity {
+        name,
+        subject,
+        role,
+        business,
+        task,
+    } = identity;
+    Ok(Caller {
+        name,
+        subject,
+        role,
+        business,
+        task,
+        source,
+        request_id,
+    })
 }
 
 /// The one value of a header; none when it is absent, repeated (whom to believe?) or no text.
@@ -334,8 +403,10 @@ mod tests {
     fn a_business_sees_its_own_and_a_start_token_its_task() {
         let sees = |caller: &Caller, what, name| caller.may_see("push", what, name).is_ok();
         assert!(sees(&caller(Role::Viewer, None, None), "task", "t1"));
-        let (own, other) =
-            (caller(Role::Business, Some("push"), None), caller(Role::Business, Some("mail"), None));
+        let (own, other) = (
+            caller(Role::Business, Some("push"), None),
+            caller(Role::Business, Some("mail"), None),
+        );
         assert!(sees(&own, "task", "t1") && sees(&own, "business", "push"));
         assert!(!sees(&other, "task", "t1") && !sees(&caller(Role::Business, None, None), "task", "t1"));
         let start = caller(Role::Business, Some("push"), Some(1));
@@ -357,8 +428,11 @@ mod tests {
     fn a_bearer_token_is_read_in_any_case_and_only_if_there_is_one() {
         let mut headers = HeaderMap::new();
         headers.append(AUTHORIZATION, "bEaReR  wrk_x".parse().expect("a value"));
-        let token =
-            |headers: &HeaderMap| header(headers, "authorization").and_then(bearer).map(str::to_owned);
+        let token = |headers: &HeaderMap| {
+            header(headers, "authorization")
+                .and_then(bearer)
+                .map(str::to_owned)
+        };
         assert_eq!(token(&headers).as_deref(), Some("wrk_x"));
         headers.append(AUTHORIZATION, "Bearer wrk_y".parse().expect("a value"));
         assert_eq!(token(&headers), None);

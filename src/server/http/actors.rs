@@ -18,7 +18,9 @@ use windrow_engine::ports::peers::{ActorsWanted, Answer};
 
 /// The routes of this resource.
 pub(super) fn routes() -> OpenApiRouter<App> {
-    OpenApiRouter::new().routes(routes!(local)).routes(routes!(of_node))
+    OpenApiRouter::new()
+        .routes(routes!(local))
+        .routes(routes!(of_node))
 }
 
 #[derive(Debug, Deserialize, IntoParams)]
@@ -121,7 +123,14 @@ impl Wanted {
         let task = self.task.as_deref().map(str::parse::<TaskId>).transpose();
         let task = task.map_err(|_| ServiceError::invalid("task", "a task is written t42"))?;
         let format = self.format.unwrap_or(usual);
-        Ok((ActorsWanted { task, depth: self.depth, is_text: matches!(format, Format::Text) }, format))
+        Ok((
+            ActorsWanted {
+                task,
+                depth: self.depth,
+                is_text: matches!(format, Format::Text),
+            },
+            format,
+        ))
     }
 }
 

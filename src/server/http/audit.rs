@@ -72,5 +72,11 @@ async fn audit(
     let found = app.service.list_audit(&filter, after, limit + 1).await?;
     let page = page::page(found, limit, |row| row.id);
     let items: Vec<AuditJson> = page.items.into_iter().map(AuditJson::from).collect();
-    Ok(page::answer(&uri, page::Page { items, next_cursor: page.next_cursor }))
+    Ok(page::answer(
+        &uri,
+        page::Page {
+            items,
+            next_cursor: page.next_cursor,
+        },
+    ))
 }

@@ -25,10 +25,18 @@ impl<S: Send + Sync, T: DeserializeOwned + Send + 'static> FromRequest<S> for Bo
     type Rejection = Problem;
 
     async fn from_request(request: Request, state: &S) -> Result<Body<T>, Problem> {
-        let kind = request.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
+        let kind = request
+            .headers()
+            .get(CONTENT_TYPE)
+            .and_then(|value| value.to_str().ok());
         let kind_is_missing = kind.is_none();
         let is_json = kind.is_none_or(|kind| {
-            let kind = kind.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+            let kind = kind
+                .split(';')
+                .next()
+                .unwrap_or_default()
+                .trim()
+                .to_ascii_lowercase();
             kind == "application/json" || kind == "application/merge-patch+json"
         });
         if !is_json {
@@ -38,7 +46,10 @@ impl<S: Send + Sync, T: DeserializeOwned + Send + 'static> FromRequest<S> for Bo
         let bytes = Bytes::from_request(request, state).await;
         let bytes = bytes.map_err(|_| Problem::new(Slug::InvalidRequest, "the body can't be read"))?;
         if kind_is_missing && !bytes.is_empty() {
-            return Err(Problem::new(Slug::UnsupportedMediaType, "the body has no Content-Type"));
+            return Err(Problem::new(
+                Slug::UnsupportedMediaType,
+                "the body has no Content-Type",
+            ));
         }
         Ok(Body(worked(bytes, parse).await??))
     }
@@ -62,14 +73,20 @@ pub(super) async fn worked<T: Send + 'static>(
 }
 
 fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, ServiceError> {
-    let bytes = if bytes.iter().all(u8::is_ascii_whitespace) { b"{}" } else { bytes };
+    let bytes = if bytes.iter().all(u8::is_ascii_whitespace) {
+        b"{}"
+    } else {
+        bytes
+    };
     let mut reader = serde_json::Deserializer::from_slice(bytes);
     let Object(value) = serde_path_to_error::deserialize(&mut reader).map_err(|error| {
         let pointer = pointer(error.path());
         let detail = error.into_inner().to_string();
         ServiceError::Invalid(vec![FieldFault::new(pointer, detail)])
     })?;
-    reader.end().map_err(|_| ServiceError::invalid("", "something follows after the JSON value"))?;
+    reader
+        .end()
+        .map_err(|_| ServiceError::invalid("", "something follows after the JSON value"))?;
     Ok(value)
 }
 
@@ -118,12 +135,12 @@ pub fn some<'de, D: Deserializer<'de>, T: Deserialize<'de>>(from: D) -> Result<O
 pub fn reason<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>, D::Error> {
     let text = Option::<String>::deserialize(from)?;
     match text {
-        Some(text) if text.chars().count() > REASON_MAX => {
-            Err(D::Error::custom(format!("a reason has at most {REASON_MAX} characters")))
-        }
-        Some(text) if text.contains('\0') => {
-            Err(D::Error::custom("a reason has no NUL, which databases don't store"))
-        }
+        Some(text) if text.chars().count() > REASON_MAX => Err(D::Error::custom(format!(
+            "a reason has at most {REASON_MAX} characters"
+        ))),
+        Some(text) if text.contains('\0') => Err(D::Error::custom(
+            "a reason has no NUL, which databases don't store",
+        )),
         text => Ok(text),
     }
 }

@@ -38,8 +38,14 @@ mod tests {
     #[test]
     fn cells_are_quoted_where_they_must_be_and_formulas_are_texts() {
         let mut out = Vec::new();
-        push_row(&["a", "b,c", "say \"hi\"", "=1+1", "-1,2", "@x", "", "两\n行"], &mut out);
+        push_row(
+            &["a", "b,c", "say \"hi\"", "=1+1", "-1,2", "@x", "", "两\n行"],
+            &mut out,
+        );
         let text = String::from_utf8(out).expect("it is text");
-        assert_eq!(text, "a,\"b,c\",\"say \"\"hi\"\"\",'=1+1,\"'-1,2\",'@x,,\"两\n行\"\r\n");
+        assert_eq!(
+            text,
+            "a,\"b,c\",\"say \"\"hi\"\"\",'=1+1,\"'-1,2\",'@x,,\"两\n行\"\r\n"
+        );
     }
 }

@@ -34,7 +34,10 @@ which are <a href="/problems">explained</a>.</p>
 
 /// The routes of this resource.
 pub(super) fn routes() -> OpenApiRouter<App> {
-    OpenApiRouter::new().routes(routes!(docs)).routes(routes!(front)).routes(routes!(index))
+    OpenApiRouter::new()
+        .routes(routes!(docs))
+        .routes(routes!(front))
+        .routes(routes!(index))
 }
 
 /// Where to begin
@@ -76,7 +79,11 @@ pub(super) struct Index {
     get, path = "/v1", operation_id = "index", tag = "node", security(()), responses((status = 200, body = Index))
 )]
 async fn index() -> Json<Index> {
-    Json(Index { resources: RESOURCES.into(), docs: "/docs", openapi: "/openapi.json" })
+    Json(Index {
+        resources: RESOURCES.into(),
+        docs: "/docs",
+        openapi: "/openapi.json",
+    })
 }
 
 /// The collections.
@@ -108,7 +115,10 @@ pub(super) fn render(document: &Value) -> String {
     for (path, item) in members(&document["paths"]) {
         for (method, operation) in members(item).filter(|(_, value)| value["responses"].is_object()) {
             let tag = operation["tags"][0].as_str().unwrap_or("other");
-            by_tag.entry(tag).or_default().push_str(&operation_html(path, method, operation));
+            by_tag
+                .entry(tag)
+                .or_default()
+                .push_str(&operation_html(path, method, operation));
         }
     }
     let mut text = format!(
@@ -116,7 +126,10 @@ pub(super) fn render(document: &Value) -> String {
         escaped(text_of(&document["info"], "version")),
         html::rendered(text_of(&document["info"], "description"))
     );
-    let links: String = by_tag.keys().map(|tag| format!("<a href=\"#{tag}\">{tag}</a> ")).collect();
+    let links: String = by_tag
+        .keys()
+        .map(|tag| format!("<a href=\"#{tag}\">{tag}</a> "))
+        .collect();
     text.push_str(&format!("<nav>{links}<a href=\"#schemas\">schemas</a></nav>\n"));
     for (tag, operations) in &by_tag {
         text.push_str(&format!("<h2 id=\"{tag}\">{tag}</h2>\n{operations}"));
@@ -124,13 +137,20 @@ pub(super) fn render(document: &Value) -> String {
     text.push_str("<h2 id=\"schemas\">schemas</h2>\n");
     for (name, schema) in members(&document["components"]["schemas"]) {
         let name = escaped(name);
-        text.push_str(&format!("<h3 id=\"schema-{name}\">{name}</h3>\n{}", schema_html(schema, 0)));
+        text.push_str(&format!(
+            "<h3 id=\"schema-{name}\">{name}</h3>\n{}",
+            schema_html(schema, 0)
+        ));
     }
     text
 }
 
 fn members(value: &Value) -> impl Iterator<Item = (&str, &Value)> {
-    value.as_object().into_iter().flat_map(Map::iter).map(|(name, value)| (name.as_str(), value))
+    value
+        .as_object()
+        .into_iter()
+        .flat_map(Map::iter)
+        .map(|(name, value)| (name.as_str(), value))
 }
 
 fn text_of<'a>(value: &'a Value, name: &str) -> &'a str {
@@ -151,7 +171,10 @@ fn operation_html(path: &str, method: &str, operation: &Value) -> String {
     text.push_str(&parameters_html(&operation["parameters"]));
     for (kind, content) in members(&operation["requestBody"]["content"]) {
         let body = schema_html(&content["schema"], 0);
-        text.push_str(&format!("<details><summary>Body, {}</summary>{body}</details>\n", escaped(kind)));
+        text.push_str(&format!(
+            "<details><summary>Body, {}</summary>{body}</details>\n",
+            escaped(kind)
+        ));
     }
     text.push_str(&responses_html(&operation["responses"]));
     text
@@ -159,13 +182,18 @@ fn operation_html(path: &str, method: &str, operation: &Value) -> String {
 
 /// Who may call it, in words.
 fn who(operation: &Value) -> String {
-    let requirements = operation["security"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let requirements = operation["security"]
+        .as_array()
+        .map(Vec::as_slice)
+        .unwrap_or_default();
     let roles: Vec<&str> = requirements
         .iter()
         .flat_map(|requirement| requirement["bearer"].as_array().into_iter().flatten())
         .filter_map(Value::as_str)
         .collect();
-    let is_open = requirements.iter().any(|requirement| requirement.as_object().is_some_and(Map::is_empty));
+    let is_open = requirements
+        .iter()
+        .any(|requirement| requirement.as_object().is_some_and(Map::is_empty));
     match (is_open, roles.is_empty()) {
         (true, true) => "Open to everybody.".to_owned(),
         (true, false) => format!("Role {}; from this machine without a token.", roles.join(" or ")),
@@ -179,13 +207,21 @@ fn parameters_html(parameters: &Value) -> String {
             "<tr><td><code>{}</code></td><td>{}{}</td><td>{}</td><td>{}</td></tr>\n",
             escaped(text_of(parameter, "name")),
             escaped(text_of(parameter, "in")),
-            if parameter["required"] == true { ", required" } else { "" },
+            if parameter["required"] == true {
+                ", required"
+            } else {
+                ""
+            },
             escaped(&kind_of(&parameter["schema"])),
             html::inline(text_of(parameter, "description"))
         )
     });
     let rows: String = rows.collect();
-    if rows.is_empty() { rows } else { format!("<table>{rows}</table>\n") }
+    if rows.is_empty() {
+        rows
+    } else {
+        format!("<table>{rows}</table>\n")
+    }
 }
 
 fn responses_html(responses: &Value) -> String {
@@ -199,7 +235,10 @@ fn responses_html(responses: &Value) -> String {
             bodies.collect::<Vec<_>>().join(", ")
         )
     });
-    format!("<details><summary>Answers</summary><table>{}</table></details>\n", rows.collect::<String>())
+    format!(
+        "<details><summary>Answers</summary><table>{}</table></details>\n",
+        rows.collect::<String>()
+    )
 }
 
 /// A link to a schema of a name; its kind otherwise.
@@ -217,10 +256,23 @@ fn kind_of(schema: &Value) -> String {
     }
     let kind = match &schema["type"] {
         Value::String(kind) => kind.clone(),
-        Value::Array(kinds) => kinds.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(" or "),
+        Value::Array(kinds) => kinds
+            .iter()
+            .filter_map(Value::as_str)
+            .collect::<Vec<_>>()
+            .join(" or "),
         _ => String::new(),
     };
-    let bounds = ["format", "pattern", "minimum", "maximum", "minLength", "maxLength", "enum", "default"];
+    let bounds = [
+        "format",
+        "pattern",
+        "minimum",
+        "maximum",
+        "minLength",
+        "maxLength",
+        "enum",
+        "default",
+    ];
     let told = bounds.iter().filter(|bound| !schema[**bound].is_null());
     let told: Vec<String> = told.map(|bound| format!("{bound} {}", schema[*bound])).collect();
     let of = if schema["items"].is_object() {
@@ -228,7 +280,11 @@ fn kind_of(schema: &Value) -> String {
     } else {
         String::new()
     };
-    let told = if told.is_empty() { String::new() } else { format!(" ({})", told.join(", ")) };
+    let told = if told.is_empty() {
+        String::new()
+    } else {
+        format!(" ({})", told.join(", "))
+    };
     format!("{kind}{of}{told}")
 }
 
@@ -238,9 +294,16 @@ fn schema_html(schema: &Value, depth: usize) -> String {
     }
     let required = schema["required"].as_array().cloned().unwrap_or_default();
     let rows = members(&schema["properties"]).map(|(name, property)| {
-        let mark = if required.iter().any(|one| one == name) { ", required" } else { "" };
-        let inner =
-            if property["properties"].is_object() { schema_html(property, depth + 1) } else { String::new() };
+        let mark = if required.iter().any(|one| one == name) {
+            ", required"
+        } else {
+            ""
+        };
+        let inner = if property["properties"].is_object() {
+            schema_html(property, depth + 1)
+        } else {
+            String::new()
+        };
         format!(
             "<tr><td><code>{}</code></td><td>{}{mark}</td><td>{}{inner}</td></tr>\n",
             escaped(name),
@@ -249,15 +312,20 @@ fn schema_html(schema: &Value, depth: usize) -> String {
         )
     });
     let rows: String = rows.collect();
-    let choices =
-        ["oneOf", "anyOf", "allOf"].iter().flat_map(|key| schema[*key].as_array().into_iter().flatten());
+    let choices = ["oneOf", "anyOf", "allOf"]
+        .iter()
+        .flat_map(|key| schema[*key].as_array().into_iter().flatten());
     let choices: String = choices.map(|choice| schema_html(choice, depth + 1)).collect();
     let head = format!(
         "<p>{} <span class=\"d\">{}</span></p>\n",
         html::inline(text_of(schema, "description")),
         escaped(&kind_of(schema))
     );
-    let table = if rows.is_empty() { rows } else { format!("<table>{rows}</table>\n") };
+    let table = if rows.is_empty() {
+        rows
+    } else {
+        format!("<table>{rows}</table>\n")
+    };
     format!("{head}{table}{choices}")
 }
 

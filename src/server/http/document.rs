@@ -27,12 +27,21 @@ pub(super) fn finish(document: &mut OpenApi) -> (Written, Rules) {
         operations_mut(item).into_iter().for_each(complete);
     }
     let value = serde_json::to_value(&*document).unwrap_or_default();
-    let written = Written { json: Bytes::from(value.to_string()), html: docs_page::render(&value) };
+    let written = Written {
+        json: Bytes::from(value.to_string()),
+        html: docs_page::render(&value),
+    };
     (written, Rules::of(&value))
 }
 
 fn operations_mut(item: &mut PathItem) -> Vec<&mut Operation> {
-    let all = [&mut item.get, &mut item.post, &mut item.put, &mut item.patch, &mut item.delete];
+    let all = [
+        &mut item.get,
+        &mut item.post,
+        &mut item.put,
+        &mut item.patch,
+        &mut item.delete,
+    ];
     all.into_iter().filter_map(Option::as_mut).collect()
 }
 
@@ -52,7 +61,11 @@ fn complete(operation: &mut Operation) {
         (asks, "503"),
     ];
     for (_, status) in statuses.into_iter().filter(|(applies, _)| *applies) {
-        operation.responses.responses.entry(status.to_owned()).or_insert_with(problem);
+        operation
+            .responses
+            .responses
+            .entry(status.to_owned())
+            .or_insert_with(problem);
     }
     for (status, response) in &mut operation.responses.responses {
         if let RefOr::T(response) = response {
@@ -77,10 +90,17 @@ fn describe(status: &str, response: &mut Response) {
 
 /// The problems that a status can be.
 fn slugs_of(status: &str) -> String {
-    let facts = Slug::ALL.into_iter().map(Slug::facts).filter(|(_, of, ..)| of.as_str() == status);
+    let facts = Slug::ALL
+        .into_iter()
+        .map(Slug::facts)
+        .filter(|(_, of, ..)| of.as_str() == status);
     let slugs: Vec<&str> = facts.map(|(slug, ..)| slug).collect();
     // `4XX` is none of them.
-    if slugs.is_empty() { "A problem".to_owned() } else { slugs.join(", ") }
+    if slugs.is_empty() {
+        "A problem".to_owned()
+    } else {
+        slugs.join(", ")
+    }
 }
 
 pub(super) fn problem() -> RefOr<utoipa::openapi::Response> {

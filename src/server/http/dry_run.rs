@@ -72,10 +72,14 @@ pub(super) fn is_asked(uri: &Uri) -> bool {
 
 /// Tells of the answer at every operation that can be tried.
 pub(super) fn describe(operation: &mut Operation) {
-    let is_one = operation.parameters.iter().flatten().any(|parameter| match parameter {
-        RefOr::T(parameter) => parameter.name == NAME,
-        RefOr::Ref(_) => false,
-    });
+    let is_one = operation
+        .parameters
+        .iter()
+        .flatten()
+        .any(|parameter| match parameter {
+            RefOr::T(parameter) => parameter.name == NAME,
+            RefOr::Ref(_) => false,
+        });
     if !is_one {
         return;
     }
@@ -85,7 +89,9 @@ pub(super) fn describe(operation: &mut Operation) {
             for content in response.content.values_mut() {
                 let RefOr::T(content) = content else { continue };
                 let both = content.schema.take().into_iter();
-                let both = both.fold(OneOfBuilder::new(), |all, one| all.item(one)).item(dry.clone());
+                let both = both
+                    .fold(OneOfBuilder::new(), |all, one| all.item(one))
+                    .item(dry.clone());
                 content.schema = Some(RefOr::T(both.build().into()));
             }
         }
@@ -95,7 +101,10 @@ pub(super) fn describe(operation: &mut Operation) {
             let response = ResponseBuilder::new()
                 .description("A dry run: what it would come to")
                 .content("application/json", content);
-            operation.responses.responses.insert("200".to_owned(), RefOr::T(response.build()));
+            operation
+                .responses
+                .responses
+                .insert("200".to_owned(), RefOr::T(response.build()));
         }
     }
 }
@@ -122,7 +131,9 @@ mod tests {
                 let schema = &operation["responses"]["200"]["content"]["application/json"]["schema"];
                 let one = json!({"$ref": "#/components/schemas/DryRun"});
                 let is_told = *schema == one
-                    || schema["oneOf"].as_array().is_some_and(|all| all.len() == 2 && all.contains(&one));
+                    || schema["oneOf"]
+                        .as_array()
+                        .is_some_and(|all| all.len() == 2 && all.contains(&one));
                 assert!(is_told, "{method} {path}: {schema:#}");
                 tried.push(format!("{method} {}", path.trim_start_matches("/v1/")));
             }

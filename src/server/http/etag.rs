@@ -5,7 +5,10 @@ use axum::http::{HeaderMap, HeaderValue, header};
 /// The tag of a revision.
 pub fn tag(revision: u64) -> (header::HeaderName, HeaderValue) {
     let value = HeaderValue::from_str(&format!("\"{revision}\""));
-    (header::ETAG, value.unwrap_or_else(|_| HeaderValue::from_static("\"\"")))
+    (
+        header::ETAG,
+        value.unwrap_or_else(|_| HeaderValue::from_static("\"\"")),
+    )
 }
 
 /// What no revision is.

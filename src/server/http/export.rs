@@ -27,7 +27,9 @@ const PAGE: u32 = 1_000;
 
 /// The routes of this resource.
 pub(super) fn routes() -> OpenApiRouter<App> {
-    OpenApiRouter::new().routes(routes!(failures)).routes(routes!(log))
+    OpenApiRouter::new()
+        .routes(routes!(failures))
+        .routes(routes!(log))
 }
 
 /// How an export is written.
@@ -58,16 +60,24 @@ struct ExportParams {
 
 impl ExportParams {
     fn format(&self, headers: &HeaderMap) -> Format {
-        let accept = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
-        let accepted = if accept.contains("text/csv") { Format::Csv } else { Format::Ndjson };
+        let accept = headers
+            .get(header::ACCEPT)
+            .and_then(|value| value.to_str().ok())
+            .unwrap_or_default();
+        let accepted = if accept.contains("text/csv") {
+            Format::Csv
+        } else {
+            Format::Ndjson
+        };
         self.format.unwrap_or(accepted)
     }
 
     fn after(&self) -> Result<Option<u64>, ServiceError> {
         match self.after {
-            Some(after) if after > INDEX_MAX => {
-                Err(ServiceError::invalid("after", format!("this is at most {INDEX_MAX}")))
-            }
+            Some(after) if after > INDEX_MAX => Err(ServiceError::invalid(
+                "after",
+                format!("this is at most {INDEX_MAX}"),
+            )),
             after => Ok(after),
         }
     }
@@ -122,7 +132,10 @@ async fn failure_rows(
     after: Option<ItemIndex>,
     format: Format,
 ) -> Result<(Vec<u8>, Option<ItemIndex>), ServiceError> {
-    let found = app.service.failures(task, &FailurePage::ByIndex(after), PAGE).await?;
+    let found = app
+        .service
+        .failures(task, &FailurePage::ByIndex(after), PAGE)
+        .await?;
     let last = found.last().map(|shown| shown.item.index);
     let mut out = Vec::new();
     for row in bodies(app, task, data, found).await? {
@@ -178,7 +191,9 @@ async fn log(
         return Err(ServiceError::invalid("data", "lines carry none; only failures do").into());
     }
     let name = format!("{}-log", task.id);
-    let columns = ["number", "at", "task", "index", "level", "origin", "code", "message", "extra"];
+    let columns = [
+        "number", "at", "task", "index", "level", "origin", "code", "message", "extra",
+    ];
     let rows = move |state: Option<i64>| {
         let (app, id) = (app.clone(), task.id);
         async move {
@@ -199,7 +214,10 @@ fn push_line(line: &LineBody, format: Format, out: &mut Vec<u8>) -> Result<(), S
         return push_json(line, out);
     }
     let word = |value: Result<serde_json::Value, serde_json::Error>| {
-        value.ok().and_then(|value| value.as_str().map(str::to_owned)).unwrap_or_default()
+        value
+            .ok()
+            .and_then(|value| value.as_str().map(str::to_owned))
+            .unwrap_or_default()
     };
     let cells = [
         line.number.to_string(),
@@ -243,7 +261,9 @@ where
     }
     head.extend_from_slice(&first);
     let rest = stream::try_unfold((next, rows), |(at, rows)| async move {
-        let Some(at) = at else { return Ok::<_, std::io::Error>(None) };
+        let Some(at) = at else {
+            return Ok::<_, std::io::Error>(None);
+        };
         let (page, next) = rows(Some(at)).await.map_err(std::io::Error::other)?;
         Ok(Some((Bytes::from(page), (next, rows))))
     });
@@ -254,6 +274,9 @@ where
         Format::Ndjson => ("application/x-ndjson", "ndjson"),
     };
     let disposition = format!("attachment; filename=\"{name}.{extension}\"");
-    let headers = [(header::CONTENT_TYPE, kind.to_owned()), (header::CONTENT_DISPOSITION, disposition)];
+    let headers = [
+        (header::CONTENT_TYPE, kind.to_owned()),
+        (header::CONTENT_DISPOSITION, disposition),
+    ];
     Ok((headers, body).into_response())
 }

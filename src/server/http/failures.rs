@@ -27,7 +27,10 @@ use windrow_engine::ports::task_store::{FailureGroup, TaskView};
 
 /// The routes of this resource.
 pub(super) fn routes() -> OpenApiRouter<App> {
-    OpenApiRouter::new().routes(routes!(list)).routes(routes!(groups)).routes(routes!(item))
+    OpenApiRouter::new()
+        .routes(routes!(list))
+        .routes(routes!(groups))
+        .routes(routes!(item))
 }
 
 /// Failures of one code.
@@ -75,7 +78,13 @@ impl Group {
     /// Its members for a table: code, count, first, last; its example's index, message and data.
     pub(super) fn cells(&self) -> (&str, u64, &str, &str, (u64, &str, &str)) {
         let data = self.example_data.as_deref().map_or("", RawValue::get);
-        (&self.code, self.count, &self.first_at, &self.last_at, (self.example_index, &self.example, data))
+        (
+            &self.code,
+            self.count,
+            &self.first_at,
+            &self.last_at,
+            (self.example_index, &self.example, data),
+        )
     }
 }
 
@@ -270,7 +279,10 @@ pub(super) async fn say_who(
     members: &Members,
     groups: &mut [Group],
 ) -> Result<(), Problem> {
-    let indexes: Vec<ItemIndex> = groups.iter().map(|group| ItemIndex(group.example_index)).collect();
+    let indexes: Vec<ItemIndex> = groups
+        .iter()
+        .map(|group| ItemIndex(group.example_index))
+        .collect();
     let found = app.service.item_data(task, members, &indexes).await?;
     for (group, carried) in groups.iter_mut().zip(found) {
         (group.example_data, group.example_data_missing) = (carried.data, carried.missing);
@@ -312,7 +324,10 @@ impl FromRequestParts<App> for Index {
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Index, Problem> {
         let text = path_param(parts, app, "index").await?;
         let number = text.parse::<u64>().ok().filter(|number| *number <= INDEX_MAX);
-        let missing = || ServiceError::NotFound { what: "item", name: text.clone() };
+        let missing = || ServiceError::NotFound {
+            what: "item",
+            name: text.clone(),
+        };
         Ok(Index(ItemIndex(number.ok_or_else(missing)?)))
     }
 }
@@ -350,7 +365,11 @@ async fn item(
     };
     let story = app.service.item(&task, index).await?;
     let data = app.service.item_data(&task, &Members::All, &[index]).await?;
-    let ItemData { data, missing: data_missing, .. } = data.into_iter().next().unwrap_or_default();
+    let ItemData {
+        data,
+        missing: data_missing,
+        ..
+    } = data.into_iter().next().unwrap_or_default();
     let told = match story {
         ItemStory::Pending => plain("pending"),
         ItemStory::Excluded => plain("excluded"),
@@ -364,14 +383,25 @@ async fn item(
             ..plain("")
         },
     };
-    Ok(Json(ItemBody { data, data_missing, ..told }))
+    Ok(Json(ItemBody {
+        data,
+        data_missing,
+        ..told
+    }))
 }
 
 /// The recorded attempts; of older rows, which have none, only the last failure is known.
 fn timeline(item: &RecordedItem) -> Vec<Value> {
-    let recorded = item.history.as_deref().and_then(|text| serde_json::from_str::<Vec<Value>>(text).ok());
+    let recorded = item
+        .history
+        .as_deref()
+        .and_then(|text| serde_json::from_str::<Vec<Value>>(text).ok());
     recorded.unwrap_or_else(|| {
         let last = serde_json::json!({"attempt": item.attempts, "at_ms": item.last_at.0, "code": item.code});
-        if item.code.is_some() { vec![last] } else { Vec::new() }
+        if item.code.is_some() {
+            vec![last]
+        } else {
+            Vec::new()
+        }
     })
 }

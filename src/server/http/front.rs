@@ -91,7 +91,10 @@ impl Front {
 
     /// The log's filter, if it was changed.
     pub(super) fn log_filter(&self) -> Option<String> {
-        self.log_filter.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.log_filter
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
     }
 
     /// `serving`, `drained` or `draining`.

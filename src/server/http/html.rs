@@ -30,7 +30,9 @@ pub(super) fn page(title: &str, body: &str) -> Response {
         "default-src 'none'; style-src 'sha256-{hash}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
     );
     if let Ok(policy) = HeaderValue::from_str(&policy) {
-        response.headers_mut().insert(header::CONTENT_SECURITY_POLICY, policy);
+        response
+            .headers_mut()
+            .insert(header::CONTENT_SECURITY_POLICY, policy);
     }
     response
 }
@@ -110,8 +112,14 @@ mod tests {
     #[test]
     fn the_policy_of_a_page_allows_its_style_and_nothing_else() {
         let response = page("<t>", "x");
-        let policy = response.headers()[header::CONTENT_SECURITY_POLICY].to_str().expect("text").to_owned();
-        assert!(policy.starts_with("default-src 'none'; style-src 'sha256-"), "{policy}");
+        let policy = response.headers()[header::CONTENT_SECURITY_POLICY]
+            .to_str()
+            .expect("text")
+            .to_owned();
+        assert!(
+            policy.starts_with("default-src 'none'; style-src 'sha256-"),
+            "{policy}"
+        );
         assert!(!policy.contains("unsafe"), "{policy}");
     }
 }

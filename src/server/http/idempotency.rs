@@ -34,8 +34,13 @@ const KEY_BYTES_MAX: usize = 255;
 /// A request that was not answered for so long never will be: its node died. Longer than any request may take.
 const STALE_AFTER_MS: i64 = 180_000;
 /// What makes something new, where `http.require_idempotency_key` insists on a key.
-const CREATES: [&str; 5] =
-    ["/v1/tasks", "/v1/tasks/{task}/clone", "/v1/tasks/{task}/redrives", "/v1/businesses", "/v1/tokens"];
+const CREATES: [&str; 5] = [
+    "/v1/tasks",
+    "/v1/tasks/{task}/clone",
+    "/v1/tasks/{task}/redrives",
+    "/v1/businesses",
+    "/v1/tokens",
+];
 /// Members of an answer that are shown once.
 const SHOWN_ONCE: [&str; 2] = ["secret", "token"];
 /// Headers that belong to an answer.
@@ -48,7 +53,10 @@ pub(super) struct TakenKey(pub(super) String);
 
 /// Remembers answers around every route; runs inside of the guard, which knows the caller.
 pub(super) async fn remember(State(app): State<App>, request: Request, next: Next) -> Response {
-    let matched = request.extensions().get::<MatchedPath>().map(|path| path.as_str().to_owned());
+    let matched = request
+        .extensions()
+        .get::<MatchedPath>()
+        .map(|path| path.as_str().to_owned());
     let path = matched.unwrap_or_default();
     if request.method().is_safe() || path.starts_with(UPLOADS) {
         return next.run(request).await;
@@ -74,7 +82,9 @@ pub(super) async fn remember(State(app): State<App>, request: Request, next: Nex
 
 fn key_of(headers: &HeaderMap) -> Result<Option<String>, ServiceError> {
     let mut values = headers.get_all(KEY).iter();
-    let Some(value) = values.next() else { return Ok(None) };
+    let Some(value) = values.next() else {
+        return Ok(None);
+    };
     let text = value.to_str().unwrap_or_default().trim();
     let is_one = values.next().is_none();
     if !is_one || text.is_empty() || text.len() > KEY_BYTES_MAX {
@@ -90,7 +100,11 @@ async fn keyed(app: App, caller: Caller, key: String, request: Request, next: Ne
     let Ok(bytes) = to_bytes(body, usize::MAX).await else {
         return Problem::new(Slug::InvalidRequest, "the body can't be read").into_response();
     };
-    let place = parts.uri.path_and_query().map(ToString::to_string).unwrap_or_default();
+    let place = parts
+        .uri
+        .path_and_query()
+        .map(ToString::to_string)
+        .unwrap_or_default();
     let business = caller.business.as_deref().unwrap_or_default();
     let scope = format!("{}\n{business}\n{place}", caller.subject);
     let fingerprint = match fingerprint(&parts.headers, bytes.clone()).await {
@@ -116,7 +130,10 @@ async fn keyed(app: App, caller: Caller, key: String, request: Request, next: Ne
 
 /// What a request said: two bodies of one key must say the same.
 async fn fingerprint(headers: &HeaderMap, bytes: Bytes) -> Result<String, ServiceError> {
-    let kind = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let kind = headers
+        .get(header::CONTENT_TYPE)
+        .and_then(|value| value.to_str().ok())
+        .unwrap_or_default();
     let hash = worked(bytes, |bytes| URL_SAFE_NO_PAD.encode(Sha256::digest(bytes))).await?;
     Ok(format!("{kind}\n{hash}"))
 }
@@ -153,22 +170,39 @@ fn written(status: StatusCode, headers: &HeaderMap, body: &Bytes) -> Answer {
         let value = headers.get(name)?.to_str().ok()?;
         Some((name.as_str().to_owned(), value.to_owned()))
     });
-    let stored = Stored { headers: kept.collect(), body: without_secrets(body) };
-    Answer { status: status.as_u16(), text: serde_json::to_string(&stored).unwrap_or_default() }
+    let stored = Stored {
+        headers: kept.collect(),
+        body: without_secrets(body),
+    };
+    Answer {
+        status: status.as_u16(),
+        text: serde_json::to_string(&stored).unwrap_or_default(),
+    }
 }
 
 /// The body without what is shown once.
 fn without_secrets(body: &Bytes) -> String {
     let text = String::from_utf8_lossy(body).into_owned();
-    let Ok(serde_json::Value::Object(mut members)) = serde_json::from_str(&text) else { return text };
-    let shown_once = SHOWN_ONCE.iter().filter(|name| members.remove(**name).is_some()).count();
-    if shown_once > 0 { serde_json::Value::Object(members).to_string() } else { text }
+    let Ok(serde_json::Value::Object(mut members)) = serde_json::from_str(&text) else {
+        return text;
+    };
+    let shown_once = SHOWN_ONCE
+        .iter()
+        .filter(|name| members.remove(**name).is_some())
+        .count();
+    if shown_once > 0 {
+        serde_json::Value::Object(members).to_string()
+    } else {
+        text
+    }
 }
 
 fn replayed(answer: &Answer) -> Response {
     let Ok(stored) = serde_json::from_str::<Stored>(&answer.text) else {
-        return Problem::from(ServiceError::Internal("a remembered answer is damaged".to_owned()))
-            .into_response();
+        return Problem::from(ServiceError::Internal(
+            "a remembered answer is damaged".to_owned(),
+        ))
+        .into_response();
     };
     let status = StatusCode::from_u16(answer.status).unwrap_or(StatusCode::OK);
     let mut response = (status, stored.body).into_response();
@@ -186,11 +220,18 @@ fn replayed(answer: &Answer) -> Response {
 /// Tells of the header at every POST that takes it, and of what may come of it.
 pub(super) fn describe(document: &mut OpenApi) {
     for (path, item) in &mut document.paths.paths {
-        let Some(operation) = item.post.as_mut().filter(|_| !path.starts_with(UPLOADS)) else { continue };
-        operation.parameters.get_or_insert_default().push(utoipa::openapi::RefOr::T(parameter()));
+        let Some(operation) = item.post.as_mut().filter(|_| !path.starts_with(UPLOADS)) else {
+            continue;
+        };
+        operation
+            .parameters
+            .get_or_insert_default()
+            .push(utoipa::openapi::RefOr::T(parameter()));
         for status in ["409", "422"] {
             let responses = &mut operation.responses.responses;
-            responses.entry(status.to_owned()).or_insert_with(super::document::problem);
+            responses
+                .entry(status.to_owned())
+                .or_insert_with(super::document::problem);
         }
     }
 }
@@ -205,7 +246,9 @@ fn parameter() -> Parameter {
     ParameterBuilder::new()
         .name("Idempotency-Key")
         .parameter_in(ParameterIn::Header)
-        .description(Some("A repeat with the same key and body gets the first one's answer, for 24 hours"))
+        .description(Some(
+            "A repeat with the same key and body gets the first one's answer, for 24 hours",
+        ))
         .schema(Some(schema))
         .build()
 }
@@ -221,7 +264,11 @@ mod tests {
         headers.insert(header::SET_COOKIE, HeaderValue::from_static("a=b"));
         let body = Bytes::from_static(br#"{"id":"t1","secret":"whsec_x","token":"wrk_x"}"#);
         let answer = written(StatusCode::CREATED, &headers, &body);
-        assert!(!answer.text.contains("whsec_x") && !answer.text.contains("wrk_x"), "{}", answer.text);
+        assert!(
+            !answer.text.contains("whsec_x") && !answer.text.contains("wrk_x"),
+            "{}",
+            answer.text
+        );
         assert!(!answer.text.contains("a=b"), "only its own headers");
         let response = replayed(&answer);
         assert_eq!(response.status(), StatusCode::CREATED);

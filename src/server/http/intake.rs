@@ -42,10 +42,16 @@ impl Measure {
     fn of(path: &str, config: &Config) -> Measure {
         let limit = config.http.body_limit.0;
         if CARRIERS.contains(&path) {
-            return Measure { most: limit, weight: 1 };
+            return Measure {
+                most: limit,
+                weight: 1,
+            };
         }
         let plain = PLAIN_MAX.max(config.task_defaults.max_params.0.saturating_add(AROUND_PARAMS));
-        Measure { most: limit.min(plain), weight: PLAIN_WEIGHT }
+        Measure {
+            most: limit.min(plain),
+            weight: PLAIN_WEIGHT,
+        }
     }
 }
 
@@ -58,16 +64,25 @@ pub(super) fn memory(config: &Config) -> Arc<Shares<String>> {
 
 /// Reads the body of a request that may change something, then lets it through to its end.
 pub(super) async fn take_in(State(app): State<App>, request: Request, next: Next) -> Response {
-    let path = request.extensions().get::<MatchedPath>().map(|path| path.as_str().to_owned());
+    let path = request
+        .extensions()
+        .get::<MatchedPath>()
+        .map(|path| path.as_str().to_owned());
     let path = path.unwrap_or_default();
     if request.method().is_safe() || path.starts_with(UPLOADS) {
         return next.run(request).await;
     }
-    let who = request.extensions().get::<Caller>().map(Caller::account).unwrap_or_default();
+    let who = request
+        .extensions()
+        .get::<Caller>()
+        .map(Caller::account)
+        .unwrap_or_default();
     let measure = Measure::of(&path, &app.service.config());
     let (parts, body) = request.into_parts();
-    let length =
-        parts.headers.get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse().ok());
+    let length = parts
+        .headers
+        .get(header::CONTENT_LENGTH)
+        .and_then(|value| value.to_str().ok()?.parse().ok());
     match read(&app.front.bodies, who, measure, length, body).await {
         Ok(bytes) => {
             let request = Request::from_parts(parts, Body::from(bytes.clone()));
@@ -108,7 +123,9 @@ async fn read(
         return Err(too_large());
     }
     let mut room = length.unwrap_or(0);
-    let mut taken = memory.take(who, room.saturating_mul(weight), false).map_err(full)?;
+    let mut taken = memory
+        .take(who, room.saturating_mul(weight), false)
+        .map_err(full)?;
     let mut bytes = Vec::with_capacity(usize::try_from(room).unwrap_or_default());
     let mut stream = body.into_data_stream();
     while let Some(chunk) = stream.next().await {
@@ -165,9 +182,9 @@ mod tests {
 
     /// Fails the test when somebody asks for a part of it.
     fn unread() -> Body {
-        Body::from_stream(stream::poll_fn(|_| -> std::task::Poll<Option<Result<Bytes, std::io::Error>>> {
-            panic!("it is read")
-        }))
+        Body::from_stream(stream::poll_fn(
+            |_| -> std::task::Poll<Option<Result<Bytes, std::io::Error>>> { panic!("it is read") },
+        ))
     }
 
     fn slug(refused: Result<Bytes, Problem>) -> String {
@@ -184,16 +201,27 @@ mod tests {
         let share = read(&memory, ann(), PLAIN, Some(41), unread()).await;
         assert_eq!(slug(share), "/problems/too-many-requests");
         let others = memory.take("bob".to_owned(), 60, false).expect("free");
-        assert_eq!(slug(read(&memory, ann(), PLAIN, Some(31), unread()).await), "/problems/overloaded");
+        assert_eq!(
+            slug(read(&memory, ann(), PLAIN, Some(31), unread()).await),
+            "/problems/overloaded"
+        );
         drop((held, others));
-        let heavy = Measure { most: 100, weight: 16 };
-        assert_eq!(slug(read(&memory, ann(), heavy, Some(7), unread()).await), "/problems/too-many-requests");
+        let heavy = Measure {
+            most: 100,
+            weight: 16,
+        };
+        assert_eq!(
+            slug(read(&memory, ann(), heavy, Some(7), unread()).await),
+            "/problems/too-many-requests"
+        );
     }
 
     #[tokio::test]
     async fn a_body_counts_until_the_last_of_it_is_dropped() {
         let memory = Shares::new(100, 100);
-        let bytes = read(&memory, String::new(), PLAIN, Some(6), body(&["abc", "def"])).await.expect("read");
+        let bytes = read(&memory, String::new(), PLAIN, Some(6), body(&["abc", "def"]))
+            .await
+            .expect("read");
         let again = bytes.clone();
         drop(bytes);
         assert_eq!((&again[..], memory.taken()), (&b"abcdef"[..], 6));
@@ -204,15 +232,26 @@ mod tests {
     #[tokio::test]
     async fn a_body_without_a_length_takes_as_it_comes_and_gives_all_back_when_it_is_too_much() {
         let memory = Shares::new(2 * STEP, 2 * STEP);
-        let measure = Measure { most: 3 * STEP, weight: 1 };
+        let measure = Measure {
+            most: 3 * STEP,
+            weight: 1,
+        };
         let piece: &'static str = "x".repeat(STEP as usize).leak();
-        let two = read(&memory, String::new(), measure, None, body(&[piece, piece])).await.expect("it fits");
+        let two = read(&memory, String::new(), measure, None, body(&[piece, piece]))
+            .await
+            .expect("it fits");
         assert_eq!((two.len() as u64, memory.taken()), (2 * STEP, 2 * STEP));
         drop(two);
         let three = read(&memory, String::new(), measure, None, body(&[piece; 3])).await;
         assert_eq!(slug(three), "/problems/too-many-requests");
-        let four =
-            read(&Shares::new(u64::MAX, u64::MAX), String::new(), measure, None, body(&[piece; 4])).await;
+        let four = read(
+            &Shares::new(u64::MAX, u64::MAX),
+            String::new(),
+            measure,
+            None,
+            body(&[piece; 4]),
+        )
+        .await;
         assert_eq!(slug(four), "/problems/payload-too-large");
         assert_eq!(memory.taken(), 0);
     }
@@ -220,9 +259,24 @@ mod tests {
     #[test]
     fn only_what_brings_items_may_be_large() {
         let mut config = Config::default();
-        assert_eq!(Measure::of("/v1/tasks", &config), Measure { most: 16 << 20, weight: 1 });
-        assert_eq!(Measure::of("/v1/tasks/{task}/logs", &config), Measure { most: 1 << 20, weight: 16 });
+        assert_eq!(
+            Measure::of("/v1/tasks", &config),
+            Measure {
+                most: 16 << 20,
+                weight: 1
+            }
+        );
+        assert_eq!(
+            Measure::of("/v1/tasks/{task}/logs", &config),
+            Measure {
+                most: 1 << 20,
+                weight: 16
+            }
+        );
         config.task_defaults.max_params = windrow_core::settings_text::ByteSize(2 << 20);
-        assert_eq!(Measure::of("/v1/tasks/{task}/clone", &config).most, (2 << 20) + AROUND_PARAMS);
+        assert_eq!(
+            Measure::of("/v1/tasks/{task}/clone", &config).most,
+            (2 << 20) + AROUND_PARAMS
+        );
     }
 }

@@ -27,8 +27,16 @@ async fn ask(State(app): State<App>, request: Request) -> Response {
         || Problem::new(Slug::NotFound, format!("there is no path {}", head.uri.path())).into_response();
     let seal = seal(&head.headers).filter(|_| head.method == Method::POST && app.service.is_shared());
     let Some(seal) = seal else { return nowhere() };
-    let Some(body) = read(body).await else { return nowhere() };
-    if let Err(why) = app.service.parts.cluster.seal.check(&seal, &body, app.service.now()) {
+    let Some(body) = read(body).await else {
+        return nowhere();
+    };
+    if let Err(why) = app
+        .service
+        .parts
+        .cluster
+        .seal
+        .check(&seal, &body, app.service.now())
+    {
         tracing::debug!(from = seal.from, %why, "a question between nodes is not believed");
         return nowhere();
     }
@@ -49,7 +57,12 @@ async fn read(body: Body) -> Option<Bytes> {
 }
 
 fn seal(headers: &HeaderMap) -> Option<Seal> {
-    let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).map(str::to_owned);
+    let text = |name: &str| {
+        headers
+            .get(name)
+            .and_then(|value| value.to_str().ok())
+            .map(str::to_owned)
+    };
     Some(Seal {
         to: SessionId(text("windrow-peer-to")?.parse::<Uuid>().ok()?),
         from: text("windrow-peer-from")?,
@@ -63,8 +76,10 @@ fn answered(app: &App, seal: &Seal, answer: &Answer) -> Response {
     match serde_json::to_vec(answer) {
         Ok(body) => {
             let proof = app.service.parts.cluster.seal.prove(&seal.nonce, &body);
-            let headers =
-                [("windrow-peer-proof", proof.as_str()), (header::CONTENT_TYPE.as_str(), "application/json")];
+            let headers = [
+                ("windrow-peer-proof", proof.as_str()),
+                (header::CONTENT_TYPE.as_str(), "application/json"),
+            ];
             (StatusCode::OK, headers, body).into_response()
         }
         Err(error) => Problem::from(ServiceError::Internal(error.to_string())).into_response(),
@@ -88,7 +103,10 @@ async fn change(app: &App, wish: &NodeWish) -> Answer {
     if app.front.is_ending() {
         return Answer::Failed(ServiceError::Draining.to_string());
     }
-    let source = ["cli", "ui"].into_iter().find(|known| *known == wish.source).unwrap_or("api");
+    let source = ["cli", "ui"]
+        .into_iter()
+        .find(|known| *known == wish.source)
+        .unwrap_or("api");
     let actor = Actor {
         name: wish.actor.clone(),
         source,

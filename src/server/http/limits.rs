@@ -27,7 +27,9 @@ use windrow_engine::ports::named_limit_store::{LimitUsers, LimitedTask, NamedLim
 
 /// The routes of this resource.
 pub(super) fn routes() -> OpenApiRouter<App> {
-    OpenApiRouter::new().routes(routes!(create, list)).routes(routes!(read, edit, delete))
+    OpenApiRouter::new()
+        .routes(routes!(create, list))
+        .routes(routes!(read, edit, delete))
 }
 
 type Answer = Result<Response, Problem>;
@@ -171,7 +173,11 @@ impl LimitJson {
 
 impl LimitInUseJson {
     fn new(picture: LimitPicture) -> LimitInUseJson {
-        let LimitUsers { businesses, tasks, tasks_total } = picture.users;
+        let LimitUsers {
+            businesses,
+            tasks,
+            tasks_total,
+        } = picture.users;
         let task = |task: LimitedTask| LimitedTaskJson {
             id: task.id.to_string(),
             business: task.business,
@@ -206,7 +212,10 @@ async fn create(
     Params(query): Params<DryRunQuery>,
     Body(body): Body<LimitBody>,
 ) -> Answer {
-    let bounds = Bounds { rate: body.rate, concurrency: body.concurrency.map(NonZeroU32::get) };
+    let bounds = Bounds {
+        rate: body.rate,
+        concurrency: body.concurrency.map(NonZeroU32::get),
+    };
     let actor = caller.actor_of(body.reason, query.is_dry());
     let made = app.service.create_limit(&body.name, bounds, &actor).await?;
     let json = LimitJson::new(&made);
@@ -229,10 +238,19 @@ async fn create(
 async fn list(State(app): State<App>, caller: Caller, uri: Uri, Params(query): Params<ListQuery>) -> Answer {
     let count = page::limit(query.limit)?;
     let after: Option<String> = page::read(query.cursor.as_deref())?;
-    let found = app.service.limits(caller.business.as_deref(), after.as_deref(), count + 1).await?;
+    let found = app
+        .service
+        .limits(caller.business.as_deref(), after.as_deref(), count + 1)
+        .await?;
     let page = page::page(found, count, |limit| limit.name.clone());
     let items = page.items.iter().map(LimitJson::new).collect();
-    Ok(page::answer(&uri, page::Page { items, next_cursor: page.next_cursor }))
+    Ok(page::answer(
+        &uri,
+        page::Page {
+            items,
+            next_cursor: page.next_cursor,
+        },
+    ))
 }
 
 /// Look at a limit: what it allows, who uses it, and what each node has of it.
@@ -246,7 +264,10 @@ async fn list(State(app): State<App>, caller: Caller, uri: Uri, Params(query): P
     )
 )]
 async fn read(State(app): State<App>, caller: Caller, Path(name): Path<String>) -> Answer {
-    let picture = app.service.limit_picture(&name, caller.business.as_deref()).await?;
+    let picture = app
+        .service
+        .limit_picture(&name, caller.business.as_deref())
+        .await?;
     let tag = etag::tag(picture.limit.revision);
     Ok(([tag], Json(LimitInUseJson::new(picture))).into_response())
 }
@@ -281,9 +302,15 @@ async fn edit(
     Body(body): Body<LimitEditBody>,
 ) -> Answer {
     let concurrency = body.concurrency.map(|number| number.map(NonZeroU32::get));
-    let change = LimitChange { rate: body.rate, concurrency };
+    let change = LimitChange {
+        rate: body.rate,
+        concurrency,
+    };
     let actor = caller.actor_of(body.reason, query.is_dry());
-    let changed = app.service.change_limit(&name, change, etag::expected(&headers), &actor).await?;
+    let changed = app
+        .service
+        .change_limit(&name, change, etag::expected(&headers), &actor)
+        .await?;
     let json = LimitJson::new(&changed);
     if query.is_dry() {
         return Ok(dry_run::would(&json)?);
@@ -312,7 +339,9 @@ async fn delete(
     Params(query): Params<DeleteQuery>,
 ) -> Answer {
     let is_dry = query.dry_run == Some(true);
-    app.service.delete_limit(&name, &caller.actor_of(query.reason, is_dry)).await?;
+    app.service
+        .delete_limit(&name, &caller.actor_of(query.reason, is_dry))
+        .await?;
     if is_dry {
         return Ok(dry_run::would(&())?);
     }

@@ -36,7 +36,9 @@ const MESSAGE_CHARS_MAX: usize = 1024;
 
 /// The routes of this resource.
 pub(super) fn routes() -> OpenApiRouter<App> {
-    OpenApiRouter::new().routes(routes!(of_task, append)).routes(routes!(of_all))
+    OpenApiRouter::new()
+        .routes(routes!(of_task, append))
+        .routes(routes!(of_all))
 }
 
 /// How important a line is.
@@ -178,9 +180,16 @@ fn query(
 ) -> Result<LogQuery, ServiceError> {
     let index = params.index.filter(|index| *index <= INDEX_MAX);
     if index != params.index {
-        return Err(ServiceError::invalid("index", format!("an index is at most {INDEX_MAX}")));
+        return Err(ServiceError::invalid(
+            "index",
+            format!("an index is at most {INDEX_MAX}"),
+        ));
     }
-    if params.q.as_ref().is_some_and(|text| text.is_empty() || text.chars().count() > 200) {
+    if params
+        .q
+        .as_ref()
+        .is_some_and(|text| text.is_empty() || text.chars().count() > 200)
+    {
         return Err(ServiceError::invalid("q", "a text has 1 to 200 characters"));
     }
     Ok(LogQuery {
@@ -193,7 +202,11 @@ fn query(
             Origin::System => LogOrigin::System,
         }),
         code: params.code,
-        from: params.from.as_deref().map(|text| moment("from", text)).transpose()?,
+        from: params
+            .from
+            .as_deref()
+            .map(|text| moment("from", text))
+            .transpose()?,
         to: params.to.as_deref().map(|text| moment("to", text)).transpose()?,
         before: page::read(params.cursor.as_deref())?,
         ..LogQuery::newest(task, page::limit(params.limit)?)
@@ -205,7 +218,9 @@ fn moment(name: &str, text: &str) -> Result<WallMs, ServiceError> {
     let read = OffsetDateTime::parse(&text.replace(' ', "+"), &Rfc3339);
     let fault = |_| ServiceError::invalid(name, "this is no time such as 2026-11-20T17:03:40.222Z");
     let ms = read.map_err(fault)?.unix_timestamp_nanos() / 1_000_000;
-    i64::try_from(ms).map(WallMs).map_err(|_| ServiceError::invalid(name, "no line is that old or new"))
+    i64::try_from(ms)
+        .map(WallMs)
+        .map_err(|_| ServiceError::invalid(name, "no line is that old or new"))
 }
 
 /// Lines of a task.
@@ -229,7 +244,12 @@ async fn of_task(
     let query = query(params, Some(task.id), None)?;
     let mut page = search(&app, &query).await?;
     let dropped = app.service.dropped_lines(task.id).await?;
-    page.dropped = Some(dropped.into_iter().map(|(reason, lines)| (reason.as_str(), lines)).collect());
+    page.dropped = Some(
+        dropped
+            .into_iter()
+            .map(|(reason, lines)| (reason.as_str(), lines))
+            .collect(),
+    );
     Ok(Json(page))
 }
 
@@ -237,7 +257,11 @@ async fn search(app: &App, query: &LogQuery) -> Result<LinesPage, Problem> {
     let found = app.service.search_log(query).await?;
     let next_cursor = found.next.map(|number| page::write(&number));
     let items = found.lines.into_iter().map(LineBody::from).collect();
-    Ok(LinesPage { items, next_cursor, dropped: None })
+    Ok(LinesPage {
+        items,
+        next_cursor,
+        dropped: None,
+    })
 }
 
 /// Lines of all tasks.
@@ -257,7 +281,11 @@ async fn of_all(
     caller: Caller,
     Params(params): Params<SearchParams>,
 ) -> Result<Json<LinesPage>, Problem> {
-    let own = if caller.role == Role::Business { Some(caller.business.unwrap_or_default()) } else { None };
+    let own = if caller.role == Role::Business {
+        Some(caller.business.unwrap_or_default())
+    } else {
+        None
+    };
     // A start token is for its task only.
     Ok(Json(search(&app, &query(params, caller.task, own)?).await?))
 }
@@ -330,25 +358,40 @@ async fn append(
     if !faults.is_empty() {
         return Err(ServiceError::Invalid(faults).into());
     }
-    let done = app.service.append_log(task.id, lines.into_iter().flatten().collect()).await?;
-    let body = AppendedBody { stored: done.stored, below_min_level: done.below_min_level };
+    let done = app
+        .service
+        .append_log(task.id, lines.into_iter().flatten().collect())
+        .await?;
+    let body = AppendedBody {
+        stored: done.stored,
+        below_min_level: done.below_min_level,
+    };
     Ok((StatusCode::ACCEPTED, Json(body)))
 }
 
 fn line(at: usize, entry: Entry) -> Result<LogLine, FieldFault> {
     let fault = |member: &str, text: String| Err(FieldFault::new(format!("/entries/{at}/{member}"), text));
     if !(1..=MESSAGE_CHARS_MAX).contains(&entry.message.chars().count()) {
-        return fault("message", format!("a message has 1 to {MESSAGE_CHARS_MAX} characters"));
+        return fault(
+            "message",
+            format!("a message has 1 to {MESSAGE_CHARS_MAX} characters"),
+        );
     }
     if entry.message.contains('\0') {
-        return fault("message", "a message has no NUL, which databases don't store".to_owned());
+        return fault(
+            "message",
+            "a message has no NUL, which databases don't store".to_owned(),
+        );
     }
     if entry.index.is_some_and(|index| index > INDEX_MAX) {
         return fault("index", format!("an index is at most {INDEX_MAX}"));
     }
     let extra = entry.extra.map(|value| value.to_string());
     if extra.as_ref().is_some_and(|text| text.len() > OUTPUT_BYTES_MAX) {
-        return fault("extra", format!("more has at most {OUTPUT_BYTES_MAX} bytes as JSON"));
+        return fault(
+            "extra",
+            format!("more has at most {OUTPUT_BYTES_MAX} bytes as JSON"),
+        );
     }
     Ok(LogLine {
         index: entry.index.map(ItemIndex),

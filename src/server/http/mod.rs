@@ -126,7 +126,10 @@ pub fn facade(app: App) -> (Router, Arc<Document>) {
     idempotency::describe(&mut document);
     let (written, rules) = document::finish(&mut document);
     let document = Arc::new(document);
-    let policy = Arc::new(access::Policy::of(&document, visitor::Names::of(&app.service.config().http)));
+    let policy = Arc::new(access::Policy::of(
+        &document,
+        visitor::Names::of(&app.service.config().http),
+    ));
     let router = router
         .layer(Extension(Arc::new(written)))
         // What a body may be is for `intake` and for uploads to say.
@@ -140,7 +143,9 @@ pub fn facade(app: App) -> (Router, Arc<Document>) {
         .layer(from_fn_with_state(app.clone(), turn_away))
         // Other nodes ask also while this one ends, and are known by no token.
         .merge(internal::router())
-        .layer(tower_http::catch_panic::CatchPanicLayer::custom(problem::on_panic))
+        .layer(tower_http::catch_panic::CatchPanicLayer::custom(
+            problem::on_panic,
+        ))
         .layer(from_fn_with_state(app.clone(), stamp::stamp))
         .layer(from_fn_with_state(app.clone(), metrics::measure))
         .with_state(app);
@@ -172,7 +177,11 @@ mod tests {
             for (method, operation) in access::operations(item) {
                 count += 1;
                 let nobody = access::Access::Roles(Vec::new());
-                assert_ne!(access::access_of(operation), nobody, "{method} {path} states nobody");
+                assert_ne!(
+                    access::access_of(operation),
+                    nobody,
+                    "{method} {path} states nobody"
+                );
             }
         }
         assert!(count >= 8, "operations are found: {count}");
@@ -187,11 +196,17 @@ mod tests {
         for (path, item) in &document.paths.paths {
             for (method, operation) in access::operations(item) {
                 let name = operation.operation_id.clone().unwrap_or_default();
-                assert!(!name.is_empty() && names.insert(name), "{method} {path} shares its name");
+                assert!(
+                    !name.is_empty() && names.insert(name),
+                    "{method} {path} shares its name"
+                );
                 let answers = serde_json::to_value(&operation.responses).expect("it is JSON");
                 for (status, answer) in answers.as_object().expect("answers by status") {
                     let said = answer["description"].as_str().unwrap_or_default();
-                    assert!(!said.trim().is_empty(), "{method} {path} {status} isn't described");
+                    assert!(
+                        !said.trim().is_empty(),
+                        "{method} {path} {status} isn't described"
+                    );
                 }
             }
         }
@@ -203,7 +218,11 @@ mod tests {
         let mut seen = std::collections::BTreeMap::new();
         for resource in resources() {
             let document = serde_json::to_value(resource.into_openapi()).expect("it is JSON");
-            for (name, schema) in document["components"]["schemas"].as_object().into_iter().flatten() {
+            for (name, schema) in document["components"]["schemas"]
+                .as_object()
+                .into_iter()
+                .flatten()
+            {
                 // Of two of one name the document would keep one.
                 let known = seen.entry(name.clone()).or_insert_with(|| schema.clone());
                 assert_eq!(known, schema, "two schemas have the name {name}");

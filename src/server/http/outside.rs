@@ -70,15 +70,36 @@ struct Reason {
 async fn readyz(State(app): State<App>) -> Response {
     let mut reasons: Vec<Reason> = Vec::new();
     if app.front.is_ending() {
-        reasons.push(Reason { reason: "draining", text: "the node is shutting down".to_owned() });
+        reasons.push(Reason {
+            reason: "draining",
+            text: "the node is shutting down".to_owned(),
+        });
     } else if app.front.is_drained() || app.service.stands_by().await {
-        reasons.push(Reason { reason: "drained", text: "an administrator drained the node".to_owned() });
+        reasons.push(Reason {
+            reason: "drained",
+            text: "an administrator drained the node".to_owned(),
+        });
     }
-    let reason = |fault: NotReady| Reason { reason: fault.slug, text: fault.text };
+    let reason = |fault: NotReady| Reason {
+        reason: fault.slug,
+        text: fault.text,
+    };
     reasons.extend(app.service.not_ready().await.into_iter().map(reason));
     let degraded = app.service.degraded().into_iter().map(reason).collect();
-    let status = if reasons.is_empty() { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
-    (status, Json(Readiness { ready: reasons.is_empty(), reasons, degraded })).into_response()
+    let status = if reasons.is_empty() {
+        StatusCode::OK
+    } else {
+        StatusCode::SERVICE_UNAVAILABLE
+    };
+    (
+        status,
+        Json(Readiness {
+            ready: reasons.is_empty(),
+            reasons,
+            degraded,
+        }),
+    )
+        .into_response()
 }
 
 /// Which program this is.
@@ -101,7 +122,12 @@ struct Version {
 #[utoipa::path(get, path = "/version", tag = "node", security(()), responses((status = 200, body = Version)))]
 async fn version(State(app): State<App>) -> Json<Version> {
     let node = app.front.node.clone();
-    Json(Version { name: "windrow", version: env!("CARGO_PKG_VERSION"), api: "v1", node })
+    Json(Version {
+        name: "windrow",
+        version: env!("CARGO_PKG_VERSION"),
+        api: "v1",
+        node,
+    })
 }
 
 /// The description of this API

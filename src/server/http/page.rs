@@ -45,9 +45,10 @@ pub fn limit(asked: Option<u32>) -> Result<u32, ServiceError> {
     match asked {
         None => Ok(LIMIT_DEFAULT),
         Some(number @ 1..=LIMIT_MAX) => Ok(number),
-        Some(number) => {
-            Err(ServiceError::invalid("limit", format!("{number} is not within 1 and {LIMIT_MAX}")))
-        }
+        Some(number) => Err(ServiceError::invalid(
+            "limit",
+            format!("{number} is not within 1 and {LIMIT_MAX}"),
+        )),
     }
 }
 
@@ -72,14 +73,20 @@ pub fn write<T: Serialize>(key: &T) -> String {
 pub fn page<T, K: Serialize>(mut items: Vec<T>, limit: u32, key: impl Fn(&T) -> K) -> Page<T> {
     let more = items.len() > limit as usize;
     items.truncate(limit as usize);
-    let next_cursor = if more { items.last().map(|last| write(&key(last))) } else { None };
+    let next_cursor = if more {
+        items.last().map(|last| write(&key(last)))
+    } else {
+        None
+    };
     Page { items, next_cursor }
 }
 
 /// `Link: <…>; rel="next"` for a page of this path and these parameters.
 pub fn link(path: &str, query: &str, cursor: &str) -> Option<(header::HeaderName, HeaderValue)> {
-    let kept: Vec<&str> =
-        query.split('&').filter(|pair| !pair.is_empty() && !pair.starts_with("cursor=")).collect();
+    let kept: Vec<&str> = query
+        .split('&')
+        .filter(|pair| !pair.is_empty() && !pair.starts_with("cursor="))
+        .collect();
     let query: String = kept.iter().map(|pair| format!("{pair}&")).collect();
     let text = format!("<{path}?{query}cursor={cursor}>; rel=\"next\"");
     Some((header::LINK, HeaderValue::from_str(&text).ok()?))
@@ -88,7 +95,10 @@ pub fn link(path: &str, query: &str, cursor: &str) -> Option<(header::HeaderName
 /// The answer that a page is, with the link to the next one.
 pub fn answer<T: Serialize>(uri: &Uri, page: Page<T>) -> Response {
     let query = uri.query().unwrap_or_default();
-    let link = page.next_cursor.as_deref().and_then(|cursor| link(uri.path(), query, cursor));
+    let link = page
+        .next_cursor
+        .as_deref()
+        .and_then(|cursor| link(uri.path(), query, cursor));
     let mut response = Json(page).into_response();
     if let Some((name, value)) = link {
         response.headers_mut().insert(name, value);

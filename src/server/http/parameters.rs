@@ -58,7 +58,11 @@ impl Rules {
     }
 
     fn faults(&self, path: &str, request: &Request) -> Vec<FieldFault> {
-        let method = if request.method() == Method::HEAD { "GET" } else { request.method().as_str() };
+        let method = if request.method() == Method::HEAD {
+            "GET"
+        } else {
+            request.method().as_str()
+        };
         match self.0.get(&(method.to_owned(), path.to_owned())) {
             Some(wanted) => wanted.faults(request),
             None => Vec::new(),
@@ -69,9 +73,14 @@ impl Rules {
 impl Wanted {
     fn of(operation: &Value) -> Wanted {
         let has_body = operation["requestBody"]["required"].as_bool() == Some(true);
-        let mut wanted = Wanted { has_body, ..Wanted::default() };
+        let mut wanted = Wanted {
+            has_body,
+            ..Wanted::default()
+        };
         for parameter in operation["parameters"].as_array().into_iter().flatten() {
-            let Some(name) = parameter["name"].as_str() else { continue };
+            let Some(name) = parameter["name"].as_str() else {
+                continue;
+            };
             match parameter["in"].as_str() {
                 Some("query") => wanted.query.push(Rule::of(name, &parameter["schema"])),
                 Some("header") => wanted.headers.push(Rule::of(name, &parameter["schema"])),
@@ -105,13 +114,19 @@ impl Wanted {
 impl Rule {
     fn of(name: &str, schema: &Value) -> Rule {
         let chars = |key: &str| schema[key].as_u64().and_then(|most| usize::try_from(most).ok());
-        let bound =
-            |key: &str| schema[key].as_i64().map(i128::from).or_else(|| schema[key].as_u64().map(i128::from));
+        let bound = |key: &str| {
+            schema[key]
+                .as_i64()
+                .map(i128::from)
+                .or_else(|| schema[key].as_u64().map(i128::from))
+        };
         Rule {
             name: name.to_owned(),
             least_chars: chars("minLength").unwrap_or(0),
             most_chars: chars("maxLength").unwrap_or(usize::MAX),
-            pattern: schema["pattern"].as_str().map(|text| Regex::new(text).expect("a pattern of ours")),
+            pattern: schema["pattern"]
+                .as_str()
+                .map(|text| Regex::new(text).expect("a pattern of ours")),
             least: bound("minimum"),
             most: bound("maximum"),
         }
@@ -143,19 +158,38 @@ impl Rule {
 /// The names of a query's members.
 fn names(uri: &Uri) -> impl Iterator<Item = String> {
     let pairs = uri.query().unwrap_or_default().split('&');
-    pairs.filter_map(|pair| text(&pair.split_once('=').map_or(pair, |(name, _)| name).replace('+', " ")))
+    pairs.filter_map(|pair| {
+        text(
+            &pair
+                .split_once('=')
+                .map_or(pair, |(name, _)| name)
+                .replace('+', " "),
+        )
+    })
 }
 
 fn query_faults(rules: &[Rule], uri: &Uri) -> Vec<FieldFault> {
     let mut faults = Vec::new();
-    for pair in uri.query().unwrap_or_default().split('&').filter(|pair| !pair.is_empty()) {
+    for pair in uri
+        .query()
+        .unwrap_or_default()
+        .split('&')
+        .filter(|pair| !pair.is_empty())
+    {
         let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
         match (text(&name.replace('+', " ")), text(&value.replace('+', " "))) {
             (Some(name), Some(value)) => {
-                faults
-                    .extend(rules.iter().find(|rule| rule.name == name).and_then(|rule| rule.fault(&value)));
+                faults.extend(
+                    rules
+                        .iter()
+                        .find(|rule| rule.name == name)
+                        .and_then(|rule| rule.fault(&value)),
+                );
             }
-            _ => faults.push(FieldFault::new("query", format!("{pair:?} must be UTF-8 without NUL"))),
+            _ => faults.push(FieldFault::new(
+                "query",
+                format!("{pair:?} must be UTF-8 without NUL"),
+            )),
         }
     }
     faults
@@ -212,7 +246,11 @@ mod tests {
             ]},
             "post": {"requestBody": {"required": true}},
         }}}));
-        let request = Request::builder().method(method).uri(uri).header("x-key", "k").body(body);
+        let request = Request::builder()
+            .method(method)
+            .uri(uri)
+            .header("x-key", "k")
+            .body(body);
         let found = rules.faults("/a", &request.expect("a request"));
         found.into_iter().map(|fault| fault.pointer).collect()
     }
@@ -220,9 +258,14 @@ mod tests {
     #[test]
     fn what_the_document_forbids_is_named() {
         let get = |uri| faults("GET", uri, Body::empty());
-        for sound in
-            ["/a", "/a?q=%C3%BCab&n=1", "/a?n=18446744073709551615", "/a?other=%20", "/a?n=x", "/a?&"]
-        {
+        for sound in [
+            "/a",
+            "/a?q=%C3%BCab&n=1",
+            "/a?n=18446744073709551615",
+            "/a?other=%20",
+            "/a?n=x",
+            "/a?&",
+        ] {
             assert!(get(sound).is_empty(), "{sound}");
         }
         for wrong in ["/a?q=", "/a?q", "/a?q=abcd", "/a?q=A", "/a?%71=A", "/a?q=a+b"] {
@@ -238,7 +281,12 @@ mod tests {
     #[test]
     fn nothing_is_done_that_was_to_be_tried() {
         let of = |method, uri| faults(method, uri, Body::from("{}"));
-        for uri in ["/a?dry_run=true", "/a?dry_run=false", "/a?q=a&dry%5Frun=1", "/a?dry_run"] {
+        for uri in [
+            "/a?dry_run=true",
+            "/a?dry_run=false",
+            "/a?q=a&dry%5Frun=1",
+            "/a?dry_run",
+        ] {
             assert_eq!(of("POST", uri), ["dry_run"], "{uri}");
         }
         assert!(of("POST", "/a?dry=true").is_empty() && of("GET", "/a?dry_run=true").is_empty());
@@ -248,6 +296,9 @@ mod tests {
     fn a_body_that_is_wanted_must_be_there() {
         assert_eq!(faults("POST", "/a", Body::empty()), [""]);
         assert!(faults("POST", "/a", Body::from("{}")).is_empty());
-        assert!(faults("PUT", "/a", Body::empty()).is_empty(), "the document knows no PUT");
+        assert!(
+            faults("PUT", "/a", Body::empty()).is_empty(),
+            "the document knows no PUT"
+        );
     }
 }

@@ -18,14 +18,24 @@ use StatusCode as S;
 /// Of each kind, in the order of [`Slug::ALL`]: the last part of its `type`, the status, the title, and what to try when
 /// the problem itself doesn't know.
 const FACTS: [(&str, S, &str, &str); 29] = [
-    ("invalid-request", S::BAD_REQUEST, "Invalid request", "look at `errors`"),
+    (
+        "invalid-request",
+        S::BAD_REQUEST,
+        "Invalid request",
+        "look at `errors`",
+    ),
     (
         "unauthenticated",
         S::UNAUTHORIZED,
         "Authentication required",
         "send `Authorization: Bearer wrk_…` with a token that is neither expired nor revoked",
     ),
-    ("forbidden", S::FORBIDDEN, "Permission denied", "ask an administrator for a token with the role"),
+    (
+        "forbidden",
+        S::FORBIDDEN,
+        "Permission denied",
+        "ask an administrator for a token with the role",
+    ),
     (
         "foreign-host",
         S::FORBIDDEN,
@@ -51,7 +61,12 @@ const FACTS: [(&str, S, &str, &str); 29] = [
         "No record of this item",
         "items that went well have no row; the task's counters say how many did",
     ),
-    ("wrong-state", S::CONFLICT, "Not allowed in this state", "one of the `allowed` actions"),
+    (
+        "wrong-state",
+        S::CONFLICT,
+        "Not allowed in this state",
+        "one of the `allowed` actions",
+    ),
     ("conflict", S::CONFLICT, "Conflict", "read `detail`"),
     ("name-taken", S::CONFLICT, "Name already taken", "another name"),
     (
@@ -60,14 +75,24 @@ const FACTS: [(&str, S, &str, &str); 29] = [
         "Not enough node capacity",
         "a rate of at most `max_rate`, or stop another task",
     ),
-    ("stale-start", S::CONFLICT, "The start is over", "use the token and number of the present start"),
+    (
+        "stale-start",
+        S::CONFLICT,
+        "The start is over",
+        "use the token and number of the present start",
+    ),
     (
         "etag-mismatch",
         S::PRECONDITION_FAILED,
         "Changed since it was read",
         "read it again, then change what you see",
     ),
-    ("validation-failed", S::UNPROCESSABLE_ENTITY, "Validation failed", "look at `errors`"),
+    (
+        "validation-failed",
+        S::UNPROCESSABLE_ENTITY,
+        "Validation failed",
+        "look at `errors`",
+    ),
     (
         "business-rejected",
         S::UNPROCESSABLE_ENTITY,
@@ -86,7 +111,12 @@ const FACTS: [(&str, S, &str, &str); 29] = [
         "Idempotency key reused",
         "a new Idempotency-Key for a new request",
     ),
-    ("idempotency-in-progress", S::CONFLICT, "Same request in progress", "send it again soon"),
+    (
+        "idempotency-in-progress",
+        S::CONFLICT,
+        "Same request in progress",
+        "send it again soon",
+    ),
     (
         "idempotency-key-required",
         S::BAD_REQUEST,
@@ -105,7 +135,12 @@ const FACTS: [(&str, S, &str, &str); 29] = [
         "Unsupported media type",
         "send `Content-Type: application/json`, or what `/openapi.json` says of this route",
     ),
-    ("too-many-requests", S::TOO_MANY_REQUESTS, "Too many requests", "wait as `Retry-After` says"),
+    (
+        "too-many-requests",
+        S::TOO_MANY_REQUESTS,
+        "Too many requests",
+        "wait as `Retry-After` says",
+    ),
     (
         "overloaded",
         S::SERVICE_UNAVAILABLE,
@@ -130,7 +165,12 @@ const FACTS: [(&str, S, &str, &str); 29] = [
         "Node did not answer",
         "ask that node itself, or look at it with `windrow node list`; what it was asked for may have been done",
     ),
-    ("draining", S::SERVICE_UNAVAILABLE, "Node is shutting down", "ask another node"),
+    (
+        "draining",
+        S::SERVICE_UNAVAILABLE,
+        "Node is shutting down",
+        "ask another node",
+    ),
     (
         "internal",
         S::INTERNAL_SERVER_ERROR,
@@ -341,7 +381,10 @@ impl From<ServiceError> for Problem {
             }
             ServiceError::NameTaken(_) => Problem::new(Slug::NameTaken, text),
             ServiceError::NoCapacity { max_rate, .. } => {
-                let rates = max_rate.into_iter().map(|(node, rate)| (node, rate.into())).collect();
+                let rates = max_rate
+                    .into_iter()
+                    .map(|(node, rate)| (node, rate.into()))
+                    .collect();
                 Problem::new(Slug::NoCapacity, text).with("max_rate", serde_json::Value::Object(rates))
             }
             ServiceError::StaleStart(_) => Problem::new(Slug::StaleStart, text),
@@ -378,18 +421,26 @@ impl IntoResponse for Problem {
 
 /// No route has this path.
 pub async fn no_such_route(request: Request) -> Problem {
-    Problem::new(Slug::NotFound, format!("there is no path {}", request.uri().path()))
+    Problem::new(
+        Slug::NotFound,
+        format!("there is no path {}", request.uri().path()),
+    )
 }
 
 /// The path has other methods.
 pub async fn no_such_method(request: Request) -> Problem {
-    Problem::new(Slug::MethodNotAllowed, format!("{} takes no {}", request.uri().path(), request.method()))
+    Problem::new(
+        Slug::MethodNotAllowed,
+        format!("{} takes no {}", request.uri().path(), request.method()),
+    )
 }
 
 /// A handler panicked: a bug, told to the log and as a problem.
 pub fn on_panic(panic: Box<dyn std::any::Any + Send>) -> Response {
     let text = panic.downcast_ref::<String>().map(String::as_str);
-    let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no message");
+    let text = text
+        .or_else(|| panic.downcast_ref::<&str>().copied())
+        .unwrap_or("no message");
     Problem::from(ServiceError::Internal(format!("a request panicked: {text}"))).into_response()
 }
 

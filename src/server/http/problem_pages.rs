@@ -49,12 +49,17 @@ fn topic(slug: &str) -> Option<Topic> {
 )]
 async fn list(headers: HeaderMap) -> Response {
     if wants_markdown(&headers) {
-        let lines: Vec<String> =
-            topics().map(|topic| format!("- [{}](/problems/{})", topic.title, topic.slug)).collect();
+        let lines: Vec<String> = topics()
+            .map(|topic| format!("- [{}](/problems/{})", topic.title, topic.slug))
+            .collect();
         return markdown(format!("# Problems\n\n{}\n", lines.join("\n")));
     }
     let line = |topic: Topic| {
-        format!("<li><a href=\"/problems/{}\">{}</a></li>\n", topic.slug, html::escaped(topic.title))
+        format!(
+            "<li><a href=\"/problems/{}\">{}</a></li>\n",
+            topic.slug,
+            html::escaped(topic.title)
+        )
     };
     let lines: String = topics().map(line).collect();
     html::page("Problems", &format!("<h1>Problems</h1>\n<ul>\n{lines}</ul>"))
@@ -71,15 +76,25 @@ async fn list(headers: HeaderMap) -> Response {
 )]
 async fn show(Path(slug): Path<String>, headers: HeaderMap) -> Response {
     let Some(topic) = topic(&slug) else {
-        return Problem::new(Slug::NotFound, "there is no page of this problem; `/problems` lists them")
-            .into_response();
+        return Problem::new(
+            Slug::NotFound,
+            "there is no page of this problem; `/problems` lists them",
+        )
+        .into_response();
     };
     if wants_markdown(&headers) {
         return markdown(
-            format!("# {}\n\n{}", topic.title, topic.text.trim_end().replace("\n**", "\n\n**")) + "\n",
+            format!(
+                "# {}\n\n{}",
+                topic.title,
+                topic.text.trim_end().replace("\n**", "\n\n**")
+            ) + "\n",
         );
     }
-    let status = Slug::ALL.into_iter().map(Slug::facts).find(|(name, ..)| *name == topic.slug);
+    let status = Slug::ALL
+        .into_iter()
+        .map(Slug::facts)
+        .find(|(name, ..)| *name == topic.slug);
     let status = status.map(|(_, status, ..)| format!("<p class=\"d\">HTTP {}</p>\n", status.as_u16()));
     let body = format!(
         "<h1>{}</h1>\n<p><code>{}</code></p>\n{}{}",
@@ -93,8 +108,13 @@ async fn show(Path(slug): Path<String>, headers: HeaderMap) -> Response {
 
 /// Markdown for who asks for it, HTML for everybody else.
 fn wants_markdown(headers: &HeaderMap) -> bool {
-    let accepted = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    let mut kinds = accepted.split(',').map(|kind| kind.split(';').next().unwrap_or_default().trim());
+    let accepted = headers
+        .get(header::ACCEPT)
+        .and_then(|value| value.to_str().ok())
+        .unwrap_or_default();
+    let mut kinds = accepted
+        .split(',')
+        .map(|kind| kind.split(';').next().unwrap_or_default().trim());
     kinds.any(|kind| kind == "text/markdown") && !accepted.contains("text/html")
 }
 
@@ -113,7 +133,14 @@ mod tests {
     fn each_problem_each_stop_and_each_wait_has_a_page_with_three_parts() {
         let problems = Slug::ALL.into_iter().map(|slug| slug.facts().0);
         let stops = StopReason::ALL.iter().map(|reason| reason.as_str());
-        let waits = ["capacity", "waits_in_line", "too_big", "no_node", "start_at", "dormant"];
+        let waits = [
+            "capacity",
+            "waits_in_line",
+            "too_big",
+            "no_node",
+            "start_at",
+            "dormant",
+        ];
         for slug in problems.chain(stops).chain(waits) {
             let topic = topic(slug).unwrap_or_else(|| panic!("no page of {slug}"));
             for part in ["**What.** ", "**Why.** ", "**How to fix.**\n- "] {
@@ -121,15 +148,26 @@ mod tests {
             }
         }
         let slugs: Vec<&str> = topics().map(|topic| topic.slug).collect();
-        assert_eq!(slugs.iter().collect::<BTreeSet<_>>().len(), slugs.len(), "each once");
-        assert_eq!(TEXTS.matches("## ").count(), slugs.len(), "every heading was read");
+        assert_eq!(
+            slugs.iter().collect::<BTreeSet<_>>().len(),
+            slugs.len(),
+            "each once"
+        );
+        assert_eq!(
+            TEXTS.matches("## ").count(),
+            slugs.len(),
+            "every heading was read"
+        );
     }
 
     #[test]
     fn every_alert_has_a_page() {
         let alerts = include_str!("../../../deploy/alerts.yml");
-        let slugs: Vec<&str> =
-            alerts.split("/problems/").skip(1).filter_map(|rest| rest.split('"').next()).collect();
+        let slugs: Vec<&str> = alerts
+            .split("/problems/")
+            .skip(1)
+            .filter_map(|rest| rest.split('"').next())
+            .collect();
         assert_eq!(slugs.len(), alerts.matches("- alert: ").count());
         for slug in slugs {
             assert!(topic(slug).is_some(), "no page of {slug}");

@@ -209,7 +209,14 @@ pub(super) struct CheckPart {
 impl From<Report> for ReportBody {
     fn from(report: Report) -> ReportBody {
         let holds = report.is_proved();
-        let Report { at, facts, entries, redrives, net, proof } = report;
+        let Report {
+            at,
+            facts,
+            entries,
+            redrives,
+            net,
+            proof,
+        } = report;
         let checks = proof.into_iter().map(|check| CheckPart {
             claim: check.claim,
             holds: check.holds,
@@ -229,14 +236,21 @@ impl From<Report> for ReportBody {
             runs: facts.runs.into_iter().map(run_part).collect(),
             shards: facts.shards.iter().map(shard_part).collect(),
             timeline: entries.into_iter().map(entry).collect(),
-            proof: Proof { holds, checks: checks.collect(), limit: LIMIT_OF_PROOF },
+            proof: Proof {
+                holds,
+                checks: checks.collect(),
+                limit: LIMIT_OF_PROOF,
+            },
             task: task_part(facts.task),
         }
     }
 }
 
 fn task_part(task: TaskView) -> TaskPart {
-    let took = task.started_at.zip(task.finished_at).map(|(begin, end)| end.since(begin).as_secs_f64());
+    let took = task
+        .started_at
+        .zip(task.finished_at)
+        .map(|(begin, end)| end.since(begin).as_secs_f64());
     TaskPart {
         id: task.id.to_string(),
         business: task.business,
@@ -343,14 +357,24 @@ async fn report(
 ) -> Result<Response, Problem> {
     let mut body = ReportBody::from(app.service.report(task.id).await?);
     say_who(&app, &task, &Members::All, &mut body.failures).await?;
-    let accept = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    let accepted = if accept.contains("text/markdown") { Format::Markdown } else { Format::Json };
+    let accept = headers
+        .get(header::ACCEPT)
+        .and_then(|value| value.to_str().ok())
+        .unwrap_or_default();
+    let accepted = if accept.contains("text/markdown") {
+        Format::Markdown
+    } else {
+        Format::Json
+    };
     Ok(match params.format.unwrap_or(accepted) {
         Format::Json => Json(body).into_response(),
         Format::Markdown => {
             let disposition = format!("inline; filename=\"{}-report.md\"", task.id);
             let kind = "text/markdown; charset=utf-8".to_owned();
-            let headers = [(header::CONTENT_TYPE, kind), (header::CONTENT_DISPOSITION, disposition)];
+            let headers = [
+                (header::CONTENT_TYPE, kind),
+                (header::CONTENT_DISPOSITION, disposition),
+            ];
             (headers, markdown(&body)).into_response()
         }
     })

@@ -41,9 +41,17 @@ macro_rules! line {
 
 fn head(report: &ReportBody, out: &mut String) {
     let task = &report.task;
-    let name = task.name.as_deref().map(|name| format!(" {}", plain(name))).unwrap_or_default();
+    let name = task
+        .name
+        .as_deref()
+        .map(|name| format!(" {}", plain(name)))
+        .unwrap_or_default();
     line!(out, "# {} {}{name}\n", task.id, plain(&task.business));
-    let reason = task.result.or(task.stop_reason).map(|word| format!(" ({word})")).unwrap_or_default();
+    let reason = task
+        .result
+        .or(task.stop_reason)
+        .map(|word| format!(" ({word})"))
+        .unwrap_or_default();
     line!(out, "- Status: {}{reason}", task.status);
     if let Some(text) = &task.status_text {
         line!(out, "- {}", plain(text));
@@ -67,13 +75,25 @@ fn head(report: &ReportBody, out: &mut String) {
 
 fn counts(title: &str, counts: &Counts, out: &mut String) {
     line!(out, "## {title}\n");
-    line!(out, "| total | succeeded | skipped | abandoned | parked | in flight | pending | excluded |");
+    line!(
+        out,
+        "| total | succeeded | skipped | abandoned | parked | in flight | pending | excluded |"
+    );
     line!(out, "|---:|---:|---:|---:|---:|---:|---:|---:|");
     line!(out, "{}\n", row(counts));
 }
 
 fn row(counts: &Counts) -> String {
-    let Counts { total, succeeded, skipped, abandoned, parked, in_flight, pending, excluded } = counts;
+    let Counts {
+        total,
+        succeeded,
+        skipped,
+        abandoned,
+        parked,
+        in_flight,
+        pending,
+        excluded,
+    } = counts;
     format!(
         "| {total} | {succeeded} | {skipped} | {abandoned} | {parked} | {in_flight} | {pending} | {excluded} |"
     )
@@ -90,7 +110,10 @@ fn failures(report: &ReportBody, out: &mut String) {
     for group in &report.failures {
         let (code, count, first, last, (index, example, data)) = group.cells();
         let (code, example, data) = (plain(code), plain(example), plain(data));
-        line!(out, "| {code} | {count} | {first} | {last} | {index}: {example} {data} |");
+        line!(
+            out,
+            "| {code} | {count} | {first} | {last} | {index}: {example} {data} |"
+        );
     }
     line!(out, "");
 }
@@ -103,11 +126,26 @@ fn redrives(report: &ReportBody, out: &mut String) {
     line!(out, "| task | status | total | succeeded | skipped | abandoned |");
     line!(out, "|---|---|---:|---:|---:|---:|");
     for task in &report.redrives {
-        let Counts { total, succeeded, skipped, abandoned, .. } = task.counts;
-        line!(out, "| {} | {} | {total} | {succeeded} | {skipped} | {abandoned} |", task.id, task.status);
+        let Counts {
+            total,
+            succeeded,
+            skipped,
+            abandoned,
+            ..
+        } = task.counts;
+        line!(
+            out,
+            "| {} | {} | {total} | {succeeded} | {skipped} | {abandoned} |",
+            task.id,
+            task.status
+        );
     }
     let net = &report.net;
-    let at_least = if net.exact { "" } else { " at least (too many to look at each)" };
+    let at_least = if net.exact {
+        ""
+    } else {
+        " at least (too many to look at each)"
+    };
     line!(
         out,
         "\n{} abandoned − {} made good = {}{at_least} still failed.\n",
@@ -123,7 +161,10 @@ fn runs(report: &ReportBody, out: &mut String) {
     line!(out, "|---|---|---|---|---|---:|---:|");
     for run in &report.runs {
         let node = run.node.as_deref().map(plain).unwrap_or_default();
-        let (to, end) = (run.ended_at.as_deref().unwrap_or(""), run.end_reason.as_deref().unwrap_or(""));
+        let (to, end) = (
+            run.ended_at.as_deref().unwrap_or(""),
+            run.end_reason.as_deref().unwrap_or(""),
+        );
         line!(
             out,
             "| {}.{} | {node} | {} | {to} | {end} | {} | {} |",
@@ -140,14 +181,29 @@ fn runs(report: &ReportBody, out: &mut String) {
 fn timeline(report: &ReportBody, out: &mut String) {
     line!(out, "## Timeline\n");
     for entry in &report.timeline {
-        let reason = entry.reason.as_deref().map(|text| format!(": {}", plain(text))).unwrap_or_default();
-        line!(out, "- {} {} by {} ({}){reason}", entry.at, entry.action, plain(&entry.actor), entry.source);
+        let reason = entry
+            .reason
+            .as_deref()
+            .map(|text| format!(": {}", plain(text)))
+            .unwrap_or_default();
+        line!(
+            out,
+            "- {} {} by {} ({}){reason}",
+            entry.at,
+            entry.action,
+            plain(&entry.actor),
+            entry.source
+        );
     }
     line!(out, "");
 }
 
 fn proof(report: &ReportBody, out: &mut String) {
-    let holds = if report.proof.holds { "every item is accounted for" } else { "not (yet) complete" };
+    let holds = if report.proof.holds {
+        "every item is accounted for"
+    } else {
+        "not (yet) complete"
+    };
     line!(out, "## Proof: {holds}\n");
     for check in &report.proof.checks {
         let mark = if check.holds { "yes" } else { "NO" };

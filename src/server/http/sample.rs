@@ -52,7 +52,14 @@ async fn answer(body: Bytes) -> Response {
     };
     let items: Vec<Item> = call.items.iter().flatten().chain(&call.item).copied().collect();
     // The items of a batch are worked on side by side.
-    tokio::time::sleep(items.iter().map(|item| work(item.index)).max().unwrap_or_default()).await;
+    tokio::time::sleep(
+        items
+            .iter()
+            .map(|item| work(item.index))
+            .max()
+            .unwrap_or_default(),
+    )
+    .await;
     match (call.item, call.items) {
         (Some(item), _) => result(item).map_or_else(done, |result| Json(result).into_response()),
         (None, Some(items)) => {
@@ -100,7 +107,9 @@ mod tests {
     #[test]
     fn one_in_ten_is_busy_once_and_one_in_a_hundred_is_given_up() {
         let count = |attempt, wanted: &str| {
-            (0..10_000).filter(|index| code(*index, attempt).as_deref() == Some(wanted)).count()
+            (0..10_000)
+                .filter(|index| code(*index, attempt).as_deref() == Some(wanted))
+                .count()
         };
         assert_eq!((count(1, "BUSY"), count(1, "NO_USER")), (1000, 100));
         assert_eq!((count(2, "BUSY"), count(2, "NO_USER")), (0, 100));
@@ -128,13 +137,21 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn it_speaks_the_protocol_single_batched_and_of_tomorrow() {
-        assert_eq!(asked(r#"{"type":"item.process","item":{"index":3,"attempt":1,"x":1}}"#).await.0, 204);
+        assert_eq!(
+            asked(r#"{"type":"item.process","item":{"index":3,"attempt":1,"x":1}}"#)
+                .await
+                .0,
+            204
+        );
         let (status, busy) = asked(r#"{"type":"item.process","item":{"index":4,"attempt":1}}"#).await;
         assert_eq!((status, &busy["result"]), (200, &json!("retry")));
         let (_, batch) =
             asked(r#"{"type":"items.process","items":[{"index":98,"attempt":1},{"index":99,"attempt":2}]}"#)
                 .await;
-        assert_eq!((&batch["default"], &batch["results"][0]["index"]), (&json!("ok"), &json!(99)));
+        assert_eq!(
+            (&batch["default"], &batch["results"][0]["index"]),
+            (&json!("ok"), &json!(99))
+        );
         assert_eq!(batch["results"].as_array().map(Vec::len), Some(1));
         assert_eq!(asked(r#"{"type":"of.tomorrow"}"#).await.0, 204);
         assert_eq!(asked("no JSON").await.0, 400);

@@ -78,10 +78,16 @@ pub struct TuningSettings {
     #[schema(minimum = 1)]
     pub batch: Option<u32>,
     /// How long an item may wait for its batch to fill.
-    #[schema(pattern = "^[0-9]{1,20}(ns|us|ms|s|m|h|d)( ?[0-9]{1,20}(ns|us|ms|s|m|h|d))*$", max_length = 80)]
+    #[schema(
+        pattern = "^[0-9]{1,20}(ns|us|ms|s|m|h|d)( ?[0-9]{1,20}(ns|us|ms|s|m|h|d))*$",
+        max_length = 80
+    )]
     pub batch_linger: Option<String>,
     /// How long a call may take.
-    #[schema(pattern = "^[0-9]{1,20}(ns|us|ms|s|m|h|d)( ?[0-9]{1,20}(ns|us|ms|s|m|h|d))*$", max_length = 80)]
+    #[schema(
+        pattern = "^[0-9]{1,20}(ns|us|ms|s|m|h|d)( ?[0-9]{1,20}(ns|us|ms|s|m|h|d))*$",
+        max_length = 80
+    )]
     pub timeout: Option<String>,
     /// Attempts of an item before it is exhausted.
     #[schema(minimum = 1)]
@@ -95,27 +101,45 @@ pub struct TuningSettings {
     /// The errors that are tolerated.
     pub error_budget: Option<ErrorBudget>,
     /// The window of the error budget.
-    #[schema(pattern = "^[0-9]{1,20}(ns|us|ms|s|m|h|d)( ?[0-9]{1,20}(ns|us|ms|s|m|h|d))*$", max_length = 80)]
+    #[schema(
+        pattern = "^[0-9]{1,20}(ns|us|ms|s|m|h|d)( ?[0-9]{1,20}(ns|us|ms|s|m|h|d))*$",
+        max_length = 80
+    )]
     pub error_window: Option<String>,
     /// How often progress is saved.
-    #[schema(pattern = "^[0-9]{1,20}(ns|us|ms|s|m|h|d)( ?[0-9]{1,20}(ns|us|ms|s|m|h|d))*$", max_length = 80)]
+    #[schema(
+        pattern = "^[0-9]{1,20}(ns|us|ms|s|m|h|d)( ?[0-9]{1,20}(ns|us|ms|s|m|h|d))*$",
+        max_length = 80
+    )]
     pub checkpoint_interval: Option<String>,
     /// Completions that may be unsaved.
     pub unsaved_max: Option<NumberOrAuto>,
     /// How long an item may hold a full window before it is parked although in flight.
-    #[schema(pattern = "^[0-9]{1,20}(ns|us|ms|s|m|h|d)( ?[0-9]{1,20}(ns|us|ms|s|m|h|d))*$", max_length = 80)]
+    #[schema(
+        pattern = "^[0-9]{1,20}(ns|us|ms|s|m|h|d)( ?[0-9]{1,20}(ns|us|ms|s|m|h|d))*$",
+        max_length = 80
+    )]
     pub straggler_after: Option<String>,
     /// A longer retry wait parks the item.
-    #[schema(pattern = "^[0-9]{1,20}(ns|us|ms|s|m|h|d)( ?[0-9]{1,20}(ns|us|ms|s|m|h|d))*$", max_length = 80)]
+    #[schema(
+        pattern = "^[0-9]{1,20}(ns|us|ms|s|m|h|d)( ?[0-9]{1,20}(ns|us|ms|s|m|h|d))*$",
+        max_length = 80
+    )]
     pub park_after: Option<String>,
     /// Parked items per shard.
     #[schema(minimum = 0)]
     pub parked_max: Option<u32>,
     /// How long the handler may be down before the task stops; nothing is lost by it.
-    #[schema(pattern = "^[0-9]{1,20}(ns|us|ms|s|m|h|d)( ?[0-9]{1,20}(ns|us|ms|s|m|h|d))*$", max_length = 80)]
+    #[schema(
+        pattern = "^[0-9]{1,20}(ns|us|ms|s|m|h|d)( ?[0-9]{1,20}(ns|us|ms|s|m|h|d))*$",
+        max_length = 80
+    )]
     pub outage_patience: Option<String>,
     /// How long items without a verdict are tried when nothing else is left to compare them with.
-    #[schema(pattern = "^[0-9]{1,20}(ns|us|ms|s|m|h|d)( ?[0-9]{1,20}(ns|us|ms|s|m|h|d))*$", max_length = 80)]
+    #[schema(
+        pattern = "^[0-9]{1,20}(ns|us|ms|s|m|h|d)( ?[0-9]{1,20}(ns|us|ms|s|m|h|d))*$",
+        max_length = 80
+    )]
     pub judge_after: Option<String>,
     /// One at a time, in index order.
     pub ordered: Option<bool>,
@@ -129,7 +153,10 @@ pub struct HookSettings {
     #[schema(pattern = "^https?://[^@#]+$", max_length = 2048)]
     pub url: Option<String>,
     /// `prepare`: until when the business must be ready; else how long one call may take.
-    #[schema(pattern = "^[0-9]{1,20}(ns|us|ms|s|m|h|d)( ?[0-9]{1,20}(ns|us|ms|s|m|h|d))*$", max_length = 80)]
+    #[schema(
+        pattern = "^[0-9]{1,20}(ns|us|ms|s|m|h|d)( ?[0-9]{1,20}(ns|us|ms|s|m|h|d))*$",
+        max_length = 80
+    )]
     pub timeout: Option<String>,
 }
 

@@ -26,6 +26,9 @@ impl FromRequestParts<App> for SeenTask {
 pub(super) async fn path_param(parts: &mut Parts, app: &App, name: &str) -> Result<String, Problem> {
     let found = RawPathParams::from_request_parts(parts, app).await;
     let found = found.map_err(|_| ServiceError::invalid("path", "the path is not UTF-8"))?;
-    let value = found.iter().find(|(key, _)| *key == name).map(|(_, value)| value.to_owned());
+    let value = found
+        .iter()
+        .find(|(key, _)| *key == name)
+        .map(|(_, value)| value.to_owned());
     Ok(value.ok_or_else(|| ServiceError::Internal(format!("the route has no {name}")))?)
 }

@@ -21,9 +21,10 @@ impl Full {
     /// What is told; `what` is there so often, or so much.
     pub(super) fn problem(self, what: &str) -> Problem {
         match self {
-            Full::Share => {
-                Problem::new(Slug::TooManyRequests, format!("you have your share of the node's {what}"))
-            }
+            Full::Share => Problem::new(
+                Slug::TooManyRequests,
+                format!("you have your share of the node's {what}"),
+            ),
             Full::All => Problem::new(Slug::Overloaded, format!("all of the node's {what} are taken")),
         }
     }
@@ -46,7 +47,14 @@ struct Sum<K> {
 impl<K: Clone + Eq + Hash> Shares<K> {
     /// `most` in all, of which one may have `share`.
     pub(super) fn new(most: u64, share: u64) -> Arc<Shares<K>> {
-        Arc::new(Shares { most, share, taken: Mutex::new(Sum { all: 0, of: HashMap::new() }) })
+        Arc::new(Shares {
+            most,
+            share,
+            taken: Mutex::new(Sum {
+                all: 0,
+                of: HashMap::new(),
+            }),
+        })
     }
 
     /// Takes an amount until the value is dropped. `unbounded`: who asks may have all of it.
@@ -55,7 +63,12 @@ impl<K: Clone + Eq + Hash> Shares<K> {
     /// When there isn't so much; nothing is taken then.
     pub(super) fn take(self: &Arc<Self>, who: K, amount: u64, unbounded: bool) -> Result<Taken<K>, Full> {
         let share = if unbounded { self.most } else { self.share };
-        let mut taken = Taken { from: self.clone(), who, amount: 0, share };
+        let mut taken = Taken {
+            from: self.clone(),
+            who,
+            amount: 0,
+            share,
+        };
         taken.more(amount).map(|()| taken)
     }
 

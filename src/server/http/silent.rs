@@ -17,7 +17,10 @@ pub(super) struct SilentJson {
 
 impl From<&Silent> for SilentJson {
     fn from(silent: &Silent) -> SilentJson {
-        SilentJson { node: silent.node.clone(), why: silent.why.clone() }
+        SilentJson {
+            node: silent.node.clone(),
+            why: silent.why.clone(),
+        }
     }
 }
 

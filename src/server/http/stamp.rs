@@ -19,9 +19,16 @@ pub(super) async fn stamp(State(app): State<App>, mut request: Request, next: Ne
         let base = app.service.config().http.public_url.clone().unwrap_or_default();
         let kind = format!("{}{}", base.trim_end_matches('/'), problem.kind);
         let allow = response.headers_mut().remove(header::ALLOW);
-        response = written(Problem { kind, request_id: id.clone(), instance, ..problem });
+        response = written(Problem {
+            kind,
+            request_id: id.clone(),
+            instance,
+            ..problem
+        });
         // RFC 9110, §15.5.6: a 405 says which methods there are.
-        response.headers_mut().extend(allow.map(|methods| (header::ALLOW, methods)));
+        response
+            .headers_mut()
+            .extend(allow.map(|methods| (header::ALLOW, methods)));
     }
     if let Ok(value) = HeaderValue::from_str(&id) {
         response.headers_mut().insert("request-id", value);
@@ -34,7 +41,10 @@ fn problem_of(response: &mut Response) -> Option<Problem> {
     if let Some(problem) = response.extensions_mut().remove::<Problem>() {
         return Some(problem);
     }
-    let kind = response.headers().get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
+    let kind = response
+        .headers()
+        .get(header::CONTENT_TYPE)
+        .and_then(|kind| kind.to_str().ok());
     let is_bare = kind.is_none_or(|kind| kind.starts_with("text/plain"));
     let slug = match response.status() {
         StatusCode::BAD_REQUEST => Slug::InvalidRequest,
@@ -46,15 +56,26 @@ fn problem_of(response: &mut Response) -> Option<Problem> {
         StatusCode::INTERNAL_SERVER_ERROR => Slug::Internal,
         _ => return None,
     };
-    is_bare.then(|| Problem::new(slug, "the path or a parameter can't be read as what the route takes"))
+    is_bare.then(|| {
+        Problem::new(
+            slug,
+            "the path or a parameter can't be read as what the route takes",
+        )
+    })
 }
 
 fn written(problem: Problem) -> Response {
     let status = StatusCode::from_u16(problem.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     let mut response = (status, Json(&problem)).into_response();
     let headers = response.headers_mut();
-    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
-    if matches!(status, StatusCode::SERVICE_UNAVAILABLE | StatusCode::TOO_MANY_REQUESTS) {
+    headers.insert(
+        header::CONTENT_TYPE,
+        HeaderValue::from_static("application/problem+json"),
+    );
+    if matches!(
+        status,
+        StatusCode::SERVICE_UNAVAILABLE | StatusCode::TOO_MANY_REQUESTS
+    ) {
         headers.insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
     }
     if status == StatusCode::UNAUTHORIZED {
@@ -69,10 +90,16 @@ fn guarded(mut response: Response) -> Response {
         (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
         (header::REFERRER_POLICY, "no-referrer"),
         (header::CACHE_CONTROL, "no-store"),
-        (header::CONTENT_SECURITY_POLICY, "default-src 'none'; frame-ancestors 'none'"),
+        (
+            header::CONTENT_SECURITY_POLICY,
+            "default-src 'none'; frame-ancestors 'none'",
+        ),
     ];
     for (name, value) in wanted {
-        response.headers_mut().entry(name).or_insert(HeaderValue::from_static(value));
+        response
+            .headers_mut()
+            .entry(name)
+            .or_insert(HeaderValue::from_static(value));
     }
     response
 }

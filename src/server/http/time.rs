@@ -12,7 +12,9 @@ const FORMAT: &[BorrowedFormatItem<'_>] =
 /// `2026-11-20T17:03:40.222Z`; the bare number for a time that no calendar has.
 pub fn rfc3339(at: WallMs) -> String {
     let time = OffsetDateTime::from_unix_timestamp_nanos(i128::from(at.0) * 1_000_000);
-    time.ok().and_then(|time| time.format(FORMAT).ok()).unwrap_or_else(|| at.0.to_string())
+    time.ok()
+        .and_then(|time| time.format(FORMAT).ok())
+        .unwrap_or_else(|| at.0.to_string())
 }
 
 #[cfg(test)]

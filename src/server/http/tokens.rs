@@ -26,7 +26,9 @@ use windrow_engine::ports::token_store::TokenView;
 
 /// The routes of this resource.
 pub(super) fn routes() -> OpenApiRouter<App> {
-    OpenApiRouter::new().routes(routes!(create, list)).routes(routes!(revoke))
+    OpenApiRouter::new()
+        .routes(routes!(create, list))
+        .routes(routes!(revoke))
 }
 
 /// A token to be made.
@@ -126,15 +128,26 @@ async fn create(
     Body(body): Body<TokenBody>,
 ) -> Result<Response, Problem> {
     let expires_at = body.expires_at.as_deref().map(instant).transpose()?;
-    let wish = TokenWish { name: body.name, role: body.role, business: body.business, expires_at };
+    let wish = TokenWish {
+        name: body.name,
+        role: body.role,
+        business: body.business,
+        expires_at,
+    };
     let actor = caller.actor_of(body.reason, query.is_dry());
     let made = app.service.create_token(wish, &actor).await?;
     if query.is_dry() {
         // The token that was drawn is none, so nobody is shown it.
-        let view = TokenView { prefix: TOKEN_PREFIX.to_owned(), ..made.view };
+        let view = TokenView {
+            prefix: TOKEN_PREFIX.to_owned(),
+            ..made.view
+        };
         return Ok(dry_run::would_make(&TokenJson::from(view))?);
     }
-    let json = TokenJson { token: Some(made.token), ..TokenJson::from(made.view) };
+    let json = TokenJson {
+        token: Some(made.token),
+        ..TokenJson::from(made.view)
+    };
     Ok((StatusCode::CREATED, Json(json)).into_response())
 }
 
@@ -142,7 +155,10 @@ fn instant(text: &str) -> Result<WallMs, ServiceError> {
     let time = OffsetDateTime::parse(text, &Rfc3339).ok();
     let millis = time.and_then(|time| i64::try_from(time.unix_timestamp_nanos() / 1_000_000).ok());
     millis.map(WallMs).ok_or_else(|| {
-        ServiceError::invalid("/expires_at", "it is no time as RFC 3339 writes it, like 2027-01-31T12:00:00Z")
+        ServiceError::invalid(
+            "/expires_at",
+            "it is no time as RFC 3339 writes it, like 2027-01-31T12:00:00Z",
+        )
     })
 }
 
@@ -165,7 +181,10 @@ async fn list(
     let found = app.service.tokens(after, limit + 1).await?;
     let page = page::page(found, limit, |token| token.id);
     let items: Vec<TokenJson> = page.items.into_iter().map(TokenJson::from).collect();
-    let page = page::Page { items, next_cursor: page.next_cursor };
+    let page = page::Page {
+        items,
+        next_cursor: page.next_cursor,
+    };
     Ok(page::answer(&uri, page))
 }
 
@@ -190,7 +209,10 @@ async fn revoke(
     let number =
         number.ok_or_else(|| ServiceError::invalid("id", format!("{id:?} is no number of a token")))?;
     let is_dry = query.dry_run == Some(true);
-    let revoked = app.service.revoke_token(number, &caller.actor_of(query.reason, is_dry)).await?;
+    let revoked = app
+        .service
+        .revoke_token(number, &caller.actor_of(query.reason, is_dry))
+        .await?;
     if is_dry {
         return Ok(dry_run::would(&TokenJson::from(revoked))?);
     }

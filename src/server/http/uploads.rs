@@ -31,7 +31,9 @@ const PLACES: &str = "places for uploads (http.max_uploads)";
 
 /// The routes of this resource.
 pub(super) fn routes() -> OpenApiRouter<App> {
-    OpenApiRouter::new().routes(routes!(create)).routes(routes!(show, discard))
+    OpenApiRouter::new()
+        .routes(routes!(create))
+        .routes(routes!(show, discard))
 }
 
 #[derive(Debug, Deserialize, IntoParams)]
@@ -103,14 +105,26 @@ impl QuotaBody {
                 "{percent} % of what the business may store is taken; beyond it uploads are refused: DELETE what no task needs"
             )
         };
-        QuotaBody { bytes, stored, warning: (percent >= WARNED_FROM).then(warning) }
+        QuotaBody {
+            bytes,
+            stored,
+            warning: (percent >= WARNED_FROM).then(warning),
+        }
     }
 }
 
 async fn shown(app: &App, SeenUpload(upload, received): SeenUpload) -> Result<UploadBody, ServiceError> {
-    let quota = app.service.upload_room(&upload.created_by).await?.map(QuotaBody::new);
+    let quota = app
+        .service
+        .upload_room(&upload.created_by)
+        .await?
+        .map(QuotaBody::new);
     if let Some(warning) = quota.as_ref().and_then(|quota| quota.warning.as_deref()) {
-        tracing::warn!(sender = upload.created_by, warning, "little room is left for uploads");
+        tracing::warn!(
+            sender = upload.created_by,
+            warning,
+            "little room is left for uploads"
+        );
     }
     Ok(face(upload, received, quota))
 }
@@ -161,7 +175,11 @@ async fn create(
     request: Request,
 ) -> Result<impl IntoResponse, Problem> {
     let who = caller.account();
-    let _place = app.front.uploads.take(who.clone(), 1, false).map_err(|full| full.problem(PLACES))?;
+    let _place = app
+        .front
+        .uploads
+        .take(who.clone(), 1, false)
+        .map_err(|full| full.problem(PLACES))?;
     let Some(format) = row_format(&params, request.headers())? else {
         let text = "an upload is text/csv or application/x-ndjson, as its Content-Type says";
         return Err(Problem::new(Slug::UnsupportedMediaType, text));
@@ -178,14 +196,21 @@ async fn create(
     let received = app.service.upload(&format, &who, body.boxed()).await;
     let received = match received {
         Err(_) if broken.load(Ordering::Relaxed) => {
-            return Err(Problem::new(Slug::InvalidRequest, "the body broke off before its end"));
+            return Err(Problem::new(
+                Slug::InvalidRequest,
+                "the body broke off before its end",
+            ));
         }
         received => received?,
     };
     let (upload, _) = app.service.show_upload(received.id).await?;
     let location = format!("/v1/uploads/{}", received.id);
     let seen = SeenUpload(upload, Some(received));
-    Ok((StatusCode::CREATED, [(header::LOCATION, location)], Json(shown(&app, seen).await?)))
+    Ok((
+        StatusCode::CREATED,
+        [(header::LOCATION, location)],
+        Json(shown(&app, seen).await?),
+    ))
 }
 
 /// Makes a source the caller's. A business may make tasks of its own uploads only; of others' it doesn't even learn that
@@ -202,7 +227,9 @@ pub(super) async fn judge_source(
     if let SourceRequest::Url { is_guarded, .. } = source {
         *is_guarded = is_business;
     }
-    let SourceRequest::Upload { upload } = source else { return Ok(()) };
+    let SourceRequest::Upload { upload } = source else {
+        return Ok(());
+    };
     if !is_business {
         return Ok(());
     }
@@ -219,19 +246,29 @@ pub(super) async fn judge_source(
 
 fn refuse_long(app: &App, headers: &HeaderMap) -> Result<(), ServiceError> {
     let limit = app.service.config().http.upload_limit;
-    let length = headers.get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok());
+    let length = headers
+        .get(header::CONTENT_LENGTH)
+        .and_then(|value| value.to_str().ok());
     match length.and_then(|text| text.parse::<u64>().ok()) {
-        Some(bytes) if bytes > limit.0 => {
-            Err(ServiceError::TooLarge(format!("the body has {bytes} bytes; http.upload_limit is {limit}")))
-        }
+        Some(bytes) if bytes > limit.0 => Err(ServiceError::TooLarge(format!(
+            "the body has {bytes} bytes; http.upload_limit is {limit}"
+        ))),
         _ => Ok(()),
     }
 }
 
 /// How the body becomes rows; none for a body of another type.
 fn row_format(params: &UploadParams, headers: &HeaderMap) -> Result<Option<RowFormat>, ServiceError> {
-    let kind = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    let kind = kind.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    let kind = headers
+        .get(header::CONTENT_TYPE)
+        .and_then(|value| value.to_str().ok())
+        .unwrap_or_default();
+    let kind = kind
+        .split(';')
+        .next()
+        .unwrap_or_default()
+        .trim()
+        .to_ascii_lowercase();
     match kind.as_str() {
         "text/csv" => return csv_format(params).map(Some),
         "application/x-ndjson" | "application/ndjson" | "application/jsonl" => {}
@@ -249,7 +286,10 @@ fn csv_format(params: &UploadParams) -> Result<RowFormat, ServiceError> {
         let mut chars = text.chars();
         match (chars.next(), chars.next()) {
             (Some(c), None) if c.is_ascii() && !matches!(c, '\n' | '\r' | '\0') => Ok(c),
-            _ => Err(ServiceError::invalid(name, format!("{text:?} is not one ASCII character"))),
+            _ => Err(ServiceError::invalid(
+                name,
+                format!("{text:?} is not one ASCII character"),
+            )),
         }
     };
     let delimiter = match params.delimiter.as_deref() {
@@ -263,9 +303,16 @@ fn csv_format(params: &UploadParams) -> Result<RowFormat, ServiceError> {
         Some(text) => Some(one("quote", text)?),
     };
     if quote == Some(delimiter) {
-        return Err(ServiceError::invalid("quote", "it can't be both delimiter and quote"));
+        return Err(ServiceError::invalid(
+            "quote",
+            "it can't be both delimiter and quote",
+        ));
     }
-    Ok(RowFormat::Csv { delimiter, header: params.header.unwrap_or(true), quote })
+    Ok(RowFormat::Csv {
+        delimiter,
+        header: params.header.unwrap_or(true),
+        quote,
+    })
 }
 
 /// The upload of the path, which the caller may see.
@@ -277,7 +324,10 @@ impl FromRequestParts<App> for SeenUpload {
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<SeenUpload, Problem> {
         let caller = Caller::from_request_parts(parts, app).await?;
         let text = path_param(parts, app, "u").await?;
-        let missing = || ServiceError::NotFound { what: "upload", name: text.clone() };
+        let missing = || ServiceError::NotFound {
+            what: "upload",
+            name: text.clone(),
+        };
         let id: UploadId = text.parse().map_err(|_| missing())?;
         let (upload, received) = app.service.show_upload(id).await?;
         if caller.role == Role::Business && upload.created_by != caller.account() {

@@ -36,7 +36,11 @@ impl Names {
             Auto::Fixed(address) => address.parse::<Uri>().ok(),
             Auto::Auto => None,
         };
-        let urls = [&public, &advertised].into_iter().flatten().filter_map(Uri::host).map(name_of);
+        let urls = [&public, &advertised]
+            .into_iter()
+            .flatten()
+            .filter_map(Uri::host)
+            .map(name_of);
         let named = http.allowed_hosts.iter().map(|host| name_of(host));
         let listen = http.listen.ip();
         let origin = |url: &Uri| Some(format!("{}://{}", url.scheme_str()?, url.authority()?));
@@ -74,7 +78,10 @@ impl Names {
         let is_followed = method.is_safe() && all(headers, &FETCH_MODE).eq(["navigate"]);
         let site = all(headers, &FETCH_SITE).find(|site| !matches!(*site, "same-origin" | "none"));
         match site.filter(|_| !is_followed) {
-            Some(_) => Err((Slug::ForeignPage, "the browser says that another site asks".to_owned())),
+            Some(_) => Err((
+                Slug::ForeignPage,
+                "the browser says that another site asks".to_owned(),
+            )),
             None => Ok(()),
         }
     }
@@ -98,7 +105,10 @@ impl Names {
 
 /// The values of a header; one that is no text is none that is known.
 fn all<'a>(headers: &'a HeaderMap, name: &HeaderName) -> impl Iterator<Item = &'a str> {
-    headers.get_all(name).iter().map(|value| value.to_str().unwrap_or("?"))
+    headers
+        .get_all(name)
+        .iter()
+        .map(|value| value.to_str().unwrap_or("?"))
 }
 
 /// A host without its port, the brackets of an address and the dot at the end, in small letters.
@@ -106,7 +116,10 @@ fn name_of(host: &str) -> String {
     let name = match host.strip_prefix('[') {
         Some(rest) => rest.split(']').next().unwrap_or_default(),
         // An address without brackets has more colons than one.
-        None => host.rsplit_once(':').filter(|(name, _)| !name.contains(':')).map_or(host, |(name, _)| name),
+        None => host
+            .rsplit_once(':')
+            .filter(|(name, _)| !name.contains(':'))
+            .map_or(host, |(name, _)| name),
     };
     name.strip_suffix('.').unwrap_or(name).to_ascii_lowercase()
 }
@@ -161,14 +174,21 @@ mod tests {
             "127.0.0.1.nip.io",
             "example.org#localhost",
         ] {
-            assert_eq!(judged(&one, "GET", &[("host", host)]).as_deref(), Some("foreign-host"), "{host}");
+            assert_eq!(
+                judged(&one, "GET", &[("host", host)]).as_deref(),
+                Some("foreign-host"),
+                "{host}"
+            );
         }
         assert_eq!(judged(&one, "GET", &[]).as_deref(), Some("foreign-host"));
         let both = [("host", "localhost"), ("host", "evil.example")];
         assert_eq!(judged(&one, "GET", &both).as_deref(), Some("foreign-host"));
         let every = names("0.0.0.0:7700");
         assert_eq!(judged(&every, "GET", &[("host", "192.0.2.7:7700")]), None);
-        assert_eq!(judged(&every, "GET", &[("host", "evil.example")]).as_deref(), Some("foreign-host"));
+        assert_eq!(
+            judged(&every, "GET", &[("host", "evil.example")]).as_deref(),
+            Some("foreign-host")
+        );
     }
 
     #[test]
@@ -179,11 +199,28 @@ mod tests {
             headers.extend_from_slice(more);
             judged(&names, method, &headers)
         };
-        for own in ["http://localhost:7700", "https://LOCALHOST:7700", "https://windrow.example.org"] {
-            assert_eq!(with("POST", &[("origin", own), ("sec-fetch-site", "same-origin")]), None, "{own}");
+        for own in [
+            "http://localhost:7700",
+            "https://LOCALHOST:7700",
+            "https://windrow.example.org",
+        ] {
+            assert_eq!(
+                with("POST", &[("origin", own), ("sec-fetch-site", "same-origin")]),
+                None,
+                "{own}"
+            );
         }
-        for other in ["null", "http://localhost:3000", "http://evil.example", "http://windrow.example.org"] {
-            assert_eq!(with("POST", &[("origin", other)]).as_deref(), Some("foreign-page"), "{other}");
+        for other in [
+            "null",
+            "http://localhost:3000",
+            "http://evil.example",
+            "http://windrow.example.org",
+        ] {
+            assert_eq!(
+                with("POST", &[("origin", other)]).as_deref(),
+                Some("foreign-page"),
+                "{other}"
+            );
         }
         for site in ["cross-site", "same-site", "new-word"] {
             for method in ["GET", "POST"] {
@@ -195,6 +232,10 @@ mod tests {
         assert_eq!(with("GET", &followed), None, "a link");
         assert_eq!(with("POST", &followed).as_deref(), Some("foreign-page"), "a form");
         assert_eq!(with("POST", &[]), None, "no browser");
-        assert_eq!(with("POST", &[("sec-fetch-site", "none")]), None, "typed by a person");
+        assert_eq!(
+            with("POST", &[("sec-fetch-site", "none")]),
+            None,
+            "typed by a person"
+        );
     }
 }

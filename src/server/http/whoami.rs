@@ -34,5 +34,9 @@ pub(super) struct Whoami {
     responses((status = 200, body = Whoami), (status = "4XX", body = Problem, content_type = "application/problem+json"))
 )]
 async fn whoami(caller: Caller) -> Json<Whoami> {
-    Json(Whoami { name: caller.name, role: caller.role.as_str(), business: caller.business })
+    Json(Whoami {
+        name: caller.name,
+        role: caller.role.as_str(),
+        business: caller.business,
+    })
 }

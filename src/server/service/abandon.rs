@@ -24,15 +24,24 @@ impl Service {
         actor: &Actor,
     ) -> Result<(Told, u64), ServiceError> {
         let task = self.task(id).await?;
-        let standing = Standing { wish: task.wish, status: task.status, owned: false };
+        let standing = Standing {
+            wish: task.wish,
+            status: task.status,
+            owned: false,
+        };
         decide(Verb::Abandon, standing).map_err(ServiceError::WrongState)?;
         let waiting = self.parts.failures.waiting(id).await?;
-        let items = waiting.iter().find(|one| one.code == code).map_or(0, |one| one.items);
+        let items = waiting
+            .iter()
+            .find(|one| one.code == code)
+            .map_or(0, |one| one.items);
         let was_decided = task.abandonments.iter().any(|one| one.code == code);
         if items == 0 && !was_decided {
             return Err(unknown(&task, code, &waiting));
         }
-        let command = TaskCommand::Abandon { code: code.to_owned() };
+        let command = TaskCommand::Abandon {
+            code: code.to_owned(),
+        };
         // To decide it again is about what has failed since.
         let told = self.tell(id, &command, actor, |_| false).await?;
         Ok((told, items))
@@ -40,9 +49,14 @@ impl Service {
 }
 
 fn unknown(task: &TaskView, code: &str, waiting: &[WaitingCode]) -> ServiceError {
-    let fault =
-        FieldFault::new("/code", format!("no item of {} waits after a failure with {code:?}", task.id));
-    let named = waiting.iter().take(NAMED_MAX).map(|one| format!("{} ({})", one.code, one.items));
+    let fault = FieldFault::new(
+        "/code",
+        format!("no item of {} waits after a failure with {code:?}", task.id),
+    );
+    let named = waiting
+        .iter()
+        .take(NAMED_MAX)
+        .map(|one| format!("{} ({})", one.code, one.items));
     let mut named: Vec<String> = named.collect();
     if waiting.len() > NAMED_MAX {
         named.push(format!("and {} more", waiting.len() - NAMED_MAX));

@@ -50,7 +50,13 @@ impl Service {
         let config = self.config();
         if config.auth.mode == AuthMode::Off {
             let (name, subject) = ("local".to_owned(), "local".to_owned());
-            return Ok(Identity { name, subject, role: Role::Admin, business: None, task: None });
+            return Ok(Identity {
+                name,
+                subject,
+                role: Role::Admin,
+                business: None,
+                task: None,
+            });
         }
         if let Some(person) = behind_proxy(&config.auth, credentials) {
             return Ok(person);
@@ -72,7 +78,13 @@ impl Service {
             return Err(refuse("the token has expired"));
         }
         let subject = format!("token {}", view.id);
-        Ok(Identity { name: view.name, subject, role: view.role, business: view.business, task: None })
+        Ok(Identity {
+            name: view.name,
+            subject,
+            role: view.role,
+            business: view.business,
+            task: None,
+        })
     }
 }
 
@@ -88,7 +100,10 @@ fn behind_proxy(auth: &Auth, credentials: Credentials<'_>) -> Option<Identity> {
     // An IPv4 peer of a socket that serves both families.
     let peer = credentials.peer?.to_canonical();
     let is_trusted = auth.proxy_trust.iter().any(|network| network.contains(peer));
-    let name = credentials.proxy_user.map(str::trim).filter(|name| !name.is_empty())?;
+    let name = credentials
+        .proxy_user
+        .map(str::trim)
+        .filter(|name| !name.is_empty())?;
     let fits = name.chars().count() <= PROXY_NAME_MAX && !name.chars().any(char::is_control);
     let person = || Identity {
         name: name.to_owned(),
@@ -105,7 +120,11 @@ mod tests {
     use super::*;
 
     fn auth(mode: AuthMode) -> Auth {
-        Auth { mode, proxy_trust: vec!["10.0.0.0/8".parse().expect("a network")], ..Auth::default() }
+        Auth {
+            mode,
+            proxy_trust: vec!["10.0.0.0/8".parse().expect("a network")],
+            ..Auth::default()
+        }
     }
 
     #[test]
@@ -128,6 +147,9 @@ mod tests {
         ] {
             assert_eq!(behind_proxy(&proxy, says(peer, user)), None, "{peer:?} {user:?}");
         }
-        assert_eq!(behind_proxy(&auth(AuthMode::Token), says(Some("10.1.2.3"), Some("ann"))), None);
+        assert_eq!(
+            behind_proxy(&auth(AuthMode::Token), says(Some("10.1.2.3"), Some("ann"))),
+            None
+        );
     }
 }

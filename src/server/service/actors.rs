@@ -24,11 +24,18 @@ impl Service {
         let is_root = |actor: &ActorView| match task {
             None => level(&actor.path) == 0,
             Some(id) => {
-                let shard = actor.path.split('/').nth(1).and_then(|name| name.split('.').next());
+                let shard = actor
+                    .path
+                    .split('/')
+                    .nth(1)
+                    .and_then(|name| name.split('.').next());
                 level(&actor.path) == 1 && shard == Some(id.to_string().as_str())
             }
         };
-        all.iter().filter(|actor| is_root(actor)).map(|root| below(root, &all, depth)).collect()
+        all.iter()
+            .filter(|actor| is_root(actor))
+            .map(|root| below(root, &all, depth))
+            .collect()
     }
 
     /// The node's own clock.
@@ -44,15 +51,24 @@ impl Service {
 
 fn below(actor: &ActorView, all: &[ActorView], depth: usize) -> ActorNode {
     let is_child = |other: &&ActorView| {
-        let rest = other.path.strip_prefix(&actor.path).and_then(|rest| rest.strip_prefix('/'));
+        let rest = other
+            .path
+            .strip_prefix(&actor.path)
+            .and_then(|rest| rest.strip_prefix('/'));
         rest.is_some_and(|name| !name.contains('/'))
     };
     let children = if depth == 0 {
         Vec::new()
     } else {
-        all.iter().filter(is_child).map(|child| below(child, all, depth - 1)).collect()
+        all.iter()
+            .filter(is_child)
+            .map(|child| below(child, all, depth - 1))
+            .collect()
     };
-    ActorNode { actor: actor.clone(), children }
+    ActorNode {
+        actor: actor.clone(),
+        children,
+    }
 }
 
 /// Trees as lines of text.
@@ -65,7 +81,11 @@ pub fn text(roots: &[ActorNode]) -> String {
     }
     let mut all = Vec::new();
     flat(roots, &mut all);
-    if all.is_empty() { String::new() } else { table::render(&all) }
+    if all.is_empty() {
+        String::new()
+    } else {
+        table::render(&all)
+    }
 }
 
 #[cfg(test)]
@@ -86,13 +106,23 @@ mod tests {
             last_handled: Duration::ZERO,
             text: String::new(),
         };
-        let all: Vec<ActorView> =
-            ["n1", "n1/session", "n1/t1.0", "n1/t1.0/executor", "n1/t10.0", "n1/t10.0/executor"]
-                .map(view)
-                .into();
+        let all: Vec<ActorView> = [
+            "n1",
+            "n1/session",
+            "n1/t1.0",
+            "n1/t1.0/executor",
+            "n1/t10.0",
+            "n1/t10.0/executor",
+        ]
+        .map(view)
+        .into();
         let root = below(&all[0], &all, usize::MAX);
-        let names =
-            |node: &ActorNode| node.children.iter().map(|child| child.actor.path.clone()).collect::<Vec<_>>();
+        let names = |node: &ActorNode| {
+            node.children
+                .iter()
+                .map(|child| child.actor.path.clone())
+                .collect::<Vec<_>>()
+        };
         assert_eq!(names(&root), ["n1/session", "n1/t1.0", "n1/t10.0"]);
         assert_eq!(names(&root.children[1]), ["n1/t1.0/executor"]);
         assert_eq!(
@@ -101,6 +131,11 @@ mod tests {
             "a line each, and the columns' names"
         );
         assert_eq!(text(&[]), "");
-        assert!(below(&all[0], &all, 1).children.iter().all(|child| child.children.is_empty()));
+        assert!(
+            below(&all[0], &all, 1)
+                .children
+                .iter()
+                .all(|child| child.children.is_empty())
+        );
     }
 }

@@ -15,7 +15,11 @@ impl Service {
         fingerprint: &str,
         stale_after_ms: i64,
     ) -> Result<KeyState, ServiceError> {
-        Ok(self.parts.answers.take_key(scope, key, fingerprint, stale_after_ms, self.now()).await?)
+        Ok(self
+            .parts
+            .answers
+            .take_key(scope, key, fingerprint, stale_after_ms, self.now())
+            .await?)
     }
 
     /// Records the answer of a taken key.

@@ -24,7 +24,11 @@ pub struct FieldFault {
 impl FieldFault {
     /// A fault without advice.
     pub fn new(pointer: impl Into<String>, detail: impl Into<String>) -> FieldFault {
-        FieldFault { pointer: pointer.into(), detail: detail.into(), advice: None }
+        FieldFault {
+            pointer: pointer.into(),
+            detail: detail.into(),
+            advice: None,
+        }
     }
 
     /// The same with what would do.
@@ -136,15 +140,20 @@ pub enum ServiceError {
 }
 
 fn faults_text(faults: &[FieldFault]) -> String {
-    let texts: Vec<String> =
-        faults.iter().map(|fault| format!("{}: {}", fault.pointer, fault.detail)).collect();
+    let texts: Vec<String> = faults
+        .iter()
+        .map(|fault| format!("{}: {}", fault.pointer, fault.detail))
+        .collect();
     texts.join("; ")
 }
 
 impl ServiceError {
     /// There is no such task.
     pub fn no_task(id: impl ToString) -> ServiceError {
-        ServiceError::NotFound { what: "task", name: id.to_string() }
+        ServiceError::NotFound {
+            what: "task",
+            name: id.to_string(),
+        }
     }
 
     /// One fault of the request.
@@ -206,17 +215,26 @@ fn moved(refusal: &MoveRefusal) -> ServiceError {
     let advice = match refusal {
         MoveRefusal::NoNode(_) => return ServiceError::unprocessable("/to", detail),
         MoveRefusal::NoShard(shard) => {
-            return ServiceError::NotFound { what: "shard", name: shard.to_string() };
+            return ServiceError::NotFound {
+                what: "shard",
+                name: shard.to_string(),
+            };
         }
         MoveRefusal::Draining(_) => "undrain it first, or name another node",
         MoveRefusal::NotRunning(_) => "start it; what waits goes to whichever node has room",
         MoveRefusal::AlreadyThere(..) => "nothing is to be done",
     };
-    ServiceError::Conflict { detail, advice: advice.to_owned() }
+    ServiceError::Conflict {
+        detail,
+        advice: advice.to_owned(),
+    }
 }
 
 fn fields(refusals: Vec<windrow_core::meaning::FieldRefusal>) -> Vec<FieldFault> {
-    refusals.into_iter().map(|one| FieldFault::new(format!("/{}", one.field), one.why)).collect()
+    refusals
+        .into_iter()
+        .map(|one| FieldFault::new(format!("/{}", one.field), one.why))
+        .collect()
 }
 
 impl From<CreateError> for ServiceError {
@@ -243,7 +261,10 @@ impl From<BusinessError> for ServiceError {
     fn from(error: BusinessError) -> ServiceError {
         let text = error.to_string();
         match error {
-            BusinessError::NotFound(slug) => ServiceError::NotFound { what: "business", name: slug },
+            BusinessError::NotFound(slug) => ServiceError::NotFound {
+                what: "business",
+                name: slug,
+            },
             BusinessError::Taken(_) => ServiceError::NameTaken(text),
             BusinessError::Changed { .. } => ServiceError::EtagMismatch(text),
             BusinessError::NoLimit(_) => ServiceError::unprocessable("/limits/named", text),

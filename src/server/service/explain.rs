@@ -77,7 +77,10 @@ impl Service {
     /// Explains the last `seconds` of a task, wherever it ran. A business isn't told which others use a limit.
     pub async fn explain(&self, task: &TaskView, seconds: u32, business: Option<&str>) -> Explained {
         let (shards, peers, mut silent) = self.owners(task.id).await;
-        let mut parts = vec![(self.parts.cluster.node.clone(), self.explain_part(task.id, seconds))];
+        let mut parts = vec![(
+            self.parts.cluster.node.clone(),
+            self.explain_part(task.id, seconds),
+        )];
         let question = Question::Explain(task.id, seconds);
         let asked = peers.into_iter().map(|peer| (peer, question.clone())).collect();
         for (peer, answer) in self.ask_all(asked).await {
@@ -87,8 +90,13 @@ impl Service {
                 Err(why) => silent.push(why),
             }
         }
-        let open = shards.iter().filter(|shard| shard.facts.state != ShardState::Done).count();
-        let open = u32::try_from(open).unwrap_or(u32::MAX).saturating_sub(silent.len() as u32);
+        let open = shards
+            .iter()
+            .filter(|shard| shard.facts.state != ShardState::Done)
+            .count();
+        let open = u32::try_from(open)
+            .unwrap_or(u32::MAX)
+            .saturating_sub(silent.len() as u32);
         let standing_for = self.now().since(task.since);
         let holding = parts.iter().filter(|(_, part)| part.runs > 0);
         let handler = holding.map(|(node, part)| (node.as_str(), &part.handler));
@@ -98,7 +106,11 @@ impl Service {
         let limit = self.limit_of(task, &facts, &parts, business).await;
         facts.limit = limit.as_ref().map(shared_limit);
         let explanation = explain(&facts);
-        let shards = task.shards.iter().map(|shard| place(task.id, shard, &parts)).collect();
+        let shards = task
+            .shards
+            .iter()
+            .map(|shard| place(task.id, shard, &parts))
+            .collect();
         let nodes = parts.into_iter().filter(|(_, part)| part.runs > 0);
         Explained {
             explanation,
@@ -120,7 +132,10 @@ impl Service {
         business: Option<&str>,
     ) -> Option<HeldBy> {
         let at = StallReason::Limit as usize;
-        let stalled = facts.live.as_ref().map_or(Duration::ZERO, |live| live.stalled[at]);
+        let stalled = facts
+            .live
+            .as_ref()
+            .map_or(Duration::ZERO, |live| live.stalled[at]);
         if facts.permits.lost[at] == 0 && stalled.is_zero() {
             return None;
         }
@@ -129,12 +144,20 @@ impl Service {
             LimitKey::Business(_) => Vec::new(),
             LimitKey::Named(name) => {
                 let users = self.parts.limits.limit_users(name).await.unwrap_or_default();
-                users.businesses.into_iter().filter(|user| business.is_none_or(|own| own == user)).collect()
+                users
+                    .businesses
+                    .into_iter()
+                    .filter(|user| business.is_none_or(|own| own == user))
+                    .collect()
             }
         };
         let parts = self.supervisor().parts_of_limit(&key).await.unwrap_or_default();
         let parts = parts.into_iter().filter(|part| part.runs > 0).collect();
-        Some(HeldBy { key, businesses, parts })
+        Some(HeldBy {
+            key,
+            businesses,
+            parts,
+        })
     }
 
     /// What this node knows of the last `seconds` of a task.
@@ -149,14 +172,20 @@ impl Service {
             point: span.map(|span| span.point).unwrap_or_default(),
             live: live(&runs),
             runs: u32::try_from(runs.len()).unwrap_or(u32::MAX),
-            shards: runs.iter().map(|run| (run.shard, run.held_back.clone())).collect(),
+            shards: runs
+                .iter()
+                .map(|run| (run.shard, run.held_back.clone()))
+                .collect(),
             // A run's own histogram is four times as fine.
             latency_p95: runs.iter().filter_map(|run| run.progress.latency_p95).max(),
             handler: together(runs.iter().map(|run| &run.progress.handler)),
             codes: codes(&runs),
             free_rate: free_rate(self.supervisor().room()),
             since_change: changed.is_some(),
-            held_by: runs.iter().filter_map(|run| run.held_by.clone()).fold(BTreeMap::new(), counted),
+            held_by: runs
+                .iter()
+                .filter_map(|run| run.held_by.clone())
+                .fold(BTreeMap::new(), counted),
         }
     }
 }
@@ -187,7 +216,12 @@ fn facts(
         covered: span.map_or(Duration::ZERO, |(_, running)| running) + idle,
         idle,
         settled: point.settled(),
-        latency: Latency { p50: at(50), p95: p95.or_else(|| at(95)), p99: at(99), longest: at(100) },
+        latency: Latency {
+            p50: at(50),
+            p95: p95.or_else(|| at(95)),
+            p99: at(99),
+            longest: at(100),
+        },
         tuning: task.tuning.clone(),
         standing: Standing {
             status: task.status,
@@ -197,7 +231,10 @@ fn facts(
         worst_code: worst_code(parts),
         live: each().filter_map(|part| part.live.clone()).reduce(both),
         free_rate: room_for(parts),
-        held_back: each().flat_map(|part| &part.shards).filter_map(|(_, held)| held.clone()).collect(),
+        held_back: each()
+            .flat_map(|part| &part.shards)
+            .filter_map(|(_, held)| held.clone())
+            .collect(),
         limit: None,
         permits: point.permits,
         handler: HandlerSight::default(),
@@ -226,27 +263,45 @@ fn held_by(parts: &[(String, ExplainPart)]) -> Option<String> {
         *sums.entry(key).or_default() += runs;
     }
     // Of several the first in the alphabet, so that the answer doesn't jump.
-    sums.into_iter().rev().max_by_key(|(_, runs)| *runs).map(|(key, _)| key.to_owned())
+    sums.into_iter()
+        .rev()
+        .max_by_key(|(_, runs)| *runs)
+        .map(|(key, _)| key.to_owned())
 }
 
 /// Where a shard stands: who runs it says so; of one whose owner can't be asked the store has said it.
 fn place(task: TaskId, shard: &ShardView, parts: &[(String, ExplainPart)]) -> ExplainedShard {
     let id = ShardId { task, no: shard.no };
-    let runs =
-        |part: &ExplainPart| part.shards.iter().find(|(no, _)| *no == id).map(|(_, held)| held.clone());
-    let live = parts.iter().find_map(|(node, part)| Some((node.clone(), runs(part)?)));
+    let runs = |part: &ExplainPart| {
+        part.shards
+            .iter()
+            .find(|(no, _)| *no == id)
+            .map(|(_, held)| held.clone())
+    };
+    let live = parts
+        .iter()
+        .find_map(|(node, part)| Some((node.clone(), runs(part)?)));
     let stored = shard.node.clone().filter(|_| shard.state == ShardState::Running);
     let (node, held_back) = match live {
         Some((node, held_back)) => (Some(node), held_back),
         None => (stored, None),
     };
-    ExplainedShard { shard: id, state: shard.state, node, held_back }
+    ExplainedShard {
+        shard: id,
+        state: shard.state,
+        node,
+        held_back,
+    }
 }
 
 /// The span that all parts are about, and for how much of it the task ran: where it has several shards, each of them
 /// counts for its part.
 fn span(parts: &[(String, ExplainPart)], open: u32) -> Option<(Duration, Duration)> {
-    let spans = || parts.iter().filter_map(|(_, part)| part.span.map(|span| (span, part.runs)));
+    let spans = || {
+        parts
+            .iter()
+            .filter_map(|(_, part)| part.span.map(|span| (span, part.runs)))
+    };
     let covered = spans().map(|((covered, _), _)| covered).max()?;
     let longest = spans().map(|((_, running), _)| running).max()?;
     let runs: u32 = spans().map(|(_, runs)| runs).sum();
@@ -256,7 +311,14 @@ fn span(parts: &[(String, ExplainPart)], open: u32) -> Option<(Duration, Duratio
     }
     let each: Duration = spans().map(|((_, running), runs)| running * runs).sum();
     // Shards that ended within the span ran for some of it, too; nobody knows for how long.
-    Some((covered, if runs == 0 { longest } else { (each / shards).min(covered) }))
+    Some((
+        covered,
+        if runs == 0 {
+            longest
+        } else {
+            (each / shards).min(covered)
+        },
+    ))
 }
 
 /// For how long of the span (how far back it reaches, how much of it the task ran) nothing ran, although it wanted to.
@@ -266,7 +328,12 @@ fn idle(
     standing_for: Duration,
     seconds: u32,
 ) -> Duration {
-    let wants = [Status::Running, Status::Queued, Status::Recovering, Status::AwaitingBusiness];
+    let wants = [
+        Status::Running,
+        Status::Queued,
+        Status::Recovering,
+        Status::AwaitingBusiness,
+    ];
     if !wants.contains(&status) {
         return Duration::ZERO;
     }
@@ -283,10 +350,15 @@ fn idle(
 
 /// The runs of two nodes.
 fn both(one: Live, other: Live) -> Live {
-    let slots =
-        [one.handler_slots, other.handler_slots].into_iter().flatten().reduce(|one, other| one + other);
+    let slots = [one.handler_slots, other.handler_slots]
+        .into_iter()
+        .flatten()
+        .reduce(|one, other| one + other);
     let mut stalled = one.stalled;
-    stalled.iter_mut().zip(other.stalled).for_each(|(sum, part)| *sum += part);
+    stalled
+        .iter_mut()
+        .zip(other.stalled)
+        .for_each(|(sum, part)| *sum += part);
     Live {
         in_flight: one.in_flight + other.in_flight,
         concurrency: one.concurrency + other.concurrency,
@@ -337,7 +409,12 @@ fn head(run: &RunView) -> Option<Head> {
     let progress = &run.progress;
     let index: ItemIndex = progress.low_water;
     let at = progress.head?;
-    Some(Head { index, attempt: at.attempt, waits: at.waits, age: progress.head_age })
+    Some(Head {
+        index,
+        attempt: at.attempt,
+        waits: at.waits,
+        age: progress.head_age,
+    })
 }
 
 fn counted(mut sums: BTreeMap<String, u32>, key: String) -> BTreeMap<String, u32> {
@@ -348,7 +425,10 @@ fn counted(mut sums: BTreeMap<String, u32>, key: String) -> BTreeMap<String, u32
 fn codes(runs: &[RunView]) -> Vec<(String, u64)> {
     let mut failed = FailedAttempts::default();
     runs.iter().for_each(|run| failed.add(&run.tally.failed));
-    failed.iter().map(|(code, ended)| (code.to_owned(), ended.retry + ended.abandon)).collect()
+    failed
+        .iter()
+        .map(|(code, ended)| (code.to_owned(), ended.retry + ended.abandon))
+        .collect()
 }
 
 fn worst_code(parts: &[(String, ExplainPart)]) -> Option<(String, u64)> {
@@ -357,7 +437,10 @@ fn worst_code(parts: &[(String, ExplainPart)]) -> Option<(String, u64)> {
         *sums.entry(code).or_default() += times;
     }
     // Of several the first in the alphabet, so that the answer doesn't jump.
-    sums.into_iter().rev().max_by_key(|(_, times)| *times).map(|(code, times)| (code.to_owned(), times))
+    sums.into_iter()
+        .rev()
+        .max_by_key(|(_, times)| *times)
+        .map(|(code, times)| (code.to_owned(), times))
 }
 
 /// What is left for other rates. Unit: items per second.
@@ -379,8 +462,16 @@ mod tests {
         let span = |covered, running| (seconds(covered), seconds(running));
         let idle = |status, span, standing| idle(status, span, seconds(standing), 60);
         assert_eq!(idle(Status::Recovering, Some(span(60, 45)), 15), seconds(15));
-        assert_eq!(idle(Status::Running, Some(span(60, 45)), 3), seconds(15), "it was recovering before");
-        assert_eq!(idle(Status::Running, Some(span(60, 59)), 900), seconds(0), "a sample is to come");
+        assert_eq!(
+            idle(Status::Running, Some(span(60, 45)), 3),
+            seconds(15),
+            "it was recovering before"
+        );
+        assert_eq!(
+            idle(Status::Running, Some(span(60, 59)), 900),
+            seconds(0),
+            "a sample is to come"
+        );
         assert_eq!(idle(Status::Stopped, Some(span(60, 5)), 55), seconds(0));
         assert_eq!(idle(Status::Queued, None, 7), seconds(7));
         assert_eq!(idle(Status::Queued, None, 700), seconds(60));
@@ -390,19 +481,37 @@ mod tests {
     fn part(running: Option<u64>, runs: u32, free: Option<f64>) -> (String, ExplainPart) {
         let seconds = Duration::from_secs;
         let span = running.map(|running| (seconds(60), seconds(running)));
-        let codes = vec![("A".to_owned(), u64::from(runs)), (format!("B{runs}"), u64::from(runs) + 1)];
-        ("n".to_owned(), ExplainPart { span, runs, free_rate: free, codes, ..ExplainPart::default() })
+        let codes = vec![
+            ("A".to_owned(), u64::from(runs)),
+            (format!("B{runs}"), u64::from(runs) + 1),
+        ];
+        (
+            "n".to_owned(),
+            ExplainPart {
+                span,
+                runs,
+                free_rate: free,
+                codes,
+                ..ExplainPart::default()
+            },
+        )
     }
 
     #[test]
     fn each_shard_counts_for_its_part_of_the_time() {
         let seconds = Duration::from_secs;
         let of = |parts: &[(String, ExplainPart)], open| span(parts, open).map(|(_, running)| running);
-        assert_eq!(of(&[part(None, 0, None), part(Some(59), 1, None)], 1), Some(seconds(59)));
+        assert_eq!(
+            of(&[part(None, 0, None), part(Some(59), 1, None)], 1),
+            Some(seconds(59))
+        );
         let two = [part(Some(60), 1, None), part(Some(60), 1, None)];
         assert_eq!(of(&two, 2), Some(seconds(60)));
         assert_eq!(of(&two, 4), Some(seconds(30)), "two of four don't run");
-        assert_eq!(of(&[part(Some(60), 3, None), part(Some(20), 1, None)], 4), Some(seconds(50)));
+        assert_eq!(
+            of(&[part(Some(60), 3, None), part(Some(20), 1, None)], 4),
+            Some(seconds(50))
+        );
         assert_eq!(of(&[part(Some(9), 0, None)], 0), Some(seconds(9)), "it ended");
         assert_eq!(of(&[part(None, 0, None)], 1), None);
     }
@@ -427,24 +536,52 @@ mod tests {
         };
         let rate = |text: &str| RateLimit::Limited(text.parse().expect("a rate"));
         let (why, age) = ("no room".to_owned(), Duration::from_secs(4));
-        let held = HeldBack { rate: rate("1/s"), wanted: rate("2/s"), age, why };
-        let shards = vec![(ShardId { task, no: 0 }, Some(held.clone())), (ShardId { task, no: 1 }, None)];
-        let parts =
-            [part(None, 0, None), ("n2".to_owned(), ExplainPart { shards, ..ExplainPart::default() })];
+        let held = HeldBack {
+            rate: rate("1/s"),
+            wanted: rate("2/s"),
+            age,
+            why,
+        };
+        let shards = vec![
+            (ShardId { task, no: 0 }, Some(held.clone())),
+            (ShardId { task, no: 1 }, None),
+        ];
+        let parts = [
+            part(None, 0, None),
+            (
+                "n2".to_owned(),
+                ExplainPart {
+                    shards,
+                    ..ExplainPart::default()
+                },
+            ),
+        ];
         let place = |no, state| {
             let found = place(task, &stored(no, state), &parts);
             (found.node, found.held_back)
         };
-        assert_eq!(place(0, ShardState::Idle), (Some("n2".to_owned()), Some(held)), "it was just claimed");
+        assert_eq!(
+            place(0, ShardState::Idle),
+            (Some("n2".to_owned()), Some(held)),
+            "it was just claimed"
+        );
         assert_eq!(place(1, ShardState::Running), (Some("n2".to_owned()), None));
-        assert_eq!(place(2, ShardState::Running), (Some("n1".to_owned()), None), "its owner can't be asked");
+        assert_eq!(
+            place(2, ShardState::Running),
+            (Some("n1".to_owned()), None),
+            "its owner can't be asked"
+        );
         assert_eq!(place(3, ShardState::Recovering), (None, None));
     }
 
     #[test]
     fn the_fullest_node_bounds_what_a_rate_may_grow_by() {
         assert_eq!(room_for(&[part(None, 0, Some(7.0))]), Some(7.0));
-        let parts = [part(None, 0, Some(1.0)), part(None, 1, Some(100.0)), part(None, 3, Some(90.0))];
+        let parts = [
+            part(None, 0, Some(1.0)),
+            part(None, 1, Some(100.0)),
+            part(None, 3, Some(90.0)),
+        ];
         assert_eq!(room_for(&parts), Some(120.0), "of 120 more the second gets 90");
         assert_eq!(room_for(&[part(None, 1, None)]), None);
         assert_eq!(worst_code(&parts), Some(("A".to_owned(), 4)));

@@ -65,13 +65,19 @@ impl Service {
         let spec = self.parts.desk.redrive_of(&task.source);
         let spec = spec.map_err(|error| ServiceError::Internal(error.to_string()))?;
         let Some(spec) = spec else {
-            return Ok(items.into_iter().map(|item| ShownFailure { item, origin: None }).collect());
+            return Ok(items
+                .into_iter()
+                .map(|item| ShownFailure { item, origin: None })
+                .collect());
         };
         let mut shown = Vec::with_capacity(items.len());
         let mut looked_up = LookedUp::default();
         for item in items {
             let index = self.origin_of(&spec, item.index, &mut looked_up).await?;
-            shown.push(ShownFailure { item, origin: index.map(|index| (spec.origin, index)) });
+            shown.push(ShownFailure {
+                item,
+                origin: index.map(|index| (spec.origin, index)),
+            });
         }
         Ok(shown)
     }
@@ -90,15 +96,20 @@ impl Service {
                 continue;
             }
             let RedrivePart::Places { code, first, .. } = part else {
-                let RedrivePart::Indexes { first, .. } = part else { return Ok(None) };
+                let RedrivePart::Indexes { first, .. } = part else {
+                    return Ok(None);
+                };
                 return Ok(Some(ItemIndex(first + skip)));
             };
             let place = first + skip;
             if !looked_up.holds(code, place) {
                 looked_up.first = place - place % u64::from(PLACES_AT_ONCE);
                 looked_up.code.clone_from(code);
-                let found =
-                    self.parts.failures.places(spec.origin, code, looked_up.first, PLACES_AT_ONCE).await?;
+                let found = self
+                    .parts
+                    .failures
+                    .places(spec.origin, code, looked_up.first, PLACES_AT_ONCE)
+                    .await?;
                 looked_up.indexes = found;
             }
             return Ok(looked_up.get(place));
@@ -112,7 +123,10 @@ impl Service {
     /// `NotFound` outside of the task; `ItemNotRecorded` when it was settled without a failure.
     pub async fn item(&self, task: &TaskView, index: ItemIndex) -> Result<ItemStory, ServiceError> {
         if index.0 >= task.total.0 {
-            return Err(ServiceError::NotFound { what: "item", name: format!("{} of {}", index.0, task.id) });
+            return Err(ServiceError::NotFound {
+                what: "item",
+                name: format!("{} of {}", index.0, task.id),
+            });
         }
         if let Some(item) = self.parts.failures.item(task.id, index).await? {
             let shown = self.with_origins(task, vec![item]).await?;
@@ -123,9 +137,16 @@ impl Service {
         }
         let shards = self.parts.reports.shard_facts(task.id).await?;
         let live = self.lives_of(task).await.shards;
-        let Some(shard) = shards.iter().find(|shard| shard.first <= index && index < shard.range_end) else {
+        let Some(shard) = shards
+            .iter()
+            .find(|shard| shard.first <= index && index < shard.range_end)
+        else {
             // Before the first start there are no shards but one; what is skipped lies before it.
-            return Ok(if index < task.skip_first { ItemStory::Excluded } else { ItemStory::Pending });
+            return Ok(if index < task.skip_first {
+                ItemStory::Excluded
+            } else {
+                ItemStory::Pending
+            });
         };
         Ok(match standing(shard, &live, index) {
             Standing::Below => return Err(not_recorded(task, index)),
@@ -166,7 +187,10 @@ enum Standing {
 /// The live window of the node that runs the shard, if it can be asked; else what was saved.
 fn standing(shard: &ShardFacts, live: &[(String, LiveShard)], index: ItemIndex) -> Standing {
     let saved = (shard.low_water, shard.high_water);
-    let found = live.iter().map(|(_, live)| live).find(|live| live.shard == shard.shard);
+    let found = live
+        .iter()
+        .map(|(_, live)| live)
+        .find(|live| live.shard == shard.shard);
     let (low, high) = found.map_or(saved, |live| (live.low_water, live.high_water));
     if index < low {
         Standing::Below

@@ -44,15 +44,25 @@ impl Service {
     /// # Errors
     /// When the store can't be read.
     pub(super) async fn fates(&self, task: &TaskView) -> Result<Fates, ServiceError> {
-        let Some(mut fates) = self.fates_below(task, LEVELS_MAX).await? else { return Ok(None) };
+        let Some(mut fates) = self.fates_below(task, LEVELS_MAX).await? else {
+            return Ok(None);
+        };
         let mut indexes: Vec<ItemIndex> = fates.iter().map(|(index, _)| *index).collect();
         let mut at = task.clone();
         for _ in 0..LEVELS_MAX {
             let Some(spec) = self.redrive_of(&at)? else { break };
-            let Some(origin) = self.parts.tasks.get(spec.origin).await? else { break };
-            let Some(positions) = self.positions(&spec).await? else { break };
-            let of_origin = indexes.iter().map(|index| positions.get(at_position(*index)).copied());
-            let Some(of_origin) = of_origin.collect::<Option<Vec<ItemIndex>>>() else { break };
+            let Some(origin) = self.parts.tasks.get(spec.origin).await? else {
+                break;
+            };
+            let Some(positions) = self.positions(&spec).await? else {
+                break;
+            };
+            let of_origin = indexes
+                .iter()
+                .map(|index| positions.get(at_position(*index)).copied());
+            let Some(of_origin) = of_origin.collect::<Option<Vec<ItemIndex>>>() else {
+                break;
+            };
             indexes = of_origin;
             at = origin;
         }
@@ -73,7 +83,9 @@ impl Service {
         levels: u32,
     ) -> BoxFuture<'a, Result<Fates, ServiceError>> {
         Box::pin(async move {
-            let Some(failures) = self.failures_of(task.id).await? else { return Ok(None) };
+            let Some(failures) = self.failures_of(task.id).await? else {
+                return Ok(None);
+            };
             let mut fates: Vec<(ItemIndex, Fate)> =
                 failures.into_iter().map(|index| (index, Fate::Failed)).collect();
             let redrives = self.parts.reports.redrives_of(task.id, REDRIVES_MAX).await?;
@@ -81,10 +93,16 @@ impl Service {
                 return Ok(None);
             }
             for redrive in &redrives {
-                let Some(spec) = self.redrive_of(redrive)? else { continue };
-                let Some(positions) = self.positions(&spec).await? else { return Ok(None) };
+                let Some(spec) = self.redrive_of(redrive)? else {
+                    continue;
+                };
+                let Some(positions) = self.positions(&spec).await? else {
+                    return Ok(None);
+                };
                 let progress = self.progress_of(redrive).await?;
-                let Some(below) = self.fates_below(redrive, levels - 1).await? else { return Ok(None) };
+                let Some(below) = self.fates_below(redrive, levels - 1).await? else {
+                    return Ok(None);
+                };
                 for (position, index) in (0..).map(ItemIndex).zip(positions) {
                     let fate =
                         fate_of(&below, position).unwrap_or_else(|| progress.fate(redrive.id, position));
@@ -105,12 +123,19 @@ impl Service {
     /// The failures of a task, ordered; none where they are too many, or no longer kept.
     async fn failures_of(&self, task: TaskId) -> Result<Option<Vec<ItemIndex>>, ServiceError> {
         let groups = self.parts.failures.groups(task).await?;
-        let parts = groups.into_iter().filter(|group| group.count > 0).map(|group| RedrivePart::Places {
-            code: group.code,
-            first: 0,
-            count: group.count,
-        });
-        let spec = RedriveSpec { origin: task, keys_of: None, parts: parts.collect() };
+        let parts = groups
+            .into_iter()
+            .filter(|group| group.count > 0)
+            .map(|group| RedrivePart::Places {
+                code: group.code,
+                first: 0,
+                count: group.count,
+            });
+        let spec = RedriveSpec {
+            origin: task,
+            keys_of: None,
+            parts: parts.collect(),
+        };
         let mut found = self.positions(&spec).await?;
         found.iter_mut().for_each(|found| found.sort_unstable());
         Ok(found)
@@ -118,7 +143,11 @@ impl Service {
 
     /// The origin's items in the order of a redrive's positions; none where they are too many, or no longer kept.
     pub(super) async fn positions(&self, spec: &RedriveSpec) -> Result<Option<Vec<ItemIndex>>, ServiceError> {
-        let total = spec.parts.iter().map(RedrivePart::count).fold(0, u64::saturating_add);
+        let total = spec
+            .parts
+            .iter()
+            .map(RedrivePart::count)
+            .fold(0, u64::saturating_add);
         if total > FATES_MAX {
             return Ok(None);
         }
@@ -159,7 +188,10 @@ impl Service {
 
 /// The fate of a failure; none where it is none.
 pub(super) fn fate_of(fates: &[(ItemIndex, Fate)], index: ItemIndex) -> Option<Fate> {
-    fates.binary_search_by_key(&index, |(known, _)| *known).ok().map(|at| fates[at].1)
+    fates
+        .binary_search_by_key(&index, |(known, _)| *known)
+        .ok()
+        .map(|at| fates[at].1)
 }
 
 fn at_position(index: ItemIndex) -> usize {
@@ -198,7 +230,12 @@ impl Window {
     fn new(first: ItemIndex, end: ItemIndex, saved: &SavedWindow) -> Window {
         // Before the first checkpoint there is none, and what is damaged says nothing.
         let above = checkpoint::decode(&saved.blob, saved.low_water).ok();
-        Window { first, end, low_water: saved.low_water, above }
+        Window {
+            first,
+            end,
+            low_water: saved.low_water,
+            above,
+        }
     }
 
     fn has_done(&self, index: ItemIndex) -> bool {

@@ -31,7 +31,12 @@ impl Service {
         let lost = self.parts.meters.redis().and_then(Result::err);
         let text =
             |fault| format!("{fault}; until it is back the database is the only witness of who owns what");
-        lost.map(|fault| NotReady { slug: "redis", text: text(fault) }).into_iter().collect()
+        lost.map(|fault| NotReady {
+            slug: "redis",
+            text: text(fault),
+        })
+        .into_iter()
+        .collect()
     }
 
     async fn store_fault(&self) -> Option<NotReady> {
@@ -50,7 +55,10 @@ impl Service {
 
     fn tree_fault(&self) -> Option<NotReady> {
         if self.supervisor().is_over() {
-            return Some(NotReady { slug: "actors", text: "the node's actors have ended".to_owned() });
+            return Some(NotReady {
+                slug: "actors",
+                text: "the node's actors have ended".to_owned(),
+            });
         }
         let actors = self.supervisor().tree().view();
         let session = actors.iter().find(|actor| actor.kind == Kind::Session);
@@ -60,6 +68,9 @@ impl Service {
             session.activity == Activity::Ok && !session.text.is_empty() && session.last_handled < ttl
         });
         let text = "the node's session is not confirmed by the store, so it takes no tasks".to_owned();
-        (!beats).then_some(NotReady { slug: "session", text })
+        (!beats).then_some(NotReady {
+            slug: "session",
+            text,
+        })
     }
 }

@@ -41,9 +41,13 @@ impl Members {
             let why = "the items carry no data, so they have no columns: they are only counted";
             return Some((why.to_owned(), "the same without it".to_owned()));
         }
-        let name = names.iter().find(|name| !columns.is_empty() && !columns.contains(name))?;
+        let name = names
+            .iter()
+            .find(|name| !columns.is_empty() && !columns.contains(name))?;
         let like = nearest(name, columns.iter().cloned());
-        let guess = like.map(|like| format!("did you mean {like}? ")).unwrap_or_default();
+        let guess = like
+            .map(|like| format!("did you mean {like}? "))
+            .unwrap_or_default();
         let there_are = format!("{guess}one of those that there are: {}", columns.join(", "));
         Some((format!("the items have no column {name:?}"), there_are))
     }
@@ -70,7 +74,11 @@ pub struct Lookup<'a> {
 impl<'a> Lookup<'a> {
     /// Of a source that is open.
     pub fn new(source: &'a dyn Source, members: &'a Members) -> Lookup<'a> {
-        Lookup { source, members, chunk: None }
+        Lookup {
+            source,
+            members,
+            chunk: None,
+        }
     }
 
     /// What an item carries. Cheapest in the order of the indexes.
@@ -85,14 +93,25 @@ impl<'a> Lookup<'a> {
                 Err(error) => return missing(error.to_string()),
             }
         }
-        let Some(chunk) = &self.chunk else { return ItemData::default() };
-        let told = chunk.row(index).map(|row| shown(row, self.members)).unwrap_or_default();
-        ItemData { origin: chunk.origin(index), ..told }
+        let Some(chunk) = &self.chunk else {
+            return ItemData::default();
+        };
+        let told = chunk
+            .row(index)
+            .map(|row| shown(row, self.members))
+            .unwrap_or_default();
+        ItemData {
+            origin: chunk.origin(index),
+            ..told
+        }
     }
 }
 
 fn missing(why: String) -> ItemData {
-    ItemData { missing: Some(why), ..ItemData::default() }
+    ItemData {
+        missing: Some(why),
+        ..ItemData::default()
+    }
 }
 
 fn shown(row: &str, members: &Members) -> ItemData {
@@ -102,12 +121,17 @@ fn shown(row: &str, members: &Members) -> ItemData {
     };
     let text = picked.unwrap_or_else(|| row.to_owned());
     if text.len() > DATA_BYTES_MAX {
-        let why =
-            format!("it has {} bytes, a list shows up to {DATA_BYTES_MAX}; choose members of it", text.len());
+        let why = format!(
+            "it has {} bytes, a list shows up to {DATA_BYTES_MAX}; choose members of it",
+            text.len()
+        );
         return missing(why);
     }
     match RawValue::from_string(text) {
-        Ok(data) => ItemData { data: Some(data), ..ItemData::default() },
+        Ok(data) => ItemData {
+            data: Some(data),
+            ..ItemData::default()
+        },
         Err(error) => missing(error.to_string()),
     }
 }
@@ -141,12 +165,16 @@ impl Service {
             Err(error) => return Ok(indexes.iter().map(|_| missing(error.to_string())).collect()),
         };
         if let Some((why, there_are)) = members.unknown(source.has_data(), source.columns()) {
-            return Err(ServiceError::Invalid(vec![FieldFault::new("data", why).advise(there_are)]));
+            return Err(ServiceError::Invalid(vec![
+                FieldFault::new("data", why).advise(there_are),
+            ]));
         }
         let mut order: Vec<usize> = (0..indexes.len()).collect();
         order.sort_unstable_by_key(|at| indexes[*at]);
-        let (mut found, mut lookup) =
-            (vec![ItemData::default(); indexes.len()], Lookup::new(&*source, members));
+        let (mut found, mut lookup) = (
+            vec![ItemData::default(); indexes.len()],
+            Lookup::new(&*source, members),
+        );
         for at in order {
             found[at] = lookup.item(indexes[at]).await;
         }
@@ -166,23 +194,40 @@ mod tests {
     fn members_are_picked_in_the_order_asked_for() {
         let row = r#"{"id": 7, "name":"Ada", "note":{"a":[1]}}"#;
         assert_eq!(text(row, &Members::All), row);
-        assert_eq!(text(row, &Members::parse("note, id")), r#"{"note":{"a":[1]},"id":7}"#);
+        assert_eq!(
+            text(row, &Members::parse("note, id")),
+            r#"{"note":{"a":[1]},"id":7}"#
+        );
         assert_eq!(text(row, &Members::parse("nobody")), r#"{"nobody":null}"#);
-        assert_eq!(text("[1, 2]", &Members::parse("id")), "[1, 2]", "it has no members");
+        assert_eq!(
+            text("[1, 2]", &Members::parse("id")),
+            "[1, 2]",
+            "it has no members"
+        );
     }
 
     #[test]
     fn a_column_that_no_row_has_is_told_with_those_that_there_are() {
         let columns = ["user_id".to_owned(), "email".to_owned()];
-        let (why, there_are) =
-            Members::parse("email,userid").unknown(true, &columns).expect("there is no userid");
+        let (why, there_are) = Members::parse("email,userid")
+            .unknown(true, &columns)
+            .expect("there is no userid");
         assert_eq!(why, "the items have no column \"userid\"");
-        assert_eq!(there_are, "did you mean user_id? one of those that there are: user_id, email");
+        assert_eq!(
+            there_are,
+            "did you mean user_id? one of those that there are: user_id, email"
+        );
         assert_eq!(Members::parse("email").unknown(true, &columns), None);
         assert_eq!(Members::All.unknown(true, &columns), None);
-        assert_eq!(Members::parse("any").unknown(true, &[]), None, "rows of NDJSON need not have the same");
+        assert_eq!(
+            Members::parse("any").unknown(true, &[]),
+            None,
+            "rows of NDJSON need not have the same"
+        );
         assert!(
-            Members::parse("any").unknown(false, &[]).is_some_and(|(why, _)| why.contains("carry no data"))
+            Members::parse("any")
+                .unknown(false, &[])
+                .is_some_and(|(why, _)| why.contains("carry no data"))
         );
         assert_eq!(Members::All.unknown(false, &[]), None);
     }

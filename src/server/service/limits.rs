@@ -65,7 +65,11 @@ impl Service {
             return Err(ServiceError::Unprocessable(vec![fault.advise("vendor-x")]));
         }
         check_bounds(bounds)?;
-        let made = self.parts.limits.create_limit(name, bounds, actor, self.now()).await?;
+        let made = self
+            .parts
+            .limits
+            .create_limit(name, bounds, actor, self.now())
+            .await?;
         if !actor.rehearses {
             tracing::info!(limit = name, by = actor.name, "limit made");
         }
@@ -83,7 +87,11 @@ impl Service {
         count: u32,
     ) -> Result<Vec<NamedLimit>, ServiceError> {
         let among = self.limits_seen_by(business).await?;
-        Ok(self.parts.limits.named_limits(among.as_ref(), after, count).await?)
+        Ok(self
+            .parts
+            .limits
+            .named_limits(among.as_ref(), after, count)
+            .await?)
     }
 
     /// A limit with who uses it; a business sees one that it uses, and of the users itself.
@@ -106,7 +114,10 @@ impl Service {
             users.tasks.retain(|task| task.business == own);
             users.tasks_total = users.tasks.len() as u64;
         }
-        let parts = self.supervisor().parts_of_limit(&LimitKey::Named(name).text()).await?;
+        let parts = self
+            .supervisor()
+            .parts_of_limit(&LimitKey::Named(name).text())
+            .await?;
         Ok(LimitPicture { limit, users, parts })
     }
 
@@ -131,7 +142,11 @@ impl Service {
             let bounds = change.apply(before.bounds);
             check_bounds(bounds)?;
             let revision = expected.unwrap_or(before.revision);
-            let changed = self.parts.limits.change_limit(name, revision, bounds, actor, self.now()).await;
+            let changed = self
+                .parts
+                .limits
+                .change_limit(name, revision, bounds, actor, self.now())
+                .await;
             match changed {
                 Err(NamedLimitError::Changed { .. }) if expected.is_none() => {}
                 Err(error) => return Err(error.into()),
@@ -167,10 +182,16 @@ impl Service {
         business: &Business,
         actor: &Actor,
     ) -> Result<(), ServiceError> {
-        let Some(names) = plan.limits.as_ref().filter(|names| !names.is_empty()) else { return Ok(()) };
+        let Some(names) = plan.limits.as_ref().filter(|names| !names.is_empty()) else {
+            return Ok(());
+        };
         let own = (actor.source == "business").then_some(business.slug.as_str());
         let faults = self.faults_of_names("/limits", names, own).await?;
-        if faults.is_empty() { Ok(()) } else { Err(ServiceError::Unprocessable(faults)) }
+        if faults.is_empty() {
+            Ok(())
+        } else {
+            Err(ServiceError::Unprocessable(faults))
+        }
     }
 
     /// What is wrong with a list of limits; `business` is who may name only what it uses.
@@ -185,7 +206,10 @@ impl Service {
             return Ok(faults);
         }
         if names.len() > NAMED_MAX {
-            let what = format!("{} limits are more than the {NAMED_MAX} that it may have", names.len());
+            let what = format!(
+                "{} limits are more than the {NAMED_MAX} that it may have",
+                names.len()
+            );
             faults.push(FieldFault::new(pointer, what));
         }
         let among = self.limits_seen_by(business).await?;
@@ -207,7 +231,11 @@ impl Service {
         &self,
         among: Option<&BTreeSet<String>>,
     ) -> Result<BTreeSet<String>, StoreError> {
-        let found = self.parts.limits.named_limits(among, None, LOOKED_THROUGH_MAX).await?;
+        let found = self
+            .parts
+            .limits
+            .named_limits(among, None, LOOKED_THROUGH_MAX)
+            .await?;
         Ok(found.into_iter().map(|limit| limit.name).collect())
     }
 
@@ -225,8 +253,13 @@ fn check_bounds(bounds: Bounds) -> Result<(), ServiceError> {
     if bounds.is_limited() {
         return Ok(());
     }
-    let fault = FieldFault::new("/rate", "it has neither a rate nor a concurrency: it would limit nothing");
-    Err(ServiceError::Unprocessable(vec![fault.advise("\"rate\":\"300/s\", or delete it")]))
+    let fault = FieldFault::new(
+        "/rate",
+        "it has neither a rate nor a concurrency: it would limit nothing",
+    );
+    Err(ServiceError::Unprocessable(vec![
+        fault.advise("\"rate\":\"300/s\", or delete it"),
+    ]))
 }
 
 fn unknown(place: String, name: &str, known: &BTreeSet<String>) -> FieldFault {
@@ -249,24 +282,42 @@ mod tests {
     #[test]
     fn a_change_sets_what_it_names_and_takes_away_what_is_none() {
         let rate: Rate = "300/s".parse().expect("a rate");
-        let before = Bounds { rate: Some(rate), concurrency: Some(5) };
+        let before = Bounds {
+            rate: Some(rate),
+            concurrency: Some(5),
+        };
         assert_eq!(LimitChange::default().apply(before), before);
-        let change = LimitChange { rate: Some(None), concurrency: Some(Some(9)) };
+        let change = LimitChange {
+            rate: Some(None),
+            concurrency: Some(Some(9)),
+        };
         let after = change.apply(before);
-        assert_eq!(after, Bounds { rate: None, concurrency: Some(9) });
+        assert_eq!(
+            after,
+            Bounds {
+                rate: None,
+                concurrency: Some(9)
+            }
+        );
         assert!(check_bounds(after).is_ok() && check_bounds(Bounds::default()).is_err());
     }
 
     #[test]
     fn an_unknown_name_is_told_what_is_meant_or_what_there_is() {
         let advice = |name: &str, known: &[String]| {
-            unknown("/limits/0".to_owned(), name, &known.iter().cloned().collect()).advice.expect("advice")
+            unknown("/limits/0".to_owned(), name, &known.iter().cloned().collect())
+                .advice
+                .expect("advice")
         };
         let two = ["mail".to_owned(), "vendor-x".to_owned()];
         assert_eq!(advice("vendor-y", &two), "did you mean vendor-x?");
         assert_eq!(advice("push", &two), "one of mail, vendor-x");
         assert!(advice("push", &[]).contains("windrow limit create"));
         let many: Vec<String> = (0..12).map(|number| format!("limit-{number:02}")).collect();
-        assert!(advice("push", &many).ends_with("limit-09 and 2 more"), "{}", advice("push", &many));
+        assert!(
+            advice("push", &many).ends_with("limit-09 and 2 more"),
+            "{}",
+            advice("push", &many)
+        );
     }
 }

@@ -31,13 +31,22 @@ impl Service {
         let all = lines.len() as u64;
         let kept = lines.into_iter().filter(|line| line.level >= min);
         let lines: Vec<DataLogLine> = kept
-            .map(|line| DataLogLine { shard, at, origin: LogOrigin::Business, code: None, line })
+            .map(|line| DataLogLine {
+                shard,
+                at,
+                origin: LogOrigin::Business,
+                code: None,
+                line,
+            })
             .collect();
         if !lines.is_empty() {
             self.parts.data_log.append(&lines).await?;
         }
         let stored = lines.len() as u64;
-        Ok(Appended { stored, below_min_level: all - stored })
+        Ok(Appended {
+            stored,
+            below_min_level: all - stored,
+        })
     }
 
     /// A page of lines, newest first.
@@ -77,7 +86,10 @@ impl Service {
         let config = self.config();
         let kept_ms = i64::try_from(config.data_log.retention.as_millis()).unwrap_or(i64::MAX);
         let keep_from = WallMs(self.now().0.saturating_sub(kept_ms));
-        let retention = LogRetention { keep_from, max_per_task: config.data_log.max_per_task };
+        let retention = LogRetention {
+            keep_from,
+            max_per_task: config.data_log.max_per_task,
+        };
         let mut removed = 0;
         for _ in 0..rounds {
             let lines = self.parts.data_log.expire(retention).await?;

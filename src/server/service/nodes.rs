@@ -28,10 +28,13 @@ impl Service {
             let field = |fault: windrow_config::Fault| {
                 FieldFault::new("/capacity_rate", format!("{}: {}", fault.key, fault.what)).advise(fault.try_)
             };
-            return Err(ServiceError::Unprocessable(faults.into_iter().map(field).collect()));
+            return Err(ServiceError::Unprocessable(
+                faults.into_iter().map(field).collect(),
+            ));
         }
         let shown = |rate: RateLimit| self.of_this_node(json!({"capacity_rate": rate.to_string()}));
-        self.note_node("node.change", shown(old.node.capacity_rate), shown(rate), actor).await?;
+        self.note_node("node.change", shown(old.node.capacity_rate), shown(rate), actor)
+            .await?;
         if actor.rehearses {
             return Ok(());
         }
@@ -54,7 +57,11 @@ impl Service {
         after: String,
         actor: &Actor,
     ) -> Result<(), ServiceError> {
-        let change = NodeChange { action, before, after };
+        let change = NodeChange {
+            action,
+            before,
+            after,
+        };
         Ok(self.parts.node_audit.note(&change, actor, self.now()).await?)
     }
 
@@ -87,14 +94,18 @@ impl Service {
     /// # Errors
     /// `NotFound` where no node of that name lives; when the store can't be written.
     pub async fn wish_drain(&self, node: &str, drain: bool, actor: &Actor) -> Result<(), ServiceError> {
-        let missing = || ServiceError::NotFound { what: "node", name: node.to_owned() };
+        let missing = || ServiceError::NotFound {
+            what: "node",
+            name: node.to_owned(),
+        };
         let sessions = self.sessions().await?;
         let session = super::cluster::live_session(&sessions, node).ok_or_else(missing)?;
         let present = session.drain;
         let shown = |drained: bool| json!({"node": node, "drained": drained}).to_string();
         let action = if drain { "node.drain" } else { "node.undrain" };
         if present != drain {
-            self.note_node(action, shown(present), shown(drain), actor).await?;
+            self.note_node(action, shown(present), shown(drain), actor)
+                .await?;
         }
         if actor.rehearses {
             return Ok(());
@@ -131,6 +142,9 @@ impl Service {
     pub fn serve_tasks(&self, is_drained: bool) {
         let node = &self.config().node;
         let run_tasks = node.run_tasks && !is_drained;
-        self.supervisor().set_serving(ServingNow { run_tasks, pools: Some(node.pools.clone()) });
+        self.supervisor().set_serving(ServingNow {
+            run_tasks,
+            pools: Some(node.pools.clone()),
+        });
     }
 }

@@ -71,8 +71,13 @@ impl Outlook {
 
     /// Of a task, if it runs as soon as it may.
     pub(super) fn going_on(task: &TaskView) -> Outlook {
-        let left = task.total.0.saturating_sub(task.counters.settled() + task.counters.excluded);
-        let cut = u32::try_from(task.shards.len()).ok().filter(|_| task.status != Status::Created);
+        let left = task
+            .total
+            .0
+            .saturating_sub(task.counters.settled() + task.counters.excluded);
+        let cut = u32::try_from(task.shards.len())
+            .ok()
+            .filter(|_| task.status != Status::Created);
         Outlook {
             items: left,
             rate: task.tuning.rate,
@@ -85,7 +90,11 @@ impl Outlook {
 
     /// The same, started now or not before this time.
     pub(super) fn started(self, at: Option<WallMs>) -> Outlook {
-        Outlook { is_wanted: true, start_at: at.or(self.start_at), ..self }
+        Outlook {
+            is_wanted: true,
+            start_at: at.or(self.start_at),
+            ..self
+        }
     }
 
     /// The same after a change.
@@ -114,7 +123,9 @@ impl Service {
     /// What of a task would not come about. What can't be looked up now isn't told: it is no reason to refuse an
     /// answer.
     pub async fn warnings(&self, task: &TaskView) -> Vec<Warning> {
-        let Some(outlook) = Outlook::of(task) else { return Vec::new() };
+        let Some(outlook) = Outlook::of(task) else {
+            return Vec::new();
+        };
         if outlook.deadline.is_none() {
             return not_started(&outlook).into_iter().collect();
         }
@@ -135,14 +146,24 @@ impl Service {
             let now = self.now();
             let begins = outlook.start_at.map_or(now, |at| at.max(now));
             let business_rate = business.spec.limits.rate;
-            let plan =
-                Plan { items: outlook.items, rate: outlook.rate, business: business_rate, begins, deadline };
+            let plan = Plan {
+                items: outlook.items,
+                rate: outlook.rate,
+                business: business_rate,
+                begins,
+                deadline,
+            };
             let wants = self.part(outlook);
             let most = self.largest_node().await?;
-            found.extend(match most.zip(wants).filter(|(most, wants)| outlook.items > 0 && wants > most) {
-                Some((most, wants)) => Some(no_room(wants, most)),
-                None => shortfall(&plan).map(|short| too_early(&plan, &short, &business.slug, now)),
-            });
+            found.extend(
+                match most
+                    .zip(wants)
+                    .filter(|(most, wants)| outlook.items > 0 && wants > most)
+                {
+                    Some((most, wants)) => Some(no_room(wants, most)),
+                    None => shortfall(&plan).map(|short| too_early(&plan, &short, &business.slug, now)),
+                },
+            );
         }
         Ok(found)
     }
@@ -158,13 +179,21 @@ impl Service {
     ) -> Result<(), ServiceError> {
         let found = self.foreseen(outlook, business).await?;
         let strictly = |warning: Warning| {
-            let advice = warning.fault.advice.map(|advice| format!("{advice}; or leave out strict"));
-            FieldFault { advice, ..warning.fault }
+            let advice = warning
+                .fault
+                .advice
+                .map(|advice| format!("{advice}; or leave out strict"));
+            FieldFault {
+                advice,
+                ..warning.fault
+            }
         };
         if found.is_empty() {
             return Ok(());
         }
-        Err(ServiceError::Unprocessable(found.into_iter().map(strictly).collect()))
+        Err(ServiceError::Unprocessable(
+            found.into_iter().map(strictly).collect(),
+        ))
     }
 
     /// What one part of a task needs of a node; none where it is cut into as many as it takes.
@@ -193,13 +222,22 @@ impl Service {
 
 fn not_started(outlook: &Outlook) -> Option<Warning> {
     let at = outlook.start_at.filter(|_| !outlook.is_wanted)?;
-    let text = format!("it isn't started, so it doesn't begin by itself at {}", at.to_rfc3339());
+    let text = format!(
+        "it isn't started, so it doesn't begin by itself at {}",
+        at.to_rfc3339()
+    );
     let fault = FieldFault::new("/start_at", text).advise("start it, and it waits until then");
-    Some(Warning { code: NOT_STARTED, fault })
+    Some(Warning {
+        code: NOT_STARTED,
+        fault,
+    })
 }
 
 fn warn_of_deadline(detail: String, advice: String) -> Warning {
-    Warning { code: DEADLINE, fault: FieldFault::new("/deadline", detail).advise(advice) }
+    Warning {
+        code: DEADLINE,
+        fault: FieldFault::new("/deadline", detail).advise(advice),
+    }
 }
 
 fn no_room(wants: Load, most: Load) -> Warning {
@@ -215,15 +253,30 @@ fn too_early(plan: &Plan, short: &Shortfall, business: &str, now: WallMs) -> War
         return warn_of_deadline(detail, "a later deadline, or none".to_owned());
     }
     if short.has.is_zero() {
-        let detail = format!("it is over before the task begins, at {}", plan.begins.to_rfc3339());
+        let detail = format!(
+            "it is over before the task begins, at {}",
+            plan.begins.to_rfc3339()
+        );
         return warn_of_deadline(detail, "a later deadline, or an earlier start".to_owned());
     }
     let (whose, what) = match short.is_business {
-        true => (format!(", the limit of {business},"), format!("a limit of {business}")),
+        true => (
+            format!(", the limit of {business},"),
+            format!("a limit of {business}"),
+        ),
         false => (String::new(), "a rate".to_owned()),
     };
-    let Shortfall { rate, needs, has, done, .. } = short;
-    let needed = short.needed.map(|needed| format!("{what} of at least {needed}, or ")).unwrap_or_default();
+    let Shortfall {
+        rate,
+        needs,
+        has,
+        done,
+        ..
+    } = short;
+    let needed = short
+        .needed
+        .map(|needed| format!("{what} of at least {needed}, or "))
+        .unwrap_or_default();
     warn_of_deadline(
         format!(
             "{} items at {rate}{whose} take {}, but there are {} until then, enough for {done}",

@@ -84,12 +84,25 @@ impl Service {
                 (self.left_of(origin, parts).await?, Some(seen))
             }
         };
-        let keys_of = if request.new_keys { None } else { Some(self.keys_of(origin)?) };
-        let spec = RedriveSpec { origin: origin.id, keys_of, parts };
-        let source = self.resolve_source(&SourceRequest::Redrive(spec), &origin.business, actor).await?;
+        let keys_of = if request.new_keys {
+            None
+        } else {
+            Some(self.keys_of(origin)?)
+        };
+        let spec = RedriveSpec {
+            origin: origin.id,
+            keys_of,
+            parts,
+        };
+        let source = self
+            .resolve_source(&SourceRequest::Redrive(spec), &origin.business, actor)
+            .await?;
         let how = Making::of(&request.plan).beside(beside);
         let plan = inherited(request.plan, origin);
-        let defaults = Defaults { send_params: origin.send_params, shards: Auto::Fixed(NonZeroU32::MIN) };
+        let defaults = Defaults {
+            send_params: origin.send_params,
+            shards: Auto::Fixed(NonZeroU32::MIN),
+        };
         let mut task = new_task(&business, plan, tuning, source, defaults);
         task.parent = Some(origin.id);
         self.make(&business, task, how, actor).await
@@ -104,19 +117,35 @@ impl Service {
         if !self.has_other_redrives(origin).await? {
             return Ok(parts);
         }
-        let spec = RedriveSpec { origin: origin.id, keys_of: None, parts };
+        let spec = RedriveSpec {
+            origin: origin.id,
+            keys_of: None,
+            parts,
+        };
         let (fates, items) = (self.fates(origin).await?, self.positions(&spec).await?);
-        let (Some(fates), Some(items)) = (fates, items) else { return Err(cant_tell(origin)) };
+        let (Some(fates), Some(items)) = (fates, items) else {
+            return Err(cant_tell(origin));
+        };
         let fate = |index: &ItemIndex| fate_of(&fates, *index).unwrap_or(Fate::Failed);
-        let left: Vec<ItemIndex> = items.iter().copied().filter(|one| fate(one) == Fate::Failed).collect();
+        let left: Vec<ItemIndex> = items
+            .iter()
+            .copied()
+            .filter(|one| fate(one) == Fate::Failed)
+            .collect();
         if left.len() == items.len() {
             return Ok(spec.parts);
         }
         if left.is_empty() {
-            return Err(self.nothing_left(origin, &Spoken::of(items.iter().map(fate))).await?);
+            return Err(self
+                .nothing_left(origin, &Spoken::of(items.iter().map(fate)))
+                .await?);
         }
         let runs = runs_of(left);
-        if runs.len() > RUNS_MAX { Err(cant_tell(origin)) } else { Ok(runs) }
+        if runs.len() > RUNS_MAX {
+            Err(cant_tell(origin))
+        } else {
+            Ok(runs)
+        }
     }
 
     async fn nothing_left(&self, origin: &TaskView, spoken: &Spoken) -> Result<ServiceError, ServiceError> {
@@ -131,7 +160,9 @@ impl Service {
     async fn family(&self, origin: &TaskView) -> Result<Family, ServiceError> {
         let mut root = origin.clone();
         while let Some(parent) = root.parent {
-            let Some(parent) = self.parts.tasks.get(parent).await? else { break };
+            let Some(parent) = self.parts.tasks.get(parent).await? else {
+                break;
+            };
             root = parent;
         }
         let (mut redrives, mut open) = (BTreeSet::new(), vec![root.id]);
@@ -142,7 +173,10 @@ impl Service {
                 }
             }
         }
-        Ok(Family { root: root.id, redrives })
+        Ok(Family {
+            root: root.id,
+            redrives,
+        })
     }
 
     /// Whether any redrive but those that led here may have had the failures of a task: one of its own, or one beside them.
@@ -176,7 +210,9 @@ impl Service {
         if !faults.is_empty() {
             return Err(ServiceError::Unprocessable(faults));
         }
-        let wanted = groups.iter().filter(|group| codes.is_empty() || codes.contains(&group.code));
+        let wanted = groups
+            .iter()
+            .filter(|group| codes.is_empty() || codes.contains(&group.code));
         let places = |group: &FailureGroup| RedrivePart::Places {
             code: group.code.clone(),
             first: 0,
@@ -194,11 +230,21 @@ impl Service {
     /// The rows of failures are kept for a time only; the groups stay.
     async fn refuse_forgotten(&self, origin: &TaskView, parts: &[RedrivePart]) -> Result<(), ServiceError> {
         for part in parts {
-            let RedrivePart::Places { code, first, count } = part else { continue };
+            let RedrivePart::Places { code, first, count } = part else {
+                continue;
+            };
             for place in [*first, first + count - 1] {
-                if self.parts.failures.places(origin.id, code, place, 1).await?.is_empty() {
-                    let text =
-                        format!("failures {code} of {} are no longer kept (retention.failures)", origin.id);
+                if self
+                    .parts
+                    .failures
+                    .places(origin.id, code, place, 1)
+                    .await?
+                    .is_empty()
+                {
+                    let text = format!(
+                        "failures {code} of {} are no longer kept (retention.failures)",
+                        origin.id
+                    );
                     return Err(ServiceError::unprocessable("/filter", text));
                 }
             }
@@ -235,7 +281,10 @@ fn runs_of(mut items: Vec<ItemIndex>) -> Vec<RedrivePart> {
     for item in items {
         match parts.last_mut() {
             Some(RedrivePart::Indexes { first, count }) if *first + *count == item.0 => *count += 1,
-            _ => parts.push(RedrivePart::Indexes { first: item.0, count: 1 }),
+            _ => parts.push(RedrivePart::Indexes {
+                first: item.0,
+                count: 1,
+            }),
         }
     }
     parts
@@ -274,16 +323,31 @@ impl Spoken {
     fn refusal(&self, origin: TaskId, leads_on: &[String]) -> ServiceError {
         let by = |tasks: &BTreeMap<TaskId, u64>, word: &str| {
             let named: Vec<String> = tasks.keys().take(NAMED_MAX).map(TaskId::to_string).collect();
-            let more = if tasks.len() > NAMED_MAX { " and others" } else { "" };
-            format!("{} {word} {}{more}", tasks.values().sum::<u64>(), named.join(", "))
+            let more = if tasks.len() > NAMED_MAX {
+                " and others"
+            } else {
+                ""
+            };
+            format!(
+                "{} {word} {}{more}",
+                tasks.values().sum::<u64>(),
+                named.join(", ")
+            )
         };
         let mut said = Vec::new();
         if !self.good.is_empty() {
             said.push(by(&self.good, "made good by"));
         }
         if !self.under_way.is_empty() {
-            let which = if self.under_way.len() == 1 { "which goes" } else { "which go" };
-            said.push(format!("{}, {which} over them already", by(&self.under_way, "under way in")));
+            let which = if self.under_way.len() == 1 {
+                "which goes"
+            } else {
+                "which go"
+            };
+            said.push(format!(
+                "{}, {which} over them already",
+                by(&self.under_way, "under way in")
+            ));
         }
         let text = format!("nothing is left to do again of {origin}: {}", said.join("; "));
         let fault = FieldFault::new("/filter", text);
@@ -329,8 +393,13 @@ fn unknown_code(origin: &TaskView, groups: &[FailureGroup], at: usize, code: &st
         None => {
             let codes: Vec<String> = groups.iter().map(|group| group.code.clone()).collect();
             let like = nearest(code, codes.iter().cloned());
-            let guess = like.map(|like| format!("did you mean {like}? ")).unwrap_or_default();
-            fault.advise(format!("{guess}one of those that there are: {}", codes.join(", ")))
+            let guess = like
+                .map(|like| format!("did you mean {like}? "))
+                .unwrap_or_default();
+            fault.advise(format!(
+                "{guess}one of those that there are: {}",
+                codes.join(", ")
+            ))
         }
     }
 }
@@ -347,7 +416,9 @@ pub fn parse_indexes(text: &str) -> Result<Vec<ItemIndex>, String> {
             let is_number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
             is_number.then(|| digits.parse::<u64>().ok()).flatten()
         };
-        let bounds = number(first).zip(number(last)).filter(|(first, last)| first <= last);
+        let bounds = number(first)
+            .zip(number(last))
+            .filter(|(first, last)| first <= last);
         let (first, last) =
             bounds.ok_or_else(|| format!("{part:?} is neither an index nor a range such as 9-20"))?;
         if last - first >= AMONG_MAX as u64 || indexes.len() as u64 + (last - first) >= AMONG_MAX as u64 {
@@ -371,7 +442,17 @@ mod tests {
         let read =
             |text: &str| parse_indexes(text).map(|found| found.iter().map(|i| i.0).collect::<Vec<_>>());
         assert_eq!(read("5,9-12,10,0"), Ok(vec![0, 5, 9, 10, 11, 12]));
-        for wrong in ["", "5,", "-3", "3-", "9-5", "a", "1 ,2", "+1", "99999999999999999999"] {
+        for wrong in [
+            "",
+            "5,",
+            "-3",
+            "3-",
+            "9-5",
+            "a",
+            "1 ,2",
+            "+1",
+            "99999999999999999999",
+        ] {
             assert!(read(wrong).is_err(), "{wrong:?}");
         }
         assert_eq!(read("0-9999").map(|found| found.len()), Ok(10_000));

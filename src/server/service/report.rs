@@ -83,7 +83,14 @@ impl Service {
         let redrives = self.parts.reports.redrives_of(id, REDRIVES_MAX).await?;
         let net = self.net_result(&facts.task).await?;
         let proof = proof(&facts);
-        Ok(Report { at: self.now(), facts, entries, redrives, net, proof })
+        Ok(Report {
+            at: self.now(),
+            facts,
+            entries,
+            redrives,
+            net,
+            proof,
+        })
     }
 
     /// What redrives, and redrives of them, made good of a task's failures. Where no item can be in two of them their sums
@@ -93,10 +100,20 @@ impl Service {
         if sums.is_exact {
             return Ok(sums);
         }
-        let Some(fates) = self.fates_below(task, LEVELS_MAX).await? else { return Ok(sums) };
-        let made_good = fates.iter().filter(|(_, fate)| matches!(fate, Fate::MadeGood(_))).count() as u64;
+        let Some(fates) = self.fates_below(task, LEVELS_MAX).await? else {
+            return Ok(sums);
+        };
+        let made_good = fates
+            .iter()
+            .filter(|(_, fate)| matches!(fate, Fate::MadeGood(_)))
+            .count() as u64;
         let still_failed = sums.abandoned.saturating_sub(made_good);
-        Ok(NetResult { made_good, still_failed, is_exact: true, ..sums })
+        Ok(NetResult {
+            made_good,
+            still_failed,
+            is_exact: true,
+            ..sums
+        })
     }
 
     /// The same as sums. Boxed, since it asks itself.
@@ -123,7 +140,12 @@ impl Service {
             }
             is_exact &= are_disjoint(&selections);
             let made_good = made_good.min(abandoned);
-            Ok(NetResult { abandoned, made_good, still_failed: abandoned - made_good, is_exact })
+            Ok(NetResult {
+                abandoned,
+                made_good,
+                still_failed: abandoned - made_good,
+                is_exact,
+            })
         })
     }
 }
@@ -143,18 +165,28 @@ fn are_disjoint(specs: &[RedriveSpec]) -> bool {
     let may_share = |one: &RedrivePart, two: &RedrivePart| match (one, two) {
         (
             RedrivePart::Places { code, first, count },
-            RedrivePart::Places { code: other_code, first: other, count: others },
+            RedrivePart::Places {
+                code: other_code,
+                first: other,
+                count: others,
+            },
         ) => code == other_code && meets(*first, *count, *other, *others),
-        (RedrivePart::Indexes { first, count }, RedrivePart::Indexes { first: other, count: others }) => {
-            meets(*first, *count, *other, *others)
-        }
+        (
+            RedrivePart::Indexes { first, count },
+            RedrivePart::Indexes {
+                first: other,
+                count: others,
+            },
+        ) => meets(*first, *count, *other, *others),
         _ => true,
     };
     // Quadratic; so a redrive of thousands of single items among others is not compared.
     const PARTS_COMPARED: usize = 2_000;
     parts.len() <= PARTS_COMPARED
         && parts.iter().enumerate().all(|(at, (spec, part))| {
-            parts[at + 1..].iter().all(|(other, two)| spec == other || !may_share(part, two))
+            parts[at + 1..]
+                .iter()
+                .all(|(other, two)| spec == other || !may_share(part, two))
         })
 }
 
@@ -174,7 +206,10 @@ fn do_tile(shards: &[&ShardFacts], first: u64, total: u64) -> bool {
 fn proof(facts: &ReportFacts) -> Vec<Check> {
     let mut shards: Vec<&ShardFacts> = facts.shards.iter().collect();
     shards.sort_by_key(|shard| shard.first);
-    let (first, total) = (facts.task.skip_first.0.min(facts.task.total.0), facts.task.total.0);
+    let (first, total) = (
+        facts.task.skip_first.0.min(facts.task.total.0),
+        facts.task.total.0,
+    );
     let tiles = do_tile(&shards, first, total);
     let open: Vec<String> = shards
         .iter()
@@ -184,10 +219,18 @@ fn proof(facts: &ReportFacts) -> Vec<Check> {
     let parked: u64 = shards.iter().map(|shard| shard.counters.parked).sum();
     let settled: u64 = shards.iter().map(|shard| shard.counters.settled()).sum();
     let due: u64 = shards.iter().map(|shard| shard.end.0 - shard.first.0).sum();
-    let excluded = first + shards.iter().map(|shard| shard.range_end.0 - shard.end.0).sum::<u64>();
+    let excluded = first
+        + shards
+            .iter()
+            .map(|shard| shard.range_end.0 - shard.end.0)
+            .sum::<u64>();
     let abandoned: u64 = shards.iter().map(|shard| shard.counters.abandoned).sum();
     let recorded: u64 = facts.groups.iter().map(|group| group.count).sum();
-    let check = |claim, holds, evidence| Check { claim, holds, evidence };
+    let check = |claim, holds, evidence| Check {
+        claim,
+        holds,
+        evidence,
+    };
     let count = shards.len();
     let (ranges, all) = if count == 1 {
         ("1 shard".to_owned(), "the only shard".to_owned())
@@ -196,7 +239,10 @@ fn proof(facts: &ReportFacts) -> Vec<Check> {
     };
     let at_end = if open.is_empty() { all } else { open.join("; ") };
     let equals = |holds: bool| if holds { '=' } else { '≠' };
-    let (adds_up, is_recorded) = (settled == due && settled + excluded == total, recorded == abandoned);
+    let (adds_up, is_recorded) = (
+        settled == due && settled + excluded == total,
+        recorded == abandoned,
+    );
     // What is parked is among the items that wait.
     let waiting = match (parked, facts.has_waiting_items) {
         (0, true) => "0 parked, but some wait for a retry".to_owned(),
@@ -204,18 +250,32 @@ fn proof(facts: &ReportFacts) -> Vec<Check> {
         (parked, _) => format!("{parked} parked"),
     };
     vec![
-        check("the shards' ranges tile the task", tiles, format!("{ranges} over [{first}, {total})")),
+        check(
+            "the shards' ranges tile the task",
+            tiles,
+            format!("{ranges} over [{first}, {total})"),
+        ),
         check("each shard's low water is its end", open.is_empty(), at_end),
-        check("nothing is parked or waits for a retry", parked == 0 && !facts.has_waiting_items, waiting),
+        check(
+            "nothing is parked or waits for a retry",
+            parked == 0 && !facts.has_waiting_items,
+            waiting,
+        ),
         check(
             "the counters add up",
             adds_up,
-            format!("{settled} settled + {excluded} excluded {} {total}", equals(adds_up)),
+            format!(
+                "{settled} settled + {excluded} excluded {} {total}",
+                equals(adds_up)
+            ),
         ),
         check(
             "the failures recorded are the items abandoned",
             is_recorded,
-            format!("{recorded} recorded {} {abandoned} abandoned", equals(is_recorded)),
+            format!(
+                "{recorded} recorded {} {abandoned} abandoned",
+                equals(is_recorded)
+            ),
         ),
     ]
 }

@@ -35,10 +35,17 @@ impl Service {
     ) -> Result<ResolvedSource, ServiceError> {
         if let SourceRequest::Inline { items } = request {
             // Of each item: the list itself is no part of one.
-            let inner = items.get().strip_prefix('[').and_then(|text| text.strip_suffix(']'));
+            let inner = items
+                .get()
+                .strip_prefix('[')
+                .and_then(|text| text.strip_suffix(']'));
             check_depth("/source/items", inner.unwrap_or_default())?;
         }
-        let account = if actor.source == "business" { account(business) } else { actor.name.clone() };
+        let account = if actor.source == "business" {
+            account(business)
+        } else {
+            actor.name.clone()
+        };
         let desk = &self.parts.desk;
         let resolved = match request {
             SourceRequest::Upload { upload } if actor.rehearses => desk.look_at_upload(*upload).await,
@@ -62,14 +69,22 @@ impl Service {
         by: &str,
         body: UploadBytes<'_>,
     ) -> Result<Received, ServiceError> {
-        let received = self.parts.desk.receive(format, &self.sender(by), self.now(), body).await;
+        let received = self
+            .parts
+            .desk
+            .receive(format, &self.sender(by), self.now(), body)
+            .await;
         received.map_err(|error| refused(error, "body"))
     }
 
     fn sender<'a>(&self, by: &'a str) -> Sender<'a> {
         let http = &self.config().http;
         let quota = by.starts_with(BUSINESS).then_some(http.upload_quota.0);
-        Sender { by, bytes_max: http.upload_limit.0, quota }
+        Sender {
+            by,
+            bytes_max: http.upload_limit.0,
+            quota,
+        }
     }
 
     /// What the uploads of a business take, and may take; none for others, who have no bound.
@@ -77,7 +92,9 @@ impl Service {
     /// # Errors
     /// When the store can't be read.
     pub async fn upload_room(&self, by: &str) -> Result<Option<(u64, u64)>, ServiceError> {
-        let Some(quota) = self.sender(by).quota else { return Ok(None) };
+        let Some(quota) = self.sender(by).quota else {
+            return Ok(None);
+        };
         Ok(Some((self.parts.uploads.stored_by(by).await?, quota)))
     }
 
@@ -88,7 +105,10 @@ impl Service {
     pub async fn uploads_stored(&self, limit: u32) -> Result<Vec<(String, u64)>, ServiceError> {
         let found = self.parts.uploads.stored_most(BUSINESS, limit).await?;
         let business = |by: String| by.strip_prefix(BUSINESS).map(str::to_owned).unwrap_or(by);
-        Ok(found.into_iter().map(|(by, bytes)| (business(by), bytes)).collect())
+        Ok(found
+            .into_iter()
+            .map(|(by, bytes)| (business(by), bytes))
+            .collect())
     }
 
     /// An upload, and what is known of it once it is ready.
@@ -96,9 +116,17 @@ impl Service {
     /// # Errors
     /// `NotFound`.
     pub async fn show_upload(&self, id: UploadId) -> Result<(Upload, Option<Received>), ServiceError> {
-        let missing = || ServiceError::NotFound { what: "upload", name: id.to_string() };
+        let missing = || ServiceError::NotFound {
+            what: "upload",
+            name: id.to_string(),
+        };
         let upload = self.parts.uploads.upload(id).await?.ok_or_else(missing)?;
-        let received = self.parts.desk.received(id).await.map_err(|error| refused(error, ""))?;
+        let received = self
+            .parts
+            .desk
+            .received(id)
+            .await
+            .map_err(|error| refused(error, ""))?;
         Ok((upload, received))
     }
 

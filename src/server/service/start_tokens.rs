@@ -17,7 +17,10 @@ impl Service {
         if start.is_live {
             return Ok(start);
         }
-        Err(ServiceError::StaleStart(format!("start {} of {} is over", start.start_no, start.task)))
+        Err(ServiceError::StaleStart(format!(
+            "start {} of {} is over",
+            start.start_no, start.task
+        )))
     }
 
     /// Who holds a start token: the business of its task.
@@ -29,6 +32,12 @@ impl Service {
         let business = self.task(start.task).await?.business;
         let name = format!("{business} (start {} of {})", start.start_no, start.task);
         let subject = format!("start {} of {}", start.start_no, start.task);
-        Ok(Identity { name, subject, role: Role::Business, business: Some(business), task: Some(start.task) })
+        Ok(Identity {
+            name,
+            subject,
+            role: Role::Business,
+            business: Some(business),
+            task: Some(start.task),
+        })
     }
 }

@@ -92,7 +92,9 @@ impl Service {
             }
             // From now on the turn is ours, also while the business is asked.
         }
-        Err(ServiceError::EtagMismatch(format!("{id} is changed again and again")))
+        Err(ServiceError::EtagMismatch(format!(
+            "{id} is changed again and again"
+        )))
     }
 
     /// Books a higher rate, stores the change, and books a lower one. None when the settings that the change was laid
@@ -117,7 +119,11 @@ impl Service {
             self.book(&task, rate, actor.rehearses).await?;
         }
         let command = command(edit);
-        let stored = self.parts.tasks.command_if(task.id, expected, &command, actor, self.now()).await;
+        let stored = self
+            .parts
+            .tasks
+            .command_if(task.id, expected, &command, actor, self.now())
+            .await;
         // A raise that was not stored goes back; a lower rate is booked once it holds.
         let to_book = match &stored {
             _ if actor.rehearses => None,
@@ -146,17 +152,25 @@ impl Service {
         }
         self.check_deadline(change.deadline.flatten())?;
         check_shards(change.shards)?;
-        let is_other_order = change.tuning.ordered.is_some_and(|ordered| ordered != task.tuning.ordered);
+        let is_other_order = change
+            .tuning
+            .ordered
+            .is_some_and(|ordered| ordered != task.tuning.ordered);
         if is_other_order && task.start_no > 0 {
             let why = "it is fixed once the task was started; `windrow task clone` makes another";
-            return Err(ServiceError::FieldsRefused(vec![FieldFault::new("/ordered", why)]));
+            return Err(ServiceError::FieldsRefused(vec![FieldFault::new(
+                "/ordered", why,
+            )]));
         }
         Ok(())
     }
 
     pub(super) async fn business_of(&self, task: &TaskView) -> Result<Business, ServiceError> {
         let found = self.parts.businesses.business(&task.business).await?;
-        found.ok_or_else(|| ServiceError::NotFound { what: "business", name: task.business.clone() })
+        found.ok_or_else(|| ServiceError::NotFound {
+            what: "business",
+            name: task.business.clone(),
+        })
     }
 
     /// What the store is asked for, after the business was.
@@ -209,7 +223,13 @@ impl Service {
                 false => self.supervisor().rebook(task.id, rate, share).await,
             };
             let refused = |refusal: &Refusal| {
-                no_capacity(task, rate, &refusal.to_string(), &refusal.free.to_string(), self.own_name())
+                no_capacity(
+                    task,
+                    rate,
+                    &refusal.to_string(),
+                    &refusal.free.to_string(),
+                    self.own_name(),
+                )
             };
             booked.map_err(|refusal| refused(&refusal))?;
         }
@@ -234,8 +254,15 @@ impl Service {
         rehearses: bool,
         peers: Vec<Peer>,
     ) -> Option<(String, String, String)> {
-        let question = Question::Book { task: task.id, rate, is_trial: rehearses };
-        let asked = peers.iter().map(|peer| (peer.clone(), question.clone())).collect();
+        let question = Question::Book {
+            task: task.id,
+            rate,
+            is_trial: rehearses,
+        };
+        let asked = peers
+            .iter()
+            .map(|peer| (peer.clone(), question.clone()))
+            .collect();
         let mut refused = None;
         let mut booked = Vec::new();
         for (peer, answer) in self.ask_all(asked).await {
@@ -246,7 +273,11 @@ impl Service {
             }
         }
         if refused.is_some() && !rehearses {
-            let held = Question::Book { task: task.id, rate: task.tuning.rate, is_trial: false };
+            let held = Question::Book {
+                task: task.id,
+                rate: task.tuning.rate,
+                is_trial: false,
+            };
             let asked = booked.into_iter().map(|peer| (peer, held.clone())).collect();
             for (peer, answer) in self.ask_all(asked).await {
                 if !matches!(answer, Ok(Answer::Booked)) {
@@ -276,7 +307,10 @@ impl Service {
 
 /// By how many shards the settings of a task are shared: those that it has, or those that its next start makes.
 fn shards(task: &TaskView, wanted: Option<Auto<NonZeroU32>>) -> Auto<NonZeroU32> {
-    let rests = matches!(task.status, Status::Created | Status::AwaitingBusiness | Status::Stopped);
+    let rests = matches!(
+        task.status,
+        Status::Created | Status::AwaitingBusiness | Status::Stopped
+    );
     let has_run = task.shards.iter().any(|shard| shard.run.0 > 0);
     let there = NonZeroU32::new(u32::try_from(task.shards.len()).unwrap_or(u32::MAX));
     let to_be = wanted.unwrap_or(task.shards_wanted);

@@ -77,7 +77,9 @@ impl Service {
         self.check_plan(&request.plan)?;
         self.check_limits(&request.plan, &business, actor).await?;
         let tuning = self.settings(&business, &request.plan.tuning)?;
-        let source = self.resolve_source(&request.source, &request.business, actor).await?;
+        let source = self
+            .resolve_source(&request.source, &request.business, actor)
+            .await?;
         let defaults = Defaults::of(&self.config().task_defaults, &tuning);
         let how = Making::of(&request.plan);
         let task = new_task(&business, request.plan, tuning, source, defaults);
@@ -101,8 +103,11 @@ impl Service {
         let tuning = plan.tuning.apply(&origin.tuning);
         self.check_settings(&tuning, &business.spec.limits)?;
         let how = Making::of(&plan);
-        let source =
-            ResolvedSource { json: origin.source.clone(), total: origin.total, meaning: origin.meaning };
+        let source = ResolvedSource {
+            json: origin.source.clone(),
+            total: origin.total,
+            meaning: origin.meaning,
+        };
         let plan = TaskPlan {
             labels: plan.labels.or(Some(origin.labels)),
             skip_first: plan.skip_first.or(Some(origin.skip_first)),
@@ -113,7 +118,10 @@ impl Service {
             canary: plan.canary.or(origin.canary),
             ..plan
         };
-        let defaults = Defaults { send_params: origin.send_params, shards: origin.shards_wanted };
+        let defaults = Defaults {
+            send_params: origin.send_params,
+            shards: origin.shards_wanted,
+        };
         let mut task = new_task(&business, plan, tuning, source, defaults);
         task.parent = origin.parent;
         self.make(&business, task, how, actor).await
@@ -133,7 +141,10 @@ impl Service {
         if let (Some(start), Some(end)) = (plan.start_at, plan.deadline)
             && end <= start
         {
-            return Err(ServiceError::unprocessable("/deadline", "it is over before the task starts"));
+            return Err(ServiceError::unprocessable(
+                "/deadline",
+                "it is over before the task starts",
+            ));
         }
         self.check_deadline(plan.deadline)
     }
@@ -154,7 +165,8 @@ impl Service {
             return Err(ServiceError::unprocessable("/skip_first", text));
         }
         if how.strict {
-            self.refuse_foreseen(&Outlook::of_new(&task, how.start), business).await?;
+            self.refuse_foreseen(&Outlook::of_new(&task, how.start), business)
+                .await?;
         }
         let (tasks, now) = (&self.parts.tasks, self.now());
         let made = match (&how.beside, how.start) {
@@ -181,7 +193,11 @@ pub(super) struct Making {
 impl Making {
     /// As its plan says.
     pub(super) fn of(plan: &TaskPlan) -> Making {
-        Making { start: plan.start, strict: plan.strict, beside: None }
+        Making {
+            start: plan.start,
+            strict: plan.strict,
+            beside: None,
+        }
     }
 
     /// The same of a redrive.
@@ -201,8 +217,15 @@ pub(super) struct Defaults {
 impl Defaults {
     /// Those of the node. An ordered task has one shard, whatever others have.
     pub(super) fn of(defaults: &TaskDefaults, tuning: &Tuning) -> Defaults {
-        let shards = if tuning.ordered { Auto::Fixed(NonZeroU32::MIN) } else { defaults.shards };
-        Defaults { send_params: defaults.send_params, shards }
+        let shards = if tuning.ordered {
+            Auto::Fixed(NonZeroU32::MIN)
+        } else {
+            defaults.shards
+        };
+        Defaults {
+            send_params: defaults.send_params,
+            shards,
+        }
     }
 }
 
@@ -219,14 +242,18 @@ pub(super) fn check_shards(shards: Option<Auto<NonZeroU32>>) -> Result<(), Servi
 
 /// Whether settings can be shared by as many shards as there are, or are asked for.
 pub(super) fn check_shared(tuning: &Tuning, shards: Auto<NonZeroU32>) -> Result<(), ServiceError> {
-    let Auto::Fixed(shards) = shards else { return Ok(()) };
+    let Auto::Fixed(shards) = shards else {
+        return Ok(());
+    };
     let faults = shared_faults(tuning, shards.get());
     let said =
         |fault: TuningFault| FieldFault::new(format!("/{}", fault.key), fault.what).advise(fault.advice);
     if faults.is_empty() {
         Ok(())
     } else {
-        Err(ServiceError::Unprocessable(faults.into_iter().map(said).collect()))
+        Err(ServiceError::Unprocessable(
+            faults.into_iter().map(said).collect(),
+        ))
     }
 }
 
@@ -270,7 +297,9 @@ fn picture(task: &NewTask) -> Result<Value, ServiceError> {
 /// Parameters as JSON.
 pub(super) fn params(text: Option<&str>) -> Result<Value, ServiceError> {
     let value = text.map(serde_json::from_str::<Value>).transpose();
-    value.map(Option::unwrap_or_default).map_err(|error| ServiceError::Internal(error.to_string()))
+    value
+        .map(Option::unwrap_or_default)
+        .map_err(|error| ServiceError::Internal(error.to_string()))
 }
 
 /// Settings as they are written.
@@ -288,7 +317,10 @@ fn resize(task: &mut NewTask, total: ItemCount) -> Result<(), ServiceError> {
         has_run: false,
         is_cut: false,
     };
-    let change = MeaningChange { total: Some(total), ..MeaningChange::default() };
+    let change = MeaningChange {
+        total: Some(total),
+        ..MeaningChange::default()
+    };
     let next = changed(&now, &change).map_err(|refusals| {
         let why: Vec<String> = refusals.into_iter().map(|refusal| refusal.why).collect();
         ServiceError::BusinessRejected(format!(

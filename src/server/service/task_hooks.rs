@@ -18,7 +18,9 @@ impl Service {
         business: &Business,
         task: Value,
     ) -> Result<Option<ItemCount>, ServiceError> {
-        let Some(hook) = &business.spec.hooks.validate else { return Ok(None) };
+        let Some(hook) = &business.spec.hooks.validate else {
+            return Ok(None);
+        };
         let body = json!({ "type": HookKind::Validate.as_str(), "business": business.slug, "task": task });
         let call = HookCall {
             kind: HookKind::Validate,

@@ -55,7 +55,12 @@ impl Service {
         let opened = provision.handler.open(context);
         let unusable = |text: String| ServiceError::unprocessable("/business", text);
         let handler = opened.map_err(|error| unusable(error.to_string()))?;
-        let trial = Trial { service: self, task, handler: &*handler, source: &*provision.source };
+        let trial = Trial {
+            service: self,
+            task,
+            handler: &*handler,
+            source: &*provision.source,
+        };
         let seen = trial.run(items).await;
         handler.close().await;
         seen
@@ -82,7 +87,10 @@ impl Service {
 
 fn check(task: &TaskView, items: &[ItemIndex]) -> Result<(), ServiceError> {
     if items.is_empty() || items.len() > ITEMS_MAX {
-        return Err(ServiceError::unprocessable("/indexes", format!("choose 1 to {ITEMS_MAX} items")));
+        return Err(ServiceError::unprocessable(
+            "/indexes",
+            format!("choose 1 to {ITEMS_MAX} items"),
+        ));
     }
     match items.iter().find(|index| index.0 >= task.total.0) {
         Some(index) => {
@@ -97,9 +105,10 @@ fn not_provided(error: ProvisionError) -> ServiceError {
     match error {
         ProvisionError::SourceChanged(text) => ServiceError::unprocessable("/source", text),
         ProvisionError::HandlerUnusable(text) => ServiceError::unprocessable("/business", text),
-        ProvisionError::Unavailable(text) => {
-            ServiceError::Conflict { detail: text, advice: "try again in a moment".to_owned() }
-        }
+        ProvisionError::Unavailable(text) => ServiceError::Conflict {
+            detail: text,
+            advice: "try again in a moment".to_owned(),
+        },
     }
 }
 
@@ -115,12 +124,17 @@ impl Trial<'_> {
         let end = Instant::now() + PATIENCE;
         let mut slots = self.handler.slots();
         // A handler that takes nothing says by its answer why.
-        timeout(READY_WITHIN, slots.wait_for(|slots| *slots != Some(0))).await.ok();
+        timeout(READY_WITHIN, slots.wait_for(|slots| *slots != Some(0)))
+            .await
+            .ok();
         let mut seen = Vec::with_capacity(items.len());
         for some in items.chunks(self.task.tuning.batch.get() as usize) {
             if Instant::now() >= end {
                 let failure = Failure::new("NOT_CALLED", "the preview's time is over");
-                seen.extend(some.iter().map(|index| failed(*index, "not_called", &failure, Duration::ZERO)));
+                seen.extend(
+                    some.iter()
+                        .map(|index| failed(*index, "not_called", &failure, Duration::ZERO)),
+                );
                 continue;
             }
             seen.extend(self.call(some).await?);
@@ -140,15 +154,23 @@ impl Trial<'_> {
         };
         let reply = timeout(limit + MARGIN, self.handler.process(call)).await;
         let took = clock.now().since(begun);
-        let late = || Reply::failed(FailureClass::Unclear, Failure::new("TIMEOUT", "no answer in time"));
+        let late = || {
+            Reply::failed(
+                FailureClass::Unclear,
+                Failure::new("TIMEOUT", "no answer in time"),
+            )
+        };
         Ok(read(items, reply.unwrap_or_else(|_| late()), took))
     }
 
     async fn rows(&self, items: &[ItemIndex]) -> Result<CallRows, ServiceError> {
         let mut rows = CallRows::default();
         if self.source.has_data() {
-            for index in
-                items.iter().filter(|index| rows.data(**index).is_none()).copied().collect::<Vec<_>>()
+            for index in items
+                .iter()
+                .filter(|index| rows.data(**index).is_none())
+                .copied()
+                .collect::<Vec<_>>()
             {
                 let chunk = self.source.read(index).await;
                 let fault = |error: windrow_engine::ports::source::SourceError| {
@@ -162,7 +184,10 @@ impl Trial<'_> {
 }
 
 fn dispatches(items: &[ItemIndex]) -> CallItems {
-    let one = |index: &ItemIndex| Dispatch { run: IndexRun::one(*index), attempt: Attempt::FIRST };
+    let one = |index: &ItemIndex| Dispatch {
+        run: IndexRun::one(*index),
+        attempt: Attempt::FIRST,
+    };
     match items {
         [only] => CallItems::One(one(only)),
         several => CallItems::Many(several.iter().map(one).collect()),
@@ -171,7 +196,12 @@ fn dispatches(items: &[ItemIndex]) -> CallItems {
 
 /// What a reply says of each item of a call.
 fn read(items: &[ItemIndex], reply: Reply, took: Duration) -> Vec<PreviewedItem> {
-    let well = |index: ItemIndex, result| PreviewedItem { index, result, failure: None, took };
+    let well = |index: ItemIndex, result| PreviewedItem {
+        index,
+        result,
+        failure: None,
+        took,
+    };
     match reply {
         Reply::AllOk => items.iter().map(|index| well(*index, "succeeded")).collect(),
         Reply::Items(replies) => replies
@@ -180,23 +210,34 @@ fn read(items: &[ItemIndex], reply: Reply, took: Duration) -> Vec<PreviewedItem>
             .map(|(index, verdict)| match verdict {
                 ItemVerdict::Settled(Outcome::Succeeded) => well(index, "succeeded"),
                 ItemVerdict::Settled(Outcome::Skipped) => well(index, "skipped"),
-                ItemVerdict::Failed { failure, wish: Wish::Abandon } => {
-                    failed(index, "abandoned", &failure, took)
-                }
-                ItemVerdict::Unclear(failure) | ItemVerdict::Failed { failure, wish: Wish::Retry { .. } } => {
-                    failed(index, "retry", &failure, took)
-                }
+                ItemVerdict::Failed {
+                    failure,
+                    wish: Wish::Abandon,
+                } => failed(index, "abandoned", &failure, took),
+                ItemVerdict::Unclear(failure)
+                | ItemVerdict::Failed {
+                    failure,
+                    wish: Wish::Retry { .. },
+                } => failed(index, "retry", &failure, took),
             })
             .collect(),
         Reply::Failed(failure) => {
             let (result, failure) = whole(&failure);
-            items.iter().map(|index| failed(*index, result, &failure, took)).collect()
+            items
+                .iter()
+                .map(|index| failed(*index, result, &failure, took))
+                .collect()
         }
     }
 }
 
 fn failed(index: ItemIndex, result: &'static str, failure: &Failure, took: Duration) -> PreviewedItem {
-    PreviewedItem { index, result, failure: Some(failure.clone()), took }
+    PreviewedItem {
+        index,
+        result,
+        failure: Some(failure.clone()),
+        took,
+    }
 }
 
 fn whole(failure: &CallFailure) -> (&'static str, Failure) {
@@ -208,9 +249,13 @@ fn whole(failure: &CallFailure) -> (&'static str, Failure) {
         CallFailure::BadReply(failure) | CallFailure::Rejected(failure) | CallFailure::Gone(failure) => {
             ("failed", failure.clone())
         }
-        CallFailure::Fenced => {
-            ("failed", Failure::new("FENCED", "it answers that a newer run exists, but this is a preview"))
-        }
+        CallFailure::Fenced => (
+            "failed",
+            Failure::new(
+                "FENCED",
+                "it answers that a newer run exists, but this is a preview",
+            ),
+        ),
         CallFailure::NotSent => ("not_called", Failure::new("NOT_CALLED", "the call did not leave")),
     }
 }
@@ -223,18 +268,36 @@ mod tests {
     fn a_reply_is_told_item_by_item() {
         let items = [ItemIndex(3), ItemIndex(9)];
         let told = |reply| -> Vec<(u64, &str)> {
-            read(&items, reply, Duration::ZERO).iter().map(|item| (item.index.0, item.result)).collect()
+            read(&items, reply, Duration::ZERO)
+                .iter()
+                .map(|item| (item.index.0, item.result))
+                .collect()
         };
         assert_eq!(told(Reply::AllOk), [(3, "succeeded"), (9, "succeeded")]);
         let busy = Failure::new("BUSY", "later");
         let verdicts = vec![
             (ItemIndex(3), ItemVerdict::Settled(Outcome::Skipped)),
-            (ItemIndex(9), ItemVerdict::Failed { failure: busy.clone(), wish: Wish::Abandon }),
+            (
+                ItemIndex(9),
+                ItemVerdict::Failed {
+                    failure: busy.clone(),
+                    wish: Wish::Abandon,
+                },
+            ),
         ];
-        let replies = windrow_engine::ports::handler::ItemReplies { verdicts, ..Default::default() };
-        assert_eq!(told(Reply::Items(Box::new(replies))), [(3, "skipped"), (9, "abandoned")]);
+        let replies = windrow_engine::ports::handler::ItemReplies {
+            verdicts,
+            ..Default::default()
+        };
+        assert_eq!(
+            told(Reply::Items(Box::new(replies))),
+            [(3, "skipped"), (9, "abandoned")]
+        );
         let gone = Reply::Failed(Box::new(CallFailure::Gone(busy.clone())));
         assert_eq!(told(gone), [(3, "failed"), (9, "failed")]);
-        assert_eq!(told(Reply::failed(FailureClass::Unclear, busy)), [(3, "retry"), (9, "retry")]);
+        assert_eq!(
+            told(Reply::failed(FailureClass::Unclear, busy)),
+            [(3, "retry"), (9, "retry")]
+        );
     }
 }

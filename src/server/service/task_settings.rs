@@ -46,7 +46,11 @@ impl Service {
 
     /// The business whose name is nearest to one that isn't there, if any is near.
     async fn business_like(&self, slug: &str) -> Result<Option<String>, ServiceError> {
-        let all = self.parts.businesses.businesses(false, None, LOOKED_THROUGH_MAX).await?;
+        let all = self
+            .parts
+            .businesses
+            .businesses(false, None, LOOKED_THROUGH_MAX)
+            .await?;
         Ok(nearest(slug, all.into_iter().map(|one| one.slug)))
     }
 
@@ -81,7 +85,11 @@ impl Service {
             let text = format!("{asked} is more than the {most} that all tasks of the business may have");
             faults.push(FieldFault::new("/concurrency", text).advise(format!("{most}, or \"auto\"")));
         }
-        if faults.is_empty() { Ok(()) } else { Err(ServiceError::Unprocessable(faults)) }
+        if faults.is_empty() {
+            Ok(())
+        } else {
+            Err(ServiceError::Unprocessable(faults))
+        }
     }
 
     fn rate_fault(&self, tuning: &Tuning, limits: &BusinessLimits) -> Option<FieldFault> {
@@ -96,8 +104,10 @@ impl Service {
         };
         let most = limits.rate?;
         (load > Load::needed_by(most)).then(|| {
-            let text =
-                format!("{} is more than the {most} that all tasks of the business may have", tuning.rate);
+            let text = format!(
+                "{} is more than the {most} that all tasks of the business may have",
+                tuning.rate
+            );
             FieldFault::new("/rate", text).advise(format!("at most \"{most}\""))
         })
     }
@@ -106,7 +116,10 @@ impl Service {
     pub(super) fn check_params(&self, params: &str) -> Result<(), ServiceError> {
         let most = self.config().task_defaults.max_params;
         if params.len() as u64 > most.0 {
-            let text = format!("{} bytes are more than task_defaults.max_params, {most}", params.len());
+            let text = format!(
+                "{} bytes are more than task_defaults.max_params, {most}",
+                params.len()
+            );
             return Err(ServiceError::unprocessable("/params", text));
         }
         check_depth("/params", params)
@@ -115,9 +128,10 @@ impl Service {
     /// Whether a deadline lies ahead.
     pub(super) fn check_deadline(&self, deadline: Option<WallMs>) -> Result<(), ServiceError> {
         match deadline {
-            Some(at) if at <= self.now() => {
-                Err(ServiceError::unprocessable("/deadline", format!("{} is over", at.to_rfc3339())))
-            }
+            Some(at) if at <= self.now() => Err(ServiceError::unprocessable(
+                "/deadline",
+                format!("{} is over", at.to_rfc3339()),
+            )),
             _ => Ok(()),
         }
     }
@@ -126,7 +140,9 @@ impl Service {
 /// The name that is nearest to one that isn't there, if any is near.
 pub(crate) fn nearest(wrong: &str, names: impl Iterator<Item = String>) -> Option<String> {
     let near = names.map(|name| (strsim::jaro_winkler(wrong, &name), name));
-    let near = near.filter(|(likeness, _)| *likeness > LIKE_ENOUGH).max_by(|a, b| a.0.total_cmp(&b.0));
+    let near = near
+        .filter(|(likeness, _)| *likeness > LIKE_ENOUGH)
+        .max_by(|a, b| a.0.total_cmp(&b.0));
     near.map(|(_, name)| name)
 }
 
@@ -188,7 +204,10 @@ pub(super) fn check_labels(labels: &BTreeMap<String, String>) -> Result<(), Serv
         |value: &str| value.chars().count() <= LABEL_VALUE_CHARS_MAX && !value.chars().any(char::is_control);
     let mut faults = Vec::new();
     if labels.len() > LABELS_MAX {
-        faults.push(FieldFault::new("/labels", format!("a task has at most {LABELS_MAX} labels")));
+        faults.push(FieldFault::new(
+            "/labels",
+            format!("a task has at most {LABELS_MAX} labels"),
+        ));
     }
     for (key, value) in labels {
         if !is_key(key) {
@@ -200,7 +219,11 @@ pub(super) fn check_labels(labels: &BTreeMap<String, String>) -> Result<(), Serv
             faults.push(FieldFault::new(format!("/labels/{key}"), text));
         }
     }
-    if faults.is_empty() { Ok(()) } else { Err(ServiceError::Unprocessable(faults)) }
+    if faults.is_empty() {
+        Ok(())
+    } else {
+        Err(ServiceError::Unprocessable(faults))
+    }
 }
 
 #[cfg(test)]

@@ -67,7 +67,9 @@ impl Service {
         let (elsewhere, silent) = self.past_elsewhere(task, from, to, step).await;
         let points = match elsewhere.is_empty() {
             true => {
-                let slices = self.stats().slices(task, self.moment_of(from), self.moment_of(to), step);
+                let slices = self
+                    .stats()
+                    .slices(task, self.moment_of(from), self.moment_of(to), step);
                 self.steps(slices, step)
             }
             false => self.joined(task, elsewhere, from, to, step),
@@ -76,7 +78,14 @@ impl Service {
         points.iter().for_each(|point| sum.extend(&point.point));
         let begins = points.first().map(|first| first.at.minus(first.running));
         let from = begins.map_or(from, |begins| begins.max(from));
-        Ok(TaskStats { from, to, step, points, sum, silent })
+        Ok(TaskStats {
+            from,
+            to,
+            step,
+            points,
+            sum,
+            silent,
+        })
     }
 
     /// What other nodes counted, a list a node; none that counted nothing.
@@ -112,12 +121,25 @@ impl Service {
         to: WallMs,
         step: Duration,
     ) -> Vec<TaskPoint> {
-        nodes.push(self.past_here(task, from, to, step).into_iter().map(wall_slice).collect());
+        nodes.push(
+            self.past_here(task, from, to, step)
+                .into_iter()
+                .map(wall_slice)
+                .collect(),
+        );
         let is_long = |slice: &WallSlice| slice.to.since(slice.from) > COARSE_STEP / 2;
         // What is kept in tens of seconds says nothing of single ones.
-        let step = if nodes.iter().flatten().any(is_long) { step.max(COARSE_STEP) } else { step };
+        let step = if nodes.iter().flatten().any(is_long) {
+            step.max(COARSE_STEP)
+        } else {
+            step
+        };
         let step_ms = i64::try_from(step.as_millis()).unwrap_or(i64::MAX);
-        let point = |piece: Piece| TaskPoint { at: piece.to, running: piece.running, point: piece.point };
+        let point = |piece: Piece| TaskPoint {
+            at: piece.to,
+            running: piece.running,
+            point: piece.point,
+        };
         joined(&nodes, step_ms).into_iter().map(point).collect()
     }
 
@@ -138,7 +160,11 @@ impl Service {
                     point.point.extend(&slice.point);
                 }
                 None => {
-                    points.push(TaskPoint { at: self.wall_of(slice.to), running, point: slice.point });
+                    points.push(TaskPoint {
+                        at: self.wall_of(slice.to),
+                        running,
+                        point: slice.point,
+                    });
                 }
             }
             last = Some(number);
@@ -154,12 +180,20 @@ impl Service {
     pub(super) fn moment_of(&self, wall: WallMs) -> Moment {
         let now = self.parts.clock.now();
         let wall_now = self.wall_of(now);
-        if wall <= wall_now { now.minus(wall_now.since(wall)) } else { now.plus(wall.since(wall_now)) }
+        if wall <= wall_now {
+            now.minus(wall_now.since(wall))
+        } else {
+            now.plus(wall.since(wall_now))
+        }
     }
 }
 
 fn wall_slice(slice: PastSlice) -> WallSlice {
-    WallSlice { from: slice.from, to: slice.to, point: slice.point }
+    WallSlice {
+        from: slice.from,
+        to: slice.to,
+        point: slice.point,
+    }
 }
 
 /// Whether a slice is longer than a second's sample ever is.
@@ -171,12 +205,19 @@ fn step(length: Duration, asked: Option<Duration>) -> Result<Duration, ServiceEr
     if length.is_zero() {
         return Err(ServiceError::invalid("to", "it lies after `from`"));
     }
-    let shortest =
-        Duration::from_millis(u64::try_from(length.as_millis()).unwrap_or(u64::MAX).div_ceil(POINTS_MAX));
+    let shortest = Duration::from_millis(
+        u64::try_from(length.as_millis())
+            .unwrap_or(u64::MAX)
+            .div_ceil(POINTS_MAX),
+    );
     let Some(step) = asked else {
         // Whole tens of seconds, as they are kept.
         let tens = u32::try_from(shortest.as_millis().div_ceil(COARSE_STEP.as_millis())).unwrap_or(u32::MAX);
-        return Ok(if shortest <= SAMPLE_EVERY { SAMPLE_EVERY } else { COARSE_STEP.saturating_mul(tens) });
+        return Ok(if shortest <= SAMPLE_EVERY {
+            SAMPLE_EVERY
+        } else {
+            COARSE_STEP.saturating_mul(tens)
+        });
     };
     if step < SAMPLE_EVERY {
         return Err(ServiceError::invalid("step", "a point is at least 1s long"));
@@ -200,8 +241,14 @@ mod tests {
         let of = |length: u64, asked: Option<u64>| {
             step(Duration::from_secs(length), asked.map(Duration::from_secs)).map(|step| step.as_secs())
         };
-        assert_eq!((of(900, None), of(2160, None), of(2161, None)), (Ok(1), Ok(1), Ok(10)));
-        assert_eq!((of(21_600, None), of(21_700, None), of(86_400, None)), (Ok(10), Ok(20), Ok(40)));
+        assert_eq!(
+            (of(900, None), of(2160, None), of(2161, None)),
+            (Ok(1), Ok(1), Ok(10))
+        );
+        assert_eq!(
+            (of(21_600, None), of(21_700, None), of(86_400, None)),
+            (Ok(10), Ok(20), Ok(40))
+        );
         assert_eq!((of(900, Some(60)), of(21_600, Some(10))), (Ok(60), Ok(10)));
         assert!(of(86_400, Some(1)).is_err() && of(900, Some(0)).is_err() && of(0, None).is_err());
         for length in [1, 2159, 2160, 5000, 21_600, 1_000_000] {

@@ -86,7 +86,11 @@ impl Service {
                 high_water: picture.high_water,
                 size: (seen == Seen::Live).then_some(picture.size),
                 per_cell: picture.per_cell,
-                cells: if seen == Seen::Damaged { Vec::new() } else { picture.cells(&abandoned) },
+                cells: if seen == Seen::Damaged {
+                    Vec::new()
+                } else {
+                    picture.cells(&abandoned)
+                },
                 head: picture.head,
             });
         }
@@ -106,7 +110,9 @@ impl Service {
         for (peer, answer) in self.ask_all(asked).await {
             match answer {
                 Ok(Answer::Windows(found)) => {
-                    let fresh = found.into_iter().filter(|(_, picture)| is_sound(picture, cells_max));
+                    let fresh = found
+                        .into_iter()
+                        .filter(|(_, picture)| is_sound(picture, cells_max));
                     for (shard, picture) in fresh {
                         if pictures.iter().all(|(known, ..)| *known != shard) {
                             pictures.push((shard, Seen::Live, Some(peer.node.clone()), picture));
@@ -126,8 +132,16 @@ impl Service {
             return Ok(Vec::new());
         }
         // The item at low water is open.
-        let found = self.parts.tasks.failures(task, Some(window.low_water), ABANDONED_MAX).await?;
-        Ok(found.into_iter().map(|item| item.index).filter(|index| *index < window.high_water).collect())
+        let found = self
+            .parts
+            .tasks
+            .failures(task, Some(window.low_water), ABANDONED_MAX)
+            .await?;
+        Ok(found
+            .into_iter()
+            .map(|item| item.index)
+            .filter(|index| *index < window.high_water)
+            .collect())
     }
 }
 
@@ -143,7 +157,12 @@ fn is_sound(picture: &WindowPicture, cells_max: NonZeroU32) -> bool {
 }
 
 fn picture_of(saved: SavedWindow, cells_max: NonZeroU32) -> (ShardId, Seen, WindowPicture) {
-    let SavedWindow { shard, low_water, high_water, blob } = saved;
+    let SavedWindow {
+        shard,
+        low_water,
+        high_water,
+        blob,
+    } = saved;
     let snapshot = match blob.is_empty() {
         true => Ok(checkpoint::Snapshot::default()),
         false => checkpoint::decode(&blob, low_water),
@@ -155,5 +174,9 @@ fn picture_of(saved: SavedWindow, cells_max: NonZeroU32) -> (ShardId, Seen, Wind
             (Seen::Damaged, Vec::new())
         }
     };
-    (shard, seen, WindowPicture::saved(low_water, high_water, words, cells_max))
+    (
+        shard,
+        seen,
+        WindowPicture::saved(low_water, high_water, words, cells_max),
+    )
 }

@@ -60,7 +60,11 @@ impl Service {
     /// # Errors
     /// `NotFound`.
     pub async fn task(&self, id: TaskId) -> Result<TaskView, ServiceError> {
-        self.parts.tasks.get(id).await?.ok_or_else(|| ServiceError::no_task(id))
+        self.parts
+            .tasks
+            .get(id)
+            .await?
+            .ok_or_else(|| ServiceError::no_task(id))
     }
 
     /// Starts a task, or lets it go on. One that runs already is only told to judge its items, if it is to.
@@ -72,7 +76,8 @@ impl Service {
         if strict {
             let task = self.task(id).await?;
             let business = self.business_of(&task).await?;
-            self.refuse_foreseen(&Outlook::going_on(&task).started(at), &business).await?;
+            self.refuse_foreseen(&Outlook::going_on(&task).started(at), &business)
+                .await?;
         }
         let command = match at {
             _ if judges => TaskCommand::StartJudging(at),
@@ -92,8 +97,14 @@ impl Service {
         if told.is_new || !judges || told.task.tuning.judge_after.is_zero() {
             return Ok(told);
         }
-        let tuning = TuningPatch { judge_after: Some(Duration::ZERO), ..TuningPatch::default() };
-        let change = TaskChange { tuning, ..TaskChange::default() };
+        let tuning = TuningPatch {
+            judge_after: Some(Duration::ZERO),
+            ..TuningPatch::default()
+        };
+        let change = TaskChange {
+            tuning,
+            ..TaskChange::default()
+        };
         let task = self.change_task(id, None, change, actor).await?;
         Ok(Told { task, is_new: true })
     }
@@ -103,7 +114,11 @@ impl Service {
     /// # Errors
     /// `WrongState` before it was started and after it ended.
     pub async fn stop_task(&self, id: TaskId, how: StopHow, actor: &Actor) -> Result<Told, ServiceError> {
-        let reason = if actor.source == "business" { StopReason::Business } else { StopReason::Operator };
+        let reason = if actor.source == "business" {
+            StopReason::Business
+        } else {
+            StopReason::Operator
+        };
         match how {
             StopHow::Drain => {
                 let there = |task: &TaskView| matches!(task.status, Status::Stopping | Status::Stopped);
@@ -158,7 +173,11 @@ impl Service {
         to: &str,
         actor: &Actor,
     ) -> Result<(TaskView, u32), ServiceError> {
-        let moved = self.parts.tasks.move_shards(id, shard, to, actor, self.now()).await?;
+        let moved = self
+            .parts
+            .tasks
+            .move_shards(id, shard, to, actor, self.now())
+            .await?;
         if !actor.rehearses {
             self.look_at(id);
         }
@@ -201,7 +220,16 @@ impl Service {
         let there = move |task: &TaskView| {
             is_repeat && task.start_no == start_no && matches!(task.status, Status::Queued | Status::Running)
         };
-        self.tell(id, &TaskCommand::Ready { start_no, edit: Box::new(edit) }, actor, there).await
+        self.tell(
+            id,
+            &TaskCommand::Ready {
+                start_no,
+                edit: Box::new(edit),
+            },
+            actor,
+            there,
+        )
+        .await
     }
 
     /// Deletes a task that has ended.

@@ -54,13 +54,21 @@ impl Service {
         if let Some(slug) = &wish.business
             && self.parts.businesses.business(slug).await?.is_none()
         {
-            return Err(ServiceError::unprocessable("/business", format!("there is no business {slug}")));
+            return Err(ServiceError::unprocessable(
+                "/business",
+                format!("there is no business {slug}"),
+            ));
         }
         let token = make(TOKEN_PREFIX)?;
         let new = new_token(&token, wish);
         let view = self.parts.tokens.add_token(&new, actor, now).await?;
         if !actor.rehearses {
-            tracing::info!(token = view.prefix, name = view.name, role = view.role.as_str(), "token made");
+            tracing::info!(
+                token = view.prefix,
+                name = view.name,
+                role = view.role.as_str(),
+                "token made"
+            );
         }
         Ok(MadeToken { view, token })
     }
@@ -79,7 +87,10 @@ impl Service {
     /// `NotFound`.
     pub async fn revoke_token(&self, id: i64, actor: &Actor) -> Result<TokenView, ServiceError> {
         let revoked = self.parts.tokens.revoke_token(id, actor, self.now()).await?;
-        revoked.ok_or_else(|| ServiceError::NotFound { what: "token", name: id.to_string() })
+        revoked.ok_or_else(|| ServiceError::NotFound {
+            what: "token",
+            name: id.to_string(),
+        })
     }
 }
 
@@ -91,10 +102,16 @@ fn check_wish(wish: &TokenWish, now: WallMs) -> Result<(), ServiceError> {
     }
     match (wish.role, &wish.business) {
         (Role::Business, None) => {
-            return Err(ServiceError::unprocessable("/business", "a business's token names the business"));
+            return Err(ServiceError::unprocessable(
+                "/business",
+                "a business's token names the business",
+            ));
         }
         (Role::Viewer | Role::Operator | Role::Admin, Some(_)) => {
-            return Err(ServiceError::unprocessable("/business", "only the role business has one"));
+            return Err(ServiceError::unprocessable(
+                "/business",
+                "only the role business has one",
+            ));
         }
         _ => {}
     }
@@ -126,7 +143,10 @@ pub fn make(prefix: &str) -> Result<String, ServiceError> {
 
 /// SHA-256 of a token, hexadecimal. A token has 256 random bits: nobody finds one from its hash.
 pub fn hash(token: &str) -> String {
-    Sha256::digest(token.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect()
+    Sha256::digest(token.as_bytes())
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect()
 }
 
 /// Whether a text has the form of a caller's token.
@@ -148,16 +168,34 @@ mod tests {
 
     #[test]
     fn tokens_have_their_form_and_differ_and_show_little() {
-        let (one, other) = (make(TOKEN_PREFIX).expect("made"), make(TOKEN_PREFIX).expect("made"));
+        let (one, other) = (
+            make(TOKEN_PREFIX).expect("made"),
+            make(TOKEN_PREFIX).expect("made"),
+        );
         assert!(is_token(&one) && is_token(&other) && one != other);
-        for wrong in ["", "wrk_", "wrk_short", &one.replace("wrk_", "wst_"), &format!("{one}x"), &one[..46]] {
+        for wrong in [
+            "",
+            "wrk_",
+            "wrk_short",
+            &one.replace("wrk_", "wst_"),
+            &format!("{one}x"),
+            &one[..46],
+        ] {
             assert!(!is_token(wrong), "{wrong}");
         }
-        let wish = TokenWish { name: "ann".to_owned(), role: Role::Viewer, business: None, expires_at: None };
+        let wish = TokenWish {
+            name: "ann".to_owned(),
+            role: Role::Viewer,
+            business: None,
+            expires_at: None,
+        };
         let stored = new_token(&one, wish);
         assert_eq!(stored.prefix, one[..8]);
         assert!(!format!("{stored:?}").contains(&one[8..]));
-        assert_eq!(hash("abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+        assert_eq!(
+            hash("abc"),
+            "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
+        );
     }
 
     #[test]
@@ -171,8 +209,17 @@ mod tests {
         let sound = |wish: TokenWish| check_wish(&wish, WallMs(1_000)).is_ok();
         assert!(sound(wish(Role::Business, Some("push"))) && sound(wish(Role::Admin, None)));
         assert!(!sound(wish(Role::Business, None)) && !sound(wish(Role::Admin, Some("push"))));
-        assert!(!sound(TokenWish { expires_at: Some(WallMs(1_000)), ..wish(Role::Admin, None) }));
-        assert!(!sound(TokenWish { name: " ".to_owned(), ..wish(Role::Admin, None) }));
-        assert!(!sound(TokenWish { name: "a\nb".to_owned(), ..wish(Role::Admin, None) }));
+        assert!(!sound(TokenWish {
+            expires_at: Some(WallMs(1_000)),
+            ..wish(Role::Admin, None)
+        }));
+        assert!(!sound(TokenWish {
+            name: " ".to_owned(),
+            ..wish(Role::Admin, None)
+        }));
+        assert!(!sound(TokenWish {
+            name: "a\nb".to_owned(),
+            ..wish(Role::Admin, None)
+        }));
     }
 }

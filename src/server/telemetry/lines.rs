@@ -82,7 +82,11 @@ struct Fields<'a>(&'a mut Map<String, Value>);
 
 impl Fields<'_> {
     fn put(&mut self, field: &Field, value: impl Into<Value>) {
-        let name = if field.name() == "message" { "msg" } else { field.name() };
+        let name = if field.name() == "message" {
+            "msg"
+        } else {
+            field.name()
+        };
         self.0.insert(name.to_owned(), spread(value.into()));
     }
 }
@@ -156,7 +160,10 @@ mod tests {
     {
         let page = Page::default();
         let writer = page.clone();
-        let log = tracing_subscriber::fmt().event_format(format).with_writer(move || writer.clone()).finish();
+        let log = tracing_subscriber::fmt()
+            .event_format(format)
+            .with_writer(move || writer.clone())
+            .finish();
         tracing::subscriber::with_default(log, || {
             tracing::info!(task = %"t42", dur_ms = 7, reason = "two\nlines", "stopped");
         });
@@ -170,8 +177,14 @@ mod tests {
         assert_eq!(text.lines().count(), 1, "{text}");
         let value: Value = serde_json::from_str(&text).expect("JSON");
         assert_eq!(value["reason"], serde_json::json!(["two", "lines"]));
-        assert_eq!((value["msg"].as_str(), value["level"].as_str()), (Some("stopped"), Some("INFO")));
-        assert_eq!((value["task"].as_str(), value["dur_ms"].as_u64()), (Some("t42"), Some(7)));
+        assert_eq!(
+            (value["msg"].as_str(), value["level"].as_str()),
+            (Some("stopped"), Some("INFO"))
+        );
+        assert_eq!(
+            (value["task"].as_str(), value["dur_ms"].as_u64()),
+            (Some("t42"), Some(7))
+        );
         assert!(value["ts"].as_str().is_some_and(|ts| ts.ends_with('Z')), "{text}");
     }
 
@@ -186,7 +199,10 @@ mod tests {
             (Some("n1 listens on \"x\""), Some("INFO"))
         );
         let fault = said(Style::Logfmt, Level::ERROR, "error: a\n  because b").expect("a line");
-        assert!(fault.contains(r#" msg=["error: a","  because b"] "#) && !fault.contains('\n'), "{fault}");
+        assert!(
+            fault.contains(r#" msg=["error: a","  because b"] "#) && !fault.contains('\n'),
+            "{fault}"
+        );
         let plain = said(Style::Pretty { colours: false }, Level::INFO, "a\nb").expect("a line");
         assert_eq!(plain, "a\nb");
     }
@@ -195,6 +211,9 @@ mod tests {
     fn a_value_can_not_break_out_of_its_line() {
         let text = logged(Logfmt);
         assert_eq!(text.lines().count(), 1, "{text}");
-        assert!(text.contains(r#"reason=["two","lines"]"#) && text.contains(" task=t42"), "{text}");
+        assert!(
+            text.contains(r#"reason=["two","lines"]"#) && text.contains(" task=t42"),
+            "{text}"
+        );
     }
 }

@@ -66,8 +66,10 @@ pub fn start_log<W: Write + 'static>(
     writer: impl Fn() -> W + Send + Sync + 'static,
 ) -> Option<LogControl> {
     // A line that nobody can read any more is dropped: to complain of it on a closed standard error would be a panic.
-    let log =
-        tracing_subscriber::fmt().log_internal_errors(false).with_env_filter(filter.0).with_writer(writer);
+    let log = tracing_subscriber::fmt()
+        .log_internal_errors(false)
+        .with_env_filter(filter.0)
+        .with_writer(writer);
     match style {
         Style::Pretty { colours } => {
             let log = log.with_ansi(colours).with_filter_reloading();
@@ -75,7 +77,11 @@ pub fn start_log<W: Write + 'static>(
             log.try_init().ok().map(|()| control(handle))
         }
         Style::Brief { colours } => {
-            let log = log.without_time().with_target(false).with_ansi(colours).with_filter_reloading();
+            let log = log
+                .without_time()
+                .with_target(false)
+                .with_ansi(colours)
+                .with_filter_reloading();
             let handle = log.reload_handle();
             log.try_init().ok().map(|()| control(handle))
         }
@@ -110,14 +116,20 @@ mod tests {
         let filter = |text: &str| text.parse::<Filter>().expect("a filter").0.to_string();
         assert!(filter("debug").contains("ractor=warn"), "{}", filter("debug"));
         let asked = filter("info,ractor=debug");
-        assert!(asked.contains("ractor=debug") && !asked.contains("ractor=warn"), "{asked}");
+        assert!(
+            asked.contains("ractor=debug") && !asked.contains("ractor=warn"),
+            "{asked}"
+        );
     }
 
     #[test]
     fn a_slow_pool_of_connections_is_told_to_who_asks_for_it_only() {
         let is_told = |text: &str| {
             let filter = text.parse::<Filter>().expect("a filter").0;
-            let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::sink).finish();
+            let log = tracing_subscriber::fmt()
+                .with_env_filter(filter)
+                .with_writer(std::io::sink)
+                .finish();
             tracing::subscriber::with_default(
                 log,
                 || tracing::enabled!(target: "sqlx::pool::acquire", tracing::Level::WARN),

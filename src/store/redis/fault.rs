@@ -7,7 +7,10 @@ use windrow_engine::ports::StoreError;
 /// Codes by which Redis refuses, with what they mean. The first that is found counts: errors of scripts hold the code of
 /// the command that failed somewhere in their text.
 const REFUSALS: [(&str, &str); 17] = [
-    ("READONLY", "is a replica and takes no writes; its master is looked for"),
+    (
+        "READONLY",
+        "is a replica and takes no writes; its master is looked for",
+    ),
     ("NOAUTH", "wants a password; check cluster.redis_password_file"),
     (
         "WRONGPASS",
@@ -20,16 +23,34 @@ const REFUSALS: [(&str, &str); 17] = [
     ("LOADING", "is loading its data"),
     ("OOM", "is out of memory (maxmemory)"),
     ("MISCONF", "refuses writes since it can't save to its disk"),
-    ("NOREPLICAS", "refuses writes since it has too few replicas (min-replicas-to-write)"),
+    (
+        "NOREPLICAS",
+        "refuses writes since it has too few replicas (min-replicas-to-write)",
+    ),
     ("CLUSTERDOWN", "is part of a cluster that is down"),
     ("MASTERDOWN", "is a replica without a master"),
-    ("TRYAGAIN", "is moving the leases to another server of its cluster"),
+    (
+        "TRYAGAIN",
+        "is moving the leases to another server of its cluster",
+    ),
     ("ASK", "is moving the leases to another server of its cluster"),
-    ("MOVED", "sent us to another server of its cluster, which sent us on"),
+    (
+        "MOVED",
+        "sent us to another server of its cluster, which sent us on",
+    ),
     ("BUSY", "is busy with a script of somebody else"),
-    ("DENIED", "is in protected mode and takes only connections of its own machine"),
-    ("DB index is out of range", "doesn't have the database that cluster.redis_url names"),
-    ("max number of clients reached", "has no room for another connection (maxclients)"),
+    (
+        "DENIED",
+        "is in protected mode and takes only connections of its own machine",
+    ),
+    (
+        "DB index is out of range",
+        "doesn't have the database that cluster.redis_url names",
+    ),
+    (
+        "max number of clients reached",
+        "has no room for another connection (maxclients)",
+    ),
 ];
 
 /// The code by which it refused, if it is one we know.
@@ -40,7 +61,11 @@ fn refusal(error: &RedisError) -> Option<(&'static str, &'static str)> {
     let text = error.to_string();
     // Older servers answer a wrong password in words.
     if error.kind() == ErrorKind::AuthenticationFailed || text.contains("invalid password") {
-        let of = if text.contains("NOAUTH") { "NOAUTH" } else { "WRONGPASS" };
+        let of = if text.contains("NOAUTH") {
+            "NOAUTH"
+        } else {
+            "WRONGPASS"
+        };
         return REFUSALS.into_iter().find(|(code, _)| *code == of);
     }
     // What is refused to a script is told in words too.
@@ -89,7 +114,9 @@ mod tests {
 
     fn said(line: &str) -> RedisError {
         let value = redis::parse_redis_value(format!("-{line}\r\n").as_bytes()).expect("an error");
-        let Value::ServerError(error) = value else { panic!("{line}: {value:?}") };
+        let Value::ServerError(error) = value else {
+            panic!("{line}: {value:?}")
+        };
         let error: ServerError = error;
         error.into()
     }
@@ -97,17 +124,29 @@ mod tests {
     #[test]
     fn refusals_are_told_in_words_and_name_the_key_to_check() {
         for (line, words) in [
-            ("READONLY You can't write against a read only replica.", "is a replica"),
+            (
+                "READONLY You can't write against a read only replica.",
+                "is a replica",
+            ),
             ("NOAUTH Authentication required.", "cluster.redis_password_file"),
-            ("WRONGPASS invalid username-password pair or user is disabled.", "cluster.redis_password_file"),
+            (
+                "WRONGPASS invalid username-password pair or user is disabled.",
+                "cluster.redis_password_file",
+            ),
             ("ERR invalid password", "cluster.redis_password_file"),
-            ("NOPERM this user has no permissions to run the 'eval' command", "'eval'"),
+            (
+                "NOPERM this user has no permissions to run the 'eval' command",
+                "'eval'",
+            ),
             (
                 "ERR The user executing the script can't run this command or subcommand",
                 "doesn't let the user",
             ),
             ("LOADING Redis is loading the dataset in memory", "loading"),
-            ("OOM command not allowed when used memory > 'maxmemory'.", "out of memory"),
+            (
+                "OOM command not allowed when used memory > 'maxmemory'.",
+                "out of memory",
+            ),
             ("MISCONF Redis is configured to save RDB snapshots", "disk"),
             ("CLUSTERDOWN Hash slot not served", "cluster that is down"),
             (
@@ -120,7 +159,10 @@ mod tests {
             let StoreError::Unavailable(text) = explained(&said(line), "cache:6379") else {
                 panic!("{line}")
             };
-            assert!(text.starts_with("Redis at cache:6379 ") && text.contains(words), "{line}: {text}");
+            assert!(
+                text.starts_with("Redis at cache:6379 ") && text.contains(words),
+                "{line}: {text}"
+            );
         }
     }
 

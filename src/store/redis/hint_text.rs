@@ -41,10 +41,16 @@ pub(super) fn write(sender: Uuid, hints: impl IntoIterator<Item = Hint>) -> Stri
 }
 
 pub(super) fn read(message: &[u8]) -> Option<Said> {
-    let text = std::str::from_utf8(message).ok().filter(|text| text.len() <= BYTES_MAX)?;
+    let text = std::str::from_utf8(message)
+        .ok()
+        .filter(|text| text.len() <= BYTES_MAX)?;
     let mut lines = text.lines();
     let sender = lines.next()?.strip_prefix(HEAD)?.parse().ok()?;
-    let mut said = Said { sender, hints: Vec::new(), unreadable: 0 };
+    let mut said = Said {
+        sender,
+        hints: Vec::new(),
+        unreadable: 0,
+    };
     for line in lines {
         match hint(line).filter(|_| said.hints.len() < HINTS_MAX) {
             Some(hint) => said.hints.push(hint),
@@ -70,21 +76,41 @@ mod tests {
     #[test]
     fn hints_read_back_as_they_were_written() {
         let sender = Uuid::new_v4();
-        let hints = vec![Hint::Task(TaskId(42)), Hint::Work, Hint::Session(SessionId(Uuid::new_v4()))];
+        let hints = vec![
+            Hint::Task(TaskId(42)),
+            Hint::Work,
+            Hint::Session(SessionId(Uuid::new_v4())),
+        ];
         let said = read(write(sender, hints.clone()).as_bytes()).expect("readable");
-        assert_eq!(said, Said { sender, hints, unreadable: 0 });
+        assert_eq!(
+            said,
+            Said {
+                sender,
+                hints,
+                unreadable: 0
+            }
+        );
     }
 
     #[test]
     fn what_is_forged_or_of_another_version_has_no_effect() {
         let head = format!("{HEAD}{}", Uuid::nil());
-        for message in
-            ["", "x", "windrow-hints 1", "windrow-hints 1 me\nwork", "windrow-hints 2 a\nwork", "\0"]
-        {
+        for message in [
+            "",
+            "x",
+            "windrow-hints 1",
+            "windrow-hints 1 me\nwork",
+            "windrow-hints 2 a\nwork",
+            "\0",
+        ] {
             assert_eq!(read(message.as_bytes()), None, "{message:?}");
         }
         assert_eq!(read(&[0xff, 0xfe]), None);
-        assert_eq!(read(format!("{head}\n{}", "work\n".repeat(4000)).as_bytes()), None, "too long");
+        assert_eq!(
+            read(format!("{head}\n{}", "work\n".repeat(4000)).as_bytes()),
+            None,
+            "too long"
+        );
         let said =
             read(format!("{head}\ntask 42\ntask t0\nwork now\nmove t1\nwork").as_bytes()).expect("a head");
         assert_eq!((said.hints, said.unreadable), (vec![Hint::Work], 4));

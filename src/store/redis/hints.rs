@@ -62,10 +62,20 @@ impl RedisHints {
     ) -> RedisHints {
         let (outgoing, queue) = mpsc::channel(QUEUE_MAX);
         let (me, unheard, arrived) = (Uuid::new_v4(), Mutex::default(), Notify::new());
-        let ear = Arc::new(Ear { me, channel, meters, unheard, arrived });
+        let ear = Arc::new(Ear {
+            me,
+            channel,
+            meters,
+            unheard,
+            arrived,
+        });
         let speaking = runtime.spawn(speak(queue, link, ear.clone()));
         let listening = runtime.spawn(listen(servers, ear.clone()));
-        RedisHints { outgoing, ear, tasks: [speaking.abort_handle(), listening.abort_handle()] }
+        RedisHints {
+            outgoing,
+            ear,
+            tasks: [speaking.abort_handle(), listening.abort_handle()],
+        }
     }
 }
 
@@ -131,8 +141,20 @@ async fn speak(mut queue: mpsc::Receiver<Hint>, link: Arc<Link>, ear: Arc<Ear>) 
         let count = taken.len() as u64;
         let hints: BTreeSet<Hint> = taken.drain(..).collect();
         let message = hint_text::write(ear.me, hints);
-        let sent = link.call(Request::Publish { channel: ear.channel.clone(), message }).await;
-        ear.meters.hinted(if sent.is_ok() { HintFate::Sent } else { HintFate::Dropped }, count);
+        let sent = link
+            .call(Request::Publish {
+                channel: ear.channel.clone(),
+                message,
+            })
+            .await;
+        ear.meters.hinted(
+            if sent.is_ok() {
+                HintFate::Sent
+            } else {
+                HintFate::Dropped
+            },
+            count,
+        );
     }
 }
 
@@ -173,7 +195,10 @@ async fn subscribe(servers: &Servers, ear: &Ear) -> Result<(PubSubSink, PubSubSt
     match timeout(LISTEN_LIMIT, subscribing).await {
         Ok(Ok(parts)) => Ok(parts),
         Ok(Err(error)) => Err(explained(&error, &located.whom)),
-        Err(_) => Err(StoreError::Unavailable(format!("Redis at {} did not answer in time", located.whom))),
+        Err(_) => Err(StoreError::Unavailable(format!(
+            "Redis at {} did not answer in time",
+            located.whom
+        ))),
     }
 }
 

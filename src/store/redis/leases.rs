@@ -48,7 +48,9 @@ impl RedisLeases {
     /// `Unavailable`, with the reason.
     pub async fn look(&self) -> Result<(), StoreError> {
         let arguments = vec![millis(self.options.lease_ttl)];
-        self.ask(&self.acquire, self.guards.to_vec(), arguments).await.map(|_| ())
+        self.ask(&self.acquire, self.guards.to_vec(), arguments)
+            .await
+            .map(|_| ())
     }
 
     fn lease(&self, key: &LeaseKey) -> String {
@@ -62,8 +64,17 @@ impl RedisLeases {
         arguments: Vec<String>,
     ) -> Result<Value, StoreError> {
         let asked_at = self.link.clock().now();
-        let answer = self.link.call(Request::Script { script: script.clone(), keys, arguments }).await;
-        self.link.meters().lease_trip(self.link.clock().now().since(asked_at), answer.is_ok());
+        let answer = self
+            .link
+            .call(Request::Script {
+                script: script.clone(),
+                keys,
+                arguments,
+            })
+            .await;
+        self.link
+            .meters()
+            .lease_trip(self.link.clock().now().since(asked_at), answer.is_ok());
         answer
     }
 
@@ -74,12 +85,19 @@ impl RedisLeases {
         leases: &[LeaseKey],
         head: &[String],
     ) -> Result<Vec<LeaseReply>, StoreError> {
-        let keys = self.guards.iter().cloned().chain(leases.iter().map(|key| self.lease(key))).collect();
+        let keys = self
+            .guards
+            .iter()
+            .cloned()
+            .chain(leases.iter().map(|key| self.lease(key)))
+            .collect();
         let arguments = head.iter().cloned().chain(leases.iter().map(token)).collect();
         let answer = self.ask(script, keys, arguments).await?;
-        replies(&answer).filter(|replies| replies.len() == leases.len()).ok_or_else(|| {
-            StoreError::Unavailable("Redis answered a script of ours with something else".to_owned())
-        })
+        replies(&answer)
+            .filter(|replies| replies.len() == leases.len())
+            .ok_or_else(|| {
+                StoreError::Unavailable("Redis answered a script of ours with something else".to_owned())
+            })
     }
 }
 
@@ -87,7 +105,9 @@ impl RedisLeases {
 impl LeaseStore for RedisLeases {
     async fn acquire(&self, keys: &[LeaseKey], ttl: Duration) -> Result<Vec<LeaseReply>, StoreError> {
         let head = [millis(ttl)];
-        let batches = keys.chunks(BATCH).map(|batch| self.guarded(&self.acquire, batch, &head));
+        let batches = keys
+            .chunks(BATCH)
+            .map(|batch| self.guarded(&self.acquire, batch, &head));
         Ok(try_join_all(batches).await?.concat())
     }
 
@@ -98,7 +118,9 @@ impl LeaseStore for RedisLeases {
         reassert: bool,
     ) -> Result<Vec<LeaseReply>, StoreError> {
         let head = [millis(ttl), u8::from(reassert).to_string()];
-        let batches = keys.chunks(BATCH).map(|batch| self.guarded(&self.renew, batch, &head));
+        let batches = keys
+            .chunks(BATCH)
+            .map(|batch| self.guarded(&self.renew, batch, &head));
         Ok(try_join_all(batches).await?.concat())
     }
 

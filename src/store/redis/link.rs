@@ -50,15 +50,30 @@ impl ScriptText {
 
 /// What can be asked.
 pub(super) enum Request {
-    Script { script: Arc<ScriptText>, keys: Vec<String>, arguments: Vec<String> },
-    Publish { channel: String, message: String },
+    Script {
+        script: Arc<ScriptText>,
+        keys: Vec<String>,
+        arguments: Vec<String>,
+    },
+    Publish {
+        channel: String,
+        message: String,
+    },
 }
 
 impl Request {
     fn command(&self, is_whole: bool) -> Cmd {
         match self {
-            Request::Script { script, keys, arguments } => {
-                let (name, text) = if is_whole { ("EVAL", &script.text) } else { ("EVALSHA", &script.hash) };
+            Request::Script {
+                script,
+                keys,
+                arguments,
+            } => {
+                let (name, text) = if is_whole {
+                    ("EVAL", &script.text)
+                } else {
+                    ("EVALSHA", &script.hash)
+                };
                 let mut command = redis::cmd(name);
                 command.arg(text).arg(keys.len()).arg(keys).arg(arguments);
                 command
@@ -108,7 +123,14 @@ impl Link {
         runtime: Handle,
     ) -> Arc<Link> {
         let (live, answered_at) = (Mutex::default(), AtomicU64::new(0));
-        Arc::new(Link { servers, clock, meters, runtime, live, answered_at })
+        Arc::new(Link {
+            servers,
+            clock,
+            meters,
+            runtime,
+            live,
+            answered_at,
+        })
     }
 
     pub(super) fn clock(&self) -> &dyn Clock {
@@ -121,7 +143,9 @@ impl Link {
 
     /// How long ago the last answer came.
     pub(super) fn silence(&self) -> Duration {
-        self.clock.now().since(Moment(self.answered_at.load(Ordering::Relaxed)))
+        self.clock
+            .now()
+            .since(Moment(self.answered_at.load(Ordering::Relaxed)))
     }
 
     /// Asks, and asks once more where another connection is the way out: whatever is asked may be asked twice.
@@ -134,7 +158,9 @@ impl Link {
         });
         match tokio::time::timeout(CALL_LIMIT, asked).await {
             Ok(Ok(outcome)) => outcome,
-            Ok(Err(ended)) => Err(StoreError::Unavailable(format!("the call to Redis ended: {ended}"))),
+            Ok(Err(ended)) => Err(StoreError::Unavailable(format!(
+                "the call to Redis ended: {ended}"
+            ))),
             Err(_) => Err(StoreError::Unavailable("Redis did not answer in time".to_owned())),
         }
     }
@@ -184,7 +210,11 @@ impl Link {
         match self.connect().await {
             Ok((inner, whom)) => {
                 live.made += 1;
-                let connection = Connection { inner, no: live.made, whom: whom.into() };
+                let connection = Connection {
+                    inner,
+                    no: live.made,
+                    whom: whom.into(),
+                };
                 live.connection = Some(connection.clone());
                 Ok(connection)
             }
@@ -201,7 +231,10 @@ impl Link {
         let config = AsyncConnectionConfig::new()
             .set_connection_timeout(Some(CONNECT_LIMIT))
             .set_response_timeout(Some(ANSWER_LIMIT));
-        let made = located.client.get_multiplexed_async_connection_with_config(&config).await;
+        let made = located
+            .client
+            .get_multiplexed_async_connection_with_config(&config)
+            .await;
         match made {
             Ok(connection) => Ok((connection, located.whom)),
             Err(error) => Err(explained(&error, &located.whom)),
@@ -217,7 +250,11 @@ impl Link {
         let fault = explained(error, &connection.whom);
         let mut live = self.live.lock().await;
         // Others that waited on the same connection have said so already.
-        if live.connection.take_if(|known| known.no == connection.no).is_some() {
+        if live
+            .connection
+            .take_if(|known| known.no == connection.no)
+            .is_some()
+        {
             live.fail(self.clock.now(), &fault);
         }
         fault
@@ -238,7 +275,9 @@ impl Link {
 
 impl Live {
     fn fail(&mut self, now: Moment, fault: &StoreError) {
-        let wait = RETRY_FIRST.saturating_mul(1 << self.failures.min(8)).min(RETRY_MAX);
+        let wait = RETRY_FIRST
+            .saturating_mul(1 << self.failures.min(8))
+            .min(RETRY_MAX);
         // Down to half of it, so that nodes don't come back in step.
         let percent = 50 + (Uuid::new_v4().as_u128() % 51) as u32;
         self.not_before = now.plus(wait * percent / 100);
@@ -249,11 +288,15 @@ impl Live {
 
 /// A script that the server doesn't know is sent whole, which makes it known.
 async fn ask(connection: &mut MultiplexedConnection, request: &Request) -> Result<Value, RedisError> {
-    let answer = connection.send_packed_command(&request.command(false)).await.and_then(Value::extract_error);
+    let answer = connection
+        .send_packed_command(&request.command(false))
+        .await
+        .and_then(Value::extract_error);
     match answer {
-        Err(error) if lacks_script(&error) => {
-            connection.send_packed_command(&request.command(true)).await.and_then(Value::extract_error)
-        }
+        Err(error) if lacks_script(&error) => connection
+            .send_packed_command(&request.command(true))
+            .await
+            .and_then(Value::extract_error),
         answer => answer,
     }
 }

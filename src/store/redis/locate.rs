@@ -38,7 +38,11 @@ pub(super) struct Located {
 
 impl Servers {
     pub(super) fn new(options: Arc<RedisOptions>) -> Servers {
-        Servers { options, moved: Mutex::default(), turn: AtomicUsize::new(0) }
+        Servers {
+            options,
+            moved: Mutex::default(),
+            turn: AtomicUsize::new(0),
+        }
     }
 
     /// The server that has the leases, as far as is known.
@@ -67,7 +71,9 @@ impl Servers {
     /// A server of a cluster said who has the leases, as `host:port`; says whether that can be read. An empty host means
     /// the machine of the server that said so.
     pub(super) fn note_moved(&self, place: &str, whom: &str) -> bool {
-        let Some((host, port)) = place.rsplit_once(':') else { return false };
+        let Some((host, port)) = place.rsplit_once(':') else {
+            return false;
+        };
         let Ok(port) = port.parse() else { return false };
         let sender = whom.rsplit_once(':').map_or(whom, |(host, _)| host);
         let host = if host.is_empty() { sender } else { host };
@@ -97,7 +103,12 @@ impl Servers {
     fn address(&self, host: &RedisHost) -> ConnectionAddr {
         let RedisHost { host, port } = host.clone();
         if self.options.url.is_tls {
-            ConnectionAddr::TcpTls { host, port, insecure: false, tls_params: None }
+            ConnectionAddr::TcpTls {
+                host,
+                port,
+                insecure: false,
+                tls_params: None,
+            }
         } else {
             ConnectionAddr::Tcp(host, port)
         }
@@ -105,7 +116,10 @@ impl Servers {
 
     fn located(&self, address: ConnectionAddr, whom: String) -> Result<Located, StoreError> {
         let settings = self.credentials()?.set_db(i64::from(self.options.url.db));
-        Ok(Located { client: self.client(address, settings, &whom)?, whom })
+        Ok(Located {
+            client: self.client(address, settings, &whom)?,
+            whom,
+        })
     }
 
     fn credentials(&self) -> Result<RedisConnectionInfo, StoreError> {
@@ -141,7 +155,10 @@ impl Servers {
             Some(file) => {
                 let read = std::fs::read(file);
                 let pem = read.map_err(|error| unreadable("redis_ca_file", file, &error))?;
-                let certificates = TlsCertificates { client_tls: None, root_cert: Some(pem) };
+                let certificates = TlsCertificates {
+                    client_tls: None,
+                    root_cert: Some(pem),
+                };
                 Client::build_with_tls(info, certificates).map_err(refused)
             }
             None => Client::open(info).map_err(refused),
@@ -165,14 +182,19 @@ impl Servers {
                 Err(error) => fault = Some(error),
             }
         }
-        let most = votes.into_iter().max_by_key(|(_, votes)| *votes).map(|(host, _)| host);
+        let most = votes
+            .into_iter()
+            .max_by_key(|(_, votes)| *votes)
+            .map(|(host, _)| host);
         let nobody = || StoreError::Unavailable("cluster.redis_url names no Sentinel".to_owned());
         most.ok_or_else(|| fault.unwrap_or_else(nobody))
     }
 
     async fn ask(&self, sentinel: &RedisHost, master: &str) -> Result<RedisHost, StoreError> {
         let whom = format!("{} (Sentinel)", named(sentinel));
-        let mut outcome = self.ask_as(sentinel, master, RedisConnectionInfo::default(), &whom).await?;
+        let mut outcome = self
+            .ask_as(sentinel, master, RedisConnectionInfo::default(), &whom)
+            .await?;
         let wants_password = |error: &redis::RedisError| error.to_string().contains("NOAUTH");
         if outcome.as_ref().is_err_and(wants_password) {
             outcome = self.ask_as(sentinel, master, self.credentials()?, &whom).await?;
@@ -197,9 +219,14 @@ impl Servers {
         let client = self.client(self.address(sentinel), settings, whom)?;
         let asking = async {
             let config = AsyncConnectionConfig::new();
-            let mut connection = client.get_multiplexed_async_connection_with_config(&config).await?;
+            let mut connection = client
+                .get_multiplexed_async_connection_with_config(&config)
+                .await?;
             let mut ask = redis::cmd("SENTINEL");
-            ask.arg("get-master-addr-by-name").arg(master).query_async(&mut connection).await
+            ask.arg("get-master-addr-by-name")
+                .arg(master)
+                .query_async(&mut connection)
+                .await
         };
         tokio::time::timeout(SENTINEL_LIMIT, asking)
             .await
@@ -209,9 +236,16 @@ impl Servers {
 
 fn named(host: &RedisHost) -> String {
     let RedisHost { host, port } = host;
-    if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") }
+    if host.contains(':') {
+        format!("[{host}]:{port}")
+    } else {
+        format!("{host}:{port}")
+    }
 }
 
 fn unreadable(key: &str, file: &std::path::Path, error: &std::io::Error) -> StoreError {
-    StoreError::Unavailable(format!("cluster.{key}: {} can't be read: {error}", file.display()))
+    StoreError::Unavailable(format!(
+        "cluster.{key}: {} can't be read: {error}",
+        file.display()
+    ))
 }

@@ -44,8 +44,13 @@ use windrow_engine::ports::lease_store::{LeaseKey, LeaseStore};
 use windrow_engine::ports::meters::Meters;
 
 /// A lease that nobody ever has: there is no task 0.
-const NOBODYS: LeaseKey =
-    LeaseKey { shard: ShardId { task: TaskId(0), no: 0 }, claim: ClaimId(uuid::Uuid::nil()) };
+const NOBODYS: LeaseKey = LeaseKey {
+    shard: ShardId {
+        task: TaskId(0),
+        no: 0,
+    },
+    claim: ClaimId(uuid::Uuid::nil()),
+};
 
 /// Where Redis is and how it is used.
 #[derive(Clone, Debug)]
@@ -70,7 +75,9 @@ impl RedisOptions {
     /// # Errors
     /// `Refused` when the URL can't be read.
     pub fn of(cluster: &Cluster, store: StoreId) -> Result<Option<RedisOptions>, StoreError> {
-        let Some(url) = &cluster.redis_url else { return Ok(None) };
+        let Some(url) = &cluster.redis_url else {
+            return Ok(None);
+        };
         let url = RedisUrl::parse(url)
             .map_err(|fault| StoreError::Refused(format!("cluster.redis_url: {fault}")))?;
         Ok(Some(RedisOptions {
@@ -105,7 +112,13 @@ impl Redis {
         let link = Link::new(servers.clone(), clock, meters.clone(), vital.clone());
         let leases = Arc::new(RedisLeases::new(link.clone(), options.clone()));
         leases::watch(&leases, vital);
-        let hints = Arc::new(RedisHints::open(servers, link, options.key("hints"), meters, vital));
+        let hints = Arc::new(RedisHints::open(
+            servers,
+            link,
+            options.key("hints"),
+            meters,
+            vital,
+        ));
         Redis { leases, hints }
     }
 

@@ -17,7 +17,11 @@ use windrow_engine::ports::StoreError;
 
 /// Locks a task and reads it.
 pub(super) async fn task(transaction: &Transaction, id: TaskId) -> Result<Option<task::Model>, StoreError> {
-    task::Entity::find_by_id(id.0).lock_exclusive().one(transaction).await.map_err(error)
+    task::Entity::find_by_id(id.0)
+        .lock_exclusive()
+        .one(transaction)
+        .await
+        .map_err(error)
 }
 
 /// Locks tasks, lowest first; those that are not there are left out.
@@ -61,7 +65,11 @@ pub(super) async fn shard(
     id: ShardId,
 ) -> Result<Option<shard_head::Model>, StoreError> {
     let key = (id.task.0, words::shard_no(id));
-    shard_head::Entity::find_by_id(key).lock_exclusive().one(transaction).await.map_err(error)
+    shard_head::Entity::find_by_id(key)
+        .lock_exclusive()
+        .one(transaction)
+        .await
+        .map_err(error)
 }
 
 /// Locks a business and reads it.
@@ -69,6 +77,8 @@ pub(super) async fn business(
     transaction: &Transaction,
     slug: &str,
 ) -> Result<Option<business::Model>, StoreError> {
-    let found = business::Entity::find().filter(business::Column::Slug.eq(slug)).lock_exclusive();
+    let found = business::Entity::find()
+        .filter(business::Column::Slug.eq(slug))
+        .lock_exclusive();
     found.one(transaction).await.map_err(error)
 }

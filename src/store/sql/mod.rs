@@ -65,7 +65,13 @@ impl Store {
         let readers = metered(sqlite::connect(path, sqlite::READERS).await?, &meters, None);
         let pulse = metered(sqlite::connect(path, 1).await?, &meters, None);
         let id = store_id(&writer).await?;
-        Ok(Store { writer, readers, pulse, id, meters })
+        Ok(Store {
+            writer,
+            readers,
+            pulse,
+            id,
+            meters,
+        })
     }
 
     /// Connects to a database server. Its schema must be this program's, unless `migrates` says to bring it up to date:
@@ -84,7 +90,13 @@ impl Store {
         let writer = metered(pools.usual, &meters, Some(ANSWER_MAX));
         let pulse = metered(pools.pulse, &meters, Some(ANSWER_MAX));
         let id = store_id(&writer).await?;
-        let store = Store { readers: writer.clone(), writer, pulse, id, meters };
+        let store = Store {
+            readers: writer.clone(),
+            writer,
+            pulse,
+            id,
+            meters,
+        };
         let durability = store.durability().await?;
         if !durability.is_durable {
             let setting = durability.setting;
@@ -146,18 +158,29 @@ async fn prepare(single: &DatabaseConnection, migrates: bool) -> Result<(), Stor
     if migrates {
         return dialect::apply_steps(single).await;
     }
-    if dialect::is_step_missing(single).await? { Err(StoreError::OlderSchema) } else { Ok(()) }
+    if dialect::is_step_missing(single).await? {
+        Err(StoreError::OlderSchema)
+    } else {
+        Ok(())
+    }
 }
 
 async fn store_id(db: &Bounded<DatabaseConnection>) -> Result<StoreId, StoreError> {
-    let fact = entity::meta::Entity::find_by_id("store_id".to_owned()).one(db).await.map_err(error)?;
+    let fact = entity::meta::Entity::find_by_id("store_id".to_owned())
+        .one(db)
+        .await
+        .map_err(error)?;
     let fact = fact.ok_or_else(|| StoreError::Refused("the database has no store id".to_owned()))?;
     Ok(StoreId(fact.val))
 }
 
 /// Keeps what a transaction did; of a rehearsal nothing stays.
 async fn keep(transaction: Transaction, actor: &Actor) -> Result<(), StoreError> {
-    let ended = if actor.rehearses { transaction.rollback().await } else { transaction.commit().await };
+    let ended = if actor.rehearses {
+        transaction.rollback().await
+    } else {
+        transaction.commit().await
+    };
     ended.map_err(error)
 }
 
@@ -177,11 +200,20 @@ fn metered(
 /// The kind of a statement, by its first word.
 fn operation(sql: &str) -> &'static str {
     const KNOWN: [&str; 4] = ["select", "insert", "update", "delete"];
-    let word = sql.trim_start().split(|c: char| !c.is_ascii_alphabetic()).next().unwrap_or_default();
-    KNOWN.into_iter().find(|known| word.eq_ignore_ascii_case(known)).unwrap_or("other")
+    let word = sql
+        .trim_start()
+        .split(|c: char| !c.is_ascii_alphabetic())
+        .next()
+        .unwrap_or_default();
+    KNOWN
+        .into_iter()
+        .find(|known| word.eq_ignore_ascii_case(known))
+        .unwrap_or("other")
 }
 
 /// A value in the database that no version of this program wrote.
 fn damaged(what: &str, found: &str) -> StoreError {
-    StoreError::Refused(format!("the database holds {found:?} as {what}; restore it from a backup"))
+    StoreError::Refused(format!(
+        "the database holds {found:?} as {what}; restore it from a backup"
+    ))
 }

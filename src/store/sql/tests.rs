@@ -41,7 +41,10 @@ async fn scans(store: &Store, heard: &Heard) -> Vec<String> {
     let mut scans = Vec::new();
     for statement in statements {
         let sql = statement.sql.trim_start().to_ascii_uppercase();
-        if !["SELECT", "UPDATE", "DELETE"].iter().any(|verb| sql.starts_with(verb)) {
+        if !["SELECT", "UPDATE", "DELETE"]
+            .iter()
+            .any(|verb| sql.starts_with(verb))
+        {
             continue;
         }
         let mut asked = statement.clone();
@@ -104,9 +107,16 @@ async fn what_is_asked_each_second_scans_no_table() {
         expires_at: NOW,
     };
     store.settle(&delivery, &Settlement::Done).await.unwrap();
-    let note = WaitNote { task: TASK, reason: "capacity".to_owned(), text: "full".to_owned() };
+    let note = WaitNote {
+        task: TASK,
+        reason: "capacity".to_owned(),
+        text: "full".to_owned(),
+    };
     store.explain_waits(&[note], NOW).await.unwrap();
-    store.parked_due(SHARD, NOW, Some((NOW, ItemIndex(1))), 10).await.unwrap();
+    store
+        .parked_due(SHARD, NOW, Some((NOW, ItemIndex(1))), 10)
+        .await
+        .unwrap();
     store.status_counts(100).await.unwrap();
     assert_eq!(scans(&store, &heard).await, Vec::<String>::new());
 }
@@ -130,7 +140,13 @@ async fn what_is_swept_is_found_without_a_scan() {
     }
     store.ended_before(NOW, 200).await.unwrap();
     store.expire_uploads(NOW).await.unwrap();
-    store.expire(LogRetention { keep_from: NOW, max_per_task: 10 }).await.unwrap();
+    store
+        .expire(LogRetention {
+            keep_from: NOW,
+            max_per_task: 10,
+        })
+        .await
+        .unwrap();
     assert_eq!(scans(&store, &heard).await, Vec::<String>::new());
 }
 
@@ -139,10 +155,23 @@ async fn pages_for_people_are_found_along_an_index() {
     let (_place, store, heard) = heard().await;
     let all = TaskFilter::default();
     let filters = [
-        TaskFilter { statuses: vec![Status::Queued, Status::Running], ..all.clone() },
-        TaskFilter { business: Some("b".to_owned()), ..all.clone() },
-        TaskFilter { parent: Some(TASK), ..all.clone() },
-        TaskFilter { name: Some("n".to_owned()), business: Some("b".to_owned()), ..all.clone() },
+        TaskFilter {
+            statuses: vec![Status::Queued, Status::Running],
+            ..all.clone()
+        },
+        TaskFilter {
+            business: Some("b".to_owned()),
+            ..all.clone()
+        },
+        TaskFilter {
+            parent: Some(TASK),
+            ..all.clone()
+        },
+        TaskFilter {
+            name: Some("n".to_owned()),
+            business: Some("b".to_owned()),
+            ..all.clone()
+        },
         all,
     ];
     for filter in filters {
@@ -150,14 +179,26 @@ async fn pages_for_people_are_found_along_an_index() {
     }
     store.runs(TASK, Some((NOW, SHARD, RunNo(1))), 50).await.unwrap();
     for filter in [
-        AuditFilter { task: Some(TASK), ..AuditFilter::default() },
-        AuditFilter { business: Some("b".to_owned()), ..AuditFilter::default() },
+        AuditFilter {
+            task: Some(TASK),
+            ..AuditFilter::default()
+        },
+        AuditFilter {
+            business: Some("b".to_owned()),
+            ..AuditFilter::default()
+        },
         AuditFilter::default(),
     ] {
         store.audits(&filter, Some(9), 50).await.unwrap();
     }
-    store.page(TASK, &FailurePage::ByIndex(Some(ItemIndex(1))), 50).await.unwrap();
-    store.page(TASK, &FailurePage::OfGroup("X".to_owned(), 1), 50).await.unwrap();
+    store
+        .page(TASK, &FailurePage::ByIndex(Some(ItemIndex(1))), 50)
+        .await
+        .unwrap();
+    store
+        .page(TASK, &FailurePage::OfGroup("X".to_owned(), 1), 50)
+        .await
+        .unwrap();
     store.places(TASK, "X", 1, 50).await.unwrap();
     store.among(TASK, &[ItemIndex(1)]).await.unwrap();
     store.report_facts(TASK, 10).await.unwrap();

@@ -19,7 +19,12 @@ use windrow_engine::ports::upkeep::{SWEEP_MAX, Sweep, UpkeepStore};
 
 const ENDED: [Status; 2] = [Status::Finished, Status::Cancelled];
 /// The states in which a deadline still means something.
-const BOUND: [Status; 4] = [Status::Queued, Status::AwaitingBusiness, Status::Running, Status::Recovering];
+const BOUND: [Status; 4] = [
+    Status::Queued,
+    Status::AwaitingBusiness,
+    Status::Running,
+    Status::Recovering,
+];
 /// The states of tasks that a node is to take.
 const WAITING: [Status; 2] = [Status::Queued, Status::Recovering];
 /// Keys of one statement: each is a condition of its own.
@@ -49,7 +54,10 @@ impl UpkeepStore for Store {
             .all(&self.readers)
             .await
             .map_err(error)?;
-        Ok(found.into_iter().map(|(id, start)| (TaskId(id), start.cast_unsigned())).collect())
+        Ok(found
+            .into_iter()
+            .map(|(id, start)| (TaskId(id), start.cast_unsigned()))
+            .collect())
     }
 
     async fn is_start_due(&self, after: WallMs, upto: WallMs) -> Result<bool, StoreError> {
@@ -145,9 +153,16 @@ async fn ids(
     found: sea_orm::Select<task::Entity>,
     limit: u32,
 ) -> Result<Vec<TaskId>, StoreError> {
-    let found = found.select_only().column(task::Column::Id).order_by_asc(task::Column::Id);
-    let ids: Vec<i64> =
-        found.limit(u64::from(limit)).into_tuple().all(&store.readers).await.map_err(error)?;
+    let found = found
+        .select_only()
+        .column(task::Column::Id)
+        .order_by_asc(task::Column::Id);
+    let ids: Vec<i64> = found
+        .limit(u64::from(limit))
+        .into_tuple()
+        .all(&store.readers)
+        .await
+        .map_err(error)?;
     Ok(ids.into_iter().map(TaskId).collect())
 }
 
@@ -158,8 +173,10 @@ async fn reaching(
     limit: u32,
 ) -> Result<Vec<Reaching>, StoreError> {
     use shard::Column as C;
-    let task_of_shard: RelationDef =
-        shard::Entity::belongs_to(task::Entity).from(C::TaskId).to(task::Column::Id).into();
+    let task_of_shard: RelationDef = shard::Entity::belongs_to(task::Entity)
+        .from(C::TaskId)
+        .to(task::Column::Id)
+        .into();
     let of_business = Query::select()
         .column(business::Column::Id)
         .from(business::Entity)
@@ -182,7 +199,10 @@ async fn reaching(
         .await
         .map_err(error)?;
     let run = |(task, no, epoch, succeeded): (i64, i32, i64, i64)| Reaching {
-        shard: ShardId { task: TaskId(task), no: no.cast_unsigned() },
+        shard: ShardId {
+            task: TaskId(task),
+            no: no.cast_unsigned(),
+        },
         epoch: Epoch(epoch.cast_unsigned()),
         succeeded: succeeded.cast_unsigned(),
     };
@@ -205,10 +225,17 @@ async fn answers(store: &Store, before: WallMs) -> Result<u64, StoreError> {
     }
     let is_full = keys.len() as u64 == KEYS_AT_ONCE;
     let one = |(scope, key): (String, String)| {
-        Condition::all().add(C::Scope.eq(scope)).add(C::KeyHash.eq(key)).add(C::CreatedAt.lt(before.0))
+        Condition::all()
+            .add(C::Scope.eq(scope))
+            .add(C::KeyHash.eq(key))
+            .add(C::CreatedAt.lt(before.0))
     };
     let any = keys.into_iter().map(one).fold(Condition::any(), Condition::add);
-    let gone = idempotency::Entity::delete_many().filter(any).exec(&store.writer).await.map_err(error)?;
+    let gone = idempotency::Entity::delete_many()
+        .filter(any)
+        .exec(&store.writer)
+        .await
+        .map_err(error)?;
     // Fewer than a sweep may remove, but there are more.
     Ok(if is_full { SWEEP_MAX } else { gone.rows_affected })
 }
@@ -229,7 +256,9 @@ async fn calls(store: &Store, state: &str, before: WallMs) -> Result<u64, StoreE
     if old.is_empty() {
         return Ok(0);
     }
-    let gone = outbox::Entity::delete_many().filter(C::Id.is_in(old)).filter(C::State.eq(state));
+    let gone = outbox::Entity::delete_many()
+        .filter(C::Id.is_in(old))
+        .filter(C::State.eq(state));
     Ok(gone.exec(&store.writer).await.map_err(error)?.rows_affected)
 }
 
@@ -250,7 +279,9 @@ async fn sessions(store: &Store, before: WallMs) -> Result<u64, StoreError> {
 async fn failures(store: &Store, before: WallMs) -> Result<u64, StoreError> {
     use item::Column as C;
     // One task at a time: its rows lie together.
-    let Some(task) = oldest_with_failures(store, before).await? else { return Ok(0) };
+    let Some(task) = oldest_with_failures(store, before).await? else {
+        return Ok(0);
+    };
     let old: Vec<i64> = item::Entity::find()
         .select_only()
         .column(C::Idx)
@@ -261,7 +292,9 @@ async fn failures(store: &Store, before: WallMs) -> Result<u64, StoreError> {
         .all(&store.readers)
         .await
         .map_err(error)?;
-    let gone = item::Entity::delete_many().filter(C::TaskId.eq(task)).filter(C::Idx.is_in(old));
+    let gone = item::Entity::delete_many()
+        .filter(C::TaskId.eq(task))
+        .filter(C::Idx.is_in(old));
     gone.exec(&store.writer).await.map_err(error)?;
     // There may be another task.
     Ok(SWEEP_MAX)
@@ -300,10 +333,13 @@ fn is_awake() -> Condition {
 /// another shard, and so until the end of time.
 fn active(before: WallMs) -> SelectStatement {
     use shard::Column as C;
-    let told_to_wait =
-        Condition::all().add(C::NotBefore.gte(Ord::max(before.0, 1))).add(C::NotBefore.lt(i64::MAX));
-    let is_active =
-        Condition::any().add(C::SessionId.is_not_null()).add(C::UpdatedAt.gte(before.0)).add(told_to_wait);
+    let told_to_wait = Condition::all()
+        .add(C::NotBefore.gte(Ord::max(before.0, 1)))
+        .add(C::NotBefore.lt(i64::MAX));
+    let is_active = Condition::any()
+        .add(C::SessionId.is_not_null())
+        .add(C::UpdatedAt.gte(before.0))
+        .add(told_to_wait);
     Query::select()
         .expr(Expr::value(1))
         .from(shard::Entity)

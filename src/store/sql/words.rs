@@ -24,7 +24,10 @@ pub(super) fn shard_no(id: ShardId) -> i32 {
 }
 
 pub(super) fn shard_id(row: &shard_head::Model) -> ShardId {
-    ShardId { task: TaskId(row.task_id), no: row.shard_no.cast_unsigned() }
+    ShardId {
+        task: TaskId(row.task_id),
+        no: row.shard_no.cast_unsigned(),
+    }
 }
 
 pub(super) fn session_text(id: SessionId) -> String {
@@ -41,7 +44,8 @@ pub(super) fn uuid(text: &str) -> Result<Uuid, StoreError> {
 
 /// What can be read; what can't is told and left out, so that one row of a newer program doesn't hide all others.
 pub(super) fn readable<T>(what: &str, read: Result<T, StoreError>) -> Option<T> {
-    read.inspect_err(|error| tracing::warn!(what, %error, "a row can't be read; it is left alone")).ok()
+    read.inspect_err(|error| tracing::warn!(what, %error, "a row can't be read; it is left alone"))
+        .ok()
 }
 
 pub(super) fn wish(text: &str) -> Result<Wish, StoreError> {
@@ -92,7 +96,10 @@ pub(super) fn counters(row: &shard_head::Model) -> Counters {
 
 pub(super) fn outage(row: &shard_head::Model) -> Option<Outage> {
     let probes = u32::try_from(row.circuit_probes.unwrap_or(0)).unwrap_or(u32::MAX);
-    row.circuit_since.map(|since| Outage { since: WallMs(since), probes })
+    row.circuit_since.map(|since| Outage {
+        since: WallMs(since),
+        probes,
+    })
 }
 
 /// A text of any length as 64 hexadecimal digits, for keys: no collation touches them.
@@ -112,7 +119,9 @@ pub(super) fn labels_text(labels: &BTreeMap<String, String>) -> Result<Option<St
 }
 
 pub(super) fn labels(text: Option<&str>) -> Result<BTreeMap<String, String>, StoreError> {
-    let Some(text) = text else { return Ok(BTreeMap::new()) };
+    let Some(text) = text else {
+        return Ok(BTreeMap::new());
+    };
     serde_json::from_str(text).map_err(|_| damaged("labels", text))
 }
 
@@ -133,7 +142,8 @@ pub(super) fn canary_text(canary: Option<Canary>) -> Result<Option<String>, Stor
 }
 
 pub(super) fn canary(text: Option<&str>) -> Result<Option<Canary>, StoreError> {
-    text.map(|text| serde_json::from_str(text).map_err(|_| damaged("a canary", text))).transpose()
+    text.map(|text| serde_json::from_str(text).map_err(|_| damaged("a canary", text)))
+        .transpose()
 }
 
 /// Decisions on codes as JSON text; none are null.
@@ -143,7 +153,9 @@ pub(super) fn abandonments_text(decided: &Abandonments) -> Result<Option<String>
 }
 
 pub(super) fn abandonments(text: Option<&str>) -> Result<Abandonments, StoreError> {
-    let Some(text) = text else { return Ok(Abandonments::default()) };
+    let Some(text) = text else {
+        return Ok(Abandonments::default());
+    };
     serde_json::from_str(text).map_err(|_| damaged("codes that are given up", text))
 }
 
@@ -153,7 +165,9 @@ pub(super) fn cut_off_text(cut_off: &CutOff) -> Result<Option<String>, StoreErro
 }
 
 pub(super) fn cut_off(text: Option<&str>) -> Result<CutOff, StoreError> {
-    let Some(text) = text else { return Ok(CutOff::default()) };
+    let Some(text) = text else {
+        return Ok(CutOff::default());
+    };
     serde_json::from_str(text).map_err(|_| damaged("items that were cut off", text))
 }
 
@@ -171,16 +185,24 @@ pub(super) fn shards_wanted(column: i32) -> Auto<NonZeroU32> {
 
 /// The pause of a task, which may be over.
 pub(super) fn pause(row: &task::Model) -> Result<Option<Pause>, StoreError> {
-    let Some((until, text)) = row.pause_until.zip(row.pause_reason.as_deref()) else { return Ok(None) };
+    let Some((until, text)) = row.pause_until.zip(row.pause_reason.as_deref()) else {
+        return Ok(None);
+    };
     let reason = PauseReason::parse(text).ok_or_else(|| damaged("why a task pauses", text))?;
-    Ok(Some(Pause { until: WallMs(until), reason }))
+    Ok(Some(Pause {
+        until: WallMs(until),
+        reason,
+    }))
 }
 
 /// The lower rate of a task, which may be over. Unit of the column: millionths of an item per second.
 pub(super) fn slow(row: &task::Model) -> Option<Slow> {
     let (until, micros) = row.slow_until.zip(row.slow_rate)?;
     let rate = Rate::new(micros.max(1).cast_unsigned(), Duration::from_secs(1_000_000))?;
-    Some(Slow { rate, until: WallMs(until) })
+    Some(Slow {
+        rate,
+        until: WallMs(until),
+    })
 }
 
 /// The columns of a lower rate.

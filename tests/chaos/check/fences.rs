@@ -50,7 +50,10 @@ fn progress(write: &ShardWrite) -> (i64, [i64; 4], &str) {
 fn within_run(old: &ShardWrite, new: &ShardWrite, writes: &[&ShardWrite]) -> Vec<String> {
     let mut faults = Vec::new();
     if new.claim != old.claim {
-        faults.push(format!("claim {:?} became {:?} in epoch {}", old.claim, new.claim, new.epoch));
+        faults.push(format!(
+            "claim {:?} became {:?} in epoch {}",
+            old.claim, new.claim, new.epoch
+        ));
     }
     if new.low < old.low || new.settled() < old.settled() {
         faults.push(format!(
@@ -65,15 +68,24 @@ fn within_run(old: &ShardWrite, new: &ShardWrite, writes: &[&ShardWrite]) -> Vec
         faults.push(format!("sequence {} after {}", new.seq, old.seq));
     }
     if new.seq == old.seq && progress(new) != progress(old) {
-        faults.push(format!("progress changed without a new sequence number ({})", new.seq));
+        faults.push(format!(
+            "progress changed without a new sequence number ({})",
+            new.seq
+        ));
     }
     if new.seq > old.seq {
         if old.session.is_none() {
             faults.push(format!("a checkpoint ({}) after the release", new.seq));
         }
-        let owner = writes.iter().find(|write| write.epoch == new.epoch).map(|write| &write.who);
+        let owner = writes
+            .iter()
+            .find(|write| write.epoch == new.epoch)
+            .map(|write| &write.who);
         if owner.is_some_and(|owner| *owner != new.who) {
-            faults.push(format!("a checkpoint of epoch {}, which belongs to {owner:?}", new.epoch));
+            faults.push(format!(
+                "a checkpoint of epoch {}, which belongs to {owner:?}",
+                new.epoch
+            ));
         }
     }
     faults

@@ -12,17 +12,30 @@ const STOP: i64 = 3 * SECOND;
 pub(super) fn judge_owners(evidence: &Evidence, writes: &[&ShardWrite], judgement: &mut Judgement) {
     let Some(first) = writes.first() else { return };
     let runs = runs(evidence, writes);
-    for delivery in evidence.deliveries.iter().filter(|delivery| delivery.shard == first.shard) {
+    for delivery in evidence
+        .deliveries
+        .iter()
+        .filter(|delivery| delivery.shard == first.shard)
+    {
         let Some(at) = runs.iter().position(|run| run.epoch == delivery.epoch) else {
-            judgement.find("one owner", format!("epoch {} was granted to nobody", delivery.epoch));
+            judgement.find(
+                "one owner",
+                format!("epoch {} was granted to nobody", delivery.epoch),
+            );
             continue;
         };
         let owner = &runs[at].claim.who;
         if *owner != delivery.node {
-            let text = format!("{} sent item {} under {owner}'s epoch", delivery.node, delivery.index);
+            let text = format!(
+                "{} sent item {} under {owner}'s epoch",
+                delivery.node, delivery.index
+            );
             judgement.find("one owner", text);
         }
-        let Some(next) = runs.get(at + 1).filter(|next| delivery.gate > next.claim.at + SLACK) else {
+        let Some(next) = runs
+            .get(at + 1)
+            .filter(|next| delivery.gate > next.claim.at + SLACK)
+        else {
             continue;
         };
         let late = (delivery.gate - next.claim.at) / 1000;
@@ -51,7 +64,9 @@ pub(super) fn judge_stops(evidence: &Evidence, judgement: &mut Judgement) {
         if !["stopped", "finished", "cancelled"].contains(&write.status.as_str()) {
             continue;
         }
-        let until = evidence.tasks[at + 1..].iter().find(|next| next.status != write.status);
+        let until = evidence.tasks[at + 1..]
+            .iter()
+            .find(|next| next.status != write.status);
         let until = until.map_or(i64::MAX, |next| next.at);
         for delivery in between(evidence, write.at + SLACK, until) {
             let late = (delivery.gate - write.at) / 1000;
@@ -62,19 +77,36 @@ pub(super) fn judge_stops(evidence: &Evidence, judgement: &mut Judgement) {
             judgement.find("stopped is stopped", text);
         }
     }
-    for stop in evidence.commands.iter().filter(|command| command.order == Order::Stop) {
+    for stop in evidence
+        .commands
+        .iter()
+        .filter(|command| command.order == Order::Stop)
+    {
         judge_stop(evidence, stop, judgement);
     }
 }
 
 fn judge_stop(evidence: &Evidence, stop: &Command, judgement: &mut Judgement) {
-    let starts = evidence.commands.iter().filter(|command| command.order == Order::Start);
-    let until = starts.map(|start| start.sent).filter(|sent| *sent > stop.sent).min().unwrap_or(i64::MAX);
-    let last = between(evidence, stop.acked, until).map(|delivery| delivery.gate).max();
+    let starts = evidence
+        .commands
+        .iter()
+        .filter(|command| command.order == Order::Start);
+    let until = starts
+        .map(|start| start.sent)
+        .filter(|sent| *sent > stop.sent)
+        .min()
+        .unwrap_or(i64::MAX);
+    let last = between(evidence, stop.acked, until)
+        .map(|delivery| delivery.gate)
+        .max();
     let lag = last.map_or(0, |last| last - stop.acked);
     judgement.stop_lags.push(lag / 1000);
     let is_troubled = evidence.had_any(stop.sent - evidence.bounds.ttl, stop.acked + STOP);
-    let bound = if is_troubled { evidence.bounds.ttl + STOP } else { STOP };
+    let bound = if is_troubled {
+        evidence.bounds.ttl + STOP
+    } else {
+        STOP
+    };
     if lag > bound {
         let text = format!(
             "the last item left {} ms after it was acknowledged; at most {} ms",
@@ -86,5 +118,8 @@ fn judge_stop(evidence: &Evidence, stop: &Command, judgement: &mut Judgement) {
 }
 
 fn between(evidence: &Evidence, from: i64, until: i64) -> impl Iterator<Item = &Delivery> {
-    evidence.deliveries.iter().filter(move |delivery| delivery.gate > from && delivery.gate < until)
+    evidence
+        .deliveries
+        .iter()
+        .filter(move |delivery| delivery.gate > from && delivery.gate < until)
 }

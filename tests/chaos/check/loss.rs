@@ -17,7 +17,11 @@ pub(super) fn judge(evidence: &Evidence, writes: &[&ShardWrite], judgement: &mut
         rows: BTreeMap::new(),
         low: last.first.cast_unsigned(),
     };
-    let mut items = evidence.items.iter().filter(|item| item.shard == last.shard).peekable();
+    let mut items = evidence
+        .items
+        .iter()
+        .filter(|item| item.shard == last.shard)
+        .peekable();
     for (at, write) in writes.iter().enumerate() {
         let next = writes.get(at + 1).map_or(i64::MAX, |next| next.id);
         let mut gone = Vec::new();
@@ -30,7 +34,10 @@ pub(super) fn judge(evidence: &Evidence, writes: &[&ShardWrite], judgement: &mut
     }
     for index in last.first.cast_unsigned()..last.end.cast_unsigned() {
         if !books.answers.contains_key(&index) {
-            judgement.find("nothing is lost", format!("item {index} was never answered for good"));
+            judgement.find(
+                "nothing is lost",
+                format!("item {index} was never answered for good"),
+            );
         }
     }
 }
@@ -40,7 +47,10 @@ fn answers(evidence: &Evidence, shard: u32) -> Answers {
     let is_final = |delivery: &&Delivery| delivery.shard == shard && delivery.verdict.is_final();
     for delivery in evidence.deliveries.iter().filter(is_final) {
         if let Some(answered) = delivery.answered {
-            answers.entry(delivery.index).or_default().push((delivery.epoch, answered));
+            answers
+                .entry(delivery.index)
+                .or_default()
+                .push((delivery.epoch, answered));
         }
     }
     answers
@@ -94,7 +104,10 @@ impl Books {
         }
         for index in gone.iter().filter(|index| !self.rows.contains_key(index)) {
             if !self.is_answered(*index, write, None) {
-                faults.push(format!("row {} settled the parked item {index} without an answer", write.id));
+                faults.push(format!(
+                    "row {} settled the parked item {index} without an answer",
+                    write.id
+                ));
             }
         }
         faults
@@ -102,6 +115,8 @@ impl Books {
 
     fn is_answered(&self, index: u64, write: &ShardWrite, epoch: Option<i64>) -> bool {
         let answers = self.answers.get(&index).map_or(&[][..], Vec::as_slice);
-        answers.iter().any(|(of, at)| *at <= write.at && epoch.is_none_or(|epoch| *of == epoch))
+        answers
+            .iter()
+            .any(|(of, at)| *at <= write.at && epoch.is_none_or(|epoch| *of == epoch))
     }
 }

@@ -46,7 +46,11 @@ pub(crate) struct Judgement {
 impl Judgement {
     fn find(&mut self, rule: &str, text: String) {
         // The first few of a kind tell enough.
-        let known = self.findings.iter().filter(|known| known.starts_with(rule)).count();
+        let known = self
+            .findings
+            .iter()
+            .filter(|known| known.starts_with(rule))
+            .count();
         if known < 5 {
             self.findings.push(format!("{rule}: {text}"));
         }
@@ -99,7 +103,11 @@ pub(crate) fn runs<'a>(evidence: &Evidence, writes: &[&'a ShardWrite]) -> Vec<Ru
     let mut before: Option<&ShardWrite> = None;
     for write in writes {
         if before.is_some_and(|before| write.epoch > before.epoch) {
-            runs.push(Run { epoch: write.epoch, claim: write, is_released: false });
+            runs.push(Run {
+                epoch: write.epoch,
+                claim: write,
+                is_released: false,
+            });
         }
         let had_owner = before.is_some_and(|before| before.session.is_some());
         if let Some(run) = runs.last_mut().filter(|_| had_owner && write.session.is_none()) {
@@ -115,5 +123,8 @@ pub(crate) fn runs<'a>(evidence: &Evidence, writes: &[&'a ShardWrite]) -> Vec<Ru
 /// Whether this node was killed in between.
 fn was_killed(evidence: &Evidence, node: &str, from: i64, until: i64) -> bool {
     let name = format!("kill -9 {node}");
-    evidence.faults.iter().any(|fault| fault.name == name && (from..=until).contains(&fault.from))
+    evidence
+        .faults
+        .iter()
+        .any(|fault| fault.name == name && (from..=until).contains(&fault.from))
 }

@@ -31,8 +31,10 @@ pub(super) fn judge(evidence: &Evidence, judgement: &mut Judgement) {
     }
     judgement.pace_excess = worst;
     if worst > evidence.bounds.burst + ROUNDING {
-        let text =
-            format!("{worst:.1} items beyond the rate at {when}; the burst is {}", evidence.bounds.burst);
+        let text = format!(
+            "{worst:.1} items beyond the rate at {when}; the burst is {}",
+            evidence.bounds.burst
+        );
         judgement.find("the pace holds", text);
     }
 }
@@ -41,20 +43,31 @@ pub(super) fn judge(evidence: &Evidence, judgement: &mut Judgement) {
 fn steps(evidence: &Evidence) -> Vec<Step> {
     let mut spans = vec![(0, i64::MAX, evidence.bounds.rate)];
     for command in &evidence.commands {
-        let Order::Rate(rate) = command.order else { continue };
+        let Order::Rate(rate) = command.order else {
+            continue;
+        };
         if let Some(last) = spans.last_mut() {
             last.1 = known_by(evidence, command);
         }
         spans.push((command.sent, i64::MAX, rate));
     }
-    let mut times: Vec<i64> = spans.iter().flat_map(|(from, until, _)| [*from, *until]).collect();
+    let mut times: Vec<i64> = spans
+        .iter()
+        .flat_map(|(from, until, _)| [*from, *until])
+        .collect();
     times.sort_unstable();
     times.dedup();
     let highest = |from: i64| {
         let in_force = spans.iter().filter(|span| span.0 <= from && from < span.1);
         in_force.map(|(_, _, rate)| *rate).fold(0.0, f64::max)
     };
-    times.into_iter().map(|from| Step { from, rate: highest(from) }).collect()
+    times
+        .into_iter()
+        .map(|from| Step {
+            from,
+            rate: highest(from),
+        })
+        .collect()
 }
 
 fn known_by(evidence: &Evidence, command: &Command) -> i64 {

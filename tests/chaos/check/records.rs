@@ -23,7 +23,10 @@ pub(super) fn judge(evidence: &Evidence, judgement: &mut Judgement) {
     for (shard, writes) in shards(evidence) {
         for run in runs(evidence, &writes) {
             if !recorded.contains(&(Some(u64::from(shard)), Some(run.epoch))) {
-                judgement.find(RULE, format!("the run of epoch {} of shard {shard} is missing", run.epoch));
+                judgement.find(
+                    RULE,
+                    format!("the run of epoch {} of shard {shard} is missing", run.epoch),
+                );
             }
         }
     }

@@ -8,8 +8,11 @@ use crate::evidence::{Delivery, Evidence, Harm, ShardWrite};
 pub(super) fn judge(evidence: &Evidence, writes: &[&ShardWrite], judgement: &mut Judgement) {
     let Some(first) = writes.first() else { return };
     let runs = runs(evidence, writes);
-    let deliveries: Vec<&Delivery> =
-        evidence.deliveries.iter().filter(|delivery| delivery.shard == first.shard).collect();
+    let deliveries: Vec<&Delivery> = evidence
+        .deliveries
+        .iter()
+        .filter(|delivery| delivery.shard == first.shard)
+        .collect();
     let allowed = evidence.bounds.concurrency + evidence.bounds.unsaved;
     judgement.repeats_allowed = allowed;
     for (at, run) in runs.iter().enumerate() {
@@ -28,7 +31,11 @@ pub(super) fn judge(evidence: &Evidence, writes: &[&ShardWrite], judgement: &mut
         judgement.repeats += repeats;
         judgement.repeats_worst = judgement.repeats_worst.max(repeats);
         if repeats > allowed {
-            let what = if released { "which was given back in order" } else { "which was lost" };
+            let what = if released {
+                "which was given back in order"
+            } else {
+                "which was lost"
+            };
             let text = format!("{repeats} items of epoch {epoch}, {what}, came again; at most {allowed} may");
             judgement.find("bounded repeats", text);
         }
@@ -49,7 +56,11 @@ fn repeats_of_runs(deliveries: &[&Delivery]) -> BTreeMap<i64, u64> {
     }
     let mut repeats = BTreeMap::new();
     for delivery in deliveries {
-        let before = done.get(&delivery.index).into_iter().flatten().filter(|epoch| **epoch < delivery.epoch);
+        let before = done
+            .get(&delivery.index)
+            .into_iter()
+            .flatten()
+            .filter(|epoch| **epoch < delivery.epoch);
         if let Some(epoch) = before.max() {
             *repeats.entry(*epoch).or_default() += 1;
         }
@@ -70,7 +81,8 @@ fn same_run<'a>(deliveries: &[&'a Delivery]) -> Vec<&'a Delivery> {
         *known = answered.min(*known);
     }
     let is_repeat = |delivery: &&Delivery| {
-        done.get(&(delivery.index, delivery.epoch)).is_some_and(|answered| delivery.gate > *answered)
+        done.get(&(delivery.index, delivery.epoch))
+            .is_some_and(|answered| delivery.gate > *answered)
     };
     deliveries.iter().copied().filter(is_repeat).collect()
 }

@@ -103,10 +103,26 @@ fn sound() -> Evidence {
     let ended = last(ITEMS) + STEP;
     rows.checkpoint(ended, ITEMS);
     rows.release(ended);
-    let command = |order, at| Command { sent: at - 5_000, acked: at, task: 1, node: "n3".to_owned(), order };
-    let task =
-        |id, at, status: &str| TaskWrite { id, at, task: 1, status: status.to_owned(), wish: String::new() };
-    let hook = HookCall { at: ended + STEP, task: 1, kind: "task.finished".to_owned(), id: "h1".to_owned() };
+    let command = |order, at| Command {
+        sent: at - 5_000,
+        acked: at,
+        task: 1,
+        node: "n3".to_owned(),
+        order,
+    };
+    let task = |id, at, status: &str| TaskWrite {
+        id,
+        at,
+        task: 1,
+        status: status.to_owned(),
+        wish: String::new(),
+    };
+    let hook = HookCall {
+        at: ended + STEP,
+        task: 1,
+        kind: "task.finished".to_owned(),
+        id: "h1".to_owned(),
+    };
     Evidence {
         task: 1,
         bounds: Bounds {
@@ -138,10 +154,19 @@ fn sound() -> Evidence {
             wanted: "1".to_owned(),
             found: "1".to_owned(),
         }],
-        faults: vec![Fault { name: "kill".to_owned(), harm: Harm::Node, from: at(110), until: taken }],
+        faults: vec![Fault {
+            name: "kill".to_owned(),
+            harm: Harm::Node,
+            from: at(110),
+            until: taken,
+        }],
         expected: BTreeMap::from([("succeeded".to_owned(), ITEMS), ("abandoned".to_owned(), 0)]),
         view: json!({"status": "finished", "counts": {"succeeded": ITEMS, "abandoned": 0}}),
-        runs: vec![record(100, "n1", "lost"), record(101, "n2", "stopped"), record(102, "n2", "done")],
+        runs: vec![
+            record(100, "n1", "lost"),
+            record(101, "n2", "stopped"),
+            record(102, "n2", "done"),
+        ],
     }
 }
 
@@ -173,7 +198,10 @@ fn row(evidence: &Evidence, what: impl Fn(&ShardWrite) -> bool) -> usize {
 fn a_sound_life_has_no_findings_and_its_numbers_are_right() {
     let judgement = judge(&sound());
     assert_eq!(judgement.findings, Vec::<String>::new());
-    assert_eq!((judgement.losses, judgement.handovers, judgement.repeats), (1, 1, 10));
+    assert_eq!(
+        (judgement.losses, judgement.handovers, judgement.repeats),
+        (1, 1, 10)
+    );
     assert_eq!((judgement.repeats_worst, judgement.repeats_allowed), (10, 28));
     assert_eq!(judgement.stop_lags, [0]);
     assert_eq!(judgement.gaps.len(), 1);
@@ -182,7 +210,10 @@ fn a_sound_life_has_no_findings_and_its_numbers_are_right() {
 
 #[test]
 fn a_lost_item_is_found() {
-    assert_eq!(broken(|life| life.deliveries.retain(|delivery| delivery.index != 42)), ["nothing is lost"]);
+    assert_eq!(
+        broken(|life| life.deliveries.retain(|delivery| delivery.index != 42)),
+        ["nothing is lost"]
+    );
     let unanswered = |life: &mut Evidence| life.deliveries[42].answered = None;
     assert_eq!(broken(unanswered), ["nothing is lost"]);
     let refused = |life: &mut Evidence| life.deliveries[42].verdict = Verdict::Retry;
@@ -192,7 +223,8 @@ fn a_lost_item_is_found() {
     assert_eq!(broken(late), ["nothing is lost"]);
     // Item 105 was answered in n1's run, which was lost; n2 may not call it settled without having sent it.
     let elsewhere = |life: &mut Evidence| {
-        life.deliveries.retain(|delivery| delivery.index != 105 || delivery.epoch == 100);
+        life.deliveries
+            .retain(|delivery| delivery.index != 105 || delivery.epoch == 100);
     };
     assert_eq!(broken(elsewhere), ["nothing is lost"]);
 }
@@ -264,7 +296,12 @@ fn two_owners_at_once_are_found_and_the_foreseen_double_fault_is_told_apart() {
     zombie(&mut foreseen);
     let (from, until) = (BEGUN, BEGUN + 100 * SECOND);
     for harm in [Harm::RedisLoss, Harm::Database] {
-        foreseen.faults.push(Fault { name: String::new(), harm, from, until });
+        foreseen.faults.push(Fault {
+            name: String::new(),
+            harm,
+            from,
+            until,
+        });
     }
     let judgement = judge(&foreseen);
     assert_eq!((judgement.findings, judgement.excused.len()), (Vec::new(), 1));
@@ -289,7 +326,12 @@ fn repeats_beyond_the_bound_are_found_and_so_is_any_after_a_hand_over() {
         after_release(life);
         let release = life.writes[row(life, |row| row.epoch == 101 && row.session.is_none())].at;
         let name = "kill -9 n2".to_owned();
-        life.faults.push(Fault { name, harm: Harm::Node, from: release - 1, until: release });
+        life.faults.push(Fault {
+            name,
+            harm: Harm::Node,
+            from: release - 1,
+            until: release,
+        });
     };
     assert_eq!(broken(after_its_next_life_gave_it_up), [""; 0]);
     let twice = |life: &mut Evidence| {
@@ -321,7 +363,11 @@ fn a_stop_that_is_not_obeyed_is_found() {
 #[test]
 fn too_many_in_an_interval_are_found_also_across_runs_and_changes() {
     let crowd = |life: &mut Evidence| {
-        for delivery in life.deliveries.iter_mut().filter(|delivery| (50..56).contains(&delivery.index)) {
+        for delivery in life
+            .deliveries
+            .iter_mut()
+            .filter(|delivery| (50..56).contains(&delivery.index))
+        {
             delivery.gate = BEGUN + 53 * STEP;
             delivery.answered = Some(delivery.gate + 1_000);
         }
@@ -343,7 +389,13 @@ fn too_many_in_an_interval_are_found_also_across_runs_and_changes() {
         for (at, rate) in [(BEGUN - 2 * SECOND, 50.0), (BEGUN - SECOND, 100.0)] {
             life.commands.insert(
                 0,
-                Command { sent: at, acked: at, task: 1, node: String::new(), order: Order::Rate(rate) },
+                Command {
+                    sent: at,
+                    acked: at,
+                    task: 1,
+                    node: String::new(),
+                    order: Order::Rate(rate),
+                },
             );
         }
         life.commands.sort_by_key(|command| command.sent);
@@ -353,9 +405,18 @@ fn too_many_in_an_interval_are_found_also_across_runs_and_changes() {
 
 #[test]
 fn an_end_that_does_not_come_is_told_twice_or_does_not_add_up_is_found() {
-    assert_eq!(broken(|life| life.view["status"] = "running".into()), ["tasks finish"]);
-    assert_eq!(broken(|life| life.view["counts"]["succeeded"] = 199.into()), ["numbers add up"]);
+    assert_eq!(
+        broken(|life| life.view["status"] = "running".into()),
+        ["tasks finish"]
+    );
+    assert_eq!(
+        broken(|life| life.view["counts"]["succeeded"] = 199.into()),
+        ["numbers add up"]
+    );
     assert_eq!(broken(|life| life.hooks[1].id = "h2".to_owned()), ["told once"]);
     assert_eq!(broken(|life| life.hooks.clear()), ["told once"]);
-    assert_eq!(broken(|life| life.deliveries[7].key = "s-t1-8".to_owned()), ["stable keys"]);
+    assert_eq!(
+        broken(|life| life.deliveries[7].key = "s-t1-8".to_owned()),
+        ["stable keys"]
+    );
 }

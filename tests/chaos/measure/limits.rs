@@ -24,7 +24,10 @@ const FOLLOWED: Duration = Duration::from_secs(3);
 type Rates = Vec<(i64, f64)>;
 
 pub(super) async fn limit(settings: &Settings) {
-    let settings = Settings { shards: settings.shards.max(3), ..settings.clone() };
+    let settings = Settings {
+        shards: settings.shards.max(3),
+        ..settings.clone()
+    };
     let mut cluster = Cluster::start(&settings).await;
     let tasks = [begin(&mut cluster, 0).await, begin(&mut cluster, 1).await];
     let (full, low) = (settings.rate as f64, settings.rate as f64 / 3.0);
@@ -91,7 +94,11 @@ fn judge(cluster: &Cluster, rates: &Rates, until: i64) {
     let area = |upto: i64| -> f64 {
         let ends = rates.iter().skip(1).map(|(at, _)| *at).chain([upto]);
         let span = |at: i64, end: i64| (end.min(upto) - at).max(0) as f64 / 1e6;
-        rates.iter().zip(ends).map(|((at, rate), end)| span(*at, end) * rate).sum()
+        rates
+            .iter()
+            .zip(ends)
+            .map(|((at, rate), end)| span(*at, end) * rate)
+            .sum()
     };
     let (mut least, mut excess) = (f64::INFINITY, f64::NEG_INFINITY);
     for (number, gate) in gates.iter().enumerate() {

@@ -41,7 +41,10 @@ pub(super) async fn redis(settings: &Settings) {
 
 /// Seconds without the database, in the middle of a task that must finish.
 pub(super) async fn database(settings: &Settings) {
-    let settings = Settings { items: settings.rate * 20, ..settings.clone() };
+    let settings = Settings {
+        items: settings.rate * 20,
+        ..settings.clone()
+    };
     let (mut cluster, task) = flowing(&settings).await;
     let span = Duration::from_secs(number("SECONDS").unwrap_or(60));
     let fault = cluster.faults.begin("database killed", Harm::Database);
@@ -65,19 +68,34 @@ pub(super) async fn database(settings: &Settings) {
 
 /// One node's way to the business is cut: how long until others work on what it had.
 pub(super) async fn path(settings: &Settings) {
-    let settings = Settings { shards: settings.shards.max(3), ..settings.clone() };
+    let settings = Settings {
+        shards: settings.shards.max(3),
+        ..settings.clone()
+    };
     let (mut cluster, task) = flowing(&settings).await;
     let before = throughput(&cluster, Duration::from_secs(10)).await;
-    let (node, span) = (cluster.owner(), Duration::from_secs(number("SECONDS").unwrap_or(60)));
+    let (node, span) = (
+        cluster.owner(),
+        Duration::from_secs(number("SECONDS").unwrap_or(60)),
+    );
     // Answers still arrive, so that nothing comes again that was told once.
-    let weather = Weather { up: Flow::Drop, refuses: true, ..Weather::default() };
-    let (fault, cut) =
-        (cluster.weather("business cut off", Link::Business, Some(node), weather), Instant::now());
+    let weather = Weather {
+        up: Flow::Drop,
+        refuses: true,
+        ..Weather::default()
+    };
+    let (fault, cut) = (
+        cluster.weather("business cut off", Link::Business, Some(node), weather),
+        Instant::now(),
+    );
     let mut during = 0.0;
     while during < 0.95 * before && cut.elapsed() < PATIENCE {
         during = throughput(&cluster, Duration::from_secs(2)).await;
     }
-    println!("one way cut: {before:.1}/s before, {during:.1}/s again after {:.0?}", cut.elapsed());
+    println!(
+        "one way cut: {before:.1}/s before, {during:.1}/s again after {:.0?}",
+        cut.elapsed()
+    );
     tokio::time::sleep(span.saturating_sub(cut.elapsed())).await;
     cluster.clear(fault, Link::Business, Some(node));
     let after = throughput(&cluster, Duration::from_secs(10)).await;
@@ -116,7 +134,12 @@ fn burn(is_over: Arc<AtomicBool>) -> std::thread::JoinHandle<()> {
 pub(super) async fn rate(settings: &Settings) {
     let rate = number("RATE").unwrap_or(3_000);
     let shards = number("SHARDS").map_or(4, |shards| u32::try_from(shards).expect("few"));
-    let settings = Settings { rate, shards, items: rate * 30, ..settings.clone() };
+    let settings = Settings {
+        rate,
+        shards,
+        items: rate * 30,
+        ..settings.clone()
+    };
     let (mut cluster, task) = flowing(&settings).await;
     let full = throughput(&cluster, Duration::from_secs(8)).await;
     let owner = cluster.owner();

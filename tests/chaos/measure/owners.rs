@@ -18,7 +18,10 @@ use crate::settings::{Settings, number};
 pub(super) async fn takeover(settings: &Settings) {
     let terms = number("TTL_MS").map_or_else(|| vec![3_000, 15_000], |ttl| vec![ttl]);
     for ttl in terms {
-        let settings = Settings { ttl: Duration::from_millis(ttl), ..settings.clone() };
+        let settings = Settings {
+            ttl: Duration::from_millis(ttl),
+            ..settings.clone()
+        };
         let (mut cluster, mut rng, task) = flowing(&settings).await;
         let mut times = Vec::new();
         for _ in 0..number("ROUNDS").unwrap_or(50) {
@@ -30,7 +33,10 @@ pub(super) async fn takeover(settings: &Settings) {
             cluster.restart(owner).await;
         }
         let far = settings.database_latency * 2;
-        print(&format!("take-over, lease_ttl {ttl} ms, {:?} {far:?} away", settings.store), times);
+        print(
+            &format!("take-over, lease_ttl {ttl} ms, {:?} {far:?} away", settings.store),
+            times,
+        );
         finish(&mut cluster, task).await;
     }
 }
@@ -61,7 +67,15 @@ async fn flowing(settings: &Settings) -> (Cluster, Rng, i64) {
     cluster.business.reaches(50).await;
     let latency = settings.database_latency;
     if !latency.is_zero() {
-        cluster.weather("far database", Link::Database, None, Weather { latency, ..Weather::default() });
+        cluster.weather(
+            "far database",
+            Link::Database,
+            None,
+            Weather {
+                latency,
+                ..Weather::default()
+            },
+        );
     }
     (cluster, Rng(number("SEED").unwrap_or(1)), task)
 }
@@ -73,8 +87,15 @@ async fn first_of_another(cluster: &Cluster, owner: usize, since: i64) -> i64 {
     while begun.elapsed() < PATIENCE {
         let first = {
             let record = cluster.business.record();
-            let newer = record.deliveries.iter().rev().take_while(|delivery| delivery.at > since);
-            newer.filter(|delivery| delivery.node != name).map(|delivery| delivery.gate).min()
+            let newer = record
+                .deliveries
+                .iter()
+                .rev()
+                .take_while(|delivery| delivery.at > since);
+            newer
+                .filter(|delivery| delivery.node != name)
+                .map(|delivery| delivery.gate)
+                .min()
         };
         if let Some(first) = first {
             return first;
@@ -87,14 +108,20 @@ async fn first_of_another(cluster: &Cluster, owner: usize, since: i64) -> i64 {
 fn last_answer(cluster: &Cluster, owner: usize, before: i64) -> i64 {
     let name = &cluster.nodes[owner].name;
     let record = cluster.business.record();
-    let its = record.deliveries.iter().filter(|delivery| delivery.node == *name && delivery.at < before);
-    its.filter_map(|delivery| delivery.answered).max().unwrap_or(before)
+    let its = record
+        .deliveries
+        .iter()
+        .filter(|delivery| delivery.node == *name && delivery.at < before);
+    its.filter_map(|delivery| delivery.answered)
+        .max()
+        .unwrap_or(before)
 }
 
 /// Judges what there is so far, but for the end that doesn't come, and cancels the task.
 pub(super) async fn finish(cluster: &mut Cluster, task: i64) {
-    let (_, status, answer) =
-        cluster.ask("POST", &format!("/v1/tasks/t{task}/cancel"), None, &json!({})).await;
+    let (_, status, answer) = cluster
+        .ask("POST", &format!("/v1/tasks/t{task}/cancel"), None, &json!({}))
+        .await;
     assert!(status < 300, "{answer:#}");
     let judgement = judge(&gather(cluster, task, serde_json::Value::Null).await);
     let ends = ["tasks finish", "numbers add up", "told once"];

@@ -47,7 +47,13 @@ pub(super) async fn db_lost_ack(round: &mut Round<'_>) {
         let owner = round.cluster.owner();
         let span = round.rng.millis(20, 700);
         round
-            .storm("answers of the database lost", Link::Database, Some(owner), Weather::lost_replies(), span)
+            .storm(
+                "answers of the database lost",
+                Link::Database,
+                Some(owner),
+                Weather::lost_replies(),
+                span,
+            )
             .await;
         round.wait(100, 600).await;
     }
@@ -57,7 +63,16 @@ pub(super) async fn db_slow(round: &mut Round<'_>) {
     let latency = round.rng.millis(50, 300);
     let span = round.beyond_ttl();
     round
-        .storm("database is slow", Link::Database, None, Weather { latency, ..Weather::default() }, span)
+        .storm(
+            "database is slow",
+            Link::Database,
+            None,
+            Weather {
+                latency,
+                ..Weather::default()
+            },
+            span,
+        )
         .await;
 }
 
@@ -65,9 +80,16 @@ pub(super) async fn db_slow(round: &mut Round<'_>) {
 pub(super) async fn db_cut_connections(round: &mut Round<'_>) {
     for _ in 0..8 {
         let node = round.any();
-        let way = if round.rng.next().is_multiple_of(2) { Way::Up } else { Way::Down };
+        let way = if round.rng.next().is_multiple_of(2) {
+            Way::Up
+        } else {
+            Way::Down
+        };
         let bytes = u32::try_from(round.rng.next() % 3_000).expect("small");
-        let fault = round.cluster.faults.begin("database connections cut", Harm::Database);
+        let fault = round
+            .cluster
+            .faults
+            .begin("database connections cut", Harm::Database);
         for proxy in round.cluster.links(Link::Database, Some(node)) {
             match bytes % 3 {
                 0 => proxy.reset(),
@@ -82,7 +104,10 @@ pub(super) async fn db_cut_connections(round: &mut Round<'_>) {
 
 /// Not a byte more can be written, for longer than anybody is believed without one.
 pub(super) async fn db_disk_full(round: &mut Round<'_>) {
-    let fault = round.cluster.faults.begin("the database's disk is full", Harm::Database);
+    let fault = round
+        .cluster
+        .faults
+        .begin("the database's disk is full", Harm::Database);
     if !round.cluster.database.fill_disk() {
         eprintln!("    NOT PLAYED: this machine doesn't let the database have a small disk of its own");
         return;
@@ -97,7 +122,15 @@ pub(super) async fn db_disk_full(round: &mut Round<'_>) {
 pub(super) async fn partition_node_db(round: &mut Round<'_>) {
     let owner = round.cluster.owner();
     let span = round.beyond_ttl();
-    round.storm("no database", Link::Database, Some(owner), Weather::blackhole(), span).await;
+    round
+        .storm(
+            "no database",
+            Link::Database,
+            Some(owner),
+            Weather::blackhole(),
+            span,
+        )
+        .await;
     round.flows(20).await;
 }
 
@@ -105,7 +138,15 @@ pub(super) async fn partition_node_db(round: &mut Round<'_>) {
 pub(super) async fn partition_node_db_held(round: &mut Round<'_>) {
     let owner = round.cluster.owner();
     let span = round.beyond_ttl();
-    round.storm("database held", Link::Database, Some(owner), Weather::held(), span).await;
+    round
+        .storm(
+            "database held",
+            Link::Database,
+            Some(owner),
+            Weather::held(),
+            span,
+        )
+        .await;
     round.flows(20).await;
 }
 
@@ -122,12 +163,23 @@ pub(super) async fn one_way_db(round: &mut Round<'_>) {
     let owner = round.cluster.owner();
     let weather = [
         Weather::lost_replies(),
-        Weather { down: Flow::Hold, ..Weather::default() },
+        Weather {
+            down: Flow::Hold,
+            ..Weather::default()
+        },
         Weather::held_requests(),
     ];
     let at = usize::try_from(round.rng.next() % 3).expect("few");
     let span = round.beyond_ttl();
-    round.storm("half of the database", Link::Database, Some(owner), weather[at], span).await;
+    round
+        .storm(
+            "half of the database",
+            Link::Database,
+            Some(owner),
+            weather[at],
+            span,
+        )
+        .await;
     round.flows(20).await;
 }
 
@@ -138,7 +190,10 @@ pub(super) async fn stop_during_db_hang(round: &mut Round<'_>) {
     let port = round.cluster.nodes[0].port;
     let path = format!("/v1/tasks/t{}/stop", round.task);
     let answer = crate::api::call(port, "POST", &path, None, &serde_json::json!({})).await;
-    assert!(!matches!(answer, Ok((200..=299, _))), "acknowledged without a database: {answer:?}");
+    assert!(
+        !matches!(answer, Ok((200..=299, _))),
+        "acknowledged without a database: {answer:?}"
+    );
     resume(round, fault);
     round.stop_and_start().await;
 }

@@ -28,9 +28,17 @@ pub(super) async fn db_freezes_under_commands(round: &mut Round<'_>) {
     let mut tasks = Vec::new();
     for client in 0..CLIENTS {
         let body = json!({"business": "chaos", "source": {"type": "range", "total": 1}});
-        tasks.push(round.cluster.create(&body, &format!("chaos-{}-{client}", now())).await);
+        tasks.push(
+            round
+                .cluster
+                .create(&body, &format!("chaos-{}-{client}", now()))
+                .await,
+        );
     }
-    let fault = round.cluster.faults.begin("database freezes under commands", Harm::Database);
+    let fault = round
+        .cluster
+        .faults
+        .begin("database freezes under commands", Harm::Database);
     let cluster = &*round.cluster;
     let is_over = Cell::new(false);
     let freezing = async {
@@ -43,15 +51,26 @@ pub(super) async fn db_freezes_under_commands(round: &mut Round<'_>) {
         tokio::time::sleep(FLOWING).await;
         is_over.set(true);
     };
-    let labelling = tasks.iter().enumerate().map(|(client, task)| label(cluster, client, *task, &is_over));
+    let labelling = tasks
+        .iter()
+        .enumerate()
+        .map(|(client, task)| label(cluster, client, *task, &is_over));
     let labelling = futures_util::future::join_all(labelling);
     let ((), labelled, drained) = tokio::join!(freezing, labelling, drain(cluster, &is_over));
     round.cluster.faults.end(fault);
     let effects: Vec<Effect> = labelled.into_iter().flatten().chain(drained).collect();
-    let changes = effects.iter().filter(|effect| effect.what.starts_with("PATCH")).count();
+    let changes = effects
+        .iter()
+        .filter(|effect| effect.what.starts_with("PATCH"))
+        .count();
     let wishes = effects.len() - changes;
-    say(&format!("looked up what {changes} changes of tasks and {wishes} of a node came to"));
-    assert!(changes > 0 && wishes > 0, "commands were obeyed between the freezes");
+    say(&format!(
+        "looked up what {changes} changes of tasks and {wishes} of a node came to"
+    ));
+    assert!(
+        changes > 0 && wishes > 0,
+        "commands were obeyed between the freezes"
+    );
     round.cluster.effects.extend(effects);
     let path = format!("/v1/nodes/{}/undrain", last(round.cluster));
     round.cluster.ask("POST", &path, None, &json!({})).await;
@@ -120,7 +139,12 @@ async fn give(
     let found = cluster.audit.text(sql).await;
     if matches!(answer, Ok((200..=299, _))) {
         let what = format!("{method} {path} by {}", node.name);
-        return Some(Effect { at: now(), what, wanted: wanted.to_owned(), found: found.trim().to_owned() });
+        return Some(Effect {
+            at: now(),
+            what,
+            wanted: wanted.to_owned(),
+            found: found.trim().to_owned(),
+        });
     }
     None
 }

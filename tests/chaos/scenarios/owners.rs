@@ -72,7 +72,10 @@ pub(super) async fn change_rate_during_kill(round: &mut Round<'_>) {
     let rate = round.cluster.settings.rate as f64;
     let owner = round.cluster.owner();
     round.cluster.kill(owner);
-    round.cluster.order(round.task, Order::Rate((rate / 2.0).floor())).await;
+    round
+        .cluster
+        .order(round.task, Order::Rate((rate / 2.0).floor()))
+        .await;
     round.taken_over_from(owner).await;
     round.wait(200, 1_500).await;
     round.cluster.order(round.task, Order::Rate(rate * 2.0)).await;

@@ -42,7 +42,12 @@ pub(super) fn resume(round: &mut Round<'_>, fault: usize) {
 }
 
 fn signal(round: &Round<'_>, name: &str) {
-    round.cluster.redis.as_ref().expect("such a scenario needs Redis").signal(name);
+    round
+        .cluster
+        .redis
+        .as_ref()
+        .expect("such a scenario needs Redis")
+        .signal(name);
 }
 
 pub(super) async fn redis_flushall(round: &mut Round<'_>) {
@@ -64,13 +69,26 @@ pub(super) fn flush(round: &mut Round<'_>) {
 pub(super) async fn redis_slow(round: &mut Round<'_>) {
     let latency = round.rng.millis(200, 1_200);
     let span = round.beyond_ttl();
-    round.storm("Redis is slow", Link::Redis, None, Weather { latency, ..Weather::default() }, span).await;
+    round
+        .storm(
+            "Redis is slow",
+            Link::Redis,
+            None,
+            Weather {
+                latency,
+                ..Weather::default()
+            },
+            span,
+        )
+        .await;
 }
 
 pub(super) async fn partition_node_redis(round: &mut Round<'_>) {
     let owner = round.cluster.owner();
     let span = round.beyond_ttl();
-    round.storm("no Redis", Link::Redis, Some(owner), Weather::blackhole(), span).await;
+    round
+        .storm("no Redis", Link::Redis, Some(owner), Weather::blackhole(), span)
+        .await;
     round.wait(300, 1_000).await;
 }
 
@@ -86,7 +104,9 @@ pub(super) async fn one_way_redis(round: &mut Round<'_>) {
     let owner = round.cluster.owner();
     for weather in [Weather::lost_replies(), Weather::held_requests()] {
         let span = round.beyond_ttl();
-        round.storm("half of Redis", Link::Redis, Some(owner), weather, span).await;
+        round
+            .storm("half of Redis", Link::Redis, Some(owner), weather, span)
+            .await;
     }
 }
 

@@ -8,7 +8,9 @@ use crate::round::Round;
 /// Both witnesses at once: the owner can't reach the database, and Redis forgets it.
 pub(super) async fn partition_and_flushall(round: &mut Round<'_>) {
     let owner = round.cluster.owner();
-    let fault = round.cluster.weather("no database", Link::Database, Some(owner), Weather::blackhole());
+    let fault = round
+        .cluster
+        .weather("no database", Link::Database, Some(owner), Weather::blackhole());
     round.wait(100, 2_000).await;
     redis::flush(round);
     let span = round.beyond_ttl();

@@ -94,7 +94,9 @@ impl Shard {
     /// The items that the store does not know as settled.
     pub(crate) fn unsaved(&self) -> impl Iterator<Item = u64> {
         let items = self.items.iter().zip(self.first..);
-        items.filter(|(item, _)| item.saved.is_none()).map(|(_, index)| index)
+        items
+            .filter(|(item, _)| item.saved.is_none())
+            .map(|(_, index)| index)
     }
 
     pub(crate) fn saved(&self) -> Counters {
@@ -119,8 +121,13 @@ impl Judge {
         let id = request.shard;
         let mut shard = self.shards.remove(&id).unwrap_or_else(|| Shard::new(claimed));
         if shard.epoch == claimed.epoch {
-            let own = shard.runs.get(&claimed.epoch).is_some_and(|run| run.claim == request.claim);
-            self.check(own, || format!("{id} was claimed twice at epoch {}", claimed.epoch.0));
+            let own = shard
+                .runs
+                .get(&claimed.epoch)
+                .is_some_and(|run| run.claim == request.claim);
+            self.check(own, || {
+                format!("{id} was claimed twice at epoch {}", claimed.epoch.0)
+            });
             self.seen("lost ack of a claim recognised");
         } else {
             self.on_new_claim(who, request, claimed, &mut shard);
@@ -131,16 +138,27 @@ impl Judge {
     fn on_new_claim(&mut self, who: Who, request: &ClaimRequest, claimed: &ClaimedShard, shard: &mut Shard) {
         let id = request.shard;
         let session = short(request.session);
-        self.note(|| format!("n{}.{} ({session}) claims {id} at {}", who.0, who.1, claimed.epoch.0));
-        self.check(claimed.epoch > shard.epoch, || format!("the epoch of {id} fell to {}", claimed.epoch.0));
+        self.note(|| {
+            format!(
+                "n{}.{} ({session}) claims {id} at {}",
+                who.0, who.1, claimed.epoch.0
+            )
+        });
+        self.check(claimed.epoch > shard.epoch, || {
+            format!("the epoch of {id} fell to {}", claimed.epoch.0)
+        });
         let is_there = self.moves.remove(&id) == Some(who.0);
         self.count(is_there, "moved");
         let own = self.sessions.get(&request.session);
-        self.check(own.is_some_and(|own| !own.fenced), || format!("a fenced session claims {id}"));
+        self.check(own.is_some_and(|own| !own.fenced), || {
+            format!("a fenced session claims {id}")
+        });
         if shard.is_open {
             self.seen("take-over");
             let before = shard.runs.get(&shard.epoch).map(|run| run.session);
-            let gone = before.and_then(|before| self.sessions.get(&before)).is_none_or(|s| s.fenced);
+            let gone = before
+                .and_then(|before| self.sessions.get(&before))
+                .is_none_or(|s| s.fenced);
             self.check(gone, || format!("{id} is taken from a session that isn't fenced"));
             self.count(!shard.parked.is_empty(), "parked across a take-over");
             let is_blind = self.alone.is_some() && !self.leases.contains_key(&request.claim);
@@ -149,8 +167,14 @@ impl Judge {
             self.seen("claimed after a release");
         }
         let saved = shard.saved();
-        let read = Counters { in_flight: 0, excluded: 0, ..claimed.counters };
-        self.check(read == saved, || format!("{id} is claimed with {read:?}, saved was {saved:?}"));
+        let read = Counters {
+            in_flight: 0,
+            excluded: 0,
+            ..claimed.counters
+        };
+        self.check(read == saved, || {
+            format!("{id} is claimed with {read:?}, saved was {saved:?}")
+        });
         let low = shard.low;
         self.check(claimed.low_water.0 == low, || {
             format!("{id} is claimed from {}, not {low}", claimed.low_water.0)
@@ -174,12 +198,19 @@ impl Judge {
 
     /// What the runs before knew and did not save is lost: so many items may leave again, and no more.
     fn lose(&mut self, id: ShardId, shard: &mut Shard) {
-        let lost: BTreeSet<u64> =
-            shard.runs.values_mut().flat_map(|run| std::mem::take(&mut run.unsaved)).collect();
-        let Some(task) = self.tasks.get(&id.task) else { return };
+        let lost: BTreeSet<u64> = shard
+            .runs
+            .values_mut()
+            .flat_map(|run| std::mem::take(&mut run.unsaved))
+            .collect();
+        let Some(task) = self.tasks.get(&id.task) else {
+            return;
+        };
         let most = task.unsaved_max + task.concurrency_max;
         let count = lost.len() as u64;
-        self.check(count <= most, || format!("{count} ends of {id} were lost, at most {most}"));
+        self.check(count <= most, || {
+            format!("{count} ends of {id} were lost, at most {most}")
+        });
         for index in lost {
             if let Some(item) = shard.item(index) {
                 item.may_repeat = true;
@@ -191,11 +222,15 @@ impl Judge {
     pub(crate) fn on_checkpoint(&mut self, write: &ShardCheckpoint, ack: CheckpointAck) {
         let id = write.shard;
         let Some(mut shard) = self.shards.remove(&id) else {
-            return self
-                .check(ack == CheckpointAck::Fenced, || format!("{id} was never claimed and is written"));
+            return self.check(ack == CheckpointAck::Fenced, || {
+                format!("{id} was never claimed and is written")
+            });
         };
         let is_current = shard.epoch == write.epoch
-            && shard.runs.get(&write.epoch).is_some_and(|run| run.claim == write.claim);
+            && shard
+                .runs
+                .get(&write.epoch)
+                .is_some_and(|run| run.claim == write.claim);
         match ack {
             CheckpointAck::Stored if is_current && write.seq.0 == shard.seq => {
                 self.seen("repeat of a checkpoint recognised");
@@ -203,7 +238,9 @@ impl Judge {
             CheckpointAck::Stored => {
                 let may = is_current && shard.is_open && write.seq.0 > shard.seq;
                 let (epoch, seq) = (write.epoch.0, write.seq.0);
-                self.check(may, || format!("{id} took write {seq} of epoch {epoch} that is over"));
+                self.check(may, || {
+                    format!("{id} took write {seq} of epoch {epoch} that is over")
+                });
                 self.accept(&mut shard, write);
             }
             CheckpointAck::Fenced if is_current && shard.is_open && write.seq.0 > shard.seq => {
@@ -218,7 +255,9 @@ impl Judge {
     fn accept(&mut self, shard: &mut Shard, write: &ShardCheckpoint) {
         let id = write.shard;
         let low = write.low_water.0;
-        self.check(low >= shard.low, || format!("low water of {id} fell from {} to {low}", shard.low));
+        self.check(low >= shard.low, || {
+            format!("low water of {id} fell from {} to {low}", shard.low)
+        });
         (shard.seq, shard.low) = (write.seq.0, low);
         let mut given_up = BTreeSet::new();
         for record in &write.side {
@@ -228,7 +267,10 @@ impl Judge {
                 SideRecord::Parked { .. } => drop(shard.parked.insert(index)),
                 SideRecord::Abandoned(trouble) => {
                     given_up.insert(index);
-                    let by_crash = trouble.failure.as_ref().is_some_and(|f| f.code.starts_with("NODE_CRASH"));
+                    let by_crash = trouble
+                        .failure
+                        .as_ref()
+                        .is_some_and(|f| f.code.starts_with("NODE_CRASH"));
                     self.count(by_crash, "item that kills nodes abandoned");
                 }
                 SideRecord::Retrying(_) | SideRecord::Cleared(_) => {}
@@ -236,8 +278,14 @@ impl Judge {
         }
         self.settle(shard, write, &given_up);
         let saved = shard.saved();
-        let said = Counters { in_flight: 0, excluded: 0, ..write.counters };
-        self.check(saved == said, || format!("{id} says {said:?}, its items make {saved:?}"));
+        let said = Counters {
+            in_flight: 0,
+            excluded: 0,
+            ..write.counters
+        };
+        self.check(saved == said, || {
+            format!("{id} says {said:?}, its items make {saved:?}")
+        });
         if let Some(close) = &write.close {
             self.close(id, shard, write.epoch, close);
         }
@@ -254,7 +302,9 @@ impl Judge {
         };
         let first = shard.first;
         let run = shard.runs.get_mut(&write.epoch);
-        let mut unsaved = run.map(|run| std::mem::take(&mut run.unsaved)).unwrap_or_default();
+        let mut unsaved = run
+            .map(|run| std::mem::take(&mut run.unsaved))
+            .unwrap_or_default();
         for (at, item) in shard.items.iter_mut().enumerate() {
             let index = first + at as u64;
             let passed = index < low.0 || above.contains(ItemIndex(index));
@@ -274,7 +324,9 @@ impl Judge {
                         }
                     });
                     let departed = item.departures > 0;
-                    self.check(departed, || format!("{id}: item {index} is settled and never left"));
+                    self.check(departed, || {
+                        format!("{id}: item {index} is settled and never left")
+                    });
                 }
             }
         }
@@ -299,12 +351,20 @@ impl Judge {
             self.check(unsaved == 0, || {
                 format!("{id} was given back with {unsaved} ends unsaved: {close:?}")
             });
-            self.check(flights == 0, || format!("{id} was given back with {flights} calls out: {close:?}"));
+            self.check(flights == 0, || {
+                format!("{id} was given back with {flights} calls out: {close:?}")
+            });
         }
         if *close == RunClose::Done {
-            let end = self.tasks.get(&id.task).and_then(|task| task.finish_at).unwrap_or(shard.end);
+            let end = self
+                .tasks
+                .get(&id.task)
+                .and_then(|task| task.finish_at)
+                .unwrap_or(shard.end);
             let left: Vec<u64> = shard.unsaved().filter(|index| *index < end).collect();
-            self.check(left.is_empty(), || format!("{id} is done and these are not: {left:?}"));
+            self.check(left.is_empty(), || {
+                format!("{id} is done and these are not: {left:?}")
+            });
         }
     }
 
@@ -317,14 +377,21 @@ impl Judge {
         close: &RunClose,
         ack: CheckpointAck,
     ) {
-        let Some(mut shard) = self.shards.remove(&id) else { return };
+        let Some(mut shard) = self.shards.remove(&id) else {
+            return;
+        };
         let is_current = shard.epoch == epoch && shard.runs.get(&epoch).is_some_and(|run| run.claim == claim);
         let stored = ack == CheckpointAck::Stored;
-        self.check(stored == is_current, || format!("release of {id} by epoch {}: {ack:?}", epoch.0));
+        self.check(stored == is_current, || {
+            format!("release of {id} by epoch {}: {ack:?}", epoch.0)
+        });
         if stored && shard.is_open {
             self.note(|| format!("{id} of epoch {} is released: {close:?}", epoch.0));
-            let what =
-                if shard.is_to_stop { "stop committed by a claimant" } else { "released without progress" };
+            let what = if shard.is_to_stop {
+                "stop committed by a claimant"
+            } else {
+                "released without progress"
+            };
             self.seen(what);
             shard.is_open = false;
         } else if stored {
@@ -337,7 +404,9 @@ impl Judge {
     pub(crate) fn on_disowned(&mut self, asked: &[ShardId]) {
         for (id, shard) in self.shards.iter_mut().filter(|(id, _)| asked.contains(id)) {
             let session = shard.runs.get(&shard.epoch).map(|run| run.session);
-            let fenced = session.and_then(|session| self.sessions.get(&session)).is_none_or(|s| s.fenced);
+            let fenced = session
+                .and_then(|session| self.sessions.get(&session))
+                .is_none_or(|s| s.fenced);
             if shard.is_open && fenced {
                 shard.is_open = false;
                 *self.tally.entry("disowned").or_default() += 1;

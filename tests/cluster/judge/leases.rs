@@ -22,7 +22,14 @@ impl Judge {
         let (trusted_until, beaten_at, has_ended) = (Moment(0), self.now(), false);
         self.sessions.insert(
             id,
-            Session { promise, fenced: false, trusted_until, beaten_at, has_ended, over_at: None },
+            Session {
+                promise,
+                fenced: false,
+                trusted_until,
+                beaten_at,
+                has_ended,
+                over_at: None,
+            },
         );
     }
 
@@ -43,7 +50,9 @@ impl Judge {
 
     /// A heartbeat that was sent at a moment of its node's clock was answered well.
     pub(crate) fn on_beat(&mut self, id: SessionId, sent: Moment) {
-        let Some(session) = self.sessions.get_mut(&id) else { return };
+        let Some(session) = self.sessions.get_mut(&id) else {
+            return;
+        };
         session.trusted_until = session.trusted_until.max(sent.plus(trusted(session.promise)));
     }
 
@@ -55,13 +64,21 @@ impl Judge {
             let run = shard.runs.get(&shard.epoch).filter(|_| shard.is_open)?;
             Some((*id, run.session, run.claimed_at))
         });
-        let owned: Vec<(ShardId, u64)> =
-            owned.filter(|(_, session, _)| *session == id).map(|(shard, _, since)| (shard, since)).collect();
+        let owned: Vec<(ShardId, u64)> = owned
+            .filter(|(_, session, _)| *session == id)
+            .map(|(shard, _, since)| (shard, since))
+            .collect();
         let is_seen = owned.iter().any(|(_, since)| *since < lately);
-        let holds =
-            owned.iter().any(|(shard, _)| self.held.get(&(who, *shard)).is_some_and(|until| at < *until));
+        let holds = owned
+            .iter()
+            .any(|(shard, _)| self.held.get(&(who, *shard)).is_some_and(|until| at < *until));
         self.check(!is_seen || holds, || {
-            format!("n{}.{} fences {} and holds none of its shards' leases", who.0, who.1, short(id))
+            format!(
+                "n{}.{} fences {} and holds none of its shards' leases",
+                who.0,
+                who.1,
+                short(id)
+            )
         });
     }
 
@@ -76,13 +93,18 @@ impl Judge {
     pub(crate) fn on_fence(&mut self, who: Who, id: SessionId, fenced: bool) {
         self.note(|| format!("n{}.{} fences {}: {fenced}", who.0, who.1, short(id)));
         self.count(!fenced, "silent owner came back before it was fenced");
-        let Some(session) = self.sessions.get_mut(&id).filter(|_| fenced) else { return };
+        let Some(session) = self.sessions.get_mut(&id).filter(|_| fenced) else {
+            return;
+        };
         let is_new = !std::mem::replace(&mut session.fenced, true);
         let (promise, beaten_at, has_ended) = (session.promise, session.beaten_at, session.has_ended);
         let silent = Duration::from_nanos(self.now() - beaten_at);
         // The clock of whoever measured it may run fast by as much.
         self.check(!is_new || has_ended || silent * 1000 >= promise * 989, || {
-            format!("session {} was silent for {silent:?} and is fenced, promised was {promise:?}", short(id))
+            format!(
+                "session {} was silent for {silent:?} and is fenced, promised was {promise:?}",
+                short(id)
+            )
         });
         self.count(is_new, "session fenced");
     }

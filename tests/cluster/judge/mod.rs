@@ -128,7 +128,8 @@ impl Judge {
     /// Something is wrong.
     pub(crate) fn fail(&mut self, text: String) {
         self.note(|| format!("WRONG: {text}"));
-        self.failures.push(format!("{:.3} s: {text}", self.now() as f64 / 1e9));
+        self.failures
+            .push(format!("{:.3} s: {text}", self.now() as f64 / 1e9));
     }
 
     pub(crate) fn check(&mut self, holds: bool, text: impl FnOnce() -> String) {
@@ -168,7 +169,9 @@ impl Judge {
     }
 
     fn on_tuning(&mut self, id: TaskId, tuning: &Tuning) {
-        let Some(task) = self.tasks.get_mut(&id) else { return };
+        let Some(task) = self.tasks.get_mut(&id) else {
+            return;
+        };
         let unsaved = match tuning.unsaved_max {
             windrow_core::settings::Auto::Fixed(number) => u64::from(number.get()),
             windrow_core::settings::Auto::Auto => 100_000,
@@ -182,7 +185,9 @@ impl Judge {
     /// A command took effect, or was refused.
     pub(crate) fn on_command(&mut self, id: TaskId, command: &TaskCommand, accepted: bool) {
         self.note(|| format!("{id} {} {accepted}", name(command)));
-        let Some(task) = self.tasks.get_mut(&id).filter(|_| accepted) else { return };
+        let Some(task) = self.tasks.get_mut(&id).filter(|_| accepted) else {
+            return;
+        };
         task.commands += 1;
         match command {
             command if command.is_start() => task.wanted = Wanted::ToRun,
@@ -195,7 +200,8 @@ impl Judge {
         }
         if matches!(command, TaskCommand::StopNow) {
             let runs = self.shards.iter_mut().filter(|(shard, _)| shard.task == id);
-            runs.flat_map(|(_, shard)| shard.runs.values_mut()).for_each(|run| run.may_abort = true);
+            runs.flat_map(|(_, shard)| shard.runs.values_mut())
+                .for_each(|run| run.may_abort = true);
         }
         if let TaskCommand::Tune(tuning) = command {
             let tuning = tuning.clone();
@@ -209,30 +215,46 @@ impl Judge {
         self.check(counters.accounted() <= view.total.0, || {
             format!("{} counts too much: {counters:?}", view.id)
         });
-        let Some(task) = self.tasks.get_mut(&view.id) else { return };
+        let Some(task) = self.tasks.get_mut(&view.id) else {
+            return;
+        };
         let before = std::mem::replace(&mut task.status, view.status);
         if before == view.status {
             return;
         }
         let id = view.id;
         self.note(|| format!("{id} is {} ({before})", view.status));
-        self.check(!before.is_terminal(), || format!("{id} was {before} for good and is {}", view.status));
-        let is_at_rest = matches!(view.status, Status::Stopped | Status::Cancelled | Status::Finished);
-        let open = self.shards.iter().any(|(shard, book)| shard.task == id && book.is_open);
+        self.check(!before.is_terminal(), || {
+            format!("{id} was {before} for good and is {}", view.status)
+        });
+        let is_at_rest = matches!(
+            view.status,
+            Status::Stopped | Status::Cancelled | Status::Finished
+        );
+        let open = self
+            .shards
+            .iter()
+            .any(|(shard, book)| shard.task == id && book.is_open);
         self.check(!is_at_rest || !open, || {
             format!("{id} is {} while a run owns a shard of it", view.status)
         });
         if view.status == Status::Finished {
             let whole = counters.settled() + counters.excluded == view.total.0 && counters.parked == 0;
-            self.check(whole, || format!("{id} is finished with {counters:?} of {}", view.total.0));
+            self.check(whole, || {
+                format!("{id} is finished with {counters:?} of {}", view.total.0)
+            });
         }
     }
 
     /// A node read what a task wants and how it is to run.
     pub(crate) fn on_control(&mut self, who: Who, shard: ShardId, control: &Control) {
         let at = self.now();
-        let Some(book) = self.shards.get_mut(&shard) else { return };
-        let Some(run) = book.runs.values_mut().rev().find(|run| run.who == who) else { return };
+        let Some(book) = self.shards.get_mut(&shard) else {
+            return;
+        };
+        let Some(run) = book.runs.values_mut().rev().find(|run| run.who == who) else {
+            return;
+        };
         run.on_control(at, control);
     }
 
@@ -264,8 +286,12 @@ impl Judge {
 
     /// The node that runs a shard of the task.
     pub(crate) fn owner_of(&self, task: TaskId) -> Option<usize> {
-        let open = self.shards.iter().filter(|(id, shard)| id.task == task && shard.is_open);
-        open.filter_map(|(_, shard)| Some(shard.runs.get(&shard.epoch)?.who.0)).next()
+        let open = self
+            .shards
+            .iter()
+            .filter(|(id, shard)| id.task == task && shard.is_open);
+        open.filter_map(|(_, shard)| Some(shard.runs.get(&shard.epoch)?.who.0))
+            .next()
     }
 
     /// People want a node to stand by, or to take work again; what it has in flight for too long is aborted.
@@ -284,8 +310,17 @@ impl Judge {
         self.seen("move wished");
         self.note(|| format!("{task} {no:?} is to move to n{to}"));
         let moved = |id: &ShardId| id.task == task && no.is_none_or(|no| no == id.no);
-        for (id, shard) in self.shards.iter_mut().filter(|(id, shard)| moved(id) && shard.is_open) {
-            shard.runs.values_mut().next_back().into_iter().for_each(|run| run.may_abort = true);
+        for (id, shard) in self
+            .shards
+            .iter_mut()
+            .filter(|(id, shard)| moved(id) && shard.is_open)
+        {
+            shard
+                .runs
+                .values_mut()
+                .next_back()
+                .into_iter()
+                .for_each(|run| run.may_abort = true);
             self.moves.insert(*id, to);
         }
     }

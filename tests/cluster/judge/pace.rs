@@ -39,7 +39,12 @@ impl super::Run {
             RateLimit::Unlimited => (None, 0),
         };
         let parts = f64::from(control.shared.share.parts());
-        self.pace.limits.push(Limit { since: at, rate, burst: burst as f64, parts });
+        self.pace.limits.push(Limit {
+            since: at,
+            rate,
+            burst: burst as f64,
+            parts,
+        });
         if control.wish != Wish::Run {
             self.pace.stopped_at.get_or_insert(at);
         }
@@ -60,12 +65,17 @@ impl Judge {
         let shards: Vec<(ShardId, Vec<Pace>)> = self.shards.keys().map(|id| (*id, paces(id))).collect();
         for (id, runs) in &shards {
             let excess = excess_of(&limits_of(runs, true), &departures_of(runs), fast);
-            self.check(excess <= 0.0, || format!("{id} went {excess:.2} items above its rate"));
+            self.check(excess <= 0.0, || {
+                format!("{id} went {excess:.2} items above its rate")
+            });
         }
         let tasks: Vec<TaskId> = self.tasks.keys().copied().collect();
         for task in tasks {
-            let of_task: Vec<&Vec<Pace>> =
-                shards.iter().filter(|(id, _)| id.task == task).map(|(_, runs)| runs).collect();
+            let of_task: Vec<&Vec<Pace>> = shards
+                .iter()
+                .filter(|(id, _)| id.task == task)
+                .map(|(_, runs)| runs)
+                .collect();
             let excess = excess_of_all(&of_task, fast);
             self.check(excess <= 0.0, || {
                 format!("the shards of {task} went {excess:.2} items above its rate")
@@ -90,8 +100,10 @@ fn limits_of(runs: &[Pace], of_part: bool) -> Vec<Limit> {
 }
 
 fn departures_of(runs: &[Pace]) -> Vec<(u64, u32)> {
-    let mut departures: Vec<(u64, u32)> =
-        runs.iter().flat_map(|run| run.departures.iter().copied()).collect();
+    let mut departures: Vec<(u64, u32)> = runs
+        .iter()
+        .flat_map(|run| run.departures.iter().copied())
+        .collect();
     departures.sort_unstable();
     departures
 }
@@ -102,8 +114,15 @@ fn excess_of_all(shards: &[&Vec<Pace>], fast: f64) -> f64 {
     let mut times: Vec<u64> = known.iter().flatten().map(|limit| limit.since).collect();
     times.sort_unstable();
     let highest = |since: u64| {
-        let now = known.iter().filter_map(|limits| limits.iter().rfind(|limit| limit.since <= since));
-        let start = Limit { since, rate: Some(0.0), burst: 0.0, parts: 1.0 };
+        let now = known
+            .iter()
+            .filter_map(|limits| limits.iter().rfind(|limit| limit.since <= since));
+        let start = Limit {
+            since,
+            rate: Some(0.0),
+            burst: 0.0,
+            parts: 1.0,
+        };
         now.fold(start, |most, limit| Limit {
             rate: most.rate.zip(limit.rate).map(|(one, other)| one.max(other)),
             burst: most.burst.max(limit.burst),

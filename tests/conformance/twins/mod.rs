@@ -38,7 +38,9 @@ fn mariadb_and_memory_give_the_same_answers() {
 }
 
 async fn give_the_same_answers(rounds: u64, make: impl AsyncFn() -> Harness) {
-    let given = std::env::var("WINDROW_TEST_SEED").ok().map(|seed| seed.parse().unwrap());
+    let given = std::env::var("WINDROW_TEST_SEED")
+        .ok()
+        .map(|seed| seed.parse().unwrap());
     let first = given.unwrap_or_else(|| Uuid::new_v4().as_u64_pair().0);
     let rounds = if given.is_some() { 1 } else { rounds };
     let (mut claims, mut stored) = (0, 0);
@@ -53,7 +55,10 @@ async fn give_the_same_answers(rounds: u64, make: impl AsyncFn() -> Harness) {
         (claims, stored) = (claims + twins.claims, stored + twins.stored);
     }
     let proves = claims > 0 && stored > 0;
-    assert!(proves || given.is_some(), "sequences that reach nothing prove nothing");
+    assert!(
+        proves || given.is_some(),
+        "sequences that reach nothing prove nothing"
+    );
 }
 
 struct Twins {
@@ -99,7 +104,11 @@ impl Twins {
     async fn new(seed: u64, sql: Harness) -> Twins {
         let memory = Harness::memory();
         for harness in [&memory, &sql] {
-            harness.store.ensure_business(BUSINESS, &actor(), NOW).await.unwrap();
+            harness
+                .store
+                .ensure_business(BUSINESS, &actor(), NOW)
+                .await
+                .unwrap();
         }
         Twins {
             memory,
@@ -142,8 +151,14 @@ impl Twins {
     }
 
     async fn look(&mut self, step: u32) {
-        let shard = ShardId { task: self.task(), no: 0 };
-        let (before, limit) = (WallMs(NOW.0 + self.below(50).cast_signed()), 1 + self.below(4) as u32);
+        let shard = ShardId {
+            task: self.task(),
+            no: 0,
+        };
+        let (before, limit) = (
+            WallMs(NOW.0 + self.below(50).cast_signed()),
+            1 + self.below(4) as u32,
+        );
         let after = Some((WallMs(NOW.0 + 5), ItemIndex(self.below(ITEMS))));
         both!(self, step, store => store.parked_due(shard, before, after, limit)).unwrap();
         both!(self, step, store => store.control(shard)).ok();
@@ -161,7 +176,11 @@ impl Twins {
 
     async fn compare(&self, id: TaskId, at: &str) {
         let (memory, sqlite) = (self.memory.store.get(id).await, self.sql.store.get(id).await);
-        assert_eq!(memory.unwrap().map(comparable), sqlite.unwrap().map(comparable), "{at}");
+        assert_eq!(
+            memory.unwrap().map(comparable),
+            sqlite.unwrap().map(comparable),
+            "{at}"
+        );
         both!(self, at, store => store.failure_groups(id)).unwrap();
         both!(self, at, store => store.failures(id, None, 100)).unwrap();
         both!(self, at, store => store.audit(id)).unwrap();

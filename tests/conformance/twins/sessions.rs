@@ -33,7 +33,13 @@ impl Twins {
             for harness in [&self.memory, &self.sql] {
                 let sessions = harness.store.list().await.unwrap();
                 if let Some(session) = sessions.iter().find(|session| session.id == id) {
-                    assert!(harness.store.fence(id, session.heartbeat, self.now).await.unwrap());
+                    assert!(
+                        harness
+                            .store
+                            .fence(id, session.heartbeat, self.now)
+                            .await
+                            .unwrap()
+                    );
                 }
             }
         }
@@ -42,9 +48,19 @@ impl Twins {
 
     pub(super) async fn claim(&mut self, step: u32) {
         let (now, limit) = (self.now, 1 + self.below(5) as u32);
-        let alive: Vec<SessionId> =
-            self.sessions.iter().copied().filter(|id| id.0.as_u128() % 2 == 0).collect();
-        let mut hunt = Hunt { alive, now, restore_window: Duration::from_secs(2), limit, ..hunt() };
+        let alive: Vec<SessionId> = self
+            .sessions
+            .iter()
+            .copied()
+            .filter(|id| id.0.as_u128() % 2 == 0)
+            .collect();
+        let mut hunt = Hunt {
+            alive,
+            now,
+            restore_window: Duration::from_secs(2),
+            limit,
+            ..hunt()
+        };
         let mut found = Vec::new();
         loop {
             let page = both!(self, step, store => store.candidates(&hunt)).unwrap();
@@ -55,8 +71,10 @@ impl Twins {
             }
         }
         let again = self.last_claim.filter(|_| self.below(4) == 0);
-        let fresh =
-            found.get(self.below(5) as usize).or_else(|| found.first()).map(|candidate| ClaimRequest {
+        let fresh = found
+            .get(self.below(5) as usize)
+            .or_else(|| found.first())
+            .map(|candidate| ClaimRequest {
                 shard: candidate.shard,
                 seen: candidate.epoch,
                 claim: ClaimId(Uuid::nil()),
@@ -67,7 +85,11 @@ impl Twins {
         let request = if again.is_some() {
             request
         } else {
-            ClaimRequest { claim: ClaimId(self.uuid()), session: self.session(), ..request }
+            ClaimRequest {
+                claim: ClaimId(self.uuid()),
+                session: self.session(),
+                ..request
+            }
         };
         self.last_claim = Some(request);
         let outcome = both!(self, step, store => store.claim(request)).unwrap();
@@ -75,7 +97,15 @@ impl Twins {
             self.claims += 1;
             let (shard, epoch, claim) = (run.shard, run.epoch, run.claim);
             let (start, end) = (run.range.start.0, run.finish_at.unwrap_or(run.range.end).0);
-            self.runs.push(Run { shard, epoch, claim, seq: 0, start, end, low_water: run.low_water.0 });
+            self.runs.push(Run {
+                shard,
+                epoch,
+                claim,
+                seq: 0,
+                start,
+                end,
+                low_water: run.low_water.0,
+            });
         }
     }
 }

@@ -27,10 +27,14 @@ impl Twins {
         let (id, now) = (self.task(), self.now);
         let command = match self.below(20) {
             0..=9 => TaskCommand::Start,
-            10..=11 => TaskCommand::Stop { reason: StopReason::Business },
+            10..=11 => TaskCommand::Stop {
+                reason: StopReason::Business,
+            },
             12 => TaskCommand::StopNow,
             13 => TaskCommand::Tune(Box::new(tuning())),
-            14 => TaskCommand::Finish { end: ItemIndex(ITEMS / 2 + self.below(ITEMS / 2 + 1)) },
+            14 => TaskCommand::Finish {
+                end: ItemIndex(ITEMS / 2 + self.below(ITEMS / 2 + 1)),
+            },
             15 => TaskCommand::Recover,
             16 => self.edit(),
             17 => self.start_or_answer(),
@@ -54,17 +58,30 @@ impl Twins {
         let total = (self.below(2) == 0).then(|| ItemCount(ITEMS - 2 + self.below(4)));
         let skip_first = (self.below(3) == 0).then(|| ItemIndex(self.below(3)));
         let name = (self.below(3) == 0).then(|| format!("name{}", self.below(8)));
-        TaskCommand::Edit(Box::new(TaskEdit { total, skip_first, name, ..TaskEdit::default() }))
+        TaskCommand::Edit(Box::new(TaskEdit {
+            total,
+            skip_first,
+            name,
+            ..TaskEdit::default()
+        }))
     }
 
     fn start_or_answer(&mut self) -> TaskCommand {
         let start_no = 1 + self.below(3) as u32;
         match self.below(5) {
-            3 => TaskCommand::Abandon { code: format!("C{}", self.below(4)) },
+            3 => TaskCommand::Abandon {
+                code: format!("C{}", self.below(4)),
+            },
             4 => TaskCommand::StartJudging(None),
             0 => TaskCommand::StartAt(WallMs(self.now.0 + self.below(60).cast_signed())),
-            1 => TaskCommand::Ready { start_no, edit: Box::default() },
-            _ => TaskCommand::NotReady { start_no, text: "not today".to_owned() },
+            1 => TaskCommand::Ready {
+                start_no,
+                edit: Box::default(),
+            },
+            _ => TaskCommand::NotReady {
+                start_no,
+                text: "not today".to_owned(),
+            },
         }
     }
 }

@@ -34,7 +34,11 @@ impl Twins {
     /// A checkpoint of some run, mostly the newest; now and then one that lies.
     async fn draft(&mut self) -> Option<ShardCheckpoint> {
         let newest = self.runs.len().checked_sub(1)?;
-        let at = if self.below(4) == 0 { self.below(newest as u64 + 1) as usize } else { newest };
+        let at = if self.below(4) == 0 {
+            self.below(newest as u64 + 1) as usize
+        } else {
+            newest
+        };
         let moved = self.below(4);
         let run = &mut self.runs[at];
         run.seq += 1;
@@ -46,7 +50,11 @@ impl Twins {
         if matches!(close, Some(RunClose::Done)) && self.below(4) > 0 {
             return Some(self.whole(&run).await);
         }
-        let low_water = if matches!(close, Some(RunClose::Done)) { ITEMS } else { run.low_water };
+        let low_water = if matches!(close, Some(RunClose::Done)) {
+            ITEMS
+        } else {
+            run.low_water
+        };
         Some(ShardCheckpoint {
             shard: run.shard,
             epoch: run.epoch,
@@ -75,7 +83,11 @@ impl Twins {
     /// The honest end of a run: everything is settled and the counters are those of the recorded failures.
     async fn whole(&self, run: &Run) -> ShardCheckpoint {
         let groups = self.memory.store.failure_groups(run.shard.task).await.unwrap();
-        let abandoned = groups.iter().map(|group| group.count).sum::<u64>().min(run.end - run.start);
+        let abandoned = groups
+            .iter()
+            .map(|group| group.count)
+            .sum::<u64>()
+            .min(run.end - run.start);
         let succeeded = run.end - run.start - abandoned;
         ShardCheckpoint {
             shard: run.shard,
@@ -85,9 +97,15 @@ impl Twins {
             low_water: ItemIndex(run.end),
             high_water: ItemIndex(run.end),
             reach: ItemIndex(run.end),
-            counters: Counters { succeeded, abandoned, ..Counters::default() },
+            counters: Counters {
+                succeeded,
+                abandoned,
+                ..Counters::default()
+            },
             blob: Vec::new(),
-            side: (0..ITEMS).map(|index| SideRecord::Cleared(ItemIndex(index))).collect(),
+            side: (0..ITEMS)
+                .map(|index| SideRecord::Cleared(ItemIndex(index)))
+                .collect(),
             finish_at: None,
             canary_passed: false,
             told: Told::default(),
@@ -115,15 +133,20 @@ impl Twins {
             0 => Some(RunClose::Released),
             1 => Some(RunClose::Done),
             2 => Some(RunClose::stopped(StopReason::ErrorBudget, "too many".into())),
-            3 => {
-                Some(RunClose::Recovering { not_before, reason: "r".into(), text: "t".into(), nth: Some(1) })
-            }
+            3 => Some(RunClose::Recovering {
+                not_before,
+                reason: "r".into(),
+                text: "t".into(),
+                nth: Some(1),
+            }),
             _ => None,
         }
     }
 
     pub(super) async fn release(&mut self, step: u32) {
-        let Some(run) = self.runs.last().copied() else { return };
+        let Some(run) = self.runs.last().copied() else {
+            return;
+        };
         let now = self.now;
         let close = self.close().unwrap_or(RunClose::Released);
         if self.below(3) == 0 && close != RunClose::Done {

@@ -90,10 +90,13 @@ fn is_one_in_gate(model: &Protocol, state: &State) -> bool {
 }
 
 fn is_shut_after_stopped(model: &Protocol, state: &State) -> bool {
-    (0..model.setup.bounds.shards).filter(|shard| state.shard(*shard).life == Life::Stopped).all(|shard| {
-        let mut open = (0..model.setup.bounds.nodes).filter(|node| model.setup.is_open(state, *node, shard));
-        open.all(|node| model.is_excused(state, node, shard))
-    })
+    (0..model.setup.bounds.shards)
+        .filter(|shard| state.shard(*shard).life == Life::Stopped)
+        .all(|shard| {
+            let mut open =
+                (0..model.setup.bounds.nodes).filter(|node| model.setup.is_open(state, *node, shard));
+            open.all(|node| model.is_excused(state, node, shard))
+        })
 }
 
 impl Protocol {
@@ -147,7 +150,10 @@ impl Outcome {
 
     /// What was never seen.
     pub fn unseen(&self) -> Vec<Sight> {
-        Sight::ALL.into_iter().filter(|sight| !self.has_seen(*sight)).collect()
+        Sight::ALL
+            .into_iter()
+            .filter(|sight| !self.has_seen(*sight))
+            .collect()
     }
 }
 
@@ -155,7 +161,12 @@ impl fmt::Display for Outcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} states, {} steps deep", self.states, self.depth)?;
         for fault in &self.faults {
-            write!(f, "\n  not always: {} ({} steps)", fault.property, fault.steps.len())?;
+            write!(
+                f,
+                "\n  not always: {} ({} steps)",
+                fault.property,
+                fault.steps.len()
+            )?;
             for step in &fault.steps {
                 write!(f, "\n    {step}")?;
             }
@@ -168,10 +179,18 @@ impl fmt::Display for Outcome {
 pub fn search(setup: Setup, threads: usize) -> Outcome {
     let model = Protocol::new(setup);
     let sights = Arc::clone(&model.sights);
-    let checker =
-        model.checker().threads(threads).finish_when(HasDiscoveries::AnyFailures).spawn_bfs().join();
+    let checker = model
+        .checker()
+        .threads(threads)
+        .finish_when(HasDiscoveries::AnyFailures)
+        .spawn_bfs()
+        .join();
     let faults = checker.discoveries().into_iter().map(|(property, path)| {
-        let steps = path.into_actions().iter().map(|step| format!("{step:?}")).collect();
+        let steps = path
+            .into_actions()
+            .iter()
+            .map(|step| format!("{step:?}"))
+            .collect();
         Fault { property, steps }
     });
     Outcome {

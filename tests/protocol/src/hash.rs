@@ -52,8 +52,16 @@ impl Hash for Local {
             self.is_claiming,
             true,
         ]);
-        let first =
-            [self.part as u8, self.claim, self.epoch, self.lease, self.owner, self.silent, flags, self.sent];
+        let first = [
+            self.part as u8,
+            self.claim,
+            self.epoch,
+            self.lease,
+            self.owner,
+            self.silent,
+            flags,
+            self.sent,
+        ];
         hasher.write_u64(u64::from_le_bytes(first));
         hasher.write_u32(u32::from_le_bytes([self.progress, self.saved, self.seq, 0]));
     }

@@ -131,13 +131,29 @@ impl Model for Setup {
             answer: None,
         };
         let changes = self.changes;
-        vec![Moment { limit: 2, ceiling: 2, rows: [Row::default(); MAX], sessions: [session; MAX], changes }]
+        vec![Moment {
+            limit: 2,
+            ceiling: 2,
+            rows: [Row::default(); MAX],
+            sessions: [session; MAX],
+            changes,
+        }]
     }
 
     fn actions(&self, state: &Moment, steps: &mut Vec<Step>) {
         for who in 0..self.sessions {
-            steps.extend([Step::Send(who), Step::Apply(who, 0), Step::Apply(who, 1), Step::Hear(who)]);
-            steps.extend([Step::Want(who), Step::FallSilent(who), Step::ComeBack(who), Step::Fence(who)]);
+            steps.extend([
+                Step::Send(who),
+                Step::Apply(who, 0),
+                Step::Apply(who, 1),
+                Step::Hear(who),
+            ]);
+            steps.extend([
+                Step::Want(who),
+                Step::FallSilent(who),
+                Step::ComeBack(who),
+                Step::Fence(who),
+            ]);
         }
         if state.changes > 0 {
             steps.extend([1, 2, 3].map(Step::Change));
@@ -192,12 +208,20 @@ impl Model for Setup {
 impl Moment {
     /// What a session uses now.
     fn used(&self, who: usize) -> u8 {
-        if self.sessions[who].trusted { self.sessions[who].part } else { 0 }
+        if self.sessions[who].trusted {
+            self.sessions[who].part
+        } else {
+            0
+        }
     }
 
     /// What was given to a session and may still be used, now or when it has heard of it.
     fn given(&self, who: usize) -> u8 {
-        if self.rows[who].fenced { 0 } else { self.sessions[who].part.max(self.rows[who].held) }
+        if self.rows[who].fenced {
+            0
+        } else {
+            self.sessions[who].part.max(self.rows[who].held)
+        }
     }
 }
 
@@ -227,7 +251,12 @@ impl Setup {
             _ => session.part,
         };
         session.rounds[1] = session.rounds[0];
-        session.rounds[0] = Some(Round { seq: session.seq, uses, wants: session.wants, seen });
+        session.rounds[0] = Some(Round {
+            seq: session.seq,
+            uses,
+            wants: session.wants,
+            seen,
+        });
         session.answer = None;
         Some(())
     }
@@ -243,9 +272,18 @@ impl Setup {
             rows[other].fenced || (self.left == Left::Silence && !state.sessions[other].trusted)
         };
         let others: Vec<usize> = (0..self.sessions).filter(|other| *other != who).collect();
-        let taken: u8 = others.iter().filter(|other| !is_free(**other)).map(|other| rows[*other].held).sum();
-        let wants =
-            |other: &usize| if *other == who { round.wants } else { rows[*other].wants && !is_free(*other) };
+        let taken: u8 = others
+            .iter()
+            .filter(|other| !is_free(**other))
+            .map(|other| rows[*other].held)
+            .sum();
+        let wants = |other: &usize| {
+            if *other == who {
+                round.wants
+            } else {
+                rows[*other].wants && !is_free(*other)
+            }
+        };
         let target = target(limit, who, (0..self.sessions).filter(wants));
         let mut base = round.uses.min(own.held);
         if self.left == Left::Acknowledgement {
@@ -254,9 +292,18 @@ impl Setup {
         let free = limit.saturating_sub(taken + base);
         let free = if self.left == Left::Growth { u8::MAX } else { free };
         let held = base + target.saturating_sub(base).min(free);
-        state.rows[who] = Row { held, wants: round.wants, seq: round.seq, fenced: false };
+        state.rows[who] = Row {
+            held,
+            wants: round.wants,
+            seq: round.seq,
+            fenced: false,
+        };
         if state.sessions[who].seq == round.seq {
-            state.sessions[who].answer = Some(Answer { seq: round.seq, held, target });
+            state.sessions[who].answer = Some(Answer {
+                seq: round.seq,
+                held,
+                target,
+            });
         }
         Some(())
     }
@@ -275,14 +322,21 @@ impl Setup {
 /// Max-min in whole slots: one after the other gets one more, those that want something only.
 fn target(limit: u8, who: usize, wanting: impl Iterator<Item = usize>) -> u8 {
     let wanting: Vec<usize> = wanting.collect();
-    let Some(at) = wanting.iter().position(|other| *other == who) else { return 0 };
+    let Some(at) = wanting.iter().position(|other| *other == who) else {
+        return 0;
+    };
     let number = wanting.len() as u8;
     limit / number + u8::from((at as u8) < limit % number)
 }
 
 /// How many states there are, and the properties that fail or are never seen, each with the steps that show it.
 pub fn search(setup: Setup) -> (usize, Vec<(&'static str, String)>) {
-    let checker = setup.checker().threads(2).finish_when(HasDiscoveries::AnyFailures).spawn_bfs().join();
+    let checker = setup
+        .checker()
+        .threads(2)
+        .finish_when(HasDiscoveries::AnyFailures)
+        .spawn_bfs()
+        .join();
     let mut faults: Vec<(&'static str, String)> = Vec::new();
     for property in checker.model().properties() {
         let found = checker.discovery(property.name);

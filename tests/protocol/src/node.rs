@@ -27,8 +27,11 @@ impl Setup {
         let session = state.next_session;
         state.next_session += 1;
         let promise = self.times.promise[usize::from(node)];
-        state.rows.sessions[usize::from(session)] =
-            SessionRow { exists: true, promise, ..SessionRow::default() };
+        state.rows.sessions[usize::from(session)] = SessionRow {
+            exists: true,
+            promise,
+            ..SessionRow::default()
+        };
         state.node_mut(node).session = session;
         Some(())
     }
@@ -41,15 +44,29 @@ impl Setup {
             && session != NONE
             && state.rows.sessions[usize::from(session)].hb > 5;
         let beats = session != NONE && !is_bounded;
-        beats.then_some(Message { about: About::Heartbeat, node, session, ..Message::EMPTY })
+        beats.then_some(Message {
+            about: About::Heartbeat,
+            node,
+            session,
+            ..Message::EMPTY
+        })
     }
 
     /// The restorer's scan, of one session that owns a shard.
     pub(crate) fn look(&self, state: &State, node: u8, session: u8) -> Option<Message> {
         let own = state.node(node).session;
-        let owns = state.rows.shards.iter().any(|row| row.session == session && row.life == Life::Runnable);
+        let owns = state
+            .rows
+            .shards
+            .iter()
+            .any(|row| row.session == session && row.life == Life::Runnable);
         let looks = own != NONE && own != session && owns;
-        looks.then_some(Message { about: About::Look, node, session, ..Message::EMPTY })
+        looks.then_some(Message {
+            about: About::Look,
+            node,
+            session,
+            ..Message::EMPTY
+        })
     }
 
     /// Becomes a candidate for a shard whose owner is silent, fenced, missing, or nobody (rules 9, 10, 14).
@@ -62,8 +79,11 @@ impl Setup {
             return None;
         }
         let is_fenced = !state.is_live(owner);
-        let silent =
-            if is_fenced { self.seen_of(state, node, owner) } else { self.silent(state, node, owner)? };
+        let silent = if is_fenced {
+            self.seen_of(state, node, owner)
+        } else {
+            self.silent(state, node, owner)?
+        };
         let claim = state.next_claim;
         state.next_claim += 1;
         let row = *state.shard(shard);
@@ -74,7 +94,11 @@ impl Setup {
             owner,
             silent,
             is_fenced,
-            progress: if self.bend == Bend::ReadBeforeClaim { row.progress } else { 0 },
+            progress: if self.bend == Bend::ReadBeforeClaim {
+                row.progress
+            } else {
+                0
+            },
             ..Local::default()
         };
         Some(())
@@ -82,7 +106,11 @@ impl Setup {
 
     fn seen_of(&self, state: &State, node: u8, owner: u8) -> u8 {
         let matters = owner != NONE && self.witness == Witness::RedisOptional;
-        if matters { state.node(node).seen[usize::from(owner)].hb } else { NONE }
+        if matters {
+            state.node(node).seen[usize::from(owner)].hb
+        } else {
+            NONE
+        }
     }
 
     /// The heartbeat under which a session may be fenced.
@@ -103,7 +131,13 @@ impl Setup {
         let local = state.local(node, shard);
         let is_late = local.is_claiming && self.bend != Bend::LeaseAfterClaim;
         let wants = self.has_leases() && local.part == Part::Candidate && local.lease == 0 && !is_late;
-        wants.then_some(Message { about: About::Acquire, node, shard, claim: local.claim, ..Message::EMPTY })
+        wants.then_some(Message {
+            about: About::Acquire,
+            node,
+            shard,
+            claim: local.claim,
+            ..Message::EMPTY
+        })
     }
 
     /// Rule 10: whether fence and claim may be sent.
@@ -145,7 +179,15 @@ impl Setup {
             _ => local.silent,
         };
         let (session, claim) = (local.owner, local.claim);
-        Some(Message { about: About::Fence, node, shard, session, claim, value, ..Message::EMPTY })
+        Some(Message {
+            about: About::Fence,
+            node,
+            shard,
+            session,
+            claim,
+            value,
+            ..Message::EMPTY
+        })
     }
 
     /// Rule 12.
@@ -186,7 +228,11 @@ impl Setup {
 
     pub(crate) fn start_run(&self, state: &mut State, node: u8, shard: u8, epoch: u8, progress: u8) {
         let local = state.local_mut(node, shard);
-        let base = if self.bend == Bend::ReadBeforeClaim { local.progress } else { progress };
+        let base = if self.bend == Bend::ReadBeforeClaim {
+            local.progress
+        } else {
+            progress
+        };
         *local = Local {
             part: Part::Run,
             claim: local.claim,
@@ -203,7 +249,11 @@ impl Setup {
     /// Ends what this node had to do with the shard; the lease may be given back later or run out.
     pub(crate) fn leave(&self, state: &mut State, node: u8, shard: u8) {
         let claim = state.local(node, shard).claim;
-        let left = Local { part: Part::Left, claim, ..Local::default() };
+        let left = Local {
+            part: Part::Left,
+            claim,
+            ..Local::default()
+        };
         *state.local_mut(node, shard) = if self.has_leases() { left } else { Local::default() };
     }
 
@@ -232,7 +282,13 @@ impl Setup {
         if !is_early {
             *state.local_mut(node, shard) = Local::default();
         }
-        Some(Message { about: About::Return, node, shard, claim: local.claim, ..Message::EMPTY })
+        Some(Message {
+            about: About::Return,
+            node,
+            shard,
+            claim: local.claim,
+            ..Message::EMPTY
+        })
     }
 
     /// A call leaves through the gate.
@@ -271,7 +327,11 @@ impl Setup {
         let local = state.local_mut(node, shard);
         let has_news = local.progress > local.saved;
         let is_unanswered = local.seq > 0 && local.sent > local.saved;
-        let wants = if again { is_unanswered } else { has_news && local.seq < items + 1 };
+        let wants = if again {
+            is_unanswered
+        } else {
+            has_news && local.seq < items + 1
+        };
         if local.part != Part::Run || local.is_closed || !wants {
             return None;
         }
@@ -367,5 +427,15 @@ impl Setup {
 
 fn write(node: u8, shard: u8, local: &Local, value: u8, flag: bool) -> Message {
     let (claim, epoch, seq) = (local.claim, local.epoch, local.seq);
-    Message { about: About::Write, node, shard, claim, epoch, seq, value, flag, ..Message::EMPTY }
+    Message {
+        about: About::Write,
+        node,
+        shard,
+        claim,
+        epoch,
+        seq,
+        value,
+        flag,
+        ..Message::EMPTY
+    }
 }

@@ -42,7 +42,11 @@ impl Protocol {
 
     /// What a witness that lasts so long and was asked so long ago still gives. (Rules 3 and 7: from the send time.)
     fn remaining(&self, lasts: u8, age: u8, counts_from_reply: bool) -> u8 {
-        let margin = if self.setup.bend == Bend::NoMargin { 0 } else { self.setup.times.margin };
+        let margin = if self.setup.bend == Bend::NoMargin {
+            0
+        } else {
+            self.setup.times.margin
+        };
         let age = if counts_from_reply { 0 } else { age };
         lasts.saturating_sub(margin).saturating_sub(age)
     }
@@ -97,10 +101,17 @@ impl Protocol {
 
     /// Rule 9.
     fn on_look(&self, state: &mut State, reply: Message) {
-        let silence = if self.setup.bend == Bend::SilenceFromSend { reply.age } else { 0 };
+        let silence = if self.setup.bend == Bend::SilenceFromSend {
+            reply.age
+        } else {
+            0
+        };
         let seen = &mut state.node_mut(reply.node).seen[usize::from(reply.session)];
         if seen.hb != reply.value {
-            *seen = Seen { hb: reply.value, silence };
+            *seen = Seen {
+                hb: reply.value,
+                silence,
+            };
         }
     }
 
@@ -117,8 +128,13 @@ impl Protocol {
     fn on_claim(&self, state: &mut State, reply: Message) {
         if reply.answer == Answer::Yes {
             let owner = state.local(reply.node, reply.shard).owner;
-            self.see(if owner == NONE { Sight::HandOver } else { Sight::TakeOver });
-            self.setup.start_run(state, reply.node, reply.shard, reply.epoch, reply.value);
+            self.see(if owner == NONE {
+                Sight::HandOver
+            } else {
+                Sight::TakeOver
+            });
+            self.setup
+                .start_run(state, reply.node, reply.shard, reply.epoch, reply.value);
         } else {
             if reply.answer == Answer::Stopped {
                 self.see(Sight::StopByClaimant);

@@ -266,7 +266,10 @@ impl Message {
     };
 
     pub(crate) fn is_sql(&self) -> bool {
-        matches!(self.about, About::Heartbeat | About::Look | About::Fence | About::Claim | About::Write)
+        matches!(
+            self.about,
+            About::Heartbeat | About::Look | About::Fence | About::Claim | About::Write
+        )
     }
 }
 
@@ -347,7 +350,9 @@ impl State {
 
     /// A heartbeat that nobody has seen.
     pub(crate) fn fresh(&self, session: u8) -> u8 {
-        (0..NONE).find(|label| !self.is_label_held(session, *label)).unwrap_or(NONE)
+        (0..NONE)
+            .find(|label| !self.is_label_held(session, *label))
+            .unwrap_or(NONE)
     }
 
     fn is_label_held(&self, session: u8, label: u8) -> bool {
@@ -356,7 +361,10 @@ impl State {
             || self.behind.is_some_and(|rows| rows.sessions[at].hb == label)
             || self.nodes.iter().any(|node| {
                 node.seen[at].hb == label
-                    || node.shards.iter().any(|local| local.owner == session && local.silent == label)
+                    || node
+                        .shards
+                        .iter()
+                        .any(|local| local.owner == session && local.silent == label)
             })
             || self.net.iter().any(|message| {
                 matches!(message.about, About::Look | About::Fence)

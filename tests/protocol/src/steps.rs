@@ -11,35 +11,112 @@ use crate::state::{About, Answer, Life, Message, NONE, SLOTS, State};
 
 /// One step of one party. `late` = the request stays under way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[expect(missing_docs, reason = "each name says what happens; `node` and `world` say when")]
+#[expect(
+    missing_docs,
+    reason = "each name says what happens; `node` and `world` say when"
+)]
 pub enum Step {
     Tick,
-    TickMissedBy { node: u8 },
-    Begin { node: u8 },
-    Heartbeat { node: u8, late: bool },
-    Look { node: u8, session: u8, late: bool },
-    Stand { node: u8, shard: u8 },
-    Acquire { node: u8, shard: u8, late: bool },
-    Fence { node: u8, shard: u8, late: bool },
-    Claim { node: u8, shard: u8, late: bool },
-    LookUpClaim { node: u8, shard: u8 },
-    Renew { node: u8, shard: u8, late: bool },
-    GiveLeaseBack { node: u8, shard: u8, late: bool },
-    PassGate { node: u8, shard: u8 },
-    BusinessAnswers { node: u8, shard: u8 },
-    Save { node: u8, shard: u8, late: bool, again: bool },
-    CloseGate { node: u8, shard: u8 },
-    ReopenGate { node: u8, shard: u8 },
-    Release { node: u8, shard: u8, late: bool },
-    ReleaseOrphan { node: u8, shard: u8, late: bool },
-    Apply { slot: u8, twice: bool },
-    Deliver { slot: u8 },
-    Crash { node: u8 },
-    StopCommand { shard: u8 },
+    TickMissedBy {
+        node: u8,
+    },
+    Begin {
+        node: u8,
+    },
+    Heartbeat {
+        node: u8,
+        late: bool,
+    },
+    Look {
+        node: u8,
+        session: u8,
+        late: bool,
+    },
+    Stand {
+        node: u8,
+        shard: u8,
+    },
+    Acquire {
+        node: u8,
+        shard: u8,
+        late: bool,
+    },
+    Fence {
+        node: u8,
+        shard: u8,
+        late: bool,
+    },
+    Claim {
+        node: u8,
+        shard: u8,
+        late: bool,
+    },
+    LookUpClaim {
+        node: u8,
+        shard: u8,
+    },
+    Renew {
+        node: u8,
+        shard: u8,
+        late: bool,
+    },
+    GiveLeaseBack {
+        node: u8,
+        shard: u8,
+        late: bool,
+    },
+    PassGate {
+        node: u8,
+        shard: u8,
+    },
+    BusinessAnswers {
+        node: u8,
+        shard: u8,
+    },
+    Save {
+        node: u8,
+        shard: u8,
+        late: bool,
+        again: bool,
+    },
+    CloseGate {
+        node: u8,
+        shard: u8,
+    },
+    ReopenGate {
+        node: u8,
+        shard: u8,
+    },
+    Release {
+        node: u8,
+        shard: u8,
+        late: bool,
+    },
+    ReleaseOrphan {
+        node: u8,
+        shard: u8,
+        late: bool,
+    },
+    Apply {
+        slot: u8,
+        twice: bool,
+    },
+    Deliver {
+        slot: u8,
+    },
+    Crash {
+        node: u8,
+    },
+    StopCommand {
+        shard: u8,
+    },
     LeasesLost,
     ReplicaFallsBehind,
     FailOver,
-    DeleteSession { node: u8, session: u8 },
+    DeleteSession {
+        node: u8,
+        session: u8,
+    },
 }
 
 /// The protocol within one setup, as stateright searches it.
@@ -52,7 +129,10 @@ pub struct Protocol {
 impl Protocol {
     /// The protocol within this setup.
     pub fn new(setup: Setup) -> Protocol {
-        Protocol { setup, sights: Arc::default() }
+        Protocol {
+            setup,
+            sights: Arc::default(),
+        }
     }
 
     pub(crate) fn see(&self, sight: Sight) {
@@ -137,7 +217,12 @@ impl Protocol {
             Step::Claim { node, shard, late } => (setup.claim(state, node, shard), late),
             Step::Renew { node, shard, late } => (setup.renew(state, node, shard), late),
             Step::GiveLeaseBack { node, shard, late } => (setup.give_back(state, node, shard), late),
-            Step::Save { node, shard, late, again } => (setup.save(state, node, shard, again), late),
+            Step::Save {
+                node,
+                shard,
+                late,
+                again,
+            } => (setup.save(state, node, shard, again), late),
             Step::Release { node, shard, late } => (setup.finish(state, node, shard), late),
             Step::ReleaseOrphan { node, shard, late } => {
                 let request = setup.release_orphan(state, node, shard);
@@ -192,8 +277,18 @@ impl Protocol {
             Step::Claim { node, shard, late },
             Step::Renew { node, shard, late },
             Step::GiveLeaseBack { node, shard, late },
-            Step::Save { node, shard, late, again: false },
-            Step::Save { node, shard, late, again: true },
+            Step::Save {
+                node,
+                shard,
+                late,
+                again: false,
+            },
+            Step::Save {
+                node,
+                shard,
+                late,
+                again: true,
+            },
             Step::Release { node, shard, late },
             Step::ReleaseOrphan { node, shard, late },
         ]);
@@ -210,7 +305,11 @@ impl Protocol {
     }
 
     fn steps_of_node(&self, state: &State, node: u8, steps: &mut Vec<Step>) {
-        steps.extend([Step::TickMissedBy { node }, Step::Begin { node }, Step::Crash { node }]);
+        steps.extend([
+            Step::TickMissedBy { node },
+            Step::Begin { node },
+            Step::Crash { node },
+        ]);
         let has_late = state.left.late > 0;
         for late in [false, true].into_iter().filter(|late| !late || has_late) {
             steps.push(Step::Heartbeat { node, late });

@@ -27,12 +27,22 @@ impl Setup {
         let row = state.rows.sessions[at];
         let is_fenced = !row.exists || (row.fenced && self.bend != Bend::HeartbeatOfFenced);
         if is_fenced {
-            return Message { answer: Answer::Fenced, ..request };
+            return Message {
+                answer: Answer::Fenced,
+                ..request
+            };
         }
         let plain = row.hb + 1;
-        let fresh = if self.bend == Bend::HeartbeatPlusOne { plain } else { state.fresh(request.session) };
+        let fresh = if self.bend == Bend::HeartbeatPlusOne {
+            plain
+        } else {
+            state.fresh(request.session)
+        };
         state.rows.sessions[at].hb = fresh;
-        let mut reply = Message { answer: Answer::Yes, ..request };
+        let mut reply = Message {
+            answer: Answer::Yes,
+            ..request
+        };
         for shard in 0..SHARDS {
             let row = &state.rows.shards[shard];
             if row.session == request.session && row.life == Life::Runnable {
@@ -46,14 +56,23 @@ impl Setup {
     /// Rule 11.
     fn apply_fence(&self, state: &mut State, request: Message) -> Message {
         if !state.is_live(request.session) {
-            return Message { answer: Answer::Fenced, ..request };
+            return Message {
+                answer: Answer::Fenced,
+                ..request
+            };
         }
         let row = &mut state.rows.sessions[usize::from(request.session)];
         if row.hb == request.value || self.bend == Bend::FenceOfAnyHeartbeat {
             row.fenced = true;
-            return Message { answer: Answer::Yes, ..request };
+            return Message {
+                answer: Answer::Yes,
+                ..request
+            };
         }
-        Message { answer: Answer::No, ..request }
+        Message {
+            answer: Answer::No,
+            ..request
+        }
     }
 
     /// Rules 12, 13 and the end of 17.
@@ -61,16 +80,28 @@ impl Setup {
         let row = *state.shard(request.shard);
         if row.claim == request.claim && row.session == request.session {
             // An earlier try whose reply was lost.
-            return Message { answer: Answer::Yes, value: row.progress, epoch: row.epoch, ..request };
+            return Message {
+                answer: Answer::Yes,
+                value: row.progress,
+                epoch: row.epoch,
+                ..request
+            };
         }
         let takes = row.life == Life::Runnable
             && (row.epoch == request.epoch || self.bend == Bend::ClaimOfAnyEpoch || self.counts_in_leases())
             && (!state.is_live(row.session) || self.bend == Bend::ClaimBeforeFence)
             && (state.is_live(request.session) || self.bend == Bend::ClaimOfFenced);
         if !takes {
-            return Message { answer: Answer::No, ..request };
+            return Message {
+                answer: Answer::No,
+                ..request
+            };
         }
-        let epoch = if self.counts_in_leases() { request.seq } else { row.epoch + 1 };
+        let epoch = if self.counts_in_leases() {
+            request.seq
+        } else {
+            row.epoch + 1
+        };
         state.broken.epoch_twice |= row.given & (1 << epoch) != 0;
         let row = state.shard_mut(request.shard);
         row.epoch = epoch;
@@ -79,11 +110,19 @@ impl Setup {
         row.newest = request.claim;
         row.seq = 0;
         row.session = request.session;
-        let reply = Message { answer: Answer::Yes, value: row.progress, epoch, ..request };
+        let reply = Message {
+            answer: Answer::Yes,
+            value: row.progress,
+            epoch,
+            ..request
+        };
         if row.wish_stop {
             row.session = NONE;
             row.life = Life::Stopped;
-            return Message { answer: Answer::Stopped, ..reply };
+            return Message {
+                answer: Answer::Stopped,
+                ..reply
+            };
         }
         reply
     }
@@ -119,7 +158,10 @@ impl Setup {
                 row.life = Life::Stopped;
             }
         }
-        Message { answer: Answer::Yes, ..request }
+        Message {
+            answer: Answer::Yes,
+            ..request
+        }
     }
 
     /// `SET NX PX`.
@@ -127,15 +169,25 @@ impl Setup {
         let lease = &mut state.leases[usize::from(request.shard)];
         let is_free = lease.left == 0 && state.quarantine == 0;
         if !is_free && (lease.left == 0 || lease.token != request.claim) {
-            return Message { answer: Answer::No, ..request };
+            return Message {
+                answer: Answer::No,
+                ..request
+            };
         }
         if self.bend != Bend::LeaseLookedAt {
-            *lease = Lease { token: request.claim, left: self.times.ttl };
+            *lease = Lease {
+                token: request.claim,
+                left: self.times.ttl,
+            };
         }
         if self.counts_in_leases() {
             state.counter += 1;
         }
-        Message { answer: Answer::Yes, seq: state.counter, ..request }
+        Message {
+            answer: Answer::Yes,
+            seq: state.counter,
+            ..request
+        }
     }
 
     /// Rule 8.
@@ -153,7 +205,10 @@ impl Setup {
             Answer::No
         };
         if matches!(answer, Answer::Yes | Answer::SetAgain) {
-            *lease = Lease { token: request.claim, left: self.times.ttl };
+            *lease = Lease {
+                token: request.claim,
+                left: self.times.ttl,
+            };
         }
         Message { answer, ..request }
     }
@@ -161,8 +216,16 @@ impl Setup {
 
 fn apply_look(state: &mut State, request: Message) -> Message {
     let row = &state.rows.sessions[usize::from(request.session)];
-    let answer = if state.is_live(request.session) { Answer::Yes } else { Answer::Fenced };
-    Message { answer, value: if row.exists { row.hb } else { NONE }, ..request }
+    let answer = if state.is_live(request.session) {
+        Answer::Yes
+    } else {
+        Answer::Fenced
+    };
+    Message {
+        answer,
+        value: if row.exists { row.hb } else { NONE },
+        ..request
+    }
 }
 
 fn apply_return(state: &mut State, request: Message) -> Message {
@@ -170,5 +233,8 @@ fn apply_return(state: &mut State, request: Message) -> Message {
     if lease.token == request.claim {
         *lease = Lease { token: NONE, left: 0 };
     }
-    Message { answer: Answer::Yes, ..request }
+    Message {
+        answer: Answer::Yes,
+        ..request
+    }
 }

@@ -55,14 +55,24 @@ impl Setup {
         state.next_claim += 1;
         let row = state.shard_mut(shard);
         (row.epoch, row.given, row.claim, row.newest, row.session) = (1, 2, claim, claim, 0);
-        *state.local_mut(0, shard) = Local { part: Part::Run, claim, epoch: 1, ..Local::default() };
+        *state.local_mut(0, shard) = Local {
+            part: Part::Run,
+            claim,
+            epoch: 1,
+            ..Local::default()
+        };
         let node = state.node_mut(0);
         node.trust = self.times.promise[0].saturating_sub(self.times.margin);
         if self.witness == Witness::RedisOptional {
-            node.cap = self.longest(self.times.promise[0]).saturating_sub(self.times.margin);
+            node.cap = self
+                .longest(self.times.promise[0])
+                .saturating_sub(self.times.margin);
         }
         if self.has_leases() {
-            state.leases[usize::from(shard)] = Lease { token: claim, left: self.times.ttl };
+            state.leases[usize::from(shard)] = Lease {
+                token: claim,
+                left: self.times.ttl,
+            };
             state.local_mut(0, shard).lease = self.times.ttl.saturating_sub(self.times.margin);
         }
         state.counter = 1;
@@ -70,7 +80,11 @@ impl Setup {
 
     /// One tick of time, which the clock of `slow` may miss.
     pub(crate) fn tick(&self, state: &mut State, slow: u8) {
-        let longest = self.times.promise.iter().fold(0, |most, promise| self.longest(*promise).max(most));
+        let longest = self
+            .times
+            .promise
+            .iter()
+            .fold(0, |most, promise| self.longest(*promise).max(most));
         for lease in &mut state.leases {
             lease.left = lease.left.saturating_sub(1);
             if lease.left == 0 {
@@ -78,7 +92,11 @@ impl Setup {
             }
         }
         state.quarantine = state.quarantine.saturating_sub(1);
-        let wait = if self.witness == Witness::RedisOptional { longest } else { longest - self.times.ttl };
+        let wait = if self.witness == Witness::RedisOptional {
+            longest
+        } else {
+            longest - self.times.ttl
+        };
         for (at, node) in state.nodes.iter_mut().enumerate() {
             if at == usize::from(slow) {
                 continue;
@@ -116,10 +134,20 @@ impl Setup {
         }
         // What the auditor excuses (rule 20a): runs on a lease that isn't there any more.
         let is_narrow = self.bend == Bend::LossNarrow;
-        for node in state.nodes.iter_mut().filter(|node| node.trust == 0 || !is_narrow) {
-            node.shards.iter_mut().for_each(|local| local.lease_lost |= local.lease > 0);
+        for node in state
+            .nodes
+            .iter_mut()
+            .filter(|node| node.trust == 0 || !is_narrow)
+        {
+            node.shards
+                .iter_mut()
+                .for_each(|local| local.lease_lost |= local.lease > 0);
         }
-        for reply in state.net.iter_mut().filter(|message| message.answer != Answer::Open) {
+        for reply in state
+            .net
+            .iter_mut()
+            .filter(|message| message.answer != Answer::Open)
+        {
             let is_of_lease = matches!(reply.about, About::Acquire | About::Renew);
             reply.value = if is_of_lease { 1 } else { reply.value };
         }
@@ -145,7 +173,11 @@ impl Setup {
         state.rows = older;
         for message in &mut state.net {
             if message.answer != Answer::Open {
-                message.seq = if message.about == About::Heartbeat { 1 } else { message.seq };
+                message.seq = if message.about == About::Heartbeat {
+                    1
+                } else {
+                    message.seq
+                };
             } else if message.is_sql() && self.bend != Bend::FailoverReplays {
                 *message = Message::EMPTY;
             }
@@ -156,9 +188,16 @@ impl Setup {
     /// What the auditor excuses (rule 20b): a claim that is lost; a session one of whose heartbeats is lost.
     fn mark_lost(&self, state: &mut State, older: &Rows, node: usize) {
         let owner = state.nodes[node];
-        let Some(row) = state.rows.sessions.get(usize::from(owner.session)) else { return };
+        let Some(row) = state.rows.sessions.get(usize::from(owner.session)) else {
+            return;
+        };
         let mut has_lease = false;
-        for (shard, local) in owner.shards.iter().enumerate().filter(|(_, local)| local.claim != NONE) {
+        for (shard, local) in owner
+            .shards
+            .iter()
+            .enumerate()
+            .filter(|(_, local)| local.claim != NONE)
+        {
             let lease = state.leases[shard];
             let is_own = lease.left > 0 && lease.token == local.claim;
             has_lease |= is_own;
@@ -214,8 +253,11 @@ impl Protocol {
         for slot in 0..SLOTS {
             let message = state.net[slot];
             let is_reply = message.answer != Answer::Open;
-            let is_useless =
-                if is_reply { !self.is_awaited(state, &message) } else { self.is_spent(state, &message) };
+            let is_useless = if is_reply {
+                !self.is_awaited(state, &message)
+            } else {
+                self.is_spent(state, &message)
+            };
             if is_useless {
                 state.net[slot] = Message::EMPTY;
             }

@@ -63,7 +63,10 @@ async fn connect_and_pump(
     shared: &Shared,
 ) -> io::Result<()> {
     let mut weather = shared.weather.subscribe();
-    let now = *weather.wait_for(|weather| weather.up == Flow::Open || weather.refuses).await.map_err(gone)?;
+    let now = *weather
+        .wait_for(|weather| weather.up == Flow::Open || weather.refuses)
+        .await
+        .map_err(gone)?;
     if now.refuses {
         return Err(io::ErrorKind::ConnectionRefused.into());
     }
@@ -97,7 +100,14 @@ impl<'a> Pump<'a> {
     fn new(shared: &'a Shared, way: Way) -> Pump<'a> {
         let (weather, orders) = (shared.weather.subscribe(), shared.orders.subscribe());
         let half_closes = orders.borrow().half_closes[way as usize];
-        Pump { shared, way, weather, orders, half_closes, has_lost: false }
+        Pump {
+            shared,
+            way,
+            weather,
+            orders,
+            half_closes,
+            has_lost: false,
+        }
     }
 
     async fn run(mut self, mut from: ReadHalf<'_>, mut to: WriteHalf<'_>) -> io::Result<()> {
@@ -136,8 +146,11 @@ impl<'a> Pump<'a> {
         }
         // What was read before the weather turned suffers it too.
         let way = self.way;
-        let weather =
-            *self.weather.wait_for(|weather| weather.flow(way) != Flow::Hold).await.map_err(gone)?;
+        let weather = *self
+            .weather
+            .wait_for(|weather| weather.flow(way) != Flow::Hold)
+            .await
+            .map_err(gone)?;
         if weather.flow(way) == Flow::Drop {
             self.has_lost = true;
             return Ok(());

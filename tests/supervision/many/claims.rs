@@ -22,7 +22,11 @@ use crate::cluster::Cluster;
 async fn the_name_of_a_live_node_is_taken_and_that_of_a_dead_one_is_free_after_a_moment() {
     let mut cluster = Cluster::new("name", false);
     let rival = SessionId(Uuid::new_v4());
-    cluster.store.begin(&session(&cluster.name("a"), rival)).await.expect("memory");
+    cluster
+        .store
+        .begin(&session(&cluster.name("a"), rival))
+        .await
+        .expect("memory");
     let store = cluster.store.clone();
     let beating = tokio::spawn(async move {
         loop {
@@ -31,7 +35,11 @@ async fn the_name_of_a_live_node_is_taken_and_that_of_a_dead_one_is_free_after_a
             tokio::time::sleep(Duration::from_secs(1)).await;
         }
     });
-    let refused = cluster.try_boot("a").await.expect_err("the name is taken").to_string();
+    let refused = cluster
+        .try_boot("a")
+        .await
+        .expect_err("the name is taken")
+        .to_string();
     assert!(
         refused.contains("another live node is called name-a") && refused.contains("node.id"),
         "{refused}"
@@ -47,16 +55,39 @@ async fn a_node_that_ends_in_order_takes_what_is_left_of_its_earlier_lives_with_
     let mut cluster = Cluster::new("lives", false);
     for name in ["a", "b"] {
         let died = SessionId(Uuid::new_v4());
-        cluster.store.begin(&session(&cluster.name(name), died)).await.expect("memory");
+        cluster
+            .store
+            .begin(&session(&cluster.name(name), died))
+            .await
+            .expect("memory");
         let left = cluster.store.list().await.expect("memory");
-        let heartbeat = left.iter().find(|one| one.id == died).expect("it has begun").heartbeat;
-        assert!(cluster.store.fence(died, heartbeat, cluster.clock_now()).await.expect("memory"));
+        let heartbeat = left
+            .iter()
+            .find(|one| one.id == died)
+            .expect("it has begun")
+            .heartbeat;
+        assert!(
+            cluster
+                .store
+                .fence(died, heartbeat, cluster.clock_now())
+                .await
+                .expect("memory")
+        );
     }
     cluster.boot("a").await;
     let leaving = cluster.nodes.remove("a").expect("it runs");
-    assert!(leaving.handle.drain(Duration::from_secs(60)).await, "it ended in time");
-    let left: Vec<String> =
-        cluster.store.list().await.expect("memory").into_iter().map(|one| one.node).collect();
+    assert!(
+        leaving.handle.drain(Duration::from_secs(60)).await,
+        "it ended in time"
+    );
+    let left: Vec<String> = cluster
+        .store
+        .list()
+        .await
+        .expect("memory")
+        .into_iter()
+        .map(|one| one.node)
+        .collect();
     assert_eq!(left, [cluster.name("b")], "only the one that died is shown");
 }
 
@@ -91,11 +122,17 @@ async fn claimed(cluster: &Cluster, task: TaskId, session: SessionId) -> Claimed
 async fn a_shard_that_the_rows_give_to_a_node_that_does_not_run_it_is_released_and_run() {
     let mut cluster = Cluster::new("orphan", true);
     cluster.boot("a").await;
-    cluster.nodes["a"].handle.set_serving(ServingNow { run_tasks: false, pools: None });
+    cluster.nodes["a"].handle.set_serving(ServingNow {
+        run_tasks: false,
+        pools: None,
+    });
     let task = cluster.task(100, |_| {}).await;
     // As one whose answer was lost.
     claimed(&cluster, task, cluster.sessions("a").await[0]).await;
-    cluster.nodes["a"].handle.set_serving(ServingNow { run_tasks: true, pools: None });
+    cluster.nodes["a"].handle.set_serving(ServingNow {
+        run_tasks: true,
+        pools: None,
+    });
     let begun = Instant::now();
     cluster.until(task, Status::Finished).await;
     assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
@@ -117,7 +154,11 @@ async fn a_checkpoint_of_a_newer_program_is_left_to_a_newer_node_and_the_task_sa
     let mut cluster = Cluster::new("newer", false);
     let task = cluster.task(100, |_| {}).await;
     let newer = SessionId(Uuid::new_v4());
-    cluster.store.begin(&session("newer", newer)).await.expect("memory");
+    cluster
+        .store
+        .begin(&session("newer", newer))
+        .await
+        .expect("memory");
     let run = claimed(&cluster, task, newer).await;
     let checkpoint = ShardCheckpoint {
         shard: run.shard,
@@ -127,7 +168,10 @@ async fn a_checkpoint_of_a_newer_program_is_left_to_a_newer_node_and_the_task_sa
         low_water: ItemIndex(10),
         high_water: ItemIndex(10),
         reach: ItemIndex(10),
-        counters: Counters { succeeded: 10, ..Counters::default() },
+        counters: Counters {
+            succeeded: 10,
+            ..Counters::default()
+        },
         blob: vec![0xB7, 2, 0, 0],
         side: Vec::new(),
         finish_at: None,
@@ -141,10 +185,18 @@ async fn a_checkpoint_of_a_newer_program_is_left_to_a_newer_node_and_the_task_sa
     cluster.store.checkpoint(&[checkpoint]).await.expect("memory");
     cluster.boot("a").await;
     let is_newer = |reason: Option<&str>| reason == Some("newer_version");
-    cluster.until_that(task, "newer_version", |view| is_newer(view.status_reason.as_deref())).await;
+    cluster
+        .until_that(task, "newer_version", |view| {
+            is_newer(view.status_reason.as_deref())
+        })
+        .await;
     // Many scans, none of which may take it.
     tokio::time::sleep(Duration::from_secs(60)).await;
     let view = cluster.view(task).await;
-    assert_eq!((view.status, view.low_water), (Status::Queued, ItemIndex(10)), "nothing was touched");
+    assert_eq!(
+        (view.status, view.low_water),
+        (Status::Queued, ItemIndex(10)),
+        "nothing was touched"
+    );
     assert!(is_newer(view.status_reason.as_deref()));
 }

@@ -14,7 +14,10 @@ use crate::tasks::actor;
 async fn hands_over(prefix: &str, with_leases: bool) {
     let (mut cluster, task) = two(prefix, with_leases).await;
     let leaving = cluster.nodes.remove("a").expect("it runs");
-    assert!(leaving.handle.drain(Duration::from_secs(60)).await, "everything ended in time");
+    assert!(
+        leaving.handle.drain(Duration::from_secs(60)).await,
+        "everything ended in time"
+    );
     let after = cluster.until_works("b").await;
     // Without hints: the longest way to the other's next scan.
     assert!(after <= Duration::from_millis(1_400), "after {after:?}");
@@ -58,15 +61,25 @@ async fn a_node_that_is_to_be_drained_hands_over_stays_up_and_takes_nothing_unti
     assert!(after <= Duration::from_secs(3), "after {after:?}");
     let session = cluster.sessions("a").await;
     let all = cluster.store.list().await.expect("memory");
-    assert!(all.iter().any(|seen| seen.id == session[0] && seen.face.draining), "it shows that it drains");
+    assert!(
+        all.iter().any(|seen| seen.id == session[0] && seen.face.draining),
+        "it shows that it drains"
+    );
     // Now nobody takes anything.
-    cluster.store.wish_drain(&cluster.name("b"), true).await.expect("memory");
+    cluster
+        .store
+        .wish_drain(&cluster.name("b"), true)
+        .await
+        .expect("memory");
     cluster.until(task, Status::Queued).await;
     // Many scans, none of which may take it.
     tokio::time::sleep(Duration::from_secs(60)).await;
     assert_eq!(cluster.view(task).await.status, Status::Queued);
     assert_eq!(cluster.sessions("a").await, session, "it lives all the time");
-    assert_eq!(cluster.store.wish_drain(&cluster.name("a"), false).await, Ok(true));
+    assert_eq!(
+        cluster.store.wish_drain(&cluster.name("a"), false).await,
+        Ok(true)
+    );
     let after = cluster.until_works("a").await;
     assert!(after <= Duration::from_secs(3), "after {after:?}");
     finishes(&cluster, task, 0).await;
@@ -77,8 +90,12 @@ async fn a_node_that_is_to_be_drained_hands_over_stays_up_and_takes_nothing_unti
 async fn a_task_that_is_moved_goes_on_at_the_named_node_without_a_repeat() {
     let (mut cluster, task) = two("move", true).await;
     cluster.boot("c").await;
-    let moved =
-        async |to: &str| cluster.store.move_shards(task, None, to, &actor(), cluster.clock_now()).await;
+    let moved = async |to: &str| {
+        cluster
+            .store
+            .move_shards(task, None, to, &actor(), cluster.clock_now())
+            .await
+    };
     assert_eq!(moved(&cluster.name("c")).await, Ok(1));
     let after = cluster.until_works("c").await;
     assert!(after <= Duration::from_secs(3), "after {after:?}");
@@ -93,10 +110,19 @@ async fn a_task_that_is_moved_to_a_node_that_has_just_died_goes_on_elsewhere() {
     let (mut cluster, task) = two("move-dead", false).await;
     cluster.crash("b").await;
     let to = cluster.name("b");
-    assert_eq!(cluster.store.move_shards(task, None, &to, &actor(), cluster.clock_now()).await, Ok(1));
+    assert_eq!(
+        cluster
+            .store
+            .move_shards(task, None, &to, &actor(), cluster.clock_now())
+            .await,
+        Ok(1)
+    );
     cluster.until(task, Status::Queued).await;
     let after = cluster.until_works("a").await;
-    assert!((28..=33).contains(&after.as_secs()), "it was left to the other for half a minute: {after:?}");
+    assert!(
+        (28..=33).contains(&after.as_secs()),
+        "it was left to the other for half a minute: {after:?}"
+    );
     finishes(&cluster, task, 0).await;
 }
 

@@ -20,7 +20,9 @@ const TTL: Duration = Duration::from_secs(15);
 const LONG: u64 = 60_000;
 /// What a node may settle that still trusts itself and can't save any more: the rate for a whole promise.
 const LOST_WITHOUT_THE_STORE: u64 = 500 * 15 + LOST_WITH_THE_RUN;
-const STOP: TaskCommand = TaskCommand::Stop { reason: StopReason::Operator };
+const STOP: TaskCommand = TaskCommand::Stop {
+    reason: StopReason::Operator,
+};
 
 async fn two(prefix: &str, with_leases: bool) -> (Cluster, TaskId) {
     let mut cluster = Cluster::new(prefix, with_leases);
@@ -37,7 +39,11 @@ async fn two(prefix: &str, with_leases: bool) -> (Cluster, TaskId) {
 async fn finishes(cluster: &Cluster, task: TaskId, repeats_max: u64) {
     let view = cluster.until(task, Status::Finished).await;
     assert_eq!(view.counters.succeeded, LONG);
-    assert_eq!(cluster.deliveries().len() as u64, LONG, "every item was delivered");
+    assert_eq!(
+        cluster.deliveries().len() as u64,
+        LONG,
+        "every item was delivered"
+    );
     let repeats = cluster.repeats();
     assert!(repeats <= repeats_max, "{repeats} repeats, at most {repeats_max}");
 }

@@ -33,7 +33,9 @@ async fn three(prefix: &str) -> (Cluster, TaskId) {
 fn calls_since(cluster: &Cluster, name: &str, begun: Instant) -> usize {
     let full = cluster.name(name);
     let all = cluster.departures.lock().expect("ok");
-    all.iter().filter(|one| one.at >= begun && one.node == full).count()
+    all.iter()
+        .filter(|one| one.at >= begun && one.node == full)
+        .count()
 }
 
 async fn every_item_succeeds(cluster: &Cluster, task: TaskId) {
@@ -47,7 +49,10 @@ async fn what_one_node_alone_can_not_call_goes_to_one_that_can() {
     let begun = Instant::now();
     cluster.lead_astray(&["c"]);
     cluster.until_owned("c", 0).await;
-    assert!(begun.elapsed() >= Duration::from_secs(30), "an outage for all would look the same at first");
+    assert!(
+        begun.elapsed() >= Duration::from_secs(30),
+        "an outage for all would look the same at first"
+    );
     let calls = calls_since(&cluster, "c", begun);
     assert!((5..=15).contains(&calls), "{calls} calls before and as probes");
     every_item_succeeds(&cluster, task).await;

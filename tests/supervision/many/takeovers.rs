@@ -16,7 +16,10 @@ async fn goes_on_after_a_crash(prefix: &str, with_leases: bool) {
     cluster.crash("a").await;
     let after = cluster.until_works("b").await;
     assert!(after <= TTL + Duration::from_secs(2), "after {after:?}");
-    assert!(after >= Duration::from_secs(10), "before its owner's trust was over: {after:?}");
+    assert!(
+        after >= Duration::from_secs(10),
+        "before its owner's trust was over: {after:?}"
+    );
     finishes(&cluster, task, LOST_WITH_THE_RUN).await;
     assert_eq!(cluster.turns(), ["a", "b"]);
 }
@@ -47,8 +50,15 @@ async fn passes_no_gate_after_a_pause(prefix: &str, with_leases: bool) {
     tokio::time::sleep(Duration::from_secs(5)).await;
     assert_eq!(cluster.turns(), ["a", "b"], "nothing left after the other began");
     let next = cluster.sessions("a").await;
-    assert!(next.len() == 1 && next[0] != zombie, "it began a new session: {next:?}");
-    assert_eq!(*cluster.node("a").handler.opened.lock().expect("ok"), opened, "nothing was carried over");
+    assert!(
+        next.len() == 1 && next[0] != zombie,
+        "it began a new session: {next:?}"
+    );
+    assert_eq!(
+        *cluster.node("a").handler.opened.lock().expect("ok"),
+        opened,
+        "nothing was carried over"
+    );
     finishes(&cluster, task, LOST_WITHOUT_THE_STORE).await;
     assert_eq!(cluster.turns(), ["a", "b"]);
 }
@@ -71,7 +81,11 @@ async fn a_stop_whose_owner_died_is_committed_by_another_node_without_opening_th
         cluster.command(task, STOP).await;
         // Half of what its owner was promised.
         tokio::time::sleep(Duration::from_secs(8)).await;
-        assert_eq!(cluster.view(task).await.status, Status::Stopping, "its owner may live");
+        assert_eq!(
+            cluster.view(task).await.status,
+            Status::Stopping,
+            "its owner may live"
+        );
         let begun = Instant::now();
         cluster.until(task, Status::Stopped).await;
         assert!(begun.elapsed() <= Duration::from_secs(9), "{:?}", begun.elapsed());
@@ -83,12 +97,22 @@ async fn a_stop_whose_owner_died_is_committed_by_another_node_without_opening_th
 async fn what_a_dead_node_ran_is_shown_as_waiting_also_where_nobody_may_take_it() {
     for (prefix, with_leases) in [("estate-1", false), ("estate-2", true)] {
         let (mut cluster, task) = two(prefix, with_leases).await;
-        cluster.node("b").handle.set_serving(ServingNow { run_tasks: false, pools: None });
+        cluster.node("b").handle.set_serving(ServingNow {
+            run_tasks: false,
+            pools: None,
+        });
         cluster.crash("a").await;
         let begun = Instant::now();
         cluster.until(task, Status::Queued).await;
-        assert!(begun.elapsed() <= TTL + Duration::from_secs(4), "{:?}", begun.elapsed());
-        cluster.node("b").handle.set_serving(ServingNow { run_tasks: true, pools: None });
+        assert!(
+            begun.elapsed() <= TTL + Duration::from_secs(4),
+            "{:?}",
+            begun.elapsed()
+        );
+        cluster.node("b").handle.set_serving(ServingNow {
+            run_tasks: true,
+            pools: None,
+        });
         let after = cluster.until_works("b").await;
         assert!(after <= Duration::from_secs(2), "{after:?}");
     }
@@ -117,6 +141,10 @@ async fn the_shards_of_a_dead_node_are_all_taken_over_in_time() {
             "{} of {TASKS}",
             taken()
         );
-        assert!(begun.elapsed() <= TTL + Duration::from_secs(2), "all after {:?}", begun.elapsed());
+        assert!(
+            begun.elapsed() <= TTL + Duration::from_secs(2),
+            "all after {:?}",
+            begun.elapsed()
+        );
     }
 }

@@ -16,12 +16,20 @@ async fn a_node_without_the_database_is_not_fenced_while_its_lease_lives_and_goe
     cluster.node("a").link.database(Way::Cut);
     // Two promises.
     tokio::time::sleep(Duration::from_secs(30)).await;
-    assert_eq!(cluster.sessions("a").await, session, "whoever doesn't get the lease fences nobody");
+    assert_eq!(
+        cluster.sessions("a").await,
+        session,
+        "whoever doesn't get the lease fences nobody"
+    );
     assert_eq!(cluster.turns(), ["a"]);
     cluster.node("a").link.database(Way::Open);
     finishes(&cluster, task, 0).await;
     assert_eq!(cluster.turns(), ["a"]);
-    assert_eq!(*cluster.node("a").handler.opened.lock().expect("ok"), 1, "one run did it all");
+    assert_eq!(
+        *cluster.node("a").handler.opened.lock().expect("ok"),
+        1,
+        "one run did it all"
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -32,7 +40,10 @@ async fn a_node_that_can_not_save_for_long_gives_its_shards_to_one_that_can() {
     cluster.until_works("b").await;
     let took = begun.elapsed();
     // Its trust, two lives of a lease, and a renewal.
-    assert!((TTL * 2..TTL * 3 + Duration::from_secs(5)).contains(&took), "{took:?}");
+    assert!(
+        (TTL * 2..TTL * 3 + Duration::from_secs(5)).contains(&took),
+        "{took:?}"
+    );
     assert_eq!(cluster.turns(), ["a", "b"]);
     cluster.node("a").link.database(Way::Open);
     finishes(&cluster, task, 500 * 50).await;
@@ -56,8 +67,10 @@ async fn losing_the_leases_costs_nothing_while_the_database_answers() {
     }
     let view = cluster.until(task, Status::Finished).await;
     assert_eq!(view.counters.succeeded, LONG);
-    let runs: u32 =
-        ["a", "b"].iter().map(|name| *cluster.node(name).handler.opened.lock().expect("ok")).sum();
+    let runs: u32 = ["a", "b"]
+        .iter()
+        .map(|name| *cluster.node(name).handler.opened.lock().expect("ok"))
+        .sum();
     assert_eq!(runs, 2, "one run each");
 }
 
@@ -96,22 +109,40 @@ async fn waits_for_the_witness(prefix: &str, takes_over: bool) {
     cluster.node("b").link.redis(Way::Cut);
     cluster.crash("a").await;
     let is_down = |reason: Option<&str>| reason == Some("coordinator_down");
-    let view =
-        cluster.until_that(task, "coordinator_down", |view| is_down(view.status_reason.as_deref())).await;
-    assert!(view.status_text.expect("has a text").contains("takeover_without_redis"));
+    let view = cluster
+        .until_that(task, "coordinator_down", |view| {
+            is_down(view.status_reason.as_deref())
+        })
+        .await;
+    assert!(
+        view.status_text
+            .expect("has a text")
+            .contains("takeover_without_redis")
+    );
     let begun = Instant::now();
     if takes_over {
         cluster.until_works("b").await;
-        assert!((13..18).contains(&begun.elapsed().as_secs()), "a TTL more: {:?}", begun.elapsed());
+        assert!(
+            (13..18).contains(&begun.elapsed().as_secs()),
+            "a TTL more: {:?}",
+            begun.elapsed()
+        );
     } else {
         // Many promises: no time is long enough.
         tokio::time::sleep(Duration::from_secs(120)).await;
         assert_eq!(cluster.turns(), ["a"]);
-        assert!(is_down(cluster.view(task).await.status_reason.as_deref()), "and it still says so");
+        assert!(
+            is_down(cluster.view(task).await.status_reason.as_deref()),
+            "and it still says so"
+        );
         cluster.node("b").link.redis(Way::Open);
         cluster.until_works("b").await;
     }
-    cluster.until_that(task, "running without a reason", |view| view.status_reason.is_none()).await;
+    cluster
+        .until_that(task, "running without a reason", |view| {
+            view.status_reason.is_none()
+        })
+        .await;
     finishes(&cluster, task, LOST_WITH_THE_RUN).await;
 }
 

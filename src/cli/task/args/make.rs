@@ -130,7 +130,9 @@ pub fn label(text: &str) -> Result<(String, String), String> {
 /// # Errors
 /// As [`label`].
 pub fn label_sought(text: &str) -> Result<String, String> {
-    let is_pair = text.find('=').is_some_and(|at| text.find(':').is_none_or(|colon| at < colon));
+    let is_pair = text
+        .find('=')
+        .is_some_and(|at| text.find(':').is_none_or(|colon| at < colon));
     let (key, value) = match text.split_once(':').filter(|_| !is_pair) {
         Some((key, value)) if !key.is_empty() => (key.to_owned(), value.to_owned()),
         _ => label(text)?,
@@ -200,10 +202,21 @@ pub struct CreateArgs {
     #[arg(long, value_name = "URL", help_heading = "Items")]
     pub url: Option<String>,
     /// How the bytes at the URL become rows; without it the ending of the path says
-    #[arg(long, value_enum, value_name = "FORM", requires = "url", help_heading = "Items")]
+    #[arg(
+        long,
+        value_enum,
+        value_name = "FORM",
+        requires = "url",
+        help_heading = "Items"
+    )]
     pub format: Option<RowForm>,
     /// A few items: a JSON array, or @FILE
-    #[arg(long = "items", id = "inline", value_name = "JSON|@FILE", help_heading = "Items")]
+    #[arg(
+        long = "items",
+        id = "inline",
+        value_name = "JSON|@FILE",
+        help_heading = "Items"
+    )]
     pub inline: Option<String>,
     /// What it is known by.
     #[command(flatten)]
@@ -269,7 +282,13 @@ pub struct RedriveArgs {
     /// The task: t42, or business/name
     pub task: String,
     /// Failures of these codes
-    #[arg(long = "code", id = "codes", value_name = "CODES", value_delimiter = ',', help_heading = "Which")]
+    #[arg(
+        long = "code",
+        id = "codes",
+        value_name = "CODES",
+        value_delimiter = ',',
+        help_heading = "Which"
+    )]
     pub codes: Vec<String>,
     /// Only these items, such as 5,9-20
     #[arg(long, value_name = "INDEXES", help_heading = "Which")]

@@ -178,7 +178,12 @@ pub struct SetArgs {
     #[arg(long = "unlabel", value_name = "KEY", help_heading = "Identity")]
     pub unlabels: Vec<String>,
     /// Higher goes first
-    #[arg(long, value_name = "N", allow_negative_numbers = true, help_heading = "Identity")]
+    #[arg(
+        long,
+        value_name = "N",
+        allow_negative_numbers = true,
+        help_heading = "Identity"
+    )]
     pub priority: Option<i32>,
     /// What the handler is given: JSON, or @FILE; only while it doesn't run
     #[arg(long, value_name = "JSON|@FILE", help_heading = "Content")]

@@ -12,24 +12,52 @@ const BAR_CELLS: usize = 7;
 /// Tasks.
 pub const TASKS: Listing = Listing {
     columns: &[
-        Column::new("ID", Side::Left, Keep::Always, 4, |task, _| Cell::member(task, "id").tone(Tone::Strong)),
-        Column::new("BUSINESS", Side::Left, Keep::Rank(40), 8, |task, _| Cell::member(task, "business")),
-        Column::new("NAME", Side::Left, Keep::Rank(60), 12, |task, _| Cell::member(task, "name")),
+        Column::new("ID", Side::Left, Keep::Always, 4, |task, _| {
+            Cell::member(task, "id").tone(Tone::Strong)
+        }),
+        Column::new("BUSINESS", Side::Left, Keep::Rank(40), 8, |task, _| {
+            Cell::member(task, "business")
+        }),
+        Column::new("NAME", Side::Left, Keep::Rank(60), 12, |task, _| {
+            Cell::member(task, "name")
+        }),
         Column::new("STATUS", Side::Left, Keep::Always, 13, status),
-        Column::new("PROGRESS", Side::Left, Keep::Rank(90), 8, |task, _| progress(task)),
+        Column::new("PROGRESS", Side::Left, Keep::Rank(90), 8, |task, _| {
+            progress(task)
+        }),
         Column::new("RATE", Side::Left, Keep::Rank(70), 8, rate).named("actual_rate"),
         Column::new("ETA", Side::Left, Keep::Rank(50), 4, |task, _| eta(task)),
         Column::new("FAILED", Side::Right, Keep::Rank(80), 6, |task, _| failed(task)).named("abandoned"),
-        Column::new("NODE", Side::Left, Keep::Rank(20), 4, |task, _| Cell::member(task, "node")),
-        Column::new("TOTAL", Side::Right, Keep::Wide, 5, |task, _| number(task["total"].as_u64())),
-        Column::new("SUCCEEDED", Side::Right, Keep::Wide, 5, |task, _| count(task, "succeeded")),
-        Column::new("SKIPPED", Side::Right, Keep::Wide, 5, |task, _| count(task, "skipped")),
-        Column::new("IN_FLIGHT", Side::Right, Keep::Wide, 5, |task, _| count(task, "in_flight")),
-        Column::new("PARKED", Side::Right, Keep::Wide, 5, |task, _| count(task, "parked")),
-        Column::new("RESULT", Side::Left, Keep::Wide, 8, |task, _| Cell::member(task, "result")),
-        Column::new("POOL", Side::Left, Keep::Wide, 4, |task, _| Cell::member(task, "pool")),
-        Column::new("PARENT", Side::Left, Keep::Wide, 4, |task, _| Cell::member(task, "parent")),
-        Column::new("SINCE", Side::Left, Keep::Wide, 7, |task, times| Cell::time(task, "since", times)),
+        Column::new("NODE", Side::Left, Keep::Rank(20), 4, |task, _| {
+            Cell::member(task, "node")
+        }),
+        Column::new("TOTAL", Side::Right, Keep::Wide, 5, |task, _| {
+            number(task["total"].as_u64())
+        }),
+        Column::new("SUCCEEDED", Side::Right, Keep::Wide, 5, |task, _| {
+            count(task, "succeeded")
+        }),
+        Column::new("SKIPPED", Side::Right, Keep::Wide, 5, |task, _| {
+            count(task, "skipped")
+        }),
+        Column::new("IN_FLIGHT", Side::Right, Keep::Wide, 5, |task, _| {
+            count(task, "in_flight")
+        }),
+        Column::new("PARKED", Side::Right, Keep::Wide, 5, |task, _| {
+            count(task, "parked")
+        }),
+        Column::new("RESULT", Side::Left, Keep::Wide, 8, |task, _| {
+            Cell::member(task, "result")
+        }),
+        Column::new("POOL", Side::Left, Keep::Wide, 4, |task, _| {
+            Cell::member(task, "pool")
+        }),
+        Column::new("PARENT", Side::Left, Keep::Wide, 4, |task, _| {
+            Cell::member(task, "parent")
+        }),
+        Column::new("SINCE", Side::Left, Keep::Wide, 7, |task, times| {
+            Cell::time(task, "since", times)
+        }),
         Column::new("CREATED", Side::Left, Keep::Wide, 7, |task, times| {
             Cell::time(task, "created_at", times)
         })
@@ -43,15 +71,29 @@ pub const TASKS: Listing = Listing {
         })
         .named("finished_at"),
         // What else a program compares; people see it in `task show`.
-        Column::new("RATE", Side::Left, Keep::Csv, 4, |task, _| Cell::member(task, "rate")),
-        Column::new("PENDING", Side::Right, Keep::Csv, 5, |task, _| count(task, "pending")),
-        Column::new("STOP REASON", Side::Left, Keep::Csv, 4, |task, _| Cell::member(task, "stop_reason")),
+        Column::new("RATE", Side::Left, Keep::Csv, 4, |task, _| {
+            Cell::member(task, "rate")
+        }),
+        Column::new("PENDING", Side::Right, Keep::Csv, 5, |task, _| {
+            count(task, "pending")
+        }),
+        Column::new("STOP REASON", Side::Left, Keep::Csv, 4, |task, _| {
+            Cell::member(task, "stop_reason")
+        }),
         Column::new("LABELS", Side::Left, Keep::Csv, 4, |task, _| labels(task)),
-        Column::new("PRIORITY", Side::Right, Keep::Csv, 4, |task, _| Cell::member(task, "priority")),
+        Column::new("PRIORITY", Side::Right, Keep::Csv, 4, |task, _| {
+            Cell::member(task, "priority")
+        }),
         Column::new("LIMITS", Side::Left, Keep::Csv, 4, |task, _| limits(task)),
-        Column::new("START AT", Side::Left, Keep::Csv, 7, |task, times| Cell::time(task, "start_at", times)),
-        Column::new("DEADLINE", Side::Left, Keep::Csv, 7, |task, times| Cell::time(task, "deadline", times)),
-        Column::new("LOW WATER", Side::Right, Keep::Csv, 5, |task, _| number(task["low_water"].as_u64())),
+        Column::new("START AT", Side::Left, Keep::Csv, 7, |task, times| {
+            Cell::time(task, "start_at", times)
+        }),
+        Column::new("DEADLINE", Side::Left, Keep::Csv, 7, |task, times| {
+            Cell::time(task, "deadline", times)
+        }),
+        Column::new("LOW WATER", Side::Right, Keep::Csv, 5, |task, _| {
+            number(task["low_water"].as_u64())
+        }),
         Column::new("SHARDS", Side::Right, Keep::Csv, 4, |task, _| shards(task)),
     ],
     name: |task| task["id"].as_str().unwrap_or_default().to_owned(),
@@ -59,13 +101,18 @@ pub const TASKS: Listing = Listing {
 };
 
 fn number(number: Option<u64>) -> Cell {
-    number.map_or_else(Cell::nothing, |number| Cell::new(human::count(number)).plain(number.to_string()))
+    number.map_or_else(Cell::nothing, |number| {
+        Cell::new(human::count(number)).plain(number.to_string())
+    })
 }
 
 fn status(task: &Value, times: &Times) -> Cell {
     let (text, tone) = words::status_at(task, times);
     let short = words::short_status(task);
-    Cell::new(text).short(short).plain(task["status"].as_str().unwrap_or_default()).tone(tone)
+    Cell::new(text)
+        .short(short)
+        .plain(task["status"].as_str().unwrap_or_default())
+        .tone(tone)
 }
 
 fn progress(task: &Value) -> Cell {
@@ -82,7 +129,10 @@ fn progress(task: &Value) -> Cell {
 }
 
 fn rate(task: &Value, times: &Times) -> Cell {
-    let plain = task["actual_rate"].as_f64().map(|rate| rate.to_string()).unwrap_or_default();
+    let plain = task["actual_rate"]
+        .as_f64()
+        .map(|rate| rate.to_string())
+        .unwrap_or_default();
     match words::rate(task, times) {
         Some(text) => {
             let short = text.split(" in ").next().unwrap_or_default().to_owned();
@@ -107,7 +157,11 @@ fn labels(task: &Value) -> Cell {
 }
 
 fn limits(task: &Value) -> Cell {
-    let names = task["limits"].as_array().into_iter().flatten().filter_map(Value::as_str);
+    let names = task["limits"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_str);
     Cell::new(names.collect::<Vec<_>>().join(" "))
 }
 

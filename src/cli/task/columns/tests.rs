@@ -37,7 +37,13 @@ fn tasks() -> Vec<Value> {
             (0, 0, 100),
             json!({"status_reason": "capacity", "rate": "2000/s"}),
         ),
-        task("t1039", json!("smoke"), "finished", (97, 3, 100), json!({"result": "with_failures"})),
+        task(
+            "t1039",
+            json!("smoke"),
+            "finished",
+            (97, 3, 100),
+            json!({"result": "with_failures"}),
+        ),
         task(
             "t1038",
             Value::Null,
@@ -52,13 +58,30 @@ fn tasks() -> Vec<Value> {
             (1, 0, 7),
             json!({"stop_reason": "operator", "rate": "10/m"}),
         ),
-        task("t1036", json!("all"), "running", (1, 0, 7), json!({"actual_rate": null, "rate": "unlimited"})),
+        task(
+            "t1036",
+            json!("all"),
+            "running",
+            (1, 0, 7),
+            json!({"actual_rate": null, "rate": "unlimited"}),
+        ),
     ]
 }
 
 fn drawn(width: Option<usize>) -> String {
-    let times = Times { style: TimeStyle::Relative, now_ms: NOW_MS };
-    TASKS.table(&tasks(), &times, Paper { width, colours: false }, false)
+    let times = Times {
+        style: TimeStyle::Relative,
+        now_ms: NOW_MS,
+    };
+    TASKS.table(
+        &tasks(),
+        &times,
+        Paper {
+            width,
+            colours: false,
+        },
+        false,
+    )
 }
 
 #[test]
@@ -79,7 +102,10 @@ fn the_list_is_golden_at_40_columns() {
 
 #[test]
 fn scripts_get_plain_numbers() {
-    let times = Times { style: TimeStyle::Relative, now_ms: NOW_MS };
+    let times = Times {
+        style: TimeStyle::Relative,
+        now_ms: NOW_MS,
+    };
     let mut task = tasks().swap_remove(0);
     for (member, value) in [
         ("labels", json!({"day": "5", "team": "growth"})),
@@ -94,7 +120,10 @@ fn scripts_get_plain_numbers() {
     let csv = TASKS.csv(&[task], &times);
     let (head, line) = csv.split_once('\n').expect("two lines");
     let more = "rate,pending,stop_reason,labels,priority,limits,start_at,deadline,low_water,shards";
-    assert!(head.ends_with(&format!("created_at,started_at,finished_at,{more}")), "{head}");
+    assert!(
+        head.ends_with(&format!("created_at,started_at,finished_at,{more}")),
+        "{head}"
+    );
     assert!(head.contains(",actual_rate,eta,abandoned,"), "{head}");
     let seen = "t1042,push-campaign,black-friday,running,39.0,498.7,1224,61,n1,1000000,389878,0,0,0,,,,,,,";
     let also = "500/s,610061,,day=5 team=growth,-3,vendor sms,,2026-11-22T21:00:00.000Z,389000,2";

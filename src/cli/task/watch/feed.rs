@@ -34,7 +34,10 @@ pub(super) struct NodeTime {
 
 impl NodeTime {
     pub(super) fn new(at_ms: i64) -> NodeTime {
-        NodeTime { at_ms, since: Instant::now() }
+        NodeTime {
+            at_ms,
+            since: Instant::now(),
+        }
     }
 
     /// Unit: milliseconds since 1970.
@@ -172,14 +175,22 @@ impl Feed<'_> {
                 std::iter::once(News::Task(task)).chain(runs).collect()
             }
             Order::Stop => {
-                let task = self.link.client.post(&self.path("/stop"), &json!({"reason": REASON})).await?;
+                let task = self
+                    .link
+                    .client
+                    .post(&self.path("/stop"), &json!({"reason": REASON}))
+                    .await?;
                 vec![
                     News::Task(task.json()?),
                     News::Said("stopping: what is in flight may finish".to_owned()),
                 ]
             }
             Order::Start => {
-                let task = self.link.client.post(&self.path("/start"), &json!({"reason": REASON})).await?;
+                let task = self
+                    .link
+                    .client
+                    .post(&self.path("/start"), &json!({"reason": REASON}))
+                    .await?;
                 self.changes.stops.store(0, Ordering::Relaxed);
                 vec![News::Task(task.json()?), News::Said("started".to_owned())]
             }
@@ -206,7 +217,8 @@ impl Feed<'_> {
             Ok(answer) => answer.json(),
             Err(error) => Err(error),
         };
-        seen.inspect_err(|error| tracing::debug!(%error, "not seen; the next look shows it")).ok()
+        seen.inspect_err(|error| tracing::debug!(%error, "not seen; the next look shows it"))
+            .ok()
     }
 
     fn path(&self, rest: &str) -> String {
@@ -235,7 +247,11 @@ mod tests {
     #[test]
     fn whoever_leaves_is_told_what_was_changed() {
         let changes = Changes::default();
-        let count = |order: &Order| changes.of(order).map(|count| count.fetch_add(1, Ordering::Relaxed));
+        let count = |order: &Order| {
+            changes
+                .of(order)
+                .map(|count| count.fetch_add(1, Ordering::Relaxed))
+        };
         assert_eq!(count(&Order::Look), None);
         assert_eq!(
             changes.parting("t1"),
@@ -247,9 +263,15 @@ mod tests {
             "t1 goes on at the rate that you gave it; windrow task watch t1 shows it again"
         );
         changes.on_task(&json!({"status": "created"}));
-        assert_eq!(changes.parting("t1"), "t1 isn't started; windrow task start t1 lets it begin");
+        assert_eq!(
+            changes.parting("t1"),
+            "t1 isn't started; windrow task start t1 lets it begin"
+        );
         changes.on_task(&json!({"status": "running"}));
         count(&Order::Stop);
-        assert_eq!(changes.parting("t1"), "t1 stops, as you told it to; windrow task start t1 lets it go on");
+        assert_eq!(
+            changes.parting("t1"),
+            "t1 stops, as you told it to; windrow task start t1 lets it go on"
+        );
     }
 }

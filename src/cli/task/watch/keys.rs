@@ -49,7 +49,11 @@ pub(super) enum Order {
 impl Key {
     /// The bytes of keys in what a terminal sent. What begins with an escape, an arrow for instance, is one key.
     pub(super) fn read(bytes: &[u8]) -> Vec<u8> {
-        if bytes.first() == Some(&ESCAPE) { vec![ESCAPE] } else { bytes.to_vec() }
+        if bytes.first() == Some(&ESCAPE) {
+            vec![ESCAPE]
+        } else {
+            bytes.to_vec()
+        }
     }
 
     fn of(byte: u8) -> Key {
@@ -72,7 +76,9 @@ impl Key {
 impl State {
     /// A key was pressed: a letter of a rate while one is typed.
     pub(super) fn press_byte(&mut self, byte: u8) -> Option<Order> {
-        let Some(mut typed) = self.typed.take() else { return self.press(Key::of(byte)) };
+        let Some(mut typed) = self.typed.take() else {
+            return self.press(Key::of(byte));
+        };
         match byte {
             b'\r' | b'\n' => return self.set_typed(&typed),
             ESCAPE => return None,
@@ -87,7 +93,10 @@ impl State {
     fn set_typed(&mut self, typed: &str) -> Option<Order> {
         let typed = typed.trim();
         // A number alone is one a second: nothing else has no unit here.
-        match typed.parse::<RateLimit>().or_else(|error| format!("{typed}/s").parse().map_err(|_| error)) {
+        match typed
+            .parse::<RateLimit>()
+            .or_else(|error| format!("{typed}/s").parse().map_err(|_| error))
+        {
             Ok(rate) => {
                 self.note = Some(format!("rate → {rate} …"));
                 self.wanted = Some(rate);
@@ -156,7 +165,9 @@ impl State {
         let present = self.wanted.or_else(|| self.task["rate"].as_str()?.parse().ok());
         let Some(next) = present.and_then(|rate| stepped(rate, is_up)) else {
             let id = self.id();
-            self.note = Some(format!("it has no rate to change; windrow task set {id} --rate 100/s"));
+            self.note = Some(format!(
+                "it has no rate to change; windrow task set {id} --rate 100/s"
+            ));
             return None;
         };
         self.note = Some(format!("rate → {next} …"));
@@ -168,14 +179,20 @@ impl State {
 /// Ten percent more or less, at least one item. A rate of a few items is first written over ten times its period, so
 /// that a step is never more than ten percent.
 fn stepped(rate: RateLimit, is_up: bool) -> Option<RateLimit> {
-    let RateLimit::Limited(rate) = rate else { return None };
+    let RateLimit::Limited(rate) = rate else {
+        return None;
+    };
     let (mut items, mut period_ns) = (rate.items(), rate.period_ns());
     if items < 10 {
         items *= 10;
         period_ns = period_ns.checked_mul(10)?;
     }
     let step = items / 10;
-    let items = if is_up { items.checked_add(step)? } else { items - step };
+    let items = if is_up {
+        items.checked_add(step)?
+    } else {
+        items - step
+    };
     Rate::new(items, Duration::from_nanos(period_ns)).map(RateLimit::Limited)
 }
 
@@ -187,11 +204,18 @@ mod tests {
     use crate::table::times::TimeStyle;
 
     fn state(rate: &str) -> State {
-        State::new(json!({"id": "t1", "status": "running", "rate": rate}), 0, TimeStyle::Utc)
+        State::new(
+            json!({"id": "t1", "status": "running", "rate": rate}),
+            0,
+            TimeStyle::Utc,
+        )
     }
 
     fn press(state: &mut State, keys: &[u8]) -> Vec<Order> {
-        Key::read(keys).into_iter().filter_map(|byte| state.press_byte(byte)).collect()
+        Key::read(keys)
+            .into_iter()
+            .filter_map(|byte| state.press_byte(byte))
+            .collect()
     }
 
     fn rate(text: &str) -> Order {
@@ -214,7 +238,10 @@ mod tests {
     #[test]
     fn each_press_is_ten_percent_of_what_was_asked_last() {
         let mut state = state("500/s");
-        assert_eq!(press(&mut state, b"++-"), [rate("550/s"), rate("605/s"), rate("545/s")]);
+        assert_eq!(
+            press(&mut state, b"++-"),
+            [rate("550/s"), rate("605/s"), rate("545/s")]
+        );
         state.task = json!({"id": "t1", "rate": "1/m"});
         state.wanted = None;
         assert_eq!(press(&mut state, b"+"), [rate("11/10m")]);
@@ -226,12 +253,28 @@ mod tests {
     fn a_rate_is_typed_corrected_and_left() {
         let mut state = state("500/s");
         assert_eq!(press(&mut state, b"r25\x7f0/s\r"), [rate("20/s")]);
-        assert_eq!(press(&mut state, b"r10\r"), [rate("10/s")], "a number alone is one a second");
-        assert_eq!(press(&mut state, b"rquick\r"), [], "letters are no keys meanwhile");
-        assert!(state.note.as_deref().is_some_and(|note| note.contains("no rate")), "{:?}", state.note);
+        assert_eq!(
+            press(&mut state, b"r10\r"),
+            [rate("10/s")],
+            "a number alone is one a second"
+        );
+        assert_eq!(
+            press(&mut state, b"rquick\r"),
+            [],
+            "letters are no keys meanwhile"
+        );
+        assert!(
+            state.note.as_deref().is_some_and(|note| note.contains("no rate")),
+            "{:?}",
+            state.note
+        );
         assert_eq!(press(&mut state, b"r7"), []);
         assert_eq!(press(&mut state, b"\x1b"), []);
-        assert_eq!(press(&mut state, b"gq"), [Order::Start, Order::Quit], "keys are keys again");
+        assert_eq!(
+            press(&mut state, b"gq"),
+            [Order::Start, Order::Quit],
+            "keys are keys again"
+        );
     }
 
     #[test]

@@ -40,7 +40,12 @@ pub(super) async fn live(feed: Feed<'_>, mut state: State, shell: &Shell) -> Res
         }
         std::future::pending::<()>().await;
     };
-    let picture = Picture { terminal: &mut terminal, state, orders, feed };
+    let picture = Picture {
+        terminal: &mut terminal,
+        state,
+        orders,
+        feed,
+    };
     let followed = async {
         let Err(fault) = feed.follow(&news).await;
         fault

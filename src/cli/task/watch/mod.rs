@@ -81,7 +81,12 @@ pub(super) async fn watch(args: &WatchArgs, shell: &Shell) -> Result<Exit, Fault
     }
     let changes = Changes::default();
     changes.on_task(&state.task);
-    let feed = Feed { link: &link, id: &id, time, changes: &changes };
+    let feed = Feed {
+        link: &link,
+        id: &id,
+        time,
+        changes: &changes,
+    };
     let watched = async {
         match is_live {
             true => Box::pin(live::live(feed, state, shell)).await,
@@ -106,8 +111,12 @@ fn refuse_form(form: Form) -> Result<(), Fault> {
     if form != Form::Csv {
         return Ok(());
     }
-    Err(Fault::new(Exit::Usage, "it can't be watched as csv", "what goes on has no columns")
-        .hint("-o ndjson, an event a line; or windrow task list -o csv for one look"))
+    Err(Fault::new(
+        Exit::Usage,
+        "it can't be watched as csv",
+        "what goes on has no columns",
+    )
+    .hint("-o ndjson, an event a line; or windrow task list -o csv for one look"))
 }
 
 /// Whether there is a terminal for a live picture, and nothing else is wanted of it.
@@ -120,6 +129,10 @@ fn is_live(args: &WatchArgs, link: &Link<'_>, shell: &Shell) -> bool {
 
 /// The task was deleted meanwhile.
 fn gone(id: &str) -> Fault {
-    Fault::new(Exit::NotFound, "there is no such task any more", format!("{id} was deleted"))
-        .hint("windrow task list")
+    Fault::new(
+        Exit::NotFound,
+        "there is no such task any more",
+        format!("{id} was deleted"),
+    )
+    .hint("windrow task list")
 }

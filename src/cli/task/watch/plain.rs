@@ -27,7 +27,13 @@ const NEWS_MAX: usize = 64;
 pub(super) async fn plain(feed: Feed<'_>, state: State, every: Duration) -> Result<Exit, Fault> {
     let (news, heard) = mpsc::channel(NEWS_MAX);
     let (orders, ordered) = mpsc::channel(NEWS_MAX);
-    let lines = Lines { feed, state, orders, status: String::new(), has_begun: false };
+    let lines = Lines {
+        feed,
+        state,
+        orders,
+        status: String::new(),
+        has_begun: false,
+    };
     let followed = async {
         let Err(fault) = feed.follow(&news).await;
         fault
@@ -112,10 +118,16 @@ impl Lines<'_> {
         if look.is_quiet || !look.form.is_for_people() {
             return Ok(());
         }
-        let rate = self.state.task["actual_rate"].as_f64().filter(|_| self.state.task["status"] == "running");
+        let rate = self.state.task["actual_rate"]
+            .as_f64()
+            .filter(|_| self.state.task["status"] == "running");
         let rate = rate.map(|rate| format!("  {}", windrow_core::explain::rate_text(rate)));
         let stale = self.state.lost_at_ms.map_or("", |_| "  (old: the node is away)");
-        screen::put(&format!("{}{}{stale}", line(&self.state.task), rate.unwrap_or_default()))
+        screen::put(&format!(
+            "{}{}{stale}",
+            line(&self.state.task),
+            rate.unwrap_or_default()
+        ))
     }
 
     /// The line of the end.

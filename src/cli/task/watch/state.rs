@@ -169,7 +169,12 @@ impl State {
             News::Run(runs) => self.run = newest_run(&runs),
             News::Stats(stats) => self.pace = pace(&stats),
             News::Window(window) => {
-                self.windows = window["shards"].as_array().into_iter().flatten().map(read_window).collect();
+                self.windows = window["shards"]
+                    .as_array()
+                    .into_iter()
+                    .flatten()
+                    .map(read_window)
+                    .collect();
             }
             News::Failures(groups) => {
                 if self.shows_failures() {
@@ -191,7 +196,9 @@ impl State {
     }
 
     fn hear_event(&mut self, event: &Event) -> bool {
-        let Ok(whole) = serde_json::from_str::<Value>(&event.data) else { return false };
+        let Ok(whole) = serde_json::from_str::<Value>(&event.data) else {
+            return false;
+        };
         let data = &whole["data"];
         match event.event.as_str() {
             "snapshot" => self.task = data.clone(),
@@ -200,7 +207,14 @@ impl State {
             "status" => {
                 self.merge(
                     data,
-                    &["status", "result", "stop_reason", "status_reason", "status_text", "since"],
+                    &[
+                        "status",
+                        "result",
+                        "stop_reason",
+                        "status_reason",
+                        "status_text",
+                        "since",
+                    ],
                 );
                 return true;
             }
@@ -222,7 +236,9 @@ impl State {
     }
 
     fn merge(&mut self, data: &Value, names: &[&str]) {
-        let Some(task) = self.task.as_object_mut() else { return };
+        let Some(task) = self.task.as_object_mut() else {
+            return;
+        };
         for name in names {
             if let Some(value) = data.get(*name) {
                 task.insert((*name).to_owned(), value.clone());
@@ -238,7 +254,13 @@ impl State {
         let live = match data["window"] {
             Value::Null => Value::Null,
             _ => {
-                let names = ["high_water", "window", "concurrency", "latency_p95_seconds", "stall"];
+                let names = [
+                    "high_water",
+                    "window",
+                    "concurrency",
+                    "latency_p95_seconds",
+                    "stall",
+                ];
                 let members = names.map(|name| (name.to_owned(), data[name].clone()));
                 Value::Object(members.into_iter().collect::<Map<String, Value>>())
             }
@@ -255,13 +277,20 @@ fn newest_run(runs: &Value) -> Option<(u64, String)> {
 fn pace(stats: &Value) -> Pace {
     let series = &stats["series"];
     let numbers = |name: &str| -> Vec<f64> {
-        series[name].as_array().into_iter().flatten().map(|n| n.as_f64().unwrap_or(0.0)).collect()
+        series[name]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .map(|n| n.as_f64().unwrap_or(0.0))
+            .collect()
     };
     let errors = numbers("errors");
     let last = &errors[errors.len().saturating_sub(ERRORS_OVER)..];
     Pace {
         points: numbers("rate"),
-        target: series["target"].as_array().and_then(|targets| targets.last()?.as_f64()),
+        target: series["target"]
+            .as_array()
+            .and_then(|targets| targets.last()?.as_f64()),
         p50: stats["latency"]["p50"].as_f64(),
         p95: stats["latency"]["p95"].as_f64(),
         errors: (!last.is_empty()).then(|| last.iter().sum::<f64>() / last.len() as f64),
@@ -271,9 +300,11 @@ fn pace(stats: &Value) -> Pace {
 fn read_window(shard: &Value) -> Window {
     let head = &shard["head"];
     let head = match (head["index"].as_u64(), head["age_seconds"].as_f64()) {
-        (Some(index), Some(age_seconds)) => {
-            Some(Head { index, attempt: head["attempt"].as_u64().unwrap_or(0), age_seconds })
-        }
+        (Some(index), Some(age_seconds)) => Some(Head {
+            index,
+            attempt: head["attempt"].as_u64().unwrap_or(0),
+            age_seconds,
+        }),
         _ => None,
     };
     Window {
@@ -304,11 +335,19 @@ mod tests {
 
     fn event(kind: &str, data: Value) -> News {
         let data = json!({"topic": "task:t1", "data": data}).to_string();
-        News::Event(Event { id: "1".to_owned(), event: kind.to_owned(), data })
+        News::Event(Event {
+            id: "1".to_owned(),
+            event: kind.to_owned(),
+            data,
+        })
     }
 
     fn state() -> State {
-        State::new(json!({"id": "t1", "status": "running", "rate": "5/s"}), 0, TimeStyle::Utc)
+        State::new(
+            json!({"id": "t1", "status": "running", "rate": "5/s"}),
+            0,
+            TimeStyle::Utc,
+        )
     }
 
     #[test]
@@ -316,11 +355,20 @@ mod tests {
         let mut state = state();
         let stats = json!({"counts": {"succeeded": 3}, "rate": "9/s", "window": 40, "stall": "window"});
         assert!(!state.hear(event("stats", stats)));
-        assert_eq!((&state.task["rate"], &state.task["status"]), (&json!("5/s"), &json!("running")));
+        assert_eq!(
+            (&state.task["rate"], &state.task["status"]),
+            (&json!("5/s"), &json!("running"))
+        );
         assert_eq!(state.task["counts"]["succeeded"], 3);
         assert_eq!(state.task["live"]["window"], 40);
-        assert!(state.hear(event("status", json!({"status": "stopped", "stop_reason": "operator"}))));
-        assert_eq!((&state.task["status"], &state.task["rate"]), (&json!("stopped"), &json!("5/s")));
+        assert!(state.hear(event(
+            "status",
+            json!({"status": "stopped", "stop_reason": "operator"})
+        )));
+        assert_eq!(
+            (&state.task["status"], &state.task["rate"]),
+            (&json!("stopped"), &json!("5/s"))
+        );
         state.hear(event("stats", json!({"window": null})));
         assert_eq!(state.task["live"], Value::Null);
         state.hear(event("snapshot", json!({"id": "t1", "status": "finished"})));
@@ -333,14 +381,21 @@ mod tests {
         state.hear(News::Task(json!({"id": "t1", "rate": "110/s"})));
         state.hear(event("stats", json!({"rate": "100/s"})));
         assert_eq!(state.task["rate"], "110/s");
-        assert!(state.hear(event("audit", json!({"at": "x", "actor": "ann", "action": "task.tune"}))));
+        assert!(state.hear(event(
+            "audit",
+            json!({"at": "x", "actor": "ann", "action": "task.tune"})
+        )));
     }
 
     #[test]
     fn what_cant_be_read_changes_nothing() {
         let mut state = state();
         let before = state.task.clone();
-        state.hear(News::Event(Event { id: "1".into(), event: "stats".into(), data: "{".into() }));
+        state.hear(News::Event(Event {
+            id: "1".into(),
+            event: "stats".into(),
+            data: "{".into(),
+        }));
         state.hear(event("later", json!({"x": 1})));
         assert_eq!((state.task, state.tail.len()), (before, 0));
     }
@@ -359,7 +414,11 @@ mod tests {
     fn runs_of_cells_are_read_and_bounded() {
         assert_eq!(cells("F1S2R10").len(), 13);
         assert_eq!(cells("F1S2")[..], ['F', 'S', 'S']);
-        assert_eq!(cells("S99999999999999999999").len(), 0, "no number that a node sends");
+        assert_eq!(
+            cells("S99999999999999999999").len(),
+            0,
+            "no number that a node sends"
+        );
         assert_eq!(cells("S999999999").len(), CELLS_MAX);
         assert_eq!(cells("é3x"), ['é', 'é', 'é']);
     }
@@ -368,7 +427,10 @@ mod tests {
     fn the_tail_is_bounded() {
         let mut state = state();
         for index in 0..100 {
-            state.hear(event("log", json!({"at": "2026-11-20T17:02:11Z", "level": "info", "index": index})));
+            state.hear(event(
+                "log",
+                json!({"at": "2026-11-20T17:02:11Z", "level": "info", "index": index}),
+            ));
         }
         assert_eq!(state.tail.len(), TAIL_MAX);
     }

@@ -37,28 +37,46 @@ pub(super) fn told(kind: &str, data: &Value) -> Option<Told> {
             };
             let index = data["index"].as_u64().map(item).unwrap_or_default();
             let code = text("code").map(|code| format!("{code} ")).unwrap_or_default();
-            (text("at")?, format!("{level:<5} {index}{code}{}", text("message").unwrap_or_default()), tone)
+            (
+                text("at")?,
+                format!("{level:<5} {index}{code}{}", text("message").unwrap_or_default()),
+                tone,
+            )
         }
         "failure" => {
             let index = data["example_index"].as_u64().map(item).unwrap_or_default();
             let count = human::count(data["count"].as_u64()?);
-            let line =
-                format!("fail  {} ×{count}  {index}{}", text("code")?, text("example").unwrap_or_default());
+            let line = format!(
+                "fail  {} ×{count}  {index}{}",
+                text("code")?,
+                text("example").unwrap_or_default()
+            );
             (text("last_at")?, line, Tone::Bad)
         }
         "audit" => {
-            let reason = text("reason").map(|reason| format!(" ({reason})")).unwrap_or_default();
+            let reason = text("reason")
+                .map(|reason| format!(" ({reason})"))
+                .unwrap_or_default();
             let line = format!("{} {}{reason}", text("actor")?, text("action")?);
             (text("at")?, line, Tone::Strong)
         }
         _ => return None,
     };
-    Some(Told { at: at.to_owned(), text: clean(line.trim_end()), who: who(&data["example_data"]), tone })
+    Some(Told {
+        at: at.to_owned(),
+        text: clean(line.trim_end()),
+        who: who(&data["example_data"]),
+        tone,
+    })
 }
 
 /// Behind a failure: what its item carries, if anything.
 pub(in crate::task) fn who(data: &Value) -> String {
-    if data.is_null() { String::new() } else { clean(&format!("  {data}")) }
+    if data.is_null() {
+        String::new()
+    } else {
+        clean(&format!("  {data}"))
+    }
 }
 
 /// `#388,012 `.
@@ -68,7 +86,9 @@ fn item(index: u64) -> String {
 
 /// The time of the day. An age that changes with every picture would be hard to read.
 fn clock(at: &str, style: TimeStyle) -> String {
-    let Ok(time) = DateTime::parse_from_rfc3339(at) else { return clean(at) };
+    let Ok(time) = DateTime::parse_from_rfc3339(at) else {
+        return clean(at);
+    };
     match style {
         TimeStyle::Relative | TimeStyle::Local => time.with_timezone(&Local).format("%H:%M:%S").to_string(),
         TimeStyle::Utc | TimeStyle::Iso => time.with_timezone(&Utc).format("%H:%M:%S").to_string(),
@@ -106,10 +126,16 @@ mod tests {
                 "17:02:11 ann task.stop (r)",
             ),
         ] {
-            assert_eq!(told(kind, &data).map(|told| told.line(TimeStyle::Utc)).as_deref(), Some(line));
+            assert_eq!(
+                told(kind, &data).map(|told| told.line(TimeStyle::Utc)).as_deref(),
+                Some(line)
+            );
         }
         let who = json!({"last_at": at, "code": "BAD", "count": 1, "example_data": {"id": "u3"}});
-        assert_eq!(told("failure", &who).map(|told| told.who).as_deref(), Some("  {\"id\":\"u3\"}"));
+        assert_eq!(
+            told("failure", &who).map(|told| told.who).as_deref(),
+            Some("  {\"id\":\"u3\"}")
+        );
         assert_eq!(told("stats", &json!({})), None);
         assert_eq!(told("failure", &json!({})), None);
     }

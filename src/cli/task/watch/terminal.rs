@@ -32,7 +32,11 @@ impl Terminal {
     /// When the terminal refuses.
     pub(super) fn take(colours: bool, shell: &Shell) -> io::Result<Terminal> {
         let stdin = io::stdin();
-        let before = if stdin.is_terminal() && is_in_front() { Some(tcgetattr(&stdin)?) } else { None };
+        let before = if stdin.is_terminal() && is_in_front() {
+            Some(tcgetattr(&stdin)?)
+        } else {
+            None
+        };
         if let Some(before) = &before {
             let mut keys = before.clone();
             keys.local_modes.remove(LocalModes::ICANON | LocalModes::ECHO);
@@ -56,7 +60,10 @@ impl Terminal {
 
     /// What can be drawn on now; its size may change at any time.
     pub(super) fn sheet(&self) -> Sheet {
-        let size = self.stderr.size_checked().filter(|(rows, columns)| *rows > 0 && *columns > 0);
+        let size = self
+            .stderr
+            .size_checked()
+            .filter(|(rows, columns)| *rows > 0 && *columns > 0);
         let (rows, columns) = size.unwrap_or(SIZE_DEFAULT);
         Sheet {
             width: usize::from(columns),
@@ -96,8 +103,15 @@ impl Drop for Terminal {
 /// Moves the cursor to the first of the lines that were drawn. A terminal that was made narrower since has broken them
 /// into more.
 fn rise(drawn: &[usize], width: usize) -> String {
-    let rows: usize = drawn.iter().map(|cells| cells.div_ceil(width.max(1)).max(1)).sum();
-    if rows == 0 { String::new() } else { format!("\r\u{1b}[{rows}A") }
+    let rows: usize = drawn
+        .iter()
+        .map(|cells| cells.div_ceil(width.max(1)).max(1))
+        .sum();
+    if rows == 0 {
+        String::new()
+    } else {
+        format!("\r\u{1b}[{rows}A")
+    }
 }
 
 /// Whether the terminal's input is ours: a job in the background would be stopped by the attempt to change it.
@@ -108,7 +122,9 @@ fn is_in_front() -> bool {
 
 /// Whether the locale is one without Unicode. Where nothing is said, a terminal has it.
 fn is_ascii(shell: &Shell) -> bool {
-    let named = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().find_map(|name| shell.var(name));
+    let named = ["LC_ALL", "LC_CTYPE", "LANG"]
+        .into_iter()
+        .find_map(|name| shell.var(name));
     named.is_some_and(|name| !name.to_lowercase().replace('-', "").contains("utf8"))
 }
 

@@ -255,7 +255,14 @@ impl Circuit {
         match &mut self.state {
             State::Closed => Turn::Same,
             State::Open { .. } => {
-                let round = Round { since: now, began: now, size: 2, sent: 0, answered: 0, failed: 0 };
+                let round = Round {
+                    since: now,
+                    began: now,
+                    size: 2,
+                    sent: 0,
+                    answered: 0,
+                    failed: 0,
+                };
                 self.state = State::Probing(round);
                 self.close_if_passed(most, now);
                 Turn::Answered
@@ -309,11 +316,18 @@ impl Circuit {
             remember(&mut self.unreached_items, call.item, UNREACHED_ITEMS);
         }
         let can_leave = usize::try_from(others.can_leave).unwrap_or(usize::MAX);
-        let least = if others.in_order { 1 } else { can_leave.clamp(UNANSWERED_ITEMS_MIN, UNANSWERED_ITEMS) };
+        let least = if others.in_order {
+            1
+        } else {
+            can_leave.clamp(UNANSWERED_ITEMS_MIN, UNANSWERED_ITEMS)
+        };
         if !self.is_unreached(can_leave) && !self.is_unanswered(least) {
             return Turn::Same;
         }
-        self.outage = Some(Outage { since: wall, probes: 0 });
+        self.outage = Some(Outage {
+            since: wall,
+            probes: 0,
+        });
         self.outages += 1;
         self.open(call.after.unwrap_or_default(), now);
         Turn::Opened
@@ -343,7 +357,9 @@ impl Circuit {
     }
 
     fn judge_round(&mut self, most: u32, now: Moment) {
-        let State::Probing(round) = &mut self.state else { return };
+        let State::Probing(round) = &mut self.state else {
+            return;
+        };
         let came_back = round.answered.saturating_add(round.failed);
         if came_back < round.size {
             return;
@@ -353,7 +369,14 @@ impl Circuit {
             return;
         }
         let size = round.size.saturating_mul(2);
-        *round = Round { began: now, size, sent: 0, answered: 0, failed: 0, ..*round };
+        *round = Round {
+            began: now,
+            size,
+            sent: 0,
+            answered: 0,
+            failed: 0,
+            ..*round
+        };
         self.close_if_passed(most, now);
     }
 
@@ -368,7 +391,10 @@ impl Circuit {
 
     fn open(&mut self, after: Duration, now: Moment) {
         let wait = probe_wait(0, self.salt ^ u64::from(self.outages) << 32);
-        self.state = State::Open { next: now.plus(wait.max(after)), step: 1 };
+        self.state = State::Open {
+            next: now.plus(wait.max(after)),
+            step: 1,
+        };
         self.probed_at = now;
         self.row.clear();
         self.new_items.clear();

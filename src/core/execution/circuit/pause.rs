@@ -14,7 +14,10 @@ pub(super) const PROBE_ON_NEWS: Duration = Duration::from_secs(10);
 
 /// The wait before probe `step`, ± 20 %.
 pub(super) fn probe_wait(step: u32, salt: u64) -> Duration {
-    let steady = PROBE_FIRST.saturating_mul(1 << step.min(5)).min(PROBE_LONGEST).as_millis() as u64;
+    let steady = PROBE_FIRST
+        .saturating_mul(1 << step.min(5))
+        .min(PROBE_LONGEST)
+        .as_millis() as u64;
     let range = steady * PROBE_JITTER_PERCENT / 100;
     let spread = mix(salt ^ u64::from(step)) % (2 * range + 1);
     Duration::from_millis(steady - range + spread)

@@ -13,7 +13,10 @@ struct Rig {
 
 impl Rig {
     fn new() -> Rig {
-        Rig { circuit: Circuit::new(None, 7, at(0)), now: 0 }
+        Rig {
+            circuit: Circuit::new(None, 7, at(0)),
+            now: 0,
+        }
     }
 
     fn fail(&mut self, class: FailureClass, item: u64, is_new: bool) -> Turn {
@@ -22,9 +25,20 @@ impl Rig {
 
     fn fail_of(&mut self, class: FailureClass, item: u64, is_new: bool, can_leave: u64) -> Turn {
         self.now += 1;
-        let call = Unanswered { class, item: ItemIndex(item), is_new, departed: at(self.now), after: None };
-        let others = Others { can_leave, in_order: false, most: 64 };
-        self.circuit.on_unanswered(call, others, at(self.now), WallMs(self.now as i64))
+        let call = Unanswered {
+            class,
+            item: ItemIndex(item),
+            is_new,
+            departed: at(self.now),
+            after: None,
+        };
+        let others = Others {
+            can_leave,
+            in_order: false,
+            most: 64,
+        };
+        self.circuit
+            .on_unanswered(call, others, at(self.now), WallMs(self.now as i64))
     }
 
     fn answer(&mut self) -> Turn {
@@ -33,7 +47,9 @@ impl Rig {
     }
 
     fn opened(&mut self) {
-        let turns: Vec<Turn> = (0..5).map(|item| self.fail(FailureClass::Unreachable, item, true)).collect();
+        let turns: Vec<Turn> = (0..5)
+            .map(|item| self.fail(FailureClass::Unreachable, item, true))
+            .collect();
         assert_eq!(turns.last(), Some(&Turn::Opened));
     }
 }
@@ -51,8 +67,13 @@ fn five_calls_that_reached_nobody_open_it_over_three_items_or_as_many_as_there_a
     assert_eq!(rig.fail(FailureClass::Unavailable, 2, true), Turn::Same);
     assert_eq!(rig.fail(FailureClass::Unavailable, 3, true), Turn::Opened);
     let mut last = Rig::new();
-    let turns: Vec<Turn> = (0..5).map(|_| last.fail_of(FailureClass::Unreachable, 1, true, 1)).collect();
-    assert_eq!(turns, [Turn::Same, Turn::Same, Turn::Same, Turn::Same, Turn::Opened]);
+    let turns: Vec<Turn> = (0..5)
+        .map(|_| last.fail_of(FailureClass::Unreachable, 1, true, 1))
+        .collect();
+    assert_eq!(
+        turns,
+        [Turn::Same, Turn::Same, Turn::Same, Turn::Same, Turn::Opened]
+    );
 }
 
 #[test]
@@ -60,7 +81,10 @@ fn an_answer_begins_every_row_anew() {
     let mut rig = Rig::new();
     for round in 0..50 {
         for item in 0..4 {
-            assert_eq!(rig.fail(FailureClass::Unreachable, round * 4 + item, true), Turn::Same);
+            assert_eq!(
+                rig.fail(FailureClass::Unreachable, round * 4 + item, true),
+                Turn::Same
+            );
         }
         assert_eq!(rig.answer(), Turn::Same);
     }
@@ -71,7 +95,11 @@ fn an_answer_begins_every_row_anew() {
 fn twenty_unclear_calls_open_it_only_over_ten_items_that_did_not_fail_before() {
     let mut rig = Rig::new();
     for item in 0..100 {
-        assert_eq!(rig.fail(FailureClass::Unclear, item, false), Turn::Same, "known to be bad");
+        assert_eq!(
+            rig.fail(FailureClass::Unclear, item, false),
+            Turn::Same,
+            "known to be bad"
+        );
     }
     for item in 0..9 {
         assert_eq!(rig.fail(FailureClass::Unclear, 1000 + item, true), Turn::Same);
@@ -83,7 +111,11 @@ fn twenty_unclear_calls_open_it_only_over_ten_items_that_did_not_fail_before() {
 fn refusals_between_unclear_calls_keep_it_closed() {
     let mut rig = Rig::new();
     for item in 0..200 {
-        let class = if item % 4 == 0 { FailureClass::Rejected } else { FailureClass::Unclear };
+        let class = if item % 4 == 0 {
+            FailureClass::Rejected
+        } else {
+            FailureClass::Unclear
+        };
         assert_eq!(rig.fail(class, item, true), Turn::Same);
     }
 }
@@ -96,13 +128,19 @@ fn probes_come_after_a_second_and_never_later_than_36_seconds_after_one_another(
     let (mut last, mut gaps) = (opened, Vec::new());
     for _ in 0..40 {
         let next = rig.circuit.next_probe().expect("it is open");
-        assert_eq!(rig.circuit.room(next.minus(Duration::from_millis(1))), Room::Until(next));
+        assert_eq!(
+            rig.circuit.room(next.minus(Duration::from_millis(1))),
+            Room::Until(next)
+        );
         assert_eq!(rig.circuit.room(next), Room::Calls(1));
         gaps.push(next.since(last));
         rig.circuit.on_sent(1, next);
         last = next;
     }
-    assert!(gaps[0] >= Duration::from_millis(800) && gaps[0] <= Duration::from_millis(1200), "{gaps:?}");
+    assert!(
+        gaps[0] >= Duration::from_millis(800) && gaps[0] <= Duration::from_millis(1200),
+        "{gaps:?}"
+    );
     assert!(gaps.iter().all(|gap| *gap <= Duration::from_secs(36)), "{gaps:?}");
     assert!(gaps[39] >= Duration::from_secs(24), "{gaps:?}");
     assert_eq!(rig.circuit.outage().map(|outage| outage.probes), Some(40));
@@ -119,10 +157,16 @@ fn news_of_the_handler_brings_a_probe_forward_but_not_within_ten_seconds_of_the_
     let late = rig.circuit.next_probe().expect("it is open");
     rig.circuit.on_news();
     let early = rig.circuit.next_probe().expect("it is open");
-    assert!(late.since(early) >= Duration::from_secs(24 - 10), "{late:?} {early:?}");
+    assert!(
+        late.since(early) >= Duration::from_secs(24 - 10),
+        "{late:?} {early:?}"
+    );
     rig.circuit.on_sent(1, early);
     rig.circuit.on_news();
-    assert_eq!(rig.circuit.next_probe(), Some(early.plus(Duration::from_secs(10))));
+    assert_eq!(
+        rig.circuit.next_probe(),
+        Some(early.plus(Duration::from_secs(10)))
+    );
 }
 
 #[test]
@@ -151,7 +195,13 @@ fn a_round_without_an_answer_opens_it_again_and_is_the_same_outage() {
     rig.fail(FailureClass::Unclear, 1, true);
     rig.fail(FailureClass::Unclear, 2, true);
     assert!(rig.circuit.is_open());
-    assert_eq!((rig.circuit.outage().map(|outage| outage.since), rig.circuit.outages()), (since, 1));
+    assert_eq!(
+        (
+            rig.circuit.outage().map(|outage| outage.since),
+            rig.circuit.outages()
+        ),
+        (since, 1)
+    );
 }
 
 #[test]
@@ -184,7 +234,13 @@ fn a_call_that_departed_before_the_circuit_closed_is_excused() {
 
 #[test]
 fn an_outage_of_the_run_before_goes_on_and_is_probed_at_once() {
-    let outage = Outage { since: WallMs(5), probes: 9 };
+    let outage = Outage {
+        since: WallMs(5),
+        probes: 9,
+    };
     let circuit = Circuit::new(Some(outage), 7, at(100));
-    assert_eq!((circuit.room(at(100)), circuit.outage()), (Room::Calls(1), Some(outage)));
+    assert_eq!(
+        (circuit.room(at(100)), circuit.outage()),
+        (Room::Calls(1), Some(outage))
+    );
 }

@@ -24,9 +24,22 @@ pub(super) fn window(case: &Case<'_>) -> Vec<Advice> {
         let hindrance = "an ordered task has one item in flight, and each waits for the one before";
         return vec![case.cant("do without `ordered`, if the items allow it", hindrance)];
     }
-    let head = facts.live.as_ref().and_then(|live| live.head).map(|head| head.age);
-    let known = [facts.latency.p99, facts.latency.longest, head, facts.usual_latency()];
-    let held = known.into_iter().flatten().max().unwrap_or(facts.tuning.straggler_after);
+    let head = facts
+        .live
+        .as_ref()
+        .and_then(|live| live.head)
+        .map(|head| head.age);
+    let known = [
+        facts.latency.p99,
+        facts.latency.longest,
+        head,
+        facts.usual_latency(),
+    ];
+    let held = known
+        .into_iter()
+        .flatten()
+        .max()
+        .unwrap_or(facts.tuning.straggler_after);
     let now = facts.live.as_ref().map_or(0, |live| live.window);
     let slots = slots(case);
     let needed = (Facts::slots(case.rate, held) as f64 * ROOM) as u64;
@@ -41,13 +54,19 @@ pub(super) fn window(case: &Case<'_>) -> Vec<Advice> {
             count(u64::from(size.get())),
             time(held)
         );
-        let change = TuningPatch { window: Some(Auto::Fixed(size)), ..more_slots(case, slots) };
+        let change = TuningPatch {
+            window: Some(Auto::Fixed(size)),
+            ..more_slots(case, slots)
+        };
         advice.push(case.change(text, change));
     }
     advice.extend(park_sooner(case, held, now));
     if advice.is_empty() {
         let hindrance = "the window is as large as it can be";
-        advice.push(case.cant("make the slowest items faster, or their timeout shorter", hindrance));
+        advice.push(case.cant(
+            "make the slowest items faster, or their timeout shorter",
+            hindrance,
+        ));
     }
     advice
 }
@@ -59,10 +78,19 @@ fn park_sooner(case: &Case<'_>, held: Duration, window: u64) -> Option<Advice> {
     let parks = Duration::from_millis(u64::try_from(parks.as_millis()).unwrap_or(u64::MAX));
     let is_straggler = held > 2 * parks && Facts::slots(case.rate, usual) < window;
     (is_straggler && parks < case.facts.tuning.straggler_after).then(|| {
-        let text = format!("or park what holds a full window for {} although in flight", span_text(parks));
-        let change = TuningPatch { straggler_after: Some(parks), ..TuningPatch::default() };
+        let text = format!(
+            "or park what holds a full window for {} although in flight",
+            span_text(parks)
+        );
+        let change = TuningPatch {
+            straggler_after: Some(parks),
+            ..TuningPatch::default()
+        };
         // How much it helps depends on how many there are.
-        Advice { predicted: None, ..case.change(text, change) }
+        Advice {
+            predicted: None,
+            ..case.change(text, change)
+        }
     })
 }
 
@@ -95,8 +123,10 @@ pub(super) fn concurrency(case: &Case<'_>) -> Advice {
     let facts = case.facts;
     if facts.tuning.ordered {
         let hindrance = "an ordered task has one item in flight: its rate is at most 1 ÷ the time of a call";
-        return case
-            .cant("do without `ordered`, if the items allow it, or make the handler faster", hindrance);
+        return case.cant(
+            "do without `ordered`, if the items allow it, or make the handler faster",
+            hindrance,
+        );
     }
     let now = facts.live.as_ref().map_or(0, |live| live.concurrency);
     // All slots are taken: what is in flight says least of what is needed.
@@ -120,23 +150,41 @@ pub(super) fn concurrency(case: &Case<'_>) -> Advice {
 pub(super) fn unsaved(case: &Case<'_>) -> Advice {
     let interval = case.facts.tuning.checkpoint_interval;
     if case.facts.tuning.unsaved_max != Auto::Auto {
-        let change = TuningPatch { unsaved_max: Some(Auto::Auto), ..TuningPatch::default() };
-        return case.change("let as many completions be unsaved as the rate needs".to_owned(), change);
+        let change = TuningPatch {
+            unsaved_max: Some(Auto::Auto),
+            ..TuningPatch::default()
+        };
+        return case.change(
+            "let as many completions be unsaved as the rate needs".to_owned(),
+            change,
+        );
     }
     let half = Duration::from_millis(u64::try_from(interval.as_millis() / 2).unwrap_or(u64::MAX));
     if half < Duration::from_millis(100) {
         let hindrance = "the store is slower than the task; checkpoints follow one another already";
-        return case.cant("give the store a faster disk, or the task a lower rate", hindrance);
+        return case.cant(
+            "give the store a faster disk, or the task a lower rate",
+            hindrance,
+        );
     }
-    let change = TuningPatch { checkpoint_interval: Some(half), ..TuningPatch::default() };
+    let change = TuningPatch {
+        checkpoint_interval: Some(half),
+        ..TuningPatch::default()
+    };
     case.change(format!("save progress every {}", span_text(half)), change)
 }
 
 /// Items that may be parked.
 pub(super) fn parked(case: &Case<'_>) -> Advice {
     let parked_max = case.facts.tuning.parked_max.saturating_mul(2).max(1000);
-    let change = TuningPatch { parked_max: Some(parked_max), ..TuningPatch::default() };
-    let text = format!("let {} items be parked; better, see why so many fail", count(u64::from(parked_max)));
+    let change = TuningPatch {
+        parked_max: Some(parked_max),
+        ..TuningPatch::default()
+    };
+    let text = format!(
+        "let {} items be parked; better, see why so many fail",
+        count(u64::from(parked_max))
+    );
     case.change(text, change)
 }
 
@@ -152,9 +200,18 @@ pub(super) fn late(case: &Case<'_>) -> Advice {
     };
     if !catches_up {
         let burst = Some(Burst::Span(Duration::from_millis(100)));
-        let change = TuningPatch { burst, ..TuningPatch::default() };
-        return case.change("a larger burst lets the node catch up after a delay".to_owned(), change);
+        let change = TuningPatch {
+            burst,
+            ..TuningPatch::default()
+        };
+        return case.change(
+            "a larger burst lets the node catch up after a delay".to_owned(),
+            change,
+        );
     }
     let hindrance = "the node's processor is too busy to start every call in time";
-    case.cant("give the node more processor time, larger batches, or fewer tasks", hindrance)
+    case.cant(
+        "give the node more processor time, larger batches, or fewer tasks",
+        hindrance,
+    )
 }

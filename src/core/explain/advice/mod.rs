@@ -19,10 +19,17 @@ pub(super) fn of(facts: &Facts, explanation: &Explanation) -> Vec<Advice> {
         return Vec::new();
     }
     if explanation.target.is_none() {
-        return explanation.waits.first().map(|(reason, _)| unpaced(*reason, facts)).into_iter().collect();
+        return explanation
+            .waits
+            .first()
+            .map(|(reason, _)| unpaced(*reason, facts))
+            .into_iter()
+            .collect();
     }
-    let mut advice: Vec<Advice> =
-        explanation.curable_causes().flat_map(|cause| about(cause, facts, explanation)).collect();
+    let mut advice: Vec<Advice> = explanation
+        .curable_causes()
+        .flat_map(|cause| about(cause, facts, explanation))
+        .collect();
     advice.truncate(ADVICES_MAX);
     advice
 }
@@ -39,7 +46,13 @@ struct Case<'a> {
 impl Case<'_> {
     fn change(&self, text: String, change: TuningPatch) -> Advice {
         let (change, predicted) = (Some(Box::new(change)), Some(self.cured));
-        Advice { about: self.kind, text, change, predicted, hindrance: None }
+        Advice {
+            about: self.kind,
+            text,
+            change,
+            predicted,
+            hindrance: None,
+        }
     }
 
     fn cant(&self, text: &str, hindrance: &str) -> Advice {
@@ -49,13 +62,24 @@ impl Case<'_> {
 
 fn cant(about: CauseKind, text: &str, hindrance: &str) -> Advice {
     let hindrance = Some(hindrance.to_owned());
-    Advice { about, text: text.to_owned(), change: None, predicted: None, hindrance }
+    Advice {
+        about,
+        text: text.to_owned(),
+        change: None,
+        predicted: None,
+        hindrance,
+    }
 }
 
 fn about(cause: &Cause, facts: &Facts, explanation: &Explanation) -> Vec<Advice> {
     // What was lost comes back; the rest of what is missing stays so.
     let cured = explanation.per_second(explanation.actual.saturating_add(cause.micros));
-    let case = Case { facts, kind: cause.kind, rate: facts.rate().unwrap_or(0.0), cured };
+    let case = Case {
+        facts,
+        kind: cause.kind,
+        rate: facts.rate().unwrap_or(0.0),
+        cured,
+    };
     match cause.kind {
         CauseKind::Stall(StallReason::WindowFull) => limits::window(&case),
         CauseKind::Stall(StallReason::Concurrency) => vec![limits::concurrency(&case)],
@@ -80,7 +104,12 @@ fn unpaced(reason: StallReason, facts: &Facts) -> Advice {
     let kind = CauseKind::Stall(reason);
     // Nobody says how fast it should be: twice as fast is a step.
     let rate = 2.0 * facts.attempts();
-    let case = Case { facts, kind, rate, cured: rate };
+    let case = Case {
+        facts,
+        kind,
+        rate,
+        cured: rate,
+    };
     let mut advice = match reason {
         StallReason::Concurrency => limits::concurrency(&case),
         StallReason::WindowFull => match limits::window(&case).into_iter().next() {

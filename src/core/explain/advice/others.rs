@@ -23,7 +23,10 @@ pub(super) fn back_pressure(case: &Case<'_>) -> Advice {
                 format!(
                     "lower the rate to what the handler takes, {rate}, so that it need not turn calls away"
                 ),
-                TuningPatch { rate: Some(RateLimit::Limited(rate)), ..TuningPatch::default() },
+                TuningPatch {
+                    rate: Some(RateLimit::Limited(rate)),
+                    ..TuningPatch::default()
+                },
             )
         },
         _ => case.cant("wait until the handler takes calls again", hindrance),
@@ -45,7 +48,11 @@ fn lower_rate(per_second: f64) -> Option<Rate> {
 /// Attempts beyond the first use the rate too.
 pub(super) fn retries(case: &Case<'_>) -> Advice {
     let each = case.facts.attempts_per_item();
-    let code = case.facts.worst_code.as_ref().map_or("", |(code, _)| code.as_str());
+    let code = case
+        .facts
+        .worst_code
+        .as_ref()
+        .map_or("", |(code, _)| code.as_str());
     let mend = match code {
         "" => "mend what fails".to_owned(),
         code => format!("mend what fails (most often {code})"),
@@ -58,11 +65,17 @@ pub(super) fn retries(case: &Case<'_>) -> Advice {
         return case.cant(&mend, "the rate is as high as it can be");
     };
     let text = format!("{mend}; or raise the rate to {raised}, since an item takes {each:.2} attempts");
-    let change = TuningPatch { rate: Some(RateLimit::Limited(raised)), ..TuningPatch::default() };
+    let change = TuningPatch {
+        rate: Some(RateLimit::Limited(raised)),
+        ..TuningPatch::default()
+    };
     let extra = raised.as_per_second() - rate.as_per_second();
     let hindrance = case.facts.free_rate.filter(|free| *free < extra);
     let hindrance = hindrance.map(|free| format!("the node has only {} left", rate_text(free)));
-    Advice { hindrance, ..case.change(text, change) }
+    Advice {
+        hindrance,
+        ..case.change(text, change)
+    }
 }
 
 /// Why no setting of the task helps under a limit.
@@ -105,9 +118,10 @@ pub(super) fn stall(case: &Case<'_>, reason: StallReason) -> Advice {
             "wait for the canary; when it stops the task, start it to go on with the rest",
             "everything else is held back until its items are settled",
         ),
-        StallReason::Tail => {
-            ("wait for the last answers", "everything has left: no setting makes the last calls faster")
-        }
+        StallReason::Tail => (
+            "wait for the last answers",
+            "everything has left: no setting makes the last calls faster",
+        ),
         StallReason::HandlerDown => (
             "start the handler, or correct where it is reached; it is called again by itself",
             "no setting helps while it doesn't answer; nothing is charged for it",
@@ -116,7 +130,10 @@ pub(super) fn stall(case: &Case<'_>, reason: StallReason) -> Advice {
             "look at what ended the node while these items were in flight",
             "single file ends by itself once every suspect has been tried",
         ),
-        StallReason::Limit => ("raise the limit of its business, or stop another task that uses it", SHARED),
+        StallReason::Limit => (
+            "raise the limit of its business, or stop another task that uses it",
+            SHARED,
+        ),
         StallReason::WindowFull
         | StallReason::Concurrency
         | StallReason::BackPressure
@@ -133,16 +150,18 @@ pub(super) fn passing(case: &Case<'_>) -> Advice {
             "give the node more processor time, or the task larger batches",
             "what can't leave within 2 ms of its time goes back, so that the promised burst holds",
         ),
-        CauseKind::Slowed => {
-            ("ask the business", "its handler asked for the lower rate; that ends by itself")
-        }
+        CauseKind::Slowed => (
+            "ask the business",
+            "its handler asked for the lower rate; that ends by itself",
+        ),
         CauseKind::NoRoom => (
             "move the shard to a node with more room, raise the node's capacity, or stop another task there",
             "what doesn't fit is asked for again every 5 s; no setting of the task makes room",
         ),
-        CauseKind::NotRunning(_) => {
-            ("look at the task's runs and its log", "no setting brings back time without a run")
-        }
+        CauseKind::NotRunning(_) => (
+            "look at the task's runs and its log",
+            "no setting brings back time without a run",
+        ),
         _ => (
             "wait: nothing is wrong",
             "what has left is counted once it is settled; a young task, or retries, put that off",
@@ -161,7 +180,10 @@ pub(super) fn standing(facts: &Facts) -> Advice {
         "recover it now (`windrow task recover {0}`), or see its log for what failed (`windrow task log {0}`)",
         facts.task
     );
-    let fits = facts.free_rate.and_then(lower_rate).filter(|free| Some(free.as_per_second()) < facts.rate());
+    let fits = facts
+        .free_rate
+        .and_then(lower_rate)
+        .filter(|free| Some(free.as_per_second()) < facts.rate());
     let (text, hindrance) = match (status, reason) {
         (Status::Queued, Some("capacity" | "too_big")) => {
             if let Some(free) = fits {
@@ -171,17 +193,31 @@ pub(super) fn standing(facts: &Facts) -> Advice {
                 }));
                 let text = format!("lower the rate to {free}, which this node has left; or add a node");
                 let predicted = Some(free.as_per_second());
-                return Advice { about: kind, text, change, predicted, hindrance: None };
+                return Advice {
+                    about: kind,
+                    text,
+                    change,
+                    predicted,
+                    hindrance: None,
+                };
             }
-            ("add a node, or stop another task", "no node has room for the rate")
+            (
+                "add a node, or stop another task",
+                "no node has room for the rate",
+            )
         }
-        (Status::Queued, Some("no_node")) => {
-            ("undrain a node that serves its pool, or start one", "none takes tasks now")
-        }
-        (Status::Queued | Status::Recovering, Some(DORMANT)) => {
-            (start.as_str(), "it rested too long for a node to take it by itself")
-        }
-        (Status::Queued, _) => ("wait: a node takes it as soon as it may", "nothing of it runs yet"),
+        (Status::Queued, Some("no_node")) => (
+            "undrain a node that serves its pool, or start one",
+            "none takes tasks now",
+        ),
+        (Status::Queued | Status::Recovering, Some(DORMANT)) => (
+            start.as_str(),
+            "it rested too long for a node to take it by itself",
+        ),
+        (Status::Queued, _) => (
+            "wait: a node takes it as soon as it may",
+            "nothing of it runs yet",
+        ),
         (Status::Recovering, _) => (recover.as_str(), "it is tried again by itself"),
         (Status::AwaitingBusiness, _) => ("ask the business", "it has not said yet that it is ready"),
         (Status::Created | Status::Stopped, _) => (start.as_str(), "it runs only once it is started"),

@@ -92,7 +92,9 @@ impl Future for Flight<'_> {
             Out::Handler(call) => call.as_mut().poll(cx).map(Answer::Reply),
             Out::Fetching(call) => call.as_mut().poll(cx),
         };
-        let Poll::Ready(answer) = polled else { return Poll::Pending };
+        let Poll::Ready(answer) = polled else {
+            return Poll::Pending;
+        };
         let items = self.items.take().unwrap_or_else(|| CallItems::Many(Vec::new()));
         Poll::Ready((items, self.departed, answer))
     }
@@ -113,8 +115,15 @@ impl Round {
     /// Plain success needs no time of day; all else is told with it.
     #[inline]
     fn take_in(&mut self, cell: &RunCell, items: &CallItems, reply: Reply, departed: Moment) {
-        let plain = ReplyTime { departed, ..ReplyTime::default() };
-        let time = if matches!(reply, Reply::AllOk) { plain } else { time(cell, departed) };
+        let plain = ReplyTime {
+            departed,
+            ..ReplyTime::default()
+        };
+        let time = if matches!(reply, Reply::AllOk) {
+            plain
+        } else {
+            time(cell, departed)
+        };
         self.reporter.report(items, reply, time, &mut self.reports);
     }
 }
@@ -123,7 +132,11 @@ impl Round {
 #[cold]
 fn time(cell: &RunCell, departed: Moment) -> ReplyTime {
     let now = cell.clock.now();
-    ReplyTime { departed, wall: WallMs(cell.clock.wall_micros(now) / 1000), took: now.since(departed) }
+    ReplyTime {
+        departed,
+        wall: WallMs(cell.clock.wall_micros(now) / 1000),
+        took: now.since(departed),
+    }
 }
 
 /// Runs a lane to the end of its run.
@@ -168,7 +181,10 @@ fn exchange(lane: &Lane, round: &mut Round) -> Result<Exchanged, Superseded> {
     let want = round.chunk.max(lane.cell.batch.load(Ordering::Relaxed) as u32);
     let said = (&mut round.reports, &mut round.reporter.lines);
     let exchanged = lane.cell.exchange(lane.generation, said, want, &mut round.fx)?;
-    exchanged.ask.into_iter().for_each(|ask| (lane.note)(LaneNote::Ask(ask)));
+    exchanged
+        .ask
+        .into_iter()
+        .for_each(|ask| (lane.note)(LaneNote::Ask(ask)));
     let took = exchanged.moment.since(round.last);
     round.last = exchanged.moment;
     if took < ROUND_SHORT {
@@ -229,8 +245,12 @@ fn start_one<'a>(
     let timeout = Duration::from_nanos(cell.timeout_ns.load(Ordering::Relaxed));
     let call = match rows_of(cell, &items, &mut round.rows) {
         Some(rows) => {
-            let mut call =
-                cell.handler.process(Call { items: items.clone(), rows, gate_time: departed, timeout });
+            let mut call = cell.handler.process(Call {
+                items: items.clone(),
+                rows,
+                gate_time: departed,
+                timeout,
+            });
             // The first poll happens here: a handler that is ready at once never enters the queue.
             match call.as_mut().poll(cx) {
                 Poll::Ready(reply) => {
@@ -242,13 +262,19 @@ fn start_one<'a>(
         }
         None => Out::Fetching(Box::pin(fetch_and_call(cell, items.clone(), departed, timeout))),
     };
-    Some(Flight { items: Some(items), departed, call })
+    Some(Flight {
+        items: Some(items),
+        departed,
+        call,
+    })
 }
 
 /// The data of a call's items, if every block of it is ready.
 #[inline]
 fn rows_of(cell: &RunCell, items: &CallItems, cached: &mut Option<Arc<RowChunk>>) -> Option<CallRows> {
-    let Some(feed) = &cell.rows else { return Some(CallRows::default()) };
+    let Some(feed) = &cell.rows else {
+        return Some(CallRows::default());
+    };
     let mut chunks: Vec<Arc<RowChunk>> = Vec::with_capacity(1);
     for (index, _) in items.iter() {
         let holds = |chunk: &Arc<RowChunk>| chunk.first() <= index && index < chunk.end();
@@ -260,7 +286,10 @@ fn rows_of(cell: &RunCell, items: &CallItems, cached: &mut Option<Arc<RowChunk>>
         }
         chunks.push(cached.clone().filter(|chunk| holds(chunk))?);
     }
-    Some(CallRows { chunks, positions: None })
+    Some(CallRows {
+        chunks,
+        positions: None,
+    })
 }
 
 /// A call whose rows must be read again first: a retry far behind, or a resumed one.
@@ -268,7 +297,10 @@ async fn fetch_and_call(cell: &RunCell, items: CallItems, departed: Moment, time
     let mut chunks: Vec<Arc<RowChunk>> = Vec::new();
     if let Some(feed) = &cell.rows {
         for (index, _) in items.iter() {
-            if chunks.iter().any(|chunk| chunk.first() <= index && index < chunk.end()) {
+            if chunks
+                .iter()
+                .any(|chunk| chunk.first() <= index && index < chunk.end())
+            {
                 continue;
             }
             match feed.fetch(index).await {
@@ -277,8 +309,20 @@ async fn fetch_and_call(cell: &RunCell, items: CallItems, departed: Moment, time
             }
         }
     }
-    let rows = CallRows { chunks, positions: None };
-    Answer::Reply(cell.handler.process(Call { items, rows, gate_time: departed, timeout }).await)
+    let rows = CallRows {
+        chunks,
+        positions: None,
+    };
+    Answer::Reply(
+        cell.handler
+            .process(Call {
+                items,
+                rows,
+                gate_time: departed,
+                timeout,
+            })
+            .await,
+    )
 }
 
 /// Waits for a completion, a wake-up or the time that the core named. The second exchange happens after the wait
@@ -342,7 +386,10 @@ fn land(lane: &Lane, round: &mut Round, (items, departed, answer): (CallItems, M
         Answer::NoRows(error) => {
             give_back(&items, &mut round.reports);
             // Or the items would come and go back without a pause for as long as the source can't be read.
-            round.reports.signals.push(Signal::Command(HandlerCommand::PauseFor(REREAD_AFTER)));
+            round
+                .reports
+                .signals
+                .push(Signal::Command(HandlerCommand::PauseFor(REREAD_AFTER)));
             (lane.note)(LaneNote::RowFault(error));
         }
     }
@@ -359,7 +406,12 @@ struct Calls<'a> {
 
 impl<'a> Calls<'a> {
     fn new(dispatches: &'a [Dispatch], batch: u32) -> Calls<'a> {
-        Calls { dispatches, at: 0, rest: dispatches.first().map(|d| d.run), batch: batch.max(1) }
+        Calls {
+            dispatches,
+            at: 0,
+            rest: dispatches.first().map(|d| d.run),
+            batch: batch.max(1),
+        }
     }
 
     /// The next at most `most` neighbours with one attempt.
@@ -390,7 +442,9 @@ impl Iterator for Calls<'_> {
         let mut pieces = vec![first];
         let mut count = first.run.len();
         while count < self.batch {
-            let Some(piece) = self.piece(self.batch - count) else { break };
+            let Some(piece) = self.piece(self.batch - count) else {
+                break;
+            };
             count += piece.run.len();
             pieces.push(piece);
         }

@@ -30,7 +30,11 @@ pub(crate) struct Reporter {
 
 impl Reporter {
     pub(crate) fn new(shard: ShardId, logs: LogSink) -> Reporter {
-        Reporter { shard, logs, lines: Vec::new() }
+        Reporter {
+            shard,
+            logs,
+            lines: Vec::new(),
+        }
     }
 
     /// Adds what a call came to.
@@ -54,13 +58,21 @@ impl Reporter {
 
     fn items(&mut self, items: &CallItems, replies: ItemReplies, at: ReplyTime, reports: &mut Reports) {
         reports.answered.add(at.departed);
-        let ItemReplies { verdicts, commands, logs } = replies;
+        let ItemReplies {
+            verdicts,
+            commands,
+            logs,
+        } = replies;
         debug_assert_eq!(verdicts.len(), items.len(), "a handler owes one verdict per item");
         for ((index, attempt), (answered, verdict)) in items.iter().zip(verdicts) {
             debug_assert_eq!(index, answered, "verdicts come in the call's order");
             let (class, failure, wish) = match verdict {
                 ItemVerdict::Settled(outcome) => {
-                    reports.settle(Settled { run: IndexRun::one(index), attempt, outcome });
+                    reports.settle(Settled {
+                        run: IndexRun::one(index),
+                        attempt,
+                        outcome,
+                    });
                     continue;
                 }
                 ItemVerdict::Unclear(failure) => {
@@ -69,21 +81,41 @@ impl Reporter {
                 ItemVerdict::Failed { failure, wish } => (FailureClass::Answered, failure, wish),
             };
             let (departed, took) = (at.departed, at.took);
-            reports.failed.push(Failed { index, attempt, failure, wish, class, departed, took });
+            reports.failed.push(Failed {
+                index,
+                attempt,
+                failure,
+                wish,
+                class,
+                departed,
+                took,
+            });
         }
         let highest = items.iter().map(|(index, _)| index).max();
         for command in commands {
-            reports.signals.push(Signal::Command(with_total(command, highest)));
+            reports
+                .signals
+                .push(Signal::Command(with_total(command, highest)));
         }
         let (shard, at) = (self.shard, at.wall);
-        let own = |line| DataLogLine { shard, at, origin: LogOrigin::Business, code: None, line };
+        let own = |line| DataLogLine {
+            shard,
+            at,
+            origin: LogOrigin::Business,
+            code: None,
+            line,
+        };
         self.lines.extend(logs.into_iter().map(own));
     }
 
     fn failed(&mut self, items: &CallItems, failure: CallFailure, at: ReplyTime, reports: &mut Reports) {
         let again = |after| Wish::Retry { after };
         match failure {
-            CallFailure::Failed { class, failure, after } => {
+            CallFailure::Failed {
+                class,
+                failure,
+                after,
+            } => {
                 // A time that the handler names with "not now" is a wish for all.
                 if let (FailureClass::Unavailable, Some(_)) = (class, after) {
                     reports.signals.push(Signal::BackPressure { after });
@@ -91,7 +123,13 @@ impl Reporter {
                 charge(items, (class, failure), again(after), at, reports);
             }
             CallFailure::Abandoned(failure) => {
-                charge(items, (FailureClass::Answered, failure), Wish::Abandon, at, reports);
+                charge(
+                    items,
+                    (FailureClass::Answered, failure),
+                    Wish::Abandon,
+                    at,
+                    reports,
+                );
             }
             CallFailure::BadReply(failure) | CallFailure::Rejected(failure) => {
                 charge(items, (FailureClass::Rejected, failure), again(None), at, reports);
@@ -104,7 +142,12 @@ impl Reporter {
                 reports.refused.extend_from_slice(items.dispatches());
                 reports.signals.push(Signal::BackPressure { after });
                 let message = format!("{}: {}", failure.code, failure.message);
-                let line = LogLine { index: None, level: LogLevel::Warn, message, extra: None };
+                let line = LogLine {
+                    index: None,
+                    level: LogLevel::Warn,
+                    message,
+                    extra: None,
+                };
                 self.log("BACK_PRESSURE", line, at.wall);
             }
             CallFailure::Fenced => {
@@ -117,16 +160,22 @@ impl Reporter {
 
     fn log(&self, code: &str, line: LogLine, at: WallMs) {
         let code = Some(code.to_owned());
-        (self.logs)(DataLogLine { shard: self.shard, at, origin: LogOrigin::System, code, line });
+        (self.logs)(DataLogLine {
+            shard: self.shard,
+            at,
+            origin: LogOrigin::System,
+            code,
+            line,
+        });
     }
 }
 
 /// `finish` without a total means: nothing beyond the highest index of this call.
 fn with_total(command: HandlerCommand, highest: Option<ItemIndex>) -> HandlerCommand {
     match command {
-        HandlerCommand::Finish { total: None } => {
-            HandlerCommand::Finish { total: highest.map(|index| ItemCount(index.0 + 1)) }
-        }
+        HandlerCommand::Finish { total: None } => HandlerCommand::Finish {
+            total: highest.map(|index| ItemCount(index.0 + 1)),
+        },
         command => command,
     }
 }
@@ -141,12 +190,33 @@ fn charge(
 ) {
     let ReplyTime { departed, took, .. } = at;
     for (index, attempt) in items.iter() {
-        reports.failed.push(Failed { index, attempt, failure: failure.clone(), wish, class, departed, took });
+        reports.failed.push(Failed {
+            index,
+            attempt,
+            failure: failure.clone(),
+            wish,
+            class,
+            departed,
+            took,
+        });
     }
-    let Some((index, _)) = items.iter().next() else { return };
+    let Some((index, _)) = items.iter().next() else {
+        return;
+    };
     let before = std::mem::take(&mut reports.answered);
-    let after = if let Wish::Retry { after } = wish { after } else { None };
-    reports.calls.push(FailedCall { before, class, index, departed, failure, after });
+    let after = if let Wish::Retry { after } = wish {
+        after
+    } else {
+        None
+    };
+    reports.calls.push(FailedCall {
+        before,
+        class,
+        index,
+        departed,
+        failure,
+        after,
+    });
 }
 
 pub(crate) fn give_back(items: &CallItems, reports: &mut Reports) {

@@ -45,7 +45,11 @@ pub(crate) enum Msg {
     Stirred,
     Stored(u64),
     /// Of this generation, the lane of this number.
-    LaneEnded(Generation, usize, Result<Result<LaneEnd, Superseded>, tokio::task::JoinError>),
+    LaneEnded(
+        Generation,
+        usize,
+        Result<Result<LaneEnd, Superseded>, tokio::task::JoinError>,
+    ),
     /// The settings were changed: so often a checkpoint, so many lanes.
     Paced(Duration, usize),
     /// Reading ahead ended with a block that can't be read.
@@ -103,7 +107,10 @@ impl Actor for WindowExecutor {
         let generation = arguments.cell.begin_generation(&mut fx).map_err(broken)?;
         // Before a lane asks for the first time: a handler whose workers are still starting has no slots.
         let slots = *arguments.cell.handler.slots().borrow();
-        arguments.cell.tell(Event::HandlerSlots(slots), &mut fx).map_err(broken)?;
+        arguments
+            .cell
+            .tell(Event::HandlerSlots(slots), &mut fx)
+            .map_err(broken)?;
         let mut state = State {
             arguments,
             leaf,
@@ -198,7 +205,12 @@ impl State {
         });
         let cell = self.arguments.cell.clone();
         let guard = cell.count_lane();
-        let lane = Lane { cell, generation: self.generation, no, note };
+        let lane = Lane {
+            cell,
+            generation: self.generation,
+            no,
+            note,
+        };
         let running = self.arguments.work.spawn(async move {
             let _counted = guard;
             tokio::task::unconstrained(run_lane(lane)).await
@@ -244,7 +256,9 @@ impl State {
     }
 
     fn read_ahead(&mut self) {
-        let Some(feed) = self.arguments.cell.rows.clone() else { return };
+        let Some(feed) = self.arguments.cell.rows.clone() else {
+            return;
+        };
         let (cell, me) = (self.arguments.cell.clone(), self.me.clone());
         let reading = self.arguments.work.spawn(self.me.guard(async move {
             let mut fx = Effects::default();
@@ -269,7 +283,11 @@ impl State {
         self.wait = (self.wait * 2).min(self.arguments.interval);
         let progress = self.arguments.cell.progress();
         let draining = self.arguments.cell.peek(|execution| execution.ending().is_some());
-        let activity = if draining { Activity::Draining } else { Activity::Ok };
+        let activity = if draining {
+            Activity::Draining
+        } else {
+            Activity::Ok
+        };
         let text = format!(
             "in flight {}/{}  low water {}",
             progress.counters.in_flight, progress.concurrency, progress.low_water.0
@@ -278,7 +296,11 @@ impl State {
         self.arguments.cell.tell_of_handler(&mut self.journal);
         self.draft()?;
         let is_quiet = !self.ended && self.arguments.cell.fall_quiet();
-        self.tick_after(if is_quiet { self.arguments.interval * QUIET_INTERVALS } else { self.wait });
+        self.tick_after(if is_quiet {
+            self.arguments.interval * QUIET_INTERVALS
+        } else {
+            self.wait
+        });
         Ok(())
     }
 
@@ -294,7 +316,11 @@ impl State {
             // What the core says is no longer to be believed: nothing of it is saved, the run is restored.
             return Err(CoreBroken);
         }
-        if self.arguments.cell.peek(|execution| execution.ending() == Some(&RunEnd::Fenced)) {
+        if self
+            .arguments
+            .cell
+            .peek(|execution| execution.ending() == Some(&RunEnd::Fenced))
+        {
             // It has no last draft, so nobody would hear of its end.
             (self.arguments.on_stale)();
             return Ok(());
@@ -312,7 +338,11 @@ impl State {
     /// The last draft may have had to wait for the one before it.
     fn on_stored(&mut self, no: u64) -> Result<(), CoreBroken> {
         self.tell(Event::CheckpointStored(no))?;
-        if self.lanes_open.is_empty() && !self.ended { self.draft() } else { Ok(()) }
+        if self.lanes_open.is_empty() && !self.ended {
+            self.draft()
+        } else {
+            Ok(())
+        }
     }
 
     fn on_lane_ended(
@@ -344,7 +374,11 @@ impl State {
             self.start_lane(no);
             return Ok(());
         }
-        if self.lanes_open.is_empty() { self.draft() } else { Ok(()) }
+        if self.lanes_open.is_empty() {
+            self.draft()
+        } else {
+            Ok(())
+        }
     }
 
     fn on_source_fault(&mut self, error: SourceError) -> Result<(), CoreBroken> {

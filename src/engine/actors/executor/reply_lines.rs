@@ -29,7 +29,9 @@ impl LineRoom {
     }
 
     fn try_take(&self, bytes: u64) -> bool {
-        let taken = self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(bytes));
+        let taken = self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| {
+            left.checked_sub(bytes)
+        });
         taken.is_ok()
     }
 
@@ -73,7 +75,14 @@ pub(crate) struct ReplyLines {
 
 impl ReplyLines {
     pub(crate) fn new(keeps: LevelSieve, room: Arc<LineRoom>) -> ReplyLines {
-        ReplyLines { keeps, room, waiting: Vec::new(), waiting_bytes: 0, dropped: 0, out: Vec::new() }
+        ReplyLines {
+            keeps,
+            room,
+            waiting: Vec::new(),
+            waiting_bytes: 0,
+            dropped: 0,
+            out: Vec::new(),
+        }
     }
 
     /// Whether the next draft would carry nothing of this.
@@ -111,7 +120,10 @@ impl ReplyLines {
     }
 
     fn held(&self) -> (usize, u64) {
-        let out = self.out.iter().fold((0, 0), |sum, one| (sum.0 + one.lines, sum.1 + one.bytes));
+        let out = self
+            .out
+            .iter()
+            .fold((0, 0), |sum, one| (sum.0 + one.lines, sum.1 + one.bytes));
         (self.waiting.len() + out.0, self.waiting_bytes + out.1)
     }
 
@@ -119,8 +131,15 @@ impl ReplyLines {
     pub(crate) fn take_for(&mut self, draft_no: u64) -> DraftLines {
         let lines = std::mem::take(&mut self.waiting);
         let bytes = std::mem::take(&mut self.waiting_bytes);
-        self.out.push(Parcel { draft_no, lines: lines.len(), bytes });
-        DraftLines { lines, dropped: std::mem::take(&mut self.dropped) }
+        self.out.push(Parcel {
+            draft_no,
+            lines: lines.len(),
+            bytes,
+        });
+        DraftLines {
+            lines,
+            dropped: std::mem::take(&mut self.dropped),
+        }
     }
 
     /// The draft of this number is stored, and with it all that those before it held.
@@ -146,11 +165,19 @@ mod tests {
 
     fn lines(count: usize, bytes: usize) -> Vec<DataLogLine> {
         let line = DataLogLine {
-            shard: ShardId { task: TaskId(1), no: 0 },
+            shard: ShardId {
+                task: TaskId(1),
+                no: 0,
+            },
             at: WallMs(1),
             origin: LogOrigin::Business,
             code: None,
-            line: LogLine { index: None, level: LogLevel::Info, message: "x".repeat(bytes), extra: None },
+            line: LogLine {
+                index: None,
+                level: LogLevel::Info,
+                message: "x".repeat(bytes),
+                extra: None,
+            },
         };
         vec![line; count]
     }
@@ -168,7 +195,10 @@ mod tests {
         waiting.take_in(&mut lines(2, 1));
         assert_eq!(
             waiting.take_for(2),
-            DraftLines { lines: Vec::new(), dropped: 2 },
+            DraftLines {
+                lines: Vec::new(),
+                dropped: 2
+            },
             "the first is not stored yet"
         );
         waiting.on_stored(1);
@@ -216,8 +246,10 @@ mod tests {
 
     #[test]
     fn levels_that_nobody_keeps_take_no_room_and_are_not_missed() {
-        let mut waiting =
-            ReplyLines::new(Arc::new(|level| level >= LogLevel::Warn), Arc::new(LineRoom::new()));
+        let mut waiting = ReplyLines::new(
+            Arc::new(|level| level >= LogLevel::Warn),
+            Arc::new(LineRoom::new()),
+        );
         waiting.take_in(&mut lines(3, 1));
         assert_eq!(waiting.take_for(1), DraftLines::default());
     }

@@ -20,7 +20,11 @@ pub(crate) struct RowFeed {
 
 impl RowFeed {
     pub(crate) fn new(source: Arc<dyn Source>) -> RowFeed {
-        RowFeed { source, chunks: Mutex::default(), hungry: Notify::new() }
+        RowFeed {
+            source,
+            chunks: Mutex::default(),
+            hungry: Notify::new(),
+        }
     }
 
     /// The block of an item, if it was read already; asks for more when it is the last one.
@@ -63,7 +67,10 @@ impl RowFeed {
             }
             let chunk = self.source.read(next).await?;
             next = chunk.end();
-            self.chunks.lock().unwrap_or_else(PoisonError::into_inner).push_back(chunk);
+            self.chunks
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .push_back(chunk);
             on_ready(next);
         }
         Ok(())

@@ -32,7 +32,11 @@ impl RunDirectory {
     /// The live runs of a task.
     pub fn runs_of(&self, task: TaskId) -> Vec<RunView> {
         let cells = self.cells();
-        cells.iter().filter(|cell| cell.shard.task == task).map(|cell| RunView::of(cell)).collect()
+        cells
+            .iter()
+            .filter(|cell| cell.shard.task == task)
+            .map(|cell| RunView::of(cell))
+            .collect()
     }
 
     /// The live runs whose handler has been down for at least so long, all of it in their own time; each with its business.
@@ -45,7 +49,8 @@ impl RunDirectory {
             down_for.is_some_and(|down_for| down_for >= span)
         };
         let down = self.cells().into_iter().filter(is_down);
-        down.map(|cell| (cell.shard, cell.about.business.clone())).collect()
+        down.map(|cell| (cell.shard, cell.about.business.clone()))
+            .collect()
     }
 
     /// What every live run has counted; gives way to other work in between.
@@ -60,38 +65,63 @@ impl RunDirectory {
 
     /// What the runs had counted that have ended since this was asked last.
     pub fn take_ended_samples(&self) -> Vec<RunSample> {
-        self.2.lock().unwrap_or_else(PoisonError::into_inner).drain(..).collect()
+        self.2
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .drain(..)
+            .collect()
     }
 
     fn cells(&self) -> Vec<Arc<RunCell>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .values()
+            .cloned()
+            .collect()
     }
 
     /// The runs that have ended since this was asked last, as they ended.
     pub fn take_ended(&self) -> Vec<RunView> {
-        self.1.lock().unwrap_or_else(PoisonError::into_inner).drain(..).collect()
+        self.1
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .drain(..)
+            .collect()
     }
 
     /// The progress of each live shard of a task.
     pub fn progress(&self, task: TaskId) -> Vec<(ShardId, Progress)> {
-        self.of_task(task).into_iter().map(|cell| (cell.shard, cell.progress())).collect()
+        self.of_task(task)
+            .into_iter()
+            .map(|cell| (cell.shard, cell.progress()))
+            .collect()
     }
 
     /// The same, without the shards that another node may own by now: what is known here of them is old.
     pub fn trusted_progress(&self, task: TaskId) -> Vec<(ShardId, Progress)> {
-        let cells = self.of_task(task).into_iter().filter(|cell| !cell.gate.has_lapsed(cell.clock.now()));
+        let cells = self
+            .of_task(task)
+            .into_iter()
+            .filter(|cell| !cell.gate.has_lapsed(cell.clock.now()));
         cells.map(|cell| (cell.shard, cell.progress())).collect()
     }
 
     fn of_task(&self, task: TaskId) -> Vec<Arc<RunCell>> {
         let cells = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        cells.values().filter(|cell| cell.shard.task == task).cloned().collect()
+        cells
+            .values()
+            .filter(|cell| cell.shard.task == task)
+            .cloned()
+            .collect()
     }
 
     /// The window of each live shard of a task that surely is owned here, in at most so many cells.
     pub fn windows(&self, task: TaskId, cells_max: NonZeroU32) -> Vec<(ShardId, WindowPicture)> {
         let cells = self.of_task(task);
-        let of_task = cells.iter().filter(|cell| !cell.gate.has_lapsed(cell.clock.now()));
+        let of_task = cells
+            .iter()
+            .filter(|cell| !cell.gate.has_lapsed(cell.clock.now()));
         let picture = |cell: &RunCell| {
             let now = cell.clock.now();
             cell.peek(|execution| execution.window_picture(cells_max, now))
@@ -111,16 +141,27 @@ impl RunDirectory {
 
     /// Invariants found broken by the live runs.
     pub fn violations(&self) -> u64 {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).values().map(|cell| cell.violations()).sum()
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .values()
+            .map(|cell| cell.violations())
+            .sum()
     }
 
     pub(crate) fn enter(&self, cell: Arc<RunCell>) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(cell.shard, cell);
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .insert(cell.shard, cell);
     }
 
     pub(crate) fn leave(&self, cell: &Arc<RunCell>) {
         let mut cells = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if cells.get(&cell.shard).is_some_and(|known| Arc::ptr_eq(known, cell)) {
+        if cells
+            .get(&cell.shard)
+            .is_some_and(|known| Arc::ptr_eq(known, cell))
+        {
             cells.remove(&cell.shard);
             drop(cells);
             keep(&self.1, RunView::of(cell));

@@ -51,8 +51,11 @@ pub struct RunView {
 impl RunView {
     pub(crate) fn of(cell: &RunCell) -> RunView {
         let progress = cell.progress();
-        let unsaved_for =
-            if progress.unsaved == 0 { Duration::ZERO } else { cell.clock.now().since(cell.saved_at()) };
+        let unsaved_for = if progress.unsaved == 0 {
+            Duration::ZERO
+        } else {
+            cell.clock.now().since(cell.saved_at())
+        };
         let (tuning, tally) = cell.peek(|execution| (execution.tuning().clone(), execution.tally().clone()));
         let failed_calls = cell.peek(|execution| execution.failed_calls().clone());
         RunView {

@@ -15,9 +15,20 @@ use windrow_core::lifecycle::{StopReason, Wish};
 
 impl State {
     pub(crate) fn claim(&mut self) {
-        let Arguments { node, candidate, life, lines, claims, .. } = &self.arguments;
+        let Arguments {
+            node,
+            candidate,
+            life,
+            lines,
+            claims,
+            ..
+        } = &self.arguments;
         let (node, candidate, life, claims) = (node.clone(), candidate.clone(), life.clone(), claims.clone());
-        let (keeper, me, called_off) = (lines.lease_keeper.clone(), self.me.clone(), self.called_off.clone());
+        let (keeper, me, called_off) = (
+            lines.lease_keeper.clone(),
+            self.me.clone(),
+            self.called_off.clone(),
+        );
         let work = node.work.clone();
         work.spawn(self.me.guard(async move {
             // Never closed. Without a permit there would be no bound, but no wrong either.

@@ -75,28 +75,47 @@ impl Actor for LeaseRenewer {
 
 impl State {
     fn renew(&mut self) {
-        let Arguments { node, key, session, keeper, gate, .. } = &self.arguments;
+        let Arguments {
+            node,
+            key,
+            session,
+            keeper,
+            gate,
+            ..
+        } = &self.arguments;
         let now = node.clock.now();
         let left = gate.trusted_until().since(now);
-        self.leaf.say(Activity::Ok, format!("{:.1} s left", left.as_secs_f64()));
+        self.leaf
+            .say(Activity::Ok, format!("{:.1} s left", left.as_secs_f64()));
         let me = self.me.clone();
         let answer = Box::new(move |answer| {
             me.tell(Msg::Answered(answer));
         });
         // Whoever may do nothing any more keeps nobody else from it. A heartbeat sets the lease anew, unless it is gone.
-        let wanted = if left.is_zero() { Wanted::Release } else { Wanted::Renew(session.clone()) };
-        keeper.tell(lease_keeper::Msg::Ask { key: *key, wanted, answer });
+        let wanted = if left.is_zero() {
+            Wanted::Release
+        } else {
+            Wanted::Renew(session.clone())
+        };
+        keeper.tell(lease_keeper::Msg::Ask {
+            key: *key,
+            wanted,
+            answer,
+        });
         self.me.tell_after(node.times.lease_renew, Msg::Renew);
     }
 
     /// Says whether the lease is lost.
     fn on_answer(&mut self, answer: &LeaseAnswer) -> bool {
-        let Arguments { node, gate, on_lost, .. } = &self.arguments;
+        let Arguments {
+            node, gate, on_lost, ..
+        } = &self.arguments;
         match answer {
             LeaseAnswer::Said(LeaseReply::Held, sent) => {
                 let until = Term::new(node.times.lease_ttl).trusted_until(*sent);
                 if !gate.extend_lease(until, node.clock.now()) {
-                    self.leaf.say(Activity::Backoff, "trust is over; only a heartbeat revives it");
+                    self.leaf
+                        .say(Activity::Backoff, "trust is over; only a heartbeat revives it");
                 }
                 false
             }

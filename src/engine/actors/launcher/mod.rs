@@ -70,7 +70,10 @@ impl fmt::Display for LauncherEnd {
             LauncherEnd::NotOwned => f.write_str("not had: another node was quicker"),
             LauncherEnd::Barred(Bar::NoWitness) => f.write_str("not had: its owner may live on its lease"),
             LauncherEnd::Barred(Bar::Newer(version)) => {
-                write!(f, "not had: its checkpoint has version {version}, which a newer program reads")
+                write!(
+                    f,
+                    "not had: its checkpoint has version {version}, which a newer program reads"
+                )
             }
             LauncherEnd::Closed(close) => write!(f, "{close}"),
             LauncherEnd::Fenced => f.write_str("dropped: another node owns it"),
@@ -162,7 +165,16 @@ impl Actor for Launcher {
         let unwritten = node.clock.wall().since(arguments.candidate.written_at);
         let taken_from = owner.and_then(|owner| node.heartbeats.told(owner, unwritten, node.clock.now()));
         let (run, early, called_off, end) = (None, Vec::new(), Arc::default(), None);
-        Ok(State { arguments, me, leaf, run, taken_from, early, called_off, end })
+        Ok(State {
+            arguments,
+            me,
+            leaf,
+            run,
+            taken_from,
+            early,
+            called_off,
+            end,
+        })
     }
 
     async fn handle(
@@ -204,7 +216,9 @@ impl Actor for Launcher {
             Msg::RestartRenewer => return Run::start_renewer(state, &me).await,
             Msg::Drop => state.finish(LauncherEnd::Fenced),
             Msg::Stale => {
-                return Err(ActorProcessingErr::from("the handler has seen a newer run of the shard"));
+                return Err(ActorProcessingErr::from(
+                    "the handler has seen a newer run of the shard",
+                ));
             }
             Msg::Leave => state.with_run(|run, state| run.leave(state)),
             Msg::HandOver => state.steer(Command::Stop(RunEnd::HandedOver)),
@@ -232,7 +246,9 @@ impl Actor for Launcher {
     }
 
     async fn post_stop(&self, me: ActorRef<Msg>, state: &mut State) -> Result<(), ActorProcessingErr> {
-        me.get_cell().stop_children_and_wait(None, Some(RESEND_AFTER)).await;
+        me.get_cell()
+            .stop_children_and_wait(None, Some(RESEND_AFTER))
+            .await;
         state.leaf.leave();
         Ok(())
     }

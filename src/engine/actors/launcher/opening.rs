@@ -68,7 +68,10 @@ pub(crate) async fn claim(
     keeper: &Line<lease_keeper::Msg>,
     permit: Option<OwnedSemaphorePermit>,
 ) -> Result<Claimed, NotClaimed> {
-    let key = LeaseKey { shard: candidate.shard, claim: ClaimId(node.new_ids.make()) };
+    let key = LeaseKey {
+        shard: candidate.shard,
+        claim: ClaimId(node.new_ids.make()),
+    };
     let gate = Arc::new(Gate::new(life.trust.clone()).lease_alone_for(node.times.lease_alone()));
     let hold = takeover::secure(node, candidate, key, &gate, keeper).await?;
     let request = ClaimRequest {
@@ -112,7 +115,9 @@ async fn prepare(
         read_parked(node, &shard),
     );
     let (task, control, parked) = read.map_err(NotClaimed::StoreFailed)?;
-    let Some(task) = task else { return Err(NotClaimed::Lost) };
+    let Some(task) = task else {
+        return Err(NotClaimed::Lost);
+    };
     let restored = match restore(&shard, parked) {
         Ok(restored) => restored,
         Err(text) => {
@@ -122,7 +127,15 @@ async fn prepare(
     };
     drop(permit);
     match node.provider.provide(&task).await {
-        Ok(provision) => Ok(Claimed { shard, gate, key, task, control, restored, provision }),
+        Ok(provision) => Ok(Claimed {
+            shard,
+            gate,
+            key,
+            task,
+            control,
+            restored,
+            provision,
+        }),
         Err(error) => {
             let close = close_for(error, node.clock.wall());
             Err(NotClaimed::Unfit(Box::new((shard, close))))
@@ -147,8 +160,11 @@ async fn read_parked(node: &NodeContext, shard: &ClaimedShard) -> Result<Vec<Par
     let mut parked: Vec<ParkedItem> = Vec::new();
     loop {
         let after = parked.last().map(|item| (item.due_at, item.index));
-        let page =
-            retrying(|| node.runs.parked_due(shard.shard, WallMs(i64::MAX), after, PARKED_PAGE)).await?;
+        let page = retrying(|| {
+            node.runs
+                .parked_due(shard.shard, WallMs(i64::MAX), after, PARKED_PAGE)
+        })
+        .await?;
         let full = page.len() == PARKED_PAGE as usize;
         parked.extend(page);
         if !full {
@@ -199,5 +215,8 @@ where
 /// The time, both ways.
 pub(crate) fn now(node: &NodeContext) -> Now {
     let moment = node.clock.now();
-    Now { moment, wall: WallMs(node.clock.wall_micros(moment) / 1000) }
+    Now {
+        moment,
+        wall: WallMs(node.clock.wall_micros(moment) / 1000),
+    }
 }

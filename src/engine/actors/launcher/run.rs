@@ -47,7 +47,10 @@ pub(crate) struct Child<M: ractor::Message> {
 /// Counts the log lines of a checkpoint that is stored.
 fn count_lines(checkpoint: &ShardCheckpoint, node: &NodeContext) {
     for replies in &checkpoint.lines {
-        replies.lines.iter().for_each(|line| node.meters.stored_lines(line.line.level, 1));
+        replies
+            .lines
+            .iter()
+            .for_each(|line| node.meters.stored_lines(line.line.level, 1));
         node.meters.dropped_lines(DropReason::Queue, replies.dropped);
     }
 }
@@ -77,7 +80,10 @@ impl Run {
 
     /// Whether a heartbeat sent at `sent` must have found the shard, if it were still ours.
     pub(crate) fn is_missing_at(&self, sent: Moment) -> bool {
-        let giving_back = self.pending.as_ref().is_some_and(|pending| pending.checkpoint.close.is_some());
+        let giving_back = self
+            .pending
+            .as_ref()
+            .is_some_and(|pending| pending.checkpoint.close.is_some());
         self.claimed_at < sent && !giving_back
     }
 
@@ -89,9 +95,15 @@ impl Run {
     /// How it fares, for people who look at the tree.
     pub(crate) fn doing(&self) -> String {
         let progress = self.cell.progress();
-        let rate = progress.rate.map_or_else(|| "no rate".to_owned(), |rate| rate.to_string());
+        let rate = progress
+            .rate
+            .map_or_else(|| "no rate".to_owned(), |rate| rate.to_string());
         let settled = progress.counters.settled();
-        let text = format!("{}: {settled} of {} settled, {rate}", self.business(), progress.total.0);
+        let text = format!(
+            "{}: {settled} of {} settled, {rate}",
+            self.business(),
+            progress.total.0
+        );
         match progress.handler.error {
             Some(error) => format!("{text}; last error {} at item {}", error.code, error.index.0),
             None => text,
@@ -105,7 +117,10 @@ impl Run {
     /// Numbers a draft, keeps it and sends it. A newer draft holds all that an unstored older one held.
     pub(crate) fn on_draft(&mut self, drafted: Drafted, state: &mut State) {
         let Drafted { draft, lines } = drafted;
-        let close = draft.end.as_ref().map(|end| self.close_of(end, &state.arguments.node));
+        let close = draft
+            .end
+            .as_ref()
+            .map(|end| self.close_of(end, &state.arguments.node));
         if close.is_some() {
             // Closed for good before the statement that releases the shard is sent.
             self.gate.close();
@@ -132,16 +147,27 @@ impl Run {
             close,
             now: state.arguments.node.clock.wall(),
         };
-        self.pending = Some(Pending { checkpoint, draft_no: draft.no });
+        self.pending = Some(Pending {
+            checkpoint,
+            draft_no: draft.no,
+        });
         self.send(state);
     }
 
     /// The lines of a draft, after those that an earlier one carried and of which nobody knows yet whether they are
     /// stored.
     fn carried_lines(&mut self, new: DraftLines) -> Vec<ReplyLines> {
-        let mut lines = self.pending.take().map(|pending| pending.checkpoint.lines).unwrap_or_default();
+        let mut lines = self
+            .pending
+            .take()
+            .map(|pending| pending.checkpoint.lines)
+            .unwrap_or_default();
         if new != DraftLines::default() {
-            lines.push(ReplyLines { since: self.seq, lines: new.lines.into(), dropped: new.dropped });
+            lines.push(ReplyLines {
+                since: self.seq,
+                lines: new.lines.into(),
+                dropped: new.dropped,
+            });
         }
         lines
     }
@@ -154,12 +180,18 @@ impl Run {
         });
         let write = checkpoint_writer::Msg::Write(Box::new(pending.checkpoint.clone()), sink);
         state.arguments.lines.checkpoint_writer.tell(write);
-        state.me.tell_after(RESEND_AFTER, Msg::Resend(pending.checkpoint.seq));
+        state
+            .me
+            .tell_after(RESEND_AFTER, Msg::Resend(pending.checkpoint.seq));
     }
 
     /// The writer may have died with it; a repeat of the same number does no harm.
     pub(crate) fn resend(&mut self, seq: CheckpointSeq, state: &mut State) {
-        if self.pending.as_ref().is_some_and(|pending| pending.checkpoint.seq == seq) {
+        if self
+            .pending
+            .as_ref()
+            .is_some_and(|pending| pending.checkpoint.seq == seq)
+        {
             self.send(state);
         }
     }
@@ -183,9 +215,15 @@ impl Run {
         match end {
             RunEnd::Done => RunClose::Done,
             RunEnd::HandedOver | RunEnd::Fenced => RunClose::Released,
-            RunEnd::Stopped { reason, text, cut_off } => {
-                RunClose::Stopped { reason: *reason, text: text.clone(), cut_off: cut_off.clone() }
-            }
+            RunEnd::Stopped {
+                reason,
+                text,
+                cut_off,
+            } => RunClose::Stopped {
+                reason: *reason,
+                text: text.clone(),
+                cut_off: cut_off.clone(),
+            },
             RunEnd::Recovering { reason, text } => self.recover(reason, text, node),
         }
     }
@@ -195,7 +233,12 @@ impl Run {
     fn recover(&self, reason: &str, text: &str, node: &NodeContext) -> RunClose {
         if let Some(pause) = self.task_recovers(node.clock.wall()) {
             let (not_before, reason, text) = (pause.until, reason.to_owned(), text.to_owned());
-            return RunClose::Recovering { not_before, reason, text, nth: None };
+            return RunClose::Recovering {
+                not_before,
+                reason,
+                text,
+                nth: None,
+            };
         }
         let (first, longest) = node.times.restore_backoff;
         let lasted = node.clock.now().since(self.claimed_at);
@@ -237,14 +280,18 @@ impl Run {
         if !std::mem::replace(&mut self.leaves, true) {
             tracing::info!(shard = %self.cell.shard, "its run drains: another node is to have it");
             self.steer(Command::Stop(RunEnd::HandedOver));
-            state.me.tell_after(state.arguments.node.times.drain_timeout, Msg::Abort);
+            state
+                .me
+                .tell_after(state.arguments.node.times.drain_timeout, Msg::Abort);
         }
     }
 
     /// Straight to the core, never through the executor: one that died would take the command with it.
     pub(crate) fn steer(&self, command: Command) {
         let mut fx = windrow_core::execution::Effects::default();
-        let told = self.cell.tell(windrow_core::execution::Event::Command(command), &mut fx);
+        let told = self
+            .cell
+            .tell(windrow_core::execution::Event::Command(command), &mut fx);
         if told.is_err() {
             tracing::error!(shard = %self.cell.shard, "the core broke; the run will be restored");
         }
@@ -259,9 +306,20 @@ impl Run {
     ) -> Result<(), ActorProcessingErr> {
         let now = state.arguments.node.clock.now();
         let is = |known: ActorId| known == child;
-        let (kind, restarts) = if self.executor.as_ref().is_some_and(|c| is(c.address.actor().get_id())) {
-            (Kind::WindowExecutor, self.executor.as_mut().map(|c| &mut c.restarts))
-        } else if self.renewer.as_ref().is_some_and(|c| is(c.address.actor().get_id())) {
+        let (kind, restarts) = if self
+            .executor
+            .as_ref()
+            .is_some_and(|c| is(c.address.actor().get_id()))
+        {
+            (
+                Kind::WindowExecutor,
+                self.executor.as_mut().map(|c| &mut c.restarts),
+            )
+        } else if self
+            .renewer
+            .as_ref()
+            .is_some_and(|c| is(c.address.actor().get_id()))
+        {
             (Kind::LeaseRenewer, self.renewer.as_mut().map(|c| &mut c.restarts))
         } else {
             return Ok(());
@@ -270,11 +328,16 @@ impl Run {
         tracing::error!(actor = path, error, "actor failed");
         state.arguments.node.tree.failed(&path, error);
         if self.cell.is_broken() {
-            return Err(ActorProcessingErr::from(format!("the core of the run is broken: {error}")));
+            return Err(ActorProcessingErr::from(format!(
+                "the core of the run is broken: {error}"
+            )));
         }
         let wait = restarts.and_then(|restarts| restarts.on_failure(policy(kind), now));
         let Some(wait) = wait else {
-            return Err(ActorProcessingErr::from(format!("{} failed too often: {error}", kind.as_str())));
+            return Err(ActorProcessingErr::from(format!(
+                "{} failed too often: {error}",
+                kind.as_str()
+            )));
         };
         let (me, cell) = (state.me.clone(), self.cell.clone());
         tokio::spawn(async move {

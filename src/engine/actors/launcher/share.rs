@@ -37,7 +37,10 @@ pub(crate) struct Part {
 
 impl Part {
     pub(crate) fn of(control: &Control) -> Part {
-        Part { share: control.shared.share, rate: control.tuning.rate }
+        Part {
+            share: control.shared.share,
+            rate: control.tuning.rate,
+        }
     }
 
     /// How fast the shard may go.
@@ -58,9 +61,19 @@ pub(crate) struct InForce {
 impl InForce {
     /// A run begins with what was booked for it, which may be less than it has by now.
     pub(crate) fn new(control: &Control, booked: Share) -> InForce {
-        let part = Part { share: booked, rate: control.tuning.rate };
-        let shared = Shared { share: booked, ..control.shared };
-        InForce { part, tuning: control.tuning.clone(), shared }
+        let part = Part {
+            share: booked,
+            rate: control.tuning.rate,
+        };
+        let shared = Shared {
+            share: booked,
+            ..control.shared
+        };
+        InForce {
+            part,
+            tuning: control.tuning.clone(),
+            shared,
+        }
     }
 }
 
@@ -73,7 +86,10 @@ impl Run {
         if control.abandonments != self.control.abandonments {
             self.steer(Command::GiveUp(control.abandonments.clone()));
         }
-        if let Some(end) = control.finish_at.filter(|_| control.finish_at != self.control.finish_at) {
+        if let Some(end) = control
+            .finish_at
+            .filter(|_| control.finish_at != self.control.finish_at)
+        {
             self.steer(Command::Finish(end));
         }
         let is_news = control.pause != self.control.pause || control.slow != self.control.slow;
@@ -116,7 +132,8 @@ impl Run {
                 self.apply(state);
             }
             Err(refusal) => {
-                self.cell.hold_back(self.in_force.part.limit(), part.limit(), refusal.to_string());
+                self.cell
+                    .hold_back(self.in_force.part.limit(), part.limit(), refusal.to_string());
                 let text = format!("at its old part of the rate: {refusal}");
                 tracing::info!(actor = state.leaf.path(), %refusal, "a larger part of the rate doesn't fit");
                 state.leaf.say(Activity::Ok, text);
@@ -133,8 +150,14 @@ impl Run {
     /// Tells the core and the executor what has changed.
     fn apply(&mut self, state: &State) {
         let part = self.in_force.part;
-        let shared = Shared { share: part.share, ..self.control.shared };
-        let tuning = Tuning { rate: part.rate, ..self.control.tuning.clone() };
+        let shared = Shared {
+            share: part.share,
+            ..self.control.shared
+        };
+        let tuning = Tuning {
+            rate: part.rate,
+            ..self.control.tuning.clone()
+        };
         if shared != self.in_force.shared {
             self.in_force.shared = shared;
             self.steer(Command::Shared(shared));
@@ -145,7 +168,9 @@ impl Run {
         }
         let timeout = u64::try_from(tuning.timeout.as_nanos()).unwrap_or(u64::MAX);
         self.cell.timeout_ns.store(timeout, Ordering::Relaxed);
-        self.cell.batch.store(tuning.batch.get() as usize, Ordering::Relaxed);
+        self.cell
+            .batch
+            .store(tuning.batch.get() as usize, Ordering::Relaxed);
         let interval = tuning.checkpoint_interval;
         self.in_force.tuning = tuning.clone();
         self.steer(Command::Tune(Box::new(tuning)));
@@ -159,7 +184,10 @@ impl Run {
     pub(crate) fn hear(&self, now: WallMs) {
         if let Some(pause) = self.task_recovers(now) {
             let text = format!("the task recovers until {}", pause.until.to_rfc3339());
-            self.steer(Command::Stop(RunEnd::Recovering { reason: TASK_RECOVERS, text }));
+            self.steer(Command::Stop(RunEnd::Recovering {
+                reason: TASK_RECOVERS,
+                text,
+            }));
             return;
         }
         let pause = self.control.pause.filter(|pause| pause.until > now);

@@ -77,7 +77,10 @@ impl Run {
         let Some(run) = &state.run else { return Ok(()) };
         let node = &state.arguments.node;
         let (launcher, owner) = (state.me.clone(), state.me.clone());
-        let leaf = node.tree.enter(&state.leaf.child(Kind::WindowExecutor.as_str()), Kind::WindowExecutor);
+        let leaf = node.tree.enter(
+            &state.leaf.child(Kind::WindowExecutor.as_str()),
+            Kind::WindowExecutor,
+        );
         let arguments = executor::Arguments {
             cell: run.cell.clone(),
             leaf: leaf.clone(),
@@ -94,8 +97,15 @@ impl Run {
         let name = Some(leaf.path().to_owned());
         let (actor, _) = Actor::spawn_linked(name, WindowExecutor, arguments, me.get_cell()).await?;
         if let Some(run) = &mut state.run {
-            let restarts = run.executor.take().map(|child| child.restarts).unwrap_or_default();
-            run.executor = Some(Child { address: Address::new(actor, leaf), restarts });
+            let restarts = run
+                .executor
+                .take()
+                .map(|child| child.restarts)
+                .unwrap_or_default();
+            run.executor = Some(Child {
+                address: Address::new(actor, leaf),
+                restarts,
+            });
         }
         Ok(())
     }
@@ -126,7 +136,10 @@ impl Run {
         let (actor, _) = state.arguments.node.vital.spawn(spawning).await??;
         if let Some(run) = &mut state.run {
             let restarts = run.renewer.take().map(|child| child.restarts).unwrap_or_default();
-            run.renewer = Some(Child { address: Address::new(actor, leaf), restarts });
+            run.renewer = Some(Child {
+                address: Address::new(actor, leaf),
+                restarts,
+            });
         }
         Ok(())
     }
@@ -134,14 +147,26 @@ impl Run {
     /// More than one lane helps only a handler that answers at once, in this process, and that no rate slows down.
     pub(crate) fn lanes(&self, node: &NodeContext) -> usize {
         let unpaced = self.control.tuning.rate == RateLimit::Unlimited;
-        if unpaced && self.cell.handler.answers_at_once() { node.lanes_unpaced } else { 1 }
+        if unpaced && self.cell.handler.answers_at_once() {
+            node.lanes_unpaced
+        } else {
+            1
+        }
     }
 }
 
 /// The core of the run and what it drives; opens the handler.
 fn cell(state: &State, claimed: Claimed) -> Result<Arc<RunCell>, OpenError> {
     let node = &state.arguments.node;
-    let Claimed { shard, gate, task, control, restored, provision, .. } = claimed;
+    let Claimed {
+        shard,
+        gate,
+        task,
+        control,
+        restored,
+        provision,
+        ..
+    } = claimed;
     let about = RunAbout {
         run: shard.run,
         business: task.business.clone(),
@@ -160,11 +185,17 @@ fn cell(state: &State, claimed: Claimed) -> Result<Arc<RunCell>, OpenError> {
         stalls: shard.stalls,
         run: shard.run,
         canary: control.canary,
-        shared: Shared { share: state.arguments.candidate.share, ..control.shared },
+        shared: Shared {
+            share: state.arguments.candidate.share,
+            ..control.shared
+        },
         first_contact: node.times.first_contact,
     };
     let wake = Arc::<Notify>::default();
-    let settings = (start.shared.share.of_limit(start.tuning.rate), control.tuning.batch.get());
+    let settings = (
+        start.shared.share.of_limit(start.tuning.rate),
+        control.tuning.batch.get(),
+    );
     let limited = (&state.arguments.life, &*provision.limits);
     let limits = LimitSeats::join(&node.pots, limited, settings, &node.clock, &wake);
     Ok(Arc::new(RunCell::new(CellParts {
@@ -197,12 +228,18 @@ fn context(
         task_name: task.name,
         task_revision: control.rev,
         business: task.business,
-        params: task.params.and_then(|json| serde_json::value::RawValue::from_string(json).ok()),
+        params: task
+            .params
+            .and_then(|json| serde_json::value::RawValue::from_string(json).ok()),
         run: shard.run,
         epoch: shard.epoch,
         store: node.store_id.clone(),
         keys_of: None,
-        mode: if control.canary.is_some() { Mode::Canary } else { Mode::Live },
+        mode: if control.canary.is_some() {
+            Mode::Canary
+        } else {
+            Mode::Live
+        },
         gate,
     }
 }

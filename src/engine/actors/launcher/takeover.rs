@@ -42,7 +42,11 @@ impl Hold {
 
     /// How long an owner must have been silent beyond its promise.
     fn extra(self, node: &NodeContext) -> Duration {
-        if self == Hold::Blind { node.times.lease_ttl } else { Duration::ZERO }
+        if self == Hold::Blind {
+            node.times.lease_ttl
+        } else {
+            Duration::ZERO
+        }
     }
 }
 
@@ -110,13 +114,21 @@ async fn ask(key: LeaseKey, keeper: &Line<lease_keeper::Msg>) -> Option<LeaseAns
             tracing::debug!("a lease was taken for a launcher that is gone; it runs out");
         }
     });
-    keeper.tell(lease_keeper::Msg::Ask { key, wanted: Wanted::Acquire, answer: tell });
+    keeper.tell(lease_keeper::Msg::Ask {
+        key,
+        wanted: Wanted::Acquire,
+        answer: tell,
+    });
     answer.await.ok()
 }
 
 /// Gives a lease back; one that stays behind runs out by itself.
 pub(crate) fn give_lease_back(key: LeaseKey, keeper: &Line<lease_keeper::Msg>) {
-    keeper.tell(lease_keeper::Msg::Ask { key, wanted: Wanted::Release, answer: Box::new(|_| {}) });
+    keeper.tell(lease_keeper::Msg::Ask {
+        key,
+        wanted: Wanted::Release,
+        answer: Box::new(|_| {}),
+    });
 }
 
 /// Fences a silent owner under the heartbeat that was silent; passes where it is fenced already.

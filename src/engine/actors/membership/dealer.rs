@@ -52,7 +52,12 @@ struct Dealer<'a> {
 
 /// Deals until the session is fenced.
 pub(crate) async fn deal_on(node: &NodeContext, life: &Life) {
-    let mut dealer = Dealer { node, life, books: BTreeMap::new(), fails: false };
+    let mut dealer = Dealer {
+        node,
+        life,
+        books: BTreeMap::new(),
+        fails: false,
+    };
     while !life.trust.is_fenced() {
         if node.pots.of(life.id).is_empty() {
             node.pots.hurried().await;
@@ -65,7 +70,9 @@ pub(crate) async fn deal_on(node: &NodeContext, life: &Life) {
             continue;
         }
         tokio::time::sleep(DEAL_REST).await;
-        tokio::time::timeout(DEAL_EVERY - DEAL_REST, node.pots.hurried()).await.ok();
+        tokio::time::timeout(DEAL_EVERY - DEAL_REST, node.pots.hurried())
+            .await
+            .ok();
     }
 }
 
@@ -74,8 +81,14 @@ impl Dealer<'_> {
     async fn deal(&mut self) -> bool {
         let pots = self.node.pots.of(self.life.id);
         let patience = self.node.times.lease_ttl / 3;
-        let timed_out = |_| Err(StoreError::Unavailable("the deal was not answered in time".to_owned()));
-        let dealt = tokio::time::timeout(patience, self.play(pots)).await.unwrap_or_else(timed_out);
+        let timed_out = |_| {
+            Err(StoreError::Unavailable(
+                "the deal was not answered in time".to_owned(),
+            ))
+        };
+        let dealt = tokio::time::timeout(patience, self.play(pots))
+            .await
+            .unwrap_or_else(timed_out);
         let failed = dealt.is_err();
         if let Err(error) = &dealt
             && !self.fails
@@ -96,7 +109,11 @@ impl Dealer<'_> {
                 self.node.pots.remove_empty(self.life.id, &pot.name);
             } else if pot.is_limited() || leaves {
                 let round = self.round(&pot, leaves);
-                plays.push(Play { uses: round.uses, leaves, pot: pot.clone() });
+                plays.push(Play {
+                    uses: round.uses,
+                    leaves,
+                    pot: pot.clone(),
+                });
                 rounds.push((pot.name.clone(), round));
             }
         }
@@ -104,16 +121,18 @@ impl Dealer<'_> {
             return Ok(false);
         }
         let played = self.node.limits.play(&rounds).await?;
-        Ok(plays
-            .iter()
-            .zip(played)
-            .fold(false, |urgent, (play, played)| self.on_played(play, played) | urgent))
+        Ok(plays.iter().zip(played).fold(false, |urgent, (play, played)| {
+            self.on_played(play, played) | urgent
+        }))
     }
 
     /// What limited nothing may limit something now: then nothing leaves before this node has a part.
     async fn look_for_limits(&self, pots: &[Arc<SharedPot>]) -> Result<(), StoreError> {
-        let free: BTreeSet<String> =
-            pots.iter().filter(|pot| !pot.is_limited()).map(|pot| pot.name.clone()).collect();
+        let free: BTreeSet<String> = pots
+            .iter()
+            .filter(|pot| !pot.is_limited())
+            .map(|pot| pot.name.clone())
+            .collect();
         if free.is_empty() {
             return Ok(());
         }
@@ -143,7 +162,9 @@ impl Dealer<'_> {
     fn on_played(&mut self, play: &Play, played: Played) -> bool {
         let now = self.node.clock.now();
         let Play { pot, uses, leaves } = play;
-        let Some(book) = self.books.get_mut(&pot.name) else { return false };
+        let Some(book) = self.books.get_mut(&pot.name) else {
+            return false;
+        };
         match played {
             Played::Late => false,
             Played::Fenced => {
@@ -155,7 +176,11 @@ impl Dealer<'_> {
                 self.node.pots.remove_empty(self.life.id, &pot.name);
                 false
             }
-            Played::Dealt { bounds, dealt, round_no } => {
+            Played::Dealt {
+                bounds,
+                dealt,
+                round_no,
+            } => {
                 let lasts = self.node.times.lease_ttl;
                 let part = book.usable(&dealt, (round_no, pot.look(Pot::part)), now, lasts);
                 book.turn.on_part(part, pot.look(Pot::sent), now);

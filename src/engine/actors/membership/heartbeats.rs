@@ -59,23 +59,41 @@ impl Heartbeats {
         let now = sessions.iter().map(|session| {
             let beat = match board.beats.get(&session.id) {
                 Some(before) if before.heartbeat == session.heartbeat => *before,
-                before => Beat { heartbeat: session.heartbeat, at, was_heard: before.is_some() },
+                before => Beat {
+                    heartbeat: session.heartbeat,
+                    at,
+                    was_heard: before.is_some(),
+                },
             };
             (session.id, beat)
         });
         let beats = now.collect();
         board.beats = beats;
-        let is_live = |id: &SessionId| sessions.iter().any(|session| session.id == *id && !session.fenced);
-        let went = board.sessions.iter().any(|(id, before)| !before.fenced && !is_live(id));
-        let drains = sessions.iter().any(|session| !session.fenced && session.face.draining);
+        let is_live = |id: &SessionId| {
+            sessions
+                .iter()
+                .any(|session| session.id == *id && !session.fenced)
+        };
+        let went = board
+            .sessions
+            .iter()
+            .any(|(id, before)| !before.fenced && !is_live(id));
+        let drains = sessions
+            .iter()
+            .any(|session| !session.fenced && session.face.draining);
         if went || drains {
             board.restless_until = Some(at.plus(RESTLESS));
         }
         board.watch.retain(|id| is_live(&id));
         for session in sessions.iter().filter(|session| !session.fenced) {
-            board.watch.observe(session.id, session.heartbeat, session.promise, at);
+            board
+                .watch
+                .observe(session.id, session.heartbeat, session.promise, at);
         }
-        board.sessions = sessions.iter().map(|session| (session.id, session.clone())).collect();
+        board.sessions = sessions
+            .iter()
+            .map(|session| (session.id, session.clone()))
+            .collect();
     }
 
     /// The own session began.
@@ -94,13 +112,21 @@ impl Heartbeats {
         let board = self.board();
         let (session, beat) = (board.sessions.get(&id)?, board.beats.get(&id)?);
         let watched = now.since(beat.at);
-        let silent = if beat.was_heard { watched } else { watched.max(unwritten) };
+        let silent = if beat.was_heard {
+            watched
+        } else {
+            watched.max(unwritten)
+        };
         Some(format!("{}, silent {:.1} s", session.node, silent.as_secs_f64()))
     }
 
     /// How long each heartbeat has not moved; one that was never seen is not among them.
     pub(crate) fn ages(&self, now: Moment) -> BTreeMap<SessionId, Duration> {
-        self.board().beats.iter().map(|(id, beat)| (*id, now.since(beat.at))).collect()
+        self.board()
+            .beats
+            .iter()
+            .map(|(id, beat)| (*id, now.since(beat.at)))
+            .collect()
     }
 
     /// What a session is to a candidate that looks at `now`, when it must have been silent for `extra` beyond its
@@ -110,8 +136,15 @@ impl Heartbeats {
         let seen = board.sessions.get(&id);
         if let Some(session) = seen.filter(|session| session.fenced && !extra.is_zero()) {
             // Its run may live on a lease that can't be seen, and doesn't hear of the fence.
-            let due = board.beats.get(&id).map(|beat| beat.at.plus(session.promise).plus(extra));
-            return if due.is_some_and(|due| now >= due) { Owner::Gone } else { Owner::Alive };
+            let due = board
+                .beats
+                .get(&id)
+                .map(|beat| beat.at.plus(session.promise).plus(extra));
+            return if due.is_some_and(|due| now >= due) {
+                Owner::Gone
+            } else {
+                Owner::Alive
+            };
         }
         if seen.is_none() && !extra.is_zero() {
             return Owner::Alive;
@@ -119,7 +152,10 @@ impl Heartbeats {
         if seen.is_none_or(|session| session.fenced) {
             return Owner::Gone;
         }
-        board.watch.silent_heartbeat(id, extra, now).map_or(Owner::Alive, Owner::Silent)
+        board
+            .watch
+            .silent_heartbeat(id, extra, now)
+            .map_or(Owner::Alive, Owner::Silent)
     }
 
     /// The sessions that were silent for their owners' promise and `extra`, each with the heartbeat of that silence.
@@ -157,7 +193,11 @@ impl Heartbeats {
         let board = self.board();
         let takes = board.sessions.values().filter(|session| {
             let rests = session.fenced || session.drain || session.face.draining;
-            !rests && board.watch.silent_heartbeat(session.id, Duration::ZERO, now).is_none()
+            !rests
+                && board
+                    .watch
+                    .silent_heartbeat(session.id, Duration::ZERO, now)
+                    .is_none()
         });
         let peer = |session: &SessionView| Peer {
             session: session.id,

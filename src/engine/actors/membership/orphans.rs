@@ -40,7 +40,10 @@ pub(crate) async fn settle(node: &NodeContext, now: WallMs) -> Result<bool, Stor
 }
 
 fn key(node: &NodeContext, shard: ShardId) -> LeaseKey {
-    LeaseKey { shard, claim: ClaimId(node.new_ids.make()) }
+    LeaseKey {
+        shard,
+        claim: ClaimId(node.new_ids.make()),
+    }
 }
 
 async fn with_leases(
@@ -53,7 +56,10 @@ async fn with_leases(
     let sent = node.clock.now();
     let replies = in_time(leases.acquire(keys, node.times.lease_ttl)).await?;
     let until = Term::new(node.times.lease_ttl).trusted_until(sent);
-    let got = orphans.iter().zip(replies).filter(|(_, reply)| *reply == LeaseReply::Held);
+    let got = orphans
+        .iter()
+        .zip(replies)
+        .filter(|(_, reply)| *reply == LeaseReply::Held);
     let got: Vec<(ShardId, SessionId)> = got.map(|(orphan, _)| *orphan).collect();
     if got.is_empty() || node.clock.now() >= until {
         return Ok(false);
@@ -62,7 +68,10 @@ async fn with_leases(
         |owner: SessionId, of: &[(ShardId, SessionId)]| of.iter().any(|(_, session)| *session == owner);
     // Of a full page nobody can say who owns nothing.
     let is_whole = orphans.len() < SHARDS_MAX as usize;
-    fence_all(node, silent, |owner| owns(owner, &got) || (is_whole && !owns(owner, orphans))).await?;
+    fence_all(node, silent, |owner| {
+        owns(owner, &got) || (is_whole && !owns(owner, orphans))
+    })
+    .await?;
     if node.clock.now() >= until {
         return Ok(false);
     }
@@ -91,6 +100,12 @@ async fn fence_all(
 }
 
 async fn in_time<T>(asked: impl Future<Output = Result<T, StoreError>>) -> Result<T, StoreError> {
-    let late = || Err(StoreError::Unavailable("the lease store did not answer in time".into()));
-    tokio::time::timeout(Duration::from_secs(1), asked).await.unwrap_or_else(|_| late())
+    let late = || {
+        Err(StoreError::Unavailable(
+            "the lease store did not answer in time".into(),
+        ))
+    };
+    tokio::time::timeout(Duration::from_secs(1), asked)
+        .await
+        .unwrap_or_else(|_| late())
 }

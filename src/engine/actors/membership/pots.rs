@@ -70,11 +70,20 @@ impl Pots {
         let now = clock.now();
         let mut pots = self.shelf();
         let key = (life.id, limit.name.clone());
-        let pot = pots.entry(key).or_insert_with(|| Arc::new(SharedPot::new(limit, life, now))).clone();
+        let pot = pots
+            .entry(key)
+            .or_insert_with(|| Arc::new(SharedPot::new(limit, life, now)))
+            .clone();
         let no = pot.lock().join(settings, wake, now);
         drop(pots);
         self.hurry();
-        LimitSeat { pots: self.clone(), session: life.id, pot, no, clock: clock.clone() }
+        LimitSeat {
+            pots: self.clone(),
+            session: life.id,
+            pot,
+            no,
+            clock: clock.clone(),
+        }
     }
 
     /// Something has changed that the next deal shouldn't wait for.
@@ -94,7 +103,10 @@ impl Pots {
     /// The pots of a session.
     pub(crate) fn of(&self, session: SessionId) -> Vec<Arc<SharedPot>> {
         let pots = self.shelf();
-        pots.iter().filter(|((owner, _), _)| *owner == session).map(|(_, pot)| pot.clone()).collect()
+        pots.iter()
+            .filter(|((owner, _), _)| *owner == session)
+            .map(|(_, pot)| pot.clone())
+            .collect()
     }
 
     /// Takes a pot away that nobody draws from.
@@ -113,7 +125,11 @@ impl Pots {
 
 impl SharedPot {
     fn new(limit: &LimitOf, life: &Life, now: Moment) -> SharedPot {
-        let part = if limit.is_limited { Part::NONE } else { Part::UNBOUNDED };
+        let part = if limit.is_limited {
+            Part::NONE
+        } else {
+            Part::UNBOUNDED
+        };
         let filled = Filled {
             pot: Pot::new(part, STALE_AFTER, now),
             wakes: BTreeMap::new(),
@@ -222,7 +238,11 @@ impl LimitSeat {
     pub(crate) fn reserve(&self, want: u32, now: Moment) -> Reserved {
         let mut filled = self.pot.lock();
         if !filled.is_trusted(self.pot.trust.until(), now) {
-            return Reserved { items: 0, ask_at: Some(now.plus(TRUST_RECHECK)), by_slots: false };
+            return Reserved {
+                items: 0,
+                ask_at: Some(now.plus(TRUST_RECHECK)),
+                by_slots: false,
+            };
         }
         filled.pot.reserve(self.no, want, now)
     }
@@ -231,7 +251,9 @@ impl LimitSeat {
     pub(crate) fn settle(&self, reserved: Reserved, used: Used, now: Moment) {
         let filled = &mut *self.pot.lock();
         let next = filled.pot.settle(self.no, reserved, used, now);
-        next.and_then(|no| filled.wakes.get(&no)).iter().for_each(|wake| wake.notify_waiters());
+        next.and_then(|no| filled.wakes.get(&no))
+            .iter()
+            .for_each(|wake| wake.notify_waiters());
         if used.wants_more && filled.demand.is_idle() && !filled.is_stale {
             filled.is_stale = true;
             self.pots.hurry();
@@ -240,7 +262,10 @@ impl LimitSeat {
 
     /// The run's settings were changed.
     pub(crate) fn tune(&self, rate: RateLimit, batch: u32) {
-        self.pot.lock().pot.tune(self.no, own_rate(rate), batch, self.clock.now());
+        self.pot
+            .lock()
+            .pot
+            .tune(self.no, own_rate(rate), batch, self.clock.now());
     }
 }
 

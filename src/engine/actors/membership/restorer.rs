@@ -92,7 +92,9 @@ impl Actor for Restorer {
         me: ActorRef<Msg>,
         (node, offer, line): Self::Arguments,
     ) -> Result<State, ActorProcessingErr> {
-        let leaf = node.tree.enter(&format!("{}/restorer", node.node), Kind::Restorer);
+        let leaf = node
+            .tree
+            .enter(&format!("{}/restorer", node.node), Kind::Restorer);
         let me = Address::new(me, leaf.clone());
         line.plug(me.clone());
         me.tell(Msg::Scan);
@@ -170,14 +172,20 @@ impl State {
         self.node.work.spawn(self.me.guard(async move {
             let late = || StoreError::Unavailable("the store did not answer in time".into());
             let scan = tokio::time::timeout(SCAN_PATIENCE, scan(&node)).await;
-            let scan = scan.unwrap_or_else(|_| Scan { sessions: Ok(()), line: Err(late()) });
+            let scan = scan.unwrap_or_else(|_| Scan {
+                sessions: Ok(()),
+                line: Err(late()),
+            });
             me.tell(Msg::Scanned(Box::new(scan)));
         }));
     }
 
     fn on_scanned(&mut self, scan: Scan) {
         let now = self.node.clock.now();
-        let took = self.scanning.take().map_or(Duration::ZERO, |since| now.since(since));
+        let took = self
+            .scanning
+            .take()
+            .map_or(Duration::ZERO, |since| now.since(since));
         self.rests_until = now.plus((took * REST_FACTOR).clamp(REST_MIN, REST_MAX));
         if let Err(error) = scan.sessions {
             tracing::warn!(actor = self.leaf.path(), %error, "sessions not read");
@@ -185,7 +193,11 @@ impl State {
         match scan.line {
             Ok(line) => {
                 let line = self.in_turn(line, now);
-                let text = format!("{} shards offered, scanned in {} ms", line.len(), took.as_millis());
+                let text = format!(
+                    "{} shards offered, scanned in {} ms",
+                    line.len(),
+                    took.as_millis()
+                );
                 self.leaf.say(Activity::Ok, text);
                 if !line.is_empty() || self.offered {
                     self.offered = !line.is_empty();
@@ -220,7 +232,11 @@ impl State {
     fn rank_wait(&self, is_left: bool) -> Duration {
         let hears_at_once = is_left || self.node.hints.is_some();
         let scans = self.node.times.restore_scan.mul_f64(RANK_WAIT_SCANS);
-        if hears_at_once { RANK_WAIT } else { RANK_WAIT.max(scans) }
+        if hears_at_once {
+            RANK_WAIT
+        } else {
+            RANK_WAIT.max(scans)
+        }
     }
 
     /// What is offered now: what falls to this node, and what others had time to take.
@@ -232,8 +248,9 @@ impl State {
         for candidate in line {
             // What is to end needs no room, and what people sent here is nobody else's.
             let is_for_all = candidate.wish == Wish::Run && !candidate.is_sent_here && peers.len() > 1;
-            let is_anothers =
-                me.filter(|_| is_for_all).is_some_and(|me| placement::rank(candidate.shard, me, &peers) > 0);
+            let is_anothers = me
+                .filter(|_| is_for_all)
+                .is_some_and(|me| placement::rank(candidate.shard, me, &peers) > 0);
             if !is_anothers {
                 offered.push(candidate);
                 continue;
@@ -274,15 +291,27 @@ async fn scan(node: &NodeContext) -> Scan {
         }
         Err(error) => Err(error.clone()),
     };
-    Scan { sessions: sessions.map(|_| ()), line }
+    Scan {
+        sessions: sessions.map(|_| ()),
+        line,
+    }
 }
 
 /// Everybody who waits, page by page; of more than fit into the line, those that go first.
 async fn whole_line(node: &NodeContext, alive: Vec<SessionId>) -> Result<Vec<Candidate>, StoreError> {
-    let Some(pools) = node.serving.pools() else { return Ok(Vec::new()) };
+    let Some(pools) = node.serving.pools() else {
+        return Ok(Vec::new());
+    };
     let (now, restore_window) = (node.clock.wall(), node.times.restore_window);
-    let mut hunt =
-        Hunt { alive, now, restore_window, pools, node: node.node.clone(), after: None, limit: PAGE };
+    let mut hunt = Hunt {
+        alive,
+        now,
+        restore_window,
+        pools,
+        node: node.node.clone(),
+        after: None,
+        limit: PAGE,
+    };
     let mut line = Vec::new();
     loop {
         let game = node.runs.candidates(&hunt).await?;
@@ -316,14 +345,21 @@ async fn may_be_had(node: &NodeContext, session: &SessionView, now: Moment) -> b
     if node.leases.is_some() {
         return true;
     }
-    match node.sessions.fence(session.id, heartbeat, node.clock.wall()).await {
+    match node
+        .sessions
+        .fence(session.id, heartbeat, node.clock.wall())
+        .await
+    {
         Ok(true) => {
             tracing::warn!(node = session.node, session = %session.id.0, "silent session fenced");
             node.note_fenced(session.id);
             true
         }
         Ok(false) => {
-            tracing::info!(node = session.node, "a session that was silent is back; its shards stay with it");
+            tracing::info!(
+                node = session.node,
+                "a session that was silent is back; its shards stay with it"
+            );
             node.heartbeats.forget(session.id);
             false
         }

@@ -90,8 +90,17 @@ impl Actor for Session {
         let me = Address::new(me, leaf.clone());
         line.plug(me.clone());
         let hurry = Arc::<Notify>::default();
-        let mut state =
-            State { node, news, me, leaf, life: None, draining: false, beating: None, dealing: None, hurry };
+        let mut state = State {
+            node,
+            news,
+            me,
+            leaf,
+            life: None,
+            draining: false,
+            beating: None,
+            dealing: None,
+            hurry,
+        };
         match life.filter(|life| !life.trust.is_fenced()) {
             Some(life) => state.live(life),
             None => state.begin(),
@@ -138,18 +147,29 @@ impl State {
         let Some(life) = self.life.clone() else { return };
         let (node, draining) = (self.node.clone(), self.draining);
         self.node.vital.spawn(self.me.guard(async move {
-            if let Err(error) = node.sessions.describe(life.id, &node.session_face(draining)).await {
+            if let Err(error) = node
+                .sessions
+                .describe(life.id, &node.session_face(draining))
+                .await
+            {
                 tracing::warn!(%error, "what this node takes was not told to others");
             }
         }));
     }
 
     fn begin(&mut self) {
-        let life = Life { id: SessionId(self.node.new_ids.make()), trust: Arc::default() };
+        let life = Life {
+            id: SessionId(self.node.new_ids.make()),
+            trust: Arc::default(),
+        };
         let (node, me, draining) = (self.node.clone(), self.me.clone(), self.draining);
         self.node.vital.spawn(self.me.guard(async move {
             let begun = tokio::time::timeout(BEGIN_PATIENCE, insert(&node, &life, draining)).await;
-            let late = || Err(StoreError::Unavailable("the new session was not written in time".into()));
+            let late = || {
+                Err(StoreError::Unavailable(
+                    "the new session was not written in time".into(),
+                ))
+            };
             me.tell(Msg::Begun(life, begun.unwrap_or_else(|_| late())));
         }));
     }
@@ -188,9 +208,15 @@ impl State {
             Ok(Heartbeat::Fenced) => {
                 self.node.meters.renewed(Renewal::Fenced);
                 // Nobody else has the state directory of a node that is alone with its store.
-                let why =
-                    if self.node.exclusive { "it was silent for too long" } else { "another node took over" };
-                tracing::error!(actor = self.leaf.path(), "session fenced: {why}; a new one begins");
+                let why = if self.node.exclusive {
+                    "it was silent for too long"
+                } else {
+                    "another node took over"
+                };
+                tracing::error!(
+                    actor = self.leaf.path(),
+                    "session fenced: {why}; a new one begins"
+                );
                 self.life = None;
                 self.end_beating();
                 (self.news)(News::Fenced(id));
@@ -198,14 +224,19 @@ impl State {
             }
             Err(error) => {
                 self.node.meters.renewed(Renewal::Failed);
-                self.leaf.say(Activity::Backoff, "heartbeat not written; trust decays");
+                self.leaf
+                    .say(Activity::Backoff, "heartbeat not written; trust decays");
                 tracing::warn!(actor = self.leaf.path(), %error, "heartbeat not written; trust decays");
             }
         }
     }
 
     fn end_beating(&mut self) {
-        self.beating.take().iter().chain(&self.dealing.take()).for_each(AbortHandle::abort);
+        self.beating
+            .take()
+            .iter()
+            .chain(&self.dealing.take())
+            .for_each(AbortHandle::abort);
     }
 }
 
@@ -214,7 +245,10 @@ impl State {
 async fn end(node: &NodeContext, id: SessionId) -> Result<(), StoreError> {
     node.sessions.end(id).await?;
     let sessions = node.sessions.list().await?;
-    for earlier in sessions.into_iter().filter(|one| one.fenced && one.node == node.node) {
+    for earlier in sessions
+        .into_iter()
+        .filter(|one| one.fenced && one.node == node.node)
+    {
         node.sessions.end(earlier.id).await?;
     }
     Ok(())
@@ -238,7 +272,8 @@ async fn insert(node: &NodeContext, life: &Life, draining: bool) -> Result<(), S
     // Trusted from the start: what is offered to a node without trust waits for the next scan.
     let sent = node.clock.now();
     if matches!(node.sessions.beat(life.id).await?, Heartbeat::Alive { .. }) {
-        life.trust.extend(Term::new(node.times.lease_ttl).trusted_until(sent));
+        life.trust
+            .extend(Term::new(node.times.lease_ttl).trusted_until(sent));
     }
     Ok(())
 }
@@ -248,14 +283,18 @@ async fn beat_on(node: &NodeContext, life: &Life, me: &Address<Msg>, hurry: &Not
     loop {
         let sent = node.clock.now();
         let patience = node.times.lease_ttl / 3;
-        let outcome =
-            tokio::time::timeout(patience, node.sessions.beat(life.id)).await.unwrap_or_else(|_| {
-                Err(StoreError::Unavailable("the heartbeat was not answered in time".into()))
+        let outcome = tokio::time::timeout(patience, node.sessions.beat(life.id))
+            .await
+            .unwrap_or_else(|_| {
+                Err(StoreError::Unavailable(
+                    "the heartbeat was not answered in time".into(),
+                ))
             });
         let fenced = matches!(outcome, Ok(Heartbeat::Fenced));
         match &outcome {
             Ok(Heartbeat::Alive { .. }) => {
-                life.trust.extend(Term::new(node.times.lease_ttl).trusted_until(sent));
+                life.trust
+                    .extend(Term::new(node.times.lease_ttl).trusted_until(sent));
             }
             Ok(Heartbeat::Fenced) => life.trust.fence(),
             Err(_) => {}
@@ -264,11 +303,17 @@ async fn beat_on(node: &NodeContext, life: &Life, me: &Address<Msg>, hurry: &Not
             return;
         }
         let waited = node.clock.now().since(sent);
-        let rest = node.times.heartbeat.saturating_sub(waited).max(Duration::from_millis(1));
+        let rest = node
+            .times
+            .heartbeat
+            .saturating_sub(waited)
+            .max(Duration::from_millis(1));
         let must_rest = rest.min(HURRY_REST);
         tokio::time::sleep(must_rest).await;
         // Either is a reason to beat: the time, or that somebody says there is news.
-        tokio::time::timeout(rest - must_rest, hurry.notified()).await.ok();
+        tokio::time::timeout(rest - must_rest, hurry.notified())
+            .await
+            .ok();
     }
 }
 

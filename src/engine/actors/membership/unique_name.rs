@@ -37,7 +37,10 @@ pub(crate) async fn await_name(node: &NodeContext) -> Result<(), NotStarted> {
     while !before.is_empty() && node.clock.now() < until {
         tokio::time::sleep(node.times.heartbeat / LOOKS_PER_BEAT).await;
         let now = namesakes(node).await?;
-        if now.iter().any(|(id, heartbeat)| before.iter().any(|(was, old)| was == id && old != heartbeat)) {
+        if now
+            .iter()
+            .any(|(id, heartbeat)| before.iter().any(|(was, old)| was == id && old != heartbeat))
+        {
             return Err(NotStarted::NameTaken(node.node.clone()));
         }
         if now.is_empty() {
@@ -51,6 +54,8 @@ async fn namesakes(node: &NodeContext) -> Result<Vec<(SessionId, i64)>, NotStart
     let failed =
         |error: StoreError| NotStarted::Actors(format!("the sessions of other nodes can't be read: {error}"));
     let sessions = node.sessions.list().await.map_err(failed)?;
-    let same = sessions.into_iter().filter(|session| !session.fenced && session.node == node.node);
+    let same = sessions
+        .into_iter()
+        .filter(|session| !session.fenced && session.node == node.node);
     Ok(same.map(|session| (session.id, session.heartbeat)).collect())
 }

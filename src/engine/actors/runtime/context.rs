@@ -66,7 +66,12 @@ impl Times {
     /// How long a lease alone carries its run beyond the session's trust. Where shards are taken over without a look at
     /// leases, all candidates wait for one life of a lease and no longer.
     pub(crate) fn lease_alone(&self) -> Duration {
-        self.lease_ttl * if self.takeover_without_leases { 1 } else { LEASE_ALONE_LIVES }
+        self.lease_ttl
+            * if self.takeover_without_leases {
+                1
+            } else {
+                LEASE_ALONE_LIVES
+            }
     }
 }
 
@@ -104,7 +109,10 @@ pub struct ServingNow {
 
 impl Default for ServingNow {
     fn default() -> ServingNow {
-        ServingNow { run_tasks: true, pools: None }
+        ServingNow {
+            run_tasks: true,
+            pools: None,
+        }
     }
 }
 
@@ -233,7 +241,11 @@ impl NodeContext {
         let serving = self.serving.now();
         SessionFace {
             address: self.place.address.clone(),
-            pools: if serving.run_tasks { serving.pools } else { Some(Vec::new()) },
+            pools: if serving.run_tasks {
+                serving.pools
+            } else {
+                Some(Vec::new())
+            },
             capacity: self.room.read().capacity,
             labels: self.place.labels.clone(),
             draining,

@@ -48,9 +48,15 @@ impl SupervisorHandle {
     /// When another live node has the name, or a child can't start.
     pub async fn start(node: Arc<NodeContext>, ledger: Ledger) -> Result<SupervisorHandle, NotStarted> {
         unique_name::await_name(&node).await?;
-        let leaf = node.tree.enter(&node.node, crate::actors::runtime::policy::Kind::Supervisor);
+        let leaf = node
+            .tree
+            .enter(&node.node, crate::actors::runtime::policy::Kind::Supervisor);
         node.room.write(&ledger, 0);
-        let arguments = Arguments { node: node.clone(), leaf: leaf.clone(), ledger };
+        let arguments = Arguments {
+            node: node.clone(),
+            leaf: leaf.clone(),
+            ledger,
+        };
         let (actor, ended) = Actor::spawn(Some(node.node.clone()), Supervisor, arguments)
             .await
             .map_err(|error| NotStarted::Actors(error.to_string()))?;

@@ -78,7 +78,12 @@ pub fn policy(kind: Kind) -> Policy {
         }
         Kind::LeaseRenewer | Kind::WindowExecutor => (5, Duration::from_millis(100), Duration::from_secs(5)),
     };
-    Policy { restarts_max, within: MINUTE, wait_first, wait_max }
+    Policy {
+        restarts_max,
+        within: MINUTE,
+        wait_first,
+        wait_max,
+    }
 }
 
 /// The recent restarts of one child.
@@ -90,7 +95,11 @@ pub struct Restarts {
 impl Restarts {
     /// Notes a failure at `now`; the wait before the restart, or none when the limit is passed.
     pub fn on_failure(&mut self, policy: Policy, now: Moment) -> Option<Duration> {
-        while self.recent.front().is_some_and(|at| now.since(*at) > policy.within) {
+        while self
+            .recent
+            .front()
+            .is_some_and(|at| now.since(*at) > policy.within)
+        {
             self.recent.pop_front();
         }
         let count = u32::try_from(self.recent.len()).unwrap_or(u32::MAX);
@@ -98,7 +107,12 @@ impl Restarts {
             return None;
         }
         self.recent.push_back(now);
-        Some(policy.wait_first.saturating_mul(1 << count.min(16)).min(policy.wait_max))
+        Some(
+            policy
+                .wait_first
+                .saturating_mul(1 << count.min(16))
+                .min(policy.wait_max),
+        )
     }
 
     /// Restarts within the last span.

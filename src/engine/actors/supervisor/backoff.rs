@@ -40,13 +40,29 @@ impl Bars {
         let before = self.0.get(&shard).map_or(0, |barred| barred.losses);
         let rest = REST.saturating_mul(1 << before.min(8)).min(REST_MAX);
         let until = Some(now.plus(rest + Duration::from_millis(random % REST_JITTER_MS)));
-        self.0.insert(shard, Barred { epoch: None, until, why: None, losses: before + 1 });
+        self.0.insert(
+            shard,
+            Barred {
+                epoch: None,
+                until,
+                why: None,
+                losses: before + 1,
+            },
+        );
     }
 
     /// It was left to other nodes.
     pub(crate) fn was_left(&mut self, shard: ShardId, now: Moment) {
         let until = Some(now.plus(LEFT_TO_OTHERS));
-        self.0.insert(shard, Barred { epoch: None, until, why: None, losses: 0 });
+        self.0.insert(
+            shard,
+            Barred {
+                epoch: None,
+                until,
+                why: None,
+                losses: 0,
+            },
+        );
     }
 
     /// It may not be had for now.
@@ -55,18 +71,29 @@ impl Bars {
             Bar::NoWitness => Some(now.plus(REST_BLIND)),
             Bar::Newer(_) => None,
         };
-        self.0.insert(shard, Barred { epoch: None, until, why: Some(bar), losses: 0 });
+        self.0.insert(
+            shard,
+            Barred {
+                epoch: None,
+                until,
+                why: Some(bar),
+                losses: 0,
+            },
+        );
     }
 
     /// Forgets what isn't offered any more, unless it may be offered yet: an offer may be older than the bar.
     pub(crate) fn retain(&mut self, is_offered: impl Fn(ShardId) -> bool, now: Moment) {
         let is_timed = |barred: &Barred| barred.until.is_some_and(|until| now < until);
-        self.0.retain(|shard, barred| is_offered(*shard) || is_timed(barred));
+        self.0
+            .retain(|shard, barred| is_offered(*shard) || is_timed(barred));
     }
 
     /// Whether a candidate is to be left alone now.
     pub(crate) fn holds(&mut self, candidate: &Candidate, now: Moment) -> bool {
-        let Some(barred) = self.0.get_mut(&candidate.shard) else { return false };
+        let Some(barred) = self.0.get_mut(&candidate.shard) else {
+            return false;
+        };
         if *barred.epoch.get_or_insert(candidate.epoch) != candidate.epoch {
             self.0.remove(&candidate.shard);
             return false;

@@ -44,7 +44,11 @@ fn sinks(supervisor: &Address<Msg>, lines: &Lines) -> Sinks {
     let leave = Arc::new(move |shard| {
         leaver.tell(Msg::LeaveToOthers(shard));
     });
-    Sinks { nudge, leave, restorer: lines.restorer.clone() }
+    Sinks {
+        nudge,
+        leave,
+        restorer: lines.restorer.clone(),
+    }
 }
 
 /// How long the ordered end of one child may take.
@@ -55,9 +59,17 @@ pub(crate) async fn end(kind: Kind, child: &ActorCell) {
     let patience = Some(STOP_PATIENCE);
     let fault = if kind == Kind::LeaseKeeper {
         // What runs told it as they ended may be in its mailbox.
-        child.drain_and_wait(patience).await.err().map(|fault| fault.to_string())
+        child
+            .drain_and_wait(patience)
+            .await
+            .err()
+            .map(|fault| fault.to_string())
     } else {
-        child.stop_and_wait(None, patience).await.err().map(|fault| fault.to_string())
+        child
+            .stop_and_wait(None, patience)
+            .await
+            .err()
+            .map(|fault| fault.to_string())
     };
     if let Some(error) = fault {
         tracing::warn!(actor = kind.as_str(), error, "child did not end in time");
@@ -72,7 +84,11 @@ impl State {
         Ok(match kind {
             Kind::LeaseKeeper => {
                 let vital = node.vital.clone();
-                on(&vital, Actor::spawn_linked(name, LeaseKeeper, (node, lines.lease_keeper), me)).await?
+                on(
+                    &vital,
+                    Actor::spawn_linked(name, LeaseKeeper, (node, lines.lease_keeper), me),
+                )
+                .await?
             }
             Kind::CheckpointWriter => {
                 Actor::spawn_linked(name, CheckpointWriter, (node, lines.checkpoint_writer), me)
@@ -82,7 +98,10 @@ impl State {
             }
             Kind::DataLogWriter => {
                 let arguments = (node, self.logs.clone());
-                Actor::spawn_linked(name, DataLogWriter, arguments, me).await?.0.get_cell()
+                Actor::spawn_linked(name, DataLogWriter, arguments, me)
+                    .await?
+                    .0
+                    .get_cell()
             }
             Kind::Session => {
                 let news = Arc::new(move |news| {
@@ -90,15 +109,25 @@ impl State {
                 });
                 let life = self.life.clone();
                 let vital = node.vital.clone();
-                on(&vital, Actor::spawn_linked(name, Session, (node, news, life, lines.session), me)).await?
+                on(
+                    &vital,
+                    Actor::spawn_linked(name, Session, (node, news, life, lines.session), me),
+                )
+                .await?
             }
             Kind::Courier => {
                 let arguments = (node, self.logs.clone(), lines);
-                Actor::spawn_linked(name, Courier, arguments, me).await?.0.get_cell()
+                Actor::spawn_linked(name, Courier, arguments, me)
+                    .await?
+                    .0
+                    .get_cell()
             }
             Kind::Steward => {
                 let sinks = sinks(&address, &lines);
-                Actor::spawn_linked(name, Steward, (node, sinks), me).await?.0.get_cell()
+                Actor::spawn_linked(name, Steward, (node, sinks), me)
+                    .await?
+                    .0
+                    .get_cell()
             }
             Kind::Supervisor
             | Kind::Restorer
@@ -108,7 +137,10 @@ impl State {
                 let offer = Arc::new(move |candidates| {
                     address.tell(Msg::Offer(candidates));
                 });
-                Actor::spawn_linked(name, Restorer, (node, offer, lines.restorer), me).await?.0.get_cell()
+                Actor::spawn_linked(name, Restorer, (node, offer, lines.restorer), me)
+                    .await?
+                    .0
+                    .get_cell()
             }
         })
     }
@@ -134,7 +166,9 @@ impl State {
     /// A shard of this session that nobody here runs: only we can give it back (decision 0020, rule 5).
     pub(crate) fn release_orphan(&mut self, row: OwnedShard) {
         let failures = self.failures.get(&row.shard).copied().unwrap_or(0);
-        let wait = RELAUNCH_FIRST.saturating_mul(1 << failures.min(16)).min(RELAUNCH_MAX);
+        let wait = RELAUNCH_FIRST
+            .saturating_mul(1 << failures.min(16))
+            .min(RELAUNCH_MAX);
         let (node, lines) = (self.node.clone(), self.lines.clone());
         node.meters.recovers("run_failed");
         tracing::warn!(shard = %row.shard, wait_ms = wait.as_millis() as u64, "owned shard without a run released");
@@ -146,7 +180,11 @@ impl State {
                 text: "its run failed on this node; it goes on from the last checkpoint".to_owned(),
                 nth: None,
             };
-            if let Err(error) = node.runs.release(row.shard, row.epoch, row.claim, &close, now).await {
+            if let Err(error) = node
+                .runs
+                .release(row.shard, row.epoch, row.claim, &close, now)
+                .await
+            {
                 tracing::warn!(shard = %row.shard, %error, "not released; trying again at the next heartbeat");
             }
             tokio::time::sleep(wait).await;

@@ -251,7 +251,9 @@ impl State {
     /// Others see what this node takes, has, and whether it drains.
     pub(crate) fn show_face(&self) {
         self.room.write(&self.ledger, self.waits.len());
-        self.lines.session.tell(session::Msg::Describe { draining: self.takes_nothing() });
+        self.lines.session.tell(session::Msg::Describe {
+            draining: self.takes_nothing(),
+        });
     }
 
     pub(crate) fn look_for_work(&self) {
@@ -320,8 +322,13 @@ impl State {
             return Ok(());
         }
         let now = self.node.clock.now();
-        let found = self.children.iter_mut().find(|(_, (cell, _))| cell.get_id() == id);
-        let Some((kind, (_, restarts))) = found else { return Ok(()) };
+        let found = self
+            .children
+            .iter_mut()
+            .find(|(_, (cell, _))| cell.get_id() == id);
+        let Some((kind, (_, restarts))) = found else {
+            return Ok(());
+        };
         let kind = *kind;
         let path = self.leaf.child(kind.as_str());
         tracing::error!(actor = path, error = reason, "actor failed");
@@ -331,7 +338,10 @@ impl State {
                 self.me.tell_after(wait, Msg::Restart(kind));
                 Ok(())
             }
-            None => Err(ActorProcessingErr::from(format!("{} failed too often: {reason}", kind.as_str()))),
+            None => Err(ActorProcessingErr::from(format!(
+                "{} failed too often: {reason}",
+                kind.as_str()
+            ))),
         }
     }
 
@@ -344,8 +354,10 @@ impl State {
         }
         let path = self.leaf.child(&shard.to_string());
         // What was not to be had is still offered: to look at once would be to try without a pause.
-        let looks =
-            !matches!(end, Some(LauncherEnd::NotOwned | LauncherEnd::Barred(_) | LauncherEnd::StillOwned(_)));
+        let looks = !matches!(
+            end,
+            Some(LauncherEnd::NotOwned | LauncherEnd::Barred(_) | LauncherEnd::StillOwned(_))
+        );
         match end {
             Some(end) => {
                 if matches!(end, LauncherEnd::NotOwned | LauncherEnd::Barred(_)) {
@@ -367,7 +379,11 @@ impl State {
                 self.failures.remove(&shard);
             }
             None => {
-                tracing::error!(actor = path, error = reason, "launcher failed; its shard will recover");
+                tracing::error!(
+                    actor = path,
+                    error = reason,
+                    "launcher failed; its shard will recover"
+                );
                 self.node.tree.failed(&path, reason);
                 *self.failures.entry(shard).or_insert(0) += 1;
             }
@@ -380,10 +396,15 @@ impl State {
     }
 
     fn say(&self) {
-        let activity = if self.takes_nothing() { Activity::Draining } else { Activity::Ok };
+        let activity = if self.takes_nothing() {
+            Activity::Draining
+        } else {
+            Activity::Ok
+        };
         let (runs, reserved) = (self.runs.len(), self.ledger.held_sum());
         self.room.write(&self.ledger, self.waits.len());
-        self.leaf.say(activity, format!("{runs} runs, {reserved} reserved"));
+        self.leaf
+            .say(activity, format!("{runs} runs, {reserved} reserved"));
     }
 }
 

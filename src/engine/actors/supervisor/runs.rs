@@ -68,7 +68,9 @@ impl Runs {
 
     fn of_task(&self, task: TaskId) -> impl Iterator<Item = &Address<launcher::Msg>> {
         let (first, last) = (ShardId { task, no: 0 }, ShardId { task, no: u32::MAX });
-        self.launchers.range(first..=last).map(|(_, (launcher, _))| launcher)
+        self.launchers
+            .range(first..=last)
+            .map(|(_, (launcher, _))| launcher)
     }
 
     pub(crate) fn tell(&self, shard: ShardId, message: launcher::Msg) {
@@ -143,17 +145,25 @@ impl State {
         let offered: BTreeSet<ShardId> = line.iter().map(|candidate| candidate.shard).collect();
         self.bars.retain(|shard| offered.contains(&shard), now);
         let mut refused = self.barred(&line);
-        let line: Vec<Candidate> =
-            line.into_iter().filter(|candidate| !self.bars.holds(candidate, now)).collect();
-        let fresh = line.into_iter().filter(|candidate| !self.runs.is_known(candidate.shard));
+        let line: Vec<Candidate> = line
+            .into_iter()
+            .filter(|candidate| !self.bars.holds(candidate, now))
+            .collect();
+        let fresh = line
+            .into_iter()
+            .filter(|candidate| !self.runs.is_known(candidate.shard));
         // One that is to be stopped is claimed only to commit that: it needs no capacity.
         let (to_run, to_stop): (Vec<_>, Vec<_>) =
             fresh.partition(|candidate: &Candidate| candidate.wish == Wish::Run);
         let mut starts = !to_stop.is_empty();
-        to_stop.into_iter().for_each(|candidate| self.runs.start_later(candidate));
+        to_stop
+            .into_iter()
+            .for_each(|candidate| self.runs.start_later(candidate));
         let requests: Vec<Request> = to_run.iter().map(request).collect();
-        let mut candidates: HashMap<ShardId, Candidate> =
-            to_run.into_iter().map(|candidate| (candidate.shard, candidate)).collect();
+        let mut candidates: HashMap<ShardId, Candidate> = to_run
+            .into_iter()
+            .map(|candidate| (candidate.shard, candidate))
+            .collect();
         for admission in self.ledger.admit(&requests, now) {
             match (admission.outcome, candidates.remove(&admission.shard)) {
                 (Ok(_), Some(candidate)) => {
@@ -162,7 +172,10 @@ impl State {
                 }
                 (Err(refusal), Some(candidate)) => {
                     let since = candidate.waiting_since;
-                    refused.entry(admission.shard.task).or_insert(Wait { why: Why::Refused(refusal), since });
+                    refused.entry(admission.shard.task).or_insert(Wait {
+                        why: Why::Refused(refusal),
+                        since,
+                    });
                 }
                 (_, None) => {}
             }
@@ -176,7 +189,9 @@ impl State {
     /// Starts some of what was admitted; the rest when other messages have had their turn.
     pub(crate) async fn launch_some(&mut self, me: &ActorRef<Msg>) {
         for _ in 0..STARTS_PER_TURN {
-            let Some(candidate) = self.runs.next_start() else { return };
+            let Some(candidate) = self.runs.next_start() else {
+                return;
+            };
             self.launch(candidate, me).await;
         }
         self.me.tell(Msg::LaunchMore);
@@ -200,7 +215,10 @@ impl State {
                 Hint::Work | Hint::Session(_) => {}
             }
         }
-        if hints.iter().any(|hint| matches!(hint, Hint::Task(_) | Hint::Work)) {
+        if hints
+            .iter()
+            .any(|hint| matches!(hint, Hint::Task(_) | Hint::Work))
+        {
             self.look_for_work();
         }
     }
@@ -211,7 +229,10 @@ impl State {
             self.ledger.release(shard);
             return;
         };
-        let leaf = self.node.tree.enter(&self.leaf.child(&shard.to_string()), Kind::Launcher);
+        let leaf = self
+            .node
+            .tree
+            .enter(&self.leaf.child(&shard.to_string()), Kind::Launcher);
         let sight = Arc::<Sight>::default();
         let arguments = launcher::Arguments {
             node: self.node.clone(),

@@ -65,7 +65,8 @@ impl State {
         self.show_face();
         self.give_up_starting();
         self.runs.tell_all(|| launcher::Msg::HandOver);
-        self.me.tell_after(self.node.times.drain_timeout, Msg::DrainOver(self.standby.drains));
+        self.me
+            .tell_after(self.node.times.drain_timeout, Msg::DrainOver(self.standby.drains));
     }
 
     pub(crate) fn on_drain_over(&self, drain: u64) {
@@ -80,7 +81,9 @@ impl State {
     /// Ends what can't be given back, since the store doesn't answer.
     pub(crate) fn give_up(&mut self) {
         let left = self.runs.len();
-        let Some(waiting) = self.draining.as_mut().filter(|_| left > 0) else { return };
+        let Some(waiting) = self.draining.as_mut().filter(|_| left > 0) else {
+            return;
+        };
         for done in waiting.drain(..) {
             if done.send(left).is_err() {
                 tracing::debug!("nobody waits for the end of the drain");

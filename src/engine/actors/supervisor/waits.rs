@@ -53,7 +53,11 @@ impl Waits {
         self.told.retain(|task, told| {
             let stays = refused.contains_key(task);
             if !stays && matches!(told.why, Why::Barred(Bar::NoWitness)) {
-                over.push(WaitNote { task: *task, reason: String::new(), text: String::new() });
+                over.push(WaitNote {
+                    task: *task,
+                    reason: String::new(),
+                    text: String::new(),
+                });
             }
             stays
         });
@@ -82,7 +86,11 @@ fn note((task, Wait { why, .. }): &(TaskId, Wait)) -> WaitNote {
             ),
         ),
     };
-    WaitNote { task: *task, reason: reason.to_owned(), text }
+    WaitNote {
+        task: *task,
+        reason: reason.to_owned(),
+        text,
+    }
 }
 
 /// Whether people would read the same.
@@ -103,7 +111,13 @@ impl State {
     pub(crate) fn barred(&self, line: &[Candidate]) -> BTreeMap<TaskId, Wait> {
         let barred = line.iter().filter_map(|candidate| {
             let why = Why::Barred(self.bars.why(candidate.shard)?);
-            Some((candidate.shard.task, Wait { why, since: candidate.waiting_since }))
+            Some((
+                candidate.shard.task,
+                Wait {
+                    why,
+                    since: candidate.waiting_since,
+                },
+            ))
         });
         barred.collect()
     }
@@ -118,7 +132,11 @@ impl State {
         let is_new = |(task, wait): &(TaskId, Wait)| {
             !self.waits.told.get(task).is_some_and(|told| is_same(told, wait))
         };
-        let news: Vec<_> = refused.into_iter().filter(is_new).take(REASONS_PER_WRITE).collect();
+        let news: Vec<_> = refused
+            .into_iter()
+            .filter(is_new)
+            .take(REASONS_PER_WRITE)
+            .collect();
         if news.is_empty() && over.is_empty() {
             return;
         }
@@ -140,7 +158,9 @@ impl State {
     /// A task that was started meanwhile lost its reason with that.
     pub(crate) fn on_explained(&mut self, reasons: Vec<(TaskId, Wait)>) {
         self.waits.telling = false;
-        let waiting = reasons.into_iter().filter(|(task, _)| !self.runs.holds_task(*task));
+        let waiting = reasons
+            .into_iter()
+            .filter(|(task, _)| !self.runs.holds_task(*task));
         self.waits.told.extend(waiting);
     }
 }

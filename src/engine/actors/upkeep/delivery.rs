@@ -40,7 +40,10 @@ pub(crate) struct Delivering {
 
 /// The system's own hand, for the audit.
 pub(crate) fn system(request_id: Option<String>) -> Actor {
-    Actor { request_id, ..Actor::windrow(None) }
+    Actor {
+        request_id,
+        ..Actor::windrow(None)
+    }
 }
 
 impl Delivering {
@@ -52,7 +55,10 @@ impl Delivering {
         };
         match self.hooks.outbox.settle(&delivery, &settlement).await {
             Ok(true) => self.tell_death(&delivery, &settlement),
-            Ok(false) => tracing::debug!(delivery = delivery.delivery_id, "a hook call was taken by another"),
+            Ok(false) => tracing::debug!(
+                delivery = delivery.delivery_id,
+                "a hook call was taken by another"
+            ),
             Err(error) => {
                 tracing::warn!(delivery = delivery.delivery_id, %error, "a hook call is made again");
             }
@@ -89,7 +95,10 @@ impl Delivering {
             return Ok(true);
         }
         let due_at = self.node.clock.wall().plus(span);
-        self.hooks.outbox.settle(delivery, &Settlement::Again { due_at, error: None }).await
+        self.hooks
+            .outbox
+            .settle(delivery, &Settlement::Again { due_at, error: None })
+            .await
     }
 
     async fn is_start_over(&self, delivery: &Delivery) -> Result<bool, StoreError> {
@@ -130,7 +139,10 @@ impl Delivering {
         }
         let doublings = delivery.attempts.saturating_sub(1).min(16);
         let wait = RETRY_FIRST.saturating_mul(1 << doublings).min(RETRY_MAX);
-        Settlement::Again { due_at: now.plus(wait), error: Some(error) }
+        Settlement::Again {
+            due_at: now.plus(wait),
+            error: Some(error),
+        }
     }
 
     async fn ready(&self, delivery: &Delivery, body: Option<Value>) -> Result<Settlement, StoreError> {
@@ -138,7 +150,10 @@ impl Delivering {
             Ok(edit) => Box::new(edit),
             Err(text) => return self.not_ready(delivery, text).await,
         };
-        let command = TaskCommand::Ready { start_no: delivery.start_no, edit };
+        let command = TaskCommand::Ready {
+            start_no: delivery.start_no,
+            edit,
+        };
         match self.command(delivery, &command).await {
             Ok(()) => {
                 self.restorer.tell(restorer::Msg::Wake);
@@ -146,12 +161,18 @@ impl Delivering {
             }
             Err(CommandError::Store(error)) if error.class() == ErrorClass::Transient => Err(error),
             Err(error) if is_over(&error) => Ok(Settlement::Done),
-            Err(error) => self.not_ready(delivery, format!("what it answered can't be used: {error}")).await,
+            Err(error) => {
+                self.not_ready(delivery, format!("what it answered can't be used: {error}"))
+                    .await
+            }
         }
     }
 
     async fn not_ready(&self, delivery: &Delivery, text: String) -> Result<Settlement, StoreError> {
-        let command = TaskCommand::NotReady { start_no: delivery.start_no, text };
+        let command = TaskCommand::NotReady {
+            start_no: delivery.start_no,
+            text,
+        };
         match self.command(delivery, &command).await {
             Ok(()) => Ok(Settlement::Done),
             Err(CommandError::Store(error)) => Err(error),
@@ -164,21 +185,35 @@ impl Delivering {
 
     async fn command(&self, delivery: &Delivery, command: &TaskCommand) -> Result<(), CommandError> {
         let actor = system(Some(delivery.delivery_id.clone()));
-        self.node.tasks.command(delivery.task, command, &actor, self.node.clock.wall()).await.map(|_| ())
+        self.node
+            .tasks
+            .command(delivery.task, command, &actor, self.node.clock.wall())
+            .await
+            .map(|_| ())
     }
 
     /// People hear of a call that nobody took.
     fn tell_death(&self, delivery: &Delivery, settlement: &Settlement) {
-        let Settlement::Dead { error } = settlement else { return };
+        let Settlement::Dead { error } = settlement else {
+            return;
+        };
         let (kind, attempts) = (delivery.kind.as_str(), delivery.attempts);
         tracing::warn!(task = %delivery.task, kind, attempts, error, "a hook call was given up");
         let message = format!("the hook {kind} was given up after {attempts} attempts: {error}");
         (self.logs)(DataLogLine {
-            shard: ShardId { task: delivery.task, no: 0 },
+            shard: ShardId {
+                task: delivery.task,
+                no: 0,
+            },
             at: self.node.clock.wall(),
             origin: LogOrigin::System,
             code: Some("HOOK_GIVEN_UP".to_owned()),
-            line: LogLine { index: None, level: LogLevel::Error, message, extra: None },
+            line: LogLine {
+                index: None,
+                level: LogLevel::Error,
+                message,
+                extra: None,
+            },
         });
     }
 }
@@ -186,12 +221,17 @@ impl Delivering {
 /// Whether an answer came too late to matter.
 fn is_over(error: &CommandError) -> bool {
     use CommandRefusal::{StaleStart, Status};
-    matches!(error, CommandError::NotFound(_) | CommandError::Refused(Status(_) | StaleStart { .. }))
+    matches!(
+        error,
+        CommandError::NotFound(_) | CommandError::Refused(Status(_) | StaleStart { .. })
+    )
 }
 
 /// What a ready business changes: `total`, `skip_first` and `params` of its reply; all else is its own affair.
 fn edit_of(body: Option<Value>) -> Result<TaskEdit, String> {
-    let Some(body) = body else { return Ok(TaskEdit::default()) };
+    let Some(body) = body else {
+        return Ok(TaskEdit::default());
+    };
     let number = |name: &str| match body.get(name) {
         None | Some(Value::Null) => Ok(None),
         Some(value) => value
@@ -221,12 +261,27 @@ mod tests {
     #[test]
     fn a_ready_business_may_change_the_items_and_parameters_and_nothing_else() {
         assert_eq!(edit_of(None), Ok(TaskEdit::default()));
-        assert_eq!(edit_of(Some(json!({"status": "ready", "name": "x"}))), Ok(TaskEdit::default()));
+        assert_eq!(
+            edit_of(Some(json!({"status": "ready", "name": "x"}))),
+            Ok(TaskEdit::default())
+        );
         let edit = edit_of(Some(json!({"total": 9, "skip_first": 2, "params": {"a": 1}})));
         let params = Some(r#"{"a":1}"#.to_owned());
         let (total, skip_first) = (Some(ItemCount(9)), Some(ItemIndex(2)));
-        assert_eq!(edit, Ok(TaskEdit { total, skip_first, params, ..TaskEdit::default() }));
-        for wrong in [json!({"total": "9"}), json!({"total": -1}), json!({"params": [1]})] {
+        assert_eq!(
+            edit,
+            Ok(TaskEdit {
+                total,
+                skip_first,
+                params,
+                ..TaskEdit::default()
+            })
+        );
+        for wrong in [
+            json!({"total": "9"}),
+            json!({"total": -1}),
+            json!({"params": [1]}),
+        ] {
             assert!(edit_of(Some(wrong.clone())).is_err(), "{wrong}");
         }
     }

@@ -125,7 +125,9 @@ impl State {
             done.commanded.iter().for_each(|task| (sinks.nudge)(*task));
             done.left.iter().for_each(|shard| (sinks.leave)(*shard));
             if done.wakes {
-                sinks.restorer.tell(crate::actors::membership::restorer::Msg::Wake);
+                sinks
+                    .restorer
+                    .tell(crate::actors::membership::restorer::Msg::Wake);
             }
             me.tell(Msg::Done(done));
         }));

@@ -59,14 +59,27 @@ impl Actor for Courier {
         let me = Address::new(me, leaf.clone());
         lines.courier.plug(me.clone());
         let delivering = node.hooks.clone().map(|hooks| {
-            Arc::new(Delivering { node: node.clone(), hooks, logs: logs.sink(), restorer: lines.restorer })
+            Arc::new(Delivering {
+                node: node.clone(),
+                hooks,
+                logs: logs.sink(),
+                restorer: lines.restorer,
+            })
         });
         if delivering.is_some() {
             me.tell(Msg::Tick);
         } else {
             leaf.say(Activity::Ok, "no hooks here");
         }
-        Ok(State { node, me, leaf, delivering, out: 0, taking: false, again: false })
+        Ok(State {
+            node,
+            me,
+            leaf,
+            delivering,
+            out: 0,
+            taking: false,
+            again: false,
+        })
     }
 
     async fn handle(
@@ -105,7 +118,9 @@ impl Actor for Courier {
 
 impl State {
     fn take(&mut self) {
-        let Some(delivering) = &self.delivering else { return };
+        let Some(delivering) = &self.delivering else {
+            return;
+        };
         let room = OUT_MAX - self.out.min(OUT_MAX);
         if self.taking || room == 0 {
             self.again = true;

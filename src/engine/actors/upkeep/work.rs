@@ -58,12 +58,19 @@ pub(crate) struct Done {
 
 impl Done {
     pub(crate) fn text(&self) -> String {
-        format!("{} tasks commanded, {} rows removed in the last round", self.commanded.len(), self.removed)
+        format!(
+            "{} tasks commanded, {} rows removed in the last round",
+            self.commanded.len(),
+            self.removed
+        )
     }
 }
 
 pub(crate) async fn work(node: &NodeContext, round: Round) -> Done {
-    let mut done = Done { elsewhere: round.elsewhere, ..Done::default() };
+    let mut done = Done {
+        elsewhere: round.elsewhere,
+        ..Done::default()
+    };
     tell("deadlines", deadlines(node, round.now, &mut done).await);
     tell("unanswered hooks", unanswered(node, round.now, &mut done).await);
     match orphans::settle(node, round.now).await {
@@ -95,7 +102,9 @@ fn tell(what: &str, outcome: Result<(), StoreError>) {
 
 async fn deadlines(node: &NodeContext, now: WallMs, done: &mut Done) -> Result<(), StoreError> {
     for task in node.upkeep.past_deadline(now, TASKS_MAX).await? {
-        let command = TaskCommand::Stop { reason: StopReason::Deadline };
+        let command = TaskCommand::Stop {
+            reason: StopReason::Deadline,
+        };
         obey(node, task, &command, now, done).await?;
     }
     Ok(())
@@ -132,7 +141,9 @@ async fn one_sided(node: &NodeContext, done: &mut Done) -> Result<(), StoreError
         down.entry(business).or_default().push(shard);
     }
     done.elsewhere.retain(|business| down.contains_key(business));
-    let Some(me) = node.heartbeats.me() else { return Ok(()) };
+    let Some(me) = node.heartbeats.me() else {
+        return Ok(());
+    };
     for (business, shards) in down {
         let runs = node.upkeep.reaching(&business, me, REACHING_MAX).await?;
         if done.elsewhere.answers(&business, &runs) {
@@ -154,7 +165,11 @@ async fn dormant(node: &NodeContext, now: WallMs) -> Result<(), StoreError> {
     if found.is_empty() {
         return Ok(());
     }
-    let note = |task| WaitNote { task, reason: DORMANT.to_owned(), text: dormant_text(window) };
+    let note = |task| WaitNote {
+        task,
+        reason: DORMANT.to_owned(),
+        text: dormant_text(window),
+    };
     let notes: Vec<WaitNote> = found.into_iter().map(note).collect();
     node.tasks.explain_waits(&notes, now).await
 }
@@ -162,24 +177,35 @@ async fn dormant(node: &NodeContext, now: WallMs) -> Result<(), StoreError> {
 /// Says of waiting tasks that no live node takes them. Whoever begins to take them says something else, or runs them.
 async fn unserved(node: &NodeContext, now: WallMs) -> Result<(), StoreError> {
     let sessions = node.sessions.list().await?;
-    let (drained, taking): (Vec<SessionView>, Vec<SessionView>) =
-        sessions.into_iter().filter(|session| !session.fenced).partition(|session| session.face.draining);
+    let (drained, taking): (Vec<SessionView>, Vec<SessionView>) = sessions
+        .into_iter()
+        .filter(|session| !session.fenced)
+        .partition(|session| session.face.draining);
     let mut served = Vec::new();
     for session in taking {
-        let Some(pools) = session.face.pools else { return Ok(()) };
+        let Some(pools) = session.face.pools else {
+            return Ok(());
+        };
         served.extend(pools);
     }
     let found = node.upkeep.unserved(&served, now, UNSERVED_MAX).await?;
     if found.is_empty() {
         return Ok(());
     }
-    let notes: Vec<WaitNote> = found.into_iter().map(|(task, pool)| note(task, &pool, &drained)).collect();
+    let notes: Vec<WaitNote> = found
+        .into_iter()
+        .map(|(task, pool)| note(task, &pool, &drained))
+        .collect();
     node.tasks.explain_waits(&notes, now).await
 }
 
 fn note(task: TaskId, pool: &str, drained: &[SessionView]) -> WaitNote {
     let serves = |session: &&SessionView| {
-        session.face.pools.as_ref().is_none_or(|pools| pools.iter().any(|served| served == pool))
+        session
+            .face
+            .pools
+            .as_ref()
+            .is_none_or(|pools| pools.iter().any(|served| served == pool))
     };
     // One that ends drains, too, and nobody can undrain it.
     let text = match drained.iter().filter(|session| session.drain).find(serves) {
@@ -192,7 +218,11 @@ fn note(task: TaskId, pool: &str, drained: &[SessionView]) -> WaitNote {
              node.pools and node.run_tasks = true"
         ),
     };
-    WaitNote { task, reason: "no_node".to_owned(), text }
+    WaitNote {
+        task,
+        reason: "no_node".to_owned(),
+        text,
+    }
 }
 
 async fn sweep(node: &NodeContext, keep: Keep, now: WallMs, done: &mut Done) {
@@ -207,8 +237,14 @@ async fn sweep(node: &NodeContext, keep: Keep, now: WallMs, done: &mut Done) {
         let swept = repeat(SWEEP_MAX, || node.upkeep.sweep(what, before), done).await;
         tell("retention", swept);
     }
-    let retention = LogRetention { keep_from: now.minus(keep.log), max_per_task: keep.log_lines };
-    tell("data log", repeat(EXPIRE_MAX, || node.data_log.expire(retention), done).await);
+    let retention = LogRetention {
+        keep_from: now.minus(keep.log),
+        max_per_task: keep.log_lines,
+    };
+    tell(
+        "data log",
+        repeat(EXPIRE_MAX, || node.data_log.expire(retention), done).await,
+    );
     tell("ended tasks", ended(node, now.minus(keep.tasks), now, done).await);
     if let Some(uploads) = &node.uploads {
         match uploads.expire_uploads(now.minus(DAY)).await {

@@ -66,10 +66,20 @@ impl Actor for CheckpointWriter {
         me: ActorRef<Msg>,
         (node, line): Self::Arguments,
     ) -> Result<State, ActorProcessingErr> {
-        let leaf = node.tree.enter(&format!("{}/checkpoint-writer", node.node), Kind::CheckpointWriter);
+        let leaf = node.tree.enter(
+            &format!("{}/checkpoint-writer", node.node),
+            Kind::CheckpointWriter,
+        );
         let me = Address::new(me, leaf.clone());
         line.plug(me.clone());
-        Ok(State { node, me, leaf, waiting: BTreeMap::new(), writing: false, failures: 0 })
+        Ok(State {
+            node,
+            me,
+            leaf,
+            waiting: BTreeMap::new(),
+            writing: false,
+            failures: 0,
+        })
     }
 
     async fn handle(
@@ -106,7 +116,8 @@ impl State {
         }
         self.writing = true;
         let jobs = self.take_jobs();
-        self.leaf.say(Activity::Ok, format!("{} shards in a transaction", jobs.len()));
+        self.leaf
+            .say(Activity::Ok, format!("{} shards in a transaction", jobs.len()));
         let (node, me) = (self.node.clone(), self.me.clone());
         self.node.work.spawn(self.me.guard(async move {
             let started = node.clock.now();
@@ -140,9 +151,14 @@ impl State {
             self.writing = false;
             return self.write();
         }
-        let wait = RETRY_FIRST.saturating_mul(1 << self.failures.min(10)).min(RETRY_MAX);
+        let wait = RETRY_FIRST
+            .saturating_mul(1 << self.failures.min(10))
+            .min(RETRY_MAX);
         self.failures += 1;
-        self.leaf.say(Activity::Backoff, format!("store unavailable, {} times in a row", self.failures));
+        self.leaf.say(
+            Activity::Backoff,
+            format!("store unavailable, {} times in a row", self.failures),
+        );
         self.me.tell_after(wait, Msg::Again);
     }
 }
@@ -170,7 +186,9 @@ async fn commit(node: &NodeContext, jobs: Vec<Job>) -> Result<(), ()> {
         }
         Err(error) => {
             tracing::error!(%error, shards = checkpoints.len(), "checkpoint refused");
-            sinks.into_iter().for_each(|sink| sink(Written::Refused(error.clone())));
+            sinks
+                .into_iter()
+                .for_each(|sink| sink(Written::Refused(error.clone())));
             Ok(())
         }
     }

@@ -32,7 +32,12 @@ impl LogQueue {
     pub(crate) fn new() -> LogQueue {
         let (sender, receiver) = mpsc::channel(QUEUE_MAX);
         let room = Arc::new(LineRoom::new());
-        LogQueue { sender, receiver: Arc::new(Mutex::new(receiver)), dropped: Arc::default(), room }
+        LogQueue {
+            sender,
+            receiver: Arc::new(Mutex::new(receiver)),
+            dropped: Arc::default(),
+            room,
+        }
     }
 
     /// What holds the lines of a run's replies until a checkpoint takes them.
@@ -77,10 +82,18 @@ impl Actor for DataLogWriter {
         me: ActorRef<Msg>,
         (node, queue): Self::Arguments,
     ) -> Result<State, ActorProcessingErr> {
-        let leaf = node.tree.enter(&format!("{}/data-log-writer", node.node), Kind::DataLogWriter);
+        let leaf = node
+            .tree
+            .enter(&format!("{}/data-log-writer", node.node), Kind::DataLogWriter);
         let me = Address::new(me, leaf.clone());
         me.tell_after(node.times.data_log_flush, Msg::Flush);
-        Ok(State { node, queue, me, leaf, writing: false })
+        Ok(State {
+            node,
+            queue,
+            me,
+            leaf,
+            writing: false,
+        })
     }
 
     async fn handle(
@@ -112,7 +125,8 @@ impl State {
     fn flush(&mut self) {
         let dropped = self.queue.dropped.total();
         let waiting = QUEUE_MAX - self.queue.sender.capacity();
-        self.leaf.say(Activity::Ok, format!("{waiting} waiting, {dropped} dropped"));
+        self.leaf
+            .say(Activity::Ok, format!("{waiting} waiting, {dropped} dropped"));
         if self.writing || (waiting == 0 && self.queue.dropped.is_stored()) {
             return;
         }
@@ -147,7 +161,9 @@ async fn write(node: &NodeContext, queue: &LogQueue, lines: &mut Vec<DataLogLine
         written = node.data_log.append(lines).await;
     }
     if let Err(error) = written {
-        lines.iter().for_each(|line| queue.dropped.add(line.shard.task, 1));
+        lines
+            .iter()
+            .for_each(|line| queue.dropped.add(line.shard.task, 1));
         tracing::warn!(%error, lines = lines.len(), "data log lines dropped");
     }
     lines.clear();

@@ -53,14 +53,20 @@ impl Wanted {
     fn kindred(&self, now: Moment) -> Kindred {
         match self {
             Wanted::Acquire => Kindred::Acquire,
-            Wanted::Renew(session) => Kindred::Renew { reassert: session.until() > now },
+            Wanted::Renew(session) => Kindred::Renew {
+                reassert: session.until() > now,
+            },
             Wanted::Release => Kindred::Release,
         }
     }
 }
 
 pub(crate) enum Msg {
-    Ask { key: LeaseKey, wanted: Wanted, answer: AnswerSink },
+    Ask {
+        key: LeaseKey,
+        wanted: Wanted,
+        answer: AnswerSink,
+    },
     TripDone,
 }
 
@@ -90,10 +96,18 @@ impl Actor for LeaseKeeper {
         me: ActorRef<Msg>,
         (node, line): Self::Arguments,
     ) -> Result<State, ActorProcessingErr> {
-        let leaf = node.tree.enter(&format!("{}/lease-keeper", node.node), Kind::LeaseKeeper);
+        let leaf = node
+            .tree
+            .enter(&format!("{}/lease-keeper", node.node), Kind::LeaseKeeper);
         let me = Address::new(me, leaf.clone());
         line.plug(me.clone());
-        Ok(State { node, me, leaf, waiting: Vec::new(), on_trip: None })
+        Ok(State {
+            node,
+            me,
+            leaf,
+            waiting: Vec::new(),
+            on_trip: None,
+        })
     }
 
     async fn handle(
@@ -126,10 +140,13 @@ impl State {
         }
         let questions = std::mem::take(&mut self.waiting);
         if self.node.leases.is_none() {
-            questions.into_iter().for_each(|question| (question.answer)(LeaseAnswer::SessionOnly));
+            questions
+                .into_iter()
+                .for_each(|question| (question.answer)(LeaseAnswer::SessionOnly));
             return;
         }
-        self.leaf.say(Activity::Ok, format!("{} leases on a trip", questions.len()));
+        self.leaf
+            .say(Activity::Ok, format!("{} leases on a trip", questions.len()));
         let (node, me) = (self.node.clone(), self.me.clone());
         self.on_trip = Some(self.node.vital.spawn(self.me.guard(async move {
             trip(&node, questions).await;
@@ -150,18 +167,21 @@ impl State {
 
 /// One round trip for each kind of question; what keeps runs alive goes first.
 async fn trip(node: &NodeContext, questions: Vec<Question>) {
-    let (renewals, others): (Vec<_>, Vec<_>) =
-        questions.into_iter().partition(|question| matches!(question.wanted, Wanted::Renew(_)));
-    let (releases, acquisitions): (Vec<_>, Vec<_>) =
-        others.into_iter().partition(|question| matches!(question.wanted, Wanted::Release));
+    let (renewals, others): (Vec<_>, Vec<_>) = questions
+        .into_iter()
+        .partition(|question| matches!(question.wanted, Wanted::Renew(_)));
+    let (releases, acquisitions): (Vec<_>, Vec<_>) = others
+        .into_iter()
+        .partition(|question| matches!(question.wanted, Wanted::Release));
     for some in [renewals, releases, acquisitions] {
         let mut left = some;
         // Whether a session is trusted is seen right before each request, which may have waited for the one before.
         while let Some(first) = left.first() {
             let now = node.clock.now();
             let kindred = first.wanted.kindred(now);
-            let (asked, others) =
-                left.into_iter().partition(|question| question.wanted.kindred(now) == kindred);
+            let (asked, others) = left
+                .into_iter()
+                .partition(|question| question.wanted.kindred(now) == kindred);
             left = others;
             ask(node, kindred, asked).await;
         }
@@ -177,20 +197,29 @@ async fn ask(node: &NodeContext, wanted: Kindred, questions: Vec<Question>) {
         match wanted {
             Kindred::Acquire => leases.acquire(&keys, ttl).await,
             Kindred::Renew { reassert } => leases.renew(&keys, ttl, reassert).await,
-            Kindred::Release => leases.release(&keys).await.map(|()| vec![LeaseReply::Absent; keys.len()]),
+            Kindred::Release => leases
+                .release(&keys)
+                .await
+                .map(|()| vec![LeaseReply::Absent; keys.len()]),
         }
     };
     // Much shorter than the renewal interval, so that one hanging trip does not cost the next.
     let replies = tokio::time::timeout(node.times.lease_renew.min(Duration::from_secs(1)), trip)
         .await
-        .unwrap_or_else(|_| Err(StoreError::Unavailable("the lease store did not answer in time".into())));
+        .unwrap_or_else(|_| {
+            Err(StoreError::Unavailable(
+                "the lease store did not answer in time".into(),
+            ))
+        });
     match replies {
         Ok(replies) => questions
             .into_iter()
             .zip(replies)
             .for_each(|(question, reply)| (question.answer)(LeaseAnswer::Said(reply, sent))),
         Err(error) => {
-            questions.into_iter().for_each(|question| (question.answer)(LeaseAnswer::Unknown(error.clone())));
+            questions
+                .into_iter()
+                .for_each(|question| (question.answer)(LeaseAnswer::Unknown(error.clone())));
         }
     }
 }

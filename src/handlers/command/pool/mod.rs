@@ -92,7 +92,10 @@ struct State {
 impl Pool {
     /// A pool of `workers` workers, none of which has begun.
     pub(super) fn new(workers: usize) -> Pool {
-        let state = State { seats: (0..workers).map(|_| None).collect(), ..State::default() };
+        let state = State {
+            seats: (0..workers).map(|_| None).collect(),
+            ..State::default()
+        };
         Pool {
             state: Mutex::new(state),
             slots: watch::Sender::new(Some(0)),
@@ -143,15 +146,34 @@ impl Pool {
         self.change_quietly(|state| {
             if let Some(why) = state.fault() {
                 let is_trusted = state.untrusted.is_none() && state.has_answered;
-                let judged = if is_trusted { Judged::Unreached } else { Judged::Rejected };
+                let judged = if is_trusted {
+                    Judged::Unreached
+                } else {
+                    Judged::Rejected
+                };
                 return Sending::Refused(judged(why.clone()));
             }
-            let alone = state.crashes.get(&index).is_some_and(|crashes| *crashes >= CRASHES_TOGETHER_MAX);
-            let found = if alone { state.empty_worker(id) } else { state.free_worker() };
-            let Some((worker, seat)) = found else { return Sending::Wait };
+            let alone = state
+                .crashes
+                .get(&index)
+                .is_some_and(|crashes| *crashes >= CRASHES_TOGETHER_MAX);
+            let found = if alone {
+                state.empty_worker(id)
+            } else {
+                state.free_worker()
+            };
+            let Some((worker, seat)) = found else {
+                return Sending::Wait;
+            };
             let (call, answer) = oneshot::channel();
             let waiting = Waiting::Call(call);
-            seat.items.push_back(Outstanding { id, index, alone, commands: Vec::new(), waiting });
+            seat.items.push_back(Outstanding {
+                id,
+                index,
+                alone,
+                commands: Vec::new(),
+                waiting,
+            });
             seat.tell(std::mem::take(line));
             Sending::Sent { worker, answer }
         })
@@ -168,9 +190,13 @@ impl Pool {
     /// Nobody waits for this item any more; says what is odd with its worker.
     pub(super) fn give_up(&self, worker: usize, id: u64, until: Moment) -> Oddity {
         let oddity = self.change(|state| {
-            let Some(seat) = state.seats[worker].as_mut() else { return Oddity::None };
+            let Some(seat) = state.seats[worker].as_mut() else {
+                return Oddity::None;
+            };
             let oddity = seat.oddity();
-            let Some(item) = seat.find(id).filter(|item| !item.is_held()) else { return oddity };
+            let Some(item) = seat.find(id).filter(|item| !item.is_held()) else {
+                return oddity;
+            };
             item.waiting = Waiting::Nobody { until };
             let commands = std::mem::take(&mut item.commands);
             if seat.takes_orders {
@@ -197,7 +223,11 @@ impl Pool {
     ) {
         self.change(|state| {
             state.broken = None;
-            state.seats[worker] = Some(Seat { takes_orders, has_spoken, ..Seat::new(outbox) });
+            state.seats[worker] = Some(Seat {
+                takes_orders,
+                has_spoken,
+                ..Seat::new(outbox)
+            });
         });
     }
 
@@ -231,10 +261,15 @@ impl Pool {
         let known = self.edit(worker, |seat| {
             let item = seat.oldest_awaited()?;
             let nobody = Waiting::Nobody { until };
-            let Waiting::Call(call) = std::mem::replace(&mut item.waiting, nobody) else { return None };
+            let Waiting::Call(call) = std::mem::replace(&mut item.waiting, nobody) else {
+                return None;
+            };
             let commands = std::mem::take(&mut item.commands);
             // The call may have been dropped a moment ago.
-            drop(call.send(Answer { commands, ..Judged::BadReply(failure).into() }));
+            drop(call.send(Answer {
+                commands,
+                ..Judged::BadReply(failure).into()
+            }));
             Some(())
         });
         self.stirred[worker].notify_one();
@@ -265,7 +300,8 @@ impl Pool {
 
     /// What a worker has coming at `now`.
     pub(super) fn review(&self, worker: usize, now: Moment) -> Due {
-        self.edit(worker, |seat| seat.review(now)).unwrap_or(Due::At(None))
+        self.edit(worker, |seat| seat.review(now))
+            .unwrap_or(Due::At(None))
     }
 
     /// A worker's life is over; its items are answered.
@@ -307,7 +343,11 @@ impl State {
 
     /// A broken pool announces a slot: whoever comes is told why it is broken.
     fn slots(&self) -> u32 {
-        let slots = self.seats.iter().flatten().fold(0_u32, |sum, seat| sum.saturating_add(seat.slots()));
+        let slots = self
+            .seats
+            .iter()
+            .flatten()
+            .fold(0_u32, |sum, seat| sum.saturating_add(seat.slots()));
         slots.max(u32::from(self.fault().is_some()))
     }
 
@@ -320,7 +360,9 @@ impl State {
     fn free_worker(&mut self) -> Option<(usize, &mut Seat)> {
         let seats = self.seats.iter_mut().enumerate();
         let free = seats.filter_map(|(worker, seat)| {
-            seat.as_mut().filter(|seat| seat.has_room()).map(|seat| (worker, seat))
+            seat.as_mut()
+                .filter(|seat| seat.has_room())
+                .map(|seat| (worker, seat))
         });
         free.min_by_key(|(_, seat)| seat.items.len())
     }
@@ -330,7 +372,8 @@ impl State {
         let seats = self.seats.iter_mut().enumerate();
         let usable = seats.filter_map(|(worker, seat)| {
             let seat = seat.as_mut().filter(|seat| seat.is_serving());
-            seat.filter(|seat| seat.reserved_for.is_none_or(|other| other == call)).map(|seat| (worker, seat))
+            seat.filter(|seat| seat.reserved_for.is_none_or(|other| other == call))
+                .map(|seat| (worker, seat))
         });
         let (worker, seat) =
             usable.min_by_key(|(_, seat)| (seat.reserved_for.is_none(), seat.items.len()))?;
@@ -363,13 +406,17 @@ impl State {
 
     fn judge(&mut self, item: &Outstanding, end: &End) -> Judged {
         match end {
-            End::Left => {
-                Judged::Lost(Failure::new("WORKER_CLOSED", "the workers were closed before it was answered"))
-            }
+            End::Left => Judged::Lost(Failure::new(
+                "WORKER_CLOSED",
+                "the workers were closed before it was answered",
+            )),
             End::Ended(why) => Judged::Lost(why.clone()),
             End::Crashed(_) if item.is_held() => Judged::NotSent,
             End::Crashed(why) if item.alone => {
-                let message = format!("the item was alone in its worker and ended it again: {}", why.message);
+                let message = format!(
+                    "the item was alone in its worker and ended it again: {}",
+                    why.message
+                );
                 let mut failure = Failure::new(why.code.clone(), message);
                 failure.output.clone_from(&why.output);
                 Judged::Lost(failure)
@@ -377,7 +424,11 @@ impl State {
             End::Crashed(why) => {
                 self.on_crashed(item.index);
                 let is_hopeless = !self.has_answered && self.mute_lives >= FAILED_LIVES_MAX;
-                if is_hopeless { Judged::Rejected(why.clone()) } else { Judged::Lost(why.clone()) }
+                if is_hopeless {
+                    Judged::Rejected(why.clone())
+                } else {
+                    Judged::Lost(why.clone())
+                }
             }
         }
     }

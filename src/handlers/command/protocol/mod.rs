@@ -38,7 +38,10 @@ pub(super) fn hello(run: &RunContext, max_in_flight: u32, heartbeat: Option<Dura
         run.mode.as_str(),
     );
     if let Some(heartbeat) = heartbeat {
-        line.push_str(&format!(",\"heartbeat\":\"{}\"", humantime::format_duration(heartbeat)));
+        line.push_str(&format!(
+            ",\"heartbeat\":\"{}\"",
+            humantime::format_duration(heartbeat)
+        ));
     }
     line.push_str("}\n");
     line
@@ -88,8 +91,12 @@ impl CallText {
             line.push_str(&one_line(data));
             line.push(',');
         }
-        write!(line, "\"gate_time\":\"{}\",\"timeout\":\"{}\",", self.gate_time, self.timeout)
-            .expect("a string takes everything");
+        write!(
+            line,
+            "\"gate_time\":\"{}\",\"timeout\":\"{}\",",
+            self.gate_time, self.timeout
+        )
+        .expect("a string takes everything");
         writeln!(line, "\"traceparent\":\"{}\"}}", item.trace.parent(item.id))
             .expect("a string takes everything");
         line
@@ -98,12 +105,18 @@ impl CallText {
 
 /// Newlines between JSON tokens mean nothing to JSON, but end a line of the protocol.
 fn one_line(json: &str) -> std::borrow::Cow<'_, str> {
-    if json.contains(['\n', '\r']) { json.replace(['\n', '\r'], " ").into() } else { json.into() }
+    if json.contains(['\n', '\r']) {
+        json.replace(['\n', '\r'], " ").into()
+    } else {
+        json.into()
+    }
 }
 
 fn rfc3339(wall_us: i64) -> String {
     let time = OffsetDateTime::from_unix_timestamp_nanos(i128::from(wall_us) * 1000);
-    time.ok().and_then(|time| time.format(&Rfc3339).ok()).unwrap_or_default()
+    time.ok()
+        .and_then(|time| time.format(&Rfc3339).ok())
+        .unwrap_or_default()
 }
 
 /// Takes an item back: it timed out, or nobody waits for it any more.
@@ -131,7 +144,9 @@ pub(super) struct Trace {
 impl Trace {
     /// A fresh trace.
     pub(super) fn new() -> Trace {
-        Trace { id: uuid::Uuid::new_v4().as_u128() }
+        Trace {
+            id: uuid::Uuid::new_v4().as_u128(),
+        }
     }
 
     /// The header of the span with this number; spans of one trace differ.
@@ -207,10 +222,12 @@ fn of_head(head: &Head) -> Said {
     match head.r#type.as_deref() {
         Some("result") => Said::Result { id: head.id },
         Some("ready") => match head.protocol {
-            Some(other) if other != PROTOCOL => {
-                Said::Garbage(format!("protocol {other} is asked for, but this windrow speaks {PROTOCOL}"))
-            }
-            _ => Said::Ready { concurrency: head.concurrency.unwrap_or(1).max(1) },
+            Some(other) if other != PROTOCOL => Said::Garbage(format!(
+                "protocol {other} is asked for, but this windrow speaks {PROTOCOL}"
+            )),
+            _ => Said::Ready {
+                concurrency: head.concurrency.unwrap_or(1).max(1),
+            },
         },
         Some("log") => Said::Log,
         Some("command") => Said::Command,

@@ -11,7 +11,10 @@ use windrow_engine::ports::handler::Mode;
 
 fn run() -> RunContext {
     RunContext {
-        shard: ShardId { task: TaskId(42), no: 1 },
+        shard: ShardId {
+            task: TaskId(42),
+            no: 1,
+        },
         task_name: Some("black \"friday\"".to_owned()),
         task_revision: 4,
         business: "push".to_owned(),
@@ -37,8 +40,14 @@ fn hello_names_the_run_and_fits_one_line() {
     assert_eq!(hello["type"], "hello");
     assert_eq!(hello["task"]["name"], "black \"friday\"");
     assert_eq!(hello["task"]["params"]["a"], 1);
-    assert_eq!((&hello["shard"], &hello["run"], &hello["epoch"]), (&1.into(), &3.into(), &9.into()));
-    assert_eq!((&hello["max_in_flight"], &hello["heartbeat"]), (&16.into(), &"5s".into()));
+    assert_eq!(
+        (&hello["shard"], &hello["run"], &hello["epoch"]),
+        (&1.into(), &3.into(), &9.into())
+    );
+    assert_eq!(
+        (&hello["max_in_flight"], &hello["heartbeat"]),
+        (&16.into(), &"5s".into())
+    );
 }
 
 #[test]
@@ -83,13 +92,28 @@ fn lines_of_a_worker_are_told_apart() {
         ("ok", Said::Word(r#"{"result":"ok"}"#)),
         (" skip ", Said::Word(r#"{"result":"skip"}"#)),
         ("", Said::Nothing),
-        (r#"{"type":"ready","protocol":1,"concurrency":8,"name":"x"}"#, Said::Ready { concurrency: 8 }),
-        (r#"{"type":"ready","concurrency":0}"#, Said::Ready { concurrency: 1 }),
-        (r#"{"type":"result","id":17,"result":"ok"}"#, Said::Result { id: Some(17) }),
+        (
+            r#"{"type":"ready","protocol":1,"concurrency":8,"name":"x"}"#,
+            Said::Ready { concurrency: 8 },
+        ),
+        (
+            r#"{"type":"ready","concurrency":0}"#,
+            Said::Ready { concurrency: 1 },
+        ),
+        (
+            r#"{"type":"result","id":17,"result":"ok"}"#,
+            Said::Result { id: Some(17) },
+        ),
         (r#"{"id":17,"result":"ok"}"#, Said::Result { id: Some(17) }),
-        (r#"{"type":"result","id":null,"result":"ok"}"#, Said::Result { id: None }),
+        (
+            r#"{"type":"result","id":null,"result":"ok"}"#,
+            Said::Result { id: None },
+        ),
         (r#"{"type":"log","message":"x"}"#, Said::Log),
-        (r#"{"type":"command","command":"stop","reason":"x"}"#, Said::Command),
+        (
+            r#"{"type":"command","command":"stop","reason":"x"}"#,
+            Said::Command,
+        ),
         (r#"{"type":"pong","n":4}"#, Said::Pong),
         (r#"{"type":"bye"}"#, Said::Bye),
         (r#"{"type":"hello","protocol":1}"#, Said::Echo),
@@ -108,7 +132,11 @@ fn lines_of_a_worker_are_told_apart() {
         b"{\"type\":\"result\",\"id\":\"x\"}",
     ];
     for line in garbage {
-        assert!(matches!(read(line), Said::Garbage(_)), "{}", String::from_utf8_lossy(line));
+        assert!(
+            matches!(read(line), Said::Garbage(_)),
+            "{}",
+            String::from_utf8_lossy(line)
+        );
     }
 }
 

@@ -72,7 +72,10 @@ impl Requests {
 
     /// The item of a single callback; none where the call goes out as a batched one.
     pub(super) fn single(&self, items: &CallItems) -> Option<ItemIndex> {
-        let dispatch = items.dispatches().first().filter(|_| !self.is_batched && items.len() == 1)?;
+        let dispatch = items
+            .dispatches()
+            .first()
+            .filter(|_| !self.is_batched && items.len() == 1)?;
         Some(dispatch.run.first())
     }
 
@@ -240,6 +243,9 @@ fn ascii(text: &str) -> HeaderValue {
 
 /// A text without what no header may have, such as a name that a person chose.
 pub(super) fn lossy(text: &str) -> HeaderValue {
-    let kept: String = text.chars().map(|c| if c.is_ascii_graphic() || c == ' ' { c } else { '?' }).collect();
+    let kept: String = text
+        .chars()
+        .map(|c| if c.is_ascii_graphic() || c == ' ' { c } else { '?' })
+        .collect();
     ascii(&kept)
 }

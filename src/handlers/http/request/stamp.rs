@@ -21,8 +21,11 @@ pub(super) fn stamp(micros: i64, precision: Precision) -> String {
     let time = time.unwrap_or(OffsetDateTime::UNIX_EPOCH);
     let (year, month, day) = time.to_calendar_date();
     let (hour, minute, second) = time.to_hms();
-    let date = format_args!("{year:04}-{:02}-{day:02}T{hour:02}:{minute:02}:{second:02}", u8::from(month))
-        .to_string();
+    let date = format_args!(
+        "{year:04}-{:02}-{day:02}T{hour:02}:{minute:02}:{second:02}",
+        u8::from(month)
+    )
+    .to_string();
     match precision {
         Precision::Millis => format!("{date}.{:03}Z", time.millisecond()),
         Precision::Micros => format!("{date}.{:06}Z", time.microsecond()),
@@ -38,7 +41,10 @@ pub(super) struct Ids {
 
 impl Ids {
     pub(super) fn new() -> Ids {
-        Ids { key: RandomState::new(), count: AtomicU64::new(0) }
+        Ids {
+            key: RandomState::new(),
+            count: AtomicU64::new(0),
+        }
     }
 
     /// A fresh W3C trace context, sampled.
@@ -54,7 +60,10 @@ impl Ids {
         random[..8].copy_from_slice(&high.to_be_bytes());
         random[8..].copy_from_slice(&low.to_be_bytes()[..2]);
         let millis = u64::try_from(now.0).unwrap_or(0);
-        format!("b-{}", Builder::from_unix_timestamp_millis(millis, &random).into_uuid())
+        format!(
+            "b-{}",
+            Builder::from_unix_timestamp_millis(millis, &random).into_uuid()
+        )
     }
 
     fn draw(&self) -> [u64; 3] {
@@ -70,8 +79,14 @@ mod tests {
 
     #[test]
     fn times_are_written_to_the_microsecond() {
-        assert_eq!(stamp(1_794_243_731_500_123, Precision::Micros), "2026-11-09T17:02:11.500123Z");
-        assert_eq!(stamp(1_794_243_731_500_999, Precision::Millis), "2026-11-09T17:02:11.500Z");
+        assert_eq!(
+            stamp(1_794_243_731_500_123, Precision::Micros),
+            "2026-11-09T17:02:11.500123Z"
+        );
+        assert_eq!(
+            stamp(1_794_243_731_500_999, Precision::Millis),
+            "2026-11-09T17:02:11.500Z"
+        );
         assert_eq!(stamp(0, Precision::Micros), "1970-01-01T00:00:00.000000Z");
         assert_eq!(stamp(i64::MAX, Precision::Millis), "1970-01-01T00:00:00.000Z");
     }
@@ -83,7 +98,11 @@ mod tests {
         for _ in 0..10_000 {
             let trace = ids.traceparent();
             let parts: Vec<&str> = trace.split('-').collect();
-            assert_eq!(parts.iter().map(|part| part.len()).collect::<Vec<_>>(), [2, 32, 16, 2], "{trace}");
+            assert_eq!(
+                parts.iter().map(|part| part.len()).collect::<Vec<_>>(),
+                [2, 32, 16, 2],
+                "{trace}"
+            );
             assert!(seen.insert(trace));
             let batch = ids.batch(WallMs(1_794_243_731_500));
             let uuid: uuid::Uuid = batch.strip_prefix("b-").expect("b-").parse().expect("a uuid");

@@ -266,7 +266,10 @@ impl CheckReply {
             detail: line.detail,
             advice: line.advice,
         };
-        CheckReply { passed, checks: report.into_iter().map(json).collect() }
+        CheckReply {
+            passed,
+            checks: report.into_iter().map(json).collect(),
+        }
     }
 }
 

@@ -39,7 +39,11 @@ type Answer = Result<Response, Problem>;
 
 /// A business with its revision as the tag.
 fn shown(business: &Business, secret: Option<String>) -> Response {
-    ([etag::tag(business.revision)], Json(BusinessJson::new(business, secret))).into_response()
+    (
+        [etag::tag(business.revision)],
+        Json(BusinessJson::new(business, secret)),
+    )
+        .into_response()
 }
 
 /// The same, or what it would be.
@@ -72,12 +76,20 @@ async fn register(
     let skip = query.check == Some(CheckMode::Skip);
     let is_dry = query.dry_run == Some(true);
     let (body, reason) = body.parts();
-    let made = app.service.register_business(&body, skip, &caller.actor_of(reason, is_dry)).await?;
+    let made = app
+        .service
+        .register_business(&body, skip, &caller.actor_of(reason, is_dry))
+        .await?;
     if is_dry {
         return Ok(dry_run::would(&BusinessJson::new(&made.business, None))?);
     }
     let place = [(header::LOCATION, format!("/v1/businesses/{}", made.business.slug))];
-    Ok((StatusCode::CREATED, place, shown(&made.business, Some(made.secret))).into_response())
+    Ok((
+        StatusCode::CREATED,
+        place,
+        shown(&made.business, Some(made.secret)),
+    )
+        .into_response())
 }
 
 /// List businesses in the order of their names.
@@ -93,10 +105,23 @@ async fn list(State(app): State<App>, uri: Uri, Params(query): Params<ListQuery>
     let limit = page::limit(query.limit)?;
     let after: Option<String> = page::read(query.cursor.as_deref())?;
     let archived = query.archived.unwrap_or(false);
-    let found = app.service.businesses(archived, after.as_deref(), limit + 1).await?;
+    let found = app
+        .service
+        .businesses(archived, after.as_deref(), limit + 1)
+        .await?;
     let page = page::page(found, limit, |business| business.slug.clone());
-    let items = page.items.iter().map(|business| BusinessJson::new(business, None)).collect();
-    Ok(page::answer(&uri, page::Page { items, next_cursor: page.next_cursor }))
+    let items = page
+        .items
+        .iter()
+        .map(|business| BusinessJson::new(business, None))
+        .collect();
+    Ok(page::answer(
+        &uri,
+        page::Page {
+            items,
+            next_cursor: page.next_cursor,
+        },
+    ))
 }
 
 /// Look at a business.
@@ -148,7 +173,10 @@ async fn edit(
     app.service.business(&slug).await?;
     let expected = etag::expected(&headers);
     let actor = caller.actor_of(reason, query.is_dry());
-    let changed = app.service.edit_business(&slug, &Value::Object(patch), expected, &actor).await?;
+    let changed = app
+        .service
+        .edit_business(&slug, &Value::Object(patch), expected, &actor)
+        .await?;
     Ok(told(&query, &changed)?)
 }
 
@@ -193,7 +221,10 @@ async fn archive(
     Body(body): Body<ReasonBody>,
 ) -> Answer {
     let actor = caller.actor_of(body.reason, query.is_dry());
-    Ok(told(&query, &app.service.archive_business(&slug, true, &actor).await?)?)
+    Ok(told(
+        &query,
+        &app.service.archive_business(&slug, true, &actor).await?,
+    )?)
 }
 
 /// Show an archived business again.
@@ -216,7 +247,10 @@ async fn unarchive(
     Body(body): Body<ReasonBody>,
 ) -> Answer {
     let actor = caller.actor_of(body.reason, query.is_dry());
-    Ok(told(&query, &app.service.archive_business(&slug, false, &actor).await?)?)
+    Ok(told(
+        &query,
+        &app.service.archive_business(&slug, false, &actor).await?,
+    )?)
 }
 
 /// Give a business a new signing secret.
@@ -239,7 +273,10 @@ async fn rotate_secret(
     Path(slug): Path<String>,
     Body(body): Body<ReasonBody>,
 ) -> Answer {
-    let rotated = app.service.rotate_secret(&slug, &caller.actor(body.reason)).await?;
+    let rotated = app
+        .service
+        .rotate_secret(&slug, &caller.actor(body.reason))
+        .await?;
     Ok(shown(&rotated.business, Some(rotated.secret)))
 }
 
@@ -267,5 +304,11 @@ async fn revisions(
     let found = app.service.business_revisions(&slug, before, limit + 1).await?;
     let page = page::page(found, limit, |revision| revision.id);
     let items = page.items.into_iter().map(RevisionJson::from).collect();
-    Ok(page::answer(&uri, page::Page { items, next_cursor: page.next_cursor }))
+    Ok(page::answer(
+        &uri,
+        page::Page {
+            items,
+            next_cursor: page.next_cursor,
+        },
+    ))
 }

@@ -27,8 +27,13 @@ impl HandlerNews {
         let state = &picture.handler.state;
         let is_down = state.outage.is_some();
         let is_turned = std::mem::replace(&mut self.is_down, is_down) != is_down;
-        self.codes.retain(|_, seen| now.duration_since(*seen) < FORGET_AFTER);
-        let code = state.error.as_ref().filter(|_| picture.handler.text().is_some()).map(|error| &error.code);
+        self.codes
+            .retain(|_, seen| now.duration_since(*seen) < FORGET_AFTER);
+        let code = state
+            .error
+            .as_ref()
+            .filter(|_| picture.handler.text().is_some())
+            .map(|error| &error.code);
         let is_new = code.is_some_and(|code| {
             let has_room = self.codes.len() < CODES_MAX || self.codes.contains_key(code.as_ref());
             if !has_room {

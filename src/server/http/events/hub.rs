@@ -72,8 +72,14 @@ impl Hub {
     /// A hub whose ids begin at `first`: above those of any earlier life of the node, so that a listener of then is
     /// known to have missed something.
     pub(crate) fn new(first: u64) -> Hub {
-        let inner = Inner { next_id: first.max(1), channels: BTreeMap::new() };
-        Hub { inner: Arc::new(Mutex::new(inner)), newest: watch::Sender::new(0) }
+        let inner = Inner {
+            next_id: first.max(1),
+            channels: BTreeMap::new(),
+        };
+        Hub {
+            inner: Arc::new(Mutex::new(inner)),
+            newest: watch::Sender::new(0),
+        }
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner> {
@@ -108,13 +114,19 @@ impl Hub {
             }
         }
         drop(inner);
-        Listening { hub: self.clone(), topics }
+        Listening {
+            hub: self.clone(),
+            topics,
+        }
     }
 
     /// Looks at nothing any more.
     pub(crate) fn close(&self) {
         let channels = std::mem::take(&mut self.lock().channels);
-        channels.into_values().filter_map(|channel| channel.ticker).for_each(|ticker| ticker.abort());
+        channels
+            .into_values()
+            .filter_map(|channel| channel.ticker)
+            .for_each(|ticker| ticker.abort());
     }
 
     /// Looks at a topic again and again until nobody has listened for a while.
@@ -146,14 +158,24 @@ impl Hub {
         let first = inner.next_id;
         inner.next_id += found.len() as u64;
         let newest = inner.next_id - 1;
-        let Some(channel) = inner.channels.get_mut(topic) else { return };
+        let Some(channel) = inner.channels.get_mut(topic) else {
+            return;
+        };
         let now = Instant::now();
         for (id, (kind, data)) in (first..).zip(found) {
-            let event = Event { id, kind, topic: topic.clone(), data: Arc::new(data) };
+            let event = Event {
+                id,
+                kind,
+                topic: topic.clone(),
+                data: Arc::new(data),
+            };
             channel.ring.push_back((now, event));
         }
         while channel.ring.len() > RING_MAX
-            || channel.ring.front().is_some_and(|(at, _)| now.duration_since(*at) > REPLAY)
+            || channel
+                .ring
+                .front()
+                .is_some_and(|(at, _)| now.duration_since(*at) > REPLAY)
         {
             channel.complete_since = channel.ring.pop_front().map_or(newest, |(_, event)| event.id);
         }
@@ -186,18 +208,28 @@ impl Listening {
             }
         }
         events.sort_by_key(|event| event.id);
-        Batch { events, lost, cursor: inner.next_id - 1 }
+        Batch {
+            events,
+            lost,
+            cursor: inner.next_id - 1,
+        }
     }
 }
 
 impl Channel {
     fn after(&self, cursor: u64) -> Vec<Event> {
-        let fresh: Vec<&Event> =
-            self.ring.iter().map(|(_, event)| event).filter(|event| event.id > cursor).collect();
+        let fresh: Vec<&Event> = self
+            .ring
+            .iter()
+            .map(|(_, event)| event)
+            .filter(|event| event.id > cursor)
+            .collect();
         let is_newest =
             |event: &Event, at: usize| fresh[at + 1..].iter().all(|later| later.kind != event.kind);
-        let kept =
-            fresh.iter().enumerate().filter(|(at, event)| !event.kind.is_state() || is_newest(event, *at));
+        let kept = fresh
+            .iter()
+            .enumerate()
+            .filter(|(at, event)| !event.kind.is_state() || is_newest(event, *at));
         kept.map(|(_, event)| (*event).clone()).collect()
     }
 }
@@ -206,7 +238,9 @@ impl Drop for Listening {
     fn drop(&mut self) {
         let mut inner = self.hub.lock();
         for topic in &self.topics {
-            let Some(channel) = inner.channels.get_mut(topic) else { continue };
+            let Some(channel) = inner.channels.get_mut(topic) else {
+                continue;
+            };
             channel.listeners = channel.listeners.saturating_sub(1);
             if channel.listeners == 0 {
                 channel.idle_since = Some(Instant::now());

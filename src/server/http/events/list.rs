@@ -34,11 +34,17 @@ async fn listed(app: &App) -> Result<Vec<TaskView>, ServiceError> {
     let waits =
         |status: &Status| !status.is_terminal() && !matches!(status, Status::Created | Status::Stopped);
     let statuses: Vec<Status> = Status::ALL.iter().copied().filter(waits).collect();
-    let under_way = TaskFilter { statuses, ..TaskFilter::default() };
+    let under_way = TaskFilter {
+        statuses,
+        ..TaskFilter::default()
+    };
     let newest = lists.tasks(&TaskFilter::default(), None, NEWEST).await?.tasks;
     let others = lists.tasks(&under_way, None, UNDER_WAY).await?.tasks;
-    let all: BTreeMap<TaskId, TaskView> =
-        newest.into_iter().chain(others).map(|task| (task.id, task)).collect();
+    let all: BTreeMap<TaskId, TaskView> = newest
+        .into_iter()
+        .chain(others)
+        .map(|task| (task.id, task))
+        .collect();
     Ok(all.into_values().rev().collect())
 }
 
@@ -54,8 +60,10 @@ pub(super) async fn tasks_picture(app: &App) -> Result<Value, ServiceError> {
 /// How many tasks there are in each status, and the nodes.
 pub(super) async fn cluster_picture(app: &App) -> Result<Value, ServiceError> {
     let counts = app.service.parts.lists.status_counts(COUNT_MAX).await?;
-    let counts: Map<String, Value> =
-        counts.into_iter().map(|(status, count)| (status.as_str().to_owned(), count.into())).collect();
+    let counts: Map<String, Value> = counts
+        .into_iter()
+        .map(|(status, count)| (status.as_str().to_owned(), count.into()))
+        .collect();
     Ok(json!({ "tasks": counts, "counted_up_to": COUNT_MAX, "nodes": node_pictures(app).await? }))
 }
 
@@ -68,7 +76,11 @@ pub(super) struct ClusterWatcher {
 
 impl ClusterWatcher {
     pub(super) fn new(app: App) -> ClusterWatcher {
-        ClusterWatcher { app, told: Value::Null, read_at: None }
+        ClusterWatcher {
+            app,
+            told: Value::Null,
+            read_at: None,
+        }
     }
 }
 
@@ -118,17 +130,26 @@ impl TasksWatcher {
     fn changed(&mut self, tasks: &[TaskView], is_first: bool) -> Vec<(Kind, Value)> {
         let now: BTreeMap<TaskId, Value> = tasks.iter().map(|task| (task.id, status(task))).collect();
         let is_new = |(id, value): &(&TaskId, &Value)| !is_first && self.told.get(id) != Some(value);
-        let found = now.iter().filter(is_new).map(|(_, value)| (Kind::Status, value.clone())).collect();
+        let found = now
+            .iter()
+            .filter(is_new)
+            .map(|(_, value)| (Kind::Status, value.clone()))
+            .collect();
         self.told = now;
         found
     }
 
     fn handler_news(&mut self, pictures: &[TaskPicture]) -> Vec<(Kind, Value)> {
         let (is_first, now) = (self.numbers.is_null(), Instant::now());
-        self.handlers.retain(|id, _| pictures.iter().any(|picture| picture.task.id == *id));
+        self.handlers
+            .retain(|id, _| pictures.iter().any(|picture| picture.task.id == *id));
         let mut found = Vec::new();
         for picture in pictures {
-            let news = self.handlers.entry(picture.task.id).or_default().look(picture, now);
+            let news = self
+                .handlers
+                .entry(picture.task.id)
+                .or_default()
+                .look(picture, now);
             found.extend(news.filter(|_| !is_first).map(|news| (Kind::Handler, news)));
         }
         found
@@ -151,8 +172,11 @@ impl Watcher for TasksWatcher {
         }
         let pictures = self.app.service.pictures(self.tasks.clone()).await;
         found.extend(self.handler_news(&pictures));
-        let live: Vec<Value> =
-            pictures.iter().filter(|picture| picture.live.is_some()).map(numbers).collect();
+        let live: Vec<Value> = pictures
+            .iter()
+            .filter(|picture| picture.live.is_some())
+            .map(numbers)
+            .collect();
         let now = json!({ "tasks": live });
         if self.numbers != now {
             self.numbers = now.clone();

@@ -23,9 +23,9 @@ pub(super) async fn check(app: &App, caller: &Caller, topic: &Topic) -> Result<(
             let task = task.ok_or_else(|| ServiceError::no_task(id))?;
             caller.may_see(&task.business, "task", &id.to_string())
         }
-        _ if caller.role == Role::Business => {
-            Err(ServiceError::Forbidden("a business hears of its own tasks: topics=task:t42".to_owned()))
-        }
+        _ if caller.role == Role::Business => Err(ServiceError::Forbidden(
+            "a business hears of its own tasks: topics=task:t42".to_owned(),
+        )),
         Topic::Node(name) if *name != app.front.node => app.service.other_node(name).await.map(|_| ()),
         Topic::Node(_) | Topic::Cluster | Topic::Tasks => Ok(()),
     }

@@ -95,7 +95,9 @@ async fn events(
     }
     let place = app.front.streams.take(caller.account(), 1, false);
     let place = place.map_err(|full| full.problem("streams of events"))?;
-    let last = headers.get("last-event-id").and_then(|value| value.to_str().ok()?.parse().ok());
+    let last = headers
+        .get("last-event-id")
+        .and_then(|value| value.to_str().ok()?.parse().ok());
     let look: Arc<dyn Look> = Arc::new(app.clone());
     let front = app.front.clone();
     let (again, peer) = (app.clone(), peer.map(|Extension(ConnectInfo(peer))| peer.ip()));
@@ -107,10 +109,15 @@ async fn events(
         }
     };
     let stream = stream::stream(&app.front.hub, look, Wish { topics, hz, last }, ended);
-    let mut response =
-        Sse::new(stream).keep_alive(KeepAlive::new().interval(KEEP_ALIVE).text("keep-alive")).into_response();
-    response.headers_mut().insert("x-accel-buffering", HeaderValue::from_static("no"));
-    response.headers_mut().insert("cache-control", HeaderValue::from_static("no-store"));
+    let mut response = Sse::new(stream)
+        .keep_alive(KeepAlive::new().interval(KEEP_ALIVE).text("keep-alive"))
+        .into_response();
+    response
+        .headers_mut()
+        .insert("x-accel-buffering", HeaderValue::from_static("no"));
+    response
+        .headers_mut()
+        .insert("cache-control", HeaderValue::from_static("no-store"));
     Ok(response)
 }
 
@@ -130,6 +137,9 @@ fn topics(text: &str) -> Result<Vec<Topic>, ServiceError> {
     }
     match topics.len() {
         1..=TOPICS_MAX => Ok(topics),
-        count => Err(ServiceError::invalid("topics", format!("1 to {TOPICS_MAX} are needed, not {count}"))),
+        count => Err(ServiceError::invalid(
+            "topics",
+            format!("1 to {TOPICS_MAX} are needed, not {count}"),
+        )),
     }
 }

@@ -20,7 +20,11 @@ pub(super) async fn node_picture(app: &App, name: &str) -> Result<Value, Service
 
 /// The numbers of all nodes, the one that answers first.
 pub(super) async fn node_pictures(app: &App) -> Result<Vec<Value>, ServiceError> {
-    let mut pictures: Vec<Value> = nodes::all(app).await?.iter().map(nodes::NodeBody::numbers).collect();
+    let mut pictures: Vec<Value> = nodes::all(app)
+        .await?
+        .iter()
+        .map(nodes::NodeBody::numbers)
+        .collect();
     if let Some(here) = pictures.first_mut() {
         here["actors"] = json!(app.service.supervisor().tree().view().len());
     }
@@ -37,7 +41,12 @@ pub(super) struct NodeWatcher {
 
 impl NodeWatcher {
     pub(super) fn new(app: App, name: String) -> NodeWatcher {
-        NodeWatcher { app, name, told: Value::Null, looked_at: None }
+        NodeWatcher {
+            app,
+            name,
+            told: Value::Null,
+            looked_at: None,
+        }
     }
 }
 

@@ -105,14 +105,19 @@ impl Listener {
             heard = news => if !heard { return self.say_goodbye("there is nothing more to tell; connect again") },
         }
         self.next_at = Instant::now() + self.every;
-        let Batch { events, mut lost, cursor } = self.listening.after(self.cursor);
+        let Batch {
+            events,
+            mut lost,
+            cursor,
+        } = self.listening.after(self.cursor);
         self.cursor = cursor;
         let asked = std::mem::take(&mut self.fresh)
             .into_iter()
             .filter(|topic| !lost.contains(topic))
             .collect::<Vec<_>>();
         lost.extend(asked);
-        self.ready.extend(events.into_iter().filter(|event| !lost.contains(&event.topic)));
+        self.ready
+            .extend(events.into_iter().filter(|event| !lost.contains(&event.topic)));
         for topic in lost {
             self.tell_all(topic).await;
         }
@@ -129,7 +134,12 @@ impl Listener {
                 return self.fresh.push(topic);
             }
         };
-        self.ready.push_back(Event { id, kind: Kind::Snapshot, topic, data: Arc::new(data) });
+        self.ready.push_back(Event {
+            id,
+            kind: Kind::Snapshot,
+            topic,
+            data: Arc::new(data),
+        });
         self.cursor = self.cursor.max(id);
     }
 
@@ -137,14 +147,25 @@ impl Listener {
         self.is_over = true;
         let data = Arc::new(json!({"text": why}));
         let id = self.cursor;
-        self.ready.push_back(Event { id, kind: Kind::Bye, topic: Topic::Cluster, data });
+        self.ready.push_back(Event {
+            id,
+            kind: Kind::Bye,
+            topic: Topic::Cluster,
+            data,
+        });
     }
 }
 
 fn written(event: &Event) -> sse::Event {
     let data: Value = json!({"topic": event.topic.to_string(), "data": &*event.data});
-    let written =
-        sse::Event::default().id(event.id.to_string()).event(event.kind.as_str()).data(data.to_string());
+    let written = sse::Event::default()
+        .id(event.id.to_string())
+        .event(event.kind.as_str())
+        .data(data.to_string());
     // Once is enough, and every stream begins with a snapshot or a replay; repeating it costs little.
-    if event.kind == Kind::Snapshot { written.retry(RETRY) } else { written }
+    if event.kind == Kind::Snapshot {
+        written.retry(RETRY)
+    } else {
+        written
+    }
 }

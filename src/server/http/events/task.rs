@@ -35,7 +35,13 @@ const GROUPS_MAX: usize = 100;
 
 /// Everything about a task, as `GET /v1/tasks/{task}` says it.
 pub(super) async fn task_picture(app: &App, id: TaskId) -> Result<Value, ServiceError> {
-    let task = app.service.parts.tasks.get(id).await?.ok_or_else(|| ServiceError::no_task(id))?;
+    let task = app
+        .service
+        .parts
+        .tasks
+        .get(id)
+        .await?
+        .ok_or_else(|| ServiceError::no_task(id))?;
     written(&tasks::body(app, app.service.picture(task).await))
 }
 
@@ -185,8 +191,17 @@ impl TaskWatcher {
 
     /// Who changed something since the last look.
     async fn read_changes(&mut self, found: &mut Vec<(Kind, Value)>) -> Result<(), StoreError> {
-        let filter = AuditFilter { task: Some(self.id), ..AuditFilter::default() };
-        let newest = self.app.service.parts.lists.audits(&filter, None, CHANGES_MAX).await?;
+        let filter = AuditFilter {
+            task: Some(self.id),
+            ..AuditFilter::default()
+        };
+        let newest = self
+            .app
+            .service
+            .parts
+            .lists
+            .audits(&filter, None, CHANGES_MAX)
+            .await?;
         let last = self.change.replace(newest.first().map_or(0, |row| row.id));
         let Some(last) = last else { return Ok(()) };
         for row in newest.into_iter().rev().filter(|row| row.id > last) {
@@ -244,7 +259,10 @@ impl TaskWatcher {
         let picture = self.app.service.picture(task.clone()).await;
         let picture = self.unless_ended(picture, found).await;
         // What there is at the first look, the snapshot has told.
-        let news = self.handler.look(&picture, Instant::now()).filter(|_| !self.numbers.is_null());
+        let news = self
+            .handler
+            .look(&picture, Instant::now())
+            .filter(|_| !self.numbers.is_null());
         found.extend(news.map(|news| (Kind::Handler, news)));
         let mut now = numbers(&picture);
         let rate = measured(&mut self.settled, Instant::now(), picture.task.counters.settled());
@@ -283,7 +301,11 @@ fn measured(seen: &mut Vec<(Instant, u64)>, now: Instant, settled: u64) -> f64 {
     }
     let (since, before) = seen[0];
     let span = now.duration_since(since).as_secs_f64();
-    if span > 0.0 { ((settled - before) as f64 / span * 10.0).round() / 10.0 } else { 0.0 }
+    if span > 0.0 {
+        ((settled - before) as f64 / span * 10.0).round() / 10.0
+    } else {
+        0.0
+    }
 }
 
 #[async_trait]
@@ -314,6 +336,10 @@ mod tests {
             .collect();
         assert_eq!((rate[0], rate[1], rate[39]), (0.0, 100.0, 100.0));
         assert!(seen.len() <= 14, "old moments go: {}", seen.len());
-        assert_eq!(measured(&mut seen, start + Duration::from_secs(60), 3), 0.0, "another run");
+        assert_eq!(
+            measured(&mut seen, start + Duration::from_secs(60), 3),
+            0.0,
+            "another run"
+        );
     }
 }

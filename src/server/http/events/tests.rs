@@ -62,10 +62,17 @@ struct Read {
 type Events = std::pin::Pin<Box<dyn Stream<Item = Read> + Send>>;
 
 fn open(hub: &Hub, fake: &Fake, last: Option<u64>, ended: oneshot::Receiver<()>) -> Events {
-    let wish = Wish { topics: vec![Topic::Task(TaskId(1))], hz: 4, last };
+    let wish = Wish {
+        topics: vec![Topic::Task(TaskId(1))],
+        hz: 4,
+        last,
+    };
     let ended = async move { ended.await.map_or("the test is over", |()| "the node ends") };
     let look: Arc<dyn Look> = Arc::new(fake.clone());
-    let events = Sse::new(stream(hub, look, wish, ended)).into_response().into_body().into_data_stream();
+    let events = Sse::new(stream(hub, look, wish, ended))
+        .into_response()
+        .into_body()
+        .into_data_stream();
     Box::pin(events.map(|part| {
         let text = String::from_utf8(part.unwrap().to_vec()).unwrap();
         let member = |name: &str| {
@@ -75,17 +82,26 @@ fn open(hub: &Hub, fake: &Fake, last: Option<u64>, ended: oneshot::Receiver<()>)
                 .to_owned()
         };
         let data: Value = serde_json::from_str(&member("data")).unwrap();
-        Read { id: member("id").parse().unwrap(), kind: member("event"), n: data["data"]["n"].as_u64() }
+        Read {
+            id: member("id").parse().unwrap(),
+            kind: member("event"),
+            n: data["data"]["n"].as_u64(),
+        }
     }))
 }
 
 async fn next(events: &mut Events) -> Read {
     let soon = Duration::from_secs(5);
-    tokio::time::timeout(soon, events.next()).await.expect("an event comes").expect("the stream goes on")
+    tokio::time::timeout(soon, events.next())
+        .await
+        .expect("an event comes")
+        .expect("the stream goes on")
 }
 
 async fn is_quiet(events: &mut Events) -> bool {
-    tokio::time::timeout(Duration::from_secs(3), events.next()).await.is_err()
+    tokio::time::timeout(Duration::from_secs(3), events.next())
+        .await
+        .is_err()
 }
 
 #[tokio::test(start_paused = true)]
@@ -118,7 +134,10 @@ async fn who_comes_back_is_told_what_happened_since_and_nothing_twice() {
     tokio::time::sleep(Duration::from_secs(30)).await;
     let (_end, ended) = oneshot::channel();
     let mut events = open(&hub, &fake, Some(seen.id), ended);
-    assert_eq!((next(&mut events).await.n, next(&mut events).await.n), (Some(2), Some(3)));
+    assert_eq!(
+        (next(&mut events).await.n, next(&mut events).await.n),
+        (Some(2), Some(3))
+    );
     assert!(is_quiet(&mut events).await);
 }
 
@@ -131,7 +150,11 @@ async fn who_comes_back_too_late_or_with_a_strange_id_is_told_everything() {
     let seen = next(&mut events).await;
     for strange in [3, u64::MAX] {
         let (_end, ended) = oneshot::channel();
-        assert_eq!(next(&mut open(&hub, &fake, Some(strange), ended)).await.kind, "snapshot", "{strange}");
+        assert_eq!(
+            next(&mut open(&hub, &fake, Some(strange), ended)).await.kind,
+            "snapshot",
+            "{strange}"
+        );
     }
     // The ring keeps what is younger than a minute.
     tokio::time::sleep(REPLAY).await;
@@ -140,7 +163,10 @@ async fn who_comes_back_too_late_or_with_a_strange_id_is_told_everything() {
     fake.put(Kind::Status, 3);
     tokio::time::sleep(Duration::from_secs(1)).await;
     let (_end, ended) = oneshot::channel();
-    assert_eq!(next(&mut open(&hub, &fake, Some(seen.id), ended)).await.kind, "snapshot");
+    assert_eq!(
+        next(&mut open(&hub, &fake, Some(seen.id), ended)).await.kind,
+        "snapshot"
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -171,20 +197,29 @@ async fn a_client_that_does_not_read_is_given_the_newest_state_and_holds_nothing
     let told = next(&mut slow).await;
     assert_eq!(told.kind, "snapshot", "it missed more than is kept");
     let (_end, ended) = oneshot::channel();
-    assert_eq!(next(&mut open(&hub, &fake, None, ended)).await.kind, "snapshot", "others come and go");
+    assert_eq!(
+        next(&mut open(&hub, &fake, None, ended)).await.kind,
+        "snapshot",
+        "others come and go"
+    );
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_topic_is_watched_once_and_only_while_somebody_cares() {
     let (hub, fake) = (Hub::new(1), Fake::default());
-    let mut all: Vec<Events> = (0..20).map(|_| open(&hub, &fake, None, oneshot::channel().1)).collect();
+    let mut all: Vec<Events> = (0..20)
+        .map(|_| open(&hub, &fake, None, oneshot::channel().1))
+        .collect();
     // An end that is over at once: each says goodbye; what counts is that they listen.
     for events in &mut all {
         next(events).await;
     }
     tokio::time::sleep(Duration::from_secs(10)).await;
     let looks = fake.looks();
-    assert!((35..=45).contains(&looks), "one ticker at four looks a second: {looks}");
+    assert!(
+        (35..=45).contains(&looks),
+        "one ticker at four looks a second: {looks}"
+    );
     drop(all);
     assert_eq!(hub.listeners(), 0);
     tokio::time::sleep(REPLAY * 2).await;
@@ -197,7 +232,10 @@ async fn a_topic_is_watched_once_and_only_while_somebody_cares() {
 fn topics_are_read_back_and_others_refused() {
     let text = "cluster,tasks,task:t42,node:n1";
     let read = topics(text).unwrap();
-    assert_eq!(read.iter().map(ToString::to_string).collect::<Vec<_>>().join(","), text);
+    assert_eq!(
+        read.iter().map(ToString::to_string).collect::<Vec<_>>().join(","),
+        text
+    );
     assert_eq!(topics("cluster, cluster").unwrap().len(), 1);
     for wrong in ["", " , ", "task:42", "task:", "node:", "weather", "tasks:"] {
         assert!(topics(wrong).is_err(), "{wrong:?}");

@@ -77,7 +77,10 @@ impl Sight {
         self.is_handler_down |= run.handler.outage.is_some();
         self.head_age = self.head_age.max(run.head_age);
         self.unsaved_for = self.unsaved_for.max(view.unsaved_for);
-        self.budget_left_ppm = [self.budget_left_ppm, run.budget_left_ppm].into_iter().flatten().min();
+        self.budget_left_ppm = [self.budget_left_ppm, run.budget_left_ppm]
+            .into_iter()
+            .flatten()
+            .min();
         self.counters = self.counters.plus(&run.counters);
         self.total += run.total.0;
         if let Some(rate) = run.rate {
@@ -131,14 +134,23 @@ impl Board {
     /// Takes in live runs, and runs as they ended; says of which tasks the end has to be read.
     pub(super) fn take_in(&mut self, live: &[RunView], ended: &[RunView], now: Moment) -> Vec<TaskId> {
         // A shard that runs again shows its task as it is now.
-        let is_over =
-            |run: &&RunView| live.iter().all(|other| other.shard != run.shard || other.run == run.run);
-        let newest: BTreeMap<ShardId, RunView> =
-            ended.iter().filter(is_over).map(|run| (run.shard, run.clone())).collect();
+        let is_over = |run: &&RunView| {
+            live.iter()
+                .all(|other| other.shard != run.shard || other.run == run.run)
+        };
+        let newest: BTreeMap<ShardId, RunView> = ended
+            .iter()
+            .filter(is_over)
+            .map(|run| (run.shard, run.clone()))
+            .collect();
         let over: Vec<RunView> = newest.into_values().collect();
         let live_still: Vec<RunView> = live
             .iter()
-            .filter(|run| ended.iter().all(|other| (other.shard, other.run) != (run.shard, run.run)))
+            .filter(|run| {
+                ended
+                    .iter()
+                    .all(|other| (other.shard, other.run) != (run.shard, run.run))
+            })
             .cloned()
             .collect();
         let unknown = self.look(sights(&live_still), sights(&over), now);
@@ -160,8 +172,12 @@ impl Board {
                 entry.actual_rate = 0.0;
             }
         }
-        self.entries.retain(|_, entry| entry.gone_at.is_none_or(|at| now.since(at) < KEPT));
-        let unknown = self.entries.values().filter(|entry| entry.gone_at.is_some() && entry.status.is_none());
+        self.entries
+            .retain(|_, entry| entry.gone_at.is_none_or(|at| now.since(at) < KEPT));
+        let unknown = self
+            .entries
+            .values()
+            .filter(|entry| entry.gone_at.is_some() && entry.status.is_none());
         unknown.map(|entry| entry.sight.task).collect()
     }
 
@@ -187,7 +203,10 @@ impl Board {
         let mut actual_rate = before.map_or(0.0, |entry| entry.actual_rate);
         if let Some(entry) = before {
             let span = now.since(entry.seen_at).as_secs_f64();
-            let settled = sight.counters.settled().saturating_sub(entry.sight.counters.settled());
+            let settled = sight
+                .counters
+                .settled()
+                .saturating_sub(entry.sight.counters.settled());
             if span > 0.0 {
                 actual_rate = settled as f64 / span;
             }
@@ -196,10 +215,20 @@ impl Board {
             self.others.add(before.map(|entry| &entry.sight), &sight);
         }
         let before = self.entries.remove(&sight.task);
-        let (delays, failed) = before.map(|entry| (entry.delays, entry.failed)).unwrap_or_default();
+        let (delays, failed) = before
+            .map(|entry| (entry.delays, entry.failed))
+            .unwrap_or_default();
         let task = sight.task;
-        let entry =
-            Entry { actual_rate, has_own, seen_at: now, gone_at: None, status: None, delays, failed, sight };
+        let entry = Entry {
+            actual_rate,
+            has_own,
+            seen_at: now,
+            gone_at: None,
+            status: None,
+            delays,
+            failed,
+            sight,
+        };
         self.entries.insert(task, entry);
     }
 }
@@ -228,7 +257,10 @@ mod tests {
         Sight {
             task: TaskId(task),
             business: "b".to_owned(),
-            counters: Counters { succeeded, ..Counters::default() },
+            counters: Counters {
+                succeeded,
+                ..Counters::default()
+            },
             total: 1000,
             target_rate: Some(10.0),
             low_water: succeeded,
@@ -236,7 +268,10 @@ mod tests {
             window_used: 0,
             stalled: [Duration::ZERO; StallReason::ALL.len()],
             latency_p95: None,
-            began: Counters { succeeded, ..Counters::default() },
+            began: Counters {
+                succeeded,
+                ..Counters::default()
+            },
             head_age: Duration::ZERO,
             budget_left_ppm: None,
             unsaved_for: Duration::ZERO,
@@ -250,8 +285,19 @@ mod tests {
         board.look(vec![sight(1, 10)], vec![], Moment(SECOND));
         board.look(vec![sight(1, 30)], vec![], Moment(2 * SECOND));
         assert_eq!(board.entries[&TaskId(1)].actual_rate, 20.0);
-        assert_eq!(board.look(vec![], vec![], Moment(3 * SECOND)), [TaskId(1)], "its end has to be read");
-        board.settle(TaskId(1), Counters { succeeded: 35, ..Counters::default() }, Status::Finished);
+        assert_eq!(
+            board.look(vec![], vec![], Moment(3 * SECOND)),
+            [TaskId(1)],
+            "its end has to be read"
+        );
+        board.settle(
+            TaskId(1),
+            Counters {
+                succeeded: 35,
+                ..Counters::default()
+            },
+            Status::Finished,
+        );
         let entry = &board.entries[&TaskId(1)];
         assert_eq!((entry.sight.counters.succeeded, entry.actual_rate), (35, 0.0));
         assert_eq!(board.look(vec![], vec![], Moment(4 * SECOND)), [], "once");
@@ -265,7 +311,10 @@ mod tests {
         let all = |done: u64| (1..=1000).map(|task| sight(task, done)).collect::<Vec<_>>();
         board.look(all(5), vec![], Moment(SECOND));
         board.look(all(7), vec![], Moment(2 * SECOND));
-        assert_eq!(board.entries.values().filter(|entry| entry.has_own).count(), TASKS_MAX);
+        assert_eq!(
+            board.entries.values().filter(|entry| entry.has_own).count(),
+            TASKS_MAX
+        );
         assert_eq!(board.others.succeeded, 800 * 2);
         board.look(vec![], vec![], Moment(3 * SECOND));
         assert_eq!(board.others.succeeded, 800 * 2, "an end takes nothing away");
@@ -274,13 +323,25 @@ mod tests {
     #[test]
     fn a_run_that_nobody_saw_alive_is_counted_also_among_the_others() {
         let mut board = Board::default();
-        assert_eq!(board.look(vec![], vec![sight(1, 35)], Moment(SECOND)), [TaskId(1)]);
+        assert_eq!(
+            board.look(vec![], vec![sight(1, 35)], Moment(SECOND)),
+            [TaskId(1)]
+        );
         assert_eq!(board.entries[&TaskId(1)].sight.counters.succeeded, 35);
         assert!(board.entries[&TaskId(1)].gone_at.is_some());
         let others = (2..=400).map(|task| sight(task, 1)).collect();
         board.look(others, vec![], Moment(2 * SECOND));
-        let short = Sight { began: Counters { succeeded: 2, ..Counters::default() }, ..sight(500, 9) };
+        let short = Sight {
+            began: Counters {
+                succeeded: 2,
+                ..Counters::default()
+            },
+            ..sight(500, 9)
+        };
         board.look(vec![], vec![short], Moment(3 * SECOND));
-        assert_eq!(board.others.succeeded, 7, "what its run did, not what was done before");
+        assert_eq!(
+            board.others.succeeded, 7,
+            "what its run did, not what was done before"
+        );
     }
 }

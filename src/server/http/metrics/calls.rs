@@ -33,11 +33,17 @@ impl Board {
         let before = self.calls.seen.remove(&key).unwrap_or_default();
         let (fresh, failed) = (run.tally.since(&before.0), run.failed_calls.since(&before.1));
         if !is_over {
-            self.calls.seen.insert(key, (run.tally.clone(), run.failed_calls.clone()));
+            self.calls
+                .seen
+                .insert(key, (run.tally.clone(), run.failed_calls.clone()));
         }
         self.calls.add_failed(&run.business, &failed);
         self.calls.add(&run.business, run.kind, &fresh.calls);
-        let (delays, failed) = match self.entries.get_mut(&run.shard.task).filter(|entry| entry.has_own) {
+        let (delays, failed) = match self
+            .entries
+            .get_mut(&run.shard.task)
+            .filter(|entry| entry.has_own)
+        {
             Some(entry) => (&mut entry.delays, &mut entry.failed),
             None => (&mut self.others.delays, &mut self.others.failed),
         };
@@ -74,7 +80,11 @@ pub(super) fn write(page: &mut Page, board: &Board, own: &[(String, &Entry)]) {
     let mut family = page.family("windrow_failed_calls_total", Kind::Counter, help);
     for (business, failed) in &board.calls.failed {
         for (class, code, count) in failed.iter() {
-            let labels = [("business", business.as_str()), ("class", class.as_str()), ("code", code)];
+            let labels = [
+                ("business", business.as_str()),
+                ("class", class.as_str()),
+                ("code", code),
+            ];
             family.sample(&labels, count as f64);
         }
     }
@@ -105,7 +115,12 @@ fn write_attempts(page: &mut Page, board: &Board, own: &[(String, &Entry)]) {
         (OTHER, OTHER, (others.succeeded, others.skipped), &others.failed);
     for (task, business, (ok, skip), failed) in all.chain([rest]) {
         let mut sample = |result, code: &str, count: u64| {
-            let labels = [("business", business), ("task", task), ("result", result), ("code", code)];
+            let labels = [
+                ("business", business),
+                ("task", task),
+                ("result", result),
+                ("code", code),
+            ];
             family.sample(&labels, count as f64);
         };
         sample("ok", "", ok);

@@ -41,7 +41,9 @@ pub const LOOK_EVERY: Duration = Duration::from_secs(1);
 const REQUESTS: &str = "windrow_http_server_requests_total";
 const DURATION: &str = "windrow_http_server_request_duration_seconds";
 /// Unit: seconds.
-const BUCKETS: [f64; 12] = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0, 30.0];
+const BUCKETS: [f64; 12] = [
+    0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0, 30.0,
+];
 const METADATA: Metadata<'static> = Metadata::new("windrow::http", Level::INFO, Some(module_path!()));
 
 /// The routes of this resource.
@@ -67,7 +69,9 @@ impl Meter {
         let duration = Matcher::Full(DURATION.to_owned());
         let builder = PrometheusBuilder::new();
         // It fails for an empty list only.
-        let builder = builder.set_buckets_for_metric(duration, &BUCKETS).unwrap_or_default();
+        let builder = builder
+            .set_buckets_for_metric(duration, &BUCKETS)
+            .unwrap_or_default();
         let requests = builder.build_recorder();
         let describe = |name: &'static str| KeyName::from_const_str(name);
         requests.describe_counter(describe(REQUESTS), None, "Requests answered".into());
@@ -97,7 +101,9 @@ impl Meter {
         let counted = Key::from_parts(REQUESTS, labels.clone());
         self.requests.register_counter(&counted, &METADATA).increment(1);
         let timed = Key::from_parts(DURATION, labels);
-        self.requests.register_histogram(&timed, &METADATA).record(took.as_secs_f64());
+        self.requests
+            .register_histogram(&timed, &METADATA)
+            .record(took.as_secs_f64());
     }
 
     fn note_restarts(&self, actors: &[ActorView]) -> BTreeMap<&'static str, u64> {
@@ -130,10 +136,15 @@ fn known(method: &Method) -> &'static str {
 pub(super) async fn measure(State(app): State<App>, request: Request, next: Next) -> Response {
     let begun = Instant::now();
     let method = request.method().clone();
-    let route = request.extensions().get::<MatchedPath>().map(|path| path.as_str().to_owned());
+    let route = request
+        .extensions()
+        .get::<MatchedPath>()
+        .map(|path| path.as_str().to_owned());
     let response = next.run(request).await;
     let route = route.as_deref().unwrap_or(OTHER);
-    app.front.meter.answered(&method, route, response.status().as_u16(), begun.elapsed());
+    app.front
+        .meter
+        .answered(&method, route, response.status().as_u16(), begun.elapsed());
     response
 }
 
@@ -170,8 +181,17 @@ async fn under_way(app: &App) -> Vec<TaskView> {
     let waits =
         |status: &Status| !status.is_terminal() && !matches!(status, Status::Created | Status::Stopped);
     let statuses = Status::ALL.iter().copied().filter(waits).collect();
-    let filter = TaskFilter { statuses, ..TaskFilter::default() };
-    match app.service.parts.lists.tasks(&filter, None, board::TASKS_MAX as u32).await {
+    let filter = TaskFilter {
+        statuses,
+        ..TaskFilter::default()
+    };
+    match app
+        .service
+        .parts
+        .lists
+        .tasks(&filter, None, board::TASKS_MAX as u32)
+        .await
+    {
         Ok(page) => page.tasks,
         Err(error) => {
             tracing::debug!(%error, "tasks were not read for metrics");
@@ -195,13 +215,18 @@ async fn scrape(State(app): State<App>) -> Response {
     look(&app).await;
     let (under_way, stored) = (under_way(&app).await, uploads::stored(&app).await);
     let page = written(&app, &under_way, &stored);
-    ([(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], page).into_response()
+    (
+        [(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")],
+        page,
+    )
+        .into_response()
 }
 
 fn written(app: &App, under_way: &[TaskView], stored: &[(String, u64)]) -> String {
     let mut page = Page::default();
     let version = env!("CARGO_PKG_VERSION");
-    page.family("windrow_build_info", Kind::Gauge, "The program").sample(&[("version", version)], 1.0);
+    page.family("windrow_build_info", Kind::Gauge, "The program")
+        .sample(&[("version", version)], 1.0);
     write_tasks(&mut page, &app.front.meter.board(), under_way);
     inside::write(&mut page, &app.service.parts.meters);
     write_node(&mut page, app);
@@ -216,10 +241,20 @@ fn write_node(page: &mut Page, app: &App) {
     let per_second = |micros: u128| micros as f64 / 1e6;
     if let Some(capacity) = room.capacity {
         let help = "The sum of task rates that the node may hold, items per second";
-        page.single("windrow_node_capacity_rate", Kind::Gauge, help, per_second(capacity.0));
+        page.single(
+            "windrow_node_capacity_rate",
+            Kind::Gauge,
+            help,
+            per_second(capacity.0),
+        );
     }
     let help = "How much of it is taken, items per second";
-    page.single("windrow_node_reserved_rate", Kind::Gauge, help, per_second(room.reserved.0));
+    page.single(
+        "windrow_node_reserved_rate",
+        Kind::Gauge,
+        help,
+        per_second(room.reserved.0),
+    );
     let draining = app.front.is_ending() || app.front.is_drained();
     page.single(
         "windrow_node_draining",
@@ -227,13 +262,35 @@ fn write_node(page: &mut Page, app: &App) {
         "1 while the node takes no tasks",
         f64::from(u8::from(draining)),
     );
-    page.single("windrow_leases_held", Kind::Gauge, "Shards that run here", room.shards as f64);
-    page.single("windrow_node_waiting_tasks", Kind::Gauge, "Tasks that wait for room", room.waiting as f64);
+    page.single(
+        "windrow_leases_held",
+        Kind::Gauge,
+        "Shards that run here",
+        room.shards as f64,
+    );
+    page.single(
+        "windrow_node_waiting_tasks",
+        Kind::Gauge,
+        "Tasks that wait for room",
+        room.waiting as f64,
+    );
     let front = &app.front;
     for (name, help, count) in [
-        ("windrow_sse_clients", "Open streams of events", front.hub.listeners() as u64),
-        ("windrow_http_body_bytes", "Bodies that are read or worked on", front.bodies.taken()),
-        ("windrow_http_uploads", "Uploads that arrive", front.uploads.taken()),
+        (
+            "windrow_sse_clients",
+            "Open streams of events",
+            front.hub.listeners() as u64,
+        ),
+        (
+            "windrow_http_body_bytes",
+            "Bodies that are read or worked on",
+            front.bodies.taken(),
+        ),
+        (
+            "windrow_http_uploads",
+            "Uploads that arrive",
+            front.uploads.taken(),
+        ),
     ] {
         page.single(name, Kind::Gauge, help, count as f64);
     }
@@ -249,12 +306,25 @@ fn write_actors(page: &mut Page, app: &App) {
         *mailbox += actor.mailbox;
     }
     let mut family = page.family("windrow_actors", Kind::Gauge, "Actors");
-    by_kind.iter().for_each(|(kind, (count, _))| family.sample(&[("kind", kind)], *count as f64));
-    let mut family = page.family("windrow_actor_mailbox_messages", Kind::Gauge, "Messages that wait");
-    by_kind.iter().for_each(|(kind, (_, waiting))| family.sample(&[("kind", kind)], *waiting as f64));
-    let mut family =
-        page.family("windrow_actor_restarts_total", Kind::Counter, "Actors that were started again");
-    restarts.iter().for_each(|(kind, count)| family.sample(&[("kind", kind)], *count as f64));
+    by_kind
+        .iter()
+        .for_each(|(kind, (count, _))| family.sample(&[("kind", kind)], *count as f64));
+    let mut family = page.family(
+        "windrow_actor_mailbox_messages",
+        Kind::Gauge,
+        "Messages that wait",
+    );
+    by_kind
+        .iter()
+        .for_each(|(kind, (_, waiting))| family.sample(&[("kind", kind)], *waiting as f64));
+    let mut family = page.family(
+        "windrow_actor_restarts_total",
+        Kind::Counter,
+        "Actors that were started again",
+    );
+    restarts
+        .iter()
+        .for_each(|(kind, count)| family.sample(&[("kind", kind)], *count as f64));
 }
 
 fn write_tasks(page: &mut Page, board: &Board, under_way: &[TaskView]) {
@@ -277,8 +347,15 @@ fn write_tasks(page: &mut Page, board: &Board, under_way: &[TaskView]) {
         )
     });
     for (task, business, (succeeded, skipped, abandoned)) in counted.chain([(OTHER, OTHER, rest)]) {
-        for (outcome, count) in [("succeeded", succeeded), ("skipped", skipped), ("abandoned", abandoned)] {
-            family.sample(&[("business", business), ("task", task), ("outcome", outcome)], count as f64);
+        for (outcome, count) in [
+            ("succeeded", succeeded),
+            ("skipped", skipped),
+            ("abandoned", abandoned),
+        ] {
+            family.sample(
+                &[("business", business), ("task", task), ("outcome", outcome)],
+                count as f64,
+            );
         }
     }
     calls::write(page, board, &own);
@@ -289,7 +366,9 @@ fn write_tasks(page: &mut Page, board: &Board, under_way: &[TaskView]) {
         Kind::Counter,
         "Time in which nothing left although the rate allowed it",
     );
-    let stalled = own.iter().map(|(task, entry)| (task.as_str(), &entry.sight.stalled));
+    let stalled = own
+        .iter()
+        .map(|(task, entry)| (task.as_str(), &entry.sight.stalled));
     for (task, spent) in stalled.chain([(OTHER, &others.stalled)]) {
         for (reason, time) in StallReason::ALL.into_iter().zip(spent) {
             family.sample(&[("task", task), ("reason", reason.as_str())], time.as_secs_f64());
@@ -302,35 +381,61 @@ type Value = fn(&Entry) -> Option<f64>;
 
 /// The gauges of a task that runs.
 const GAUGES: [(&str, &str, Value); 10] = [
-    ("windrow_task_progress_ratio", "Settled or excluded items of all", |entry| {
-        let done = entry.sight.counters.settled() + entry.sight.counters.excluded;
-        Some(if entry.sight.total == 0 { 1.0 } else { done as f64 / entry.sight.total as f64 })
+    (
+        "windrow_task_progress_ratio",
+        "Settled or excluded items of all",
+        |entry| {
+            let done = entry.sight.counters.settled() + entry.sight.counters.excluded;
+            Some(if entry.sight.total == 0 {
+                1.0
+            } else {
+                done as f64 / entry.sight.total as f64
+            })
+        },
+    ),
+    ("windrow_task_actual_rate", "Items settled per second", |entry| {
+        Some(entry.actual_rate)
     }),
-    ("windrow_task_actual_rate", "Items settled per second", |entry| Some(entry.actual_rate)),
-    ("windrow_task_target_rate", "Item attempts per second that may leave", |entry| entry.sight.target_rate),
-    ("windrow_window_size", "Items between low water and the highest that may leave", |entry| {
-        Some(entry.sight.window as f64)
-    }),
-    ("windrow_window_used", "Items between low water and the highest that left", |entry| {
-        Some(entry.sight.window_used as f64)
-    }),
-    ("windrow_window_low_water", "Below it every item is settled or parked", |entry| {
-        Some(entry.sight.low_water as f64)
-    }),
-    ("windrow_window_head_age_seconds", "How long the item at low water has held it there", |entry| {
-        Some(entry.sight.head_age.as_secs_f64())
-    }),
+    (
+        "windrow_task_target_rate",
+        "Item attempts per second that may leave",
+        |entry| entry.sight.target_rate,
+    ),
+    (
+        "windrow_window_size",
+        "Items between low water and the highest that may leave",
+        |entry| Some(entry.sight.window as f64),
+    ),
+    (
+        "windrow_window_used",
+        "Items between low water and the highest that left",
+        |entry| Some(entry.sight.window_used as f64),
+    ),
+    (
+        "windrow_window_low_water",
+        "Below it every item is settled or parked",
+        |entry| Some(entry.sight.low_water as f64),
+    ),
+    (
+        "windrow_window_head_age_seconds",
+        "How long the item at low water has held it there",
+        |entry| Some(entry.sight.head_age.as_secs_f64()),
+    ),
     (
         "windrow_error_budget_remaining_ratio",
         "What is left of the tightest part of the error budget",
         |entry| entry.sight.budget_left_ppm.map(|ppm| f64::from(ppm) / 1e6),
     ),
-    ("windrow_checkpoint_age_seconds", "How long completions have waited to be saved", |entry| {
-        Some(entry.sight.unsaved_for.as_secs_f64())
-    }),
-    ("windrow_handler_duration_p95_seconds", "The 95th percentile of how long calls take", |entry| {
-        entry.sight.latency_p95.map(|p95| p95.as_secs_f64())
-    }),
+    (
+        "windrow_checkpoint_age_seconds",
+        "How long completions have waited to be saved",
+        |entry| Some(entry.sight.unsaved_for.as_secs_f64()),
+    ),
+    (
+        "windrow_handler_duration_p95_seconds",
+        "The 95th percentile of how long calls take",
+        |entry| entry.sight.latency_p95.map(|p95| p95.as_secs_f64()),
+    ),
 ];
 
 fn write_gauges(page: &mut Page, own: &[(String, &Entry)]) {
@@ -354,11 +459,13 @@ fn write_gauges(page: &mut Page, own: &[(String, &Entry)]) {
     for (name, help, value) in GAUGES {
         let mut family = page.family(name, Kind::Gauge, help);
         // A task that has ended has no window and no rate.
-        let live =
-            own.iter().filter(|(_, entry)| entry.gone_at.is_none() || name.ends_with("progress_ratio"));
-        live.filter_map(|(task, entry)| Some((task, value(entry)?))).for_each(|(task, value)| {
-            family.sample(&[("task", task)], value);
-        });
+        let live = own
+            .iter()
+            .filter(|(_, entry)| entry.gone_at.is_none() || name.ends_with("progress_ratio"));
+        live.filter_map(|(task, entry)| Some((task, value(entry)?)))
+            .for_each(|(task, value)| {
+                family.sample(&[("task", task)], value);
+            });
     }
     let help = "1 while the handler of a task that runs here doesn't answer";
     let mut family = page.family("windrow_handler_down", Kind::Gauge, help);
@@ -375,7 +482,11 @@ fn write_gauges(page: &mut Page, own: &[(String, &Entry)]) {
 /// Tasks that run here or did, and those that wait or run elsewhere: where each stands.
 fn write_statuses(page: &mut Page, own: &[(String, &Entry)], under_way: &[TaskView]) {
     let known = own.iter().filter_map(|(task, entry)| {
-        let status = if entry.gone_at.is_none() { Some(Status::Running) } else { entry.status };
+        let status = if entry.gone_at.is_none() {
+            Some(Status::Running)
+        } else {
+            entry.status
+        };
         Some((task.clone(), status?))
     });
     let mut statuses: BTreeMap<String, Status> = known.collect();
@@ -386,7 +497,11 @@ fn write_statuses(page: &mut Page, own: &[(String, &Entry)], under_way: &[TaskVi
             statuses.insert(name, task.status);
         }
     }
-    let mut family = page.family("windrow_task_status", Kind::Gauge, "1 for the status that a task has");
+    let mut family = page.family(
+        "windrow_task_status",
+        Kind::Gauge,
+        "1 for the status that a task has",
+    );
     for (task, status) in &statuses {
         for one in Status::ALL {
             let is_it = f64::from(u8::from(one == status));

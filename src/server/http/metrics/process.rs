@@ -8,12 +8,27 @@ use super::text::{Kind, Page};
 pub(super) fn write(page: &mut Page) {
     let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
     if let Some(process) = Process::read(&stat) {
-        page.single("process_cpu_seconds_total", Kind::Counter, "Time on processors", process.cpu_seconds);
-        page.single("process_resident_memory_bytes", Kind::Gauge, "Memory in use", process.resident_bytes);
+        page.single(
+            "process_cpu_seconds_total",
+            Kind::Counter,
+            "Time on processors",
+            process.cpu_seconds,
+        );
+        page.single(
+            "process_resident_memory_bytes",
+            Kind::Gauge,
+            "Memory in use",
+            process.resident_bytes,
+        );
         page.single("process_threads", Kind::Gauge, "Threads", process.threads);
     }
     if let Ok(files) = std::fs::read_dir("/proc/self/fd") {
-        page.single("process_open_fds", Kind::Gauge, "Open file descriptors", files.count() as f64);
+        page.single(
+            "process_open_fds",
+            Kind::Gauge,
+            "Open file descriptors",
+            files.count() as f64,
+        );
     }
 }
 
@@ -47,7 +62,10 @@ mod tests {
         let fields: Vec<String> = (3..30).map(|field: u32| field.to_string()).collect();
         let process = Process::read(&format!("7 (a ) b) {}", fields.join(" "))).expect("it is read");
         assert_eq!(process.cpu_seconds, 29.0 / clock_ticks_per_second() as f64);
-        assert_eq!((process.threads, process.resident_bytes), (20.0, 24.0 * page_size() as f64));
+        assert_eq!(
+            (process.threads, process.resident_bytes),
+            (20.0, 24.0 * page_size() as f64)
+        );
         assert!(Process::read("7 nothing").is_none());
     }
 }

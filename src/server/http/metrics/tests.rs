@@ -14,7 +14,11 @@ fn board_of(tasks: i64) -> Board {
     let sight = |task| Sight {
         task: TaskId(task),
         business: "say \"hi\"\n".to_owned(),
-        counters: Counters { succeeded: 3, in_flight: 1, ..Counters::default() },
+        counters: Counters {
+            succeeded: 3,
+            in_flight: 1,
+            ..Counters::default()
+        },
         total: 10,
         target_rate: Some(5.0),
         low_water: 3,
@@ -42,7 +46,12 @@ fn board_of(tasks: i64) -> Board {
 fn page_of(tasks: i64) -> String {
     let meter = Meter::new();
     meter.answered(&Method::GET, "/v1/tasks/{task}", 200, Duration::from_millis(3));
-    meter.answered(&Method::from_bytes(b"BREW").unwrap(), OTHER, 405, Duration::from_secs(90));
+    meter.answered(
+        &Method::from_bytes(b"BREW").unwrap(),
+        OTHER,
+        405,
+        Duration::from_secs(90),
+    );
     let mut page = Page::default();
     write_tasks(&mut page, &board_of(tasks), &[]);
     let meters = windrow_engine::ports::meters::Meters::default();
@@ -67,9 +76,14 @@ fn families(page: &str) -> BTreeMap<String, (String, bool, usize)> {
             families.entry(name.to_owned()).or_default().0 = kind.to_owned();
         } else {
             let name = line.split(['{', ' ']).next().expect("a name");
-            let base = ["_bucket", "_sum", "_count"].iter().find_map(|end| name.strip_suffix(end));
+            let base = ["_bucket", "_sum", "_count"]
+                .iter()
+                .find_map(|end| name.strip_suffix(end));
             let family = base.filter(|base| families.contains_key(*base)).unwrap_or(name);
-            families.get_mut(family).unwrap_or_else(|| panic!("{line} has no TYPE")).2 += 1;
+            families
+                .get_mut(family)
+                .unwrap_or_else(|| panic!("{line} has no TYPE"))
+                .2 += 1;
             line.rsplit_once(' ')
                 .and_then(|(_, value)| value.parse::<f64>().ok())
                 .unwrap_or_else(|| panic!("{line}"));
@@ -83,19 +97,34 @@ fn every_metric_has_help_and_type_and_a_name_by_the_rules() {
     let page = page_of(3);
     for (name, (kind, has_help, samples)) in families(&page) {
         assert!(has_help && samples > 0, "{name}: {kind} {samples}");
-        assert!(name.starts_with("windrow_") || name.starts_with("process_"), "{name}");
+        assert!(
+            name.starts_with("windrow_") || name.starts_with("process_"),
+            "{name}"
+        );
         assert_eq!(kind == "counter", name.ends_with("_total"), "{name} is a {kind}");
-        assert!(!name.contains("_ms") && !name.contains("millis"), "base units: {name}");
+        assert!(
+            !name.contains("_ms") && !name.contains("millis"),
+            "base units: {name}"
+        );
     }
-    assert!(page.contains(r#"business="say \"hi\"\n",task="t1""#), "labels are escaped");
-    assert!(page.contains(r#"method="other",route="other",status="405""#), "{page}");
+    assert!(
+        page.contains(r#"business="say \"hi\"\n",task="t1""#),
+        "labels are escaped"
+    );
+    assert!(
+        page.contains(r#"method="other",route="other",status="405""#),
+        "{page}"
+    );
 }
 
 #[test]
 fn the_number_of_series_is_bounded_whatever_tasks_there_are() {
     let page = page_of(10_000);
-    let tasks: BTreeSet<&str> =
-        page.split("task=\"").skip(1).filter_map(|rest| rest.split('"').next()).collect();
+    let tasks: BTreeSet<&str> = page
+        .split("task=\"")
+        .skip(1)
+        .filter_map(|rest| rest.split('"').next())
+        .collect();
     assert_eq!(tasks.len(), board::TASKS_MAX + 1, "and one for all the others");
     assert!(tasks.contains(OTHER));
     assert!(page.len() < 2 << 20, "{} bytes", page.len());
@@ -110,7 +139,9 @@ fn alerts_ask_for_metrics_that_there_are() {
         include_str!("uploads.rs"),
     ];
     let code = files.concat();
-    for line in include_str!("../../../../deploy/alerts.yml").lines().filter(|line| !line.contains("alert:"))
+    for line in include_str!("../../../../deploy/alerts.yml")
+        .lines()
+        .filter(|line| !line.contains("alert:"))
     {
         for name in line
             .split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'))
@@ -126,9 +157,16 @@ fn the_terms_of_a_task_add_up_to_its_total() {
     let page = page_of(1);
     let mut sum = 0.0;
     let mut total = None;
-    for line in page.lines().filter(|line| line.starts_with("windrow_task_items{")) {
+    for line in page
+        .lines()
+        .filter(|line| line.starts_with("windrow_task_items{"))
+    {
         let value: f64 = line.rsplit_once(' ').unwrap().1.parse().unwrap();
-        if line.contains("state=\"total\"") { total = Some(value) } else { sum += value }
+        if line.contains("state=\"total\"") {
+            total = Some(value)
+        } else {
+            sum += value
+        }
     }
     assert_eq!(Some(sum), total);
 }

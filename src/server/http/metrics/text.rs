@@ -71,19 +71,32 @@ impl Family<'_> {
             let labels = [labels, &[("le", bound.as_str())]].concat();
             self.line("_bucket", &labels, of.below(octave) as f64);
         }
-        self.line("_bucket", &[labels, &[("le", "+Inf")]].concat(), of.count() as f64);
+        self.line(
+            "_bucket",
+            &[labels, &[("le", "+Inf")]].concat(),
+            of.count() as f64,
+        );
         self.line("_sum", labels, of.sum_seconds());
         self.line("_count", labels, of.count() as f64);
     }
 
     fn line(&mut self, end: &str, labels: &[(&str, &str)], value: f64) {
-        let labels: Vec<String> =
-            labels.iter().map(|(name, value)| format!("{name}=\"{}\"", escaped(value))).collect();
-        let labels = if labels.is_empty() { String::new() } else { format!("{{{}}}", labels.join(",")) };
+        let labels: Vec<String> = labels
+            .iter()
+            .map(|(name, value)| format!("{name}=\"{}\"", escaped(value)))
+            .collect();
+        let labels = if labels.is_empty() {
+            String::new()
+        } else {
+            format!("{{{}}}", labels.join(","))
+        };
         writeln!(self.page.text, "{}{end}{labels} {value}", self.name).ok();
     }
 }
 
 fn escaped(value: &str) -> String {
-    value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
+    value
+        .replace('\\', "\\\\")
+        .replace('"', "\\\"")
+        .replace('\n', "\\n")
 }

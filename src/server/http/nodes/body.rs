@@ -76,14 +76,22 @@ pub(in crate::http) struct RunBody {
 }
 
 fn run(shard: ShardId, run: u32) -> RunBody {
-    RunBody { task: shard.task.to_string(), shard: shard.no, run }
+    RunBody {
+        task: shard.task.to_string(),
+        shard: shard.no,
+        run,
+    }
 }
 
 /// What this node says of itself.
 pub(in crate::http) async fn face(app: &App) -> NodeFace {
     let (config, supervisor) = (app.service.config(), app.service.supervisor());
     let room = supervisor.room();
-    let runs: Vec<(ShardId, u32)> = supervisor.runs().iter().map(|run| (run.shard, run.run.0)).collect();
+    let runs: Vec<(ShardId, u32)> = supervisor
+        .runs()
+        .iter()
+        .map(|run| (run.shard, run.run.0))
+        .collect();
     let stands_by = app.service.stands_by().await;
     NodeFace {
         state: match (app.front.is_ending(), stands_by) {
@@ -96,7 +104,10 @@ pub(in crate::http) async fn face(app: &App) -> NodeFace {
         reserved_rate: room.reserved.to_string(),
         unlimited_reserves: config.node.unlimited_reserves.to_string(),
         run_tasks: config.node.run_tasks,
-        log_filter: app.front.log_filter().unwrap_or_else(|| config.log.filter.clone()),
+        log_filter: app
+            .front
+            .log_filter()
+            .unwrap_or_else(|| config.log.filter.clone()),
         waiting: room.waiting,
         uptime_seconds: app.service.uptime(app.front.since).as_secs(),
         now: app.service.now(),
@@ -110,7 +121,11 @@ fn drained_word(runs: usize) -> &'static str {
 
 /// What the state would be after a wish.
 pub(super) fn wished(node: &NodeBody, drained: bool) -> String {
-    let word = if drained { drained_word(node.runs.len()) } else { "serving" };
+    let word = if drained {
+        drained_word(node.runs.len())
+    } else {
+        "serving"
+    };
     word.to_owned()
 }
 
@@ -132,7 +147,11 @@ impl NodeBody {
                 .await
                 .map(|age| rounded(age.as_secs_f64())),
             runs,
-            live: NodeLive { state: "here", why: None, clock_ahead_seconds: None },
+            live: NodeLive {
+                state: "here",
+                why: None,
+                clock_ahead_seconds: None,
+            },
             version: face.version,
             state: face.state,
             capacity_rate: face.capacity_rate,
@@ -152,16 +171,30 @@ impl NodeBody {
         let (face, live) = match face {
             Ok(face) => {
                 let ahead = (face.now.0 - now.0) as f64 / 1e3;
-                let live = NodeLive { state: "live", why: None, clock_ahead_seconds: Some(ahead) };
+                let live = NodeLive {
+                    state: "live",
+                    why: None,
+                    clock_ahead_seconds: Some(ahead),
+                };
                 (Some(face), live)
             }
             Err(silent) => {
                 let why = Some(silent.why);
-                (None, NodeLive { state: "unreachable", why, clock_ahead_seconds: None })
+                (
+                    None,
+                    NodeLive {
+                        state: "unreachable",
+                        why,
+                        clock_ahead_seconds: None,
+                    },
+                )
             }
         };
         let told = |part: fn(&NodeFace) -> &String| face.as_ref().map(|face| part(face).clone());
-        let stored = session.face.capacity.map_or_else(|| "unlimited".to_owned(), |load| load.to_string());
+        let stored = session
+            .face
+            .capacity
+            .map_or_else(|| "unlimited".to_owned(), |load| load.to_string());
         let runs = match &face {
             Some(face) => face.runs.iter().map(|(shard, no)| run(*shard, *no)).collect(),
             None => row.holds.iter().map(|held| run(held.shard, held.run.0)).collect(),
@@ -182,9 +215,10 @@ impl NodeBody {
             waiting: face.as_ref().map(|face| face.waiting),
             last_seen: row.age.map(|age| rfc3339(now.minus(age))),
             heartbeat_age_seconds: row.age.map(|age| rounded(age.as_secs_f64())),
-            uptime_seconds: face
-                .as_ref()
-                .map_or_else(|| now.since(session.started_at).as_secs(), |face| face.uptime_seconds),
+            uptime_seconds: face.as_ref().map_or_else(
+                || now.since(session.started_at).as_secs(),
+                |face| face.uptime_seconds,
+            ),
             runs,
             live,
         }

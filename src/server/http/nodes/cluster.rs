@@ -64,8 +64,20 @@ pub(super) struct ClusterShards {
 
 impl From<ShardCounts> for ClusterShards {
     fn from(counts: ShardCounts) -> ClusterShards {
-        let ShardCounts { owned, orphaned, released, recovering, counted_up_to } = counts;
-        ClusterShards { owned, orphaned, released, recovering, counted_up_to }
+        let ShardCounts {
+            owned,
+            orphaned,
+            released,
+            recovering,
+            counted_up_to,
+        } = counts;
+        ClusterShards {
+            owned,
+            orphaned,
+            released,
+            recovering,
+            counted_up_to,
+        }
     }
 }
 
@@ -75,13 +87,25 @@ impl From<ShardCounts> for ClusterShards {
     responses((status = 200, body = ClusterBody))
 )]
 pub(super) async fn cluster(State(app): State<App>) -> Result<Json<ClusterBody>, Problem> {
-    let store = app.service.parts.tasks.store_id().await.map_err(ServiceError::from)?;
+    let store = app
+        .service
+        .parts
+        .tasks
+        .store_id()
+        .await
+        .map_err(ServiceError::from)?;
     let nodes = all(&app).await?;
     let counts = app.service.shard_counts().await?;
     let mut reasons: Vec<ClusterReason> = nodes.iter().filter_map(reason).collect();
     if counts.orphaned > 0 {
-        let text = format!("{} parts of tasks wait for another node to take them over", counts.orphaned);
-        reasons.push(ClusterReason { reason: "orphaned", text });
+        let text = format!(
+            "{} parts of tasks wait for another node to take them over",
+            counts.orphaned
+        );
+        reasons.push(ClusterReason {
+            reason: "orphaned",
+            text,
+        });
     }
     reasons.extend(none_takes_tasks(&nodes));
     let mut versions: BTreeMap<String, u64> = BTreeMap::new();
@@ -91,7 +115,11 @@ pub(super) async fn cluster(State(app): State<App>) -> Result<Json<ClusterBody>,
     Ok(Json(ClusterBody {
         store: store.0,
         database: app.service.database(),
-        witness: if app.service.config().cluster.redis_url.is_some() { "redis" } else { "database" },
+        witness: if app.service.config().cluster.redis_url.is_some() {
+            "redis"
+        } else {
+            "database"
+        },
         status: if reasons.is_empty() { "ok" } else { "degraded" },
         reasons,
         versions,
@@ -104,10 +132,14 @@ fn reason(node: &NodeBody) -> Option<ClusterReason> {
     let (name, state, is_asked) = node.judged();
     let why = node.live.why.as_deref().unwrap_or_default();
     let (reason, text) = match state {
-        "silent" => {
-            ("node_silent", format!("{name} gives no sign; after its time others take over what it has"))
-        }
-        "fenced" => ("node_fenced", format!("{name} has lost its session and has begun no other")),
+        "silent" => (
+            "node_silent",
+            format!("{name} gives no sign; after its time others take over what it has"),
+        ),
+        "fenced" => (
+            "node_fenced",
+            format!("{name} has lost its session and has begun no other"),
+        ),
         _ if !is_asked => {
             let age = node.heartbeat_age_seconds.unwrap_or_default();
             let text = format!("{name} gave its last sign {age} s ago, and can't be asked from here: {why}");
@@ -120,8 +152,11 @@ fn reason(node: &NodeBody) -> Option<ClusterReason> {
 
 /// That people drained every node that would take tasks: nothing runs then, and nothing but this looks wrong.
 fn none_takes_tasks(nodes: &[NodeBody]) -> Option<ClusterReason> {
-    let drained: Vec<&str> =
-        nodes.iter().filter(|node| node.is_drained()).map(|node| node.judged().0).collect();
+    let drained: Vec<&str> = nodes
+        .iter()
+        .filter(|node| node.is_drained())
+        .map(|node| node.judged().0)
+        .collect();
     if drained.is_empty() || nodes.iter().any(NodeBody::takes_tasks) {
         return None;
     }
@@ -133,5 +168,8 @@ fn none_takes_tasks(nodes: &[NodeBody]) -> Option<ClusterReason> {
         },
         drained[0]
     );
-    Some(ClusterReason { reason: "none_takes_tasks", text })
+    Some(ClusterReason {
+        reason: "none_takes_tasks",
+        text,
+    })
 }

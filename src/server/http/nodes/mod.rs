@@ -44,7 +44,11 @@ pub(super) async fn all(app: &App) -> Result<Vec<NodeBody>, ServiceError> {
     let rows = app.service.other_nodes().await?;
     let faces = app.service.node_faces(&rows).await;
     let mut nodes = vec![NodeBody::here(app).await];
-    nodes.extend(rows.iter().zip(faces).map(|(row, face)| NodeBody::there(app, row, face)));
+    nodes.extend(
+        rows.iter()
+            .zip(faces)
+            .map(|(row, face)| NodeBody::there(app, row, face)),
+    );
     Ok(nodes)
 }
 
@@ -55,8 +59,9 @@ pub(super) async fn one(app: &App, name: &str) -> Result<NodeBody, ServiceError>
     }
     let row = app.service.other_node(name).await?;
     let mut faces = app.service.node_faces(std::slice::from_ref(&row)).await;
-    let face =
-        faces.pop().ok_or_else(|| ServiceError::Internal("a node was asked for nothing".to_owned()))?;
+    let face = faces
+        .pop()
+        .ok_or_else(|| ServiceError::Internal("a node was asked for nothing".to_owned()))?;
     Ok(NodeBody::there(app, &row, face))
 }
 
@@ -68,7 +73,10 @@ pub(super) async fn one(app: &App, name: &str) -> Result<NodeBody, ServiceError>
     responses((status = 200, body = Page<NodeBody>))
 )]
 async fn list(State(app): State<App>) -> Result<Json<Page<NodeBody>>, Problem> {
-    Ok(Json(Page { items: all(&app).await?, next_cursor: None }))
+    Ok(Json(Page {
+        items: all(&app).await?,
+        next_cursor: None,
+    }))
 }
 
 /// One node
@@ -136,7 +144,11 @@ async fn change(
         let face = app.service.change_node(&row, wish).await?;
         NodeBody::there(&app, &row, Ok(face))
     };
-    Ok(if is_dry { dry_run::would(&body)? } else { Json(body).into_response() })
+    Ok(if is_dry {
+        dry_run::would(&body)?
+    } else {
+        Json(body).into_response()
+    })
 }
 
 /// Changes this node.
@@ -164,7 +176,11 @@ pub(super) async fn apply(
             app.front.set_log(filter, checked);
         }
     }
-    Ok(if actor.rehearses { would } else { NodeBody::here(app).await })
+    Ok(if actor.rehearses {
+        would
+    } else {
+        NodeBody::here(app).await
+    })
 }
 
 fn check_filter(app: &App, filter: &str) -> Result<Filter, ServiceError> {
@@ -172,7 +188,9 @@ fn check_filter(app: &App, filter: &str) -> Result<Filter, ServiceError> {
         let text = format!("it is longer than {FILTER_MAX} characters");
         return Err(ServiceError::invalid("/log_filter", text));
     }
-    app.front.check_log(filter).map_err(|why| ServiceError::unprocessable("/log_filter", why))
+    app.front
+        .check_log(filter)
+        .map_err(|why| ServiceError::unprocessable("/log_filter", why))
 }
 
 /// Why a node is drained, or no longer.
@@ -231,7 +249,9 @@ async fn set_drained(app: &App, name: &str, actor: &Actor, drained: bool) -> Res
     } else if app.front.is_drained() != drained {
         let shown = |drained: bool| json!({ "drained": drained }).to_string();
         let action = if drained { "node.drain" } else { "node.undrain" };
-        app.service.note_node(action, shown(!drained), shown(drained), actor).await?;
+        app.service
+            .note_node(action, shown(!drained), shown(drained), actor)
+            .await?;
         if !actor.rehearses {
             app.front.set_drained(drained);
             app.service.serve_tasks(drained);

@@ -116,11 +116,25 @@ impl Server {
     /// Serves until `ending` is over; then takes no connection any more, lets requests end, and says whether all did
     /// in time. Streams without an end must hear of the end by themselves.
     pub async fn serve(self, ending: impl Future<Output = ()>) -> bool {
-        let Server { listener, tls, router, limits } = self;
-        let (builder, brief) = (builder(limits.head_patience), builder(limits.head_patience.min(BRIEF)));
+        let Server {
+            listener,
+            tls,
+            router,
+            limits,
+        } = self;
+        let (builder, brief) = (
+            builder(limits.head_patience),
+            builder(limits.head_patience.min(BRIEF)),
+        );
         let end_patience = limits.end_patience;
         let places = Places::new(&limits);
-        let serving = Arc::new(Serving { tls, router, limits, builder, brief });
+        let serving = Arc::new(Serving {
+            tls,
+            router,
+            limits,
+            builder,
+            brief,
+        });
         let graceful = GracefulShutdown::new();
         tokio::pin!(ending);
         loop {
@@ -131,7 +145,11 @@ impl Server {
             match accepted {
                 Ok((stream, peer)) => match places.take(peer.ip()) {
                     Some(place) => {
-                        tokio::spawn(serving.clone().connection(stream, peer, graceful.watcher(), place));
+                        tokio::spawn(
+                            serving
+                                .clone()
+                                .connection(stream, peer, graceful.watcher(), place),
+                        );
                     }
                     None => tracing::debug!(%peer, "a connection too many was dropped"),
                 },
@@ -142,7 +160,9 @@ impl Server {
             }
         }
         drop(listener);
-        tokio::time::timeout(end_patience, graceful.shutdown()).await.is_ok()
+        tokio::time::timeout(end_patience, graceful.shutdown())
+            .await
+            .is_ok()
     }
 }
 
@@ -191,13 +211,28 @@ impl Serving {
         S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
     {
         let unread = Arc::new(AtomicBool::new(false));
-        let builder = if place.is_for_health() { &self.brief } else { &self.builder }.clone();
-        let builder = if is_http2 { builder.http2_only() } else { builder.http1_only() };
+        let builder = if place.is_for_health() {
+            &self.brief
+        } else {
+            &self.builder
+        }
+        .clone();
+        let builder = if is_http2 {
+            builder.http2_only()
+        } else {
+            builder.http1_only()
+        };
         let stream = TokioIo::new(Patient::new(stream, self.limits.write_patience, unread.clone()));
         let (router, patience) = (self.router.clone(), self.limits.body_patience);
         let is_for_health = place.is_for_health();
         let service = hyper::service::service_fn(move |request| {
-            let asked = Asked { peer, patience, is_http2, is_for_health, unread: unread.clone() };
+            let asked = Asked {
+                peer,
+                patience,
+                is_http2,
+                is_for_health,
+                unread: unread.clone(),
+            };
             asked.answer(router.clone(), request)
         });
         let connection = builder.serve_connection(stream, service).into_owned();
@@ -235,7 +270,9 @@ impl Asked {
         }
         // Said, or the client sends its next request into a connection that ends.
         if (is_cut || self.is_for_health) && !self.is_http2 {
-            response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+            response
+                .headers_mut()
+                .insert(header::CONNECTION, HeaderValue::from_static("close"));
         }
         Ok(response)
     }

@@ -33,7 +33,13 @@ pub(super) struct Patient<S> {
 
 impl<S> Patient<S> {
     pub(super) fn new(stream: S, patience: Duration, unread: Arc<AtomicBool>) -> Patient<S> {
-        Patient { stream, patience, waiting: None, unread, lingering: None }
+        Patient {
+            stream,
+            patience,
+            waiting: None,
+            unread,
+            lingering: None,
+        }
     }
 
     /// What a write came to, with the wait that it began or ended.
@@ -43,16 +49,22 @@ impl<S> Patient<S> {
             return outcome;
         }
         let patience = self.patience;
-        let sleep = self.waiting.get_or_insert_with(|| Box::pin(tokio::time::sleep(patience)));
-        sleep.as_mut().poll(context).map(|()| Err(io::ErrorKind::TimedOut.into()))
+        let sleep = self
+            .waiting
+            .get_or_insert_with(|| Box::pin(tokio::time::sleep(patience)));
+        sleep
+            .as_mut()
+            .poll(context)
+            .map(|()| Err(io::ErrorKind::TimedOut.into()))
     }
 }
 
 impl<S: AsyncRead + Unpin> Patient<S> {
     /// Reads what nobody wants any more, until the client ends or has had its time.
     fn poll_linger(&mut self, context: &mut Context<'_>) -> Poll<()> {
-        let sleep =
-            self.lingering.get_or_insert_with(|| Box::pin(tokio::time::sleep(LINGER.min(self.patience))));
+        let sleep = self
+            .lingering
+            .get_or_insert_with(|| Box::pin(tokio::time::sleep(LINGER.min(self.patience))));
         if sleep.as_mut().poll(context).is_ready() {
             return Poll::Ready(());
         }

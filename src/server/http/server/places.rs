@@ -44,12 +44,19 @@ impl Places {
 
     /// A place for a connection of this address; none when it, or everybody, has too many.
     pub(super) fn take(&self, peer: IpAddr) -> Option<Place> {
-        let is_proxy = self.proxies.iter().any(|network| network.contains(peer.to_canonical()));
+        let is_proxy = self
+            .proxies
+            .iter()
+            .any(|network| network.contains(peer.to_canonical()));
         let peer = household(peer);
         let common = self.common.take(peer, 1, is_proxy).map(|taken| (taken, false));
-        let (taken, is_for_health) =
-            common.or_else(|_| self.health.take(peer, 1, is_proxy).map(|taken| (taken, true))).ok()?;
-        Some(Place { _taken: taken, is_for_health })
+        let (taken, is_for_health) = common
+            .or_else(|_| self.health.take(peer, 1, is_proxy).map(|taken| (taken, true)))
+            .ok()?;
+        Some(Place {
+            _taken: taken,
+            is_for_health,
+        })
     }
 }
 
@@ -67,20 +74,34 @@ mod tests {
 
     fn places(proxies: &[&str]) -> Places {
         let proxies = proxies.iter().map(|text| text.parse().expect(text)).collect();
-        Places::new(&Limits { connections: 6, per_peer: 2, proxies, ..Limits::default() })
+        Places::new(&Limits {
+            connections: 6,
+            per_peer: 2,
+            proxies,
+            ..Limits::default()
+        })
     }
 
     fn taken(places: &Places, peer: &str, times: usize) -> Vec<Place> {
-        (0..times).filter_map(|_| places.take(peer.parse().expect(peer))).collect()
+        (0..times)
+            .filter_map(|_| places.take(peer.parse().expect(peer)))
+            .collect()
     }
 
     #[test]
     fn an_address_has_its_share_and_a_few_more_for_health() {
         let places = places(&[]);
         let held = taken(&places, "192.0.2.1", 100);
-        let of = |health| held.iter().filter(|place| place.is_for_health() == health).count() as u64;
+        let of = |health| {
+            held.iter()
+                .filter(|place| place.is_for_health() == health)
+                .count() as u64
+        };
         assert_eq!((of(false), of(true)), (2, HEALTH_PER_PEER));
-        assert!(taken(&places, "::ffff:192.0.2.1", 1).is_empty(), "it is the same address");
+        assert!(
+            taken(&places, "::ffff:192.0.2.1", 1).is_empty(),
+            "it is the same address"
+        );
         let other = taken(&places, "192.0.2.2", 1);
         assert!(!other[0].is_for_health(), "others have theirs");
     }

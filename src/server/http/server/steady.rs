@@ -30,7 +30,14 @@ pub(super) struct Steady<B> {
 
 impl<B> Steady<B> {
     pub(super) fn new(inner: B, patience: Duration, is_read: Arc<AtomicBool>) -> Steady<B> {
-        Steady { inner, patience, waited: Duration::ZERO, arrived: 0, waiting: None, is_read }
+        Steady {
+            inner,
+            patience,
+            waited: Duration::ZERO,
+            arrived: 0,
+            waiting: None,
+            is_read,
+        }
     }
 
     fn on_frame(&mut self, bytes: usize) {
@@ -45,8 +52,9 @@ impl<B> Steady<B> {
 
     fn on_wait(&mut self, context: &mut Context<'_>) -> Poll<()> {
         let left = self.patience.saturating_sub(self.waited);
-        let (_, sleep) =
-            self.waiting.get_or_insert_with(|| (Instant::now(), Box::pin(tokio::time::sleep(left))));
+        let (_, sleep) = self
+            .waiting
+            .get_or_insert_with(|| (Instant::now(), Box::pin(tokio::time::sleep(left))));
         sleep.as_mut().poll(context)
     }
 }

@@ -26,17 +26,30 @@ impl Running {
         let (tell, ended) = mpsc::channel();
         let (bound, address) = mpsc::channel();
         std::thread::spawn(move || {
-            let runtime =
-                tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+            let runtime = tokio::runtime::Builder::new_current_thread()
+                .enable_all()
+                .build()
+                .expect("a runtime");
             runtime.block_on(async {
                 let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
-                bound.send(listener.local_addr().expect("an address")).expect("somebody waits");
-                let server = Server { listener, tls: None, router, limits };
+                bound
+                    .send(listener.local_addr().expect("an address"))
+                    .expect("somebody waits");
+                let server = Server {
+                    listener,
+                    tls: None,
+                    router,
+                    limits,
+                };
                 let done = server.serve(async { drop(ending.await) }).await;
                 tell.send(done).ok();
             });
         });
-        Running { address: address.recv().expect("it starts"), end: Some(end), ended }
+        Running {
+            address: address.recv().expect("it starts"),
+            end: Some(end),
+            ended,
+        }
     }
 
     fn connect(&self) -> Client {
@@ -74,7 +87,9 @@ fn everything(client: &mut Client) -> String {
 
 fn router() -> Router {
     let echo = |body: axum::body::Bytes| async move { body.len().to_string() };
-    Router::new().route("/", get(|| async { "here" })).route("/echo", post(echo))
+    Router::new()
+        .route("/", get(|| async { "here" }))
+        .route("/echo", post(echo))
 }
 
 fn quick() -> Limits {
@@ -93,7 +108,10 @@ fn a_request_is_answered_with_the_address_of_its_peer() {
     let peer = |ConnectInfo(peer): ConnectInfo<SocketAddr>| async move { peer.ip().to_string() };
     let server = Running::start(quick(), Router::new().route("/", get(peer)));
     let answer = server.talk(b"GET / HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n");
-    assert!(answer.starts_with("HTTP/1.1 200 OK") && answer.ends_with("127.0.0.1"), "{answer}");
+    assert!(
+        answer.starts_with("HTTP/1.1 200 OK") && answer.ends_with("127.0.0.1"),
+        "{answer}"
+    );
     assert!(server.end(), "nothing was under way");
 }
 
@@ -122,13 +140,22 @@ fn drops_of_a_head_do_not_buy_time() {
 #[test]
 fn heads_that_are_too_large_or_too_many_are_refused() {
     let server = Running::start(Limits::default(), router());
-    let large = format!("GET / HTTP/1.1\r\nhost: x\r\nx-large: {}\r\n\r\n", "x".repeat(4 * HEAD_BYTES_MAX));
+    let large = format!(
+        "GET / HTTP/1.1\r\nhost: x\r\nx-large: {}\r\n\r\n",
+        "x".repeat(4 * HEAD_BYTES_MAX)
+    );
     let many = "x-many: 1\r\n".repeat(HEADERS_MAX + 1);
     for request in [large, format!("GET / HTTP/1.1\r\nhost: x\r\n{many}\r\n")] {
         let answer = server.talk(request.as_bytes());
-        assert!(answer.starts_with("HTTP/1.1 431 ") || answer.is_empty(), "{answer}");
+        assert!(
+            answer.starts_with("HTTP/1.1 431 ") || answer.is_empty(),
+            "{answer}"
+        );
     }
-    let fine = format!("GET / HTTP/1.1\r\nconnection: close\r\nx-large: {}\r\n\r\n", "x".repeat(8 << 10));
+    let fine = format!(
+        "GET / HTTP/1.1\r\nconnection: close\r\nx-large: {}\r\n\r\n",
+        "x".repeat(8 << 10)
+    );
     assert!(server.talk(fine.as_bytes()).starts_with("HTTP/1.1 200 OK"));
 }
 
@@ -138,7 +165,9 @@ fn a_body_that_stalls_or_drips_is_cut_off() {
     let stalled = server.talk(b"POST /echo HTTP/1.1\r\nhost: x\r\ncontent-length: 100\r\n\r\nhalf of it");
     assert!(stalled.starts_with("HTTP/1.1 400 "), "{stalled}");
     let mut client = server.connect();
-    client.write_all(b"POST /echo HTTP/1.1\r\nhost: x\r\ncontent-length: 1000\r\n\r\n").expect("sent");
+    client
+        .write_all(b"POST /echo HTTP/1.1\r\nhost: x\r\ncontent-length: 1000\r\n\r\n")
+        .expect("sent");
     let mut drops = 0;
     while client.write_all(b"x").is_ok() && drops < 100 {
         drops += 1;
@@ -147,7 +176,10 @@ fn a_body_that_stalls_or_drips_is_cut_off() {
     assert!(drops < 100, "the server still takes drops after {drops}");
     let whole =
         server.talk(b"POST /echo HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-length: 4\r\n\r\nwhole");
-    assert!(whole.starts_with("HTTP/1.1 200 OK") && whole.ends_with('4'), "{whole}");
+    assert!(
+        whole.starts_with("HTTP/1.1 200 OK") && whole.ends_with('4'),
+        "{whole}"
+    );
 }
 
 #[test]
@@ -155,7 +187,9 @@ fn a_client_that_does_not_read_is_cut_off() {
     let large = || async { "x".repeat(64 << 20) };
     let server = Running::start(quick(), Router::new().route("/", get(large)));
     let mut client = server.connect();
-    client.write_all(b"GET / HTTP/1.1\r\nhost: x\r\n\r\n").expect("sent");
+    client
+        .write_all(b"GET / HTTP/1.1\r\nhost: x\r\n\r\n")
+        .expect("sent");
     // It reads nothing until the server has given up on it, which is what lets the server end.
     assert!(server.end(), "nobody is left");
     assert!(everything(&mut client).len() < 64 << 20, "not all of it was sent");
@@ -171,25 +205,42 @@ fn crowded() -> Router {
 
 #[test]
 fn a_connection_too_many_hears_of_health_only_and_a_closed_one_makes_room() {
-    let limits = Limits { connections: 5, per_peer: 2, ..Limits::default() };
+    let limits = Limits {
+        connections: 5,
+        per_peer: 2,
+        ..Limits::default()
+    };
     let server = Running::start(limits, crowded());
     let mut held: Vec<Client> = (0..2).map(|_| server.connect()).collect();
     for client in &mut held {
         // An answer proves that the connection was taken.
-        client.write_all(b"GET / HTTP/1.1\r\nhost: x\r\n\r\n").expect("sent");
+        client
+            .write_all(b"GET / HTTP/1.1\r\nhost: x\r\n\r\n")
+            .expect("sent");
         let mut byte = [0];
         client.read_exact(&mut byte).expect("answered");
     }
     let refused = server.talk(b"GET / HTTP/1.1\r\nhost: x\r\n\r\n");
-    assert!(refused.ends_with("no room") && refused.contains("connection: close"), "{refused}");
+    assert!(
+        refused.ends_with("no room") && refused.contains("connection: close"),
+        "{refused}"
+    );
     let health = server.talk(b"GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n");
-    assert!(health.starts_with("HTTP/1.1 200 ") && health.ends_with("\r\n\r\nroom"), "{health}");
-    assert!(!server.talk(b"").contains("HTTP"), "who says nothing doesn't hold one of the few");
+    assert!(
+        health.starts_with("HTTP/1.1 200 ") && health.ends_with("\r\n\r\nroom"),
+        "{health}"
+    );
+    assert!(
+        !server.talk(b"").contains("HTTP"),
+        "who says nothing doesn't hold one of the few"
+    );
     drop(held);
     let until = std::time::Duration::from_millis(20);
     let free = (0..500).any(|_| {
         std::thread::sleep(until);
-        server.talk(b"GET / HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n").ends_with("\nroom")
+        server
+            .talk(b"GET / HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n")
+            .ends_with("\nroom")
     });
     assert!(free, "there is room again");
 }
@@ -201,12 +252,20 @@ fn who_is_refused_before_the_body_was_read_sees_the_answer() {
     let body = vec![b'x'; 4 << 20];
     for round in 0..20 {
         let mut client = server.connect();
-        let head = format!("POST / HTTP/1.1\r\nhost: x\r\ncontent-length: {}\r\n\r\n", body.len());
+        let head = format!(
+            "POST / HTTP/1.1\r\nhost: x\r\ncontent-length: {}\r\n\r\n",
+            body.len()
+        );
         client.write_all(head.as_bytes()).expect("sent");
         // A client that reads only once it has sent all: a reset would fail it here, or take the answer with it.
-        client.write_all(&body).unwrap_or_else(|error| panic!("cut off in round {round}: {error}"));
+        client
+            .write_all(&body)
+            .unwrap_or_else(|error| panic!("cut off in round {round}: {error}"));
         let answer = everything(&mut client);
-        assert!(answer.starts_with("HTTP/1.1 429 ") && answer.ends_with("no"), "round {round}: {answer}");
+        assert!(
+            answer.starts_with("HTTP/1.1 429 ") && answer.ends_with("no"),
+            "round {round}: {answer}"
+        );
         assert!(answer.contains("connection: close"), "{answer}");
     }
     let read = "POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 0\r\n\r\n".repeat(2);
@@ -235,12 +294,17 @@ fn the_end_waits_for_requests_and_idle_connections_hold_nothing_up() {
         }
     };
     let server = Running::start(
-        Limits { end_patience: PATIENCE, ..Limits::default() },
+        Limits {
+            end_patience: PATIENCE,
+            ..Limits::default()
+        },
         Router::new().route("/", get(slow)),
     );
     let idle = server.connect();
     let mut client = server.connect();
-    client.write_all(b"GET / HTTP/1.1\r\nhost: x\r\n\r\n").expect("sent");
+    client
+        .write_all(b"GET / HTTP/1.1\r\nhost: x\r\n\r\n")
+        .expect("sent");
     begun.recv_timeout(PATIENCE).expect("it runs");
     let address = server.address;
     let ending = std::thread::spawn(move || server.end());
@@ -248,7 +312,10 @@ fn the_end_waits_for_requests_and_idle_connections_hold_nothing_up() {
         std::thread::sleep(Duration::from_millis(5));
     }
     go.notify_one();
-    assert!(everything(&mut client).ends_with("done"), "what was asked before the end is answered");
+    assert!(
+        everything(&mut client).ends_with("done"),
+        "what was asked before the end is answered"
+    );
     assert!(ending.join().expect("it ends"), "in time");
     drop(idle);
 }

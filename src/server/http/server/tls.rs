@@ -25,8 +25,11 @@ pub struct BadTls {
 /// # Errors
 /// When a file can't be read, holds no PEM, or the two don't belong together.
 pub fn acceptor(certificates: &Path, key: &Path) -> Result<TlsAcceptor, BadTls> {
-    let fault =
-        |name: &'static str, path: &Path, cause: String| BadTls { key: name, path: path.to_owned(), cause };
+    let fault = |name: &'static str, path: &Path, cause: String| BadTls {
+        key: name,
+        path: path.to_owned(),
+        cause,
+    };
     let of_certificates = |cause: String| fault("http.tls_cert_file", certificates, cause);
     let of_key = |cause: String| fault("http.tls_key_file", key, cause);
     let chain: Vec<CertificateDer<'static>> = CertificateDer::pem_file_iter(certificates)

@@ -74,8 +74,14 @@ pub(super) async fn abandon(
     let actor = steer.caller.actor_of(body.reason, query.is_dry());
     let (told, items) = app.service.abandon_items(task.id, &body.code, &actor).await?;
     let tag = etag::tag(told.task.version);
-    let given_up = GivenUpJson { code: body.code, items };
-    let answer = AbandonedJson { task: whole(&app, told.task).await, given_up };
+    let given_up = GivenUpJson {
+        code: body.code,
+        items,
+    };
+    let answer = AbandonedJson {
+        task: whole(&app, told.task).await,
+        given_up,
+    };
     if query.is_dry() {
         return Ok(dry_run::would(&answer)?);
     }

@@ -47,7 +47,10 @@ impl CanaryBody {
             Some(CanaryThenBody::Stop) | None => CanaryThen::Stop,
         };
         let none = || ServiceError::invalid("/canary/items", "a canary has at least one item");
-        Ok(Canary { items: items.ok_or_else(none)?, then })
+        Ok(Canary {
+            items: items.ok_or_else(none)?,
+            then,
+        })
     }
 }
 
@@ -189,7 +192,11 @@ pub(super) fn time(pointer: &str, text: &str) -> Result<WallMs, ServiceError> {
     };
     let time = OffsetDateTime::parse(text, &Rfc3339).map_err(|_| refuse())?;
     let millis = time.unix_timestamp_nanos() / 1_000_000;
-    i64::try_from(millis).ok().filter(|millis| *millis >= 0).map(WallMs).ok_or_else(refuse)
+    i64::try_from(millis)
+        .ok()
+        .filter(|millis| *millis >= 0)
+        .map(WallMs)
+        .ok_or_else(refuse)
 }
 
 pub(super) fn time_option(pointer: &str, text: Option<&String>) -> Result<Option<WallMs>, ServiceError> {
@@ -282,19 +289,31 @@ mod tests {
 "canary":{"items":100,"then":"continue"},"start_at":"2026-11-20T18:02:11.5+01:00"}"#;
         let body: CreateBody = serde_json::from_str(text).expect("a sound body");
         let plan = body.plan(None).expect("a sound plan");
-        assert_eq!(plan.params.as_deref(), Some(r#"{"b":1,"a":12345678901234567890123}"#));
+        assert_eq!(
+            plan.params.as_deref(),
+            Some(r#"{"b":1,"a":12345678901234567890123}"#)
+        );
         assert_eq!(plan.start_at, Some(WallMs(1_795_194_131_500)));
         assert_eq!(plan.tuning.max_attempts.map(std::num::NonZeroU32::get), Some(5));
         assert_eq!(plan.canary.map(|canary| canary.items.get()), Some(100));
         assert!(!plan.start && plan.name.is_none());
-        for wrong in [r#"{"business":"push","source":{"type":"range","total":3},"recover":{}}"#, "{}"] {
+        for wrong in [
+            r#"{"business":"push","source":{"type":"range","total":3},"recover":{}}"#,
+            "{}",
+        ] {
             assert!(serde_json::from_str::<CreateBody>(wrong).is_err(), "{wrong}");
         }
     }
 
     #[test]
     fn null_takes_away_and_silence_leaves() {
-        let change = |text| serde_json::from_str::<EditBody>(text).expect("sound").change().expect("sound").0;
+        let change = |text| {
+            serde_json::from_str::<EditBody>(text)
+                .expect("sound")
+                .change()
+                .expect("sound")
+                .0
+        };
         let silent = change("{}");
         assert_eq!((silent.name, silent.deadline), (None, None));
         let taken = change(r#"{"name":null,"deadline":null}"#);

@@ -52,16 +52,33 @@ pub(super) async fn create(
     Params(query): Params<PlanQuery>,
     Body(body): Body<CreateBody>,
 ) -> Answer {
-    if steer.caller.business.as_ref().is_some_and(|own| *own != body.business) {
+    if steer
+        .caller
+        .business
+        .as_ref()
+        .is_some_and(|own| *own != body.business)
+    {
         let text = format!("there is no business {}", body.business);
         return Err(ServiceError::unprocessable("/business", text).into());
     }
-    let plan = TaskPlan { strict: query.is_strict(), ..body.plan(key(taken))? };
+    let plan = TaskPlan {
+        strict: query.is_strict(),
+        ..body.plan(key(taken))?
+    };
     let actor = steer.caller.actor_of(body.reason, query.is_dry());
     let mut source = body.source.read()?;
     judge_source(&app, &steer.caller, &mut source).await?;
-    let request = TaskRequest { business: body.business, source, plan };
-    Ok(made(&app, query.is_dry(), app.service.create_task(request, &actor).await?).await?)
+    let request = TaskRequest {
+        business: body.business,
+        source,
+        plan,
+    };
+    Ok(made(
+        &app,
+        query.is_dry(),
+        app.service.create_task(request, &actor).await?,
+    )
+    .await?)
 }
 
 /// Make a task like another one.
@@ -87,9 +104,17 @@ pub(super) async fn clone(
     Body(body): Body<CloneBody>,
 ) -> Answer {
     let task = steer.task(&app, &text).await?;
-    let plan = TaskPlan { strict: query.is_strict(), ..body.plan(key(taken))? };
+    let plan = TaskPlan {
+        strict: query.is_strict(),
+        ..body.plan(key(taken))?
+    };
     let actor = steer.caller.actor_of(body.reason, query.is_dry());
-    Ok(made(&app, query.is_dry(), app.service.clone_task(task.id, plan, &actor).await?).await?)
+    Ok(made(
+        &app,
+        query.is_dry(),
+        app.service.clone_task(task.id, plan, &actor).await?,
+    )
+    .await?)
 }
 
 /// Change a task.
@@ -124,7 +149,10 @@ pub(super) async fn edit(
     let task = steer.task(&app, &text).await?;
     let expected = etag::expected(&headers);
     let (change, reason) = body.change()?;
-    let mut change = TaskChange { strict: query.is_strict(), ..change };
+    let mut change = TaskChange {
+        strict: query.is_strict(),
+        ..change
+    };
     if let Some(source) = &mut change.source {
         judge_source(&app, &steer.caller, source).await?;
     }
@@ -158,7 +186,9 @@ pub(super) async fn delete(
     Body(body): Body<ReasonBody>,
 ) -> Answer {
     let task = steer.task(&app, &text).await?;
-    app.service.delete_task(task.id, &steer.caller.actor_of(body.reason, query.is_dry())).await?;
+    app.service
+        .delete_task(task.id, &steer.caller.actor_of(body.reason, query.is_dry()))
+        .await?;
     if query.is_dry() {
         return Ok(dry_run::would(&())?);
     }

@@ -35,7 +35,11 @@ async fn answer(app: &App, is_dry: bool, told: Told) -> Result<Response, Service
     if is_dry {
         return would(app, told.task).await;
     }
-    let status = if told.is_new { StatusCode::ACCEPTED } else { StatusCode::OK };
+    let status = if told.is_new {
+        StatusCode::ACCEPTED
+    } else {
+        StatusCode::OK
+    };
     Ok(shown(app, status, told.task).await)
 }
 
@@ -108,7 +112,11 @@ async fn start(
     };
     let actor = steer.caller.actor_of(body.reason, query.is_dry());
     let judges = matches!(body.judge, Some(JudgeBody::Items));
-    let how = StartHow { at, judges, strict: query.is_strict() };
+    let how = StartHow {
+        at,
+        judges,
+        strict: query.is_strict(),
+    };
     let told = app.service.start_task(task.id, how, &actor).await?;
     Ok(answer(&app, query.is_dry(), told).await?)
 }
@@ -147,9 +155,15 @@ async fn stop(
     Body(body): Body<StopBody>,
 ) -> Answer {
     let task = steer.task(&app, &text).await?;
-    let how = if body.now == Some(true) { StopHow::Now } else { StopHow::Drain };
-    let told =
-        app.service.stop_task(task.id, how, &steer.caller.actor_of(body.reason, query.is_dry())).await?;
+    let how = if body.now == Some(true) {
+        StopHow::Now
+    } else {
+        StopHow::Drain
+    };
+    let told = app
+        .service
+        .stop_task(task.id, how, &steer.caller.actor_of(body.reason, query.is_dry()))
+        .await?;
     Ok(answer(&app, query.is_dry(), told).await?)
 }
 
@@ -173,7 +187,10 @@ async fn cancel(
     Body(body): Body<ReasonBody>,
 ) -> Answer {
     let task = steer.task(&app, &text).await?;
-    let told = app.service.cancel_task(task.id, &steer.caller.actor_of(body.reason, query.is_dry())).await?;
+    let told = app
+        .service
+        .cancel_task(task.id, &steer.caller.actor_of(body.reason, query.is_dry()))
+        .await?;
     Ok(answer(&app, query.is_dry(), told).await?)
 }
 
@@ -213,7 +230,10 @@ async fn finish(
 ) -> Answer {
     let task = steer.task(&app, &text).await?;
     let actor = steer.caller.actor_of(body.reason, query.is_dry());
-    let told = app.service.finish_task(task.id, body.total.map(ItemCount), &actor).await?;
+    let told = app
+        .service
+        .finish_task(task.id, body.total.map(ItemCount), &actor)
+        .await?;
     Ok(answer(&app, query.is_dry(), told).await?)
 }
 
@@ -240,7 +260,10 @@ async fn recover(
     Body(body): Body<ReasonBody>,
 ) -> Answer {
     let task = steer.task(&app, &text).await?;
-    let told = app.service.recover_task(task.id, &steer.caller.actor_of(body.reason, query.is_dry())).await?;
+    let told = app
+        .service
+        .recover_task(task.id, &steer.caller.actor_of(body.reason, query.is_dry()))
+        .await?;
     Ok(answer(&app, query.is_dry(), told).await?)
 }
 
@@ -284,7 +307,10 @@ async fn relocate(
 ) -> Answer {
     let task = steer.task(&app, &text).await?;
     let actor = steer.caller.actor_of(body.reason, query.is_dry());
-    let (task, _) = app.service.move_task(task.id, body.shard, &body.to, &actor).await?;
+    let (task, _) = app
+        .service
+        .move_task(task.id, body.shard, &body.to, &actor)
+        .await?;
     Ok(answer(&app, query.is_dry(), Told { task, is_new: true }).await?)
 }
 
@@ -338,7 +364,13 @@ async fn ready(
         skip_first: body.skip_first.map(ItemIndex),
         params: body.params.map(|params| params.get().to_owned()),
     };
-    let told =
-        app.service.task_ready(task.id, change, &steer.caller.actor_of(body.reason, query.is_dry())).await?;
+    let told = app
+        .service
+        .task_ready(
+            task.id,
+            change,
+            &steer.caller.actor_of(body.reason, query.is_dry()),
+        )
+        .await?;
     Ok(answer(&app, query.is_dry(), told).await?)
 }

@@ -25,7 +25,13 @@ pub(super) struct ItemRunJson {
 impl CutOffJson {
     /// None where nothing was cut off.
     pub(super) fn of(cut_off: &CutOff) -> Option<CutOffJson> {
-        let runs = cut_off.runs.iter().map(|run| ItemRunJson { first: run.first().0, items: run.len() });
-        (!cut_off.is_empty()).then(|| CutOffJson { items: cut_off.items, runs: runs.collect() })
+        let runs = cut_off.runs.iter().map(|run| ItemRunJson {
+            first: run.first().0,
+            items: run.len(),
+        });
+        (!cut_off.is_empty()).then(|| CutOffJson {
+            items: cut_off.items,
+            runs: runs.collect(),
+        })
     }
 }

@@ -202,7 +202,10 @@ pub(super) async fn explain(
     let task = steer.task(&app, &id).await?;
     let explained = app.service.explain(&task, seconds, steer.business()).await;
     let body = ExplanationJson::new(&task, &explained, app.service.config().cluster.restore_max);
-    let accept = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let accept = headers
+        .get(header::ACCEPT)
+        .and_then(|value| value.to_str().ok())
+        .unwrap_or_default();
     if accept.contains("text/plain") {
         let kind = [(header::CONTENT_TYPE, "text/plain; charset=utf-8")];
         return Ok((kind, text(&body)).into_response());
@@ -213,12 +216,19 @@ pub(super) async fn explain(
 impl ExplanationJson {
     fn new(task: &TaskView, explained: &Explained, recoveries: u32) -> ExplanationJson {
         let explanation = &explained.explanation;
-        let node = |(node, runs): &(String, u32)| PartJson { node: node.clone(), runs: *runs };
+        let node = |(node, runs): &(String, u32)| PartJson {
+            node: node.clone(),
+            runs: *runs,
+        };
         let rate = |micros| rounded(explanation.per_second(micros));
         let missing = explanation.missing();
         let wait = |(reason, share): &(_, u32)| {
             let kind = CauseKind::Stall(*reason);
-            WaitJson { slug: kind.slug(), title: kind.title(), share: f64::from(*share) / 1e6 }
+            WaitJson {
+                slug: kind.slug(),
+                title: kind.title(),
+                share: f64::from(*share) / 1e6,
+            }
         };
         ExplanationJson {
             task: task.id.to_string(),
@@ -231,7 +241,11 @@ impl ExplanationJson {
             target_rate: explanation.target.map(rate),
             actual_rate: rate(explanation.actual),
             missing_rate: missing.map(rate),
-            causes: explanation.causes.iter().map(|cause| CauseJson::new(cause, explanation)).collect(),
+            causes: explanation
+                .causes
+                .iter()
+                .map(|cause| CauseJson::new(cause, explanation))
+                .collect(),
             waits: explanation.waits.iter().map(wait).collect(),
             handler_down: HandlerDownJson::of(&explained.handler),
             last_error: LastErrorJson::of(&explained.handler),
@@ -277,7 +291,9 @@ fn rounded(number: f64) -> f64 {
 
 /// The settings as a PATCH has them: what belongs to retries is a part of its own.
 fn as_patch(change: &TuningPatch) -> Option<Map<String, Value>> {
-    let Ok(Value::Object(mut flat)) = serde_json::to_value(change) else { return None };
+    let Ok(Value::Object(mut flat)) = serde_json::to_value(change) else {
+        return None;
+    };
     let moved = ["max_attempts", "backoff", "on_exhausted"].map(|key| flat.remove_entry(key));
     let retry: Map<String, Value> = moved.into_iter().flatten().collect();
     if !retry.is_empty() {

@@ -14,11 +14,16 @@ const SHOWN_MIN: f64 = 0.001;
 /// The text, with a line feed at its end.
 pub(super) fn text(body: &ExplanationJson) -> String {
     if is_over(body) {
-        return format!("{}; windrow task report {} tells its story\n", body.why, body.task);
+        return format!(
+            "{}; windrow task report {} tells its story\n",
+            body.why, body.task
+        );
     }
     let mut lines: Vec<String> = (!rests(body)).then(|| head(body)).into_iter().collect();
     for cause in body.causes.iter().filter(|cause| is_shown(body, cause)) {
-        let share = cause.share.map_or_else(String::new, |share| format!("{:.0} %", share * 100.0));
+        let share = cause
+            .share
+            .map_or_else(String::new, |share| format!("{:.0} %", share * 100.0));
         let line = format!(
             "  {:<18}{:>10}{share:>7}   {}",
             cause.title,
@@ -33,11 +38,18 @@ pub(super) fn text(body: &ExplanationJson) -> String {
     }
     lines.extend(places(&body.shards));
     for silent in &body.unreachable {
-        lines.push(format!("without {}, which can't be asked: {}", silent.node, silent.why));
+        lines.push(format!(
+            "without {}, which can't be asked: {}",
+            silent.node, silent.why
+        ));
     }
     lines.push(format!("why: {}", body.why));
     for (at, advice) in body.advice.iter().enumerate() {
-        lines.push(format!("{}{}", if at == 0 { "try: " } else { "     " }, advised(&body.task, advice)));
+        lines.push(format!(
+            "{}{}",
+            if at == 0 { "try: " } else { "     " },
+            advised(&body.task, advice)
+        ));
     }
     lines.push(String::new());
     lines.join("\n")
@@ -49,22 +61,35 @@ fn places(shards: &[PlaceJson]) -> Vec<String> {
     if shards.len() > 1 {
         let mut on: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
         for place in shards {
-            on.entry(place.node.as_deref().unwrap_or_default()).or_default().push(&place.shard);
+            on.entry(place.node.as_deref().unwrap_or_default())
+                .or_default()
+                .push(&place.shard);
         }
         // No name is empty.
         on.remove("");
-        let on: Vec<String> = on.iter().map(|(node, has)| format!("{node} ({})", has.join(", "))).collect();
-        let waiting = shards.iter().filter(|place| place.node.is_none() && place.state != "done");
-        let waiting: Vec<String> =
-            waiting.map(|place| format!("{} ({})", place.shard, place.state)).collect();
-        let said = [("on", on), ("on no node", waiting)].into_iter().filter(|(_, which)| !which.is_empty());
+        let on: Vec<String> = on
+            .iter()
+            .map(|(node, has)| format!("{node} ({})", has.join(", ")))
+            .collect();
+        let waiting = shards
+            .iter()
+            .filter(|place| place.node.is_none() && place.state != "done");
+        let waiting: Vec<String> = waiting
+            .map(|place| format!("{} ({})", place.shard, place.state))
+            .collect();
+        let said = [("on", on), ("on no node", waiting)]
+            .into_iter()
+            .filter(|(_, which)| !which.is_empty());
         lines.extend(said.map(|(title, which)| format!("{title}: {}", which.join(", "))));
     }
     for place in shards {
         let Some(held) = &place.held_back else { continue };
         let node = place.node.as_deref().unwrap_or("its node");
         let (shard, rate, wanted) = (&place.shard, &held.rate, &held.wanted);
-        lines.push(format!("held back: {shard} on {node} has {rate} instead of {wanted}: {}", held.why));
+        lines.push(format!(
+            "held back: {shard} on {node} has {rate} instead of {wanted}: {}",
+            held.why
+        ));
     }
     lines
 }
@@ -87,7 +112,10 @@ fn is_shown(body: &ExplanationJson, cause: &CauseJson) -> bool {
     {
         return false;
     }
-    let of_rate = body.target_rate.filter(|target| *target > 0.0).map_or(1.0, |target| cause.rate / target);
+    let of_rate = body
+        .target_rate
+        .filter(|target| *target > 0.0)
+        .map_or(1.0, |target| cause.rate / target);
     of_rate.abs() >= SHOWN_MIN
 }
 
@@ -102,7 +130,11 @@ fn head(body: &ExplanationJson) -> String {
     let actual = rate(body.actual_rate);
     match (body.target_rate, body.missing_rate) {
         (Some(target), Some(missing)) => {
-            format!("target {}   actual {actual}   missing {}   {span}", rate(target), rate(missing))
+            format!(
+                "target {}   actual {actual}   missing {}   {span}",
+                rate(target),
+                rate(missing)
+            )
         }
         _ => format!("no rate limit   actual {actual}   {span}"),
     }
@@ -111,8 +143,15 @@ fn head(body: &ExplanationJson) -> String {
 fn advised(task: &str, advice: &AdviceJson) -> String {
     let mut text = match &advice.change {
         Some(change) => {
-            let predicted = advice.predicted_rate.map(|rate| format!("   (predicted {})", rate_text(rate)));
-            format!("{}{}   {}", command(task, change), predicted.unwrap_or_default(), advice.text)
+            let predicted = advice
+                .predicted_rate
+                .map(|rate| format!("   (predicted {})", rate_text(rate)));
+            format!(
+                "{}{}   {}",
+                command(task, change),
+                predicted.unwrap_or_default(),
+                advice.text
+            )
         }
         None => advice.text.clone(),
     };
@@ -125,7 +164,11 @@ fn advised(task: &str, advice: &AdviceJson) -> String {
 
 /// The command that makes the change.
 fn command(task: &str, change: &Map<String, Value>) -> String {
-    let retry = change.get("retry").and_then(Value::as_object).into_iter().flatten();
+    let retry = change
+        .get("retry")
+        .and_then(Value::as_object)
+        .into_iter()
+        .flatten();
     let flags = change.iter().filter(|(_, value)| !value.is_object()).chain(retry);
     let flags = flags.map(|(key, value)| match value {
         Value::String(text) if text.contains(' ') => format!(" --{} {text:?}", key.replace('_', "-")),
@@ -155,12 +198,23 @@ mod tests {
             place(3, "idle", None),
             place(4, "running", Some("n2")),
         ];
-        assert_eq!(places(&shards), ["on: n1 (t3.2), n2 (t3.0, t3.4)", "on no node: t3.3 (idle)"]);
+        assert_eq!(
+            places(&shards),
+            ["on: n1 (t3.2), n2 (t3.0, t3.4)", "on no node: t3.3 (idle)"]
+        );
         shards.truncate(1);
         assert_eq!(places(&shards), [""; 0], "one shard is where the task is");
         let (rate, wanted, why) = ("75/s".to_owned(), "150/s".to_owned(), "it needs 150/s".to_owned());
-        shards[0].held_back = Some(HeldBackJson { rate, wanted, for_seconds: 3.0, why });
-        assert_eq!(places(&shards), ["held back: t3.0 on n2 has 75/s instead of 150/s: it needs 150/s"]);
+        shards[0].held_back = Some(HeldBackJson {
+            rate,
+            wanted,
+            for_seconds: 3.0,
+            why,
+        });
+        assert_eq!(
+            places(&shards),
+            ["held back: t3.0 on n2 has 75/s instead of 150/s: it needs 150/s"]
+        );
     }
 
     #[test]

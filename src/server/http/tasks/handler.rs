@@ -70,8 +70,24 @@ impl HandlerDownJson {
 impl LastErrorJson {
     /// None where nothing went wrong.
     pub(in crate::http) fn of(handler: &HandlerSight) -> Option<LastErrorJson> {
-        let LastError { class, code, example, index, count, since, at } = handler.state.error.clone()?;
+        let LastError {
+            class,
+            code,
+            example,
+            index,
+            count,
+            since,
+            at,
+        } = handler.state.error.clone()?;
         let (class, code, index) = (class.as_str(), code.into_owned(), index.0);
-        Some(LastErrorJson { class, code, example, index, count, since: rfc3339(since), at: rfc3339(at) })
+        Some(LastErrorJson {
+            class,
+            code,
+            example,
+            index,
+            count,
+            since: rfc3339(since),
+            at: rfc3339(at),
+        })
     }
 }

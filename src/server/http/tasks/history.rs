@@ -19,7 +19,10 @@ use windrow_core::ids::{RunNo, ShardId, WallMs};
 use windrow_engine::ports::task_list::{AuditFilter, AuditRow, RunRecord};
 
 pub(super) fn routes() -> OpenApiRouter<App> {
-    OpenApiRouter::new().routes(routes!(runs)).routes(routes!(run)).routes(routes!(revisions))
+    OpenApiRouter::new()
+        .routes(routes!(runs))
+        .routes(routes!(run))
+        .routes(routes!(revisions))
 }
 
 /// Which page.
@@ -84,7 +87,12 @@ impl From<RunRecord> for RunJson {
             ended_at: record.ended_at.map(rfc3339),
             end_reason: record.end_reason,
             low_water: record.low_water.0,
-            counts: RunCounts { succeeded, skipped, abandoned, parked: record.parked },
+            counts: RunCounts {
+                succeeded,
+                skipped,
+                abandoned,
+                parked: record.parked,
+            },
         }
     }
 }
@@ -113,7 +121,13 @@ async fn runs(
     let found = app.service.task_runs(task.id, after, limit + 1).await?;
     let page = page::page(found, limit, |run| (run.started_at.0, run.shard.no, run.run.0));
     let items: Vec<RunJson> = page.items.into_iter().map(RunJson::from).collect();
-    Ok(page::answer(&uri, page::Page { items, next_cursor: page.next_cursor }))
+    Ok(page::answer(
+        &uri,
+        page::Page {
+            items,
+            next_cursor: page.next_cursor,
+        },
+    ))
 }
 
 /// Look at a run.
@@ -136,12 +150,20 @@ async fn run(
     Path((text, shard, run)): Path<(String, String, String)>,
 ) -> Result<Json<RunJson>, Problem> {
     let task = steer.task(&app, &text).await?;
-    let number = |text: &str| text.parse::<i32>().ok().filter(|number| *number >= 0).map(i32::cast_unsigned);
+    let number = |text: &str| {
+        text.parse::<i32>()
+            .ok()
+            .filter(|number| *number >= 0)
+            .map(i32::cast_unsigned)
+    };
     let (Some(no), Some(run)) = (number(&shard), number(&run)) else {
         let name = format!("{text}.{shard}.{run}");
         return Err(ServiceError::NotFound { what: "run", name }.into());
     };
-    let record = app.service.task_run(ShardId { task: task.id, no }, RunNo(run)).await?;
+    let record = app
+        .service
+        .task_run(ShardId { task: task.id, no }, RunNo(run))
+        .await?;
     Ok(Json(RunJson::from(record)))
 }
 
@@ -176,7 +198,8 @@ pub(in crate::http) struct AuditJson {
 impl From<AuditRow> for AuditJson {
     fn from(row: AuditRow) -> AuditJson {
         let read = |text: Option<String>| -> Value {
-            text.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default()
+            text.and_then(|text| serde_json::from_str(&text).ok())
+                .unwrap_or_default()
         };
         AuditJson {
             id: row.id,
@@ -214,9 +237,18 @@ async fn revisions(
     let task = steer.task(&app, &text).await?;
     let limit = page::limit(query.limit)?;
     let after: Option<i64> = page::read(query.cursor.as_deref())?;
-    let filter = AuditFilter { task: Some(task.id), ..AuditFilter::default() };
+    let filter = AuditFilter {
+        task: Some(task.id),
+        ..AuditFilter::default()
+    };
     let found = app.service.list_audit(&filter, after, limit + 1).await?;
     let page = page::page(found, limit, |row| row.id);
     let items: Vec<AuditJson> = page.items.into_iter().map(AuditJson::from).collect();
-    Ok(page::answer(&uri, page::Page { items, next_cursor: page.next_cursor }))
+    Ok(page::answer(
+        &uri,
+        page::Page {
+            items,
+            next_cursor: page.next_cursor,
+        },
+    ))
 }

@@ -79,8 +79,13 @@ impl FromRequestParts<App> for Steer {
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Steer, Problem> {
         let caller = Caller::from_request_parts(parts, app).await?;
-        let header = parts.headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok());
-        let token = header.and_then(|text| text.split_once(' ')).map(|(_, token)| token.trim());
+        let header = parts
+            .headers
+            .get(AUTHORIZATION)
+            .and_then(|value| value.to_str().ok());
+        let token = header
+            .and_then(|text| text.split_once(' '))
+            .map(|(_, token)| token.trim());
         let start = match token.filter(|token| token.starts_with(START_TOKEN_PREFIX)) {
             Some(token) => Some(app.service.start_of_token(token).await?),
             None => None,
@@ -148,13 +153,20 @@ async fn list(State(app): State<App>, steer: Steer, uri: Uri, Params(query): Par
     if let Some(own) = steer.caller.business.clone() {
         // A business has its own tasks and no others, whatever it asks for.
         if filter.business.as_ref().is_some_and(|asked| *asked != own) {
-            let nothing: page::Page<TaskJson> = page::Page { items: Vec::new(), next_cursor: None };
+            let nothing: page::Page<TaskJson> = page::Page {
+                items: Vec::new(),
+                next_cursor: None,
+            };
             return Ok(page::answer(&uri, nothing));
         }
         filter.business = Some(own);
     }
     let found = app.service.list_tasks(&filter, after, limit).await?;
-    let items = found.tasks.into_iter().map(|picture| body(&app, picture)).collect::<Vec<_>>();
+    let items = found
+        .tasks
+        .into_iter()
+        .map(|picture| body(&app, picture))
+        .collect::<Vec<_>>();
     let next_cursor = found.next.map(|id| page::write(&id.0));
     Ok(page::answer(&uri, page::Page { items, next_cursor }))
 }

@@ -30,7 +30,10 @@ pub(super) struct PreviewBody {
     /// Why, for the node's log.
     #[serde(default, deserialize_with = "reason")]
     #[schema(max_length = 1000)]
-    #[allow(dead_code, reason = "every write takes it; a preview changes nothing that an audit would show")]
+    #[allow(
+        dead_code,
+        reason = "every write takes it; a preview changes nothing that an audit would show"
+    )]
     reason: Option<String>,
 }
 
@@ -62,10 +65,18 @@ struct PreviewJson {
 
 impl From<PreviewedItem> for PreviewJson {
     fn from(item: PreviewedItem) -> PreviewJson {
-        let (code, message) =
-            item.failure.map(|failure| (failure.code.into_owned(), failure.message)).unzip();
+        let (code, message) = item
+            .failure
+            .map(|failure| (failure.code.into_owned(), failure.message))
+            .unzip();
         let latency_seconds = item.took.as_secs_f64();
-        PreviewJson { index: item.index.0, result: item.result, code, message, latency_seconds }
+        PreviewJson {
+            index: item.index.0,
+            result: item.result,
+            code,
+            message,
+            latency_seconds,
+        }
     }
 }
 
@@ -96,14 +107,19 @@ pub(super) async fn preview(
     };
     let seen = app.service.preview(&task, &items).await?;
     let warnings = WarningJson::all(app.service.warnings(&task).await);
-    Ok(Json(PreviewReply { items: seen.into_iter().map(PreviewJson::from).collect(), warnings }))
+    Ok(Json(PreviewReply {
+        items: seen.into_iter().map(PreviewJson::from).collect(),
+        warnings,
+    }))
 }
 
 /// The indexes that a text names, in its order.
 fn chosen(text: &str) -> Result<Vec<ItemIndex>, ServiceError> {
     let refuse = |why: String| ServiceError::invalid("/indexes", why);
     if text.len() > INDEXES_BYTES_MAX {
-        return Err(refuse(format!("it is longer than {INDEXES_BYTES_MAX} characters")));
+        return Err(refuse(format!(
+            "it is longer than {INDEXES_BYTES_MAX} characters"
+        )));
     }
     let mut found = Vec::new();
     for part in text.split(',').map(str::trim) {
@@ -135,9 +151,17 @@ mod tests {
         assert_eq!(of("17, 0,5..8"), Ok(vec![17, 0, 5, 6, 7]));
         assert_eq!(of("5-8"), Ok(vec![5, 6, 7, 8]));
         assert_eq!(of("0..100").map(|items| items.len()), Ok(100));
-        for wrong in
-            ["", "a", "0..101", "3..3", "9-5", "1,,2", "18446744073709551615", "0..100,1", &"0".repeat(4001)]
-        {
+        for wrong in [
+            "",
+            "a",
+            "0..101",
+            "3..3",
+            "9-5",
+            "1,,2",
+            "18446744073709551615",
+            "0..100,1",
+            &"0".repeat(4001),
+        ] {
             assert!(of(wrong).is_err(), "{wrong}");
         }
     }

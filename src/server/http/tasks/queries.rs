@@ -64,13 +64,20 @@ impl ListQuery {
                 let known: Vec<&str> = Status::ALL.iter().map(|status| status.as_str()).collect();
                 let fault = FieldFault::new("status", format!("{word:?} is no status"));
                 let like = nearest(word.trim(), known.iter().map(|word| (*word).to_owned()));
-                let meant = like.map(|like| format!("did you mean {like}? one of ")).unwrap_or_default();
+                let meant = like
+                    .map(|like| format!("did you mean {like}? one of "))
+                    .unwrap_or_default();
                 ServiceError::Invalid(vec![fault.advise(format!("{meant}{}", known.join(", ")))])
             })
         };
-        let statuses = self.status.as_deref().map(|text| text.split(',').map(status).collect());
+        let statuses = self
+            .status
+            .as_deref()
+            .map(|text| text.split(',').map(status).collect());
         let label = self.label.as_deref().map(|text| {
-            let pair = text.split_once(':').map(|(key, value)| (key.to_owned(), value.to_owned()));
+            let pair = text
+                .split_once(':')
+                .map(|(key, value)| (key.to_owned(), value.to_owned()));
             pair.ok_or_else(|| ServiceError::invalid("label", "a label is asked for as key:value"))
         });
         let parent = self.parent.as_deref().map(|text| {
@@ -81,7 +88,10 @@ impl ListQuery {
             None | Some("-id" | "-created") => false,
             Some("id" | "created") => true,
             Some(other) => {
-                return Err(ServiceError::invalid("sort", format!("{other:?} is neither id nor -id")));
+                return Err(ServiceError::invalid(
+                    "sort",
+                    format!("{other:?} is neither id nor -id"),
+                ));
             }
         };
         Ok(TaskFilter {
@@ -120,7 +130,10 @@ impl ShowQuery {
             Some(Err(error)) => return Err(ServiceError::invalid("wait", error.to_string())),
         };
         // A tag that no answer had is simply another one: the answer comes at once.
-        let version = self.unless.as_deref().and_then(|text| text.trim().trim_matches('"').parse().ok());
+        let version = self
+            .unless
+            .as_deref()
+            .and_then(|text| text.trim().trim_matches('"').parse().ok());
         Ok((wait, version))
     }
 }
@@ -137,7 +150,13 @@ pub(super) struct CountsJson {
 impl CountsJson {
     /// The numbers.
     pub(super) fn new(counted_up_to: u32, counts: &[(Status, u64)]) -> CountsJson {
-        let counts = counts.iter().map(|(status, number)| (status.as_str(), *number)).collect();
-        CountsJson { counts, counted_up_to }
+        let counts = counts
+            .iter()
+            .map(|(status, number)| (status.as_str(), *number))
+            .collect();
+        CountsJson {
+            counts,
+            counted_up_to,
+        }
     }
 }

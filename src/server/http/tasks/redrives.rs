@@ -85,15 +85,28 @@ impl RedriveBody {
         let filter = self.filter.unwrap_or_default();
         let codes = filter.codes.unwrap_or_default();
         if codes.len() > CODES_MAX {
-            return Err(ServiceError::invalid("/filter/codes", format!("they are at most {CODES_MAX}")));
+            return Err(ServiceError::invalid(
+                "/filter/codes",
+                format!("they are at most {CODES_MAX}"),
+            ));
         }
-        if filter.indexes.as_ref().is_some_and(|text| text.len() > INDEXES_BYTES_MAX) {
+        if filter
+            .indexes
+            .as_ref()
+            .is_some_and(|text| text.len() > INDEXES_BYTES_MAX)
+        {
             let text = format!("it is longer than {INDEXES_BYTES_MAX} characters");
             return Err(ServiceError::invalid("/filter/indexes", text));
         }
         let new_keys = self.new_keys.unwrap_or(false);
         let again = self.again.unwrap_or(false);
-        Ok(RedriveRequest { codes, indexes: filter.indexes, new_keys, again, plan })
+        Ok(RedriveRequest {
+            codes,
+            indexes: filter.indexes,
+            new_keys,
+            again,
+            plan,
+        })
     }
 }
 
@@ -124,5 +137,10 @@ pub(super) async fn redrive(
     let origin = steer.task(&app, &text).await?;
     let actor = steer.caller.actor_of(body.reason.take(), query.is_dry());
     let request = body.request(key(taken))?;
-    Ok(made(&app, query.is_dry(), app.service.redrive(&origin, request, &actor).await?).await?)
+    Ok(made(
+        &app,
+        query.is_dry(),
+        app.service.redrive(&origin, request, &actor).await?,
+    )
+    .await?)
 }

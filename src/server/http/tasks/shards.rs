@@ -39,13 +39,20 @@ pub(super) struct ShardJson {
 impl ShardJson {
     /// The shards of a task in the order of their ranges.
     pub(super) fn of(task: &TaskView) -> Vec<ShardJson> {
-        task.shards.iter().map(|shard| ShardJson::new(task, shard)).collect()
+        task.shards
+            .iter()
+            .map(|shard| ShardJson::new(task, shard))
+            .collect()
     }
 
     fn new(task: &TaskView, shard: &ShardView) -> ShardJson {
         let is_running = shard.state == ShardState::Running;
         ShardJson {
-            shard: ShardId { task: task.id, no: shard.no }.to_string(),
+            shard: ShardId {
+                task: task.id,
+                no: shard.no,
+            }
+            .to_string(),
             state: shard.state.as_str(),
             node: shard.node.clone().filter(|_| is_running),
             run: shard.run.0.into(),
@@ -97,6 +104,11 @@ impl PlaceJson {
             why: held.why.clone(),
         });
         let (shard, node) = (place.shard.to_string(), place.node.clone());
-        PlaceJson { shard, state: place.state.as_str(), node, held_back }
+        PlaceJson {
+            shard,
+            state: place.state.as_str(),
+            node,
+            held_back,
+        }
     }
 }

@@ -194,7 +194,12 @@ struct LiveJson {
 impl TaskJson {
     /// The task's picture; `recoveries` is how many there are at most.
     pub(in crate::http) fn new(picture: TaskPicture, recoveries: u32) -> TaskJson {
-        let TaskPicture { task, live, silent, handler } = picture;
+        let TaskPicture {
+            task,
+            live,
+            silent,
+            handler,
+        } = picture;
         TaskJson {
             status: task.status.as_str(),
             result: task.result.map(|result| result.as_str()),
@@ -262,7 +267,10 @@ fn canary(canary: Canary) -> CanaryJson {
         CanaryThen::Stop => "stop",
         CanaryThen::Continue => "continue",
     };
-    CanaryJson { items: canary.items.get(), then }
+    CanaryJson {
+        items: canary.items.get(),
+        then,
+    }
 }
 
 fn live_json(live: Option<&Live>, silent: &[Silent]) -> Option<LiveJson> {
@@ -280,14 +288,21 @@ fn live_json(live: Option<&Live>, silent: &[Silent]) -> Option<LiveJson> {
         high_water: live.map(|live| live.high_water.0),
         window: live.map(|live| live.window),
         concurrency: live.map(|live| live.concurrency),
-        latency_p95_seconds: live.and_then(|live| live.latency_p95).map(|p95| p95.as_secs_f64()),
+        latency_p95_seconds: live
+            .and_then(|live| live.latency_p95)
+            .map(|p95| p95.as_secs_f64()),
         stall: live.and_then(|live| live.stall),
     })
 }
 
 /// What the task's own row says of its future.
 pub(super) fn next(task: &TaskView, recoveries: u32) -> Option<NextJson> {
-    let plain = |action, at: WallMs| NextJson { action, at: rfc3339(at), attempt: None, of: None };
+    let plain = |action, at: WallMs| NextJson {
+        action,
+        at: rfc3339(at),
+        attempt: None,
+        of: None,
+    };
     match task.status {
         Status::Recovering => task.next_at.map(|at| NextJson {
             attempt: Some(task.recoveries),

@@ -66,7 +66,10 @@ impl SourceBody {
     pub(super) fn read(self) -> Result<SourceRequest, ServiceError> {
         self.refuse_foreign()?;
         let missing = |member: &str| {
-            ServiceError::invalid(format!("/source/{member}"), format!("a source of this type has {member}"))
+            ServiceError::invalid(
+                format!("/source/{member}"),
+                format!("a source of this type has {member}"),
+            )
         };
         match self.kind {
             SourceKind::Range => {
@@ -75,20 +78,27 @@ impl SourceBody {
                     let text = format!("a task has at most {INDEX_MAX} items");
                     return Err(ServiceError::invalid("/source/total", text));
                 }
-                Ok(SourceRequest::Range { total: ItemCount(total) })
+                Ok(SourceRequest::Range {
+                    total: ItemCount(total),
+                })
             }
             SourceKind::Inline => list(self.items.ok_or_else(|| missing("items"))?),
             SourceKind::File => {
                 let text = self.upload.ok_or_else(|| missing("upload"))?;
-                let upload =
-                    text.parse().map_err(|why: String| ServiceError::invalid("/source/upload", why))?;
+                let upload = text
+                    .parse()
+                    .map_err(|why: String| ServiceError::invalid("/source/upload", why))?;
                 Ok(SourceRequest::Upload { upload })
             }
             SourceKind::Url => {
                 let format = self.row_format()?;
                 let url = self.url.ok_or_else(|| missing("url"))?;
                 // Until it is known that no business asks.
-                Ok(SourceRequest::Url { url, format, is_guarded: true })
+                Ok(SourceRequest::Url {
+                    url,
+                    format,
+                    is_guarded: true,
+                })
             }
         }
     }
@@ -108,7 +118,10 @@ impl SourceBody {
                 quote: Some('"'),
             }),
             Some(FileFormat::Ndjson) => Ok(RowFormat::Ndjson),
-            None => Err(ServiceError::invalid("/source/format", "say csv or ndjson: the path doesn't tell")),
+            None => Err(ServiceError::invalid(
+                "/source/format",
+                "say csv or ndjson: the path doesn't tell",
+            )),
         }
     }
 
@@ -122,25 +135,38 @@ impl SourceBody {
             ("delimiter", self.delimiter.is_some(), SourceKind::Url),
             ("header", self.header.is_some(), SourceKind::Url),
         ];
-        let foreign = named.into_iter().filter(|(_, is_named, owner)| *is_named && *owner != self.kind);
+        let foreign = named
+            .into_iter()
+            .filter(|(_, is_named, owner)| *is_named && *owner != self.kind);
         let faults: Vec<FieldFault> = foreign
             .map(|(member, _, _)| {
-                FieldFault::new(format!("/source/{member}"), "it belongs to another type of source")
+                FieldFault::new(
+                    format!("/source/{member}"),
+                    "it belongs to another type of source",
+                )
             })
             .collect();
-        if faults.is_empty() { Ok(()) } else { Err(ServiceError::Invalid(faults)) }
+        if faults.is_empty() {
+            Ok(())
+        } else {
+            Err(ServiceError::Invalid(faults))
+        }
     }
 }
 
 /// A list of items, while it is one text still: millions of items are not made before somebody has looked how long it is.
 fn list(items: Box<RawValue>) -> Result<SourceRequest, ServiceError> {
-    let (text, fault) = (items.get(), |what| Err(ServiceError::invalid("/source/items", what)));
+    let (text, fault) = (items.get(), |what| {
+        Err(ServiceError::invalid("/source/items", what))
+    });
     if !text.starts_with('[') {
         return fault("a list is expected");
     }
     if text.len() > INLINE_BYTES_MAX {
-        let text =
-            format!("the list has {} bytes; one in a request has at most {INLINE_BYTES_MAX}", text.len());
+        let text = format!(
+            "the list has {} bytes; one in a request has at most {INLINE_BYTES_MAX}",
+            text.len()
+        );
         return Err(ServiceError::TooLarge(text));
     }
     Ok(SourceRequest::Inline { items })
@@ -182,22 +208,40 @@ mod tests {
     use super::*;
 
     fn read(text: &str) -> Result<SourceRequest, ServiceError> {
-        serde_json::from_str::<SourceBody>(text).expect("it is JSON of this shape").read()
+        serde_json::from_str::<SourceBody>(text)
+            .expect("it is JSON of this shape")
+            .read()
     }
 
     #[test]
     fn each_type_takes_its_own_members_and_no_others() {
-        assert!(matches!(read(r#"{"type":"range","total":3}"#), Ok(SourceRequest::Range { .. })));
+        assert!(matches!(
+            read(r#"{"type":"range","total":3}"#),
+            Ok(SourceRequest::Range { .. })
+        ));
         let long = r#"{"type":"inline","items":[123456789012345678901234567890]}"#;
         match read(long) {
             Ok(SourceRequest::Inline { items }) => {
-                assert_eq!(items.get(), "[123456789012345678901234567890]", "as it was written");
+                assert_eq!(
+                    items.get(),
+                    "[123456789012345678901234567890]",
+                    "as it was written"
+                );
             }
             other => panic!("{other:?}"),
         }
-        assert!(matches!(read(r#"{"type":"file","upload":"u7"}"#), Ok(SourceRequest::Upload { .. })));
+        assert!(matches!(
+            read(r#"{"type":"file","upload":"u7"}"#),
+            Ok(SourceRequest::Upload { .. })
+        ));
         let url = r#"{"type":"url","url":"https://x.example/a.jsonl?b=1.csv"}"#;
-        assert!(matches!(read(url), Ok(SourceRequest::Url { format: RowFormat::Ndjson, .. })));
+        assert!(matches!(
+            read(url),
+            Ok(SourceRequest::Url {
+                format: RowFormat::Ndjson,
+                ..
+            })
+        ));
         for wrong in [
             r#"{"type":"range"}"#,
             r#"{"type":"inline","items":{"0":1}}"#,
@@ -213,8 +257,17 @@ mod tests {
     #[test]
     fn a_shown_source_tells_neither_items_nor_paths() {
         let shown = |stored| serde_json::to_string(&SourceJson::of(stored)).expect("it is JSON");
-        assert_eq!(shown(r#"{"kind":"inline","items":[{"secret":1}]}"#), r#"{"type":"inline"}"#);
-        assert_eq!(shown(r#"{"kind":"csv","path":"/home/ann/u.csv"}"#), r#"{"type":"csv"}"#);
-        assert_eq!(shown(r#"{"kind":"csv","upload":7}"#), r#"{"type":"csv","upload":"u7"}"#);
+        assert_eq!(
+            shown(r#"{"kind":"inline","items":[{"secret":1}]}"#),
+            r#"{"type":"inline"}"#
+        );
+        assert_eq!(
+            shown(r#"{"kind":"csv","path":"/home/ann/u.csv"}"#),
+            r#"{"type":"csv"}"#
+        );
+        assert_eq!(
+            shown(r#"{"kind":"csv","upload":7}"#),
+            r#"{"type":"csv","upload":"u7"}"#
+        );
     }
 }

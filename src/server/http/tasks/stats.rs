@@ -201,12 +201,20 @@ impl SeriesJson {
         let mut series = SeriesJson::default();
         for TaskPoint { at, running, point } in points {
             let seconds = running.as_secs_f64();
-            let per_second = |count: f64| if seconds > 0.0 { rounded(count / seconds) } else { 0.0 };
+            let per_second = |count: f64| {
+                if seconds > 0.0 {
+                    rounded(count / seconds)
+                } else {
+                    0.0
+                }
+            };
             let gauges = &point.gauges;
             series.time.push(rfc3339(*at));
             series.seconds.push(rounded(seconds));
             series.rate.push(per_second(point.settled() as f64));
-            series.target.push(gauges.target_micros.map(|micros| micros as f64 / 1e6));
+            series
+                .target
+                .push(gauges.target_micros.map(|micros| micros as f64 / 1e6));
             series.p50.push(percentile(&point.calls, 50));
             series.p95.push(percentile(&point.calls, 95));
             series.p99.push(percentile(&point.calls, 99));
@@ -216,17 +224,26 @@ impl SeriesJson {
             series.window.push(gauges.window);
             series.window_used.push(gauges.window_used);
             for (reason, micros) in lost(&point.permits) {
-                series.stalls.entry(reason).or_default().push(per_second(micros as f64 / 1e6));
+                series
+                    .stalls
+                    .entry(reason)
+                    .or_default()
+                    .push(per_second(micros as f64 / 1e6));
             }
         }
-        series.stalls.retain(|_, lost| lost.iter().any(|lost| *lost > 0.0));
+        series
+            .stalls
+            .retain(|_, lost| lost.iter().any(|lost| *lost > 0.0));
         series
     }
 }
 
 /// Permits that nothing was done with, by reason. Unit: millionths.
 fn lost(permits: &Permits) -> impl Iterator<Item = (&'static str, u64)> {
-    let reasons = StallReason::ALL.into_iter().map(StallReason::as_str).zip(permits.lost);
+    let reasons = StallReason::ALL
+        .into_iter()
+        .map(StallReason::as_str)
+        .zip(permits.lost);
     reasons.chain([("late", permits.late), ("slowed", permits.slowed)])
 }
 
@@ -253,7 +270,9 @@ impl LatencyJson {
 
 /// Unit: seconds.
 fn percentile(calls: &Histogram, percent: u64) -> Option<f64> {
-    calls.percentile(percent).map(|took| took.as_micros() as f64 / 1e6)
+    calls
+        .percentile(percent)
+        .map(|took| took.as_micros() as f64 / 1e6)
 }
 
 /// To thousandths: what is finer is noise.

@@ -108,10 +108,18 @@ pub(super) async fn window(
     let cells =
         NonZeroU32::new(query.cells.unwrap_or(CELLS_DEFAULT)).filter(|cells| cells.get() <= CELLS_MAX);
     let fault = || ServiceError::invalid("cells", format!("a window has 1 to {CELLS_MAX} cells"));
-    let (windows, unreachable) = app.service.task_windows(task.id, cells.ok_or_else(fault)?).await?;
+    let (windows, unreachable) = app
+        .service
+        .task_windows(task.id, cells.ok_or_else(fault)?)
+        .await?;
     let shards = windows.iter().map(ShardJson::of).collect();
     let reason = reason(&windows, &unreachable);
-    Ok(Json(WindowJson { shards, reason, unreachable: silent(&unreachable) }).into_response())
+    Ok(Json(WindowJson {
+        shards,
+        reason,
+        unreachable: silent(&unreachable),
+    })
+    .into_response())
 }
 
 fn reason(windows: &[ShardWindow], unreachable: &[Silent]) -> Option<&'static str> {

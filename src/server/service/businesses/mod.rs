@@ -61,7 +61,11 @@ impl Service {
             let tentative = tentative(slug, spec.clone(), sealed.clone(), now);
             refuse_failed(&self.parts.handlers.check(&tentative).await)?;
         }
-        let business = self.parts.businesses.register(slug, &spec, Some(sealed), actor, now).await?;
+        let business = self
+            .parts
+            .businesses
+            .register(slug, &spec, Some(sealed), actor, now)
+            .await?;
         if !actor.rehearses {
             tracing::info!(business = slug, by = actor.name, "business registered");
         }
@@ -126,7 +130,11 @@ impl Service {
         let secrets = known.with_headers(headers);
         self.refuse_faults(&body, &secrets).await?;
         if let Some(expected) = expected.filter(|expected| *expected != before.revision) {
-            return Err(BusinessError::Changed { expected, found: before.revision }.into());
+            return Err(BusinessError::Changed {
+                expected,
+                found: before.revision,
+            }
+            .into());
         }
         let spec = body.spec();
         if spec == before.spec && !secrets_changed {
@@ -151,13 +159,20 @@ impl Service {
         archived: bool,
         actor: &Actor,
     ) -> Result<Business, ServiceError> {
-        let action = if archived { "business.archive" } else { "business.unarchive" };
+        let action = if archived {
+            "business.archive"
+        } else {
+            "business.unarchive"
+        };
         for _ in 0..TRIES {
             let before = self.business(slug).await?;
             if before.archived_at.is_some() == archived {
                 return Ok(before);
             }
-            let change = BusinessChange { archived: Some(archived), ..BusinessChange::default() };
+            let change = BusinessChange {
+                archived: Some(archived),
+                ..BusinessChange::default()
+            };
             match self.change(&before, &change, action, actor).await {
                 Err(ServiceError::EtagMismatch(_)) => {}
                 outcome => return outcome,
@@ -176,8 +191,14 @@ impl Service {
             let before = self.business(slug).await?;
             let secrets = self.unseal(&before)?.rotated(secret.clone(), self.now());
             let sealed = Some(self.seal(slug, &secrets));
-            let change = BusinessChange { sealed, ..BusinessChange::default() };
-            match self.change(&before, &change, "business.rotate_secret", actor).await {
+            let change = BusinessChange {
+                sealed,
+                ..BusinessChange::default()
+            };
+            match self
+                .change(&before, &change, "business.rotate_secret", actor)
+                .await
+            {
                 Ok(business) => return Ok(WithSecret { business, secret }),
                 Err(ServiceError::EtagMismatch(_)) => {}
                 Err(error) => return Err(error),
@@ -206,7 +227,11 @@ impl Service {
         limit: u32,
     ) -> Result<Vec<Revision>, ServiceError> {
         self.business(slug).await?;
-        let entries = self.parts.businesses.business_revisions(slug, before, limit).await?;
+        let entries = self
+            .parts
+            .businesses
+            .business_revisions(slug, before, limit)
+            .await?;
         Ok(entries.into_iter().map(Revision::from).collect())
     }
 
@@ -219,8 +244,11 @@ impl Service {
     ) -> Result<Business, ServiceError> {
         let (slug, revision) = (&before.slug, Some(before.revision));
         let now = self.now();
-        let changed =
-            self.parts.businesses.change_business(slug, revision, change, action, actor, now).await?;
+        let changed = self
+            .parts
+            .businesses
+            .change_business(slug, revision, change, action, actor, now)
+            .await?;
         if actor.rehearses {
             return Ok(changed);
         }
@@ -244,17 +272,31 @@ impl Service {
         secrets: &BusinessSecrets,
     ) -> Result<(), ServiceError> {
         let mut faults = validate::faults(body, secrets, &self.config(), &*self.parts.handlers);
-        faults.extend(self.faults_of_names("/limits/named", &body.limits.named, None).await?);
-        if faults.is_empty() { Ok(()) } else { Err(ServiceError::Unprocessable(faults)) }
+        faults.extend(
+            self.faults_of_names("/limits/named", &body.limits.named, None)
+                .await?,
+        );
+        if faults.is_empty() {
+            Ok(())
+        } else {
+            Err(ServiceError::Unprocessable(faults))
+        }
     }
 
     fn seal(&self, slug: &str, secrets: &BusinessSecrets) -> Vec<u8> {
-        self.parts.vault.seal(&BusinessSecrets::place(slug), &secrets.to_bytes())
+        self.parts
+            .vault
+            .seal(&BusinessSecrets::place(slug), &secrets.to_bytes())
     }
 
     fn unseal(&self, business: &Business) -> Result<BusinessSecrets, ServiceError> {
-        let Some(sealed) = &business.sealed else { return Ok(BusinessSecrets::default()) };
-        let opened = self.parts.vault.open(&BusinessSecrets::place(&business.slug), sealed);
+        let Some(sealed) = &business.sealed else {
+            return Ok(BusinessSecrets::default());
+        };
+        let opened = self
+            .parts
+            .vault
+            .open(&BusinessSecrets::place(&business.slug), sealed);
         let opened = opened.map_err(|why| ServiceError::Conflict {
             detail: format!("{}: {why}", business.slug),
             advice: "give the node its key back; without it register the business anew under another name"
@@ -269,13 +311,21 @@ impl Service {
 fn patched(before: &Business, patch: &Value) -> Result<BusinessBody, ServiceError> {
     let mut value = BusinessBody::of(&before.slug, &before.spec).to_json();
     if !patch.is_object() {
-        return Err(ServiceError::invalid("", "a change is a JSON object of the members to change"));
+        return Err(ServiceError::invalid(
+            "",
+            "a change is a JSON object of the members to change",
+        ));
     }
     merge_patch::apply(&mut value, patch);
     let body = BusinessBody::from_json(value)?;
     if body.name != before.slug {
-        let fault = FieldFault::new("/name", "the name of a business never changes: URLs and tasks hold it");
-        return Err(ServiceError::Unprocessable(vec![fault.advise("register another business")]));
+        let fault = FieldFault::new(
+            "/name",
+            "the name of a business never changes: URLs and tasks hold it",
+        );
+        return Err(ServiceError::Unprocessable(vec![
+            fault.advise("register another business"),
+        ]));
     }
     Ok(body)
 }
@@ -287,7 +337,11 @@ fn given_headers(
 ) -> Result<BTreeMap<String, String>, ServiceError> {
     let mut headers = BTreeMap::new();
     for (name, value) in &body.secret_headers {
-        let value = if value == MASK { known.get(name) } else { Some(value) };
+        let value = if value == MASK {
+            known.get(name)
+        } else {
+            Some(value)
+        };
         let value = value.cloned().ok_or_else(|| {
             let pointer = format!("/secret_headers/{}", name.replace('~', "~0").replace('/', "~1"));
             ServiceError::unprocessable(
@@ -320,9 +374,18 @@ fn tentative(
 }
 
 fn refuse_failed(report: &[CheckLine]) -> Result<(), ServiceError> {
-    let failed: Vec<&CheckLine> = report.iter().filter(|line| line.result == CheckResult::Fail).collect();
-    let Some(first) = failed.first() else { return Ok(()) };
-    let more = if failed.len() > 1 { format!(" ({} checks failed)", failed.len()) } else { String::new() };
+    let failed: Vec<&CheckLine> = report
+        .iter()
+        .filter(|line| line.result == CheckResult::Fail)
+        .collect();
+    let Some(first) = failed.first() else {
+        return Ok(());
+    };
+    let more = if failed.len() > 1 {
+        format!(" ({} checks failed)", failed.len())
+    } else {
+        String::new()
+    };
     Err(ServiceError::CheckFailed {
         detail: format!("{}: {}{more}", first.check, first.detail),
         report: report_json(report),

@@ -94,7 +94,11 @@ fn differences(pointer: &str, from: Option<&Value>, to: Option<&Value>, found: &
         return;
     }
     let (Some(Value::Object(before)), Some(Value::Object(after))) = (from, to) else {
-        found.push(Difference { pointer: pointer.to_owned(), from: from.cloned(), to: to.cloned() });
+        found.push(Difference {
+            pointer: pointer.to_owned(),
+            from: from.cloned(),
+            to: to.cloned(),
+        });
         return;
     };
     let gone = before.keys().filter(|name| !after.contains_key(*name));
@@ -115,8 +119,10 @@ mod tests {
         let after = json!({"a": 1, "b": {"c": 4}, "e": [2], "f/g": true});
         let mut found = Vec::new();
         differences("", Some(&before), Some(&after), &mut found);
-        let shown: Vec<String> =
-            found.iter().map(|one| format!("{} {:?}→{:?}", one.pointer, one.from, one.to)).collect();
+        let shown: Vec<String> = found
+            .iter()
+            .map(|one| format!("{} {:?}→{:?}", one.pointer, one.from, one.to))
+            .collect();
         assert_eq!(
             shown,
             [

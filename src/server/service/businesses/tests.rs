@@ -60,20 +60,44 @@ fn each_member_that_can_not_be_used_is_named() {
         (json!({"url": null, "command": "push"}), vec!["/command"]),
         (json!({"url": "gopher://x"}), vec!["/url"]),
         (json!({"headers": {"host": "x"}}), vec!["/headers/host"]),
-        (json!({"secret_headers": {"x-key": "a\nb"}}), vec!["/secret_headers/x-key"]),
+        (
+            json!({"secret_headers": {"x-key": "a\nb"}}),
+            vec!["/secret_headers/x-key"],
+        ),
         (json!({"response_pointer": "x"}), vec!["/response_pointer"]),
         (json!({"proxy": "ftp://x"}), vec!["/proxy"]),
         (json!({"ca_pem": "x"}), vec!["/ca_pem"]),
-        (json!({"hooks": {"stopped": {"url": "x"}}}), vec!["/hooks/stopped/url"]),
-        (json!({"hooks": {"prepare": {"timeout": "0s"}}}), vec!["/hooks/prepare/timeout"]),
-        (json!({"hooks": {"prepare": {"timeout": "8d"}}}), vec!["/hooks/prepare/timeout"]),
-        (json!({"hooks": {"prepare": {"timeout": "7d"}, "validate": {}}}), vec![]),
+        (
+            json!({"hooks": {"stopped": {"url": "x"}}}),
+            vec!["/hooks/stopped/url"],
+        ),
+        (
+            json!({"hooks": {"prepare": {"timeout": "0s"}}}),
+            vec!["/hooks/prepare/timeout"],
+        ),
+        (
+            json!({"hooks": {"prepare": {"timeout": "8d"}}}),
+            vec!["/hooks/prepare/timeout"],
+        ),
+        (
+            json!({"hooks": {"prepare": {"timeout": "7d"}, "validate": {}}}),
+            vec![],
+        ),
         (json!({"defaults": {"timeout": "0s"}}), vec!["/defaults/timeout"]),
         (json!({"defaults": {"rate": "unlimited"}}), vec!["/defaults/rate"]),
-        (json!({"defaults": {"window": 10, "concurrency": 20}}), vec!["/defaults/window"]),
+        (
+            json!({"defaults": {"window": 10, "concurrency": 20}}),
+            vec!["/defaults/window"],
+        ),
         (json!({"limits": {"rate": "50/s"}}), vec!["/limits/rate"]),
-        (json!({"limits": {"rate": "50/s"}, "defaults": {"rate": "50/s"}}), vec![]),
-        (json!({"limits": {"concurrency": 8}, "defaults": {"batch": 16}}), vec!["/limits/concurrency"]),
+        (
+            json!({"limits": {"rate": "50/s"}, "defaults": {"rate": "50/s"}}),
+            vec![],
+        ),
+        (
+            json!({"limits": {"concurrency": 8}, "defaults": {"batch": 16}}),
+            vec!["/limits/concurrency"],
+        ),
         (json!({"limits": {"concurrency": 1}}), vec![]),
     ];
     for (change, expected) in table {
@@ -93,9 +117,18 @@ fn a_command_is_one_of_the_configuration_and_says_nothing_of_calls() {
     assert_eq!(command(json!({})), Vec::<String>::new());
     assert_eq!(command(json!({"command": "other"})), ["/command"]);
     assert_eq!(command(json!({"headers": {"x": "1"}})), ["/headers"]);
-    assert_eq!(command(json!({"insecure_skip_verify": true})), ["/insecure_skip_verify"]);
-    assert_eq!(command(json!({"hooks": {"validate": {}}})), ["/hooks/validate/url"]);
-    assert_eq!(command(json!({"hooks": {"validate": {"url": "http://x/"}}})), Vec::<String>::new());
+    assert_eq!(
+        command(json!({"insecure_skip_verify": true})),
+        ["/insecure_skip_verify"]
+    );
+    assert_eq!(
+        command(json!({"hooks": {"validate": {}}})),
+        ["/hooks/validate/url"]
+    );
+    assert_eq!(
+        command(json!({"hooks": {"validate": {"url": "http://x/"}}})),
+        Vec::<String>::new()
+    );
 }
 
 #[test]
@@ -108,7 +141,9 @@ fn a_member_that_does_not_exist_is_refused_with_its_place() {
         (json!({"defaults": {"batch": 0}}), "/defaults/batch"),
         (json!({"headers": {"x": 1}}), "/headers/x"),
     ] {
-        let Err(ServiceError::Invalid(faults)) = body(&change) else { panic!("{change} was taken") };
+        let Err(ServiceError::Invalid(faults)) = body(&change) else {
+            panic!("{change} was taken")
+        };
         assert_eq!(faults[0].pointer, pointer, "{change}: {faults:?}");
     }
 }
@@ -121,14 +156,23 @@ fn stored() -> Business {
 #[test]
 fn a_patch_changes_what_it_names_and_never_the_name() {
     let before = stored();
-    let after = patched(&before, &json!({"headers": {"x": null, "y": "2"}, "display_name": "Push"}));
+    let after = patched(
+        &before,
+        &json!({"headers": {"x": null, "y": "2"}, "display_name": "Push"}),
+    );
     let after = after.expect("sound");
     assert_eq!(after.headers, BTreeMap::from([("y".to_owned(), "2".to_owned())]));
-    assert_eq!((after.display_name.as_deref(), &after.url), (Some("Push"), &body(&json!({})).unwrap().url));
+    assert_eq!(
+        (after.display_name.as_deref(), &after.url),
+        (Some("Push"), &body(&json!({})).unwrap().url)
+    );
     assert!(patched(&before, &json!({"name": "push"})).is_ok());
     let renamed = patched(&before, &json!({"name": "mail"}));
     assert!(matches!(renamed, Err(ServiceError::Unprocessable(faults)) if faults[0].pointer == "/name"));
-    assert!(matches!(patched(&before, &json!([])), Err(ServiceError::Invalid(_))));
+    assert!(matches!(
+        patched(&before, &json!([])),
+        Err(ServiceError::Invalid(_))
+    ));
 }
 
 #[test]
@@ -140,8 +184,14 @@ fn a_mask_keeps_a_stored_secret_and_stands_for_none_that_is_not_there() {
     assert_eq!(given_headers(&shown, &known).as_ref(), Ok(&known));
     let sent = |change: Value| given_headers(&patched(&stored(), &change).expect("sound"), &known);
     let both = sent(json!({"secret_headers": {"x-key": "k2"}})).expect("given");
-    assert_eq!((both["authorization"].as_str(), both["x-key"].as_str()), ("Bearer geheim", "k2"));
-    assert_eq!(sent(json!({"secret_headers": {"authorization": null}})), Ok(BTreeMap::new()));
+    assert_eq!(
+        (both["authorization"].as_str(), both["x-key"].as_str()),
+        ("Bearer geheim", "k2")
+    );
+    assert_eq!(
+        sent(json!({"secret_headers": {"authorization": null}})),
+        Ok(BTreeMap::new())
+    );
     let Err(ServiceError::Unprocessable(faults)) = sent(json!({"secret_headers": {"x-key": MASK}})) else {
         panic!("a mask without a value was taken")
     };
@@ -156,12 +206,23 @@ fn only_a_failed_check_stands_in_the_way_and_its_report_is_shown() {
         detail: "seen".to_owned(),
         advice: Some("try".to_owned()),
     };
-    let warned = [line("reachable", CheckResult::Ok), line("signature", CheckResult::Warn)];
+    let warned = [
+        line("reachable", CheckResult::Ok),
+        line("signature", CheckResult::Warn),
+    ];
     assert_eq!(refuse_failed(&warned), Ok(()));
-    let failed = [line("reachable", CheckResult::Ok), line("ping", CheckResult::Fail)];
-    let Err(ServiceError::CheckFailed { detail, report }) = refuse_failed(&failed) else { panic!("passed") };
+    let failed = [
+        line("reachable", CheckResult::Ok),
+        line("ping", CheckResult::Fail),
+    ];
+    let Err(ServiceError::CheckFailed { detail, report }) = refuse_failed(&failed) else {
+        panic!("passed")
+    };
     assert_eq!(detail, "ping: seen");
-    assert_eq!(report[1], json!({"check": "ping", "result": "fail", "detail": "seen", "try": "try"}));
+    assert_eq!(
+        report[1],
+        json!({"check": "ping", "result": "fail", "detail": "seen", "try": "try"})
+    );
 }
 
 #[test]

@@ -31,7 +31,11 @@ pub(super) fn faults(
     check_defaults(body, config, &mut faults);
     check_limits(body, config, &mut faults);
     let of_desk = desk.faults(&body.spec(), secrets);
-    faults.extend(of_desk.into_iter().map(|fault| FieldFault::new(fault.pointer, fault.what)));
+    faults.extend(
+        of_desk
+            .into_iter()
+            .map(|fault| FieldFault::new(fault.pointer, fault.what)),
+    );
     faults
 }
 
@@ -110,13 +114,18 @@ fn check_no_http(body: &BusinessBody, faults: &mut Vec<FieldFault>) {
 fn check_hooks(body: &BusinessBody, faults: &mut Vec<FieldFault>) {
     let is_command = matches!(body.spec().handler, HandlerSpec::Command(_));
     for kind in HookKind::ALL {
-        let Some(hook) = body.hooks.get(kind) else { continue };
+        let Some(hook) = body.hooks.get(kind) else {
+            continue;
+        };
         let name = kind.as_str().trim_start_matches("task.");
         if is_command && hook.url.is_none() {
             let what = "a business with a `command` is called at a URL of the hook's own";
             faults.push(FieldFault::new(format!("/hooks/{name}/url"), what));
         }
-        if hook.timeout.is_some_and(|span| span.is_zero() || span > HOOK_TIMEOUT_MAX) {
+        if hook
+            .timeout
+            .is_some_and(|span| span.is_zero() || span > HOOK_TIMEOUT_MAX)
+        {
             let what = "it is more than nothing and at most 7 days";
             faults.push(FieldFault::new(format!("/hooks/{name}/timeout"), what).advise("30m"));
         }

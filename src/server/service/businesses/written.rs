@@ -71,7 +71,9 @@ fn pool() -> String {
 
 impl fmt::Debug for BusinessBody {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("BusinessBody").field("name", &self.name).finish_non_exhaustive()
+        f.debug_struct("BusinessBody")
+            .field("name", &self.name)
+            .finish_non_exhaustive()
     }
 }
 

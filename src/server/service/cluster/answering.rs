@@ -40,8 +40,12 @@ impl Service {
         to: WallMs,
         step: Duration,
     ) -> Vec<PastSlice> {
-        let slices = self.stats().slices(task, self.moment_of(from), self.moment_of(to), step);
-        let newest = slices.len().saturating_sub(usize::try_from(POINTS_MAX).unwrap_or(usize::MAX) + 2);
+        let slices = self
+            .stats()
+            .slices(task, self.moment_of(from), self.moment_of(to), step);
+        let newest = slices
+            .len()
+            .saturating_sub(usize::try_from(POINTS_MAX).unwrap_or(usize::MAX) + 2);
         let slices = slices.into_iter().skip(newest);
         let past = |slice: windrow_core::series::Slice| PastSlice {
             from: self.wall_of(slice.from),
@@ -60,7 +64,10 @@ impl Service {
         };
         match booked {
             Ok(()) => Answer::Booked,
-            Err(refusal) => Answer::NoRoom { why: refusal.to_string(), free: refusal.free.to_string() },
+            Err(refusal) => Answer::NoRoom {
+                why: refusal.to_string(),
+                free: refusal.free.to_string(),
+            },
         }
     }
 }

@@ -31,14 +31,25 @@ impl Service {
     /// How the runs of a task stand that are live on this node. One whose trust ran out says nothing: after a cut, another
     /// node is further.
     pub(in crate::service) fn live_here(&self, task: TaskId) -> Option<LiveTask> {
-        let shards: Vec<LiveShard> =
-            self.supervisor().trusted_progress(task).into_iter().map(live_shard).collect();
-        (!shards.is_empty()).then(|| LiveTask { task, shards, actual_rate: self.actual_rate(task) })
+        let shards: Vec<LiveShard> = self
+            .supervisor()
+            .trusted_progress(task)
+            .into_iter()
+            .map(live_shard)
+            .collect();
+        (!shards.is_empty()).then(|| LiveTask {
+            task,
+            shards,
+            actual_rate: self.actual_rate(task),
+        })
     }
 
     /// How the runs of a task stand, wherever they are.
     pub(in crate::service) async fn lives_of(&self, task: &TaskView) -> Lives {
-        self.lives(std::slice::from_ref(task)).await.remove(&task.id).unwrap_or_default()
+        self.lives(std::slice::from_ref(task))
+            .await
+            .remove(&task.id)
+            .unwrap_or_default()
     }
 
     /// How the runs of tasks stand, wherever they are; tasks without any are left out.
@@ -47,7 +58,11 @@ impl Service {
         let mut elsewhere = Vec::new();
         for task in tasks.iter().filter(|task| !task.status.is_terminal()) {
             let here = self.live_here(task.id);
-            let covered: u64 = here.iter().flat_map(|live| &live.shards).map(|shard| shard.total.0).sum();
+            let covered: u64 = here
+                .iter()
+                .flat_map(|live| &live.shards)
+                .map(|shard| shard.total.0)
+                .sum();
             let is_whole = covered + task.skip_first.0.min(task.total.0) == task.total.0;
             if let Some(here) = here {
                 take_in(&mut lives, self.parts.cluster.node.clone(), here);
@@ -94,10 +109,14 @@ impl Service {
         }
         let questions: Vec<Question> = asked.iter().map(|(_, question)| question.clone()).collect();
         for ((peer, answer), question) in self.ask_all(asked).await.into_iter().zip(questions) {
-            let Question::Tasks(tasks) = question else { continue };
+            let Question::Tasks(tasks) = question else {
+                continue;
+            };
             match answer {
                 Ok(Answer::Tasks(found)) => {
-                    found.into_iter().for_each(|live| take_in(lives, peer.node.clone(), live));
+                    found
+                        .into_iter()
+                        .for_each(|live| take_in(lives, peer.node.clone(), live));
                 }
                 Ok(_) => note(lives, &tasks, &amiss(&peer)),
                 Err(silent) => note(lives, &tasks, &silent),

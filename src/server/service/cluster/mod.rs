@@ -99,8 +99,9 @@ impl Service {
     pub async fn is_own_session(&self, id: SessionId) -> Result<bool, StoreError> {
         let cluster = &self.parts.cluster;
         let is_own = |sessions: &[SessionView]| {
-            let mut own =
-                sessions.iter().filter(|one| one.node == cluster.node && one.started_at >= cluster.began);
+            let mut own = sessions
+                .iter()
+                .filter(|one| one.node == cluster.node && one.started_at >= cluster.began);
             own.any(|one| one.id == id && !one.fenced)
         };
         if is_own(&self.sessions().await?) {
@@ -111,8 +112,12 @@ impl Service {
 
     /// How the owner of a shard can be asked.
     pub(super) fn reach(&self, session: SessionId, sessions: &[SessionView]) -> Reach {
-        let silent =
-            |node: &str, why: &str| Reach::Nowhere(Silent { node: node.to_owned(), why: why.to_owned() });
+        let silent = |node: &str, why: &str| {
+            Reach::Nowhere(Silent {
+                node: node.to_owned(),
+                why: why.to_owned(),
+            })
+        };
         let Some(found) = sessions.iter().find(|one| one.id == session) else {
             return silent("a node", "its session is gone");
         };
@@ -185,7 +190,12 @@ impl Service {
         if !self.parts.cluster.is_shared {
             return (peers, silent);
         }
-        let mut runs = self.parts.lists.runs(task, None, RUNS_MAX).await.unwrap_or_default();
+        let mut runs = self
+            .parts
+            .lists
+            .runs(task, None, RUNS_MAX)
+            .await
+            .unwrap_or_default();
         let sessions = self.sessions().await.unwrap_or_default();
         runs.retain(|run| run.ended_at.is_none_or(|ended| ended >= since));
         let mut names: Vec<String> = runs.into_iter().filter_map(|run| run.node).collect();
@@ -197,8 +207,10 @@ impl Service {
                 .and_then(|one| one.face.address.as_ref().map(|at| peer(one, at)))
             {
                 Some(peer) => peers.push(peer),
-                None => silent
-                    .push(Silent { node: name, why: "it has ended, and what it counted with it".to_owned() }),
+                None => silent.push(Silent {
+                    node: name,
+                    why: "it has ended, and what it counted with it".to_owned(),
+                }),
             }
         }
         (peers, silent)
@@ -207,11 +219,18 @@ impl Service {
 
 /// The session in which a node lives, if it does.
 pub(super) fn live_session<'a>(sessions: &'a [SessionView], node: &str) -> Option<&'a SessionView> {
-    sessions.iter().filter(|one| one.node == node && !one.fenced).max_by_key(|one| one.started_at)
+    sessions
+        .iter()
+        .filter(|one| one.node == node && !one.fenced)
+        .max_by_key(|one| one.started_at)
 }
 
 pub(super) fn peer(session: &SessionView, address: &str) -> Peer {
-    Peer { node: session.node.clone(), session: session.id, address: address.to_owned() }
+    Peer {
+        node: session.node.clone(),
+        session: session.id,
+        address: address.to_owned(),
+    }
 }
 
 /// An answer to another question than the one that was asked.

@@ -74,7 +74,12 @@ impl Service {
         }
         let names: BTreeSet<&str> = sessions.iter().map(|one| one.node.as_str()).collect();
         let row = |name: &str| {
-            let newest = || sessions.iter().filter(|one| one.node == name).max_by_key(|one| one.started_at);
+            let newest = || {
+                sessions
+                    .iter()
+                    .filter(|one| one.node == name)
+                    .max_by_key(|one| one.started_at)
+            };
             let session = live_session(&sessions, name).or_else(newest)?.clone();
             Some(NodeRow {
                 age: ages.get(&session.id).copied(),
@@ -91,8 +96,15 @@ impl Service {
     /// # Errors
     /// `NotFound`; when the store can't be read.
     pub async fn other_node(&self, name: &str) -> Result<NodeRow, ServiceError> {
-        let found = self.other_nodes().await?.into_iter().find(|row| row.session.node == name);
-        found.ok_or_else(|| ServiceError::NotFound { what: "node", name: name.to_owned() })
+        let found = self
+            .other_nodes()
+            .await?
+            .into_iter()
+            .find(|row| row.session.node == name);
+        found.ok_or_else(|| ServiceError::NotFound {
+            what: "node",
+            name: name.to_owned(),
+        })
     }
 
     /// What nodes say of themselves, in the order of the rows.
@@ -128,8 +140,14 @@ impl Service {
         match self.ask(&peer, &Question::Change(Box::new(wish))).await? {
             Answer::Node(face) => Ok(*face),
             Answer::Refused(faults) => {
-                let fault = |(pointer, detail, advice)| FieldFault { pointer, detail, advice };
-                Err(ServiceError::Unprocessable(faults.into_iter().map(fault).collect()))
+                let fault = |(pointer, detail, advice)| FieldFault {
+                    pointer,
+                    detail,
+                    advice,
+                };
+                Err(ServiceError::Unprocessable(
+                    faults.into_iter().map(fault).collect(),
+                ))
             }
             Answer::Failed(why) => Err(Silent { node: peer.node, why }.into()),
             _ => Err(amiss(&peer).into()),
@@ -141,7 +159,10 @@ impl Service {
     /// # Errors
     /// When the store can't be read.
     pub async fn shard_counts(&self) -> Result<ShardCounts, ServiceError> {
-        let mut counts = ShardCounts { counted_up_to: u64::from(SHARDS_MAX), ..ShardCounts::default() };
+        let mut counts = ShardCounts {
+            counted_up_to: u64::from(SHARDS_MAX),
+            ..ShardCounts::default()
+        };
         for (state, is_owned, count) in self.parts.cluster.shards.shard_counts(SHARDS_MAX).await? {
             match (is_owned, state) {
                 (true, _) => counts.owned += count,
@@ -162,10 +183,18 @@ impl Service {
 
 /// How a node is asked.
 fn peer_of(row: &NodeRow) -> Result<Peer, Silent> {
-    let silent = |why: &str| Silent { node: row.session.node.clone(), why: why.to_owned() };
+    let silent = |why: &str| Silent {
+        node: row.session.node.clone(),
+        why: why.to_owned(),
+    };
     if row.session.fenced {
         return Err(silent("it lost its session, and has begun no other"));
     }
-    let address = row.session.face.address.as_ref().ok_or_else(|| silent("it has no address"))?;
+    let address = row
+        .session
+        .face
+        .address
+        .as_ref()
+        .ok_or_else(|| silent("it has no address"))?;
     Ok(peer(&row.session, address))
 }

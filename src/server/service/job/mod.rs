@@ -91,7 +91,9 @@ pub async fn begin(
     if task.status.is_terminal() {
         return Ok(Found::Ended(task));
     }
-    resume(tasks, task, &job.tuning, actor, now).await.map(Found::Resumed)
+    resume(tasks, task, &job.tuning, actor, now)
+        .await
+        .map(Found::Resumed)
 }
 
 async fn create(tasks: &dyn TaskStore, job: &Job, actor: &Actor, now: WallMs) -> Result<Found, JobError> {
@@ -116,7 +118,9 @@ async fn create(tasks: &dyn TaskStore, job: &Job, actor: &Actor, now: WallMs) ->
         priority: 0,
     };
     let made = tasks.create(&new, actor, now).await?;
-    Ok(Found::New(tasks.command(made.id, &TaskCommand::Start, actor, now).await?))
+    Ok(Found::New(
+        tasks.command(made.id, &TaskCommand::Start, actor, now).await?,
+    ))
 }
 
 /// Takes the name from a task that is in the way.
@@ -126,7 +130,10 @@ async fn make_way(
     actor: &Actor,
     now: WallMs,
 ) -> Result<(), JobError> {
-    if !matches!(task.status, Status::Finalizing | Status::Finished | Status::Cancelled) {
+    if !matches!(
+        task.status,
+        Status::Finalizing | Status::Finished | Status::Cancelled
+    ) {
         tasks.command(task.id, &TaskCommand::Cancel, actor, now).await?;
     }
     Ok(tasks.release_name(task.id, actor, now).await?)
@@ -148,7 +155,9 @@ async fn resume(
     }
     if task.status == Status::Recovering {
         // Whoever starts it by hand doesn't want to wait, and a start forgives earlier recoveries.
-        let stop = TaskCommand::Stop { reason: StopReason::Operator };
+        let stop = TaskCommand::Stop {
+            reason: StopReason::Operator,
+        };
         task = tasks.command(task.id, &stop, actor, now).await?;
     }
     start_if_stopped(tasks, task, actor, now).await
@@ -191,7 +200,9 @@ pub async fn stop(
     actor: &Actor,
     now: WallMs,
 ) -> Result<(), CommandError> {
-    let stop = TaskCommand::Stop { reason: StopReason::Operator };
+    let stop = TaskCommand::Stop {
+        reason: StopReason::Operator,
+    };
     let command = if at_once { TaskCommand::StopNow } else { stop };
     match tasks.command(id, &command, actor, now).await {
         Ok(_) | Err(CommandError::Refused(CommandRefusal::Status(_))) => Ok(()),

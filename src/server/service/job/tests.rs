@@ -17,7 +17,13 @@ fn job(name: &str, meaning: u64) -> Job {
 }
 
 fn me() -> Actor {
-    Actor { name: "tester".to_owned(), source: "cli", reason: None, request_id: None, rehearses: false }
+    Actor {
+        name: "tester".to_owned(),
+        source: "cli",
+        reason: None,
+        request_id: None,
+        rehearses: false,
+    }
 }
 
 async fn begin_at(tasks: &MemoryStore, job: &Job, restart: bool) -> Result<Found, JobError> {
@@ -42,12 +48,19 @@ async fn a_new_job_is_made_and_started() {
 async fn the_same_job_goes_on_with_new_settings() {
     let tasks = MemoryStore::new();
     let first = new(begin_at(&tasks, &job("a", 1), false).await.expect("begun"));
-    stop(&tasks, first.id, false, &me(), WallMs(2_000)).await.expect("stopped");
+    stop(&tasks, first.id, false, &me(), WallMs(2_000))
+        .await
+        .expect("stopped");
     let mut again = job("a", 1);
     again.tuning.max_attempts = NonZeroU32::MIN;
     let found = begin_at(&tasks, &again, false).await.expect("begun");
-    let Found::Resumed(task) = found else { panic!("not resumed: {found:?}") };
-    assert_eq!((task.id, task.status, task.start_no), (first.id, Status::Queued, 2));
+    let Found::Resumed(task) = found else {
+        panic!("not resumed: {found:?}")
+    };
+    assert_eq!(
+        (task.id, task.status, task.start_no),
+        (first.id, Status::Queued, 2)
+    );
     assert_eq!(task.tuning, again.tuning);
 }
 
@@ -55,7 +68,9 @@ async fn the_same_job_goes_on_with_new_settings() {
 async fn a_name_with_other_items_is_refused_and_nothing_changes() {
     let tasks = MemoryStore::new();
     let first = new(begin_at(&tasks, &job("a", 1), false).await.expect("begun"));
-    let refused = begin_at(&tasks, &job("a", 2), false).await.expect_err("other items");
+    let refused = begin_at(&tasks, &job("a", 2), false)
+        .await
+        .expect_err("other items");
     assert!(matches!(refused, JobError::OtherMeaning { task } if *task == first));
     assert_eq!(tasks.get(first.id).await.expect("read"), Some(first));
 }
@@ -74,7 +89,10 @@ async fn restart_makes_a_new_task_and_cancels_the_old_one() {
 async fn a_cancelled_job_counts_as_ended() {
     let tasks = MemoryStore::new();
     let first = new(begin_at(&tasks, &job("a", 1), false).await.expect("begun"));
-    tasks.command(first.id, &TaskCommand::Cancel, &me(), WallMs(2_000)).await.expect("cancelled");
+    tasks
+        .command(first.id, &TaskCommand::Cancel, &me(), WallMs(2_000))
+        .await
+        .expect("cancelled");
     let found = begin_at(&tasks, &job("a", 1), false).await.expect("found");
     assert!(matches!(found, Found::Ended(task) if task.id == first.id));
 }
@@ -84,6 +102,8 @@ async fn stopping_what_is_stopped_does_no_harm() {
     let tasks = MemoryStore::new();
     let first = new(begin_at(&tasks, &job("a", 1), false).await.expect("begun"));
     for at_once in [false, true, false] {
-        stop(&tasks, first.id, at_once, &me(), WallMs(2_000)).await.expect("no harm");
+        stop(&tasks, first.id, at_once, &me(), WallMs(2_000))
+            .await
+            .expect("no harm");
     }
 }

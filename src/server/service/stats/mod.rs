@@ -32,26 +32,41 @@ pub struct Stats {
 
 impl Stats {
     pub(super) fn new(clock: Arc<dyn Clock>) -> Stats {
-        Stats { clock, board: Mutex::default() }
+        Stats {
+            clock,
+            board: Mutex::default(),
+        }
     }
 
     /// What a task counted in the last `seconds`; none when it didn't run here in them. `covered` says how much of them
     /// is known.
     pub fn span(&self, task: TaskId, seconds: u64) -> Option<Span> {
         let now = self.clock.now();
-        self.board().tasks.get(&task)?.series.span(now, Duration::from_secs(seconds))
+        self.board()
+            .tasks
+            .get(&task)?
+            .series
+            .span(now, Duration::from_secs(seconds))
     }
 
     /// For how long a task has had its rate; none while it was never seen to change.
     pub fn same_rate_for(&self, task: TaskId) -> Option<Duration> {
         let now = self.clock.now();
-        self.board().tasks.get(&task)?.rate_changed_at.map(|at| now.since(at))
+        self.board()
+            .tasks
+            .get(&task)?
+            .rate_changed_at
+            .map(|at| now.since(at))
     }
 
     /// The points of a task between two moments, oldest first; see [`Series::slices`].
     pub fn slices(&self, task: TaskId, from: Moment, to: Moment, step: Duration) -> Vec<Slice> {
         let board = self.board();
-        board.tasks.get(&task).map(|track| track.series.slices(from, to, step)).unwrap_or_default()
+        board
+            .tasks
+            .get(&task)
+            .map(|track| track.series.slices(from, to, step))
+            .unwrap_or_default()
     }
 
     /// The beginning of what is known of a task; none when nothing is.
@@ -116,7 +131,11 @@ struct Track {
 
 impl Default for Board {
     fn default() -> Board {
-        Board { bytes_max: BYTES_MAX, seen: BTreeMap::new(), tasks: BTreeMap::new() }
+        Board {
+            bytes_max: BYTES_MAX,
+            seen: BTreeMap::new(),
+            tasks: BTreeMap::new(),
+        }
     }
 }
 
@@ -124,8 +143,10 @@ impl Board {
     /// Takes in what runs now, and what ended since the last sample.
     fn take_in(&mut self, live: Vec<RunSample>, ended: Vec<RunSample>, now: Moment) {
         let mut fresh: BTreeMap<TaskId, Slice> = BTreeMap::new();
-        let rates: Vec<(TaskId, RateLimit, Moment)> =
-            live.iter().map(|sample| (sample.shard.task, sample.task_rate, sample.at)).collect();
+        let rates: Vec<(TaskId, RateLimit, Moment)> = live
+            .iter()
+            .map(|sample| (sample.shard.task, sample.task_rate, sample.at))
+            .collect();
         let alive: BTreeSet<(ShardId, RunNo)> =
             live.iter().map(|sample| (sample.shard, sample.run)).collect();
         // A run that ended meanwhile is among both, first as it lived.
@@ -171,7 +192,10 @@ impl Board {
 
 /// A run that ended has nothing in flight and no window any more.
 fn at_rest(sample: RunSample) -> RunSample {
-    let gauges = Gauges { low_water: sample.gauges.low_water, ..Gauges::default() };
+    let gauges = Gauges {
+        low_water: sample.gauges.low_water,
+        ..Gauges::default()
+    };
     RunSample { gauges, ..sample }
 }
 
@@ -192,7 +216,11 @@ fn slice(before: Option<&RunSample>, now: &RunSample) -> Slice {
         point.failed_attempts = now.failed_attempts.saturating_sub(before.failed_attempts);
         point.calls = now.calls.since(&before.calls);
     }
-    Slice { from, to: now.at, point }
+    Slice {
+        from,
+        to: now.at,
+        point,
+    }
 }
 
 /// Takes a slice in with others of its task.

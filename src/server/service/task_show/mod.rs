@@ -70,30 +70,59 @@ pub struct PicturePage {
 /// Lays what is live over what was saved. Only where the shards are all of the task do their terms add up to its total.
 fn drawn(task: TaskView, lives: Lives, now: WallMs) -> TaskPicture {
     let handler = handler(&task, &lives, now);
-    let Lives { shards, rates, stored, mut silent } = lives;
+    let Lives {
+        shards,
+        rates,
+        stored,
+        mut silent,
+    } = lives;
     silent.dedup();
     let head = task.skip_first.0.min(task.total.0);
     let is_live = |stored: &&OwnedFacts| shards.iter().all(|(_, live)| live.shard != stored.facts.shard);
-    let saved: Vec<&ShardFacts> = stored.iter().filter(is_live).map(|stored| &stored.facts).collect();
+    let saved: Vec<&ShardFacts> = stored
+        .iter()
+        .filter(is_live)
+        .map(|stored| &stored.facts)
+        .collect();
     let covered: u64 = shards.iter().map(|(_, live)| live.total.0).sum::<u64>()
-        + saved.iter().map(|facts| facts.range_end.0.saturating_sub(facts.first.0)).sum::<u64>();
+        + saved
+            .iter()
+            .map(|facts| facts.range_end.0.saturating_sub(facts.first.0))
+            .sum::<u64>();
     if shards.is_empty() || covered + head != task.total.0 || task.status.is_terminal() {
-        return TaskPicture { task, live: None, silent, handler };
+        return TaskPicture {
+            task,
+            live: None,
+            silent,
+            handler,
+        };
     }
     let lives = || shards.iter().map(|(_, live)| live);
     let sum = lives().fold(Counters::default(), |sum, live| sum.plus(&live.counters));
     let sum = saved.iter().fold(sum, |sum, facts| sum.plus(&terms(facts)));
-    let open = saved.iter().filter(|facts| facts.state != ShardState::Done).map(|facts| facts.low_water);
-    let low_water = lives().map(|live| live.low_water).chain(open).min().unwrap_or(task.low_water);
-    let high_water =
-        lives().map(|live| live.high_water).chain(saved.iter().map(|facts| facts.high_water)).max();
+    let open = saved
+        .iter()
+        .filter(|facts| facts.state != ShardState::Done)
+        .map(|facts| facts.low_water);
+    let low_water = lives()
+        .map(|live| live.low_water)
+        .chain(open)
+        .min()
+        .unwrap_or(task.low_water);
+    let high_water = lives()
+        .map(|live| live.high_water)
+        .chain(saved.iter().map(|facts| facts.high_water))
+        .max();
     let mut nodes: Vec<String> = shards.iter().map(|(node, _)| node.clone()).collect();
     nodes.sort_unstable();
     nodes.dedup();
     let live = Live {
         as_of: now,
         // A sum that lacks a part is none.
-        actual_rate: rates.into_iter().sum::<Option<f64>>().filter(|_| silent.is_empty()),
+        actual_rate: rates
+            .into_iter()
+            .sum::<Option<f64>>()
+            .filter(|_| silent.is_empty()),
         high_water: high_water.unwrap_or_default(),
         window: lives().map(|live| u64::from(live.window)).sum(),
         concurrency: lives().map(|live| u64::from(live.concurrency)).sum(),
@@ -101,8 +130,20 @@ fn drawn(task: TaskView, lives: Lives, now: WallMs) -> TaskPicture {
         stall: lives().find_map(|live| live.stall).map(|stall| stall.as_str()),
         nodes,
     };
-    let counters = Counters { excluded: sum.excluded + head, ..sum };
-    TaskPicture { task: TaskView { counters, low_water, ..task }, live: Some(live), silent, handler }
+    let counters = Counters {
+        excluded: sum.excluded + head,
+        ..sum
+    };
+    TaskPicture {
+        task: TaskView {
+            counters,
+            low_water,
+            ..task
+        },
+        live: Some(live),
+        silent,
+        handler,
+    }
 }
 
 /// What the runs see of the handler. Of one whose owner can't be asked it is known since when the handler is down, if the
@@ -111,12 +152,22 @@ fn handler(task: &TaskView, lives: &Lives, now: WallMs) -> HandlerSight {
     if task.status != Status::Running {
         return HandlerSight::default();
     }
-    let live = lives.shards.iter().map(|(node, live)| (node.clone(), live.handler.clone()));
+    let live = lives
+        .shards
+        .iter()
+        .map(|(node, live)| (node.clone(), live.handler.clone()));
     let is_dark = |stored: &&OwnedFacts| {
-        stored.session.is_some() && lives.shards.iter().all(|(_, live)| live.shard != stored.facts.shard)
+        stored.session.is_some()
+            && lives
+                .shards
+                .iter()
+                .all(|(_, live)| live.shard != stored.facts.shard)
     };
     let dark = lives.stored.iter().filter(is_dark).filter_map(|stored| {
-        let state = HandlerState { outage: Some(stored.outage?), ..HandlerState::default() };
+        let state = HandlerState {
+            outage: Some(stored.outage?),
+            ..HandlerState::default()
+        };
         Some((owner(task, stored.facts.shard), state))
     });
     let runs: Vec<(String, HandlerState)> = live.chain(dark).collect();
@@ -125,14 +176,21 @@ fn handler(task: &TaskView, lives: &Lives, now: WallMs) -> HandlerSight {
 
 /// The node that runs a shard, as it is stored.
 fn owner(task: &TaskView, shard: ShardId) -> String {
-    let found = task.shards.iter().find(|one| one.no == shard.no).and_then(|one| one.node.clone());
+    let found = task
+        .shards
+        .iter()
+        .find(|one| one.no == shard.no)
+        .and_then(|one| one.node.clone());
     found.unwrap_or_else(|| "a node".to_owned())
 }
 
 /// The terms of a shard as they were saved; what an early finish cut off is excluded.
 fn terms(facts: &ShardFacts) -> Counters {
     let excluded = facts.range_end.0.saturating_sub(facts.end.0);
-    Counters { excluded, ..facts.counters }
+    Counters {
+        excluded,
+        ..facts.counters
+    }
 }
 
 impl Service {
@@ -183,7 +241,10 @@ impl Service {
         limit: u32,
     ) -> Result<PicturePage, ServiceError> {
         let page = self.parts.lists.tasks(filter, after, limit).await?;
-        Ok(PicturePage { tasks: self.pictures(page.tasks).await, next: page.next })
+        Ok(PicturePage {
+            tasks: self.pictures(page.tasks).await,
+            next: page.next,
+        })
     }
 
     /// How many tasks have each status, counted up to `most` each.
@@ -213,7 +274,10 @@ impl Service {
     /// `NotFound`.
     pub async fn task_run(&self, shard: ShardId, run: RunNo) -> Result<RunRecord, ServiceError> {
         let found = self.parts.lists.run(shard, run).await?;
-        found.ok_or_else(|| ServiceError::NotFound { what: "run", name: format!("{shard}.{}", run.0) })
+        found.ok_or_else(|| ServiceError::NotFound {
+            what: "run",
+            name: format!("{shard}.{}", run.0),
+        })
     }
 
     /// Audit entries, newest first.

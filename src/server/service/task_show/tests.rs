@@ -25,7 +25,11 @@ fn task() -> TaskView {
         control_rev: 1,
         version: 1,
         total: ItemCount(1_000),
-        counters: Counters { succeeded: 5, excluded: 10, ..Counters::default() },
+        counters: Counters {
+            succeeded: 5,
+            excluded: 10,
+            ..Counters::default()
+        },
         low_water: ItemIndex(15),
         tuning: Config::default().task_defaults.tuning,
         params: None,
@@ -72,7 +76,11 @@ fn live(no: u32, succeeded: u64) -> LiveShard {
     LiveShard {
         shard: shard(no),
         total: ItemCount(end - first),
-        counters: Counters { succeeded, in_flight: 4, ..Counters::default() },
+        counters: Counters {
+            succeeded,
+            in_flight: 4,
+            ..Counters::default()
+        },
         low_water: ItemIndex(first + succeeded),
         high_water: ItemIndex(first + succeeded + 4),
         window: 64,
@@ -93,9 +101,16 @@ fn stored(no: u32, state: ShardState, succeeded: u64) -> OwnedFacts {
         range_end: ItemIndex(end),
         low_water: ItemIndex(first + succeeded),
         high_water: ItemIndex(first + succeeded),
-        counters: Counters { succeeded, ..Counters::default() },
+        counters: Counters {
+            succeeded,
+            ..Counters::default()
+        },
     };
-    OwnedFacts { facts, session: None, outage: None }
+    OwnedFacts {
+        facts,
+        session: None,
+        outage: None,
+    }
 }
 
 fn sum(picture: &TaskPicture) -> u64 {
@@ -104,7 +119,10 @@ fn sum(picture: &TaskPicture) -> u64 {
 }
 
 fn silent() -> Silent {
-    Silent { node: "n3".to_owned(), why: "it is away".to_owned() }
+    Silent {
+        node: "n3".to_owned(),
+        why: "it is away".to_owned(),
+    }
 }
 
 #[test]
@@ -115,18 +133,37 @@ fn shards_of_several_nodes_and_saved_ones_add_up() {
         stored(2, ShardState::Done, 310),
     ];
     let shards = vec![("n2".to_owned(), live(1, 60)), ("n1".to_owned(), live(0, 50))];
-    let lives = Lives { shards, rates: vec![Some(5.0), Some(7.0)], stored, silent: Vec::new() };
+    let lives = Lives {
+        shards,
+        rates: vec![Some(5.0), Some(7.0)],
+        stored,
+        silent: Vec::new(),
+    };
     let picture = drawn(task(), lives, NOW);
     let seen = picture.live.as_ref().expect("it is live");
     assert_eq!(sum(&picture), 1_000);
     // 10 at the head, 20 cut off at the end of the shard that is done.
-    let expected = Counters { succeeded: 420, in_flight: 8, excluded: 30, ..Counters::default() };
+    let expected = Counters {
+        succeeded: 420,
+        in_flight: 8,
+        excluded: 30,
+        ..Counters::default()
+    };
     assert_eq!(picture.task.counters, expected);
-    assert_eq!((picture.task.low_water, seen.high_water), (ItemIndex(60), ItemIndex(980)));
-    assert_eq!((seen.window, seen.concurrency, seen.actual_rate), (128, 8, Some(12.0)));
+    assert_eq!(
+        (picture.task.low_water, seen.high_water),
+        (ItemIndex(60), ItemIndex(980))
+    );
+    assert_eq!(
+        (seen.window, seen.concurrency, seen.actual_rate),
+        (128, 8, Some(12.0))
+    );
     assert_eq!(
         (seen.nodes.as_slice(), seen.latency_p95),
-        (&["n1".to_owned(), "n2".to_owned()][..], Some(Duration::from_millis(1)))
+        (
+            &["n1".to_owned(), "n2".to_owned()][..],
+            Some(Duration::from_millis(1))
+        )
     );
 }
 
@@ -141,9 +178,21 @@ fn of_a_node_that_is_silent_a_task_has_what_was_saved_and_no_rate() {
     };
     let picture = drawn(task(), lives.clone(), NOW);
     assert_eq!((sum(&picture), picture.task.counters.succeeded), (1_000, 107));
-    assert_eq!(picture.live.expect("a part is live").actual_rate, None, "a sum that lacks a part is none");
+    assert_eq!(
+        picture.live.expect("a part is live").actual_rate,
+        None,
+        "a sum that lacks a part is none"
+    );
     assert_eq!(picture.silent, [silent()]);
-    let dark = drawn(task(), Lives { shards: Vec::new(), rates: Vec::new(), ..lives }, NOW);
+    let dark = drawn(
+        task(),
+        Lives {
+            shards: Vec::new(),
+            rates: Vec::new(),
+            ..lives
+        },
+        NOW,
+    );
     assert_eq!((dark.live, dark.task.counters), (None, task().counters));
 }
 
@@ -161,22 +210,43 @@ fn a_part_alone_is_no_picture_of_the_task() {
         (None, task().counters),
         "the others' terms are unknown"
     );
-    let ended = TaskView { status: Status::Cancelled, ..task() };
+    let ended = TaskView {
+        status: Status::Cancelled,
+        ..task()
+    };
     assert_eq!(drawn(ended, lives, NOW).live, None);
 }
 
 fn down(since: i64) -> HandlerState {
-    HandlerState { outage: Some(Outage { since: WallMs(since), probes: 2 }), ..HandlerState::default() }
+    HandlerState {
+        outage: Some(Outage {
+            since: WallMs(since),
+            probes: 2,
+        }),
+        ..HandlerState::default()
+    }
 }
 
 #[test]
 fn an_outage_is_told_by_whoever_is_asked_also_when_its_owner_is_silent() {
-    let here = LiveShard { handler: down(20_000), ..live(0, 5) };
-    let lives = Lives { shards: vec![("n1".to_owned(), here)], ..Lives::default() };
+    let here = LiveShard {
+        handler: down(20_000),
+        ..live(0, 5)
+    };
+    let lives = Lives {
+        shards: vec![("n1".to_owned(), here)],
+        ..Lives::default()
+    };
     let handler = drawn(task(), lives.clone(), NOW).handler;
-    assert_eq!((handler.down_on.join(","), handler.state.outage), ("n1".to_owned(), down(20_000).outage));
+    assert_eq!(
+        (handler.down_on.join(","), handler.state.outage),
+        ("n1".to_owned(), down(20_000).outage)
+    );
     assert_eq!(handler.text().as_deref(), Some("handler down for 40s"));
-    let stopped = TaskView { status: Status::Stopped, ..task() };
+    let stopped = TaskView {
+        status: Status::Stopped,
+        ..task()
+    };
     assert_eq!(drawn(stopped, lives, NOW).handler, HandlerSight::default());
     // Of the owner of the second shard only its last checkpoint is known.
     let row = OwnedFacts {
@@ -184,7 +254,14 @@ fn an_outage_is_told_by_whoever_is_asked_also_when_its_owner_is_silent() {
         session: Some(SessionId(uuid::Uuid::nil())),
         ..stored(1, ShardState::Running, 3)
     };
-    let lives = Lives { stored: vec![row], silent: vec![silent()], ..Lives::default() };
+    let lives = Lives {
+        stored: vec![row],
+        silent: vec![silent()],
+        ..Lives::default()
+    };
     let dark = drawn(task(), lives, NOW);
-    assert_eq!((dark.live.is_none(), dark.handler.state.outage), (true, down(30_000).outage));
+    assert_eq!(
+        (dark.live.is_none(), dark.handler.state.outage),
+        (true, down(30_000).outage)
+    );
 }

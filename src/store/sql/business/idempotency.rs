@@ -70,7 +70,10 @@ impl IdempotencyStore for Store {
             .map_err(error)?;
         for row in &old {
             let key = (row.scope.clone(), row.key_hash.clone());
-            Entity::delete_by_id(key).exec(&transaction).await.map_err(error)?;
+            Entity::delete_by_id(key)
+                .exec(&transaction)
+                .await
+                .map_err(error)?;
         }
         transaction.commit().await.map_err(error)?;
         Ok(old.len() as u64)
@@ -91,7 +94,10 @@ async fn take(
 ) -> Result<KeyState, StoreError> {
     let transaction = store.write().await?;
     let (scope, key) = (scope.to_owned(), key.to_owned());
-    let known = Entity::find_by_id((scope.clone(), key.clone())).one(&transaction).await.map_err(error)?;
+    let known = Entity::find_by_id((scope.clone(), key.clone()))
+        .one(&transaction)
+        .await
+        .map_err(error)?;
     let state = match known {
         None => {
             insert(&transaction, (scope, key), fingerprint.to_owned(), now).await?;
@@ -121,7 +127,10 @@ async fn insert(
         created_at: Set(now.0),
         status: Set(OPEN),
     };
-    Entity::insert(row).exec_without_returning(transaction).await.map_err(error)?;
+    Entity::insert(row)
+        .exec_without_returning(transaction)
+        .await
+        .map_err(error)?;
     Ok(())
 }
 
@@ -136,10 +145,17 @@ async fn retake(transaction: &Transaction, row: &Model, now: WallMs) -> Result<K
         .exec(transaction)
         .await
         .map_err(error)?;
-    Ok(if taken.rows_affected == 1 { KeyState::New } else { KeyState::InProgress })
+    Ok(if taken.rows_affected == 1 {
+        KeyState::New
+    } else {
+        KeyState::InProgress
+    })
 }
 
 fn answer(row: Model) -> Result<Answer, StoreError> {
     let status = u16::try_from(row.status).map_err(|_| damaged("a status", &row.status.to_string()))?;
-    Ok(Answer { status, text: row.response.unwrap_or_default() })
+    Ok(Answer {
+        status,
+        text: row.response.unwrap_or_default(),
+    })
 }

@@ -26,7 +26,10 @@ pub(crate) async fn leave(
     call: &HookCall,
     now: WallMs,
 ) -> Result<(), StoreError> {
-    let store = meta::Entity::find_by_id("store_id".to_owned()).one(transaction).await.map_err(error)?;
+    let store = meta::Entity::find_by_id("store_id".to_owned())
+        .one(transaction)
+        .await
+        .map_err(error)?;
     let store = StoreId(store.map(|fact| fact.val).unwrap_or_default());
     // At most one of a kind in a start: the same id for every attempt to deliver it.
     let delivery = format!("{}-{task}-s{}-{}", store.0, call.start_no, call.kind.as_str());
@@ -44,7 +47,10 @@ pub(crate) async fn leave(
         last_error: Set(None),
         expires_at: Set(Some(call.expires_at.0)),
     };
-    outbox::Entity::insert(call).exec_without_returning(transaction).await.map_err(error)?;
+    outbox::Entity::insert(call)
+        .exec_without_returning(transaction)
+        .await
+        .map_err(error)?;
     Ok(())
 }
 
@@ -89,7 +95,10 @@ impl OutboxStore for Store {
             }
         }
         transaction.commit().await.map_err(error)?;
-        Ok(taken.into_iter().filter_map(|row| delivery(row, &owners)).collect())
+        Ok(taken
+            .into_iter()
+            .filter_map(|row| delivery(row, &owners))
+            .collect())
     }
 
     async fn settle(&self, delivery: &Delivery, settlement: &Settlement) -> Result<bool, StoreError> {
@@ -142,13 +151,20 @@ async fn owners(store: &Store, rows: &[outbox::Model]) -> Result<Owners, StoreEr
         .await
         .map_err(error)?;
     let slugs: HashMap<i64, String> = slugs.into_iter().collect();
-    Ok(tasks.into_iter().filter_map(|(task, owner)| Some((task, slugs.get(&owner)?.clone()))).collect())
+    Ok(tasks
+        .into_iter()
+        .filter_map(|(task, owner)| Some((task, slugs.get(&owner)?.clone())))
+        .collect())
 }
 
 /// None for a row of a task that is being deleted, or of a kind that only a newer program knows.
 fn delivery(row: outbox::Model, owners: &Owners) -> Option<Delivery> {
     let Some((kind, business)) = HookKind::parse(&row.kind).zip(owners.get(&row.task_id)) else {
-        tracing::warn!(delivery = row.id, kind = row.kind, "a hook call that can't be delivered here");
+        tracing::warn!(
+            delivery = row.id,
+            kind = row.kind,
+            "a hook call that can't be delivered here"
+        );
         return None;
     };
     let task = TaskId(row.task_id);
@@ -158,7 +174,9 @@ fn delivery(row: outbox::Model, owners: &Owners) -> Option<Delivery> {
         start_no: row.start_no.cast_unsigned(),
         business: business.clone(),
         kind,
-        delivery_id: row.delivery_id.unwrap_or_else(|| format!("{task}-s{}-{}", row.start_no, row.kind)),
+        delivery_id: row
+            .delivery_id
+            .unwrap_or_else(|| format!("{task}-s{}-{}", row.start_no, row.kind)),
         body: row.payload,
         attempts: row.attempts.cast_unsigned() + 1,
         expires_at: WallMs(row.expires_at.unwrap_or(i64::MAX)),

@@ -41,9 +41,15 @@ impl TokenStore for Store {
         let found = found.order_by_asc(token::Column::Id).limit(u64::from(limit));
         let rows = found.all(&self.readers).await.map_err(error)?;
         let ids: BTreeSet<i64> = rows.iter().filter_map(|row| row.business_id).collect();
-        let owners = business::Entity::find().filter(business::Column::Id.is_in(ids)).all(&self.readers);
-        let owners: BTreeMap<i64, String> =
-            owners.await.map_err(error)?.into_iter().map(|owner| (owner.id, owner.slug)).collect();
+        let owners = business::Entity::find()
+            .filter(business::Column::Id.is_in(ids))
+            .all(&self.readers);
+        let owners: BTreeMap<i64, String> = owners
+            .await
+            .map_err(error)?
+            .into_iter()
+            .map(|owner| (owner.id, owner.slug))
+            .collect();
         let of = |row: token::Model| {
             let owner = row.business_id.and_then(|id| owners.get(&id).cloned());
             of_row(row, owner)
@@ -58,8 +64,11 @@ impl TokenStore for Store {
         now: WallMs,
     ) -> Result<Option<TokenView>, StoreError> {
         let transaction = self.write().await?;
-        let Some(row) =
-            token::Entity::find_by_id(id).lock_exclusive().one(&transaction).await.map_err(error)?
+        let Some(row) = token::Entity::find_by_id(id)
+            .lock_exclusive()
+            .one(&transaction)
+            .await
+            .map_err(error)?
         else {
             return Ok(None);
         };
@@ -76,9 +85,14 @@ impl TokenStore for Store {
             .await
             .map_err(error)?;
         if revoked.rows_affected != 1 {
-            return Err(StoreError::Unavailable("the token was revoked at the same time".to_owned()));
+            return Err(StoreError::Unavailable(
+                "the token was revoked at the same time".to_owned(),
+            ));
         }
-        let after = TokenView { revoked_at: Some(now), ..before.clone() };
+        let after = TokenView {
+            revoked_at: Some(now),
+            ..before.clone()
+        };
         let change = change("token.revoke", owner, Some(shown(&before)), Some(shown(&after)));
         record::audit(&transaction, actor, change, now).await?;
         keep(transaction, actor).await?;
@@ -107,7 +121,11 @@ async fn add(store: &Store, new: &NewToken, actor: &Actor, now: WallMs) -> Resul
         prefix: Set(Some(new.prefix.clone())),
         created_by: Set(Some(actor.name.clone())),
     };
-    let id = token::Entity::insert(row).exec(&transaction).await.map_err(error)?.last_insert_id;
+    let id = token::Entity::insert(row)
+        .exec(&transaction)
+        .await
+        .map_err(error)?
+        .last_insert_id;
     let made = TokenView {
         id,
         name: new.name.clone(),
@@ -126,12 +144,19 @@ async fn add(store: &Store, new: &NewToken, actor: &Actor, now: WallMs) -> Resul
 }
 
 async fn by_hash(db: &impl ConnectionTrait, hash: &str) -> Result<Option<token::Model>, StoreError> {
-    token::Entity::find().filter(token::Column::TokenHash.eq(hash)).one(db).await.map_err(error)
+    token::Entity::find()
+        .filter(token::Column::TokenHash.eq(hash))
+        .one(db)
+        .await
+        .map_err(error)
 }
 
 async fn business_id(db: &impl ConnectionTrait, slug: &str) -> Result<i64, StoreError> {
-    let row = businesses::find(db, slug).await?.filter(|row| row.handler.is_some());
-    row.map(|row| row.id).ok_or_else(|| StoreError::Refused(format!("there is no business {slug}")))
+    let row = businesses::find(db, slug)
+        .await?
+        .filter(|row| row.handler.is_some());
+    row.map(|row| row.id)
+        .ok_or_else(|| StoreError::Refused(format!("there is no business {slug}")))
 }
 
 async fn view(db: &impl ConnectionTrait, row: token::Model) -> Result<TokenView, StoreError> {
@@ -157,7 +182,13 @@ fn of_row(row: token::Model, business: Option<String>) -> Result<TokenView, Stor
 }
 
 fn change(action: &str, business: Option<i64>, before: Option<String>, after: Option<String>) -> Change {
-    Change { task: None, business, action: action.to_owned(), before, after }
+    Change {
+        task: None,
+        business,
+        action: action.to_owned(),
+        before,
+        after,
+    }
 }
 
 /// A token as the audit shows it.
@@ -179,15 +210,26 @@ mod tests {
 
     async fn store() -> (tempfile::TempDir, Store) {
         let place = tempfile::tempdir().expect("a directory");
-        let store = Store::open(&place.path().join("windrow.db")).await.expect("opened");
+        let store = Store::open(&place.path().join("windrow.db"))
+            .await
+            .expect("opened");
         let spec =
             serde_json::from_str(r#"{"pool":"default","handler":{"command":"push"}}"#).expect("a spec");
-        store.register("push", &spec, None, &ann(), NOW).await.expect("registered");
+        store
+            .register("push", &spec, None, &ann(), NOW)
+            .await
+            .expect("registered");
         (place, store)
     }
 
     fn ann() -> Actor {
-        Actor { name: "ann".to_owned(), source: "api", reason: None, request_id: None, rehearses: false }
+        Actor {
+            name: "ann".to_owned(),
+            source: "api",
+            reason: None,
+            request_id: None,
+            rehearses: false,
+        }
     }
 
     fn new(hash: &str, role: Role, business: Option<&str>) -> NewToken {
@@ -204,24 +246,44 @@ mod tests {
     #[tokio::test]
     async fn a_token_is_found_by_its_hash_only_and_stored_once() {
         let (_place, store) = store().await;
-        let made =
-            store.add_token(&new("h1", Role::Business, Some("push")), &ann(), NOW).await.expect("made");
-        assert_eq!((made.business.as_deref(), made.created_by.as_str()), (Some("push"), "ann"));
+        let made = store
+            .add_token(&new("h1", Role::Business, Some("push")), &ann(), NOW)
+            .await
+            .expect("made");
+        assert_eq!(
+            (made.business.as_deref(), made.created_by.as_str()),
+            (Some("push"), "ann")
+        );
         assert_eq!(store.token("h1").await.expect("read"), Some(made.clone()));
         assert_eq!(store.token("h2").await.expect("read"), None);
-        let again = store.add_token(&new("h1", Role::Admin, None), &ann(), NOW).await.expect("left");
+        let again = store
+            .add_token(&new("h1", Role::Admin, None), &ann(), NOW)
+            .await
+            .expect("left");
         assert_eq!(again, made, "a known hash keeps its role");
-        let nobody = store.add_token(&new("h3", Role::Business, Some("nobody")), &ann(), NOW).await;
+        let nobody = store
+            .add_token(&new("h3", Role::Business, Some("nobody")), &ann(), NOW)
+            .await;
         assert!(matches!(nobody, Err(StoreError::Refused(_))), "{nobody:?}");
     }
 
     #[tokio::test]
     async fn a_revoked_token_stays_known_and_is_revoked_once() {
         let (_place, store) = store().await;
-        let made = store.add_token(&new("h1", Role::Viewer, None), &ann(), NOW).await.expect("made");
-        let revoked = store.revoke_token(made.id, &ann(), WallMs(5)).await.expect("revoked").expect("known");
+        let made = store
+            .add_token(&new("h1", Role::Viewer, None), &ann(), NOW)
+            .await
+            .expect("made");
+        let revoked = store
+            .revoke_token(made.id, &ann(), WallMs(5))
+            .await
+            .expect("revoked")
+            .expect("known");
         assert_eq!(revoked.revoked_at, Some(WallMs(5)));
-        let again = store.revoke_token(made.id, &ann(), WallMs(6)).await.expect("left");
+        let again = store
+            .revoke_token(made.id, &ann(), WallMs(6))
+            .await
+            .expect("left");
         assert_eq!(again, Some(revoked.clone()));
         assert_eq!(store.token("h1").await.expect("read"), Some(revoked));
         assert_eq!(store.revoke_token(99, &ann(), NOW).await.expect("asked"), None);
@@ -232,8 +294,15 @@ mod tests {
         let (_place, store) = store().await;
         for hash in ["z", "y", "x"] {
             let owner = (hash == "y").then_some("push");
-            let role = if owner.is_some() { Role::Business } else { Role::Operator };
-            store.add_token(&new(hash, role, owner), &ann(), NOW).await.expect("made");
+            let role = if owner.is_some() {
+                Role::Business
+            } else {
+                Role::Operator
+            };
+            store
+                .add_token(&new(hash, role, owner), &ann(), NOW)
+                .await
+                .expect("made");
         }
         let all = store.tokens(None, 10).await.expect("read");
         assert_eq!(

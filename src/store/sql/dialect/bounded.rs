@@ -60,9 +60,12 @@ async fn within<T, E>(
     late: impl FnOnce(String) -> E,
 ) -> Result<T, E> {
     let Some(limit) = limit else { return work.await };
-    tokio::time::timeout(limit, work)
-        .await
-        .unwrap_or_else(|_| Err(late(format!("the database did not answer within {} s", limit.as_secs()))))
+    tokio::time::timeout(limit, work).await.unwrap_or_else(|_| {
+        Err(late(format!(
+            "the database did not answer within {} s",
+            limit.as_secs()
+        )))
+    })
 }
 
 impl Bounded<DatabaseConnection> {

@@ -29,7 +29,10 @@ pub(crate) async fn apply_steps(single: &DatabaseConnection) -> Result<(), Store
             let transaction = begin_write(single).await.map_err(error)?;
             if backend == DbBackend::Postgres {
                 let lock = format!("SELECT pg_advisory_xact_lock({LOCK_KEY})");
-                transaction.execute_raw(Statement::from_string(backend, lock)).await.map_err(error)?;
+                transaction
+                    .execute_raw(Statement::from_string(backend, lock))
+                    .await
+                    .map_err(error)?;
             }
             if is_step_missing(&transaction).await? {
                 Migrator::up(&transaction, None).await.map_err(error)?;
@@ -46,16 +49,24 @@ async fn in_mysql(single: &DatabaseConnection) -> Result<(), StoreError> {
     let statement = |sql: String| Statement::from_string(DbBackend::MySql, sql);
     let lock = statement(format!("SELECT CAST(GET_LOCK({name}, {LOCK_WAIT}) AS SIGNED)"));
     let taken = single.query_one_raw(lock).await.map_err(error)?;
-    let taken: Option<i64> = taken.map(|row| row.try_get_by_index(0)).transpose().map_err(error)?;
+    let taken: Option<i64> = taken
+        .map(|row| row.try_get_by_index(0))
+        .transpose()
+        .map_err(error)?;
     if taken != Some(1) {
-        return Err(StoreError::Unavailable("another node brings the schema up to date".to_owned()));
+        return Err(StoreError::Unavailable(
+            "another node brings the schema up to date".to_owned(),
+        ));
     }
     let done = match is_step_missing(single).await {
         Ok(true) => Migrator::up(single, None).await.map_err(error),
         Ok(false) => Ok(()),
         Err(error) => Err(error),
     };
-    let released = single.execute_raw(statement(format!("DO RELEASE_LOCK({name})"))).await.map_err(error);
+    let released = single
+        .execute_raw(statement(format!("DO RELEASE_LOCK({name})")))
+        .await
+        .map_err(error);
     done?;
     released.map(drop)
 }
@@ -73,7 +84,10 @@ pub(crate) async fn is_step_missing<C: ConnectionTrait>(db: &C) -> Result<bool, 
 
 /// The steps of this program, in their order.
 pub(crate) fn steps_known() -> Vec<String> {
-    Migrator::migrations().iter().map(|step| step.name().to_owned()).collect()
+    Migrator::migrations()
+        .iter()
+        .map(|step| step.name().to_owned())
+        .collect()
 }
 
 /// The steps that a database has.
@@ -88,10 +102,17 @@ pub(crate) async fn steps_done<C: ConnectionTrait>(db: &C) -> Result<BTreeSet<St
         ),
         _ => format!("SELECT name FROM sqlite_master WHERE type = 'table' AND name = '{STEPS_DONE}'"),
     };
-    if db.query_one_raw(Statement::from_string(backend, table)).await.map_err(error)?.is_none() {
+    if db
+        .query_one_raw(Statement::from_string(backend, table))
+        .await
+        .map_err(error)?
+        .is_none()
+    {
         return Ok(BTreeSet::new());
     }
     let names = Statement::from_string(backend, format!("SELECT version FROM {STEPS_DONE}"));
     let rows = db.query_all_raw(names).await.map_err(error)?;
-    rows.iter().map(|row| row.try_get::<String>("", "version").map_err(error)).collect()
+    rows.iter()
+        .map(|row| row.try_get::<String>("", "version").map_err(error))
+        .collect()
 }

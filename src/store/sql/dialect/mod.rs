@@ -138,7 +138,9 @@ pub(super) fn error(cause: DbErr) -> StoreError {
         DbErr::ConnectionAcquire(_) => return StoreError::Unavailable(text),
         _ => return StoreError::Refused(text),
     };
-    let RuntimeErr::SqlxError(inner) = runtime else { return StoreError::Refused(text) };
+    let RuntimeErr::SqlxError(inner) = runtime else {
+        return StoreError::Refused(text);
+    };
     match sort(inner) {
         Sort::Conflict => StoreError::Unavailable(format!("{CONFLICT}: {text}")),
         Sort::Transient => StoreError::Unavailable(text),
@@ -155,8 +157,12 @@ fn text_of(cause: &DbErr) -> String {
     else {
         return text;
     };
-    let line = inner.as_database_error().and_then(|error| error.try_downcast_ref::<PgDatabaseError>());
-    let line = line.and_then(|error| error.line()).map(|line| format!(" at line {line}"));
+    let line = inner
+        .as_database_error()
+        .and_then(|error| error.try_downcast_ref::<PgDatabaseError>());
+    let line = line
+        .and_then(|error| error.line())
+        .map(|line| format!(" at line {line}"));
     match line {
         Some(line) => text.strip_suffix(&line).unwrap_or(&text).to_owned(),
         None => text,
@@ -215,7 +221,10 @@ pub(super) async fn durability(db: &DatabaseConnection) -> Result<Durability, St
         _ => {
             let (journal, level) = sqlite::settings(db).await?;
             let setting = format!("journal_mode {journal}, synchronous {level}");
-            Ok(Durability { setting, is_durable: journal == "wal" && level >= 2 })
+            Ok(Durability {
+                setting,
+                is_durable: journal == "wal" && level >= 2,
+            })
         }
     }
 }

@@ -39,11 +39,17 @@ fn signed(mysql: MySqlConnectOptions, password: Option<&str>) -> MySqlConnectOpt
 
 /// One connection outside of any pool, closed at once: its error is the server's own, which a pool would wait out.
 pub(super) async fn knock(url: &str, address: &ServerAddress) -> Result<(), sqlx::Error> {
-    signed(url.parse()?, address.password()).connect().await?.close().await
+    signed(url.parse()?, address.password())
+        .connect()
+        .await?
+        .close()
+        .await
 }
 
 async fn begin_session(connection: &mut MySqlConnection, limits: Limits) -> Result<(), sqlx::Error> {
-    connection.execute("SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED").await?;
+    connection
+        .execute("SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED")
+        .await?;
     let seconds = |time: std::time::Duration| time.as_secs().max(1);
     let variables = [
         ("innodb_lock_wait_timeout", seconds(limits.lock)),
@@ -69,24 +75,33 @@ fn is_whole(connection: &mut MySqlConnection) -> BoxFuture<'_, Result<bool, sqlx
     let number = nonce();
     let ask = format!("ROLLBACK; SELECT CAST({number} AS SIGNED)");
     Box::pin(async move {
-        let rows = sqlx::raw_sql(sqlx::AssertSqlSafe(ask)).fetch_all(connection).await?;
+        let rows = sqlx::raw_sql(sqlx::AssertSqlSafe(ask))
+            .fetch_all(connection)
+            .await?;
         Ok(rows.len() == 1 && rows[0].try_get::<i64, _>(0)? == number)
     })
 }
 
 fn is_unknown_variable(cause: &sqlx::Error) -> bool {
-    let error = cause.as_database_error().and_then(|error| error.try_downcast_ref::<MySqlDatabaseError>());
+    let error = cause
+        .as_database_error()
+        .and_then(|error| error.try_downcast_ref::<MySqlDatabaseError>());
     error.is_some_and(|error| error.number() == UNKNOWN_VARIABLE)
 }
 
 /// Whether commits wait for the disk.
 pub(super) async fn durability(db: &DatabaseConnection) -> Result<Durability, StoreError> {
-    let ask =
-        Statement::from_string(DbBackend::MySql, "SELECT CAST(@@innodb_flush_log_at_trx_commit AS SIGNED)");
+    let ask = Statement::from_string(
+        DbBackend::MySql,
+        "SELECT CAST(@@innodb_flush_log_at_trx_commit AS SIGNED)",
+    );
     let row = db.query_one_raw(ask).await.map_err(error)?;
     let row = row.ok_or_else(|| StoreError::Refused("the database doesn't tell its settings".to_owned()))?;
     let level: i64 = row.try_get_by_index(0).map_err(error)?;
-    Ok(Durability { setting: format!("innodb_flush_log_at_trx_commit {level}"), is_durable: level == 1 })
+    Ok(Durability {
+        setting: format!("innodb_flush_log_at_trx_commit {level}"),
+        is_durable: level == 1,
+    })
 }
 
 /// What a server's or client's error number means.

@@ -34,7 +34,11 @@ fn signed(postgres: PgConnectOptions, password: Option<&str>) -> PgConnectOption
 
 /// One connection outside of any pool, closed at once: its error is the server's own, which a pool would wait out.
 pub(super) async fn knock(url: &str, address: &ServerAddress) -> Result<(), sqlx::Error> {
-    signed(url.parse()?, address.password()).connect().await?.close().await
+    signed(url.parse()?, address.password())
+        .connect()
+        .await?
+        .close()
+        .await
 }
 
 /// Outside of a transaction a statement begins its own, at its own time; within one the two times differ.
@@ -42,7 +46,9 @@ fn is_whole(connection: &mut PgConnection) -> BoxFuture<'_, Result<bool, sqlx::E
     let number = nonce();
     let ask = format!("SELECT {number}::int8 WHERE transaction_timestamp() = statement_timestamp()");
     Box::pin(async move {
-        let rows = sqlx::raw_sql(sqlx::AssertSqlSafe(ask)).fetch_all(connection).await?;
+        let rows = sqlx::raw_sql(sqlx::AssertSqlSafe(ask))
+            .fetch_all(connection)
+            .await?;
         Ok(rows.len() == 1 && rows[0].try_get::<i64, _>(0)? == number)
     })
 }

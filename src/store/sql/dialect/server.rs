@@ -54,7 +54,12 @@ impl ServerAddress {
         password: Option<String>,
         max_connections: u32,
     ) -> ServerAddress {
-        ServerAddress { kind, url, max_connections, password }
+        ServerAddress {
+            kind,
+            url,
+            max_connections,
+            password,
+        }
     }
 
     pub(super) fn password(&self) -> Option<&str> {
@@ -79,10 +84,16 @@ pub(super) struct Limits {
     pub(super) idle: Duration,
 }
 
-const USUAL: Limits =
-    Limits { lock: Duration::from_secs(3), statement: Duration::from_secs(30), idle: Duration::from_secs(5) };
-const PULSE: Limits =
-    Limits { lock: Duration::from_secs(1), statement: Duration::from_secs(2), idle: Duration::from_secs(3) };
+const USUAL: Limits = Limits {
+    lock: Duration::from_secs(3),
+    statement: Duration::from_secs(30),
+    idle: Duration::from_secs(5),
+};
+const PULSE: Limits = Limits {
+    lock: Duration::from_secs(1),
+    statement: Duration::from_secs(2),
+    idle: Duration::from_secs(3),
+};
 /// For migrations: a step on a large table takes the time that it takes.
 const PATIENT: Limits = Limits {
     lock: Duration::from_secs(60),
@@ -129,7 +140,11 @@ async fn reach(address: &ServerAddress, patience: Duration) -> Result<(), StoreE
         };
         if !is_told {
             let url = &address.url;
-            tracing::warn!(why, "can't connect to {url} yet; it is tried for {} s", patience.as_secs());
+            tracing::warn!(
+                why,
+                "can't connect to {url} yet; it is tried for {} s",
+                patience.as_secs()
+            );
             is_told = true;
         }
         tokio::time::sleep(KNOCK_EVERY).await;
@@ -144,9 +159,15 @@ async fn knock(address: &ServerAddress, within: Duration) -> Result<(), StoreErr
             ServerKind::MySql => mysql::knock(&url, address).await,
         }
     };
-    let late =
-        || sqlx::Error::Io(std::io::Error::new(std::io::ErrorKind::TimedOut, "it didn't answer in time"));
-    let knocked = tokio::time::timeout(within, knocked).await.unwrap_or_else(|_| Err(late()));
+    let late = || {
+        sqlx::Error::Io(std::io::Error::new(
+            std::io::ErrorKind::TimedOut,
+            "it didn't answer in time",
+        ))
+    };
+    let knocked = tokio::time::timeout(within, knocked)
+        .await
+        .unwrap_or_else(|_| Err(late()));
     knocked.map_err(|cause| error(DbErr::Conn(RuntimeErr::SqlxError(Arc::new(cause)))))
 }
 
@@ -167,8 +188,8 @@ pub(super) type IsWhole<D> =
 /// right answer is closed. The driver asks after use too, but only for a sign of life and without a limit: where a
 /// connection vanished without a word, that is a quarter of an hour, and for all of it the pool holds its place.
 pub(super) fn tested<D: sqlx::Database>(pool: PoolOptions<D>, is_whole: IsWhole<D>) -> PoolOptions<D> {
-    pool.after_release(move |connection, _| Box::pin(answered(is_whole(connection)))).before_acquire(
-        move |connection, meta| {
+    pool.after_release(move |connection, _| Box::pin(answered(is_whole(connection))))
+        .before_acquire(move |connection, meta| {
             Box::pin(async move {
                 if meta.idle_for > IDLE_UNTESTED_MAX {
                     answered(is_whole(connection)).await
@@ -176,13 +197,14 @@ pub(super) fn tested<D: sqlx::Database>(pool: PoolOptions<D>, is_whole: IsWhole<
                     Ok(true)
                 }
             })
-        },
-    )
+        })
 }
 
 async fn answered(asked: BoxFuture<'_, Result<bool, sqlx::Error>>) -> Result<bool, sqlx::Error> {
     let late = || sqlx::Error::Io(std::io::ErrorKind::TimedOut.into());
-    let is_whole = tokio::time::timeout(PATIENCE, asked).await.unwrap_or_else(|_| Err(late()))?;
+    let is_whole = tokio::time::timeout(PATIENCE, asked)
+        .await
+        .unwrap_or_else(|_| Err(late()))?;
     if !is_whole {
         tracing::debug!("a connection was left in the middle of something; it is closed");
     }
@@ -201,7 +223,10 @@ async fn pool(
     (limits, patience): (Limits, Duration),
 ) -> Result<DatabaseConnection, StoreError> {
     let mut options = ConnectOptions::new(url(address));
-    options.max_connections(connections).min_connections(connections.min(PULSES)).sqlx_logging(false);
+    options
+        .max_connections(connections)
+        .min_connections(connections.min(PULSES))
+        .sqlx_logging(false);
     options.acquire_timeout(patience).connect_timeout(patience);
     options.test_before_acquire(false);
     if connections == 1 {
@@ -214,12 +239,17 @@ async fn pool(
         ServerKind::Postgres => postgres::prepare(&mut options, address, limits),
         ServerKind::MySql => mysql::prepare(&mut options, address, limits),
     }
-    Database::connect(options).await.map_err(|cause| unreachable(address, error(cause)))
+    Database::connect(options)
+        .await
+        .map_err(|cause| unreachable(address, error(cause)))
 }
 
 /// The URL in the one scheme that the driver knows.
 fn url(address: &ServerAddress) -> String {
-    let rest = address.url.split_once("://").map_or(address.url.as_str(), |(_, rest)| rest);
+    let rest = address
+        .url
+        .split_once("://")
+        .map_or(address.url.as_str(), |(_, rest)| rest);
     match address.kind {
         ServerKind::Postgres => format!("postgres://{rest}"),
         ServerKind::MySql => format!("mysql://{rest}"),
@@ -248,9 +278,14 @@ mod tests {
         for (kind, scheme) in [(ServerKind::Postgres, "postgres"), (ServerKind::MySql, "mariadb")] {
             let url = format!("{scheme}://windrow@127.0.0.1:{port}/windrow");
             let address = ServerAddress::new(kind, url, None, 2);
-            let error = reach(&address, Duration::from_millis(700)).await.expect_err("nobody is there");
+            let error = reach(&address, Duration::from_millis(700))
+                .await
+                .expect_err("nobody is there");
             let said = error.to_string();
-            assert!(said.contains("refused") && !said.contains("pool timed out"), "{said}");
+            assert!(
+                said.contains("refused") && !said.contains("pool timed out"),
+                "{said}"
+            );
         }
     }
 }

@@ -23,13 +23,17 @@ const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(10);
 /// Refuses a file that can't be the database, with a reason better than the database's own.
 pub(crate) fn check_file(path: &Path) -> Result<(), StoreError> {
     let refuse = |why: &str, hint: &str| {
-        Err(StoreError::Refused(format!("can't use the database {}: {why}; {hint}", path.display())))
+        Err(StoreError::Refused(format!(
+            "can't use the database {}: {why}; {hint}",
+            path.display()
+        )))
     };
     match std::fs::metadata(path) {
         Ok(found) if found.is_dir() => refuse("it is a directory", "name a file"),
-        Ok(found) if found.permissions().readonly() => {
-            refuse("it is read-only", "make it writable or use another state directory")
-        }
+        Ok(found) if found.permissions().readonly() => refuse(
+            "it is read-only",
+            "make it writable or use another state directory",
+        ),
         Ok(_) => Ok(()),
         Err(cause) if cause.kind() == std::io::ErrorKind::NotFound => {
             make_file(path).or_else(|cause| refuse(&cause.to_string(), "check the path and its permissions"))
@@ -41,7 +45,13 @@ pub(crate) fn check_file(path: &Path) -> Result<(), StoreError> {
 /// An empty file that only its owner may read, whatever its directory allows; SQLite gives its journals the same mode.
 fn make_file(path: &Path) -> std::io::Result<()> {
     // Not truncated: another process may be making it.
-    std::fs::OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(path).map(drop)
+    std::fs::OpenOptions::new()
+        .create(true)
+        .truncate(false)
+        .write(true)
+        .mode(0o600)
+        .open(path)
+        .map(drop)
 }
 
 /// A pool of connections to the file. Every one commits durably (`synchronous = FULL`).
@@ -64,8 +74,15 @@ pub(crate) async fn connect(path: &Path, connections: u32) -> Result<DatabaseCon
 async fn connect_once(path: &Path, connections: u32) -> Result<DatabaseConnection, StoreError> {
     let file = path.to_owned();
     let mut options = ConnectOptions::new("sqlite::memory:");
-    options.max_connections(connections).min_connections(1).sqlx_logging(false);
-    options.acquire_timeout(ACQUIRE_TIMEOUT).idle_timeout(None).max_lifetime(None).test_before_acquire(false);
+    options
+        .max_connections(connections)
+        .min_connections(1)
+        .sqlx_logging(false);
+    options
+        .acquire_timeout(ACQUIRE_TIMEOUT)
+        .idle_timeout(None)
+        .max_lifetime(None)
+        .test_before_acquire(false);
     options.map_sqlx_sqlite_pool_opts(|pool| {
         pool.before_acquire(|connection, _| Box::pin(is_whole(connection)))
     });
@@ -97,7 +114,11 @@ pub(crate) async fn look(path: &Path) -> Result<DatabaseConnection, StoreError> 
     let file = path.to_owned();
     let mut options = ConnectOptions::new("sqlite::memory:");
     options.max_connections(1).min_connections(1).sqlx_logging(false);
-    options.acquire_timeout(ACQUIRE_TIMEOUT).idle_timeout(None).max_lifetime(None).test_before_acquire(false);
+    options
+        .acquire_timeout(ACQUIRE_TIMEOUT)
+        .idle_timeout(None)
+        .max_lifetime(None)
+        .test_before_acquire(false);
     options.map_sqlx_sqlite_opts(move |sqlite| {
         sqlite
             .in_memory(false)
@@ -126,9 +147,20 @@ async fn is_whole(connection: &mut SqliteConnection) -> Result<bool, sqlx::Error
 pub(super) async fn settings(db: &DatabaseConnection) -> Result<(String, i64), StoreError> {
     let ask = |pragma: &str| Statement::from_string(db.get_database_backend(), format!("PRAGMA {pragma}"));
     let missing = || StoreError::Refused("the database doesn't tell its settings".to_owned());
-    let journal = db.query_one_raw(ask("journal_mode")).await.map_err(error)?.ok_or_else(missing)?;
-    let level = db.query_one_raw(ask("synchronous")).await.map_err(error)?.ok_or_else(missing)?;
-    Ok((journal.try_get_by_index(0).map_err(error)?, level.try_get_by_index(0).map_err(error)?))
+    let journal = db
+        .query_one_raw(ask("journal_mode"))
+        .await
+        .map_err(error)?
+        .ok_or_else(missing)?;
+    let level = db
+        .query_one_raw(ask("synchronous"))
+        .await
+        .map_err(error)?
+        .ok_or_else(missing)?;
+    Ok((
+        journal.try_get_by_index(0).map_err(error)?,
+        level.try_get_by_index(0).map_err(error)?,
+    ))
 }
 
 /// Whether another try may help. The primary result codes of SQLite are the low byte of the extended ones.
@@ -141,5 +173,8 @@ pub(super) fn is_transient(code: Option<u32>) -> bool {
     const DISK_FULL: u32 = 13;
     const LOCK_PROTOCOL: u32 = 15;
     let code = code.map(|code| code & 0xff);
-    matches!(code, Some(BUSY | LOCKED | NO_MEMORY | INTERRUPTED | IO | DISK_FULL | LOCK_PROTOCOL))
+    matches!(
+        code,
+        Some(BUSY | LOCKED | NO_MEMORY | INTERRUPTED | IO | DISK_FULL | LOCK_PROTOCOL)
+    )
 }

@@ -1,5 +1,9 @@
 //! The tables as sea-orm entities: rows in and out, no logic. Conversion to domain types is in `sql::words`.
-#![allow(missing_docs, unreachable_pub, reason = "one line per column; the migration describes them")]
+#![allow(
+    missing_docs,
+    unreachable_pub,
+    reason = "one line per column; the migration describes them"
+)]
 
 pub mod audit;
 pub mod business;

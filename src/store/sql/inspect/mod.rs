@@ -118,7 +118,9 @@ impl Inspection {
     /// # Errors
     /// `Unavailable` when it doesn't answer, `Refused` when it doesn't let this user in.
     pub async fn connect(address: &ServerAddress) -> Result<Inspection, StoreError> {
-        Ok(Inspection { db: dialect::open_one(address).await? })
+        Ok(Inspection {
+            db: dialect::open_one(address).await?,
+        })
     }
 
     fn is_file(&self) -> bool {
@@ -149,7 +151,11 @@ impl Inspection {
         let (known, has) = (dialect::steps_known(), dialect::steps_done(&self.db).await?);
         let unknown = has.iter().filter(|step| !known.contains(step)).cloned().collect();
         let (done, pending) = known.into_iter().partition(|step| has.contains(step));
-        Ok(Schema { done, pending, unknown })
+        Ok(Schema {
+            done,
+            pending,
+            unknown,
+        })
     }
 
     /// Whether its pages and indexes are sound, without a comparison of each index with its table. A server sees to that
@@ -172,15 +178,24 @@ impl Inspection {
         let mut found = Vec::new();
         if self.is_file() {
             let faults = self.pragma_faults("integrity_check").await?;
-            found.push(Finding { rule: "pages and indexes are sound", faults });
-            found.push(Finding { rule: "references lead somewhere", faults: self.dangling().await? });
+            found.push(Finding {
+                rule: "pages and indexes are sound",
+                faults,
+            });
+            found.push(Finding {
+                rule: "references lead somewhere",
+                faults: self.dangling().await?,
+            });
         }
         let schema = self.schema().await?;
         if !(schema.pending.is_empty() && schema.unknown.is_empty()) {
             return Ok(found);
         }
         for (rule, query) in RULES {
-            found.push(Finding { rule, faults: self.broken(query).await?.into_iter().collect() });
+            found.push(Finding {
+                rule,
+                faults: self.broken(query).await?.into_iter().collect(),
+            });
         }
         Ok(found)
     }
@@ -196,9 +211,16 @@ impl Inspection {
         let mut name = to.file_name().unwrap_or_default().to_owned();
         name.push(format!(".{}.part", std::process::id()));
         let part = to.with_file_name(name);
-        let fault = |cause: io::Error| BackupError::Io { path: to.to_owned(), cause };
+        let fault = |cause: io::Error| BackupError::Io {
+            path: to.to_owned(),
+            cause,
+        };
         // The owner's only, as the database itself is.
-        let made = fs::OpenOptions::new().create_new(true).write(true).mode(0o600).open(&part);
+        let made = fs::OpenOptions::new()
+            .create_new(true)
+            .write(true)
+            .mode(0o600)
+            .open(&part);
         drop(made.map_err(fault)?);
         let copied = self.copy(&part).await;
         let done = copied.and_then(|()| publish(&part, to));
@@ -234,7 +256,9 @@ impl Inspection {
     /// What a check of SQLite's own found.
     async fn pragma_faults(&self, pragma: &str) -> Result<Vec<String>, StoreError> {
         let rows = self.rows(&format!("PRAGMA {pragma}")).await?;
-        let texts = rows.iter().map(|row| row.try_get_by_index::<String>(0).map_err(error));
+        let texts = rows
+            .iter()
+            .map(|row| row.try_get_by_index::<String>(0).map_err(error));
         let texts: Vec<String> = texts.collect::<Result<_, _>>()?;
         Ok(texts.into_iter().filter(|text| text != "ok").collect())
     }
@@ -262,7 +286,10 @@ impl Inspection {
 
     async fn rows(&self, query: &str) -> Result<Vec<sea_orm::QueryResult>, StoreError> {
         let backend = self.db.get_database_backend();
-        self.db.query_all_raw(Statement::from_string(backend, query)).await.map_err(error)
+        self.db
+            .query_all_raw(Statement::from_string(backend, query))
+            .await
+            .map_err(error)
     }
 }
 
@@ -270,7 +297,10 @@ impl Inspection {
 fn publish(part: &Path, to: &Path) -> Result<(), BackupError> {
     let fault = |cause: io::Error| match cause.kind() {
         ErrorKind::AlreadyExists => BackupError::Exists(to.to_owned()),
-        _ => BackupError::Io { path: to.to_owned(), cause },
+        _ => BackupError::Io {
+            path: to.to_owned(),
+            cause,
+        },
     };
     File::open(part).and_then(|file| file.sync_all()).map_err(fault)?;
     match fs::hard_link(part, to) {
@@ -280,9 +310,13 @@ fn publish(part: &Path, to: &Path) -> Result<(), BackupError> {
         Err(_) if fs::symlink_metadata(to).is_err() => fs::rename(part, to).map_err(fault)?,
         Err(cause) => return Err(fault(cause)),
     }
-    let folder =
-        to.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or_else(|| Path::new("."));
-    File::open(folder).and_then(|folder| folder.sync_all()).map_err(fault)
+    let folder = to
+        .parent()
+        .filter(|folder| !folder.as_os_str().is_empty())
+        .unwrap_or_else(|| Path::new("."));
+    File::open(folder)
+        .and_then(|folder| folder.sync_all())
+        .map_err(fault)
 }
 
 #[cfg(test)]

@@ -10,14 +10,21 @@ async fn made(place: &tempfile::TempDir) -> (Store, PathBuf) {
 
 async fn run(store: &Store, sql: &str) {
     let backend = store.writer.get_database_backend();
-    store.writer.execute_raw(Statement::from_string(backend, sql)).await.expect("done");
+    store
+        .writer
+        .execute_raw(Statement::from_string(backend, sql))
+        .await
+        .expect("done");
 }
 
 async fn faults(path: &Path) -> Vec<(&'static str, String)> {
     let inspection = Inspection::open(path).await.expect("a database");
     let found = inspection.check().await.expect("checked");
     inspection.close().await.expect("closed");
-    found.into_iter().filter_map(|finding| Some((finding.rule, finding.faults.first()?.clone()))).collect()
+    found
+        .into_iter()
+        .filter_map(|finding| Some((finding.rule, finding.faults.first()?.clone())))
+        .collect()
 }
 
 const TASK: &str = "INSERT INTO task (id, business_id, status, status_since, wish, tuning, control_rev, version, start_no, \
@@ -40,15 +47,38 @@ async fn a_whole_database_has_no_faults_and_each_broken_rule_is_found() {
     }
     assert_eq!(faults(&path).await, []);
     for (broken, mended, rule) in [
-        ("UPDATE task SET business_id = 2", "UPDATE task SET business_id = 1", RULES[0].0),
-        ("UPDATE task SET total = 11", "UPDATE task SET total = 10", RULES[2].0),
-        ("UPDATE shard SET high_water = 9", "UPDATE shard SET high_water = 10", RULES[3].0),
-        ("UPDATE shard SET succeeded = 9", "UPDATE shard SET succeeded = 8", RULES[4].0),
-        ("UPDATE shard SET succeeded = 7", "UPDATE shard SET succeeded = 8", RULES[5].0),
+        (
+            "UPDATE task SET business_id = 2",
+            "UPDATE task SET business_id = 1",
+            RULES[0].0,
+        ),
+        (
+            "UPDATE task SET total = 11",
+            "UPDATE task SET total = 10",
+            RULES[2].0,
+        ),
+        (
+            "UPDATE shard SET high_water = 9",
+            "UPDATE shard SET high_water = 10",
+            RULES[3].0,
+        ),
+        (
+            "UPDATE shard SET succeeded = 9",
+            "UPDATE shard SET succeeded = 8",
+            RULES[4].0,
+        ),
+        (
+            "UPDATE shard SET succeeded = 7",
+            "UPDATE shard SET succeeded = 8",
+            RULES[5].0,
+        ),
     ] {
         run(&store, broken).await;
         let found = faults(&path).await;
-        assert!(found.contains(&(rule, "not so for t7".to_owned())), "{broken}: {found:?}");
+        assert!(
+            found.contains(&(rule, "not so for t7".to_owned())),
+            "{broken}: {found:?}"
+        );
         run(&store, mended).await;
         assert_eq!(faults(&path).await, [], "{mended}");
     }
@@ -65,17 +95,36 @@ async fn a_backup_is_whole_private_and_overwrites_nothing() {
     run(&store, BUSINESS).await;
     let inspection = Inspection::open(&path).await.expect("a database");
     let copy = place.path().join("copy of it?.db");
-    inspection.backup(&copy).await.expect("a copy, while the store is open");
-    assert_eq!(fs::metadata(&copy).expect("there").permissions().mode() & 0o777, 0o600);
+    inspection
+        .backup(&copy)
+        .await
+        .expect("a copy, while the store is open");
+    assert_eq!(
+        fs::metadata(&copy).expect("there").permissions().mode() & 0o777,
+        0o600
+    );
     let again = inspection.backup(&copy).await.expect_err("it is there");
     assert!(matches!(again, BackupError::Exists(_)), "{again}");
-    let nowhere = inspection.backup(&place.path().join("no/such/folder")).await.expect_err("no folder");
+    let nowhere = inspection
+        .backup(&place.path().join("no/such/folder"))
+        .await
+        .expect_err("no folder");
     assert!(matches!(nowhere, BackupError::Io { .. }), "{nowhere}");
     let read = Inspection::open(&copy).await.expect("a database");
-    assert_eq!(read.rows("SELECT slug FROM business").await.expect("rows").len(), 1);
+    assert_eq!(
+        read.rows("SELECT slug FROM business").await.expect("rows").len(),
+        1
+    );
     assert_eq!(read.schema().await, inspection.schema().await);
-    let left: Vec<_> = fs::read_dir(place.path()).expect("a folder").filter_map(|entry| entry.ok()).collect();
-    assert!(left.iter().all(|entry| !entry.file_name().to_string_lossy().ends_with(".part")), "{left:?}");
+    let left: Vec<_> = fs::read_dir(place.path())
+        .expect("a folder")
+        .filter_map(|entry| entry.ok())
+        .collect();
+    assert!(
+        left.iter()
+            .all(|entry| !entry.file_name().to_string_lossy().ends_with(".part")),
+        "{left:?}"
+    );
 }
 
 #[tokio::test]
@@ -85,7 +134,11 @@ async fn the_schema_tells_what_is_missing_and_what_is_newer() {
     let inspection = Inspection::open(&path).await.expect("a database");
     let schema = inspection.schema().await.expect("read");
     assert_eq!((schema.done, schema.pending.len()), (dialect::steps_known(), 0));
-    run(&store, "UPDATE seaql_migrations SET version = 'm9999_later' WHERE version LIKE 'm0003%'").await;
+    run(
+        &store,
+        "UPDATE seaql_migrations SET version = 'm9999_later' WHERE version LIKE 'm0003%'",
+    )
+    .await;
     let schema = inspection.schema().await.expect("read");
     assert_eq!(schema.pending, dialect::steps_known()[2..3]);
     assert_eq!(schema.unknown, ["m9999_later"]);

@@ -32,8 +32,12 @@ pub(crate) async fn audits(
     let rows = audit::Entity::find()
         .apply_if(filter.task, |query, id| query.filter(C::TaskId.eq(id.0)))
         .apply_if(business, |query, id| query.filter(C::BusinessId.eq(id)))
-        .apply_if(filter.actor.as_deref(), |query, actor| query.filter(C::Actor.eq(actor)))
-        .apply_if(filter.action.as_deref(), |query, action| query.filter(C::Action.eq(action)))
+        .apply_if(filter.actor.as_deref(), |query, actor| {
+            query.filter(C::Actor.eq(actor))
+        })
+        .apply_if(filter.action.as_deref(), |query, action| {
+            query.filter(C::Action.eq(action))
+        })
         .apply_if(after, |query, id| query.filter(C::Id.lt(id)))
         .order_by_desc(C::Id)
         .limit(u64::from(limit))
@@ -53,6 +57,13 @@ pub(crate) async fn audits(
 
 async fn slugs(store: &Store, rows: &[audit::Model]) -> Result<HashMap<i64, String>, StoreError> {
     let ids = rows.iter().filter_map(|row| row.business_id);
-    let owners = business::Entity::find().filter(business::Column::Id.is_in(ids)).all(&store.readers);
-    Ok(owners.await.map_err(error)?.into_iter().map(|owner| (owner.id, owner.slug)).collect())
+    let owners = business::Entity::find()
+        .filter(business::Column::Id.is_in(ids))
+        .all(&store.readers);
+    Ok(owners
+        .await
+        .map_err(error)?
+        .into_iter()
+        .map(|owner| (owner.id, owner.slug))
+        .collect())
 }

@@ -110,7 +110,10 @@ async fn insert(transaction: &Transaction, lines: &[DataLogLine]) -> Result<(), 
     while !rest.is_empty() {
         let (chunk, after) = rest.split_at(fitting(rest));
         let rows = chunk.iter().map(row);
-        data_log::Entity::insert_many(rows).exec_without_returning(transaction).await.map_err(error)?;
+        data_log::Entity::insert_many(rows)
+            .exec_without_returning(transaction)
+            .await
+            .map_err(error)?;
         rest = after;
     }
     Ok(())
@@ -123,7 +126,12 @@ fn fitting(lines: &[DataLogLine]) -> usize {
         bytes += line.bytes();
         bytes <= STATEMENT_BYTES_MAX
     };
-    lines.iter().take(ROWS_PER_STATEMENT).take_while(fits).count().max(1)
+    lines
+        .iter()
+        .take(ROWS_PER_STATEMENT)
+        .take_while(fits)
+        .count()
+        .max(1)
 }
 
 /// Writes a line for each item that a checkpoint abandons, in the checkpoint's transaction: so exactly once. The
@@ -134,8 +142,13 @@ pub(crate) async fn note_abandoned(
     abandoned: &[&ItemTrouble],
 ) -> Result<(), StoreError> {
     for chunk in abandoned.chunks(ROWS_PER_STATEMENT) {
-        let rows = chunk.iter().map(|trouble| row(&DataLogLine::abandoned(shard, trouble)));
-        data_log::Entity::insert_many(rows).exec_without_returning(transaction).await.map_err(error)?;
+        let rows = chunk
+            .iter()
+            .map(|trouble| row(&DataLogLine::abandoned(shard, trouble)));
+        data_log::Entity::insert_many(rows)
+            .exec_without_returning(transaction)
+            .await
+            .map_err(error)?;
     }
     Ok(())
 }
@@ -161,9 +174,14 @@ fn row(line: &DataLogLine) -> data_log::ActiveModel {
 }
 
 fn line(row: data_log::Model) -> Result<DataLogLine, StoreError> {
-    let level = usize::try_from(row.level).ok().and_then(|at| LEVELS.get(at).copied());
+    let level = usize::try_from(row.level)
+        .ok()
+        .and_then(|at| LEVELS.get(at).copied());
     Ok(DataLogLine {
-        shard: ShardId { task: TaskId(row.task_id), no: row.shard_no.cast_unsigned() },
+        shard: ShardId {
+            task: TaskId(row.task_id),
+            no: row.shard_no.cast_unsigned(),
+        },
         at: WallMs(row.at_ms),
         origin: origin(&row.origin)?,
         code: row.code,

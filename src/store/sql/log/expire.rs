@@ -41,7 +41,9 @@ async fn drop_old(store: &Store, retention: LogRetention) -> Result<u64, StoreEr
         .all(&transaction)
         .await
         .map_err(error)?;
-    let old = oldest.into_iter().filter(|(_, _, at)| *at < retention.keep_from.0);
+    let old = oldest
+        .into_iter()
+        .filter(|(_, _, at)| *at < retention.keep_from.0);
     let old: Vec<(i64, i64)> = old.map(|(id, task, _)| (id, task)).collect();
     let mut by_task: BTreeMap<i64, u64> = BTreeMap::new();
     for (_, task) in &old {
@@ -79,8 +81,14 @@ async fn fullest(store: &Store, max: u64) -> Result<Option<(i64, u64)>, StoreErr
 
 /// The lowest or the highest number of a line; 0 without any.
 async fn number(store: &Store, order: Order) -> Result<i64, StoreError> {
-    let found = data_log::Entity::find().select_only().column(data_log::Column::Id);
-    let found = found.order_by(data_log::Column::Id, order).into_tuple::<i64>().one(&store.readers).await;
+    let found = data_log::Entity::find()
+        .select_only()
+        .column(data_log::Column::Id);
+    let found = found
+        .order_by(data_log::Column::Id, order)
+        .into_tuple::<i64>()
+        .one(&store.readers)
+        .await;
     Ok(found.map_err(error)?.unwrap_or(0))
 }
 
@@ -126,12 +134,16 @@ async fn delete(transaction: &Transaction, ids: Vec<i64>) -> Result<(), StoreErr
         return Ok(());
     }
     let wanted = ids.len() as u64;
-    let deleted = data_log::Entity::delete_many().filter(data_log::Column::Id.is_in(ids)).exec(transaction);
+    let deleted = data_log::Entity::delete_many()
+        .filter(data_log::Column::Id.is_in(ids))
+        .exec(transaction);
     let deleted = deleted.await.map_err(error)?.rows_affected;
     if deleted == wanted {
         return Ok(());
     }
-    Err(StoreError::Unavailable(format!("{deleted} of {wanted} lines could be removed")))
+    Err(StoreError::Unavailable(format!(
+        "{deleted} of {wanted} lines could be removed"
+    )))
 }
 
 /// Adds to the number of lines of a task that were not kept.
@@ -149,7 +161,9 @@ pub(crate) async fn count(
         n: Set(lines),
     };
     let sum = Expr::col((data_log_drop::Entity, C::N)).add(lines);
-    let conflict = OnConflict::columns([C::TaskId, C::Reason]).value(C::N, sum).to_owned();
+    let conflict = OnConflict::columns([C::TaskId, C::Reason])
+        .value(C::N, sum)
+        .to_owned();
     data_log_drop::Entity::insert(row)
         .on_conflict(conflict)
         .exec_without_returning(transaction)
@@ -167,7 +181,9 @@ pub(crate) async fn dropped(store: &Store, task: TaskId) -> Result<Vec<(DropReas
         .map_err(error)?;
     let mut found = Vec::new();
     for row in rows {
-        let reason = DropReason::ALL.into_iter().find(|reason| reason.as_str() == row.reason);
+        let reason = DropReason::ALL
+            .into_iter()
+            .find(|reason| reason.as_str() == row.reason);
         let reason = reason.ok_or_else(|| damaged("why lines are gone", &row.reason))?;
         found.push((reason, row.n.cast_unsigned()));
     }

@@ -35,7 +35,9 @@ pub(crate) async fn count(
     let mut changed = HashSet::new();
     for trouble in abandoned {
         let code = group_code(&groups, code_of(trouble));
-        let group = groups.entry(code.clone()).or_insert_with(|| new_group(task, &code, trouble));
+        let group = groups
+            .entry(code.clone())
+            .or_insert_with(|| new_group(task, &code, trouble));
         places.insert(trouble.index, (code.clone(), group.n.cast_unsigned()));
         group.n += 1;
         group.first_at = group.first_at.min(trouble.at.0);
@@ -43,19 +45,30 @@ pub(crate) async fn count(
         changed.insert(code);
     }
     let rows = groups.into_values().filter(|group| changed.contains(&group.code));
-    save(transaction, rows.map(failure_group::ActiveModel::from).map(all_set).collect()).await?;
+    save(
+        transaction,
+        rows.map(failure_group::ActiveModel::from).map(all_set).collect(),
+    )
+    .await?;
     Ok(places)
 }
 
 /// An item that was given up without a failure on record has no code of its own.
 fn code_of(trouble: &ItemTrouble) -> &str {
-    trouble.failure.as_ref().map_or(FAILURE_CODE_OTHER, |failure| &failure.code)
+    trouble
+        .failure
+        .as_ref()
+        .map_or(FAILURE_CODE_OTHER, |failure| &failure.code)
 }
 
 fn group_code(groups: &BTreeMap<String, failure_group::Model>, code: &str) -> String {
     let named = groups.keys().filter(|code| *code != FAILURE_CODE_OTHER).count();
     let fits = groups.contains_key(code) || named < FAILURE_CODES_MAX;
-    if fits { code.to_owned() } else { FAILURE_CODE_OTHER.to_owned() }
+    if fits {
+        code.to_owned()
+    } else {
+        FAILURE_CODE_OTHER.to_owned()
+    }
 }
 
 fn new_group(task: TaskId, code: &str, trouble: &ItemTrouble) -> failure_group::Model {
@@ -66,7 +79,10 @@ fn new_group(task: TaskId, code: &str, trouble: &ItemTrouble) -> failure_group::
         first_at: trouble.at.0,
         last_at: trouble.at.0,
         example_idx: trouble.index.0.cast_signed(),
-        example: trouble.failure.as_ref().map_or_else(String::new, |failure| failure.message.clone()),
+        example: trouble
+            .failure
+            .as_ref()
+            .map_or_else(String::new, |failure| failure.message.clone()),
     }
 }
 
@@ -78,8 +94,9 @@ fn all_set(group: failure_group::ActiveModel) -> failure_group::ActiveModel {
 
 async fn save(transaction: &Transaction, groups: Vec<failure_group::ActiveModel>) -> Result<(), StoreError> {
     use failure_group::Column as C;
-    let conflict =
-        OnConflict::columns([C::TaskId, C::Code]).update_columns([C::N, C::FirstAt, C::LastAt]).to_owned();
+    let conflict = OnConflict::columns([C::TaskId, C::Code])
+        .update_columns([C::N, C::FirstAt, C::LastAt])
+        .to_owned();
     failure_group::Entity::insert_many(groups)
         .on_conflict(conflict)
         .exec_without_returning(transaction)

@@ -44,9 +44,17 @@ impl FailureList for Store {
             .all(&self.readers)
             .await
             .map_err(error)?;
-        let found = found.into_iter().map(|(code, items)| WaitingCode { code, items: items.cast_unsigned() });
+        let found = found.into_iter().map(|(code, items)| WaitingCode {
+            code,
+            items: items.cast_unsigned(),
+        });
         let mut found: Vec<WaitingCode> = found.collect();
-        found.sort_by(|one, other| other.items.cmp(&one.items).then_with(|| one.code.cmp(&other.code)));
+        found.sort_by(|one, other| {
+            other
+                .items
+                .cmp(&one.items)
+                .then_with(|| one.code.cmp(&other.code))
+        });
         Ok(found)
     }
 
@@ -68,7 +76,11 @@ impl FailureList for Store {
                 .filter(C::GrpNo.gte(first.cast_signed()))
                 .order_by_asc(C::GrpNo),
         };
-        let rows = wanted.limit(u64::from(limit)).all(&self.readers).await.map_err(error)?;
+        let rows = wanted
+            .limit(u64::from(limit))
+            .all(&self.readers)
+            .await
+            .map_err(error)?;
         rows.into_iter().map(recorded).collect()
     }
 
@@ -93,7 +105,10 @@ impl FailureList for Store {
             .all(&self.readers)
             .await
             .map_err(error)?;
-        Ok(indexes.into_iter().map(|index| ItemIndex(index.cast_unsigned())).collect())
+        Ok(indexes
+            .into_iter()
+            .map(|index| ItemIndex(index.cast_unsigned()))
+            .collect())
     }
 
     async fn among(&self, task: TaskId, indexes: &[ItemIndex]) -> Result<Vec<RecordedItem>, StoreError> {
@@ -121,7 +136,10 @@ impl FailureList for Store {
 
     async fn item(&self, task: TaskId, index: ItemIndex) -> Result<Option<RecordedItem>, StoreError> {
         let key = (task.0, index.0.cast_signed());
-        let row = item::Entity::find_by_id(key).one(&self.readers).await.map_err(error)?;
+        let row = item::Entity::find_by_id(key)
+            .one(&self.readers)
+            .await
+            .map_err(error)?;
         row.map(recorded).transpose()
     }
 }

@@ -17,7 +17,10 @@ use windrow_engine::ports::task_store::TaskView;
 impl ReportStore for Store {
     async fn report_facts(&self, id: TaskId, runs: u32) -> Result<Option<ReportFacts>, StoreError> {
         let snapshot = self.snapshot().await?;
-        let row = task::Entity::find_by_id(id.0).one(&snapshot).await.map_err(error)?;
+        let row = task::Entity::find_by_id(id.0)
+            .one(&snapshot)
+            .await
+            .map_err(error)?;
         let Some(row) = row else { return Ok(None) };
         Ok(Some(ReportFacts {
             task: view::view(&snapshot, row).await?,
@@ -40,7 +43,10 @@ impl ReportStore for Store {
             .await
             .map_err(error)?;
         let saved = |row: shard::Model| SavedWindow {
-            shard: ShardId { task: id, no: row.shard_no.cast_unsigned() },
+            shard: ShardId {
+                task: id,
+                no: row.shard_no.cast_unsigned(),
+            },
             low_water: ItemIndex(row.low_water.cast_unsigned()),
             high_water: ItemIndex(row.high_water.cast_unsigned()),
             blob: row.ckpt_blob,
@@ -51,7 +57,11 @@ impl ReportStore for Store {
     async fn waiting_items(&self, id: TaskId) -> Result<Vec<ItemIndex>, StoreError> {
         let mut found = Vec::new();
         for no in shard_numbers(&self.readers, id).await? {
-            let indexes = waiting(id, no).into_tuple::<i64>().all(&self.readers).await.map_err(error)?;
+            let indexes = waiting(id, no)
+                .into_tuple::<i64>()
+                .all(&self.readers)
+                .await
+                .map_err(error)?;
             found.extend(indexes.into_iter().map(|index| ItemIndex(index.cast_unsigned())));
         }
         Ok(found)
@@ -104,14 +114,25 @@ async fn groups<C: ConnectionTrait>(
 ) -> Result<Vec<windrow_engine::ports::task_store::FailureGroup>, StoreError> {
     use failure_group::Column as C;
     let rows = failure_group::Entity::find().filter(C::TaskId.eq(id.0));
-    let rows = rows.order_by_desc(C::N).order_by_asc(C::Code).all(db).await.map_err(error)?;
+    let rows = rows
+        .order_by_desc(C::N)
+        .order_by_asc(C::Code)
+        .all(db)
+        .await
+        .map_err(error)?;
     Ok(rows.into_iter().map(tasks::group).collect())
 }
 
 /// Looks for one row only.
 async fn has_waiting<C: ConnectionTrait>(db: &C, id: TaskId) -> Result<bool, StoreError> {
     for no in shard_numbers(db, id).await? {
-        if waiting(id, no).into_tuple::<i64>().one(db).await.map_err(error)?.is_some() {
+        if waiting(id, no)
+            .into_tuple::<i64>()
+            .one(db)
+            .await
+            .map_err(error)?
+            .is_some()
+        {
             return Ok(true);
         }
     }
@@ -156,7 +177,10 @@ async fn newest_runs<C: ConnectionTrait>(
 
 fn shown(row: run::Model) -> RunFacts {
     RunFacts {
-        shard: ShardId { task: TaskId(row.task_id), no: row.shard_no.cast_unsigned() },
+        shard: ShardId {
+            task: TaskId(row.task_id),
+            no: row.shard_no.cast_unsigned(),
+        },
         run: RunNo(row.run_no.cast_unsigned()),
         node: row.node,
         started_at: WallMs(row.started_at),

@@ -23,19 +23,31 @@ const COVERED_MAX: u32 = 200_000;
 /// See [`windrow_engine::ports::data_log::DataLog::search`].
 pub(crate) async fn search(store: &Store, query: &LogQuery) -> Result<LogPage, StoreError> {
     let mut page = LogPage::default();
-    let Some(newest) = newest(store).await? else { return Ok(page) };
+    let Some(newest) = newest(store).await? else {
+        return Ok(page);
+    };
     let mut before = query.before.unwrap_or(i64::MAX).min(newest.saturating_add(1));
     let floor = floor(store, query, before).await?;
     let needle = query.text.as_deref().map(str::to_lowercase);
-    let chunk = if needle.is_some() { CHUNK } else { query.limit.max(1) };
+    let chunk = if needle.is_some() {
+        CHUNK
+    } else {
+        query.limit.max(1)
+    };
     let mut looked_at = 0;
     loop {
-        let rows = wanted(query, before, floor).limit(u64::from(chunk)).all(&store.readers).await;
+        let rows = wanted(query, before, floor)
+            .limit(u64::from(chunk))
+            .all(&store.readers)
+            .await;
         let rows = rows.map_err(error)?;
         let is_last = rows.len() < chunk as usize;
         for row in rows {
             before = row.id;
-            if needle.as_ref().is_none_or(|needle| row.message.to_lowercase().contains(needle)) {
+            if needle
+                .as_ref()
+                .is_none_or(|needle| row.message.to_lowercase().contains(needle))
+            {
                 page.lines.push(lines::numbered(row)?);
             }
             if page.lines.len() >= query.limit as usize {
@@ -57,7 +69,9 @@ pub(crate) async fn search(store: &Store, query: &LogQuery) -> Result<LogPage, S
 
 /// The lowest number that a page covers; it walks along an index.
 async fn floor(store: &Store, query: &LogQuery, before: i64) -> Result<i64, StoreError> {
-    let Some(task) = query.task else { return Ok(before.saturating_sub(i64::from(COVERED_MAX)).max(0)) };
+    let Some(task) = query.task else {
+        return Ok(before.saturating_sub(i64::from(COVERED_MAX)).max(0));
+    };
     let lowest = data_log::Entity::find()
         .select_only()
         .column(data_log::Column::Id)
@@ -70,14 +84,18 @@ async fn floor(store: &Store, query: &LogQuery, before: i64) -> Result<i64, Stor
 }
 
 async fn newest(store: &Store) -> Result<Option<i64>, StoreError> {
-    let newest = data_log::Entity::find().select_only().column(data_log::Column::Id);
+    let newest = data_log::Entity::find()
+        .select_only()
+        .column(data_log::Column::Id);
     let newest = newest.order_by_desc(data_log::Column::Id).into_tuple::<i64>();
     newest.one(&store.readers).await.map_err(error)
 }
 
 fn wanted(query: &LogQuery, before: i64, floor: i64) -> Select<data_log::Entity> {
     use data_log::Column as C;
-    let mut select = data_log::Entity::find().filter(C::Id.lt(before)).filter(C::Id.gte(floor));
+    let mut select = data_log::Entity::find()
+        .filter(C::Id.lt(before))
+        .filter(C::Id.gte(floor));
     if let Some(task) = query.task {
         select = select.filter(C::TaskId.eq(task.0));
     }

@@ -23,14 +23,24 @@ pub(crate) async fn checkpoint(
     checkpoints: &[ShardCheckpoint],
 ) -> Result<Vec<CheckpointAck>, StoreError> {
     if checkpoints.len() > CHECKPOINT_SHARDS_MAX {
-        let text = format!("{} checkpoints at once; at most {CHECKPOINT_SHARDS_MAX}", checkpoints.len());
+        let text = format!(
+            "{} checkpoints at once; at most {CHECKPOINT_SHARDS_MAX}",
+            checkpoints.len()
+        );
         return Err(StoreError::Refused(text));
     }
     let transaction = store.write().await?;
     let changed = checkpoints.iter().filter(|checkpoint| changes_task(checkpoint));
-    locks::tasks(&transaction, &changed.map(|checkpoint| checkpoint.shard.task).collect()).await?;
-    let mut stopped: BTreeSet<TaskId> =
-        checkpoints.iter().filter(|one| stops_task(one)).map(|one| one.shard.task).collect();
+    locks::tasks(
+        &transaction,
+        &changed.map(|checkpoint| checkpoint.shard.task).collect(),
+    )
+    .await?;
+    let mut stopped: BTreeSet<TaskId> = checkpoints
+        .iter()
+        .filter(|one| stops_task(one))
+        .map(|one| one.shard.task)
+        .collect();
     let mut acks = vec![CheckpointAck::Fenced; checkpoints.len()];
     for (place, checkpoint) in in_order(checkpoints) {
         if stopped.remove(&checkpoint.shard.task) {
@@ -69,7 +79,10 @@ async fn write(transaction: &Transaction, checkpoint: &ShardCheckpoint) -> Resul
     let Some(row) = locks::shard(transaction, checkpoint.shard).await? else {
         return Ok(CheckpointAck::Fenced);
     };
-    let written = progress(checkpoint, &row).exec(transaction).await.map_err(error)?;
+    let written = progress(checkpoint, &row)
+        .exec(transaction)
+        .await
+        .map_err(error)?;
     if written.rows_affected == 0 {
         return Ok(classify(checkpoint, &row));
     }
@@ -137,8 +150,14 @@ fn progress(checkpoint: &ShardCheckpoint, row: &shard_head::Model) -> UpdateMany
         .col_expr(C::Parked, Expr::value(counters.parked.cast_signed()))
         .col_expr(C::CkptBlob, Expr::value(checkpoint.blob.clone()))
         .col_expr(C::CkptSeq, Expr::value(checkpoint.seq.0.cast_signed()))
-        .col_expr(C::CircuitSince, Expr::value(checkpoint.outage.map(|outage| outage.since.0)))
-        .col_expr(C::CircuitProbes, Expr::value(checkpoint.outage.map(|outage| i64::from(outage.probes))))
+        .col_expr(
+            C::CircuitSince,
+            Expr::value(checkpoint.outage.map(|outage| outage.since.0)),
+        )
+        .col_expr(
+            C::CircuitProbes,
+            Expr::value(checkpoint.outage.map(|outage| i64::from(outage.probes))),
+        )
         .col_expr(C::UpdatedAt, Expr::value(checkpoint.now.0))
         .filter(C::CkptSeq.lt(checkpoint.seq.0.cast_signed()))
         .filter(C::LowWater.lte(low_water))

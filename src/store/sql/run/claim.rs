@@ -66,18 +66,30 @@ async fn raise_epoch(transaction: &Transaction, request: &ClaimRequest) -> Resul
     let next = Expr::col(C::Epoch).add(1);
     let epoch = Expr::case(next.clone().gt(request.now.0), next).finally(request.now.0);
     // While the handler was down there was no progress to be made: such a claim says nothing of a crash loop.
-    let moved =
-        Expr::col(C::LowWater).gt(Expr::col(C::LastClaimLw)).or(Expr::col(C::CircuitSince).is_not_null());
+    let moved = Expr::col(C::LowWater)
+        .gt(Expr::col(C::LastClaimLw))
+        .or(Expr::col(C::CircuitSince).is_not_null());
     let reach = Expr::col(C::HighWater).add(REACH_OF_CLAIM.cast_signed());
-    let me = unfenced().and_where(session::Column::Id.eq(words::session_text(request.session))).to_owned();
-    let timely =
-        Condition::any().add(C::NotBefore.lte(request.now.0)).add(C::Wish.is_in(ENDING.map(Wish::as_str)));
+    let me = unfenced()
+        .and_where(session::Column::Id.eq(words::session_text(request.session)))
+        .to_owned();
+    let timely = Condition::any()
+        .add(C::NotBefore.lte(request.now.0))
+        .add(C::Wish.is_in(ENDING.map(Wish::as_str)));
     let raised = shard::Entity::update_many()
         // Before `last_claim_lw`: MySQL evaluates assignments from left to right, each with the new values.
-        .col_expr(C::StallCount, Expr::case(moved, 0).finally(Expr::col(C::StallCount).add(1)).into())
+        .col_expr(
+            C::StallCount,
+            Expr::case(moved, 0)
+                .finally(Expr::col(C::StallCount).add(1))
+                .into(),
+        )
         .col_expr(C::LastClaimLw, Expr::col(C::LowWater))
         // Before `reach`, for the same reason.
-        .col_expr(C::ReachBefore, greatest(Expr::col(C::Reach), Expr::col(C::HighWater)))
+        .col_expr(
+            C::ReachBefore,
+            greatest(Expr::col(C::Reach), Expr::col(C::HighWater)),
+        )
         .col_expr(C::Reach, greatest(Expr::col(C::Reach), reach))
         .col_expr(C::Epoch, epoch.into())
         .col_expr(C::ClaimId, Expr::value(words::claim_text(request.claim)))
@@ -94,7 +106,11 @@ async fn raise_epoch(transaction: &Transaction, request: &ClaimRequest) -> Resul
         .filter(C::State.is_in(CLAIMABLE.map(ShardState::as_str)))
         .filter(C::Wish.ne(Wish::Rest.as_str()))
         .filter(timely)
-        .filter(Condition::any().add(C::SessionId.is_null()).add(C::SessionId.not_in_subquery(unfenced())))
+        .filter(
+            Condition::any()
+                .add(C::SessionId.is_null())
+                .add(C::SessionId.not_in_subquery(unfenced())),
+        )
         .filter(Expr::exists(me))
         .exec(transaction)
         .await
@@ -103,7 +119,9 @@ async fn raise_epoch(transaction: &Transaction, request: &ClaimRequest) -> Resul
 }
 
 fn greatest(one: Expr, other: Expr) -> Expr {
-    Expr::case(one.clone().gt(other.clone()), one).finally(other).into()
+    Expr::case(one.clone().gt(other.clone()), one)
+        .finally(other)
+        .into()
 }
 
 /// The shard, if this very claim owns it: also when the answer to an earlier request was lost.
@@ -122,7 +140,10 @@ async fn own_row(
 }
 
 async fn is_unfenced(transaction: &Transaction, id: SessionId) -> Result<bool, StoreError> {
-    let row = session::Entity::find_by_id(words::session_text(id)).one(transaction).await.map_err(error)?;
+    let row = session::Entity::find_by_id(words::session_text(id))
+        .one(transaction)
+        .await
+        .map_err(error)?;
     Ok(row.is_some_and(|row| !row.fenced))
 }
 
@@ -133,14 +154,20 @@ async fn claimed(
 ) -> Result<ClaimedShard, StoreError> {
     Ok(ClaimedShard {
         shard: request.shard,
-        range: ShardRange { start: index(row.first_index), end: index(row.range_end) },
+        range: ShardRange {
+            start: index(row.first_index),
+            end: index(row.range_end),
+        },
         epoch: Epoch(row.epoch.cast_unsigned()),
         claim: ClaimId(request.claim.0),
         run: RunNo(row.run_no.cast_unsigned()),
         wish: words::wish(&row.wish)?,
         low_water: index(row.low_water),
         high_water: index(row.high_water),
-        reach: Reach { may_leave: index(row.reach), may_have_left: index(row.reach_before) },
+        reach: Reach {
+            may_leave: index(row.reach),
+            may_have_left: index(row.reach_before),
+        },
         counters: words::counters(row),
         blob: blob(transaction, row).await?,
         stalls: row.stall_count.cast_unsigned(),

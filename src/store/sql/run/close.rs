@@ -56,7 +56,9 @@ pub(crate) async fn release(
     if let RunClose::Stopped { .. } = how {
         locks::shards(&transaction, id.task).await?;
     }
-    let Some(row) = locks::shard(&transaction, id).await? else { return Ok(CheckpointAck::Fenced) };
+    let Some(row) = locks::shard(&transaction, id).await? else {
+        return Ok(CheckpointAck::Fenced);
+    };
     let own = row.epoch == epoch.0.cast_signed() && row.claim_id == Some(words::claim_text(claim));
     if own && row.session_id.is_none() {
         return Ok(CheckpointAck::Stored);
@@ -84,8 +86,10 @@ pub(crate) async fn orphans(
         .all(&store.readers)
         .await
         .map_err(error)?;
-    let owners: Vec<String> =
-        fenced.into_iter().chain(silent.iter().map(|id| words::session_text(*id))).collect();
+    let owners: Vec<String> = fenced
+        .into_iter()
+        .chain(silent.iter().map(|id| words::session_text(*id)))
+        .collect();
     if owners.is_empty() {
         return Ok(Vec::new());
     }
@@ -98,7 +102,10 @@ pub(crate) async fn orphans(
         .await
         .map_err(error)?;
     let owner = |row: &shard_head::Model| row.session_id.as_deref().and_then(|id| words::uuid(id).ok());
-    Ok(rows.iter().filter_map(|row| Some((words::shard_id(row), SessionId(owner(row)?)))).collect())
+    Ok(rows
+        .iter()
+        .filter_map(|row| Some((words::shard_id(row), SessionId(owner(row)?))))
+        .collect())
 }
 
 /// See [`windrow_engine::ports::upkeep::UpkeepStore::disown`].

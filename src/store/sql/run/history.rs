@@ -24,7 +24,10 @@ pub(crate) async fn head(
     id: ShardId,
 ) -> Result<Option<shard_head::Model>, StoreError> {
     let key = (id.task.0, words::shard_no(id));
-    shard_head::Entity::find_by_id(key).one(transaction).await.map_err(error)
+    shard_head::Entity::find_by_id(key)
+        .one(transaction)
+        .await
+        .map_err(error)
 }
 
 /// Begins the run of a claim that has just raised the epoch; says which node's it is.
@@ -33,7 +36,9 @@ pub(crate) async fn begin(
     request: &ClaimRequest,
     row: &shard_head::Model,
 ) -> Result<Option<String>, StoreError> {
-    let owner = session::Entity::find_by_id(words::session_text(request.session)).one(transaction).await;
+    let owner = session::Entity::find_by_id(words::session_text(request.session))
+        .one(transaction)
+        .await;
     let node = owner.map_err(error)?.map(|owner| owner.node);
     let run = run::ActiveModel {
         task_id: Set(row.task_id),
@@ -52,7 +57,10 @@ pub(crate) async fn begin(
         parked: Set(row.parked),
         node: Set(node.clone()),
     };
-    run::Entity::insert(run).exec_without_returning(transaction).await.map_err(error)?;
+    run::Entity::insert(run)
+        .exec_without_returning(transaction)
+        .await
+        .map_err(error)?;
     Ok(node)
 }
 
@@ -128,7 +136,13 @@ async fn tell(
         before: Some(episode.before()),
         after: Some(episode.after()),
     };
-    record::audit(transaction, &Actor::windrow(Some(episode.sentence())), change, now).await
+    record::audit(
+        transaction,
+        &Actor::windrow(Some(episode.sentence())),
+        change,
+        now,
+    )
+    .await
 }
 
 /// The newest run of a shard, as its row has it.

@@ -35,7 +35,9 @@ pub(crate) async fn apply(transaction: &Transaction, checkpoint: &ShardCheckpoin
     }
     let finals = abandoned_before(transaction, checkpoint, &last).await?;
     last.retain(|index, _| !finals.contains(index));
-    let cleared = last.iter().filter(|(_, record)| matches!(record, SideRecord::Cleared(_)));
+    let cleared = last
+        .iter()
+        .filter(|(_, record)| matches!(record, SideRecord::Cleared(_)));
     let cleared: Vec<i64> = cleared.map(|(index, _)| index.0.cast_signed()).collect();
     delete(transaction, checkpoint, &cleared).await?;
     let abandoned = last.values().filter_map(|record| match record {
@@ -44,7 +46,9 @@ pub(crate) async fn apply(transaction: &Transaction, checkpoint: &ShardCheckpoin
     });
     let abandoned: Vec<&ItemTrouble> = abandoned.collect();
     let places = failure_groups::count(transaction, checkpoint.shard.task, &abandoned).await?;
-    let rows = last.values().filter_map(|record| row(checkpoint, record, &places).transpose());
+    let rows = last
+        .values()
+        .filter_map(|record| row(checkpoint, record, &places).transpose());
     let rows: Vec<item::ActiveModel> = rows.collect::<Result<_, _>>()?;
     upsert(transaction, rows).await?;
     data_log::note_abandoned(transaction, checkpoint.shard, &abandoned).await
@@ -141,7 +145,9 @@ async fn upsert(transaction: &Transaction, rows: Vec<item::ActiveModel>) -> Resu
             C::GrpNo,
             C::Charged,
         ];
-        let conflict = OnConflict::columns([C::TaskId, C::Idx]).update_columns(replaced).to_owned();
+        let conflict = OnConflict::columns([C::TaskId, C::Idx])
+            .update_columns(replaced)
+            .to_owned();
         item::Entity::insert_many(chunk.iter().cloned())
             .on_conflict(conflict)
             .exec_without_returning(transaction)
@@ -159,7 +165,11 @@ pub(crate) fn trouble(row: item::Model) -> Result<ItemTrouble, StoreError> {
         index: ItemIndex(row.idx.cast_unsigned()),
         attempts: row.attempts.cast_unsigned(),
         charged,
-        failure: row.code.map(|code| Failure { code: code.into(), message, output }),
+        failure: row.code.map(|code| Failure {
+            code: code.into(),
+            message,
+            output,
+        }),
         at: WallMs(row.last_at),
         history: history(row.history.as_deref())?,
     })
@@ -167,8 +177,10 @@ pub(crate) fn trouble(row: item::Model) -> Result<ItemTrouble, StoreError> {
 
 /// The attempts that count; all of them in a row of before there was a difference.
 fn charged(row: &item::Model) -> u32 {
-    row.charged
-        .map_or_else(|| row.attempts.cast_unsigned(), |charged| u32::try_from(charged).unwrap_or(u32::MAX))
+    row.charged.map_or_else(
+        || row.attempts.cast_unsigned(),
+        |charged| u32::try_from(charged).unwrap_or(u32::MAX),
+    )
 }
 
 /// The failed attempts that a row keeps.

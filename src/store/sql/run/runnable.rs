@@ -41,8 +41,20 @@ struct Row {
 
 /// The columns of a row in their order: found by their place, since looking up twelve names costs more than
 /// reading twelve values.
-type Columns =
-    (i64, i32, i64, Option<String>, String, Option<i64>, Option<String>, i64, String, i32, i64, i64);
+type Columns = (
+    i64,
+    i32,
+    i64,
+    Option<String>,
+    String,
+    Option<i64>,
+    Option<String>,
+    i64,
+    String,
+    i32,
+    i64,
+    i64,
+);
 
 impl From<Columns> for Row {
     fn from(columns: Columns) -> Row {
@@ -88,17 +100,29 @@ type Owners = BTreeMap<i64, Arc<str>>;
 /// See [`windrow_engine::ports::run_store::RunStore::candidates`].
 pub(crate) async fn candidates(store: &Store, hunt: &Hunt) -> Result<Game, StoreError> {
     let from = hunt.after.map_or(CLAIMABLE[0], |place| place.state);
-    let pages = CLAIMABLE.into_iter().skip_while(|state| *state != from).map(|state| async move {
-        let after = hunt.after.filter(|place| place.state == state).map(|place| place.shard);
-        let found: Vec<Columns> =
-            page(hunt, state, after).into_tuple().all(&store.readers).await.map_err(error)?;
-        Ok::<_, StoreError>(found.into_iter().map(move |columns| (state, Row::from(columns))))
-    });
+    let pages = CLAIMABLE
+        .into_iter()
+        .skip_while(|state| *state != from)
+        .map(|state| async move {
+            let after = hunt
+                .after
+                .filter(|place| place.state == state)
+                .map(|place| place.shard);
+            let found: Vec<Columns> = page(hunt, state, after)
+                .into_tuple()
+                .all(&store.readers)
+                .await
+                .map_err(error)?;
+            Ok::<_, StoreError>(found.into_iter().map(move |columns| (state, Row::from(columns))))
+        });
     let mut found: Vec<(ShardState, Row)> = try_join_all(pages).await?.into_iter().flatten().collect();
     let limit = hunt.limit as usize;
     found.truncate(limit);
     let last = found.last().filter(|_| found.len() == limit);
-    let next = last.map(|(state, row)| HuntPlace { state: *state, shard: shard(row) });
+    let next = last.map(|(state, row)| HuntPlace {
+        state: *state,
+        shard: shard(row),
+    });
     let rows: Vec<Row> = found.into_iter().map(|(_, row)| row).collect();
     let owners = owners(store, &rows).await?;
     let counts = counts(store, &rows).await?;
@@ -133,17 +157,25 @@ fn page(hunt: &Hunt, state: ShardState, after: Option<ShardId>) -> sea_orm::Sele
         ])
         .join(sea_orm::JoinType::InnerJoin, task_of_shard())
         .filter(C::State.eq(state.as_str()))
-        .filter(Condition::any().add(to_run(hunt)).add(C::Wish.is_in(ENDING.map(Wish::as_str))))
+        .filter(
+            Condition::any()
+                .add(to_run(hunt))
+                .add(C::Wish.is_in(ENDING.map(Wish::as_str))),
+        )
         .filter(not_owned_by(owners));
     if let Some(after) = after {
-        let same =
-            Condition::all().add(C::TaskId.eq(after.task.0)).add(C::ShardNo.gt(words::shard_no(after)));
+        let same = Condition::all()
+            .add(C::TaskId.eq(after.task.0))
+            .add(C::ShardNo.gt(words::shard_no(after)));
         // The first condition alone is one that an index can begin with.
         query = query
             .filter(C::TaskId.gte(after.task.0))
             .filter(Condition::any().add(C::TaskId.gt(after.task.0)).add(same));
     }
-    query.order_by_asc(C::TaskId).order_by_asc(C::ShardNo).limit(u64::from(hunt.limit))
+    query
+        .order_by_asc(C::TaskId)
+        .order_by_asc(C::ShardNo)
+        .limit(u64::from(hunt.limit))
 }
 
 /// What is due, of a pool that is served, and of a task that was active (or was told to wait until) not long ago and
@@ -156,9 +188,15 @@ fn to_run(hunt: &Hunt) -> Condition {
         .add(C::Wish.eq(Wish::Run.as_str()))
         .add(C::NotBefore.lte(hunt.now.0))
         .add(
-            Condition::any().add(task::Column::Deadline.is_null()).add(task::Column::Deadline.gt(hunt.now.0)),
+            Condition::any()
+                .add(task::Column::Deadline.is_null())
+                .add(task::Column::Deadline.gt(hunt.now.0)),
         )
-        .add(Condition::any().add(C::UpdatedAt.gte(oldest)).add(C::NotBefore.gte(oldest.max(1))))
+        .add(
+            Condition::any()
+                .add(C::UpdatedAt.gte(oldest))
+                .add(C::NotBefore.gte(oldest.max(1))),
+        )
         .add(
             Condition::any()
                 .add(C::MoveTo.is_null())
@@ -183,11 +221,17 @@ fn not_owned_by(owners: SelectStatement) -> Condition {
 }
 
 fn task_of_shard() -> sea_orm::RelationDef {
-    shard_head::Entity::belongs_to(task::Entity).from(shard_head::Column::TaskId).to(task::Column::Id).into()
+    shard_head::Entity::belongs_to(task::Entity)
+        .from(shard_head::Column::TaskId)
+        .to(task::Column::Id)
+        .into()
 }
 
 fn shard(row: &Row) -> ShardId {
-    ShardId { task: TaskId(row.task_id), no: row.shard_no.cast_unsigned() }
+    ShardId {
+        task: TaskId(row.task_id),
+        no: row.shard_no.cast_unsigned(),
+    }
 }
 
 /// The businesses of some rows, each read once.
@@ -235,16 +279,25 @@ fn candidate(
     (owners, counts): (&Owners, &BTreeMap<i64, i64>),
 ) -> Result<Candidate, StoreError> {
     let task = || TaskId(row.task_id).to_string();
-    let business =
-        owners.get(&row.business_id).cloned().ok_or_else(|| damaged("a task without a business", &task()))?;
+    let business = owners
+        .get(&row.business_id)
+        .cloned()
+        .ok_or_else(|| damaged("a task without a business", &task()))?;
     let pace: Pace =
         serde_json::from_str(&row.tuning).map_err(|fault| damaged("settings", &fault.to_string()))?;
-    let count = counts.get(&row.task_id).and_then(|count| usize::try_from(*count).ok());
+    let count = counts
+        .get(&row.task_id)
+        .and_then(|count| usize::try_from(*count).ok());
     let share = count.map_or(Share::ALL, Share::of_each);
     Ok(Candidate {
         shard: shard(row),
         epoch: Epoch(row.epoch.cast_unsigned()),
-        session: row.session_id.as_deref().map(words::uuid).transpose()?.map(SessionId),
+        session: row
+            .session_id
+            .as_deref()
+            .map(words::uuid)
+            .transpose()?
+            .map(SessionId),
         wish: words::wish(&row.wish)?,
         rate: share.of_limit(pace.rate),
         share,

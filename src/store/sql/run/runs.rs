@@ -58,15 +58,24 @@ impl RunStore for Store {
         use item::Column as C;
         let mut query = parked(shard).filter(C::DueAt.lte(before.0));
         if let Some((due_at, index)) = after {
-            let same = Condition::all().add(C::DueAt.eq(due_at.0)).add(C::Idx.gt(index.0.cast_signed()));
+            let same = Condition::all()
+                .add(C::DueAt.eq(due_at.0))
+                .add(C::Idx.gt(index.0.cast_signed()));
             query = query.filter(Condition::any().add(C::DueAt.gt(due_at.0)).add(same));
         }
-        let rows = query.limit(u64::from(limit)).all(&self.readers).await.map_err(error)?;
+        let rows = query
+            .limit(u64::from(limit))
+            .all(&self.readers)
+            .await
+            .map_err(error)?;
         rows.into_iter().map(parked_item).collect()
     }
 
     async fn control(&self, shard: ShardId) -> Result<Control, StoreError> {
-        let row = task::Entity::find_by_id(shard.task.0).one(&self.readers).await.map_err(error)?;
+        let row = task::Entity::find_by_id(shard.task.0)
+            .one(&self.readers)
+            .await
+            .map_err(error)?;
         let row = row.ok_or_else(|| StoreError::Refused(format!("there is no task {}", shard.task)))?;
         let own = shard_head::Entity::find_by_id((shard.task.0, words::shard_no(shard))).one(&self.readers);
         let own = own.await.map_err(error)?;
@@ -83,7 +92,12 @@ impl RunStore for Store {
             tuning: words::tuning(&row.tuning)?,
             finish_at: row.finish_at.map(|end| ItemIndex(end.cast_unsigned())),
             canary: words::canary(row.canary.as_deref())?,
-            shared: Shared { share, items: whole(&row).len(), abandoned_elsewhere, all_down },
+            shared: Shared {
+                share,
+                items: whole(&row).len(),
+                abandoned_elsewhere,
+                all_down,
+            },
             abandonments: words::abandonments(row.abandonments.as_deref())?,
             pause: words::pause(&row)?,
             slow: words::slow(&row),
@@ -104,13 +118,31 @@ fn parked(shard: ShardId) -> sea_orm::Select<item::Entity> {
 
 fn parked_item(row: item::Model) -> Result<ParkedItem, StoreError> {
     let due_at = WallMs(row.due_at);
-    let ItemTrouble { index, attempts, charged, failure, at, history } = items::trouble(row)?;
-    Ok(ParkedItem { index, attempts, charged, failure, at, due_at, history })
+    let ItemTrouble {
+        index,
+        attempts,
+        charged,
+        failure,
+        at,
+        history,
+    } = items::trouble(row)?;
+    Ok(ParkedItem {
+        index,
+        attempts,
+        charged,
+        failure,
+        at,
+        due_at,
+        history,
+    })
 }
 
 /// The indexes of a task that are not left out at its head.
 fn whole(task: &task::Model) -> ShardRange {
-    ShardRange { start: words::index(task.skip_first.min(task.total)), end: words::index(task.total) }
+    ShardRange {
+        start: words::index(task.skip_first.min(task.total)),
+        end: words::index(task.total),
+    }
 }
 
 /// What the other shards have abandoned, and whether the handler is down for each of them that isn't done.
@@ -125,7 +157,11 @@ async fn elsewhere(store: &Store, own: &shard_head::Model) -> Result<(u64, bool)
         .all(&store.readers)
         .await
         .map_err(error)?;
-    let abandoned = others.iter().map(|(abandoned, _, _)| abandoned).sum::<i64>().cast_unsigned();
+    let abandoned = others
+        .iter()
+        .map(|(abandoned, _, _)| abandoned)
+        .sum::<i64>()
+        .cast_unsigned();
     let is_up = |(_, state, since): &(i64, String, Option<i64>)| {
         since.is_none() && state != ShardState::Done.as_str()
     };

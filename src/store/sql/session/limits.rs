@@ -71,7 +71,13 @@ async fn bounds_of_businesses(
     let read = |(slug, limits): (String, String)| {
         let limits = limits_of(&limits)?;
         let concurrency = limits.concurrency.map(std::num::NonZeroU32::get);
-        Ok((LimitKey::Business(&slug).text(), Bounds { rate: limits.rate, concurrency }))
+        Ok((
+            LimitKey::Business(&slug).text(),
+            Bounds {
+                rate: limits.rate,
+                concurrency,
+            },
+        ))
     };
     found.into_iter().map(read).collect()
 }
@@ -84,7 +90,10 @@ async fn bounds_of_named(
     if names.is_empty() {
         return Ok(BTreeMap::new());
     }
-    let found = named_limit::Entity::find().filter(named_limit::Column::Name.is_in(names)).all(db).await;
+    let found = named_limit::Entity::find()
+        .filter(named_limit::Column::Name.is_in(names))
+        .all(db)
+        .await;
     let read = |row: named_limit::Model| Ok((LimitKey::Named(&row.name).text(), named_limits::bounds(&row)?));
     found.map_err(error)?.into_iter().map(read).collect()
 }
@@ -104,7 +113,9 @@ async fn play_all(store: &Store, rounds: &[(String, Round)]) -> Result<Vec<Playe
 
 async fn play(transaction: &Transaction, name: &str, round: &Round) -> Result<Played, StoreError> {
     let round_no = lock(transaction, name).await?;
-    let own = session::Entity::find_by_id(words::session_text(round.session)).one(transaction).await;
+    let own = session::Entity::find_by_id(words::session_text(round.session))
+        .one(transaction)
+        .await;
     if own.map_err(error)?.is_none_or(|own| own.fenced) {
         return Ok(Played::Fenced);
     }
@@ -115,11 +126,17 @@ async fn play(transaction: &Transaction, name: &str, round: &Round) -> Result<Pl
     let bounds = found.into_values().next().unwrap_or_default();
     let sessions = live_sessions(transaction, name).await?;
     let rows = rows(transaction, name, &sessions).await?;
-    let Some((row, dealt)) = settle(&bounds, &rows, round) else { return Ok(Played::Late) };
+    let Some((row, dealt)) = settle(&bounds, &rows, round) else {
+        return Ok(Played::Late);
+    };
     if !rows.contains(&row) {
         write(transaction, name, &row).await?;
     }
-    Ok(Played::Dealt { bounds, dealt, round_no })
+    Ok(Played::Dealt {
+        bounds,
+        dealt,
+        round_no,
+    })
 }
 
 /// Locks the limit's row, which is made where it is missing, and counts a round.
@@ -132,10 +149,19 @@ async fn lock(transaction: &Transaction, name: &str) -> Result<u64, StoreError> 
             .exec(transaction)
     };
     if count().await.map_err(error)?.rows_affected == 0 {
-        let row = shared_limit::ActiveModel { name: Set(name.to_owned()), round_no: Set(1) };
-        shared_limit::Entity::insert(row).exec_without_returning(transaction).await.map_err(error)?;
+        let row = shared_limit::ActiveModel {
+            name: Set(name.to_owned()),
+            round_no: Set(1),
+        };
+        shared_limit::Entity::insert(row)
+            .exec_without_returning(transaction)
+            .await
+            .map_err(error)?;
     }
-    let row = shared_limit::Entity::find_by_id(name.to_owned()).one(transaction).await.map_err(error)?;
+    let row = shared_limit::Entity::find_by_id(name.to_owned())
+        .one(transaction)
+        .await
+        .map_err(error)?;
     Ok(row.map_or(0, |row| row.round_no.cast_unsigned()))
 }
 
@@ -159,7 +185,10 @@ async fn live_sessions(
         .all(transaction)
         .await
         .map_err(error)?;
-    found.into_iter().map(|(id, node)| Ok((SessionId(words::uuid(&id)?), node))).collect()
+    found
+        .into_iter()
+        .map(|(id, node)| Ok((SessionId(words::uuid(&id)?), node)))
+        .collect()
 }
 
 async fn rows(
@@ -168,15 +197,29 @@ async fn rows(
     sessions: &BTreeMap<SessionId, String>,
 ) -> Result<Vec<Row>, StoreError> {
     use limit_part::Column as C;
-    let found = limit_part::Entity::find().filter(C::Name.eq(name)).order_by_asc(C::SessionId);
-    let rows: Result<Vec<Row>, StoreError> =
-        found.all(transaction).await.map_err(error)?.into_iter().map(read).collect();
-    Ok(rows?.into_iter().filter(|row| sessions.contains_key(&row.session)).collect())
+    let found = limit_part::Entity::find()
+        .filter(C::Name.eq(name))
+        .order_by_asc(C::SessionId);
+    let rows: Result<Vec<Row>, StoreError> = found
+        .all(transaction)
+        .await
+        .map_err(error)?
+        .into_iter()
+        .map(read)
+        .collect();
+    Ok(rows?
+        .into_iter()
+        .filter(|row| sessions.contains_key(&row.session))
+        .collect())
 }
 
 async fn write(transaction: &Transaction, name: &str, row: &Row) -> Result<(), StoreError> {
     use limit_part::Column as C;
-    let stored = |amount: Amount| amount.bound().map(|number| i64::try_from(number).unwrap_or(i64::MAX));
+    let stored = |amount: Amount| {
+        amount
+            .bound()
+            .map(|number| i64::try_from(number).unwrap_or(i64::MAX))
+    };
     let demand =
         serde_json::to_string(&row.demand).map_err(|fault| StoreError::Refused(fault.to_string()))?;
     let written = limit_part::ActiveModel {
@@ -213,7 +256,11 @@ fn read(row: limit_part::Model) -> Result<Row, StoreError> {
         session: SessionId(words::uuid(&row.session_id)?),
         seat: row.seat.cast_unsigned(),
         seq: row.seq.cast_unsigned(),
-        held: Part { rate: amount(row.rate), burst: amount(row.burst), slots: amount(row.slots) },
+        held: Part {
+            rate: amount(row.rate),
+            burst: amount(row.burst),
+            slots: amount(row.slots),
+        },
         demand: demand?,
     })
 }

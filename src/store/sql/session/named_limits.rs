@@ -39,9 +39,16 @@ impl NamedLimitStore for Store {
         if find(&transaction, name).await?.is_some() {
             return Err(taken());
         }
-        let made =
-            NamedLimit { name: name.to_owned(), bounds, revision: 1, created_at: now, updated_at: now };
-        let inserted = named_limit::Entity::insert(row(&made)).exec_without_returning(&transaction).await;
+        let made = NamedLimit {
+            name: name.to_owned(),
+            bounds,
+            revision: 1,
+            created_at: now,
+            updated_at: now,
+        };
+        let inserted = named_limit::Entity::insert(row(&made))
+            .exec_without_returning(&transaction)
+            .await;
         if let Err(fault) = inserted {
             // Another connection may have made it meanwhile.
             return Err(match fault.sql_err() {
@@ -69,7 +76,11 @@ impl NamedLimitStore for Store {
         if let Some(names) = among {
             found = found.filter(C::Name.is_in(names.iter().map(String::as_str)));
         }
-        let found = found.order_by_asc(C::Name).limit(u64::from(count)).all(&self.readers).await;
+        let found = found
+            .order_by_asc(C::Name)
+            .limit(u64::from(count))
+            .all(&self.readers)
+            .await;
         found.map_err(error)?.into_iter().map(view).collect()
     }
 
@@ -84,17 +95,32 @@ impl NamedLimitStore for Store {
         let transaction = self.write().await?;
         let before = lock(&transaction, name).await?;
         if before.revision != expected {
-            return Err(NamedLimitError::Changed { expected, found: before.revision });
+            return Err(NamedLimitError::Changed {
+                expected,
+                found: before.revision,
+            });
         }
         if before.bounds == bounds {
             return Ok(before);
         }
         let revision = before.revision + 1;
-        let after = NamedLimit { bounds, revision, updated_at: now, ..before.clone() };
+        let after = NamedLimit {
+            bounds,
+            revision,
+            updated_at: now,
+            ..before.clone()
+        };
         let mut changed = row(&after);
         changed.name = Unchanged(after.name.clone());
         changed.update(&transaction).await.map_err(error)?;
-        record(&transaction, "limit.edit", (Some(&before), Some(&after)), actor, now).await?;
+        record(
+            &transaction,
+            "limit.edit",
+            (Some(&before), Some(&after)),
+            actor,
+            now,
+        )
+        .await?;
         keep(transaction, actor).await?;
         Ok(after)
     }
@@ -112,7 +138,10 @@ impl NamedLimitStore for Store {
             return Err(NamedLimitError::InUse(name.to_owned(), Box::new(users)));
         }
         // Its row in `shared_limit` stays: one of the same name goes on with the number of its rounds.
-        named_limit::Entity::delete_by_id(name).exec(&transaction).await.map_err(error)?;
+        named_limit::Entity::delete_by_id(name)
+            .exec(&transaction)
+            .await
+            .map_err(error)?;
         record(&transaction, "limit.delete", (Some(&before), None), actor, now).await?;
         keep(transaction, actor).await?;
         Ok(before)
@@ -169,12 +198,19 @@ pub(crate) async fn missing(
 
 /// What a limit allows.
 pub(crate) fn bounds(row: &named_limit::Model) -> Result<Bounds, StoreError> {
-    let rate = row.rate.as_ref().map(|text| text.parse().map_err(|_| damaged("the rate of a limit", text)));
+    let rate = row
+        .rate
+        .as_ref()
+        .map(|text| text.parse().map_err(|_| damaged("the rate of a limit", text)));
     let concurrency = row.concurrency.map(|number| {
         let fits = u32::try_from(number).ok().and_then(NonZeroU32::new);
-        fits.map(NonZeroU32::get).ok_or_else(|| damaged("the concurrency of a limit", &number.to_string()))
+        fits.map(NonZeroU32::get)
+            .ok_or_else(|| damaged("the concurrency of a limit", &number.to_string()))
     });
-    Ok(Bounds { rate: rate.transpose()?, concurrency: concurrency.transpose()? })
+    Ok(Bounds {
+        rate: rate.transpose()?,
+        concurrency: concurrency.transpose()?,
+    })
 }
 
 async fn find(db: &impl ConnectionTrait, name: &str) -> Result<Option<named_limit::Model>, StoreError> {
@@ -182,8 +218,13 @@ async fn find(db: &impl ConnectionTrait, name: &str) -> Result<Option<named_limi
 }
 
 async fn lock(transaction: &Transaction, name: &str) -> Result<NamedLimit, NamedLimitError> {
-    let found = named_limit::Entity::find_by_id(name).lock_exclusive().one(transaction).await;
-    let found = found.map_err(error)?.ok_or_else(|| NamedLimitError::NotFound(name.to_owned()))?;
+    let found = named_limit::Entity::find_by_id(name)
+        .lock_exclusive()
+        .one(transaction)
+        .await;
+    let found = found
+        .map_err(error)?
+        .ok_or_else(|| NamedLimitError::NotFound(name.to_owned()))?;
     Ok(view(found)?)
 }
 
@@ -215,7 +256,11 @@ async fn users(db: &impl ConnectionTrait, name: &str) -> Result<LimitUsers, Stor
     let open = open_tasks().filter(task::Column::Limits.like(quoted));
     let tasks_total = open.clone().count(db).await.map_err(error)?;
     let tasks = tasks(db, open).await?;
-    Ok(LimitUsers { businesses, tasks, tasks_total })
+    Ok(LimitUsers {
+        businesses,
+        tasks,
+        tasks_total,
+    })
 }
 
 /// Tasks that haven't ended.

@@ -45,13 +45,19 @@ impl SessionStore for Store {
             labels: Set(words::labels_text(&new.face.labels)?),
             drain: Set(is_drained(self, &new.node).await?),
         };
-        session::Entity::insert(row).exec_without_returning(&self.pulse).await.map_err(error)?;
+        session::Entity::insert(row)
+            .exec_without_returning(&self.pulse)
+            .await
+            .map_err(error)?;
         Ok(())
     }
 
     async fn beat(&self, id: SessionId) -> Result<Heartbeat, StoreError> {
         let beaten = session::Entity::update_many()
-            .col_expr(session::Column::Hb, Expr::col(session::Column::Hb).add(random_step()))
+            .col_expr(
+                session::Column::Hb,
+                Expr::col(session::Column::Hb).add(random_step()),
+            )
             .filter(session::Column::Id.eq(words::session_text(id)))
             .filter(session::Column::Fenced.eq(false))
             .exec(&self.pulse)
@@ -60,8 +66,10 @@ impl SessionStore for Store {
         if beaten.rows_affected == 0 {
             return Ok(Heartbeat::Fenced);
         }
-        let me =
-            session::Entity::find_by_id(words::session_text(id)).one(&self.pulse).await.map_err(error)?;
+        let me = session::Entity::find_by_id(words::session_text(id))
+            .one(&self.pulse)
+            .await
+            .map_err(error)?;
         let drain = me.is_some_and(|row| row.drain);
         let rows = shard_head::Entity::find()
             .filter(shard_head::Column::SessionId.eq(words::session_text(id)))
@@ -70,13 +78,23 @@ impl SessionStore for Store {
             .all(&self.pulse)
             .await
             .map_err(error)?;
-        Ok(Heartbeat::Alive { shards: rows.iter().filter_map(owned).collect(), drain })
+        Ok(Heartbeat::Alive {
+            shards: rows.iter().filter_map(owned).collect(),
+            drain,
+        })
     }
 
     async fn list(&self) -> Result<Vec<SessionView>, StoreError> {
-        let rows = session::Entity::find().order_by_asc(session::Column::Id).all(&self.readers).await;
+        let rows = session::Entity::find()
+            .order_by_asc(session::Column::Id)
+            .all(&self.readers)
+            .await;
         // One that a newer program wrote otherwise is nobody that could be fenced; it hides none of the others.
-        Ok(rows.map_err(error)?.into_iter().filter_map(|row| words::readable("session", view(row))).collect())
+        Ok(rows
+            .map_err(error)?
+            .into_iter()
+            .filter_map(|row| words::readable("session", view(row)))
+            .collect())
     }
 
     async fn fence(&self, id: SessionId, heartbeat: i64, now: WallMs) -> Result<bool, StoreError> {
@@ -113,9 +131,14 @@ impl SessionStore for Store {
     async fn wish_drain(&self, node: &str, drain: bool) -> Result<bool, StoreError> {
         use session::Column as C;
         let rows = || session::Entity::update_many().filter(C::Node.eq(node));
-        let wished = rows().col_expr(C::Drain, Expr::value(drain)).exec(&self.writer).await;
+        let wished = rows()
+            .col_expr(C::Drain, Expr::value(drain))
+            .exec(&self.writer)
+            .await;
         wished.map_err(error)?;
-        let live = session::Entity::find().filter(C::Node.eq(node)).filter(C::Fenced.eq(false));
+        let live = session::Entity::find()
+            .filter(C::Node.eq(node))
+            .filter(C::Fenced.eq(false));
         Ok(live.one(&self.writer).await.map_err(error)?.is_some())
     }
 
@@ -145,7 +168,10 @@ impl SessionStore for Store {
             .one(&transaction);
         if held.await.map_err(error)?.is_none() {
             crate::sql::session::limits::forget(&transaction, &id).await?;
-            session::Entity::delete_by_id(id).exec(&transaction).await.map_err(error)?;
+            session::Entity::delete_by_id(id)
+                .exec(&transaction)
+                .await
+                .map_err(error)?;
         }
         transaction.commit().await.map_err(error)
     }
@@ -161,11 +187,17 @@ async fn fence(store: &Store, id: SessionId, heartbeat: i64, now: WallMs) -> Res
         .exec(&transaction)
         .await
         .map_err(error)?;
-    let row = session::Entity::find_by_id(words::session_text(id)).one(&transaction).await.map_err(error)?;
+    let row = session::Entity::find_by_id(words::session_text(id))
+        .one(&transaction)
+        .await
+        .map_err(error)?;
     // A row that is gone counts as fenced (rule 6).
     let Some(row) = row else { return Ok(true) };
     if fenced.rows_affected == 1 {
-        let told = Fenced { node: &row.node, session: id };
+        let told = Fenced {
+            node: &row.node,
+            session: id,
+        };
         let change = Change {
             task: None,
             business: None,
@@ -185,12 +217,21 @@ const WITNESS: &str = "witness";
 
 async fn agree(store: &Store, mine: &str) -> Result<String, StoreError> {
     let transaction = store.write().await?;
-    let known = meta::Entity::find_by_id(WITNESS.to_owned()).one(&transaction).await.map_err(error)?;
+    let known = meta::Entity::find_by_id(WITNESS.to_owned())
+        .one(&transaction)
+        .await
+        .map_err(error)?;
     if let Some(known) = known {
         return Ok(known.val);
     }
-    let row = meta::ActiveModel { name: Set(WITNESS.to_owned()), val: Set(mine.to_owned()) };
-    meta::Entity::insert(row).exec_without_returning(&transaction).await.map_err(error)?;
+    let row = meta::ActiveModel {
+        name: Set(WITNESS.to_owned()),
+        val: Set(mine.to_owned()),
+    };
+    meta::Entity::insert(row)
+        .exec_without_returning(&transaction)
+        .await
+        .map_err(error)?;
     transaction.commit().await.map_err(error)?;
     Ok(mine.to_owned())
 }
@@ -204,14 +245,19 @@ fn random_step() -> i64 {
 /// People's wish of an earlier life of this node whose row is still there.
 async fn is_drained(store: &Store, node: &str) -> Result<bool, StoreError> {
     use session::Column as C;
-    let drained =
-        session::Entity::find().filter(C::Node.eq(node)).filter(C::Drain.eq(true)).one(&store.pulse);
+    let drained = session::Entity::find()
+        .filter(C::Node.eq(node))
+        .filter(C::Drain.eq(true))
+        .one(&store.pulse);
     Ok(drained.await.map_err(error)?.is_some())
 }
 
 /// None for a row that can't be read: one damaged row must not cost the session its heartbeat.
 fn owned(row: &shard_head::Model) -> Option<OwnedShard> {
-    let claim = row.claim_id.as_deref().ok_or_else(|| damaged("the claim of an owned shard", ""));
+    let claim = row
+        .claim_id
+        .as_deref()
+        .ok_or_else(|| damaged("the claim of an owned shard", ""));
     let claim = words::readable("shard", claim.and_then(words::uuid))?;
     let wish = words::readable("shard", words::wish(&row.wish));
     Some(OwnedShard {
@@ -255,7 +301,8 @@ fn state(face: &SessionFace) -> &'static str {
 
 /// Unit: millionths of an item per second, as [`Load`].
 fn capacity(face: &SessionFace) -> Option<i64> {
-    face.capacity.map(|load| i64::try_from(load.0).unwrap_or(i64::MAX))
+    face.capacity
+        .map(|load| i64::try_from(load.0).unwrap_or(i64::MAX))
 }
 
 fn pools_text(face: &SessionFace) -> Result<Option<String>, StoreError> {
@@ -267,12 +314,17 @@ fn pools_text(face: &SessionFace) -> Result<Option<String>, StoreError> {
 pub(crate) fn serves(row: &session::Model, pool: Option<&str>) -> Result<bool, StoreError> {
     let pool = pool.unwrap_or(POOL_DEFAULT);
     let face = face(row)?;
-    Ok(!face.draining && face.pools.is_none_or(|pools| pools.iter().any(|served| served == pool)))
+    Ok(!face.draining
+        && face
+            .pools
+            .is_none_or(|pools| pools.iter().any(|served| served == pool)))
 }
 
 fn face(row: &session::Model) -> Result<SessionFace, StoreError> {
-    let pools =
-        row.pools.as_deref().map(|text| serde_json::from_str(text).map_err(|_| damaged("pools", text)));
+    let pools = row
+        .pools
+        .as_deref()
+        .map(|text| serde_json::from_str(text).map_err(|_| damaged("pools", text)));
     Ok(SessionFace {
         address: row.address.clone(),
         pools: pools.transpose()?,

@@ -21,10 +21,18 @@ impl ShardMap for Store {
             return Ok(Vec::new());
         }
         let rows = Shards::find().filter(C::TaskId.is_in(tasks.iter().map(|task| task.0)));
-        let rows = rows.order_by_asc(C::TaskId).order_by_asc(C::ShardNo).all(&self.readers).await;
+        let rows = rows
+            .order_by_asc(C::TaskId)
+            .order_by_asc(C::ShardNo)
+            .all(&self.readers)
+            .await;
         let owned = |row: &Model| {
             let session = row.session_id.as_deref().map(session).transpose()?;
-            Ok(OwnedFacts { facts: report::facts(row)?, session, outage: words::outage(row) })
+            Ok(OwnedFacts {
+                facts: report::facts(row)?,
+                session,
+                outage: words::outage(row),
+            })
         };
         rows.map_err(error)?.iter().map(owned).collect()
     }
@@ -32,7 +40,9 @@ impl ShardMap for Store {
     async fn holdings(&self, of: Option<SessionId>, limit: u32) -> Result<Vec<Holding>, StoreError> {
         let rows = Shards::find()
             .filter(C::SessionId.is_not_null())
-            .apply_if(of, |query, of| query.filter(C::SessionId.eq(words::session_text(of))))
+            .apply_if(of, |query, of| {
+                query.filter(C::SessionId.eq(words::session_text(of)))
+            })
             .order_by_asc(C::TaskId)
             .order_by_asc(C::ShardNo)
             .limit(u64::from(limit))
@@ -42,7 +52,11 @@ impl ShardMap for Store {
         let held = |row: &Model| {
             let owner = row.session_id.as_deref().unwrap_or_default();
             let run = RunNo(row.run_no.cast_unsigned());
-            Ok(Holding { shard: words::shard_id(row), run, session: session(owner)? })
+            Ok(Holding {
+                shard: words::shard_id(row),
+                run,
+                session: session(owner)?,
+            })
         };
         rows.iter().map(held).collect()
     }
@@ -51,14 +65,23 @@ impl ShardMap for Store {
         let mut counts = Vec::new();
         for state in OPEN {
             for is_owned in [false, true] {
-                let owner = if is_owned { C::SessionId.is_not_null() } else { C::SessionId.is_null() };
+                let owner = if is_owned {
+                    C::SessionId.is_not_null()
+                } else {
+                    C::SessionId.is_null()
+                };
                 let some = Shards::find()
                     .select_only()
                     .column(C::ShardNo)
                     .filter(C::State.eq(state.as_str()))
                     .filter(owner)
                     .limit(u64::from(most));
-                let count = some.into_tuple::<i32>().all(&self.readers).await.map_err(error)?.len();
+                let count = some
+                    .into_tuple::<i32>()
+                    .all(&self.readers)
+                    .await
+                    .map_err(error)?
+                    .len();
                 counts.push((state, is_owned, count as u64));
             }
         }

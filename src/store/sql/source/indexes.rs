@@ -26,7 +26,10 @@ impl SourceStore for Store {
 
     async fn part(&self, source: i64, number: u32) -> Result<Option<Vec<u8>>, StoreError> {
         let key = (source, number.cast_signed());
-        let found = source_index::Entity::find_by_id(key).one(&self.readers).await.map_err(error)?;
+        let found = source_index::Entity::find_by_id(key)
+            .one(&self.readers)
+            .await
+            .map_err(error)?;
         Ok(found.map(|row| row.body))
     }
 }
@@ -35,11 +38,22 @@ async fn replace(store: &Store, indexed: &IndexedSource, parts: &[Vec<u8>]) -> R
     let row = row(indexed, parts.len())?;
     let transaction = store.write().await?;
     delete_older(&transaction, &location_hash(&indexed.location, &indexed.format)).await?;
-    let id = source::Entity::insert(row).exec(&transaction).await.map_err(error)?.last_insert_id;
+    let id = source::Entity::insert(row)
+        .exec(&transaction)
+        .await
+        .map_err(error)?
+        .last_insert_id;
     // One statement a part: each may be 64 KiB.
     for (part, body) in (0..).zip(parts) {
-        let part = source_index::ActiveModel { source_id: Set(id), part: Set(part), body: Set(body.clone()) };
-        source_index::Entity::insert(part).exec_without_returning(&transaction).await.map_err(error)?;
+        let part = source_index::ActiveModel {
+            source_id: Set(id),
+            part: Set(part),
+            body: Set(body.clone()),
+        };
+        source_index::Entity::insert(part)
+            .exec_without_returning(&transaction)
+            .await
+            .map_err(error)?;
     }
     transaction.commit().await.map_err(error)?;
     Ok(id)
@@ -58,7 +72,10 @@ async fn delete_older(transaction: &Transaction, hash: &str) -> Result<(), Store
         .exec(transaction)
         .await
         .map_err(error)?;
-    source::Entity::delete_by_id(older.id).exec(transaction).await.map_err(error)?;
+    source::Entity::delete_by_id(older.id)
+        .exec(transaction)
+        .await
+        .map_err(error)?;
     Ok(())
 }
 

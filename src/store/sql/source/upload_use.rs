@@ -18,9 +18,15 @@ const LOOKED_AT: u64 = 100;
 /// The index of the upload that a stored source names; none for other sources.
 pub(crate) async fn index_of(transaction: &Transaction, source: &str) -> Result<Option<i64>, StoreError> {
     let source: Value = serde_json::from_str(source).unwrap_or_default();
-    let Some(id) = source["upload"].as_i64() else { return Ok(None) };
+    let Some(id) = source["upload"].as_i64() else {
+        return Ok(None);
+    };
     // Nobody gives it up while the task that names it is made.
-    let row = upload::Entity::find_by_id(id).lock_exclusive().one(transaction).await.map_err(error)?;
+    let row = upload::Entity::find_by_id(id)
+        .lock_exclusive()
+        .one(transaction)
+        .await
+        .map_err(error)?;
     Ok(row.and_then(|row| row.source_id))
 }
 
@@ -31,12 +37,15 @@ pub(crate) async fn give_up(
     task: i64,
 ) -> Result<(), StoreError> {
     let Some(index) = index else { return Ok(()) };
-    let named = upload::Entity::find().filter(upload::Column::SourceId.eq(index)).lock_exclusive();
+    let named = upload::Entity::find()
+        .filter(upload::Column::SourceId.eq(index))
+        .lock_exclusive();
     if named.one(transaction).await.map_err(error)?.is_none() {
         return Ok(());
     }
-    let others =
-        task::Entity::find().filter(task::Column::SourceId.eq(index)).filter(task::Column::Id.ne(task));
+    let others = task::Entity::find()
+        .filter(task::Column::SourceId.eq(index))
+        .filter(task::Column::Id.ne(task));
     if others.count(transaction).await.map_err(error)? > 0 {
         return Ok(());
     }
@@ -58,7 +67,10 @@ pub(crate) async fn give_up_unnamed(store: &Store, before: WallMs) -> Result<(),
         .from(task::Entity)
         .and_where(task::Column::SourceId.is_not_null())
         .to_owned();
-    let is_unnamed = C::UsedAt.gt(0).and(C::UsedAt.lt(before.0)).and(C::SourceId.not_in_subquery(named));
+    let is_unnamed = C::UsedAt
+        .gt(0)
+        .and(C::UsedAt.lt(before.0))
+        .and(C::SourceId.not_in_subquery(named));
     let unnamed: Vec<i64> = upload::Entity::find()
         .select_only()
         .column(C::Id)

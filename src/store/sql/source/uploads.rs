@@ -41,7 +41,10 @@ impl UploadStore for Store {
             created_at: Set(now.0),
             used_at: Set(0),
         };
-        let made = upload::Entity::insert(row).exec(&self.writer).await.map_err(error)?;
+        let made = upload::Entity::insert(row)
+            .exec(&self.writer)
+            .await
+            .map_err(error)?;
         Ok(UploadId(made.last_insert_id))
     }
 
@@ -65,7 +68,10 @@ impl UploadStore for Store {
             part: Set(number.cast_signed()),
             body: Set(body.to_vec()),
         };
-        upload_chunk::Entity::insert(part).exec_without_returning(&transaction).await.map_err(error)?;
+        upload_chunk::Entity::insert(part)
+            .exec_without_returning(&transaction)
+            .await
+            .map_err(error)?;
         transaction.commit().await.map_err(error)
     }
 
@@ -82,17 +88,26 @@ impl UploadStore for Store {
             .exec(&self.writer)
             .await
             .map_err(error)?;
-        if written.rows_affected == 1 { Ok(()) } else { Err(not_open(id)) }
+        if written.rows_affected == 1 {
+            Ok(())
+        } else {
+            Err(not_open(id))
+        }
     }
 
     async fn upload(&self, id: UploadId) -> Result<Option<Upload>, StoreError> {
-        let row = upload::Entity::find_by_id(id.0).filter(upload::Column::State.ne(GONE)).one(&self.readers);
+        let row = upload::Entity::find_by_id(id.0)
+            .filter(upload::Column::State.ne(GONE))
+            .one(&self.readers);
         row.await.map_err(error)?.map(shown).transpose()
     }
 
     async fn upload_part(&self, id: UploadId, number: u32) -> Result<Option<Vec<u8>>, StoreError> {
         let key = (id.0, number.cast_signed());
-        let row = upload_chunk::Entity::find_by_id(key).one(&self.readers).await.map_err(error)?;
+        let row = upload_chunk::Entity::find_by_id(key)
+            .one(&self.readers)
+            .await
+            .map_err(error)?;
         Ok(row.map(|row| row.body))
     }
 
@@ -131,7 +146,10 @@ impl UploadStore for Store {
             .all(&self.readers)
             .await
             .map_err(error)?;
-        Ok(found.into_iter().map(|(by, bytes)| (by, bytes.cast_unsigned())).collect())
+        Ok(found
+            .into_iter()
+            .map(|(by, bytes)| (by, bytes.cast_unsigned()))
+            .collect())
     }
 
     async fn take(&self, id: UploadId, now: WallMs) -> Result<(), StoreError> {
@@ -143,7 +161,11 @@ impl UploadStore for Store {
             .exec(&self.writer)
             .await
             .map_err(error)?;
-        if taken.rows_affected == 1 { Ok(()) } else { Err(StoreError::Refused(format!("{id} isn't ready"))) }
+        if taken.rows_affected == 1 {
+            Ok(())
+        } else {
+            Err(StoreError::Refused(format!("{id} isn't ready")))
+        }
     }
 
     async fn discard(&self, id: UploadId) -> Result<(), StoreError> {
@@ -187,8 +209,15 @@ async fn refuse_unless_repeated(
     body: &[u8],
 ) -> Result<(), StoreError> {
     let key = (id.0, number.cast_signed());
-    let stored = upload_chunk::Entity::find_by_id(key).one(transaction).await.map_err(error)?;
-    if stored.is_some_and(|stored| stored.body == body) { Ok(()) } else { Err(not_open(id)) }
+    let stored = upload_chunk::Entity::find_by_id(key)
+        .one(transaction)
+        .await
+        .map_err(error)?;
+    if stored.is_some_and(|stored| stored.body == body) {
+        Ok(())
+    } else {
+        Err(not_open(id))
+    }
 }
 
 /// Whether the upload is there and no task took it; from then on no task can.
@@ -229,14 +258,22 @@ async fn remove_parts(store: &Store, id: UploadId) -> Result<u64, StoreError> {
 /// Removes the row of an upload without parts, and its index.
 async fn remove(store: &Store, id: UploadId) -> Result<(), StoreError> {
     let transaction = store.write().await?;
-    let row = upload::Entity::find_by_id(id.0).filter(upload::Column::State.eq(GONE)).one(&transaction);
+    let row = upload::Entity::find_by_id(id.0)
+        .filter(upload::Column::State.eq(GONE))
+        .one(&transaction);
     if let Some(indexed) = row.await.map_err(error)?.and_then(|row| row.source_id) {
         let index = source_index::Entity::delete_many().filter(source_index::Column::SourceId.eq(indexed));
         index.exec(&transaction).await.map_err(error)?;
-        source::Entity::delete_by_id(indexed).exec(&transaction).await.map_err(error)?;
+        source::Entity::delete_by_id(indexed)
+            .exec(&transaction)
+            .await
+            .map_err(error)?;
     }
     let gone = upload::Entity::delete_many().filter(upload::Column::Id.eq(id.0));
-    gone.filter(upload::Column::State.eq(GONE)).exec(&transaction).await.map_err(error)?;
+    gone.filter(upload::Column::State.eq(GONE))
+        .exec(&transaction)
+        .await
+        .map_err(error)?;
     transaction.commit().await.map_err(error)
 }
 

@@ -24,7 +24,9 @@ pub(crate) async fn command(
     now: WallMs,
 ) -> Result<TaskView, CommandError> {
     let transaction = store.write().await?;
-    let row = locks::task(&transaction, id).await?.ok_or(CommandError::NotFound(id))?;
+    let row = locks::task(&transaction, id)
+        .await?
+        .ok_or(CommandError::NotFound(id))?;
     locks::shards(&transaction, id).await?;
     let mut held = Held::of(&transaction, row).await?;
     check_version(&held, expected)?;
@@ -73,7 +75,10 @@ async fn obey(
     now: WallMs,
 ) -> Result<Deeds, CommandError> {
     let plain = start_token::make()?;
-    let token = StartToken { hash: start_token::hash(&plain), plain };
+    let token = StartToken {
+        hash: start_token::hash(&plain),
+        plain,
+    };
     let listener = match command.begins() {
         true => held.listener(transaction).await?,
         false => Listener::default(),
@@ -83,21 +88,36 @@ async fn obey(
         false => Nodes::default(),
     };
     let name_holder = name_holder(transaction, held, command).await?;
-    let around = Circumstances { now, listener: &listener, nodes, token: &token, name_holder };
+    let around = Circumstances {
+        now,
+        listener: &listener,
+        nodes,
+        token: &token,
+        name_holder,
+    };
     Ok(held.life.obey(command, &around)?)
 }
 
 /// The live nodes that take tasks of a pool.
 async fn nodes(transaction: &Transaction, pool: Option<&str>) -> Result<Nodes, StoreError> {
-    let rows = session::Entity::find().filter(session::Column::Fenced.eq(false)).all(transaction).await;
-    let mut nodes = Nodes { count: 0, capacity_micros: Some(0) };
+    let rows = session::Entity::find()
+        .filter(session::Column::Fenced.eq(false))
+        .all(transaction)
+        .await;
+    let mut nodes = Nodes {
+        count: 0,
+        capacity_micros: Some(0),
+    };
     for row in rows.map_err(error)? {
         if !sessions::serves(&row, pool)? {
             continue;
         }
         nodes.count += 1;
         let offered = row.capacity.map(|micros| u128::from(micros.unsigned_abs()));
-        nodes.capacity_micros = nodes.capacity_micros.zip(offered).map(|(most, other)| most.max(other));
+        nodes.capacity_micros = nodes
+            .capacity_micros
+            .zip(offered)
+            .map(|(most, other)| most.max(other));
     }
     Ok(nodes)
 }
@@ -108,7 +128,9 @@ async fn name_holder(
     held: &Held,
     command: &TaskCommand,
 ) -> Result<Option<TaskId>, StoreError> {
-    let Some(name) = command.wanted_name() else { return Ok(None) };
+    let Some(name) = command.wanted_name() else {
+        return Ok(None);
+    };
     let holder = task::Entity::find()
         .filter(task::Column::BusinessId.eq(held.business_id()))
         .filter(task::Column::Name.eq(name))
@@ -125,13 +147,22 @@ pub(crate) async fn release_name(
     now: WallMs,
 ) -> Result<(), CommandError> {
     let transaction = store.write().await?;
-    let mut row = locks::task(&transaction, id).await?.ok_or(CommandError::NotFound(id))?;
-    let Some(name) = row.name.take() else { return Ok(()) };
+    let mut row = locks::task(&transaction, id)
+        .await?
+        .ok_or(CommandError::NotFound(id))?;
+    let Some(name) = row.name.take() else {
+        return Ok(());
+    };
     record::save(&transaction, &row, now).await?;
     let before = Some(serde_json::json!({ "name": name }).to_string());
     let after = Some(serde_json::json!({ "name": null }).to_string());
-    let change =
-        Change { task: Some(id), business: None, action: "task.release_name".to_owned(), before, after };
+    let change = Change {
+        task: Some(id),
+        business: None,
+        action: "task.release_name".to_owned(),
+        before,
+        after,
+    };
     record::audit(&transaction, actor, change, now).await?;
     keep(transaction, actor).await?;
     Ok(())

@@ -49,16 +49,26 @@ pub(crate) async fn ensure_business(
         created_at: Set(now.0),
         updated_at: Set(now.0),
     };
-    business::Entity::insert(row).exec(&transaction).await.map_err(error)?;
+    business::Entity::insert(row)
+        .exec(&transaction)
+        .await
+        .map_err(error)?;
     let after = Some(serde_json::json!({ "slug": slug }).to_string());
-    let change =
-        Change { task: None, business: None, action: "business.create".to_owned(), before: None, after };
+    let change = Change {
+        task: None,
+        business: None,
+        action: "business.create".to_owned(),
+        before: None,
+        after,
+    };
     record::audit(&transaction, actor, change, now).await?;
     keep(transaction, actor).await
 }
 
 async fn find_business(transaction: &Transaction, slug: &str) -> Result<Option<business::Model>, StoreError> {
-    let found = business::Entity::find().filter(business::Column::Slug.eq(slug)).one(transaction);
+    let found = business::Entity::find()
+        .filter(business::Column::Slug.eq(slug))
+        .one(transaction);
     found.await.map_err(error)
 }
 
@@ -71,7 +81,10 @@ pub(crate) async fn create(
     now: WallMs,
 ) -> Result<TaskView, CreateError> {
     if new.total.0 > INDEX_MAX || new.skip_first.0 > INDEX_MAX {
-        let text = format!("a task has at most {INDEX_MAX} items, not {}", new.total.0.max(new.skip_first.0));
+        let text = format!(
+            "a task has at most {INDEX_MAX} items, not {}",
+            new.total.0.max(new.skip_first.0)
+        );
         return Err(StoreError::Refused(text).into());
     }
     let transaction = store.write().await?;
@@ -112,17 +125,26 @@ async fn make(
     let id = insert(transaction, owner, new, now).await?;
     remember_key(transaction, id, new, now).await?;
     let after = Some(status_json(Status::Created));
-    let change =
-        Change { task: Some(id), business: None, action: "task.create".to_owned(), before: None, after };
+    let change = Change {
+        task: Some(id),
+        business: None,
+        action: "task.create".to_owned(),
+        before: None,
+        after,
+    };
     record::audit(transaction, actor, change, now).await?;
     Ok(record::load(transaction, id).await?)
 }
 
 /// The task that an earlier request with the same key made.
 async fn made_before(transaction: &Transaction, new: &NewTask) -> Result<Option<task::Model>, CreateError> {
-    let Some(key) = &new.idempotency_key else { return Ok(None) };
+    let Some(key) = &new.idempotency_key else {
+        return Ok(None);
+    };
     let known = idempotency::Entity::find_by_id((new.business.clone(), words::digest(&[key])));
-    let Some(known) = known.one(transaction).await.map_err(error)? else { return Ok(None) };
+    let Some(known) = known.one(transaction).await.map_err(error)? else {
+        return Ok(None);
+    };
     let id = TaskId(known.task_id);
     if known.request_hash != request_hash(new)? {
         return Err(CreateError::KeyReused(id));
@@ -168,7 +190,11 @@ async fn refuse_lost_parent(transaction: &Transaction, new: &NewTask) -> Result<
     let Some(id) = new.parent else { return Ok(()) };
     let parent = locks::task(transaction, id).await?;
     let is_there = parent.is_some_and(|row| row.status_reason.as_deref() != Some(DELETING));
-    if is_there { Ok(()) } else { Err(CreateError::NoParent(id)) }
+    if is_there {
+        Ok(())
+    } else {
+        Err(CreateError::NoParent(id))
+    }
 }
 
 async fn remember_key(
@@ -177,7 +203,9 @@ async fn remember_key(
     new: &NewTask,
     now: WallMs,
 ) -> Result<(), StoreError> {
-    let Some(key) = &new.idempotency_key else { return Ok(()) };
+    let Some(key) = &new.idempotency_key else {
+        return Ok(());
+    };
     let row = idempotency::ActiveModel {
         scope: Set(new.business.clone()),
         key_hash: Set(words::digest(&[key])),
@@ -187,7 +215,10 @@ async fn remember_key(
         created_at: Set(now.0),
         status: Set(0),
     };
-    idempotency::Entity::insert(row).exec_without_returning(transaction).await.map_err(error)?;
+    idempotency::Entity::insert(row)
+        .exec_without_returning(transaction)
+        .await
+        .map_err(error)?;
     Ok(())
 }
 
@@ -240,11 +271,21 @@ async fn insert(
 ) -> Result<TaskId, StoreError> {
     let mut row = task_row(owner.id, owner.pool.as_deref(), new, now)?;
     row.source_id = Set(upload_use::index_of(transaction, &new.source).await?);
-    let id = task::Entity::insert(row).exec(transaction).await.map_err(error)?.last_insert_id;
+    let id = task::Entity::insert(row)
+        .exec(transaction)
+        .await
+        .map_err(error)?
+        .last_insert_id;
     let first = new.skip_first.0.min(new.total.0);
-    let range = ShardRange { start: ItemIndex(first), end: ItemIndex(new.total.0) };
+    let range = ShardRange {
+        start: ItemIndex(first),
+        end: ItemIndex(new.total.0),
+    };
     let row = life::new_shard(id, &ShardLife::new(0, range, Wish::Rest, now), 1, now);
-    shard::Entity::insert(row).exec_without_returning(transaction).await.map_err(error)?;
+    shard::Entity::insert(row)
+        .exec_without_returning(transaction)
+        .await
+        .map_err(error)?;
     Ok(TaskId(id))
 }
 

@@ -34,10 +34,27 @@ pub(crate) async fn delete(
     }
     mark(store, id, now).await?;
     clear(store, item::Entity, (item::Column::TaskId, item::Column::Idx), id).await?;
-    clear(store, data_log::Entity, (data_log::Column::TaskId, data_log::Column::Id), id).await?;
-    clear(store, outbox::Entity, (outbox::Column::TaskId, outbox::Column::Id), id).await?;
-    clear(store, start_token::Entity, (start_token::Column::TaskId, start_token::Column::StartNo), id)
-        .await?;
+    clear(
+        store,
+        data_log::Entity,
+        (data_log::Column::TaskId, data_log::Column::Id),
+        id,
+    )
+    .await?;
+    clear(
+        store,
+        outbox::Entity,
+        (outbox::Column::TaskId, outbox::Column::Id),
+        id,
+    )
+    .await?;
+    clear(
+        store,
+        start_token::Entity,
+        (start_token::Column::TaskId, start_token::Column::StartNo),
+        id,
+    )
+    .await?;
     last(store, id, actor, now).await
 }
 
@@ -48,7 +65,10 @@ async fn mark(store: &Store, id: TaskId, now: WallMs) -> Result<(), CommandError
     let row = deletable(&transaction, id).await?;
     let marked = task::Entity::update_many()
         .col_expr(C::StatusReason, Expr::value(DELETING))
-        .col_expr(C::StatusText, Expr::value("it is being deleted; what is shown of it isn't whole"))
+        .col_expr(
+            C::StatusText,
+            Expr::value("it is being deleted; what is shown of it isn't whole"),
+        )
         .col_expr(C::Name, Expr::value(None::<String>))
         .col_expr(C::Version, Expr::value(row.version + 1))
         .col_expr(C::UpdatedAt, Expr::value(now.0))
@@ -64,10 +84,17 @@ async fn mark(store: &Store, id: TaskId, now: WallMs) -> Result<(), CommandError
 }
 
 async fn deletable(transaction: &Transaction, id: TaskId) -> Result<task::Model, CommandError> {
-    let row = locks::task(transaction, id).await?.ok_or(CommandError::NotFound(id))?;
+    let row = locks::task(transaction, id)
+        .await?
+        .ok_or(CommandError::NotFound(id))?;
     let status = words::status(&row)?;
     if !status.is_terminal() {
-        return Err(CommandRefusal::from(Refusal { verb: "delete", status, allowed: vec!["cancel"] }).into());
+        return Err(CommandRefusal::from(Refusal {
+            verb: "delete",
+            status,
+            allowed: vec!["cancel"],
+        })
+        .into());
     }
     let ended = [Status::Finished, Status::Cancelled].map(Status::as_str);
     let child = task::Entity::find()
@@ -134,13 +161,27 @@ async fn last(store: &Store, id: TaskId, actor: &Actor, now: WallMs) -> Result<(
         .exec(db)
         .await
         .map_err(error)?;
-    run::Entity::delete_many().filter(run::Column::TaskId.eq(id.0)).exec(db).await.map_err(error)?;
-    shard::Entity::delete_many().filter(shard::Column::TaskId.eq(id.0)).exec(db).await.map_err(error)?;
+    run::Entity::delete_many()
+        .filter(run::Column::TaskId.eq(id.0))
+        .exec(db)
+        .await
+        .map_err(error)?;
+    shard::Entity::delete_many()
+        .filter(shard::Column::TaskId.eq(id.0))
+        .exec(db)
+        .await
+        .map_err(error)?;
     task::Entity::delete_by_id(id.0).exec(db).await.map_err(error)?;
     upload_use::give_up(db, row.source_id, id.0).await?;
     let before = status_json(words::status(&row)?);
     let action = "task.delete".to_owned();
-    let change = Change { task: Some(id), business: None, action, before: Some(before), after: None };
+    let change = Change {
+        task: Some(id),
+        business: None,
+        action,
+        before: Some(before),
+        after: None,
+    };
     record::audit(db, actor, change, now).await?;
     Ok(keep(transaction, actor).await?)
 }

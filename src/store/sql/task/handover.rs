@@ -23,7 +23,10 @@ pub(crate) async fn move_shards(
     now: WallMs,
 ) -> Result<u32, CommandError> {
     let transaction = store.write().await?;
-    let found = task::Entity::find_by_id(id.0).one(&transaction).await.map_err(error)?;
+    let found = task::Entity::find_by_id(id.0)
+        .one(&transaction)
+        .await
+        .map_err(error)?;
     found.ok_or(CommandError::NotFound(id))?;
     let there = sessions_of(&transaction, to).await?;
     let moving = to_move(&transaction, (id, only, to), &there).await?;
@@ -34,8 +37,13 @@ pub(crate) async fn move_shards(
         }
     }
     let after = Some(json!({ "to": to, "shards": moved }).to_string());
-    let change =
-        Change { task: Some(id), business: None, action: "task.move".to_owned(), before: None, after };
+    let change = Change {
+        task: Some(id),
+        business: None,
+        action: "task.move".to_owned(),
+        before: None,
+        after,
+    };
     record::audit(&transaction, actor, change, now).await?;
     keep(transaction, actor).await?;
     Ok(u32::try_from(moved.len()).unwrap_or(u32::MAX))
@@ -44,14 +52,23 @@ pub(crate) async fn move_shards(
 /// The sessions of the node that may take something.
 async fn sessions_of(transaction: &Transaction, node: &str) -> Result<Vec<String>, CommandError> {
     use session::Column as C;
-    let live = session::Entity::find().filter(C::Node.eq(node)).filter(C::Fenced.eq(false)).all(transaction);
+    let live = session::Entity::find()
+        .filter(C::Node.eq(node))
+        .filter(C::Fenced.eq(false))
+        .all(transaction);
     let live = live.await.map_err(error)?;
     if live.is_empty() {
         return Err(MoveRefusal::NoNode(node.to_owned()).into());
     }
-    let takes = live.into_iter().filter(|row| !row.drain && !sessions::is_draining(row));
+    let takes = live
+        .into_iter()
+        .filter(|row| !row.drain && !sessions::is_draining(row));
     let takes: Vec<String> = takes.map(|row| row.id).collect();
-    if takes.is_empty() { Err(MoveRefusal::Draining(node.to_owned()).into()) } else { Ok(takes) }
+    if takes.is_empty() {
+        Err(MoveRefusal::Draining(node.to_owned()).into())
+    } else {
+        Ok(takes)
+    }
 }
 
 /// The shards that run, and elsewhere.

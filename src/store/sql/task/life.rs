@@ -28,7 +28,11 @@ impl Held {
     pub(crate) async fn of(transaction: &Transaction, row: task::Model) -> Result<Held, StoreError> {
         let shards = record::shards(transaction, TaskId(row.id)).await?;
         let before = read(&row, &shards)?;
-        Ok(Held { life: before.clone(), row, before })
+        Ok(Held {
+            life: before.clone(),
+            row,
+            before,
+        })
     }
 
     /// The same of a task that must exist, because a shard of it does.
@@ -53,13 +57,19 @@ impl Held {
     /// Its business, as one that wants to hear of it.
     pub(crate) async fn listener(&self, transaction: &Transaction) -> Result<Listener, StoreError> {
         let id = self.row.business_id;
-        let owner = business::Entity::find_by_id(id).one(transaction).await.map_err(error)?;
+        let owner = business::Entity::find_by_id(id)
+            .one(transaction)
+            .await
+            .map_err(error)?;
         let owner = owner.ok_or_else(|| damaged("the business of a task", &id.to_string()))?;
         let hooks = match owner.hooks.unwrap_or_default().trim() {
             "" | "null" => Ok(Default::default()),
             text => serde_json::from_str(text).map_err(|fault| damaged("hooks", &fault.to_string())),
         };
-        Ok(Listener { business: owner.slug, hooks: hooks? })
+        Ok(Listener {
+            business: owner.slug,
+            hooks: hooks?,
+        })
     }
 
     /// Finds its status from its shards, of which one brings `news`.
@@ -123,7 +133,13 @@ impl Held {
             };
             let (before, after) = (Some(record.before.clone()), Some(record.after.clone()));
             let action = record.action.clone();
-            let change = Change { task: Some(self.life.id), business: None, action, before, after };
+            let change = Change {
+                task: Some(self.life.id),
+                business: None,
+                action,
+                before,
+                after,
+            };
             record::audit(transaction, &author, change, now).await?;
         }
         if let Some(call) = &deeds.call {
@@ -146,24 +162,37 @@ async fn keep_token(transaction: &Transaction, life: &Life) -> Result<(), StoreE
         task_id: Set(life.id.0),
         start_no: Set(life.start_no.cast_signed()),
     };
-    start_token::Entity::insert(kept).exec_without_returning(transaction).await.map_err(error)?;
+    start_token::Entity::insert(kept)
+        .exec_without_returning(transaction)
+        .await
+        .map_err(error)?;
     Ok(())
 }
 
 async fn evidence(transaction: &Transaction, task: i64) -> Result<Evidence, StoreError> {
     let of_task = failure_group::Column::TaskId.eq(task);
-    let groups = failure_group::Entity::find().filter(of_task).all(transaction).await.map_err(error)?;
+    let groups = failure_group::Entity::find()
+        .filter(of_task)
+        .all(transaction)
+        .await
+        .map_err(error)?;
     let parked = item::Entity::find()
         .filter(item::Column::TaskId.eq(task))
         .filter(item::Column::State.eq(items::PARKED))
         .one(transaction);
     let failures = groups.iter().map(|group| group.n.cast_unsigned()).sum();
-    Ok(Evidence { failures, is_parked: parked.await.map_err(error)?.is_some() })
+    Ok(Evidence {
+        failures,
+        is_parked: parked.await.map_err(error)?.is_some(),
+    })
 }
 
 /// The life of a task, as its rows have it.
 pub(crate) fn read(row: &task::Model, shards: &[shard_head::Model]) -> Result<Life, StoreError> {
-    let note = row.status_text.clone().map(|text| Note { reason: row.status_reason.clone(), text });
+    let note = row.status_text.clone().map(|text| Note {
+        reason: row.status_reason.clone(),
+        text,
+    });
     Ok(Life {
         id: TaskId(row.id),
         name: row.name.clone(),
@@ -205,8 +234,13 @@ pub(crate) fn read(row: &task::Model, shards: &[shard_head::Model]) -> Result<Li
 /// The row with all that a life can change.
 fn written(row: &task::Model, life: &Life) -> Result<task::Model, StoreError> {
     let ms = |at: Option<WallMs>| at.map(|at| at.0);
-    let (reason, text) = life.note.clone().map_or((None, None), |note| (note.reason, Some(note.text)));
-    let pause = life.pause.map(|pause| (pause.until.0, pause.reason.as_str().to_owned()));
+    let (reason, text) = life
+        .note
+        .clone()
+        .map_or((None, None), |note| (note.reason, Some(note.text)));
+    let pause = life
+        .pause
+        .map(|pause| (pause.until.0, pause.reason.as_str().to_owned()));
     let slow = words::slow_columns(life.slow);
     let mut new = task::Model {
         name: life.name.clone(),
@@ -321,23 +355,40 @@ async fn write_shards(
     use shard::Column as C;
     let of_task = || C::TaskId.eq(after.id.0);
     let was = |no: u32| before.shards.iter().find(|shard| shard.no == no);
-    let gone = before.shards.iter().filter(|old| after.shards.iter().all(|new| new.no != old.no));
+    let gone = before
+        .shards
+        .iter()
+        .filter(|old| after.shards.iter().all(|new| new.no != old.no));
     let gone: Vec<i32> = gone.map(|shard| shard.no.cast_signed()).collect();
     if !gone.is_empty() {
-        let gone = shard::Entity::delete_many().filter(of_task()).filter(C::ShardNo.is_in(gone));
+        let gone = shard::Entity::delete_many()
+            .filter(of_task())
+            .filter(C::ShardNo.is_in(gone));
         gone.exec(transaction).await.map_err(error)?;
     }
     let new = after.shards.iter().filter(|shard| was(shard.no).is_none());
-    let new: Vec<_> = new.map(|shard| new_shard(after.id.0, shard, after.control_rev, now)).collect();
+    let new: Vec<_> = new
+        .map(|shard| new_shard(after.id.0, shard, after.control_rev, now))
+        .collect();
     if !new.is_empty() {
-        shard::Entity::insert_many(new).exec_without_returning(transaction).await.map_err(error)?;
+        shard::Entity::insert_many(new)
+            .exec_without_returning(transaction)
+            .await
+            .map_err(error)?;
     }
     for (change, shards) in changes(before, after) {
         let expected = shards.len() as u64;
         let update = shard::Entity::update_many().set(change).filter(of_task());
-        let done = update.filter(C::ShardNo.is_in(shards)).exec(transaction).await.map_err(error)?;
+        let done = update
+            .filter(C::ShardNo.is_in(shards))
+            .exec(transaction)
+            .await
+            .map_err(error)?;
         if done.rows_affected != expected {
-            return Err(StoreError::Unavailable(format!("a shard of {} was changed", after.id)));
+            return Err(StoreError::Unavailable(format!(
+                "a shard of {} was changed",
+                after.id
+            )));
         }
     }
     Ok(())
@@ -347,8 +398,13 @@ async fn write_shards(
 fn changes(before: &Life, after: &Life) -> Vec<(shard::ActiveModel, Vec<i32>)> {
     let mut changes: Vec<(shard::ActiveModel, Vec<i32>)> = Vec::new();
     for shard in &after.shards {
-        let Some(was) = before.shards.iter().find(|was| was.no == shard.no) else { continue };
-        let (was, mut is) = (columns(was, before.control_rev), columns(shard, after.control_rev));
+        let Some(was) = before.shards.iter().find(|was| was.no == shard.no) else {
+            continue;
+        };
+        let (was, mut is) = (
+            columns(was, before.control_rev),
+            columns(shard, after.control_rev),
+        );
         for column in shard::Column::iter() {
             if was.get(column) == is.get(column) {
                 is.not_set(column);

@@ -114,17 +114,29 @@ fn narrowed(filter: &TaskFilter, after: Option<TaskId>) -> Select<task::Entity> 
                 .to_owned();
             query.filter(C::BusinessId.in_subquery(own))
         })
-        .apply_if(filter.name.as_deref(), |query, name| query.filter(C::Name.eq(name)))
+        .apply_if(filter.name.as_deref(), |query, name| {
+            query.filter(C::Name.eq(name))
+        })
         .apply_if(has_status, |query, is| query.filter(is))
-        .apply_if(filter.label.as_ref(), |query, label| query.filter(has_label(label)))
+        .apply_if(filter.label.as_ref(), |query, label| {
+            query.filter(has_label(label))
+        })
         .apply_if(filter.text.as_deref(), |query, text| query.filter(mentions(text)))
-        .apply_if(filter.created_after, |query, at| query.filter(C::CreatedAt.gte(at.0)))
-        .apply_if(filter.created_before, |query, at| query.filter(C::CreatedAt.lt(at.0)))
+        .apply_if(filter.created_after, |query, at| {
+            query.filter(C::CreatedAt.gte(at.0))
+        })
+        .apply_if(filter.created_before, |query, at| {
+            query.filter(C::CreatedAt.lt(at.0))
+        })
         .apply_if(filter.parent, |query, id| query.filter(C::ParentId.eq(id.0)));
     if filter.oldest_first {
-        query.apply_if(after, |query, id| query.filter(C::Id.gt(id.0))).order_by_asc(C::Id)
+        query
+            .apply_if(after, |query, id| query.filter(C::Id.gt(id.0)))
+            .order_by_asc(C::Id)
     } else {
-        query.apply_if(after, |query, id| query.filter(C::Id.lt(id.0))).order_by_desc(C::Id)
+        query
+            .apply_if(after, |query, id| query.filter(C::Id.lt(id.0)))
+            .order_by_desc(C::Id)
     }
 }
 
@@ -151,7 +163,13 @@ fn mentions(text: &str) -> Condition {
 fn containing(text: &str) -> LikeExpr {
     let plain: String = text
         .chars()
-        .flat_map(|c| if matches!(c, '%' | '_' | '|') { vec!['|', c] } else { vec![c] })
+        .flat_map(|c| {
+            if matches!(c, '%' | '_' | '|') {
+                vec!['|', c]
+            } else {
+                vec![c]
+            }
+        })
         .collect();
     LikeExpr::new(format!("%{plain}%")).escape('|')
 }
@@ -191,7 +209,10 @@ async fn views<C: sea_orm::ConnectionTrait>(
 
 fn record(row: run::Model) -> RunRecord {
     RunRecord {
-        shard: ShardId { task: TaskId(row.task_id), no: row.shard_no.cast_unsigned() },
+        shard: ShardId {
+            task: TaskId(row.task_id),
+            no: row.shard_no.cast_unsigned(),
+        },
         run: RunNo(row.run_no.cast_unsigned()),
         epoch: Epoch(row.epoch.cast_unsigned()),
         node: row.node,

@@ -11,7 +11,10 @@ use windrow_engine::ports::task_store::Actor;
 
 /// A task that must exist, because a shard of it does.
 pub(crate) async fn load(transaction: &Transaction, id: TaskId) -> Result<task::Model, StoreError> {
-    let found = task::Entity::find_by_id(id.0).one(transaction).await.map_err(error)?;
+    let found = task::Entity::find_by_id(id.0)
+        .one(transaction)
+        .await
+        .map_err(error)?;
     found.ok_or_else(|| damaged("the task of a shard", &id.to_string()))
 }
 
@@ -48,7 +51,10 @@ pub(crate) async fn save(
         .map_err(error)?;
     match saved.rows_affected {
         1 => Ok(()),
-        _ => Err(StoreError::Unavailable(format!("{} was changed at the same time", TaskId(task.id)))),
+        _ => Err(StoreError::Unavailable(format!(
+            "{} was changed at the same time",
+            TaskId(task.id)
+        ))),
     }
 }
 
@@ -82,6 +88,9 @@ pub(crate) async fn audit(
         request_id: Set(actor.request_id.clone()),
         business_id: Set(change.business),
     };
-    audit::Entity::insert(entry).exec_without_returning(transaction).await.map_err(error)?;
+    audit::Entity::insert(entry)
+        .exec_without_returning(transaction)
+        .await
+        .map_err(error)?;
     Ok(())
 }

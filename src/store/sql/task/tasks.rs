@@ -56,14 +56,21 @@ impl TaskStore for Store {
     async fn get(&self, id: TaskId) -> Result<Option<TaskView>, StoreError> {
         // A transaction only for its snapshot: the terms of the view have to add up.
         let snapshot = self.snapshot().await?;
-        let found = task::Entity::find_by_id(id.0).one(&snapshot).await.map_err(error)?;
+        let found = task::Entity::find_by_id(id.0)
+            .one(&snapshot)
+            .await
+            .map_err(error)?;
         let Some(row) = found else { return Ok(None) };
         Ok(Some(view::view_with_owners(&snapshot, row).await?))
     }
 
     async fn find(&self, slug: &str, name: &str) -> Result<Option<TaskView>, StoreError> {
-        let owner = business::Entity::find().filter(business::Column::Slug.eq(slug)).one(&self.readers);
-        let Some(owner) = owner.await.map_err(error)? else { return Ok(None) };
+        let owner = business::Entity::find()
+            .filter(business::Column::Slug.eq(slug))
+            .one(&self.readers);
+        let Some(owner) = owner.await.map_err(error)? else {
+            return Ok(None);
+        };
         let row = task::Entity::find()
             .filter(task::Column::BusinessId.eq(owner.id))
             .filter(task::Column::Name.eq(name))
@@ -194,7 +201,10 @@ pub(crate) fn entry(row: audit::Model) -> AuditEntry {
 
 async fn of_token(store: &Store, token: &str) -> Result<Option<TokenStart>, StoreError> {
     let hash = tokens::hash(token);
-    let found = start_token::Entity::find_by_id(hash.clone()).one(&store.readers).await.map_err(error)?;
+    let found = start_token::Entity::find_by_id(hash.clone())
+        .one(&store.readers)
+        .await
+        .map_err(error)?;
     let Some(found) = found else { return Ok(None) };
     let live = task::Entity::find_by_id(found.task_id)
         .filter(task::Column::StartTokenHash.eq(hash))
@@ -202,5 +212,9 @@ async fn of_token(store: &Store, token: &str) -> Result<Option<TokenStart>, Stor
         .await
         .map_err(error)?;
     let (task, start_no) = (TaskId(found.task_id), found.start_no.cast_unsigned());
-    Ok(Some(TokenStart { task, start_no, is_live: live.is_some() }))
+    Ok(Some(TokenStart {
+        task,
+        start_no,
+        is_live: live.is_some(),
+    }))
 }

@@ -12,7 +12,10 @@ use windrow_engine::ports::task_store::{TaskRest, TaskView};
 
 /// Reads what the task's row alone doesn't say and puts it together.
 pub(crate) async fn view<C: ConnectionTrait>(db: &C, row: task::Model) -> Result<TaskView, StoreError> {
-    let owner = business::Entity::find_by_id(row.business_id).one(db).await.map_err(error)?;
+    let owner = business::Entity::find_by_id(row.business_id)
+        .one(db)
+        .await
+        .map_err(error)?;
     let owner = owner.ok_or_else(|| damaged("the business of a task", &row.business_id.to_string()))?;
     let shards = shard_head::Entity::find()
         .filter(shard_head::Column::TaskId.eq(row.id))
@@ -35,15 +38,26 @@ pub(crate) async fn view_with_owners<C: ConnectionTrait>(
 
 async fn name_owners<C: ConnectionTrait>(db: &C, task: &mut TaskView) -> Result<(), StoreError> {
     use session::Column as S;
-    let ids: Vec<String> =
-        task.shards.iter().filter_map(|shard| shard.session).map(words::session_text).collect();
+    let ids: Vec<String> = task
+        .shards
+        .iter()
+        .filter_map(|shard| shard.session)
+        .map(words::session_text)
+        .collect();
     if ids.is_empty() {
         return Ok(());
     }
-    let found = session::Entity::find().filter(S::Id.is_in(ids)).all(db).await.map_err(error)?;
+    let found = session::Entity::find()
+        .filter(S::Id.is_in(ids))
+        .all(db)
+        .await
+        .map_err(error)?;
     for shard in &mut task.shards {
         let id = shard.session.map(words::session_text);
-        shard.node = found.iter().find(|row| Some(&row.id) == id.as_ref()).map(|row| row.node.clone());
+        shard.node = found
+            .iter()
+            .find(|row| Some(&row.id) == id.as_ref())
+            .map(|row| row.node.clone());
     }
     Ok(())
 }

@@ -3,11 +3,24 @@
 use protocol_model::limits::{Left, Setup, search};
 
 const USED: &str = "no more is used than the limit";
-const TWO: Setup = Setup { sessions: 2, rounds: 4, changes: 1, left: Left::Nothing };
+const TWO: Setup = Setup {
+    sessions: 2,
+    rounds: 4,
+    changes: 1,
+    left: Left::Nothing,
+};
 
 #[test]
 fn no_more_is_used_than_the_limit_in_any_state() {
-    for setup in [Setup { rounds: 3, ..TWO }, Setup { sessions: 3, rounds: 1, changes: 0, ..TWO }] {
+    for setup in [
+        Setup { rounds: 3, ..TWO },
+        Setup {
+            sessions: 3,
+            rounds: 1,
+            changes: 0,
+            ..TWO
+        },
+    ] {
         let (states, faults) = search(setup);
         println!("{setup:?}: {states} states");
         let broken: Vec<_> = faults.iter().filter(|(name, _)| *name == USED).collect();
@@ -31,6 +44,9 @@ fn each_rule_of_a_shared_limit_is_needed() {
     for left in rules {
         let (states, faults) = search(Setup { left, ..TWO });
         println!("{left:?}: {states} states, {:?}", faults.first());
-        assert!(faults.iter().any(|(name, _)| *name == USED), "{left:?} is not caught");
+        assert!(
+            faults.iter().any(|(name, _)| *name == USED),
+            "{left:?} is not caught"
+        );
     }
 }

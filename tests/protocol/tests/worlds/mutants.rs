@@ -13,13 +13,20 @@ const FELL: &str = "progress never falls";
 const ANSWERED: &str = "nothing counts as done that was not answered";
 
 /// A lease that outlasts the heartbeat.
-const LONG_LEASE: Times = Times { promise: [2, 2, 2], ttl: 4, margin: 1 };
+const LONG_LEASE: Times = Times {
+    promise: [2, 2, 2],
+    ttl: 4,
+    margin: 1,
+};
 
 /// The bent rule lets this property fail.
 fn is_caught(bend: Bend, setup: Setup, property: &str) {
     let outcome = search(setup.bent(bend), 1);
     println!("{bend:?}: {outcome}");
-    let fault = outcome.faults.first().unwrap_or_else(|| panic!("{bend:?} is not caught: {outcome}"));
+    let fault = outcome
+        .faults
+        .first()
+        .unwrap_or_else(|| panic!("{bend:?} is not caught: {outcome}"));
     assert_eq!(fault.property, property, "{bend:?}");
 }
 
@@ -32,7 +39,11 @@ fn is_equivalent(bend: Bend, setup: Setup) {
 
 #[test]
 fn a_candidate_waits_for_the_owners_promise_not_for_its_own() {
-    let times = Times { promise: [4, 2, 2], ttl: 2, margin: 1 };
+    let times = Times {
+        promise: [4, 2, 2],
+        ttl: 2,
+        margin: 1,
+    };
     is_caught(Bend::OwnPromise, Setup { times, ..DATABASE }, ONE);
 }
 
@@ -41,7 +52,13 @@ fn a_heartbeat_never_returns_to_a_value_of_before_a_failover() {
     let setup = with!(DATABASE; failovers: 1);
     is_caught(
         Bend::HeartbeatPlusOne,
-        Setup { times: Times { promise: [3, 3, 3], ..DATABASE.times }, ..setup },
+        Setup {
+            times: Times {
+                promise: [3, 3, 3],
+                ..DATABASE.times
+            },
+            ..setup
+        },
         ONE,
     );
 }
@@ -58,7 +75,11 @@ fn a_fenced_session_carries_nothing_into_the_next() {
 
 #[test]
 fn a_run_whose_row_names_another_claim_is_dropped() {
-    is_caught(Bend::ForeignRowIgnored, with!(DATABASE; failovers: 1, sessions: 3), ONE);
+    is_caught(
+        Bend::ForeignRowIgnored,
+        with!(DATABASE; failovers: 1, sessions: 3),
+        ONE,
+    );
 }
 
 #[test]
@@ -79,7 +100,14 @@ fn a_heartbeats_trust_counts_from_its_sending() {
 
 #[test]
 fn a_leases_trust_counts_from_its_sending() {
-    is_caught(Bend::LeaseFromReply, Setup { times: LONG_LEASE, ..with!(REDIS; late: 1) }, ONE);
+    is_caught(
+        Bend::LeaseFromReply,
+        Setup {
+            times: LONG_LEASE,
+            ..with!(REDIS; late: 1)
+        },
+        ONE,
+    );
 }
 
 #[test]
@@ -89,7 +117,10 @@ fn a_lease_does_not_revive_trust_that_has_ended() {
 
 #[test]
 fn a_lease_that_revives_trust_opens_the_gate_of_a_stopped_shard() {
-    let setup = Setup { times: LONG_LEASE, ..with!(REDIS; late: 1, stops: 1) };
+    let setup = Setup {
+        times: LONG_LEASE,
+        ..with!(REDIS; late: 1, stops: 1)
+    };
     is_caught(Bend::LeaseRevives, setup, SHUT);
 }
 
@@ -102,7 +133,10 @@ fn the_margin_covers_the_error_of_clocks() {
 fn renewing_extends_only_the_own_lease() {
     is_caught(
         Bend::RenewalTakesAnyLease,
-        Setup { times: LONG_LEASE, ..with!(REDIS; late: 1, claims: 3, handovers: 1) },
+        Setup {
+            times: LONG_LEASE,
+            ..with!(REDIS; late: 1, claims: 3, handovers: 1)
+        },
         ONE,
     );
 }
@@ -115,7 +149,10 @@ fn an_absent_lease_could_be_set_again_without_a_fresh_heartbeat() {
 
 #[test]
 fn a_token_of_someone_else_ends_the_run() {
-    is_equivalent(Bend::ForeignTokenIgnored, with!(REDIS; claims: 3, handovers: 1, stops: 1));
+    is_equivalent(
+        Bend::ForeignTokenIgnored,
+        with!(REDIS; claims: 3, handovers: 1, stops: 1),
+    );
 }
 
 #[test]
@@ -130,7 +167,14 @@ fn a_session_that_was_never_seen_is_not_silent() {
 
 #[test]
 fn the_lease_is_held_not_looked_at() {
-    is_caught(Bend::LeaseLookedAt, Setup { times: LONG_LEASE, ..with!(REDIS; sessions: 3, claims: 3) }, ONE);
+    is_caught(
+        Bend::LeaseLookedAt,
+        Setup {
+            times: LONG_LEASE,
+            ..with!(REDIS; sessions: 3, claims: 3)
+        },
+        ONE,
+    );
 }
 
 #[test]
@@ -140,7 +184,10 @@ fn a_fenced_sessions_other_shard_needs_its_lease_too() {
 
 #[test]
 fn a_lease_that_is_taken_after_the_claim_was_sent_does_not_carry_the_run() {
-    let setup = Setup { start: Start::Released, ..with!(REDIS; late: 1) };
+    let setup = Setup {
+        start: Start::Released,
+        ..with!(REDIS; late: 1)
+    };
     is_caught(Bend::LeaseAfterClaim, setup, ONE);
 }
 
@@ -174,7 +221,10 @@ fn a_claim_by_a_fenced_session_would_do_no_harm() {
 
 #[test]
 fn a_claim_asks_for_the_epoch_that_was_seen() {
-    is_equivalent(Bend::ClaimOfAnyEpoch, with!(DATABASE; late: 1, claims: 3, handovers: 1));
+    is_equivalent(
+        Bend::ClaimOfAnyEpoch,
+        with!(DATABASE; late: 1, claims: 3, handovers: 1),
+    );
 }
 
 #[test]
@@ -184,7 +234,11 @@ fn epochs_come_from_the_database() {
 
 #[test]
 fn the_checkpoint_is_read_in_the_claim() {
-    is_caught(Bend::ReadBeforeClaim, with!(DATABASE; works: true, handovers: 1), FELL);
+    is_caught(
+        Bend::ReadBeforeClaim,
+        with!(DATABASE; works: true, handovers: 1),
+        FELL,
+    );
 }
 
 #[test]
@@ -194,12 +248,20 @@ fn writes_are_fenced() {
 
 #[test]
 fn the_claim_id_tells_two_claims_of_one_epoch_apart() {
-    is_caught(Bend::EpochOnly, with!(DATABASE; works: true, failovers: 1, claims: 3, late: 1), OLDER);
+    is_caught(
+        Bend::EpochOnly,
+        with!(DATABASE; works: true, failovers: 1, claims: 3, late: 1),
+        OLDER,
+    );
 }
 
 #[test]
 fn writes_are_numbered() {
-    is_caught(Bend::NoSequence, with!(DATABASE; works: true, items: 2, late: 1), FELL);
+    is_caught(
+        Bend::NoSequence,
+        with!(DATABASE; works: true, items: 2, late: 1),
+        FELL,
+    );
 }
 
 #[test]
@@ -209,7 +271,11 @@ fn a_gate_never_opens_again_after_a_release_was_sent() {
 
 #[test]
 fn a_gate_is_closed_before_the_release_is_sent() {
-    is_caught(Bend::GateClosedByReply, with!(DATABASE; late: 1, handovers: 1), ONE);
+    is_caught(
+        Bend::GateClosedByReply,
+        with!(DATABASE; late: 1, handovers: 1),
+        ONE,
+    );
 }
 
 /// The gate is closed before either, so nobody works; the order only spares candidates a wait after a crash between.
@@ -225,7 +291,11 @@ fn only_a_run_or_a_claimant_clears_a_session() {
 
 #[test]
 fn a_stop_is_not_complete_because_the_session_is_fenced() {
-    is_caught(Bend::StopOfFenced, with!(REDIS; shards: 2, claims: 3, stops: 1), SHUT);
+    is_caught(
+        Bend::StopOfFenced,
+        with!(REDIS; shards: 2, claims: 3, stops: 1),
+        SHUT,
+    );
 }
 
 #[test]
@@ -242,13 +312,20 @@ fn after_data_loss_no_lease_is_given_for_one_ttl() {
 /// does nothing that isn't excused there already. Rule 20b assumes the cut all the same.
 #[test]
 fn a_failover_need_not_cut_the_statements_under_way() {
-    is_equivalent(Bend::FailoverReplays, with!(DATABASE; failovers: 1, late: 1, claims: 3));
+    is_equivalent(
+        Bend::FailoverReplays,
+        with!(DATABASE; failovers: 1, late: 1, claims: 3),
+    );
 }
 
 /// Exception (a) as it was written: the heartbeat was fresh at the loss, ends, and a lease of before the loss goes on.
 #[test]
 fn a_heartbeat_that_was_fresh_at_the_loss_does_not_make_up_for_it() {
-    let setup = Setup { quarantine: false, times: LONG_LEASE, ..with!(REDIS; wipes: 1) };
+    let setup = Setup {
+        quarantine: false,
+        times: LONG_LEASE,
+        ..with!(REDIS; wipes: 1)
+    };
     is_caught(Bend::LossNarrow, setup, ONE);
 }
 
@@ -256,8 +333,19 @@ fn a_heartbeat_that_was_fresh_at_the_loss_does_not_make_up_for_it() {
 /// goes on.
 #[test]
 fn a_lease_that_was_live_at_the_failover_does_not_make_up_for_a_lost_heartbeat() {
-    let times = Times { promise: [3, 3, 3], ttl: 2, margin: 1 };
-    is_caught(Bend::ExceptionAtLoss, Setup { times, ..with!(REDIS; failovers: 1) }, ONE);
+    let times = Times {
+        promise: [3, 3, 3],
+        ttl: 2,
+        margin: 1,
+    };
+    is_caught(
+        Bend::ExceptionAtLoss,
+        Setup {
+            times,
+            ..with!(REDIS; failovers: 1)
+        },
+        ONE,
+    );
 }
 
 /// Exception (b) as it was written: the older owner lives again with the row that lost its mark, and the newer one's
@@ -274,7 +362,11 @@ fn without_leases_a_lease_must_not_carry_for_ever() {
 
 #[test]
 fn without_leases_a_fenced_session_must_be_silent_for_both_witnesses() {
-    is_caught(Bend::NoSilenceForFenced, with!(OPTIONAL; shards: 2, claims: 4), ONE);
+    is_caught(
+        Bend::NoSilenceForFenced,
+        with!(OPTIONAL; shards: 2, claims: 4),
+        ONE,
+    );
 }
 
 /// Not a matter of safety: without it the shard stays with a session that lives and doesn't run it.

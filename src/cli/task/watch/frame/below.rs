@@ -25,7 +25,10 @@ const HELP: [&str; 9] = [
 pub(super) fn panel(state: &State, sheet: &Sheet) -> Vec<String> {
     match &state.panel {
         Panel::Closed => Vec::new(),
-        Panel::Help => HELP.iter().flat_map(|text| line(text, Tone::Plain, 1, sheet)).collect(),
+        Panel::Help => HELP
+            .iter()
+            .flat_map(|text| line(text, Tone::Plain, 1, sheet))
+            .collect(),
         Panel::Failures(None) | Panel::Explain(None) => line("…", Tone::Dim, 1, sheet),
         Panel::Failures(Some(groups)) if groups.is_empty() => line("no failures", Tone::Good, 1, sheet),
         Panel::Failures(Some(groups)) => groups.iter().flat_map(|group| failures(group, sheet)).collect(),
@@ -38,14 +41,23 @@ fn failures(group: &Value, sheet: &Sheet) -> Vec<String> {
     let number = |name: &str| human::count(group[name].as_u64().unwrap_or(0));
     let example = format!("#{} {}", number("example_index"), text("example"));
     let failure = clean(&format!("{:>8}  {}  {example}", number("count"), text("code")));
-    let failure = human::ended(&failure, &who(&group["example_data"]), sheet.width.saturating_sub(1));
+    let failure = human::ended(
+        &failure,
+        &who(&group["example_data"]),
+        sheet.width.saturating_sub(1),
+    );
     line(&failure, Tone::Plain, 1, sheet)
 }
 
 pub(super) fn tail(state: &State, sheet: &Sheet) -> Vec<String> {
-    let shown = state.tail.iter().skip(state.tail.len().saturating_sub(TAIL_LINES));
+    let shown = state
+        .tail
+        .iter()
+        .skip(state.tail.len().saturating_sub(TAIL_LINES));
     let text = |told: &Told| human::ended(&told.line(state.style), &told.who, sheet.width.saturating_sub(1));
-    shown.flat_map(|told| line(&text(told), told.tone, 1, sheet)).collect()
+    shown
+        .flat_map(|told| line(&text(told), told.tone, 1, sheet))
+        .collect()
 }
 
 pub(super) fn note(state: &State, sheet: &Sheet) -> Vec<String> {
@@ -54,15 +66,31 @@ pub(super) fn note(state: &State, sheet: &Sheet) -> Vec<String> {
         return wrapped(&text, Tone::Warn, 0, sheet);
     }
     if state.asks {
-        return wrapped("stop the task? It can be started again. [y/N]", Tone::Warn, 0, sheet);
+        return wrapped(
+            "stop the task? It can be started again. [y/N]",
+            Tone::Warn,
+            0,
+            sheet,
+        );
     }
-    state.note.as_ref().map_or_else(Vec::new, |note| wrapped(note, Tone::Strong, 0, sheet))
+    state
+        .note
+        .as_ref()
+        .map_or_else(Vec::new, |note| wrapped(note, Tone::Strong, 0, sheet))
 }
 
 pub(super) fn foot(state: &State, sheet: &Sheet) -> Vec<String> {
     if !state.has_keys {
         return Vec::new();
     }
-    let keys = ["q quit", "s stop", "g start", "r +/- rate", "f failures", "e explain", "? help"];
+    let keys = [
+        "q quit",
+        "s stop",
+        "g start",
+        "r +/- rate",
+        "f failures",
+        "e explain",
+        "? help",
+    ];
     flow(&keys.map(|key| piece(key, Tone::Dim)), 2, [0, 0], sheet)
 }

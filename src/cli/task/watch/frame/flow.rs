@@ -25,7 +25,10 @@ pub(super) struct Piece {
 
 /// A piece.
 pub(super) fn piece(text: impl AsRef<str>, tone: Tone) -> Piece {
-    Piece { text: clean(text.as_ref()), tone }
+    Piece {
+        text: clean(text.as_ref()),
+        tone,
+    }
 }
 
 /// Lines of pieces with `gap` blanks between, the first line indented by `indents[0]`, all others by `indents[1]`.
@@ -33,7 +36,10 @@ pub(super) fn flow(pieces: &[Piece], gap: usize, indents: [usize; 2], sheet: &Sh
     let mut lines: Vec<String> = Vec::new();
     let mut used = 0;
     for piece in pieces.iter().filter(|piece| !piece.text.is_empty()) {
-        let room = sheet.width.saturating_sub(indents[usize::from(!lines.is_empty())]).max(1);
+        let room = sheet
+            .width
+            .saturating_sub(indents[usize::from(!lines.is_empty())])
+            .max(1);
         let text = truncate_str(&piece.text, room, "…");
         let width = measure_text_width(&text);
         let painted = piece.tone.paint(&text, sheet.colours);

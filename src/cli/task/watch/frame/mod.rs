@@ -39,11 +39,20 @@ pub(super) fn frame(state: &State, sheet: &Sheet) -> Vec<String> {
     // The cursor stands below the last line.
     let room = sheet.height.saturating_sub(1).max(1);
     while drawn.iter().map(|(lines, _)| lines.len()).sum::<usize>() > room {
-        let last = drawn.iter_mut().filter(|(lines, _)| !lines.is_empty()).max_by_key(|(_, rank)| *rank);
+        let last = drawn
+            .iter_mut()
+            .filter(|(lines, _)| !lines.is_empty())
+            .max_by_key(|(_, rank)| *rank);
         let Some((lines, rank)) = last else { break };
         // Of what happened the newest stays, of all else the beginning.
-        if *rank == TAIL_RANK { drop(lines.remove(0)) } else { drop(lines.pop()) }
+        if *rank == TAIL_RANK {
+            drop(lines.remove(0))
+        } else {
+            drop(lines.pop())
+        }
     }
     let lines = drawn.into_iter().flat_map(|(lines, _)| lines);
-    lines.map(|line| if sheet.is_ascii { flow::ascii(&line) } else { line }).collect()
+    lines
+        .map(|line| if sheet.is_ascii { flow::ascii(&line) } else { line })
+        .collect()
 }

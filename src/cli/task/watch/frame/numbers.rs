@@ -33,11 +33,17 @@ pub(super) fn head(state: &State, sheet: &Sheet) -> Vec<String> {
         pieces.push(piece(format!("run {run} on {node}"), Tone::Dim));
     }
     if let Some(rate) = task["rate"].as_str() {
-        let text = if rate == "unlimited" { "no rate limit".to_owned() } else { format!("rate {rate}") };
+        let text = if rate == "unlimited" {
+            "no rate limit".to_owned()
+        } else {
+            format!("rate {rate}")
+        };
         pieces.push(piece(text, Tone::Plain));
     }
     if let Some(since) = state.lost_at_ms {
-        let age = human::span(Duration::from_millis(state.now_ms.saturating_sub(since).unsigned_abs()));
+        let age = human::span(Duration::from_millis(
+            state.now_ms.saturating_sub(since).unsigned_abs(),
+        ));
         pieces.push(piece(format!("! stale for {age}, reconnecting"), Tone::Bad));
     }
     flow(&pieces, 2, [0, 1], sheet)
@@ -45,14 +51,24 @@ pub(super) fn head(state: &State, sheet: &Sheet) -> Vec<String> {
 
 pub(super) fn progress(state: &State, sheet: &Sheet) -> Vec<String> {
     let (done, total) = words::done(&state.task);
-    let mut texts =
-        vec![human::percent_text(done, total), format!("{} / {}", human::count(done), human::count(total))];
+    let mut texts = vec![
+        human::percent_text(done, total),
+        format!("{} / {}", human::count(done), human::count(total)),
+    ];
     texts.extend(words::eta(&state.task).map(|eta| format!("ETA {}", human::span(eta))));
     let rest: usize = texts.iter().map(|text| measure_text_width(text) + 2).sum();
     let cells = sheet.width.saturating_sub(rest + 1).min(BAR_CELLS[0]);
     // Where there is no room beside it, it has a line of its own.
-    let cells = if cells < BAR_CELLS[1] { sheet.width.saturating_sub(2).min(BAR_CELLS[0]) } else { cells };
-    let tone = if state.task["counts"]["abandoned"].as_u64() > Some(0) { Tone::Warn } else { Tone::Good };
+    let cells = if cells < BAR_CELLS[1] {
+        sheet.width.saturating_sub(2).min(BAR_CELLS[0])
+    } else {
+        cells
+    };
+    let tone = if state.task["counts"]["abandoned"].as_u64() > Some(0) {
+        Tone::Warn
+    } else {
+        Tone::Good
+    };
     let mut pieces = vec![piece(words::bar(&state.task, cells), tone)];
     pieces.extend(texts.into_iter().map(|text| piece(text, Tone::Plain)));
     flow(&pieces, 2, [1, 1], sheet)
@@ -69,10 +85,16 @@ pub(super) fn pace(state: &State, sheet: &Sheet) -> Vec<String> {
         pieces.push(piece(spark(&pace.points, pace.target, SPARK_CELLS), Tone::Wait));
     }
     if let (Some(p50), Some(p95)) = (pace.p50, pace.p95) {
-        pieces.push(piece(format!("p50 {}  p95 {}", took(p50), took(p95)), Tone::Plain));
+        pieces.push(piece(
+            format!("p50 {}  p95 {}", took(p50), took(p95)),
+            Tone::Plain,
+        ));
     }
     if let Some(errors) = pace.errors.filter(|_| is_moving) {
-        let of = task["error_budget"].as_str().map(|budget| format!(" of {budget}")).unwrap_or_default();
+        let of = task["error_budget"]
+            .as_str()
+            .map(|budget| format!(" of {budget}"))
+            .unwrap_or_default();
         let tone = if errors > 0.0 { Tone::Warn } else { Tone::Plain };
         pieces.push(piece(format!("errors {}{of}", rate_text(errors)), tone));
     }
@@ -86,7 +108,10 @@ pub(super) fn pace(state: &State, sheet: &Sheet) -> Vec<String> {
 pub(super) fn because(state: &State, sheet: &Sheet) -> Vec<String> {
     let task = &state.task;
     let text = task["status_text"].as_str().unwrap_or_default();
-    let times = Times { style: TimeStyle::Relative, now_ms: state.now_ms };
+    let times = Times {
+        style: TimeStyle::Relative,
+        now_ms: state.now_ms,
+    };
     let next = match (task["next"]["action"].as_str(), task["next"]["at"].as_str()) {
         // What a task that runs does by itself, its deadline, is no news.
         (Some(action), Some(at)) if task["status"] != "running" => {
@@ -94,7 +119,10 @@ pub(super) fn because(state: &State, sheet: &Sheet) -> Vec<String> {
         }
         _ => String::new(),
     };
-    let words: Vec<Piece> = text.split_whitespace().map(|word| piece(word, Tone::Warn)).collect();
+    let words: Vec<Piece> = text
+        .split_whitespace()
+        .map(|word| piece(word, Tone::Warn))
+        .collect();
     let mut lines = flow(&words, 1, [1, 3], sheet);
     lines.extend(flow(&[piece(next, Tone::Plain)], 1, [1, 1], sheet));
     lines
@@ -116,24 +144,46 @@ fn count(counts: &Value, name: &str) -> Option<Piece> {
         _ => Tone::Plain,
     };
     let is_shown = number > 0 || !matches!(name, "parked" | "excluded");
-    is_shown.then(|| piece(format!("{} {}", name.replace('_', " "), human::count(number)), tone))
+    is_shown.then(|| {
+        piece(
+            format!("{} {}", name.replace('_', " "), human::count(number)),
+            tone,
+        )
+    })
 }
 
 /// The words of an explanation, for what holds items back.
 fn cause(slug: &str) -> String {
-    let known = StallReason::ALL.into_iter().find(|reason| reason.as_str() == slug);
-    known.map_or_else(|| slug.replace('_', " "), |reason| CauseKind::Stall(reason).title().to_owned())
+    let known = StallReason::ALL
+        .into_iter()
+        .find(|reason| reason.as_str() == slug);
+    known.map_or_else(
+        || slug.replace('_', " "),
+        |reason| CauseKind::Stall(reason).title().to_owned(),
+    )
 }
 
 /// `▁▃▇`: points of a height of their own, the newest at the right; several points to a cell are averaged.
 fn spark(points: &[f64], target: Option<f64>, cells: usize) -> String {
     let per_cell = points.len().div_ceil(cells).max(1);
-    let averages: Vec<f64> =
-        points.rchunks(per_cell).rev().map(|some| some.iter().sum::<f64>() / some.len() as f64).collect();
+    let averages: Vec<f64> = points
+        .rchunks(per_cell)
+        .rev()
+        .map(|some| some.iter().sum::<f64>() / some.len() as f64)
+        .collect();
     let top = averages.iter().copied().chain(target).fold(0.0, f64::max);
     let highest = LEVELS.len() - 1;
-    let level = |value: f64| if top > 0.0 { (value / top * highest as f64).round() as usize } else { 0 };
-    averages.into_iter().map(|value| LEVELS[level(value.max(0.0)).min(highest)]).collect()
+    let level = |value: f64| {
+        if top > 0.0 {
+            (value / top * highest as f64).round() as usize
+        } else {
+            0
+        }
+    };
+    averages
+        .into_iter()
+        .map(|value| LEVELS[level(value.max(0.0)).min(highest)])
+        .collect()
 }
 
 /// `118ms`, `2.4s`.
@@ -160,6 +210,9 @@ mod tests {
 
     #[test]
     fn times_of_calls_have_the_digits_that_matter() {
-        assert_eq!([0.0004, 0.0118, 0.453, 2.41].map(took), ["0.4ms", "12ms", "453ms", "2.4s"]);
+        assert_eq!(
+            [0.0004, 0.0118, 0.453, 2.41].map(took),
+            ["0.4ms", "12ms", "453ms", "2.4s"]
+        );
     }
 }

@@ -13,7 +13,12 @@ use windrow_client::Event;
 const NOW_MS: i64 = 1_795_194_150_000;
 
 fn sheet(width: usize, height: usize) -> Sheet {
-    Sheet { width, height, colours: false, is_ascii: false }
+    Sheet {
+        width,
+        height,
+        colours: false,
+        is_ascii: false,
+    }
 }
 
 fn task() -> Value {
@@ -28,7 +33,11 @@ fn task() -> Value {
 
 fn event(kind: &str, data: Value) -> News {
     let data = json!({ "data": data }).to_string();
-    News::Event(Event { id: String::new(), event: kind.to_owned(), data })
+    News::Event(Event {
+        id: String::new(),
+        event: kind.to_owned(),
+        data,
+    })
 }
 
 /// A task under way, with everything that can be known of it.
@@ -107,8 +116,10 @@ fn what_doesnt_run_says_why_and_what_comes_next() {
     let stopped = in_status(json!({"status": "stopped", "stop_reason": "error_budget",
         "status_text": "62 items were abandoned; the budget is 61"}));
     check("stopped-80", &stopped, sheet(80, 24));
-    let recovering = in_status(json!({"status": "recovering", "status_text": "the handler gave no answer",
-        "next": {"action": "recover", "at": "2026-11-20T17:02:44.000Z", "attempt": 2, "of": 10}}));
+    let recovering = in_status(
+        json!({"status": "recovering", "status_text": "the handler gave no answer",
+        "next": {"action": "recover", "at": "2026-11-20T17:02:44.000Z", "attempt": 2, "of": 10}}),
+    );
     check("recovering-80", &recovering, sheet(80, 24));
     let queued = in_status(json!({"status": "queued", "status_reason": "capacity",
         "status_text": "it needs 2000/s, and the freest node, n3, has 1900/s"}));
@@ -125,9 +136,22 @@ fn an_unpaced_task_has_no_rate_limit() {
 
 #[test]
 fn a_terminal_without_unicode_is_given_ascii() {
-    let picture = frame(&running(), &Sheet { is_ascii: true, ..sheet(80, 24) });
+    let picture = frame(
+        &running(),
+        &Sheet {
+            is_ascii: true,
+            ..sheet(80, 24)
+        },
+    );
     assert!(picture.join("\n").is_ascii(), "{}", picture.join("\n"));
-    check("ascii-80", &running(), Sheet { is_ascii: true, ..sheet(80, 24) });
+    check(
+        "ascii-80",
+        &running(),
+        Sheet {
+            is_ascii: true,
+            ..sheet(80, 24)
+        },
+    );
 }
 
 #[test]
@@ -152,7 +176,10 @@ fn what_lies_open_is_shown() {
 
 #[test]
 fn no_picture_is_larger_than_its_terminal_whatever_is_on_it() {
-    let mut states = vec![running(), in_status(json!({"status": "queued", "status_text": "x".repeat(300)}))];
+    let mut states = vec![
+        running(),
+        in_status(json!({"status": "queued", "status_text": "x".repeat(300)})),
+    ];
     states.push(State::new(Value::Null, 0, TimeStyle::Utc));
     let mut open = running();
     open.panel = Panel::Help;
@@ -161,8 +188,18 @@ fn no_picture_is_larger_than_its_terminal_whatever_is_on_it() {
     for state in &states {
         for (width, height) in [(1, 1), (10, 3), (20, 8), (40, 10), (80, 12), (200, 60)] {
             for colours in [false, true] {
-                let lines = frame(state, &Sheet { colours, ..sheet(width, height) });
-                assert!(lines.len() < height.max(2), "{width}×{height}: {} lines", lines.len());
+                let lines = frame(
+                    state,
+                    &Sheet {
+                        colours,
+                        ..sheet(width, height)
+                    },
+                );
+                assert!(
+                    lines.len() < height.max(2),
+                    "{width}×{height}: {} lines",
+                    lines.len()
+                );
                 for line in &lines {
                     assert!(measure_text_width(line) <= width, "{width}×{height}: {line:?}");
                 }
@@ -174,8 +211,17 @@ fn no_picture_is_larger_than_its_terminal_whatever_is_on_it() {
 #[test]
 fn colours_change_no_text() {
     let plain = frame(&running(), &sheet(80, 24));
-    let coloured = frame(&running(), &Sheet { colours: true, ..sheet(80, 24) });
+    let coloured = frame(
+        &running(),
+        &Sheet {
+            colours: true,
+            ..sheet(80, 24)
+        },
+    );
     assert!(coloured.iter().any(|line| line.contains('\u{1b}')));
-    let bare: Vec<String> = coloured.iter().map(|line| strip_ansi_codes(line).into_owned()).collect();
+    let bare: Vec<String> = coloured
+        .iter()
+        .map(|line| strip_ansi_codes(line).into_owned())
+        .collect();
     assert_eq!(bare, plain);
 }

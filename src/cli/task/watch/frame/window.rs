@@ -23,9 +23,18 @@ const CELLS: [(char, char, &str, Tone); 6] = [
 ];
 
 pub(super) fn windows(state: &State, sheet: &Sheet) -> Vec<String> {
-    let mut lines: Vec<String> =
-        state.windows.iter().take(SHARDS_MAX).filter_map(|window| strip(window, sheet)).collect();
-    if let Some(more) = state.windows.len().checked_sub(SHARDS_MAX).filter(|more| *more > 0) {
+    let mut lines: Vec<String> = state
+        .windows
+        .iter()
+        .take(SHARDS_MAX)
+        .filter_map(|window| strip(window, sheet))
+        .collect();
+    if let Some(more) = state
+        .windows
+        .len()
+        .checked_sub(SHARDS_MAX)
+        .filter(|more| *more > 0)
+    {
         lines.push(format!(" … and {more} more shards"));
     }
     lines
@@ -35,9 +44,15 @@ pub(super) fn windows(state: &State, sheet: &Sheet) -> Vec<String> {
 pub(super) fn held(state: &State, sheet: &Sheet) -> Vec<String> {
     let heads = state.windows.iter().filter_map(|window| window.head.as_ref());
     let oldest = heads.max_by(|one, other| one.age_seconds.total_cmp(&other.age_seconds));
-    let Some(head) = oldest.filter(|head| head.age_seconds >= HELD_FROM) else { return Vec::new() };
+    let Some(head) = oldest.filter(|head| head.age_seconds >= HELD_FROM) else {
+        return Vec::new();
+    };
     let age = human::span(Duration::try_from_secs_f64(head.age_seconds).unwrap_or(Duration::MAX));
-    let text = format!("held by #{} (attempt {}, {age})", human::count(head.index), head.attempt);
+    let text = format!(
+        "held by #{} (attempt {}, {age})",
+        human::count(head.index),
+        head.attempt
+    );
     flow(&[piece(text, Tone::Warn)], 1, [1, 1], sheet)
 }
 
@@ -45,7 +60,11 @@ pub(super) fn legend(state: &State, sheet: &Sheet) -> Vec<String> {
     if state.windows.iter().all(|window| window.cells.is_empty()) {
         return Vec::new();
     }
-    let skipped = if state.task["counts"]["skipped"].as_u64() > Some(0) { " or skipped" } else { "" };
+    let skipped = if state.task["counts"]["skipped"].as_u64() > Some(0) {
+        " or skipped"
+    } else {
+        ""
+    };
     let pieces = CELLS.map(|(letter, sign, word, _)| {
         let more = if letter == 'S' { skipped } else { "" };
         piece(format!("{sign} {word}{more}"), Tone::Dim)
@@ -74,7 +93,9 @@ fn scaled(cells: &[char], room: usize) -> Vec<usize> {
     let rank = |letter: &char| CELLS.iter().position(|(known, ..)| known == letter).unwrap_or(0);
     let count = cells.len().min(room);
     let part = |at: usize| at * cells.len() / count;
-    (0..count).map(|at| cells[part(at)..part(at + 1)].iter().map(rank).max().unwrap_or(0)).collect()
+    (0..count)
+        .map(|at| cells[part(at)..part(at + 1)].iter().map(rank).max().unwrap_or(0))
+        .collect()
 }
 
 #[cfg(test)]

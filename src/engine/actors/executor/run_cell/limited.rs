@@ -38,11 +38,18 @@ impl LimitSeats {
         clock: &Arc<dyn Clock>,
         wake: &Arc<Notify>,
     ) -> LimitSeats {
-        assert!(limits.len() <= JOINED_MAX, "a run is under {} limits", limits.len());
+        assert!(
+            limits.len() <= JOINED_MAX,
+            "a run is under {} limits",
+            limits.len()
+        );
         let join = |limit: &LimitOf| pots.join((life, limit), settings, clock, wake.clone());
         let mut seats: Vec<LimitSeat> = limits.iter().map(join).collect();
         seats.sort_by(|one, other| one.key().cmp(other.key()));
-        LimitSeats { seats, held_by: AtomicUsize::new(NOBODY) }
+        LimitSeats {
+            seats,
+            held_by: AtomicUsize::new(NOBODY),
+        }
     }
 
     /// Whether any of them limits anything now.
@@ -58,13 +65,20 @@ impl LimitSeats {
 
     /// The key of the limit that held the run back last.
     pub(crate) fn held_by(&self) -> Option<&str> {
-        self.seats.get(self.held_by.load(Ordering::Relaxed)).map(LimitSeat::key)
+        self.seats
+            .get(self.held_by.load(Ordering::Relaxed))
+            .map(LimitSeat::key)
     }
 
     /// Takes up to so many items from each limit; to be settled.
     fn reserve(&self, want: u32, now: Moment) -> Joint<JOINED_MAX> {
         let mut joint = Joint::new(want);
-        for (at, seat) in self.seats.iter().enumerate().filter(|(_, seat)| seat.is_limited()) {
+        for (at, seat) in self
+            .seats
+            .iter()
+            .enumerate()
+            .filter(|(_, seat)| seat.is_limited())
+        {
             joint.take(at, seat.reserve(joint.asks(), now));
         }
         joint
@@ -102,21 +116,42 @@ impl RunCell {
         };
         if core.generation != generation {
             let in_flight = core.execution.in_flight();
-            limits.settle(&joint, Used { in_flight, ..Used::default() }, now.moment);
+            limits.settle(
+                &joint,
+                Used {
+                    in_flight,
+                    ..Used::default()
+                },
+                now.moment,
+            );
             return Err(Superseded);
         }
         let is_held = joint.cut_by().is_some();
         if core.is_held != is_held {
             core.hold(is_held, now, fx);
         }
-        core.execution.step(Event::Exchange { reports, want: joint.items() }, now, fx);
+        core.execution.step(
+            Event::Exchange {
+                reports,
+                want: joint.items(),
+            },
+            now,
+            fx,
+        );
         let left = fx.dispatch.iter().map(|dispatch| dispatch.run.len()).sum();
-        let used = Used { left, wants_more: fx.held_by_limit, in_flight: core.execution.in_flight() };
+        let used = Used {
+            left,
+            wants_more: fx.held_by_limit,
+            in_flight: core.execution.in_flight(),
+        };
         // Under the core's lock: the last one to say what is in flight knows best.
         limits.settle(&joint, used, now.moment);
         fx.paced |= left > 0;
         let ask_at = joint.ask_at().filter(|_| fx.held_by_limit);
-        Ok(Exchanged { ask_at, ..self.exchanged(core, lines, (now, gate_open), fx) })
+        Ok(Exchanged {
+            ask_at,
+            ..self.exchanged(core, lines, (now, gate_open), fx)
+        })
     }
 }
 

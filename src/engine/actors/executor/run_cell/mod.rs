@@ -91,7 +91,10 @@ pub(crate) struct RunCell {
 impl RunCell {
     pub(crate) fn new(parts: CellParts) -> RunCell {
         let now = parts.clock.now();
-        let at = Now { moment: now, wall: WallMs(parts.clock.wall_micros(now) / 1000) };
+        let at = Now {
+            moment: now,
+            wall: WallMs(parts.clock.wall_micros(now) / 1000),
+        };
         RunCell {
             began: parts.execution.progress(at).counters,
             began_at: now,
@@ -126,8 +129,15 @@ impl RunCell {
     /// The node has no room for this part of the rate: `rate` is what holds instead.
     pub(crate) fn hold_back(&self, rate: RateLimit, wanted: RateLimit, why: String) {
         let mut held_back = self.held_back.lock().unwrap_or_else(PoisonError::into_inner);
-        let since = held_back.as_ref().map_or_else(|| self.clock.now(), |refused| refused.since);
-        *held_back = Some(Refused { rate, wanted, why, since });
+        let since = held_back
+            .as_ref()
+            .map_or_else(|| self.clock.now(), |refused| refused.since);
+        *held_back = Some(Refused {
+            rate,
+            wanted,
+            why,
+            since,
+        });
     }
 
     /// It has what it should have.
@@ -137,7 +147,10 @@ impl RunCell {
 
     /// See [`RunCell::hold_back`].
     pub(crate) fn held_back(&self) -> Option<Refused> {
-        self.held_back.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.held_back
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
     }
 
     /// The time, both ways.
@@ -146,7 +159,10 @@ impl RunCell {
     }
 
     fn at(&self, moment: Moment) -> Now {
-        Now { moment, wall: WallMs(self.clock.wall_micros(moment) / 1000) }
+        Now {
+            moment,
+            wall: WallMs(self.clock.wall_micros(moment) / 1000),
+        }
     }
 
     /// Reports what came back, with the log lines that came with it, and asks for up to `want` items. Says whether a
@@ -197,8 +213,17 @@ impl RunCell {
         }
         let is_due = fx.checkpoint_due && !self.checkpoint_asked.swap(true, Ordering::AcqRel);
         let stirs = stirs && self.quiet.swap(false, Ordering::AcqRel);
-        let ask = if is_due { Some(Ask::Checkpoint) } else { stirs.then_some(Ask::Tick) };
-        Exchanged { moment: now.moment, gate_open, ask, ask_at: None }
+        let ask = if is_due {
+            Some(Ask::Checkpoint)
+        } else {
+            stirs.then_some(Ask::Tick)
+        };
+        Exchanged {
+            moment: now.moment,
+            gate_open,
+            ask,
+            ask_at: None,
+        }
     }
 
     /// The limits that it shares with other runs.
@@ -210,7 +235,11 @@ impl RunCell {
     pub(crate) fn tell(&self, event: Event<'_>, fx: &mut Effects) -> Result<(), CoreBroken> {
         fx.clear();
         let now = self.now();
-        self.core.lock().map_err(|_| CoreBroken)?.execution.step(event, now, fx);
+        self.core
+            .lock()
+            .map_err(|_| CoreBroken)?
+            .execution
+            .step(event, now, fx);
         self.on_violations(fx);
         self.wake.notify_waiters();
         Ok(())
@@ -283,7 +312,11 @@ impl RunCell {
 
     /// Progress was saved, up to the draft of this number.
     pub(crate) fn on_saved(&self, draft_no: u64) {
-        self.core.lock().unwrap_or_else(PoisonError::into_inner).lines.on_stored(draft_no);
+        self.core
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .lines
+            .on_stored(draft_no);
         self.saved_at.store(self.clock.now().0, Ordering::Relaxed);
     }
 

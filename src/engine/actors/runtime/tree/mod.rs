@@ -98,7 +98,11 @@ pub struct Printed {
 
 impl Default for Printed {
     fn default() -> Printed {
-        Printed { start: true, restart: true, stop: true }
+        Printed {
+            start: true,
+            restart: true,
+            stop: true,
+        }
     }
 }
 
@@ -130,7 +134,10 @@ impl Tree {
     /// The same tree with an observer of every message.
     #[must_use]
     pub fn observed(self, observer: Observer) -> Tree {
-        Tree { observer: Some(observer), ..self }
+        Tree {
+            observer: Some(observer),
+            ..self
+        }
     }
 
     /// The same tree, printed when these say so.
@@ -141,7 +148,11 @@ impl Tree {
 
     /// The tree from a path on for a line of the log, below it; nothing where it is not wanted.
     pub(crate) fn for_log(&self, path: &str, wanted: impl Fn(Printed) -> bool) -> String {
-        let text = if wanted(self.printed) { self.render(path) } else { String::new() };
+        let text = if wanted(self.printed) {
+            self.render(path)
+        } else {
+            String::new()
+        };
         text.lines().map(|line| format!("\n  {line}")).collect()
     }
 
@@ -157,7 +168,10 @@ impl Tree {
     pub(crate) fn enter(&self, path: &str, kind: Kind) -> Leaf {
         let now = self.clock.now();
         let mut seen = self.restarts.lock().unwrap_or_else(PoisonError::into_inner);
-        let restarts = *seen.entry(path.to_owned()).and_modify(|count| *count += 1).or_insert(0);
+        let restarts = *seen
+            .entry(path.to_owned())
+            .and_modify(|count| *count += 1)
+            .or_insert(0);
         drop(seen);
         let entry = Arc::new(Entry {
             kind,
@@ -167,37 +181,63 @@ impl Tree {
             handled_at: AtomicU64::new(now.0),
             text: Mutex::new((Activity::Ok, String::new())),
         });
-        self.entries.lock().unwrap_or_else(PoisonError::into_inner).insert(path.to_owned(), entry.clone());
+        self.entries
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .insert(path.to_owned(), entry.clone());
         match restarts {
             0 => tracing::debug!(actor = path, "actor started"),
             _ => {
-                let reason = self.failures.lock().unwrap_or_else(PoisonError::into_inner).remove(path);
+                let reason = self
+                    .failures
+                    .lock()
+                    .unwrap_or_else(PoisonError::into_inner)
+                    .remove(path);
                 let tree = self.for_log(path, |printed| printed.restart);
                 tracing::warn!(actor = path, restarts, reason, %tree, "actor restarted");
             }
         }
-        Leaf { tree: self.clone(), path: path.into(), entry }
+        Leaf {
+            tree: self.clone(),
+            path: path.into(),
+            entry,
+        }
     }
 
     /// Forgets a path's restarts: what comes next under it is another run.
     pub(crate) fn forget(&self, path: &str) {
-        remove_from(&mut self.failures.lock().unwrap_or_else(PoisonError::into_inner), path);
-        remove_from(&mut self.restarts.lock().unwrap_or_else(PoisonError::into_inner), path);
-        remove_from(&mut self.entries.lock().unwrap_or_else(PoisonError::into_inner), path);
+        remove_from(
+            &mut self.failures.lock().unwrap_or_else(PoisonError::into_inner),
+            path,
+        );
+        remove_from(
+            &mut self.restarts.lock().unwrap_or_else(PoisonError::into_inner),
+            path,
+        );
+        remove_from(
+            &mut self.entries.lock().unwrap_or_else(PoisonError::into_inner),
+            path,
+        );
     }
 
     /// Every actor, parents before children.
     pub fn view(&self) -> Vec<ActorView> {
         let now = self.clock.now();
         let entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
-        entries.iter().map(|(path, entry)| entry.view(path, now)).collect()
+        entries
+            .iter()
+            .map(|(path, entry)| entry.view(path, now))
+            .collect()
     }
 
     /// The tree as lines of text below a line with the names of the columns, children below their parents; `below` picks
     /// a subtree.
     pub fn render(&self, below: &str) -> String {
-        let actors: Vec<ActorView> =
-            self.view().into_iter().filter(|actor| actor.path.starts_with(below)).collect();
+        let actors: Vec<ActorView> = self
+            .view()
+            .into_iter()
+            .filter(|actor| actor.path.starts_with(below))
+            .collect();
         table::render(&actors)
     }
 }
@@ -243,7 +283,9 @@ impl Leaf {
     /// Notes that a message is being handled.
     pub(crate) fn handled(&self) {
         self.entry.mailbox.fetch_sub(1, Ordering::Relaxed);
-        self.entry.handled_at.store(self.tree.clock.now().0, Ordering::Relaxed);
+        self.entry
+            .handled_at
+            .store(self.tree.clock.now().0, Ordering::Relaxed);
         if let Some(observer) = &self.tree.observer {
             observer(&self.path);
         }
@@ -257,7 +299,10 @@ impl Leaf {
     /// Takes the actor out of the tree and logs its end, unless a newer one stands under its path.
     pub(crate) fn leave(&self) {
         let mut entries = self.tree.entries.lock().unwrap_or_else(PoisonError::into_inner);
-        if entries.get(&*self.path).is_some_and(|entry| Arc::ptr_eq(entry, &self.entry)) {
+        if entries
+            .get(&*self.path)
+            .is_some_and(|entry| Arc::ptr_eq(entry, &self.entry))
+        {
             entries.remove(&*self.path);
             tracing::debug!(actor = &*self.path, "actor ended");
         }
@@ -272,7 +317,10 @@ pub(crate) struct Address<M: Message> {
 
 impl<M: Message> Clone for Address<M> {
     fn clone(&self) -> Address<M> {
-        Address { actor: self.actor.clone(), leaf: self.leaf.clone() }
+        Address {
+            actor: self.actor.clone(),
+            leaf: self.leaf.clone(),
+        }
     }
 }
 
@@ -309,7 +357,10 @@ impl<M: Message> Address<M> {
         let (actor, path) = (self.actor.clone(), self.leaf.path.clone());
         async move {
             if AssertUnwindSafe(work).catch_unwind().await.is_err() {
-                tracing::error!(actor = &*path, "work of the actor panicked; the actor ends with it");
+                tracing::error!(
+                    actor = &*path,
+                    "work of the actor panicked; the actor ends with it"
+                );
                 actor.kill();
             }
         }

@@ -5,7 +5,15 @@ use std::time::Duration;
 use super::ActorView;
 use crate::actors::runtime::policy::Kind;
 
-const COLUMNS: [&str; 7] = ["actor", "state", "up", "restarts", "mailbox", "last message", "doing"];
+const COLUMNS: [&str; 7] = [
+    "actor",
+    "state",
+    "up",
+    "restarts",
+    "mailbox",
+    "last message",
+    "doing",
+];
 
 /// Actors with parents before children, as a tree gives them; those at the top are roots.
 pub fn render(actors: &[ActorView]) -> String {
@@ -23,7 +31,10 @@ pub fn render(actors: &[ActorView]) -> String {
 }
 
 fn line(row: &[String; 7], widths: &[usize; 7]) -> String {
-    let cells = row.iter().zip(widths).map(|(cell, width)| format!("{cell:<width$}"));
+    let cells = row
+        .iter()
+        .zip(widths)
+        .map(|(cell, width)| format!("{cell:<width$}"));
     format!("{}\n", cells.collect::<Vec<_>>().join("  ").trim_end())
 }
 
@@ -73,7 +84,11 @@ mod tests {
     use crate::actors::runtime::tree::Activity;
 
     fn actor(path: &str) -> ActorView {
-        let kind = if path.contains('/') { Kind::Session } else { Kind::Supervisor };
+        let kind = if path.contains('/') {
+            Kind::Session
+        } else {
+            Kind::Supervisor
+        };
         ActorView {
             path: path.to_owned(),
             kind,
@@ -105,7 +120,14 @@ n1 (supervisor)  ok     1m 1s  0         0        4ms ago       beats
             let first = |line: &str| line.split("  ").next().unwrap_or_default().to_owned();
             lines.lines().skip(1).map(first).collect()
         };
-        let paths = ["n1", "n1/session", "n1/t1.0", "n1/t1.0/executor", "n1/t1.0/renewer", "n1/t2.0"];
+        let paths = [
+            "n1",
+            "n1/session",
+            "n1/t1.0",
+            "n1/t1.0/executor",
+            "n1/t1.0/renewer",
+            "n1/t2.0",
+        ];
         assert_eq!(drawn(&paths)[..3], ["n1 (supervisor)", "├─ session", "├─ t1.0"]);
         let all: Vec<ActorView> = paths.into_iter().map(actor).collect();
         let branch = |at: usize| branches(&all[at].path, &all[at + 1..], 0);

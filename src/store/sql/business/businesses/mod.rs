@@ -70,7 +70,11 @@ impl BusinessStore for Store {
         if let Some(after) = after {
             found = found.filter(C::Slug.gt(after));
         }
-        let rows = found.order_by_asc(C::Slug).limit(u64::from(limit)).all(&self.readers).await;
+        let rows = found
+            .order_by_asc(C::Slug)
+            .limit(u64::from(limit))
+            .all(&self.readers)
+            .await;
         rows.map_err(error)?.into_iter().map(view).collect()
     }
 
@@ -84,7 +88,9 @@ impl BusinessStore for Store {
         now: WallMs,
     ) -> Result<Business, BusinessError> {
         let transaction = self.write().await?;
-        let row = locks::business(&transaction, slug).await?.filter(|row| row.handler.is_some());
+        let row = locks::business(&transaction, slug)
+            .await?
+            .filter(|row| row.handler.is_some());
         let row = row.ok_or_else(|| BusinessError::NotFound(slug.to_owned()))?;
         let found = row.revision.cast_unsigned();
         if let Some(expected) = expected.filter(|expected| *expected != found) {
@@ -118,13 +124,24 @@ impl BusinessStore for Store {
         limit: u32,
     ) -> Result<Vec<BusinessRevision>, StoreError> {
         use audit::Column as C;
-        let Some(row) = find(&self.readers, slug).await? else { return Ok(Vec::new()) };
+        let Some(row) = find(&self.readers, slug).await? else {
+            return Ok(Vec::new());
+        };
         let mut found = audit::Entity::find().filter(C::BusinessId.eq(row.id));
         if let Some(before) = before {
             found = found.filter(C::Id.lt(before));
         }
-        let found = found.filter(C::Action.like("business.%")).order_by_desc(C::Id).limit(u64::from(limit));
-        Ok(found.all(&self.readers).await.map_err(error)?.into_iter().map(revision).collect())
+        let found = found
+            .filter(C::Action.like("business.%"))
+            .order_by_desc(C::Id)
+            .limit(u64::from(limit));
+        Ok(found
+            .all(&self.readers)
+            .await
+            .map_err(error)?
+            .into_iter()
+            .map(revision)
+            .collect())
     }
 }
 
@@ -133,7 +150,11 @@ pub(crate) async fn find(
     db: &impl ConnectionTrait,
     slug: &str,
 ) -> Result<Option<business::Model>, StoreError> {
-    business::Entity::find().filter(business::Column::Slug.eq(slug)).one(db).await.map_err(error)
+    business::Entity::find()
+        .filter(business::Column::Slug.eq(slug))
+        .one(db)
+        .await
+        .map_err(error)
 }
 
 async fn load(transaction: &Transaction, slug: &str) -> Result<Business, StoreError> {
@@ -174,7 +195,9 @@ async fn insert(
     row.version = Set(1);
     row.archived_at = Set(None);
     row.created_at = Set(now.0);
-    let inserted = business::Entity::insert(row).exec_without_returning(transaction).await;
+    let inserted = business::Entity::insert(row)
+        .exec_without_returning(transaction)
+        .await;
     inserted.map(drop).map_err(|cause| taken_or(cause, slug))
 }
 
@@ -204,7 +227,10 @@ async fn update(
         .map_err(error)?;
     match written.rows_affected {
         1 => Ok(()),
-        _ => Err(StoreError::Unavailable(format!("{} was changed at the same time", before.slug))),
+        _ => Err(StoreError::Unavailable(format!(
+            "{} was changed at the same time",
+            before.slug
+        ))),
     }
 }
 
