@@ -17,18 +17,20 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, bail, ensure};
 use uuid::Uuid;
 use windrow_config::Config;
-use windrow_core::counters::Counters;
 use windrow_core::ids::{
     CheckpointSeq, ClaimId, Epoch, ItemCount, ItemIndex, SessionId, ShardId, TaskId, WallMs,
 };
+use windrow_core::items::counters::Counters;
+use windrow_core::items::verdict::{Failure, ItemTrouble, SideRecord};
 use windrow_core::shards::Told;
-use windrow_core::verdict::{Failure, ItemTrouble, SideRecord};
-use windrow_engine::ports::failure_list::{FailureList, FailurePage};
-use windrow_engine::ports::run_store::{ClaimOutcome, ClaimRequest, ClaimedShard, RunStore, ShardCheckpoint};
-use windrow_engine::ports::session_store::{NewSession, SessionFace, SessionStore};
-use windrow_engine::ports::source::Source;
-use windrow_engine::ports::source_desk::{RedrivePart, RedriveSpec, Sender, SourceDesk, SourceRequest};
-use windrow_engine::ports::task_store::{Actor, NewTask, TaskCommand, TaskStore};
+use windrow_engine::ports::ownership::run_store::{
+    ClaimOutcome, ClaimRequest, ClaimedShard, RunStore, ShardCheckpoint,
+};
+use windrow_engine::ports::ownership::session_store::{NewSession, SessionFace, SessionStore};
+use windrow_engine::ports::sources::desk::{RedrivePart, RedriveSpec, Sender, SourceDesk, SourceRequest};
+use windrow_engine::ports::sources::source::Source;
+use windrow_engine::ports::tasks::failure_list::{FailureList, FailurePage};
+use windrow_engine::ports::tasks::store::{Actor, NewTask, TaskCommand, TaskStore};
 use windrow_net::Outbound;
 use windrow_sources::{Desk, Fetcher, Guard, RangeSource, RedriveSource};
 use windrow_store::sql::Store;

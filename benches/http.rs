@@ -32,14 +32,14 @@ use tokio::net::TcpListener;
 use tokio::runtime::{Builder, Runtime};
 
 use windrow_core::ids::{Attempt, Epoch, ItemIndex, RunNo, ShardId, StoreId, TaskId};
-use windrow_core::run::IndexRun;
-use windrow_core::verdict::Dispatch;
+use windrow_core::items::run::IndexRun;
+use windrow_core::items::verdict::Dispatch;
 use windrow_engine::ports::clock::Clock;
-use windrow_engine::ports::gate::Gate;
-use windrow_engine::ports::handler::{
+use windrow_engine::ports::handling::handler::{
     Call, CallItems, CallRows, Handler, HandlerFactory, Mode, Reply, RunContext,
 };
-use windrow_engine::ports::source::RowChunk;
+use windrow_engine::ports::ownership::gate::Gate;
+use windrow_engine::ports::sources::source::RowChunk;
 use windrow_handlers::http::{HttpHandlerFactory, HttpOptions};
 use windrow_host::clock::SystemClock;
 

@@ -22,8 +22,8 @@ use windrow_config::Config;
 use windrow_core::capacity::{Capacity, Ledger, Request};
 use windrow_core::ids::{ItemCount, ItemIndex, Moment, WallMs};
 use windrow_core::settings::Auto;
-use windrow_engine::ports::run_store::{Hunt, RunStore};
-use windrow_engine::ports::task_store::{Actor, NewTask, TaskCommand, TaskStore};
+use windrow_engine::ports::ownership::run_store::{Hunt, RunStore};
+use windrow_engine::ports::tasks::store::{Actor, NewTask, TaskCommand, TaskStore};
 use windrow_store::sql::Store;
 
 const NOW: WallMs = WallMs(1_790_000_000_000);

@@ -20,7 +20,7 @@ use std::time::Instant;
 
 use serde::de::IgnoredAny;
 use windrow_core::ids::ItemIndex;
-use windrow_engine::ports::source::Source;
+use windrow_engine::ports::sources::source::Source;
 use windrow_sources::{BlockIndex, CsvFormat, FileSource, Format, index_file};
 
 fn main() {

@@ -18,17 +18,17 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, bail};
 use uuid::Uuid;
 use windrow_config::Config;
-use windrow_core::counters::Counters;
 use windrow_core::ids::{CheckpointSeq, ClaimId, Epoch, ItemCount, ItemIndex, SessionId, ShardId, WallMs};
+use windrow_core::items::counters::Counters;
+use windrow_core::items::verdict::{Failure, ItemTrouble, SideRecord};
 use windrow_core::shards::Told;
-use windrow_core::verdict::{Failure, ItemTrouble, SideRecord};
-use windrow_engine::ports::data_log::{DataLogLine, LogOrigin};
-use windrow_engine::ports::handler::{LogLevel, LogLine};
-use windrow_engine::ports::run_store::{
+use windrow_engine::ports::handling::data_log::{DataLogLine, LogOrigin};
+use windrow_engine::ports::handling::handler::{LogLevel, LogLine};
+use windrow_engine::ports::ownership::run_store::{
     ClaimOutcome, ClaimRequest, ClaimedShard, ReplyLines, RunStore, ShardCheckpoint,
 };
-use windrow_engine::ports::session_store::{NewSession, SessionFace, SessionStore};
-use windrow_engine::ports::task_store::{Actor, NewTask, TaskCommand, TaskStore};
+use windrow_engine::ports::ownership::session_store::{NewSession, SessionFace, SessionStore};
+use windrow_engine::ports::tasks::store::{Actor, NewTask, TaskCommand, TaskStore};
 use windrow_store::sql::Store;
 
 const NOW: WallMs = WallMs(1_790_000_000_000);

@@ -19,11 +19,11 @@ use std::time::{Duration, Instant};
 
 use windrow_core::execution::{Effects, Event, Execution, Now, Reports, Restored, Shared, Start};
 use windrow_core::ids::{ItemIndex, Moment, RunNo, ShardId, TaskId, WallMs};
-use windrow_core::run::IndexRun;
+use windrow_core::items::run::IndexRun;
+use windrow_core::items::verdict::{Failed, Failure, FailureClass, Outcome, Settled, Wish};
+use windrow_core::items::window::Window;
 use windrow_core::settings::{Auto, Backoff, Burst, ErrorBudget, OnExhausted, RateLimit};
 use windrow_core::task::{ShardRange, Tuning};
-use windrow_core::verdict::{Failed, Failure, FailureClass, Outcome, Settled, Wish};
-use windrow_core::window::Window;
 
 fn items() -> u64 {
     smoke::sized(4_000_000, 20_000)
@@ -224,7 +224,7 @@ fn draft(core: &mut Execution, now: Now) -> Option<u64> {
 }
 
 /// The last item of a run fails when its turn has come and it was never tried before.
-fn answer(reports: &mut Reports, dispatch: windrow_core::verdict::Dispatch, fail_every: u64) {
+fn answer(reports: &mut Reports, dispatch: windrow_core::items::verdict::Dispatch, fail_every: u64) {
     let last = ItemIndex(dispatch.run.end().0 - 1);
     let fails = fail_every > 0 && dispatch.attempt.get() == 1 && last.0 % fail_every == fail_every - 1;
     let well = dispatch.run.len() - u32::from(fails);

@@ -10,12 +10,12 @@ use std::time::Duration;
 
 use windrow_config::TaskDefaults;
 use windrow_core::ids::{ItemCount, ItemIndex};
+use windrow_core::items::verdict::Outcome;
+use windrow_core::settings::check;
 use windrow_core::settings::{Auto, RateLimit};
 use windrow_core::task::Tuning;
-use windrow_core::tuning_check;
-use windrow_core::verdict::Outcome;
 use windrow_engine::ports::clock::Clock;
-use windrow_engine::ports::handler::{HandlerFactory, ItemVerdict};
+use windrow_engine::ports::handling::handler::{HandlerFactory, ItemVerdict};
 use windrow_handlers::rust::{ItemHandler, OwnedItem, RustHandlerFactory, handler_fn};
 use windrow_node::sources::{CsvFormat, Format, Input, SourceSpec};
 
@@ -179,7 +179,7 @@ impl Job {
         if let Some(fault) = &self.fault {
             return Err(Error::Setting(fault.clone()));
         }
-        match tuning_check::faults(&self.tuning).first() {
+        match check::faults(&self.tuning).first() {
             Some(fault) => Err(Error::Setting(fault.to_string())),
             None => Ok(self.tuning.clone()),
         }

@@ -1,8 +1,8 @@
 //! How a job stands, and how it ended.
 
-use windrow_core::counters::Counters;
-use windrow_core::lifecycle::{Status, TaskResult};
-use windrow_engine::ports::task_store::TaskView;
+use windrow_core::items::counters::Counters;
+use windrow_core::task::lifecycle::{Status, TaskResult};
+use windrow_engine::ports::tasks::store::TaskView;
 
 /// How far a job is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

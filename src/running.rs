@@ -5,12 +5,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use windrow_core::counters::Counters;
 use windrow_core::ids::TaskId;
-use windrow_core::lifecycle::{Status, StopReason};
+use windrow_core::items::counters::Counters;
+use windrow_core::task::lifecycle::{Status, StopReason};
 use windrow_engine::ports::ErrorClass;
-use windrow_engine::ports::failure_list::FailureList;
-use windrow_engine::ports::task_store::{TaskCommand, TaskStore, TaskView};
+use windrow_engine::ports::tasks::failure_list::FailureList;
+use windrow_engine::ports::tasks::store::{TaskCommand, TaskStore, TaskView};
 use windrow_node::{Node, Store};
 use windrow_server::service;
 

@@ -187,7 +187,7 @@ fn imports_against_the_arrows_are_seen_however_they_are_written() {
 #[test]
 fn libraries_stay_where_they_belong() {
     for (file, text) in [
-        ("src/engine/ports/task_store.rs", "use sea_orm::DbErr;"),
+        ("src/engine/ports/tasks/store.rs", "use sea_orm::DbErr;"),
         ("src/store/redis/mod.rs", "fn f() -> sea_orm::DbErr {}"),
         ("src/server/service/mod.rs", "use ractor::ActorRef;"),
         ("src/sources/lib.rs", "use hyper::Client;"),

@@ -15,7 +15,7 @@ use super::fault::Fault;
 use super::fold;
 use super::run::picture::Picture;
 use windrow_core::ids::Moment;
-use windrow_core::lifecycle::Status;
+use windrow_core::task::lifecycle::Status;
 use windrow_node::sources::IndexProgress;
 use windrow_server::telemetry::{self, Style};
 

@@ -13,7 +13,7 @@ use super::remote::contexts::like;
 use super::screen::Screen;
 use super::signals::Signals;
 use windrow_core::ids::{ItemCount, WallMs};
-use windrow_engine::ports::source_store::SourceStore;
+use windrow_engine::ports::sources::store::SourceStore;
 use windrow_node::sources::{
     CsvFormat, Format, IndexWatch, Input, OpenSourceError, OpenedSource, Opening, SourceSpec, open,
 };

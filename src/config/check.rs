@@ -4,9 +4,9 @@ use super::fault::{Fault, Origin};
 use super::redis_url::RedisUrl;
 use super::sections::Config;
 use super::values::{AuthMode, without_password};
+use windrow_core::settings::check;
 use windrow_core::settings::{Auto, RateLimit};
 use windrow_core::shards::SHARDS_MAX;
-use windrow_core::tuning_check;
 
 impl Config {
     /// Every fault of this configuration across its keys: for a caller that has changed some by flags.
@@ -223,7 +223,7 @@ fn check_cluster(config: &Config, faults: &mut Faults) {
 
 fn check_task_defaults(config: &Config, faults: &mut Faults) {
     let defaults = &config.task_defaults;
-    for fault in tuning_check::faults(&defaults.tuning) {
+    for fault in check::faults(&defaults.tuning) {
         faults.unless(
             false,
             &format!("task_defaults.{}", fault.key),

@@ -15,7 +15,7 @@ use super::values::{
     ActorTree, AuthMode, DataLogLevel, Locale, LogFormat, Share, StopDrain, StoreUrl, SuccessDetail,
 };
 use windrow_core::settings::Auto;
-use windrow_core::settings_text::ByteSize;
+use windrow_core::settings::text::ByteSize;
 use windrow_core::task::Tuning;
 
 const DAY: Duration = Duration::from_secs(86_400);

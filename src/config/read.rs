@@ -15,8 +15,8 @@ use super::sections::{
 };
 use windrow_core::live_settings;
 use windrow_core::settings::Auto;
-use windrow_core::settings_table::{self, Written};
-use windrow_core::settings_text::parse_span;
+use windrow_core::settings::table::{self, Written};
+use windrow_core::settings::text::parse_span;
 use windrow_core::task::Tuning;
 
 /// Reads keys and collects what is wrong with them.
@@ -115,7 +115,7 @@ impl Reader {
     }
 
     /// A live setting of tasks.
-    fn setting<T: settings_table::Value>(&mut self, key: &str, default: T) -> T {
+    fn setting<T: table::Value>(&mut self, key: &str, default: T) -> T {
         self.key(key, default, |entry| {
             from_value::<Written<T>>(&entry.value).map(|Written(value)| value)
         })

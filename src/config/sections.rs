@@ -10,9 +10,9 @@ use std::time::Duration;
 use super::values::{
     ActorTree, AuthMode, DataLogLevel, Locale, LogFormat, Share, StopDrain, StoreUrl, SuccessDetail,
 };
-use windrow_core::network::Network;
+use windrow_core::business::network::Network;
+use windrow_core::settings::text::ByteSize;
 use windrow_core::settings::{Auto, Backoff, Rate, RateLimit};
-use windrow_core::settings_text::ByteSize;
 use windrow_core::task::Tuning;
 
 /// Everything.

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
-use windrow_core::settings_text::{TextError, parse_span};
+use windrow_core::settings::text::{TextError, parse_span};
 
 /// A closed choice: its variants and their texts.
 macro_rules! choice {

@@ -16,9 +16,9 @@ use tokio::sync::watch;
 
 use super::deadline::Deadline;
 use windrow_core::ids::{Attempt, Epoch, ItemIndex, Moment};
-use windrow_core::verdict::{Failure, FailureClass, HandlerCommand, Outcome, Wish};
+use windrow_core::items::verdict::{Failure, FailureClass, HandlerCommand, Outcome, Wish};
 use windrow_engine::ports::clock::Clock;
-use windrow_engine::ports::handler::{
+use windrow_engine::ports::handling::handler::{
     Call, CallFailure, Handler, HandlerFactory, ItemReplies, ItemVerdict, LogLevel, LogLine, OpenError,
     Reply, RunContext,
 };

@@ -16,7 +16,7 @@ use chacha20poly1305::aead::{Aead, KeyInit, Payload};
 use chacha20poly1305::{Key, XChaCha20Poly1305, XNonce};
 use sha2::{Digest, Sha256};
 
-use windrow_engine::ports::vault::{Unopenable, Vault};
+use windrow_engine::ports::access::vault::{Unopenable, Vault};
 
 /// The first byte of every sealed value.
 const VERSION: u8 = 1;

@@ -18,7 +18,7 @@ use tower_service::Service;
 use super::egress::Egress;
 use super::names::{HANDLERS, Names, OTHERS};
 use super::proxy::{Proxy, tunnel};
-use windrow_core::network::Network;
+use windrow_core::business::network::Network;
 use windrow_tls::stream::Stream;
 
 /// No connection came about.

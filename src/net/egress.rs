@@ -7,7 +7,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use windrow_core::network::Network;
+use windrow_core::business::network::Network;
 
 /// Link-local networks, where cloud metadata services live. Loopback and private networks are where businesses
 /// live.

@@ -20,7 +20,7 @@ use tokio::time::timeout;
 
 use super::connect::{ConnectError, Connector};
 use super::{Outbound, is_port, tls};
-use windrow_core::network::Network;
+use windrow_core::business::network::Network;
 use windrow_tls::{Trouble, causes, deepest};
 
 /// How long the answer may take to begin.

@@ -6,7 +6,7 @@
 
 use windrow_config::{Cluster, RedisUrl};
 use windrow_engine::ports::StoreError;
-use windrow_engine::ports::session_store::SessionStore;
+use windrow_engine::ports::ownership::session_store::SessionStore;
 
 /// A node can't agree with the others of its store.
 #[derive(Debug, thiserror::Error)]
@@ -70,7 +70,7 @@ mod tests {
 
     use super::*;
     use windrow_core::ids::{SessionId, WallMs};
-    use windrow_engine::ports::session_store::{NewSession, SessionFace};
+    use windrow_engine::ports::ownership::session_store::{NewSession, SessionFace};
     use windrow_memory::MemoryStore;
 
     #[tokio::test]

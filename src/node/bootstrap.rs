@@ -8,11 +8,11 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use windrow_config::{Auth, AuthMode};
-use windrow_core::access::Role;
+use windrow_core::business::access::Role;
 use windrow_core::ids::WallMs;
 use windrow_engine::ports::StoreError;
-use windrow_engine::ports::task_store::Actor;
-use windrow_engine::ports::token_store::{TokenStore, TokenView};
+use windrow_engine::ports::access::token_store::{TokenStore, TokenView};
+use windrow_engine::ports::tasks::store::Actor;
 use windrow_host::vault::write_private;
 use windrow_server::service::tokens::{self, TOKEN_PREFIX, TokenWish};
 use windrow_server::service::{Service, ServiceError};

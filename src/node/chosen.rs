@@ -9,10 +9,10 @@ use std::sync::{Arc, PoisonError, RwLock};
 use async_trait::async_trait;
 
 use windrow_core::ids::{ClaimId, Epoch, ItemIndex, ShardId, TaskId, WallMs};
-use windrow_core::lifecycle::Wish;
-use windrow_core::verdict::ParkedItem;
+use windrow_core::items::verdict::ParkedItem;
+use windrow_core::task::lifecycle::Wish;
 use windrow_engine::ports::StoreError;
-use windrow_engine::ports::run_store::{
+use windrow_engine::ports::ownership::run_store::{
     CheckpointAck, ClaimOutcome, ClaimRequest, Control, Game, Hunt, RunClose, RunStore, ShardCheckpoint,
 };
 

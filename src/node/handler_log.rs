@@ -11,9 +11,9 @@ use tokio::task::JoinHandle;
 use super::handlers::Sink;
 use windrow_core::ids::ShardId;
 use windrow_engine::ports::clock::Clock;
-use windrow_engine::ports::data_log::{DataLog, DataLogLine, LogOrigin};
-use windrow_engine::ports::dropped_lines::DroppedLines;
-use windrow_engine::ports::handler::LogLine;
+use windrow_engine::ports::handling::data_log::{DataLog, DataLogLine, LogOrigin};
+use windrow_engine::ports::handling::dropped_lines::DroppedLines;
+use windrow_engine::ports::handling::handler::LogLine;
 
 /// Lines that may wait.
 const QUEUE_MAX: usize = 10_000;
@@ -102,8 +102,8 @@ async fn write_on(log: Arc<dyn DataLog>, mut lines: mpsc::Receiver<DataLogLine>,
 mod tests {
     use super::*;
     use windrow_core::ids::TaskId;
-    use windrow_engine::ports::data_log::DropReason;
-    use windrow_engine::ports::handler::LogLevel;
+    use windrow_engine::ports::handling::data_log::DropReason;
+    use windrow_engine::ports::handling::handler::LogLevel;
     use windrow_host::clock::SystemClock;
     use windrow_memory::MemoryStore;
 

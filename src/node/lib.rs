@@ -35,11 +35,11 @@ use windrow_engine::actors::runtime::new_ids::NewIds;
 use windrow_engine::actors::runtime::tree::{Printed, Tree};
 use windrow_engine::ports::StoreError;
 use windrow_engine::ports::clock::Clock;
-use windrow_engine::ports::data_log::DataLog;
-use windrow_engine::ports::provision::Provider;
-use windrow_engine::ports::run_store::RunStore;
-use windrow_engine::ports::task_store::TaskStore;
-use windrow_engine::ports::uploads::UploadStore;
+use windrow_engine::ports::handling::data_log::DataLog;
+use windrow_engine::ports::ownership::run_store::RunStore;
+use windrow_engine::ports::sources::provision::Provider;
+use windrow_engine::ports::sources::uploads::UploadStore;
+use windrow_engine::ports::tasks::store::TaskStore;
 
 pub use windrow_engine::actors::runtime::context::Times;
 pub use windrow_host::clock::SystemClock;

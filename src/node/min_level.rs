@@ -8,11 +8,11 @@ use async_trait::async_trait;
 use windrow_config::DataLogLevel;
 use windrow_core::ids::TaskId;
 use windrow_engine::ports::StoreError;
-use windrow_engine::ports::data_log::{
+use windrow_engine::ports::handling::data_log::{
     DataLog, DataLogLine, DropReason, LogPage, LogQuery, LogRetention, NumberedLine,
 };
-use windrow_engine::ports::handler::LogLevel;
-use windrow_engine::ports::meters::Meters;
+use windrow_engine::ports::handling::handler::LogLevel;
+use windrow_engine::ports::handling::meters::Meters;
 
 /// The lowest level that is kept; shared by who writes and who changes it.
 #[derive(Clone, Debug)]
@@ -120,8 +120,8 @@ impl DataLog for Sieve {
 mod tests {
     use super::*;
     use windrow_core::ids::{ShardId, WallMs};
-    use windrow_engine::ports::data_log::LogOrigin;
-    use windrow_engine::ports::handler::LogLine;
+    use windrow_engine::ports::handling::data_log::LogOrigin;
+    use windrow_engine::ports::handling::handler::LogLine;
     use windrow_memory::MemoryStore;
 
     #[tokio::test]

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use windrow_core::ids::WallMs;
 use windrow_engine::ports::StoreError;
-use windrow_engine::ports::provision::ProvisionError;
-use windrow_engine::ports::source::Source;
-use windrow_engine::ports::source_store::{IndexedSource, SourceStore};
-use windrow_engine::ports::task_store::TaskView;
+use windrow_engine::ports::sources::provision::ProvisionError;
+use windrow_engine::ports::sources::source::Source;
+use windrow_engine::ports::sources::store::{IndexedSource, SourceStore};
+use windrow_engine::ports::tasks::store::TaskView;
 pub use windrow_handlers::origin::OriginView;
 pub use windrow_sources::{
     BOM, CsvFormat, Desk, Fetcher, Format, Guard, IndexProgress, IndexWatch, Input, OpenSourceError,

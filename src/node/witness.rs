@@ -9,9 +9,9 @@ use windrow_config::Cluster;
 use windrow_core::ids::StoreId;
 use windrow_engine::ports::StoreError;
 use windrow_engine::ports::clock::Clock;
-use windrow_engine::ports::hints::Hints;
-use windrow_engine::ports::lease_store::LeaseStore;
-use windrow_engine::ports::meters::Meters;
+use windrow_engine::ports::handling::meters::Meters;
+use windrow_engine::ports::ownership::hints::Hints;
+use windrow_engine::ports::ownership::lease_store::LeaseStore;
 use windrow_store::redis::{Redis, RedisOptions};
 
 /// The lease store and the way to other nodes' ears.

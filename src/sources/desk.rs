@@ -13,13 +13,13 @@ use super::receive::{ReceiveError, receive};
 use super::spec::{CsvFormat, Format, Input, SourceSpec};
 use super::upload::UploadSource;
 use windrow_core::ids::{INDEX_MAX, ItemCount, WallMs};
-use windrow_engine::ports::source::Source;
-use windrow_engine::ports::source_desk::{
+use windrow_engine::ports::sources::desk::{
     INLINE_BYTES_MAX, Received, RedriveSpec, ResolvedSource, RowFormat, Sender, SourceDesk, SourceDeskError,
     SourceRequest, UploadBytes,
 };
-use windrow_engine::ports::source_store::SourceStore;
-use windrow_engine::ports::uploads::{Upload, UploadId, UploadState, UploadStore};
+use windrow_engine::ports::sources::source::Source;
+use windrow_engine::ports::sources::store::SourceStore;
+use windrow_engine::ports::sources::uploads::{Upload, UploadId, UploadState, UploadStore};
 use windrow_net::Fetcher;
 
 /// See the module.

@@ -23,8 +23,8 @@ use super::ndjson::NdjsonRows;
 use super::rows::{Beginning, RowFormat, Split};
 use super::spec::Format;
 use windrow_core::ids::{ItemCount, ItemIndex};
-use windrow_engine::ports::source::{RowChunk, Source, SourceError};
-use windrow_engine::ports::source_store::IndexedSource;
+use windrow_engine::ports::sources::source::{RowChunk, Source, SourceError};
+use windrow_engine::ports::sources::store::IndexedSource;
 
 /// The rows of an indexed CSV or NDJSON file.
 #[derive(Debug)]

@@ -24,8 +24,8 @@ use super::spec::{Format, Input, SourceSpec};
 use super::spool::{SpoolError, spool};
 use windrow_core::ids::{INDEX_MAX, ItemCount, WallMs};
 use windrow_engine::ports::StoreError;
-use windrow_engine::ports::source::Source;
-use windrow_engine::ports::source_store::{IndexedSource, SourceStore};
+use windrow_engine::ports::sources::source::Source;
+use windrow_engine::ports::sources::store::{IndexedSource, SourceStore};
 
 /// The coarsest clock of a file system in use. Unit: nanoseconds. (FAT counts in 2 s; ext4 in some ms.)
 const CLOCK_COARSE_NS: i64 = 2_000_000_000;

@@ -15,7 +15,7 @@ use super::fault::IndexError;
 use super::file::{modified_ns, open_regular};
 use super::ndjson::NdjsonRows;
 use super::spec::Format;
-use windrow_engine::ports::source_store::IndexedSource;
+use windrow_engine::ports::sources::store::IndexedSource;
 
 /// The longest row. Unit: bytes. (A row travels in one callback; `body_limit` of `config.toml` is of this size.)
 pub const ROW_BYTES_MAX: usize = 1024 * 1024;

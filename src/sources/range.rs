@@ -5,7 +5,7 @@ use std::sync::Arc;
 use futures_util::future::BoxFuture;
 
 use windrow_core::ids::{ItemCount, ItemIndex};
-use windrow_engine::ports::source::{RowChunk, Source, SourceError};
+use windrow_engine::ports::sources::source::{RowChunk, Source, SourceError};
 
 /// So many items without data.
 #[derive(Clone, Copy, Debug)]

@@ -17,10 +17,10 @@ use super::spec::Format;
 use super::upload::{UploadSource, location};
 use windrow_core::ids::{ItemIndex, WallMs};
 use windrow_engine::ports::StoreError;
-use windrow_engine::ports::source::{RowChunk, Source};
-use windrow_engine::ports::source_desk::Sender;
-use windrow_engine::ports::source_store::SourceStore;
-use windrow_engine::ports::uploads::{PART_BYTES, UploadDone, UploadId, UploadStore};
+use windrow_engine::ports::sources::desk::Sender;
+use windrow_engine::ports::sources::source::{RowChunk, Source};
+use windrow_engine::ports::sources::store::SourceStore;
+use windrow_engine::ports::sources::uploads::{PART_BYTES, UploadDone, UploadId, UploadStore};
 
 /// Jobs of all passes at once.
 static JOBS: Semaphore = Semaphore::const_new(2);
@@ -155,7 +155,7 @@ fn sample(chunk: &RowChunk) -> String {
         if row.len() <= SAMPLE_ROW_BYTES {
             return row.to_owned();
         }
-        let cut = windrow_core::verdict::cut(row, SAMPLE_ROW_BYTES);
+        let cut = windrow_core::items::verdict::cut(row, SAMPLE_ROW_BYTES);
         serde_json::Value::String(cut).to_string()
     });
     format!("[{}]", shown.collect::<Vec<_>>().join(","))

@@ -11,9 +11,9 @@ use bytes::Bytes;
 use futures_util::future::BoxFuture;
 
 use windrow_core::ids::{ItemCount, ItemIndex};
-use windrow_engine::ports::failure_list::FailureList;
-use windrow_engine::ports::source::{RowChunk, Source, SourceError};
-use windrow_engine::ports::source_desk::{RedrivePart, RedriveSpec};
+use windrow_engine::ports::sources::desk::{RedrivePart, RedriveSpec};
+use windrow_engine::ports::sources::source::{RowChunk, Source, SourceError};
+use windrow_engine::ports::tasks::failure_list::FailureList;
 
 /// Positions of a block: each may need another block of the origin.
 const BLOCK: u64 = 256;

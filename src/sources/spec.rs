@@ -6,8 +6,8 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::spec_json::RawSpec;
 use windrow_core::ids::ItemCount;
-use windrow_engine::ports::source_desk::RedriveSpec;
-use windrow_engine::ports::uploads::UploadId;
+use windrow_engine::ports::sources::desk::RedriveSpec;
+use windrow_engine::ports::sources::uploads::UploadId;
 
 /// A source's description: `{"kind":"range","total":10}`, `{"kind":"inline","items":[…]}`,
 /// `{"kind":"csv","path":"users.csv","format":{"delimiter":";"}}`, `{"kind":"ndjson","path":"-"}`,

@@ -15,12 +15,12 @@ use super::spec::{Input, SourceSpec};
 use super::upload::UploadSource;
 use windrow_core::ids::TaskId;
 use windrow_engine::ports::clock::Clock;
-use windrow_engine::ports::failure_list::FailureList;
-use windrow_engine::ports::source::Source;
-use windrow_engine::ports::source_desk::RedriveSpec;
-use windrow_engine::ports::source_store::SourceStore;
-use windrow_engine::ports::task_store::{TaskStore, TaskView};
-use windrow_engine::ports::uploads::UploadStore;
+use windrow_engine::ports::sources::desk::RedriveSpec;
+use windrow_engine::ports::sources::source::Source;
+use windrow_engine::ports::sources::store::SourceStore;
+use windrow_engine::ports::sources::uploads::UploadStore;
+use windrow_engine::ports::tasks::failure_list::FailureList;
+use windrow_engine::ports::tasks::store::{TaskStore, TaskView};
 use windrow_engine::ports::{ErrorClass, StoreError};
 
 /// Sources that stay open. (The index of a terabyte is some megabytes.)

@@ -12,9 +12,9 @@ use super::open::index_of;
 use super::open_error::OpenSourceError;
 use super::spec::Format;
 use windrow_core::ids::{ItemCount, ItemIndex};
-use windrow_engine::ports::source::{RowChunk, Source, SourceError};
-use windrow_engine::ports::source_store::{IndexedSource, SourceStore};
-use windrow_engine::ports::uploads::{PART_BYTES, UploadId, UploadStore};
+use windrow_engine::ports::sources::source::{RowChunk, Source, SourceError};
+use windrow_engine::ports::sources::store::{IndexedSource, SourceStore};
+use windrow_engine::ports::sources::uploads::{PART_BYTES, UploadId, UploadStore};
 
 /// Where the index of an upload is kept in the store of sources.
 pub(super) fn location(id: UploadId) -> String {

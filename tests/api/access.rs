@@ -74,7 +74,7 @@ async fn each_route_is_open_to_the_roles_that_the_document_names_and_to_nobody_e
         ("business", node.client("business", Some("push")).await),
     ];
     let allows = |role: &str, needed: &[String]| {
-        let parse = |word: &str| windrow_core::access::Role::parse(word).expect("a role");
+        let parse = |word: &str| windrow_core::business::access::Role::parse(word).expect("a role");
         needed.iter().any(|needed| parse(role).allows(parse(needed)))
     };
     let all = operations(&node).await;

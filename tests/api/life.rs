@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use hyper::Method;
 use serde_json::{Value, json};
-use windrow_core::lifecycle::{Standing, Status, Verb, Wish, decide};
+use windrow_core::task::lifecycle::{Standing, Status, Verb, Wish, decide};
 
 use crate::business::{Act, Business};
 use crate::support::{Answer, Client, Node, Recipe, sum};

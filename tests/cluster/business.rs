@@ -8,13 +8,13 @@ use async_trait::async_trait;
 use futures_util::future::BoxFuture;
 use tokio::sync::watch;
 use windrow_core::ids::{Attempt, Epoch, ItemIndex, ShardId};
-use windrow_core::verdict::{Failure, FailureClass, Outcome, Wish};
+use windrow_core::items::verdict::{Failure, FailureClass, Outcome, Wish};
 use windrow_engine::ports::clock::Clock;
-use windrow_engine::ports::handler::{
+use windrow_engine::ports::handling::handler::{
     Call, CallFailure, Handler, HandlerFactory, ItemReplies, ItemVerdict, OpenError, Reply, RunContext,
 };
-use windrow_engine::ports::provision::{Provider, Provision, ProvisionError};
-use windrow_engine::ports::task_store::TaskView;
+use windrow_engine::ports::sources::provision::{Provider, Provision, ProvisionError};
+use windrow_engine::ports::tasks::store::TaskView;
 use windrow_sources::RangeSource;
 
 use crate::judge::{Departure, Heard};

@@ -15,9 +15,9 @@ use windrow_engine::actors::runtime::handle::SupervisorHandle;
 use windrow_engine::actors::runtime::new_ids::NewIds;
 use windrow_engine::actors::runtime::tree::Tree;
 use windrow_engine::ports::clock::Clock;
-use windrow_engine::ports::hints::Hints;
-use windrow_engine::ports::lease_store::LeaseStore;
-use windrow_engine::ports::task_store::TaskStore;
+use windrow_engine::ports::ownership::hints::Hints;
+use windrow_engine::ports::ownership::lease_store::LeaseStore;
+use windrow_engine::ports::tasks::store::TaskStore;
 
 use crate::business::{Business, Office};
 use crate::link::Link;

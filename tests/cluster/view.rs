@@ -5,15 +5,17 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use windrow_core::ids::{ClaimId, Epoch, ItemIndex, SessionId, ShardId, WallMs};
-use windrow_core::verdict::ParkedItem;
+use windrow_core::items::verdict::ParkedItem;
 use windrow_engine::ports::StoreError;
 use windrow_engine::ports::clock::Clock;
-use windrow_engine::ports::lease_store::{LeaseKey, LeaseReply, LeaseStore};
-use windrow_engine::ports::run_store::{
+use windrow_engine::ports::ownership::lease_store::{LeaseKey, LeaseReply, LeaseStore};
+use windrow_engine::ports::ownership::run_store::{
     CheckpointAck, ClaimOutcome, ClaimRequest, Control, Game, Hunt, RunClose, RunStore, ShardCheckpoint,
 };
-use windrow_engine::ports::session_store::{Heartbeat, NewSession, SessionFace, SessionStore, SessionView};
-use windrow_engine::ports::task_store::TaskStore;
+use windrow_engine::ports::ownership::session_store::{
+    Heartbeat, NewSession, SessionFace, SessionStore, SessionView,
+};
+use windrow_engine::ports::tasks::store::TaskStore;
 use windrow_memory::{MemoryLeases, MemoryStore};
 
 use crate::link::{Link, Peer};

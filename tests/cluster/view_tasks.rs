@@ -3,18 +3,18 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use windrow_core::elsewhere::Reaching;
+use windrow_core::handler::elsewhere::Reaching;
 use windrow_core::ids::{ItemIndex, SessionId, ShardId, StoreId, TaskId, WallMs};
 use windrow_engine::ports::StoreError;
-use windrow_engine::ports::data_log::{
+use windrow_engine::ports::handling::data_log::{
     DataLog, DataLogLine, DropReason, LogPage, LogQuery, LogRetention, NumberedLine,
 };
-use windrow_engine::ports::handler::LogLevel;
-use windrow_engine::ports::task_store::{
+use windrow_engine::ports::handling::handler::LogLevel;
+use windrow_engine::ports::tasks::store::{
     Actor, AuditEntry, CommandError, CreateError, FailedItem, FailureGroup, Family, NewTask, TaskCommand,
     TaskStore, TaskView, TokenStart, WaitNote,
 };
-use windrow_engine::ports::upkeep::{Sweep, UpkeepStore};
+use windrow_engine::ports::tasks::upkeep::{Sweep, UpkeepStore};
 
 use crate::link::Peer;
 use crate::view::View;

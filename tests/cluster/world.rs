@@ -9,12 +9,12 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 use windrow_core::ids::{ItemCount, ItemIndex, TaskId};
-use windrow_core::lifecycle::StopReason;
 use windrow_core::settings::{Auto, Rate, RateLimit};
+use windrow_core::task::lifecycle::StopReason;
 use windrow_engine::ports::clock::Clock;
-use windrow_engine::ports::hints::Hints;
-use windrow_engine::ports::session_store::SessionStore;
-use windrow_engine::ports::task_store::{Actor, NewTask, TaskCommand, TaskStore};
+use windrow_engine::ports::ownership::hints::Hints;
+use windrow_engine::ports::ownership::session_store::SessionStore;
+use windrow_engine::ports::tasks::store::{Actor, NewTask, TaskCommand, TaskStore};
 use windrow_memory::{HintHub, MemoryLeases, MemoryStore};
 
 use crate::business::Business;
@@ -417,7 +417,7 @@ impl World {
     async fn check_end(&mut self) {
         for task in self.tasks.clone() {
             let view = self.store.get(task).await.expect("memory").expect("exists");
-            if view.status == windrow_core::lifecycle::Status::Finished {
+            if view.status == windrow_core::task::lifecycle::Status::Finished {
                 self.judge(|judge| judge.check_finished(task));
             }
             let audit = self.store.audit(task).await.expect("memory");

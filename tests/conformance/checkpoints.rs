@@ -4,15 +4,15 @@ use std::num::NonZeroU64;
 
 use windrow_core::execution::{REACH_OF_CLAIM, Reach};
 use windrow_core::ids::{ClaimId, Epoch, ItemIndex, ShardId, WallMs};
-use windrow_core::lifecycle::{Status, StopReason, TaskResult};
+use windrow_core::items::verdict::SideRecord;
+use windrow_core::task::lifecycle::{Status, StopReason, TaskResult};
 use windrow_core::task::{Canary, CanaryThen};
-use windrow_core::verdict::SideRecord;
 use windrow_engine::ports::StoreError;
-use windrow_engine::ports::run_store::{
+use windrow_engine::ports::ownership::run_store::{
     CHECKPOINT_SHARDS_MAX, CheckpointAck, ClaimedShard, FAILURE_CODE_OTHER, FAILURE_CODES_MAX, RunClose,
     ShardCheckpoint,
 };
-use windrow_engine::ports::task_store::{CommandError, NewTask, TaskCommand};
+use windrow_engine::ports::tasks::store::{CommandError, NewTask, TaskCommand};
 
 use crate::fixture::{Harness, NOW, abandoned, actor, at, closing, parked, task, trouble, with};
 
@@ -571,7 +571,7 @@ pub async fn items_come_and_go_with_their_records(harness: Harness) {
         SideRecord::Cleared(ItemIndex(8)),
     ];
     harness.stored(with(at(&run, 1, 5), side)).await;
-    let evicted = windrow_core::verdict::ItemTrouble {
+    let evicted = windrow_core::items::verdict::ItemTrouble {
         failure: None,
         attempts: 0,
         ..trouble(9, "")

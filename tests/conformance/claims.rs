@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use uuid::Uuid;
 use windrow_core::ids::{ClaimId, Epoch, ItemIndex, SessionId, ShardId, WallMs};
-use windrow_core::lifecycle::{Status, StopReason, Wish};
-use windrow_engine::ports::run_store::{
+use windrow_core::task::lifecycle::{Status, StopReason, Wish};
+use windrow_engine::ports::ownership::run_store::{
     Candidate, CheckpointAck, ClaimOutcome, ClaimRequest, Hunt, RunClose,
 };
-use windrow_engine::ports::session_store::Heartbeat;
-use windrow_engine::ports::task_store::{NewTask, TaskCommand};
+use windrow_engine::ports::ownership::session_store::Heartbeat;
+use windrow_engine::ports::tasks::store::{NewTask, TaskCommand};
 
 use crate::fixture::{Harness, NOW, actor, at, closing, hunt, new_session, request, task};
 

@@ -8,15 +8,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::task::JoinSet;
 use uuid::Uuid;
 use windrow_core::ids::{CheckpointSeq, Epoch, TaskId, WallMs};
-use windrow_core::lifecycle::StopReason;
 use windrow_core::settings::RateLimit;
+use windrow_core::task::lifecycle::StopReason;
 use windrow_engine::ports::StoreError;
-use windrow_engine::ports::data_log::{DataLogLine, LogRetention};
-use windrow_engine::ports::run_store::{
+use windrow_engine::ports::handling::data_log::{DataLogLine, LogRetention};
+use windrow_engine::ports::ownership::run_store::{
     CheckpointAck, ClaimOutcome, ClaimedShard, ReplyLines, RunClose, ShardCheckpoint,
 };
-use windrow_engine::ports::task_store::{CommandError, CreateError, Family, NewTask, TaskCommand};
-use windrow_engine::ports::upkeep::Sweep;
+use windrow_engine::ports::tasks::store::{CommandError, CreateError, Family, NewTask, TaskCommand};
+use windrow_engine::ports::tasks::upkeep::Sweep;
 
 use crate::fixture::{
     BUSINESS, Harness, NOW, Stores, abandoned, actor, at, closing, hunt, request, task, tuning, with,

@@ -6,13 +6,13 @@ use sea_orm::{ConnectionTrait, Database};
 use tokio::task::JoinSet;
 use windrow_core::ids::{Epoch, SessionId, ShardId};
 use windrow_engine::ports::StoreError;
-use windrow_engine::ports::idempotency::{IdempotencyStore, KeyState};
-use windrow_engine::ports::run_store::{
+use windrow_engine::ports::access::idempotency::{IdempotencyStore, KeyState};
+use windrow_engine::ports::ownership::run_store::{
     CheckpointAck, ClaimOutcome, ClaimedShard, RunClose, ShardCheckpoint,
 };
-use windrow_engine::ports::session_store::Heartbeat;
-use windrow_engine::ports::task_store::{TaskCommand, TaskStore};
-use windrow_engine::ports::uploads::UploadStore;
+use windrow_engine::ports::ownership::session_store::Heartbeat;
+use windrow_engine::ports::sources::uploads::UploadStore;
+use windrow_engine::ports::tasks::store::{TaskCommand, TaskStore};
 use windrow_store::sql::{ServerAddress, Store};
 
 use crate::crossing::{Dice, again};

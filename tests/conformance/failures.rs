@@ -1,11 +1,11 @@
 //! Facts about the places of failures: dense, in the order of commits, final; and about finding failures by them.
 
 use windrow_core::ids::{ItemIndex, ShardId};
-use windrow_core::verdict::{ItemTrouble, SideRecord};
-use windrow_engine::ports::data_log::LogOrigin;
-use windrow_engine::ports::failure_list::{AMONG_MAX, FailurePage, RecordedState};
-use windrow_engine::ports::handler::LogLevel;
-use windrow_engine::ports::run_store::{FAILURE_CODE_OTHER, FAILURE_CODES_MAX};
+use windrow_core::items::verdict::{ItemTrouble, SideRecord};
+use windrow_engine::ports::handling::data_log::LogOrigin;
+use windrow_engine::ports::handling::handler::LogLevel;
+use windrow_engine::ports::ownership::run_store::{FAILURE_CODE_OTHER, FAILURE_CODES_MAX};
+use windrow_engine::ports::tasks::failure_list::{AMONG_MAX, FailurePage, RecordedState};
 
 use crate::fixture::{Harness, NOW, abandoned, at, parked, trouble, with};
 
@@ -172,7 +172,7 @@ pub async fn each_abandoned_item_writes_one_line_with_its_checkpoint(harness: Ha
     harness
         .stored(with(at(&run, 2, 6), vec![abandoned(1, "A"), abandoned(2, "B")]))
         .await;
-    let zombie = windrow_engine::ports::run_store::ShardCheckpoint {
+    let zombie = windrow_engine::ports::ownership::run_store::ShardCheckpoint {
         epoch: windrow_core::ids::Epoch(1),
         ..at(&run, 3, 7)
     };

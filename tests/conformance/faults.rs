@@ -9,9 +9,9 @@ use uuid::Uuid;
 use windrow_core::ids::{ClaimId, Moment, SessionId, ShardId, TaskId, WallMs};
 use windrow_engine::ports::StoreError;
 use windrow_engine::ports::clock::Clock;
-use windrow_engine::ports::lease_store::{LeaseKey, LeaseReply, LeaseStore};
-use windrow_engine::ports::session_store::{Heartbeat, SessionStore};
-use windrow_engine::ports::task_store::TaskStore;
+use windrow_engine::ports::ownership::lease_store::{LeaseKey, LeaseReply, LeaseStore};
+use windrow_engine::ports::ownership::session_store::{Heartbeat, SessionStore};
+use windrow_engine::ports::tasks::store::TaskStore;
 use windrow_memory::{Call, MemoryLeases, MemoryStore, When};
 
 use crate::fixture::{BUSINESS, NOW, actor, alive, new_session, task};

@@ -8,27 +8,29 @@ use std::time::Duration;
 use sea_orm::{ConnectionTrait, Database, DatabaseConnection, Statement};
 use tempfile::TempDir;
 use uuid::Uuid;
-use windrow_core::counters::Counters;
 use windrow_core::ids::{
     CheckpointSeq, ClaimId, Epoch, ItemCount, ItemIndex, SessionId, ShardId, TaskId, WallMs,
 };
+use windrow_core::items::counters::Counters;
+use windrow_core::items::verdict::{AttemptNote, Failure, ItemTrouble, SideRecord};
 use windrow_core::limit::Bounds;
 use windrow_core::limit::key::LimitKey;
 use windrow_core::settings::{Auto, Backoff, Burst, ErrorBudget, OnExhausted, Rate, RateLimit};
 use windrow_core::shards::Told;
 use windrow_core::task::Tuning;
-use windrow_core::verdict::{AttemptNote, Failure, ItemTrouble, SideRecord};
-use windrow_engine::ports::data_log::DataLog;
-use windrow_engine::ports::failure_list::FailureList;
-use windrow_engine::ports::limit_store::LimitStore;
-use windrow_engine::ports::outbox::OutboxStore;
-use windrow_engine::ports::run_store::{
+use windrow_engine::ports::handling::data_log::DataLog;
+use windrow_engine::ports::handling::outbox::OutboxStore;
+use windrow_engine::ports::ownership::limit_store::LimitStore;
+use windrow_engine::ports::ownership::run_store::{
     CheckpointAck, ClaimOutcome, ClaimRequest, ClaimedShard, Hunt, RunClose, RunStore, ShardCheckpoint,
 };
-use windrow_engine::ports::session_store::{Heartbeat, NewSession, OwnedShard, SessionFace, SessionStore};
-use windrow_engine::ports::source_store::SourceStore;
-use windrow_engine::ports::task_store::{Actor, NewTask, TaskCommand, TaskStore, TaskView, WaitNote};
-use windrow_engine::ports::upkeep::UpkeepStore;
+use windrow_engine::ports::ownership::session_store::{
+    Heartbeat, NewSession, OwnedShard, SessionFace, SessionStore,
+};
+use windrow_engine::ports::sources::store::SourceStore;
+use windrow_engine::ports::tasks::failure_list::FailureList;
+use windrow_engine::ports::tasks::store::{Actor, NewTask, TaskCommand, TaskStore, TaskView, WaitNote};
+use windrow_engine::ports::tasks::upkeep::UpkeepStore;
 use windrow_memory::MemoryStore;
 use windrow_store::sql::Store;
 

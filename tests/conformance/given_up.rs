@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use tokio::time::timeout;
 use windrow_core::ids::{SessionId, TaskId};
-use windrow_core::lifecycle::StopReason;
-use windrow_engine::ports::session_store::NewSession;
-use windrow_engine::ports::task_store::TaskCommand;
+use windrow_core::task::lifecycle::StopReason;
+use windrow_engine::ports::ownership::session_store::NewSession;
+use windrow_engine::ports::tasks::store::TaskCommand;
 use windrow_store::sql::{ServerAddress, Store};
 
 use crate::engines::{Engine, runtime};

@@ -4,10 +4,12 @@ use std::time::Duration;
 
 use uuid::Uuid;
 use windrow_core::ids::{Epoch, SessionId, TaskId, WallMs};
-use windrow_core::lifecycle::{DORMANT, Status, dormant_text};
-use windrow_engine::ports::run_store::{ClaimOutcome, ClaimRequest, Hunt, RunClose, ShardCheckpoint};
-use windrow_engine::ports::session_store::NewSession;
-use windrow_engine::ports::task_store::{AuditEntry, NewTask, TaskCommand, WaitNote};
+use windrow_core::task::lifecycle::{DORMANT, Status, dormant_text};
+use windrow_engine::ports::ownership::run_store::{
+    ClaimOutcome, ClaimRequest, Hunt, RunClose, ShardCheckpoint,
+};
+use windrow_engine::ports::ownership::session_store::NewSession;
+use windrow_engine::ports::tasks::store::{AuditEntry, NewTask, TaskCommand, WaitNote};
 
 use crate::fixture::{Harness, NOW, actor, at, closing, hunt, new_session, request, task};
 

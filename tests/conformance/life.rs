@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use std::num::NonZeroU64;
 use std::time::Duration;
 
-use windrow_core::abandonment::ABANDONMENTS_MAX;
 use windrow_core::ids::{Epoch, ItemCount, ItemIndex, ShardId, WallMs};
-use windrow_core::lifecycle::{Status, StopReason, TaskResult, Wish};
+use windrow_core::task::abandonment::ABANDONMENTS_MAX;
+use windrow_core::task::lifecycle::{Status, StopReason, TaskResult, Wish};
 use windrow_core::task::{Canary, CanaryThen};
-use windrow_engine::ports::run_store::{Hunt, RunClose};
-use windrow_engine::ports::task_store::{
+use windrow_engine::ports::ownership::run_store::{Hunt, RunClose};
+use windrow_engine::ports::tasks::store::{
     CommandError, CommandRefusal, NewTask, TaskCommand, TaskEdit, TaskView, WaitNote,
 };
 

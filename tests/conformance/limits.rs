@@ -8,8 +8,8 @@ use windrow_core::limit::key::LimitKey;
 use windrow_core::limit::round::{Dealt, Round};
 use windrow_core::limit::{Amount, NANOS_PER_ITEM, Part};
 use windrow_core::settings::Rate;
-use windrow_engine::ports::limit_store::Played;
-use windrow_engine::ports::task_store::{CreateError, NewTask};
+use windrow_engine::ports::ownership::limit_store::Played;
+use windrow_engine::ports::tasks::store::{CreateError, NewTask};
 
 use crate::fixture::{BUSINESS, Harness, NOW, actor, task};
 

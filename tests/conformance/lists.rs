@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 
 use tempfile::TempDir;
 use windrow_core::ids::{RunNo, ShardId, TaskId, WallMs};
-use windrow_core::lifecycle::{Status, StopReason};
-use windrow_engine::ports::idempotency::{Answer, IdempotencyStore, KeyState};
-use windrow_engine::ports::run_store::{ClaimOutcome, ClaimRequest, RunClose, RunStore};
-use windrow_engine::ports::session_store::{NewSession, SessionStore};
-use windrow_engine::ports::task_list::{AuditFilter, TaskFilter, TaskList};
-use windrow_engine::ports::task_store::{NewTask, TaskCommand, TaskStore};
+use windrow_core::task::lifecycle::{Status, StopReason};
+use windrow_engine::ports::access::idempotency::{Answer, IdempotencyStore, KeyState};
+use windrow_engine::ports::ownership::run_store::{ClaimOutcome, ClaimRequest, RunClose, RunStore};
+use windrow_engine::ports::ownership::session_store::{NewSession, SessionStore};
+use windrow_engine::ports::tasks::list::{AuditFilter, TaskFilter, TaskList};
+use windrow_engine::ports::tasks::store::{NewTask, TaskCommand, TaskStore};
 use windrow_store::sql::Store;
 
 use crate::fixture::{BUSINESS, NOW, actor, at, closing, new_session, request, task};

@@ -1,11 +1,13 @@
 //! Facts about searching and forgetting lines of the data log.
 
 use windrow_core::ids::{CheckpointSeq, Epoch, ItemIndex, ShardId, TaskId, WallMs};
-use windrow_engine::ports::data_log::{
+use windrow_engine::ports::handling::data_log::{
     DataLogLine, DropReason, EXPIRE_MAX, LogOrigin, LogQuery, LogRetention,
 };
-use windrow_engine::ports::handler::{LogLevel, LogLine};
-use windrow_engine::ports::run_store::{CheckpointAck, ClaimedShard, ReplyLines, RunClose, ShardCheckpoint};
+use windrow_engine::ports::handling::handler::{LogLevel, LogLine};
+use windrow_engine::ports::ownership::run_store::{
+    CheckpointAck, ClaimedShard, ReplyLines, RunClose, ShardCheckpoint,
+};
 
 use crate::fixture::{BUSINESS, Harness, NOW, at, closing, task};
 

@@ -1,9 +1,9 @@
 //! Facts about the data log, sources and the store itself.
 
 use windrow_core::ids::{ItemIndex, ShardId, TaskId, WallMs};
-use windrow_engine::ports::data_log::{DataLogLine, LogOrigin};
-use windrow_engine::ports::handler::{LogLevel, LogLine};
-use windrow_engine::ports::source_store::{IndexedSource, SourceStore};
+use windrow_engine::ports::handling::data_log::{DataLogLine, LogOrigin};
+use windrow_engine::ports::handling::handler::{LogLevel, LogLine};
+use windrow_engine::ports::sources::store::{IndexedSource, SourceStore};
 
 use crate::fixture::{Harness, NOW};
 

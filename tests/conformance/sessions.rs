@@ -2,10 +2,10 @@
 
 use uuid::Uuid;
 use windrow_core::ids::{Epoch, SessionId, ShardId};
-use windrow_core::lifecycle::{StopReason, Wish};
-use windrow_engine::ports::run_store::{Hunt, MOVE_PATIENCE, RunClose};
-use windrow_engine::ports::session_store::{Heartbeat, NewSession, OwnedShard};
-use windrow_engine::ports::task_store::{CommandError, MoveRefusal, TaskCommand};
+use windrow_core::task::lifecycle::{StopReason, Wish};
+use windrow_engine::ports::ownership::run_store::{Hunt, MOVE_PATIENCE, RunClose};
+use windrow_engine::ports::ownership::session_store::{Heartbeat, NewSession, OwnedShard};
+use windrow_engine::ports::tasks::store::{CommandError, MoveRefusal, TaskCommand};
 
 use crate::fixture::{Harness, NOW, actor, alive, hunt, new_session};
 

@@ -4,12 +4,14 @@ use std::num::{NonZeroU32, NonZeroU64};
 use std::time::Duration;
 
 use windrow_core::ids::{Epoch, ItemCount, ItemIndex, ShardId, TaskId};
-use windrow_core::lifecycle::{ShardState, Status, StopReason, TaskResult};
 use windrow_core::settings::{Auto, Rate, RateLimit};
 use windrow_core::shards::{Pause, PauseReason, Share, Slow, Told};
+use windrow_core::task::lifecycle::{ShardState, Status, StopReason, TaskResult};
 use windrow_core::task::{Canary, CanaryThen};
-use windrow_engine::ports::run_store::{Candidate, ClaimOutcome, ClaimedShard, RunClose, ShardCheckpoint};
-use windrow_engine::ports::task_store::{CommandError, CommandRefusal, NewTask, TaskCommand, TaskEdit};
+use windrow_engine::ports::ownership::run_store::{
+    Candidate, ClaimOutcome, ClaimedShard, RunClose, ShardCheckpoint,
+};
+use windrow_engine::ports::tasks::store::{CommandError, CommandRefusal, NewTask, TaskCommand, TaskEdit};
 
 use crate::fixture::{Harness, NOW, abandoned, actor, at, closing, hunt, request, task, tuning, with};
 

@@ -4,11 +4,11 @@ use std::path::Path;
 
 use sea_orm::{ConnectionTrait, Database, DatabaseConnection, Statement};
 use windrow_core::ids::{Epoch, ItemIndex};
-use windrow_core::lifecycle::{Status, StopReason};
+use windrow_core::task::lifecycle::{Status, StopReason};
 use windrow_engine::ports::StoreError;
-use windrow_engine::ports::run_store::{ClaimOutcome, RunClose, RunStore};
-use windrow_engine::ports::session_store::SessionStore;
-use windrow_engine::ports::task_store::{TaskCommand, TaskStore};
+use windrow_engine::ports::ownership::run_store::{ClaimOutcome, RunClose, RunStore};
+use windrow_engine::ports::ownership::session_store::SessionStore;
+use windrow_engine::ports::tasks::store::{TaskCommand, TaskStore};
 use windrow_store::sql::Store;
 
 use crate::fixture::{BUSINESS, Harness, NOW, actor, at, closing, new_session, request, task};

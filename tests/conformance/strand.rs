@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use windrow_core::ids::SessionId;
 use windrow_engine::ports::StoreError;
-use windrow_engine::ports::session_store::Heartbeat;
-use windrow_engine::ports::task_store::{TaskCommand, TaskStore};
+use windrow_engine::ports::ownership::session_store::Heartbeat;
+use windrow_engine::ports::tasks::store::{TaskCommand, TaskStore};
 use windrow_store::sql::{ServerAddress, Store};
 
 use crate::engines::{CONNECTIONS, Engine, runtime};

@@ -1,12 +1,12 @@
 //! Facts about creating, commanding and showing tasks.
 
 use windrow_core::ids::{Epoch, INDEX_MAX, ItemCount, ItemIndex, ShardId, TaskId};
-use windrow_core::lifecycle::{CutOff, Status, StopReason, Wish};
-use windrow_core::run::IndexRun;
+use windrow_core::items::run::IndexRun;
+use windrow_core::task::lifecycle::{CutOff, Status, StopReason, Wish};
 use windrow_engine::ports::StoreError;
-use windrow_engine::ports::run_store::RunClose;
-use windrow_engine::ports::session_store::Heartbeat;
-use windrow_engine::ports::task_store::{
+use windrow_engine::ports::ownership::run_store::RunClose;
+use windrow_engine::ports::ownership::session_store::Heartbeat;
+use windrow_engine::ports::tasks::store::{
     Actor, CommandError, CreateError, NewTask, TaskCommand, TaskStore, TaskView,
 };
 

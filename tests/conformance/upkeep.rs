@@ -4,15 +4,15 @@ use std::time::Duration;
 
 use uuid::Uuid;
 use windrow_core::business::HookKind;
-use windrow_core::elsewhere::Reaching;
+use windrow_core::handler::elsewhere::Reaching;
 use windrow_core::ids::{Epoch, SessionId, TaskId, WallMs};
-use windrow_core::lifecycle::{Status, StopReason};
-use windrow_core::verdict::Outage;
-use windrow_engine::ports::outbox::{Delivery, Settlement};
-use windrow_engine::ports::run_store::{CheckpointAck, ClaimedShard, RunClose, ShardCheckpoint};
-use windrow_engine::ports::session_store::SessionFace;
-use windrow_engine::ports::task_store::{NewTask, TaskCommand};
-use windrow_engine::ports::upkeep::Sweep;
+use windrow_core::items::verdict::Outage;
+use windrow_core::task::lifecycle::{Status, StopReason};
+use windrow_engine::ports::handling::outbox::{Delivery, Settlement};
+use windrow_engine::ports::ownership::run_store::{CheckpointAck, ClaimedShard, RunClose, ShardCheckpoint};
+use windrow_engine::ports::ownership::session_store::SessionFace;
+use windrow_engine::ports::tasks::store::{NewTask, TaskCommand};
+use windrow_engine::ports::tasks::upkeep::Sweep;
 
 use crate::fixture::{BUSINESS, Harness, NOW, abandoned, actor, at, closing, task, with};
 

@@ -5,8 +5,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use windrow_core::ids::TaskId;
-use windrow_engine::ports::data_log::DataLog;
-use windrow_engine::ports::task_store::TaskStore;
+use windrow_engine::ports::handling::data_log::DataLog;
+use windrow_engine::ports::tasks::store::TaskStore;
 use windrow_store::sql::Store;
 
 use crate::business::{Business, Call};

@@ -5,8 +5,8 @@ use std::time::Duration;
 use futures_util::future::join_all;
 use serde_json::json;
 use windrow_core::ids::ItemIndex;
-use windrow_core::verdict::{HandlerCommand, Outcome, Wish};
-use windrow_engine::ports::handler::{CallFailure, ItemVerdict, LogLevel, Reply};
+use windrow_core::items::verdict::{HandlerCommand, Outcome, Wish};
+use windrow_engine::ports::handling::handler::{CallFailure, ItemVerdict, LogLevel, Reply};
 
 use crate::command_support::{PATIENCE, Setup, bad_reply, charged, failed, verdict};
 

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use serde_json::json;
-use windrow_engine::ports::handler::Reply;
+use windrow_engine::ports::handling::handler::Reply;
 
 use crate::command_support::{Setup, gone, is_alive, message_of, scratch};
 

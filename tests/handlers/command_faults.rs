@@ -6,7 +6,7 @@ use futures_util::future::join_all;
 use serde_json::{Value, json};
 use windrow_core::ids::Moment;
 
-use windrow_engine::ports::handler::{CallFailure, Reply};
+use windrow_engine::ports::handling::handler::{CallFailure, Reply};
 
 use crate::command_support::{Rig, Setup, charged, gone, rejected, scratch};
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde_json::json;
-use windrow_engine::ports::handler::Reply;
+use windrow_engine::ports::handling::handler::Reply;
 
 use crate::command_support::{Setup, charged, gone, message_of, rejected, scratch};
 

@@ -10,15 +10,15 @@ use bytes::Bytes;
 use serde_json::Value;
 use tokio::sync::Notify;
 use windrow_core::ids::{Attempt, Epoch, ItemIndex, RunNo, ShardId, StoreId, TaskId};
-use windrow_core::run::IndexRun;
-use windrow_core::verdict::{Dispatch, Failure, Outcome, Wish};
+use windrow_core::items::run::IndexRun;
+use windrow_core::items::verdict::{Dispatch, Failure, Outcome, Wish};
 use windrow_engine::ports::clock::Clock;
-use windrow_engine::ports::gate::Gate;
-use windrow_engine::ports::handler::{
+use windrow_engine::ports::handling::handler::{
     Call, CallFailure, CallItems, CallRows, Handler, HandlerFactory, ItemVerdict, LogLine, Mode, OpenError,
     Reply, RunContext,
 };
-use windrow_engine::ports::source::RowChunk;
+use windrow_engine::ports::ownership::gate::Gate;
+use windrow_engine::ports::sources::source::RowChunk;
 use windrow_handlers::command::{CommandHandlerFactory, Environment, Inherit, Settings};
 use windrow_host::clock::SystemClock;
 

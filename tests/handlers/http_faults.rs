@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 
-use windrow_core::verdict::FailureClass;
-use windrow_engine::ports::handler::{CallFailure, Reply};
+use windrow_core::items::verdict::FailureClass;
+use windrow_engine::ports::handling::handler::{CallFailure, Reply};
 use windrow_handlers::http::HttpOptions;
 use windrow_net::Outbound;
 use windrow_net::egress::Egress;

@@ -7,13 +7,13 @@ use std::time::Duration;
 use serde_json::json;
 
 use windrow_config::{CommandHandler, HttpHandler};
+use windrow_core::business::secrets::BusinessSecrets;
 use windrow_core::business::{BusinessSpec, HookKind};
-use windrow_core::business_secrets::BusinessSecrets;
 use windrow_core::ids::WallMs;
-use windrow_engine::ports::business_store::Business;
-use windrow_engine::ports::handler::Reply;
-use windrow_engine::ports::hook::{HandlerDesk, HookCall, HookCaller, HookReply};
-use windrow_engine::ports::vault::Vault;
+use windrow_engine::ports::access::business_store::Business;
+use windrow_engine::ports::access::vault::Vault;
+use windrow_engine::ports::handling::handler::Reply;
+use windrow_engine::ports::handling::hook::{HandlerDesk, HookCall, HookCaller, HookReply};
 use windrow_handlers::http::{HookClient, HttpOptions, Transports};
 use windrow_handlers::sign::Signer;
 use windrow_host::vault::KeyVault;

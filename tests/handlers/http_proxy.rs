@@ -6,7 +6,7 @@ use tokio::io::{AsyncWriteExt, copy_bidirectional};
 use tokio::net::TcpStream;
 
 use tempfile::TempDir;
-use windrow_engine::ports::handler::Reply;
+use windrow_engine::ports::handling::handler::Reply;
 use windrow_handlers::http::HttpOptions;
 use windrow_net::Outbound;
 use windrow_net::egress::Egress;

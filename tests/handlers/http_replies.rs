@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use windrow_core::ids::{ItemCount, ItemIndex};
+use windrow_core::items::verdict::{FailureClass, HandlerCommand, Outcome, Wish};
 use windrow_core::task::Rate;
-use windrow_core::verdict::{FailureClass, HandlerCommand, Outcome, Wish};
-use windrow_engine::ports::handler::{CallFailure, ItemReplies, ItemVerdict, LogLevel, Reply};
+use windrow_engine::ports::handling::handler::{CallFailure, ItemReplies, ItemVerdict, LogLevel, Reply};
 use windrow_handlers::http::HttpOptions;
 
 use crate::support_server::{Act, Server, answer, call, failure, items, open, single};

@@ -9,8 +9,8 @@ use tokio::io::AsyncReadExt;
 
 use windrow_core::ids::{Moment, WallMs};
 use windrow_engine::ports::clock::Clock;
-use windrow_engine::ports::gate::{Gate, SessionTrust};
-use windrow_engine::ports::handler::{CallFailure, HandlerFactory, Reply};
+use windrow_engine::ports::handling::handler::{CallFailure, HandlerFactory, Reply};
+use windrow_engine::ports::ownership::gate::{Gate, SessionTrust};
 use windrow_handlers::http::{HttpHandlerFactory, HttpOptions};
 use windrow_handlers::sign::Signer;
 use windrow_net::Outbound;

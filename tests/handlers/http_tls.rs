@@ -10,8 +10,8 @@ use rustls::pki_types::PrivateKeyDer;
 use tempfile::TempDir;
 use tokio_rustls::TlsAcceptor;
 
-use windrow_engine::ports::gate::Gate;
-use windrow_engine::ports::handler::{HandlerFactory, Reply};
+use windrow_engine::ports::handling::handler::{HandlerFactory, Reply};
+use windrow_engine::ports::ownership::gate::Gate;
 use windrow_handlers::http::{HttpHandlerFactory, HttpOptions};
 use windrow_net::Outbound;
 

@@ -5,14 +5,14 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use windrow_core::ids::{Attempt, Epoch, ItemIndex, RunNo, ShardId, StoreId, TaskId};
-use windrow_core::run::IndexRun;
-use windrow_core::verdict::{Dispatch, Failure, HandlerCommand, Outcome, Wish};
+use windrow_core::items::run::IndexRun;
+use windrow_core::items::verdict::{Dispatch, Failure, HandlerCommand, Outcome, Wish};
 use windrow_engine::ports::clock::Clock;
-use windrow_engine::ports::gate::Gate;
-use windrow_engine::ports::handler::{
+use windrow_engine::ports::handling::handler::{
     Call, CallFailure, CallItems, CallRows, Handler, HandlerFactory, ItemVerdict, LogLevel, Mode, Reply,
     RunContext,
 };
+use windrow_engine::ports::ownership::gate::Gate;
 use windrow_handlers::rust::{Batch, ItemCtx, ItemHandler, PANIC, Results, RustHandlerFactory, handler_fn};
 use windrow_host::clock::SystemClock;
 

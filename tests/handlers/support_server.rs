@@ -18,13 +18,15 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 
 use windrow_core::ids::{Attempt, Epoch, ItemIndex, RunNo, ShardId, StoreId, TaskId};
-use windrow_core::run::IndexRun;
-use windrow_core::verdict::{Dispatch, Failure};
+use windrow_core::items::run::IndexRun;
+use windrow_core::items::verdict::{Dispatch, Failure};
 use windrow_engine::ports::clock::Clock;
-use windrow_engine::ports::gate::Gate;
-use windrow_engine::ports::handler::{Call, CallFailure, CallItems, CallRows, Handler, HandlerFactory};
-use windrow_engine::ports::handler::{Mode, Reply, RunContext};
-use windrow_engine::ports::source::RowChunk;
+use windrow_engine::ports::handling::handler::{
+    Call, CallFailure, CallItems, CallRows, Handler, HandlerFactory,
+};
+use windrow_engine::ports::handling::handler::{Mode, Reply, RunContext};
+use windrow_engine::ports::ownership::gate::Gate;
+use windrow_engine::ports::sources::source::RowChunk;
 use windrow_handlers::http::{HttpHandlerFactory, HttpOptions};
 use windrow_host::clock::SystemClock;
 

@@ -4,11 +4,11 @@ use super::state::State;
 use super::{hooks, life, shards, shown};
 use windrow_core::ids::{TaskId, WallMs};
 use windrow_core::life::{Circumstances, CommandRefusal, StartToken, status_json};
-use windrow_core::lifecycle::Refusal;
-use windrow_engine::ports::task_store::{Actor, CommandError, TaskCommand, TaskView};
+use windrow_core::task::lifecycle::Refusal;
+use windrow_engine::ports::tasks::store::{Actor, CommandError, TaskCommand, TaskView};
 use windrow_host::start_token;
 
-/// See [`windrow_engine::ports::task_store::TaskStore::command_if`].
+/// See [`windrow_engine::ports::tasks::store::TaskStore::command_if`].
 pub(super) fn obey(
     state: &mut State,
     (id, expected): (TaskId, Option<u64>),
@@ -63,7 +63,7 @@ fn holder_of_name(state: &State, id: TaskId, name: &str) -> Option<TaskId> {
     holder.filter(|_| !name.is_empty()).map(|(id, _)| *id)
 }
 
-/// See [`windrow_engine::ports::task_store::TaskStore::delete`].
+/// See [`windrow_engine::ports::tasks::store::TaskStore::delete`].
 pub(super) fn delete(state: &mut State, id: TaskId, actor: &Actor, now: WallMs) -> Result<(), CommandError> {
     let status = state.tasks.get(&id).ok_or(CommandError::NotFound(id))?.status;
     if !status.is_terminal() {

@@ -6,10 +6,10 @@ use super::state::State;
 use super::{Call, MemoryStore};
 use windrow_core::ids::TaskId;
 use windrow_engine::ports::StoreError;
-use windrow_engine::ports::data_log::{
+use windrow_engine::ports::handling::data_log::{
     DataLog, DataLogLine, DropReason, EXPIRE_MAX, LogPage, LogQuery, LogRetention, NumberedLine,
 };
-use windrow_engine::ports::handler::LogLevel;
+use windrow_engine::ports::handling::handler::LogLevel;
 
 #[async_trait]
 impl DataLog for MemoryStore {

@@ -9,10 +9,10 @@ use super::state::{Item, ItemState, State};
 use super::{Call, MemoryStore};
 use windrow_core::ids::{ItemIndex, TaskId};
 use windrow_engine::ports::StoreError;
-use windrow_engine::ports::failure_list::{
+use windrow_engine::ports::tasks::failure_list::{
     AMONG_MAX, FailureList, FailurePage, RecordedItem, RecordedState, WaitingCode,
 };
-use windrow_engine::ports::task_store::{FailureGroup, TaskStore};
+use windrow_engine::ports::tasks::store::{FailureGroup, TaskStore};
 
 #[async_trait]
 impl FailureList for MemoryStore {

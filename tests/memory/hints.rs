@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use async_trait::async_trait;
 use tokio::sync::Notify;
 
-use windrow_engine::ports::hints::{Hint, Hints};
+use windrow_engine::ports::ownership::hints::{Hint, Hints};
 
 /// What a node may have unheard; more is dropped.
 const UNHEARD_MAX: usize = 1024;

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use super::state::{Shard, State};
 use windrow_core::ids::{RunNo, TaskId, WallMs};
-use windrow_core::succession::{Episode, Fate};
-use windrow_engine::ports::task_store::Actor;
+use windrow_core::life::succession::{Episode, Fate};
+use windrow_engine::ports::tasks::store::Actor;
 
 /// The newest run of a shard, as far as it is told.
 #[derive(Clone, Debug)]

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use super::state::{Item, ItemState, Task};
 use windrow_core::ids::ItemIndex;
-use windrow_core::verdict::{ItemTrouble, SideRecord};
-use windrow_engine::ports::data_log::DataLogLine;
-use windrow_engine::ports::run_store::{FAILURE_CODE_OTHER, FAILURE_CODES_MAX, ShardCheckpoint};
-use windrow_engine::ports::task_store::FailureGroup;
+use windrow_core::items::verdict::{ItemTrouble, SideRecord};
+use windrow_engine::ports::handling::data_log::DataLogLine;
+use windrow_engine::ports::ownership::run_store::{FAILURE_CODE_OTHER, FAILURE_CODES_MAX, ShardCheckpoint};
+use windrow_engine::ports::tasks::store::FailureGroup;
 
 /// Applies the side records of a checkpoint that was believed, and returns a line for each item that it abandons. An
 /// abandoned item never changes again.

@@ -11,7 +11,7 @@ use super::{Call, Faults};
 use windrow_core::ids::{ClaimId, Moment, ShardId};
 use windrow_engine::ports::StoreError;
 use windrow_engine::ports::clock::Clock;
-use windrow_engine::ports::lease_store::{LeaseKey, LeaseReply, LeaseStore};
+use windrow_engine::ports::ownership::lease_store::{LeaseKey, LeaseReply, LeaseStore};
 
 #[derive(Debug, Default)]
 struct Leases {

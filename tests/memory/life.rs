@@ -5,8 +5,8 @@ use super::state::{ItemState, Shard, State, Task};
 use windrow_core::execution::Reach;
 use windrow_core::ids::{CheckpointSeq, Epoch, RunNo, TaskId, WallMs};
 use windrow_core::life::{Author, Deeds, Evidence, Life, ShardLife};
-use windrow_core::lifecycle::Note;
-use windrow_engine::ports::task_store::Actor;
+use windrow_core::task::lifecycle::Note;
+use windrow_engine::ports::tasks::store::Actor;
 
 /// The life of a task.
 pub(super) fn read(id: TaskId, task: &Task) -> Life {

@@ -9,7 +9,7 @@ use super::{Call, MemoryStore};
 use windrow_core::limit::Bounds;
 use windrow_core::limit::round::{Round, Row, settle};
 use windrow_engine::ports::StoreError;
-use windrow_engine::ports::limit_store::{LimitStore, PartView, Played, part_view};
+use windrow_engine::ports::ownership::limit_store::{LimitStore, PartView, Played, part_view};
 
 /// The parts of one limit.
 #[derive(Clone, Debug, Default)]

@@ -2,11 +2,11 @@
 
 use super::state::{Shard, State};
 use windrow_core::ids::{SessionId, ShardId, TaskId, WallMs};
-use windrow_core::lifecycle::ShardState;
-use windrow_engine::ports::run_store::MOVE_PATIENCE;
-use windrow_engine::ports::task_store::{Actor, CommandError, MoveRefusal};
+use windrow_core::task::lifecycle::ShardState;
+use windrow_engine::ports::ownership::run_store::MOVE_PATIENCE;
+use windrow_engine::ports::tasks::store::{Actor, CommandError, MoveRefusal};
 
-/// See [`windrow_engine::ports::task_store::TaskStore::move_shards`].
+/// See [`windrow_engine::ports::tasks::store::TaskStore::move_shards`].
 pub(super) fn move_shards(
     state: &mut State,
     (id, only, to): (TaskId, Option<u32>, &str),

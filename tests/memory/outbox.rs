@@ -7,7 +7,7 @@ use super::{Call, MemoryStore};
 use windrow_core::business::HookKind;
 use windrow_core::ids::WallMs;
 use windrow_engine::ports::StoreError;
-use windrow_engine::ports::outbox::{Delivery, OutboxStore, Settlement};
+use windrow_engine::ports::handling::outbox::{Delivery, OutboxStore, Settlement};
 
 #[async_trait]
 impl OutboxStore for MemoryStore {

@@ -5,13 +5,13 @@ use std::convert::Infallible;
 use super::history::Past;
 use super::state::{Shard, State};
 use super::{items, life};
-use windrow_core::counters::Counters;
 use windrow_core::ids::{CheckpointSeq, ClaimId, Epoch, ShardId, TaskId, WallMs};
+use windrow_core::items::counters::Counters;
+use windrow_core::life::succession::Fate;
 use windrow_core::life::{Deeds, Evidence, Life};
-use windrow_core::lifecycle::ShardState;
-use windrow_core::succession::Fate;
-use windrow_engine::ports::data_log::DropReason;
-use windrow_engine::ports::run_store::{CheckpointAck, RunClose, ShardCheckpoint};
+use windrow_core::task::lifecycle::ShardState;
+use windrow_engine::ports::handling::data_log::DropReason;
+use windrow_engine::ports::ownership::run_store::{CheckpointAck, RunClose, ShardCheckpoint};
 
 /// One checkpoint: believed whole, or not at all.
 pub(super) fn write(state: &mut State, checkpoint: &ShardCheckpoint) -> CheckpointAck {

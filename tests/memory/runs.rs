@@ -9,13 +9,13 @@ use windrow_core::business::POOL_DEFAULT;
 use windrow_core::checkpoint;
 use windrow_core::execution::{REACH_OF_CLAIM, Reach};
 use windrow_core::ids::{CheckpointSeq, ClaimId, Epoch, ItemIndex, RunNo, ShardId, WallMs};
-use windrow_core::lifecycle::{ShardState, Wish};
+use windrow_core::items::verdict::{ItemTrouble, ParkedItem};
+use windrow_core::life::succession::Fate;
 use windrow_core::shards::Share;
-use windrow_core::succession::Fate;
 use windrow_core::task::ShardRange;
-use windrow_core::verdict::{ItemTrouble, ParkedItem};
+use windrow_core::task::lifecycle::{ShardState, Wish};
 use windrow_engine::ports::StoreError;
-use windrow_engine::ports::run_store::{
+use windrow_engine::ports::ownership::run_store::{
     CHECKPOINT_SHARDS_MAX, CLAIMABLE, Candidate, CheckpointAck, ClaimOutcome, ClaimRequest, ClaimedShard,
     Control, Game, Hunt, HuntPlace, RunClose, RunStore, ShardCheckpoint,
 };

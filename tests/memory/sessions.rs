@@ -6,10 +6,10 @@ use uuid::Uuid;
 use super::state::{Session, State};
 use super::{Call, MemoryStore};
 use windrow_core::ids::{SessionId, ShardId, WallMs};
-use windrow_core::succession::Fenced;
+use windrow_core::life::succession::Fenced;
 use windrow_engine::ports::StoreError;
-use windrow_engine::ports::actor::Actor;
-use windrow_engine::ports::session_store::{
+use windrow_engine::ports::access::actor::Actor;
+use windrow_engine::ports::ownership::session_store::{
     Heartbeat, NewSession, OwnedShard, SessionFace, SessionStore, SessionView,
 };
 

@@ -4,9 +4,9 @@ use super::state::{Shard, State, Task};
 use windrow_core::business::POOL_DEFAULT;
 use windrow_core::execution::Shared;
 use windrow_core::ids::ItemIndex;
-use windrow_core::lifecycle::ShardState;
 use windrow_core::shards::{Nodes, Share};
 use windrow_core::task::ShardRange;
+use windrow_core::task::lifecycle::ShardState;
 
 /// The indexes of a task that are not left out at its head.
 pub(super) fn whole(task: &Task) -> ShardRange {

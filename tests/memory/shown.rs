@@ -4,7 +4,7 @@ use super::life;
 use super::state::{Item, ItemState, State, Task};
 use windrow_core::business::POOL_DEFAULT;
 use windrow_core::ids::{ItemIndex, TaskId};
-use windrow_engine::ports::task_store::{FailedItem, FailureGroup, TaskRest, TaskView};
+use windrow_engine::ports::tasks::store::{FailedItem, FailureGroup, TaskRest, TaskView};
 
 /// A task with the sums over its shards.
 pub(super) fn view(id: TaskId, task: &Task) -> TaskView {

@@ -4,7 +4,7 @@ use async_trait::async_trait;
 
 use super::{Call, MemoryStore};
 use windrow_engine::ports::StoreError;
-use windrow_engine::ports::source_store::{IndexedSource, SourceStore};
+use windrow_engine::ports::sources::store::{IndexedSource, SourceStore};
 
 #[async_trait]
 impl SourceStore for MemoryStore {

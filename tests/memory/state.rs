@@ -4,23 +4,23 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::Duration;
 
 use super::limits::Limit;
-use windrow_core::abandonment::Abandonments;
 use windrow_core::business::{HookKind, Hooks};
-use windrow_core::counters::Counters;
 use windrow_core::execution::Reach;
 use windrow_core::ids::{
     CheckpointSeq, ClaimId, Epoch, ItemIndex, RunNo, SessionId, ShardId, StoreId, TaskId, WallMs,
 };
-use windrow_core::lifecycle::CutOff;
-use windrow_core::lifecycle::{ShardState, Status, StopReason, TaskResult, Wish};
+use windrow_core::items::counters::Counters;
+use windrow_core::items::verdict::{ItemTrouble, Outage};
 use windrow_core::limit::Bounds;
 use windrow_core::shards::{Pause, Slow};
+use windrow_core::task::abandonment::Abandonments;
+use windrow_core::task::lifecycle::CutOff;
+use windrow_core::task::lifecycle::{ShardState, Status, StopReason, TaskResult, Wish};
 use windrow_core::task::{Canary, Tuning};
-use windrow_core::verdict::{ItemTrouble, Outage};
-use windrow_engine::ports::data_log::{DataLogLine, DropReason, NumberedLine};
-use windrow_engine::ports::session_store::SessionFace;
-use windrow_engine::ports::source_store::IndexedSource;
-use windrow_engine::ports::task_store::{Actor, AuditEntry, FailureGroup, NewTask};
+use windrow_engine::ports::handling::data_log::{DataLogLine, DropReason, NumberedLine};
+use windrow_engine::ports::ownership::session_store::SessionFace;
+use windrow_engine::ports::sources::store::IndexedSource;
+use windrow_engine::ports::tasks::store::{Actor, AuditEntry, FailureGroup, NewTask};
 
 #[derive(Clone, Debug)]
 pub(super) struct State {

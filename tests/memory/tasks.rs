@@ -4,15 +4,15 @@ use async_trait::async_trait;
 
 use super::state::{Shard, State, Task};
 use super::{Call, MemoryStore, commands, life, moves, shown};
-use windrow_core::abandonment::Abandonments;
 use windrow_core::ids::{INDEX_MAX, ItemIndex, StoreId, TaskId, WallMs};
 use windrow_core::life::{ShardLife, status_json};
-use windrow_core::lifecycle::CutOff;
-use windrow_core::lifecycle::{Status, Wish};
 use windrow_core::limit::key::LimitKey;
 use windrow_core::task::ShardRange;
+use windrow_core::task::abandonment::Abandonments;
+use windrow_core::task::lifecycle::CutOff;
+use windrow_core::task::lifecycle::{Status, Wish};
 use windrow_engine::ports::StoreError;
-use windrow_engine::ports::task_store::{
+use windrow_engine::ports::tasks::store::{
     Actor, AuditEntry, COORDINATOR_DOWN, CommandError, CreateError, FailedItem, FailureGroup, Family,
     NewTask, TaskCommand, TaskStore, TaskView, TokenStart, WaitNote,
 };

@@ -5,11 +5,11 @@ use async_trait::async_trait;
 use super::state::{CallState, Shard, State, Task};
 use super::{Call, MemoryStore, progress};
 use windrow_core::business::POOL_DEFAULT;
-use windrow_core::elsewhere::Reaching;
+use windrow_core::handler::elsewhere::Reaching;
 use windrow_core::ids::{SessionId, ShardId, TaskId, WallMs};
-use windrow_core::lifecycle::{DORMANT, ShardState, Status};
+use windrow_core::task::lifecycle::{DORMANT, ShardState, Status};
 use windrow_engine::ports::StoreError;
-use windrow_engine::ports::upkeep::{Sweep, UpkeepStore};
+use windrow_engine::ports::tasks::upkeep::{Sweep, UpkeepStore};
 
 #[async_trait]
 impl UpkeepStore for MemoryStore {

@@ -4,17 +4,17 @@ use std::num::{NonZeroU32, NonZeroU64};
 
 use proptest::prelude::*;
 use windrow_config::Config;
-use windrow_core::abandonment::Abandonments;
 use windrow_core::business::Hooks;
 use windrow_core::ids::{ItemCount, ItemIndex, RunNo, SessionId, TaskId, WallMs};
 use windrow_core::life::{
     Circumstances, CommandRefusal, Evidence, Life, Listener, RunClose, ShardLife, StartToken, TaskCommand,
     TaskEdit,
 };
-use windrow_core::lifecycle::CutOff;
-use windrow_core::lifecycle::{ShardState, Status, StopReason, TASK_RECOVERS, Wish};
 use windrow_core::settings::Auto;
 use windrow_core::shards::{Nodes, Told};
+use windrow_core::task::abandonment::Abandonments;
+use windrow_core::task::lifecycle::CutOff;
+use windrow_core::task::lifecycle::{ShardState, Status, StopReason, TASK_RECOVERS, Wish};
 use windrow_core::task::{Canary, CanaryThen, ShardRange};
 
 const TOTAL: u64 = 100;

@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashSet};
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
-use windrow_core::lifecycle::{
+use windrow_core::task::lifecycle::{
     Edge, ShardState, Shards, Standing, Status, Verb, Wish, decide, edges, status_of,
 };
 
@@ -468,7 +468,7 @@ fn arrows_of(edge: &Edge) -> Vec<(Status, Status, &'static str)> {
 
 const HEAD: &str = "# Life of a task
 
-Generated from the transition table in `src/core/lifecycle/transitions.rs` by `tests/model/lifecycle.rs`;
+Generated from the transition table in `src/core/task/lifecycle/transitions.rs` by `tests/model/lifecycle.rs`;
 `UPDATE=1 cargo nextest run --test model lifecycle` writes it anew, and a test fails when it is stale.
 
 ```mermaid

@@ -4,7 +4,7 @@ use hyper::Method;
 use serde_json::json;
 use uuid::Uuid;
 use windrow_core::ids::{SessionId, WallMs};
-use windrow_engine::ports::peers::{Answer, NodeWish, PATH, PeerSeal, Question, Seal};
+use windrow_engine::ports::ownership::peers::{Answer, NodeWish, PATH, PeerSeal, Question, Seal};
 use windrow_host::vault::KeyVault;
 use windrow_net::peers::PeerKey;
 

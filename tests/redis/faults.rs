@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use windrow_engine::ports::StoreError;
-use windrow_engine::ports::lease_store::LeaseKey;
-use windrow_engine::ports::lease_store::LeaseReply::{Absent, Held, Lost};
+use windrow_engine::ports::ownership::lease_store::LeaseKey;
+use windrow_engine::ports::ownership::lease_store::LeaseReply::{Absent, Held, Lost};
 
 use crate::fixture::{LONG, Node, eventually, key, options, rival, settle};
 use crate::groups::{Cluster, Sentinels};

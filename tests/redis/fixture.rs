@@ -7,8 +7,8 @@ use tokio::runtime::Handle;
 use uuid::Uuid;
 use windrow_config::RedisUrl;
 use windrow_core::ids::{ClaimId, ShardId, StoreId, TaskId};
-use windrow_engine::ports::lease_store::{LeaseKey, LeaseReply, LeaseStore};
-use windrow_engine::ports::meters::Meters;
+use windrow_engine::ports::handling::meters::Meters;
+use windrow_engine::ports::ownership::lease_store::{LeaseKey, LeaseReply, LeaseStore};
 use windrow_host::clock::SystemClock;
 use windrow_store::redis::{Redis, RedisOptions};
 

@@ -6,8 +6,8 @@ use std::time::Duration;
 use tokio::time::timeout;
 use uuid::Uuid;
 use windrow_core::ids::{SessionId, TaskId};
-use windrow_engine::ports::hints::{Hint, Hints};
-use windrow_engine::ports::meters::HintFate;
+use windrow_engine::ports::handling::meters::HintFate;
+use windrow_engine::ports::ownership::hints::{Hint, Hints};
 
 use crate::fixture::{Node, eventually, options};
 use crate::groups::{Cluster, Sentinels};

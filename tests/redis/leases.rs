@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use windrow_engine::ports::lease_store::LeaseReply::{Absent, Held, Lost};
-use windrow_engine::ports::lease_store::{LeaseKey, LeaseStore};
+use windrow_engine::ports::ownership::lease_store::LeaseReply::{Absent, Held, Lost};
+use windrow_engine::ports::ownership::lease_store::{LeaseKey, LeaseStore};
 use windrow_host::clock::SystemClock;
 use windrow_memory::MemoryLeases;
 

@@ -1,8 +1,8 @@
 //! Wrong passwords, missing rights, replicas, full and locked servers: each is told in a sentence that says what to check.
 
-use windrow_engine::ports::hints::{Hint, Hints};
-use windrow_engine::ports::lease_store::LeaseReply::{Absent, Held};
-use windrow_engine::ports::meters::HintFate;
+use windrow_engine::ports::handling::meters::HintFate;
+use windrow_engine::ports::ownership::hints::{Hint, Hints};
+use windrow_engine::ports::ownership::lease_store::LeaseReply::{Absent, Held};
 
 use crate::faults::why;
 use crate::fixture::{LONG, Node, eventually, key, options, settle};

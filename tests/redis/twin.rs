@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use uuid::Uuid;
 use windrow_core::ids::{ClaimId, ShardId, TaskId};
-use windrow_engine::ports::lease_store::{LeaseKey, LeaseStore};
+use windrow_engine::ports::ownership::lease_store::{LeaseKey, LeaseStore};
 use windrow_host::clock::SystemClock;
 use windrow_memory::MemoryLeases;
 

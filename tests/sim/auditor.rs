@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use windrow_core::execution::{CheckpointDraft, Effects, Progress};
 use windrow_core::pace::burst_items;
-use windrow_core::permits::{MICRO, Permits};
 use windrow_core::settings::{Auto, Rate, RateLimit};
+use windrow_core::stats::permits::{MICRO, Permits};
 use windrow_core::task::Tuning;
 
 use crate::store::{Row, Store};

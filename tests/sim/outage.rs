@@ -7,12 +7,12 @@ use std::time::Duration;
 
 use windrow_core::execution::{Effects, Event, Execution, Reports, Restored, RunEnd, Shared, Start, Wait};
 use windrow_core::ids::{ItemIndex, Moment, RunNo, ShardId, TaskId};
-use windrow_core::run::IndexRun;
-use windrow_core::settings::{Auto, Rate, RateLimit};
-use windrow_core::task::{Canary, ShardRange, Tuning};
-use windrow_core::verdict::{
+use windrow_core::items::run::IndexRun;
+use windrow_core::items::verdict::{
     Dispatch, Failed, FailedCall, Failure, FailureClass, Outcome, Settled, SideRecord, Wish,
 };
+use windrow_core::settings::{Auto, Rate, RateLimit};
+use windrow_core::task::{Canary, ShardRange, Tuning};
 
 use crate::plan::{defaults, n};
 use crate::rng::Rng;

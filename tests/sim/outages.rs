@@ -5,7 +5,7 @@ use std::num::NonZeroU64;
 use std::time::Duration;
 
 use windrow_core::execution::RunEnd;
-use windrow_core::lifecycle::StopReason;
+use windrow_core::task::lifecycle::StopReason;
 use windrow_core::task::{Canary, CanaryThen};
 
 use crate::outage::{Case, Fault, Story, play};

@@ -3,22 +3,22 @@
 use std::num::NonZeroU64;
 use std::time::Duration;
 
-use windrow_core::abandonment::Abandonments;
 use windrow_core::execution::{
     CheckpointDraft, Command, Effects, Event, Execution, Phase, Reach, Reports, Restored, RunEnd, Shared,
     Start, Wait,
 };
 use windrow_core::ids::{Attempt, ItemIndex, Moment, RunNo, ShardId, TaskId, WallMs};
 use windrow_core::invariants::Invariant;
-use windrow_core::lifecycle::{CutOff, StopReason};
-use windrow_core::run::IndexRun;
-use windrow_core::settings::{AbandonedLimit, Auto, Burst, Rate, RateLimit};
-use windrow_core::stall::StallReason;
-use windrow_core::task::{Canary, CanaryThen, ShardRange, Tuning};
-use windrow_core::verdict::{
+use windrow_core::items::run::IndexRun;
+use windrow_core::items::verdict::{
     AnsweredCalls, Dispatch, Failed, FailedCall, Failure, FailureClass, ItemTrouble, Outcome, ParkedItem,
     Settled, SideRecord, Signal, Wish,
 };
+use windrow_core::settings::{AbandonedLimit, Auto, Burst, Rate, RateLimit};
+use windrow_core::stats::stall::StallReason;
+use windrow_core::task::abandonment::Abandonments;
+use windrow_core::task::lifecycle::{CutOff, StopReason};
+use windrow_core::task::{Canary, CanaryThen, ShardRange, Tuning};
 
 use crate::plan::defaults;
 use crate::world::at;
@@ -815,7 +815,7 @@ fn a_run_that_begins_in_mid_canary_goes_on_with_it_and_a_lifted_one_holds_nothin
         high_water: ItemIndex(8),
         ..Restored::default()
     };
-    let counters = windrow_core::counters::Counters {
+    let counters = windrow_core::items::counters::Counters {
         succeeded: 6,
         ..Default::default()
     };
@@ -890,7 +890,7 @@ fn what_led_to_a_stop_is_saved_with_the_stop_and_never_before_it() {
         attempt: Attempt::FIRST,
         outcome: Outcome::Succeeded,
     });
-    let stop = windrow_core::verdict::HandlerCommand::Stop {
+    let stop = windrow_core::items::verdict::HandlerCommand::Stop {
         reason: "enough".to_owned(),
     };
     story.reports.signals.push(Signal::Command(stop));

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use windrow_core::counters::Counters;
 use windrow_core::execution::{CheckpointDraft, REACH_OF_CLAIM, Reach, Restored};
 use windrow_core::ids::{ItemIndex, WallMs};
+use windrow_core::items::counters::Counters;
+use windrow_core::items::verdict::{ItemTrouble, ParkedItem, SideRecord};
 use windrow_core::task::Canary;
-use windrow_core::verdict::{ItemTrouble, ParkedItem, SideRecord};
 
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Row {

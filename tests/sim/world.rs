@@ -7,14 +7,14 @@ use windrow_core::execution::{
     CheckpointDraft, Command, Effects, Event, Execution, Now, Reports, RunEnd, Shared, Start, Wait,
 };
 use windrow_core::ids::{Attempt, ItemCount, ItemIndex, Moment, RunNo, ShardId, TaskId, WallMs};
-use windrow_core::lifecycle::StopReason;
-use windrow_core::run::IndexRun;
-use windrow_core::settings::{OnExhausted, Rate};
-use windrow_core::task::{ShardRange, Tuning};
-use windrow_core::verdict::{
+use windrow_core::items::run::IndexRun;
+use windrow_core::items::verdict::{
     Dispatch, Failed, FailedCall, Failure, FailureClass, HandlerCommand, Outcome, Settled, SideRecord,
     Signal, Wish,
 };
+use windrow_core::settings::{OnExhausted, Rate};
+use windrow_core::task::lifecycle::StopReason;
+use windrow_core::task::{ShardRange, Tuning};
 
 use crate::auditor::{Auditor, Final, Told};
 use crate::plan::{Plan, tuning};

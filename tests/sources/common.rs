@@ -7,8 +7,8 @@ use std::sync::atomic::AtomicBool;
 use async_trait::async_trait;
 use windrow_core::ids::{ItemIndex, WallMs};
 use windrow_engine::ports::StoreError;
-use windrow_engine::ports::source::{Source, SourceError};
-use windrow_engine::ports::source_store::{IndexedSource, SourceStore};
+use windrow_engine::ports::sources::source::{Source, SourceError};
+use windrow_engine::ports::sources::store::{IndexedSource, SourceStore};
 use windrow_sources::{
     BlockLimits, CsvFormat, FileSource, Format, IndexError, IndexWatch, Indexed, Opening, index_bytes,
 };

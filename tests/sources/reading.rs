@@ -3,7 +3,7 @@
 use proptest::collection::vec;
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
-use windrow_engine::ports::source::{Source, SourceError};
+use windrow_engine::ports::sources::source::{Source, SourceError};
 use windrow_sources::{BlockLimits, CsvFormat, Format, ROW_BYTES_MAX, index_bytes};
 
 use crate::common::{TINY, csv, file_source, index, row, rows, runtime};

@@ -6,10 +6,10 @@ use async_trait::async_trait;
 use serde_json::{Value, json};
 use windrow_core::ids::{ItemCount, ItemIndex, TaskId};
 use windrow_engine::ports::StoreError;
-use windrow_engine::ports::failure_list::{FailureList, FailurePage, RecordedItem, WaitingCode};
-use windrow_engine::ports::source::{Source, SourceError};
-use windrow_engine::ports::source_desk::{RedrivePart, RedriveSpec};
-use windrow_engine::ports::task_store::FailureGroup;
+use windrow_engine::ports::sources::desk::{RedrivePart, RedriveSpec};
+use windrow_engine::ports::sources::source::{Source, SourceError};
+use windrow_engine::ports::tasks::failure_list::{FailureList, FailurePage, RecordedItem, WaitingCode};
+use windrow_engine::ports::tasks::store::FailureGroup;
 use windrow_sources::{Format, RangeSource, RedriveSource};
 
 use crate::common::{TINY, file_source, runtime};

@@ -9,10 +9,10 @@ use tokio::runtime::Handle;
 use tokio::time::Instant;
 use windrow_core::capacity::{Capacity, Ledger};
 use windrow_core::ids::{ItemIndex, SessionId, TaskId, WallMs};
-use windrow_core::lifecycle::Status;
+use windrow_core::items::verdict::{Failure, FailureClass};
 use windrow_core::settings::{Auto, Rate};
 use windrow_core::task::Tuning;
-use windrow_core::verdict::{Failure, FailureClass};
+use windrow_core::task::lifecycle::Status;
 use windrow_engine::actors::runtime::context::{
     Heartbeats, NodeContext, NodePlace, Pots, RoomBoard, RunDirectory, Serving, Times,
 };
@@ -20,10 +20,10 @@ use windrow_engine::actors::runtime::handle::{NotStarted, SupervisorHandle};
 use windrow_engine::actors::runtime::new_ids::NewIds;
 use windrow_engine::actors::runtime::tree::Tree;
 use windrow_engine::ports::clock::Clock;
-use windrow_engine::ports::handler::Reply;
-use windrow_engine::ports::lease_store::LeaseStore;
-use windrow_engine::ports::session_store::SessionStore;
-use windrow_engine::ports::task_store::{TaskCommand, TaskStore, TaskView};
+use windrow_engine::ports::handling::handler::Reply;
+use windrow_engine::ports::ownership::lease_store::LeaseStore;
+use windrow_engine::ports::ownership::session_store::SessionStore;
+use windrow_engine::ports::tasks::store::{TaskCommand, TaskStore, TaskView};
 use windrow_memory::{MemoryLeases, MemoryStore};
 
 use crate::clock::VirtualClock;

@@ -4,11 +4,11 @@ use std::num::NonZeroU64;
 use std::time::Duration;
 
 use windrow_core::ids::ItemIndex;
-use windrow_core::lifecycle::{Status, StopReason};
+use windrow_core::items::verdict::{Failure, FailureClass, HandlerCommand};
+use windrow_core::task::lifecycle::{Status, StopReason};
 use windrow_core::task::{Canary, CanaryThen, Tuning};
-use windrow_core::verdict::{Failure, FailureClass, HandlerCommand};
-use windrow_engine::ports::handler::{CallFailure, ItemReplies, ItemVerdict, Reply};
-use windrow_engine::ports::task_store::TaskCommand;
+use windrow_engine::ports::handling::handler::{CallFailure, ItemReplies, ItemVerdict, Reply};
+use windrow_engine::ports::tasks::store::TaskCommand;
 
 use super::{TOTAL, fifty, slow};
 use crate::scripted::Act;
@@ -156,7 +156,7 @@ async fn a_business_stops_its_task_and_finishes_it_early() {
             if index != ItemIndex(100) {
                 return slow();
             }
-            let settled = ItemVerdict::Settled(windrow_core::verdict::Outcome::Succeeded);
+            let settled = ItemVerdict::Settled(windrow_core::items::verdict::Outcome::Succeeded);
             let command: HandlerCommand = Clone::clone(&command);
             Act::Reply(Reply::Items(Box::new(ItemReplies {
                 verdicts: vec![(index, settled)],
@@ -182,7 +182,10 @@ async fn a_business_stops_its_task_and_finishes_it_early() {
     let world = World::start("biz-finish", command(HandlerCommand::Finish { total: None })).await;
     let task = world.task(TOTAL, |tuning| tuning.concurrency = fifty()).await;
     let view = world.until(task, Status::Finished).await;
-    assert_eq!(view.result, Some(windrow_core::lifecycle::TaskResult::Early));
+    assert_eq!(
+        view.result,
+        Some(windrow_core::task::lifecycle::TaskResult::Early)
+    );
     assert!(view.counters.excluded >= TOTAL - 200, "{:?}", view.counters);
     assert_eq!(view.counters.settled() + view.counters.excluded, TOTAL);
 }

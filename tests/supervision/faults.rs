@@ -7,11 +7,11 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use windrow_core::ids::{ItemCount, ItemIndex, WallMs};
-use windrow_core::lifecycle::{Status, StopReason};
-use windrow_core::verdict::{Failure, Wish};
-use windrow_engine::ports::handler::{ItemReplies, ItemVerdict, Reply};
-use windrow_engine::ports::session_store::SessionStore;
-use windrow_engine::ports::source::{RowChunk, Source, SourceError};
+use windrow_core::items::verdict::{Failure, Wish};
+use windrow_core::task::lifecycle::{Status, StopReason};
+use windrow_engine::ports::handling::handler::{ItemReplies, ItemVerdict, Reply};
+use windrow_engine::ports::ownership::session_store::SessionStore;
+use windrow_engine::ports::sources::source::{RowChunk, Source, SourceError};
 use windrow_memory::{Call, When};
 
 use super::{TOTAL, fifty, slow, survives};

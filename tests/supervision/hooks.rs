@@ -9,16 +9,16 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 use windrow_core::business::{BusinessSpec, Hook, HookKind, Hooks};
 use windrow_core::ids::{TaskId, WallMs};
-use windrow_core::lifecycle::{Status, StopReason};
+use windrow_core::task::lifecycle::{Status, StopReason};
 use windrow_engine::actors::runtime::context::HookParts;
 use windrow_engine::ports::StoreError;
-use windrow_engine::ports::business_store::{
+use windrow_engine::ports::access::business_store::{
     Business, BusinessChange, BusinessError, BusinessRevision, BusinessStore,
 };
-use windrow_engine::ports::data_log::{DataLog, LogQuery};
-use windrow_engine::ports::handler::LogLevel;
-use windrow_engine::ports::hook::{HookCall, HookCaller, HookReply};
-use windrow_engine::ports::task_store::{Actor, TaskCommand};
+use windrow_engine::ports::handling::data_log::{DataLog, LogQuery};
+use windrow_engine::ports::handling::handler::LogLevel;
+use windrow_engine::ports::handling::hook::{HookCall, HookCaller, HookReply};
+use windrow_engine::ports::tasks::store::{Actor, TaskCommand};
 
 use super::ok;
 use crate::world::World;

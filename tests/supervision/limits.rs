@@ -7,12 +7,12 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 use windrow_core::ids::TaskId;
-use windrow_core::lifecycle::{Status, StopReason};
 use windrow_core::limit::Bounds;
 use windrow_core::settings::{Auto, Rate, RateLimit};
-use windrow_core::stall::StallReason;
-use windrow_engine::ports::limit_store::LimitStore;
-use windrow_engine::ports::task_store::TaskCommand;
+use windrow_core::stats::stall::StallReason;
+use windrow_core::task::lifecycle::{Status, StopReason};
+use windrow_engine::ports::ownership::limit_store::LimitStore;
+use windrow_engine::ports::tasks::store::TaskCommand;
 
 use crate::cluster::Cluster;
 use crate::link::Way;

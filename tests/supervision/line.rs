@@ -5,12 +5,12 @@ use std::time::Duration;
 use tokio::time::Instant;
 use windrow_core::capacity::{Capacity, Obstacle};
 use windrow_core::ids::TaskId;
-use windrow_core::lifecycle::{Status, StopReason};
 use windrow_core::settings::{Rate, RateLimit};
 use windrow_core::shards::Share;
+use windrow_core::task::lifecycle::{Status, StopReason};
 use windrow_engine::actors::runtime::context::ServingNow;
-use windrow_engine::ports::session_store::{SessionFace, SessionStore, SessionView};
-use windrow_engine::ports::task_store::{TaskCommand, TaskStore};
+use windrow_engine::ports::ownership::session_store::{SessionFace, SessionStore, SessionView};
+use windrow_engine::ports::tasks::store::{TaskCommand, TaskStore};
 
 use super::slow;
 use crate::patience::within;

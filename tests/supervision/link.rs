@@ -9,16 +9,18 @@ use std::time::Duration;
 use async_trait::async_trait;
 use tokio::sync::watch;
 use windrow_core::ids::{ClaimId, Epoch, ItemIndex, SessionId, ShardId, TaskId, WallMs};
+use windrow_core::items::verdict::ParkedItem;
 use windrow_core::limit::Bounds;
 use windrow_core::limit::round::Round;
-use windrow_core::verdict::ParkedItem;
 use windrow_engine::ports::StoreError;
-use windrow_engine::ports::lease_store::{LeaseKey, LeaseReply, LeaseStore};
-use windrow_engine::ports::limit_store::{LimitStore, PartView, Played};
-use windrow_engine::ports::run_store::{
+use windrow_engine::ports::ownership::lease_store::{LeaseKey, LeaseReply, LeaseStore};
+use windrow_engine::ports::ownership::limit_store::{LimitStore, PartView, Played};
+use windrow_engine::ports::ownership::run_store::{
     CheckpointAck, ClaimOutcome, ClaimRequest, Control, Game, Hunt, RunClose, RunStore, ShardCheckpoint,
 };
-use windrow_engine::ports::session_store::{Heartbeat, NewSession, SessionFace, SessionStore, SessionView};
+use windrow_engine::ports::ownership::session_store::{
+    Heartbeat, NewSession, SessionFace, SessionStore, SessionView,
+};
 use windrow_memory::{MemoryLeases, MemoryStore};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,8 +5,8 @@ use std::time::Duration;
 use tokio::runtime::{Builder, Runtime};
 use uuid::Uuid;
 use windrow_core::ids::{ClaimId, ShardId};
-use windrow_engine::ports::lease_store::{LeaseKey, LeaseReply, LeaseStore};
-use windrow_engine::ports::session_store::SessionStore;
+use windrow_engine::ports::ownership::lease_store::{LeaseKey, LeaseReply, LeaseStore};
+use windrow_engine::ports::ownership::session_store::SessionStore;
 
 use crate::cluster::Cluster;
 

@@ -32,9 +32,9 @@ use std::time::Duration;
 use scripted::Act;
 use serde_json::Value;
 use windrow_core::ids::ItemIndex;
-use windrow_core::lifecycle::{Status, TaskResult};
 use windrow_core::settings::Auto;
-use windrow_engine::ports::handler::Reply;
+use windrow_core::task::lifecycle::{Status, TaskResult};
+use windrow_engine::ports::handling::handler::Reply;
 use windrow_server::telemetry::{self, Style};
 use world::World;
 

@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use windrow_core::ids::TaskId;
-use windrow_core::lifecycle::Status;
 use windrow_core::limit::Bounds;
 use windrow_core::limit::key::LimitKey;
 use windrow_core::settings::RateLimit;
+use windrow_core::task::lifecycle::Status;
 use windrow_engine::ports::clock::Clock;
-use windrow_engine::ports::task_store::{NewTask, TaskCommand, TaskStore};
+use windrow_engine::ports::tasks::store::{NewTask, TaskCommand, TaskStore};
 
 use crate::limits::{is_about, of_rate, seconds, sent_in};
 use crate::scripted::Act;

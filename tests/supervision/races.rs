@@ -4,9 +4,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use windrow_core::ids::{ItemIndex, ShardId, TaskId};
-use windrow_core::lifecycle::{Status, StopReason};
-use windrow_engine::ports::handler::{CallFailure, Reply};
-use windrow_engine::ports::task_store::TaskCommand;
+use windrow_core::task::lifecycle::{Status, StopReason};
+use windrow_engine::ports::handling::handler::{CallFailure, Reply};
+use windrow_engine::ports::tasks::store::TaskCommand;
 use windrow_memory::Call;
 
 use super::{TOTAL, fifty, slow};

@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use windrow_core::ids::{Attempt, ItemIndex, TaskId};
-use windrow_core::lifecycle::Status;
-use windrow_core::verdict::{Failure, Outcome, Wish};
-use windrow_engine::ports::data_log::{DataLog, DropReason};
-use windrow_engine::ports::handler::{ItemReplies, ItemVerdict, LogLevel, LogLine, Reply};
+use windrow_core::items::verdict::{Failure, Outcome, Wish};
+use windrow_core::task::lifecycle::Status;
+use windrow_engine::ports::handling::data_log::{DataLog, DropReason};
+use windrow_engine::ports::handling::handler::{ItemReplies, ItemVerdict, LogLevel, LogLine, Reply};
 use windrow_memory::{Call, When};
 
 use super::{TOTAL, UNSAVED, fifty};

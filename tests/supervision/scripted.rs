@@ -10,10 +10,10 @@ use futures_util::future::BoxFuture;
 use tokio::sync::watch;
 use windrow_core::ids::{Attempt, ItemIndex};
 use windrow_core::limit::key::LimitKey;
-use windrow_engine::ports::handler::{Call, Handler, HandlerFactory, OpenError, Reply, RunContext};
-use windrow_engine::ports::provision::{LimitOf, Provider, Provision, ProvisionError};
-use windrow_engine::ports::source::Source;
-use windrow_engine::ports::task_store::TaskView;
+use windrow_engine::ports::handling::handler::{Call, Handler, HandlerFactory, OpenError, Reply, RunContext};
+use windrow_engine::ports::sources::provision::{LimitOf, Provider, Provision, ProvisionError};
+use windrow_engine::ports::sources::source::Source;
+use windrow_engine::ports::tasks::store::TaskView;
 use windrow_sources::RangeSource;
 
 /// What a scripted handler does with one item.

@@ -6,13 +6,13 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 use windrow_core::ids::{ItemCount, ItemIndex, TaskId};
-use windrow_core::lifecycle::{ShardState, Status, StopReason, TaskResult};
+use windrow_core::items::verdict::{Failure, FailureClass, HandlerCommand, Outcome};
 use windrow_core::settings::{AbandonedLimit, Auto, Rate, RateLimit};
 use windrow_core::shards::Share;
+use windrow_core::task::lifecycle::{ShardState, Status, StopReason, TaskResult};
 use windrow_core::task::{Canary, CanaryThen};
-use windrow_core::verdict::{Failure, FailureClass, HandlerCommand, Outcome};
-use windrow_engine::ports::handler::{CallFailure, ItemReplies, ItemVerdict, Reply};
-use windrow_engine::ports::task_store::{NewTask, TaskCommand, TaskStore, TaskView};
+use windrow_engine::ports::handling::handler::{CallFailure, ItemReplies, ItemVerdict, Reply};
+use windrow_engine::ports::tasks::store::{NewTask, TaskCommand, TaskStore, TaskView};
 
 use super::{ok, slow};
 use crate::patience::holds_within;
@@ -506,7 +506,7 @@ async fn a_handler_that_is_gone_for_one_shard_is_gone_for_all() {
 
 #[tokio::test(start_paused = true)]
 async fn a_total_that_changes_before_the_first_run_is_cut_anew() {
-    use windrow_engine::ports::task_store::TaskEdit;
+    use windrow_engine::ports::tasks::store::TaskEdit;
     let world = World::start("shards-edit", |_, _| slow()).await;
     let task = world
         .made(10, |new| {

@@ -6,7 +6,7 @@ use windrow_config::Config;
 use windrow_core::ids::{ItemCount, ItemIndex, TaskId};
 use windrow_core::settings::{Auto, RateLimit};
 use windrow_core::task::{Canary, Tuning};
-use windrow_engine::ports::task_store::{Actor, NewTask, TaskStore, TaskView};
+use windrow_engine::ports::tasks::store::{Actor, NewTask, TaskStore, TaskView};
 use windrow_memory::MemoryStore;
 
 use crate::patience::within;

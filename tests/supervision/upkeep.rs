@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use windrow_core::life::TaskEdit;
-use windrow_core::lifecycle::{Status, StopReason};
+use windrow_core::task::lifecycle::{Status, StopReason};
 use windrow_engine::actors::runtime::context::{Keep, ServingNow};
-use windrow_engine::ports::task_store::{TaskCommand, TaskStore};
+use windrow_engine::ports::tasks::store::{TaskCommand, TaskStore};
 
 use super::{TOTAL, fifty, ok, slow};
 use crate::patience::{holds_within, within};
@@ -161,7 +161,7 @@ async fn a_killed_steward_is_started_again() {
 #[tokio::test(start_paused = true)]
 async fn a_finish_by_command_is_obeyed_within_a_second_and_outlasts_a_stop() {
     use windrow_core::ids::ItemIndex;
-    use windrow_core::lifecycle::TaskResult;
+    use windrow_core::task::lifecycle::TaskResult;
     let world = World::start("finish", |_, _| slow()).await;
     let task = world.task(1_000_000, |tuning| tuning.concurrency = fifty()).await;
     world.until_in_flight(task, 50).await;

@@ -7,8 +7,8 @@ use std::time::Duration;
 use tokio::time::Instant;
 use windrow_core::capacity::{Capacity, Ledger};
 use windrow_core::ids::{Attempt, ItemIndex, TaskId, WallMs};
-use windrow_core::lifecycle::Status;
 use windrow_core::settings::Rate;
+use windrow_core::task::lifecycle::Status;
 use windrow_core::task::{Canary, Tuning};
 use windrow_engine::actors::runtime::context::{
     Heartbeats, HookParts, Keep, NodeContext, NodePlace, Pots, RoomBoard, RunDirectory, Serving, Times,
@@ -17,8 +17,8 @@ use windrow_engine::actors::runtime::handle::SupervisorHandle;
 use windrow_engine::actors::runtime::new_ids::NewIds;
 use windrow_engine::actors::runtime::tree::Tree;
 use windrow_engine::ports::clock::Clock;
-use windrow_engine::ports::source::Source;
-use windrow_engine::ports::task_store::{NewTask, TaskCommand, TaskStore, TaskView};
+use windrow_engine::ports::sources::source::Source;
+use windrow_engine::ports::tasks::store::{NewTask, TaskCommand, TaskStore, TaskView};
 use windrow_memory::MemoryStore;
 
 use crate::clock::VirtualClock;

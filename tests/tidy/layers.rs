@@ -37,32 +37,27 @@ const ROOMS: &[(&str, &str, &[&str])] = &[
 /// The modules of `core` that put its mechanisms together: a run, and a task's life over its runs.
 const COMPOSERS: &[&str] = &["execution", "life"];
 
+/// Rooms of `core` whose modules stand each for themselves; any other module is one with all that is below it.
+const SHARED_ROOMS: &[&str] = &["items", "stats", "handler"];
+
 /// What every module of `core` may import: words. Only those that compose import mechanisms.
 const VOCABULARY: &[&str] = &[
     "ids",
-    "run",
-    "verdict",
-    "counters",
-    "latency",
-    "histogram",
     "invariants",
-    "stall",
-    "permits",
-    "tally",
-    "handler_text",
-    "handler_sight",
-    "network",
+    "items::run",
+    "items::verdict",
+    "items::counters",
+    "stats::latency",
+    "stats::histogram",
+    "stats::stall",
+    "stats::permits",
+    "stats::tally",
+    "handler::text",
+    "handler::sight",
     "settings",
-    "settings_text",
-    "settings_serde",
-    "settings_table",
     "live_settings", // its macro, which Rust exports at the root of the crate
     "task",
-    "tuning_patch",
     "business",
-    "access",
-    "lifecycle",
-    "meaning",
     "shards",
 ];
 
@@ -119,7 +114,7 @@ pub(crate) fn dependencies(manifest: &str) -> Vec<String> {
         .collect()
 }
 
-/// The crate and the modules of a file: `src/core/lifecycle/transitions.rs` is `lifecycle::transitions` of `core`. None
+/// The crate and the modules of a file: `src/core/task/lifecycle/transitions.rs` is `lifecycle::transitions` of `core`. None
 /// outside the crates of the product.
 pub(crate) fn modules_of(file: &str) -> Option<(&str, Vec<String>)> {
     let path = file.strip_prefix("src/")?.strip_suffix(".rs")?;
@@ -141,17 +136,27 @@ pub(crate) fn import_fault(krate: &str, from: &[String], to: &[String]) -> Optio
         .find(|(of, name, shut)| *of == krate && name == module && shut.contains(&&**target));
     match shut {
         Some(_) => Some(format!("inside {krate}, {module} may not name {target}")),
-        None if krate == "core" => mechanism_fault(module, target),
+        None if krate == "core" => mechanism_fault(from, to),
         None => None,
     }
 }
 
-fn mechanism_fault(module: &str, target: &str) -> Option<String> {
-    let is_free = COMPOSERS.contains(&module) || module == target || VOCABULARY.contains(&target);
+fn mechanism_fault(from: &[String], to: &[String]) -> Option<String> {
+    let (module, target) = (mechanism(from), mechanism(to));
+    let is_free = COMPOSERS.contains(&&*module)
+        || module == target
+        || from[0] == target
+        || VOCABULARY.contains(&&*target);
     // A type or function that `core/lib.rs` re-exports is no module.
-    let is_module = target.chars().all(|c| c.is_ascii_lowercase() || c == '_');
+    let is_module = target.chars().all(|c| c.is_ascii_lowercase() || "_:".contains(c));
     (!is_free && is_module)
         .then(|| format!("inside core only execution and life compose; {module} may not name {target}"))
+}
+
+/// What a path in `core` belongs to.
+fn mechanism(path: &[String]) -> String {
+    let words = if SHARED_ROOMS.contains(&&*path[0]) { 2 } else { 1 };
+    path[..words.min(path.len())].join("::")
 }
 
 /// Why a file may not name a crate; none when it may.

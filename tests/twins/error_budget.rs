@@ -4,8 +4,8 @@
 use std::time::Duration;
 
 use proptest::prelude::*;
-use windrow_core::error_budget::Meter;
 use windrow_core::ids::{ItemCount, Moment};
+use windrow_core::items::error_budget::Meter;
 use windrow_core::settings::{AbandonedLimit, ErrorBudget, Rate};
 
 const WINDOW_NS: u64 = 10_000_000_000;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use proptest::prelude::*;
-use windrow_core::latency::Latencies;
+use windrow_core::stats::latency::Latencies;
 
 fn histogram(nanos: &[u64]) -> Latencies {
     let mut latencies = Latencies::default();

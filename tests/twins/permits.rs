@@ -8,9 +8,9 @@ use std::time::Duration;
 use proptest::prelude::*;
 use windrow_core::ids::Moment;
 use windrow_core::pace::{Pace, STALE_AFTER, burst_items};
-use windrow_core::permits::Permits;
 use windrow_core::settings::{Burst, Rate, RateLimit};
-use windrow_core::stall::StallReason;
+use windrow_core::stats::permits::Permits;
+use windrow_core::stats::stall::StallReason;
 
 const TICK_NS: u64 = 10_000;
 const MINUTE_NS: u64 = 60_000_000_000;

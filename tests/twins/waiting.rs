@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 use windrow_core::ids::{ItemIndex, Moment, WallMs};
-use windrow_core::run::IndexRun;
-use windrow_core::waiting::{Doing, Place, Trouble, Troubles};
+use windrow_core::items::run::IndexRun;
+use windrow_core::items::waiting::{Doing, Place, Trouble, Troubles};
 
 #[derive(Clone, Debug)]
 enum Op {

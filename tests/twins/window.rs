@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use proptest::prelude::*;
 use windrow_core::ids::ItemIndex;
-use windrow_core::run::IndexRun;
-use windrow_core::window::Window;
+use windrow_core::items::run::IndexRun;
+use windrow_core::items::window::Window;
 
 #[derive(Clone, Debug)]
 enum Op {

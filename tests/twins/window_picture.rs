@@ -10,10 +10,10 @@ use windrow_core::execution::{
     Cell, Effects, Event, Execution, Now, Reports, Restored, Shared, Start, WindowPicture,
 };
 use windrow_core::ids::{Attempt, ItemIndex, Moment, RunNo, ShardId, TaskId, WallMs};
-use windrow_core::run::IndexRun;
+use windrow_core::items::run::IndexRun;
+use windrow_core::items::verdict::{Dispatch, Failed, Failure, FailureClass, Outcome, Settled, Wish};
 use windrow_core::settings::{Auto, RateLimit};
 use windrow_core::task::{ShardRange, Tuning};
-use windrow_core::verdict::{Dispatch, Failed, Failure, FailureClass, Outcome, Settled, Wish};
 
 const MS: u64 = 1_000_000;
 

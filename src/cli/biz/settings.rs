@@ -10,8 +10,8 @@ use serde_json::{Map, Value, json};
 
 use crate::exit::Exit;
 use crate::fault::Fault;
+use windrow_core::settings::text::{parse_span, span_text};
 use windrow_core::settings::{Auto, Rate, RateLimit};
-use windrow_core::settings_text::{parse_span, span_text};
 
 /// What a business is.
 #[derive(Clone, Debug, Default, Args)]

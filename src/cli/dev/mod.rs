@@ -21,7 +21,7 @@ use super::signals::{Asked, Signals};
 use windrow_core::ids::ItemCount;
 use windrow_core::settings::RateLimit;
 use windrow_engine::ports::clock::Clock;
-use windrow_engine::ports::task_store::Actor;
+use windrow_engine::ports::tasks::store::Actor;
 use windrow_node::dev::{Dev, DevError, DevOptions, SampleTask};
 use windrow_node::{Runtimes, SystemClock};
 

@@ -10,7 +10,7 @@ use super::exit::Exit;
 use super::run::resume::{command, is_piped};
 
 use windrow_engine::ports::StoreError;
-use windrow_engine::ports::handler::OpenError;
+use windrow_engine::ports::handling::handler::OpenError;
 use windrow_node::handlers::COMMAND_NOT_STARTED;
 use windrow_node::sources::OpenSourceError;
 use windrow_node::{LockError, NotStarted, StartError};

@@ -15,7 +15,7 @@ use super::run::args::Tunes;
 use super::run::control::Ask;
 use super::task::difference_but;
 use super::{place, screen};
-use windrow_core::tuning_patch::TuningPatch;
+use windrow_core::settings::patch::TuningPatch;
 
 /// Does what the verb says; without one it lists.
 ///

@@ -14,7 +14,7 @@ use super::exit::Exit;
 use super::fault::Fault;
 use super::remote::Link;
 use super::table::human;
-use windrow_core::settings_text::parse_span;
+use windrow_core::settings::text::parse_span;
 use windrow_engine::ports::clock::Clock;
 use windrow_node::SystemClock;
 

@@ -6,7 +6,7 @@ use clap::{Args, Subcommand};
 
 use crate::remote::{Remote, Write};
 use windrow_core::settings::RateLimit;
-use windrow_core::settings_text::parse_span;
+use windrow_core::settings::text::parse_span;
 
 /// How the tree is read.
 pub(super) const ACTORS_EXAMPLES: &str = "\

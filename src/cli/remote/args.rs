@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 
 use crate::table::times::TimeStyle;
 use windrow_client::Request;
-use windrow_core::settings_text::parse_span;
+use windrow_core::settings::text::parse_span;
 
 /// How an answer is printed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]

@@ -8,8 +8,8 @@ use std::time::Duration;
 use clap::{ArgGroup, Args, ValueEnum, ValueHint};
 
 use crate::args::{HttpArgs, Items, Talk};
+use windrow_core::settings::text::parse_span;
 use windrow_core::settings::{Auto, Backoff, Burst, ErrorBudget, OnExhausted, RateLimit};
-use windrow_core::settings_text::parse_span;
 
 /// clap's own is longer than a line, and doesn't show where a command stands.
 pub(crate) const USAGE: &str = "\
@@ -240,7 +240,7 @@ mod tests {
     use super::EXAMPLES;
     use crate::args::Cli;
     use windrow_config::TaskDefaults;
-    use windrow_core::settings_text::span_text;
+    use windrow_core::settings::text::span_text;
 
     #[test]
     fn the_help_has_the_defaults() {

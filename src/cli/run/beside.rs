@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use super::resume::{command, open_jobs};
-use windrow_engine::ports::task_store::TaskView;
+use windrow_engine::ports::tasks::store::TaskView;
 use windrow_node::database::Inspection;
 use windrow_node::sources::SourceSpec;
 use windrow_node::{StateDir, Store};

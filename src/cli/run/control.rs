@@ -18,13 +18,13 @@ use tokio::task::JoinHandle;
 
 use super::picture::Picture;
 use windrow_core::ids::TaskId;
-use windrow_core::lifecycle::Status;
-use windrow_core::settings_text::span_text;
+use windrow_core::settings::check;
+use windrow_core::settings::patch::TuningPatch;
+use windrow_core::settings::text::span_text;
 use windrow_core::task::Tuning;
-use windrow_core::tuning_check;
-use windrow_core::tuning_patch::TuningPatch;
+use windrow_core::task::lifecycle::Status;
 use windrow_engine::ports::clock::Clock;
-use windrow_engine::ports::task_store::{Actor, TaskCommand, TaskStore, TaskView};
+use windrow_engine::ports::tasks::store::{Actor, TaskCommand, TaskStore, TaskView};
 use windrow_server::service;
 
 /// The socket's name in the state directory.
@@ -207,7 +207,7 @@ impl Steered {
             return Err(format!("{} is {}", self.name, task.status).into());
         }
         let tuning = settings.apply(&task.tuning);
-        let faults = tuning_check::faults(&tuning);
+        let faults = check::faults(&tuning);
         if let Some(first) = faults.first() {
             let because = faults
                 .iter()

@@ -6,8 +6,8 @@ use super::super::fault::Fault;
 use super::super::screen;
 use super::outcome::{self, Outcome};
 use super::{Desk, failures_out, only_failed};
-use windrow_core::lifecycle::Status;
-use windrow_engine::ports::task_store::TaskView;
+use windrow_core::task::lifecycle::Status;
+use windrow_engine::ports::tasks::store::TaskView;
 use windrow_server::service::item_data::Members;
 
 impl Desk<'_> {

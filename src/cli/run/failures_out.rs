@@ -17,8 +17,8 @@ use super::super::fault::Fault;
 use super::first_row;
 use super::outcome::time_text;
 use windrow_core::ids::{ItemIndex, TaskId};
-use windrow_engine::ports::source::Source;
-use windrow_engine::ports::task_store::{FailedItem, TaskStore};
+use windrow_engine::ports::sources::source::Source;
+use windrow_engine::ports::tasks::store::{FailedItem, TaskStore};
 use windrow_node::sources::OpenedSource;
 use windrow_server::service::item_data::{ItemData, Lookup, Members};
 

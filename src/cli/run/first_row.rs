@@ -7,7 +7,7 @@ use console::truncate_str;
 use serde::de::IgnoredAny;
 
 use windrow_core::ids::ItemIndex;
-use windrow_engine::ports::source::RowChunk;
+use windrow_engine::ports::sources::source::RowChunk;
 use windrow_node::sources::OpenedSource;
 
 /// The longest line of columns, and of a first item, that is shown. Unit: characters.

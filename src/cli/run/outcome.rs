@@ -13,9 +13,9 @@ use super::super::fault::Fault;
 use super::only_failed::Net;
 use windrow_core::explain::rate_text;
 use windrow_core::ids::{ItemIndex, WallMs};
-use windrow_core::lifecycle::{Status, StopReason, TaskResult};
-use windrow_engine::ports::source::Source;
-use windrow_engine::ports::task_store::{FailureGroup, TaskStore, TaskView};
+use windrow_core::task::lifecycle::{Status, StopReason, TaskResult};
+use windrow_engine::ports::sources::source::Source;
+use windrow_engine::ports::tasks::store::{FailureGroup, TaskStore, TaskView};
 use windrow_server::service::item_data::{ItemData, Lookup, Members};
 
 /// What is shown of an item's data beside its failure. Unit: characters.

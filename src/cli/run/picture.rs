@@ -6,16 +6,16 @@ use std::time::Duration;
 use console::measure_text_width;
 
 use crate::table::{Tone, human};
-use windrow_core::counters::Counters;
 use windrow_core::execution::Progress;
 use windrow_core::explain::rate_text;
-use windrow_core::handler_text;
+use windrow_core::handler::text;
 use windrow_core::ids::{Moment, WallMs};
-use windrow_core::lifecycle::Status;
+use windrow_core::items::counters::Counters;
 use windrow_core::settings::RateLimit;
-use windrow_core::settings_text::span_text;
-use windrow_core::stall::StallReason;
-use windrow_engine::ports::task_store::TaskView;
+use windrow_core::settings::text::span_text;
+use windrow_core::stats::stall::StallReason;
+use windrow_core::task::lifecycle::Status;
+use windrow_engine::ports::tasks::store::TaskView;
 
 /// The span over which the rate is measured.
 const RATE_SPAN: Duration = Duration::from_secs(5);
@@ -66,7 +66,7 @@ impl Picture {
             stall: live.iter().find_map(|progress| progress.stall),
             handler: live
                 .iter()
-                .find_map(|progress| handler_text::sentence(&progress.handler, now)),
+                .find_map(|progress| text::sentence(&progress.handler, now)),
             who: String::new(),
         }
     }

@@ -13,8 +13,8 @@ use super::super::{handler, place, source};
 use super::{failures_out, resume};
 use windrow_config::{CommandHandler, Config};
 use windrow_core::settings::RateLimit;
+use windrow_core::settings::check;
 use windrow_core::task::Tuning;
-use windrow_core::tuning_check;
 use windrow_engine::ports::clock::Clock;
 use windrow_node::Runtimes;
 use windrow_node::handlers::{self, Making, Sink, Wanted};
@@ -118,7 +118,7 @@ fn tuned(tunes: &Tunes, base: Tuning) -> Result<Tuning, Fault> {
         judge_after: tunes.judge_after.unwrap_or(base.judge_after),
         ..base
     };
-    let faults = tuning_check::faults(&tuning);
+    let faults = check::faults(&tuning);
     if faults.is_empty() {
         return Ok(tuning);
     }

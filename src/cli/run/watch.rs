@@ -12,12 +12,12 @@ use super::super::signals::{Asked, Signals};
 use super::outcome;
 use super::picture::{Meter, Picture};
 use windrow_core::execution::Progress;
-use windrow_core::handler_text;
+use windrow_core::handler::text;
 use windrow_core::ids::{ItemIndex, Moment, TaskId, WallMs};
-use windrow_core::lifecycle::Status;
+use windrow_core::task::lifecycle::Status;
 use windrow_engine::ports::ErrorClass;
-use windrow_engine::ports::source::Source;
-use windrow_engine::ports::task_store::{Actor, TaskView};
+use windrow_engine::ports::sources::source::Source;
+use windrow_engine::ports::tasks::store::{Actor, TaskView};
 use windrow_node::Node;
 use windrow_server::service;
 use windrow_server::service::item_data::{Lookup, Members};
@@ -217,13 +217,13 @@ impl Watch<'_> {
 
 /// The item that failed last, while that is told. An outage is about no item.
 fn failed_item(live: &Progress, now: WallMs) -> Option<ItemIndex> {
-    handler_text::sentence(&live.handler, now).filter(|_| live.handler.outage.is_none())?;
+    text::sentence(&live.handler, now).filter(|_| live.handler.outage.is_none())?;
     live.handler.error.as_ref().map(|error| error.index)
 }
 
 /// The last call that failed, in full, while the bar tells of it: there a narrow terminal cuts it off.
 fn failed_call(live: &Progress, now: WallMs) -> Option<String> {
-    handler_text::sentence(&live.handler, now)?;
+    text::sentence(&live.handler, now)?;
     let error = live.handler.error.as_ref()?;
     Some(format!(
         "the last call that failed: {} at item {}: {}",

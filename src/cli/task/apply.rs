@@ -18,7 +18,7 @@ use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::remote::Link;
 use windrow_client::{Answer, Request};
-use windrow_core::tuning_patch::TuningPatch;
+use windrow_core::settings::patch::TuningPatch;
 
 /// Members that only the making of a task knows; they say nothing of one that is there.
 const OF_THE_MAKING: [&str; 2] = ["start", "canary"];

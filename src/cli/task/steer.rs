@@ -17,8 +17,8 @@ use crate::screen;
 use crate::table::{clean, human};
 use windrow_client::Answer;
 use windrow_core::ids::ItemIndex;
-use windrow_core::lifecycle::CutOff;
-use windrow_core::run::IndexRun;
+use windrow_core::items::run::IndexRun;
+use windrow_core::task::lifecycle::CutOff;
 
 /// Statuses of tasks that haven't ended.
 pub(super) const LIVING: &str = "created,queued,awaiting_business,running,recovering,stopping,stopped";

@@ -15,7 +15,7 @@ use crate::remote::{Form, Link, Remote};
 use crate::signals::Signals;
 use crate::{Shell, screen};
 use windrow_client::{Answer, Request, segment};
-use windrow_core::settings_text::parse_span;
+use windrow_core::settings::text::parse_span;
 
 /// Examples under `--help`.
 pub const EXAMPLES: &str = "\

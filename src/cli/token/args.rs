@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::{Args, Subcommand, ValueEnum};
 
 use crate::remote::{Paging, Remote, Write};
-use windrow_core::settings_text::parse_span;
+use windrow_core::settings::text::parse_span;
 
 /// How one is made.
 pub(super) const CREATE_EXAMPLES: &str = "\

@@ -9,7 +9,7 @@ use clap::{ArgGroup, Args, ValueHint};
 
 use crate::args::{HttpArgs, Items, Talk};
 use crate::choice::{self, Choice};
-use windrow_core::settings_text::parse_span;
+use windrow_core::settings::text::parse_span;
 
 /// How it is used.
 pub(crate) const EXAMPLES: &str = "\

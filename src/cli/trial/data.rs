@@ -11,8 +11,8 @@ use super::super::exit::Exit;
 use super::super::fault::Fault;
 use super::super::source;
 use windrow_core::ids::{INDEX_MAX, ItemIndex, WallMs};
-use windrow_engine::ports::handler::CallRows;
-use windrow_engine::ports::source::{RowChunk, Source};
+use windrow_engine::ports::handling::handler::CallRows;
+use windrow_engine::ports::sources::source::{RowChunk, Source};
 use windrow_node::sources::{Input, SourceSpec, open_for_a_look};
 
 /// What is called unless items are chosen.
@@ -79,7 +79,7 @@ impl Data {
                 Data::Template(template) => chunks.push(Arc::new(filled(template, *index)?)),
                 Data::Rows(source) => {
                     let read = source.read(ItemIndex(*index)).await;
-                    let failed = |error: windrow_engine::ports::source::SourceError| {
+                    let failed = |error: windrow_engine::ports::sources::source::SourceError| {
                         Fault::new(
                             Exit::Rejected,
                             format!("item {index} can't be read"),

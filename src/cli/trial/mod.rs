@@ -23,10 +23,10 @@ use super::screen;
 use super::signals::Signals;
 use windrow_config::Config;
 use windrow_core::ids::{Attempt, ItemIndex};
-use windrow_core::run::IndexRun;
-use windrow_core::verdict::Dispatch;
+use windrow_core::items::run::IndexRun;
+use windrow_core::items::verdict::Dispatch;
 use windrow_engine::ports::clock::Clock;
-use windrow_engine::ports::handler::{Call, CallItems, Handler, HandlerFactory};
+use windrow_engine::ports::handling::handler::{Call, CallItems, Handler, HandlerFactory};
 use windrow_node::handlers::{self, Making};
 use windrow_node::{Runtimes, SystemClock};
 

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use super::super::exit::Exit;
 use super::super::fault::Fault;
-use windrow_core::verdict::{Failure, Outcome, Wish};
-use windrow_engine::ports::handler::{CallFailure, ItemVerdict, Reply};
+use windrow_core::items::verdict::{Failure, Outcome, Wish};
+use windrow_engine::ports::handling::handler::{CallFailure, ItemVerdict, Reply};
 
 /// What was said of one item.
 pub(super) struct Seen {
@@ -217,7 +217,7 @@ impl Tally {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use windrow_core::verdict::FailureClass;
+    use windrow_core::items::verdict::FailureClass;
 
     #[test]
     fn one_bad_reply_breaks_the_contract() {

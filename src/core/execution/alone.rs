@@ -17,8 +17,8 @@ use super::Execution;
 use super::circuit::pause::PROBE_LONGEST;
 use super::types::{Effects, Now};
 use crate::ids::{ItemIndex, Moment};
-use crate::verdict::Failure;
-use crate::waiting::{Doing, Trouble};
+use crate::items::verdict::Failure;
+use crate::items::waiting::{Doing, Trouble};
 
 /// How often it is looked whether this is so: it walks all troubled items.
 const LOOK_EVERY: Duration = Duration::from_millis(500);

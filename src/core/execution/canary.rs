@@ -8,7 +8,7 @@
 use super::Execution;
 use super::types::{Phase, RunEnd};
 use crate::ids::ItemIndex;
-use crate::lifecycle::StopReason;
+use crate::task::lifecycle::StopReason;
 use crate::task::{Canary, CanaryThen};
 
 /// Nothing at or above `until` leaves.

@@ -3,8 +3,8 @@
 use super::Execution;
 use super::types::{Command, Now, RunEnd};
 use crate::ids::ItemIndex;
-use crate::verdict::{ItemTrouble, ParkedItem};
-use crate::waiting::{Doing, Place, Trouble};
+use crate::items::verdict::{ItemTrouble, ParkedItem};
+use crate::items::waiting::{Doing, Place, Trouble};
 
 impl Execution {
     pub(super) fn on_command(&mut self, command: Command, now: Now) {

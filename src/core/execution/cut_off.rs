@@ -2,9 +2,9 @@
 
 use super::{Execution, Phase, RunEnd};
 use crate::ids::ItemIndex;
-use crate::lifecycle::CutOff;
-use crate::run::IndexRun;
-use crate::waiting::Doing;
+use crate::items::run::IndexRun;
+use crate::items::waiting::Doing;
+use crate::task::lifecycle::CutOff;
 
 /// Runs of items that are named one by one; of the rest the number is kept.
 const RUNS_MAX: usize = 8;

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use super::Execution;
 use super::types::{Phase, RunEnd, SIDE_RECORDS_MAX};
-use crate::counters::Counters;
 use crate::ids::ItemIndex;
-use crate::lifecycle::StopReason;
+use crate::items::counters::Counters;
+use crate::items::verdict::{Outage, SideRecord};
 use crate::shards::Told;
-use crate::verdict::{Outage, SideRecord};
+use crate::task::lifecycle::StopReason;
 
 /// A checkpoint before it is encoded.
 #[derive(Clone, Debug, PartialEq, Eq)]

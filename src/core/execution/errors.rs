@@ -1,8 +1,8 @@
 //! What went wrong lately, by code: what people are told while it does.
 
-use crate::failed_calls::FailedCalls;
+use crate::handler::failed_calls::FailedCalls;
 use crate::ids::WallMs;
-use crate::verdict::{FailedCall, LastError};
+use crate::items::verdict::{FailedCall, LastError};
 
 /// Codes that are remembered: more than a handler gives at once.
 const CODES_MAX: usize = 8;

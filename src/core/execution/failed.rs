@@ -6,12 +6,12 @@ use super::Execution;
 use super::types::{Effects, Now, RunEnd};
 use crate::ids::{Attempt, ItemIndex};
 use crate::invariants::Invariant;
-use crate::lifecycle::StopReason;
-use crate::retry::{self, Verdict};
-use crate::run::IndexRun;
+use crate::items::retry::{self, Verdict};
+use crate::items::run::IndexRun;
+use crate::items::verdict::{AttemptNote, Failed, FailureClass, ItemTrouble, SideRecord, Wish};
+use crate::items::waiting::{Doing, Place, Trouble};
 use crate::settings::OnExhausted;
-use crate::verdict::{AttemptNote, Failed, FailureClass, ItemTrouble, SideRecord, Wish};
-use crate::waiting::{Doing, Place, Trouble};
+use crate::task::lifecycle::StopReason;
 
 /// The shortest wait after an attempt that doesn't count, however short the back-off is: else two items could take turns for
 /// ever, and nobody would see that all others fare alike.

@@ -5,9 +5,9 @@
 
 use super::Execution;
 use super::types::{Effects, Phase};
-use crate::abandonment::Abandonments;
 use crate::ids::ItemIndex;
-use crate::waiting::{Doing, Trouble};
+use crate::items::waiting::{Doing, Trouble};
+use crate::task::abandonment::Abandonments;
 
 /// What people have decided.
 #[derive(Debug, Default)]

@@ -5,10 +5,10 @@ use super::failed::fresh_trouble;
 use super::types::{Effects, Now, Phase, RunEnd, SIDE_RECORDS_MAX, Wait};
 use crate::ids::{Attempt, ItemIndex, Moment};
 use crate::invariants::Invariant;
-use crate::run::IndexRun;
-use crate::stall::StallReason;
-use crate::verdict::Dispatch;
-use crate::waiting::{Doing, Place, Trouble};
+use crate::items::run::IndexRun;
+use crate::items::verdict::Dispatch;
+use crate::items::waiting::{Doing, Place, Trouble};
+use crate::stats::stall::StallReason;
 
 /// How much may leave, and what bounds it.
 struct Room {

@@ -2,8 +2,8 @@
 
 use super::Execution;
 use super::types::{Effects, Now};
-use crate::stall::StallReason;
-use crate::waiting::Place;
+use crate::items::waiting::Place;
+use crate::stats::stall::StallReason;
 
 impl Execution {
     /// Nothing may leave under a shared limit: says whether anything would.

@@ -12,10 +12,10 @@ use super::circuit::{Circuit, Others, Turn, Unanswered};
 use super::errors::Errors;
 use super::types::{Effects, Now, Reports, RunEnd, Start};
 use crate::ids::{ItemIndex, Moment};
-use crate::lifecycle::StopReason;
-use crate::retry::mix;
-use crate::verdict::{AnsweredCalls, Failed, FailedCall, Failure, FailureClass, Outage};
-use crate::waiting::{Doing, Place, Trouble};
+use crate::items::retry::mix;
+use crate::items::verdict::{AnsweredCalls, Failed, FailedCall, Failure, FailureClass, Outage};
+use crate::items::waiting::{Doing, Place, Trouble};
+use crate::task::lifecycle::StopReason;
 
 /// So many calls in a row that refuse us, or that can't be understood, stop the task.
 const REFUSALS_MAX: usize = 3;

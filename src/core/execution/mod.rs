@@ -44,20 +44,20 @@ pub use types::{
 };
 pub use window_picture::{Cell, Head, WindowPicture};
 
-use super::counters::Counters;
-use super::error_budget::Meter;
 use super::ids::{ItemIndex, Moment, RunNo, ShardId};
 use super::invariants::Invariant;
-use super::latency::Latencies;
 use super::pace::Pace;
-use super::run::IndexRun;
 use super::shards::Told;
-use super::stall::Stalls;
-use super::tally::Tally;
 use super::task::{Canary, ShardRange, Tuning};
-use super::verdict::SideRecord;
-use super::waiting::{Doing, Troubles};
-use super::window::Window;
+use crate::items::counters::Counters;
+use crate::items::error_budget::Meter;
+use crate::items::run::IndexRun;
+use crate::items::verdict::SideRecord;
+use crate::items::waiting::{Doing, Troubles};
+use crate::items::window::Window;
+use crate::stats::latency::Latencies;
+use crate::stats::stall::Stalls;
+use crate::stats::tally::Tally;
 
 /// The state of one run. See the module.
 #[derive(Debug)]

@@ -3,10 +3,10 @@
 use std::num::NonZeroU32;
 
 use crate::pace::{burst_items, burst_items_min};
+use crate::settings::check::TuningFault;
 use crate::settings::{Auto, Burst, ErrorBudget, RateLimit};
 use crate::shards::{SHARDS_AUTO_MAX, Share, Wanted};
 use crate::task::{Canary, Tuning};
-use crate::tuning_check::TuningFault;
 
 /// The settings of a run that has this part of its task: rates, burst and concurrency are shared, all else is each
 /// shard's own. Whatever the parts are, rates and bursts of all of them make those of the task at most; a burst that

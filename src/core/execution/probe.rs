@@ -9,10 +9,10 @@ use super::circuit::Room;
 use super::failed::fresh_trouble;
 use super::types::{Effects, Now, Wait};
 use crate::ids::{Attempt, ItemIndex, Moment};
-use crate::run::IndexRun;
-use crate::stall::StallReason;
-use crate::verdict::Dispatch;
-use crate::waiting::{Doing, Place, Trouble};
+use crate::items::run::IndexRun;
+use crate::items::verdict::Dispatch;
+use crate::items::waiting::{Doing, Place, Trouble};
+use crate::stats::stall::StallReason;
 
 impl Execution {
     /// So many items fit into the handler now; where it had less room before, a worker has come.

@@ -4,16 +4,16 @@ use std::time::Duration;
 
 use super::Execution;
 use super::types::{Now, Phase, total};
-use crate::counters::Counters;
-use crate::failed_calls::FailedCalls;
+use crate::handler::failed_calls::FailedCalls;
 use crate::ids::{ItemCount, ItemIndex, Moment};
-use crate::permits::Permits;
+use crate::items::counters::Counters;
+use crate::items::verdict::{HandlerState, LastError};
+use crate::items::waiting::Doing;
 use crate::settings::{Rate, RateLimit};
-use crate::stall::StallReason;
-use crate::tally::Tally;
+use crate::stats::permits::Permits;
+use crate::stats::stall::StallReason;
+use crate::stats::tally::Tally;
 use crate::task::Tuning;
-use crate::verdict::{HandlerState, LastError};
-use crate::waiting::Doing;
 
 /// A picture of a run at one moment; its terms add up.
 #[derive(Clone, Debug, PartialEq, Eq)]

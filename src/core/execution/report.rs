@@ -6,11 +6,11 @@ use super::Execution;
 use super::types::{Effects, Now, Phase, Reports, RunEnd};
 use crate::ids::{Attempt, ItemIndex};
 use crate::invariants::Invariant;
-use crate::lifecycle::StopReason;
-use crate::run::IndexRun;
+use crate::items::run::IndexRun;
+use crate::items::verdict::{Dispatch, HandlerCommand, Outcome, Settled, SideRecord, Signal};
+use crate::items::waiting::{Doing, Place, Trouble};
 use crate::shards::PauseReason;
-use crate::verdict::{Dispatch, HandlerCommand, Outcome, Settled, SideRecord, Signal};
-use crate::waiting::{Doing, Place, Trouble};
+use crate::task::lifecycle::StopReason;
 
 /// The first pause after 429 without `Retry-After`; doubled each time in a row up to the longest.
 const PAUSE_FIRST: Duration = Duration::from_secs(1);

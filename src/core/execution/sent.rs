@@ -2,8 +2,8 @@
 
 use super::Execution;
 use crate::ids::Moment;
-use crate::permits::{MICRO, Permits};
-use crate::stall::StallReason;
+use crate::stats::permits::{MICRO, Permits};
+use crate::stats::stall::StallReason;
 
 /// See the module. Unit: items since the run began.
 #[derive(Clone, Copy, Debug, Default)]

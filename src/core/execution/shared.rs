@@ -9,9 +9,9 @@ use super::part::part_of;
 use super::types::{Now, RunEnd};
 use super::{Execution, Limits};
 use crate::ids::{ItemCount, ItemIndex, Moment};
-use crate::lifecycle::StopReason;
 use crate::settings::Rate;
 use crate::shards::{Pause, PauseReason, Share, Slow, Told};
+use crate::task::lifecycle::StopReason;
 use crate::task::{ShardRange, Tuning};
 
 /// What a run knows of the rest of its task.

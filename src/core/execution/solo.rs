@@ -15,11 +15,11 @@ use super::Execution;
 use super::failed::fresh_trouble;
 use super::types::{Effects, Now, Wait};
 use crate::ids::{Attempt, ItemIndex, Moment};
-use crate::run::IndexRun;
+use crate::items::run::IndexRun;
+use crate::items::verdict::{Dispatch, Failure, SideRecord};
+use crate::items::waiting::{Doing, Place, Trouble};
 use crate::settings::OnExhausted;
-use crate::stall::StallReason;
-use crate::verdict::{Dispatch, Failure, SideRecord};
-use crate::waiting::{Doing, Place, Trouble};
+use crate::stats::stall::StallReason;
 
 /// Claims in a row without progress after which a shard runs in single file.
 pub(super) const STALLS_MAX: u32 = 3;

@@ -2,19 +2,19 @@
 
 use std::time::Duration;
 
-use crate::abandonment::Abandonments;
-use crate::counters::Counters;
 use crate::ids::{ItemCount, ItemIndex, Moment, RunNo, ShardId, WallMs};
 use crate::invariants::Invariant;
-use crate::latency::Latencies;
-use crate::lifecycle::{CutOff, StopReason};
+use crate::items::counters::Counters;
+use crate::items::verdict::{
+    AnsweredCalls, Dispatch, Failed, FailedCall, ItemTrouble, Outage, ParkedItem, Settled, Signal,
+};
 use crate::pace::Pace;
 use crate::settings::Auto;
 use crate::shards::{Pause, Slow};
+use crate::stats::latency::Latencies;
+use crate::task::abandonment::Abandonments;
+use crate::task::lifecycle::{CutOff, StopReason};
 use crate::task::{Canary, ShardRange, Tuning};
-use crate::verdict::{
-    AnsweredCalls, Dispatch, Failed, FailedCall, ItemTrouble, Outage, ParkedItem, Settled, Signal,
-};
 
 use super::draft::CheckpointDraft;
 use super::reach::Reach;

@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 
 use super::Execution;
 use crate::ids::{ItemIndex, Moment};
-use crate::run::IndexRun;
-use crate::waiting::{Doing, Place, Trouble};
+use crate::items::run::IndexRun;
+use crate::items::waiting::{Doing, Place, Trouble};
 
 /// What is to be said of an index; of a bucket the last one of this list that an index of it has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

@@ -2,10 +2,10 @@
 
 use super::facts::Facts;
 use super::hints;
-use crate::lifecycle::Status;
-use crate::permits::MICRO;
 use crate::settings::RateLimit;
-use crate::stall::StallReason;
+use crate::stats::permits::MICRO;
+use crate::stats::stall::StallReason;
+use crate::task::lifecycle::Status;
 
 /// What kept a permit from settling an item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,13 +4,13 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::handler_sight::HandlerSight;
+use crate::handler::sight::HandlerSight;
 use crate::ids::{ItemIndex, TaskId};
-use crate::lifecycle::Status;
-use crate::permits::{MICRO, Permits};
 use crate::settings::RateLimit;
-use crate::stall::StallReason;
+use crate::stats::permits::{MICRO, Permits};
+use crate::stats::stall::StallReason;
 use crate::task::Tuning;
+use crate::task::lifecycle::Status;
 
 /// What is known of a task over a span, and of the moment.
 #[derive(Clone, Debug)]

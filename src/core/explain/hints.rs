@@ -3,8 +3,8 @@
 use super::causes::CauseKind;
 use super::facts::{Facts, Head, SharedLimit};
 use super::text::{count, counted, time};
-use crate::lifecycle::Status;
-use crate::stall::StallReason;
+use crate::stats::stall::StallReason;
+use crate::task::lifecycle::Status;
 
 /// A few words beside the numbers of a cause; empty where its title says all.
 pub(super) fn of(kind: CauseKind, facts: &Facts) -> String {

@@ -19,10 +19,10 @@ pub use causes::{Cause, CauseKind};
 pub use facts::{Facts, Head, HeldBack, Latency, Live, SharedLimit, Standing};
 pub use text::{rate_like, rate_text};
 
-use super::lifecycle::Status;
 use super::settings::RateLimit;
-use super::stall::StallReason;
-use super::tuning_patch::TuningPatch;
+use crate::settings::patch::TuningPatch;
+use crate::stats::stall::StallReason;
+use crate::task::lifecycle::Status;
 
 /// What is missing below this share of the target is not worth an advice. (The promise is 99 %.)
 const MISSING_MIN: f64 = 0.01;

@@ -1,13 +1,13 @@
 //! Explanations of spans whose numbers are known.
 
 use super::*;
-use crate::handler_sight::HandlerSight;
+use crate::handler::sight::HandlerSight;
 use crate::ids::{ItemIndex, TaskId, WallMs};
-use crate::lifecycle::Status;
-use crate::permits::{MICRO, Permits};
+use crate::items::verdict::{FailureClass, HandlerState, LastError, Outage};
 use crate::settings::{Auto, RateLimit};
+use crate::stats::permits::{MICRO, Permits};
 use crate::task::Tuning;
-use crate::verdict::{FailureClass, HandlerState, LastError, Outage};
+use crate::task::lifecycle::Status;
 
 const TUNING: &str = r#"{"rate":"500/s","burst":"100ms","concurrency":"auto","max_concurrency":1024,
 "window":"auto","batch":1,"batch_linger":"5ms","timeout":"10s","max_attempts":5,

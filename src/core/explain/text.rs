@@ -3,7 +3,7 @@
 use std::num::NonZeroU32;
 use std::time::Duration;
 
-use crate::permits::MICRO;
+use crate::stats::permits::MICRO;
 
 /// An amount over a span as items per second.
 pub(super) fn per_second(micros: i64, span: Duration) -> f64 {

@@ -7,8 +7,8 @@ use super::causes::{Cause, CauseKind};
 use super::facts::Facts;
 use super::hints::{self, held_by};
 use super::text::{count, rate_text, time};
-use crate::lifecycle::Status;
-use crate::stall::StallReason;
+use crate::stats::stall::StallReason;
+use crate::task::lifecycle::Status;
 
 /// Over less time nothing can be said.
 const KNOWN_MIN: Duration = Duration::from_secs(2);

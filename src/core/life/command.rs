@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 
-use crate::abandonment::TooManyCodes;
 use crate::ids::{ItemCount, ItemIndex, TaskId, WallMs};
-use crate::lifecycle::{Refusal, Standing, StopReason, Verb, decide};
-use crate::meaning::{FieldRefusal, MeaningChange, fixed_for_good};
 use crate::settings::Auto;
 use crate::task::Tuning;
+use crate::task::abandonment::TooManyCodes;
+use crate::task::lifecycle::{Refusal, Standing, StopReason, Verb, decide};
+use crate::task::meaning::{FieldRefusal, MeaningChange, fixed_for_good};
 
 /// What people (and the system) may do to a task.
 #[derive(Clone, Debug, PartialEq)]

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::{CommandRefusal, Life, TaskEdit};
 use crate::ids::TaskId;
-use crate::meaning::{Meaning, changed};
+use crate::task::meaning::{Meaning, changed};
 
 impl Life {
     /// Applies an edit; tells what was and what is, as JSON text.

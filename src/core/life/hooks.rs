@@ -6,9 +6,9 @@ use serde_json::{Value, json};
 
 use super::Life;
 use crate::business::{HookKind, Hooks, PREPARE_TIMEOUT_DEFAULT};
-use crate::counters::Counters;
 use crate::ids::WallMs;
-use crate::lifecycle::Status;
+use crate::items::counters::Counters;
+use crate::task::lifecycle::Status;
 
 /// How long a call that nobody takes is tried.
 const GIVEN_UP_AFTER: Duration = Duration::from_secs(24 * 3600);

@@ -13,6 +13,7 @@ mod run_end;
 mod shard;
 mod start;
 mod status;
+pub mod succession;
 
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
@@ -25,12 +26,12 @@ pub use shard::ShardLife;
 pub use start::StartToken;
 pub use status::{COORDINATOR_DOWN, Evidence};
 
-use super::abandonment::Abandonments;
 use super::ids::{ItemCount, ItemIndex, TaskId, WallMs};
-use super::lifecycle::{CutOff, Note, Standing, Status, StopReason, TaskResult, Wish};
 use super::settings::Auto;
 use super::shards::{Pause, Slow};
 use super::task::{Canary, ShardRange, Tuning};
+use crate::task::abandonment::Abandonments;
+use crate::task::lifecycle::{CutOff, Note, Standing, Status, StopReason, TaskResult, Wish};
 
 /// A task and its shards, as far as its life depends on them.
 #[derive(Clone, Debug, PartialEq)]

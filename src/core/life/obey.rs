@@ -4,10 +4,10 @@ use super::{
     Author, CommandRefusal, Deeds, Life, Listener, Record, StartToken, TaskCommand, Wish, status_json,
 };
 use crate::ids::{ItemIndex, TaskId, WallMs};
-use crate::lifecycle::{Decision, ShardState, Status, StopReason, Verb, decide, note_of_command};
-use crate::meaning::FieldRefusal;
 use crate::shards::{Nodes, PauseReason};
 use crate::task::Tuning;
+use crate::task::lifecycle::{Decision, ShardState, Status, StopReason, Verb, decide, note_of_command};
+use crate::task::meaning::FieldRefusal;
 
 /// What a command finds around its task.
 #[derive(Clone, Debug)]

@@ -6,8 +6,8 @@ use super::shard::{HELD, ShardLife};
 use super::{Life, Wish};
 use crate::execution::wanted;
 use crate::ids::{ItemIndex, WallMs};
-use crate::lifecycle::ShardState;
 use crate::shards::{Nodes, Pause, PauseReason, Share, Told, cut};
+use crate::task::lifecycle::ShardState;
 
 impl Life {
     /// Makes the shards of a task that is started and of which nothing ever ran; one that has run keeps those it has.

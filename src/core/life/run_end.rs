@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::obey::is_ending;
 use super::{Life, Wish};
 use crate::ids::WallMs;
-use crate::lifecycle::{CutOff, Note, ShardState, StopReason, TASK_RECOVERS};
+use crate::task::lifecycle::{CutOff, Note, ShardState, StopReason, TASK_RECOVERS};
 
 /// How long a shard that was moved is left to the node that it was moved to, from its release on.
 pub const MOVE_PATIENCE: Duration = Duration::from_secs(30);

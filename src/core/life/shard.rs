@@ -1,9 +1,9 @@
 //! A shard, as far as its task's life depends on it.
 
-use crate::counters::Counters;
 use crate::ids::{ItemIndex, RunNo, SessionId, WallMs};
-use crate::lifecycle::{ShardState, Wish};
+use crate::items::counters::Counters;
 use crate::task::ShardRange;
+use crate::task::lifecycle::{ShardState, Wish};
 
 /// A shard. What its owner alone writes (its progress) is only read here.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -3,10 +3,10 @@
 use super::obey::Circumstances;
 use super::{CommandRefusal, Deeds, Life, TaskEdit, Wish, hooks};
 use crate::ids::{TaskId, WallMs};
-use crate::lifecycle::{
+use crate::shards::Nodes;
+use crate::task::lifecycle::{
     DORMANT, Note, ShardState, Standing, Status, StopReason, Verb, decide, note_of_command,
 };
-use crate::shards::Nodes;
 
 /// What a business proves one start with. Only its hash is kept; the plain one leaves with the `prepare` hook, if there is
 /// one.

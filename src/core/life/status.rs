@@ -2,7 +2,7 @@
 
 use super::{Author, Deeds, Life, Record, ShardLife, status_json};
 use crate::ids::WallMs;
-use crate::lifecycle::{Note, ShardState, Shards, Status, TaskResult, note_after, status_of};
+use crate::task::lifecycle::{Note, ShardState, Shards, Status, TaskResult, note_after, status_of};
 
 /// The reason of a task whose owner is silent, and whose lease nobody can look at: it is told also of a running task,
 /// since its shard isn't released.

@@ -3,8 +3,8 @@
 //! While a rate is in force its sums are kept in the bucket's own unit, so that an exchange only adds. A change of the
 //! rate turns them into femto-items, rounded down: a billion changes lose a millionth of an item.
 
-use crate::permits::Permits;
-use crate::stall::StallReason;
+use crate::stats::permits::Permits;
+use crate::stats::stall::StallReason;
 
 /// Unit of what is kept across rates: 1 / `FEMTO` items.
 const FEMTO: u128 = 1_000_000_000_000_000;

@@ -18,9 +18,9 @@ mod ledger;
 use std::time::Duration;
 
 use super::ids::Moment;
-use super::permits::Permits;
 use super::settings::{Burst, Rate, RateLimit};
-use super::stall::StallReason;
+use crate::stats::permits::Permits;
+use crate::stats::stall::StallReason;
 use ledger::{Ledger, femto};
 
 /// A grant that has not departed after this long goes back, its credit lost.

@@ -3,6 +3,8 @@
 //! A task is cut once, when it starts. While it runs a share only grows: a shard that is done leaves its part to the
 //! others, so the parts never add up to more than the whole and nobody has to agree on anything.
 
+pub mod trust;
+
 use std::num::{NonZeroU32, NonZeroU64};
 
 use super::ids::{ItemIndex, WallMs};

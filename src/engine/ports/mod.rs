@@ -8,42 +8,12 @@
 
 #![warn(missing_docs)]
 
-pub mod actor;
-pub mod business_store;
+pub mod access;
 pub mod clock;
-pub mod data_log;
-pub mod dropped_lines;
-pub mod failure_list;
-pub mod gate;
-pub mod handler;
-pub mod hints;
-pub mod hook;
-pub mod idempotency;
-pub mod lease_store;
-pub mod limit_store;
-pub mod meters;
-pub mod named_limit_store;
-pub mod node_audit;
-pub mod outbox;
-pub mod peers;
-pub mod provision;
-pub mod report_store;
-pub mod run_store;
-pub mod session_store;
-pub mod shard_map;
-pub mod shard_view;
-pub mod source;
-pub mod source_desk;
-pub mod source_store;
-pub mod task_command;
-pub mod task_create;
-pub mod task_list;
-pub mod task_store;
-pub mod task_view;
-pub mod token_store;
-pub mod upkeep;
-pub mod uploads;
-pub mod vault;
+pub mod handling;
+pub mod ownership;
+pub mod sources;
+pub mod tasks;
 
 /// What an error of an adapter means to its caller; nobody looks at message texts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

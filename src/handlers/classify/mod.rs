@@ -11,8 +11,8 @@ use serde::Deserialize;
 
 use super::wire::{self, BAD_REPLY, bad_reply, quote};
 use windrow_core::ids::{ItemIndex, WallMs};
-use windrow_core::verdict::{Failure, FailureClass};
-use windrow_engine::ports::handler::{CallFailure, CallItems, Reply};
+use windrow_core::items::verdict::{Failure, FailureClass};
+use windrow_engine::ports::handling::handler::{CallFailure, CallItems, Reply};
 
 pub use pointer::{NotAPointer, Pointer};
 pub use retry_after::{RETRY_AFTER_MAX, retry_after};

@@ -4,9 +4,9 @@ use hyper::header::HeaderValue;
 
 use super::*;
 use windrow_core::ids::Attempt;
-use windrow_core::run::IndexRun;
-use windrow_core::verdict::{Dispatch, FailureClass, Outcome, Wish};
-use windrow_engine::ports::handler::ItemVerdict;
+use windrow_core::items::run::IndexRun;
+use windrow_core::items::verdict::{Dispatch, FailureClass, Outcome, Wish};
+use windrow_engine::ports::handling::handler::ItemVerdict;
 
 /// What an answer must mean, without its words.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,8 +1,8 @@
 //! What came of one item, and how the items of a call make one reply.
 
 use windrow_core::ids::ItemIndex;
-use windrow_core::verdict::{Failure, FailureClass, HandlerCommand, Outcome, Wish};
-use windrow_engine::ports::handler::{CallFailure, ItemReplies, ItemVerdict, LogLine, Reply};
+use windrow_core::items::verdict::{Failure, FailureClass, HandlerCommand, Outcome, Wish};
+use windrow_engine::ports::handling::handler::{CallFailure, ItemReplies, ItemVerdict, LogLine, Reply};
 
 /// What came of one item.
 #[derive(Debug, PartialEq, Eq)]

@@ -10,7 +10,7 @@ use super::lines::Line;
 use super::pool::End;
 use super::protocol;
 use super::{WORKER_CRASH, program};
-use windrow_core::verdict::Failure;
+use windrow_core::items::verdict::Failure;
 
 /// How long a worker may take to end after SIGTERM; it has had its grace before.
 const TERM_GRACE: Duration = Duration::from_secs(1);

@@ -7,8 +7,8 @@ use super::lines::Line;
 use super::program::COMMAND_NOT_STARTED;
 use super::protocol::{self, Said};
 use crate::wire;
-use windrow_core::verdict::Failure;
-use windrow_engine::ports::handler::ItemReplies;
+use windrow_core::items::verdict::Failure;
+use windrow_engine::ports::handling::handler::ItemReplies;
 
 impl Life<'_> {
     /// Takes in all lines that have been read.

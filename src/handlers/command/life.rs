@@ -22,7 +22,7 @@ use super::worker::Shared;
 use super::writer::{ReadSoFar, Writer};
 use super::{WORKER_CRASH, WORKER_HUNG};
 use windrow_core::ids::Moment;
-use windrow_core::verdict::Failure;
+use windrow_core::items::verdict::Failure;
 
 /// How long a worker may live on after it closed its stdout: usually it is just exiting.
 pub(super) const EOF_GRACE: std::time::Duration = std::time::Duration::from_secs(1);

@@ -50,9 +50,11 @@ use self::seat::Oddity;
 use self::worker::{Shared, supervise};
 use super::deadline::Deadline;
 use windrow_core::ids::{Attempt, ItemIndex};
-use windrow_core::verdict::Failure;
+use windrow_core::items::verdict::Failure;
 use windrow_engine::ports::clock::Clock;
-use windrow_engine::ports::handler::{Call, Handler, HandlerFactory, LogLine, OpenError, Reply, RunContext};
+use windrow_engine::ports::handling::handler::{
+    Call, Handler, HandlerFactory, LogLine, OpenError, Reply, RunContext,
+};
 
 pub use self::leftovers::Leftovers;
 pub use self::program::{COMMAND_NOT_STARTED, Environment, Inherit};

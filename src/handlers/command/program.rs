@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::Access;
 
-use windrow_core::verdict::Failure;
-use windrow_engine::ports::handler::{OpenError, RunContext};
+use windrow_core::items::verdict::Failure;
+use windrow_engine::ports::handling::handler::{OpenError, RunContext};
 
 /// The code of a command that can't be started.
 pub const COMMAND_NOT_STARTED: &str = "COMMAND_NOT_STARTED";

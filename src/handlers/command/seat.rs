@@ -13,7 +13,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::answer::Answer;
 use windrow_core::ids::{ItemIndex, Moment};
-use windrow_core::verdict::HandlerCommand;
+use windrow_core::items::verdict::HandlerCommand;
 
 /// An item that was sent and not answered by the worker.
 #[derive(Debug)]

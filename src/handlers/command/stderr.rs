@@ -11,9 +11,9 @@ use tokio::io::AsyncRead;
 use super::Sink;
 use super::lines::{Line, LineReader};
 use windrow_core::ids::Moment;
-use windrow_core::verdict::{OUTPUT_BYTES_MAX, cut};
+use windrow_core::items::verdict::{OUTPUT_BYTES_MAX, cut};
 use windrow_engine::ports::clock::Clock;
-use windrow_engine::ports::handler::{LogLevel, LogLine};
+use windrow_engine::ports::handling::handler::{LogLevel, LogLine};
 
 /// Lines kept for the failure of a crash.
 const TAIL_LINES: usize = 20;

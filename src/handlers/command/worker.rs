@@ -12,8 +12,8 @@ use super::life::Life;
 use super::pool::{End, Pool};
 use super::program::Program;
 use super::protocol::Trace;
-use windrow_core::verdict::Failure;
-use windrow_engine::ports::handler::RunContext;
+use windrow_core::items::verdict::Failure;
+use windrow_engine::ports::handling::handler::RunContext;
 
 /// The pause before a worker that did nothing in its last life is started again; doubled up to
 /// [`RESTART_PAUSE_MAX`].

@@ -21,7 +21,7 @@ use super::transport::{Lease, Pool};
 use crate::classify::{Answer, needs_body};
 use crate::deadline::Deadline;
 use windrow_engine::ports::clock::Clock;
-use windrow_engine::ports::handler::RunContext;
+use windrow_engine::ports::handling::handler::RunContext;
 
 /// The longest headers of an answer. Unit: bytes.
 pub(super) const HEADER_BYTES_MAX: usize = 64 * 1024;

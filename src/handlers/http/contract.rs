@@ -15,12 +15,12 @@ use super::hook::{Caller, HookClient, described, sentence};
 use crate::classify::{Answer, is_page};
 use crate::command::{Environment, Inherit, check_program};
 use crate::wire::quote;
+use windrow_core::business::secrets::BusinessSecrets;
 use windrow_core::business::{BusinessSpec, HandlerSpec, HookKind, HttpHandlerSpec};
-use windrow_core::business_secrets::BusinessSecrets;
 use windrow_core::ids::Moment;
-use windrow_core::verdict::cut;
-use windrow_engine::ports::business_store::Business;
-use windrow_engine::ports::hook::{CheckLine, CheckResult, HandlerDesk, HandlerFault};
+use windrow_core::items::verdict::cut;
+use windrow_engine::ports::access::business_store::Business;
+use windrow_engine::ports::handling::hook::{CheckLine, CheckResult, HandlerDesk, HandlerFault};
 
 /// How long one ping may take.
 const PING_TIMEOUT: Duration = Duration::from_secs(5);

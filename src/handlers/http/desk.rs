@@ -4,9 +4,9 @@ use std::collections::HashSet;
 
 use super::options;
 use crate::classify::Pointer;
+use windrow_core::business::secrets::BusinessSecrets;
 use windrow_core::business::{BusinessSpec, HandlerSpec, HookKind, HttpHandlerSpec};
-use windrow_core::business_secrets::BusinessSecrets;
-use windrow_engine::ports::hook::HandlerFault;
+use windrow_engine::ports::handling::hook::HandlerFault;
 use windrow_net::proxy::Proxy;
 use windrow_net::tls;
 

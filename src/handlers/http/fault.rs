@@ -6,8 +6,8 @@ use hyper_util::client::legacy;
 
 use super::client::GateShut;
 use crate::wire::BAD_REPLY;
-use windrow_core::verdict::{Failure, FailureClass};
-use windrow_engine::ports::handler::CallFailure;
+use windrow_core::items::verdict::{Failure, FailureClass};
+use windrow_engine::ports::handling::handler::CallFailure;
 use windrow_net::connect::ConnectError;
 use windrow_tls::{Trouble, causes, deepest};
 

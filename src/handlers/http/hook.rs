@@ -21,13 +21,13 @@ use crate::deadline::Deadline;
 use crate::wire::quote;
 use windrow_config::{CommandHandler, HttpHandler};
 use windrow_core::business::HandlerSpec;
-use windrow_core::business_secrets::BusinessSecrets;
-use windrow_core::verdict::{MESSAGE_BYTES_MAX, cut};
-use windrow_engine::ports::business_store::Business;
+use windrow_core::business::secrets::BusinessSecrets;
+use windrow_core::items::verdict::{MESSAGE_BYTES_MAX, cut};
+use windrow_engine::ports::access::business_store::Business;
+use windrow_engine::ports::access::vault::Vault;
 use windrow_engine::ports::clock::Clock;
-use windrow_engine::ports::handler::{CallFailure, OpenError};
-use windrow_engine::ports::hook::{HookCall, HookCaller, HookReply};
-use windrow_engine::ports::vault::Vault;
+use windrow_engine::ports::handling::handler::{CallFailure, OpenError};
+use windrow_engine::ports::handling::hook::{HookCall, HookCaller, HookReply};
 
 /// The largest reply of a hook that is read. Unit: bytes.
 const REPLY_BYTES_MAX: usize = 64 * 1024;

@@ -33,7 +33,7 @@ use self::request::Requests;
 use super::classify::{Asked, Pointer, classify};
 use super::deadline::Deadline;
 use windrow_engine::ports::clock::Clock;
-use windrow_engine::ports::handler::{
+use windrow_engine::ports::handling::handler::{
     Call, CallFailure, Handler, HandlerFactory, OpenError, Reply, RunContext,
 };
 

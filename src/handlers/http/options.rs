@@ -11,11 +11,11 @@ use hyper::{Method, Uri};
 use crate::classify::Pointer;
 use crate::sign::{KeyRing, Signer};
 use windrow_config::HttpHandler;
+use windrow_core::business::secrets::BusinessSecrets;
 use windrow_core::business::{BusinessSpec, HandlerSpec};
-use windrow_core::business_secrets::BusinessSecrets;
 use windrow_core::ids::WallMs;
-use windrow_core::verdict::Failure;
-use windrow_engine::ports::handler::OpenError;
+use windrow_core::items::verdict::Failure;
+use windrow_engine::ports::handling::handler::OpenError;
 use windrow_net::{Outbound, is_port};
 
 /// The largest reply that is read. Unit: bytes.

@@ -16,8 +16,8 @@ use sha2::{Digest, Sha256};
 use super::HttpOptions;
 use super::client::{GatedBody, HEADER_BYTES_MAX};
 use crate::sign::{KeyRing, SecretError, Signer};
-use windrow_core::verdict::Failure;
-use windrow_engine::ports::handler::OpenError;
+use windrow_core::items::verdict::Failure;
+use windrow_engine::ports::handling::handler::OpenError;
 use windrow_net::line::Lines;
 use windrow_net::{Outbound, tls};
 

@@ -15,9 +15,9 @@ use tokio::sync::watch;
 
 use super::command::Sink;
 use windrow_core::ids::{ItemIndex, TaskId};
-use windrow_core::run::IndexRun;
-use windrow_core::verdict::{Dispatch, Failure, FailureClass, HandlerCommand, Outcome, Wish};
-use windrow_engine::ports::handler::{
+use windrow_core::items::run::IndexRun;
+use windrow_core::items::verdict::{Dispatch, Failure, FailureClass, HandlerCommand, Outcome, Wish};
+use windrow_engine::ports::handling::handler::{
     Call, CallFailure, CallItems, CallRows, Handler, HandlerFactory, ItemReplies, ItemVerdict, LogLine,
     OpenError, Reply, RunContext,
 };

@@ -4,10 +4,10 @@ use bytes::Bytes;
 
 use super::*;
 use windrow_core::ids::{Attempt, Epoch, ItemCount, Moment, RunNo, ShardId, StoreId};
-use windrow_core::verdict::Wish;
-use windrow_engine::ports::gate::Gate;
-use windrow_engine::ports::handler::{LogLevel, Mode};
-use windrow_engine::ports::source::RowChunk;
+use windrow_core::items::verdict::Wish;
+use windrow_engine::ports::handling::handler::{LogLevel, Mode};
+use windrow_engine::ports::ownership::gate::Gate;
+use windrow_engine::ports::sources::source::RowChunk;
 
 /// Index, attempt, data and key of an item.
 type SeenItem = (u64, u32, Option<String>, String);

@@ -7,8 +7,8 @@ use super::{
     About, LogBody, Logs, Object, Span, Word, bad_reply, command, into_reply, missing_result, parse_object,
 };
 use windrow_core::ids::ItemIndex;
-use windrow_core::verdict::Failure;
-use windrow_engine::ports::handler::{CallItems, ItemReplies, ItemVerdict, Reply};
+use windrow_core::items::verdict::Failure;
+use windrow_engine::ports::handling::handler::{CallItems, ItemReplies, ItemVerdict, Reply};
 
 /// Reads the reply about the items of a call: one verdict per item, in the call's order. An item absent from
 /// `results` takes `default`; with neither it is a retry with code [`super::MISSING_RESULT`]. Plain success of

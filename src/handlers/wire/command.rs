@@ -4,7 +4,7 @@ use serde::Deserialize;
 
 use super::{Span, bad_reply, parse_object};
 use windrow_core::ids::{INDEX_MAX, ItemCount};
-use windrow_core::verdict::{Failure, HandlerCommand, MESSAGE_BYTES_MAX, cut};
+use windrow_core::items::verdict::{Failure, HandlerCommand, MESSAGE_BYTES_MAX, cut};
 
 /// Reads the `command` line of a worker.
 ///

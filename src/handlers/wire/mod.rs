@@ -20,8 +20,8 @@ use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
 use windrow_core::ids::ItemIndex;
-use windrow_core::verdict::{Failure, OUTPUT_BYTES_MAX, Outcome, Wish, cut};
-use windrow_engine::ports::handler::{ItemReplies, ItemVerdict, LogLevel, LogLine, Reply};
+use windrow_core::items::verdict::{Failure, OUTPUT_BYTES_MAX, Outcome, Wish, cut};
+use windrow_engine::ports::handling::handler::{ItemReplies, ItemVerdict, LogLevel, LogLine, Reply};
 
 pub use batch::parse_batch;
 pub use command::parse_command;
@@ -307,7 +307,7 @@ impl LogBody<'_> {
             Some("error") => (LogLevel::Error, message),
             Some(other) => (LogLevel::Info, format!("[{other}] {message}")),
         };
-        let message = cut(&message, windrow_core::verdict::MESSAGE_BYTES_MAX);
+        let message = cut(&message, windrow_core::items::verdict::MESSAGE_BYTES_MAX);
         let extra = kept_json(self.extra, "extra")?;
         Ok(LogLine {
             index: self.index.map(ItemIndex).or(item),

@@ -2,10 +2,10 @@ use std::time::Duration;
 
 use super::*;
 use windrow_core::ids::{Attempt, ItemCount};
-use windrow_core::run::IndexRun;
+use windrow_core::items::run::IndexRun;
+use windrow_core::items::verdict::{Dispatch, HandlerCommand, MESSAGE_BYTES_MAX};
 use windrow_core::task::Rate;
-use windrow_core::verdict::{Dispatch, HandlerCommand, MESSAGE_BYTES_MAX};
-use windrow_engine::ports::handler::CallItems;
+use windrow_engine::ports::handling::handler::CallItems;
 
 const AT: ItemIndex = ItemIndex(7);
 

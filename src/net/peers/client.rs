@@ -17,7 +17,7 @@ use tokio::time::timeout;
 
 use crate::{Outbound, tls};
 use windrow_engine::ports::clock::Clock;
-use windrow_engine::ports::peers::{
+use windrow_engine::ports::ownership::peers::{
     ANSWER_BYTES_MAX, Answer, PATH, Peer, PeerSeal, Peers, Question, Seal, Silent,
 };
 use windrow_tls::{Trouble, deepest};

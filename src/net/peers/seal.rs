@@ -15,7 +15,7 @@ use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 
 use windrow_core::ids::{SessionId, WallMs};
-use windrow_engine::ports::peers::{PATH, PeerSeal, SKEW_MAX, Seal, Unbelievable};
+use windrow_engine::ports::ownership::peers::{PATH, PeerSeal, SKEW_MAX, Seal, Unbelievable};
 
 /// Nonces that are remembered in each of two spans of time; more questions than that are not believed. A node with
 /// hundreds of peers stays far below it.

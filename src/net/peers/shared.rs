@@ -13,7 +13,7 @@ use tokio::task::AbortHandle;
 use tokio::time::Instant;
 
 use windrow_core::ids::SessionId;
-use windrow_engine::ports::peers::{Answer, Peer, Peers, Question, Silent};
+use windrow_engine::ports::ownership::peers::{Answer, Peer, Peers, Question, Silent};
 
 /// How long an answer may be given again: streams look up to ten times a second, and a peer is asked four times.
 const FRESH: Duration = Duration::from_millis(240);

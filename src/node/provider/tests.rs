@@ -5,7 +5,7 @@ use serde_json::json;
 use super::*;
 use crate::handlers::preview_context;
 use windrow_core::ids::{ItemCount, ItemIndex, WallMs};
-use windrow_engine::ports::task_store::{Actor, NewTask, TaskStore};
+use windrow_engine::ports::tasks::store::{Actor, NewTask, TaskStore};
 use windrow_host::clock::SystemClock;
 use windrow_memory::MemoryStore;
 use windrow_store::sql::Store;

@@ -1,9 +1,9 @@
 //! Looks at the start whether the key is the one that the stored secrets were sealed with: a lost key is heard of then,
 //! and not when the first call of each business fails.
 
-use windrow_core::business_secrets::BusinessSecrets;
+use windrow_core::business::secrets::BusinessSecrets;
 use windrow_engine::ports::StoreError;
-use windrow_engine::ports::vault::Unopenable;
+use windrow_engine::ports::access::vault::Unopenable;
 use windrow_server::service::Parts;
 
 /// Businesses read at once.

@@ -23,9 +23,9 @@ use super::problem::{Problem, RequestId, Slug};
 use super::visitor::Names;
 use crate::service::access::{Credentials, Identity};
 use crate::service::{ServiceError, sources};
-use windrow_core::access::Role;
+use windrow_core::business::access::Role;
 use windrow_core::ids::TaskId;
-use windrow_engine::ports::task_store::Actor;
+use windrow_engine::ports::tasks::store::Actor;
 
 /// The name of the scheme in the document.
 pub const SCHEME: &str = "bearer";

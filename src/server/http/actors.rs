@@ -14,7 +14,7 @@ use super::problem::Problem;
 use crate::service::ServiceError;
 use crate::service::actors::{self, ActorNode};
 use windrow_core::ids::TaskId;
-use windrow_engine::ports::peers::{ActorsWanted, Answer};
+use windrow_engine::ports::ownership::peers::{ActorsWanted, Answer};
 
 /// The routes of this resource.
 pub(super) fn routes() -> OpenApiRouter<App> {

@@ -14,7 +14,7 @@ use super::tasks::AuditJson;
 use super::{App, page};
 use crate::service::ServiceError;
 use windrow_core::ids::TaskId;
-use windrow_engine::ports::task_list::AuditFilter;
+use windrow_engine::ports::tasks::list::AuditFilter;
 
 /// The routes of this resource.
 pub(super) fn routes() -> OpenApiRouter<App> {

@@ -9,7 +9,7 @@ use tokio::sync::Semaphore;
 
 use super::problem::{Problem, Slug};
 use crate::service::{FieldFault, ServiceError};
-use windrow_core::settings_serde::Object;
+use windrow_core::settings::json::Object;
 
 /// The largest body that is read where it arrives: some tens of microseconds. Unit: bytes.
 const SMALL_BYTES_MAX: usize = 64 << 10;

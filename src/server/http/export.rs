@@ -19,8 +19,8 @@ use super::problem::Problem;
 use super::seen_task::SeenTask;
 use crate::service::ServiceError;
 use windrow_core::ids::{INDEX_MAX, ItemIndex};
-use windrow_engine::ports::failure_list::FailurePage;
-use windrow_engine::ports::task_store::TaskView;
+use windrow_engine::ports::tasks::failure_list::FailurePage;
+use windrow_engine::ports::tasks::store::TaskView;
 
 /// Rows that are read and sent at once.
 const PAGE: u32 = 1_000;

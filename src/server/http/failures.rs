@@ -22,8 +22,8 @@ use crate::service::ServiceError;
 use crate::service::failures::{ItemStory, ShownFailure, state_word};
 use crate::service::item_data::{ItemData, Members};
 use windrow_core::ids::{INDEX_MAX, ItemIndex};
-use windrow_engine::ports::failure_list::{FailurePage, RecordedItem};
-use windrow_engine::ports::task_store::{FailureGroup, TaskView};
+use windrow_engine::ports::tasks::failure_list::{FailurePage, RecordedItem};
+use windrow_engine::ports::tasks::store::{FailureGroup, TaskView};
 
 /// The routes of this resource.
 pub(super) fn routes() -> OpenApiRouter<App> {

@@ -23,7 +23,7 @@ use super::dry_run;
 use super::problem::{Problem, Slug};
 use super::{App, UPLOADS};
 use crate::service::ServiceError;
-use windrow_engine::ports::idempotency::{Answer, KeyState};
+use windrow_engine::ports::access::idempotency::{Answer, KeyState};
 
 /// The request's header.
 const KEY: HeaderName = HeaderName::from_static("idempotency-key");

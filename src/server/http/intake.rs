@@ -273,7 +273,7 @@ mod tests {
                 weight: 16
             }
         );
-        config.task_defaults.max_params = windrow_core::settings_text::ByteSize(2 << 20);
+        config.task_defaults.max_params = windrow_core::settings::text::ByteSize(2 << 20);
         assert_eq!(
             Measure::of("/v1/tasks/{task}/clone", &config).most,
             (2 << 20) + AROUND_PARAMS

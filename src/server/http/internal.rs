@@ -13,8 +13,8 @@ use super::problem::{Problem, Slug};
 use super::{App, actors, nodes};
 use crate::service::{FieldFault, ServiceError};
 use windrow_core::ids::{SessionId, WallMs};
-use windrow_engine::ports::peers::{Answer, NodeWish, PATH, QUESTION_BYTES_MAX, Question, Seal};
-use windrow_engine::ports::task_store::Actor;
+use windrow_engine::ports::ownership::peers::{Answer, NodeWish, PATH, QUESTION_BYTES_MAX, Question, Seal};
+use windrow_engine::ports::tasks::store::Actor;
 
 /// The route.
 pub(super) fn router() -> Router<App> {

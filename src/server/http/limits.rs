@@ -22,8 +22,8 @@ use super::{App, etag, page};
 use crate::service::limits::{LimitChange, LimitPicture};
 use windrow_core::limit::{Bounds, NANOS_PER_ITEM};
 use windrow_core::settings::Rate;
-use windrow_engine::ports::limit_store::PartView;
-use windrow_engine::ports::named_limit_store::{LimitUsers, LimitedTask, NamedLimit};
+use windrow_engine::ports::access::named_limit_store::{LimitUsers, LimitedTask, NamedLimit};
+use windrow_engine::ports::ownership::limit_store::PartView;
 
 /// The routes of this resource.
 pub(super) fn routes() -> OpenApiRouter<App> {

@@ -24,12 +24,12 @@ use super::seen_task::SeenTask;
 use super::time::rfc3339;
 use crate::service::logs::LINES_MAX;
 use crate::service::{FieldFault, ServiceError};
-use windrow_core::access::Role;
+use windrow_core::business::access::Role;
 use windrow_core::ids::{INDEX_MAX, ItemIndex, TaskId, WallMs};
-use windrow_core::settings_serde::Object;
-use windrow_core::verdict::{MESSAGE_BYTES_MAX, OUTPUT_BYTES_MAX, cut};
-use windrow_engine::ports::data_log::{LogOrigin, LogQuery, NumberedLine};
-use windrow_engine::ports::handler::{LogLevel, LogLine};
+use windrow_core::items::verdict::{MESSAGE_BYTES_MAX, OUTPUT_BYTES_MAX, cut};
+use windrow_core::settings::json::Object;
+use windrow_engine::ports::handling::data_log::{LogOrigin, LogQuery, NumberedLine};
+use windrow_engine::ports::handling::handler::{LogLevel, LogLine};
 
 /// The longest message of a line that is sent. Unit: characters; stored are [`MESSAGE_BYTES_MAX`] bytes.
 const MESSAGE_CHARS_MAX: usize = 1024;

@@ -127,7 +127,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
-    use windrow_core::lifecycle::StopReason;
+    use windrow_core::task::lifecycle::StopReason;
 
     #[test]
     fn each_problem_each_stop_and_each_wait_has_a_page_with_three_parts() {

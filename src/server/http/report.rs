@@ -20,8 +20,8 @@ use super::time::rfc3339;
 use crate::service::item_data::Members;
 use crate::service::report::{LIMIT_OF_PROOF, Report};
 use windrow_core::task::Tuning;
-use windrow_engine::ports::report_store::{RunFacts, ShardFacts};
-use windrow_engine::ports::task_store::{AuditEntry, TaskView};
+use windrow_engine::ports::tasks::report_store::{RunFacts, ShardFacts};
+use windrow_engine::ports::tasks::store::{AuditEntry, TaskView};
 
 /// The routes of this resource.
 pub(super) fn routes() -> OpenApiRouter<App> {

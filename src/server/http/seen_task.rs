@@ -7,7 +7,7 @@ use super::App;
 use super::problem::Problem;
 use super::tasks::Steer;
 use crate::service::ServiceError;
-use windrow_engine::ports::task_store::TaskView;
+use windrow_engine::ports::tasks::store::TaskView;
 
 /// The task that `{task}` names. To a business the tasks of others aren't there, to a start token all but its own.
 pub(super) struct SeenTask(pub(super) TaskView);

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use windrow_engine::ports::peers::Silent;
+use windrow_engine::ports::ownership::peers::Silent;
 
 /// A node that has a part in this and gave no answer: of its part the answer has what is stored.
 #[derive(Clone, Debug, Serialize, ToSchema)]

@@ -20,9 +20,9 @@ use super::time::rfc3339;
 use super::{App, page};
 use crate::service::ServiceError;
 use crate::service::tokens::{TOKEN_PREFIX, TokenWish};
-use windrow_core::access::Role;
+use windrow_core::business::access::Role;
 use windrow_core::ids::WallMs;
-use windrow_engine::ports::token_store::TokenView;
+use windrow_engine::ports::access::token_store::TokenView;
 
 /// The routes of this resource.
 pub(super) fn routes() -> OpenApiRouter<App> {

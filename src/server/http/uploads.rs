@@ -22,9 +22,9 @@ use super::problem::{Problem, Slug};
 use super::seen_task::path_param;
 use super::time::rfc3339;
 use crate::service::ServiceError;
-use windrow_core::access::Role;
-use windrow_engine::ports::source_desk::{Received, RowFormat, SourceRequest};
-use windrow_engine::ports::uploads::{Upload, UploadId, UploadState};
+use windrow_core::business::access::Role;
+use windrow_engine::ports::sources::desk::{Received, RowFormat, SourceRequest};
+use windrow_engine::ports::sources::uploads::{Upload, UploadId, UploadState};
 
 /// What there are only so many of.
 const PLACES: &str = "places for uploads (http.max_uploads)";

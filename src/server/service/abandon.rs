@@ -3,9 +3,9 @@
 use super::tasks::Told;
 use super::{FieldFault, Service, ServiceError};
 use windrow_core::ids::TaskId;
-use windrow_core::lifecycle::{Standing, Verb, decide};
-use windrow_engine::ports::failure_list::WaitingCode;
-use windrow_engine::ports::task_store::{Actor, TaskCommand, TaskView};
+use windrow_core::task::lifecycle::{Standing, Verb, decide};
+use windrow_engine::ports::tasks::failure_list::WaitingCode;
+use windrow_engine::ports::tasks::store::{Actor, TaskCommand, TaskView};
 
 /// Codes that a refusal names.
 const NAMED_MAX: usize = 10;

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use super::tokens::{START_TOKEN_PREFIX, hash};
 use super::{Service, ServiceError};
 use windrow_config::{Auth, AuthMode};
-use windrow_core::access::Role;
+use windrow_core::business::access::Role;
 use windrow_core::ids::TaskId;
 
 /// The longest name that a proxy may give. Unit: characters. (The audit's column.)

@@ -1,7 +1,7 @@
 //! Remembered answers of repeated requests.
 
 use super::{Service, ServiceError};
-use windrow_engine::ports::idempotency::{Answer, KeyState};
+use windrow_engine::ports::access::idempotency::{Answer, KeyState};
 
 impl Service {
     /// Takes a key for a request.

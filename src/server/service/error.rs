@@ -3,12 +3,12 @@
 //! `http/problem.rs` gives each its slug, status and advice. No message shows SQL, paths of the node or secrets.
 
 use windrow_core::ids::TaskId;
-use windrow_core::lifecycle::Refusal;
+use windrow_core::task::lifecycle::Refusal;
 use windrow_engine::ports::StoreError;
-use windrow_engine::ports::business_store::BusinessError;
-use windrow_engine::ports::named_limit_store::{LimitUsers, NamedLimitError};
-use windrow_engine::ports::peers::Silent;
-use windrow_engine::ports::task_store::{CommandError, CommandRefusal, CreateError, MoveRefusal};
+use windrow_engine::ports::access::business_store::BusinessError;
+use windrow_engine::ports::access::named_limit_store::{LimitUsers, NamedLimitError};
+use windrow_engine::ports::ownership::peers::Silent;
+use windrow_engine::ports::tasks::store::{CommandError, CommandRefusal, CreateError, MoveRefusal};
 
 /// One thing that is wrong with a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -230,7 +230,7 @@ fn moved(refusal: &MoveRefusal) -> ServiceError {
     }
 }
 
-fn fields(refusals: Vec<windrow_core::meaning::FieldRefusal>) -> Vec<FieldFault> {
+fn fields(refusals: Vec<windrow_core::task::meaning::FieldRefusal>) -> Vec<FieldFault> {
     refusals
         .into_iter()
         .map(|one| FieldFault::new(format!("/{}", one.field), one.why))

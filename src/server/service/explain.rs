@@ -8,18 +8,18 @@ use super::cluster::amiss;
 use windrow_core::explain::{
     Explanation, Facts, Head, HeldBack, Latency, Live, SharedLimit, Standing, explain,
 };
-use windrow_core::handler_sight::{HandlerSight, together};
+use windrow_core::handler::sight::{HandlerSight, together};
 use windrow_core::ids::{ItemIndex, ShardId, TaskId};
-use windrow_core::lifecycle::{ShardState, Status};
 use windrow_core::limit::key::LimitKey;
-use windrow_core::series::Point;
-use windrow_core::stall::StallReason;
-use windrow_core::tally::FailedAttempts;
+use windrow_core::stats::series::Point;
+use windrow_core::stats::stall::StallReason;
+use windrow_core::stats::tally::FailedAttempts;
+use windrow_core::task::lifecycle::{ShardState, Status};
 use windrow_engine::actors::executor::run_view::RunView;
 use windrow_engine::actors::runtime::context::Room;
-use windrow_engine::ports::limit_store::PartView;
-use windrow_engine::ports::peers::{Answer, ExplainPart, Question, Silent};
-use windrow_engine::ports::task_store::{ShardView, TaskView};
+use windrow_engine::ports::ownership::limit_store::PartView;
+use windrow_engine::ports::ownership::peers::{Answer, ExplainPart, Question, Silent};
+use windrow_engine::ports::tasks::store::{ShardView, TaskView};
 
 /// The span that is explained when nothing is said. Unit: seconds.
 pub const SECONDS_DEFAULT: u32 = 60;
@@ -452,8 +452,8 @@ fn free_rate(room: Room) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use windrow_core::counters::Counters;
     use windrow_core::ids::RunNo;
+    use windrow_core::items::counters::Counters;
     use windrow_core::settings::RateLimit;
 
     #[test]

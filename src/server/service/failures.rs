@@ -2,11 +2,11 @@
 
 use super::{Service, ServiceError};
 use windrow_core::ids::{ItemIndex, TaskId};
-use windrow_engine::ports::failure_list::{FailurePage, RecordedItem, RecordedState};
-use windrow_engine::ports::peers::LiveShard;
-use windrow_engine::ports::report_store::ShardFacts;
-use windrow_engine::ports::source_desk::{RedrivePart, RedriveSpec};
-use windrow_engine::ports::task_store::{FailureGroup, TaskView};
+use windrow_engine::ports::ownership::peers::LiveShard;
+use windrow_engine::ports::sources::desk::{RedrivePart, RedriveSpec};
+use windrow_engine::ports::tasks::failure_list::{FailurePage, RecordedItem, RecordedState};
+use windrow_engine::ports::tasks::report_store::ShardFacts;
+use windrow_engine::ports::tasks::store::{FailureGroup, TaskView};
 
 /// Places of the origin that are looked up together.
 const PLACES_AT_ONCE: u32 = 256;

@@ -10,10 +10,10 @@ use futures_util::future::BoxFuture;
 use super::{Service, ServiceError};
 use windrow_core::checkpoint::{self, Snapshot};
 use windrow_core::ids::{ItemIndex, TaskId};
-use windrow_core::lifecycle::Status;
-use windrow_engine::ports::report_store::SavedWindow;
-use windrow_engine::ports::source_desk::{RedrivePart, RedriveSpec};
-use windrow_engine::ports::task_store::TaskView;
+use windrow_core::task::lifecycle::Status;
+use windrow_engine::ports::sources::desk::{RedrivePart, RedriveSpec};
+use windrow_engine::ports::tasks::report_store::SavedWindow;
+use windrow_engine::ports::tasks::store::TaskView;
 
 /// Failures of a task that are looked at: 24 bytes each, and a second or two of the database's time.
 pub(super) const FATES_MAX: u64 = 1_000_000;

@@ -9,8 +9,8 @@ use super::error::FieldFault;
 use super::task_settings::nearest;
 use super::{Service, ServiceError};
 use windrow_core::ids::ItemIndex;
-use windrow_engine::ports::source::{RowChunk, Source};
-use windrow_engine::ports::task_store::TaskView;
+use windrow_engine::ports::sources::source::{RowChunk, Source};
+use windrow_engine::ports::tasks::store::TaskView;
 
 /// Lists don't show more of an item. Unit: bytes of JSON text.
 const DATA_BYTES_MAX: usize = 4096;

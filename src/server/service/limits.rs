@@ -10,10 +10,10 @@ use windrow_core::limit::Bounds;
 use windrow_core::limit::key::{LimitKey, NAMED_MAX};
 use windrow_core::settings::Rate;
 use windrow_engine::ports::StoreError;
-use windrow_engine::ports::business_store::Business;
-use windrow_engine::ports::limit_store::PartView;
-use windrow_engine::ports::named_limit_store::{LimitUsers, NamedLimit, NamedLimitError};
-use windrow_engine::ports::task_store::Actor;
+use windrow_engine::ports::access::business_store::Business;
+use windrow_engine::ports::access::named_limit_store::{LimitUsers, NamedLimit, NamedLimitError};
+use windrow_engine::ports::ownership::limit_store::PartView;
+use windrow_engine::ports::tasks::store::Actor;
 
 /// How often a change without an expected revision is made again because another one came first.
 const TRIES: u32 = 4;

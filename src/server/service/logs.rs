@@ -3,10 +3,10 @@
 use super::{Service, ServiceError};
 use windrow_config::DataLogLevel;
 use windrow_core::ids::{ShardId, TaskId, WallMs};
-use windrow_engine::ports::data_log::{
+use windrow_engine::ports::handling::data_log::{
     DataLogLine, DropReason, LogOrigin, LogPage, LogQuery, LogRetention, NumberedLine,
 };
-use windrow_engine::ports::handler::{LogLevel, LogLine};
+use windrow_engine::ports::handling::handler::{LogLevel, LogLine};
 
 /// Lines of one request.
 pub const LINES_MAX: usize = 1_000;

@@ -8,9 +8,9 @@ use super::{FieldFault, Service, ServiceError};
 use windrow_core::capacity::Capacity;
 use windrow_core::settings::RateLimit;
 use windrow_engine::actors::runtime::context::ServingNow;
-use windrow_engine::ports::hints::Hint;
-use windrow_engine::ports::node_audit::NodeChange;
-use windrow_engine::ports::task_store::Actor;
+use windrow_engine::ports::access::node_audit::NodeChange;
+use windrow_engine::ports::ownership::hints::Hint;
+use windrow_engine::ports::tasks::store::Actor;
 
 impl Service {
     /// Changes how much may run here, until the next restart or reload that says otherwise. What runs goes on, also

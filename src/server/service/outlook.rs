@@ -5,13 +5,13 @@ use std::time::Duration;
 
 use super::{FieldFault, Service, ServiceError};
 use windrow_core::capacity::Load;
-use windrow_core::deadline::{Plan, Shortfall, shortfall};
 use windrow_core::ids::WallMs;
-use windrow_core::lifecycle::Status;
 use windrow_core::settings::{Auto, RateLimit};
+use windrow_core::task::deadline::{Plan, Shortfall, shortfall};
+use windrow_core::task::lifecycle::Status;
 use windrow_engine::ports::StoreError;
-use windrow_engine::ports::business_store::Business;
-use windrow_engine::ports::task_store::{NewTask, TaskEdit, TaskView};
+use windrow_engine::ports::access::business_store::Business;
+use windrow_engine::ports::tasks::store::{NewTask, TaskEdit, TaskView};
 
 /// The code of a deadline that can't be met.
 pub const DEADLINE: &str = "deadline_too_early";

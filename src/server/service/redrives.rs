@@ -9,12 +9,12 @@ use super::fates::{FATES_MAX, Fate, REDRIVES_MAX, fate_of};
 use super::task_create::{Defaults, Making, TaskPlan, new_task};
 use super::{FieldFault, Service, ServiceError, nearest};
 use windrow_core::ids::{ItemIndex, TaskId};
-use windrow_core::lifecycle::Status;
 use windrow_core::settings::Auto;
-use windrow_engine::ports::failure_list::AMONG_MAX;
-use windrow_engine::ports::run_store::FAILURE_CODE_OTHER;
-use windrow_engine::ports::source_desk::{RedrivePart, RedriveSpec, SourceRequest};
-use windrow_engine::ports::task_store::{Actor, FailureGroup, Family, TaskView};
+use windrow_core::task::lifecycle::Status;
+use windrow_engine::ports::ownership::run_store::FAILURE_CODE_OTHER;
+use windrow_engine::ports::sources::desk::{RedrivePart, RedriveSpec, SourceRequest};
+use windrow_engine::ports::tasks::failure_list::AMONG_MAX;
+use windrow_engine::ports::tasks::store::{Actor, FailureGroup, Family, TaskView};
 
 /// Runs of neighbouring items that a redrive's description may hold: about 2 MB of text.
 const RUNS_MAX: usize = 100_000;

@@ -5,10 +5,10 @@ use futures_util::future::BoxFuture;
 use super::fates::Fate;
 use super::{Service, ServiceError};
 use windrow_core::ids::{TaskId, WallMs};
-use windrow_core::lifecycle::Status;
-use windrow_engine::ports::report_store::{ReportFacts, ShardFacts};
-use windrow_engine::ports::source_desk::{RedrivePart, RedriveSpec};
-use windrow_engine::ports::task_store::{AuditEntry, TaskView};
+use windrow_core::task::lifecycle::Status;
+use windrow_engine::ports::sources::desk::{RedrivePart, RedriveSpec};
+use windrow_engine::ports::tasks::report_store::{ReportFacts, ShardFacts};
+use windrow_engine::ports::tasks::store::{AuditEntry, TaskView};
 
 /// Runs and audit entries of a report.
 const RUNS_MAX: u32 = 100;

@@ -1,14 +1,14 @@
 //! Where a task's items come from: what a request may say, made into what is stored; and uploads.
 
-pub use windrow_engine::ports::source_desk::{
+pub use windrow_engine::ports::sources::desk::{
     Received, RedrivePart, RedriveSpec, ResolvedSource, RowFormat, Sender, SourceRequest, UploadBytes,
 };
 
 use super::task_settings::check_depth;
 use super::{FieldFault, Service, ServiceError};
-use windrow_engine::ports::source_desk::SourceDeskError;
-use windrow_engine::ports::task_store::Actor;
-use windrow_engine::ports::uploads::{Upload, UploadId};
+use windrow_engine::ports::sources::desk::SourceDeskError;
+use windrow_engine::ports::sources::uploads::{Upload, UploadId};
+use windrow_engine::ports::tasks::store::Actor;
 
 /// How long an upload that no task took is kept. (Long enough to create the task tomorrow.)
 const UNUSED_UPLOADS_KEPT: std::time::Duration = std::time::Duration::from_secs(24 * 3600);

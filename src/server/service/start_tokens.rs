@@ -2,8 +2,8 @@
 
 use super::access::Identity;
 use super::{Service, ServiceError};
-use windrow_core::access::Role;
-use windrow_engine::ports::task_store::TokenStart;
+use windrow_core::business::access::Role;
+use windrow_engine::ports::tasks::store::TokenStart;
 
 impl Service {
     /// The start that a token belongs to.

@@ -11,14 +11,14 @@ use super::task_settings::{check_labels, check_name};
 use super::{FieldFault, Service, ServiceError};
 use windrow_core::capacity::{Load, Refusal};
 use windrow_core::ids::{ItemCount, ItemIndex, TaskId, WallMs};
-use windrow_core::lifecycle::Status;
+use windrow_core::settings::patch::TuningPatch;
 use windrow_core::settings::{Auto, RateLimit};
 use windrow_core::shards::Share;
-use windrow_core::tuning_patch::TuningPatch;
-use windrow_engine::ports::business_store::Business;
-use windrow_engine::ports::peers::{Answer, Peer, Question};
-use windrow_engine::ports::source_desk::SourceRequest;
-use windrow_engine::ports::task_store::{Actor, CommandError, TaskCommand, TaskEdit, TaskView};
+use windrow_core::task::lifecycle::Status;
+use windrow_engine::ports::access::business_store::Business;
+use windrow_engine::ports::ownership::peers::{Answer, Peer, Question};
+use windrow_engine::ports::sources::desk::SourceRequest;
+use windrow_engine::ports::tasks::store::{Actor, CommandError, TaskCommand, TaskEdit, TaskView};
 
 /// How often a change is laid over the settings anew because they were changed meanwhile.
 const TRIES_MAX: u32 = 200;

@@ -11,15 +11,15 @@ use super::{FieldFault, Service, ServiceError};
 use windrow_config::TaskDefaults;
 use windrow_core::execution::shared_faults;
 use windrow_core::ids::{ItemCount, ItemIndex, TaskId, WallMs};
-use windrow_core::meaning::{Meaning, MeaningChange, changed};
 use windrow_core::settings::Auto;
+use windrow_core::settings::check::TuningFault;
+use windrow_core::settings::patch::TuningPatch;
 use windrow_core::shards::SHARDS_MAX;
+use windrow_core::task::meaning::{Meaning, MeaningChange, changed};
 use windrow_core::task::{Canary, Tuning};
-use windrow_core::tuning_check::TuningFault;
-use windrow_core::tuning_patch::TuningPatch;
-use windrow_engine::ports::business_store::Business;
-use windrow_engine::ports::source_desk::{ResolvedSource, SourceRequest};
-use windrow_engine::ports::task_store::{Actor, Family, NewTask, TaskView};
+use windrow_engine::ports::access::business_store::Business;
+use windrow_engine::ports::sources::desk::{ResolvedSource, SourceRequest};
+use windrow_engine::ports::tasks::store::{Actor, Family, NewTask, TaskView};
 
 /// A task that somebody asks for.
 #[derive(Clone, Debug)]

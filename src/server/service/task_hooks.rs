@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 use super::{Service, ServiceError};
 use windrow_core::business::{HOOK_TIMEOUT_DEFAULT, HookKind};
 use windrow_core::ids::{INDEX_MAX, ItemCount};
-use windrow_engine::ports::business_store::Business;
-use windrow_engine::ports::hook::{HookCall, HookReply};
+use windrow_engine::ports::access::business_store::Business;
+use windrow_engine::ports::handling::hook::{HookCall, HookReply};
 
 impl Service {
     /// Asks the business, if it wants to be asked; says how many items it wants instead, if it does.

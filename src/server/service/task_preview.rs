@@ -7,15 +7,15 @@ use tokio::time::{Instant, timeout};
 
 use super::{Service, ServiceError};
 use windrow_core::ids::{Attempt, Epoch, ItemIndex, RunNo, ShardId};
-use windrow_core::run::IndexRun;
-use windrow_core::verdict::{Dispatch, Failure, FailureClass, Outcome, Wish};
-use windrow_engine::ports::gate::Gate;
-use windrow_engine::ports::handler::{
+use windrow_core::items::run::IndexRun;
+use windrow_core::items::verdict::{Dispatch, Failure, FailureClass, Outcome, Wish};
+use windrow_engine::ports::handling::handler::{
     Call, CallFailure, CallItems, CallRows, Handler, ItemVerdict, Mode, Reply, RunContext,
 };
-use windrow_engine::ports::provision::ProvisionError;
-use windrow_engine::ports::source::Source;
-use windrow_engine::ports::task_store::TaskView;
+use windrow_engine::ports::ownership::gate::Gate;
+use windrow_engine::ports::sources::provision::ProvisionError;
+use windrow_engine::ports::sources::source::Source;
+use windrow_engine::ports::tasks::store::TaskView;
 
 /// Items of one preview.
 pub const ITEMS_MAX: usize = 100;
@@ -173,7 +173,7 @@ impl Trial<'_> {
                 .collect::<Vec<_>>()
             {
                 let chunk = self.source.read(index).await;
-                let fault = |error: windrow_engine::ports::source::SourceError| {
+                let fault = |error: windrow_engine::ports::sources::source::SourceError| {
                     ServiceError::unprocessable("/source", error.to_string())
                 };
                 rows.chunks.push(chunk.map_err(fault)?);
@@ -285,7 +285,7 @@ mod tests {
                 },
             ),
         ];
-        let replies = windrow_engine::ports::handler::ItemReplies {
+        let replies = windrow_engine::ports::handling::handler::ItemReplies {
             verdicts,
             ..Default::default()
         };

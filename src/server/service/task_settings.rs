@@ -6,11 +6,11 @@ use super::{FieldFault, Service, ServiceError};
 use windrow_core::business::BusinessLimits;
 use windrow_core::capacity::Load;
 use windrow_core::ids::WallMs;
+use windrow_core::settings::check;
+use windrow_core::settings::patch::TuningPatch;
 use windrow_core::settings::{Auto, RateLimit};
 use windrow_core::task::Tuning;
-use windrow_core::tuning_check;
-use windrow_core::tuning_patch::TuningPatch;
-use windrow_engine::ports::business_store::Business;
+use windrow_engine::ports::access::business_store::Business;
 
 /// The longest name. Unit: characters.
 pub const NAME_CHARS_MAX: usize = 128;
@@ -74,7 +74,7 @@ impl Service {
         tuning: &Tuning,
         limits: &BusinessLimits,
     ) -> Result<(), ServiceError> {
-        let mut faults: Vec<FieldFault> = tuning_check::faults(tuning)
+        let mut faults: Vec<FieldFault> = check::faults(tuning)
             .into_iter()
             .map(|fault| FieldFault::new(pointer(fault.key), fault.what).advise(fault.advice))
             .collect();

@@ -6,8 +6,8 @@ use super::cluster::amiss;
 use super::{Service, ServiceError};
 use crate::service::stats::SAMPLE_EVERY;
 use windrow_core::ids::{Moment, TaskId, WallMs};
-use windrow_core::series::{COARSE_STEP, Piece, Point, Slice, WallSlice, joined};
-use windrow_engine::ports::peers::{Answer, PastSlice, Question, Silent};
+use windrow_core::stats::series::{COARSE_STEP, Piece, Point, Slice, WallSlice, joined};
+use windrow_engine::ports::ownership::peers::{Answer, PastSlice, Question, Silent};
 
 /// Points of one answer: six hours of tens of seconds.
 pub const POINTS_MAX: u64 = 2160;

@@ -8,8 +8,8 @@ use windrow_core::checkpoint;
 use windrow_core::execution::WindowPicture;
 use windrow_core::ids::{ItemIndex, ShardId, TaskId};
 use windrow_core::task::WINDOW_ITEMS_MAX;
-use windrow_engine::ports::peers::{Answer, Question, Silent};
-use windrow_engine::ports::report_store::SavedWindow;
+use windrow_engine::ports::ownership::peers::{Answer, Question, Silent};
+use windrow_engine::ports::tasks::report_store::SavedWindow;
 
 pub use windrow_core::execution::{Cell, Head};
 

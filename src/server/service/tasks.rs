@@ -6,9 +6,9 @@ use super::outlook::Outlook;
 use super::task_change::TaskChange;
 use super::{Service, ServiceError};
 use windrow_core::ids::{ItemCount, ItemIndex, TaskId, WallMs};
-use windrow_core::lifecycle::{DORMANT, Status, StopReason, Wish};
-use windrow_core::tuning_patch::TuningPatch;
-use windrow_engine::ports::task_store::{
+use windrow_core::settings::patch::TuningPatch;
+use windrow_core::task::lifecycle::{DORMANT, Status, StopReason, Wish};
+use windrow_engine::ports::tasks::store::{
     Actor, CommandError, CommandRefusal, TaskCommand, TaskEdit, TaskView,
 };
 

@@ -5,10 +5,10 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use sha2::{Digest, Sha256};
 
 use super::{Service, ServiceError};
-use windrow_core::access::Role;
+use windrow_core::business::access::Role;
 use windrow_core::ids::WallMs;
-use windrow_engine::ports::task_store::Actor;
-use windrow_engine::ports::token_store::{NewToken, TokenView};
+use windrow_engine::ports::access::token_store::{NewToken, TokenView};
+use windrow_engine::ports::tasks::store::Actor;
 
 /// The beginning of every token of a caller.
 pub const TOKEN_PREFIX: &str = "wrk_";

@@ -10,7 +10,7 @@
 use uuid::Uuid;
 
 use windrow_core::ids::{SessionId, TaskId};
-use windrow_engine::ports::hints::Hint;
+use windrow_engine::ports::ownership::hints::Hint;
 
 /// Hints of one message.
 pub(super) const HINTS_MAX: usize = 100;

@@ -20,8 +20,8 @@ use super::hint_text::{self, HINTS_MAX};
 use super::link::{Link, Request};
 use super::locate::Servers;
 use windrow_engine::ports::StoreError;
-use windrow_engine::ports::hints::{Hint, Hints};
-use windrow_engine::ports::meters::{HintFate, Meters};
+use windrow_engine::ports::handling::meters::{HintFate, Meters};
+use windrow_engine::ports::ownership::hints::{Hint, Hints};
 
 /// Hints on their way out, and hints that the node has not taken yet; more are dropped.
 const QUEUE_MAX: usize = 1024;

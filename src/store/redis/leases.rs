@@ -11,7 +11,7 @@ use tokio::runtime::Handle;
 use super::RedisOptions;
 use super::link::{Link, Request, ScriptText};
 use windrow_engine::ports::StoreError;
-use windrow_engine::ports::lease_store::{LeaseKey, LeaseReply, LeaseStore};
+use windrow_engine::ports::ownership::lease_store::{LeaseKey, LeaseReply, LeaseStore};
 
 /// Leases of one script call: well under a millisecond of the one thread that Redis has for everybody.
 const BATCH: usize = 500;

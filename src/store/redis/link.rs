@@ -21,7 +21,7 @@ use super::locate::Servers;
 use windrow_core::ids::Moment;
 use windrow_engine::ports::StoreError;
 use windrow_engine::ports::clock::Clock;
-use windrow_engine::ports::meters::Meters;
+use windrow_engine::ports::handling::meters::Meters;
 
 /// The longest wait of a caller: below that of the lease keeper (1 s), so that it hears the reason.
 const CALL_LIMIT: Duration = Duration::from_millis(900);

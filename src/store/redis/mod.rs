@@ -40,8 +40,8 @@ use windrow_config::{Cluster, RedisUrl};
 use windrow_core::ids::{ClaimId, ShardId, StoreId, TaskId};
 use windrow_engine::ports::StoreError;
 use windrow_engine::ports::clock::Clock;
-use windrow_engine::ports::lease_store::{LeaseKey, LeaseStore};
-use windrow_engine::ports::meters::Meters;
+use windrow_engine::ports::handling::meters::Meters;
+use windrow_engine::ports::ownership::lease_store::{LeaseKey, LeaseStore};
 
 /// A lease that nobody ever has: there is no task 0.
 const NOBODYS: LeaseKey = LeaseKey {

@@ -34,8 +34,8 @@ pub use self::dialect::{Durability, ServerAddress, ServerKind};
 
 use windrow_core::ids::StoreId;
 use windrow_engine::ports::StoreError;
-use windrow_engine::ports::meters::Meters;
-use windrow_engine::ports::task_store::Actor;
+use windrow_engine::ports::handling::meters::Meters;
+use windrow_engine::ports::tasks::store::Actor;
 
 /// A database with Windrow's schema. Cheap to share behind an `Arc`.
 #[derive(Debug)]

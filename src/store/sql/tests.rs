@@ -8,17 +8,17 @@ use crate::sql::Store;
 use crate::sql::dialect::Bounded;
 use windrow_core::business::HookKind;
 use windrow_core::ids::{ItemIndex, RunNo, SessionId, ShardId, TaskId, WallMs};
-use windrow_core::lifecycle::Status;
-use windrow_engine::ports::data_log::{DataLog, LogQuery, LogRetention};
-use windrow_engine::ports::failure_list::{FailureList, FailurePage};
-use windrow_engine::ports::outbox::{Delivery, OutboxStore, Settlement};
-use windrow_engine::ports::report_store::ReportStore;
-use windrow_engine::ports::run_store::{Hunt, RunStore};
-use windrow_engine::ports::session_store::SessionStore;
-use windrow_engine::ports::task_list::{AuditFilter, TaskFilter, TaskList};
-use windrow_engine::ports::task_store::{TaskStore, WaitNote};
-use windrow_engine::ports::upkeep::{Sweep, UpkeepStore};
-use windrow_engine::ports::uploads::UploadStore;
+use windrow_core::task::lifecycle::Status;
+use windrow_engine::ports::handling::data_log::{DataLog, LogQuery, LogRetention};
+use windrow_engine::ports::handling::outbox::{Delivery, OutboxStore, Settlement};
+use windrow_engine::ports::ownership::run_store::{Hunt, RunStore};
+use windrow_engine::ports::ownership::session_store::SessionStore;
+use windrow_engine::ports::sources::uploads::UploadStore;
+use windrow_engine::ports::tasks::failure_list::{FailureList, FailurePage};
+use windrow_engine::ports::tasks::list::{AuditFilter, TaskFilter, TaskList};
+use windrow_engine::ports::tasks::report_store::ReportStore;
+use windrow_engine::ports::tasks::store::{TaskStore, WaitNote};
+use windrow_engine::ports::tasks::upkeep::{Sweep, UpkeepStore};
 
 type Heard = Arc<Mutex<Vec<Statement>>>;
 
@@ -82,8 +82,8 @@ async fn what_is_asked_each_second_scans_no_table() {
         limit: 1000,
     };
     store.candidates(&hunt).await.unwrap();
-    hunt.after = Some(windrow_engine::ports::run_store::HuntPlace {
-        state: windrow_engine::ports::run_store::CLAIMABLE[0],
+    hunt.after = Some(windrow_engine::ports::ownership::run_store::HuntPlace {
+        state: windrow_engine::ports::ownership::run_store::CLAIMABLE[0],
         shard: SHARD,
     });
     store.candidates(&hunt).await.unwrap();

@@ -11,11 +11,11 @@ use crate::sql::entity::{business, idempotency, item, outbox, session, shard, ta
 use crate::sql::run::close;
 use crate::sql::{Store, error, settled};
 use windrow_core::business::POOL_DEFAULT;
-use windrow_core::elsewhere::Reaching;
+use windrow_core::handler::elsewhere::Reaching;
 use windrow_core::ids::{Epoch, SessionId, ShardId, TaskId, WallMs};
-use windrow_core::lifecycle::{DORMANT, ShardState, Status};
+use windrow_core::task::lifecycle::{DORMANT, ShardState, Status};
 use windrow_engine::ports::StoreError;
-use windrow_engine::ports::upkeep::{SWEEP_MAX, Sweep, UpkeepStore};
+use windrow_engine::ports::tasks::upkeep::{SWEEP_MAX, Sweep, UpkeepStore};
 
 const ENDED: [Status; 2] = [Status::Finished, Status::Cancelled];
 /// The states in which a deadline still means something.

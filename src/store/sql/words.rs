@@ -9,14 +9,14 @@ use uuid::Uuid;
 
 use crate::sql::damaged;
 use crate::sql::entity::{shard_head, task};
-use windrow_core::abandonment::Abandonments;
-use windrow_core::counters::Counters;
 use windrow_core::ids::{ClaimId, ItemIndex, SessionId, ShardId, TaskId, WallMs};
-use windrow_core::lifecycle::{CutOff, ShardState, Status, StopReason, TaskResult, Wish};
+use windrow_core::items::counters::Counters;
+use windrow_core::items::verdict::Outage;
 use windrow_core::settings::{Auto, Rate};
 use windrow_core::shards::{Pause, PauseReason, Slow};
+use windrow_core::task::abandonment::Abandonments;
+use windrow_core::task::lifecycle::{CutOff, ShardState, Status, StopReason, TaskResult, Wish};
 use windrow_core::task::{Canary, Tuning};
-use windrow_core::verdict::Outage;
 use windrow_engine::ports::StoreError;
 
 pub(super) fn shard_no(id: ShardId) -> i32 {

@@ -3,11 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use windrow_core::checkpoint;
-use windrow_core::counters::Counters;
 use windrow_core::ids::{ClaimId, Epoch, ItemIndex, SessionId, ShardId};
-use windrow_core::lifecycle::Wish;
-use windrow_core::verdict::{Outcome, SideRecord};
-use windrow_engine::ports::run_store::{
+use windrow_core::items::counters::Counters;
+use windrow_core::items::verdict::{Outcome, SideRecord};
+use windrow_core::task::lifecycle::Wish;
+use windrow_engine::ports::ownership::run_store::{
     CheckpointAck, ClaimOutcome, ClaimRequest, ClaimedShard, RunClose, ShardCheckpoint,
 };
 

@@ -1,7 +1,7 @@
 //! After everything was healed: nothing is lost, every wish was obeyed, every change is on record.
 
 use windrow_core::ids::TaskId;
-use windrow_core::lifecycle::Status;
+use windrow_core::task::lifecycle::Status;
 
 use super::{Judge, Wanted};
 

@@ -1,7 +1,7 @@
 //! What leaves a node, and what comes back: who may send, how fast, and what is known of each item afterwards.
 
 use windrow_core::ids::{Attempt, Epoch, ItemIndex, Moment, ShardId};
-use windrow_core::verdict::Outcome;
+use windrow_core::items::verdict::Outcome;
 
 use super::{Judge, Who};
 

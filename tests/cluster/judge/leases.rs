@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use windrow_core::ids::{Moment, SessionId, ShardId};
-use windrow_engine::ports::lease_store::{LeaseKey, LeaseReply};
+use windrow_engine::ports::ownership::lease_store::{LeaseKey, LeaseReply};
 
 use super::{Judge, Session, Who};
 

@@ -15,10 +15,10 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 use windrow_core::ids::{ClaimId, Moment, SessionId, ShardId, TaskId};
-use windrow_core::lifecycle::Status;
 use windrow_core::task::Tuning;
-use windrow_engine::ports::run_store::Control;
-use windrow_engine::ports::task_store::{TaskCommand, TaskView};
+use windrow_core::task::lifecycle::Status;
+use windrow_engine::ports::ownership::run_store::Control;
+use windrow_engine::ports::tasks::store::{TaskCommand, TaskView};
 
 pub(crate) use books::{Run, Shard};
 pub(crate) use gate::{Departure, Heard};

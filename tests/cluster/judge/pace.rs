@@ -1,10 +1,10 @@
 //! How fast: what left in any span of time is at most what the rates allow and one burst, of each shard and of each task.
 
 use windrow_core::ids::{ShardId, TaskId};
-use windrow_core::lifecycle::Wish;
 use windrow_core::pace::burst_items;
 use windrow_core::settings::RateLimit;
-use windrow_engine::ports::run_store::Control;
+use windrow_core::task::lifecycle::Wish;
+use windrow_engine::ports::ownership::run_store::Control;
 
 use super::Judge;
 

@@ -8,8 +8,8 @@ mod writes;
 
 use uuid::Uuid;
 use windrow_core::ids::{ClaimId, Epoch, ItemIndex, SessionId, ShardId, TaskId, WallMs};
-use windrow_engine::ports::run_store::{ClaimRequest, ShardCheckpoint};
-use windrow_engine::ports::task_store::TaskView;
+use windrow_engine::ports::ownership::run_store::{ClaimRequest, ShardCheckpoint};
+use windrow_engine::ports::tasks::store::TaskView;
 
 use crate::crossing::Dice;
 use crate::engines::{Engine, runtime};

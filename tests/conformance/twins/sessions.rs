@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use uuid::Uuid;
 use windrow_core::ids::{ClaimId, SessionId};
-use windrow_engine::ports::run_store::{ClaimOutcome, ClaimRequest, Hunt};
+use windrow_engine::ports::ownership::run_store::{ClaimOutcome, ClaimRequest, Hunt};
 
 use super::{Run, Twins, both};
 use crate::fixture::{hunt, new_session};

@@ -1,8 +1,8 @@
 //! What people and businesses do to tasks.
 
 use windrow_core::ids::{ItemCount, ItemIndex, WallMs};
-use windrow_core::lifecycle::StopReason;
-use windrow_engine::ports::task_store::{NewTask, TaskCommand, TaskEdit};
+use windrow_core::task::lifecycle::StopReason;
+use windrow_engine::ports::tasks::store::{NewTask, TaskCommand, TaskEdit};
 
 use super::{ITEMS, Twins, both, comparable};
 use crate::fixture::{actor, task, tuning, wait_note};

@@ -1,11 +1,11 @@
 //! What runs save, honest ones and zombies.
 
-use windrow_core::counters::Counters;
 use windrow_core::ids::{CheckpointSeq, ItemIndex, WallMs};
-use windrow_core::lifecycle::StopReason;
+use windrow_core::items::counters::Counters;
+use windrow_core::items::verdict::SideRecord;
 use windrow_core::shards::Told;
-use windrow_core::verdict::SideRecord;
-use windrow_engine::ports::run_store::{CheckpointAck, RunClose, ShardCheckpoint};
+use windrow_core::task::lifecycle::StopReason;
+use windrow_engine::ports::ownership::run_store::{CheckpointAck, RunClose, ShardCheckpoint};
 
 use super::{ITEMS, Run, Twins, both};
 use crate::fixture::{NOW, parked, trouble};

@@ -4,15 +4,15 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 use uuid::Uuid;
-use windrow_core::counters::Counters;
 use windrow_core::ids::{CheckpointSeq, ClaimId, Epoch, ItemIndex, SessionId, ShardId, TaskId};
-use windrow_core::lifecycle::Status;
+use windrow_core::items::counters::Counters;
 use windrow_core::shards::Told;
+use windrow_core::task::lifecycle::Status;
 use windrow_engine::actors::runtime::context::ServingNow;
-use windrow_engine::ports::run_store::{
+use windrow_engine::ports::ownership::run_store::{
     ClaimOutcome, ClaimRequest, ClaimedShard, RunClose, RunStore, ShardCheckpoint,
 };
-use windrow_engine::ports::session_store::{NewSession, SessionFace, SessionStore};
+use windrow_engine::ports::ownership::session_store::{NewSession, SessionFace, SessionStore};
 use windrow_memory::{Call, When};
 
 use super::{LONG, TTL, finishes};

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use tokio::time::Instant;
-use windrow_core::lifecycle::Status;
-use windrow_engine::ports::session_store::SessionStore;
-use windrow_engine::ports::task_store::{CommandError, MoveRefusal, TaskStore};
+use windrow_core::task::lifecycle::Status;
+use windrow_engine::ports::ownership::session_store::SessionStore;
+use windrow_engine::ports::tasks::store::{CommandError, MoveRefusal, TaskStore};
 
 use super::{LOST_WITHOUT_THE_STORE, TTL, finishes, two};
 use crate::link::Way;

@@ -9,8 +9,8 @@ mod witnesses;
 use std::time::Duration;
 
 use windrow_core::ids::TaskId;
-use windrow_core::lifecycle::{Status, StopReason};
-use windrow_engine::ports::task_store::TaskCommand;
+use windrow_core::task::lifecycle::{Status, StopReason};
+use windrow_engine::ports::tasks::store::TaskCommand;
 
 use super::LOST_WITH_THE_RUN;
 use crate::cluster::Cluster;

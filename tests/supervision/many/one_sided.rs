@@ -6,8 +6,8 @@ use std::time::Duration;
 use tokio::time::Instant;
 use windrow_core::capacity::Capacity;
 use windrow_core::ids::TaskId;
-use windrow_core::lifecycle::Status;
 use windrow_core::settings::{Auto, Rate, RateLimit};
+use windrow_core::task::lifecycle::Status;
 
 use crate::cluster::Cluster;
 

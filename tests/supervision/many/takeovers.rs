@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use tokio::time::Instant;
-use windrow_core::lifecycle::Status;
+use windrow_core::task::lifecycle::Status;
 use windrow_engine::actors::runtime::context::ServingNow;
 
 use super::{LOST_WITH_THE_RUN, LOST_WITHOUT_THE_STORE, STOP, TTL, finishes, two};

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use tokio::time::Instant;
-use windrow_core::lifecycle::Status;
+use windrow_core::task::lifecycle::Status;
 
 use super::{LONG, LOST_WITH_THE_RUN, TTL, finishes, two};
 use crate::cluster::Cluster;

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use clap::Args;
 
+use windrow_core::settings::patch::TuningPatch;
+use windrow_core::settings::text::parse_span;
 use windrow_core::settings::{Auto, Backoff, Burst, ErrorBudget, OnExhausted, RateLimit};
-use windrow_core::settings_text::parse_span;
-use windrow_core::tuning_patch::TuningPatch;
 
 /// How items are driven; what isn't said stays as it is, or is as the business has it.
 #[derive(Clone, Debug, Default, Args)]

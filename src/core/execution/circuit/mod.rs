@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use self::pause::{PROBE_ON_NEWS, probe_wait};
 use crate::ids::{ItemIndex, Moment, WallMs};
-use crate::verdict::{FailureClass, Outage};
+use crate::items::verdict::{FailureClass, Outage};
 
 /// So many calls in a row that can't have had an effect open the circuit …
 const UNREACHED_CALLS: usize = 5;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::retry::mix;
+use crate::items::retry::mix;
 
 /// The wait before the first probe; doubled up to the longest. With 20 % of jitter a handler that is back is called
 /// within 36 s.

@@ -5,10 +5,10 @@ use std::time::Duration;
 use super::{Advice, Case};
 use crate::explain::facts::Facts;
 use crate::explain::text::{count, round_up, setting, time};
+use crate::settings::patch::TuningPatch;
+use crate::settings::text::span_text;
 use crate::settings::{Auto, Burst};
-use crate::settings_text::span_text;
 use crate::task::WINDOW_ITEMS_MAX;
-use crate::tuning_patch::TuningPatch;
 
 /// Room above what Little's law asks for.
 const ROOM: f64 = 1.25;

@@ -6,9 +6,9 @@ mod others;
 use super::causes::{Cause, CauseKind};
 use super::facts::Facts;
 use super::{ADVICES_MAX, Advice, Explanation};
-use crate::lifecycle::Status;
-use crate::stall::StallReason;
-use crate::tuning_patch::TuningPatch;
+use crate::settings::patch::TuningPatch;
+use crate::stats::stall::StallReason;
+use crate::task::lifecycle::Status;
 
 /// Advice against the main causes, the largest first.
 pub(super) fn of(facts: &Facts, explanation: &Explanation) -> Vec<Advice> {

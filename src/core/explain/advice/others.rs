@@ -6,10 +6,10 @@ use super::{Advice, Case, cant};
 use crate::explain::causes::CauseKind;
 use crate::explain::facts::Facts;
 use crate::explain::text::{rate_text, round_up};
-use crate::lifecycle::{DORMANT, Status};
+use crate::settings::patch::TuningPatch;
 use crate::settings::{Rate, RateLimit};
-use crate::stall::StallReason;
-use crate::tuning_patch::TuningPatch;
+use crate::stats::stall::StallReason;
+use crate::task::lifecycle::{DORMANT, Status};
 
 /// The handler turns calls away: no setting makes it faster, a lower rate makes it steady.
 pub(super) fn back_pressure(case: &Case<'_>) -> Advice {

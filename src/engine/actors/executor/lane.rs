@@ -17,13 +17,13 @@ use futures_util::stream::FuturesUnordered;
 
 use crate::actors::executor::lane_reply::{ReplyTime, Reporter, give_back};
 use crate::actors::executor::run_cell::{Ask, Exchanged, RunCell, Superseded};
-use crate::ports::handler::{Call, CallItems, CallRows, Reply};
-use crate::ports::source::{RowChunk, SourceError};
+use crate::ports::handling::handler::{Call, CallItems, CallRows, Reply};
+use crate::ports::sources::source::{RowChunk, SourceError};
 use windrow_core::execution::{Effects, Reports, Wait};
 use windrow_core::ids::{Generation, Moment, WallMs};
+use windrow_core::items::run::IndexRun;
+use windrow_core::items::verdict::{Dispatch, HandlerCommand, Signal};
 use windrow_core::pace::STALE_AFTER;
-use windrow_core::run::IndexRun;
-use windrow_core::verdict::{Dispatch, HandlerCommand, Signal};
 
 /// Items asked for at once, at most: the mutex is held for microseconds.
 const CHUNK_MAX: u32 = 1024;

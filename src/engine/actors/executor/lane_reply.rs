@@ -3,12 +3,14 @@
 use std::time::Duration;
 
 use crate::actors::executor::run_cell::LogSink;
-use crate::ports::data_log::{DataLogLine, LogOrigin};
-use crate::ports::handler::{CallFailure, CallItems, ItemReplies, ItemVerdict, LogLevel, LogLine, Reply};
+use crate::ports::handling::data_log::{DataLogLine, LogOrigin};
+use crate::ports::handling::handler::{
+    CallFailure, CallItems, ItemReplies, ItemVerdict, LogLevel, LogLine, Reply,
+};
 use windrow_core::execution::Reports;
 use windrow_core::ids::{ItemCount, ItemIndex, Moment, ShardId, WallMs};
-use windrow_core::run::IndexRun;
-use windrow_core::verdict::{
+use windrow_core::items::run::IndexRun;
+use windrow_core::items::verdict::{
     Failed, FailedCall, Failure, FailureClass, HandlerCommand, Outcome, Settled, Signal, Wish,
 };
 

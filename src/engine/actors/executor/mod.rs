@@ -24,11 +24,11 @@ use crate::actors::executor::reply_lines::Drafted;
 use crate::actors::executor::run_cell::{Ask, CoreBroken, RunCell, Superseded};
 use crate::actors::runtime::tree::{Activity, Address, Leaf};
 use crate::ports::ErrorClass;
-use crate::ports::source::SourceError;
+use crate::ports::sources::source::SourceError;
 use windrow_core::execution::{Command, Effects, Event, RunEnd};
-use windrow_core::handler_journal::Journal;
+use windrow_core::handler::journal::Journal;
 use windrow_core::ids::Generation;
-use windrow_core::lifecycle::StopReason;
+use windrow_core::task::lifecycle::StopReason;
 
 /// The first checkpoint comes soon, so that a run that is killed early has progressed; then ever later.
 const FIRST_TICK: Duration = Duration::from_millis(50);

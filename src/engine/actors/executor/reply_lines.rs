@@ -7,8 +7,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::ports::data_log::DataLogLine;
-use crate::ports::handler::LogLevel;
+use crate::ports::handling::data_log::DataLogLine;
+use crate::ports::handling::handler::LogLevel;
 use windrow_core::execution::CheckpointDraft;
 
 /// Lines of a run that are not stored yet; half of them ask for a checkpoint. One transaction inserts as many within
@@ -159,8 +159,8 @@ impl Drop for ReplyLines {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ports::data_log::LogOrigin;
-    use crate::ports::handler::LogLine;
+    use crate::ports::handling::data_log::LogOrigin;
+    use crate::ports::handling::handler::LogLine;
     use windrow_core::ids::{ShardId, TaskId, WallMs};
 
     fn lines(count: usize, bytes: usize) -> Vec<DataLogLine> {

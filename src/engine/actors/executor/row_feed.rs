@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::Notify;
 
-use crate::ports::source::{RowChunk, Source, SourceError};
+use crate::ports::sources::source::{RowChunk, Source, SourceError};
 use windrow_core::ids::ItemIndex;
 
 /// Blocks that are read beyond the cursor's own.

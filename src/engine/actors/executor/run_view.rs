@@ -3,16 +3,16 @@
 use std::time::Duration;
 
 use crate::actors::executor::run_cell::RunCell;
-use windrow_core::counters::Counters;
 use windrow_core::execution::Progress;
 use windrow_core::explain::HeldBack;
-use windrow_core::failed_calls::FailedCalls;
-use windrow_core::histogram::Histogram;
+use windrow_core::handler::failed_calls::FailedCalls;
 use windrow_core::ids::{Moment, RunNo, ShardId};
-use windrow_core::permits::Permits;
-use windrow_core::series::Gauges;
+use windrow_core::items::counters::Counters;
 use windrow_core::settings::RateLimit;
-use windrow_core::tally::Tally;
+use windrow_core::stats::histogram::Histogram;
+use windrow_core::stats::permits::Permits;
+use windrow_core::stats::series::Gauges;
+use windrow_core::stats::tally::Tally;
 use windrow_core::task::Tuning;
 
 /// A run that is live on this node, as people see it.

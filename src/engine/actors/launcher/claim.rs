@@ -9,9 +9,9 @@ use crate::actors::launcher::run::Run;
 use crate::actors::launcher::share::LOOK_AGAIN;
 use crate::actors::launcher::{Arguments, Bar, LauncherEnd, Msg, State};
 use crate::actors::runtime::tree::{self, Activity};
-use crate::ports::run_store::{CheckpointAck, RunClose};
+use crate::ports::ownership::run_store::{CheckpointAck, RunClose};
 use windrow_core::ids::{ClaimId, Epoch};
-use windrow_core::lifecycle::{StopReason, Wish};
+use windrow_core::task::lifecycle::{StopReason, Wish};
 
 impl State {
     pub(crate) fn claim(&mut self) {

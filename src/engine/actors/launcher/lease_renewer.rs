@@ -9,9 +9,9 @@ use ractor::{Actor, ActorProcessingErr, ActorRef};
 use crate::actors::runtime::context::NodeContext;
 use crate::actors::runtime::tree::{Activity, Address, Leaf, Line};
 use crate::actors::writers::lease_keeper::{self, LeaseAnswer, Wanted};
-use crate::ports::gate::{Gate, SessionTrust};
-use crate::ports::lease_store::{LeaseKey, LeaseReply};
-use windrow_core::trust::Term;
+use crate::ports::ownership::gate::{Gate, SessionTrust};
+use crate::ports::ownership::lease_store::{LeaseKey, LeaseReply};
+use windrow_core::shards::trust::Term;
 
 pub(crate) enum Msg {
     Renew,

@@ -31,8 +31,8 @@ use crate::actors::runtime::lines::Lines;
 use crate::actors::runtime::tree::{Address, Leaf};
 use crate::actors::writers::checkpoint_writer;
 use crate::actors::writers::data_log_writer;
-use crate::ports::run_store::{CheckpointAck, Control, RunClose};
-use crate::ports::session_store::OwnedShard;
+use crate::ports::ownership::run_store::{CheckpointAck, Control, RunClose};
+use crate::ports::ownership::session_store::OwnedShard;
 use windrow_core::capacity::Refusal;
 use windrow_core::execution::{Command, RunEnd};
 use windrow_core::ids::{CheckpointSeq, Moment, ShardId};
@@ -123,7 +123,7 @@ pub(crate) enum Msg {
 pub(crate) struct Arguments {
     pub(crate) node: Arc<NodeContext>,
     pub(crate) leaf: Leaf,
-    pub(crate) candidate: crate::ports::run_store::Candidate,
+    pub(crate) candidate: crate::ports::ownership::run_store::Candidate,
     pub(crate) life: Life,
     pub(crate) lines: Lines,
     pub(crate) logs: data_log_writer::LogQueue,

@@ -14,16 +14,18 @@ use crate::actors::runtime::context::NodeContext;
 use crate::actors::runtime::tree::Line;
 use crate::actors::writers::lease_keeper;
 use crate::ports::StoreError;
-use crate::ports::gate::Gate;
-use crate::ports::lease_store::LeaseKey;
-use crate::ports::provision::{Provision, ProvisionError};
-use crate::ports::run_store::{Candidate, ClaimOutcome, ClaimRequest, ClaimedShard, Control, RunClose};
-use crate::ports::task_store::TaskView;
+use crate::ports::ownership::gate::Gate;
+use crate::ports::ownership::lease_store::LeaseKey;
+use crate::ports::ownership::run_store::{
+    Candidate, ClaimOutcome, ClaimRequest, ClaimedShard, Control, RunClose,
+};
+use crate::ports::sources::provision::{Provision, ProvisionError};
+use crate::ports::tasks::store::TaskView;
 use windrow_core::checkpoint;
 use windrow_core::execution::{Now, Restored};
 use windrow_core::ids::{ClaimId, WallMs};
-use windrow_core::lifecycle::{StopReason, Wish};
-use windrow_core::verdict::ParkedItem;
+use windrow_core::items::verdict::ParkedItem;
+use windrow_core::task::lifecycle::{StopReason, Wish};
 
 /// The wait between two tries of a step that failed for the moment.
 pub(crate) const STEP_RETRY: Duration = Duration::from_millis(200);

@@ -19,14 +19,14 @@ use crate::actors::runtime::policy::{Kind, Restarts, policy};
 use crate::actors::runtime::tree::{Activity, Address, Line};
 use crate::actors::writers::checkpoint_writer;
 use crate::actors::writers::lease_keeper;
-use crate::ports::data_log::DropReason;
-use crate::ports::gate::Gate;
-use crate::ports::lease_store::LeaseKey;
-use crate::ports::run_store::{Control, ReplyLines, RunClose, ShardCheckpoint};
+use crate::ports::handling::data_log::DropReason;
+use crate::ports::ownership::gate::Gate;
+use crate::ports::ownership::lease_store::LeaseKey;
+use crate::ports::ownership::run_store::{Control, ReplyLines, RunClose, ShardCheckpoint};
 use windrow_core::checkpoint;
 use windrow_core::execution::{Command, RunEnd};
 use windrow_core::ids::{CheckpointSeq, ClaimId, Epoch, Moment};
-use windrow_core::lifecycle::{StopReason, Wish};
+use windrow_core::task::lifecycle::{StopReason, Wish};
 
 /// How long a handler may take to close before its launcher ends without it.
 const CLOSE_PATIENCE: Duration = Duration::from_secs(30);

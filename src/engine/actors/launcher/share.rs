@@ -7,14 +7,14 @@ use crate::actors::executor;
 use crate::actors::launcher::run::Run;
 use crate::actors::launcher::{Msg, State};
 use crate::actors::runtime::tree::Activity;
-use crate::ports::run_store::Control;
+use crate::ports::ownership::run_store::Control;
 use windrow_core::capacity::Refusal;
 use windrow_core::execution::{Command, RunEnd, Shared};
 use windrow_core::ids::WallMs;
-use windrow_core::lifecycle::TASK_RECOVERS;
 use windrow_core::settings::RateLimit;
 use windrow_core::shards::{Pause, PauseReason, Share};
 use windrow_core::task::Tuning;
+use windrow_core::task::lifecycle::TASK_RECOVERS;
 
 /// How long a part that doesn't fit the node waits until it is asked for again.
 const BOOK_AGAIN: Duration = Duration::from_secs(5);

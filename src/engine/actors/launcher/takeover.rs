@@ -14,11 +14,11 @@ use crate::actors::runtime::context::NodeContext;
 use crate::actors::runtime::tree::Line;
 use crate::actors::writers::lease_keeper::{self, LeaseAnswer, Wanted};
 use crate::ports::StoreError;
-use crate::ports::gate::Gate;
-use crate::ports::lease_store::{LeaseKey, LeaseReply};
-use crate::ports::run_store::{Candidate, ClaimOutcome, ClaimRequest};
+use crate::ports::ownership::gate::Gate;
+use crate::ports::ownership::lease_store::{LeaseKey, LeaseReply};
+use crate::ports::ownership::run_store::{Candidate, ClaimOutcome, ClaimRequest};
 use windrow_core::ids::{Moment, SessionId};
-use windrow_core::trust::Term;
+use windrow_core::shards::trust::Term;
 
 /// What a candidate may lean on while it takes a shard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -12,7 +12,7 @@ use crate::actors::membership::pots::SharedPot;
 use crate::actors::membership::session::Life;
 use crate::actors::runtime::context::NodeContext;
 use crate::ports::StoreError;
-use crate::ports::limit_store::Played;
+use crate::ports::ownership::limit_store::Played;
 use windrow_core::ids::Moment;
 use windrow_core::limit::Part;
 use windrow_core::limit::pot::Pot;

@@ -7,12 +7,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use crate::actors::runtime::context::NodeContext;
-use crate::ports::hints::Hint;
-use crate::ports::session_store::SessionView;
+use crate::ports::ownership::hints::Hint;
+use crate::ports::ownership::session_store::SessionView;
 use windrow_core::capacity::placement::Peer;
 use windrow_core::checkpoint;
 use windrow_core::ids::{Moment, SessionId};
-use windrow_core::trust::SilenceWatch;
+use windrow_core::shards::trust::SilenceWatch;
 
 /// For so long after a session went, or drained, its shards are looked for in a hurry.
 const RESTLESS: Duration = Duration::from_secs(5);
@@ -232,7 +232,7 @@ mod tests {
     use uuid::Uuid;
 
     use super::*;
-    use crate::ports::session_store::SessionFace;
+    use crate::ports::ownership::session_store::SessionFace;
     use windrow_core::ids::WallMs;
 
     fn n2(heartbeat: i64) -> SessionView {

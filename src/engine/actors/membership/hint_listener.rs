@@ -8,7 +8,7 @@ use tokio::sync::watch;
 use crate::actors::runtime::context::NodeContext;
 use crate::actors::runtime::tree::Address;
 use crate::actors::supervisor::Msg;
-use crate::ports::hints::{Hint, Hints};
+use crate::ports::ownership::hints::{Hint, Hints};
 
 /// Listens until the supervisor is gone.
 pub(crate) async fn listen(hints: Arc<dyn Hints>, supervisor: Address<Msg>, mut over: watch::Receiver<bool>) {

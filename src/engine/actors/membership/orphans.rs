@@ -9,9 +9,9 @@ use std::time::Duration;
 use crate::actors::membership::heartbeats::Owner;
 use crate::actors::runtime::context::NodeContext;
 use crate::ports::StoreError;
-use crate::ports::lease_store::{LeaseKey, LeaseReply, LeaseStore};
+use crate::ports::ownership::lease_store::{LeaseKey, LeaseReply, LeaseStore};
 use windrow_core::ids::{ClaimId, SessionId, ShardId, WallMs};
-use windrow_core::trust::Term;
+use windrow_core::shards::trust::Term;
 
 /// Shards of one round.
 const SHARDS_MAX: u32 = 200;

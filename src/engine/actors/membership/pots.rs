@@ -12,8 +12,8 @@ use tokio::sync::Notify;
 
 use crate::actors::membership::session::Life;
 use crate::ports::clock::Clock;
-use crate::ports::gate::SessionTrust;
-use crate::ports::provision::LimitOf;
+use crate::ports::ownership::gate::SessionTrust;
+use crate::ports::sources::provision::LimitOf;
 use windrow_core::ids::{Moment, SessionId};
 use windrow_core::limit::demand::Demand;
 use windrow_core::limit::pot::{Pot, Reserved, SeatNo, Used};

@@ -18,11 +18,11 @@ use crate::actors::runtime::context::NodeContext;
 use crate::actors::runtime::policy::Kind;
 use crate::actors::runtime::tree::{Activity, Address, Leaf, Line};
 use crate::ports::StoreError;
-use crate::ports::run_store::{Candidate, Hunt};
-use crate::ports::session_store::SessionView;
+use crate::ports::ownership::run_store::{Candidate, Hunt};
+use crate::ports::ownership::session_store::SessionView;
 use windrow_core::capacity::placement;
 use windrow_core::ids::{Epoch, Moment, SessionId, ShardId};
-use windrow_core::lifecycle::Wish;
+use windrow_core::task::lifecycle::Wish;
 
 /// Candidates of one page: one statement, and at most so many rows in memory before they are looked at.
 const PAGE: u32 = 1_000;

@@ -3,10 +3,10 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use crate::ports::run_store::Control;
-use crate::ports::session_store::OwnedShard;
+use crate::ports::ownership::run_store::Control;
+use crate::ports::ownership::session_store::OwnedShard;
 use windrow_core::ids::ClaimId;
-use windrow_core::lifecycle::Wish;
+use windrow_core::task::lifecycle::Wish;
 
 /// See the module. Empty until the run has begun.
 #[derive(Debug, Default)]

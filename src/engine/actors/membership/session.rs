@@ -15,12 +15,12 @@ use crate::actors::runtime::context::NodeContext;
 use crate::actors::runtime::policy::Kind;
 use crate::actors::runtime::tree::{Activity, Address, Leaf, Line};
 use crate::ports::StoreError;
-use crate::ports::gate::SessionTrust;
-use crate::ports::meters::Renewal;
-use crate::ports::session_store::{Heartbeat, NewSession, OwnedShard};
+use crate::ports::handling::meters::Renewal;
+use crate::ports::ownership::gate::SessionTrust;
+use crate::ports::ownership::session_store::{Heartbeat, NewSession, OwnedShard};
 use windrow_core::checkpoint;
 use windrow_core::ids::{Moment, SessionId};
-use windrow_core::trust::Term;
+use windrow_core::shards::trust::Term;
 
 /// However often somebody says that there is news: the rest between two heartbeats.
 const HURRY_REST: Duration = Duration::from_millis(100);

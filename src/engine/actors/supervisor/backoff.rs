@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::actors::launcher::Bar;
 use crate::actors::runtime::new_ids::NewIds;
-use crate::ports::run_store::{Candidate, MOVE_PATIENCE};
+use crate::ports::ownership::run_store::{Candidate, MOVE_PATIENCE};
 use windrow_core::ids::{Epoch, Moment, ShardId};
 
 /// The rest before a shard is asked for again that somebody else had, doubled with each time up to the longest, and some

@@ -17,8 +17,8 @@ use crate::actors::upkeep::outbox_dispatcher::Courier;
 use crate::actors::writers::checkpoint_writer::CheckpointWriter;
 use crate::actors::writers::data_log_writer::DataLogWriter;
 use crate::actors::writers::lease_keeper::LeaseKeeper;
-use crate::ports::run_store::RunClose;
-use crate::ports::session_store::OwnedShard;
+use crate::ports::ownership::run_store::RunClose;
+use crate::ports::ownership::session_store::OwnedShard;
 
 /// The wait before a shard whose launcher failed is offered again, doubled with each failure up to the longest.
 const RELAUNCH_FIRST: Duration = Duration::from_millis(500);

@@ -14,12 +14,12 @@ use crate::actors::runtime::policy::Kind;
 use crate::actors::runtime::tree::Address;
 use crate::actors::supervisor::waits::{Wait, Why};
 use crate::actors::supervisor::{Msg, State};
-use crate::ports::hints::Hint;
-use crate::ports::run_store::Candidate;
-use crate::ports::session_store::OwnedShard;
+use crate::ports::ownership::hints::Hint;
+use crate::ports::ownership::run_store::Candidate;
+use crate::ports::ownership::session_store::OwnedShard;
 use windrow_core::capacity::Request;
 use windrow_core::ids::{Moment, ShardId, TaskId};
-use windrow_core::lifecycle::Wish;
+use windrow_core::task::lifecycle::Wish;
 
 /// Launchers started before other messages get their turn.
 const STARTS_PER_TURN: usize = 16;

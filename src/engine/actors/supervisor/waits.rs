@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use crate::actors::launcher::Bar;
 use crate::actors::supervisor::{Msg, State};
-use crate::ports::run_store::Candidate;
-use crate::ports::task_store::{COORDINATOR_DOWN, WaitNote};
+use crate::ports::ownership::run_store::Candidate;
+use crate::ports::tasks::store::{COORDINATOR_DOWN, WaitNote};
 use windrow_core::capacity::{Obstacle, Refusal};
 use windrow_core::ids::{TaskId, WallMs};
 

@@ -14,15 +14,15 @@ use crate::actors::runtime::tree::Line;
 use crate::actors::upkeep::outbox_dispatcher::LEASE;
 use crate::ports::ErrorClass;
 use crate::ports::StoreError;
-use crate::ports::business_store::Business;
-use crate::ports::data_log::{DataLogLine, LogOrigin};
-use crate::ports::handler::{LogLevel, LogLine};
-use crate::ports::hook::{HookCall, HookReply};
-use crate::ports::outbox::{Delivery, Settlement};
-use crate::ports::task_store::{Actor, CommandError, CommandRefusal, TaskCommand, TaskEdit};
+use crate::ports::access::business_store::Business;
+use crate::ports::handling::data_log::{DataLogLine, LogOrigin};
+use crate::ports::handling::handler::{LogLevel, LogLine};
+use crate::ports::handling::hook::{HookCall, HookReply};
+use crate::ports::handling::outbox::{Delivery, Settlement};
+use crate::ports::tasks::store::{Actor, CommandError, CommandRefusal, TaskCommand, TaskEdit};
 use windrow_core::business::{HOOK_TIMEOUT_DEFAULT, HookKind};
 use windrow_core::ids::{ItemCount, ItemIndex, ShardId};
-use windrow_core::lifecycle::Status;
+use windrow_core::task::lifecycle::Status;
 
 /// The wait before another try, doubled with each one up to the longest.
 const RETRY_FIRST: Duration = Duration::from_secs(1);

@@ -12,7 +12,7 @@ use crate::actors::runtime::context::NodeContext;
 use crate::actors::runtime::policy::Kind;
 use crate::actors::runtime::tree::{Activity, Address, Leaf, Line};
 use crate::actors::upkeep::work::{self, Done, Round};
-use windrow_core::elsewhere::Elsewhere;
+use windrow_core::handler::elsewhere::Elsewhere;
 use windrow_core::ids::{Moment, ShardId, TaskId, WallMs};
 
 const ROUND_EVERY: Duration = Duration::from_secs(1);

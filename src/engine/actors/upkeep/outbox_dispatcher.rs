@@ -14,7 +14,7 @@ use crate::actors::runtime::tree::{Activity, Address, Leaf};
 use crate::actors::upkeep::delivery::Delivering;
 use crate::actors::writers::data_log_writer::LogQueue;
 use crate::ports::StoreError;
-use crate::ports::outbox::Delivery;
+use crate::ports::handling::outbox::Delivery;
 
 /// Calls that are out at the same time, at most.
 const OUT_MAX: u32 = 16;

@@ -7,13 +7,13 @@ use crate::actors::membership::orphans;
 use crate::actors::runtime::context::{Keep, NodeContext};
 use crate::actors::upkeep::delivery::system;
 use crate::ports::StoreError;
-use crate::ports::data_log::{EXPIRE_MAX, LogRetention};
-use crate::ports::session_store::SessionView;
-use crate::ports::task_store::{CommandError, TaskCommand, WaitNote};
-use crate::ports::upkeep::{SWEEP_MAX, Sweep};
-use windrow_core::elsewhere::Elsewhere;
+use crate::ports::handling::data_log::{EXPIRE_MAX, LogRetention};
+use crate::ports::ownership::session_store::SessionView;
+use crate::ports::tasks::store::{CommandError, TaskCommand, WaitNote};
+use crate::ports::tasks::upkeep::{SWEEP_MAX, Sweep};
+use windrow_core::handler::elsewhere::Elsewhere;
 use windrow_core::ids::{ShardId, TaskId, WallMs};
-use windrow_core::lifecycle::{DORMANT, StopReason, dormant_text};
+use windrow_core::task::lifecycle::{DORMANT, StopReason, dormant_text};
 
 /// Tasks of one kind in one round.
 const TASKS_MAX: u32 = 200;

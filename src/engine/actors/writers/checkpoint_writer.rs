@@ -14,7 +14,7 @@ use crate::actors::runtime::policy::Kind;
 use crate::actors::runtime::tree::{Activity, Address, Leaf, Line};
 use crate::ports::ErrorClass;
 use crate::ports::StoreError;
-use crate::ports::run_store::{CheckpointAck, ShardCheckpoint};
+use crate::ports::ownership::run_store::{CheckpointAck, ShardCheckpoint};
 use windrow_core::ids::{CheckpointSeq, ShardId};
 
 /// Shards and side records of one transaction, at most; one shard may exceed the latter alone.

@@ -11,8 +11,8 @@ use crate::actors::executor::run_cell::LogSink;
 use crate::actors::runtime::context::NodeContext;
 use crate::actors::runtime::policy::Kind;
 use crate::actors::runtime::tree::{Activity, Address, Leaf};
-use crate::ports::data_log::{DataLog, DataLogLine};
-use crate::ports::dropped_lines::DroppedLines;
+use crate::ports::handling::data_log::{DataLog, DataLogLine};
+use crate::ports::handling::dropped_lines::DroppedLines;
 
 /// Lines that may wait.
 const QUEUE_MAX: usize = 10_000;

@@ -13,8 +13,8 @@ use crate::actors::runtime::context::NodeContext;
 use crate::actors::runtime::policy::Kind;
 use crate::actors::runtime::tree::{Activity, Address, Leaf, Line};
 use crate::ports::StoreError;
-use crate::ports::gate::SessionTrust;
-use crate::ports::lease_store::{LeaseKey, LeaseReply};
+use crate::ports::ownership::gate::SessionTrust;
+use crate::ports::ownership::lease_store::{LeaseKey, LeaseReply};
 use windrow_core::ids::Moment;
 
 /// What was found out about one lease.

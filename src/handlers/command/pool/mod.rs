@@ -18,7 +18,7 @@ use super::answer::{Answer, Judged};
 use super::protocol;
 use super::seat::{Due, Oddity, Outstanding, Seat, Waiting};
 use windrow_core::ids::{ItemIndex, Moment};
-use windrow_core::verdict::{Failure, HandlerCommand};
+use windrow_core::items::verdict::{Failure, HandlerCommand};
 
 /// Crashes that an item may share with others before it is run alone.
 const CRASHES_TOGETHER_MAX: u32 = 3;

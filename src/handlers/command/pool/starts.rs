@@ -1,7 +1,7 @@
 //! Lives that did nothing: after how many the command as such is unusable.
 
 use super::{FAILED_LIVES_MAX, Pool, State};
-use windrow_core::verdict::Failure;
+use windrow_core::items::verdict::Failure;
 
 impl Pool {
     /// A worker used up all the time that a start may take. Unless another one has answered before, that tells as much of

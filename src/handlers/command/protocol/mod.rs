@@ -11,7 +11,7 @@ use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
 use windrow_core::ids::{Attempt, ItemIndex};
-use windrow_engine::ports::handler::RunContext;
+use windrow_engine::ports::handling::handler::RunContext;
 
 /// The version of the protocol.
 pub(super) const PROTOCOL: u32 = 1;

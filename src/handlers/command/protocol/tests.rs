@@ -6,8 +6,8 @@ use serde_json::Value;
 
 use super::*;
 use windrow_core::ids::{Epoch, RunNo, ShardId, StoreId, TaskId};
-use windrow_engine::ports::gate::Gate;
-use windrow_engine::ports::handler::Mode;
+use windrow_engine::ports::handling::handler::Mode;
+use windrow_engine::ports::ownership::gate::Gate;
 
 fn run() -> RunContext {
     RunContext {

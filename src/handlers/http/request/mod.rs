@@ -17,7 +17,7 @@ use super::options::Checked;
 use crate::sign::KeyRing;
 use windrow_core::ids::{Attempt, ItemIndex};
 use windrow_engine::ports::clock::Clock;
-use windrow_engine::ports::handler::{Call, CallItems, RunContext};
+use windrow_engine::ports::handling::handler::{Call, CallItems, RunContext};
 
 /// The version of the protocol (`docs/handlers.md`).
 const PROTOCOL: &str = "1";

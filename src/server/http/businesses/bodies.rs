@@ -11,9 +11,9 @@ use crate::http::schema::{HooksSettings, LimitsSettings, TuningSettings};
 use crate::http::time::rfc3339;
 use crate::service::businesses::{BusinessBody, Revision};
 use windrow_core::business::{BusinessLimits, Hooks, POOL_DEFAULT};
-use windrow_core::tuning_patch::TuningPatch;
-use windrow_engine::ports::business_store::Business;
-use windrow_engine::ports::hook::{CheckLine, CheckResult};
+use windrow_core::settings::patch::TuningPatch;
+use windrow_engine::ports::access::business_store::Business;
+use windrow_engine::ports::handling::hook::{CheckLine, CheckResult};
 
 /// A business as it is registered. `name` and one of `url` and `command` are needed.
 #[derive(Deserialize, ToSchema)]
@@ -57,15 +57,15 @@ pub(super) struct RegisterBody {
     #[serde(default)]
     insecure_skip_verify: bool,
     /// What it wants to hear of its tasks.
-    #[serde(default, deserialize_with = "windrow_core::settings_serde::object")]
+    #[serde(default, deserialize_with = "windrow_core::settings::json::object")]
     #[schema(value_type = HooksSettings)]
     hooks: Hooks,
     /// What its tasks begin with.
-    #[serde(default, deserialize_with = "windrow_core::settings_serde::object")]
+    #[serde(default, deserialize_with = "windrow_core::settings::json::object")]
     #[schema(value_type = TuningSettings)]
     defaults: TuningPatch,
     /// What all its tasks may have together.
-    #[serde(default, deserialize_with = "windrow_core::settings_serde::object")]
+    #[serde(default, deserialize_with = "windrow_core::settings::json::object")]
     #[schema(value_type = LimitsSettings)]
     limits: BusinessLimits,
     /// Why, for the audit.

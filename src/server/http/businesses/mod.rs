@@ -21,7 +21,7 @@ use super::problem::Problem;
 use super::schema::BusinessPatch;
 use super::{App, etag, page};
 use crate::service::ServiceError;
-use windrow_engine::ports::business_store::Business;
+use windrow_engine::ports::access::business_store::Business;
 
 /// The routes of this resource.
 pub(super) fn routes() -> OpenApiRouter<App> {

@@ -15,9 +15,9 @@ use crate::http::{App, tasks};
 use crate::service::ServiceError;
 use crate::service::task_show::TaskPicture;
 use windrow_core::ids::TaskId;
-use windrow_core::lifecycle::Status;
-use windrow_engine::ports::task_list::TaskFilter;
-use windrow_engine::ports::task_store::TaskView;
+use windrow_core::task::lifecycle::Status;
+use windrow_engine::ports::tasks::list::TaskFilter;
+use windrow_engine::ports::tasks::store::TaskView;
 
 /// The newest tasks that are told.
 const NEWEST: u32 = 50;

@@ -10,7 +10,7 @@ use super::topic::{Look, Topic, Watcher};
 use crate::http::App;
 use crate::http::access::Caller;
 use crate::service::ServiceError;
-use windrow_core::access::Role;
+use windrow_core::business::access::Role;
 
 /// Whether a caller may hear of a topic.
 ///

@@ -17,10 +17,10 @@ use crate::service::item_data::{ItemData, Members};
 use crate::service::task_show::TaskPicture;
 use windrow_core::ids::{ItemIndex, TaskId};
 use windrow_engine::ports::StoreError;
-use windrow_engine::ports::data_log::{LogOrigin, LogQuery};
-use windrow_engine::ports::handler::LogLevel;
-use windrow_engine::ports::task_list::AuditFilter;
-use windrow_engine::ports::task_store::{FailureGroup, TaskView};
+use windrow_engine::ports::handling::data_log::{LogOrigin, LogQuery};
+use windrow_engine::ports::handling::handler::LogLevel;
+use windrow_engine::ports::tasks::list::AuditFilter;
+use windrow_engine::ports::tasks::store::{FailureGroup, TaskView};
 
 /// Between two reads of the store; live numbers come at the listeners' pace.
 const STORE_EVERY: Duration = Duration::from_secs(1);

@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use super::calls::Calls;
 use crate::service::stats::RunView;
-use windrow_core::counters::Counters;
-use windrow_core::histogram::Histogram;
 use windrow_core::ids::{Moment, ShardId, TaskId};
-use windrow_core::lifecycle::Status;
-use windrow_core::stall::StallReason;
-use windrow_core::tally::FailedAttempts;
+use windrow_core::items::counters::Counters;
+use windrow_core::stats::histogram::Histogram;
+use windrow_core::stats::stall::StallReason;
+use windrow_core::stats::tally::FailedAttempts;
+use windrow_core::task::lifecycle::Status;
 
 /// Tasks with series of their own.
 pub(super) const TASKS_MAX: usize = 200;

@@ -5,10 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::board::{Board, Entry, OTHER, TASKS_MAX};
 use super::text::{Kind, Page, Span};
 use crate::service::stats::RunView;
-use windrow_core::failed_calls::FailedCalls;
-use windrow_core::histogram::Histogram;
+use windrow_core::handler::failed_calls::FailedCalls;
 use windrow_core::ids::{RunNo, ShardId};
-use windrow_core::tally::{FailedAttempts, Tally};
+use windrow_core::stats::histogram::Histogram;
+use windrow_core::stats::tally::{FailedAttempts, Tally};
 
 /// Calls: 1 ms to 69 s.
 const CALLS: Span = Span { first: 20, last: 36 };

@@ -1,8 +1,8 @@
 //! What the node counts of itself: checkpoints, leases, recoveries, lines, statements.
 
 use super::text::{Kind, Page, Span};
-use windrow_engine::ports::handler::LogLevel;
-use windrow_engine::ports::meters::{HintFate, Meters, Renewal};
+use windrow_engine::ports::handling::handler::LogLevel;
+use windrow_engine::ports::handling::meters::{HintFate, Meters, Renewal};
 
 /// Transactions and statements: 16 µs to 17 s.
 const STORE: Span = Span { first: 14, last: 34 };

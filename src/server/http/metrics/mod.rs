@@ -31,10 +31,10 @@ use self::text::{Kind, Page};
 use super::App;
 use super::problem::{Problem, Slug};
 use crate::service::actors::ActorView;
-use windrow_core::lifecycle::Status;
-use windrow_core::stall::StallReason;
-use windrow_engine::ports::task_list::TaskFilter;
-use windrow_engine::ports::task_store::TaskView;
+use windrow_core::stats::stall::StallReason;
+use windrow_core::task::lifecycle::Status;
+use windrow_engine::ports::tasks::list::TaskFilter;
+use windrow_engine::ports::tasks::store::TaskView;
 
 /// Between two looks at the live runs.
 pub const LOOK_EVERY: Duration = Duration::from_secs(1);

@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::board::Sight;
 use super::*;
-use windrow_core::counters::Counters;
-use windrow_core::failed_calls::FailedCalls;
-use windrow_core::histogram::Histogram;
+use windrow_core::handler::failed_calls::FailedCalls;
 use windrow_core::ids::{Moment, TaskId};
-use windrow_core::verdict::FailureClass;
+use windrow_core::items::counters::Counters;
+use windrow_core::items::verdict::FailureClass;
+use windrow_core::stats::histogram::Histogram;
 
 fn board_of(tasks: i64) -> Board {
     let sight = |task| Sight {
@@ -54,7 +54,7 @@ fn page_of(tasks: i64) -> String {
     );
     let mut page = Page::default();
     write_tasks(&mut page, &board_of(tasks), &[]);
-    let meters = windrow_engine::ports::meters::Meters::default();
+    let meters = windrow_engine::ports::handling::meters::Meters::default();
     meters.queried("select", Duration::from_millis(2), true);
     meters.recovers("run_failed");
     inside::write(&mut page, &meters);

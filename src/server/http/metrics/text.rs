@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use windrow_core::histogram::Histogram;
+use windrow_core::stats::histogram::Histogram;
 
 /// What a family is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

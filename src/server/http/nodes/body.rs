@@ -10,7 +10,7 @@ use crate::http::App;
 use crate::http::time::rfc3339;
 use crate::service::cluster::nodes::NodeRow;
 use windrow_core::ids::ShardId;
-use windrow_engine::ports::peers::{NodeFace, Silent};
+use windrow_engine::ports::ownership::peers::{NodeFace, Silent};
 
 /// A node.
 #[derive(Debug, Serialize, ToSchema)]

@@ -23,8 +23,8 @@ use super::problem::Problem;
 use crate::service::ServiceError;
 use crate::telemetry::Filter;
 use windrow_core::settings::RateLimit;
-use windrow_engine::ports::peers::NodeWish;
-use windrow_engine::ports::task_store::Actor;
+use windrow_engine::ports::ownership::peers::NodeWish;
+use windrow_engine::ports::tasks::store::Actor;
 
 /// The longest filter of the log. Unit: characters.
 const FILTER_MAX: usize = 1024;

@@ -36,7 +36,7 @@ use self::patient::Patient;
 use self::places::{Place, Places};
 use self::steady::Steady;
 pub use self::tls::{BadTls, acceptor};
-use windrow_core::network::Network;
+use windrow_core::business::network::Network;
 
 /// What clients may take of the node.
 #[derive(Clone, Debug)]

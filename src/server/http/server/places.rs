@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::Limits;
 use crate::http::shares::{Shares, Taken};
-use windrow_core::network::Network;
+use windrow_core::business::network::Network;
 
 /// Connections beside the others, for health.
 const HEALTH_CONNECTIONS: u64 = 64;

@@ -61,13 +61,13 @@ with_settings! {
         #[schema(pattern = "^[a-z0-9-]{1,40}$")]
         business: String,
         /// Where its items come from.
-        #[serde(deserialize_with = "windrow_core::settings_serde::object")]
+        #[serde(deserialize_with = "windrow_core::settings::json::object")]
         source: SourceBody,
         /// Its name, unique within the business.
         #[schema(min_length = 1, max_length = 128, pattern = r"^[^\s/]+$")]
         name: Option<String>,
         /// Labels, to find it by.
-        #[serde(default, deserialize_with = "windrow_core::settings_serde::few_texts")]
+        #[serde(default, deserialize_with = "windrow_core::settings::json::few_texts")]
         labels: Option<BTreeMap<String, String>>,
         /// Items left out at the head.
         #[schema(minimum = 0, maximum = 9223372036854775807_u64)]
@@ -92,7 +92,7 @@ with_settings! {
         #[schema(format = "date-time")]
         deadline: Option<String>,
         /// The first items, run before any other.
-        #[serde(default, deserialize_with = "windrow_core::settings_serde::object_option")]
+        #[serde(default, deserialize_with = "windrow_core::settings::json::object_option")]
         canary: Option<CanaryBody>,
         /// Whether it starts at once.
         start: Option<bool>,
@@ -110,7 +110,7 @@ with_settings! {
         #[schema(min_length = 1, max_length = 128, pattern = r"^[^\s/]+$")]
         name: Option<String>,
         /// Labels, to find it by.
-        #[serde(default, deserialize_with = "windrow_core::settings_serde::few_texts")]
+        #[serde(default, deserialize_with = "windrow_core::settings::json::few_texts")]
         labels: Option<BTreeMap<String, String>>,
         /// Items left out at the head.
         #[schema(minimum = 0, maximum = 9223372036854775807_u64)]
@@ -135,7 +135,7 @@ with_settings! {
         #[schema(format = "date-time")]
         deadline: Option<String>,
         /// The first items, run before any other.
-        #[serde(default, deserialize_with = "windrow_core::settings_serde::object_option")]
+        #[serde(default, deserialize_with = "windrow_core::settings::json::object_option")]
         canary: Option<CanaryBody>,
         /// Whether it starts at once.
         start: Option<bool>,
@@ -154,7 +154,7 @@ with_settings! {
         #[schema(value_type = Option<String>, min_length = 1, max_length = 128, pattern = r"^[^\s/]+$")]
         name: Option<Option<String>>,
         /// All its labels.
-        #[serde(default, deserialize_with = "windrow_core::settings_serde::few_texts")]
+        #[serde(default, deserialize_with = "windrow_core::settings::json::few_texts")]
         labels: Option<BTreeMap<String, String>>,
         /// Higher goes first.
         priority: Option<i32>,
@@ -172,7 +172,7 @@ with_settings! {
         #[schema(minimum = 0, maximum = 9223372036854775807_u64)]
         skip_first: Option<u64>,
         /// Where its items come from; only before it has run.
-        #[serde(default, deserialize_with = "windrow_core::settings_serde::object_option")]
+        #[serde(default, deserialize_with = "windrow_core::settings::json::object_option")]
         source: Option<SourceBody>,
         /// Parts that different nodes can own: a number, or `auto`; only before it has run, and while it isn't queued.
         #[schema(value_type = Option<crate::http::schema::NumberOrAuto>)]

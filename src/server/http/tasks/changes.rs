@@ -18,7 +18,7 @@ use crate::http::{App, etag};
 use crate::service::ServiceError;
 use crate::service::task_change::TaskChange;
 use crate::service::task_create::{TaskPlan, TaskRequest};
-use windrow_engine::ports::task_store::TaskView;
+use windrow_engine::ports::tasks::store::TaskView;
 
 /// A task that was made now, or would be.
 pub(super) async fn made(app: &App, is_dry: bool, task: TaskView) -> Result<Response, ServiceError> {

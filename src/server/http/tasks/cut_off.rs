@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use utoipa::ToSchema;
-use windrow_core::lifecycle::CutOff;
+use windrow_core::task::lifecycle::CutOff;
 
 /// Items that were in flight when a stop didn't wait for them.
 #[derive(Debug, Serialize, ToSchema)]

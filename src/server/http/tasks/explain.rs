@@ -23,8 +23,8 @@ use crate::service::ServiceError;
 use crate::service::explain::{Explained, HeldBy, SECONDS_DEFAULT, SECONDS_MAX, SECONDS_MIN};
 use windrow_core::explain::{Advice, Cause, CauseKind, Explanation};
 use windrow_core::limit::key::LimitKey;
-use windrow_core::tuning_patch::TuningPatch;
-use windrow_engine::ports::task_store::TaskView;
+use windrow_core::settings::patch::TuningPatch;
+use windrow_engine::ports::tasks::store::TaskView;
 
 /// Of what time.
 #[derive(Debug, Deserialize, IntoParams)]

@@ -4,8 +4,8 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::http::time::rfc3339;
-use windrow_core::handler_sight::HandlerSight;
-use windrow_core::verdict::{LastError, Outage};
+use windrow_core::handler::sight::HandlerSight;
+use windrow_core::items::verdict::{LastError, Outage};
 
 /// The handler doesn't answer. The task goes on by itself once it does; nothing is charged for it.
 #[derive(Debug, Serialize, ToSchema)]

@@ -16,7 +16,7 @@ use crate::http::time::rfc3339;
 use crate::http::{App, page};
 use crate::service::ServiceError;
 use windrow_core::ids::{RunNo, ShardId, WallMs};
-use windrow_engine::ports::task_list::{AuditFilter, AuditRow, RunRecord};
+use windrow_engine::ports::tasks::list::{AuditFilter, AuditRow, RunRecord};
 
 pub(super) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new()

@@ -43,7 +43,7 @@ use super::{App, dry_run, etag, page};
 use crate::service::ServiceError;
 use crate::service::task_show::TaskPicture;
 use crate::service::tokens::START_TOKEN_PREFIX;
-use windrow_engine::ports::task_store::{TaskView, TokenStart};
+use windrow_engine::ports::tasks::store::{TaskView, TokenStart};
 
 /// How far tasks of one status are counted: a number for people, never a walk over all tasks.
 const COUNTED_UP_TO: u32 = 10_000;

@@ -9,9 +9,9 @@ use utoipa::{IntoParams, ToSchema};
 use super::bodies::time_option;
 use crate::service::{FieldFault, ServiceError, nearest};
 use windrow_core::ids::TaskId;
-use windrow_core::lifecycle::Status;
-use windrow_core::settings_text::parse_span;
-use windrow_engine::ports::task_list::TaskFilter;
+use windrow_core::settings::text::parse_span;
+use windrow_core::task::lifecycle::Status;
+use windrow_engine::ports::tasks::list::TaskFilter;
 
 /// The longest wait for a change. (Proxies cut what takes longer.)
 const WAIT_MAX: Duration = Duration::from_secs(60);

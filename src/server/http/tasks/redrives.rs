@@ -45,7 +45,7 @@ with_settings! {
     /// A redrive. What isn't named is as the other task has it, but for the name.
     RedriveBody {
         /// Which failures; nothing named is all of them.
-        #[serde(default, deserialize_with = "windrow_core::settings_serde::object_option")]
+        #[serde(default, deserialize_with = "windrow_core::settings::json::object_option")]
         filter: Option<FilterBody>,
         /// Whether the items get new keys, so that the business takes them for new ones.
         new_keys: Option<bool>,
@@ -59,7 +59,7 @@ with_settings! {
         /// Higher goes first.
         priority: Option<i32>,
         /// The first items, run before any other.
-        #[serde(default, deserialize_with = "windrow_core::settings_serde::object_option")]
+        #[serde(default, deserialize_with = "windrow_core::settings::json::object_option")]
         canary: Option<CanaryBody>,
         /// Whether it starts at once.
         start: Option<bool>,

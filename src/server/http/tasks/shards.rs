@@ -6,8 +6,8 @@ use utoipa::ToSchema;
 use crate::http::time::rfc3339;
 use crate::service::explain::ExplainedShard;
 use windrow_core::ids::ShardId;
-use windrow_core::lifecycle::ShardState;
-use windrow_engine::ports::task_store::{ShardView, TaskView};
+use windrow_core::task::lifecycle::ShardState;
+use windrow_engine::ports::tasks::store::{ShardView, TaskView};
 
 /// One part of a task, that one node owns at a time.
 #[derive(Debug, Serialize, ToSchema)]

@@ -17,11 +17,11 @@ use crate::http::silent::{SilentJson, silent as all_silent};
 use crate::http::time::rfc3339;
 use crate::service::task_show::{Live, TaskPicture};
 use windrow_core::ids::WallMs;
-use windrow_core::lifecycle::Status;
 use windrow_core::settings::Auto;
+use windrow_core::task::lifecycle::Status;
 use windrow_core::task::{Canary, CanaryThen};
-use windrow_engine::ports::peers::Silent;
-use windrow_engine::ports::task_store::TaskView;
+use windrow_engine::ports::ownership::peers::Silent;
+use windrow_engine::ports::tasks::store::TaskView;
 
 /// A task.
 #[derive(Debug, Serialize, ToSchema)]

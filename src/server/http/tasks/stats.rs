@@ -17,10 +17,10 @@ use crate::http::silent::{SilentJson, silent};
 use crate::http::time::rfc3339;
 use crate::service::ServiceError;
 use crate::service::task_stats::{StatsRange, TaskPoint, TaskStats};
-use windrow_core::histogram::Histogram;
-use windrow_core::permits::Permits;
-use windrow_core::settings_text::parse_span;
-use windrow_core::stall::StallReason;
+use windrow_core::settings::text::parse_span;
+use windrow_core::stats::histogram::Histogram;
+use windrow_core::stats::permits::Permits;
+use windrow_core::stats::stall::StallReason;
 
 /// Of what time, and how fine.
 #[derive(Debug, Deserialize, IntoParams)]

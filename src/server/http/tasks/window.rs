@@ -15,7 +15,7 @@ use crate::http::problem::Problem;
 use crate::http::silent::{SilentJson, silent};
 use crate::service::ServiceError;
 use crate::service::task_window::{Cell, Head, Seen, ShardWindow};
-use windrow_engine::ports::peers::Silent;
+use windrow_engine::ports::ownership::peers::Silent;
 
 /// Cells of a shard when nothing is said: the width of the usual window.
 const CELLS_DEFAULT: u32 = 4096;

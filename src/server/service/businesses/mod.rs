@@ -18,11 +18,11 @@ pub use self::revisions::{Difference, Revision};
 pub use self::validate::{DISPLAY_NAME_MAX, HOOK_TIMEOUT_MAX};
 pub use self::written::{BusinessBody, MASK};
 use super::{FieldFault, Service, ServiceError, merge_patch};
-use windrow_core::business_secrets::BusinessSecrets;
+use windrow_core::business::secrets::BusinessSecrets;
 use windrow_core::ids::WallMs;
-use windrow_engine::ports::business_store::{Business, BusinessChange, BusinessError};
-use windrow_engine::ports::hook::{CheckLine, CheckResult};
-use windrow_engine::ports::task_store::Actor;
+use windrow_engine::ports::access::business_store::{Business, BusinessChange, BusinessError};
+use windrow_engine::ports::handling::hook::{CheckLine, CheckResult};
+use windrow_engine::ports::tasks::store::Actor;
 
 /// How often a change without an expected revision is made again because another one came first.
 const TRIES: u32 = 4;

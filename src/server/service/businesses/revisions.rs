@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::written::BusinessBody;
 use windrow_core::business::BusinessSpec;
 use windrow_core::ids::WallMs;
-use windrow_engine::ports::business_store::BusinessRevision;
+use windrow_engine::ports::access::business_store::BusinessRevision;
 
 /// One change of a business.
 #[derive(Clone, Debug, PartialEq)]

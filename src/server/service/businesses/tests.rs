@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::*;
 use windrow_config::Config;
-use windrow_engine::ports::hook::HandlerDesk;
+use windrow_engine::ports::handling::hook::HandlerDesk;
 use windrow_handlers::http::{HookClient, Transports};
 use windrow_host::clock::SystemClock;
 use windrow_host::vault::KeyVault;

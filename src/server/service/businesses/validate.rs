@@ -6,11 +6,11 @@ use std::time::Duration;
 use super::written::BusinessBody;
 use crate::service::FieldFault;
 use windrow_config::Config;
+use windrow_core::business::secrets::BusinessSecrets;
 use windrow_core::business::{HandlerSpec, HookKind, is_slug};
-use windrow_core::business_secrets::BusinessSecrets;
+use windrow_core::settings::check;
 use windrow_core::settings::{Auto, RateLimit};
-use windrow_core::tuning_check;
-use windrow_engine::ports::hook::HandlerDesk;
+use windrow_engine::ports::handling::hook::HandlerDesk;
 
 /// The longest display name. Unit: characters. (The column's width.)
 pub const DISPLAY_NAME_MAX: usize = 190;
@@ -134,7 +134,7 @@ fn check_hooks(body: &BusinessBody, faults: &mut Vec<FieldFault>) {
 
 fn check_defaults(body: &BusinessBody, config: &Config, faults: &mut Vec<FieldFault>) {
     let tuning = body.defaults.apply(&config.task_defaults.tuning);
-    for fault in tuning_check::faults(&tuning) {
+    for fault in check::faults(&tuning) {
         faults.push(FieldFault::new(format!("/defaults/{}", fault.key), fault.what).advise(fault.advice));
     }
     if body.defaults.rate == Some(RateLimit::Unlimited) && !config.node.allow_unlimited {

@@ -10,7 +10,7 @@ use crate::service::ServiceError;
 use windrow_core::business::{
     BusinessLimits, BusinessSpec, HandlerSpec, Hooks, HttpHandlerSpec, POOL_DEFAULT,
 };
-use windrow_core::tuning_patch::TuningPatch;
+use windrow_core::settings::patch::TuningPatch;
 
 /// What is shown instead of a secret; sent back, it leaves the secret as it is.
 pub const MASK: &str = "***";
@@ -55,13 +55,13 @@ pub struct BusinessBody {
     #[serde(default)]
     pub insecure_skip_verify: bool,
     /// See [`Hooks`].
-    #[serde(default, deserialize_with = "windrow_core::settings_serde::object")]
+    #[serde(default, deserialize_with = "windrow_core::settings::json::object")]
     pub hooks: Hooks,
     /// What its tasks begin with.
-    #[serde(default, deserialize_with = "windrow_core::settings_serde::object")]
+    #[serde(default, deserialize_with = "windrow_core::settings::json::object")]
     pub defaults: TuningPatch,
     /// What all its tasks may have together.
-    #[serde(default, deserialize_with = "windrow_core::settings_serde::object")]
+    #[serde(default, deserialize_with = "windrow_core::settings::json::object")]
     pub limits: BusinessLimits,
 }
 

@@ -8,7 +8,7 @@ use crate::service::task_stats::POINTS_MAX;
 use windrow_core::ids::{TaskId, WallMs};
 use windrow_core::settings::RateLimit;
 use windrow_core::shards::Share;
-use windrow_engine::ports::peers::{Answer, LiveTask, PastSlice, Question};
+use windrow_engine::ports::ownership::peers::{Answer, LiveTask, PastSlice, Question};
 
 impl Service {
     /// The answer to a question; none for those that are about the process and not about tasks.
@@ -47,7 +47,7 @@ impl Service {
             .len()
             .saturating_sub(usize::try_from(POINTS_MAX).unwrap_or(usize::MAX) + 2);
         let slices = slices.into_iter().skip(newest);
-        let past = |slice: windrow_core::series::Slice| PastSlice {
+        let past = |slice: windrow_core::stats::series::Slice| PastSlice {
             from: self.wall_of(slice.from),
             to: self.wall_of(slice.to),
             point: slice.point,

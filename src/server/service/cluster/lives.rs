@@ -7,9 +7,9 @@ use crate::service::Service;
 use windrow_core::execution::Progress;
 use windrow_core::ids::{SessionId, ShardId, TaskId};
 use windrow_engine::ports::StoreError;
-use windrow_engine::ports::peers::{Answer, LiveShard, LiveTask, Peer, Question, Silent};
-use windrow_engine::ports::shard_map::OwnedFacts;
-use windrow_engine::ports::task_store::TaskView;
+use windrow_engine::ports::ownership::peers::{Answer, LiveShard, LiveTask, Peer, Question, Silent};
+use windrow_engine::ports::tasks::shard_map::OwnedFacts;
+use windrow_engine::ports::tasks::store::TaskView;
 
 /// Tasks of one question.
 const TASKS_MAX: usize = 500;

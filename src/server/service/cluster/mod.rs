@@ -18,9 +18,9 @@ use tokio::time::Instant;
 use super::Service;
 use windrow_core::ids::{SessionId, TaskId, WallMs};
 use windrow_engine::ports::StoreError;
-use windrow_engine::ports::peers::{Answer, Peer, PeerSeal, Peers, Question, Silent};
-use windrow_engine::ports::session_store::{SessionStore, SessionView};
-use windrow_engine::ports::shard_map::{OwnedFacts, ShardMap};
+use windrow_engine::ports::ownership::peers::{Answer, Peer, PeerSeal, Peers, Question, Silent};
+use windrow_engine::ports::ownership::session_store::{SessionStore, SessionView};
+use windrow_engine::ports::tasks::shard_map::{OwnedFacts, ShardMap};
 
 /// How long what was read of the sessions is good for. (They beat once a second.)
 const ROSTER_FRESH: Duration = Duration::from_secs(1);

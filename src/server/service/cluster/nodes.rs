@@ -6,10 +6,12 @@ use std::time::Duration;
 use super::{amiss, live_session, peer};
 use crate::service::{FieldFault, Service, ServiceError};
 use windrow_core::ids::SessionId;
-use windrow_core::lifecycle::ShardState;
-use windrow_engine::ports::peers::{ActorsWanted, Answer, NodeFace, NodeWish, Peer, Question, Silent};
-use windrow_engine::ports::session_store::SessionView;
-use windrow_engine::ports::shard_map::Holding;
+use windrow_core::task::lifecycle::ShardState;
+use windrow_engine::ports::ownership::peers::{
+    ActorsWanted, Answer, NodeFace, NodeWish, Peer, Question, Silent,
+};
+use windrow_engine::ports::ownership::session_store::SessionView;
+use windrow_engine::ports::tasks::shard_map::Holding;
 
 /// Owned shards that are listed with their nodes.
 const HOLDINGS_MAX: u32 = 10_000;

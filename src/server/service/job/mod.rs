@@ -4,11 +4,11 @@
 use std::num::NonZeroU32;
 
 use windrow_core::ids::{ItemCount, ItemIndex, TaskId, WallMs};
-use windrow_core::lifecycle::{Status, StopReason};
 use windrow_core::settings::Auto;
 use windrow_core::task::Tuning;
+use windrow_core::task::lifecycle::{Status, StopReason};
 use windrow_engine::ports::StoreError;
-use windrow_engine::ports::task_store::{
+use windrow_engine::ports::tasks::store::{
     Actor, CommandError, CommandRefusal, CreateError, NewTask, TaskCommand, TaskStore, TaskView,
 };
 

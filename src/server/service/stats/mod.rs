@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use super::Service;
 use windrow_core::ids::{Moment, RunNo, ShardId, TaskId};
-use windrow_core::series::{Gauges, Point, Series, Slice, Span};
 use windrow_core::settings::RateLimit;
+use windrow_core::stats::series::{Gauges, Point, Series, Slice, Span};
 use windrow_engine::actors::executor::run_view::RunSample;
 pub use windrow_engine::actors::executor::run_view::RunView;
 use windrow_engine::ports::clock::Clock;

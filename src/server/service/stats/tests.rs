@@ -1,9 +1,9 @@
 //! What is taken in of runs that begin, end, begin again and share a task.
 
 use super::*;
-use windrow_core::counters::Counters;
-use windrow_core::histogram::Histogram;
-use windrow_core::permits::Permits;
+use windrow_core::items::counters::Counters;
+use windrow_core::stats::histogram::Histogram;
+use windrow_core::stats::permits::Permits;
 
 const SECOND: u64 = 1_000_000_000;
 

@@ -5,16 +5,16 @@ use std::time::Duration;
 
 use super::cluster::lives::Lives;
 use super::{Service, ServiceError};
-use windrow_core::counters::Counters;
-use windrow_core::handler_sight::HandlerSight;
+use windrow_core::handler::sight::HandlerSight;
 use windrow_core::ids::{ItemIndex, RunNo, ShardId, TaskId, WallMs};
-use windrow_core::lifecycle::{ShardState, Status};
-use windrow_core::verdict::HandlerState;
-use windrow_engine::ports::peers::Silent;
-use windrow_engine::ports::report_store::ShardFacts;
-use windrow_engine::ports::shard_map::OwnedFacts;
-use windrow_engine::ports::task_list::{AuditFilter, AuditRow, RunRecord, TaskFilter};
-use windrow_engine::ports::task_store::TaskView;
+use windrow_core::items::counters::Counters;
+use windrow_core::items::verdict::HandlerState;
+use windrow_core::task::lifecycle::{ShardState, Status};
+use windrow_engine::ports::ownership::peers::Silent;
+use windrow_engine::ports::tasks::list::{AuditFilter, AuditRow, RunRecord, TaskFilter};
+use windrow_engine::ports::tasks::report_store::ShardFacts;
+use windrow_engine::ports::tasks::shard_map::OwnedFacts;
+use windrow_engine::ports::tasks::store::TaskView;
 
 /// How often a waiting look asks the store. (Status is at most a second old on every surface.)
 const LOOK_EVERY: Duration = Duration::from_millis(250);

@@ -3,14 +3,14 @@ use std::num::NonZeroU32;
 
 use super::*;
 use windrow_config::Config;
-use windrow_core::abandonment::Abandonments;
 use windrow_core::ids::ItemCount;
 use windrow_core::ids::SessionId;
-use windrow_core::lifecycle::CutOff;
-use windrow_core::lifecycle::Wish;
+use windrow_core::items::verdict::Outage;
 use windrow_core::settings::Auto;
-use windrow_core::verdict::Outage;
-use windrow_engine::ports::peers::LiveShard;
+use windrow_core::task::abandonment::Abandonments;
+use windrow_core::task::lifecycle::CutOff;
+use windrow_core::task::lifecycle::Wish;
+use windrow_engine::ports::ownership::peers::LiveShard;
 
 /// A running task of 1,000 items, of which the first 10 are skipped.
 fn task() -> TaskView {

@@ -9,7 +9,7 @@ use crate::sql::entity::idempotency::{ActiveModel, Column as C, Entity, Model};
 use crate::sql::{Store, Transaction, damaged, error, settled, words};
 use windrow_core::ids::WallMs;
 use windrow_engine::ports::StoreError;
-use windrow_engine::ports::idempotency::{Answer, IdempotencyStore, KeyState};
+use windrow_engine::ports::access::idempotency::{Answer, IdempotencyStore, KeyState};
 
 /// The status of a key whose request is being answered.
 const OPEN: i32 = 0;

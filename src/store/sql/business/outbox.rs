@@ -13,7 +13,7 @@ use windrow_core::business::HookKind;
 use windrow_core::ids::{StoreId, TaskId, WallMs};
 use windrow_core::life::HookCall;
 use windrow_engine::ports::StoreError;
-use windrow_engine::ports::outbox::{Delivery, OutboxStore, Settlement};
+use windrow_engine::ports::handling::outbox::{Delivery, OutboxStore, Settlement};
 
 pub(crate) const DUE: &str = "due";
 pub(crate) const DONE: &str = "done";

@@ -12,11 +12,11 @@ use crate::sql::business::businesses;
 use crate::sql::entity::{business, token};
 use crate::sql::task::record::{self, Change};
 use crate::sql::{Store, damaged, error, keep, settled};
-use windrow_core::access::Role;
+use windrow_core::business::access::Role;
 use windrow_core::ids::WallMs;
 use windrow_engine::ports::StoreError;
-use windrow_engine::ports::task_store::Actor;
-use windrow_engine::ports::token_store::{NewToken, TokenStore, TokenView};
+use windrow_engine::ports::access::token_store::{NewToken, TokenStore, TokenView};
+use windrow_engine::ports::tasks::store::Actor;
 
 #[async_trait]
 impl TokenStore for Store {
@@ -204,7 +204,7 @@ fn shown(token: &TokenView) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use windrow_engine::ports::business_store::BusinessStore;
+    use windrow_engine::ports::access::business_store::BusinessStore;
 
     const NOW: WallMs = WallMs(1_000);
 

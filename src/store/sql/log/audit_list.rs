@@ -9,9 +9,9 @@ use crate::sql::task::tasks;
 use crate::sql::{Store, error};
 use windrow_core::ids::TaskId;
 use windrow_engine::ports::StoreError;
-use windrow_engine::ports::task_list::{AuditFilter, AuditRow};
+use windrow_engine::ports::tasks::list::{AuditFilter, AuditRow};
 
-/// See [`windrow_engine::ports::task_list::TaskList::audits`].
+/// See [`windrow_engine::ports::tasks::list::TaskList::audits`].
 pub(crate) async fn audits(
     store: &Store,
     filter: &AuditFilter,

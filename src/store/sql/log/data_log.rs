@@ -9,13 +9,13 @@ use crate::sql::log::expire;
 use crate::sql::log::search;
 use crate::sql::{Store, Transaction, damaged, error, locks, settled, words};
 use windrow_core::ids::{CheckpointSeq, ItemIndex, ShardId, TaskId, WallMs};
-use windrow_core::verdict::ItemTrouble;
+use windrow_core::items::verdict::ItemTrouble;
 use windrow_engine::ports::StoreError;
-use windrow_engine::ports::data_log::{
+use windrow_engine::ports::handling::data_log::{
     DataLog, DataLogLine, DropReason, LogOrigin, LogPage, LogQuery, LogRetention, NumberedLine,
 };
-use windrow_engine::ports::handler::{LogLevel, LogLine};
-use windrow_engine::ports::run_store::ShardCheckpoint;
+use windrow_engine::ports::handling::handler::{LogLevel, LogLine};
+use windrow_engine::ports::ownership::run_store::ShardCheckpoint;
 
 /// Rows of one statement: 10 columns each, and SQLite takes 32,766 values.
 const ROWS_PER_STATEMENT: usize = 2000;

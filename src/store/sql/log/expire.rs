@@ -10,10 +10,10 @@ use crate::sql::entity::{data_log, data_log_drop};
 use crate::sql::{Store, Transaction, damaged, error};
 use windrow_core::ids::TaskId;
 use windrow_engine::ports::StoreError;
-use windrow_engine::ports::data_log::{DropReason, EXPIRE_MAX, LogRetention};
-use windrow_engine::ports::handler::LogLevel;
+use windrow_engine::ports::handling::data_log::{DropReason, EXPIRE_MAX, LogRetention};
+use windrow_engine::ports::handling::handler::LogLevel;
 
-/// See [`windrow_engine::ports::data_log::DataLog::expire`].
+/// See [`windrow_engine::ports::handling::data_log::DataLog::expire`].
 pub(crate) async fn expire(store: &Store, retention: LogRetention) -> Result<u64, StoreError> {
     let old = drop_old(store, retention).await?;
     if old > 0 {
@@ -172,7 +172,7 @@ pub(crate) async fn count(
     Ok(())
 }
 
-/// See [`windrow_engine::ports::data_log::DataLog::dropped`].
+/// See [`windrow_engine::ports::handling::data_log::DataLog::dropped`].
 pub(crate) async fn dropped(store: &Store, task: TaskId) -> Result<Vec<(DropReason, u64)>, StoreError> {
     let rows = data_log_drop::Entity::find()
         .filter(data_log_drop::Column::TaskId.eq(task.0))

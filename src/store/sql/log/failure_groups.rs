@@ -11,9 +11,9 @@ use sea_orm::{ColumnTrait, EntityTrait, QueryFilter};
 use crate::sql::entity::failure_group;
 use crate::sql::{Transaction, error};
 use windrow_core::ids::{ItemIndex, TaskId};
-use windrow_core::verdict::ItemTrouble;
+use windrow_core::items::verdict::ItemTrouble;
 use windrow_engine::ports::StoreError;
-use windrow_engine::ports::run_store::{FAILURE_CODE_OTHER, FAILURE_CODES_MAX};
+use windrow_engine::ports::ownership::run_store::{FAILURE_CODE_OTHER, FAILURE_CODES_MAX};
 
 /// The group of each item, and its ordinal in it.
 pub(crate) type Places = HashMap<ItemIndex, (String, u64)>;

@@ -9,10 +9,10 @@ use crate::sql::run::items;
 use crate::sql::{Store, damaged, error};
 use windrow_core::ids::{ItemIndex, TaskId, WallMs};
 use windrow_engine::ports::StoreError;
-use windrow_engine::ports::failure_list::{
+use windrow_engine::ports::tasks::failure_list::{
     AMONG_MAX, FailureList, FailurePage, RecordedItem, RecordedState, WaitingCode,
 };
-use windrow_engine::ports::task_store::{FailureGroup, TaskStore};
+use windrow_engine::ports::tasks::store::{FailureGroup, TaskStore};
 
 /// Indexes in one `IN (…)`.
 const INDEXES_PER_STATEMENT: usize = 5_000;

@@ -6,8 +6,8 @@ use crate::sql::task::record::{self, Change};
 use crate::sql::{Store, keep};
 use windrow_core::ids::WallMs;
 use windrow_engine::ports::StoreError;
-use windrow_engine::ports::node_audit::{NodeAudit, NodeChange};
-use windrow_engine::ports::task_store::Actor;
+use windrow_engine::ports::access::node_audit::{NodeAudit, NodeChange};
+use windrow_engine::ports::tasks::store::Actor;
 
 #[async_trait]
 impl NodeAudit for Store {

@@ -10,8 +10,10 @@ use crate::sql::task::view;
 use crate::sql::{Store, error, words};
 use windrow_core::ids::{ItemIndex, RunNo, ShardId, TaskId, WallMs};
 use windrow_engine::ports::StoreError;
-use windrow_engine::ports::report_store::{ReportFacts, ReportStore, RunFacts, SavedWindow, ShardFacts};
-use windrow_engine::ports::task_store::TaskView;
+use windrow_engine::ports::tasks::report_store::{
+    ReportFacts, ReportStore, RunFacts, SavedWindow, ShardFacts,
+};
+use windrow_engine::ports::tasks::store::TaskView;
 
 #[async_trait]
 impl ReportStore for Store {
@@ -111,7 +113,7 @@ pub(crate) fn facts(row: &shard_head::Model) -> Result<ShardFacts, StoreError> {
 async fn groups<C: ConnectionTrait>(
     db: &C,
     id: TaskId,
-) -> Result<Vec<windrow_engine::ports::task_store::FailureGroup>, StoreError> {
+) -> Result<Vec<windrow_engine::ports::tasks::store::FailureGroup>, StoreError> {
     use failure_group::Column as C;
     let rows = failure_group::Entity::find().filter(C::TaskId.eq(id.0));
     let rows = rows

@@ -11,7 +11,7 @@ use crate::sql::entity::{business, data_log, task};
 use crate::sql::log::data_log as lines;
 use crate::sql::{Store, error};
 use windrow_engine::ports::StoreError;
-use windrow_engine::ports::data_log::{LogPage, LogQuery};
+use windrow_engine::ports::handling::data_log::{LogPage, LogQuery};
 
 /// Lines of one statement while a text is looked for.
 const CHUNK: u32 = 1000;
@@ -20,7 +20,7 @@ const LOOKED_AT_MAX: u32 = 10_000;
 /// Lines that one page covers.
 const COVERED_MAX: u32 = 200_000;
 
-/// See [`windrow_engine::ports::data_log::DataLog::search`].
+/// See [`windrow_engine::ports::handling::data_log::DataLog::search`].
 pub(crate) async fn search(store: &Store, query: &LogQuery) -> Result<LogPage, StoreError> {
     let mut page = LogPage::default();
     let Some(newest) = newest(store).await? else {

@@ -12,12 +12,14 @@ use crate::sql::run::items;
 use crate::sql::task::life::Held;
 use crate::sql::{Store, Transaction, error, locks, words};
 use windrow_core::ids::{CheckpointSeq, TaskId};
-use windrow_core::lifecycle::ShardState;
-use windrow_core::verdict::SideRecord;
+use windrow_core::items::verdict::SideRecord;
+use windrow_core::task::lifecycle::ShardState;
 use windrow_engine::ports::StoreError;
-use windrow_engine::ports::run_store::{CHECKPOINT_SHARDS_MAX, CheckpointAck, RunClose, ShardCheckpoint};
+use windrow_engine::ports::ownership::run_store::{
+    CHECKPOINT_SHARDS_MAX, CheckpointAck, RunClose, ShardCheckpoint,
+};
 
-/// See [`windrow_engine::ports::run_store::RunStore::checkpoint`].
+/// See [`windrow_engine::ports::ownership::run_store::RunStore::checkpoint`].
 pub(crate) async fn checkpoint(
     store: &Store,
     checkpoints: &[ShardCheckpoint],

@@ -11,10 +11,10 @@ use crate::sql::{Store, Transaction, error, locks, words};
 use windrow_core::checkpoint;
 use windrow_core::execution::{REACH_OF_CLAIM, Reach};
 use windrow_core::ids::{ClaimId, Epoch, ItemIndex, RunNo, SessionId};
-use windrow_core::lifecycle::{ShardState, Wish};
 use windrow_core::task::ShardRange;
+use windrow_core::task::lifecycle::{ShardState, Wish};
 use windrow_engine::ports::StoreError;
-use windrow_engine::ports::run_store::{CLAIMABLE, ClaimOutcome, ClaimRequest, ClaimedShard};
+use windrow_engine::ports::ownership::run_store::{CLAIMABLE, ClaimOutcome, ClaimRequest, ClaimedShard};
 
 /// The wishes for which a shard is claimed only to be ended.
 pub(crate) const ENDING: [Wish; 3] = [Wish::Stop, Wish::StopNow, Wish::Cancel];
@@ -28,7 +28,7 @@ pub(crate) fn unfenced() -> SelectStatement {
         .to_owned()
 }
 
-/// See [`windrow_engine::ports::run_store::RunStore::claim`].
+/// See [`windrow_engine::ports::ownership::run_store::RunStore::claim`].
 pub(crate) async fn claim(store: &Store, request: ClaimRequest) -> Result<ClaimOutcome, StoreError> {
     let transaction = store.write().await?;
     // The task before its shard, as everybody; its status follows from what is claimed.
@@ -196,7 +196,7 @@ async fn blob(transaction: &Transaction, row: &shard_head::Model) -> Result<Vec<
 async fn retrying(
     transaction: &Transaction,
     row: &shard_head::Model,
-) -> Result<Vec<windrow_core::verdict::ItemTrouble>, StoreError> {
+) -> Result<Vec<windrow_core::items::verdict::ItemTrouble>, StoreError> {
     let rows = item::Entity::find()
         .filter(item::Column::TaskId.eq(row.task_id))
         .filter(item::Column::ShardNo.eq(row.shard_no))

@@ -8,10 +8,10 @@ use crate::sql::run::history;
 use crate::sql::task::life::Held;
 use crate::sql::{Store, Transaction, error, locks, words};
 use windrow_core::ids::{ClaimId, Epoch, SessionId, ShardId, TaskId, WallMs};
-use windrow_core::lifecycle::ShardState;
-use windrow_core::succession::Fate;
+use windrow_core::life::succession::Fate;
+use windrow_core::task::lifecycle::ShardState;
 use windrow_engine::ports::StoreError;
-use windrow_engine::ports::run_store::{CheckpointAck, RunClose};
+use windrow_engine::ports::ownership::run_store::{CheckpointAck, RunClose};
 
 /// Gives the shard back and ends its run; the caller knows, in this transaction, that the claim is its own.
 pub(crate) async fn finish(
@@ -44,7 +44,7 @@ fn fate(close: &RunClose) -> Option<Fate<'_>> {
     }
 }
 
-/// See [`windrow_engine::ports::run_store::RunStore::release`].
+/// See [`windrow_engine::ports::ownership::run_store::RunStore::release`].
 pub(crate) async fn release(
     store: &Store,
     (id, epoch, claim): (ShardId, Epoch, ClaimId),
@@ -71,7 +71,7 @@ pub(crate) async fn release(
     Ok(CheckpointAck::Stored)
 }
 
-/// See [`windrow_engine::ports::upkeep::UpkeepStore::orphans`].
+/// See [`windrow_engine::ports::tasks::upkeep::UpkeepStore::orphans`].
 pub(crate) async fn orphans(
     store: &Store,
     silent: &[SessionId],
@@ -108,7 +108,7 @@ pub(crate) async fn orphans(
         .collect())
 }
 
-/// See [`windrow_engine::ports::upkeep::UpkeepStore::disown`].
+/// See [`windrow_engine::ports::tasks::upkeep::UpkeepStore::disown`].
 pub(crate) async fn disown(
     store: &Store,
     shards: &[ShardId],

@@ -10,10 +10,10 @@ use crate::sql::entity::{run, session, shard_head};
 use crate::sql::task::record::{self, Change};
 use crate::sql::{Transaction, error, words};
 use windrow_core::ids::{RunNo, ShardId, TaskId, WallMs};
-use windrow_core::succession::{Episode, Fate};
+use windrow_core::life::succession::{Episode, Fate};
 use windrow_engine::ports::StoreError;
-use windrow_engine::ports::run_store::ClaimRequest;
-use windrow_engine::ports::task_store::Actor;
+use windrow_engine::ports::ownership::run_store::ClaimRequest;
+use windrow_engine::ports::tasks::store::Actor;
 
 /// How a run ended that its node didn't end.
 pub(crate) const LOST: &str = "lost";

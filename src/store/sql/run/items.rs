@@ -13,9 +13,9 @@ use crate::sql::log::data_log;
 use crate::sql::log::failure_groups::{self, Places};
 use crate::sql::{Transaction, damaged, error, words};
 use windrow_core::ids::{ItemIndex, WallMs};
-use windrow_core::verdict::{AttemptNote, Failure, ItemTrouble, SideRecord};
+use windrow_core::items::verdict::{AttemptNote, Failure, ItemTrouble, SideRecord};
 use windrow_engine::ports::StoreError;
-use windrow_engine::ports::run_store::ShardCheckpoint;
+use windrow_engine::ports::ownership::run_store::ShardCheckpoint;
 
 pub(crate) const RETRYING: &str = "retrying";
 pub(crate) const PARKED: &str = "parked";

@@ -16,11 +16,11 @@ use crate::sql::run::claim::{ENDING, unfenced};
 use crate::sql::{Store, damaged, error, words};
 use windrow_core::business::POOL_DEFAULT;
 use windrow_core::ids::{Epoch, SessionId, ShardId, TaskId, WallMs};
-use windrow_core::lifecycle::{ShardState, Wish};
 use windrow_core::settings::RateLimit;
 use windrow_core::shards::Share;
+use windrow_core::task::lifecycle::{ShardState, Wish};
 use windrow_engine::ports::StoreError;
-use windrow_engine::ports::run_store::{CLAIMABLE, Candidate, Game, Hunt, HuntPlace};
+use windrow_engine::ports::ownership::run_store::{CLAIMABLE, Candidate, Game, Hunt, HuntPlace};
 
 /// What a candidate is made of.
 #[derive(Debug)]
@@ -97,7 +97,7 @@ struct Pace {
 
 type Owners = BTreeMap<i64, Arc<str>>;
 
-/// See [`windrow_engine::ports::run_store::RunStore::candidates`].
+/// See [`windrow_engine::ports::ownership::run_store::RunStore::candidates`].
 pub(crate) async fn candidates(store: &Store, hunt: &Hunt) -> Result<Game, StoreError> {
     let from = hunt.after.map_or(CLAIMABLE[0], |place| place.state);
     let pages = CLAIMABLE

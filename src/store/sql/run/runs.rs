@@ -13,12 +13,12 @@ use crate::sql::run::runnable;
 use crate::sql::{Store, error, words};
 use windrow_core::execution::Shared;
 use windrow_core::ids::{ClaimId, Epoch, ItemIndex, ShardId, WallMs};
-use windrow_core::lifecycle::ShardState;
+use windrow_core::items::verdict::{ItemTrouble, ParkedItem};
 use windrow_core::shards::Share;
 use windrow_core::task::ShardRange;
-use windrow_core::verdict::{ItemTrouble, ParkedItem};
+use windrow_core::task::lifecycle::ShardState;
 use windrow_engine::ports::StoreError;
-use windrow_engine::ports::run_store::{
+use windrow_engine::ports::ownership::run_store::{
     CheckpointAck, ClaimOutcome, ClaimRequest, Control, Game, Hunt, RunClose, RunStore, ShardCheckpoint,
 };
 

@@ -17,7 +17,7 @@ use windrow_core::limit::key::LimitKey;
 use windrow_core::limit::round::{Round, Row, settle};
 use windrow_core::limit::{Amount, Bounds, Part};
 use windrow_engine::ports::StoreError;
-use windrow_engine::ports::limit_store::{LimitStore, PartView, Played, part_view};
+use windrow_engine::ports::ownership::limit_store::{LimitStore, PartView, Played, part_view};
 
 #[async_trait]
 impl LimitStore for Store {

@@ -17,13 +17,13 @@ use crate::sql::session::limits;
 use crate::sql::task::record::{self, Change};
 use crate::sql::{Store, Transaction, damaged, error, keep, words};
 use windrow_core::ids::{TaskId, WallMs};
-use windrow_core::lifecycle::Status;
 use windrow_core::limit::Bounds;
+use windrow_core::task::lifecycle::Status;
 use windrow_engine::ports::StoreError;
-use windrow_engine::ports::named_limit_store::{
+use windrow_engine::ports::access::named_limit_store::{
     LimitUsers, LimitedTask, NamedLimit, NamedLimitError, NamedLimitStore, TASKS_SHOWN_MAX,
 };
-use windrow_engine::ports::task_store::Actor;
+use windrow_engine::ports::tasks::store::Actor;
 
 #[async_trait]
 impl NamedLimitStore for Store {

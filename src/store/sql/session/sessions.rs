@@ -15,11 +15,11 @@ use crate::sql::{Store, damaged, error, settled, words};
 use windrow_core::business::POOL_DEFAULT;
 use windrow_core::capacity::Load;
 use windrow_core::ids::{ClaimId, Epoch, SessionId, WallMs};
-use windrow_core::lifecycle::Wish;
-use windrow_core::succession::Fenced;
+use windrow_core::life::succession::Fenced;
+use windrow_core::task::lifecycle::Wish;
 use windrow_engine::ports::StoreError;
-use windrow_engine::ports::actor::Actor;
-use windrow_engine::ports::session_store::{
+use windrow_engine::ports::access::actor::Actor;
+use windrow_engine::ports::ownership::session_store::{
     Heartbeat, NewSession, OwnedShard, SessionFace, SessionStore, SessionView,
 };
 

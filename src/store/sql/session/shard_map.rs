@@ -7,9 +7,9 @@ use crate::sql::entity::shard_head::{Column as C, Entity as Shards, Model};
 use crate::sql::log::report;
 use crate::sql::{Store, error, words};
 use windrow_core::ids::{RunNo, SessionId, TaskId};
-use windrow_core::lifecycle::ShardState;
+use windrow_core::task::lifecycle::ShardState;
 use windrow_engine::ports::StoreError;
-use windrow_engine::ports::shard_map::{Holding, OwnedFacts, ShardMap};
+use windrow_engine::ports::tasks::shard_map::{Holding, OwnedFacts, ShardMap};
 
 /// The states of shards that have something left to do.
 const OPEN: [ShardState; 3] = [ShardState::Idle, ShardState::Running, ShardState::Recovering];

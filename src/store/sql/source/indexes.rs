@@ -7,7 +7,7 @@ use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QuerySelect};
 use crate::sql::entity::{source, source_index};
 use crate::sql::{Store, Transaction, damaged, error, settled, words};
 use windrow_engine::ports::StoreError;
-use windrow_engine::ports::source_store::{IndexedSource, SourceStore};
+use windrow_engine::ports::sources::store::{IndexedSource, SourceStore};
 
 #[async_trait]
 impl SourceStore for Store {

@@ -12,7 +12,7 @@ use crate::sql::source::upload_use;
 use crate::sql::{Store, Transaction, damaged, error};
 use windrow_core::ids::WallMs;
 use windrow_engine::ports::StoreError;
-use windrow_engine::ports::uploads::{Upload, UploadDone, UploadId, UploadState, UploadStore};
+use windrow_engine::ports::sources::uploads::{Upload, UploadDone, UploadId, UploadState, UploadStore};
 
 const OPEN: &str = "open";
 const READY: &str = "ready";

@@ -12,10 +12,10 @@ use windrow_core::ids::{TaskId, WallMs};
 use windrow_core::life::{Circumstances, Deeds, Listener, StartToken};
 use windrow_core::shards::Nodes;
 use windrow_engine::ports::StoreError;
-use windrow_engine::ports::task_store::{Actor, CommandError, TaskCommand, TaskView};
+use windrow_engine::ports::tasks::store::{Actor, CommandError, TaskCommand, TaskView};
 use windrow_host::start_token;
 
-/// See [`windrow_engine::ports::task_store::TaskStore::command_if`].
+/// See [`windrow_engine::ports::tasks::store::TaskStore::command_if`].
 pub(crate) async fn command(
     store: &Store,
     (id, expected): (TaskId, Option<u64>),
@@ -139,7 +139,7 @@ async fn name_holder(
     Ok(holder.await.map_err(error)?.map(|holder| TaskId(holder.id)))
 }
 
-/// See [`windrow_engine::ports::task_store::TaskStore::release_name`].
+/// See [`windrow_engine::ports::tasks::store::TaskStore::release_name`].
 pub(crate) async fn release_name(
     store: &Store,
     id: TaskId,

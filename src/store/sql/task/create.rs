@@ -14,15 +14,15 @@ use crate::sql::task::view;
 use crate::sql::{Store, Transaction, error, keep, locks, words};
 use windrow_core::ids::{INDEX_MAX, ItemIndex, TaskId, WallMs};
 use windrow_core::life::{ShardLife, status_json};
-use windrow_core::lifecycle::{Status, Wish};
 use windrow_core::task::ShardRange;
+use windrow_core::task::lifecycle::{Status, Wish};
 use windrow_engine::ports::StoreError;
-use windrow_engine::ports::task_store::{Actor, CreateError, Family, NewTask, TaskView};
+use windrow_engine::ports::tasks::store::{Actor, CreateError, Family, NewTask, TaskView};
 
 /// Tasks in one `IN (…)`.
 const MEMBERS_PER_STATEMENT: usize = 5_000;
 
-/// See [`windrow_engine::ports::task_store::TaskStore::ensure_business`].
+/// See [`windrow_engine::ports::tasks::store::TaskStore::ensure_business`].
 pub(crate) async fn ensure_business(
     store: &Store,
     slug: &str,
@@ -72,7 +72,7 @@ async fn find_business(transaction: &Transaction, slug: &str) -> Result<Option<b
     found.await.map_err(error)
 }
 
-/// See [`windrow_engine::ports::task_store::TaskStore::create`] and `create_and_start`: one transaction, since thousands may be
+/// See [`windrow_engine::ports::tasks::store::TaskStore::create`] and `create_and_start`: one transaction, since thousands may be
 /// made at once and each commit waits for the disk.
 pub(crate) async fn create(
     store: &Store,

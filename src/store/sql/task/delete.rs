@@ -11,9 +11,9 @@ use crate::sql::task::record::{self, Change};
 use crate::sql::{Store, Transaction, error, keep, locks, words};
 use windrow_core::ids::{TaskId, WallMs};
 use windrow_core::life::{CommandRefusal, status_json};
-use windrow_core::lifecycle::{Refusal, Status};
+use windrow_core::task::lifecycle::{Refusal, Status};
 use windrow_engine::ports::StoreError;
-use windrow_engine::ports::task_store::{Actor, CommandError};
+use windrow_engine::ports::tasks::store::{Actor, CommandError};
 
 /// The reason that a task shows from then on.
 pub(crate) const DELETING: &str = "deleting";
@@ -21,7 +21,7 @@ pub(crate) const DELETING: &str = "deleting";
 /// Rows of one transaction.
 const ROWS_AT_ONCE: u64 = 2_000;
 
-/// See [`windrow_engine::ports::task_store::TaskStore::delete`].
+/// See [`windrow_engine::ports::tasks::store::TaskStore::delete`].
 pub(crate) async fn delete(
     store: &Store,
     id: TaskId,

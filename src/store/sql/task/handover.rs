@@ -10,12 +10,12 @@ use crate::sql::session::sessions;
 use crate::sql::task::record::{self, Change};
 use crate::sql::{Store, Transaction, error, keep, words};
 use windrow_core::ids::{ShardId, TaskId, WallMs};
-use windrow_core::lifecycle::ShardState;
+use windrow_core::task::lifecycle::ShardState;
 use windrow_engine::ports::StoreError;
-use windrow_engine::ports::run_store::MOVE_PATIENCE;
-use windrow_engine::ports::task_store::{Actor, CommandError, MoveRefusal};
+use windrow_engine::ports::ownership::run_store::MOVE_PATIENCE;
+use windrow_engine::ports::tasks::store::{Actor, CommandError, MoveRefusal};
 
-/// See [`windrow_engine::ports::task_store::TaskStore::move_shards`].
+/// See [`windrow_engine::ports::tasks::store::TaskStore::move_shards`].
 pub(crate) async fn move_shards(
     store: &Store,
     (id, only, to): (TaskId, Option<u32>, &str),

@@ -11,9 +11,9 @@ use crate::sql::task::record::{self, Change};
 use crate::sql::{Transaction, damaged, error, words};
 use windrow_core::ids::{ItemCount, ItemIndex, RunNo, SessionId, TaskId, WallMs};
 use windrow_core::life::{Author, Deeds, Evidence, Life, Listener, ShardLife};
-use windrow_core::lifecycle::Note;
+use windrow_core::task::lifecycle::Note;
 use windrow_engine::ports::StoreError;
-use windrow_engine::ports::task_store::Actor;
+use windrow_engine::ports::tasks::store::Actor;
 
 /// A task whose lock this transaction holds.
 pub(crate) struct Held {

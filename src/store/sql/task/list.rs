@@ -13,10 +13,10 @@ use crate::sql::log::audit_list;
 use crate::sql::task::view;
 use crate::sql::{Store, error, words};
 use windrow_core::ids::{Epoch, ItemIndex, RunNo, ShardId, TaskId, WallMs};
-use windrow_core::lifecycle::Status;
+use windrow_core::task::lifecycle::Status;
 use windrow_engine::ports::StoreError;
-use windrow_engine::ports::task_list::{AuditFilter, AuditRow, RunRecord, TaskFilter, TaskList, TaskPage};
-use windrow_engine::ports::task_store::TaskView;
+use windrow_engine::ports::tasks::list::{AuditFilter, AuditRow, RunRecord, TaskFilter, TaskList, TaskPage};
+use windrow_engine::ports::tasks::store::TaskView;
 
 #[async_trait]
 impl TaskList for Store {

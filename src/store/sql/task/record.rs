@@ -7,7 +7,7 @@ use crate::sql::entity::{audit, shard_head, task};
 use crate::sql::{Transaction, damaged, error};
 use windrow_core::ids::{TaskId, WallMs};
 use windrow_engine::ports::StoreError;
-use windrow_engine::ports::task_store::Actor;
+use windrow_engine::ports::tasks::store::Actor;
 
 /// A task that must exist, because a shard of it does.
 pub(crate) async fn load(transaction: &Transaction, id: TaskId) -> Result<task::Model, StoreError> {

@@ -14,7 +14,7 @@ use crate::sql::task::wait;
 use crate::sql::{Store, error, settled};
 use windrow_core::ids::{ItemIndex, StoreId, TaskId, WallMs};
 use windrow_engine::ports::StoreError;
-use windrow_engine::ports::task_store::{
+use windrow_engine::ports::tasks::store::{
     Actor, AuditEntry, CommandError, CreateError, FailedItem, FailureGroup, Family, NewTask, TaskCommand,
     TaskStore, TaskView, TokenStart, WaitNote,
 };

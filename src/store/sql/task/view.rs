@@ -8,7 +8,7 @@ use crate::sql::{damaged, error, words};
 use windrow_core::business::POOL_DEFAULT;
 use windrow_core::ids::{TaskId, WallMs};
 use windrow_engine::ports::StoreError;
-use windrow_engine::ports::task_store::{TaskRest, TaskView};
+use windrow_engine::ports::tasks::store::{TaskRest, TaskView};
 
 /// Reads what the task's row alone doesn't say and puts it together.
 pub(crate) async fn view<C: ConnectionTrait>(db: &C, row: task::Model) -> Result<TaskView, StoreError> {

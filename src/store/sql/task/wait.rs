@@ -8,9 +8,9 @@ use sea_orm::{ColumnTrait, Condition, EntityTrait, QueryFilter};
 use crate::sql::entity::task;
 use crate::sql::{Store, error};
 use windrow_core::ids::WallMs;
-use windrow_core::lifecycle::Status;
+use windrow_core::task::lifecycle::Status;
 use windrow_engine::ports::StoreError;
-use windrow_engine::ports::task_store::{COORDINATOR_DOWN, WaitNote};
+use windrow_engine::ports::tasks::store::{COORDINATOR_DOWN, WaitNote};
 
 /// One that recovers, and whose time has come, waits in the same line.
 const WAITING: [Status; 2] = [Status::Queued, Status::Recovering];
@@ -21,7 +21,7 @@ const RUNNING: &str = "running";
 /// Tasks of one transaction, so that it holds the write lock for a moment only.
 const TASKS_AT_ONCE: usize = 500;
 
-/// See [`windrow_engine::ports::task_store::TaskStore::explain_waits`].
+/// See [`windrow_engine::ports::tasks::store::TaskStore::explain_waits`].
 pub(crate) async fn explain(store: &Store, notes: &[WaitNote], now: WallMs) -> Result<(), StoreError> {
     for some in notes.chunks(TASKS_AT_ONCE) {
         let news = news(store, some).await?;

@@ -12,7 +12,7 @@ use crate::table::{Tone, human};
 use crate::task::show::TERMS;
 use crate::task::words;
 use windrow_core::explain::{CauseKind, rate_text};
-use windrow_core::stall::StallReason;
+use windrow_core::stats::stall::StallReason;
 
 /// The longest and the shortest bar. Unit: terminal cells.
 const BAR_CELLS: [usize; 2] = [40, 10];

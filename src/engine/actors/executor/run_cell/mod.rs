@@ -17,13 +17,13 @@ pub(crate) use parts::{CellParts, Refused, RunAbout};
 use crate::actors::executor::reply_lines::{Drafted, ReplyLines};
 use crate::actors::executor::row_feed::RowFeed;
 use crate::ports::clock::Clock;
-use crate::ports::data_log::DataLogLine;
-use crate::ports::gate::Gate;
-use crate::ports::handler::Handler;
-use windrow_core::counters::Counters;
+use crate::ports::handling::data_log::DataLogLine;
+use crate::ports::handling::handler::Handler;
+use crate::ports::ownership::gate::Gate;
 use windrow_core::execution::{Effects, Event, Execution, Now, Progress, Reports};
-use windrow_core::handler_journal::Journal;
+use windrow_core::handler::journal::Journal;
 use windrow_core::ids::{Generation, Moment, ShardId, WallMs};
+use windrow_core::items::counters::Counters;
 use windrow_core::settings::RateLimit;
 
 /// A lane belongs to an executor that is no more; it must end without reporting.

@@ -15,10 +15,10 @@ use crate::sql::{Store, Transaction, damaged, error, keep, locks};
 use windrow_core::business::{BusinessSpec, POOL_DEFAULT};
 use windrow_core::ids::WallMs;
 use windrow_engine::ports::StoreError;
-use windrow_engine::ports::business_store::{
+use windrow_engine::ports::access::business_store::{
     Business, BusinessChange, BusinessError, BusinessRevision, BusinessStore,
 };
-use windrow_engine::ports::task_store::Actor;
+use windrow_engine::ports::tasks::store::Actor;
 
 #[async_trait]
 impl BusinessStore for Store {

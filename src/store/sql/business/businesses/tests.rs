@@ -1,6 +1,6 @@
 use super::*;
 use windrow_core::business::{HandlerSpec, HttpHandlerSpec};
-use windrow_engine::ports::task_store::TaskStore;
+use windrow_engine::ports::tasks::store::TaskStore;
 
 const NOW: WallMs = WallMs(1_000);
 static ANN: std::sync::LazyLock<Actor> = std::sync::LazyLock::new(ann);

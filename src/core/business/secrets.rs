@@ -1,0 +1,145 @@
+//! What a business keeps secret: the keys that sign its calls, and the values of its secret headers.
+//!
+//! Nothing here shows a secret: neither `Debug` nor an error. The serde form is for the vault alone.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::ids::WallMs;
+
+/// How long the secret before the last rotation stays valid.
+pub const ROTATION_OVERLAP: Duration = Duration::from_secs(24 * 3600);
+
+/// A business's secrets.
+#[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BusinessSecrets {
+    /// Newest first; at most two.
+    signing: Vec<SigningSecret>,
+    /// Values of secret headers by their names.
+    #[serde(default)]
+    pub headers: BTreeMap<String, String>,
+}
+
+/// A key that signs calls.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct SigningSecret {
+    /// `whsec_…`
+    secret: String,
+    /// Not used from then on; the newest has no end. Unit: milliseconds since the Unix epoch.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    until_ms: Option<i64>,
+}
+
+impl fmt::Debug for BusinessSecrets {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "BusinessSecrets({} signing, {} headers)",
+            self.signing.len(),
+            self.headers.len()
+        )
+    }
+}
+
+impl BusinessSecrets {
+    /// The secrets of a new business.
+    pub fn new(secret: String, headers: BTreeMap<String, String>) -> BusinessSecrets {
+        BusinessSecrets {
+            signing: vec![SigningSecret {
+                secret,
+                until_ms: None,
+            }],
+            headers,
+        }
+    }
+
+    /// The secrets that sign a call at this time, newest first: one, or two while a rotation lasts.
+    pub fn signing(&self, now: WallMs) -> Vec<String> {
+        let is_valid = |one: &&SigningSecret| one.until_ms.is_none_or(|until| now.0 < until);
+        self.signing
+            .iter()
+            .filter(is_valid)
+            .map(|one| one.secret.clone())
+            .collect()
+    }
+
+    /// The same with other secret headers.
+    #[must_use]
+    pub fn with_headers(&self, headers: BTreeMap<String, String>) -> BusinessSecrets {
+        BusinessSecrets {
+            signing: self.signing.clone(),
+            headers,
+        }
+    }
+
+    /// The same with a new secret; the one before it stays valid for [`ROTATION_OVERLAP`].
+    #[must_use]
+    pub fn rotated(&self, secret: String, now: WallMs) -> BusinessSecrets {
+        let until_ms = Some(now.plus(ROTATION_OVERLAP).0);
+        let before = self.signing.first().map(|one| SigningSecret {
+            until_ms,
+            ..one.clone()
+        });
+        let newest = SigningSecret {
+            secret,
+            until_ms: None,
+        };
+        BusinessSecrets {
+            signing: std::iter::once(newest).chain(before).collect(),
+            headers: self.headers.clone(),
+        }
+    }
+
+    /// To what the sealed form of a business's secrets is bound.
+    pub fn place(slug: &str) -> String {
+        format!("business/{slug}")
+    }
+
+    /// The text to seal.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        serde_json::to_vec(self).expect("texts and numbers are always JSON")
+    }
+
+    /// What [`BusinessSecrets::to_bytes`] wrote; none when it isn't that.
+    pub fn from_bytes(bytes: &[u8]) -> Option<BusinessSecrets> {
+        serde_json::from_slice(bytes).ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn during_a_rotation_both_secrets_sign_and_afterwards_only_the_new_one() {
+        let first = BusinessSecrets::new("one".to_owned(), BTreeMap::new());
+        let second = first.rotated("two".to_owned(), WallMs(1_000));
+        let end = WallMs(1_000).plus(ROTATION_OVERLAP);
+        assert_eq!(first.signing(WallMs(0)), ["one"]);
+        assert_eq!(second.signing(WallMs(end.0 - 1)), ["two", "one"]);
+        assert_eq!(second.signing(end), ["two"]);
+        let third = second.rotated("three".to_owned(), WallMs(2_000));
+        assert_eq!(
+            third.signing(WallMs(2_000)),
+            ["three", "two"],
+            "never more than two"
+        );
+    }
+
+    #[test]
+    fn secrets_read_back_and_are_never_shown() {
+        let headers = BTreeMap::from([("authorization".to_owned(), "geheim".to_owned())]);
+        let secrets = BusinessSecrets::new("whsec_geheim".to_owned(), headers);
+        assert_eq!(
+            BusinessSecrets::from_bytes(&secrets.to_bytes()).as_ref(),
+            Some(&secrets)
+        );
+        assert_eq!(BusinessSecrets::from_bytes(b"{}"), None);
+        assert!(!format!("{secrets:?}").contains("geheim"));
+    }
+}

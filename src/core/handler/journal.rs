@@ -1,0 +1,245 @@
+//! What the log of a run says of its handler: when a code first appears and how often it comes, when an outage begins and
+//! when it ends. Bounded, however often calls fail.
+
+use std::time::Duration;
+
+use crate::handler::text::seconds;
+use crate::ids::{ItemIndex, WallMs};
+use crate::items::verdict::{HandlerState, LastError, Outage};
+
+/// The code of the line when an outage begins.
+pub const DOWN: &str = "HANDLER_DOWN";
+/// The code of the line when it ends.
+pub const BACK: &str = "HANDLER_BACK";
+/// How often the calls of a code that goes on are counted in the log.
+const COUNT_EVERY: Duration = Duration::from_secs(60);
+/// Codes of a run that have lines.
+const CODES_MAX: usize = 20;
+
+/// A line for the log.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// The code of the failure, [`DOWN`] or [`BACK`].
+    pub code: String,
+    /// The item that it is about.
+    pub index: Option<ItemIndex>,
+    /// A sentence.
+    pub message: String,
+    /// Whether it tells of something good.
+    pub is_good: bool,
+}
+
+/// What was told so far.
+#[derive(Clone, Debug, Default)]
+pub struct Journal {
+    outage: Option<Outage>,
+    codes: Vec<Told>,
+    are_codes_left_out: bool,
+}
+
+#[derive(Clone, Debug)]
+struct Told {
+    code: String,
+    count: u64,
+    at: WallMs,
+}
+
+impl Journal {
+    /// What is new at a look.
+    pub fn look(&mut self, state: &HandlerState, errors: &[LastError], now: WallMs) -> Vec<Entry> {
+        let mut entries: Vec<Entry> = errors
+            .iter()
+            .filter_map(|error| self.on_error(error, now))
+            .collect();
+        entries.extend(self.on_outage(state, now));
+        entries
+    }
+
+    fn on_error(&mut self, error: &LastError, now: WallMs) -> Option<Entry> {
+        let Some(told) = self.codes.iter_mut().find(|told| told.code == error.code) else {
+            return self.on_new_code(error, now);
+        };
+        // A count that is smaller than before began anew.
+        let before = if error.count < told.count { 0 } else { told.count };
+        let (more, lasting) = (error.count - before, now.since(told.at));
+        if more == 0 || lasting < COUNT_EVERY {
+            return None;
+        }
+        (told.count, told.at) = (error.count, now);
+        let since = seconds(lasting);
+        Some(of(
+            error,
+            format!(
+                "{more} more calls failed in {since}, the last one: {}",
+                error.example
+            ),
+        ))
+    }
+
+    fn on_new_code(&mut self, error: &LastError, now: WallMs) -> Option<Entry> {
+        if self.codes.len() >= CODES_MAX {
+            let is_first = !std::mem::replace(&mut self.are_codes_left_out, true);
+            let message = format!(
+                "{}: {}; further codes of this run are left out",
+                error.code, error.example
+            );
+            return is_first.then(|| of(error, message));
+        }
+        self.codes.push(Told {
+            code: error.code.clone().into_owned(),
+            count: error.count,
+            at: now,
+        });
+        Some(of(error, error.example.clone()))
+    }
+
+    fn on_outage(&mut self, state: &HandlerState, now: WallMs) -> Option<Entry> {
+        let before = std::mem::replace(&mut self.outage, state.outage);
+        match (before, state.outage) {
+            (None, Some(outage)) => Some(down(state, outage, now)),
+            (Some(outage), None) => {
+                let lasted = seconds(now.since(outage.since));
+                let message = format!(
+                    "the handler answers again after {lasted} and {} probes",
+                    outage.probes
+                );
+                Some(Entry {
+                    code: BACK.to_owned(),
+                    index: None,
+                    message,
+                    is_good: true,
+                })
+            }
+            _ => None,
+        }
+    }
+}
+
+fn down(state: &HandlerState, outage: Outage, now: WallMs) -> Entry {
+    let lasts = seconds(now.since(outage.since));
+    let (said, index) = match &state.error {
+        Some(error) => (format!(" ({}: {})", error.code, error.example), Some(error.index)),
+        None => (String::new(), None),
+    };
+    let message = format!(
+        "the handler doesn't answer{said}, for {lasts} so far; one probe at a time leaves until it does, and no item is \
+         charged for it"
+    );
+    Entry {
+        code: DOWN.to_owned(),
+        index,
+        message,
+        is_good: false,
+    }
+}
+
+fn of(error: &LastError, message: String) -> Entry {
+    Entry {
+        code: error.code.clone().into_owned(),
+        index: Some(error.index),
+        message,
+        is_good: false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::borrow::Cow;
+
+    use super::*;
+    use crate::items::verdict::FailureClass;
+
+    fn error(code: String, count: u64) -> LastError {
+        let (class, index) = (FailureClass::Unreachable, ItemIndex(3));
+        let (code, example) = (Cow::Owned(code), "refused".to_owned());
+        LastError {
+            class,
+            code,
+            example,
+            index,
+            count,
+            since: WallMs(0),
+            at: WallMs(0),
+        }
+    }
+
+    fn told(entries: &[Entry]) -> Vec<(&str, &str)> {
+        entries
+            .iter()
+            .map(|entry| (entry.code.as_str(), entry.message.as_str()))
+            .collect()
+    }
+
+    #[test]
+    fn a_code_is_told_once_and_then_counted_each_minute() {
+        let mut journal = Journal::default();
+        let up = HandlerState::default();
+        let mut look = |count: u64, second: i64| {
+            let entries = journal.look(&up, &[error("CONNECT".to_owned(), count)], WallMs(second * 1000));
+            told(&entries)
+                .into_iter()
+                .map(|(_, message)| message.to_owned())
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(look(1, 0), ["refused"]);
+        assert_eq!(look(40, 30), [""; 0]);
+        assert_eq!(
+            look(61, 60),
+            ["60 more calls failed in 60s, the last one: refused"]
+        );
+        assert_eq!(look(61, 180), [""; 0], "it is over");
+        assert_eq!(
+            look(2, 600),
+            ["2 more calls failed in 9m, the last one: refused"],
+            "it began anew"
+        );
+    }
+
+    #[test]
+    fn an_outage_is_told_when_it_begins_and_when_it_ends() {
+        let mut journal = Journal::default();
+        let errors = [error("CONNECT".to_owned(), 5)];
+        let outage = |probes| HandlerState {
+            outage: Some(Outage {
+                since: WallMs(1_000),
+                probes,
+            }),
+            error: Some(errors[0].clone()),
+            ..HandlerState::default()
+        };
+        let begun = journal.look(&outage(0), &errors, WallMs(2_000));
+        assert_eq!(
+            begun.iter().map(|entry| entry.code.as_str()).collect::<Vec<_>>(),
+            ["CONNECT", DOWN]
+        );
+        assert!(
+            begun[1]
+                .message
+                .starts_with("the handler doesn't answer (CONNECT: refused), for 1s so far")
+        );
+        assert!(journal.look(&outage(4), &errors, WallMs(30_000)).is_empty());
+        let ended = journal.look(&HandlerState::default(), &errors, WallMs(46_000));
+        assert_eq!(
+            told(&ended),
+            [(BACK, "the handler answers again after 45s and 4 probes")]
+        );
+    }
+
+    #[test]
+    fn a_handler_that_makes_codes_up_fills_no_log() {
+        let mut journal = Journal::default();
+        let errors: Vec<LastError> = (0..500).map(|n| error(format!("E{n}"), 1)).collect();
+        let entries = journal.look(&HandlerState::default(), &errors, WallMs(0));
+        assert_eq!(entries.len(), CODES_MAX + 1);
+        assert!(
+            entries[CODES_MAX]
+                .message
+                .ends_with("further codes of this run are left out")
+        );
+        assert!(
+            journal
+                .look(&HandlerState::default(), &errors, WallMs(1))
+                .is_empty()
+        );
+    }
+}

@@ -1,0 +1,7 @@
+//! How a handler fares: as one sentence, over several runs, in the log, counted, and as other nodes see it.
+
+pub mod elsewhere;
+pub mod failed_calls;
+pub mod journal;
+pub mod sight;
+pub mod text;

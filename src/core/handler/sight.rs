@@ -1,0 +1,174 @@
+//! How the handler of a task fares: what its runs see of it, on whatever nodes, taken together.
+
+use crate::handler::text::sentence;
+use crate::ids::WallMs;
+use crate::items::verdict::{HandlerState, LastError, Outage};
+use std::time::Duration;
+
+/// See the module.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct HandlerSight {
+    /// Of the runs for which it is down, if there are any; else of all.
+    pub state: HandlerState,
+    /// The nodes from which it is down.
+    pub down_on: Vec<String>,
+    /// Whether other runs of the task reach it.
+    pub is_up_elsewhere: bool,
+    /// When this was seen.
+    pub at: WallMs,
+}
+
+impl HandlerSight {
+    /// What runs see, each with its node.
+    pub fn of<'a>(runs: impl IntoIterator<Item = (&'a str, &'a HandlerState)>, at: WallMs) -> HandlerSight {
+        let (down, up): (Vec<_>, Vec<_>) = runs.into_iter().partition(|(_, state)| state.outage.is_some());
+        let mut down_on: Vec<String> = down.iter().map(|(node, _)| (*node).to_owned()).collect();
+        down_on.sort_unstable();
+        down_on.dedup();
+        let is_up_elsewhere = !down.is_empty() && !up.is_empty();
+        let states = if down.is_empty() { up } else { down };
+        let state = together(states.into_iter().map(|(_, state)| state));
+        HandlerSight {
+            state,
+            down_on,
+            is_up_elsewhere,
+            at,
+        }
+    }
+
+    /// When the next probe is due, to whole seconds: it moves by itself, not with each look.
+    pub fn next_probe_at(&self) -> Option<WallMs> {
+        let due = self.at.0 + i64::try_from(self.state.next_probe_in?.as_millis()).unwrap_or(i64::MAX / 2);
+        Some(WallMs((due + 500).div_euclid(1000) * 1000))
+    }
+
+    /// One sentence, where there is something to say.
+    pub fn text(&self) -> Option<String> {
+        let text = sentence(&self.state, self.at)?;
+        Some(match self.is_up_elsewhere {
+            true => format!(
+                "{text}; down for {}, other nodes reach it",
+                self.down_on.join(", ")
+            ),
+            false => text,
+        })
+    }
+}
+
+/// What several runs see.
+pub fn together<'a>(states: impl IntoIterator<Item = &'a HandlerState>) -> HandlerState {
+    let mut all = HandlerState::default();
+    for state in states {
+        all.contacted |= state.contacted;
+        all.held += state.held;
+        all.judged_in = sooner(all.judged_in, state.judged_in);
+        all.next_probe_in = sooner(all.next_probe_in, state.next_probe_in);
+        all.outage = match (all.outage, state.outage) {
+            (Some(one), Some(other)) => Some(Outage {
+                since: one.since.min(other.since),
+                probes: one.probes.saturating_add(other.probes),
+            }),
+            (one, other) => one.or(other),
+        };
+        all.error = match (all.error, &state.error) {
+            (Some(one), Some(other)) => Some(newest(one, other)),
+            (one, other) => one.or_else(|| other.clone()),
+        };
+    }
+    all
+}
+
+fn sooner(one: Option<Duration>, other: Option<Duration>) -> Option<Duration> {
+    [one, other].into_iter().flatten().min()
+}
+
+/// The later of two; of one code they are one error.
+fn newest(one: LastError, other: &LastError) -> LastError {
+    let is_same = one.code == other.code;
+    let (count, since) = (one.count + other.count, one.since.min(other.since));
+    let later = if other.at > one.at { other.clone() } else { one };
+    if is_same {
+        LastError {
+            count,
+            since,
+            ..later
+        }
+    } else {
+        later
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::borrow::Cow;
+
+    use super::*;
+    use crate::ids::ItemIndex;
+    use crate::items::verdict::FailureClass;
+
+    fn state(code: &'static str, down_since: Option<i64>, at: i64) -> HandlerState {
+        let error = LastError {
+            class: FailureClass::Unreachable,
+            code: Cow::Borrowed(code),
+            example: format!("said at {at}"),
+            index: ItemIndex(1),
+            count: 2,
+            since: WallMs(at - 1_000),
+            at: WallMs(at),
+        };
+        HandlerState {
+            outage: down_since.map(|since| Outage {
+                since: WallMs(since),
+                probes: 3,
+            }),
+            next_probe_in: down_since.map(|since| Duration::from_millis(since.unsigned_abs())),
+            error: Some(error),
+            ..HandlerState::default()
+        }
+    }
+
+    #[test]
+    fn runs_that_see_the_same_are_told_as_one() {
+        let (one, other) = (
+            state("CONNECT", Some(5_000), 9_000),
+            state("CONNECT", Some(4_000), 8_000),
+        );
+        let sight = HandlerSight::of([("n2", &one), ("n1", &other), ("n1", &other)], WallMs(10_000));
+        let error = sight.state.error.clone().expect("an error");
+        assert_eq!(
+            (error.count, error.since, error.at),
+            (6, WallMs(7_000), WallMs(9_000))
+        );
+        assert_eq!(
+            sight.state.outage,
+            Some(Outage {
+                since: WallMs(4_000),
+                probes: 9
+            })
+        );
+        assert_eq!(
+            (sight.down_on.join(","), sight.next_probe_at()),
+            ("n1,n2".to_owned(), Some(WallMs(14_000)))
+        );
+        let text = "handler down for 6s (CONNECT at item 1: said at 9000); next probe in 4s";
+        assert_eq!(sight.text().as_deref(), Some(text));
+    }
+
+    #[test]
+    fn where_one_node_only_does_not_reach_it_that_is_said() {
+        let (down, up) = (
+            state("CONNECT", Some(5_000), 8_000),
+            state("HTTP_422", None, 9_900),
+        );
+        let sight = HandlerSight::of([("n1", &up), ("n2", &down)], WallMs(10_000));
+        let text = sight.text().expect("a text");
+        assert!(text.starts_with("handler down for 5s (CONNECT"), "{text}");
+        assert!(text.ends_with("; down for n2, other nodes reach it"), "{text}");
+        let sight = HandlerSight::of([("n1", &up)], WallMs(10_000));
+        assert!(sight.down_on.is_empty() && !sight.is_up_elsewhere);
+        assert!(
+            sight.text().is_some_and(|text| text.contains("HTTP_422")),
+            "{sight:?}"
+        );
+    }
+}

@@ -1,0 +1,138 @@
+//! How a handler fares, as one sentence: the same words wherever people look.
+
+use std::time::Duration;
+
+use crate::ids::WallMs;
+use crate::items::verdict::{HandlerState, LastError, cut};
+
+/// For how long the last error is told after it happened, while the handler answers.
+const TOLD_FOR: Duration = Duration::from_secs(60);
+/// What is kept of an example. Unit: bytes.
+const EXAMPLE_BYTES_MAX: usize = 160;
+
+/// What there is to say of the handler now; none where nothing went wrong lately.
+pub fn sentence(state: &HandlerState, now: WallMs) -> Option<String> {
+    let error = state.error.as_ref();
+    let said = error.map(said);
+    if let Some(outage) = state.outage {
+        let mut text = format!("handler down for {}", seconds(now.since(outage.since)));
+        text += &said.map(|said| format!(" ({said})")).unwrap_or_default();
+        text += &match state.next_probe_in {
+            Some(wait) => format!("; next probe in {}", seconds(wait)),
+            // Of a run that can't be asked only the outage is known.
+            None if error.is_none() => String::new(),
+            None => "; it answers again, the rate grows".to_owned(),
+        };
+        return Some(text + &judged(state));
+    }
+    let error = error.filter(|error| now.since(error.at) <= TOLD_FOR || state.held > 0)?;
+    let lasting = seconds(error.at.since(error.since));
+    let calls = if error.count == 1 { "call" } else { "calls" };
+    let times = format!("{} {calls} failed in {lasting}", error.count);
+    Some(format!(
+        "{}, the last with {}{}",
+        times,
+        self::said(error),
+        judged(state)
+    ))
+}
+
+fn said(error: &LastError) -> String {
+    format!(
+        "{} at item {}: {}",
+        error.code,
+        error.index.0,
+        cut(&error.example, EXAMPLE_BYTES_MAX)
+    )
+}
+
+fn judged(state: &HandlerState) -> String {
+    match (state.held, state.judged_in) {
+        (1, Some(wait)) => format!(
+            "; 1 item used all attempts and nothing else is left to compare it with: it is tried for {} more",
+            seconds(wait)
+        ),
+        (held @ 2.., Some(wait)) => format!(
+            "; {held} items used all attempts and nothing else is left to compare them with: they are tried for {} more",
+            seconds(wait)
+        ),
+        _ => String::new(),
+    }
+}
+
+/// A time of an outage: `40s`, `47m 13s`, `3h 20m`.
+pub(super) fn seconds(span: Duration) -> String {
+    let seconds = span.as_secs();
+    let (larger, smaller) = match seconds {
+        0..120 => return format!("{seconds}s"),
+        120..7200 => ((seconds / 60, "m"), (seconds % 60, "s")),
+        _ => ((seconds / 3600, "h"), (seconds % 3600 / 60, "m")),
+    };
+    let rest = if smaller.0 > 0 {
+        format!(" {}{}", smaller.0, smaller.1)
+    } else {
+        String::new()
+    };
+    format!("{}{}{rest}", larger.0, larger.1)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::borrow::Cow;
+
+    use super::*;
+    use crate::ids::ItemIndex;
+    use crate::items::verdict::{FailureClass, Outage};
+
+    fn error(code: &'static str) -> LastError {
+        let (since, at) = (WallMs(1_000), WallMs(41_000));
+        let example = "connection refused".to_owned();
+        let class = FailureClass::Unreachable;
+        LastError {
+            class,
+            code: Cow::Borrowed(code),
+            example,
+            index: ItemIndex(7),
+            count: 12,
+            since,
+            at,
+        }
+    }
+
+    #[test]
+    fn an_outage_says_since_when_why_and_when_it_is_tried_next() {
+        let state = HandlerState {
+            outage: Some(Outage {
+                since: WallMs(1_000),
+                probes: 4,
+            }),
+            next_probe_in: Some(Duration::from_millis(8_900)),
+            error: Some(error("CONNECT")),
+            ..HandlerState::default()
+        };
+        assert_eq!(
+            sentence(&state, WallMs(41_000)).as_deref(),
+            Some("handler down for 40s (CONNECT at item 7: connection refused); next probe in 8s")
+        );
+    }
+
+    #[test]
+    fn a_long_outage_is_told_in_units_that_people_read() {
+        let told = [0, 119, 120, 2833, 7199, 7200, 12_000].map(|secs| seconds(Duration::from_secs(secs)));
+        assert_eq!(told, ["0s", "119s", "2m", "47m 13s", "119m 59s", "2h", "3h 20m"]);
+    }
+
+    #[test]
+    fn an_error_is_told_for_a_minute_and_then_no_more() {
+        let state = HandlerState {
+            error: Some(error("HTTP_400")),
+            ..HandlerState::default()
+        };
+        assert_eq!(
+            sentence(&state, WallMs(42_000)).as_deref(),
+            Some("12 calls failed in 40s, the last with HTTP_400 at item 7: connection refused")
+        );
+        assert_eq!(sentence(&state, WallMs(102_000)), None);
+        assert_eq!(sentence(&HandlerState::default(), WallMs(0)), None);
+    }
+}

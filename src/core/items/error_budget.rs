@@ -1,0 +1,181 @@
+//! How many failed attempts and abandoned items a task may have before it pauses or stops.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use crate::ids::{ItemCount, Moment};
+use crate::settings::{AbandonedLimit, ErrorBudget};
+
+/// The window of failed attempts is counted in this many slices.
+const SLICES: u32 = 10;
+
+/// Counts failures against an [`ErrorBudget`].
+#[derive(Clone, Debug)]
+pub struct Meter {
+    budget: ErrorBudget,
+    window: Duration,
+    slices: VecDeque<(u64, u64)>,
+    failed_in_window: u64,
+}
+
+impl Meter {
+    /// A meter that has seen nothing; `window` is the span over which failed attempts are counted.
+    pub fn new(budget: ErrorBudget, window: Duration) -> Meter {
+        Meter {
+            budget,
+            window,
+            slices: VecDeque::new(),
+            failed_in_window: 0,
+        }
+    }
+
+    /// Changes the budget; what was counted stays counted.
+    pub fn set(&mut self, budget: ErrorBudget, window: Duration) {
+        if self.window != window {
+            self.slices.clear();
+            self.failed_in_window = 0;
+        }
+        (self.budget, self.window) = (budget, window);
+    }
+
+    /// Counts a failed attempt; says whether there are now more than the budget's rate allows in its window.
+    pub fn on_failed_attempt(&mut self, now: Moment) -> bool {
+        let Some(rate) = self.budget.failed_attempts else {
+            return false;
+        };
+        let slice = now.0 / self.slice_ns();
+        while self
+            .slices
+            .front()
+            .is_some_and(|(at, _)| at + u64::from(SLICES) <= slice)
+        {
+            self.failed_in_window -= self.slices.pop_front().map_or(0, |(_, count)| count);
+        }
+        match self.slices.back_mut() {
+            Some((at, count)) if *at >= slice => *count += 1,
+            _ => self.slices.push_back((slice, 1)),
+        }
+        self.failed_in_window += 1;
+        self.failed_in_window > rate.items_in(self.window)
+    }
+
+    /// Whether a task of `total` items with this many abandoned ones has more than its budget allows.
+    pub fn is_abandoned_exceeded(&self, abandoned: u64, total: ItemCount) -> bool {
+        match self.budget.abandoned {
+            None => false,
+            Some(AbandonedLimit::Count(most)) => abandoned > most,
+            Some(AbandonedLimit::RatioPpm(ppm)) => {
+                u128::from(abandoned) * 1_000_000 > u128::from(total.0) * u128::from(ppm)
+            }
+        }
+    }
+
+    /// How much of the tightest part of the budget is left; none when there is no budget. Unit: millionths.
+    pub fn left_ppm(&self, abandoned: u64, total: ItemCount, now: Moment) -> Option<u32> {
+        let attempts = self.budget.failed_attempts.map(|rate| {
+            let slice = now.0 / self.slice_ns();
+            let fresh = self
+                .slices
+                .iter()
+                .filter(|(at, _)| at + u64::from(SLICES) > slice);
+            left(
+                fresh.map(|(_, count)| count).sum(),
+                u128::from(rate.items_in(self.window)),
+            )
+        });
+        let items = self.budget.abandoned.map(|limit| match limit {
+            AbandonedLimit::Count(most) => left(abandoned, u128::from(most)),
+            AbandonedLimit::RatioPpm(ppm) => {
+                left(abandoned, u128::from(total.0) * u128::from(ppm) / 1_000_000)
+            }
+        });
+        attempts.into_iter().chain(items).min()
+    }
+
+    fn slice_ns(&self) -> u64 {
+        let window = self.window.max(Duration::from_millis(1));
+        u64::try_from(window.as_nanos() / u128::from(SLICES))
+            .unwrap_or(u64::MAX)
+            .max(1)
+    }
+}
+
+/// What is left of `most` when so much of it is spent. Unit: millionths.
+fn left(spent: u64, most: u128) -> u32 {
+    let rest = most.saturating_sub(u128::from(spent));
+    u32::try_from((rest * 1_000_000).checked_div(most).unwrap_or(0)).unwrap_or(1_000_000)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::settings::Rate;
+
+    fn meter(abandoned: Option<AbandonedLimit>) -> Meter {
+        let failed_attempts = Rate::per_second(10);
+        Meter::new(
+            ErrorBudget {
+                failed_attempts,
+                abandoned,
+            },
+            Duration::from_secs(10),
+        )
+    }
+
+    #[test]
+    fn a_hundred_failures_in_ten_seconds_fit_ten_a_second_and_one_more_does_not() {
+        let mut meter = meter(None);
+        for n in 0..100 {
+            assert!(!meter.on_failed_attempt(Moment(n * 90_000_000)), "{n}");
+        }
+        assert!(meter.on_failed_attempt(Moment(9_050_000_000)));
+    }
+
+    #[test]
+    fn old_failures_leave_the_window() {
+        let mut meter = meter(None);
+        for n in 0..100 {
+            assert!(!meter.on_failed_attempt(Moment(n)));
+        }
+        assert!(!meter.on_failed_attempt(Moment(10_000_000_000)));
+    }
+
+    #[test]
+    fn a_ratio_is_of_the_total_and_a_count_is_a_count() {
+        let one_percent = meter(Some(AbandonedLimit::RatioPpm(10_000)));
+        assert!(!one_percent.is_abandoned_exceeded(10, ItemCount(1000)));
+        assert!(one_percent.is_abandoned_exceeded(11, ItemCount(1000)));
+        let five = meter(Some(AbandonedLimit::Count(5)));
+        assert!(!five.is_abandoned_exceeded(5, ItemCount(1000)));
+        assert!(five.is_abandoned_exceeded(6, ItemCount(1000)));
+    }
+    #[test]
+    fn what_is_left_is_of_the_tighter_part_and_comes_back_with_time() {
+        let mut both = meter(Some(AbandonedLimit::Count(10)));
+        let left = |meter: &Meter, abandoned, at| meter.left_ppm(abandoned, ItemCount(1000), Moment(at));
+        assert_eq!(left(&both, 0, 0), Some(1_000_000));
+        assert_eq!(left(&both, 4, 0), Some(600_000));
+        assert_eq!(left(&both, 11, 0), Some(0));
+        for _ in 0..50 {
+            both.on_failed_attempt(Moment(1));
+        }
+        assert_eq!(
+            left(&both, 1, 2),
+            Some(500_000),
+            "half of a hundred attempts in the window"
+        );
+        assert_eq!(
+            left(&both, 1, 20_000_000_000),
+            Some(900_000),
+            "the window went by"
+        );
+        let none = Meter::new(
+            ErrorBudget {
+                failed_attempts: None,
+                abandoned: None,
+            },
+            Duration::from_secs(10),
+        );
+        assert_eq!(left(&none, 5, 0), None);
+    }
+}

@@ -1,0 +1,378 @@
+//! What came of an attempt, in the one vocabulary that all handlers share.
+
+use std::borrow::Cow;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::ids::{Attempt, ItemCount, ItemIndex, Moment, WallMs};
+use crate::items::run::IndexRun;
+
+/// The longest message kept of a failure; the rest is cut. Unit: bytes.
+pub const MESSAGE_BYTES_MAX: usize = 1024;
+/// The longest code kept of a failure. Unit: bytes; the width of the column.
+pub const CODE_BYTES_MAX: usize = 64;
+/// The longest `output` kept of a failed item. Unit: bytes.
+pub const OUTPUT_BYTES_MAX: usize = 4096;
+
+/// Failed attempts that an item's timeline keeps: the latest ones.
+pub const NOTES_MAX: usize = 8;
+
+/// How an item ended well.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Outcome {
+    /// The handler did it.
+    Succeeded,
+    /// The handler says that there was nothing to do; not a failure.
+    Skipped,
+}
+
+/// Why an attempt did not succeed: a stable code that groups failures, and a sentence.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure {
+    /// Upper-case slug such as `TIMEOUT` or one of the handler's own; at most [`CODE_BYTES_MAX`] bytes.
+    pub code: Cow<'static, str>,
+    /// What happened, cut to [`MESSAGE_BYTES_MAX`] bytes.
+    pub message: String,
+    /// The handler's own JSON about the item, at most [`OUTPUT_BYTES_MAX`] bytes.
+    pub output: Option<String>,
+}
+
+impl Failure {
+    /// A failure whose texts are cut to their limits; control characters become spaces.
+    pub fn new(code: impl Into<Cow<'static, str>>, message: impl AsRef<str>) -> Failure {
+        let code = match code.into() {
+            Cow::Borrowed(code) => Cow::Borrowed(code),
+            Cow::Owned(code) => Cow::Owned(cut(&code, CODE_BYTES_MAX)),
+        };
+        Failure {
+            code,
+            message: cut(message.as_ref(), MESSAGE_BYTES_MAX),
+            output: None,
+        }
+    }
+}
+
+/// Cuts `text` to at most `bytes_max` bytes at a character border, ending in `…(+n)` with the bytes left out,
+/// and replaces control characters, so that no stored text can drive a terminal or forge a log line.
+pub fn cut(text: &str, bytes_max: usize) -> String {
+    let clean = |c: char| if c.is_control() { ' ' } else { c };
+    if text.len() <= bytes_max {
+        return text.chars().map(clean).collect();
+    }
+    let room = bytes_max.saturating_sub(16);
+    let end = (0..=room)
+        .rev()
+        .find(|at| text.is_char_boundary(*at))
+        .unwrap_or(0);
+    let kept: String = text[..end].chars().map(clean).collect();
+    format!("{kept}…(+{})", text.len() - end)
+}
+
+/// What a handler asks for when an attempt did not succeed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wish {
+    /// Another attempt, after the task's back-off or after the time that the handler chose.
+    Retry {
+        /// The wait that the handler asked for; none leaves it to the task's back-off.
+        after: Option<Duration>,
+    },
+    /// No more attempts: the item is abandoned.
+    Abandon,
+}
+
+/// What a call that brought no success says, and of whom. Evidence is per call, not per item of a batch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FailureClass {
+    /// A verdict of the handler about these items: charged.
+    Answered,
+    /// The handler finds fault with the request (400 and the like): charged, once it has ever given a verdict; before
+    /// that it says that the request is wrong for all items.
+    Faulty,
+    /// The handler refuses us as such (401, 403, 404, 405, 415, 501, 3xx), or its reply can't be understood: never charged;
+    /// three in a row over distinct items stop the task.
+    Rejected,
+    /// It can't have had an effect: no name, no connection, no TLS, a worker that can't start. Never charged.
+    Unreachable,
+    /// 502 and 503: what stands before the handler says that it isn't there. Never charged.
+    Unavailable,
+    /// Nobody knows what it did: a timeout, a reset, 500, 504, a worker that died with it. Charged, provisionally.
+    Unclear,
+}
+
+impl FailureClass {
+    /// The slug in JSON, logs and metrics.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            FailureClass::Answered => "answered",
+            FailureClass::Faulty => "faulty",
+            FailureClass::Rejected => "rejected",
+            FailureClass::Unreachable => "unreachable",
+            FailureClass::Unavailable => "unavailable",
+            FailureClass::Unclear => "unclear",
+        }
+    }
+}
+
+/// An outage of a handler, as people and a later run of the shard need it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Outage {
+    /// Since when. Unit: milliseconds since the Unix epoch.
+    pub since: WallMs,
+    /// Probes that were sent.
+    pub probes: u32,
+}
+
+/// What last went wrong, while it does.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LastError {
+    /// Of whom it speaks.
+    pub class: FailureClass,
+    /// The failure's code.
+    pub code: Cow<'static, str>,
+    /// The message of the latest one.
+    pub example: String,
+    /// An item that it happened to.
+    pub index: ItemIndex,
+    /// How many calls in a row of time it happened to.
+    pub count: u64,
+    /// When it began. Unit: milliseconds since the Unix epoch.
+    pub since: WallMs,
+    /// When it last happened.
+    pub at: WallMs,
+}
+
+/// How the handler fares.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HandlerState {
+    /// Whether it has given a verdict about any item, in this run or before.
+    pub contacted: bool,
+    /// It doesn't answer, and since when.
+    pub outage: Option<Outage>,
+    /// How long until the next probe; none while calls are out in rounds, or when there is no outage.
+    pub next_probe_in: Option<Duration>,
+    /// What last went wrong; none when nothing did.
+    pub error: Option<LastError>,
+    /// Items that used all their attempts without a verdict and wait for another item's answer.
+    pub held: u64,
+    /// How long until held items are judged without one, where nothing else is left.
+    pub judged_in: Option<Duration>,
+}
+
+/// One call that brought no success, after those that brought one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FailedCall {
+    /// Calls of the same lane that brought a verdict before it.
+    pub before: AnsweredCalls,
+    /// What it says.
+    pub class: FailureClass,
+    /// Its first item.
+    pub index: ItemIndex,
+    /// When it departed.
+    pub departed: Moment,
+    /// Why.
+    pub failure: Failure,
+    /// How long the handler asked us to wait.
+    pub after: Option<Duration>,
+}
+
+/// Calls that brought a verdict.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct AnsweredCalls {
+    /// How many.
+    pub calls: u32,
+    /// When the latest of them departed.
+    pub departed: Moment,
+}
+
+impl AnsweredCalls {
+    /// One more.
+    #[inline]
+    pub fn add(&mut self, departed: Moment) {
+        self.calls += 1;
+        self.departed = self.departed.max(departed);
+    }
+}
+
+/// A run of items that one call (or several) settled well.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Settled {
+    /// The items.
+    pub run: IndexRun,
+    /// Which attempt settled them.
+    pub attempt: Attempt,
+    /// How they ended.
+    pub outcome: Outcome,
+}
+
+/// One item whose attempt did not succeed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failed {
+    /// The item.
+    pub index: ItemIndex,
+    /// Which attempt failed.
+    pub attempt: Attempt,
+    /// Why.
+    pub failure: Failure,
+    /// What the handler wants done.
+    pub wish: Wish,
+    /// Whose fault it is.
+    pub class: FailureClass,
+    /// When the call departed.
+    pub departed: Moment,
+    /// How long the call took.
+    pub took: Duration,
+}
+
+/// A run of items that the core lets go, and their attempt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Dispatch {
+    /// The items.
+    pub run: IndexRun,
+    /// Their attempt.
+    pub attempt: Attempt,
+}
+
+/// What a call tells about the handler as a whole, beside the items.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Signal {
+    /// The handler is gone for good (410); the task stops.
+    Gone(Failure),
+    /// The handler asks for a pause (429, or 503 with a time): the whole task pauses. No attempt is charged.
+    BackPressure {
+        /// The time it asked for.
+        after: Option<Duration>,
+    },
+    /// The business has seen a newer epoch: this run ends at once, without a checkpoint.
+    Fenced,
+    /// A command in a reply.
+    Command(HandlerCommand),
+}
+
+/// A command that a business may send with a reply.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum HandlerCommand {
+    /// Drain, then `stopped(business)`.
+    Stop {
+        /// Shown to people.
+        reason: String,
+    },
+    /// Nothing at or above `total` is dispatched any more; it becomes excluded.
+    Finish {
+        /// The new end; none means one past the highest index of this call.
+        total: Option<ItemCount>,
+    },
+    /// Stop dispatching for this long, then go on.
+    PauseFor(Duration),
+    /// A lower rate for a while.
+    SlowDown {
+        /// Items per second, as a task's rate.
+        rate: crate::task::Rate,
+        /// How long.
+        lasting: Duration,
+        /// Shown to people.
+        reason: String,
+    },
+}
+
+/// What a checkpoint says about one item beside the bitmap. The last record of an item wins.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SideRecord {
+    /// Unsettled, failed at least once, waits in the window: its attempts survive a restart.
+    Retrying(ItemTrouble),
+    /// Waits outside the window until a time.
+    Parked {
+        /// Attempts so far and why the last failed.
+        trouble: ItemTrouble,
+        /// When it is due again.
+        due_at: WallMs,
+    },
+    /// Failed for good.
+    Abandoned(ItemTrouble),
+    /// Settled well after trouble: its row goes away.
+    Cleared(ItemIndex),
+}
+
+impl SideRecord {
+    /// The item that the record is about.
+    pub fn index(&self) -> ItemIndex {
+        match self {
+            SideRecord::Retrying(trouble) | SideRecord::Abandoned(trouble) => trouble.index,
+            SideRecord::Parked { trouble, .. } => trouble.index,
+            SideRecord::Cleared(index) => *index,
+        }
+    }
+}
+
+/// A failed attempt as an item's timeline keeps it. The field names are those of the stored JSON.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AttemptNote {
+    /// Which attempt, 1-based.
+    pub attempt: u32,
+    /// When its failure was heard of. Unit: milliseconds since the Unix epoch.
+    pub at_ms: i64,
+    /// How long the call took. Unit: milliseconds.
+    pub duration_ms: u64,
+    /// The failure's code.
+    pub code: Cow<'static, str>,
+    /// The run that made it.
+    pub run: u32,
+}
+
+/// An item that failed at least once.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ItemTrouble {
+    /// The item.
+    pub index: ItemIndex,
+    /// How many attempts were made (an evicted item may have 0 finished ones).
+    pub attempts: u32,
+    /// How many of them count against the item: those that an outage explains don't.
+    pub charged: u32,
+    /// Why the last one failed; none for an item that was parked while its first call was still out.
+    pub failure: Option<Failure>,
+    /// When the last attempt failed.
+    pub at: WallMs,
+    /// The latest failed attempts, oldest first, at most [`NOTES_MAX`].
+    pub history: Vec<AttemptNote>,
+}
+
+/// A parked item that is due, read back from the store.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ParkedItem {
+    /// The item.
+    pub index: ItemIndex,
+    /// Attempts made so far.
+    pub attempts: u32,
+    /// See [`ItemTrouble::charged`].
+    pub charged: u32,
+    /// Why the last one failed.
+    pub failure: Option<Failure>,
+    /// When it failed.
+    pub at: WallMs,
+    /// When it is due.
+    pub due_at: WallMs,
+    /// See [`ItemTrouble::history`].
+    pub history: Vec<AttemptNote>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_texts_are_cut_at_a_character_and_say_how_much_is_missing() {
+        let text = "中".repeat(600);
+        let kept = cut(&text, MESSAGE_BYTES_MAX);
+        assert!(kept.len() <= MESSAGE_BYTES_MAX, "{}", kept.len());
+        assert!(
+            kept.ends_with(&format!("…(+{})", 1800 - 3 * kept.matches('中').count())),
+            "{kept}"
+        );
+    }
+
+    #[test]
+    fn control_characters_do_not_survive() {
+        assert_eq!(cut("a\x1b[31m\nb", 100), "a [31m b");
+    }
+}

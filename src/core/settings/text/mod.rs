@@ -1,0 +1,437 @@
+//! How people write settings: `500/s`, `1s..60s x2 jitter 20%`, `10/s 1%`, and how the same value is written back.
+//!
+//! Every text form is at once `FromStr`, `Display` and the serde form, so that a setting looks the same in
+//! `config.toml`, on the command line, in JSON and in messages. Displaying and reading again gives the same value.
+//!
+//! ```
+//! use windrow_core::settings::Rate;
+//!
+//! let rate: Rate = "10k/s".parse().expect("a rate");
+//! assert_eq!(rate.to_string(), "10000/s");
+//! assert!("fast".parse::<Rate>().is_err());
+//! ```
+
+mod guess;
+
+use std::fmt;
+use std::num::NonZeroU32;
+use std::str::FromStr;
+use std::time::Duration;
+
+use crate::settings::{AbandonedLimit, Auto, Backoff, Burst, ErrorBudget, OnExhausted, Rate, RateLimit};
+
+/// A text is not the setting that was expected.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{text:?} is not {expected}; {}examples: {examples}", guess::told(.text, .expected))]
+pub struct TextError {
+    /// What was written.
+    pub text: String,
+    /// What was expected, with its bounds.
+    pub expected: &'static str,
+    /// Some texts that would do.
+    pub examples: &'static str,
+}
+
+/// What a text form says of itself when it can't be read.
+struct Form {
+    expected: &'static str,
+    examples: &'static str,
+}
+
+impl Form {
+    fn error(&self, text: &str) -> TextError {
+        TextError {
+            text: text.to_owned(),
+            expected: self.expected,
+            examples: self.examples,
+        }
+    }
+}
+
+const SPAN: Form = Form {
+    expected: "a span of time",
+    examples: "\"100ms\", \"15s\", \"2m\", \"30d\"",
+};
+const RATE: Form = Form {
+    expected: "a rate (whole items, more than 0 and at most one a nanosecond, per time)",
+    examples: "\"500/s\", \"30/m\", \"1/2s\", \"10k/s\"",
+};
+const RATE_LIMIT: Form = Form {
+    expected: "\"unlimited\" or a rate (whole items, more than 0 and at most one a nanosecond, per time)",
+    examples: "\"500/s\", \"30/m\", \"1/2s\", \"10k/s\", \"unlimited\"",
+};
+const BURST: Form = Form {
+    expected: "a span of time or a number of items above 0",
+    examples: "\"100ms\", \"50 items\", 50",
+};
+const AUTO: Form = Form {
+    expected: "\"auto\" or a number above 0",
+    examples: "\"auto\", 64, 10_000",
+};
+const BACKOFF: Form = Form {
+    expected: "a back-off (first wait..longest wait, x factor of at least 1, jitter of 0 to 100 %)",
+    examples: "\"1s..60s x2 jitter 20%\", \"500ms..10s\", \"5s jitter 0%\"",
+};
+const ON_EXHAUSTED: Form = Form {
+    expected: "what to do with an exhausted item",
+    examples: "\"abandon\", \"stop\"",
+};
+const BUDGET: Form = Form {
+    expected: "an error budget (a rate of failed attempts, a number or share of abandoned items, or both)",
+    examples: "\"10/s\", \"1%\", \"500\", \"10/s 1%\", \"none\"",
+};
+const BYTES: Form = Form {
+    expected: "a size in bytes",
+    examples: "\"64 KiB\", \"16 MiB\", \"20 GiB\", \"500 kB\", 4096",
+};
+
+/// The factor of a back-off that doesn't name one. (`config.toml`, `backoff`.)
+const BACKOFF_FACTOR_DEFAULT: u32 = 2;
+/// The jitter of a back-off that doesn't name one. (`config.toml`, `backoff`.)
+const BACKOFF_JITTER_PERCENT_DEFAULT: u32 = 20;
+
+/// Digits with `_` between them for the eye.
+fn number<N: FromStr>(text: &str) -> Option<N> {
+    let is_number = text.starts_with(|c: char| c.is_ascii_digit())
+        && !text.ends_with('_')
+        && text.chars().all(|c| c.is_ascii_digit() || c == '_');
+    if !is_number {
+        return None;
+    }
+    text.replace('_', "").parse().ok()
+}
+
+/// A span of time as people write it: `100ms`, `15s`, `2m`, `1h 30m`, `30d`.
+///
+/// # Errors
+/// When the text isn't one.
+pub fn parse_span(text: &str) -> Result<Duration, TextError> {
+    span(text).ok_or_else(|| SPAN.error(text))
+}
+
+fn span(text: &str) -> Option<Duration> {
+    let (mut rest, mut sum) = (text, Duration::ZERO);
+    loop {
+        let (count, tail) = rest.split_at(rest.find(|c: char| !c.is_ascii_digit())?);
+        let (unit, tail) = tail.split_at(tail.find(|c: char| !c.is_ascii_lowercase()).unwrap_or(tail.len()));
+        let (_, size, _) = UNITS.iter().find(|(name, ..)| *name == unit)?;
+        let nanos = u128::from(count.parse::<u64>().ok()?) * size;
+        let seconds = u64::try_from(nanos / 1_000_000_000).ok()?;
+        let part = Duration::from_secs(seconds) + Duration::from_nanos((nanos % 1_000_000_000) as u64);
+        sum = sum.checked_add(part)?;
+        if tail.is_empty() {
+            return Some(sum);
+        }
+        rest = tail.strip_prefix(' ').unwrap_or(tail);
+    }
+}
+
+/// The units of a span with the least count from which each is used: a minute is shown as `60s`.
+const UNITS: [(&str, u128, u128); 7] = [
+    ("d", 86_400_000_000_000, 2),
+    ("h", 3_600_000_000_000, 1),
+    ("m", 60_000_000_000, 2),
+    ("s", 1_000_000_000, 1),
+    ("ms", 1_000_000, 1),
+    ("us", 1_000, 1),
+    ("ns", 1, 1),
+];
+
+/// A span in the largest unit that shows it as a whole number: `15s`, `1500ms`.
+pub fn span_text(span: Duration) -> String {
+    let nanos = span.as_nanos();
+    let unit = UNITS
+        .iter()
+        .find(|(_, size, least)| nanos.is_multiple_of(*size) && nanos / size >= *least);
+    unit.map_or_else(
+        || "0s".to_owned(),
+        |(name, size, _)| format!("{}{name}", nanos / size),
+    )
+}
+
+impl FromStr for Rate {
+    type Err = TextError;
+
+    fn from_str(text: &str) -> Result<Rate, TextError> {
+        rate(text).ok_or_else(|| RATE.error(text))
+    }
+}
+
+fn rate(text: &str) -> Option<Rate> {
+    let (items, period) = text.trim().split_once('/')?;
+    let items = match items.trim().strip_suffix('k') {
+        Some(thousands) => number::<u64>(thousands)?.checked_mul(1000)?,
+        None => number(items.trim())?,
+    };
+    let period = period.trim();
+    let period = if period.starts_with(|c: char| c.is_ascii_digit()) {
+        parse_span(period).ok()?
+    } else {
+        parse_span(&format!("1{period}")).ok()?
+    };
+    Rate::new(items, period)
+}
+
+impl fmt::Display for Rate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let period = Duration::from_nanos(self.period_ns());
+        let one = UNITS.iter().find(|(_, size, _)| *size == period.as_nanos());
+        match one {
+            Some((unit, _, _)) => write!(f, "{}/{unit}", self.items()),
+            None => write!(f, "{}/{}", self.items(), span_text(period)),
+        }
+    }
+}
+
+impl FromStr for RateLimit {
+    type Err = TextError;
+
+    fn from_str(text: &str) -> Result<RateLimit, TextError> {
+        match text.trim() {
+            "unlimited" => Ok(RateLimit::Unlimited),
+            limited => rate(limited)
+                .map(RateLimit::Limited)
+                .ok_or_else(|| RATE_LIMIT.error(text)),
+        }
+    }
+}
+
+impl fmt::Display for RateLimit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            RateLimit::Unlimited => f.write_str("unlimited"),
+            RateLimit::Limited(rate) => rate.fmt(f),
+        }
+    }
+}
+
+impl FromStr for Burst {
+    type Err = TextError;
+
+    fn from_str(text: &str) -> Result<Burst, TextError> {
+        let trimmed = text.trim();
+        let items = trimmed
+            .strip_suffix("items")
+            .or_else(|| trimmed.strip_suffix("item"))
+            .unwrap_or(trimmed);
+        match number::<NonZeroU32>(items.trim()) {
+            Some(items) => Ok(Burst::Items(items)),
+            None => parse_span(trimmed)
+                .map(Burst::Span)
+                .map_err(|_| BURST.error(text)),
+        }
+    }
+}
+
+impl fmt::Display for Burst {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Burst::Span(span) => f.write_str(&span_text(*span)),
+            Burst::Items(items) => write!(f, "{items} items"),
+        }
+    }
+}
+
+impl FromStr for Auto<NonZeroU32> {
+    type Err = TextError;
+
+    fn from_str(text: &str) -> Result<Auto<NonZeroU32>, TextError> {
+        match text.trim() {
+            "auto" => Ok(Auto::Auto),
+            fixed => number(fixed).map(Auto::Fixed).ok_or_else(|| AUTO.error(text)),
+        }
+    }
+}
+
+impl fmt::Display for Auto<NonZeroU32> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Auto::Auto => f.write_str("auto"),
+            Auto::Fixed(number) => number.fmt(f),
+        }
+    }
+}
+
+impl FromStr for Backoff {
+    type Err = TextError;
+
+    fn from_str(text: &str) -> Result<Backoff, TextError> {
+        backoff(text).ok_or_else(|| BACKOFF.error(text))
+    }
+}
+
+/// `5s` alone is a constant wait; a factor and a jitter that aren't named have their defaults.
+fn backoff(text: &str) -> Option<Backoff> {
+    let mut words = text.split_whitespace().peekable();
+    let waits = words.next()?;
+    let (first, max) = waits.split_once("..").unwrap_or((waits, waits));
+    let (first, max) = (parse_span(first).ok()?, parse_span(max).ok()?);
+    let factor = match words.next_if(|word| word.starts_with('x')) {
+        Some(word) => number(word.strip_prefix('x')?)?,
+        None => BACKOFF_FACTOR_DEFAULT,
+    };
+    let jitter_percent = match words.next() {
+        Some("jitter") => number(words.next()?.strip_suffix('%')?)?,
+        Some(_) => return None,
+        None => BACKOFF_JITTER_PERCENT_DEFAULT,
+    };
+    let is_sound = max >= first && factor >= 1 && jitter_percent <= 100 && words.next().is_none();
+    is_sound.then_some(Backoff {
+        first,
+        max,
+        factor,
+        jitter_percent,
+    })
+}
+
+impl fmt::Display for Backoff {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&span_text(self.first))?;
+        if self.max != self.first {
+            write!(f, "..{}", span_text(self.max))?;
+        }
+        if self.max != self.first || self.factor != BACKOFF_FACTOR_DEFAULT {
+            write!(f, " x{}", self.factor)?;
+        }
+        write!(f, " jitter {}%", self.jitter_percent)
+    }
+}
+
+impl FromStr for OnExhausted {
+    type Err = TextError;
+
+    fn from_str(text: &str) -> Result<OnExhausted, TextError> {
+        match text.trim() {
+            "abandon" => Ok(OnExhausted::Abandon),
+            "stop" => Ok(OnExhausted::Stop),
+            _ => Err(ON_EXHAUSTED.error(text)),
+        }
+    }
+}
+
+impl fmt::Display for OnExhausted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            OnExhausted::Abandon => "abandon",
+            OnExhausted::Stop => "stop",
+        })
+    }
+}
+
+impl FromStr for ErrorBudget {
+    type Err = TextError;
+
+    fn from_str(text: &str) -> Result<ErrorBudget, TextError> {
+        error_budget(text).ok_or_else(|| BUDGET.error(text))
+    }
+}
+
+fn error_budget(text: &str) -> Option<ErrorBudget> {
+    let mut budget = ErrorBudget {
+        failed_attempts: None,
+        abandoned: None,
+    };
+    if text.trim() == "none" {
+        return Some(budget);
+    }
+    let mut words = text.split_whitespace().peekable();
+    words.peek()?;
+    for word in words {
+        let is_repeated = if word.contains('/') {
+            budget.failed_attempts.replace(rate(word)?).is_some()
+        } else {
+            budget.abandoned.replace(abandoned(word)?).is_some()
+        };
+        if is_repeated {
+            return None;
+        }
+    }
+    Some(budget)
+}
+
+fn abandoned(word: &str) -> Option<AbandonedLimit> {
+    match word.strip_suffix('%') {
+        Some(percent) => ratio_ppm(percent).map(AbandonedLimit::RatioPpm),
+        None => number(word).map(AbandonedLimit::Count),
+    }
+}
+
+/// `1` is 10,000 ppm, `0.0001` one; at most 100.
+fn ratio_ppm(percent: &str) -> Option<u32> {
+    let (whole, fraction) = percent.split_once('.').unwrap_or((percent, "0"));
+    if fraction.len() > 4 {
+        return None;
+    }
+    let ppm = number::<u32>(whole)?
+        .checked_mul(10_000)?
+        .checked_add(number(&format!("{fraction:0<4}"))?)?;
+    (ppm <= 1_000_000).then_some(ppm)
+}
+
+impl fmt::Display for ErrorBudget {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.failed_attempts, self.abandoned) {
+            (None, None) => f.write_str("none"),
+            (Some(rate), None) => rate.fmt(f),
+            (None, Some(limit)) => limit.fmt(f),
+            (Some(rate), Some(limit)) => write!(f, "{rate} {limit}"),
+        }
+    }
+}
+
+impl fmt::Display for AbandonedLimit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            AbandonedLimit::Count(items) => items.fmt(f),
+            AbandonedLimit::RatioPpm(ppm) if ppm % 10_000 == 0 => write!(f, "{}%", ppm / 10_000),
+            AbandonedLimit::RatioPpm(ppm) => {
+                let fraction = format!("{:04}", ppm % 10_000);
+                write!(f, "{}.{}%", ppm / 10_000, fraction.trim_end_matches('0'))
+            }
+        }
+    }
+}
+
+/// A size in bytes; people write `64 KiB`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ByteSize(pub u64);
+
+/// Binary units first, largest first: they are how a size is shown. The decimal ones are read.
+const SIZES: [(&str, u64); 9] = [
+    ("TiB", 1 << 40),
+    ("GiB", 1 << 30),
+    ("MiB", 1 << 20),
+    ("KiB", 1 << 10),
+    ("TB", 1_000_000_000_000),
+    ("GB", 1_000_000_000),
+    ("MB", 1_000_000),
+    ("kB", 1_000),
+    ("B", 1),
+];
+
+impl FromStr for ByteSize {
+    type Err = TextError;
+
+    fn from_str(text: &str) -> Result<ByteSize, TextError> {
+        let trimmed = text.trim();
+        let unit = SIZES
+            .iter()
+            .find_map(|(unit, bytes)| Some((trimmed.strip_suffix(unit)?, *bytes)));
+        let (count, bytes) = unit.unwrap_or((trimmed, 1));
+        let size = number::<u64>(count.trim()).and_then(|count| count.checked_mul(bytes));
+        size.map(ByteSize).ok_or_else(|| BYTES.error(text))
+    }
+}
+
+impl fmt::Display for ByteSize {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let unit = SIZES[..4]
+            .iter()
+            .find(|(_, bytes)| self.0 > 0 && self.0.is_multiple_of(*bytes));
+        let (name, bytes) = unit.unwrap_or(&("B", 1));
+        write!(f, "{} {name}", self.0 / bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests;

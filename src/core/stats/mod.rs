@@ -1,0 +1,8 @@
+//! What is counted of calls and items, for people who watch and for advice.
+
+pub mod histogram;
+pub mod latency;
+pub mod permits;
+pub mod series;
+pub mod stall;
+pub mod tally;

@@ -1,0 +1,293 @@
+//! What was counted of a task in one span of time, and its short form: a second of a task takes some dozens of bytes.
+
+use crate::stats::histogram::{Histogram, OCTAVES, share};
+use crate::stats::permits::Permits;
+use crate::stats::stall::StallReason;
+
+/// What came about in a span, and how things stood at its end.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Point {
+    /// What became of the permits.
+    pub permits: Permits,
+    /// Items settled well.
+    pub succeeded: u64,
+    /// Items settled with nothing to do.
+    pub skipped: u64,
+    /// Items given up.
+    pub abandoned: u64,
+    /// Attempts that failed.
+    pub failed_attempts: u64,
+    /// How long calls took.
+    pub calls: Histogram,
+    /// How things stood at the end.
+    pub gauges: Gauges,
+}
+
+/// How a task stood at a moment, its shards taken together.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Gauges {
+    /// Items with the handler.
+    pub in_flight: u64,
+    /// Items that may be in flight.
+    pub concurrency: u64,
+    /// The windows' sizes.
+    pub window: u64,
+    /// Items between low water and the highest dispatched.
+    pub window_used: u64,
+    /// The lowest index that is neither settled nor parked.
+    pub low_water: u64,
+    /// The rate in force; none is unpaced. Unit: millionths of an item per second.
+    pub target_micros: Option<u64>,
+    /// Why nothing left, if so.
+    pub stall: Option<StallReason>,
+}
+
+impl Gauges {
+    /// Takes in those of another shard at the same moment.
+    pub fn join(&mut self, other: &Gauges) {
+        self.in_flight += other.in_flight;
+        self.concurrency += other.concurrency;
+        self.window += other.window;
+        self.window_used += other.window_used;
+        self.low_water = self.low_water.min(other.low_water);
+        if let Some(more) = other.target_micros {
+            self.target_micros = Some(self.target_micros.unwrap_or(0).saturating_add(more));
+        }
+        self.stall = self.stall.or(other.stall);
+    }
+}
+
+impl Point {
+    /// Items with a final verdict.
+    pub fn settled(&self) -> u64 {
+        self.succeeded + self.skipped + self.abandoned
+    }
+
+    /// Adds what came about elsewhere, or at another time; how things stood stays.
+    pub fn add(&mut self, more: &Point) {
+        self.permits.add(&more.permits);
+        self.succeeded += more.succeeded;
+        self.skipped += more.skipped;
+        self.abandoned += more.abandoned;
+        self.failed_attempts += more.failed_attempts;
+        self.calls.add(&more.calls);
+    }
+
+    /// Adds the span that follows this one.
+    pub fn extend(&mut self, later: &Point) {
+        self.add(later);
+        self.gauges = later.gauges.clone();
+    }
+
+    /// What came about in the first `part` of a span of `whole`, as if all lay evenly in it; rounded down.
+    #[must_use]
+    pub(super) fn head(&self, part: u64, whole: u64) -> Point {
+        let of = |count| share(count, part, whole);
+        Point {
+            permits: self.permits.head(part, whole),
+            succeeded: of(self.succeeded),
+            skipped: of(self.skipped),
+            abandoned: of(self.abandoned),
+            failed_attempts: of(self.failed_attempts),
+            calls: self.calls.head(part, whole),
+            gauges: self.gauges.clone(),
+        }
+    }
+
+    /// What is left after a head of the same point.
+    #[must_use]
+    pub(super) fn after(&self, head: &Point) -> Point {
+        Point {
+            permits: self.permits.since(&head.permits),
+            succeeded: self.succeeded.saturating_sub(head.succeeded),
+            skipped: self.skipped.saturating_sub(head.skipped),
+            abandoned: self.abandoned.saturating_sub(head.abandoned),
+            failed_attempts: self.failed_attempts.saturating_sub(head.failed_attempts),
+            calls: self.calls.since(&head.calls),
+            gauges: self.gauges.clone(),
+        }
+    }
+
+    /// The short form: some dozens of bytes for a usual second.
+    pub fn pack(&self) -> Box<[u8]> {
+        let mut packer = Packer::new();
+        let (permits, gauges) = (&self.permits, &self.gauges);
+        let stall = gauges.stall.map_or(0, |reason| reason as u64 + 1);
+        let target = gauges.target_micros.map_or(0, |micros| micros.saturating_add(1));
+        let nanos = self.calls.nanos();
+        let single = [
+            permits.due,
+            permits.first,
+            permits.repeats,
+            permits.returned,
+            permits.late,
+            permits.slowed,
+            self.succeeded,
+            self.skipped,
+            self.abandoned,
+            self.failed_attempts,
+            gauges.in_flight,
+            gauges.concurrency,
+            gauges.window,
+            gauges.window_used,
+            gauges.low_water,
+            target,
+            stall,
+            // A sum of calls beyond 584 years has a high half.
+            (nanos & u128::from(u64::MAX)) as u64,
+            (nanos >> 64) as u64,
+        ];
+        single
+            .iter()
+            .chain(&permits.lost)
+            .chain(self.calls.counts())
+            .for_each(|number| packer.put(*number));
+        packer.finish()
+    }
+
+    /// Reads what [`Point::pack`] wrote; what is missing is zero.
+    pub fn unpack(bytes: &[u8]) -> Point {
+        let mut numbers = Unpacker::new(bytes);
+        let mut next = || numbers.next();
+        let mut point = Point::default();
+        let permits = &mut point.permits;
+        (permits.due, permits.first, permits.repeats) = (next(), next(), next());
+        (permits.returned, permits.late, permits.slowed) = (next(), next(), next());
+        (point.succeeded, point.skipped, point.abandoned) = (next(), next(), next());
+        point.failed_attempts = next();
+        let gauges = &mut point.gauges;
+        (gauges.in_flight, gauges.concurrency) = (next(), next());
+        (gauges.window, gauges.window_used, gauges.low_water) = (next(), next(), next());
+        gauges.target_micros = next().checked_sub(1);
+        let stall = next().checked_sub(1).and_then(|at| usize::try_from(at).ok());
+        gauges.stall = stall.and_then(|at| StallReason::ALL.get(at).copied());
+        let nanos = u128::from(next()) | u128::from(next()) << 64;
+        permits.lost.iter_mut().for_each(|lost| *lost = next());
+        let mut counts = [0; OCTAVES];
+        counts.iter_mut().for_each(|count| *count = next());
+        point.calls = Histogram::of(counts, nanos);
+        point
+    }
+}
+
+/// Room for most points, so that a buffer grows once. Unit: bytes.
+const PACKED_USUAL: usize = 128;
+
+/// Writes numbers in groups of eight: a byte that says which are not zero, then those, seven bits a byte.
+struct Packer {
+    bytes: Vec<u8>,
+    mask_at: usize,
+    count: usize,
+}
+
+impl Packer {
+    fn new() -> Packer {
+        Packer {
+            bytes: Vec::with_capacity(PACKED_USUAL),
+            mask_at: 0,
+            count: 0,
+        }
+    }
+
+    fn put(&mut self, number: u64) {
+        if self.count.is_multiple_of(8) {
+            self.mask_at = self.bytes.len();
+            self.bytes.push(0);
+        }
+        if number != 0 {
+            self.bytes[self.mask_at] |= 1 << (self.count % 8);
+            let mut rest = number;
+            while rest >= 0x80 {
+                self.bytes.push((rest & 0x7f) as u8 | 0x80);
+                rest >>= 7;
+            }
+            self.bytes.push(rest as u8);
+        }
+        self.count += 1;
+    }
+
+    fn finish(self) -> Box<[u8]> {
+        Box::from(self.bytes.as_slice())
+    }
+}
+
+/// Reads what a [`Packer`] wrote; past its end all numbers are zero.
+struct Unpacker<'a> {
+    bytes: std::slice::Iter<'a, u8>,
+    mask: u8,
+    count: usize,
+}
+
+impl<'a> Unpacker<'a> {
+    fn new(bytes: &'a [u8]) -> Unpacker<'a> {
+        Unpacker {
+            bytes: bytes.iter(),
+            mask: 0,
+            count: 0,
+        }
+    }
+
+    fn next(&mut self) -> u64 {
+        if self.count.is_multiple_of(8) {
+            self.mask = self.bytes.next().copied().unwrap_or(0);
+        }
+        let is_there = self.mask >> (self.count % 8) & 1 == 1;
+        self.count += 1;
+        let (mut number, mut shift) = (0, 0);
+        while is_there && let Some(byte) = self.bytes.next() {
+            number |= u64::from(byte & 0x7f) << shift;
+            shift += 7;
+            if byte & 0x80 == 0 {
+                break;
+            }
+        }
+        number
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn a_usual_second_is_short() {
+        let mut point = Point::default();
+        (point.permits.due, point.permits.first, point.succeeded) = (500_000_000, 498_000_000, 498);
+        point.permits.lost[StallReason::WindowFull as usize] = 2_000_000;
+        (0..500).for_each(|n| point.calls.record(Duration::from_micros(90_000 + 100 * n), 1));
+        point.gauges.low_water = 389_329;
+        (point.gauges.in_flight, point.gauges.concurrency) = (64, 256);
+        (point.gauges.window, point.gauges.window_used) = (4096, 411);
+        point.gauges.target_micros = Some(500_000_000);
+        let packed = point.pack();
+        assert_eq!(Point::unpack(&packed), point);
+        assert!(packed.len() < 70, "{} bytes", packed.len());
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_is_packed_comes_back(numbers in proptest::collection::vec(any::<u64>(), 94), sparse in any::<bool>()) {
+            let mut numbers = numbers.into_iter().map(|n| if sparse && n % 3 > 0 { 0 } else { n / 4 });
+            let mut next = || numbers.next().unwrap_or_default();
+            let mut point = Point::default();
+            (point.permits.due, point.permits.first, point.permits.late) = (next(), next(), next());
+            (point.permits.repeats, point.permits.returned) = (next(), next());
+            point.permits.slowed = next();
+            point.permits.lost.iter_mut().for_each(|lost| *lost = next());
+            (point.succeeded, point.skipped, point.abandoned) = (next(), next(), next());
+            point.failed_attempts = next();
+            point.gauges.target_micros = Some(next()).filter(|n| n % 2 == 0);
+            point.gauges.stall = StallReason::ALL.get((next() % 20) as usize).copied();
+            (point.gauges.in_flight, point.gauges.concurrency, point.gauges.low_water) = (next(), next(), next());
+            (point.gauges.window, point.gauges.window_used) = (next(), next());
+            let mut counts = [0; OCTAVES];
+            counts.iter_mut().for_each(|count| *count = next());
+            point.calls = Histogram::of(counts, u128::from(next()) << 40);
+            prop_assert_eq!(Point::unpack(&point.pack()), point);
+        }
+    }
+}

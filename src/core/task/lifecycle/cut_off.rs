@@ -1,0 +1,104 @@
+//! Which items were in flight when a stop didn't wait for them: they may have been done all the same, and may come again.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::items::run::IndexRun;
+
+/// Runs of items that are kept one by one; of the rest the number is known.
+const KEPT_MAX: usize = 64;
+/// Runs of items that are named in a sentence.
+const NAMED_MAX: usize = 8;
+
+/// Items whose calls were cut off.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CutOff {
+    /// How many.
+    pub items: u64,
+    /// The first of them, ascending for each shard.
+    pub runs: Vec<IndexRun>,
+}
+
+impl CutOff {
+    /// Whether nothing was cut off.
+    pub fn is_empty(&self) -> bool {
+        self.items == 0
+    }
+
+    /// Those of another shard beside these.
+    pub fn add(&mut self, other: &CutOff) {
+        self.items += other.items;
+        let room = KEPT_MAX.saturating_sub(self.runs.len());
+        self.runs.extend(other.runs.iter().take(room));
+    }
+
+    /// The sentence with what was cut off after it, where something was.
+    pub fn told_after(&self, sentence: &str) -> String {
+        if self.is_empty() {
+            sentence.to_owned()
+        } else {
+            format!("{sentence}; {self}")
+        }
+    }
+}
+
+impl fmt::Display for CutOff {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let items = if self.items == 1 {
+            "1 item was"
+        } else {
+            &format!("{} items were", self.items)
+        };
+        write!(f, "{items} in flight and may repeat: ")?;
+        for (at, run) in self.runs.iter().take(NAMED_MAX).enumerate() {
+            let comma = if at == 0 { "" } else { ", " };
+            match run.len() {
+                1 => write!(f, "{comma}#{}", run.first().0)?,
+                _ => write!(f, "{comma}#{}–#{}", run.first().0, run.end().0 - 1)?,
+            }
+        }
+        let named: u64 = self
+            .runs
+            .iter()
+            .take(NAMED_MAX)
+            .map(|run| u64::from(run.len()))
+            .sum();
+        if named < self.items {
+            f.write_str(", …")
+        } else {
+            Ok(())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ids::ItemIndex;
+
+    fn cut(first: u64, len: u32) -> CutOff {
+        CutOff {
+            items: u64::from(len),
+            runs: IndexRun::new(ItemIndex(first), len).into_iter().collect(),
+        }
+    }
+
+    #[test]
+    fn a_few_are_named_and_many_are_counted() {
+        assert_eq!(CutOff::default().told_after("stopped"), "stopped");
+        assert_eq!(
+            cut(7, 1).told_after("stopped"),
+            "stopped; 1 item was in flight and may repeat: #7"
+        );
+        let mut both = cut(0, 3);
+        both.add(&cut(50, 1));
+        assert_eq!(
+            both.to_string(),
+            "4 items were in flight and may repeat: #0–#2, #50"
+        );
+        (0..100).for_each(|at| both.add(&cut(100 + 2 * at, 1)));
+        assert_eq!((both.items, both.runs.len()), (104, KEPT_MAX));
+        assert!(both.to_string().ends_with("#108, #110, …"), "{both}");
+    }
+}

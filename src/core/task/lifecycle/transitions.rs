@@ -1,0 +1,418 @@
+//! The one transition table: which verb is legal in which status, and what the task wants and is afterwards.
+//!
+//! The store calls [`decide`] inside the transaction that locks the task row, and stores what it says. A command
+//! of a person needs nothing more. A fact that a run reports also changes shard rows; for a task of several shards
+//! the status is then [`status_of`] over all of them. Both agree wherever both apply (`tests/model/lifecycle.rs`).
+
+use std::fmt;
+
+use super::{Refusal, Status, Wish, slugs};
+
+/// What people do to a task, and what happens to it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Verb {
+    /// Run, or run on.
+    Start,
+    /// Drain and stop.
+    Stop,
+    /// Stop without waiting for calls in flight; makes an ordinary stop under way an immediate one.
+    StopNow,
+    /// End for good.
+    Cancel,
+    /// Change the live settings.
+    Tune,
+    /// Change what it is called and when it goes: name, labels, priority, deadline.
+    Describe,
+    /// Change what it means, fixed while it runs: parameters, source, total, items left out at the head, shards.
+    Edit,
+    /// End early: what was not dispatched is excluded.
+    Finish,
+    /// Give up the items that wait with a code.
+    Abandon,
+    /// Try it now, not when its waiting time is over; where its end didn't add up, look at it again.
+    Recover,
+    /// A person started or recovered what had rested too long to go on by itself.
+    Woken,
+    /// A node claimed a shard.
+    Claimed,
+    /// A run gave its shard back, still to be done.
+    Released,
+    /// A run ended and is to be tried again later.
+    Recovered,
+    /// A run ended because the task stops: by wish, by the business, or by a limit that the run found exceeded.
+    Drained,
+    /// The last shard is done.
+    AllSettled,
+    /// The ends are written.
+    Finalized,
+    /// The before-run hook was sent; the business has yet to answer.
+    HookAsked,
+    /// The business is ready.
+    HookReady,
+    /// The business refused to run the task, or never answered.
+    HookRefused,
+}
+
+slugs!(Verb {
+    Start => "start",
+    Stop => "stop",
+    StopNow => "stop_now",
+    Cancel => "cancel",
+    Tune => "tune",
+    Describe => "describe",
+    Edit => "edit",
+    Finish => "finish",
+    Abandon => "abandon",
+    Recover => "recover",
+    Woken => "woken",
+    Claimed => "claimed",
+    Released => "released",
+    Recovered => "recovered",
+    Drained => "drained",
+    AllSettled => "all_settled",
+    Finalized => "finalized",
+    HookAsked => "hook_asked",
+    HookReady => "hook_ready",
+    HookRefused => "hook_refused",
+});
+
+impl Verb {
+    /// Whether a person gives it as a command; the others are facts.
+    pub fn is_command(self) -> bool {
+        use Verb::{Abandon, Cancel, Describe, Edit, Finish, Recover, Start, Stop, StopNow, Tune};
+        matches!(
+            self,
+            Start | Stop | StopNow | Cancel | Tune | Describe | Edit | Finish | Abandon | Recover
+        )
+    }
+}
+
+/// Where a task stands when a verb arrives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Standing {
+    /// What it wants.
+    pub wish: Wish,
+    /// What it is.
+    pub status: Status,
+    /// Whether a shard row names an owner: for a command now, for a fact after it. A fenced session still owns.
+    pub owned: bool,
+}
+
+/// What a legal verb makes of a task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Decision {
+    /// What it wants now.
+    pub wish: Wish,
+    /// What it is now.
+    pub status: Status,
+}
+
+/// One row of the table. Where `idle` or `owned` says `stopped` and the wish is to cancel, it is `cancelled`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Edge {
+    /// What arrives.
+    pub verb: Verb,
+    /// In which states it is legal.
+    pub from: &'static [Status],
+    /// What the task wants afterwards; none leaves the wish. A wish to stop never becomes a weaker one.
+    pub wish: Option<Wish>,
+    /// The status afterwards where no shard is owned; none leaves it.
+    pub idle: Option<Status>,
+    /// The status afterwards where one is; none leaves it.
+    pub owned: Option<Status>,
+}
+
+use Status::{
+    AwaitingBusiness, Created, Finalizing, Finished, Queued, Recovering, Running, Stopped, Stopping,
+};
+
+/// The states in which a task may be stopped; `stopping` itself makes a repeat harmless.
+const STOPPABLE: &[Status] = &[Queued, AwaitingBusiness, Running, Recovering, Stopping];
+
+/// The states of a task that has not ended.
+const OPEN: &[Status] = &[
+    Created,
+    Queued,
+    AwaitingBusiness,
+    Running,
+    Recovering,
+    Stopping,
+    Stopped,
+];
+
+/// Those of them in which items may have failed.
+const BEGUN: &[Status] = &[Queued, AwaitingBusiness, Running, Recovering, Stopping, Stopped];
+
+const EDGES: &[Edge] = &[
+    edge(
+        Verb::Start,
+        &[Created, Stopped],
+        Some(Wish::Run),
+        Some(Queued),
+        Some(Queued),
+    ),
+    edge(
+        Verb::Stop,
+        STOPPABLE,
+        Some(Wish::Stop),
+        Some(Stopped),
+        Some(Stopping),
+    ),
+    edge(
+        Verb::StopNow,
+        STOPPABLE,
+        Some(Wish::StopNow),
+        Some(Stopped),
+        Some(Stopping),
+    ),
+    edge(
+        Verb::Cancel,
+        OPEN,
+        Some(Wish::Cancel),
+        Some(Stopped),
+        Some(Stopping),
+    ),
+    edge(Verb::Tune, OPEN, None, None, None),
+    edge(Verb::Describe, OPEN, None, None, None),
+    edge(
+        Verb::Edit,
+        &[Created, AwaitingBusiness, Stopped],
+        None,
+        None,
+        None,
+    ),
+    edge(
+        Verb::Finish,
+        &[Queued, Running, Recovering, Stopped],
+        None,
+        None,
+        None,
+    ),
+    edge(Verb::Abandon, BEGUN, None, None, None),
+    edge(Verb::Recover, &[Recovering], None, Some(Queued), None),
+    // Nothing happens by itself to a task whose end doesn't add up. Whoever has mended the cause has it proved again.
+    edge(Verb::Recover, &[Finalizing], None, None, None),
+    // Dormant (`lifecycle::DORMANT`): nobody claims it, so a command has to begin it anew.
+    edge(
+        Verb::Woken,
+        &[Queued, Recovering],
+        Some(Wish::Run),
+        Some(Queued),
+        None,
+    ),
+    edge(
+        Verb::Claimed,
+        &[Queued, Running, Recovering],
+        None,
+        Some(Running),
+        Some(Running),
+    ),
+    // A stopped task whose owner died is claimed only to commit `stopped`.
+    edge(Verb::Claimed, &[Stopping], None, None, None),
+    edge(Verb::Released, &[Running], None, Some(Queued), Some(Running)),
+    edge(Verb::Released, &[Stopping], None, Some(Stopped), Some(Stopping)),
+    edge(Verb::Recovered, &[Running], None, Some(Recovering), Some(Running)),
+    edge(Verb::Recovered, &[Stopping], None, Some(Stopped), Some(Stopping)),
+    edge(
+        Verb::Drained,
+        &[Running, Stopping],
+        Some(Wish::Stop),
+        Some(Stopped),
+        Some(Stopping),
+    ),
+    // Without a run where finishing early leaves nothing to do.
+    edge(
+        Verb::AllSettled,
+        &[Queued, Running, Recovering, Stopping, Stopped],
+        None,
+        Some(Finalizing),
+        None,
+    ),
+    edge(
+        Verb::Finalized,
+        &[Finalizing],
+        None,
+        Some(Finished),
+        Some(Finished),
+    ),
+    edge(
+        Verb::HookAsked,
+        &[Queued],
+        None,
+        Some(AwaitingBusiness),
+        Some(AwaitingBusiness),
+    ),
+    edge(
+        Verb::HookReady,
+        &[AwaitingBusiness],
+        None,
+        Some(Queued),
+        Some(Queued),
+    ),
+    edge(
+        Verb::HookRefused,
+        &[AwaitingBusiness],
+        Some(Wish::Stop),
+        Some(Stopped),
+        Some(Stopping),
+    ),
+];
+
+const fn edge(
+    verb: Verb,
+    from: &'static [Status],
+    wish: Option<Wish>,
+    idle: Option<Status>,
+    owned: Option<Status>,
+) -> Edge {
+    Edge {
+        verb,
+        from,
+        wish,
+        idle,
+        owned,
+    }
+}
+
+/// The whole table, for the documentation and for tests.
+pub fn edges() -> &'static [Edge] {
+    EDGES
+}
+
+/// What a verb makes of a task.
+///
+/// # Errors
+/// When the verb is illegal in this status; the refusal names the commands that are legal.
+///
+/// ```
+/// use windrow_core::task::lifecycle::{Decision, Standing, Status, Verb, Wish, decide};
+///
+/// let running = Standing { wish: Wish::Run, status: Status::Running, owned: true };
+/// assert_eq!(decide(Verb::Stop, running), Ok(Decision { wish: Wish::Stop, status: Status::Stopping }));
+///
+/// let waiting = Standing { wish: Wish::Run, status: Status::Queued, owned: false };
+/// assert_eq!(decide(Verb::Stop, waiting), Ok(Decision { wish: Wish::Stop, status: Status::Stopped }));
+/// ```
+pub fn decide(verb: Verb, standing: Standing) -> Result<Decision, Refusal> {
+    let edge = find(verb, standing.status).ok_or_else(|| refusal(verb, standing.status))?;
+    let wish = edge
+        .wish
+        .map_or(standing.wish, |asked| stronger(standing.wish, asked));
+    let to = if standing.owned { edge.owned } else { edge.idle };
+    let status = match to.unwrap_or(standing.status) {
+        Stopped if wish == Wish::Cancel => Status::Cancelled,
+        status => status,
+    };
+    Ok(Decision { wish, status })
+}
+
+fn find(verb: Verb, status: Status) -> Option<&'static Edge> {
+    EDGES
+        .iter()
+        .find(|edge| edge.verb == verb && edge.from.contains(&status))
+}
+
+fn refusal(verb: Verb, status: Status) -> Refusal {
+    let commands = Verb::ALL.iter().filter(|verb| verb.is_command());
+    let allowed = commands
+        .filter(|verb| find(**verb, status).is_some())
+        .map(|verb| verb.as_str())
+        .collect();
+    Refusal {
+        verb: verb.as_str(),
+        status,
+        allowed,
+    }
+}
+
+/// A task that is to be cancelled isn't merely stopped by a later stop, nor does an immediate stop become a slow one.
+fn stronger(held: Wish, asked: Wish) -> Wish {
+    let strength = |wish| match wish {
+        Wish::Rest | Wish::Run => 0,
+        Wish::Stop => 1,
+        Wish::StopNow => 2,
+        Wish::Cancel => 3,
+    };
+    // Only a legal start asks for less than a stop, and it means it.
+    if asked != Wish::Run && strength(held) > strength(asked) {
+        held
+    } else {
+        asked
+    }
+}
+
+/// Where one shard stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ShardState {
+    /// To be run, no owner.
+    Idle,
+    /// The row names an owner.
+    Running,
+    /// To be tried again by itself, no owner.
+    Recovering,
+    /// Its last run ended because the task stops, no owner.
+    Stopped,
+    /// Every item is settled, no owner.
+    Done,
+}
+
+slugs!(ShardState {
+    Idle => "idle",
+    Running => "running",
+    Recovering => "recovering",
+    Stopped => "stopped",
+    Done => "done",
+});
+
+/// The rows that a task's status is made of, besides its wish. Time is in them: whoever finds an owner dead
+/// changes the shard row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shards<'a> {
+    /// Each shard; at least one.
+    pub states: &'a [ShardState],
+    /// The before-run hook was sent and not answered.
+    pub awaiting_business: bool,
+    /// The ends are written.
+    pub finalized: bool,
+}
+
+impl Shards<'_> {
+    /// Whether a shard row names an owner.
+    pub fn is_owned(&self) -> bool {
+        self.has(ShardState::Running)
+    }
+
+    fn has(&self, state: ShardState) -> bool {
+        self.states.contains(&state)
+    }
+
+    fn is_done(&self) -> bool {
+        !self.states.is_empty() && self.states.iter().all(|state| *state == ShardState::Done)
+    }
+}
+
+/// What a task is, from what it wants and its rows. Everything settled wins over any wish to stop: there is
+/// nothing left to stop.
+pub fn status_of(wish: Wish, shards: &Shards<'_>) -> Status {
+    match wish {
+        Wish::Rest => Created,
+        _ if shards.is_done() && shards.finalized => Finished,
+        _ if shards.is_done() => Finalizing,
+        Wish::Run => status_of_started(shards),
+        Wish::Stop | Wish::StopNow | Wish::Cancel if shards.is_owned() => Stopping,
+        Wish::Stop | Wish::StopNow => Stopped,
+        Wish::Cancel => Status::Cancelled,
+    }
+}
+
+fn status_of_started(shards: &Shards<'_>) -> Status {
+    if shards.awaiting_business {
+        AwaitingBusiness
+    } else if shards.is_owned() {
+        Running
+    } else if shards.has(ShardState::Recovering) {
+        Recovering
+    } else {
+        Queued
+    }
+}

@@ -1,0 +1,117 @@
+//! What a task is: what it means (fixed once it has dispatched) and how it is driven (may change while it runs).
+
+pub mod abandonment;
+pub mod deadline;
+pub mod lifecycle;
+pub mod meaning;
+
+use std::num::NonZeroU64;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::ids::{ItemCount, ItemIndex};
+use super::settings::Auto;
+use crate::live_settings;
+use crate::settings::table::{default, written};
+
+pub use super::settings::Rate;
+
+/// The largest window. Unit: items. (a bitmap of 128 KiB.)
+pub const WINDOW_ITEMS_MAX: u32 = 1 << 20;
+/// The smallest automatic window. Unit: items.
+pub const WINDOW_ITEMS_AUTO_MIN: u32 = 4096;
+
+macro_rules! tuning {
+    ($($(#[doc = $about:literal])* $name:ident: $type:ty = $default:tt;)*) => {
+        /// The live settings of a task: the table [`live_settings`](crate::live_settings).
+        #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+        // A task that was saved before a setting came has the default of it.
+        #[serde(deny_unknown_fields, default)]
+        pub struct Tuning {
+            $($(#[doc = $about])* #[serde(with = "written")] pub $name: $type,)*
+        }
+
+        impl Default for Tuning {
+            fn default() -> Tuning {
+                Tuning { $($name: default(stringify!($default)),)* }
+            }
+        }
+    };
+}
+live_settings!(tuning);
+
+impl Tuning {
+    /// The concurrency to begin with: `auto` is 64 until a latency is known (`config.toml`); ordered is 1.
+    pub fn concurrency_at_start(&self) -> u32 {
+        match self.concurrency {
+            _ if self.ordered => 1,
+            Auto::Auto => 64
+                .max(2 * self.batch.get())
+                .min(self.max_concurrency.get().max(self.batch.get())),
+            Auto::Fixed(number) => number.get(),
+        }
+    }
+
+    /// The same where a person has decided that it is the items which fail, and no outage.
+    #[must_use]
+    pub fn judging_items(self) -> Tuning {
+        Tuning {
+            judge_after: Duration::ZERO,
+            ..self
+        }
+    }
+
+    /// The window's size for a concurrency: `auto` is max(2 × concurrency, 4096); at most 1 Mi.
+    pub fn window_items(&self, concurrency: u32) -> u32 {
+        let wanted = match self.window {
+            _ if self.ordered => 64,
+            Auto::Auto => concurrency.saturating_mul(2).max(WINDOW_ITEMS_AUTO_MIN),
+            Auto::Fixed(number) => number.get(),
+        };
+        wanted.min(WINDOW_ITEMS_MAX)
+    }
+}
+
+/// The first items of a task, which are run and settled before any other leaves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Canary {
+    /// How many, counted from the first that is not excluded.
+    pub items: NonZeroU64,
+    /// What follows when they are settled.
+    #[serde(default)]
+    pub then: CanaryThen,
+}
+
+/// What follows a canary.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CanaryThen {
+    /// The task stops (`canary_done`); a start goes on with the rest.
+    #[default]
+    Stop,
+    /// The task goes on by itself if none of them was abandoned, else it stops (`canary_done`).
+    Continue,
+}
+
+/// The part of a shard that is pinned when the task starts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ShardRange {
+    /// The first index.
+    pub start: ItemIndex,
+    /// One past the last index.
+    pub end: ItemIndex,
+}
+
+impl ShardRange {
+    /// How many items.
+    pub fn len(self) -> ItemCount {
+        ItemCount(self.end.0.saturating_sub(self.start.0))
+    }
+
+    /// Whether there is nothing to do.
+    pub fn is_empty(self) -> bool {
+        self.len().0 == 0
+    }
+}

@@ -1,0 +1,155 @@
+//! Businesses: register, change with revisions, archive. Every change keeps an audit entry in its transaction.
+
+use async_trait::async_trait;
+
+use crate::ports::StoreError;
+use crate::ports::tasks::store::Actor;
+use windrow_core::business::BusinessSpec;
+use windrow_core::ids::WallMs;
+
+/// A business as it is stored.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Business {
+    /// Its row.
+    pub id: i64,
+    /// Its name in URLs; never changes.
+    pub slug: String,
+    /// What people say of it.
+    pub spec: BusinessSpec,
+    /// Its signing secrets and secret headers, sealed ([`crate::ports::access::vault::Vault`]); none has none.
+    pub sealed: Option<Vec<u8>>,
+    /// Grows with each change.
+    pub revision: u64,
+    /// Hidden, and no new tasks, since then.
+    pub archived_at: Option<WallMs>,
+    /// When it was registered.
+    pub created_at: WallMs,
+    /// When it was last changed.
+    pub updated_at: WallMs,
+}
+
+impl std::fmt::Debug for Business {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Business")
+            .field("slug", &self.slug)
+            .field("revision", &self.revision)
+            .finish()
+    }
+}
+
+/// What a change of a business sets; what is none stays.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct BusinessChange {
+    /// The whole new description.
+    pub spec: Option<BusinessSpec>,
+    /// The sealed secrets.
+    pub sealed: Option<Vec<u8>>,
+    /// Archive it, or bring it back.
+    pub archived: Option<bool>,
+}
+
+/// A business could not be registered or changed. Nothing was.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BusinessError {
+    /// There is none of this slug.
+    #[error("there is no business {0}")]
+    NotFound(String),
+    /// There is one of this slug.
+    #[error("the business {0} exists already")]
+    Taken(String),
+    /// It was changed since the caller looked.
+    #[error("the business was changed: it has revision {found}, not {expected}")]
+    Changed {
+        /// What the caller saw.
+        expected: u64,
+        /// What it is.
+        found: u64,
+    },
+    /// It names a limit that isn't there.
+    #[error("there is no limit {0}")]
+    NoLimit(String),
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// One change of a business, as the audit has it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BusinessRevision {
+    /// Its row; grows.
+    pub id: i64,
+    /// When.
+    pub at: WallMs,
+    /// By whom.
+    pub actor: String,
+    /// From where.
+    pub source: String,
+    /// What, e.g. `business.edit`.
+    pub action: String,
+    /// Why.
+    pub reason: Option<String>,
+    /// `{"slug","revision","archived","spec"}` before, as JSON text; none for the first.
+    pub before: Option<String>,
+    /// The same after; with `"secrets_changed":true` where secrets did.
+    pub after: Option<String>,
+}
+
+/// Registers, finds and changes businesses.
+#[async_trait]
+pub trait BusinessStore: Send + Sync {
+    /// Registers a business; one that only a command line used so far, without a handler, is the same row.
+    ///
+    /// # Errors
+    /// See [`BusinessError`].
+    async fn register(
+        &self,
+        slug: &str,
+        spec: &BusinessSpec,
+        sealed: Option<Vec<u8>>,
+        actor: &Actor,
+        now: WallMs,
+    ) -> Result<Business, BusinessError>;
+
+    /// A business by its slug.
+    ///
+    /// # Errors
+    /// When the store can't be read.
+    async fn business(&self, slug: &str) -> Result<Option<Business>, StoreError>;
+
+    /// Businesses in the order of their slugs, after one, at most `limit`.
+    ///
+    /// # Errors
+    /// When the store can't be read.
+    async fn businesses(
+        &self,
+        archived: bool,
+        after: Option<&str>,
+        limit: u32,
+    ) -> Result<Vec<Business>, StoreError>;
+
+    /// Changes a business; with `expected` only while it has that revision. `action` is the audit's word, such as
+    /// `business.edit`.
+    ///
+    /// # Errors
+    /// See [`BusinessError`].
+    async fn change_business(
+        &self,
+        slug: &str,
+        expected: Option<u64>,
+        change: &BusinessChange,
+        action: &str,
+        actor: &Actor,
+        now: WallMs,
+    ) -> Result<Business, BusinessError>;
+
+    /// What was changed of a business, newest first, before a row of the audit, at most `limit`.
+    ///
+    /// # Errors
+    /// When the store can't be read.
+    async fn business_revisions(
+        &self,
+        slug: &str,
+        before: Option<i64>,
+        limit: u32,
+    ) -> Result<Vec<BusinessRevision>, StoreError>;
+}

@@ -1,0 +1,64 @@
+//! Remembered answers: a request that is sent again with the same key gets the first one's answer.
+
+use async_trait::async_trait;
+
+use crate::ports::StoreError;
+use windrow_core::ids::WallMs;
+
+/// The answer to a request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Answer {
+    /// The HTTP status.
+    pub status: u16,
+    /// The headers that belong to it (`location`, `etag`, `content-type`) and its body, as JSON text.
+    pub text: String,
+}
+
+/// What is known of a key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum KeyState {
+    /// Nothing: it is taken by this request now.
+    New,
+    /// An equal request is being answered.
+    InProgress,
+    /// It was used for another request.
+    Reused,
+    /// It was answered.
+    Answered(Answer),
+}
+
+/// Remembers answers for 24 hours.
+#[async_trait]
+pub trait IdempotencyStore: Send + Sync {
+    /// Takes a key for a request. One that was taken more than `stale_after_ms` ago and never answered (its node
+    /// died) is taken again.
+    ///
+    /// # Errors
+    /// When the store can't be written.
+    async fn take_key(
+        &self,
+        scope: &str,
+        key: &str,
+        fingerprint: &str,
+        stale_after_ms: i64,
+        now: WallMs,
+    ) -> Result<KeyState, StoreError>;
+
+    /// Records the answer of a taken key.
+    ///
+    /// # Errors
+    /// When the store can't be written.
+    async fn answer_key(&self, scope: &str, key: &str, answer: &Answer) -> Result<(), StoreError>;
+
+    /// Gives a taken key back, unanswered: the request failed in a way that another try may mend.
+    ///
+    /// # Errors
+    /// When the store can't be written.
+    async fn free_key(&self, scope: &str, key: &str) -> Result<(), StoreError>;
+
+    /// Forgets keys older than a time, at most `limit`, and says how many.
+    ///
+    /// # Errors
+    /// When the store can't be written.
+    async fn forget_keys(&self, before: WallMs, limit: u32) -> Result<u64, StoreError>;
+}

@@ -1,0 +1,9 @@
+//! Who may do what, and what is kept about them.
+
+pub mod actor;
+pub mod business_store;
+pub mod idempotency;
+pub mod named_limit_store;
+pub mod node_audit;
+pub mod token_store;
+pub mod vault;

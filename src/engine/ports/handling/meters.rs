@@ -1,0 +1,231 @@
+//! What the parts of a node count for people who watch it. Written where it happens, read by whoever shows it.
+//!
+//! Nothing here is touched once per item: a transaction, a heartbeat, a batch of lines, a run's end.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use crate::ports::handling::data_log::DropReason;
+use crate::ports::handling::handler::LogLevel;
+use windrow_core::stats::histogram::Histogram;
+
+/// Reasons of recoveries that are counted each.
+const REASONS_MAX: usize = 50;
+
+/// What became of a heartbeat, which renews the leases of all shards of a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Renewal {
+    /// It was written.
+    Renewed,
+    /// It was not; trust decays.
+    Failed,
+    /// Another node took over.
+    Fenced,
+}
+
+impl Renewal {
+    /// All of them.
+    pub const ALL: [Renewal; 3] = [Renewal::Renewed, Renewal::Failed, Renewal::Fenced];
+
+    /// The word that people see.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Renewal::Renewed => "renewed",
+            Renewal::Failed => "failed",
+            Renewal::Fenced => "fenced",
+        }
+    }
+}
+
+/// Statements of one kind.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Queries {
+    /// How long they took.
+    pub took: Histogram,
+    /// How many failed.
+    pub errors: u64,
+}
+
+/// What became of a hint among nodes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HintFate {
+    /// It was given to Redis.
+    Sent,
+    /// It came from another node.
+    Heard,
+    /// It was lost here: too many, or Redis away. Polling finds the same.
+    Dropped,
+    /// It could not be read: forged, or of another version.
+    Unreadable,
+}
+
+impl HintFate {
+    /// All of them.
+    pub const ALL: [HintFate; 4] = [
+        HintFate::Sent,
+        HintFate::Heard,
+        HintFate::Dropped,
+        HintFate::Unreadable,
+    ];
+
+    /// The word that people see.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            HintFate::Sent => "sent",
+            HintFate::Heard => "heard",
+            HintFate::Dropped => "dropped",
+            HintFate::Unreadable => "unreadable",
+        }
+    }
+}
+
+/// See the module.
+#[derive(Debug, Default)]
+pub struct Meters {
+    lease_trips: Mutex<Histogram>,
+    lease_failures: AtomicU64,
+    hints: [AtomicU64; 4],
+    redis: Mutex<Option<Result<(), String>>>,
+    checkpoints: Mutex<Histogram>,
+    checkpoint_errors: AtomicU64,
+    renewals: [AtomicU64; 3],
+    fenced_runs: AtomicU64,
+    recoveries: Mutex<BTreeMap<String, u64>>,
+    lines: [AtomicU64; 4],
+    dropped: [AtomicU64; 2],
+    queries: Mutex<BTreeMap<&'static str, Queries>>,
+}
+
+impl Meters {
+    /// A transaction of checkpoints took so long.
+    pub fn checkpointed(&self, took: Duration, is_stored: bool) {
+        lock(&self.checkpoints).record(took, 1);
+        if !is_stored {
+            self.checkpoint_errors.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Transactions of checkpoints, and how many of them failed.
+    pub fn checkpoints(&self) -> (Histogram, u64) {
+        (
+            lock(&self.checkpoints).clone(),
+            self.checkpoint_errors.load(Ordering::Relaxed),
+        )
+    }
+
+    /// A heartbeat was sent.
+    pub fn renewed(&self, result: Renewal) {
+        self.renewals[result as usize].fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Heartbeats with this result.
+    pub fn renewals(&self, result: Renewal) -> u64 {
+        self.renewals[result as usize].load(Ordering::Relaxed)
+    }
+
+    /// A round trip to the lease store took so long.
+    pub fn lease_trip(&self, took: Duration, is_answered: bool) {
+        lock(&self.lease_trips).record(took, 1);
+        if !is_answered {
+            self.lease_failures.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Round trips to the lease store, and how many of them failed.
+    pub fn lease_trips(&self) -> (Histogram, u64) {
+        (
+            lock(&self.lease_trips).clone(),
+            self.lease_failures.load(Ordering::Relaxed),
+        )
+    }
+
+    /// Hints to or from other nodes.
+    pub fn hinted(&self, fate: HintFate, hints: u64) {
+        self.hints[fate as usize].fetch_add(hints, Ordering::Relaxed);
+    }
+
+    /// Hints with this fate.
+    pub fn hints(&self, fate: HintFate) -> u64 {
+        self.hints[fate as usize].load(Ordering::Relaxed)
+    }
+
+    /// Whether Redis answers, or why it doesn't. Says whether that is news.
+    pub fn redis_is(&self, state: Result<(), String>) -> bool {
+        let mut known = lock(&self.redis);
+        let is_news = known.as_ref().is_none_or(|known| known.is_ok() != state.is_ok());
+        *known = Some(state);
+        is_news
+    }
+
+    /// Whether Redis answers, or why it doesn't; none where it isn't used.
+    pub fn redis(&self) -> Option<Result<(), String>> {
+        lock(&self.redis).clone()
+    }
+
+    /// A run ended because somebody else owns its shard.
+    pub fn fenced(&self) {
+        self.fenced_runs.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Runs that ended so.
+    pub fn fenced_runs(&self) -> u64 {
+        self.fenced_runs.load(Ordering::Relaxed)
+    }
+
+    /// A run ended and will be tried again.
+    pub fn recovers(&self, reason: &str) {
+        let mut recoveries = lock(&self.recoveries);
+        let is_counted = recoveries.len() < REASONS_MAX || recoveries.contains_key(reason);
+        *recoveries
+            .entry(if is_counted { reason } else { "other" }.to_owned())
+            .or_default() += 1;
+    }
+
+    /// Runs that are tried again, by reason.
+    pub fn recoveries(&self) -> BTreeMap<String, u64> {
+        lock(&self.recoveries).clone()
+    }
+
+    /// Lines of the data log were stored.
+    pub fn stored_lines(&self, level: LogLevel, lines: u64) {
+        self.lines[level as usize].fetch_add(lines, Ordering::Relaxed);
+    }
+
+    /// Lines stored of a level.
+    pub fn lines(&self, level: LogLevel) -> u64 {
+        self.lines[level as usize].load(Ordering::Relaxed)
+    }
+
+    /// Lines of the data log are gone. Age and number are not told apart: one statement removes both.
+    pub fn dropped_lines(&self, reason: DropReason, lines: u64) {
+        self.dropped[usize::from(reason == DropReason::Queue)].fetch_add(lines, Ordering::Relaxed);
+    }
+
+    /// Lines that are gone: because they were not to be kept longer, and because they came too fast.
+    pub fn dropped(&self) -> [(&'static str, u64); 2] {
+        let [retention, queue] = &self.dropped;
+        [
+            ("retention", retention.load(Ordering::Relaxed)),
+            ("queue", queue.load(Ordering::Relaxed)),
+        ]
+    }
+
+    /// A statement of the store took so long.
+    pub fn queried(&self, op: &'static str, took: Duration, failed: bool) {
+        let mut queries = lock(&self.queries);
+        let of = queries.entry(op).or_default();
+        of.took.record(took, 1);
+        of.errors += u64::from(failed);
+    }
+
+    /// The statements by kind.
+    pub fn queries(&self) -> BTreeMap<&'static str, Queries> {
+        lock(&self.queries).clone()
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

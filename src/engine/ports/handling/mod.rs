@@ -1,0 +1,8 @@
+//! What handles items, and what is noted while it does.
+
+pub mod data_log;
+pub mod dropped_lines;
+pub mod handler;
+pub mod hook;
+pub mod meters;
+pub mod outbox;

@@ -1,0 +1,12 @@
+//! What is asked of the store about tasks: made, commanded, listed, shown, kept up.
+
+pub mod command;
+pub mod create;
+pub mod failure_list;
+pub mod list;
+pub mod report_store;
+pub mod shard_map;
+pub mod shard_view;
+pub mod store;
+pub mod upkeep;
+pub mod view;

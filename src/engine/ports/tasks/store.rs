@@ -1,0 +1,305 @@
+//! Businesses and tasks: create, find, command, show. Every change keeps an audit entry in its transaction.
+
+use std::collections::BTreeMap;
+use std::num::NonZeroU32;
+
+use async_trait::async_trait;
+
+use crate::ports::StoreError;
+use windrow_core::ids::{ItemCount, ItemIndex, StoreId, TaskId, WallMs};
+use windrow_core::settings::Auto;
+use windrow_core::task::{Canary, Tuning};
+
+pub use crate::ports::access::actor::Actor;
+pub use crate::ports::tasks::command::{CommandError, CommandRefusal, MoveRefusal, TaskCommand, TaskEdit};
+pub use crate::ports::tasks::create::{CreateError, Family};
+pub use crate::ports::tasks::shard_view::ShardView;
+pub use crate::ports::tasks::view::{TaskRest, TaskView};
+
+/// A task to be made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewTask {
+    /// The business's slug; it must exist.
+    pub business: String,
+    /// Unique within the business, if given.
+    pub name: Option<String>,
+    /// How many items, once known.
+    pub total: ItemCount,
+    /// Items before this index are excluded.
+    pub skip_first: ItemIndex,
+    /// The live settings.
+    pub tuning: Tuning,
+    /// Parameters for the handler as JSON text.
+    pub params: Option<String>,
+    /// The source's description as JSON text (kind, location, format); the adapter of sources reads it.
+    pub source: String,
+    /// Fingerprint of what the task means: source checksum, format options, total. Same name with another
+    /// meaning is another task.
+    pub meaning: u64,
+    /// Repeats of a create with this key return the first one's task.
+    pub idempotency_key: Option<String>,
+    /// Labels.
+    pub labels: BTreeMap<String, String>,
+    /// Higher goes first.
+    pub priority: i32,
+    /// Into how many parts it is cut when it starts, that different nodes can own.
+    pub shards: Auto<NonZeroU32>,
+    /// Whether the parameters go with each call.
+    pub send_params: bool,
+    /// The named limits that its items count against beside those of its business; each must exist.
+    pub limits: Vec<String>,
+    /// The first items, run before any other.
+    pub canary: Option<Canary>,
+    /// Not run before this time.
+    pub start_at: Option<WallMs>,
+    /// Stopped at this time.
+    pub deadline: Option<WallMs>,
+    /// The task whose failures it does again.
+    pub parent: Option<TaskId>,
+}
+
+pub use windrow_core::life::COORDINATOR_DOWN;
+
+/// Why a queued task waits.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WaitNote {
+    /// The task.
+    pub task: TaskId,
+    /// A machine slug.
+    pub reason: String,
+    /// The sentence shown to people.
+    pub text: String,
+}
+
+/// The start of a task that a start token belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TokenStart {
+    /// The task.
+    pub task: TaskId,
+    /// Which start of it.
+    pub start_no: u32,
+    /// Whether that start is the present one and has not ended.
+    pub is_live: bool,
+}
+
+/// Failures of one code.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FailureGroup {
+    /// The code.
+    pub code: String,
+    /// How many items were abandoned with it.
+    pub count: u64,
+    /// The first one's time.
+    pub first_at: WallMs,
+    /// The last one's time.
+    pub last_at: WallMs,
+    /// One of them.
+    pub example_index: ItemIndex,
+    /// Its message.
+    pub example: String,
+}
+
+/// One abandoned item.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FailedItem {
+    /// The item.
+    pub index: ItemIndex,
+    /// Attempts made.
+    pub attempts: u32,
+    /// The last failure's code.
+    pub code: String,
+    /// Its message.
+    pub message: String,
+    /// The handler's own JSON about it.
+    pub output: Option<String>,
+    /// When it was given up.
+    pub at: WallMs,
+}
+
+/// One entry of the audit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AuditEntry {
+    /// When.
+    pub at: WallMs,
+    /// By whom.
+    pub actor: String,
+    /// From where.
+    pub source: String,
+    /// What, e.g. `task.start`.
+    pub action: String,
+    /// Why.
+    pub reason: Option<String>,
+    /// The settings before, as JSON text.
+    pub before: Option<String>,
+    /// The settings after, as JSON text.
+    pub after: Option<String>,
+}
+
+/// Creates, commands and shows tasks.
+#[async_trait]
+pub trait TaskStore: Send + Sync {
+    /// The short random id made at migration.
+    ///
+    /// # Errors
+    /// When the store can't be read.
+    async fn store_id(&self) -> Result<StoreId, StoreError>;
+
+    /// Makes the business of this slug unless it exists.
+    ///
+    /// # Errors
+    /// When the store can't be written.
+    async fn ensure_business(&self, slug: &str, actor: &Actor, now: WallMs) -> Result<(), StoreError>;
+
+    /// Makes a task in state `created` with one shard; its shard map is pinned at the first start.
+    ///
+    /// # Errors
+    /// See [`CreateError`].
+    async fn create(&self, task: &NewTask, actor: &Actor, now: WallMs) -> Result<TaskView, CreateError>;
+
+    /// Makes a redrive, and starts it if it is to, as the others do; not where a redrive of the family is there by now that
+    /// the caller has not seen.
+    ///
+    /// # Errors
+    /// See [`CreateError`]; `Overtaken`: look again.
+    async fn create_redrive(
+        &self,
+        task: &NewTask,
+        (seen, starts): (&Family, bool),
+        actor: &Actor,
+        now: WallMs,
+    ) -> Result<TaskView, CreateError>;
+
+    /// Makes a task and starts it, in one step where the store can. A repeat of the request returns what the first one
+    /// made, started or since stopped.
+    ///
+    /// # Errors
+    /// See [`CreateError`].
+    async fn create_and_start(
+        &self,
+        task: &NewTask,
+        actor: &Actor,
+        now: WallMs,
+    ) -> Result<TaskView, CreateError> {
+        let made = self.create(task, actor, now).await?;
+        self.start_made(made, actor, now).await
+    }
+
+    /// Starts a task that was made just now, unless an earlier request that this one repeats has started it.
+    ///
+    /// # Errors
+    /// When the store can't be read or written.
+    async fn start_made(&self, made: TaskView, actor: &Actor, now: WallMs) -> Result<TaskView, CreateError> {
+        if made.start_no > 0 {
+            return Ok(made);
+        }
+        match self.command(made.id, &TaskCommand::Start, actor, now).await {
+            Ok(started) => Ok(started),
+            Err(CommandError::Store(error)) => Err(error.into()),
+            // Somebody steered it between the two: it stays as it is.
+            Err(_) => Ok(self.get(made.id).await?.unwrap_or(made)),
+        }
+    }
+
+    /// A task by id.
+    ///
+    /// # Errors
+    /// When the store can't be read.
+    async fn get(&self, id: TaskId) -> Result<Option<TaskView>, StoreError>;
+
+    /// The newest task of a business that has this name.
+    ///
+    /// # Errors
+    /// When the store can't be read.
+    async fn find(&self, business: &str, name: &str) -> Result<Option<TaskView>, StoreError>;
+
+    /// Takes the name away from a task (`--restart` gives it to a new one).
+    ///
+    /// # Errors
+    /// See [`CommandError`].
+    async fn release_name(&self, id: TaskId, actor: &Actor, now: WallMs) -> Result<(), CommandError>;
+
+    /// Obeys a command in one transaction with its audit entry, and returns the task after it; with `expected` only
+    /// while the task has that version.
+    ///
+    /// # Errors
+    /// See [`CommandError`]; a refusal changes nothing.
+    async fn command_if(
+        &self,
+        id: TaskId,
+        expected: Option<u64>,
+        command: &TaskCommand,
+        actor: &Actor,
+        now: WallMs,
+    ) -> Result<TaskView, CommandError>;
+
+    /// Obeys a command whatever the task's version is.
+    ///
+    /// # Errors
+    /// As [`TaskStore::command_if`].
+    async fn command(
+        &self,
+        id: TaskId,
+        command: &TaskCommand,
+        actor: &Actor,
+        now: WallMs,
+    ) -> Result<TaskView, CommandError> {
+        self.command_if(id, None, command, actor, now).await
+    }
+
+    /// Says why queued tasks wait, and writes only what changed; nothing for a task of any other status, but
+    /// [`COORDINATOR_DOWN`] also of a running one. An empty reason takes that one away again.
+    ///
+    /// # Errors
+    /// When the store can't be written.
+    async fn explain_waits(&self, notes: &[WaitNote], now: WallMs) -> Result<(), StoreError>;
+
+    /// Deletes a task that has ended, with its items, runs, lines and calls, in transactions of bounded size; the
+    /// audit stays. A repeat goes on where an interrupted one was.
+    ///
+    /// # Errors
+    /// See [`CommandError`]; `HasRedrive` while a child of it has not ended.
+    async fn delete(&self, id: TaskId, actor: &Actor, now: WallMs) -> Result<(), CommandError>;
+
+    /// Wishes that a running task's shards (or one of them) go on at another node: their owners drain and release them,
+    /// and other nodes leave them to that one for [`MOVE_PATIENCE`](crate::ports::ownership::run_store::MOVE_PATIENCE). Says how many shards move.
+    ///
+    /// # Errors
+    /// See [`CommandError`], above all [`MoveRefusal`]; a refusal changes nothing.
+    async fn move_shards(
+        &self,
+        task: TaskId,
+        shard: Option<u32>,
+        to: &str,
+        actor: &Actor,
+        now: WallMs,
+    ) -> Result<u32, CommandError>;
+
+    /// The start that a start token belongs to; none for a text that never was one.
+    ///
+    /// # Errors
+    /// When the store can't be read.
+    async fn start_of_token(&self, token: &str) -> Result<Option<TokenStart>, StoreError>;
+
+    /// Abandoned items grouped by code, most frequent first, without counting items.
+    ///
+    /// # Errors
+    /// When the store can't be read.
+    async fn failure_groups(&self, id: TaskId) -> Result<Vec<FailureGroup>, StoreError>;
+
+    /// Abandoned items after an index, in index order.
+    ///
+    /// # Errors
+    /// When the store can't be read.
+    async fn failures(
+        &self,
+        id: TaskId,
+        after: Option<ItemIndex>,
+        limit: u32,
+    ) -> Result<Vec<FailedItem>, StoreError>;
+
+    /// The audit of a task, oldest first.
+    ///
+    /// # Errors
+    /// When the store can't be read.
+    async fn audit(&self, id: TaskId) -> Result<Vec<AuditEntry>, StoreError>;
+}
