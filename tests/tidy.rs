@@ -162,7 +162,10 @@ fn imports_against_the_arrows_are_seen_however_they_are_written() {
         ("src/store/sql/mod.rs", "use crate::redis::Leases;"),
         ("src/store/redis/mod.rs", "fn f() { assert!(crate::sql::ok()); }"),
         ("src/server/service/mod.rs", "use crate::http::problem::Problem;"),
-        ("src/server/service/tasks.rs", "use crate::{service::X, http::Y};"),
+        (
+            "src/server/service/tasks/mod.rs",
+            "use crate::{service::X, http::Y};",
+        ),
         ("src/core/pace.rs", "use super::window::Window;"),
     ] {
         assert_eq!(broken(file, text), ["import"], "{file}: {text}");

@@ -14,7 +14,7 @@ use windrow_engine::ports::StoreError;
 use windrow_engine::ports::access::token_store::{TokenStore, TokenView};
 use windrow_engine::ports::tasks::store::Actor;
 use windrow_host::vault::write_private;
-use windrow_server::service::tokens::{self, TOKEN_PREFIX, TokenWish};
+use windrow_server::service::access::tokens::{self, TOKEN_PREFIX, TokenWish};
 use windrow_server::service::{Service, ServiceError};
 
 /// The file in the data directory, when the configured one can't be written.

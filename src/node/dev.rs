@@ -26,10 +26,10 @@ use windrow_core::task::lifecycle::Status;
 use windrow_engine::ports::sources::desk::SourceRequest;
 use windrow_engine::ports::tasks::list::TaskFilter;
 use windrow_engine::ports::tasks::store::{Actor, TaskView};
-use windrow_server::http::sample;
+use windrow_server::http::answer::sample;
 use windrow_server::http::server::{Limits, Server};
 use windrow_server::service::businesses::BusinessBody;
-use windrow_server::service::task_create::{TaskPlan, TaskRequest};
+use windrow_server::service::tasks::create::{TaskPlan, TaskRequest};
 use windrow_server::service::{Service, ServiceError};
 
 /// Where it listens unless that is taken. (`http.listen` of `config.toml`.)

@@ -8,7 +8,7 @@ use super::outcome::{self, Outcome};
 use super::{Desk, failures_out, only_failed};
 use windrow_core::task::lifecycle::Status;
 use windrow_engine::ports::tasks::store::TaskView;
-use windrow_server::service::item_data::Members;
+use windrow_server::service::failures::item_data::Members;
 
 impl Desk<'_> {
     /// The job was done by an earlier run. Said also when it is to be quiet: nothing was done now, and a script that

@@ -20,7 +20,7 @@ use windrow_core::ids::{ItemIndex, TaskId};
 use windrow_engine::ports::sources::source::Source;
 use windrow_engine::ports::tasks::store::{FailedItem, TaskStore};
 use windrow_node::sources::OpenedSource;
-use windrow_server::service::item_data::{ItemData, Lookup, Members};
+use windrow_server::service::failures::item_data::{ItemData, Lookup, Members};
 
 /// Items read at once.
 const PAGE: u32 = 1_000;

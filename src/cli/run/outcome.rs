@@ -16,7 +16,7 @@ use windrow_core::ids::{ItemIndex, WallMs};
 use windrow_core::task::lifecycle::{Status, StopReason, TaskResult};
 use windrow_engine::ports::sources::source::Source;
 use windrow_engine::ports::tasks::store::{FailureGroup, TaskStore, TaskView};
-use windrow_server::service::item_data::{ItemData, Lookup, Members};
+use windrow_server::service::failures::item_data::{ItemData, Lookup, Members};
 
 /// What is shown of an item's data beside its failure. Unit: characters.
 const WHO_CHARS_MAX: usize = 60;

@@ -20,7 +20,7 @@ use windrow_engine::ports::sources::source::Source;
 use windrow_engine::ports::tasks::store::{Actor, TaskView};
 use windrow_node::Node;
 use windrow_server::service;
-use windrow_server::service::item_data::{Lookup, Members};
+use windrow_server::service::failures::item_data::{Lookup, Members};
 
 /// Between two looks.
 const LOOK_EVERY: Duration = Duration::from_millis(200);

@@ -8,10 +8,11 @@ use utoipa::IntoParams;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::body::Params;
+use super::App;
 use super::problem::Problem;
 use super::tasks::AuditJson;
-use super::{App, page};
+use crate::http::answer::page;
+use crate::http::guard::body::Params;
 use crate::service::ServiceError;
 use windrow_core::ids::TaskId;
 use windrow_engine::ports::tasks::list::AuditFilter;

@@ -6,9 +6,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::watch;
 
 use super::events::{Hub, STREAMS_MAX};
-use super::intake;
 use super::metrics::Meter;
-use super::shares::Shares;
+use crate::http::guard::intake;
+use crate::http::guard::shares::Shares;
 use crate::telemetry::{Filter, LogControl};
 use windrow_config::Config;
 use windrow_core::ids::{Moment, WallMs};

@@ -4,48 +4,22 @@
 //! OpenAPI description, and that description is where [`access`] reads who may call it: a route that doesn't say so
 //! can't be called by anybody.
 
-pub mod access;
-mod actors;
+pub mod answer;
 mod audit;
-pub mod body;
 mod businesses;
-mod csv;
-mod docs_page;
-mod document;
-mod dry_run;
-pub mod etag;
+pub mod document;
 mod events;
-mod export;
-mod failures;
 pub mod front;
-mod html;
-mod idempotency;
-mod intake;
-mod internal;
+pub mod guard;
 mod limits;
 mod logs;
 pub mod metrics;
 mod nodes;
-mod outside;
-pub mod page;
-mod parameters;
 pub mod problem;
-mod problem_pages;
-mod report;
-mod report_markdown;
-pub mod sample;
-pub mod schema;
-mod seen_task;
 pub mod server;
-mod shares;
-mod silent;
-mod stamp;
 mod tasks;
-pub mod time;
 mod tokens;
 mod uploads;
-mod visitor;
-mod whoami;
 
 use std::sync::Arc;
 
@@ -58,9 +32,9 @@ use utoipa::OpenApi;
 use utoipa::openapi::OpenApi as Document;
 use utoipa_axum::router::OpenApiRouter;
 
-use self::access::Scheme;
 pub use self::front::Front;
 use self::problem::{Problem, Slug};
+use crate::http::guard::access::Scheme;
 use crate::service::{Service, ServiceError};
 
 /// What every handler of a request is given.
@@ -76,7 +50,7 @@ pub struct App {
 #[openapi(
     info(title = "Windrow", description = "Drives the numbered items of a task through a handler at exactly the rate it was told."),
     modifiers(&Scheme),
-    components(schemas(dry_run::DryRunJson)),
+    components(schemas(guard::dry_run::DryRunJson)),
     tags(
         (name = "tasks", description = "One pass of a business over its items"),
         (name = "businesses", description = "Who does the work"),
@@ -93,23 +67,23 @@ const UPLOADS: &str = "/v1/uploads";
 /// The routes of each resource, without state.
 fn resources() -> [OpenApiRouter<App>; 18] {
     [
-        whoami::routes(),
+        tokens::whoami::routes(),
         tasks::routes(),
         audit::routes(),
         events::routes(),
         nodes::routes(),
-        actors::routes(),
+        nodes::actors::routes(),
         metrics::routes(),
         businesses::routes(),
         limits::routes(),
         tokens::routes(),
-        outside::routes(),
-        docs_page::routes(),
-        problem_pages::routes(),
-        export::routes(),
-        failures::routes(),
+        guard::outside::routes(),
+        document::page::routes(),
+        problem::pages::routes(),
+        answer::export::routes(),
+        tasks::failures::routes(),
         logs::routes(),
-        report::routes(),
+        tasks::failures::report::routes(),
         uploads::routes(),
     ]
 }
@@ -123,12 +97,12 @@ fn routes() -> OpenApiRouter<App> {
 /// The façade: a router, and the document that describes it.
 pub fn facade(app: App) -> (Router, Arc<Document>) {
     let (router, mut document) = routes().split_for_parts();
-    idempotency::describe(&mut document);
+    guard::idempotency::describe(&mut document);
     let (written, rules) = document::finish(&mut document);
     let document = Arc::new(document);
-    let policy = Arc::new(access::Policy::of(
+    let policy = Arc::new(guard::access::Policy::of(
         &document,
-        visitor::Names::of(&app.service.config().http),
+        guard::visitor::Names::of(&app.service.config().http),
     ));
     let router = router
         .layer(Extension(Arc::new(written)))
@@ -136,17 +110,17 @@ pub fn facade(app: App) -> (Router, Arc<Document>) {
         .layer(DefaultBodyLimit::disable())
         .fallback(problem::no_such_route)
         .method_not_allowed_fallback(problem::no_such_method)
-        .route_layer(from_fn_with_state(app.clone(), idempotency::remember))
-        .route_layer(from_fn_with_state(app.clone(), intake::take_in))
-        .route_layer(from_fn_with_state(Arc::new(rules), parameters::hold))
-        .route_layer(from_fn_with_state((app.clone(), policy), access::guard))
+        .route_layer(from_fn_with_state(app.clone(), guard::idempotency::remember))
+        .route_layer(from_fn_with_state(app.clone(), guard::intake::take_in))
+        .route_layer(from_fn_with_state(Arc::new(rules), guard::parameters::hold))
+        .route_layer(from_fn_with_state((app.clone(), policy), guard::access::guard))
         .layer(from_fn_with_state(app.clone(), turn_away))
         // Other nodes ask also while this one ends, and are known by no token.
-        .merge(internal::router())
+        .merge(nodes::internal::router())
         .layer(tower_http::catch_panic::CatchPanicLayer::custom(
             problem::on_panic,
         ))
-        .layer(from_fn_with_state(app.clone(), stamp::stamp))
+        .layer(from_fn_with_state(app.clone(), answer::stamp::stamp))
         .layer(from_fn_with_state(app.clone(), metrics::measure))
         .with_state(app);
     (router, document)
@@ -168,6 +142,7 @@ async fn turn_away(State(app): State<App>, request: Request, next: Next) -> Resp
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::http::guard::{access, idempotency};
 
     #[test]
     fn every_operation_states_who_may_call_it() {

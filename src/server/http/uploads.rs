@@ -15,12 +15,12 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::App;
-use super::access::Caller;
-use super::body::Params;
-use super::failures::json;
 use super::problem::{Problem, Slug};
-use super::seen_task::path_param;
-use super::time::rfc3339;
+use crate::http::answer::time::rfc3339;
+use crate::http::guard::access::Caller;
+use crate::http::guard::body::Params;
+use crate::http::tasks::failures::json;
+use crate::http::tasks::view::seen_task::path_param;
 use crate::service::ServiceError;
 use windrow_core::business::access::Role;
 use windrow_engine::ports::sources::desk::{Received, RowFormat, SourceRequest};

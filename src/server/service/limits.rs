@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use super::task_create::TaskPlan;
-use super::task_settings::{LOOKED_THROUGH_MAX, nearest};
 use super::{FieldFault, Service, ServiceError};
+use crate::service::tasks::create::TaskPlan;
+use crate::service::tasks::settings::{LOOKED_THROUGH_MAX, nearest};
 use windrow_core::business::is_slug;
 use windrow_core::limit::Bounds;
 use windrow_core::limit::key::{LimitKey, NAMED_MAX};

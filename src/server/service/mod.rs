@@ -3,40 +3,21 @@
 //! [`job`] is `windrow run`. [`Service`] is everything that the façade can do; its methods are in one file a
 //! resource, and say what can go wrong with the one [`ServiceError`].
 
-mod abandon;
 pub mod access;
-pub mod actors;
-mod answers;
 pub mod businesses;
 pub mod cluster;
 pub mod error;
 pub mod explain;
 pub mod failures;
-mod fates;
 pub mod health;
-pub mod item_data;
 pub mod job;
 pub mod limits;
 pub mod logs;
-pub mod merge_patch;
 pub mod nodes;
-pub mod outlook;
-pub mod redrives;
-pub mod report;
 pub mod sources;
-mod start_tokens;
 pub mod stats;
-pub mod task_change;
-pub mod task_create;
-mod task_hooks;
-pub mod task_preview;
-pub mod task_settings;
-pub(crate) use task_settings::nearest;
-pub mod task_show;
-pub mod task_stats;
-pub mod task_window;
+pub(crate) use tasks::settings::nearest;
 pub mod tasks;
-pub mod tokens;
 mod turns;
 
 use std::sync::{Arc, PoisonError, RwLock};

@@ -4,8 +4,8 @@ pub use windrow_engine::ports::sources::desk::{
     Received, RedrivePart, RedriveSpec, ResolvedSource, RowFormat, Sender, SourceRequest, UploadBytes,
 };
 
-use super::task_settings::check_depth;
 use super::{FieldFault, Service, ServiceError};
+use crate::service::tasks::settings::check_depth;
 use windrow_engine::ports::sources::desk::SourceDeskError;
 use windrow_engine::ports::sources::uploads::{Upload, UploadId};
 use windrow_engine::ports::tasks::store::Actor;

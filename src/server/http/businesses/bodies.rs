@@ -6,9 +6,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::{IntoParams, ToSchema};
 
-use crate::http::body::reason;
-use crate::http::schema::{HooksSettings, LimitsSettings, TuningSettings};
-use crate::http::time::rfc3339;
+use crate::http::answer::time::rfc3339;
+use crate::http::document::schema::{HooksSettings, LimitsSettings, TuningSettings};
+use crate::http::guard::body::reason;
 use crate::service::businesses::{BusinessBody, Revision};
 use windrow_core::business::{BusinessLimits, Hooks, POOL_DEFAULT};
 use windrow_core::settings::patch::TuningPatch;

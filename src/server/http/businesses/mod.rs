@@ -14,12 +14,14 @@ use self::bodies::{
     BusinessJson, CheckMode, CheckReply, ListQuery, ReasonBody, RegisterBody, RegisterQuery, RevisionJson,
     RevisionsQuery,
 };
-use super::access::Caller;
-use super::body::{Body, Params, reason_of};
-use super::dry_run::{self, DryRunQuery};
+use super::App;
 use super::problem::Problem;
-use super::schema::BusinessPatch;
-use super::{App, etag, page};
+use crate::http::answer::page;
+use crate::http::document::schema::BusinessPatch;
+use crate::http::guard::access::Caller;
+use crate::http::guard::body::{Body, Params, reason_of};
+use crate::http::guard::dry_run::{self, DryRunQuery};
+use crate::http::guard::etag;
 use crate::service::ServiceError;
 use windrow_engine::ports::access::business_store::Business;
 

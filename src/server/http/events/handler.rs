@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use crate::http::tasks::{HandlerDownJson, LastErrorJson};
-use crate::service::task_show::TaskPicture;
+use crate::service::tasks::show::TaskPicture;
 
 /// A code that wasn't seen for this long is new again.
 const FORGET_AFTER: Duration = Duration::from_secs(60);

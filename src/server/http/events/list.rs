@@ -13,7 +13,7 @@ use super::task::{numbers, status, written};
 use super::topic::{Kind, Watcher};
 use crate::http::{App, tasks};
 use crate::service::ServiceError;
-use crate::service::task_show::TaskPicture;
+use crate::service::tasks::show::TaskPicture;
 use windrow_core::ids::TaskId;
 use windrow_core::task::lifecycle::Status;
 use windrow_engine::ports::tasks::list::TaskFilter;

@@ -30,9 +30,9 @@ use self::look::check;
 use self::stream::Wish;
 use self::topic::{Look, Topic};
 use super::App;
-use super::access::{Caller, no_longer_known};
-use super::body::Params;
 use super::problem::Problem;
+use crate::http::guard::access::{Caller, no_longer_known};
+use crate::http::guard::body::Params;
 use crate::service::ServiceError;
 
 /// Topics of one stream.

@@ -10,11 +10,11 @@ use tokio::time::Instant;
 
 use super::handler::{HandlerNews, members};
 use super::topic::{Kind, Watcher};
-use crate::http::time::rfc3339;
+use crate::http::answer::time::rfc3339;
 use crate::http::{App, tasks};
 use crate::service::ServiceError;
-use crate::service::item_data::{ItemData, Members};
-use crate::service::task_show::TaskPicture;
+use crate::service::failures::item_data::{ItemData, Members};
+use crate::service::tasks::show::TaskPicture;
 use windrow_core::ids::{ItemIndex, TaskId};
 use windrow_engine::ports::StoreError;
 use windrow_engine::ports::handling::data_log::{LogOrigin, LogQuery};

@@ -30,7 +30,7 @@ use self::board::{Board, Entry, OTHER};
 use self::text::{Kind, Page};
 use super::App;
 use super::problem::{Problem, Slug};
-use crate::service::actors::ActorView;
+use crate::service::cluster::actors::ActorView;
 use windrow_core::stats::stall::StallReason;
 use windrow_core::task::lifecycle::Status;
 use windrow_engine::ports::tasks::list::TaskFilter;

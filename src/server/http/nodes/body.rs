@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use utoipa::ToSchema;
 
 use crate::http::App;
-use crate::http::time::rfc3339;
+use crate::http::answer::time::rfc3339;
 use crate::service::cluster::nodes::NodeRow;
 use windrow_core::ids::ShardId;
 use windrow_engine::ports::ownership::peers::{NodeFace, Silent};

@@ -1,7 +1,9 @@
 //! `/v1/nodes`: the nodes of the store, what runs on each, and how they are steered. Any of them answers for all.
 
+pub(crate) mod actors;
 mod body;
 mod cluster;
+pub(crate) mod internal;
 
 use axum::Json;
 use axum::extract::{Path, State};
@@ -15,11 +17,11 @@ use utoipa_axum::routes;
 
 pub(super) use self::body::{NodeBody, face};
 use super::App;
-use super::access::Caller;
-use super::body::{Body, Params, reason};
-use super::dry_run::{self, DryRunQuery};
-use super::page::Page;
 use super::problem::Problem;
+use crate::http::answer::page::Page;
+use crate::http::guard::access::Caller;
+use crate::http::guard::body::{Body, Params, reason};
+use crate::http::guard::dry_run::{self, DryRunQuery};
 use crate::service::ServiceError;
 use crate::telemetry::Filter;
 use windrow_core::settings::RateLimit;

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use super::Limits;
-use crate::http::shares::{Shares, Taken};
+use crate::http::guard::shares::{Shares, Taken};
 use windrow_core::business::network::Network;
 
 /// Connections beside the others, for health.

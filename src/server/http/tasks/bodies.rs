@@ -10,9 +10,9 @@ use utoipa::ToSchema;
 
 use super::settings::with_settings;
 use super::source::SourceBody;
-use crate::http::body::{reason, some};
-use crate::service::task_change::TaskChange;
-use crate::service::task_create::TaskPlan;
+use crate::http::guard::body::{reason, some};
+use crate::service::tasks::change::TaskChange;
+use crate::service::tasks::create::TaskPlan;
 use crate::service::{FieldFault, ServiceError};
 use windrow_core::ids::{ItemCount, ItemIndex, WallMs};
 use windrow_core::task::Canary;
@@ -81,7 +81,7 @@ with_settings! {
         #[schema(max_items = 4)]
         limits: Option<Vec<String>>,
         /// Parts that different nodes can own: a number, or `auto`.
-        #[schema(value_type = Option<crate::http::schema::NumberOrAuto>)]
+        #[schema(value_type = Option<crate::http::document::schema::NumberOrAuto>)]
         shards: Option<windrow_core::settings::Auto<std::num::NonZeroU32>>,
         /// Higher goes first.
         priority: Option<i32>,
@@ -124,7 +124,7 @@ with_settings! {
         #[schema(max_items = 4)]
         limits: Option<Vec<String>>,
         /// Parts that different nodes can own: a number, or `auto`.
-        #[schema(value_type = Option<crate::http::schema::NumberOrAuto>)]
+        #[schema(value_type = Option<crate::http::document::schema::NumberOrAuto>)]
         shards: Option<windrow_core::settings::Auto<std::num::NonZeroU32>>,
         /// Higher goes first.
         priority: Option<i32>,
@@ -175,7 +175,7 @@ with_settings! {
         #[serde(default, deserialize_with = "windrow_core::settings::json::object_option")]
         source: Option<SourceBody>,
         /// Parts that different nodes can own: a number, or `auto`; only before it has run, and while it isn't queued.
-        #[schema(value_type = Option<crate::http::schema::NumberOrAuto>)]
+        #[schema(value_type = Option<crate::http::document::schema::NumberOrAuto>)]
         shards: Option<windrow_core::settings::Auto<std::num::NonZeroU32>>,
         /// Why, for the audit.
         #[serde(default, deserialize_with = "reason")]

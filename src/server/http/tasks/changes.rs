@@ -8,16 +8,18 @@ use axum::response::{IntoResponse, Response};
 use super::bodies::{CloneBody, CreateBody, EditBody};
 use super::commands::ReasonBody;
 use super::warnings::PlanQuery;
-use super::{Answer, Steer, TaskJson, shown, whole, would};
-use crate::http::body::{Body, Params};
-use crate::http::dry_run::{self, DryRunQuery};
-use crate::http::idempotency::TakenKey;
+use super::{Answer, Steer, TaskJson, whole, would};
+use crate::http::App;
+use crate::http::guard::body::{Body, Params};
+use crate::http::guard::dry_run::{self, DryRunQuery};
+use crate::http::guard::etag;
+use crate::http::guard::idempotency::TakenKey;
 use crate::http::problem::Problem;
+use crate::http::tasks::shown;
 use crate::http::uploads::judge_source;
-use crate::http::{App, etag};
 use crate::service::ServiceError;
-use crate::service::task_change::TaskChange;
-use crate::service::task_create::{TaskPlan, TaskRequest};
+use crate::service::tasks::change::TaskChange;
+use crate::service::tasks::create::{TaskPlan, TaskRequest};
 use windrow_engine::ports::tasks::store::TaskView;
 
 /// A task that was made now, or would be.

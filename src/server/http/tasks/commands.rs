@@ -11,11 +11,12 @@ use utoipa_axum::routes;
 
 use super::bodies::time;
 use super::warnings::PlanQuery;
-use super::{Answer, Steer, TaskJson, shown, would};
+use super::{Answer, Steer, TaskJson, would};
 use crate::http::App;
-use crate::http::body::{Body, Params, reason};
-use crate::http::dry_run::DryRunQuery;
+use crate::http::guard::body::{Body, Params, reason};
+use crate::http::guard::dry_run::DryRunQuery;
 use crate::http::problem::Problem;
+use crate::http::tasks::shown;
 use crate::service::ServiceError;
 use crate::service::tasks::{ReadyChange, StartHow, StopHow, Told};
 use windrow_core::ids::{ItemCount, ItemIndex};

@@ -1,24 +1,16 @@
 //! `/v1/tasks`: one pass of a business over its items. Operators steer all tasks, a business its own.
 
-mod abandon;
 mod bodies;
 mod changes;
 mod commands;
-mod cut_off;
 mod explain;
-mod explain_text;
-mod handler;
-mod history;
+pub(crate) mod failures;
 mod preview;
 mod queries;
-mod redrives;
 mod settings;
-mod shards;
-mod shown;
 mod source;
-mod stats;
+pub(crate) mod view;
 mod warnings;
-mod window;
 
 use std::time::Duration;
 
@@ -31,18 +23,21 @@ use axum::response::{IntoResponse, Response};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-pub(super) use self::handler::{HandlerDownJson, LastErrorJson};
-pub(super) use self::history::AuditJson;
 use self::queries::{CountsJson, ListQuery, ShowQuery};
-pub(super) use self::shown::TaskJson;
 use self::warnings::WarningJson;
-use super::access::Caller;
-use super::body::Params;
+use super::App;
 use super::problem::Problem;
-use super::{App, dry_run, etag, page};
+use crate::http::answer::page;
+use crate::http::guard::access::Caller;
+use crate::http::guard::body::Params;
+use crate::http::guard::dry_run;
+use crate::http::guard::etag;
+pub(super) use crate::http::tasks::view::handler::{HandlerDownJson, LastErrorJson};
+pub(super) use crate::http::tasks::view::history::AuditJson;
+pub(super) use crate::http::tasks::view::shown::TaskJson;
 use crate::service::ServiceError;
-use crate::service::task_show::TaskPicture;
-use crate::service::tokens::START_TOKEN_PREFIX;
+use crate::service::access::tokens::START_TOKEN_PREFIX;
+use crate::service::tasks::show::TaskPicture;
 use windrow_engine::ports::tasks::store::{TaskView, TokenStart};
 
 /// How far tasks of one status are counted: a number for people, never a walk over all tasks.
@@ -56,13 +51,13 @@ pub(super) fn routes() -> OpenApiRouter<App> {
         .routes(routes!(read, changes::edit, changes::delete))
         .routes(routes!(changes::clone))
         .merge(commands::routes())
-        .routes(routes!(abandon::abandon))
-        .merge(history::routes())
-        .routes(routes!(stats::stats))
+        .routes(routes!(failures::abandon::abandon))
+        .merge(view::history::routes())
+        .routes(routes!(view::stats::stats))
         .routes(routes!(explain::explain))
-        .routes(routes!(window::window))
+        .routes(routes!(view::window::window))
         .routes(routes!(preview::preview))
-        .routes(routes!(redrives::redrive))
+        .routes(routes!(failures::redrives::redrive))
 }
 
 type Answer = Result<Response, Problem>;

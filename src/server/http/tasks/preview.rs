@@ -8,10 +8,10 @@ use utoipa::ToSchema;
 use super::Steer;
 use super::warnings::WarningJson;
 use crate::http::App;
-use crate::http::body::{Body, reason};
+use crate::http::guard::body::{Body, reason};
 use crate::http::problem::Problem;
 use crate::service::ServiceError;
-use crate::service::task_preview::{ITEMS_MAX, PreviewedItem};
+use crate::service::tasks::preview::{ITEMS_MAX, PreviewedItem};
 use windrow_core::ids::ItemIndex;
 
 /// Items of a preview that names none.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::http::schema;
+use crate::http::document::schema;
 use windrow_core::settings::json::span;
 use windrow_core::settings::{Auto, Backoff, Burst, ErrorBudget, OnExhausted, RateLimit};
 use windrow_core::task::Tuning;
@@ -32,22 +32,22 @@ macro_rules! with_settings {
         $(#[$about])*
         #[derive(Debug, serde::Deserialize, utoipa::ToSchema)]
         #[serde(deny_unknown_fields)]
-        pub(super) struct $name {
+        pub(crate) struct $name {
             $($(#[$attribute])* pub(super) $member: $kind,)*
             /// Attempts in a time, such as `500/s`; or `unlimited`.
             #[schema(value_type = Option<String>, pattern = "^( *[0-9][0-9_]*k? */ *[0-9]*(ns|us|ms|s|m|h|d)( ?[0-9]{1,20}(ns|us|ms|s|m|h|d))* *| *unlimited *)$", max_length = 80)]
             rate: Option<windrow_core::settings::RateLimit>,
             /// What may leave at once above the steady rate.
-            #[schema(value_type = Option<crate::http::schema::Burst>)]
+            #[schema(value_type = Option<crate::http::document::schema::Burst>)]
             burst: Option<windrow_core::settings::Burst>,
             /// Items in flight at the same time.
-            #[schema(value_type = Option<crate::http::schema::NumberOrAuto>)]
+            #[schema(value_type = Option<crate::http::document::schema::NumberOrAuto>)]
             concurrency: Option<windrow_core::settings::Auto<std::num::NonZeroU32>>,
             /// Bounds `concurrency = "auto"`.
             #[schema(value_type = Option<u32>, minimum = 1)]
             max_concurrency: Option<std::num::NonZeroU32>,
             /// The distance from low water to the highest dispatchable index.
-            #[schema(value_type = Option<crate::http::schema::NumberOrAuto>)]
+            #[schema(value_type = Option<crate::http::document::schema::NumberOrAuto>)]
             window: Option<windrow_core::settings::Auto<std::num::NonZeroU32>>,
             /// Items of one call.
             #[schema(value_type = Option<u32>, minimum = 1)]
@@ -64,7 +64,7 @@ macro_rules! with_settings {
             #[serde(default, deserialize_with = "windrow_core::settings::json::object_option")]
             retry: Option<crate::http::tasks::settings::RetryBody>,
             /// The errors that are tolerated.
-            #[schema(value_type = Option<crate::http::schema::ErrorBudget>)]
+            #[schema(value_type = Option<crate::http::document::schema::ErrorBudget>)]
             error_budget: Option<windrow_core::settings::ErrorBudget>,
             /// The window of the error budget.
             #[serde(default, with = "windrow_core::settings::table::written_option")]
@@ -75,7 +75,7 @@ macro_rules! with_settings {
             #[schema(value_type = Option<String>, pattern = "^[0-9]{1,20}(ns|us|ms|s|m|h|d)( ?[0-9]{1,20}(ns|us|ms|s|m|h|d))*$", max_length = 80)]
             checkpoint_interval: Option<std::time::Duration>,
             /// Completions that may be unsaved.
-            #[schema(value_type = Option<crate::http::schema::NumberOrAuto>)]
+            #[schema(value_type = Option<crate::http::document::schema::NumberOrAuto>)]
             unsaved_max: Option<windrow_core::settings::Auto<std::num::NonZeroU32>>,
             /// How long an item may hold a full window before it is parked although in flight.
             #[serde(default, with = "windrow_core::settings::table::written_option")]

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
-use crate::service::outlook::Warning;
+use crate::service::tasks::outlook::Warning;
 
 /// What is asked of a write that plans something.
 #[derive(Debug, Default, Deserialize, IntoParams)]

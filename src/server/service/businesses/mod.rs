@@ -17,7 +17,8 @@ use serde_json::Value;
 pub use self::revisions::{Difference, Revision};
 pub use self::validate::{DISPLAY_NAME_MAX, HOOK_TIMEOUT_MAX};
 pub use self::written::{BusinessBody, MASK};
-use super::{FieldFault, Service, ServiceError, merge_patch};
+use super::{FieldFault, Service, ServiceError};
+use crate::service::tasks::merge_patch;
 use windrow_core::business::secrets::BusinessSecrets;
 use windrow_core::ids::WallMs;
 use windrow_engine::ports::access::business_store::{Business, BusinessChange, BusinessError};
@@ -404,7 +405,10 @@ pub fn report_json(report: &[CheckLine]) -> Value {
 
 /// `whsec_` and 32 random bytes.
 fn signing_secret() -> Result<String, ServiceError> {
-    Ok(format!("whsec_{}", STANDARD.encode(super::tokens::random()?)))
+    Ok(format!(
+        "whsec_{}",
+        STANDARD.encode(crate::service::access::tokens::random()?)
+    ))
 }
 
 pub(super) fn changing_too_fast(slug: &str) -> ServiceError {

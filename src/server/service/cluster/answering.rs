@@ -4,7 +4,7 @@ use std::num::NonZeroU32;
 use std::time::Duration;
 
 use crate::service::Service;
-use crate::service::task_stats::POINTS_MAX;
+use crate::service::stats::of_task::POINTS_MAX;
 use windrow_core::ids::{TaskId, WallMs};
 use windrow_core::settings::RateLimit;
 use windrow_core::shards::Share;

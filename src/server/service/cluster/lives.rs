@@ -127,8 +127,8 @@ impl Service {
 
     /// Items that were settled each second of the last ten on this node; none before that is known.
     fn actual_rate(&self, id: TaskId) -> Option<f64> {
-        let span = self.stats().span(id, super::super::task_show::RATE_SECONDS);
-        let span = span.filter(|span| span.running >= super::super::task_show::RATE_KNOWN_AFTER)?;
+        let span = self.stats().span(id, crate::service::tasks::show::RATE_SECONDS);
+        let span = span.filter(|span| span.running >= crate::service::tasks::show::RATE_KNOWN_AFTER)?;
         Some(span.point.settled() as f64 / span.running.as_secs_f64())
     }
 }

@@ -3,7 +3,9 @@
 //! What is stored is true everywhere. What moves is asked of its owner; an owner that is silent makes an answer poorer,
 //! and the answer says so.
 
+pub mod actors;
 pub mod answering;
+pub(crate) mod answers;
 pub mod lives;
 pub mod nodes;
 

@@ -3,6 +3,8 @@
 //! Nothing here holds up a run: its core is looked at, never waited for. What is kept has a bound, whatever runs: all
 //! tasks share [`BYTES_MAX`], and those that ended go after [`KEPT`].
 
+pub mod of_task;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;

@@ -1,0 +1,282 @@
+//! `/v1/tasks/{task}/export/…`: everything as CSV or NDJSON, page by page from the store, whatever its size.
+
+use axum::extract::State;
+use axum::http::{HeaderMap, header};
+use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
+use futures_util::stream;
+use serde::Deserialize;
+use utoipa::{IntoParams, ToSchema};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use crate::http::App;
+use crate::http::answer::csv::push_row;
+use crate::http::guard::body::Params;
+use crate::http::logs::LineBody;
+use crate::http::problem::Problem;
+use crate::http::tasks::failures::bodies;
+use crate::http::tasks::view::seen_task::SeenTask;
+use crate::service::ServiceError;
+use windrow_core::ids::{INDEX_MAX, ItemIndex};
+use windrow_engine::ports::tasks::failure_list::FailurePage;
+use windrow_engine::ports::tasks::store::TaskView;
+
+/// Rows that are read and sent at once.
+const PAGE: u32 = 1_000;
+
+/// The routes of this resource.
+pub(crate) fn routes() -> OpenApiRouter<App> {
+    OpenApiRouter::new()
+        .routes(routes!(failures))
+        .routes(routes!(log))
+}
+
+/// How an export is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+enum Format {
+    /// Comma-separated, with a header.
+    Csv,
+    /// One JSON object a line.
+    Ndjson,
+}
+
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+struct ExportParams {
+    /// How it is written; else as `Accept` says, NDJSON without.
+    #[param(inline)]
+    format: Option<Format>,
+    /// Only what follows the row of this index (failures) or number (log): where an earlier export was cut.
+    #[param(minimum = 0, maximum = 9223372036854775807_u64)]
+    after: Option<u64>,
+    /// Failures only: with what each item carries, looked up in the task's source: `*` is all of it, else these members
+    /// separated by commas.
+    #[param(max_length = 500, example = "user_id,email")]
+    data: Option<String>,
+}
+
+impl ExportParams {
+    fn format(&self, headers: &HeaderMap) -> Format {
+        let accept = headers
+            .get(header::ACCEPT)
+            .and_then(|value| value.to_str().ok())
+            .unwrap_or_default();
+        let accepted = if accept.contains("text/csv") {
+            Format::Csv
+        } else {
+            Format::Ndjson
+        };
+        self.format.unwrap_or(accepted)
+    }
+
+    fn after(&self) -> Result<Option<u64>, ServiceError> {
+        match self.after {
+            Some(after) if after > INDEX_MAX => Err(ServiceError::invalid(
+                "after",
+                format!("this is at most {INDEX_MAX}"),
+            )),
+            after => Ok(after),
+        }
+    }
+}
+
+/// Export failures.
+///
+/// All failures in the order of their indexes. An export that was cut goes on with `after` and the last index received.
+#[utoipa::path(
+    get, path = "/v1/tasks/{task}/export/failures", tag = "failures", operation_id = "export_failures",
+    security(("bearer" = ["viewer", "business"])),
+    params(("task" = String, Path, description = "The task", pattern = "^t[1-9][0-9]{0,17}$", example = "t42"), ExportParams),
+    responses(
+        (status = 200, description = "The rows", content((String = "application/x-ndjson"), (String = "text/csv"))),
+        (status = 400, body = Problem, content_type = "application/problem+json"),
+        (status = 404, body = Problem, content_type = "application/problem+json"),
+    )
+)]
+async fn failures(
+    State(app): State<App>,
+    SeenTask(task): SeenTask,
+    Params(params): Params<ExportParams>,
+    headers: HeaderMap,
+) -> Result<Response, Problem> {
+    let format = params.format(&headers);
+    let after = params.after()?.map(ItemIndex);
+    let name = format!("{}-failures", task.id);
+    let columns = [
+        "index",
+        "code",
+        "message",
+        "attempts",
+        "first_at",
+        "last_at",
+        "output",
+        "origin_task",
+        "origin_index",
+        "data",
+        "data_missing",
+    ];
+    let rows = move |state: Option<ItemIndex>| {
+        let (app, task, data) = (app.clone(), task.clone(), params.data.clone());
+        async move { failure_rows(&app, &task, data.as_deref(), state, format).await }
+    };
+    Ok(answer(name, format, &columns, after, rows).await?)
+}
+
+async fn failure_rows(
+    app: &App,
+    task: &TaskView,
+    data: Option<&str>,
+    after: Option<ItemIndex>,
+    format: Format,
+) -> Result<(Vec<u8>, Option<ItemIndex>), ServiceError> {
+    let found = app
+        .service
+        .failures(task, &FailurePage::ByIndex(after), PAGE)
+        .await?;
+    let last = found.last().map(|shown| shown.item.index);
+    let mut out = Vec::new();
+    for row in bodies(app, task, data, found).await? {
+        match format {
+            Format::Ndjson => push_json(&row, &mut out)?,
+            Format::Csv => {
+                let output = row.output.as_ref().map(ToString::to_string);
+                let (index, attempts) = (row.index.to_string(), row.attempts.to_string());
+                let origin = row.origin_index.map(|index| index.to_string());
+                let text = |text: &Option<String>| text.clone().unwrap_or_default();
+                let cells = [
+                    index,
+                    text(&row.code),
+                    text(&row.message),
+                    attempts,
+                    row.first_at,
+                    row.last_at,
+                    output.unwrap_or_default(),
+                    text(&row.origin_task),
+                    origin.unwrap_or_default(),
+                    row.data.map(|data| data.get().to_owned()).unwrap_or_default(),
+                    text(&row.data_missing),
+                ];
+                push_row(&cells, &mut out);
+            }
+        }
+    }
+    Ok((out, last))
+}
+
+/// Export the data log.
+///
+/// All lines of a task, oldest first. An export that was cut goes on with `after` and the last number received.
+#[utoipa::path(
+    get, path = "/v1/tasks/{task}/export/log", tag = "logs", operation_id = "export_log",
+    security(("bearer" = ["viewer", "business"])),
+    params(("task" = String, Path, description = "The task", pattern = "^t[1-9][0-9]{0,17}$", example = "t42"), ExportParams),
+    responses(
+        (status = 200, description = "The rows", content((String = "application/x-ndjson"), (String = "text/csv"))),
+        (status = 400, body = Problem, content_type = "application/problem+json"),
+        (status = 404, body = Problem, content_type = "application/problem+json"),
+    )
+)]
+async fn log(
+    State(app): State<App>,
+    SeenTask(task): SeenTask,
+    Params(params): Params<ExportParams>,
+    headers: HeaderMap,
+) -> Result<Response, Problem> {
+    let format = params.format(&headers);
+    let after = params.after()?.map(u64::cast_signed);
+    if params.data.is_some() {
+        return Err(ServiceError::invalid("data", "lines carry none; only failures do").into());
+    }
+    let name = format!("{}-log", task.id);
+    let columns = [
+        "number", "at", "task", "index", "level", "origin", "code", "message", "extra",
+    ];
+    let rows = move |state: Option<i64>| {
+        let (app, id) = (app.clone(), task.id);
+        async move {
+            let lines = app.service.lines_after(id, state.unwrap_or(0), PAGE).await?;
+            let last = lines.last().map(|(number, _)| *number);
+            let mut out = Vec::new();
+            for line in lines.into_iter().map(LineBody::from) {
+                push_line(&line, format, &mut out)?;
+            }
+            Ok((out, last))
+        }
+    };
+    Ok(answer(name, format, &columns, after, rows).await?)
+}
+
+fn push_line(line: &LineBody, format: Format, out: &mut Vec<u8>) -> Result<(), ServiceError> {
+    if format == Format::Ndjson {
+        return push_json(line, out);
+    }
+    let word = |value: Result<serde_json::Value, serde_json::Error>| {
+        value
+            .ok()
+            .and_then(|value| value.as_str().map(str::to_owned))
+            .unwrap_or_default()
+    };
+    let cells = [
+        line.number.to_string(),
+        line.at.clone(),
+        line.task.clone(),
+        line.index.map(|index| index.to_string()).unwrap_or_default(),
+        word(serde_json::to_value(line.level)),
+        word(serde_json::to_value(line.origin)),
+        line.code.clone().unwrap_or_default(),
+        line.message.clone(),
+        line.extra.as_ref().map(ToString::to_string).unwrap_or_default(),
+    ];
+    push_row(&cells, out);
+    Ok(())
+}
+
+fn push_json(row: &impl serde::Serialize, out: &mut Vec<u8>) -> Result<(), ServiceError> {
+    serde_json::to_writer(&mut *out, row).map_err(|error| ServiceError::Internal(error.to_string()))?;
+    out.push(b'\n');
+    Ok(())
+}
+
+/// The pages one after the other. The first is read before the answer begins, so that a store that can't be reached is a
+/// problem; a later failure cuts the body, which the client notices.
+async fn answer<K, F, R>(
+    name: String,
+    format: Format,
+    columns: &[&str],
+    after: Option<K>,
+    rows: F,
+) -> Result<Response, ServiceError>
+where
+    K: Copy + Send + 'static,
+    F: Fn(Option<K>) -> R + Send + 'static,
+    R: Future<Output = Result<(Vec<u8>, Option<K>), ServiceError>> + Send + 'static,
+{
+    let (first, next) = rows(after).await?;
+    let mut head = Vec::new();
+    if format == Format::Csv {
+        push_row(columns, &mut head);
+    }
+    head.extend_from_slice(&first);
+    let rest = stream::try_unfold((next, rows), |(at, rows)| async move {
+        let Some(at) = at else {
+            return Ok::<_, std::io::Error>(None);
+        };
+        let (page, next) = rows(Some(at)).await.map_err(std::io::Error::other)?;
+        Ok(Some((Bytes::from(page), (next, rows))))
+    });
+    let begin = stream::once(std::future::ready(Ok(Bytes::from(head))));
+    let body = axum::body::Body::from_stream(futures_util::StreamExt::chain(begin, rest));
+    let (kind, extension) = match format {
+        Format::Csv => ("text/csv; charset=utf-8", "csv"),
+        Format::Ndjson => ("application/x-ndjson", "ndjson"),
+    };
+    let disposition = format!("attachment; filename=\"{name}.{extension}\"");
+    let headers = [
+        (header::CONTENT_TYPE, kind.to_owned()),
+        (header::CONTENT_DISPOSITION, disposition),
+    ];
+    Ok((headers, body).into_response())
+}

@@ -1,0 +1,10 @@
+//! Forms of answers: pages, CSV, exports, times, what every answer carries.
+
+pub(crate) mod csv;
+pub(crate) mod export;
+pub(crate) mod html;
+pub mod page;
+pub mod sample;
+pub(crate) mod silent;
+pub(crate) mod stamp;
+pub mod time;

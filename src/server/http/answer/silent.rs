@@ -1,0 +1,30 @@
+//! Nodes that an answer could not ask.
+
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use windrow_engine::ports::ownership::peers::Silent;
+
+/// A node that has a part in this and gave no answer: of its part the answer has what is stored.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+#[schema(as = SilentNode)]
+pub(crate) struct SilentJson {
+    /// Its name.
+    pub(crate) node: String,
+    /// Why it can't be asked.
+    pub(crate) why: String,
+}
+
+impl From<&Silent> for SilentJson {
+    fn from(silent: &Silent) -> SilentJson {
+        SilentJson {
+            node: silent.node.clone(),
+            why: silent.why.clone(),
+        }
+    }
+}
+
+/// All of them.
+pub(crate) fn silent(all: &[Silent]) -> Vec<SilentJson> {
+    all.iter().map(SilentJson::from).collect()
+}

@@ -1,0 +1,105 @@
+//! What every answer carries: the request's number, a body where it is a problem, and headers for browsers.
+
+use axum::Json;
+use axum::extract::{Request, State};
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+
+use crate::http::App;
+use crate::http::problem::{Problem, RequestId, Slug};
+
+/// Gives each request a number, and each problem its body. What axum refuses by itself becomes a problem too.
+pub(crate) async fn stamp(State(app): State<App>, mut request: Request, next: Next) -> Response {
+    let id = uuid::Uuid::now_v7().to_string();
+    request.extensions_mut().insert(RequestId(id.clone()));
+    let instance = request.uri().path().to_owned();
+    let mut response = next.run(request).await;
+    if let Some(problem) = problem_of(&mut response) {
+        let base = app.service.config().http.public_url.clone().unwrap_or_default();
+        let kind = format!("{}{}", base.trim_end_matches('/'), problem.kind);
+        let allow = response.headers_mut().remove(header::ALLOW);
+        response = written(Problem {
+            kind,
+            request_id: id.clone(),
+            instance,
+            ..problem
+        });
+        // RFC 9110, §15.5.6: a 405 says which methods there are.
+        response
+            .headers_mut()
+            .extend(allow.map(|methods| (header::ALLOW, methods)));
+    }
+    if let Ok(value) = HeaderValue::from_str(&id) {
+        response.headers_mut().insert("request-id", value);
+    }
+    guarded(response)
+}
+
+/// The problem that an answer is: said by a handler, or a bare refusal of a part that knows no problems.
+fn problem_of(response: &mut Response) -> Option<Problem> {
+    if let Some(problem) = response.extensions_mut().remove::<Problem>() {
+        return Some(problem);
+    }
+    let kind = response
+        .headers()
+        .get(header::CONTENT_TYPE)
+        .and_then(|kind| kind.to_str().ok());
+    let is_bare = kind.is_none_or(|kind| kind.starts_with("text/plain"));
+    let slug = match response.status() {
+        StatusCode::BAD_REQUEST => Slug::InvalidRequest,
+        StatusCode::NOT_FOUND => Slug::NotFound,
+        StatusCode::METHOD_NOT_ALLOWED => Slug::MethodNotAllowed,
+        StatusCode::PAYLOAD_TOO_LARGE => Slug::PayloadTooLarge,
+        StatusCode::UNSUPPORTED_MEDIA_TYPE => Slug::UnsupportedMediaType,
+        StatusCode::UNPROCESSABLE_ENTITY => Slug::ValidationFailed,
+        StatusCode::INTERNAL_SERVER_ERROR => Slug::Internal,
+        _ => return None,
+    };
+    is_bare.then(|| {
+        Problem::new(
+            slug,
+            "the path or a parameter can't be read as what the route takes",
+        )
+    })
+}
+
+fn written(problem: Problem) -> Response {
+    let status = StatusCode::from_u16(problem.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    let mut response = (status, Json(&problem)).into_response();
+    let headers = response.headers_mut();
+    headers.insert(
+        header::CONTENT_TYPE,
+        HeaderValue::from_static("application/problem+json"),
+    );
+    if matches!(
+        status,
+        StatusCode::SERVICE_UNAVAILABLE | StatusCode::TOO_MANY_REQUESTS
+    ) {
+        headers.insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
+    }
+    if status == StatusCode::UNAUTHORIZED {
+        headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+    }
+    response
+}
+
+/// What every answer tells a browser: take it for what it says it is, keep nothing, frame nothing.
+fn guarded(mut response: Response) -> Response {
+    let wanted = [
+        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        (header::REFERRER_POLICY, "no-referrer"),
+        (header::CACHE_CONTROL, "no-store"),
+        (
+            header::CONTENT_SECURITY_POLICY,
+            "default-src 'none'; frame-ancestors 'none'",
+        ),
+    ];
+    for (name, value) in wanted {
+        response
+            .headers_mut()
+            .entry(name)
+            .or_insert(HeaderValue::from_static(value));
+    }
+    response
+}

@@ -1,0 +1,441 @@
+//! Who calls, and whether the called route is for them. The policy is the OpenAPI document's: each operation names
+//! the roles it asks for in its `security`, or says with `security(())` that it is for everybody; one that states
+//! nothing is refused to everybody.
+
+use std::collections::HashMap;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::extract::{ConnectInfo, FromRequestParts, MatchedPath, Request, State};
+use axum::http::header::{ALLOW, AUTHORIZATION};
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, Method};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use utoipa::Modify;
+use utoipa::openapi::path::Operation;
+use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityRequirement, SecurityScheme};
+use utoipa::openapi::{OpenApi, PathItem};
+
+use crate::http::App;
+use crate::http::guard::visitor::Names;
+use crate::http::problem::{Problem, RequestId, Slug};
+use crate::service::access::{Credentials, Identity};
+use crate::service::{ServiceError, sources};
+use windrow_core::business::access::Role;
+use windrow_core::ids::TaskId;
+use windrow_engine::ports::tasks::store::Actor;
+
+/// The name of the scheme in the document.
+pub const SCHEME: &str = "bearer";
+
+/// Adds the scheme to the document.
+pub struct Scheme;
+
+impl Modify for Scheme {
+    fn modify(&self, document: &mut OpenApi) {
+        let components = document.components.get_or_insert_default();
+        let scheme = SecurityScheme::Http(Http::new(HttpAuthScheme::Bearer));
+        components.add_security_scheme(SCHEME, scheme);
+    }
+}
+
+/// Who calls, as the token says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Caller {
+    /// Their name, for the audit.
+    pub name: String,
+    /// Which caller of that name, see [`Identity::subject`].
+    pub subject: String,
+    /// What they may do.
+    pub role: Role,
+    /// The business that they are, for [`Role::Business`].
+    pub business: Option<String>,
+    /// The only task that they may touch, for a start token.
+    pub task: Option<TaskId>,
+    /// `api`, `cli` or `ui`; what the client says of itself, for the audit.
+    pub source: &'static str,
+    /// The request.
+    pub request_id: String,
+}
+
+impl Caller {
+    /// The caller as the audit shows them, with their reason.
+    pub fn actor(&self, reason: Option<String>) -> Actor {
+        let source = if self.role == Role::Business {
+            "business"
+        } else {
+            self.source
+        };
+        let request_id = Some(self.request_id.clone());
+        Actor {
+            name: self.name.clone(),
+            source,
+            reason,
+            request_id,
+            rehearses: false,
+        }
+    }
+
+    /// The same, of a caller who may only try what would be.
+    pub fn actor_of(&self, reason: Option<String>, rehearses: bool) -> Actor {
+        Actor {
+            rehearses,
+            ..self.actor(reason)
+        }
+    }
+
+    /// Who what they take is counted for: a business with all its tokens, or a person.
+    pub fn account(&self) -> String {
+        match (&self.role, &self.business) {
+            (Role::Business, Some(slug)) => sources::account(slug),
+            _ => self.name.clone(),
+        }
+    }
+
+    /// Whether they may see a thing of this business: everybody but another business. A start token is for its task
+    /// only.
+    ///
+    /// # Errors
+    /// As if it weren't there: one business doesn't learn what others have.
+    pub fn may_see(&self, business: &str, what: &'static str, name: &str) -> Result<(), ServiceError> {
+        let is_own = self.role != Role::Business || self.business.as_deref() == Some(business);
+        let is_its_task = self
+            .task
+            .is_none_or(|task| what == "task" && name == task.to_string());
+        if is_own && is_its_task {
+            return Ok(());
+        }
+        Err(ServiceError::NotFound {
+            what,
+            name: name.to_owned(),
+        })
+    }
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for Caller {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Caller, Problem> {
+        let caller = parts.extensions.get::<Caller>().cloned();
+        caller.ok_or_else(|| ServiceError::Unauthenticated("nobody is known here".to_owned()).into())
+    }
+}
+
+/// Who may call a route.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// Everybody, without a token: `security(())`.
+    Public,
+    /// Whoever has one of the roles, and whoever sits on this machine: `security((), ("bearer" = […]))`.
+    Local(Vec<Role>),
+    /// Whoever has one of the roles; none forbids it to everybody.
+    Roles(Vec<Role>),
+}
+
+/// Who may call each route, and by which names the node is called.
+#[derive(Debug, Default)]
+pub struct Policy {
+    routes: HashMap<(String, String), Access>,
+    names: Names,
+}
+
+impl Policy {
+    /// Reads it from the document.
+    pub(crate) fn of(document: &OpenApi, names: Names) -> Policy {
+        let mut routes = HashMap::new();
+        for (path, item) in &document.paths.paths {
+            for (method, operation) in operations(item) {
+                routes.insert((method.to_owned(), path.clone()), access_of(operation));
+            }
+        }
+        Policy { routes, names }
+    }
+
+    /// Who may call a route; nobody where nothing is stated.
+    pub fn access(&self, method: &Method, path: &str) -> Access {
+        // Who may GET may HEAD.
+        let method = if method == Method::HEAD {
+            "GET"
+        } else {
+            method.as_str()
+        };
+        let known = self.routes.get(&(method.to_owned(), path.to_owned()));
+        known.cloned().unwrap_or(Access::Roles(Vec::new()))
+    }
+
+    /// The methods of a path that doesn't have this one; none where it has it, or where nothing of it is stated.
+    fn others(&self, method: &Method, path: &str) -> Option<String> {
+        let mut known: Vec<&str> = self
+            .routes
+            .keys()
+            .filter(|(_, at)| at == path)
+            .map(|(name, _)| name.as_str())
+            .collect();
+        if known.contains(&"GET") {
+            known.push("HEAD");
+        }
+        known.sort_unstable();
+        (!known.is_empty() && !known.contains(&method.as_str())).then(|| known.join(", "))
+    }
+}
+
+/// Who may call an operation.
+pub(crate) fn access_of(operation: &Operation) -> Access {
+    let requirements = operation.security.as_deref().unwrap_or_default();
+    let is_open = requirements
+        .iter()
+        .any(|requirement| *requirement == SecurityRequirement::default());
+    let scopes = requirements.iter().flat_map(scopes_of);
+    let roles: Vec<Role> = scopes.filter_map(|scope| Role::parse(&scope)).collect();
+    match (is_open, roles.is_empty()) {
+        (true, true) => Access::Public,
+        (true, false) => Access::Local(roles),
+        (false, _) => Access::Roles(roles),
+    }
+}
+
+pub(crate) fn operations(item: &PathItem) -> Vec<(&'static str, &Operation)> {
+    let all = [
+        ("GET", &item.get),
+        ("POST", &item.post),
+        ("PUT", &item.put),
+        ("PATCH", &item.patch),
+        ("DELETE", &item.delete),
+    ];
+    all.into_iter()
+        .filter_map(|(method, operation)| Some((method, operation.as_ref()?)))
+        .collect()
+}
+
+fn scopes_of(requirement: &SecurityRequirement) -> Vec<String> {
+    // The type keeps its map to itself; its JSON form is `{"bearer":["operator"]}`.
+    let value = serde_json::to_value(requirement).unwrap_or_default();
+    let scopes = value
+        .get(SCHEME)
+        .and_then(|scopes| scopes.as_array().cloned())
+        .unwrap_or_default();
+    scopes
+        .iter()
+        .filter_map(|scope| scope.as_str().map(str::to_owned))
+        .collect()
+}
+
+/// Lets a request through to its handler if its caller may call it.
+pub async fn guard(
+    State((app, policy)): State<(App, Arc<Policy>)>,
+    path: MatchedPath,
+    mut request: Request,
+    next: Next,
+) -> Response {
+    if let Some(others) = policy.others(request.method(), path.as_str()) {
+        let text = format!(
+            "{} takes {others}, not {}",
+            request.uri().path(),
+            request.method()
+        );
+        let mut response = Problem::new(Slug::MethodNotAllowed, text).into_response();
+        if let Ok(others) = others.parse() {
+            response.headers_mut().insert(ALLOW, others);
+        }
+        return response;
+    }
+    let (roles, is_open_here) = match policy.access(request.method(), path.as_str()) {
+        // The same for everybody, and watchdogs ask for it in strange ways.
+        Access::Public => return next.run(request).await,
+        Access::Local(roles) => (roles, !app.service.config().auth.always_token),
+        Access::Roles(roles) => (roles, false),
+    };
+    if let Err((slug, text)) = policy
+        .names
+        .judge(request.method(), request.uri(), request.headers())
+    {
+        return Problem::new(slug, text).into_response();
+    }
+    if is_open_here && is_local(&request) {
+        return next.run(request).await;
+    }
+    let request_id = request
+        .extensions()
+        .get::<RequestId>()
+        .map(|id| id.0.clone())
+        .unwrap_or_default();
+    let peer = request
+        .extensions()
+        .get::<ConnectInfo<SocketAddr>>()
+        .map(|info| info.0.ip());
+    let caller = match authenticate(&app, request.headers(), peer, request_id).await {
+        Ok(caller) => caller,
+        Err(error) => return Problem::from(error).into_response(),
+    };
+    if !roles.iter().any(|role| caller.role.allows(*role)) {
+        let needed: Vec<&str> = roles.iter().map(|role| role.as_str()).collect();
+        let (name, role) = (&caller.name, caller.role.as_str());
+        let text = format!("{name} is {role}; this needs {}", needed.join(" or "));
+        return Problem::from(ServiceError::Forbidden(text)).into_response();
+    }
+    if let Some(task) = caller.task
+        && let Err(error) = keep_to(task, path.as_str(), request.uri().path())
+    {
+        return Problem::from(error).into_response();
+    }
+    request.extensions_mut().insert(caller);
+    next.run(request).await
+}
+
+/// Where a start token may go beside its own task: these tell it of nothing else.
+const BESIDE_THE_TASK: [&str; 3] = ["/v1/whoami", "/v1/logs", "/v1/events"];
+/// What would make further tasks of it.
+const MORE_TASKS: [&str; 2] = ["/v1/tasks/{task}/clone", "/v1/tasks/{task}/redrives"];
+
+/// Keeps a start token to its own task, whatever the route does.
+///
+/// # Errors
+/// Another task isn't there for it, and what belongs to no task is forbidden.
+fn keep_to(task: TaskId, route: &str, path: &str) -> Result<(), ServiceError> {
+    if BESIDE_THE_TASK.contains(&route) {
+        return Ok(());
+    }
+    let asked = route
+        .split('/')
+        .zip(path.split('/'))
+        .find(|(part, _)| *part == "{task}");
+    match asked {
+        Some((_, asked)) if asked != task.to_string() => Err(ServiceError::no_task(asked)),
+        Some(_) if !MORE_TASKS.contains(&route) => Ok(()),
+        _ => Err(ServiceError::Forbidden(format!(
+            "a start token is for {task} only"
+        ))),
+    }
+}
+
+/// How long whoever listens may still hear something after their token was revoked, or has expired. (5 s are allowed.)
+const LOOK_AGAIN_EVERY: Duration = Duration::from_secs(3);
+
+/// Waits until whoever sent these headers isn't known any more: for answers without an end. Cancel safe.
+pub(crate) async fn no_longer_known(app: &App, headers: &HeaderMap, peer: Option<IpAddr>) {
+    loop {
+        tokio::time::sleep(LOOK_AGAIN_EVERY).await;
+        let known = authenticate(app, headers, peer, String::new()).await;
+        // A store that can't be read revokes nothing.
+        if let Err(ServiceError::Unauthenticated(_) | ServiceError::StaleStart(_)) = known {
+            return;
+        }
+    }
+}
+
+/// Whether whoever asks sits on this machine: not somebody behind a proxy that does.
+fn is_local(request: &Request) -> bool {
+    let peer = request.extensions().get::<ConnectInfo<SocketAddr>>();
+    let is_forwarded = ["forwarded", "x-forwarded-for", "x-real-ip", "via"]
+        .iter()
+        .any(|name| request.headers().contains_key(*name));
+    peer.is_some_and(|ConnectInfo(peer)| peer.ip().to_canonical().is_loopback()) && !is_forwarded
+}
+
+async fn authenticate(
+    app: &App,
+    headers: &HeaderMap,
+    peer: Option<IpAddr>,
+    request_id: String,
+) -> Result<Caller, ServiceError> {
+    let config = app.service.config();
+    let credentials = Credentials {
+        token: header(headers, AUTHORIZATION.as_str()).and_then(bearer),
+        peer,
+        proxy_user: header(headers, &config.auth.proxy_header),
+    };
+    let identity = app.service.authenticate(credentials).await?;
+    let source = match header(headers, "windrow-client") {
+        Some("cli") => "cli",
+        Some("ui") => "ui",
+        _ => "api",
+    };
+    let Identity {
+        name,
+        subject,
+        role,
+        business,
+        task,
+    } = identity;
+    Ok(Caller {
+        name,
+        subject,
+        role,
+        business,
+        task,
+        source,
+        request_id,
+    })
+}
+
+/// The one value of a header; none when it is absent, repeated (whom to believe?) or no text.
+fn header<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
+    let mut values = headers.get_all(name).iter();
+    let value = values.next().filter(|_| values.next().is_none());
+    value.and_then(|value| value.to_str().ok())
+}
+
+/// The token of `Bearer …`; the word counts in any case (RFC 9110, §11.1).
+fn bearer(text: &str) -> Option<&str> {
+    let (scheme, token) = text.split_once(' ')?;
+    scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn caller(role: Role, business: Option<&str>, task: Option<i64>) -> Caller {
+        Caller {
+            name: "ann".to_owned(),
+            subject: "token 1".to_owned(),
+            role,
+            business: business.map(str::to_owned),
+            task: task.map(TaskId),
+            source: "api",
+            request_id: "r1".to_owned(),
+        }
+    }
+
+    #[test]
+    fn a_business_sees_its_own_and_a_start_token_its_task() {
+        let sees = |caller: &Caller, what, name| caller.may_see("push", what, name).is_ok();
+        assert!(sees(&caller(Role::Viewer, None, None), "task", "t1"));
+        let (own, other) = (
+            caller(Role::Business, Some("push"), None),
+            caller(Role::Business, Some("mail"), None),
+        );
+        assert!(sees(&own, "task", "t1") && sees(&own, "business", "push"));
+        assert!(!sees(&other, "task", "t1") && !sees(&caller(Role::Business, None, None), "task", "t1"));
+        let start = caller(Role::Business, Some("push"), Some(1));
+        assert!(sees(&start, "task", "t1"));
+        assert!(!sees(&start, "task", "t2") && !sees(&start, "business", "push"));
+        assert_eq!(start.actor(None).source, "business");
+    }
+
+    #[test]
+    fn a_start_token_is_kept_to_the_routes_of_its_task() {
+        let keeps = |route, path| keep_to(TaskId(7), route, path).is_ok();
+        assert!(keeps("/v1/tasks/{task}/ready", "/v1/tasks/t7/ready") && keeps("/v1/whoami", "/v1/whoami"));
+        assert!(!keeps("/v1/tasks/{task}", "/v1/tasks/t77"));
+        assert!(!keeps("/v1/tasks/{task}/clone", "/v1/tasks/t7/clone"));
+        assert!(!keeps("/v1/uploads", "/v1/uploads") && !keeps("/v1/uploads/{u}", "/v1/uploads/t7"));
+    }
+
+    #[test]
+    fn a_bearer_token_is_read_in_any_case_and_only_if_there_is_one() {
+        let mut headers = HeaderMap::new();
+        headers.append(AUTHORIZATION, "bEaReR  wrk_x".parse().expect("a value"));
+        let token = |headers: &HeaderMap| {
+            header(headers, "authorization")
+                .and_then(bearer)
+                .map(str::to_owned)
+        };
+        assert_eq!(token(&headers).as_deref(), Some("wrk_x"));
+        headers.append(AUTHORIZATION, "Bearer wrk_y".parse().expect("a value"));
+        assert_eq!(token(&headers), None);
+        assert_eq!(bearer("Basic abc"), None);
+    }
+}

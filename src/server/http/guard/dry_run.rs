@@ -1,0 +1,171 @@
+//! `?dry_run=true`: what a write would do. It goes the same way and is refused in the same places; nothing is kept.
+//!
+//! Only what says so in its description can be tried; `parameters` refuses it everywhere else, so that nobody changes
+//! something who believes to try it.
+
+use axum::Json;
+use axum::extract::Query;
+use axum::http::Uri;
+use axum::response::{IntoResponse, Response};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use utoipa::openapi::content::ContentBuilder;
+use utoipa::openapi::path::Operation;
+use utoipa::openapi::response::ResponseBuilder;
+use utoipa::openapi::schema::OneOfBuilder;
+use utoipa::openapi::{Ref, RefOr};
+use utoipa::{IntoParams, ToSchema};
+
+use crate::service::ServiceError;
+
+/// The parameter's name.
+pub(crate) const NAME: &str = "dry_run";
+
+/// Whether a write is only tried.
+#[derive(Debug, Default, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct DryRunQuery {
+    /// With `true` only what would be is said: everything is checked as without it, and nothing is changed.
+    pub(crate) dry_run: Option<bool>,
+}
+
+impl DryRunQuery {
+    pub(crate) fn is_dry(&self) -> bool {
+        self.dry_run == Some(true)
+    }
+}
+
+/// What a write would have come to.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = DryRun)]
+pub(crate) struct DryRunJson {
+    /// Always true: nothing was changed.
+    dry_run: bool,
+    /// The thing as it would be; null for what would be gone. What would be new has a null `id`.
+    would: Value,
+}
+
+/// The answer to a dry run.
+pub(crate) fn would<T: Serialize>(body: &T) -> Result<Response, ServiceError> {
+    let would = serde_json::to_value(body).map_err(|error| ServiceError::Internal(error.to_string()))?;
+    Ok(Json(DryRunJson { dry_run: true, would }).into_response())
+}
+
+/// The same of something that would be new: it has no number yet.
+pub(crate) fn would_make<T: Serialize>(body: &T) -> Result<Response, ServiceError> {
+    let mut would = serde_json::to_value(body).map_err(|error| ServiceError::Internal(error.to_string()))?;
+    if let Some(id) = would.get_mut("id") {
+        *id = Value::Null;
+    }
+    Ok(Json(DryRunJson { dry_run: true, would }).into_response())
+}
+
+/// Whether a request is only tried, whatever else its query says.
+pub(crate) fn is_asked(uri: &Uri) -> bool {
+    #[derive(Deserialize)]
+    struct Asked {
+        dry_run: Option<bool>,
+    }
+    Query::<Asked>::try_from_uri(uri).is_ok_and(|Query(asked)| asked.dry_run == Some(true))
+}
+
+/// Tells of the answer at every operation that can be tried.
+pub(crate) fn describe(operation: &mut Operation) {
+    let is_one = operation
+        .parameters
+        .iter()
+        .flatten()
+        .any(|parameter| match parameter {
+            RefOr::T(parameter) => parameter.name == NAME,
+            RefOr::Ref(_) => false,
+        });
+    if !is_one {
+        return;
+    }
+    let dry = Ref::from_schema_name("DryRun");
+    match operation.responses.responses.get_mut("200") {
+        Some(RefOr::T(response)) => {
+            for content in response.content.values_mut() {
+                let RefOr::T(content) = content else { continue };
+                let both = content.schema.take().into_iter();
+                let both = both
+                    .fold(OneOfBuilder::new(), |all, one| all.item(one))
+                    .item(dry.clone());
+                content.schema = Some(RefOr::T(both.build().into()));
+            }
+        }
+        Some(RefOr::Ref(_)) => {}
+        None => {
+            let content = ContentBuilder::new().schema(Some(dry)).build();
+            let response = ResponseBuilder::new()
+                .description("A dry run: what it would come to")
+                .content("application/json", content);
+            operation
+                .responses
+                .responses
+                .insert("200".to_owned(), RefOr::T(response.build()));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use crate::http::{document, routes};
+
+    #[test]
+    fn what_can_be_tried_says_so_with_its_answer_and_is_no_read() {
+        let (_, mut document) = routes().split_for_parts();
+        document::finish(&mut document);
+        let document = serde_json::to_value(&document).expect("it is JSON");
+        let mut tried = Vec::new();
+        for (path, item) in document["paths"].as_object().expect("paths") {
+            for (method, operation) in item.as_object().expect("operations") {
+                let mut parameters = operation["parameters"].as_array().into_iter().flatten();
+                if !parameters.any(|one| one["name"] == super::NAME) {
+                    continue;
+                }
+                assert_ne!(method, "get", "{path}");
+                let schema = &operation["responses"]["200"]["content"]["application/json"]["schema"];
+                let one = json!({"$ref": "#/components/schemas/DryRun"});
+                let is_told = *schema == one
+                    || schema["oneOf"]
+                        .as_array()
+                        .is_some_and(|all| all.len() == 2 && all.contains(&one));
+                assert!(is_told, "{method} {path}: {schema:#}");
+                tried.push(format!("{method} {}", path.trim_start_matches("/v1/")));
+            }
+        }
+        tried.sort_unstable();
+        let known = [
+            "delete limits/{limit}",
+            "delete tasks/{task}",
+            "delete tokens/{id}",
+            "patch businesses/{business}",
+            "patch limits/{limit}",
+            "patch nodes/{node}",
+            "patch tasks/{task}",
+            "post businesses",
+            "post businesses/{business}/archive",
+            "post businesses/{business}/unarchive",
+            "post limits",
+            "post nodes/{node}/drain",
+            "post nodes/{node}/undrain",
+            "post tasks",
+            "post tasks/{task}/abandon",
+            "post tasks/{task}/cancel",
+            "post tasks/{task}/clone",
+            "post tasks/{task}/finish",
+            "post tasks/{task}/move",
+            "post tasks/{task}/ready",
+            "post tasks/{task}/recover",
+            "post tasks/{task}/redrives",
+            "post tasks/{task}/start",
+            "post tasks/{task}/stop",
+            "post tokens",
+        ];
+        assert_eq!(tried, known);
+    }
+}

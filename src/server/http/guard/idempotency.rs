@@ -1,0 +1,292 @@
+//! `Idempotency-Key`: a POST that is sent again with the same key gets the first one's answer.
+//!
+//! Keys belong to a caller (a token, not its name), their business and a path, and live 24 hours. Only answers that did something are remembered: a request
+//! that was refused changed nothing and may be sent again. Secrets that an answer shows once are not remembered. An
+//! upload is a stream, which can't be compared; its key is not looked at.
+
+use axum::body::{Body, Bytes, to_bytes};
+use axum::extract::{MatchedPath, Request, State};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use utoipa::openapi::OpenApi;
+use utoipa::openapi::path::{Parameter, ParameterBuilder, ParameterIn};
+use utoipa::openapi::schema::{ObjectBuilder, Type};
+
+use crate::http::guard::access::Caller;
+use crate::http::guard::body::worked;
+use crate::http::guard::dry_run;
+use crate::http::problem::{Problem, Slug};
+use crate::http::{App, UPLOADS};
+use crate::service::ServiceError;
+use windrow_engine::ports::access::idempotency::{Answer, KeyState};
+
+/// The request's header.
+const KEY: HeaderName = HeaderName::from_static("idempotency-key");
+/// Says of an answer that it is an earlier one's.
+const REPLAYED: HeaderName = HeaderName::from_static("idempotency-replayed");
+/// The longest key. Unit: bytes.
+const KEY_BYTES_MAX: usize = 255;
+/// A request that was not answered for so long never will be: its node died. Longer than any request may take.
+const STALE_AFTER_MS: i64 = 180_000;
+/// What makes something new, where `http.require_idempotency_key` insists on a key.
+const CREATES: [&str; 5] = [
+    "/v1/tasks",
+    "/v1/tasks/{task}/clone",
+    "/v1/tasks/{task}/redrives",
+    "/v1/businesses",
+    "/v1/tokens",
+];
+/// Members of an answer that are shown once.
+const SHOWN_ONCE: [&str; 2] = ["secret", "token"];
+/// Headers that belong to an answer.
+const KEPT: [HeaderName; 3] = [header::CONTENT_TYPE, header::LOCATION, header::ETAG];
+
+/// The key of a request, made its caller's and its path's own: for what has to be made once even if the node dies
+/// before it answers.
+#[derive(Clone, Debug)]
+pub(crate) struct TakenKey(pub(crate) String);
+
+/// Remembers answers around every route; runs inside of the guard, which knows the caller.
+pub(crate) async fn remember(State(app): State<App>, request: Request, next: Next) -> Response {
+    let matched = request
+        .extensions()
+        .get::<MatchedPath>()
+        .map(|path| path.as_str().to_owned());
+    let path = matched.unwrap_or_default();
+    if request.method().is_safe() || path.starts_with(UPLOADS) {
+        return next.run(request).await;
+    }
+    if request.method() != Method::POST {
+        return next.run(request).await;
+    }
+    let key = match key_of(request.headers()) {
+        // What was only tried is no answer to who means it.
+        Ok(Some(_)) if dry_run::is_asked(request.uri()) => return next.run(request).await,
+        Ok(Some(key)) => key,
+        Ok(None) if app.service.config().http.require_idempotency_key && CREATES.contains(&path.as_str()) => {
+            return Problem::from(ServiceError::KeyRequired).into_response();
+        }
+        Ok(None) => return next.run(request).await,
+        Err(error) => return Problem::from(error).into_response(),
+    };
+    match request.extensions().get::<Caller>().cloned() {
+        Some(caller) => keyed(app, caller, key, request, next).await,
+        None => next.run(request).await,
+    }
+}
+
+fn key_of(headers: &HeaderMap) -> Result<Option<String>, ServiceError> {
+    let mut values = headers.get_all(KEY).iter();
+    let Some(value) = values.next() else {
+        return Ok(None);
+    };
+    let text = value.to_str().unwrap_or_default().trim();
+    let is_one = values.next().is_none();
+    if !is_one || text.is_empty() || text.len() > KEY_BYTES_MAX {
+        let text = format!("one key of 1 to {KEY_BYTES_MAX} visible ASCII characters is expected");
+        return Err(ServiceError::invalid("Idempotency-Key", text));
+    }
+    Ok(Some(text.to_owned()))
+}
+
+async fn keyed(app: App, caller: Caller, key: String, request: Request, next: Next) -> Response {
+    let (mut parts, body) = request.into_parts();
+    // It is in memory already: `intake` has read it within its limits.
+    let Ok(bytes) = to_bytes(body, usize::MAX).await else {
+        return Problem::new(Slug::InvalidRequest, "the body can't be read").into_response();
+    };
+    let place = parts
+        .uri
+        .path_and_query()
+        .map(ToString::to_string)
+        .unwrap_or_default();
+    let business = caller.business.as_deref().unwrap_or_default();
+    let scope = format!("{}\n{business}\n{place}", caller.subject);
+    let fingerprint = match fingerprint(&parts.headers, bytes.clone()).await {
+        Ok(fingerprint) => fingerprint,
+        Err(error) => return Problem::from(error).into_response(),
+    };
+    let answers = &app.service;
+    let state = match answers.take_key(&scope, &key, &fingerprint, STALE_AFTER_MS).await {
+        Ok(state) => state,
+        Err(error) => return Problem::from(error).into_response(),
+    };
+    match state {
+        KeyState::New => {
+            parts.extensions.insert(TakenKey(format!("{scope}\n{key}")));
+            let request = Request::from_parts(parts, Body::from(bytes));
+            answer(&app, &scope, &key, next.run(request).await).await
+        }
+        KeyState::InProgress => Problem::from(ServiceError::KeyInProgress).into_response(),
+        KeyState::Reused => Problem::from(ServiceError::KeyReused).into_response(),
+        KeyState::Answered(answer) => replayed(&answer),
+    }
+}
+
+/// What a request said: two bodies of one key must say the same.
+async fn fingerprint(headers: &HeaderMap, bytes: Bytes) -> Result<String, ServiceError> {
+    let kind = headers
+        .get(header::CONTENT_TYPE)
+        .and_then(|value| value.to_str().ok())
+        .unwrap_or_default();
+    let hash = worked(bytes, |bytes| URL_SAFE_NO_PAD.encode(Sha256::digest(bytes))).await?;
+    Ok(format!("{kind}\n{hash}"))
+}
+
+/// Remembers an answer that did something; gives the key of any other back.
+async fn answer(app: &App, scope: &str, key: &str, response: Response) -> Response {
+    if !response.status().is_success() {
+        if let Err(error) = app.service.free_key(scope, key).await {
+            tracing::warn!(%error, "an idempotency key was not given back; it is free in three minutes");
+        }
+        return response;
+    }
+    let (parts, body) = response.into_parts();
+    let Ok(bytes) = to_bytes(body, usize::MAX).await else {
+        return Problem::from(ServiceError::Internal("an answer's body broke off".to_owned()))
+            .into_response();
+    };
+    let kept = written(parts.status, &parts.headers, &bytes);
+    if let Err(error) = app.service.answer_key(scope, key, &kept).await {
+        tracing::warn!(%error, "an answer was not remembered; a repeat of the request is refused for three minutes");
+    }
+    Response::from_parts(parts, Body::from(bytes))
+}
+
+/// An answer as it is stored.
+#[derive(Serialize, Deserialize)]
+struct Stored {
+    headers: Vec<(String, String)>,
+    body: String,
+}
+
+fn written(status: StatusCode, headers: &HeaderMap, body: &Bytes) -> Answer {
+    let kept = KEPT.iter().filter_map(|name| {
+        let value = headers.get(name)?.to_str().ok()?;
+        Some((name.as_str().to_owned(), value.to_owned()))
+    });
+    let stored = Stored {
+        headers: kept.collect(),
+        body: without_secrets(body),
+    };
+    Answer {
+        status: status.as_u16(),
+        text: serde_json::to_string(&stored).unwrap_or_default(),
+    }
+}
+
+/// The body without what is shown once.
+fn without_secrets(body: &Bytes) -> String {
+    let text = String::from_utf8_lossy(body).into_owned();
+    let Ok(serde_json::Value::Object(mut members)) = serde_json::from_str(&text) else {
+        return text;
+    };
+    let shown_once = SHOWN_ONCE
+        .iter()
+        .filter(|name| members.remove(**name).is_some())
+        .count();
+    if shown_once > 0 {
+        serde_json::Value::Object(members).to_string()
+    } else {
+        text
+    }
+}
+
+fn replayed(answer: &Answer) -> Response {
+    let Ok(stored) = serde_json::from_str::<Stored>(&answer.text) else {
+        return Problem::from(ServiceError::Internal(
+            "a remembered answer is damaged".to_owned(),
+        ))
+        .into_response();
+    };
+    let status = StatusCode::from_u16(answer.status).unwrap_or(StatusCode::OK);
+    let mut response = (status, stored.body).into_response();
+    let headers = response.headers_mut();
+    headers.remove(header::CONTENT_TYPE);
+    for (name, value) in &stored.headers {
+        if let (Ok(name), Ok(value)) = (HeaderName::try_from(name), HeaderValue::try_from(value)) {
+            headers.insert(name, value);
+        }
+    }
+    headers.insert(REPLAYED, HeaderValue::from_static("true"));
+    response
+}
+
+/// Tells of the header at every POST that takes it, and of what may come of it.
+pub(crate) fn describe(document: &mut OpenApi) {
+    for (path, item) in &mut document.paths.paths {
+        let Some(operation) = item.post.as_mut().filter(|_| !path.starts_with(UPLOADS)) else {
+            continue;
+        };
+        operation
+            .parameters
+            .get_or_insert_default()
+            .push(utoipa::openapi::RefOr::T(parameter()));
+        for status in ["409", "422"] {
+            let responses = &mut operation.responses.responses;
+            responses
+                .entry(status.to_owned())
+                .or_insert_with(crate::http::document::problem);
+        }
+    }
+}
+
+fn parameter() -> Parameter {
+    let schema = ObjectBuilder::new()
+        .schema_type(Type::String)
+        .min_length(Some(1))
+        .max_length(Some(KEY_BYTES_MAX))
+        .pattern(Some("^[!-~]+$"))
+        .build();
+    ParameterBuilder::new()
+        .name("Idempotency-Key")
+        .parameter_in(ParameterIn::Header)
+        .description(Some(
+            "A repeat with the same key and body gets the first one's answer, for 24 hours",
+        ))
+        .schema(Some(schema))
+        .build()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_remembered_answer_comes_back_without_what_is_shown_once() {
+        let mut headers = HeaderMap::new();
+        headers.insert(header::LOCATION, HeaderValue::from_static("/v1/tasks/t1"));
+        headers.insert(header::SET_COOKIE, HeaderValue::from_static("a=b"));
+        let body = Bytes::from_static(br#"{"id":"t1","secret":"whsec_x","token":"wrk_x"}"#);
+        let answer = written(StatusCode::CREATED, &headers, &body);
+        assert!(
+            !answer.text.contains("whsec_x") && !answer.text.contains("wrk_x"),
+            "{}",
+            answer.text
+        );
+        assert!(!answer.text.contains("a=b"), "only its own headers");
+        let response = replayed(&answer);
+        assert_eq!(response.status(), StatusCode::CREATED);
+        assert_eq!(response.headers()[header::LOCATION], "/v1/tasks/t1");
+        assert_eq!(response.headers()[REPLAYED], "true");
+    }
+
+    #[test]
+    fn one_visible_key_is_taken() {
+        let of = |values: &[&'static str]| {
+            let mut headers = HeaderMap::new();
+            for value in values {
+                headers.append(KEY, HeaderValue::from_static(value));
+            }
+            key_of(&headers)
+        };
+        assert_eq!(of(&[]), Ok(None));
+        assert_eq!(of(&["k-1"]), Ok(Some("k-1".to_owned())));
+        assert!(of(&[""]).is_err() && of(&["a", "b"]).is_err());
+    }
+}

@@ -1,0 +1,282 @@
+//! The body of every request but uploads: read whole, once, within what the node and its caller may have in memory.
+//!
+//! What is too large, or too much at this moment, is refused before it is read. A body counts for as long as it is read
+//! or worked on, not only for as long as its client stays.
+
+use std::sync::Arc;
+
+use axum::body::{Body, Bytes};
+use axum::extract::{MatchedPath, Request, State};
+use axum::http::header;
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use futures_util::StreamExt;
+
+use crate::http::guard::access::Caller;
+use crate::http::guard::shares::{Full, Shares, Taken};
+use crate::http::problem::{Problem, Slug};
+use crate::http::{App, UPLOADS};
+use crate::service::ServiceError;
+use windrow_config::Config;
+
+/// The routes whose bodies may have `http.body_limit`: lists of items are kept as the text that they came as.
+const CARRIERS: [&str; 2] = ["/v1/tasks", "/v1/tasks/{task}"];
+/// The largest body of any other route. Unit: bytes.
+const PLAIN_MAX: u64 = 1 << 20;
+/// Beside the largest parameters. Unit: bytes.
+const AROUND_PARAMS: u64 = 64 << 10;
+/// How often a byte of such a body counts: it becomes a tree of values, each many times as long as its text.
+const PLAIN_WEIGHT: u64 = 16;
+/// What is taken at a time of a body that doesn't say its length. Unit: bytes.
+const STEP: u64 = 64 << 10;
+
+/// What of a route's body is taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Measure {
+    /// Unit: bytes.
+    most: u64,
+    weight: u64,
+}
+
+impl Measure {
+    fn of(path: &str, config: &Config) -> Measure {
+        let limit = config.http.body_limit.0;
+        if CARRIERS.contains(&path) {
+            return Measure {
+                most: limit,
+                weight: 1,
+            };
+        }
+        let plain = PLAIN_MAX.max(config.task_defaults.max_params.0.saturating_add(AROUND_PARAMS));
+        Measure {
+            most: limit.min(plain),
+            weight: PLAIN_WEIGHT,
+        }
+    }
+}
+
+/// The bytes of bodies that may be in memory, for all and for each caller.
+pub(crate) fn memory(config: &Config) -> Arc<Shares<String>> {
+    let all = config.http.body_memory.0;
+    let largest = config.http.body_limit.0.max(PLAIN_MAX * PLAIN_WEIGHT);
+    Shares::new(all.max(largest), largest.max(all / 4))
+}
+
+/// Reads the body of a request that may change something, then lets it through to its end.
+pub(crate) async fn take_in(State(app): State<App>, request: Request, next: Next) -> Response {
+    let path = request
+        .extensions()
+        .get::<MatchedPath>()
+        .map(|path| path.as_str().to_owned());
+    let path = path.unwrap_or_default();
+    if request.method().is_safe() || path.starts_with(UPLOADS) {
+        return next.run(request).await;
+    }
+    let who = request
+        .extensions()
+        .get::<Caller>()
+        .map(Caller::account)
+        .unwrap_or_default();
+    let measure = Measure::of(&path, &app.service.config());
+    let (parts, body) = request.into_parts();
+    let length = parts
+        .headers
+        .get(header::CONTENT_LENGTH)
+        .and_then(|value| value.to_str().ok()?.parse().ok());
+    match read(&app.front.bodies, who, measure, length, body).await {
+        Ok(bytes) => {
+            let request = Request::from_parts(parts, Body::from(bytes.clone()));
+            to_the_end(async move {
+                let response = next.run(request).await;
+                // What was made of it lives as long as the work.
+                drop(bytes);
+                response
+            })
+            .await
+        }
+        Err(problem) => problem.into_response(),
+    }
+}
+
+/// A body with what it takes; given back when the last of it is dropped.
+struct Held {
+    bytes: Vec<u8>,
+    _taken: Taken<String>,
+}
+
+impl AsRef<[u8]> for Held {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+async fn read(
+    memory: &Arc<Shares<String>>,
+    who: String,
+    Measure { most, weight }: Measure,
+    length: Option<u64>,
+    body: Body,
+) -> Result<Bytes, Problem> {
+    let full = |full: Full| full.problem("memory for bodies (http.body_memory)");
+    let too_large = || too_large(length, most);
+    if length.is_some_and(|length| length > most) {
+        return Err(too_large());
+    }
+    let mut room = length.unwrap_or(0);
+    let mut taken = memory
+        .take(who, room.saturating_mul(weight), false)
+        .map_err(full)?;
+    let mut bytes = Vec::with_capacity(usize::try_from(room).unwrap_or_default());
+    let mut stream = body.into_data_stream();
+    while let Some(chunk) = stream.next().await {
+        let chunk = chunk.map_err(|error| {
+            tracing::debug!(%error, "a body broke off");
+            Problem::new(Slug::InvalidRequest, "the body broke off before its end")
+        })?;
+        let arrived = (bytes.len() + chunk.len()) as u64;
+        if arrived > most {
+            return Err(too_large());
+        }
+        if arrived > room {
+            let step = STEP.max(arrived - room);
+            taken.more(step.saturating_mul(weight)).map_err(full)?;
+            room += step;
+        }
+        bytes.extend_from_slice(&chunk);
+    }
+    Ok(Bytes::from_owner(Held { bytes, _taken: taken }))
+}
+
+fn too_large(length: Option<u64>, most: u64) -> Problem {
+    let has = length.map_or_else(|| "more bytes".to_owned(), |length| format!("{length} bytes"));
+    let text =
+        format!("the body has {has}; this route takes {most} (http.body_limit, less where no items come)");
+    Problem::new(Slug::PayloadTooLarge, text)
+}
+
+/// Runs to its end even if the client hangs up: what is done is then remembered as done, and nothing is done by
+/// halves (a rate that is booked is stored, or given back).
+async fn to_the_end(work: impl Future<Output = Response> + Send + 'static) -> Response {
+    match tokio::spawn(work).await {
+        Ok(response) => response,
+        Err(error) => match error.try_into_panic() {
+            Ok(panic) => std::panic::resume_unwind(panic),
+            Err(_) => Problem::from(ServiceError::Draining).into_response(),
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::stream;
+
+    use super::*;
+
+    const PLAIN: Measure = Measure { most: 100, weight: 1 };
+
+    fn body(pieces: &[&'static str]) -> Body {
+        let pieces: Vec<Result<&'static str, std::io::Error>> =
+            pieces.iter().map(|piece| Ok(*piece)).collect();
+        Body::from_stream(stream::iter(pieces))
+    }
+
+    /// Fails the test when somebody asks for a part of it.
+    fn unread() -> Body {
+        Body::from_stream(stream::poll_fn(
+            |_| -> std::task::Poll<Option<Result<Bytes, std::io::Error>>> { panic!("it is read") },
+        ))
+    }
+
+    fn slug(refused: Result<Bytes, Problem>) -> String {
+        refused.expect_err("refused").kind
+    }
+
+    #[tokio::test]
+    async fn what_says_that_it_is_too_much_is_not_read() {
+        let memory = Shares::new(150, 100);
+        let ann = || "ann".to_owned();
+        let large = read(&memory, ann(), PLAIN, Some(101), unread()).await;
+        assert_eq!(slug(large), "/problems/payload-too-large");
+        let held = memory.take(ann(), 60, false).expect("free");
+        let share = read(&memory, ann(), PLAIN, Some(41), unread()).await;
+        assert_eq!(slug(share), "/problems/too-many-requests");
+        let others = memory.take("bob".to_owned(), 60, false).expect("free");
+        assert_eq!(
+            slug(read(&memory, ann(), PLAIN, Some(31), unread()).await),
+            "/problems/overloaded"
+        );
+        drop((held, others));
+        let heavy = Measure {
+            most: 100,
+            weight: 16,
+        };
+        assert_eq!(
+            slug(read(&memory, ann(), heavy, Some(7), unread()).await),
+            "/problems/too-many-requests"
+        );
+    }
+
+    #[tokio::test]
+    async fn a_body_counts_until_the_last_of_it_is_dropped() {
+        let memory = Shares::new(100, 100);
+        let bytes = read(&memory, String::new(), PLAIN, Some(6), body(&["abc", "def"]))
+            .await
+            .expect("read");
+        let again = bytes.clone();
+        drop(bytes);
+        assert_eq!((&again[..], memory.taken()), (&b"abcdef"[..], 6));
+        drop(again);
+        assert_eq!(memory.taken(), 0);
+    }
+
+    #[tokio::test]
+    async fn a_body_without_a_length_takes_as_it_comes_and_gives_all_back_when_it_is_too_much() {
+        let memory = Shares::new(2 * STEP, 2 * STEP);
+        let measure = Measure {
+            most: 3 * STEP,
+            weight: 1,
+        };
+        let piece: &'static str = "x".repeat(STEP as usize).leak();
+        let two = read(&memory, String::new(), measure, None, body(&[piece, piece]))
+            .await
+            .expect("it fits");
+        assert_eq!((two.len() as u64, memory.taken()), (2 * STEP, 2 * STEP));
+        drop(two);
+        let three = read(&memory, String::new(), measure, None, body(&[piece; 3])).await;
+        assert_eq!(slug(three), "/problems/too-many-requests");
+        let four = read(
+            &Shares::new(u64::MAX, u64::MAX),
+            String::new(),
+            measure,
+            None,
+            body(&[piece; 4]),
+        )
+        .await;
+        assert_eq!(slug(four), "/problems/payload-too-large");
+        assert_eq!(memory.taken(), 0);
+    }
+
+    #[test]
+    fn only_what_brings_items_may_be_large() {
+        let mut config = Config::default();
+        assert_eq!(
+            Measure::of("/v1/tasks", &config),
+            Measure {
+                most: 16 << 20,
+                weight: 1
+            }
+        );
+        assert_eq!(
+            Measure::of("/v1/tasks/{task}/logs", &config),
+            Measure {
+                most: 1 << 20,
+                weight: 16
+            }
+        );
+        config.task_defaults.max_params = windrow_core::settings::text::ByteSize(2 << 20);
+        assert_eq!(
+            Measure::of("/v1/tasks/{task}/clone", &config).most,
+            (2 << 20) + AROUND_PARAMS
+        );
+    }
+}

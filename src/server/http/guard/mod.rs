@@ -1,0 +1,12 @@
+//! What a request must pass before its route sees it: who asks, how much, again or only as a trial.
+
+pub mod access;
+pub mod body;
+pub(crate) mod dry_run;
+pub mod etag;
+pub(crate) mod idempotency;
+pub(crate) mod intake;
+pub(crate) mod outside;
+pub(crate) mod parameters;
+pub(crate) mod shares;
+pub(crate) mod visitor;

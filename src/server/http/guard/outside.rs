@@ -1,0 +1,140 @@
+//! What is asked by machines that know nothing of tasks: is it alive, is it ready, which version, which document.
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::{Extension, Json};
+use serde::Serialize;
+use utoipa::ToSchema;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use crate::http::App;
+use crate::http::document::Written;
+use crate::service::health::NotReady;
+
+/// The routes of this resource.
+pub(crate) fn routes() -> OpenApiRouter<App> {
+    OpenApiRouter::new()
+        .routes(routes!(healthz))
+        .routes(routes!(readyz))
+        .routes(routes!(version))
+        .routes(routes!(openapi))
+}
+
+/// That the process answers.
+#[derive(Debug, Serialize, ToSchema)]
+struct Health {
+    /// Always `ok`.
+    #[schema(value_type = String)]
+    status: &'static str,
+}
+
+/// Is the process alive?
+#[utoipa::path(
+    get, path = "/healthz", tag = "node", security(()),
+    responses((status = 200, body = Health, description = "It answers; whether it can work, `/readyz` says"))
+)]
+async fn healthz() -> Json<Health> {
+    Json(Health { status: "ok" })
+}
+
+/// Whether the node can take work.
+#[derive(Debug, Serialize, ToSchema)]
+struct Readiness {
+    /// Whether it can.
+    ready: bool,
+    /// What keeps it from it.
+    reasons: Vec<Reason>,
+    /// What it does its work without: a node is ready without Redis.
+    degraded: Vec<Reason>,
+}
+
+/// What keeps a node from taking work, or makes that harder.
+#[derive(Debug, Serialize, ToSchema)]
+struct Reason {
+    /// `draining`, `drained`, `store`, `session` or `actors`; `redis` of what is degraded.
+    #[schema(value_type = String)]
+    reason: &'static str,
+    /// A sentence.
+    text: String,
+}
+
+/// Can the node take work?
+#[utoipa::path(
+    get, path = "/readyz", tag = "node", security(()),
+    responses((status = 200, body = Readiness), (status = 503, body = Readiness, description = "It can't; `reasons` says why"))
+)]
+async fn readyz(State(app): State<App>) -> Response {
+    let mut reasons: Vec<Reason> = Vec::new();
+    if app.front.is_ending() {
+        reasons.push(Reason {
+            reason: "draining",
+            text: "the node is shutting down".to_owned(),
+        });
+    } else if app.front.is_drained() || app.service.stands_by().await {
+        reasons.push(Reason {
+            reason: "drained",
+            text: "an administrator drained the node".to_owned(),
+        });
+    }
+    let reason = |fault: NotReady| Reason {
+        reason: fault.slug,
+        text: fault.text,
+    };
+    reasons.extend(app.service.not_ready().await.into_iter().map(reason));
+    let degraded = app.service.degraded().into_iter().map(reason).collect();
+    let status = if reasons.is_empty() {
+        StatusCode::OK
+    } else {
+        StatusCode::SERVICE_UNAVAILABLE
+    };
+    (
+        status,
+        Json(Readiness {
+            ready: reasons.is_empty(),
+            reasons,
+            degraded,
+        }),
+    )
+        .into_response()
+}
+
+/// Which program this is.
+#[derive(Debug, Serialize, ToSchema)]
+struct Version {
+    /// `windrow`.
+    #[schema(value_type = String)]
+    name: &'static str,
+    /// Of the program.
+    #[schema(value_type = String)]
+    version: &'static str,
+    /// Of the API.
+    #[schema(value_type = String)]
+    api: &'static str,
+    /// The node's name.
+    node: String,
+}
+
+/// Which version is this?
+#[utoipa::path(get, path = "/version", tag = "node", security(()), responses((status = 200, body = Version)))]
+async fn version(State(app): State<App>) -> Json<Version> {
+    let node = app.front.node.clone();
+    Json(Version {
+        name: "windrow",
+        version: env!("CARGO_PKG_VERSION"),
+        api: "v1",
+        node,
+    })
+}
+
+/// The description of this API
+#[utoipa::path(
+    get, path = "/openapi.json", tag = "node", security(()),
+    responses((status = 200, body = serde_json::Value, description = "OpenAPI 3.1"))
+)]
+async fn openapi(Extension(written): Extension<Arc<Written>>) -> Response {
+    ([(header::CONTENT_TYPE, "application/json")], written.json.clone()).into_response()
+}

@@ -1,0 +1,162 @@
+//! The tree of actors, as text for people and as JSON: `/actors`, `/v1/nodes/{node}/actors`.
+
+use axum::extract::{Path, State};
+use axum::http::header;
+use axum::response::{IntoResponse, Response};
+use serde::{Deserialize, Serialize};
+use utoipa::{IntoParams, ToSchema};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use crate::http::App;
+use crate::http::guard::body::Params;
+use crate::http::problem::Problem;
+use crate::service::ServiceError;
+use crate::service::cluster::actors::{self, ActorNode};
+use windrow_core::ids::TaskId;
+use windrow_engine::ports::ownership::peers::{ActorsWanted, Answer};
+
+/// The routes of this resource.
+pub(crate) fn routes() -> OpenApiRouter<App> {
+    OpenApiRouter::new()
+        .routes(routes!(local))
+        .routes(routes!(of_node))
+}
+
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+struct Wanted {
+    /// `text` or `json`; without it `/actors` is text and the other JSON
+    #[param(inline)]
+    format: Option<Format>,
+    /// Levels below the root
+    #[param(minimum = 0, maximum = 16)]
+    depth: Option<u32>,
+    /// Only the actors of this task
+    #[param(pattern = "^t[1-9][0-9]{0,17}$")]
+    task: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+enum Format {
+    Text,
+    Json,
+}
+
+/// An actor and those below it.
+#[derive(Debug, Serialize, ToSchema)]
+struct ActorBody {
+    /// `n1/t42.0/executor`.
+    path: String,
+    /// Its kind.
+    kind: String,
+    /// `ok`, `DRAINING` or `BACKOFF`.
+    state: String,
+    /// Since its last start.
+    uptime_seconds: f64,
+    /// How often it was started again.
+    restarts: u32,
+    /// Messages that wait.
+    mailbox: u64,
+    /// Since it last handled a message.
+    last_handled_seconds: f64,
+    /// Its own words.
+    text: String,
+    /// Those below it.
+    #[schema(no_recursion)]
+    children: Vec<ActorBody>,
+}
+
+impl From<ActorNode> for ActorBody {
+    fn from(node: ActorNode) -> ActorBody {
+        ActorBody {
+            kind: node.actor.kind.as_str().to_owned(),
+            state: node.actor.activity.as_str().to_owned(),
+            uptime_seconds: node.actor.uptime.as_secs_f64(),
+            restarts: node.actor.restarts,
+            mailbox: node.actor.mailbox,
+            last_handled_seconds: node.actor.last_handled.as_secs_f64(),
+            text: node.actor.text,
+            path: node.actor.path,
+            children: node.children.into_iter().map(ActorBody::from).collect(),
+        }
+    }
+}
+
+/// The tree of this node's actors
+#[utoipa::path(
+    get, path = "/actors", operation_id = "own_actors", tag = "node", params(Wanted), security((), ("bearer" = ["viewer"])),
+    responses((status = 200, description = "The tree", content((String = "text/plain"), (Vec<ActorBody> = "application/json"))))
+)]
+async fn local(State(app): State<App>, Params(wanted): Params<Wanted>) -> Result<Response, Problem> {
+    Ok(answer(&app, &wanted, Format::Text)?)
+}
+
+/// The tree of a node's actors
+#[utoipa::path(
+    get, path = "/v1/nodes/{node}/actors", operation_id = "node_actors", tag = "node", security(("bearer" = ["viewer"])),
+    params(("node" = String, Path, description = "Its name", max_length = 64), Wanted),
+    responses(
+        (status = 200, description = "The tree", content((Vec<ActorBody> = "application/json"), (String = "text/plain"))),
+        (status = 404, body = Problem, content_type = "application/problem+json"),
+        (status = 502, body = Problem, content_type = "application/problem+json", description = "node-silent"),
+    )
+)]
+async fn of_node(
+    State(app): State<App>,
+    Path(name): Path<String>,
+    Params(wanted): Params<Wanted>,
+) -> Result<Response, Problem> {
+    if name == app.front.node {
+        return Ok(answer(&app, &wanted, Format::Json)?);
+    }
+    let row = app.service.other_node(&name).await?;
+    let (wanted, format) = wanted.read(Format::Json)?;
+    let text = app.service.actors_of(&row, wanted).await?;
+    Ok(typed(format, text))
+}
+
+impl Wanted {
+    fn read(&self, usual: Format) -> Result<(ActorsWanted, Format), ServiceError> {
+        let task = self.task.as_deref().map(str::parse::<TaskId>).transpose();
+        let task = task.map_err(|_| ServiceError::invalid("task", "a task is written t42"))?;
+        let format = self.format.unwrap_or(usual);
+        Ok((
+            ActorsWanted {
+                task,
+                depth: self.depth,
+                is_text: matches!(format, Format::Text),
+            },
+            format,
+        ))
+    }
+}
+
+fn answer(app: &App, wanted: &Wanted, usual: Format) -> Result<Response, ServiceError> {
+    let (wanted, format) = wanted.read(usual)?;
+    match written(app, &wanted) {
+        Answer::Text(text) => Ok(typed(format, text)),
+        _ => Err(ServiceError::Internal("the tree can't be written".to_owned())),
+    }
+}
+
+fn typed(format: Format, text: String) -> Response {
+    let kind = match format {
+        Format::Json => "application/json",
+        Format::Text => "text/plain; charset=utf-8",
+    };
+    ([(header::CONTENT_TYPE, kind)], text).into_response()
+}
+
+/// The tree of this node's actors, written out.
+pub(crate) fn written(app: &App, wanted: &ActorsWanted) -> Answer {
+    let depth = wanted.depth.map_or(usize::MAX, |depth| depth as usize);
+    let nodes = app.service.actors(wanted.task, depth);
+    if wanted.is_text {
+        return Answer::Text(actors::text(&nodes));
+    }
+    let bodies: Vec<ActorBody> = nodes.into_iter().map(ActorBody::from).collect();
+    serde_json::to_string(&bodies).map_or_else(|error| Answer::Failed(error.to_string()), Answer::Text)
+}

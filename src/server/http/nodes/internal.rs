@@ -1,0 +1,130 @@
+//! What other nodes ask: one route that is no part of the API. Whoever can't prove to be a node of this store is told
+//! that there is no such path.
+
+use axum::Router;
+use axum::body::{Body, Bytes, to_bytes};
+use axum::extract::{Request, State};
+use axum::http::{HeaderMap, Method, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::any;
+use uuid::Uuid;
+
+use crate::http::nodes::actors;
+use crate::http::problem::{Problem, Slug};
+use crate::http::{App, nodes};
+use crate::service::{FieldFault, ServiceError};
+use windrow_core::ids::{SessionId, WallMs};
+use windrow_engine::ports::ownership::peers::{Answer, NodeWish, PATH, QUESTION_BYTES_MAX, Question, Seal};
+use windrow_engine::ports::tasks::store::Actor;
+
+/// The route.
+pub(crate) fn router() -> Router<App> {
+    Router::new().route(PATH, any(ask))
+}
+
+async fn ask(State(app): State<App>, request: Request) -> Response {
+    let (head, body) = request.into_parts();
+    let nowhere =
+        || Problem::new(Slug::NotFound, format!("there is no path {}", head.uri.path())).into_response();
+    let seal = seal(&head.headers).filter(|_| head.method == Method::POST && app.service.is_shared());
+    let Some(seal) = seal else { return nowhere() };
+    let Some(body) = read(body).await else {
+        return nowhere();
+    };
+    if let Err(why) = app
+        .service
+        .parts
+        .cluster
+        .seal
+        .check(&seal, &body, app.service.now())
+    {
+        tracing::debug!(from = seal.from, %why, "a question between nodes is not believed");
+        return nowhere();
+    }
+    match app.service.is_own_session(seal.to).await {
+        Ok(true) => {}
+        Ok(false) => return nowhere(),
+        Err(error) => return Problem::from(ServiceError::from(error)).into_response(),
+    }
+    // From here on it is a node that asks.
+    let Ok(question) = serde_json::from_slice::<Question>(&body) else {
+        return Problem::new(Slug::InvalidRequest, "a question of another version").into_response();
+    };
+    answered(&app, &seal, &answer(&app, &question).await)
+}
+
+async fn read(body: Body) -> Option<Bytes> {
+    to_bytes(body, QUESTION_BYTES_MAX).await.ok()
+}
+
+fn seal(headers: &HeaderMap) -> Option<Seal> {
+    let text = |name: &str| {
+        headers
+            .get(name)
+            .and_then(|value| value.to_str().ok())
+            .map(str::to_owned)
+    };
+    Some(Seal {
+        to: SessionId(text("windrow-peer-to")?.parse::<Uuid>().ok()?),
+        from: text("windrow-peer-from")?,
+        at: WallMs(text("windrow-peer-time")?.parse().ok()?),
+        nonce: text("windrow-peer-nonce")?,
+        proof: text("windrow-peer-proof")?,
+    })
+}
+
+fn answered(app: &App, seal: &Seal, answer: &Answer) -> Response {
+    match serde_json::to_vec(answer) {
+        Ok(body) => {
+            let proof = app.service.parts.cluster.seal.prove(&seal.nonce, &body);
+            let headers = [
+                ("windrow-peer-proof", proof.as_str()),
+                (header::CONTENT_TYPE.as_str(), "application/json"),
+            ];
+            (StatusCode::OK, headers, body).into_response()
+        }
+        Err(error) => Problem::from(ServiceError::Internal(error.to_string())).into_response(),
+    }
+}
+
+async fn answer(app: &App, question: &Question) -> Answer {
+    match question {
+        Question::Node => Answer::Node(Box::new(nodes::face(app).await)),
+        Question::Actors(wanted) => actors::written(app, wanted),
+        Question::Change(wish) => change(app, wish).await,
+        others => {
+            let answer = app.service.answer(others).await;
+            answer.unwrap_or_else(|| Answer::Failed("this node has no answer to that".to_owned()))
+        }
+    }
+}
+
+/// Changes this node as a person asked another node for; kept in the audit with the person's name.
+async fn change(app: &App, wish: &NodeWish) -> Answer {
+    if app.front.is_ending() {
+        return Answer::Failed(ServiceError::Draining.to_string());
+    }
+    let source = ["cli", "ui"]
+        .into_iter()
+        .find(|known| *known == wish.source)
+        .unwrap_or("api");
+    let actor = Actor {
+        name: wish.actor.clone(),
+        source,
+        reason: wish.reason.clone(),
+        request_id: wish.request_id.clone(),
+        rehearses: wish.is_trial,
+    };
+    match nodes::apply(app, wish.capacity_rate, wish.log_filter.as_deref(), &actor).await {
+        Ok(would) => {
+            let mut face = nodes::face(app).await;
+            would.overlay(&mut face);
+            Answer::Node(Box::new(face))
+        }
+        Err(ServiceError::Unprocessable(faults) | ServiceError::Invalid(faults)) => {
+            let fault = |fault: FieldFault| (fault.pointer, fault.detail, fault.advice);
+            Answer::Refused(faults.into_iter().map(fault).collect())
+        }
+        Err(error) => Answer::Failed(error.to_string()),
+    }
+}

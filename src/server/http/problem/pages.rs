@@ -1,0 +1,184 @@
+//! `/problems`: a page for each kind of problem, each reason to stop or wait, and each alert: what, why, how to fix.
+//! The texts are `problems.md` beside this file.
+
+use axum::extract::Path;
+use axum::http::{HeaderMap, header};
+use axum::response::{IntoResponse, Response};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use crate::http::App;
+use crate::http::answer::html;
+use crate::http::problem::{Problem, Slug};
+
+const TEXTS: &str = include_str!("problems.md");
+
+/// The routes of this resource.
+pub(crate) fn routes() -> OpenApiRouter<App> {
+    OpenApiRouter::new().routes(routes!(list)).routes(routes!(show))
+}
+
+/// One page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Topic {
+    slug: &'static str,
+    title: &'static str,
+    text: &'static str,
+}
+
+fn topics() -> impl Iterator<Item = Topic> {
+    TEXTS.split("## ").filter_map(|part| {
+        let (head, text) = part.split_once('\n')?;
+        let (slug, title) = head.split_once(": ")?;
+        Some(Topic { slug, title, text })
+    })
+}
+
+/// The slug under which people find a status's or stop's reason: words are joined by dashes in addresses.
+fn topic(slug: &str) -> Option<Topic> {
+    let slug = slug.replace('_', "-");
+    topics().find(|topic| topic.slug == slug)
+}
+
+/// Every kind of problem
+#[utoipa::path(
+    get, path = "/problems", tag = "node", operation_id = "problems", security(()),
+    responses((status = 200, description = "A list with links, as HTML or Markdown", content(
+        (String = "text/html"), (String = "text/markdown")
+    )))
+)]
+async fn list(headers: HeaderMap) -> Response {
+    if wants_markdown(&headers) {
+        let lines: Vec<String> = topics()
+            .map(|topic| format!("- [{}](/problems/{})", topic.title, topic.slug))
+            .collect();
+        return markdown(format!("# Problems\n\n{}\n", lines.join("\n")));
+    }
+    let line = |topic: Topic| {
+        format!(
+            "<li><a href=\"/problems/{}\">{}</a></li>\n",
+            topic.slug,
+            html::escaped(topic.title)
+        )
+    };
+    let lines: String = topics().map(line).collect();
+    html::page("Problems", &format!("<h1>Problems</h1>\n<ul>\n{lines}</ul>"))
+}
+
+/// What a problem means, why it happens, how to fix it
+#[utoipa::path(
+    get, path = "/problems/{slug}", tag = "node", operation_id = "problem", security(()),
+    params(("slug" = String, Path, description = "The last part of a problem's `type`, or a reason to stop or wait", max_length = 64)),
+    responses(
+        (status = 200, description = "The page, as HTML or Markdown", content((String = "text/html"), (String = "text/markdown"))),
+        (status = 404, body = Problem, content_type = "application/problem+json"),
+    )
+)]
+async fn show(Path(slug): Path<String>, headers: HeaderMap) -> Response {
+    let Some(topic) = topic(&slug) else {
+        return Problem::new(
+            Slug::NotFound,
+            "there is no page of this problem; `/problems` lists them",
+        )
+        .into_response();
+    };
+    if wants_markdown(&headers) {
+        return markdown(
+            format!(
+                "# {}\n\n{}",
+                topic.title,
+                topic.text.trim_end().replace("\n**", "\n\n**")
+            ) + "\n",
+        );
+    }
+    let status = Slug::ALL
+        .into_iter()
+        .map(Slug::facts)
+        .find(|(name, ..)| *name == topic.slug);
+    let status = status.map(|(_, status, ..)| format!("<p class=\"d\">HTTP {}</p>\n", status.as_u16()));
+    let body = format!(
+        "<h1>{}</h1>\n<p><code>{}</code></p>\n{}{}",
+        html::escaped(topic.title),
+        topic.slug,
+        status.unwrap_or_default(),
+        html::rendered(topic.text)
+    );
+    html::page(topic.title, &body)
+}
+
+/// Markdown for who asks for it, HTML for everybody else.
+fn wants_markdown(headers: &HeaderMap) -> bool {
+    let accepted = headers
+        .get(header::ACCEPT)
+        .and_then(|value| value.to_str().ok())
+        .unwrap_or_default();
+    let mut kinds = accepted
+        .split(',')
+        .map(|kind| kind.split(';').next().unwrap_or_default().trim());
+    kinds.any(|kind| kind == "text/markdown") && !accepted.contains("text/html")
+}
+
+fn markdown(text: String) -> Response {
+    ([(header::CONTENT_TYPE, "text/markdown; charset=utf-8")], text).into_response()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+    use windrow_core::task::lifecycle::StopReason;
+
+    #[test]
+    fn each_problem_each_stop_and_each_wait_has_a_page_with_three_parts() {
+        let problems = Slug::ALL.into_iter().map(|slug| slug.facts().0);
+        let stops = StopReason::ALL.iter().map(|reason| reason.as_str());
+        let waits = [
+            "capacity",
+            "waits_in_line",
+            "too_big",
+            "no_node",
+            "start_at",
+            "dormant",
+        ];
+        for slug in problems.chain(stops).chain(waits) {
+            let topic = topic(slug).unwrap_or_else(|| panic!("no page of {slug}"));
+            for part in ["**What.** ", "**Why.** ", "**How to fix.**\n- "] {
+                assert!(topic.text.contains(part), "{slug} lacks {part:?}");
+            }
+        }
+        let slugs: Vec<&str> = topics().map(|topic| topic.slug).collect();
+        assert_eq!(
+            slugs.iter().collect::<BTreeSet<_>>().len(),
+            slugs.len(),
+            "each once"
+        );
+        assert_eq!(
+            TEXTS.matches("## ").count(),
+            slugs.len(),
+            "every heading was read"
+        );
+    }
+
+    #[test]
+    fn every_alert_has_a_page() {
+        let alerts = include_str!("../../../../deploy/alerts.yml");
+        let slugs: Vec<&str> = alerts
+            .split("/problems/")
+            .skip(1)
+            .filter_map(|rest| rest.split('"').next())
+            .collect();
+        assert_eq!(slugs.len(), alerts.matches("- alert: ").count());
+        for slug in slugs {
+            assert!(topic(slug).is_some(), "no page of {slug}");
+        }
+    }
+
+    #[test]
+    fn the_page_has_the_title_of_its_problem() {
+        for slug in Slug::ALL {
+            let (name, _, title, _) = slug.facts();
+            assert_eq!(topic(name).map(|topic| topic.title), Some(title));
+        }
+    }
+}

@@ -1,0 +1,229 @@
+//! An explanation as a terminal shows it.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value};
+
+use crate::http::tasks::explain::{AdviceJson, CauseJson, ExplanationJson};
+use crate::http::tasks::view::shards::PlaceJson;
+use windrow_core::explain::{rate_like, rate_text};
+
+/// A part of the rate below this is noise and not shown.
+const SHOWN_MIN: f64 = 0.001;
+
+/// The text, with a line feed at its end.
+pub(crate) fn text(body: &ExplanationJson) -> String {
+    if is_over(body) {
+        return format!(
+            "{}; windrow task report {} tells its story\n",
+            body.why, body.task
+        );
+    }
+    let mut lines: Vec<String> = (!rests(body)).then(|| head(body)).into_iter().collect();
+    for cause in body.causes.iter().filter(|cause| is_shown(body, cause)) {
+        let share = cause
+            .share
+            .map_or_else(String::new, |share| format!("{:.0} %", share * 100.0));
+        let line = format!(
+            "  {:<18}{:>10}{share:>7}   {}",
+            cause.title,
+            rate_like(cause.rate, unit_of(body)),
+            cause.text
+        );
+        lines.push(line.trim_end().to_owned());
+    }
+    for wait in &body.waits {
+        let share = format!("{:.0} %", wait.share * 100.0);
+        lines.push(format!("  {:<18}{share:>7} of the time", wait.title));
+    }
+    lines.extend(places(&body.shards));
+    for silent in &body.unreachable {
+        lines.push(format!(
+            "without {}, which can't be asked: {}",
+            silent.node, silent.why
+        ));
+    }
+    lines.push(format!("why: {}", body.why));
+    for (at, advice) in body.advice.iter().enumerate() {
+        lines.push(format!(
+            "{}{}",
+            if at == 0 { "try: " } else { "     " },
+            advised(&body.task, advice)
+        ));
+    }
+    lines.push(String::new());
+    lines.join("\n")
+}
+
+/// Which of several shards stand where, and what their nodes have no room for.
+fn places(shards: &[PlaceJson]) -> Vec<String> {
+    let mut lines = Vec::new();
+    if shards.len() > 1 {
+        let mut on: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+        for place in shards {
+            on.entry(place.node.as_deref().unwrap_or_default())
+                .or_default()
+                .push(&place.shard);
+        }
+        // No name is empty.
+        on.remove("");
+        let on: Vec<String> = on
+            .iter()
+            .map(|(node, has)| format!("{node} ({})", has.join(", ")))
+            .collect();
+        let waiting = shards
+            .iter()
+            .filter(|place| place.node.is_none() && place.state != "done");
+        let waiting: Vec<String> = waiting
+            .map(|place| format!("{} ({})", place.shard, place.state))
+            .collect();
+        let said = [("on", on), ("on no node", waiting)]
+            .into_iter()
+            .filter(|(_, which)| !which.is_empty());
+        lines.extend(said.map(|(title, which)| format!("{title}: {}", which.join(", "))));
+    }
+    for place in shards {
+        let Some(held) = &place.held_back else { continue };
+        let node = place.node.as_deref().unwrap_or("its node");
+        let (shard, rate, wanted) = (&place.shard, &held.rate, &held.wanted);
+        lines.push(format!(
+            "held back: {shard} on {node} has {rate} instead of {wanted}: {}",
+            held.why
+        ));
+    }
+    lines
+}
+
+/// Whether there is nothing more to explain: it has ended for good.
+fn is_over(body: &ExplanationJson) -> bool {
+    ["finished", "cancelled"].contains(&body.status)
+}
+
+/// Whether it isn't to run, so that no speed is missed.
+fn rests(body: &ExplanationJson) -> bool {
+    ["created", "stopped"].contains(&body.status)
+}
+
+fn is_shown(body: &ExplanationJson, cause: &CauseJson) -> bool {
+    let says_something = |text: &str| text.contains(|digit: char| ('1'..='9').contains(&digit));
+    let share = cause.share.map(|share| format!("{:.0}", share * 100.0));
+    if !says_something(&rate_like(cause.rate, unit_of(body)))
+        || share.is_some_and(|share| !says_something(&share))
+    {
+        return false;
+    }
+    let of_rate = body
+        .target_rate
+        .filter(|target| *target > 0.0)
+        .map_or(1.0, |target| cause.rate / target);
+    of_rate.abs() >= SHOWN_MIN
+}
+
+/// All rates of an explanation are written in the unit of this one.
+fn unit_of(body: &ExplanationJson) -> f64 {
+    body.target_rate.unwrap_or(body.actual_rate).max(body.actual_rate)
+}
+
+fn head(body: &ExplanationJson) -> String {
+    let span = format!("(last {:.0} s)", body.span_seconds);
+    let rate = |rate| rate_like(rate, unit_of(body));
+    let actual = rate(body.actual_rate);
+    match (body.target_rate, body.missing_rate) {
+        (Some(target), Some(missing)) => {
+            format!(
+                "target {}   actual {actual}   missing {}   {span}",
+                rate(target),
+                rate(missing)
+            )
+        }
+        _ => format!("no rate limit   actual {actual}   {span}"),
+    }
+}
+
+fn advised(task: &str, advice: &AdviceJson) -> String {
+    let mut text = match &advice.change {
+        Some(change) => {
+            let predicted = advice
+                .predicted_rate
+                .map(|rate| format!("   (predicted {})", rate_text(rate)));
+            format!(
+                "{}{}   {}",
+                command(task, change),
+                predicted.unwrap_or_default(),
+                advice.text
+            )
+        }
+        None => advice.text.clone(),
+    };
+    if let Some(hindrance) = &advice.hindrance {
+        text.push_str("; ");
+        text.push_str(hindrance);
+    }
+    text
+}
+
+/// The command that makes the change.
+fn command(task: &str, change: &Map<String, Value>) -> String {
+    let retry = change
+        .get("retry")
+        .and_then(Value::as_object)
+        .into_iter()
+        .flatten();
+    let flags = change.iter().filter(|(_, value)| !value.is_object()).chain(retry);
+    let flags = flags.map(|(key, value)| match value {
+        Value::String(text) if text.contains(' ') => format!(" --{} {text:?}", key.replace('_', "-")),
+        Value::String(text) => format!(" --{} {text}", key.replace('_', "-")),
+        other => format!(" --{} {other}", key.replace('_', "-")),
+    });
+    format!("windrow task set {task}{}", flags.collect::<String>())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::http::tasks::view::shards::HeldBackJson;
+
+    #[test]
+    fn shards_are_named_by_node_and_those_without_room_apart() {
+        let place = |no: u32, state, node: Option<&str>| PlaceJson {
+            shard: format!("t3.{no}"),
+            state,
+            node: node.map(str::to_owned),
+            held_back: None,
+        };
+        let mut shards = vec![
+            place(0, "running", Some("n2")),
+            place(1, "done", None),
+            place(2, "running", Some("n1")),
+            place(3, "idle", None),
+            place(4, "running", Some("n2")),
+        ];
+        assert_eq!(
+            places(&shards),
+            ["on: n1 (t3.2), n2 (t3.0, t3.4)", "on no node: t3.3 (idle)"]
+        );
+        shards.truncate(1);
+        assert_eq!(places(&shards), [""; 0], "one shard is where the task is");
+        let (rate, wanted, why) = ("75/s".to_owned(), "150/s".to_owned(), "it needs 150/s".to_owned());
+        shards[0].held_back = Some(HeldBackJson {
+            rate,
+            wanted,
+            for_seconds: 3.0,
+            why,
+        });
+        assert_eq!(
+            places(&shards),
+            ["held back: t3.0 on n2 has 75/s instead of 150/s: it needs 150/s"]
+        );
+    }
+
+    #[test]
+    fn a_change_is_a_command_that_can_be_pasted() {
+        let change = serde_json::json!({"window": 1500, "straggler_after": "100ms", "retry": {"backoff": "1s..5s x2"}});
+        let change = change.as_object().expect("an object");
+        assert_eq!(
+            command("t1031", change),
+            "windrow task set t1031 --straggler-after 100ms --window 1500 --backoff \"1s..5s x2\""
+        );
+    }
+}

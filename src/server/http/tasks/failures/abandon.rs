@@ -1,0 +1,91 @@
+//! Giving up the items of a task that wait with a code.
+
+use axum::Json;
+use axum::extract::{Path, State};
+use axum::http::StatusCode;
+use axum::response::IntoResponse;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use crate::http::App;
+use crate::http::guard::body::{Body, Params, reason};
+use crate::http::guard::dry_run;
+use crate::http::guard::dry_run::DryRunQuery;
+use crate::http::guard::etag;
+use crate::http::problem::Problem;
+use crate::http::tasks::{Answer, Steer, TaskJson, whole};
+
+/// Which items are given up.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct AbandonBody {
+    /// The code of their last failure.
+    #[schema(min_length = 1, max_length = 64, examples("TIMEOUT"))]
+    code: String,
+    /// Why, for the audit.
+    #[serde(default, deserialize_with = "reason")]
+    #[schema(max_length = 1000)]
+    reason: Option<String>,
+}
+
+/// The task, and what is given up.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = AbandonedTask)]
+struct AbandonedJson {
+    #[serde(flatten)]
+    task: TaskJson,
+    /// What is given up.
+    given_up: GivenUpJson,
+}
+
+/// Items that are given up.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = GivenUp)]
+struct GivenUpJson {
+    /// The code of their last failure.
+    code: String,
+    /// How many of them were saved when it was asked for; those that failed in the last seconds come on top.
+    items: u64,
+}
+
+/// Give up items that wait.
+///
+/// Items that failed, wait for another attempt (later, held or parked), and whose last failure has this code are abandoned
+/// with it: within a second where the task runs, and else as soon as a node runs it. What is in flight isn't touched, and an
+/// item that fails with the code later is tried again as usual. They count as abandoned, but don't stop the task by its error
+/// budget.
+#[utoipa::path(
+    post, path = "/v1/tasks/{task}/abandon", tag = "tasks", operation_id = "abandon_items", request_body = AbandonBody,
+    params(("task" = String, Path, description = "Its number", pattern = "^t[1-9][0-9]{0,18}$"), DryRunQuery),
+    security(("bearer" = ["operator", "business"])),
+    responses(
+        (status = 202, body = AbandonedJson, headers(("etag" = String))),
+        (status = 404, body = Problem, content_type = "application/problem+json"),
+        (status = 409, body = Problem, content_type = "application/problem+json", description = "wrong-state"),
+        (status = 422, body = Problem, content_type = "application/problem+json", description = "validation-failed: no item waits with this code; it names those that there are"),
+    )
+)]
+pub(crate) async fn abandon(
+    State(app): State<App>,
+    steer: Steer,
+    Path(text): Path<String>,
+    Params(query): Params<DryRunQuery>,
+    Body(body): Body<AbandonBody>,
+) -> Answer {
+    let task = steer.task(&app, &text).await?;
+    let actor = steer.caller.actor_of(body.reason, query.is_dry());
+    let (told, items) = app.service.abandon_items(task.id, &body.code, &actor).await?;
+    let tag = etag::tag(told.task.version);
+    let given_up = GivenUpJson {
+        code: body.code,
+        items,
+    };
+    let answer = AbandonedJson {
+        task: whole(&app, told.task).await,
+        given_up,
+    };
+    if query.is_dry() {
+        return Ok(dry_run::would(&answer)?);
+    }
+    Ok((StatusCode::ACCEPTED, [tag], Json(answer)).into_response())
+}

@@ -1,0 +1,412 @@
+//! `/v1/tasks/{task}/failures` and `/v1/tasks/{task}/items/{index}`: what failed, by code, one by one.
+
+pub(crate) mod abandon;
+pub(crate) mod redrives;
+pub(crate) mod report;
+pub(crate) mod report_markdown;
+
+use axum::Json;
+use axum::extract::{FromRequestParts, State};
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, Uri};
+use axum::response::IntoResponse;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use serde_json::value::RawValue;
+use utoipa::{IntoParams, ToSchema};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use crate::http::App;
+use crate::http::answer::page::{self, Page};
+use crate::http::answer::time::rfc3339;
+use crate::http::guard::body::Params;
+use crate::http::problem::Problem;
+use crate::http::tasks::view::seen_task::{SeenTask, path_param};
+use crate::service::ServiceError;
+use crate::service::failures::item_data::{ItemData, Members};
+use crate::service::failures::{ItemStory, ShownFailure, state_word};
+use windrow_core::ids::{INDEX_MAX, ItemIndex};
+use windrow_engine::ports::tasks::failure_list::{FailurePage, RecordedItem};
+use windrow_engine::ports::tasks::store::{FailureGroup, TaskView};
+
+/// The routes of this resource.
+pub(crate) fn routes() -> OpenApiRouter<App> {
+    OpenApiRouter::new()
+        .routes(routes!(list))
+        .routes(routes!(groups))
+        .routes(routes!(item))
+}
+
+/// Failures of one code.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct Group {
+    /// The code; `OTHER` holds all past the first hundred.
+    code: String,
+    /// How many items failed for good with it.
+    count: u64,
+    /// When the first of them was given up.
+    #[schema(format = DateTime)]
+    first_at: String,
+    /// When the last of them was given up.
+    #[schema(format = DateTime)]
+    last_at: String,
+    /// One of them.
+    example_index: u64,
+    /// Its message.
+    example: String,
+    /// What the item of the example carries, where that is asked for and there is some.
+    #[schema(value_type = Option<Value>)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    example_data: Option<Box<RawValue>>,
+    /// Why its data can't be shown.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    example_data_missing: Option<String>,
+}
+
+impl From<FailureGroup> for Group {
+    fn from(group: FailureGroup) -> Group {
+        Group {
+            code: group.code,
+            count: group.count,
+            first_at: rfc3339(group.first_at),
+            last_at: rfc3339(group.last_at),
+            example_index: group.example_index.0,
+            example: group.example,
+            example_data: None,
+            example_data_missing: None,
+        }
+    }
+}
+
+impl Group {
+    /// Its members for a table: code, count, first, last; its example's index, message and data.
+    pub(crate) fn cells(&self) -> (&str, u64, &str, &str, (u64, &str, &str)) {
+        let data = self.example_data.as_deref().map_or("", RawValue::get);
+        (
+            &self.code,
+            self.count,
+            &self.first_at,
+            &self.last_at,
+            (self.example_index, &self.example, data),
+        )
+    }
+}
+
+/// All groups of a task.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct Groups {
+    /// Most frequent first.
+    items: Vec<Group>,
+}
+
+/// An item that failed for good.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub(crate) struct FailureBody {
+    /// The item.
+    pub(crate) index: u64,
+    /// The last failure's code.
+    pub(crate) code: Option<String>,
+    /// Its group; `OTHER` holds all codes past the first hundred.
+    pub(crate) group: Option<String>,
+    /// The last failure's message.
+    pub(crate) message: Option<String>,
+    /// The handler's own JSON about it.
+    pub(crate) output: Option<Value>,
+    /// Attempts made.
+    pub(crate) attempts: u32,
+    /// When it first failed.
+    #[schema(format = DateTime)]
+    pub(crate) first_at: String,
+    /// When it was given up.
+    #[schema(format = DateTime)]
+    pub(crate) last_at: String,
+    /// In a redrive: the task whose failure it was.
+    pub(crate) origin_task: Option<String>,
+    /// In a redrive: the item's index there.
+    pub(crate) origin_index: Option<u64>,
+    /// What the item carries; null where it carries nothing, where nobody asked, and where it can't be shown.
+    #[schema(value_type = Option<Value>)]
+    pub(crate) data: Option<Box<RawValue>>,
+    /// Why its data can't be shown.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) data_missing: Option<String>,
+}
+
+/// Failures with what their items carry, where that is wanted (`data` of the request).
+pub(crate) async fn bodies(
+    app: &App,
+    task: &TaskView,
+    data: Option<&str>,
+    found: Vec<ShownFailure>,
+) -> Result<Vec<FailureBody>, ServiceError> {
+    let Some(members) = data.map(Members::parse) else {
+        return Ok(found.into_iter().map(FailureBody::from).collect());
+    };
+    let indexes: Vec<ItemIndex> = found.iter().map(|shown| shown.item.index).collect();
+    let data = app.service.item_data(task, &members, &indexes).await?;
+    let joined = found.into_iter().zip(data);
+    let joined = joined.map(|(shown, ItemData { data, missing, .. })| FailureBody {
+        data,
+        data_missing: missing,
+        ..shown.into()
+    });
+    Ok(joined.collect())
+}
+
+impl From<ShownFailure> for FailureBody {
+    fn from(shown: ShownFailure) -> FailureBody {
+        let ShownFailure { item, origin } = shown;
+        FailureBody {
+            index: item.index.0,
+            code: item.code,
+            group: item.place.map(|(group, _)| group),
+            message: item.message,
+            output: item.output.as_deref().map(json),
+            attempts: item.attempts,
+            first_at: rfc3339(item.first_at),
+            last_at: rfc3339(item.last_at),
+            origin_task: origin.map(|(task, _)| task.to_string()),
+            origin_index: origin.map(|(_, index)| index.0),
+            data: None,
+            data_missing: None,
+        }
+    }
+}
+
+/// JSON text as a value; what was cut and is no JSON any more as a string.
+pub(crate) fn json(text: &str) -> Value {
+    serde_json::from_str(text).unwrap_or_else(|_| Value::String(text.to_owned()))
+}
+
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+struct ListParams {
+    /// Only this group, in the order in which its items were given up; else all in the order of their indexes.
+    #[param(max_length = 64)]
+    code: Option<String>,
+    /// Items of a page.
+    #[param(minimum = 1, maximum = 500, default = 50)]
+    limit: Option<u32>,
+    /// Where an earlier page ended.
+    #[param(max_length = 200)]
+    cursor: Option<String>,
+    /// With what each item carries, looked up in the task's source: `*` is all of it, else these members separated by commas.
+    #[param(max_length = 500, example = "user_id,email")]
+    data: Option<String>,
+}
+
+/// Failures.
+///
+/// Items that failed for good. A page costs the same wherever it begins.
+#[utoipa::path(
+    get, path = "/v1/tasks/{task}/failures", tag = "failures", operation_id = "list_failures",
+    security(("bearer" = ["viewer", "business"])),
+    params(("task" = String, Path, description = "The task", pattern = "^t[1-9][0-9]{0,17}$", example = "t42"), ListParams),
+    responses(
+        (status = 200, body = Page<FailureBody>),
+        (status = 400, body = Problem, content_type = "application/problem+json"),
+        (status = 404, body = Problem, content_type = "application/problem+json"),
+    )
+)]
+async fn list(
+    State(app): State<App>,
+    SeenTask(task): SeenTask,
+    Params(params): Params<ListParams>,
+    uri: Uri,
+) -> Result<impl IntoResponse, Problem> {
+    let limit = page::limit(params.limit)?;
+    let after: Option<u64> = page::read(params.cursor.as_deref())?;
+    let after = after.filter(|after| *after < INDEX_MAX);
+    let begin = match params.code.clone() {
+        Some(code) => FailurePage::OfGroup(code, after.map_or(0, |after| after + 1)),
+        None => FailurePage::ByIndex(after.map(ItemIndex)),
+    };
+    let found = app.service.failures(&task, &begin, limit + 1).await?;
+    let by_group = params.code.is_some();
+    let page = page::page(found, limit, |shown| key(&shown.item, by_group));
+    let mut headers = HeaderMap::new();
+    if let Some(cursor) = &page.next_cursor {
+        headers.extend(page::link(uri.path(), uri.query().unwrap_or_default(), cursor));
+    }
+    let Page { items, next_cursor } = page;
+    let items = bodies(&app, &task, params.data.as_deref(), items).await?;
+    Ok((headers, Json(Page { items, next_cursor })))
+}
+
+fn key(item: &RecordedItem, by_group: bool) -> u64 {
+    match (&item.place, by_group) {
+        (Some((_, place)), true) => *place,
+        _ => item.index.0,
+    }
+}
+
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+struct GroupParams {
+    /// With what the item of each example carries: `*` is all of it, else these members separated by commas.
+    #[param(max_length = 500, example = "user_id,email")]
+    data: Option<String>,
+}
+
+/// Failure groups.
+///
+/// Failures by code, most frequent first, each with an example. Counted as they happen, never by looking at items.
+#[utoipa::path(
+    get, path = "/v1/tasks/{task}/failures/groups", tag = "failures", operation_id = "failure_groups",
+    security(("bearer" = ["viewer", "business"])),
+    params(("task" = String, Path, description = "The task", pattern = "^t[1-9][0-9]{0,17}$", example = "t42"), GroupParams),
+    responses(
+        (status = 200, body = Groups),
+        (status = 400, body = Problem, content_type = "application/problem+json"),
+        (status = 404, body = Problem, content_type = "application/problem+json"),
+    )
+)]
+async fn groups(
+    State(app): State<App>,
+    SeenTask(task): SeenTask,
+    Params(params): Params<GroupParams>,
+) -> Result<Json<Groups>, Problem> {
+    let groups = app.service.failure_groups(task.id).await?;
+    let mut items: Vec<Group> = groups.into_iter().map(Group::from).collect();
+    if let Some(members) = params.data.as_deref().map(Members::parse) {
+        say_who(&app, &task, &members, &mut items).await?;
+    }
+    Ok(Json(Groups { items }))
+}
+
+/// Gives groups what the items of their examples carry.
+pub(crate) async fn say_who(
+    app: &App,
+    task: &TaskView,
+    members: &Members,
+    groups: &mut [Group],
+) -> Result<(), Problem> {
+    let indexes: Vec<ItemIndex> = groups
+        .iter()
+        .map(|group| ItemIndex(group.example_index))
+        .collect();
+    let found = app.service.item_data(task, members, &indexes).await?;
+    for (group, carried) in groups.iter_mut().zip(found) {
+        (group.example_data, group.example_data_missing) = (carried.data, carried.missing);
+    }
+    Ok(())
+}
+
+/// What is known of one item.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct ItemBody {
+    /// The item.
+    index: u64,
+    /// `pending`, `in_window` (dispatched or about to be, never failed so far), `parked`, `abandoned`, `excluded`.
+    #[schema(value_type = String)]
+    state: &'static str,
+    /// Attempts made, as far as they are recorded.
+    attempts: u32,
+    /// When the next attempt is due; only when parked.
+    #[schema(format = DateTime)]
+    due_at: Option<String>,
+    /// The last failure; only when it failed.
+    failure: Option<FailureBody>,
+    /// Its failed attempts, oldest first.
+    timeline: Vec<Value>,
+    /// What it carries; null where it carries nothing, and where it can't be shown.
+    #[schema(value_type = Option<Value>)]
+    data: Option<Box<RawValue>>,
+    /// Why its data can't be shown.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    data_missing: Option<String>,
+}
+
+/// The number in the path.
+struct Index(ItemIndex);
+
+impl FromRequestParts<App> for Index {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Index, Problem> {
+        let text = path_param(parts, app, "index").await?;
+        let number = text.parse::<u64>().ok().filter(|number| *number <= INDEX_MAX);
+        let missing = || ServiceError::NotFound {
+            what: "item",
+            name: text.clone(),
+        };
+        Ok(Index(ItemIndex(number.ok_or_else(missing)?)))
+    }
+}
+
+/// One item.
+///
+/// What became of an item: its failed attempts and where it stands. Of items that were settled and never failed only the
+/// counters are kept: they are answered `item-not-recorded`.
+#[utoipa::path(
+    get, path = "/v1/tasks/{task}/items/{index}", tag = "failures", operation_id = "show_item",
+    security(("bearer" = ["viewer", "business"])),
+    params(
+        ("task" = String, Path, description = "The task", pattern = "^t[1-9][0-9]{0,17}$", example = "t42"),
+        ("index" = u64, Path, description = "The item's 0-based index", example = 3817)
+    ),
+    responses(
+        (status = 200, body = ItemBody),
+        (status = 404, body = Problem, content_type = "application/problem+json"),
+    )
+)]
+async fn item(
+    State(app): State<App>,
+    SeenTask(task): SeenTask,
+    Index(index): Index,
+) -> Result<Json<ItemBody>, Problem> {
+    let plain = |state| ItemBody {
+        index: index.0,
+        state,
+        attempts: 0,
+        due_at: None,
+        failure: None,
+        timeline: Vec::new(),
+        data: None,
+        data_missing: None,
+    };
+    let story = app.service.item(&task, index).await?;
+    let data = app.service.item_data(&task, &Members::All, &[index]).await?;
+    let ItemData {
+        data,
+        missing: data_missing,
+        ..
+    } = data.into_iter().next().unwrap_or_default();
+    let told = match story {
+        ItemStory::Pending => plain("pending"),
+        ItemStory::Excluded => plain("excluded"),
+        ItemStory::InWindow => plain("in_window"),
+        ItemStory::Recorded(shown) => ItemBody {
+            state: state_word(shown.item.state),
+            attempts: shown.item.attempts,
+            due_at: shown.item.due_at.map(rfc3339),
+            timeline: timeline(&shown.item),
+            failure: shown.item.code.is_some().then(|| FailureBody::from(*shown)),
+            ..plain("")
+        },
+    };
+    Ok(Json(ItemBody {
+        data,
+        data_missing,
+        ..told
+    }))
+}
+
+/// The recorded attempts; of older rows, which have none, only the last failure is known.
+fn timeline(item: &RecordedItem) -> Vec<Value> {
+    let recorded = item
+        .history
+        .as_deref()
+        .and_then(|text| serde_json::from_str::<Vec<Value>>(text).ok());
+    recorded.unwrap_or_else(|| {
+        let last = serde_json::json!({"attempt": item.attempts, "at_ms": item.last_at.0, "code": item.code});
+        if item.code.is_some() {
+            vec![last]
+        } else {
+            Vec::new()
+        }
+    })
+}

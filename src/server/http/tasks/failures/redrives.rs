@@ -1,0 +1,146 @@
+//! `POST /v1/tasks/{task}/redrives`: a new task over failures of another.
+
+use std::collections::BTreeMap;
+
+use axum::Extension;
+use axum::extract::{Path, State};
+use serde::Deserialize;
+use utoipa::ToSchema;
+
+use crate::http::App;
+use crate::http::guard::body::{Body, Params, reason};
+use crate::http::guard::dry_run::DryRunQuery;
+use crate::http::guard::idempotency::TakenKey;
+use crate::http::problem::Problem;
+use crate::http::tasks::bodies::CanaryBody;
+use crate::http::tasks::changes::{key, made};
+use crate::http::tasks::settings::with_settings;
+use crate::http::tasks::{Answer, Steer, TaskJson};
+use crate::service::ServiceError;
+use crate::service::tasks::create::TaskPlan;
+use crate::service::tasks::redrives::RedriveRequest;
+
+/// Groups of failures that a task can have: a hundred, and `OTHER`.
+const CODES_MAX: usize = 101;
+/// The longest list of indexes. Unit: bytes.
+const INDEXES_BYTES_MAX: usize = 65_536;
+
+/// Which failures; nothing named is all of them.
+#[derive(Debug, Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct FilterBody {
+    /// Those of these groups.
+    #[schema(max_items = 101, example = json!(["TIMEOUT"]))]
+    codes: Option<Vec<String>>,
+    /// Only these items: numbers and ranges, at most 10,000 items.
+    #[schema(
+        pattern = r"^[0-9]{1,19}(-[0-9]{1,19})?(,[0-9]{1,19}(-[0-9]{1,19})?)*$",
+        max_length = 65536,
+        example = "5,9-20"
+    )]
+    indexes: Option<String>,
+}
+
+with_settings! {
+    /// A redrive. What isn't named is as the other task has it, but for the name.
+    RedriveBody {
+        /// Which failures; nothing named is all of them.
+        #[serde(default, deserialize_with = "windrow_core::settings::json::object_option")]
+        filter: Option<FilterBody>,
+        /// Whether the items get new keys, so that the business takes them for new ones.
+        new_keys: Option<bool>,
+        /// Whether it also takes items that earlier redrives made good or have under way; without, they are left out.
+        again: Option<bool>,
+        /// Its name, unique within the business.
+        #[schema(min_length = 1, max_length = 128, pattern = r"^[^\s/]+$")]
+        name: Option<String>,
+        /// Labels, to find it by.
+        labels: Option<BTreeMap<String, String>>,
+        /// Higher goes first.
+        priority: Option<i32>,
+        /// The first items, run before any other.
+        #[serde(default, deserialize_with = "windrow_core::settings::json::object_option")]
+        canary: Option<CanaryBody>,
+        /// Whether it starts at once.
+        start: Option<bool>,
+        /// Why, for the audit.
+        #[serde(default, deserialize_with = "reason")]
+        #[schema(max_length = 1000)]
+        reason: Option<String>,
+    }
+}
+
+impl RedriveBody {
+    fn request(self, key: Option<String>) -> Result<RedriveRequest, ServiceError> {
+        let plan = TaskPlan {
+            tuning: self.tuning(),
+            name: self.name,
+            labels: self.labels,
+            priority: self.priority,
+            canary: self.canary.map(CanaryBody::read).transpose()?,
+            start: self.start.unwrap_or(false),
+            key,
+            ..TaskPlan::default()
+        };
+        let filter = self.filter.unwrap_or_default();
+        let codes = filter.codes.unwrap_or_default();
+        if codes.len() > CODES_MAX {
+            return Err(ServiceError::invalid(
+                "/filter/codes",
+                format!("they are at most {CODES_MAX}"),
+            ));
+        }
+        if filter
+            .indexes
+            .as_ref()
+            .is_some_and(|text| text.len() > INDEXES_BYTES_MAX)
+        {
+            let text = format!("it is longer than {INDEXES_BYTES_MAX} characters");
+            return Err(ServiceError::invalid("/filter/indexes", text));
+        }
+        let new_keys = self.new_keys.unwrap_or(false);
+        let again = self.again.unwrap_or(false);
+        Ok(RedriveRequest {
+            codes,
+            indexes: filter.indexes,
+            new_keys,
+            again,
+            plan,
+        })
+    }
+}
+
+/// Do failures again.
+///
+/// Makes a task over the failures of this one, at once, however many they are and while this one runs. The handler sees
+/// the indexes and (unless `new_keys`) the idempotency keys under which it knows the items. What an earlier redrive made
+/// good, or has under way, is left out (unless `again`).
+#[utoipa::path(
+    post, path = "/v1/tasks/{task}/redrives", operation_id = "redrive_task", tag = "failures", request_body = Option<RedriveBody>,
+    params(("task" = String, Path, description = "Its number", pattern = "^t[1-9][0-9]{0,18}$"), DryRunQuery),
+    security(("bearer" = ["operator", "business"])),
+    responses(
+        (status = 201, body = TaskJson, headers(("location" = String), ("etag" = String))),
+        (status = 404, body = Problem, content_type = "application/problem+json"),
+        (status = 409, body = Problem, content_type = "application/problem+json", description = "name-taken, conflict"),
+        (status = 422, body = Problem, content_type = "application/problem+json", description = "validation-failed, business-rejected"),
+    )
+)]
+pub(crate) async fn redrive(
+    State(app): State<App>,
+    steer: Steer,
+    taken: Option<Extension<TakenKey>>,
+    Path(text): Path<String>,
+    Params(query): Params<DryRunQuery>,
+    Body(mut body): Body<RedriveBody>,
+) -> Answer {
+    let origin = steer.task(&app, &text).await?;
+    let actor = steer.caller.actor_of(body.reason.take(), query.is_dry());
+    let request = body.request(key(taken))?;
+    Ok(made(
+        &app,
+        query.is_dry(),
+        app.service.redrive(&origin, request, &actor).await?,
+    )
+    .await?)
+}

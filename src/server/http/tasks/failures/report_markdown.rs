@@ -1,0 +1,223 @@
+//! A report as Markdown. Texts of businesses can't become markup.
+
+use std::fmt::Write as _;
+
+use crate::http::tasks::failures::report::{Counts, ReportBody};
+
+/// The report for people.
+pub(crate) fn markdown(report: &ReportBody) -> String {
+    let mut out = String::new();
+    head(report, &mut out);
+    counts("Items", &report.counts, &mut out);
+    failures(report, &mut out);
+    redrives(report, &mut out);
+    runs(report, &mut out);
+    timeline(report, &mut out);
+    proof(report, &mut out);
+    out
+}
+
+/// A text in a line or a cell: no line breaks, and nothing that Markdown or HTML would take for its own.
+fn plain(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '\\' | '`' | '*' | '_' | '[' | ']' | '#' | '|' | '!' => out.extend(['\\', c]),
+            c if c.is_control() => out.push(' '),
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+/// Appends a line. Writing to a string can't fail.
+macro_rules! line {
+    ($out:expr, $($text:tt)*) => {
+        writeln!($out, $($text)*).expect("a string takes any text")
+    };
+}
+
+fn head(report: &ReportBody, out: &mut String) {
+    let task = &report.task;
+    let name = task
+        .name
+        .as_deref()
+        .map(|name| format!(" {}", plain(name)))
+        .unwrap_or_default();
+    line!(out, "# {} {}{name}\n", task.id, plain(&task.business));
+    let reason = task
+        .result
+        .or(task.stop_reason)
+        .map(|word| format!(" ({word})"))
+        .unwrap_or_default();
+    line!(out, "- Status: {}{reason}", task.status);
+    if let Some(text) = &task.status_text {
+        line!(out, "- {}", plain(text));
+    }
+    if let Some(parent) = &task.parent {
+        line!(out, "- Does failures of {parent} again");
+    }
+    line!(out, "- Made {}", task.created_at);
+    if let Some(at) = &task.started_at {
+        line!(out, "- Started {at} ({} starts)", task.starts);
+    }
+    if let Some(at) = &task.finished_at {
+        line!(out, "- Ended {at}");
+    }
+    if let Some(seconds) = task.took_seconds {
+        line!(out, "- Took {seconds:.1} s");
+    }
+    line!(out, "- Rate {}", task.settings.rate);
+    line!(out, "- As of {}\n", report.at);
+}
+
+fn counts(title: &str, counts: &Counts, out: &mut String) {
+    line!(out, "## {title}\n");
+    line!(
+        out,
+        "| total | succeeded | skipped | abandoned | parked | in flight | pending | excluded |"
+    );
+    line!(out, "|---:|---:|---:|---:|---:|---:|---:|---:|");
+    line!(out, "{}\n", row(counts));
+}
+
+fn row(counts: &Counts) -> String {
+    let Counts {
+        total,
+        succeeded,
+        skipped,
+        abandoned,
+        parked,
+        in_flight,
+        pending,
+        excluded,
+    } = counts;
+    format!(
+        "| {total} | {succeeded} | {skipped} | {abandoned} | {parked} | {in_flight} | {pending} | {excluded} |"
+    )
+}
+
+fn failures(report: &ReportBody, out: &mut String) {
+    line!(out, "## Failures\n");
+    if report.failures.is_empty() {
+        line!(out, "None.\n");
+        return;
+    }
+    line!(out, "| code | items | first | last | for example |");
+    line!(out, "|---|---:|---|---|---|");
+    for group in &report.failures {
+        let (code, count, first, last, (index, example, data)) = group.cells();
+        let (code, example, data) = (plain(code), plain(example), plain(data));
+        line!(
+            out,
+            "| {code} | {count} | {first} | {last} | {index}: {example} {data} |"
+        );
+    }
+    line!(out, "");
+}
+
+fn redrives(report: &ReportBody, out: &mut String) {
+    if report.redrives.is_empty() {
+        return;
+    }
+    line!(out, "## Redrives\n");
+    line!(out, "| task | status | total | succeeded | skipped | abandoned |");
+    line!(out, "|---|---|---:|---:|---:|---:|");
+    for task in &report.redrives {
+        let Counts {
+            total,
+            succeeded,
+            skipped,
+            abandoned,
+            ..
+        } = task.counts;
+        line!(
+            out,
+            "| {} | {} | {total} | {succeeded} | {skipped} | {abandoned} |",
+            task.id,
+            task.status
+        );
+    }
+    let net = &report.net;
+    let at_least = if net.exact {
+        ""
+    } else {
+        " at least (too many to look at each)"
+    };
+    line!(
+        out,
+        "\n{} abandoned − {} made good = {}{at_least} still failed.\n",
+        net.abandoned,
+        net.made_good,
+        net.still_failed
+    );
+}
+
+fn runs(report: &ReportBody, out: &mut String) {
+    line!(out, "## Runs\n");
+    line!(out, "| run | node | from | to | end | low water | settled |");
+    line!(out, "|---|---|---|---|---|---:|---:|");
+    for run in &report.runs {
+        let node = run.node.as_deref().map(plain).unwrap_or_default();
+        let (to, end) = (
+            run.ended_at.as_deref().unwrap_or(""),
+            run.end_reason.as_deref().unwrap_or(""),
+        );
+        line!(
+            out,
+            "| {}.{} | {node} | {} | {to} | {end} | {} | {} |",
+            run.shard,
+            run.run,
+            run.started_at,
+            run.low_water,
+            run.settled
+        );
+    }
+    line!(out, "");
+}
+
+fn timeline(report: &ReportBody, out: &mut String) {
+    line!(out, "## Timeline\n");
+    for entry in &report.timeline {
+        let reason = entry
+            .reason
+            .as_deref()
+            .map(|text| format!(": {}", plain(text)))
+            .unwrap_or_default();
+        line!(
+            out,
+            "- {} {} by {} ({}){reason}",
+            entry.at,
+            entry.action,
+            plain(&entry.actor),
+            entry.source
+        );
+    }
+    line!(out, "");
+}
+
+fn proof(report: &ReportBody, out: &mut String) {
+    let holds = if report.proof.holds {
+        "every item is accounted for"
+    } else {
+        "not (yet) complete"
+    };
+    line!(out, "## Proof: {holds}\n");
+    for check in &report.proof.checks {
+        let mark = if check.holds { "yes" } else { "NO" };
+        line!(out, "- {mark}: {} ({})", check.claim, plain(&check.evidence));
+    }
+    line!(out, "- Not shown: {}.", report.proof.limit);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::plain;
+
+    #[test]
+    fn texts_of_a_business_are_no_markup() {
+        assert_eq!(plain("a|b\n<script>`x`"), "a\\|b &lt;script>\\`x\\`");
+    }
+}

@@ -1,0 +1,255 @@
+//! What was: the runs of a task, and who changed what of it.
+
+use axum::Json;
+use axum::extract::{Path, State};
+use axum::http::Uri;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use utoipa::{IntoParams, ToSchema};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use crate::http::App;
+use crate::http::answer::page;
+use crate::http::answer::time::rfc3339;
+use crate::http::guard::body::Params;
+use crate::http::problem::Problem;
+use crate::http::tasks::{Answer, Steer};
+use crate::service::ServiceError;
+use windrow_core::ids::{RunNo, ShardId, WallMs};
+use windrow_engine::ports::tasks::list::{AuditFilter, AuditRow, RunRecord};
+
+pub(crate) fn routes() -> OpenApiRouter<App> {
+    OpenApiRouter::new()
+        .routes(routes!(runs))
+        .routes(routes!(run))
+        .routes(routes!(revisions))
+}
+
+/// Which page.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+struct PageQuery {
+    /// Things of the page.
+    #[param(minimum = 1, maximum = 500)]
+    limit: Option<u32>,
+    /// `next_cursor` of the page before.
+    #[param(max_length = 200)]
+    cursor: Option<String>,
+}
+
+/// One ownership of a shard.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Run)]
+struct RunJson {
+    /// The shard's number.
+    shard: u32,
+    /// The run's number within the shard.
+    run: u32,
+    /// Its fencing number.
+    epoch: u64,
+    /// The node; null when an older program began it and has forgotten.
+    node: Option<String>,
+    /// When it began.
+    started_at: String,
+    /// When it gave the shard back, or when it was taken from its dead node; null until then.
+    ended_at: Option<String>,
+    /// `released`, `done`, `stopped`, `recovering`, or `lost` with its node.
+    end_reason: Option<String>,
+    /// The shard's saved low water at its end, or at its beginning while it runs.
+    low_water: u64,
+    /// The shard's items then.
+    counts: RunCounts,
+}
+
+/// Items of a shard when a run of it ended.
+#[derive(Debug, Serialize, ToSchema)]
+struct RunCounts {
+    /// Settled well.
+    succeeded: u64,
+    /// Nothing to do.
+    skipped: u64,
+    /// Failed for good.
+    abandoned: u64,
+    /// Waiting outside the window.
+    parked: u64,
+}
+
+impl From<RunRecord> for RunJson {
+    fn from(record: RunRecord) -> RunJson {
+        let [succeeded, skipped, abandoned] = record.settled;
+        RunJson {
+            shard: record.shard.no,
+            run: record.run.0,
+            epoch: record.epoch.0,
+            node: record.node,
+            started_at: rfc3339(record.started_at),
+            ended_at: record.ended_at.map(rfc3339),
+            end_reason: record.end_reason,
+            low_water: record.low_water.0,
+            counts: RunCounts {
+                succeeded,
+                skipped,
+                abandoned,
+                parked: record.parked,
+            },
+        }
+    }
+}
+
+/// List the runs of a task, newest first.
+#[utoipa::path(
+    get, path = "/v1/tasks/{task}/runs", tag = "tasks", operation_id = "list_runs",
+    params(("task" = String, Path, description = "Its number", pattern = "^t[1-9][0-9]{0,18}$"), PageQuery),
+    security(("bearer" = ["viewer", "business"])),
+    responses(
+        (status = 200, body = page::Page<RunJson>),
+        (status = 404, body = Problem, content_type = "application/problem+json"),
+    )
+)]
+async fn runs(
+    State(app): State<App>,
+    steer: Steer,
+    uri: Uri,
+    Path(text): Path<String>,
+    Params(query): Params<PageQuery>,
+) -> Answer {
+    let task = steer.task(&app, &text).await?;
+    let limit = page::limit(query.limit)?;
+    let after = page::read::<(i64, u32, u32)>(query.cursor.as_deref())?;
+    let after = after.map(|(at, no, run)| (WallMs(at), ShardId { task: task.id, no }, RunNo(run)));
+    let found = app.service.task_runs(task.id, after, limit + 1).await?;
+    let page = page::page(found, limit, |run| (run.started_at.0, run.shard.no, run.run.0));
+    let items: Vec<RunJson> = page.items.into_iter().map(RunJson::from).collect();
+    Ok(page::answer(
+        &uri,
+        page::Page {
+            items,
+            next_cursor: page.next_cursor,
+        },
+    ))
+}
+
+/// Look at a run.
+#[utoipa::path(
+    get, path = "/v1/tasks/{task}/runs/{shard}/{run}", tag = "tasks", operation_id = "show_run",
+    params(
+        ("task" = String, Path, description = "Its number", pattern = "^t[1-9][0-9]{0,18}$"),
+        ("shard" = String, Path, description = "The shard's number", pattern = "^[0-9]{1,10}$"),
+        ("run" = String, Path, description = "The run's number within the shard", pattern = "^[0-9]{1,10}$"),
+    ),
+    security(("bearer" = ["viewer", "business"])),
+    responses(
+        (status = 200, body = RunJson),
+        (status = 404, body = Problem, content_type = "application/problem+json"),
+    )
+)]
+async fn run(
+    State(app): State<App>,
+    steer: Steer,
+    Path((text, shard, run)): Path<(String, String, String)>,
+) -> Result<Json<RunJson>, Problem> {
+    let task = steer.task(&app, &text).await?;
+    let number = |text: &str| {
+        text.parse::<i32>()
+            .ok()
+            .filter(|number| *number >= 0)
+            .map(i32::cast_unsigned)
+    };
+    let (Some(no), Some(run)) = (number(&shard), number(&run)) else {
+        let name = format!("{text}.{shard}.{run}");
+        return Err(ServiceError::NotFound { what: "run", name }.into());
+    };
+    let record = app
+        .service
+        .task_run(ShardId { task: task.id, no }, RunNo(run))
+        .await?;
+    Ok(Json(RunJson::from(record)))
+}
+
+/// One entry of the audit.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = AuditEntry)]
+pub(in crate::http) struct AuditJson {
+    /// Grows with time.
+    id: i64,
+    /// When.
+    at: String,
+    /// By whom.
+    actor: String,
+    /// `cli`, `api`, `ui`, `business` or `system`.
+    source: String,
+    /// What, such as `task.start`.
+    action: String,
+    /// The task, if it is about one.
+    task: Option<String>,
+    /// The business, if it is about one.
+    business: Option<String>,
+    /// Why.
+    reason: Option<String>,
+    /// What was.
+    before: Value,
+    /// What is.
+    after: Value,
+    /// The request that asked for it.
+    request_id: Option<String>,
+}
+
+impl From<AuditRow> for AuditJson {
+    fn from(row: AuditRow) -> AuditJson {
+        let read = |text: Option<String>| -> Value {
+            text.and_then(|text| serde_json::from_str(&text).ok())
+                .unwrap_or_default()
+        };
+        AuditJson {
+            id: row.id,
+            at: rfc3339(row.entry.at),
+            actor: row.entry.actor,
+            source: row.entry.source,
+            action: row.entry.action,
+            task: row.task.map(|id| id.to_string()),
+            business: row.business,
+            reason: row.entry.reason,
+            before: read(row.entry.before),
+            after: read(row.entry.after),
+            request_id: row.request_id,
+        }
+    }
+}
+
+/// Who changed what of a task, and why; newest first.
+#[utoipa::path(
+    get, path = "/v1/tasks/{task}/revisions", tag = "tasks", operation_id = "task_revisions",
+    params(("task" = String, Path, description = "Its number", pattern = "^t[1-9][0-9]{0,18}$"), PageQuery),
+    security(("bearer" = ["viewer", "business"])),
+    responses(
+        (status = 200, body = page::Page<AuditJson>),
+        (status = 404, body = Problem, content_type = "application/problem+json"),
+    )
+)]
+async fn revisions(
+    State(app): State<App>,
+    steer: Steer,
+    uri: Uri,
+    Path(text): Path<String>,
+    Params(query): Params<PageQuery>,
+) -> Answer {
+    let task = steer.task(&app, &text).await?;
+    let limit = page::limit(query.limit)?;
+    let after: Option<i64> = page::read(query.cursor.as_deref())?;
+    let filter = AuditFilter {
+        task: Some(task.id),
+        ..AuditFilter::default()
+    };
+    let found = app.service.list_audit(&filter, after, limit + 1).await?;
+    let page = page::page(found, limit, |row| row.id);
+    let items: Vec<AuditJson> = page.items.into_iter().map(AuditJson::from).collect();
+    Ok(page::answer(
+        &uri,
+        page::Page {
+            items,
+            next_cursor: page.next_cursor,
+        },
+    ))
+}

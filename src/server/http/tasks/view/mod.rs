@@ -1,0 +1,10 @@
+//! A task and what belongs to it, as JSON.
+
+pub(crate) mod cut_off;
+pub(crate) mod handler;
+pub(crate) mod history;
+pub(crate) mod seen_task;
+pub(crate) mod shards;
+pub(crate) mod shown;
+pub(crate) mod stats;
+pub(crate) mod window;

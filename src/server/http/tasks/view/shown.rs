@@ -1,0 +1,319 @@
+//! A task as every surface shows it.
+
+use std::collections::BTreeMap;
+use std::num::NonZeroU32;
+
+use serde::Serialize;
+use serde_json::value::RawValue;
+use utoipa::ToSchema;
+
+use crate::http::answer::silent::{SilentJson, silent as all_silent};
+use crate::http::answer::time::rfc3339;
+use crate::http::tasks::settings::SettingsJson;
+use crate::http::tasks::source::SourceJson;
+use crate::http::tasks::view::cut_off::CutOffJson;
+use crate::http::tasks::view::handler::{HandlerDownJson, LastErrorJson};
+use crate::http::tasks::view::shards::ShardJson;
+use crate::http::tasks::warnings::WarningJson;
+use crate::service::tasks::show::{Live, TaskPicture};
+use windrow_core::ids::WallMs;
+use windrow_core::settings::Auto;
+use windrow_core::task::lifecycle::Status;
+use windrow_core::task::{Canary, CanaryThen};
+use windrow_engine::ports::ownership::peers::Silent;
+use windrow_engine::ports::tasks::store::TaskView;
+
+/// A task.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Task)]
+pub(in crate::http) struct TaskJson {
+    /// Its number, `t42`.
+    id: String,
+    /// The business.
+    business: String,
+    /// The name, if it has one.
+    name: Option<String>,
+    /// Where it stands.
+    #[schema(value_type = String)]
+    status: &'static str,
+    /// How it ended; only when finished.
+    #[schema(value_type = Option<String>)]
+    result: Option<&'static str>,
+    /// Why it is stopping or stopped.
+    #[schema(value_type = Option<String>)]
+    stop_reason: Option<&'static str>,
+    /// A machine slug, where the status needs a reason.
+    status_reason: Option<String>,
+    /// A sentence for people; while it runs, what goes wrong with its handler.
+    status_text: Option<String>,
+    /// Which items were in flight when its present stop didn't wait for them: they may repeat.
+    cut_off: Option<CutOffJson>,
+    /// While its handler doesn't answer: why, since when, and when it is tried next.
+    handler_down: Option<HandlerDownJson>,
+    /// While it runs: what last went wrong with its calls.
+    last_error: Option<LastErrorJson>,
+    /// Since when it has this status.
+    since: String,
+    /// What happens next by itself, and when.
+    next: Option<NextJson>,
+    /// How many items.
+    total: u64,
+    /// Where they stand; the terms add up to `total`.
+    counts: CountsOfTask,
+    /// Below it every item is settled or parked; of several shards that of the first that isn't done.
+    low_water: u64,
+    /// Into how many parts it is cut when it starts: a number, or `auto`.
+    #[schema(value_type = crate::http::document::schema::NumberOrAuto)]
+    shards: Auto<NonZeroU32>,
+    /// Those parts.
+    shard_list: Vec<ShardJson>,
+    /// Settled items each second; 0 while it doesn't run, null where it isn't known (yet, or since a node can't be asked).
+    actual_rate: Option<f64>,
+    #[serde(flatten)]
+    settings: SettingsJson,
+    /// Its labels.
+    labels: BTreeMap<String, String>,
+    /// Higher goes first.
+    priority: i32,
+    /// The nodes that run it.
+    pool: String,
+    /// Where its items come from.
+    source: SourceJson,
+    /// Items left out at the head.
+    skip_first: u64,
+    /// Where an early finish cut it, if it did.
+    finish_at: Option<u64>,
+    /// What is given to the handler.
+    #[schema(value_type = Option<serde_json::Value>)]
+    params: Option<Box<RawValue>>,
+    /// Whether it goes with each call.
+    send_params: bool,
+    /// The named limits that its items count against, beside those of its business.
+    limits: Vec<String>,
+    /// The first items, while they are not done.
+    canary: Option<CanaryJson>,
+    /// Not run before this time.
+    start_at: Option<String>,
+    /// Stopped at this time.
+    deadline: Option<String>,
+    /// The task whose failures it does again.
+    parent: Option<String>,
+    /// How often it was started; the number of the present start.
+    start: u32,
+    /// Changes with each change of the task; the tag.
+    version: u64,
+    /// When it was made.
+    created_at: String,
+    /// When it was first started.
+    started_at: Option<String>,
+    /// When it ended.
+    finished_at: Option<String>,
+    /// What is known of it while it runs, on whatever nodes.
+    live: Option<LiveJson>,
+    /// What would not come about as it was wished; only where one task is answered, not in lists and events.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) warnings: Vec<WarningJson>,
+}
+
+/// What happens next by itself.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = TaskNext)]
+pub(crate) struct NextJson {
+    /// `start`, `recover` or `stop`.
+    #[schema(value_type = String)]
+    action: &'static str,
+    /// When.
+    at: String,
+    /// Which recovery it is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    attempt: Option<u32>,
+    /// How many there are at most.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    of: Option<u32>,
+}
+
+/// Where the items of a task stand.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = TaskCounts)]
+struct CountsOfTask {
+    /// Settled well.
+    succeeded: u64,
+    /// Settled: nothing to do.
+    skipped: u64,
+    /// Failed for good.
+    abandoned: u64,
+    /// Waiting for a later retry, outside the window.
+    parked: u64,
+    /// Given to the handler, no verdict yet.
+    in_flight: u64,
+    /// Left.
+    pending: u64,
+    /// Never to be dispatched.
+    excluded: u64,
+}
+
+/// The first items, run before any other.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = TaskCanary)]
+struct CanaryJson {
+    /// How many.
+    items: u64,
+    /// `stop` or `continue`.
+    #[schema(value_type = String)]
+    then: &'static str,
+}
+
+/// What is known of a task while it runs. Of nodes that can't be asked the task has what was saved last.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = TaskLive)]
+struct LiveJson {
+    /// `live`; `partial` when some of its nodes can't be asked; `unreachable` when none can, and the numbers are null.
+    #[schema(value_type = String)]
+    state: &'static str,
+    /// When its runs were looked at. Without `live`, and of nodes that can't be asked, the numbers are those of the last
+    /// checkpoint: after a take-over they may be lower than what was shown before.
+    #[schema(format = DateTime)]
+    as_of: Option<String>,
+    /// The nodes that run it, and were asked.
+    nodes: Vec<String>,
+    /// Those that can't be asked.
+    unreachable: Vec<SilentJson>,
+    /// One past the highest index dispatched.
+    high_water: Option<u64>,
+    /// The windows' sizes now.
+    window: Option<u64>,
+    /// Items that may be in flight now.
+    concurrency: Option<u64>,
+    /// The 95th percentile of how long calls take.
+    latency_p95_seconds: Option<f64>,
+    /// Why nothing leaves, if so.
+    #[schema(value_type = Option<String>)]
+    stall: Option<&'static str>,
+}
+
+impl TaskJson {
+    /// The task's picture; `recoveries` is how many there are at most.
+    pub(in crate::http) fn new(picture: TaskPicture, recoveries: u32) -> TaskJson {
+        let TaskPicture {
+            task,
+            live,
+            silent,
+            handler,
+        } = picture;
+        TaskJson {
+            status: task.status.as_str(),
+            result: task.result.map(|result| result.as_str()),
+            stop_reason: task.stop_reason.map(|reason| reason.as_str()),
+            since: rfc3339(task.since),
+            next: next(&task, recoveries),
+            total: task.total.0,
+            counts: counts(&task),
+            low_water: task.low_water.0,
+            shards: task.shards_wanted,
+            shard_list: ShardJson::of(&task),
+            actual_rate: match &live {
+                Some(live) => live.actual_rate.map(|rate| (rate * 1000.0).round() / 1000.0),
+                None => (task.status != Status::Running).then_some(0.0),
+            },
+            settings: SettingsJson::from(&task.tuning),
+            source: SourceJson::of(&task.source),
+            skip_first: task.skip_first.0,
+            finish_at: task.finish_at.map(|end| end.0),
+            // Parameters were checked when they came in.
+            params: task.params.and_then(|text| RawValue::from_string(text).ok()),
+            canary: task.canary.map(canary),
+            start_at: task.start_at.map(rfc3339),
+            deadline: task.deadline.map(rfc3339),
+            parent: task.parent.map(|id| id.to_string()),
+            start: task.start_no,
+            created_at: rfc3339(task.created_at),
+            started_at: task.started_at.map(rfc3339),
+            finished_at: task.finished_at.map(rfc3339),
+            live: live_json(live.as_ref(), &silent),
+            warnings: Vec::new(),
+            id: task.id.to_string(),
+            business: task.business,
+            name: task.name,
+            status_reason: task.status_reason,
+            status_text: task.status_text.or_else(|| handler.text()),
+            cut_off: CutOffJson::of(&task.cut_off),
+            handler_down: HandlerDownJson::of(&handler),
+            last_error: LastErrorJson::of(&handler),
+            labels: task.labels,
+            priority: task.priority,
+            pool: task.pool,
+            send_params: task.send_params,
+            limits: task.limits,
+            version: task.version,
+        }
+    }
+}
+
+fn counts(task: &TaskView) -> CountsOfTask {
+    let counters = &task.counters;
+    CountsOfTask {
+        succeeded: counters.succeeded,
+        skipped: counters.skipped,
+        abandoned: counters.abandoned,
+        parked: counters.parked,
+        in_flight: counters.in_flight,
+        pending: counters.pending(task.total),
+        excluded: counters.excluded,
+    }
+}
+
+fn canary(canary: Canary) -> CanaryJson {
+    let then = match canary.then {
+        CanaryThen::Stop => "stop",
+        CanaryThen::Continue => "continue",
+    };
+    CanaryJson {
+        items: canary.items.get(),
+        then,
+    }
+}
+
+fn live_json(live: Option<&Live>, silent: &[Silent]) -> Option<LiveJson> {
+    let state = match (live, silent) {
+        (None, []) => return None,
+        (None, _) => "unreachable",
+        (Some(_), []) => "live",
+        (Some(_), _) => "partial",
+    };
+    Some(LiveJson {
+        state,
+        as_of: live.map(|live| rfc3339(live.as_of)),
+        nodes: live.map(|live| live.nodes.clone()).unwrap_or_default(),
+        unreachable: all_silent(silent),
+        high_water: live.map(|live| live.high_water.0),
+        window: live.map(|live| live.window),
+        concurrency: live.map(|live| live.concurrency),
+        latency_p95_seconds: live
+            .and_then(|live| live.latency_p95)
+            .map(|p95| p95.as_secs_f64()),
+        stall: live.and_then(|live| live.stall),
+    })
+}
+
+/// What the task's own row says of its future.
+pub(crate) fn next(task: &TaskView, recoveries: u32) -> Option<NextJson> {
+    let plain = |action, at: WallMs| NextJson {
+        action,
+        at: rfc3339(at),
+        attempt: None,
+        of: None,
+    };
+    match task.status {
+        Status::Recovering => task.next_at.map(|at| NextJson {
+            attempt: Some(task.recoveries),
+            of: Some(recoveries),
+            ..plain("recover", at)
+        }),
+        Status::Queued if task.status_reason.as_deref() == Some("start_at") => {
+            task.start_at.map(|at| plain("start", at))
+        }
+        Status::AwaitingBusiness => task.awaiting_until.map(|at| plain("stop", at)),
+        Status::Queued | Status::Running => task.deadline.map(|at| plain("stop", at)),
+        _ => None,
+    }
+}

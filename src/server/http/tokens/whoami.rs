@@ -1,0 +1,42 @@
+//! `GET /v1/whoami`: who the node takes the caller for.
+
+use axum::Json;
+use serde::Serialize;
+use utoipa::ToSchema;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use crate::http::App;
+use crate::http::guard::access::Caller;
+use crate::http::problem::Problem;
+
+/// The routes of this resource.
+pub(crate) fn routes() -> OpenApiRouter<App> {
+    OpenApiRouter::new().routes(routes!(whoami))
+}
+
+/// Who the node takes the caller for.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct Whoami {
+    /// The token's name.
+    name: String,
+    /// viewer, operator, admin or business.
+    #[schema(value_type = String)]
+    role: &'static str,
+    /// The business, for the role business.
+    business: Option<String>,
+}
+
+/// Who am I?
+#[utoipa::path(
+    get, path = "/v1/whoami", tag = "access",
+    security(("bearer" = ["viewer", "business"])),
+    responses((status = 200, body = Whoami), (status = "4XX", body = Problem, content_type = "application/problem+json"))
+)]
+async fn whoami(caller: Caller) -> Json<Whoami> {
+    Json(Whoami {
+        name: caller.name,
+        role: caller.role.as_str(),
+        business: caller.business,
+    })
+}

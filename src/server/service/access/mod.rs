@@ -1,0 +1,158 @@
+//! Who a caller is.
+
+pub(crate) mod start_tokens;
+pub mod tokens;
+
+use std::net::IpAddr;
+
+use super::{Service, ServiceError};
+use crate::service::access::tokens::{START_TOKEN_PREFIX, hash};
+use windrow_config::{Auth, AuthMode};
+use windrow_core::business::access::Role;
+use windrow_core::ids::TaskId;
+
+/// The longest name that a proxy may give. Unit: characters. (The audit's column.)
+const PROXY_NAME_MAX: usize = 190;
+
+/// Who a caller is, as their token says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Identity {
+    /// Their name, for the audit.
+    pub name: String,
+    /// Which caller of that name: the token's number, the proxy's person, the start. What one caller did is never
+    /// answered to another of the same name.
+    pub subject: String,
+    /// What they may do.
+    pub role: Role,
+    /// The business that they are, for [`Role::Business`].
+    pub business: Option<String>,
+    /// The only task that they may touch, for a start token.
+    pub task: Option<TaskId>,
+}
+
+/// What a caller brings.
+#[derive(Clone, Copy, Default)]
+pub struct Credentials<'a> {
+    /// The bearer token.
+    pub token: Option<&'a str>,
+    /// The address that the connection comes from.
+    pub peer: Option<IpAddr>,
+    /// The text of `auth.proxy_header`.
+    pub proxy_user: Option<&'a str>,
+}
+
+impl Service {
+    /// Who a caller is. With `auth.mode = "off"` everybody is an administrator; with `"proxy"` a caller from a
+    /// trusted address is the operator that the header names. Otherwise their token decides, and it is asked of the
+    /// store each time, so that a revocation holds at once.
+    ///
+    /// # Errors
+    /// `Unauthenticated` without a token, or with one that is unknown, expired or revoked; `StaleStart` with the token
+    /// of an earlier start.
+    pub async fn authenticate(&self, credentials: Credentials<'_>) -> Result<Identity, ServiceError> {
+        let config = self.config();
+        if config.auth.mode == AuthMode::Off {
+            let (name, subject) = ("local".to_owned(), "local".to_owned());
+            return Ok(Identity {
+                name,
+                subject,
+                role: Role::Admin,
+                business: None,
+                task: None,
+            });
+        }
+        if let Some(person) = behind_proxy(&config.auth, credentials) {
+            return Ok(person);
+        }
+        let token = credentials.token.ok_or_else(|| refuse("there is no token"))?;
+        if token.starts_with(START_TOKEN_PREFIX) {
+            return self.identity_of_start(token).await;
+        }
+        self.by_token(token).await
+    }
+
+    async fn by_token(&self, token: &str) -> Result<Identity, ServiceError> {
+        let found = self.parts.tokens.token(&hash(token)).await?;
+        let view = found.ok_or_else(|| refuse("the token is not known"))?;
+        if view.revoked_at.is_some() {
+            return Err(refuse("the token was revoked"));
+        }
+        if view.expires_at.is_some_and(|at| at <= self.now()) {
+            return Err(refuse("the token has expired"));
+        }
+        let subject = format!("token {}", view.id);
+        Ok(Identity {
+            name: view.name,
+            subject,
+            role: view.role,
+            business: view.business,
+            task: None,
+        })
+    }
+}
+
+fn refuse(text: &str) -> ServiceError {
+    ServiceError::Unauthenticated(text.to_owned())
+}
+
+/// The person that a trusted proxy names; none when there is no such proxy, or it names nobody.
+fn behind_proxy(auth: &Auth, credentials: Credentials<'_>) -> Option<Identity> {
+    if auth.mode != AuthMode::Proxy {
+        return None;
+    }
+    // An IPv4 peer of a socket that serves both families.
+    let peer = credentials.peer?.to_canonical();
+    let is_trusted = auth.proxy_trust.iter().any(|network| network.contains(peer));
+    let name = credentials
+        .proxy_user
+        .map(str::trim)
+        .filter(|name| !name.is_empty())?;
+    let fits = name.chars().count() <= PROXY_NAME_MAX && !name.chars().any(char::is_control);
+    let person = || Identity {
+        name: name.to_owned(),
+        subject: format!("proxy {name}"),
+        role: Role::Operator,
+        business: None,
+        task: None,
+    };
+    (is_trusted && fits).then(person)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn auth(mode: AuthMode) -> Auth {
+        Auth {
+            mode,
+            proxy_trust: vec!["10.0.0.0/8".parse().expect("a network")],
+            ..Auth::default()
+        }
+    }
+
+    #[test]
+    fn a_trusted_proxy_names_an_operator_and_nobody_else_does() {
+        let says = |peer: Option<&str>, user| Credentials {
+            token: None,
+            peer: peer.map(|text| text.parse().expect(text)),
+            proxy_user: user,
+        };
+        let proxy = auth(AuthMode::Proxy);
+        let ann = behind_proxy(&proxy, says(Some("10.1.2.3"), Some(" ann "))).expect("trusted");
+        assert_eq!((ann.name.as_str(), ann.role), ("ann", Role::Operator));
+        assert!(behind_proxy(&proxy, says(Some("::ffff:10.1.2.3"), Some("ann"))).is_some());
+        for (peer, user) in [
+            (Some("11.1.2.3"), Some("ann")),
+            (Some("10.1.2.3"), None),
+            (Some("10.1.2.3"), Some(" ")),
+            (Some("10.1.2.3"), Some("a\tb")),
+            (None, Some("ann")),
+        ] {
+            assert_eq!(behind_proxy(&proxy, says(peer, user)), None, "{peer:?} {user:?}");
+        }
+        assert_eq!(
+            behind_proxy(&auth(AuthMode::Token), says(Some("10.1.2.3"), Some("ann"))),
+            None
+        );
+    }
+}

@@ -1,0 +1,43 @@
+//! Start tokens: a business that was asked to prepare a start acts with its token, for that start of that task only.
+
+use crate::service::access::Identity;
+use crate::service::{Service, ServiceError};
+use windrow_core::business::access::Role;
+use windrow_engine::ports::tasks::store::TokenStart;
+
+impl Service {
+    /// The start that a token belongs to.
+    ///
+    /// # Errors
+    /// `Unauthenticated` for a text that never was a start token; `StaleStart` when its start is over.
+    pub async fn start_of_token(&self, token: &str) -> Result<TokenStart, ServiceError> {
+        let found = self.parts.tasks.start_of_token(token).await?;
+        let unknown = || ServiceError::Unauthenticated("the start token is not known".to_owned());
+        let start = found.ok_or_else(unknown)?;
+        if start.is_live {
+            return Ok(start);
+        }
+        Err(ServiceError::StaleStart(format!(
+            "start {} of {} is over",
+            start.start_no, start.task
+        )))
+    }
+
+    /// Who holds a start token: the business of its task.
+    ///
+    /// # Errors
+    /// As [`Service::start_of_token`].
+    pub async fn identity_of_start(&self, token: &str) -> Result<Identity, ServiceError> {
+        let start = self.start_of_token(token).await?;
+        let business = self.task(start.task).await?.business;
+        let name = format!("{business} (start {} of {})", start.start_no, start.task);
+        let subject = format!("start {} of {}", start.start_no, start.task);
+        Ok(Identity {
+            name,
+            subject,
+            role: Role::Business,
+            business: Some(business),
+            task: Some(start.task),
+        })
+    }
+}

@@ -1,0 +1,225 @@
+//! Tokens of the façade: made, listed, revoked. A token is shown once; its SHA-256 is what is stored.
+
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use sha2::{Digest, Sha256};
+
+use crate::service::{Service, ServiceError};
+use windrow_core::business::access::Role;
+use windrow_core::ids::WallMs;
+use windrow_engine::ports::access::token_store::{NewToken, TokenView};
+use windrow_engine::ports::tasks::store::Actor;
+
+/// The beginning of every token of a caller.
+pub const TOKEN_PREFIX: &str = "wrk_";
+/// The beginning of every start token: the right of a business to one start of one task.
+pub const START_TOKEN_PREFIX: &str = "wst_";
+/// The longest name of a token. Unit: characters.
+pub const TOKEN_NAME_MAX: usize = 100;
+/// What is shown of a token so that people can tell tokens apart: the prefix and 32 of its 256 bits. Unit: bytes.
+const SHOWN: usize = 8;
+/// A token: the prefix and 32 bytes in base64url. Unit: bytes.
+const TOKEN_LENGTH: usize = 4 + 43;
+
+/// A token that was made, and its text, which is shown this one time.
+#[derive(Clone)]
+pub struct MadeToken {
+    /// What is known of it from now on.
+    pub view: TokenView,
+    /// `wrk_…`
+    pub token: String,
+}
+
+/// A token to be made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TokenWish {
+    /// Who will hold it, for the audit.
+    pub name: String,
+    /// What it allows.
+    pub role: Role,
+    /// The business, for [`Role::Business`].
+    pub business: Option<String>,
+    /// Not believed from then on.
+    pub expires_at: Option<WallMs>,
+}
+
+impl Service {
+    /// Makes a token.
+    ///
+    /// # Errors
+    /// `Unprocessable` when name, role, business and expiry don't go together.
+    pub async fn create_token(&self, wish: TokenWish, actor: &Actor) -> Result<MadeToken, ServiceError> {
+        let now = self.now();
+        check_wish(&wish, now)?;
+        if let Some(slug) = &wish.business
+            && self.parts.businesses.business(slug).await?.is_none()
+        {
+            return Err(ServiceError::unprocessable(
+                "/business",
+                format!("there is no business {slug}"),
+            ));
+        }
+        let token = make(TOKEN_PREFIX)?;
+        let new = new_token(&token, wish);
+        let view = self.parts.tokens.add_token(&new, actor, now).await?;
+        if !actor.rehearses {
+            tracing::info!(
+                token = view.prefix,
+                name = view.name,
+                role = view.role.as_str(),
+                "token made"
+            );
+        }
+        Ok(MadeToken { view, token })
+    }
+
+    /// Tokens in the order in which they were made, revoked ones too.
+    ///
+    /// # Errors
+    /// When the store can't be read.
+    pub async fn tokens(&self, after: Option<i64>, limit: u32) -> Result<Vec<TokenView>, ServiceError> {
+        Ok(self.parts.tokens.tokens(after, limit).await?)
+    }
+
+    /// Takes a token's validity away, at once: every request asks the store. A revoked one is left as it is.
+    ///
+    /// # Errors
+    /// `NotFound`.
+    pub async fn revoke_token(&self, id: i64, actor: &Actor) -> Result<TokenView, ServiceError> {
+        let revoked = self.parts.tokens.revoke_token(id, actor, self.now()).await?;
+        revoked.ok_or_else(|| ServiceError::NotFound {
+            what: "token",
+            name: id.to_string(),
+        })
+    }
+}
+
+fn check_wish(wish: &TokenWish, now: WallMs) -> Result<(), ServiceError> {
+    let length = wish.name.trim().chars().count();
+    if length == 0 || length > TOKEN_NAME_MAX || wish.name.chars().any(char::is_control) {
+        let text = format!("it has 1 to {TOKEN_NAME_MAX} characters, none of them a control character");
+        return Err(ServiceError::unprocessable("/name", text));
+    }
+    match (wish.role, &wish.business) {
+        (Role::Business, None) => {
+            return Err(ServiceError::unprocessable(
+                "/business",
+                "a business's token names the business",
+            ));
+        }
+        (Role::Viewer | Role::Operator | Role::Admin, Some(_)) => {
+            return Err(ServiceError::unprocessable(
+                "/business",
+                "only the role business has one",
+            ));
+        }
+        _ => {}
+    }
+    if wish.expires_at.is_some_and(|at| at <= now) {
+        return Err(ServiceError::unprocessable("/expires_at", "it is over already"));
+    }
+    Ok(())
+}
+
+/// A token as it is stored.
+pub fn new_token(token: &str, wish: TokenWish) -> NewToken {
+    NewToken {
+        hash: hash(token),
+        prefix: token.chars().take(SHOWN).collect(),
+        name: wish.name,
+        role: wish.role,
+        business: wish.business,
+        expires_at: wish.expires_at,
+    }
+}
+
+/// A new token: the prefix and 256 random bits.
+///
+/// # Errors
+/// When the operating system gives no random bytes.
+pub fn make(prefix: &str) -> Result<String, ServiceError> {
+    Ok(format!("{prefix}{}", URL_SAFE_NO_PAD.encode(random()?)))
+}
+
+/// SHA-256 of a token, hexadecimal. A token has 256 random bits: nobody finds one from its hash.
+pub fn hash(token: &str) -> String {
+    Sha256::digest(token.as_bytes())
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect()
+}
+
+/// Whether a text has the form of a caller's token.
+pub fn is_token(text: &str) -> bool {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+    text.len() == TOKEN_LENGTH && text.starts_with(TOKEN_PREFIX) && text.chars().all(is_plain)
+}
+
+pub(crate) fn random() -> Result<[u8; 32], ServiceError> {
+    let mut bytes = [0; 32];
+    let filled = getrandom::fill(&mut bytes);
+    filled.map_err(|cause| ServiceError::Internal(format!("no random bytes: {cause}")))?;
+    Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tokens_have_their_form_and_differ_and_show_little() {
+        let (one, other) = (
+            make(TOKEN_PREFIX).expect("made"),
+            make(TOKEN_PREFIX).expect("made"),
+        );
+        assert!(is_token(&one) && is_token(&other) && one != other);
+        for wrong in [
+            "",
+            "wrk_",
+            "wrk_short",
+            &one.replace("wrk_", "wst_"),
+            &format!("{one}x"),
+            &one[..46],
+        ] {
+            assert!(!is_token(wrong), "{wrong}");
+        }
+        let wish = TokenWish {
+            name: "ann".to_owned(),
+            role: Role::Viewer,
+            business: None,
+            expires_at: None,
+        };
+        let stored = new_token(&one, wish);
+        assert_eq!(stored.prefix, one[..8]);
+        assert!(!format!("{stored:?}").contains(&one[8..]));
+        assert_eq!(
+            hash("abc"),
+            "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
+        );
+    }
+
+    #[test]
+    fn a_wish_names_a_business_if_and_only_if_it_is_for_one() {
+        let wish = |role, business: Option<&str>| TokenWish {
+            name: "ann".to_owned(),
+            role,
+            business: business.map(str::to_owned),
+            expires_at: None,
+        };
+        let sound = |wish: TokenWish| check_wish(&wish, WallMs(1_000)).is_ok();
+        assert!(sound(wish(Role::Business, Some("push"))) && sound(wish(Role::Admin, None)));
+        assert!(!sound(wish(Role::Business, None)) && !sound(wish(Role::Admin, Some("push"))));
+        assert!(!sound(TokenWish {
+            expires_at: Some(WallMs(1_000)),
+            ..wish(Role::Admin, None)
+        }));
+        assert!(!sound(TokenWish {
+            name: " ".to_owned(),
+            ..wish(Role::Admin, None)
+        }));
+        assert!(!sound(TokenWish {
+            name: "a\nb".to_owned(),
+            ..wish(Role::Admin, None)
+        }));
+    }
+}

@@ -1,0 +1,245 @@
+//! What became of a task's failures in its redrives, item by item; bounded, since it looks at each of them.
+//!
+//! Of a redrive nothing is stored for an item that succeeded: it is one below low water, or a bit above it, without a
+//! row. So its progress is read before its rows, and what moves meanwhile looks as if it were still under way.
+
+use std::collections::BTreeSet;
+
+use futures_util::future::BoxFuture;
+
+use crate::service::{Service, ServiceError};
+use windrow_core::checkpoint::{self, Snapshot};
+use windrow_core::ids::{ItemIndex, TaskId};
+use windrow_core::task::lifecycle::Status;
+use windrow_engine::ports::sources::desk::{RedrivePart, RedriveSpec};
+use windrow_engine::ports::tasks::report_store::SavedWindow;
+use windrow_engine::ports::tasks::store::TaskView;
+
+/// Failures of a task that are looked at: 24 bytes each, and a second or two of the database's time.
+pub(crate) const FATES_MAX: u64 = 1_000_000;
+/// Redrives of a task that are looked at, and redrives of redrives.
+pub(crate) const REDRIVES_MAX: u32 = 1_000;
+const LEVELS_MAX: u32 = 32;
+/// Places that are asked for at once.
+const CHUNK: u64 = 10_000;
+
+/// What became of a failure. The last ones outweigh the first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Fate {
+    /// No redrive has it, or those that had it failed with it too.
+    Failed,
+    /// A redrive has it, and hasn't settled it.
+    UnderWay(TaskId),
+    /// A redrive settled it well.
+    MadeGood(TaskId),
+}
+
+/// The failures of a task in the order of their indexes. None where there are too many, or too many redrives, or their
+/// rows are no longer kept.
+pub(crate) type Fates = Option<Vec<(ItemIndex, Fate)>>;
+
+impl Service {
+    /// What became of each failure of a task, in its own redrives and in those of the tasks that it redrives.
+    ///
+    /// # Errors
+    /// When the store can't be read.
+    pub(crate) async fn fates(&self, task: &TaskView) -> Result<Fates, ServiceError> {
+        let Some(mut fates) = self.fates_below(task, LEVELS_MAX).await? else {
+            return Ok(None);
+        };
+        let mut indexes: Vec<ItemIndex> = fates.iter().map(|(index, _)| *index).collect();
+        let mut at = task.clone();
+        for _ in 0..LEVELS_MAX {
+            let Some(spec) = self.redrive_of(&at)? else { break };
+            let Some(origin) = self.parts.tasks.get(spec.origin).await? else {
+                break;
+            };
+            let Some(positions) = self.positions(&spec).await? else {
+                break;
+            };
+            let of_origin = indexes
+                .iter()
+                .map(|index| positions.get(at_position(*index)).copied());
+            let Some(of_origin) = of_origin.collect::<Option<Vec<ItemIndex>>>() else {
+                break;
+            };
+            indexes = of_origin;
+            at = origin;
+        }
+        if at.id != task.id
+            && let Some(above) = self.fates_below(&at, LEVELS_MAX).await?
+        {
+            for ((_, fate), index) in fates.iter_mut().zip(&indexes) {
+                *fate = (*fate).max(fate_of(&above, *index).unwrap_or(Fate::Failed));
+            }
+        }
+        Ok(Some(fates))
+    }
+
+    /// What became of each failure of a task in its redrives, and in redrives of those. Boxed, since it asks itself.
+    pub(crate) fn fates_below<'a>(
+        &'a self,
+        task: &'a TaskView,
+        levels: u32,
+    ) -> BoxFuture<'a, Result<Fates, ServiceError>> {
+        Box::pin(async move {
+            let Some(failures) = self.failures_of(task.id).await? else {
+                return Ok(None);
+            };
+            let mut fates: Vec<(ItemIndex, Fate)> =
+                failures.into_iter().map(|index| (index, Fate::Failed)).collect();
+            let redrives = self.parts.reports.redrives_of(task.id, REDRIVES_MAX).await?;
+            if redrives.len() >= REDRIVES_MAX as usize || (levels == 0 && !redrives.is_empty()) {
+                return Ok(None);
+            }
+            for redrive in &redrives {
+                let Some(spec) = self.redrive_of(redrive)? else {
+                    continue;
+                };
+                let Some(positions) = self.positions(&spec).await? else {
+                    return Ok(None);
+                };
+                let progress = self.progress_of(redrive).await?;
+                let Some(below) = self.fates_below(redrive, levels - 1).await? else {
+                    return Ok(None);
+                };
+                for (position, index) in (0..).map(ItemIndex).zip(positions) {
+                    let fate =
+                        fate_of(&below, position).unwrap_or_else(|| progress.fate(redrive.id, position));
+                    if let Ok(at) = fates.binary_search_by_key(&index, |(known, _)| *known) {
+                        fates[at].1 = fates[at].1.max(fate);
+                    }
+                }
+            }
+            Ok(Some(fates))
+        })
+    }
+
+    fn redrive_of(&self, task: &TaskView) -> Result<Option<RedriveSpec>, ServiceError> {
+        let spec = self.parts.desk.redrive_of(&task.source);
+        spec.map_err(|error| ServiceError::Internal(error.to_string()))
+    }
+
+    /// The failures of a task, ordered; none where they are too many, or no longer kept.
+    async fn failures_of(&self, task: TaskId) -> Result<Option<Vec<ItemIndex>>, ServiceError> {
+        let groups = self.parts.failures.groups(task).await?;
+        let parts = groups
+            .into_iter()
+            .filter(|group| group.count > 0)
+            .map(|group| RedrivePart::Places {
+                code: group.code,
+                first: 0,
+                count: group.count,
+            });
+        let spec = RedriveSpec {
+            origin: task,
+            keys_of: None,
+            parts: parts.collect(),
+        };
+        let mut found = self.positions(&spec).await?;
+        found.iter_mut().for_each(|found| found.sort_unstable());
+        Ok(found)
+    }
+
+    /// The origin's items in the order of a redrive's positions; none where they are too many, or no longer kept.
+    pub(crate) async fn positions(&self, spec: &RedriveSpec) -> Result<Option<Vec<ItemIndex>>, ServiceError> {
+        let total = spec
+            .parts
+            .iter()
+            .map(RedrivePart::count)
+            .fold(0, u64::saturating_add);
+        if total > FATES_MAX {
+            return Ok(None);
+        }
+        let mut items = Vec::with_capacity(at_position(ItemIndex(total)));
+        for part in &spec.parts {
+            match part {
+                RedrivePart::Indexes { first, count } => items.extend((*first..first + count).map(ItemIndex)),
+                RedrivePart::Places { code, first, count } => {
+                    let wanted = items.len() + at_position(ItemIndex(*count));
+                    for from in (*first..first + count).step_by(CHUNK as usize) {
+                        let some = CHUNK.min(first + count - from) as u32;
+                        items.extend(self.parts.failures.places(spec.origin, code, from, some).await?);
+                    }
+                    if items.len() != wanted {
+                        return Ok(None);
+                    }
+                }
+            }
+        }
+        Ok(Some(items))
+    }
+
+    async fn progress_of(&self, task: &TaskView) -> Result<Progress, ServiceError> {
+        let facts = self.parts.reports.shard_facts(task.id).await?;
+        let saved = self.parts.reports.saved_windows(task.id).await?;
+        let waiting = self.parts.reports.waiting_items(task.id).await?;
+        let windows = saved.into_iter().filter_map(|saved| {
+            let of = facts.iter().find(|facts| facts.shard == saved.shard)?;
+            Some(Window::new(of.first, of.range_end, &saved))
+        });
+        Ok(Progress {
+            windows: windows.collect(),
+            waiting: waiting.into_iter().collect(),
+            is_over: matches!(task.status, Status::Finished | Status::Cancelled),
+        })
+    }
+}
+
+/// The fate of a failure; none where it is none.
+pub(crate) fn fate_of(fates: &[(ItemIndex, Fate)], index: ItemIndex) -> Option<Fate> {
+    fates
+        .binary_search_by_key(&index, |(known, _)| *known)
+        .ok()
+        .map(|at| fates[at].1)
+}
+
+fn at_position(index: ItemIndex) -> usize {
+    usize::try_from(index.0).unwrap_or(usize::MAX)
+}
+
+/// How far a redrive has come.
+struct Progress {
+    windows: Vec<Window>,
+    waiting: BTreeSet<ItemIndex>,
+    is_over: bool,
+}
+
+impl Progress {
+    /// The fate of an item that is no failure of the redrive.
+    fn fate(&self, redrive: TaskId, position: ItemIndex) -> Fate {
+        let is_done = self.windows.iter().any(|window| window.has_done(position));
+        match is_done && !self.waiting.contains(&position) {
+            true => Fate::MadeGood(redrive),
+            // Nobody will do it any more: the redrive was cancelled, or finished early.
+            false if self.is_over => Fate::Failed,
+            false => Fate::UnderWay(redrive),
+        }
+    }
+}
+
+/// What a shard has settled or parked.
+struct Window {
+    first: ItemIndex,
+    end: ItemIndex,
+    low_water: ItemIndex,
+    above: Option<Snapshot>,
+}
+
+impl Window {
+    fn new(first: ItemIndex, end: ItemIndex, saved: &SavedWindow) -> Window {
+        // Before the first checkpoint there is none, and what is damaged says nothing.
+        let above = checkpoint::decode(&saved.blob, saved.low_water).ok();
+        Window {
+            first,
+            end,
+            low_water: saved.low_water,
+            above,
+        }
+    }
+
+    fn has_done(&self, index: ItemIndex) -> bool {
+        let above = || self.above.as_ref().is_some_and(|above| above.contains(index));
+        self.first <= index && index < self.end && (index < self.low_water || above())
+    }
+}

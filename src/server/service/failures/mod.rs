@@ -1,0 +1,222 @@
+//! Failures of a task: groups, lists, and what is known of one item.
+
+pub(crate) mod fates;
+pub mod item_data;
+
+use super::{Service, ServiceError};
+use windrow_core::ids::{ItemIndex, TaskId};
+use windrow_engine::ports::ownership::peers::LiveShard;
+use windrow_engine::ports::sources::desk::{RedrivePart, RedriveSpec};
+use windrow_engine::ports::tasks::failure_list::{FailurePage, RecordedItem, RecordedState};
+use windrow_engine::ports::tasks::report_store::ShardFacts;
+use windrow_engine::ports::tasks::store::{FailureGroup, TaskView};
+
+/// Places of the origin that are looked up together.
+const PLACES_AT_ONCE: u32 = 256;
+
+/// A failure, with the item that it was in the task that failed first.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ShownFailure {
+    /// What is recorded.
+    pub item: RecordedItem,
+    /// The task that a redrive does again, and the item's index there; none for other tasks.
+    pub origin: Option<(TaskId, ItemIndex)>,
+}
+
+/// What is known of one item.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ItemStory {
+    /// It failed at least once.
+    Recorded(Box<ShownFailure>),
+    /// Not dispatched yet.
+    Pending,
+    /// Never to be dispatched.
+    Excluded,
+    /// Somewhere in the window: dispatched or about to be, and never failed so far.
+    InWindow,
+}
+
+impl Service {
+    /// The groups of a task's failures, most frequent first.
+    ///
+    /// # Errors
+    /// When the store can't be read.
+    pub async fn failure_groups(&self, task: TaskId) -> Result<Vec<FailureGroup>, ServiceError> {
+        Ok(self.parts.failures.groups(task).await?)
+    }
+
+    /// A page of a task's failures.
+    ///
+    /// # Errors
+    /// When the store can't be read.
+    pub async fn failures(
+        &self,
+        task: &TaskView,
+        page: &FailurePage,
+        limit: u32,
+    ) -> Result<Vec<ShownFailure>, ServiceError> {
+        let items = self.parts.failures.page(task.id, page, limit).await?;
+        self.with_origins(task, items).await
+    }
+
+    /// Adds the origin's indexes to failures of a redrive.
+    async fn with_origins(
+        &self,
+        task: &TaskView,
+        items: Vec<RecordedItem>,
+    ) -> Result<Vec<ShownFailure>, ServiceError> {
+        let spec = self.parts.desk.redrive_of(&task.source);
+        let spec = spec.map_err(|error| ServiceError::Internal(error.to_string()))?;
+        let Some(spec) = spec else {
+            return Ok(items
+                .into_iter()
+                .map(|item| ShownFailure { item, origin: None })
+                .collect());
+        };
+        let mut shown = Vec::with_capacity(items.len());
+        let mut looked_up = LookedUp::default();
+        for item in items {
+            let index = self.origin_of(&spec, item.index, &mut looked_up).await?;
+            shown.push(ShownFailure {
+                item,
+                origin: index.map(|index| (spec.origin, index)),
+            });
+        }
+        Ok(shown)
+    }
+
+    /// The index in the origin of a redrive's position; none when its row is no longer kept.
+    async fn origin_of(
+        &self,
+        spec: &RedriveSpec,
+        at: ItemIndex,
+        looked_up: &mut LookedUp,
+    ) -> Result<Option<ItemIndex>, ServiceError> {
+        let mut skip = at.0;
+        for part in &spec.parts {
+            if skip >= part.count() {
+                skip -= part.count();
+                continue;
+            }
+            let RedrivePart::Places { code, first, .. } = part else {
+                let RedrivePart::Indexes { first, .. } = part else {
+                    return Ok(None);
+                };
+                return Ok(Some(ItemIndex(first + skip)));
+            };
+            let place = first + skip;
+            if !looked_up.holds(code, place) {
+                looked_up.first = place - place % u64::from(PLACES_AT_ONCE);
+                looked_up.code.clone_from(code);
+                let found = self
+                    .parts
+                    .failures
+                    .places(spec.origin, code, looked_up.first, PLACES_AT_ONCE)
+                    .await?;
+                looked_up.indexes = found;
+            }
+            return Ok(looked_up.get(place));
+        }
+        Ok(None)
+    }
+
+    /// What is known of an item.
+    ///
+    /// # Errors
+    /// `NotFound` outside of the task; `ItemNotRecorded` when it was settled without a failure.
+    pub async fn item(&self, task: &TaskView, index: ItemIndex) -> Result<ItemStory, ServiceError> {
+        if index.0 >= task.total.0 {
+            return Err(ServiceError::NotFound {
+                what: "item",
+                name: format!("{} of {}", index.0, task.id),
+            });
+        }
+        if let Some(item) = self.parts.failures.item(task.id, index).await? {
+            let shown = self.with_origins(task, vec![item]).await?;
+            let shown = shown.into_iter().next();
+            return shown
+                .map(|shown| ItemStory::Recorded(Box::new(shown)))
+                .ok_or_else(|| ServiceError::Internal("a failure was lost".to_owned()));
+        }
+        let shards = self.parts.reports.shard_facts(task.id).await?;
+        let live = self.lives_of(task).await.shards;
+        let Some(shard) = shards
+            .iter()
+            .find(|shard| shard.first <= index && index < shard.range_end)
+        else {
+            // Before the first start there are no shards but one; what is skipped lies before it.
+            return Ok(if index < task.skip_first {
+                ItemStory::Excluded
+            } else {
+                ItemStory::Pending
+            });
+        };
+        Ok(match standing(shard, &live, index) {
+            Standing::Below => return Err(not_recorded(task, index)),
+            Standing::Within => ItemStory::InWindow,
+            Standing::Above if index >= shard.end || task.status.is_terminal() => ItemStory::Excluded,
+            Standing::Above => ItemStory::Pending,
+        })
+    }
+}
+
+/// Places that were looked up last: neighbours are asked for one after the other.
+#[derive(Default)]
+struct LookedUp {
+    code: String,
+    first: u64,
+    indexes: Vec<ItemIndex>,
+}
+
+impl LookedUp {
+    fn holds(&self, code: &str, place: u64) -> bool {
+        self.code == code && self.get(place).is_some()
+    }
+
+    fn get(&self, place: u64) -> Option<ItemIndex> {
+        let at = usize::try_from(place.checked_sub(self.first)?).ok()?;
+        self.indexes.get(at).copied()
+    }
+}
+
+/// Where an index lies, as far as is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Standing {
+    Below,
+    Within,
+    Above,
+}
+
+/// The live window of the node that runs the shard, if it can be asked; else what was saved.
+fn standing(shard: &ShardFacts, live: &[(String, LiveShard)], index: ItemIndex) -> Standing {
+    let saved = (shard.low_water, shard.high_water);
+    let found = live
+        .iter()
+        .map(|(_, live)| live)
+        .find(|live| live.shard == shard.shard);
+    let (low, high) = found.map_or(saved, |live| (live.low_water, live.high_water));
+    if index < low {
+        Standing::Below
+    } else if index < high {
+        Standing::Within
+    } else {
+        Standing::Above
+    }
+}
+
+fn not_recorded(task: &TaskView, index: ItemIndex) -> ServiceError {
+    ServiceError::ItemNotRecorded(format!(
+        "item {} of {} is settled and never failed for good: of such items only the counters are kept, of failures \
+         everything (for as long as retention.failures says)",
+        index.0, task.id
+    ))
+}
+
+/// The word for a recorded state, as the API shows it.
+pub fn state_word(state: RecordedState) -> &'static str {
+    match state {
+        RecordedState::Retrying => "pending",
+        RecordedState::Parked => "parked",
+        RecordedState::Abandoned => "abandoned",
+    }
+}

@@ -1,0 +1,71 @@
+//! Giving up the items of a task that wait with a code.
+
+use crate::service::tasks::Told;
+use crate::service::{FieldFault, Service, ServiceError};
+use windrow_core::ids::TaskId;
+use windrow_core::task::lifecycle::{Standing, Verb, decide};
+use windrow_engine::ports::tasks::failure_list::WaitingCode;
+use windrow_engine::ports::tasks::store::{Actor, TaskCommand, TaskView};
+
+/// Codes that a refusal names.
+const NAMED_MAX: usize = 10;
+
+impl Service {
+    /// Gives up the items that wait now and whose last failure has this code; each run does it within a second, and the next
+    /// one where there is none. Says how many such items were saved, too.
+    ///
+    /// # Errors
+    /// `WrongState` before the task was started and after its end; `Unprocessable` where no item waits with the code and
+    /// nobody gave items of it up before, with the codes that there are.
+    pub async fn abandon_items(
+        &self,
+        id: TaskId,
+        code: &str,
+        actor: &Actor,
+    ) -> Result<(Told, u64), ServiceError> {
+        let task = self.task(id).await?;
+        let standing = Standing {
+            wish: task.wish,
+            status: task.status,
+            owned: false,
+        };
+        decide(Verb::Abandon, standing).map_err(ServiceError::WrongState)?;
+        let waiting = self.parts.failures.waiting(id).await?;
+        let items = waiting
+            .iter()
+            .find(|one| one.code == code)
+            .map_or(0, |one| one.items);
+        let was_decided = task.abandonments.iter().any(|one| one.code == code);
+        if items == 0 && !was_decided {
+            return Err(unknown(&task, code, &waiting));
+        }
+        let command = TaskCommand::Abandon {
+            code: code.to_owned(),
+        };
+        // To decide it again is about what has failed since.
+        let told = self.tell(id, &command, actor, |_| false).await?;
+        Ok((told, items))
+    }
+}
+
+fn unknown(task: &TaskView, code: &str, waiting: &[WaitingCode]) -> ServiceError {
+    let fault = FieldFault::new(
+        "/code",
+        format!("no item of {} waits after a failure with {code:?}", task.id),
+    );
+    let named = waiting
+        .iter()
+        .take(NAMED_MAX)
+        .map(|one| format!("{} ({})", one.code, one.items));
+    let mut named: Vec<String> = named.collect();
+    if waiting.len() > NAMED_MAX {
+        named.push(format!("and {} more", waiting.len() - NAMED_MAX));
+    }
+    let advice = if named.is_empty() {
+        "again in some seconds: what failed just now isn't saved yet, and no other item of it waits"
+            .to_owned()
+    } else {
+        format!("one of those that items wait with: {}", named.join(", "))
+    };
+    ServiceError::Unprocessable(vec![fault.advise(advice)])
+}

@@ -1,0 +1,347 @@
+//! Changes of a task: live settings within a second, names at any time, its meaning while it doesn't run.
+
+use std::collections::BTreeMap;
+use std::num::NonZeroU32;
+
+use serde_json::json;
+
+use crate::service::tasks::create::{check_shards, check_shared, params, settings};
+use crate::service::tasks::outlook::Outlook;
+use crate::service::tasks::settings::{check_labels, check_name};
+use crate::service::{FieldFault, Service, ServiceError};
+use windrow_core::capacity::{Load, Refusal};
+use windrow_core::ids::{ItemCount, ItemIndex, TaskId, WallMs};
+use windrow_core::settings::patch::TuningPatch;
+use windrow_core::settings::{Auto, RateLimit};
+use windrow_core::shards::Share;
+use windrow_core::task::lifecycle::Status;
+use windrow_engine::ports::access::business_store::Business;
+use windrow_engine::ports::ownership::peers::{Answer, Peer, Question};
+use windrow_engine::ports::sources::desk::SourceRequest;
+use windrow_engine::ports::tasks::store::{Actor, CommandError, TaskCommand, TaskEdit, TaskView};
+
+/// How often a change is laid over the settings anew because they were changed meanwhile.
+const TRIES_MAX: u32 = 200;
+
+/// What a change names; what is none stays.
+#[derive(Clone, Debug, Default)]
+pub struct TaskChange {
+    /// The settings.
+    pub tuning: TuningPatch,
+    /// The name; an empty one is taken away.
+    pub name: Option<String>,
+    /// All labels.
+    pub labels: Option<BTreeMap<String, String>>,
+    /// The priority.
+    pub priority: Option<i32>,
+    /// The deadline; the inner none takes it away.
+    pub deadline: Option<Option<WallMs>>,
+    /// The parameters as JSON text.
+    pub params: Option<String>,
+    /// How many items.
+    pub total: Option<ItemCount>,
+    /// Items left out at the head.
+    pub skip_first: Option<ItemIndex>,
+    /// Where the items come from.
+    pub source: Option<SourceRequest>,
+    /// Into how many shards it is cut when it starts.
+    pub shards: Option<Auto<NonZeroU32>>,
+    /// Whether it is refused where it would only be warned of.
+    pub strict: bool,
+}
+
+impl Service {
+    /// Changes a task; with `expected` only while it has that version.
+    ///
+    /// # Errors
+    /// `FieldsRefused` names each member that is fixed now; `NoCapacity` says what would fit; `EtagMismatch`,
+    /// `Unprocessable`, `BusinessRejected`, `WrongState` after the end.
+    pub async fn change_task(
+        &self,
+        id: TaskId,
+        expected: Option<u64>,
+        change: TaskChange,
+        actor: &Actor,
+    ) -> Result<TaskView, ServiceError> {
+        let mut turn = None;
+        for _ in 0..TRIES_MAX {
+            let task = self.task(id).await?;
+            self.check_change(&task, &change)?;
+            let business = self.business_of(&task).await?;
+            let edit = self.edit(&task, &business, change.clone(), actor).await?;
+            if change.strict {
+                // Whether it is started isn't changed here.
+                let outlook = Outlook::going_on(&task).started(None).changed(&task, &edit);
+                self.refuse_foreseen(&outlook, &business).await?;
+            }
+            if edit == TaskEdit::default() {
+                return match expected.filter(|expected| *expected != task.version) {
+                    Some(_) => Err(ServiceError::EtagMismatch(format!("{id} was changed"))),
+                    None => Ok(task),
+                };
+            }
+            // Booked and stored rates of a task must not cross: one change of a task at a time.
+            if turn.is_none() {
+                turn = Some(self.changes.turn(id).await);
+            }
+            if let Some(changed) = self.commit(&task, expected, edit, actor).await? {
+                if !actor.rehearses {
+                    self.look_at(id);
+                }
+                return Ok(changed);
+            }
+            // From now on the turn is ours, also while the business is asked.
+        }
+        Err(ServiceError::EtagMismatch(format!(
+            "{id} is changed again and again"
+        )))
+    }
+
+    /// Books a higher rate, stores the change, and books a lower one. None when the settings that the change was laid
+    /// over are no longer the task's: what others changed meanwhile would be lost.
+    async fn commit(
+        &self,
+        seen: &TaskView,
+        expected: Option<u64>,
+        edit: TaskEdit,
+        actor: &Actor,
+    ) -> Result<Option<TaskView>, ServiceError> {
+        let task = self.task(seen.id).await?;
+        let lays_over = expected.is_none() && edit.tuning.is_some();
+        if lays_over && task.tuning != seen.tuning {
+            return Ok(None);
+        }
+        let expected = expected.or_else(|| lays_over.then_some(task.version));
+        let held = task.tuning.rate;
+        let rate = edit.tuning.as_ref().map_or(held, |tuning| tuning.rate);
+        let is_raise = self.load(rate) > self.load(held);
+        if is_raise {
+            self.book(&task, rate, actor.rehearses).await?;
+        }
+        let command = command(edit);
+        let stored = self
+            .parts
+            .tasks
+            .command_if(task.id, expected, &command, actor, self.now())
+            .await;
+        // A raise that was not stored goes back; a lower rate is booked once it holds.
+        let to_book = match &stored {
+            _ if actor.rehearses => None,
+            Ok(_) if !is_raise && rate != held => Some(rate),
+            Err(_) if is_raise => Some(held),
+            _ => None,
+        };
+        if let Some(rate) = to_book {
+            self.book(&task, rate, false).await?;
+        }
+        match stored {
+            Err(CommandError::Changed { .. }) if lays_over => Ok(None),
+            stored => Ok(Some(stored?)),
+        }
+    }
+
+    fn check_change(&self, task: &TaskView, change: &TaskChange) -> Result<(), ServiceError> {
+        if let Some(name) = change.name.as_deref().filter(|name| !name.is_empty()) {
+            check_name(name)?;
+        }
+        if let Some(labels) = &change.labels {
+            check_labels(labels)?;
+        }
+        if let Some(params) = &change.params {
+            self.check_params(params)?;
+        }
+        self.check_deadline(change.deadline.flatten())?;
+        check_shards(change.shards)?;
+        let is_other_order = change
+            .tuning
+            .ordered
+            .is_some_and(|ordered| ordered != task.tuning.ordered);
+        if is_other_order && task.start_no > 0 {
+            let why = "it is fixed once the task was started; `windrow task clone` makes another";
+            return Err(ServiceError::FieldsRefused(vec![FieldFault::new(
+                "/ordered", why,
+            )]));
+        }
+        Ok(())
+    }
+
+    pub(crate) async fn business_of(&self, task: &TaskView) -> Result<Business, ServiceError> {
+        let found = self.parts.businesses.business(&task.business).await?;
+        found.ok_or_else(|| ServiceError::NotFound {
+            what: "business",
+            name: task.business.clone(),
+        })
+    }
+
+    /// What the store is asked for, after the business was.
+    async fn edit(
+        &self,
+        task: &TaskView,
+        business: &Business,
+        change: TaskChange,
+        actor: &Actor,
+    ) -> Result<TaskEdit, ServiceError> {
+        let tuning = change.tuning.apply(&task.tuning);
+        self.check_settings(&tuning, &business.spec.limits)?;
+        let wanted = change.shards.filter(|shards| *shards != task.shards_wanted);
+        check_shared(&tuning, shards(task, wanted))?;
+        let source = match &change.source {
+            Some(request) => Some(self.resolve_source(request, &task.business, actor).await?),
+            None => None,
+        };
+        let mut edit = TaskEdit {
+            name: change.name,
+            labels: change.labels,
+            priority: change.priority,
+            deadline: change.deadline,
+            params: change.params,
+            total: source.as_ref().map(|source| source.total).or(change.total),
+            skip_first: change.skip_first,
+            source: source.map(|source| (source.json, source.meaning)),
+            shards: wanted,
+            tuning: (change.tuning != TuningPatch::default()).then_some(tuning),
+        };
+        if edit == TaskEdit::default() {
+            return Ok(edit);
+        }
+        if let Some(total) = self.validate(business, picture(task, &edit)?).await? {
+            edit.total = Some(total).filter(|total| *total != task.total);
+        }
+        Ok(edit)
+    }
+
+    /// Books a rate with every node that runs a part of the task, all or none; a rehearsal only asks whether it would
+    /// be. A node that can't be asked runs at what fits there.
+    async fn book(&self, task: &TaskView, rate: RateLimit, rehearses: bool) -> Result<(), ServiceError> {
+        let share = Share::of_each(task.shards.len());
+        let (shards, peers, _) = self.owners(task.id).await;
+        let runs_elsewhere_only =
+            shards.iter().any(|shard| shard.session.is_some()) && self.live_here(task.id).is_none();
+        if !runs_elsewhere_only {
+            let booked = match rehearses {
+                true => self.supervisor().would_book(task.id, rate, share).await,
+                false => self.supervisor().rebook(task.id, rate, share).await,
+            };
+            let refused = |refusal: &Refusal| {
+                no_capacity(
+                    task,
+                    rate,
+                    &refusal.to_string(),
+                    &refusal.free.to_string(),
+                    self.own_name(),
+                )
+            };
+            booked.map_err(|refusal| refused(&refusal))?;
+        }
+        let Some((why, free, node)) = self.book_elsewhere(task, rate, rehearses, peers).await else {
+            return Ok(());
+        };
+        if !runs_elsewhere_only && !rehearses {
+            // What was held fits.
+            self.supervisor().rebook(task.id, task.tuning.rate, share).await.unwrap_or_else(|refusal| {
+                tracing::warn!(task = %task.id, %refusal, "a raise that failed elsewhere stays booked here");
+            });
+        }
+        Err(no_capacity(task, rate, &why, &free, node))
+    }
+
+    /// Books a rate with other nodes; where one has no room the others get what they held, and it says why, what would
+    /// fit, and where.
+    async fn book_elsewhere(
+        &self,
+        task: &TaskView,
+        rate: RateLimit,
+        rehearses: bool,
+        peers: Vec<Peer>,
+    ) -> Option<(String, String, String)> {
+        let question = Question::Book {
+            task: task.id,
+            rate,
+            is_trial: rehearses,
+        };
+        let asked = peers
+            .iter()
+            .map(|peer| (peer.clone(), question.clone()))
+            .collect();
+        let mut refused = None;
+        let mut booked = Vec::new();
+        for (peer, answer) in self.ask_all(asked).await {
+            match answer {
+                Ok(Answer::NoRoom { why, free }) => refused = refused.or(Some((why, free, peer.node))),
+                // One that was silent may have booked it: it is told to forget that, too.
+                _ => booked.push(peer),
+            }
+        }
+        if refused.is_some() && !rehearses {
+            let held = Question::Book {
+                task: task.id,
+                rate: task.tuning.rate,
+                is_trial: false,
+            };
+            let asked = booked.into_iter().map(|peer| (peer, held.clone())).collect();
+            for (peer, answer) in self.ask_all(asked).await {
+                if !matches!(answer, Ok(Answer::Booked)) {
+                    // It books what the task's row says when it looks at it next.
+                    tracing::warn!(task = %task.id, node = peer.node, "a raise that failed may stay booked there");
+                }
+            }
+        }
+        refused
+    }
+
+    fn own_name(&self) -> String {
+        match &self.config().node.id {
+            Auto::Fixed(_) => self.parts.cluster.node.clone(),
+            Auto::Auto if self.parts.cluster.is_shared => self.parts.cluster.node.clone(),
+            Auto::Auto => "this node".to_owned(),
+        }
+    }
+
+    fn load(&self, rate: RateLimit) -> Load {
+        match rate {
+            RateLimit::Unlimited => Load::needed_by(self.config().node.unlimited_reserves),
+            RateLimit::Limited(rate) => Load::needed_by(rate),
+        }
+    }
+}
+
+/// By how many shards the settings of a task are shared: those that it has, or those that its next start makes.
+fn shards(task: &TaskView, wanted: Option<Auto<NonZeroU32>>) -> Auto<NonZeroU32> {
+    let rests = matches!(
+        task.status,
+        Status::Created | Status::AwaitingBusiness | Status::Stopped
+    );
+    let has_run = task.shards.iter().any(|shard| shard.run.0 > 0);
+    let there = NonZeroU32::new(u32::try_from(task.shards.len()).unwrap_or(u32::MAX));
+    let to_be = wanted.unwrap_or(task.shards_wanted);
+    there.filter(|_| !rests || has_run).map_or(to_be, Auto::Fixed)
+}
+
+/// A change of settings alone is named so in the audit.
+fn command(mut edit: TaskEdit) -> TaskCommand {
+    match edit.tuning.take() {
+        Some(tuning) if edit == TaskEdit::default() => TaskCommand::Tune(Box::new(tuning)),
+        tuning => TaskCommand::Edit(Box::new(TaskEdit { tuning, ..edit })),
+    }
+}
+
+fn no_capacity(task: &TaskView, rate: RateLimit, why: &str, free: &str, node: String) -> ServiceError {
+    ServiceError::NoCapacity {
+        detail: format!("{} ({}) asks for {rate}: {why}", task.id, task.tuning.rate),
+        max_rate: vec![(node, free.to_owned())],
+    }
+}
+
+/// The task as the `validate` hook is told of its change.
+fn picture(task: &TaskView, edit: &TaskEdit) -> Result<serde_json::Value, ServiceError> {
+    let text = edit.params.as_deref().or(task.params.as_deref());
+    Ok(json!({
+        "id": task.id.to_string(),
+        "name": edit.name.as_deref().or(task.name.as_deref()),
+        "total": edit.total.unwrap_or(task.total).0,
+        "skip_first": edit.skip_first.unwrap_or(task.skip_first).0,
+        "labels": edit.labels.as_ref().unwrap_or(&task.labels),
+        "params": params(text)?,
+        "settings": settings(edit.tuning.as_ref().unwrap_or(&task.tuning))?,
+    }))
+}

@@ -1,0 +1,334 @@
+//! Makes tasks: new ones, and clones of old ones.
+
+use std::collections::BTreeMap;
+use std::num::NonZeroU32;
+
+use serde_json::{Value, json};
+
+use crate::service::tasks::outlook::Outlook;
+use crate::service::tasks::settings::{check_labels, check_name};
+use crate::service::{FieldFault, Service, ServiceError};
+use windrow_config::TaskDefaults;
+use windrow_core::execution::shared_faults;
+use windrow_core::ids::{ItemCount, ItemIndex, TaskId, WallMs};
+use windrow_core::settings::Auto;
+use windrow_core::settings::check::TuningFault;
+use windrow_core::settings::patch::TuningPatch;
+use windrow_core::shards::SHARDS_MAX;
+use windrow_core::task::meaning::{Meaning, MeaningChange, changed};
+use windrow_core::task::{Canary, Tuning};
+use windrow_engine::ports::access::business_store::Business;
+use windrow_engine::ports::sources::desk::{ResolvedSource, SourceRequest};
+use windrow_engine::ports::tasks::store::{Actor, Family, NewTask, TaskView};
+
+/// A task that somebody asks for.
+#[derive(Clone, Debug)]
+pub struct TaskRequest {
+    /// The business's slug.
+    pub business: String,
+    /// Where its items come from.
+    pub source: SourceRequest,
+    /// The rest.
+    pub plan: TaskPlan,
+}
+
+/// What a request says of a task beside business and items; what is none is the default, or as the cloned task has it.
+#[derive(Clone, Debug, Default)]
+pub struct TaskPlan {
+    /// The name.
+    pub name: Option<String>,
+    /// The labels.
+    pub labels: Option<BTreeMap<String, String>>,
+    /// Items left out at the head.
+    pub skip_first: Option<ItemIndex>,
+    /// The parameters as JSON text.
+    pub params: Option<String>,
+    /// Whether they go with each call.
+    pub send_params: Option<bool>,
+    /// The settings.
+    pub tuning: TuningPatch,
+    /// The named limits that its items count against, beside those of its business.
+    pub limits: Option<Vec<String>>,
+    /// Into how many parts it is cut, that different nodes can own.
+    pub shards: Option<Auto<NonZeroU32>>,
+    /// Higher goes first.
+    pub priority: Option<i32>,
+    /// Not before.
+    pub start_at: Option<WallMs>,
+    /// Not after.
+    pub deadline: Option<WallMs>,
+    /// The first items, run before any other.
+    pub canary: Option<Canary>,
+    /// Whether it starts at once.
+    pub start: bool,
+    /// Whether it is refused where it would only be warned of.
+    pub strict: bool,
+    /// A repeat with this key returns the first one's task.
+    pub key: Option<String>,
+}
+
+impl Service {
+    /// Makes a task, and starts it if the plan says so.
+    ///
+    /// # Errors
+    /// `Unprocessable` names what can't be; `BusinessRejected`, `NameTaken`, `KeyReused`.
+    pub async fn create_task(&self, request: TaskRequest, actor: &Actor) -> Result<TaskView, ServiceError> {
+        let business = self.open_business(&request.business).await?;
+        self.check_plan(&request.plan)?;
+        self.check_limits(&request.plan, &business, actor).await?;
+        let tuning = self.settings(&business, &request.plan.tuning)?;
+        let source = self
+            .resolve_source(&request.source, &request.business, actor)
+            .await?;
+        let defaults = Defaults::of(&self.config().task_defaults, &tuning);
+        let how = Making::of(&request.plan);
+        let task = new_task(&business, request.plan, tuning, source, defaults);
+        self.make(&business, task, how, actor).await
+    }
+
+    /// Makes a task like another one: new keys, nothing done yet. The plan overrides what it names; its name is its own.
+    ///
+    /// # Errors
+    /// As [`Service::create_task`]; `NotFound`.
+    pub async fn clone_task(
+        &self,
+        id: TaskId,
+        plan: TaskPlan,
+        actor: &Actor,
+    ) -> Result<TaskView, ServiceError> {
+        let origin = self.task(id).await?;
+        let business = self.open_business(&origin.business).await?;
+        self.check_plan(&plan)?;
+        self.check_limits(&plan, &business, actor).await?;
+        let tuning = plan.tuning.apply(&origin.tuning);
+        self.check_settings(&tuning, &business.spec.limits)?;
+        let how = Making::of(&plan);
+        let source = ResolvedSource {
+            json: origin.source.clone(),
+            total: origin.total,
+            meaning: origin.meaning,
+        };
+        let plan = TaskPlan {
+            labels: plan.labels.or(Some(origin.labels)),
+            skip_first: plan.skip_first.or(Some(origin.skip_first)),
+            params: plan.params.or(origin.params),
+            send_params: plan.send_params.or(Some(origin.send_params)),
+            limits: plan.limits.or(Some(origin.limits)),
+            priority: plan.priority.or(Some(origin.priority)),
+            canary: plan.canary.or(origin.canary),
+            ..plan
+        };
+        let defaults = Defaults {
+            send_params: origin.send_params,
+            shards: origin.shards_wanted,
+        };
+        let mut task = new_task(&business, plan, tuning, source, defaults);
+        task.parent = origin.parent;
+        self.make(&business, task, how, actor).await
+    }
+
+    pub(crate) fn check_plan(&self, plan: &TaskPlan) -> Result<(), ServiceError> {
+        if let Some(name) = &plan.name {
+            check_name(name)?;
+        }
+        if let Some(labels) = &plan.labels {
+            check_labels(labels)?;
+        }
+        if let Some(params) = &plan.params {
+            self.check_params(params)?;
+        }
+        check_shards(plan.shards)?;
+        if let (Some(start), Some(end)) = (plan.start_at, plan.deadline)
+            && end <= start
+        {
+            return Err(ServiceError::unprocessable(
+                "/deadline",
+                "it is over before the task starts",
+            ));
+        }
+        self.check_deadline(plan.deadline)
+    }
+
+    pub(crate) async fn make(
+        &self,
+        business: &Business,
+        mut task: NewTask,
+        how: Making,
+        actor: &Actor,
+    ) -> Result<TaskView, ServiceError> {
+        check_shared(&task.tuning, task.shards)?;
+        if let Some(total) = self.validate(business, picture(&task)?).await? {
+            resize(&mut task, total)?;
+        }
+        if task.skip_first.0 > task.total.0 {
+            let text = format!("{} is more than the {} items", task.skip_first.0, task.total.0);
+            return Err(ServiceError::unprocessable("/skip_first", text));
+        }
+        if how.strict {
+            self.refuse_foreseen(&Outlook::of_new(&task, how.start), business)
+                .await?;
+        }
+        let (tasks, now) = (&self.parts.tasks, self.now());
+        let made = match (&how.beside, how.start) {
+            (Some(seen), starts) => tasks.create_redrive(&task, (seen, starts), actor, now).await?,
+            (None, true) => tasks.create_and_start(&task, actor, now).await?,
+            (None, false) => tasks.create(&task, actor, now).await?,
+        };
+        if how.start && !actor.rehearses {
+            self.look_at(made.id);
+        }
+        Ok(made)
+    }
+}
+
+/// How a task is made.
+#[derive(Clone, Debug)]
+pub(crate) struct Making {
+    start: bool,
+    strict: bool,
+    /// Only while there are no other redrives than these.
+    beside: Option<Family>,
+}
+
+impl Making {
+    /// As its plan says.
+    pub(crate) fn of(plan: &TaskPlan) -> Making {
+        Making {
+            start: plan.start,
+            strict: plan.strict,
+            beside: None,
+        }
+    }
+
+    /// The same of a redrive.
+    #[must_use]
+    pub(crate) fn beside(self, seen: Option<Family>) -> Making {
+        Making { beside: seen, ..self }
+    }
+}
+
+/// What a task has of which its plan says nothing.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Defaults {
+    pub(crate) send_params: bool,
+    pub(crate) shards: Auto<NonZeroU32>,
+}
+
+impl Defaults {
+    /// Those of the node. An ordered task has one shard, whatever others have.
+    pub(crate) fn of(defaults: &TaskDefaults, tuning: &Tuning) -> Defaults {
+        let shards = if tuning.ordered {
+            Auto::Fixed(NonZeroU32::MIN)
+        } else {
+            defaults.shards
+        };
+        Defaults {
+            send_params: defaults.send_params,
+            shards,
+        }
+    }
+}
+
+/// Whether a task may have so many shards.
+pub(crate) fn check_shards(shards: Option<Auto<NonZeroU32>>) -> Result<(), ServiceError> {
+    match shards {
+        Some(Auto::Fixed(shards)) if shards.get() > SHARDS_MAX => {
+            let text = format!("{shards} are more than the {SHARDS_MAX} shards that a task may have");
+            Err(ServiceError::unprocessable("/shards", text))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Whether settings can be shared by as many shards as there are, or are asked for.
+pub(crate) fn check_shared(tuning: &Tuning, shards: Auto<NonZeroU32>) -> Result<(), ServiceError> {
+    let Auto::Fixed(shards) = shards else {
+        return Ok(());
+    };
+    let faults = shared_faults(tuning, shards.get());
+    let said =
+        |fault: TuningFault| FieldFault::new(format!("/{}", fault.key), fault.what).advise(fault.advice);
+    if faults.is_empty() {
+        Ok(())
+    } else {
+        Err(ServiceError::Unprocessable(
+            faults.into_iter().map(said).collect(),
+        ))
+    }
+}
+
+pub(crate) fn new_task(
+    business: &Business,
+    plan: TaskPlan,
+    tuning: Tuning,
+    source: ResolvedSource,
+    defaults: Defaults,
+) -> NewTask {
+    NewTask {
+        shards: plan.shards.unwrap_or(defaults.shards),
+        business: business.slug.clone(),
+        name: plan.name,
+        total: source.total,
+        skip_first: plan.skip_first.unwrap_or_default(),
+        tuning,
+        params: plan.params,
+        source: source.json,
+        meaning: source.meaning,
+        idempotency_key: plan.key,
+        labels: plan.labels.unwrap_or_default(),
+        priority: plan.priority.unwrap_or_default(),
+        send_params: plan.send_params.unwrap_or(defaults.send_params),
+        limits: plan.limits.unwrap_or_default(),
+        canary: plan.canary,
+        start_at: plan.start_at,
+        deadline: plan.deadline,
+        parent: None,
+    }
+}
+
+/// The task as the `validate` hook is told.
+fn picture(task: &NewTask) -> Result<Value, ServiceError> {
+    Ok(json!({
+        "id": Value::Null, "name": task.name, "total": task.total.0, "skip_first": task.skip_first.0,
+        "labels": task.labels, "params": params(task.params.as_deref())?, "settings": settings(&task.tuning)?,
+    }))
+}
+
+/// Parameters as JSON.
+pub(crate) fn params(text: Option<&str>) -> Result<Value, ServiceError> {
+    let value = text.map(serde_json::from_str::<Value>).transpose();
+    value
+        .map(Option::unwrap_or_default)
+        .map_err(|error| ServiceError::Internal(error.to_string()))
+}
+
+/// Settings as they are written.
+pub(crate) fn settings(tuning: &Tuning) -> Result<Value, ServiceError> {
+    serde_json::to_value(tuning).map_err(|error| ServiceError::Internal(error.to_string()))
+}
+
+/// The business wants another number of items.
+fn resize(task: &mut NewTask, total: ItemCount) -> Result<(), ServiceError> {
+    let now = Meaning {
+        total: task.total,
+        skip_first: task.skip_first,
+        source: task.source.clone(),
+        shards: task.shards,
+        has_run: false,
+        is_cut: false,
+    };
+    let change = MeaningChange {
+        total: Some(total),
+        ..MeaningChange::default()
+    };
+    let next = changed(&now, &change).map_err(|refusals| {
+        let why: Vec<String> = refusals.into_iter().map(|refusal| refusal.why).collect();
+        ServiceError::BusinessRejected(format!(
+            "the business wants {} items, but {}",
+            total.0,
+            why.join("; ")
+        ))
+    })?;
+    (task.total, task.source) = (next.total, next.source);
+    Ok(())
+}

@@ -1,0 +1,54 @@
+//! Asks a business whether it wants a task: the `validate` hook, before a task is made or changed.
+
+use serde_json::{Value, json};
+
+use crate::service::{Service, ServiceError};
+use windrow_core::business::{HOOK_TIMEOUT_DEFAULT, HookKind};
+use windrow_core::ids::{INDEX_MAX, ItemCount};
+use windrow_engine::ports::access::business_store::Business;
+use windrow_engine::ports::handling::hook::{HookCall, HookReply};
+
+impl Service {
+    /// Asks the business, if it wants to be asked; says how many items it wants instead, if it does.
+    ///
+    /// # Errors
+    /// `BusinessRejected` with its words; `Conflict` when it could not be asked.
+    pub(crate) async fn validate(
+        &self,
+        business: &Business,
+        task: Value,
+    ) -> Result<Option<ItemCount>, ServiceError> {
+        let Some(hook) = &business.spec.hooks.validate else {
+            return Ok(None);
+        };
+        let body = json!({ "type": HookKind::Validate.as_str(), "business": business.slug, "task": task });
+        let call = HookCall {
+            kind: HookKind::Validate,
+            id: format!("validate-{}", uuid::Uuid::now_v7().simple()),
+            body: body.to_string(),
+            timeout: hook.timeout.unwrap_or(HOOK_TIMEOUT_DEFAULT),
+        };
+        match self.parts.hooks.call(business, &call).await {
+            HookReply::Done(Some(answer)) => wanted_total(&answer),
+            HookReply::Done(None) | HookReply::Later => Ok(None),
+            HookReply::Refused(text) => Err(ServiceError::BusinessRejected(text)),
+            HookReply::Failed(text) => Err(ServiceError::Conflict {
+                detail: format!("the business could not be asked whether it wants the task: {text}"),
+                advice: format!("try again; POST /v1/businesses/{}/check says more", business.slug),
+            }),
+        }
+    }
+}
+
+fn wanted_total(answer: &Value) -> Result<Option<ItemCount>, ServiceError> {
+    match answer.get("total") {
+        None | Some(Value::Null) => Ok(None),
+        Some(total) => match total.as_u64().filter(|total| *total <= INDEX_MAX) {
+            Some(total) => Ok(Some(ItemCount(total))),
+            None => Err(ServiceError::Conflict {
+                detail: format!("the business answered {total} as the total, which is no number of items"),
+                advice: "mend its validate hook".to_owned(),
+            }),
+        },
+    }
+}

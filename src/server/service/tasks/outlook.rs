@@ -1,0 +1,294 @@
+//! What would not come about as it was wished: a deadline that can't be met, a start time of a task that nobody
+//! started. It is told where a task is made, changed, started or looked at; with `strict` it is refused.
+
+use std::time::Duration;
+
+use crate::service::{FieldFault, Service, ServiceError};
+use windrow_core::capacity::Load;
+use windrow_core::ids::WallMs;
+use windrow_core::settings::{Auto, RateLimit};
+use windrow_core::task::deadline::{Plan, Shortfall, shortfall};
+use windrow_core::task::lifecycle::Status;
+use windrow_engine::ports::StoreError;
+use windrow_engine::ports::access::business_store::Business;
+use windrow_engine::ports::tasks::store::{NewTask, TaskEdit, TaskView};
+
+/// The code of a deadline that can't be met.
+pub const DEADLINE: &str = "deadline_too_early";
+/// The code of a start time without a start.
+pub const NOT_STARTED: &str = "not_started";
+
+/// What would not come about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Warning {
+    /// [`DEADLINE`] or [`NOT_STARTED`].
+    pub code: &'static str,
+    /// Of which member, what is wrong, and what would do.
+    pub fault: FieldFault,
+}
+
+/// What a task is to come to, as far as it is known.
+#[derive(Clone, Debug)]
+pub(crate) struct Outlook {
+    items: u64,
+    rate: RateLimit,
+    shards: Option<u32>,
+    /// Whether it runs as soon as it may.
+    is_wanted: bool,
+    start_at: Option<WallMs>,
+    deadline: Option<WallMs>,
+}
+
+impl Outlook {
+    /// Of a task that is to be made.
+    pub(crate) fn of_new(task: &NewTask, starts: bool) -> Outlook {
+        Outlook {
+            items: task.total.0.saturating_sub(task.skip_first.0),
+            rate: task.tuning.rate,
+            shards: fixed(task.shards),
+            is_wanted: starts,
+            start_at: task.start_at,
+            deadline: task.deadline,
+        }
+    }
+
+    /// Of a task; none when nothing more comes of it by itself.
+    fn of(task: &TaskView) -> Option<Outlook> {
+        let is_open = match task.status {
+            Status::Created
+            | Status::Queued
+            | Status::AwaitingBusiness
+            | Status::Running
+            | Status::Recovering => true,
+            Status::Stopping
+            | Status::Stopped
+            | Status::Finalizing
+            | Status::Finished
+            | Status::Cancelled => false,
+        };
+        is_open.then(|| Outlook::going_on(task))
+    }
+
+    /// Of a task, if it runs as soon as it may.
+    pub(crate) fn going_on(task: &TaskView) -> Outlook {
+        let left = task
+            .total
+            .0
+            .saturating_sub(task.counters.settled() + task.counters.excluded);
+        let cut = u32::try_from(task.shards.len())
+            .ok()
+            .filter(|_| task.status != Status::Created);
+        Outlook {
+            items: left,
+            rate: task.tuning.rate,
+            shards: cut.or_else(|| fixed(task.shards_wanted)),
+            is_wanted: task.status != Status::Created,
+            start_at: task.start_at,
+            deadline: task.deadline,
+        }
+    }
+
+    /// The same, started now or not before this time.
+    pub(crate) fn started(self, at: Option<WallMs>) -> Outlook {
+        Outlook {
+            is_wanted: true,
+            start_at: at.or(self.start_at),
+            ..self
+        }
+    }
+
+    /// The same after a change.
+    pub(crate) fn changed(self, task: &TaskView, edit: &TaskEdit) -> Outlook {
+        let total = edit.total.unwrap_or(task.total).0;
+        let head = edit.skip_first.unwrap_or(task.skip_first).0;
+        let items = (self.items + total + task.skip_first.0).saturating_sub(task.total.0 + head);
+        Outlook {
+            items,
+            rate: edit.tuning.as_ref().map_or(self.rate, |tuning| tuning.rate),
+            shards: edit.shards.map_or(self.shards, fixed),
+            deadline: edit.deadline.unwrap_or(self.deadline),
+            ..self
+        }
+    }
+}
+
+fn fixed(shards: Auto<std::num::NonZeroU32>) -> Option<u32> {
+    match shards {
+        Auto::Fixed(shards) => Some(shards.get()),
+        Auto::Auto => None,
+    }
+}
+
+impl Service {
+    /// What of a task would not come about. What can't be looked up now isn't told: it is no reason to refuse an
+    /// answer.
+    pub async fn warnings(&self, task: &TaskView) -> Vec<Warning> {
+        let Some(outlook) = Outlook::of(task) else {
+            return Vec::new();
+        };
+        if outlook.deadline.is_none() {
+            return not_started(&outlook).into_iter().collect();
+        }
+        let found = match self.parts.businesses.business(&task.business).await {
+            Ok(Some(business)) => self.foreseen(&outlook, &business).await,
+            Ok(None) => Ok(Vec::new()),
+            Err(error) => Err(error),
+        };
+        found.unwrap_or_else(|error| {
+            tracing::warn!(task = %task.id, %error, "whether its deadline can be met isn't known now");
+            Vec::new()
+        })
+    }
+
+    async fn foreseen(&self, outlook: &Outlook, business: &Business) -> Result<Vec<Warning>, StoreError> {
+        let mut found: Vec<Warning> = not_started(outlook).into_iter().collect();
+        if let Some(deadline) = outlook.deadline {
+            let now = self.now();
+            let begins = outlook.start_at.map_or(now, |at| at.max(now));
+            let business_rate = business.spec.limits.rate;
+            let plan = Plan {
+                items: outlook.items,
+                rate: outlook.rate,
+                business: business_rate,
+                begins,
+                deadline,
+            };
+            let wants = self.part(outlook);
+            let most = self.largest_node().await?;
+            found.extend(
+                match most
+                    .zip(wants)
+                    .filter(|(most, wants)| outlook.items > 0 && wants > most)
+                {
+                    Some((most, wants)) => Some(no_room(wants, most)),
+                    None => shortfall(&plan).map(|short| too_early(&plan, &short, &business.slug, now)),
+                },
+            );
+        }
+        Ok(found)
+    }
+
+    /// Refuses what would only be warned of.
+    ///
+    /// # Errors
+    /// `Unprocessable` names each.
+    pub(crate) async fn refuse_foreseen(
+        &self,
+        outlook: &Outlook,
+        business: &Business,
+    ) -> Result<(), ServiceError> {
+        let found = self.foreseen(outlook, business).await?;
+        let strictly = |warning: Warning| {
+            let advice = warning
+                .fault
+                .advice
+                .map(|advice| format!("{advice}; or leave out strict"));
+            FieldFault {
+                advice,
+                ..warning.fault
+            }
+        };
+        if found.is_empty() {
+            return Ok(());
+        }
+        Err(ServiceError::Unprocessable(
+            found.into_iter().map(strictly).collect(),
+        ))
+    }
+
+    /// What one part of a task needs of a node; none where it is cut into as many as it takes.
+    fn part(&self, outlook: &Outlook) -> Option<Load> {
+        let rate = match outlook.rate {
+            RateLimit::Limited(rate) => rate,
+            RateLimit::Unlimited => self.config().node.unlimited_reserves,
+        };
+        let shards = u128::from(outlook.shards?.max(1));
+        Some(Load(Load::needed_by(rate).0.div_ceil(shards)))
+    }
+
+    /// The most that a node may run that takes tasks; none is without limit.
+    async fn largest_node(&self) -> Result<Option<Load>, StoreError> {
+        if !self.parts.cluster.is_shared {
+            return Ok(self.supervisor().room().capacity);
+        }
+        let sessions = self.sessions().await?;
+        let takes = sessions.iter().filter(|session| {
+            !session.fenced && session.face.pools.as_ref().is_none_or(|pools| !pools.is_empty())
+        });
+        let capacities: Option<Vec<Load>> = takes.map(|session| session.face.capacity).collect();
+        Ok(capacities.and_then(|known| known.into_iter().max()))
+    }
+}
+
+fn not_started(outlook: &Outlook) -> Option<Warning> {
+    let at = outlook.start_at.filter(|_| !outlook.is_wanted)?;
+    let text = format!(
+        "it isn't started, so it doesn't begin by itself at {}",
+        at.to_rfc3339()
+    );
+    let fault = FieldFault::new("/start_at", text).advise("start it, and it waits until then");
+    Some(Warning {
+        code: NOT_STARTED,
+        fault,
+    })
+}
+
+fn warn_of_deadline(detail: String, advice: String) -> Warning {
+    Warning {
+        code: DEADLINE,
+        fault: FieldFault::new("/deadline", detail).advise(advice),
+    }
+}
+
+fn no_room(wants: Load, most: Load) -> Warning {
+    warn_of_deadline(
+        format!("a part of the task needs {wants}, but the largest node may run {most}: it would wait"),
+        format!("a rate of at most {most} for each shard, more shards, or a higher node.capacity_rate"),
+    )
+}
+
+fn too_early(plan: &Plan, short: &Shortfall, business: &str, now: WallMs) -> Warning {
+    if plan.deadline <= now {
+        let detail = "it is over: the task stops as soon as it is started".to_owned();
+        return warn_of_deadline(detail, "a later deadline, or none".to_owned());
+    }
+    if short.has.is_zero() {
+        let detail = format!(
+            "it is over before the task begins, at {}",
+            plan.begins.to_rfc3339()
+        );
+        return warn_of_deadline(detail, "a later deadline, or an earlier start".to_owned());
+    }
+    let (whose, what) = match short.is_business {
+        true => (
+            format!(", the limit of {business},"),
+            format!("a limit of {business}"),
+        ),
+        false => (String::new(), "a rate".to_owned()),
+    };
+    let Shortfall {
+        rate,
+        needs,
+        has,
+        done,
+        ..
+    } = short;
+    let needed = short
+        .needed
+        .map(|needed| format!("{what} of at least {needed}, or "))
+        .unwrap_or_default();
+    warn_of_deadline(
+        format!(
+            "{} items at {rate}{whose} take {}, but there are {} until then, enough for {done}",
+            plan.items,
+            span(*needs),
+            span(*has)
+        ),
+        format!("{needed}a deadline after {}", short.until.to_rfc3339()),
+    )
+}
+
+/// Whole seconds, at least one.
+fn span(span: Duration) -> String {
+    humantime::format_duration(Duration::from_secs(span.as_secs().max(1))).to_string()
+}

@@ -1,0 +1,303 @@
+//! Calls the handler of a task with some of its items in mode `preview`. Nothing is recorded, nothing is tried again.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::{Instant, timeout};
+
+use crate::service::{Service, ServiceError};
+use windrow_core::ids::{Attempt, Epoch, ItemIndex, RunNo, ShardId};
+use windrow_core::items::run::IndexRun;
+use windrow_core::items::verdict::{Dispatch, Failure, FailureClass, Outcome, Wish};
+use windrow_engine::ports::handling::handler::{
+    Call, CallFailure, CallItems, CallRows, Handler, ItemVerdict, Mode, Reply, RunContext,
+};
+use windrow_engine::ports::ownership::gate::Gate;
+use windrow_engine::ports::sources::provision::ProvisionError;
+use windrow_engine::ports::sources::source::Source;
+use windrow_engine::ports::tasks::store::TaskView;
+
+/// Items of one preview.
+pub const ITEMS_MAX: usize = 100;
+/// How long a preview may take in all; what was not called by then is told so.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// How long the handler may take until it takes a call.
+const READY_WITHIN: Duration = Duration::from_secs(20);
+/// Beyond the call's own time, for the handler to say that it is over.
+const MARGIN: Duration = Duration::from_secs(1);
+
+/// What the handler said of one item.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PreviewedItem {
+    /// The item.
+    pub index: ItemIndex,
+    /// `succeeded`, `skipped`, `abandoned`, `retry`, `failed` or `not_called`.
+    pub result: &'static str,
+    /// Why, unless it went well.
+    pub failure: Option<Failure>,
+    /// How long the call took.
+    pub took: Duration,
+}
+
+impl Service {
+    /// Previews items of a task.
+    ///
+    /// # Errors
+    /// `Unprocessable` for an item that isn't there, and where the handler can't be called at all.
+    pub async fn preview(
+        &self,
+        task: &TaskView,
+        items: &[ItemIndex],
+    ) -> Result<Vec<PreviewedItem>, ServiceError> {
+        check(task, items)?;
+        let provision = self.parts.provider.provide(task).await.map_err(not_provided)?;
+        let context = Arc::new(self.preview_context(task).await?);
+        let opened = provision.handler.open(context);
+        let unusable = |text: String| ServiceError::unprocessable("/business", text);
+        let handler = opened.map_err(|error| unusable(error.to_string()))?;
+        let trial = Trial {
+            service: self,
+            task,
+            handler: &*handler,
+            source: &*provision.source,
+        };
+        let seen = trial.run(items).await;
+        handler.close().await;
+        seen
+    }
+
+    async fn preview_context(&self, task: &TaskView) -> Result<RunContext, ServiceError> {
+        let params = task.params.clone().filter(|_| task.send_params);
+        let params = params.map(serde_json::value::RawValue::from_string).transpose();
+        Ok(RunContext {
+            shard: ShardId { task: task.id, no: 0 },
+            task_name: task.name.clone(),
+            task_revision: task.control_rev,
+            business: task.business.clone(),
+            params: params.map_err(|error| ServiceError::Internal(error.to_string()))?,
+            run: RunNo(0),
+            epoch: Epoch(0),
+            store: self.parts.tasks.store_id().await?,
+            keys_of: None,
+            mode: Mode::Preview,
+            gate: Arc::new(Gate::always_open()),
+        })
+    }
+}
+
+fn check(task: &TaskView, items: &[ItemIndex]) -> Result<(), ServiceError> {
+    if items.is_empty() || items.len() > ITEMS_MAX {
+        return Err(ServiceError::unprocessable(
+            "/indexes",
+            format!("choose 1 to {ITEMS_MAX} items"),
+        ));
+    }
+    match items.iter().find(|index| index.0 >= task.total.0) {
+        Some(index) => {
+            let text = format!("there is no item {}; the task has {}", index.0, task.total.0);
+            Err(ServiceError::unprocessable("/indexes", text))
+        }
+        None => Ok(()),
+    }
+}
+
+fn not_provided(error: ProvisionError) -> ServiceError {
+    match error {
+        ProvisionError::SourceChanged(text) => ServiceError::unprocessable("/source", text),
+        ProvisionError::HandlerUnusable(text) => ServiceError::unprocessable("/business", text),
+        ProvisionError::Unavailable(text) => ServiceError::Conflict {
+            detail: text,
+            advice: "try again in a moment".to_owned(),
+        },
+    }
+}
+
+struct Trial<'a> {
+    service: &'a Service,
+    task: &'a TaskView,
+    handler: &'a dyn Handler,
+    source: &'a dyn Source,
+}
+
+impl Trial<'_> {
+    async fn run(&self, items: &[ItemIndex]) -> Result<Vec<PreviewedItem>, ServiceError> {
+        let end = Instant::now() + PATIENCE;
+        let mut slots = self.handler.slots();
+        // A handler that takes nothing says by its answer why.
+        timeout(READY_WITHIN, slots.wait_for(|slots| *slots != Some(0)))
+            .await
+            .ok();
+        let mut seen = Vec::with_capacity(items.len());
+        for some in items.chunks(self.task.tuning.batch.get() as usize) {
+            if Instant::now() >= end {
+                let failure = Failure::new("NOT_CALLED", "the preview's time is over");
+                seen.extend(
+                    some.iter()
+                        .map(|index| failed(*index, "not_called", &failure, Duration::ZERO)),
+                );
+                continue;
+            }
+            seen.extend(self.call(some).await?);
+        }
+        Ok(seen)
+    }
+
+    async fn call(&self, items: &[ItemIndex]) -> Result<Vec<PreviewedItem>, ServiceError> {
+        let clock = &self.service.parts.clock;
+        let begun = clock.now();
+        let limit = self.task.tuning.timeout;
+        let call = Call {
+            items: dispatches(items),
+            rows: self.rows(items).await?,
+            gate_time: begun,
+            timeout: limit,
+        };
+        let reply = timeout(limit + MARGIN, self.handler.process(call)).await;
+        let took = clock.now().since(begun);
+        let late = || {
+            Reply::failed(
+                FailureClass::Unclear,
+                Failure::new("TIMEOUT", "no answer in time"),
+            )
+        };
+        Ok(read(items, reply.unwrap_or_else(|_| late()), took))
+    }
+
+    async fn rows(&self, items: &[ItemIndex]) -> Result<CallRows, ServiceError> {
+        let mut rows = CallRows::default();
+        if self.source.has_data() {
+            for index in items
+                .iter()
+                .filter(|index| rows.data(**index).is_none())
+                .copied()
+                .collect::<Vec<_>>()
+            {
+                let chunk = self.source.read(index).await;
+                let fault = |error: windrow_engine::ports::sources::source::SourceError| {
+                    ServiceError::unprocessable("/source", error.to_string())
+                };
+                rows.chunks.push(chunk.map_err(fault)?);
+            }
+        }
+        Ok(rows)
+    }
+}
+
+fn dispatches(items: &[ItemIndex]) -> CallItems {
+    let one = |index: &ItemIndex| Dispatch {
+        run: IndexRun::one(*index),
+        attempt: Attempt::FIRST,
+    };
+    match items {
+        [only] => CallItems::One(one(only)),
+        several => CallItems::Many(several.iter().map(one).collect()),
+    }
+}
+
+/// What a reply says of each item of a call.
+fn read(items: &[ItemIndex], reply: Reply, took: Duration) -> Vec<PreviewedItem> {
+    let well = |index: ItemIndex, result| PreviewedItem {
+        index,
+        result,
+        failure: None,
+        took,
+    };
+    match reply {
+        Reply::AllOk => items.iter().map(|index| well(*index, "succeeded")).collect(),
+        Reply::Items(replies) => replies
+            .verdicts
+            .into_iter()
+            .map(|(index, verdict)| match verdict {
+                ItemVerdict::Settled(Outcome::Succeeded) => well(index, "succeeded"),
+                ItemVerdict::Settled(Outcome::Skipped) => well(index, "skipped"),
+                ItemVerdict::Failed {
+                    failure,
+                    wish: Wish::Abandon,
+                } => failed(index, "abandoned", &failure, took),
+                ItemVerdict::Unclear(failure)
+                | ItemVerdict::Failed {
+                    failure,
+                    wish: Wish::Retry { .. },
+                } => failed(index, "retry", &failure, took),
+            })
+            .collect(),
+        Reply::Failed(failure) => {
+            let (result, failure) = whole(&failure);
+            items
+                .iter()
+                .map(|index| failed(*index, result, &failure, took))
+                .collect()
+        }
+    }
+}
+
+fn failed(index: ItemIndex, result: &'static str, failure: &Failure, took: Duration) -> PreviewedItem {
+    PreviewedItem {
+        index,
+        result,
+        failure: Some(failure.clone()),
+        took,
+    }
+}
+
+fn whole(failure: &CallFailure) -> (&'static str, Failure) {
+    match failure {
+        CallFailure::Failed { failure, .. } | CallFailure::BackPressure { failure, .. } => {
+            ("retry", failure.clone())
+        }
+        CallFailure::Abandoned(failure) => ("abandoned", failure.clone()),
+        CallFailure::BadReply(failure) | CallFailure::Rejected(failure) | CallFailure::Gone(failure) => {
+            ("failed", failure.clone())
+        }
+        CallFailure::Fenced => (
+            "failed",
+            Failure::new(
+                "FENCED",
+                "it answers that a newer run exists, but this is a preview",
+            ),
+        ),
+        CallFailure::NotSent => ("not_called", Failure::new("NOT_CALLED", "the call did not leave")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reply_is_told_item_by_item() {
+        let items = [ItemIndex(3), ItemIndex(9)];
+        let told = |reply| -> Vec<(u64, &str)> {
+            read(&items, reply, Duration::ZERO)
+                .iter()
+                .map(|item| (item.index.0, item.result))
+                .collect()
+        };
+        assert_eq!(told(Reply::AllOk), [(3, "succeeded"), (9, "succeeded")]);
+        let busy = Failure::new("BUSY", "later");
+        let verdicts = vec![
+            (ItemIndex(3), ItemVerdict::Settled(Outcome::Skipped)),
+            (
+                ItemIndex(9),
+                ItemVerdict::Failed {
+                    failure: busy.clone(),
+                    wish: Wish::Abandon,
+                },
+            ),
+        ];
+        let replies = windrow_engine::ports::handling::handler::ItemReplies {
+            verdicts,
+            ..Default::default()
+        };
+        assert_eq!(
+            told(Reply::Items(Box::new(replies))),
+            [(3, "skipped"), (9, "abandoned")]
+        );
+        let gone = Reply::Failed(Box::new(CallFailure::Gone(busy.clone())));
+        assert_eq!(told(gone), [(3, "failed"), (9, "failed")]);
+        assert_eq!(
+            told(Reply::failed(FailureClass::Unclear, busy)),
+            [(3, "retry"), (9, "retry")]
+        );
+    }
+}

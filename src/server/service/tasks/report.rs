@@ -1,0 +1,281 @@
+//! The report of a task: what it was, what came of it, and the proof that every item is accounted for.
+
+use futures_util::future::BoxFuture;
+
+use crate::service::failures::fates::Fate;
+use crate::service::{Service, ServiceError};
+use windrow_core::ids::{TaskId, WallMs};
+use windrow_core::task::lifecycle::Status;
+use windrow_engine::ports::sources::desk::{RedrivePart, RedriveSpec};
+use windrow_engine::ports::tasks::report_store::{ReportFacts, ShardFacts};
+use windrow_engine::ports::tasks::store::{AuditEntry, TaskView};
+
+/// Runs and audit entries of a report.
+const RUNS_MAX: u32 = 100;
+const ENTRIES_MAX: usize = 200;
+/// Redrives that are looked at on each level, and levels.
+const REDRIVES_MAX: u32 = 100;
+const LEVELS_MAX: u32 = 8;
+
+/// What no platform can know; said in every report.
+pub const LIMIT_OF_PROOF: &str = "that no item was handled twice can't be proved from here: a call whose answer was lost \
+     is made again, with the same key, and only the business can tell";
+
+/// See the module.
+#[derive(Clone, Debug)]
+pub struct Report {
+    /// When it was made.
+    pub at: WallMs,
+    /// The rows that it is made of.
+    pub facts: ReportFacts,
+    /// What people and the system did, oldest first.
+    pub entries: Vec<AuditEntry>,
+    /// Tasks that did its failures again.
+    pub redrives: Vec<TaskView>,
+    /// What is left of the failures after them.
+    pub net: NetResult,
+    /// Whether every item is accounted for.
+    pub proof: Vec<Check>,
+}
+
+/// What is left of a task's failures after its redrives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NetResult {
+    /// Items that the task abandoned.
+    pub abandoned: u64,
+    /// Those that redrives settled well.
+    pub made_good: u64,
+    /// What is left.
+    pub still_failed: u64,
+    /// Whether no item was counted for two redrives: false only where they are too many to look at each.
+    pub is_exact: bool,
+}
+
+/// One step of the proof.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Check {
+    /// What has to hold.
+    pub claim: &'static str,
+    /// Whether it does.
+    pub holds: bool,
+    /// The numbers.
+    pub evidence: String,
+}
+
+impl Report {
+    /// Whether the task is finished and every step of the proof holds.
+    pub fn is_proved(&self) -> bool {
+        self.facts.task.status == Status::Finished && self.proof.iter().all(|check| check.holds)
+    }
+}
+
+impl Service {
+    /// The report of a task, as of now.
+    ///
+    /// # Errors
+    /// `NotFound`.
+    pub async fn report(&self, id: TaskId) -> Result<Report, ServiceError> {
+        let facts = self.parts.reports.report_facts(id, RUNS_MAX).await?;
+        let facts = facts.ok_or_else(|| ServiceError::no_task(id))?;
+        let mut entries = self.parts.tasks.audit(id).await?;
+        let surplus = entries.len().saturating_sub(ENTRIES_MAX);
+        entries.drain(..surplus);
+        let redrives = self.parts.reports.redrives_of(id, REDRIVES_MAX).await?;
+        let net = self.net_result(&facts.task).await?;
+        let proof = proof(&facts);
+        Ok(Report {
+            at: self.now(),
+            facts,
+            entries,
+            redrives,
+            net,
+            proof,
+        })
+    }
+
+    /// What redrives, and redrives of them, made good of a task's failures. Where no item can be in two of them their sums
+    /// say it; else each item is looked at.
+    async fn net_result(&self, task: &TaskView) -> Result<NetResult, ServiceError> {
+        let sums = self.summed(task, LEVELS_MAX).await?;
+        if sums.is_exact {
+            return Ok(sums);
+        }
+        let Some(fates) = self.fates_below(task, LEVELS_MAX).await? else {
+            return Ok(sums);
+        };
+        let made_good = fates
+            .iter()
+            .filter(|(_, fate)| matches!(fate, Fate::MadeGood(_)))
+            .count() as u64;
+        let still_failed = sums.abandoned.saturating_sub(made_good);
+        Ok(NetResult {
+            made_good,
+            still_failed,
+            is_exact: true,
+            ..sums
+        })
+    }
+
+    /// The same as sums. Boxed, since it asks itself.
+    fn summed<'a>(
+        &'a self,
+        task: &'a TaskView,
+        levels: u32,
+    ) -> BoxFuture<'a, Result<NetResult, ServiceError>> {
+        Box::pin(async move {
+            let abandoned = task.counters.abandoned;
+            let children = self.parts.reports.redrives_of(task.id, REDRIVES_MAX).await?;
+            let mut is_exact = children.len() < REDRIVES_MAX as usize && (levels > 0 || children.is_empty());
+            let (mut made_good, mut selections) = (0, Vec::new());
+            for child in &children {
+                let own = child.counters.succeeded + child.counters.skipped;
+                made_good += own;
+                if levels > 0 && child.counters.abandoned > 0 {
+                    let below = self.summed(child, levels - 1).await?;
+                    made_good += below.made_good;
+                    is_exact &= below.is_exact;
+                }
+                let spec = self.parts.desk.redrive_of(&child.source);
+                selections.extend(spec.map_err(|error| ServiceError::Internal(error.to_string()))?);
+            }
+            is_exact &= are_disjoint(&selections);
+            let made_good = made_good.min(abandoned);
+            Ok(NetResult {
+                abandoned,
+                made_good,
+                still_failed: abandoned - made_good,
+                is_exact,
+            })
+        })
+    }
+}
+
+/// Whether no failure can be in two of these redrives. Places and indexes can't be compared without looking at items.
+fn are_disjoint(specs: &[RedriveSpec]) -> bool {
+    let parts: Vec<(usize, &RedrivePart)> = specs
+        .iter()
+        .enumerate()
+        .flat_map(|(at, spec)| spec.parts.iter().map(move |part| (at, part)))
+        .collect();
+    if specs.len() < 2 {
+        return true;
+    }
+    let meets =
+        |first: u64, count: u64, other: u64, others: u64| first < other + others && other < first + count;
+    let may_share = |one: &RedrivePart, two: &RedrivePart| match (one, two) {
+        (
+            RedrivePart::Places { code, first, count },
+            RedrivePart::Places {
+                code: other_code,
+                first: other,
+                count: others,
+            },
+        ) => code == other_code && meets(*first, *count, *other, *others),
+        (
+            RedrivePart::Indexes { first, count },
+            RedrivePart::Indexes {
+                first: other,
+                count: others,
+            },
+        ) => meets(*first, *count, *other, *others),
+        _ => true,
+    };
+    // Quadratic; so a redrive of thousands of single items among others is not compared.
+    const PARTS_COMPARED: usize = 2_000;
+    parts.len() <= PARTS_COMPARED
+        && parts.iter().enumerate().all(|(at, (spec, part))| {
+            parts[at + 1..]
+                .iter()
+                .all(|(other, two)| spec == other || !may_share(part, two))
+        })
+}
+
+/// Whether ranges follow each other from `first` to `total`.
+fn do_tile(shards: &[&ShardFacts], first: u64, total: u64) -> bool {
+    let mut next = first;
+    for shard in shards {
+        if shard.first.0 != next {
+            return false;
+        }
+        next = shard.range_end.0;
+    }
+    next == total
+}
+
+/// The completion proof, from sums over shards and groups.
+fn proof(facts: &ReportFacts) -> Vec<Check> {
+    let mut shards: Vec<&ShardFacts> = facts.shards.iter().collect();
+    shards.sort_by_key(|shard| shard.first);
+    let (first, total) = (
+        facts.task.skip_first.0.min(facts.task.total.0),
+        facts.task.total.0,
+    );
+    let tiles = do_tile(&shards, first, total);
+    let open: Vec<String> = shards
+        .iter()
+        .filter(|shard| shard.low_water != shard.end)
+        .map(|shard| format!("{} is at {} of {}", shard.shard, shard.low_water.0, shard.end.0))
+        .collect();
+    let parked: u64 = shards.iter().map(|shard| shard.counters.parked).sum();
+    let settled: u64 = shards.iter().map(|shard| shard.counters.settled()).sum();
+    let due: u64 = shards.iter().map(|shard| shard.end.0 - shard.first.0).sum();
+    let excluded = first
+        + shards
+            .iter()
+            .map(|shard| shard.range_end.0 - shard.end.0)
+            .sum::<u64>();
+    let abandoned: u64 = shards.iter().map(|shard| shard.counters.abandoned).sum();
+    let recorded: u64 = facts.groups.iter().map(|group| group.count).sum();
+    let check = |claim, holds, evidence| Check {
+        claim,
+        holds,
+        evidence,
+    };
+    let count = shards.len();
+    let (ranges, all) = if count == 1 {
+        ("1 shard".to_owned(), "the only shard".to_owned())
+    } else {
+        (format!("{count} shards"), format!("all {count} shards"))
+    };
+    let at_end = if open.is_empty() { all } else { open.join("; ") };
+    let equals = |holds: bool| if holds { '=' } else { '≠' };
+    let (adds_up, is_recorded) = (
+        settled == due && settled + excluded == total,
+        recorded == abandoned,
+    );
+    // What is parked is among the items that wait.
+    let waiting = match (parked, facts.has_waiting_items) {
+        (0, true) => "0 parked, but some wait for a retry".to_owned(),
+        (0, false) => "0 parked, 0 waiting".to_owned(),
+        (parked, _) => format!("{parked} parked"),
+    };
+    vec![
+        check(
+            "the shards' ranges tile the task",
+            tiles,
+            format!("{ranges} over [{first}, {total})"),
+        ),
+        check("each shard's low water is its end", open.is_empty(), at_end),
+        check(
+            "nothing is parked or waits for a retry",
+            parked == 0 && !facts.has_waiting_items,
+            waiting,
+        ),
+        check(
+            "the counters add up",
+            adds_up,
+            format!(
+                "{settled} settled + {excluded} excluded {} {total}",
+                equals(adds_up)
+            ),
+        ),
+        check(
+            "the failures recorded are the items abandoned",
+            is_recorded,
+            format!(
+                "{recorded} recorded {} {abandoned} abandoned",
+                equals(is_recorded)
+            ),
+        ),
+    ]
+}

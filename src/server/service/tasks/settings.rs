@@ -1,0 +1,254 @@
+//! What a task may be given: settings, parameters, names, labels; checked here for create, clone and change alike.
+
+use std::collections::BTreeMap;
+
+use crate::service::{FieldFault, Service, ServiceError};
+use windrow_core::business::BusinessLimits;
+use windrow_core::capacity::Load;
+use windrow_core::ids::WallMs;
+use windrow_core::settings::check;
+use windrow_core::settings::patch::TuningPatch;
+use windrow_core::settings::{Auto, RateLimit};
+use windrow_core::task::Tuning;
+use windrow_engine::ports::access::business_store::Business;
+
+/// The longest name. Unit: characters.
+pub const NAME_CHARS_MAX: usize = 128;
+/// How deeply JSON may be nested that is kept as it was written. (serde_json reads 128, and it is stored inside more.)
+pub const DEPTH_MAX: usize = 100;
+/// Names among which a misspelt one is looked for.
+pub(crate) const LOOKED_THROUGH_MAX: u32 = 1000;
+/// How like a name must be to be guessed. (Jaro–Winkler, as clap has it.)
+const LIKE_ENOUGH: f64 = 0.8;
+/// Labels of one task.
+pub const LABELS_MAX: usize = 32;
+/// The longest key of a label. Unit: bytes.
+pub const LABEL_KEY_BYTES_MAX: usize = 63;
+/// The longest value of a label. Unit: characters.
+pub const LABEL_VALUE_CHARS_MAX: usize = 255;
+
+impl Service {
+    /// A business that may have new tasks.
+    pub(crate) async fn open_business(&self, slug: &str) -> Result<Business, ServiceError> {
+        let found = self.parts.businesses.business(slug).await?;
+        let fault = |text: String| ServiceError::unprocessable("/business", text);
+        let Some(business) = found else {
+            let missing = FieldFault::new("/business", format!("there is no business {slug}"));
+            let like = self.business_like(slug).await?;
+            let named = like.map(|like| missing.clone().advise(format!("did you mean {like}?")));
+            return Err(ServiceError::Unprocessable(vec![named.unwrap_or(missing)]));
+        };
+        match business.archived_at {
+            Some(_) => Err(fault(format!("{slug} is archived; unarchive it first"))),
+            None => Ok(business),
+        }
+    }
+
+    /// The business whose name is nearest to one that isn't there, if any is near.
+    async fn business_like(&self, slug: &str) -> Result<Option<String>, ServiceError> {
+        let all = self
+            .parts
+            .businesses
+            .businesses(false, None, LOOKED_THROUGH_MAX)
+            .await?;
+        Ok(nearest(slug, all.into_iter().map(|one| one.slug)))
+    }
+
+    /// The settings of a task: the node's defaults, the business's, then what the request names.
+    pub(crate) fn settings(&self, business: &Business, named: &TuningPatch) -> Result<Tuning, ServiceError> {
+        let node = self.config().task_defaults.tuning.clone();
+        let mut base = business.spec.defaults.apply(&node);
+        if named.ordered == Some(true) {
+            // What an ordered task can't have is no default of it.
+            base.batch = std::num::NonZeroU32::MIN;
+            base.concurrency = Auto::Auto;
+        }
+        let tuning = named.apply(&base);
+        self.check_settings(&tuning, &business.spec.limits)?;
+        Ok(tuning)
+    }
+
+    /// Whether settings are sound, allowed on this node, and within what the business may have.
+    pub(crate) fn check_settings(
+        &self,
+        tuning: &Tuning,
+        limits: &BusinessLimits,
+    ) -> Result<(), ServiceError> {
+        let mut faults: Vec<FieldFault> = check::faults(tuning)
+            .into_iter()
+            .map(|fault| FieldFault::new(pointer(fault.key), fault.what).advise(fault.advice))
+            .collect();
+        faults.extend(self.rate_fault(tuning, limits));
+        if let (Auto::Fixed(asked), Some(most)) = (tuning.concurrency, limits.concurrency)
+            && asked > most
+        {
+            let text = format!("{asked} is more than the {most} that all tasks of the business may have");
+            faults.push(FieldFault::new("/concurrency", text).advise(format!("{most}, or \"auto\"")));
+        }
+        if faults.is_empty() {
+            Ok(())
+        } else {
+            Err(ServiceError::Unprocessable(faults))
+        }
+    }
+
+    fn rate_fault(&self, tuning: &Tuning, limits: &BusinessLimits) -> Option<FieldFault> {
+        let node = &self.config().node;
+        let load = match tuning.rate {
+            RateLimit::Unlimited if !node.allow_unlimited => {
+                let text = "\"unlimited\" is not allowed on this node (node.allow_unlimited)";
+                return Some(FieldFault::new("/rate", text).advise("a rate such as \"500/s\""));
+            }
+            RateLimit::Unlimited => Load::needed_by(node.unlimited_reserves),
+            RateLimit::Limited(rate) => Load::needed_by(rate),
+        };
+        let most = limits.rate?;
+        (load > Load::needed_by(most)).then(|| {
+            let text = format!(
+                "{} is more than the {most} that all tasks of the business may have",
+                tuning.rate
+            );
+            FieldFault::new("/rate", text).advise(format!("at most \"{most}\""))
+        })
+    }
+
+    /// Whether parameters are of a size that goes with each call.
+    pub(crate) fn check_params(&self, params: &str) -> Result<(), ServiceError> {
+        let most = self.config().task_defaults.max_params;
+        if params.len() as u64 > most.0 {
+            let text = format!(
+                "{} bytes are more than task_defaults.max_params, {most}",
+                params.len()
+            );
+            return Err(ServiceError::unprocessable("/params", text));
+        }
+        check_depth("/params", params)
+    }
+
+    /// Whether a deadline lies ahead.
+    pub(crate) fn check_deadline(&self, deadline: Option<WallMs>) -> Result<(), ServiceError> {
+        match deadline {
+            Some(at) if at <= self.now() => Err(ServiceError::unprocessable(
+                "/deadline",
+                format!("{} is over", at.to_rfc3339()),
+            )),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// The name that is nearest to one that isn't there, if any is near.
+pub(crate) fn nearest(wrong: &str, names: impl Iterator<Item = String>) -> Option<String> {
+    let near = names.map(|name| (strsim::jaro_winkler(wrong, &name), name));
+    let near = near
+        .filter(|(likeness, _)| *likeness > LIKE_ENOUGH)
+        .max_by(|a, b| a.0.total_cmp(&b.0));
+    near.map(|(_, name)| name)
+}
+
+/// Whether JSON that is kept as it was written can be read again: readers give up on what is nested too deeply.
+pub(crate) fn check_depth(pointer: &str, json: &str) -> Result<(), ServiceError> {
+    if depth(json) > DEPTH_MAX {
+        let text = format!("it is nested more than {DEPTH_MAX} deep");
+        return Err(ServiceError::unprocessable(pointer, text));
+    }
+    Ok(())
+}
+
+/// How deeply arrays and objects are nested in valid JSON.
+fn depth(json: &str) -> usize {
+    let (mut depth, mut most, mut in_text, mut escaped) = (0_usize, 0, false, false);
+    for byte in json.bytes() {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' if in_text => escaped = true,
+            b'"' => in_text = !in_text,
+            _ if in_text => {}
+            b'[' | b'{' => {
+                depth += 1;
+                most = most.max(depth);
+            }
+            b']' | b'}' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+    }
+    most
+}
+
+/// Where a setting is in a request: those of retries are nested.
+fn pointer(key: &str) -> String {
+    match key {
+        "max_attempts" | "backoff" | "on_exhausted" => format!("/retry/{key}"),
+        _ => format!("/{key}"),
+    }
+}
+
+/// Whether a text can be a task's name: it is said in URLs and in shells.
+pub(crate) fn check_name(name: &str) -> Result<(), ServiceError> {
+    let is_fit = |c: char| !c.is_control() && !c.is_whitespace() && c != '/';
+    let count = name.chars().count();
+    if count == 0 || count > NAME_CHARS_MAX || !name.chars().all(is_fit) {
+        let text = format!("a name has 1 to {NAME_CHARS_MAX} characters, without spaces and slashes");
+        return Err(ServiceError::unprocessable("/name", text));
+    }
+    Ok(())
+}
+
+/// Whether labels can be kept and asked for as `key:value`.
+pub(crate) fn check_labels(labels: &BTreeMap<String, String>) -> Result<(), ServiceError> {
+    let is_key = |key: &str| {
+        let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
+        (1..=LABEL_KEY_BYTES_MAX).contains(&key.len()) && key.chars().all(fits)
+    };
+    let is_value =
+        |value: &str| value.chars().count() <= LABEL_VALUE_CHARS_MAX && !value.chars().any(char::is_control);
+    let mut faults = Vec::new();
+    if labels.len() > LABELS_MAX {
+        faults.push(FieldFault::new(
+            "/labels",
+            format!("a task has at most {LABELS_MAX} labels"),
+        ));
+    }
+    for (key, value) in labels {
+        if !is_key(key) {
+            let text = format!("a key has 1 to {LABEL_KEY_BYTES_MAX} of the characters a-z A-Z 0-9 . _ -");
+            faults.push(FieldFault::new("/labels", text));
+        } else if !is_value(value) {
+            let text =
+                format!("a value has at most {LABEL_VALUE_CHARS_MAX} characters, none of them for control");
+            faults.push(FieldFault::new(format!("/labels/{key}"), text));
+        }
+    }
+    if faults.is_empty() {
+        Ok(())
+    } else {
+        Err(ServiceError::Unprocessable(faults))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn json_is_nested_as_deeply_as_it_can_be_read_again() {
+        let nested = |depth: usize| format!("{}1{}", "[".repeat(depth), "]".repeat(depth));
+        assert!(check_depth("/params", &nested(DEPTH_MAX)).is_ok());
+        assert!(check_depth("/params", &nested(DEPTH_MAX + 1)).is_err());
+        assert_eq!(depth(r#"{"a":["\"[[[\\",{"b":{}}],"[":[]}"#), 4);
+        assert_eq!(depth("1"), 0);
+    }
+
+    #[test]
+    fn names_and_labels_are_what_can_be_said_in_a_url() {
+        assert!(check_name("black-friday_2026.中").is_ok());
+        for wrong in ["", "a b", "a/b", "a\u{7}", &"x".repeat(NAME_CHARS_MAX + 1)] {
+            assert!(check_name(wrong).is_err(), "{wrong:?}");
+        }
+        let of = |key: &str, value: &str| BTreeMap::from([(key.to_owned(), value.to_owned())]);
+        assert!(check_labels(&of("team", "growth & more")).is_ok());
+        for (key, value) in [("", "x"), ("a:b", "x"), ("ä", "x"), ("a", "x\n")] {
+            assert!(check_labels(&of(key, value)).is_err(), "{key:?} {value:?}");
+        }
+    }
+}

@@ -1,0 +1,182 @@
+//! The windows of a task: what every index of a shard's window is doing, or what was saved of it.
+
+use std::num::NonZeroU32;
+
+use crate::service::cluster::amiss;
+use crate::service::{Service, ServiceError};
+use windrow_core::checkpoint;
+use windrow_core::execution::WindowPicture;
+use windrow_core::ids::{ItemIndex, ShardId, TaskId};
+use windrow_core::task::WINDOW_ITEMS_MAX;
+use windrow_engine::ports::ownership::peers::{Answer, Question, Silent};
+use windrow_engine::ports::tasks::report_store::SavedWindow;
+
+pub use windrow_core::execution::{Cell, Head};
+
+/// Items that were given up and are marked as such; more of them are shown as settled.
+const ABANDONED_MAX: u32 = 2_000;
+
+/// The window of a shard.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ShardWindow {
+    /// The shard.
+    pub shard: ShardId,
+    /// Where it was seen.
+    pub seen: Seen,
+    /// The node that runs it; none while nobody does.
+    pub node: Option<String>,
+    /// The lowest index that is neither settled nor parked.
+    pub low_water: ItemIndex,
+    /// One past the highest index dispatched.
+    pub high_water: ItemIndex,
+    /// How many items wide it is; none while the shard doesn't run.
+    pub size: Option<u32>,
+    /// Indexes of a cell.
+    pub per_cell: u64,
+    /// From low water on; the last one may stand for fewer indexes.
+    pub cells: Vec<Cell>,
+    /// What low water waits for.
+    pub head: Option<Head>,
+}
+
+/// Where a window was seen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Seen {
+    /// In the run that is under way.
+    Live,
+    /// In its last checkpoint.
+    Saved,
+    /// Nowhere: its last checkpoint is damaged.
+    Damaged,
+}
+
+impl Service {
+    /// The windows of a task's shards, each in at most `cells_max` cells, and the nodes that run some and can't be asked.
+    /// Of what doesn't run, and of theirs, as it was saved.
+    ///
+    /// # Errors
+    /// When the store can't be read.
+    pub async fn task_windows(
+        &self,
+        task: TaskId,
+        cells_max: NonZeroU32,
+    ) -> Result<(Vec<ShardWindow>, Vec<Silent>), ServiceError> {
+        let here = self.parts.cluster.node.clone();
+        let live = self.supervisor().windows(task, cells_max);
+        let mut pictures: Vec<Pictured> = live
+            .into_iter()
+            .map(|(shard, picture)| (shard, Seen::Live, Some(here.clone()), picture))
+            .collect();
+        let silent = self.windows_elsewhere(task, cells_max, &mut pictures).await;
+        for saved in self.parts.reports.saved_windows(task).await? {
+            if pictures.iter().all(|(shard, ..)| *shard != saved.shard) {
+                let (shard, seen, picture) = picture_of(saved, cells_max);
+                pictures.push((shard, seen, None, picture));
+            }
+        }
+        pictures.sort_by_key(|(shard, ..)| *shard);
+        let mut windows = Vec::with_capacity(pictures.len());
+        for (shard, seen, node, picture) in pictures {
+            let abandoned = self.abandoned(task, &picture).await?;
+            windows.push(ShardWindow {
+                shard,
+                seen,
+                node,
+                low_water: picture.low_water,
+                high_water: picture.high_water,
+                size: (seen == Seen::Live).then_some(picture.size),
+                per_cell: picture.per_cell,
+                cells: if seen == Seen::Damaged {
+                    Vec::new()
+                } else {
+                    picture.cells(&abandoned)
+                },
+                head: picture.head,
+            });
+        }
+        Ok((windows, silent))
+    }
+
+    /// Adds the windows that other nodes have.
+    async fn windows_elsewhere(
+        &self,
+        task: TaskId,
+        cells_max: NonZeroU32,
+        pictures: &mut Vec<Pictured>,
+    ) -> Vec<Silent> {
+        let (_, peers, mut silent) = self.owners(task).await;
+        let question = Question::Windows(task, cells_max.get());
+        let asked = peers.into_iter().map(|peer| (peer, question.clone())).collect();
+        for (peer, answer) in self.ask_all(asked).await {
+            match answer {
+                Ok(Answer::Windows(found)) => {
+                    let fresh = found
+                        .into_iter()
+                        .filter(|(_, picture)| is_sound(picture, cells_max));
+                    for (shard, picture) in fresh {
+                        if pictures.iter().all(|(known, ..)| *known != shard) {
+                            pictures.push((shard, Seen::Live, Some(peer.node.clone()), picture));
+                        }
+                    }
+                }
+                Ok(_) => silent.push(amiss(&peer)),
+                Err(why) => silent.push(why),
+            }
+        }
+        silent
+    }
+
+    /// Who was given up in a window, as far as it is stored.
+    async fn abandoned(&self, task: TaskId, window: &WindowPicture) -> Result<Vec<ItemIndex>, ServiceError> {
+        if window.low_water >= window.high_water {
+            return Ok(Vec::new());
+        }
+        // The item at low water is open.
+        let found = self
+            .parts
+            .tasks
+            .failures(task, Some(window.low_water), ABANDONED_MAX)
+            .await?;
+        Ok(found
+            .into_iter()
+            .map(|item| item.index)
+            .filter(|index| *index < window.high_water)
+            .collect())
+    }
+}
+
+/// A shard's window, and where it was seen.
+type Pictured = (ShardId, Seen, Option<String>, WindowPicture);
+
+/// Whether a picture from elsewhere has no more cells than were asked for: it is drawn index by index.
+fn is_sound(picture: &WindowPicture, cells_max: NonZeroU32) -> bool {
+    let indexes = picture.until.0.saturating_sub(picture.low_water.0);
+    picture.per_cell > 0
+        && indexes <= u64::from(WINDOW_ITEMS_MAX)
+        && indexes.div_ceil(picture.per_cell) <= u64::from(cells_max.get())
+}
+
+fn picture_of(saved: SavedWindow, cells_max: NonZeroU32) -> (ShardId, Seen, WindowPicture) {
+    let SavedWindow {
+        shard,
+        low_water,
+        high_water,
+        blob,
+    } = saved;
+    let snapshot = match blob.is_empty() {
+        true => Ok(checkpoint::Snapshot::default()),
+        false => checkpoint::decode(&blob, low_water),
+    };
+    let (seen, words) = match snapshot {
+        Ok(snapshot) => (Seen::Saved, snapshot.words),
+        Err(error) => {
+            tracing::warn!(%shard, %error, "a checkpoint can't be read");
+            (Seen::Damaged, Vec::new())
+        }
+    };
+    (
+        shard,
+        seen,
+        WindowPicture::saved(low_water, high_water, words, cells_max),
+    )
+}
