@@ -21,7 +21,7 @@ edited() {
 }
 
 cargo check --locked >/dev/null 2>&1
-printf 'check after an edit of one CLI verb (src/cli/task/list.rs): %s\n' "$(edited src/cli/task/list.rs)"
+printf 'check after an edit of one CLI verb (src/cli/task/look/list.rs): %s\n' "$(edited src/cli/task/look/list.rs)"
 printf 'check after an edit of one store file (src/store/sql/task/list.rs): %s\n' "$(edited src/store/sql/task/list.rs)"
 printf 'check after an edit of the core (src/core/pace/mod.rs): %s\n' "$(edited src/core/pace/mod.rs)"
 cargo check --locked >/dev/null 2>&1

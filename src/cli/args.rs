@@ -5,14 +5,14 @@ use std::path::PathBuf;
 
 use clap::{ArgAction, Args, CommandFactory, Parser, Subcommand, ValueHint};
 
+use super::local::{db, doctor, serve, trial, version};
+use super::remote::{api, biz, cluster, ctx, limit, log, node, openapi, token};
 pub use super::run::args::{IfFinished, Output, RunArgs, Switch, Tunes};
-pub use super::serve::args::ServeArgs;
-pub use super::settings::args::{ConfigArgs, ConfigVerb};
-pub use super::trial::args::TryArgs;
-use super::{
-    api, biz, cluster, ctx, db, doctor, job, limit, log, node, openapi, run, serve, task, token, trial,
-    version,
-};
+use super::run::job;
+use super::{run, task};
+pub use crate::local::serve::args::ServeArgs;
+pub use crate::local::settings::args::{ConfigArgs, ConfigVerb};
+pub use crate::local::trial::args::TryArgs;
 
 /// Drives the numbered items of a task through a handler at exactly the rate it was told.
 #[derive(Debug, Parser)]
@@ -72,11 +72,11 @@ pub enum Command {
     /// Print the API's description (OpenAPI 3.1) of a node
     Openapi(openapi::OpenapiArgs),
     /// Run everything in one process, with a sample business and a task of it: for a first look, and to develop handlers
-    #[command(after_help = super::dev::EXAMPLES)]
-    Dev(super::dev::DevArgs),
+    #[command(after_help = crate::local::dev::EXAMPLES)]
+    Dev(crate::local::dev::DevArgs),
     /// Write a small handler in a language of your choice
-    #[command(after_help = super::init::EXAMPLES)]
-    Init(super::init::InitArgs),
+    #[command(after_help = crate::local::init::EXAMPLES)]
+    Init(crate::local::init::InitArgs),
     /// Check or print a configuration
     Config(ConfigArgs),
     /// Print the completions of a shell

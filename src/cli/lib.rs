@@ -38,43 +38,18 @@
 //!
 //! A new noun: a folder like `biz/`, a line each in `Command` (`args.rs`) and in `obey` below.
 
-pub mod api;
 pub mod args;
-pub mod biz;
-mod checks;
-pub mod choice;
-pub mod cluster;
-mod completion;
-pub mod ctx;
-pub mod db;
-mod dev;
-pub mod doctor;
 pub mod exit;
 pub mod fault;
-mod fold;
-mod handler;
 mod help;
-mod init;
-pub mod job;
-pub mod limit;
-pub mod log;
-mod misread;
-mod moment;
-pub mod node;
-pub mod openapi;
-mod place;
+pub mod input;
+pub mod link;
+pub mod local;
+pub mod output;
 pub mod remote;
-mod run;
-mod screen;
-mod serve;
-mod settings;
+pub mod run;
 mod signals;
-mod source;
-pub mod table;
 pub mod task;
-pub mod token;
-mod trial;
-pub mod version;
 
 use std::ffi::OsString;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -87,7 +62,7 @@ use clap::FromArgMatches;
 use self::args::{Cli, Command, Output, Talk};
 use self::exit::Exit;
 use self::fault::Fault;
-use self::screen::Screen;
+use crate::output::screen::Screen;
 use windrow_config::{process_env, process_env_os};
 use windrow_node::Runtimes;
 
@@ -123,12 +98,12 @@ impl Shell {
 
 /// Reads the command line and does what it says.
 pub fn main() -> ExitCode {
-    if completion::answer(std::env::args_os().collect(), quiet_shell) {
+    if help::completion::answer(std::env::args_os().collect(), quiet_shell) {
         return ExitCode::SUCCESS;
     }
     let words: Vec<OsString> = std::env::args_os().collect();
     let matches = args::command().try_get_matches_from(&words);
-    let matches = matches.unwrap_or_else(|error| misread::advised(error, &words).exit());
+    let matches = matches.unwrap_or_else(|error| input::misread::advised(error, &words).exit());
     let read = Cli::from_arg_matches(&matches);
     let cli = read.unwrap_or_else(|error| error.exit());
     let done = catch_unwind(AssertUnwindSafe(|| execute(cli)));
@@ -162,7 +137,7 @@ fn execute(cli: Cli) -> Exit {
         .map(|(_, filter)| filter.as_str());
     let log_filter = match &cli.command {
         // No variable may keep `dev` from beginning.
-        Command::Dev(args) => dev::log_filter(args.talk),
+        Command::Dev(args) => local::dev::log_filter(args.talk),
         _ => log_filter,
     };
     let is_brief = matches!(cli.command, Command::Dev(_)) && talk.verbose == 0;
@@ -180,7 +155,7 @@ fn execute(cli: Cli) -> Exit {
             return fault.exit;
         }
     };
-    screen::report_panics(screen.clone());
+    output::screen::report_panics(screen.clone());
     let shell = Shell {
         env,
         environment: process_env_os(),
@@ -190,7 +165,7 @@ fn execute(cli: Cli) -> Exit {
     obey(cli.command, &shell).unwrap_or_else(|fault| {
         screen.fail(&fault.to_string());
         // Nobody may be reading any more; the exit code says it too.
-        if wants_json && screen::print(&fault.json().to_string()).is_err() {
+        if wants_json && output::screen::print(&fault.json().to_string()).is_err() {
             tracing::debug!("standard output is closed");
         }
         fault.exit
@@ -200,26 +175,26 @@ fn execute(cli: Cli) -> Exit {
 fn obey(command: Command, shell: &Shell) -> Result<Exit, Fault> {
     match command {
         Command::Run(args) => on_runtimes(|runtimes| run::run(&args, shell, runtimes)),
-        Command::Job(args) => on_client(job::job(&args, shell)),
-        Command::Try(args) => on_runtimes(|runtimes| trial::trial(&args, shell, runtimes)),
-        Command::Serve(args) => on_runtimes(|runtimes| serve::serve(&args, shell, runtimes)),
+        Command::Job(args) => on_client(run::job::job(&args, shell)),
+        Command::Try(args) => on_runtimes(|runtimes| local::trial::trial(&args, shell, runtimes)),
+        Command::Serve(args) => on_runtimes(|runtimes| local::serve::serve(&args, shell, runtimes)),
         Command::Task(args) => on_client(task::task(&args, shell)),
-        Command::Biz(args) => on_client(biz::biz(&args, shell)),
-        Command::Limit(args) => on_client(limit::limit(&args, shell)),
-        Command::Node(args) => on_client(node::node(&args, shell)),
-        Command::Cluster(args) => on_client(cluster::cluster(&args, shell)),
-        Command::Token(args) => on_client(token::token(&args, shell)),
-        Command::Log(args) => on_client(log::log(&args, shell)),
-        Command::Doctor(args) => on_client(doctor::doctor(&args, shell)),
-        Command::Db(args) => on_client(db::db(&args, shell)),
-        Command::Ctx(args) => ctx::ctx(&args, shell),
-        Command::Api(args) => on_client(api::api(&args, shell)),
-        Command::Openapi(args) => on_client(openapi::openapi(&args, shell)),
-        Command::Dev(args) => on_runtimes(|runtimes| dev::dev(&args, shell, runtimes)),
-        Command::Init(args) => init::init(&args),
-        Command::Config(args) => settings::settings(&args, shell),
+        Command::Biz(args) => on_client(remote::biz::biz(&args, shell)),
+        Command::Limit(args) => on_client(remote::limit::limit(&args, shell)),
+        Command::Node(args) => on_client(remote::node::node(&args, shell)),
+        Command::Cluster(args) => on_client(remote::cluster::cluster(&args, shell)),
+        Command::Token(args) => on_client(remote::token::token(&args, shell)),
+        Command::Log(args) => on_client(remote::log::log(&args, shell)),
+        Command::Doctor(args) => on_client(local::doctor::doctor(&args, shell)),
+        Command::Db(args) => on_client(local::db::db(&args, shell)),
+        Command::Ctx(args) => remote::ctx::ctx(&args, shell),
+        Command::Api(args) => on_client(remote::api::api(&args, shell)),
+        Command::Openapi(args) => on_client(remote::openapi::openapi(&args, shell)),
+        Command::Dev(args) => on_runtimes(|runtimes| local::dev::dev(&args, shell, runtimes)),
+        Command::Init(args) => local::init::init(&args),
+        Command::Config(args) => local::settings::settings(&args, shell),
         Command::Completions { shell } => help::completions(shell),
-        Command::Version(args) => on_client(version::version(&args, shell)),
+        Command::Version(args) => on_client(local::version::version(&args, shell)),
         Command::Help { words } => help::help(&words),
     }
 }

@@ -1,17 +1,11 @@
-//! What every command has that talks to a node: its flags, where the node is and who calls, the open link, pages.
+//! Commands that talk to a node, but for those of tasks.
 
-pub mod args;
-mod ask;
-pub mod change;
-pub mod contexts;
-mod link;
-mod look;
-mod meant;
-mod pages;
-pub mod reach;
-
-pub use self::args::{Form, Paging, Remote, View, Write};
-pub use self::ask::Danger;
-pub use self::link::Link;
-pub use self::look::Look;
-pub use self::pages::Listed;
+pub mod api;
+pub mod biz;
+pub mod cluster;
+pub mod ctx;
+pub mod limit;
+pub mod log;
+pub mod node;
+pub mod openapi;
+pub mod token;

@@ -3,9 +3,9 @@
 use super::super::args::{IfFinished, Output};
 use super::super::exit::Exit;
 use super::super::fault::Fault;
-use super::super::screen;
 use super::outcome::{self, Outcome};
 use super::{Desk, failures_out, only_failed};
+use crate::output::screen;
 use windrow_core::task::lifecycle::Status;
 use windrow_engine::ports::tasks::store::TaskView;
 use windrow_server::service::failures::item_data::Members;

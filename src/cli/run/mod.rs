@@ -7,11 +7,15 @@ pub(super) mod control;
 mod ending;
 mod failures_out;
 pub(super) mod first_row;
+pub(crate) mod handler;
+pub mod job;
 mod only_failed;
 mod outcome;
 pub(super) mod picture;
+pub(crate) mod place;
 mod prepare;
 pub(super) mod resume;
+pub(crate) mod source;
 mod watch;
 
 use std::sync::Arc;
@@ -31,9 +35,9 @@ use super::Shell;
 use super::args::{IfFinished, Output, RunArgs, Switch};
 use super::exit::Exit;
 use super::fault::Fault;
-use super::screen;
 use super::signals::Signals;
-use super::source::open_shown;
+use crate::output::screen;
+use crate::run::source::open_shown;
 use windrow_core::capacity::Capacity;
 use windrow_core::ids::{ItemIndex, ShardId, TaskId};
 use windrow_core::task::lifecycle::Status;
@@ -222,7 +226,7 @@ impl Desk<'_> {
     /// name may be mistyped.
     async fn tell_of_others(&self, begun: &TaskView) -> Result<(), Fault> {
         if self.args.state.is_none() && !self.args.restart {
-            let kept = super::place::kept_in(&self.shell.env);
+            let kept = crate::run::place::kept_in(&self.shell.env);
             beside::lines(begun, self.state.path(), kept)
                 .await
                 .iter()
@@ -238,7 +242,7 @@ impl Desk<'_> {
 
     fn job(&self, opened: &OpenedSource) -> Job {
         let name = self.args.name.as_ref().or(self.args.resume.as_ref()).cloned();
-        let name = name.unwrap_or_else(|| super::source::opened_name(&opened.spec));
+        let name = name.unwrap_or_else(|| crate::run::source::opened_name(&opened.spec));
         Job {
             business: BUSINESS.to_owned(),
             name,

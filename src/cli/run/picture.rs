@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use console::measure_text_width;
 
-use crate::table::{Tone, human};
+use crate::output::table::{Tone, human};
 use windrow_core::execution::Progress;
 use windrow_core::explain::rate_text;
 use windrow_core::handler::text;

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use super::super::exit::Exit;
 use super::super::fault::Fault;
-use super::super::place;
 use super::BUSINESS;
+use crate::run::place;
 use windrow_core::task::lifecycle::Status;
 use windrow_engine::ports::tasks::list::{TaskFilter, TaskList};
 use windrow_engine::ports::tasks::store::{TaskStore, TaskView};

@@ -7,10 +7,10 @@ use tokio::time::{MissedTickBehavior, interval, timeout};
 
 use super::super::exit::Exit;
 use super::super::fault::Fault;
-use super::super::screen::{RunLines, Screen};
 use super::super::signals::{Asked, Signals};
 use super::outcome;
 use super::picture::{Meter, Picture};
+use crate::output::screen::{RunLines, Screen};
 use windrow_core::execution::Progress;
 use windrow_core::handler::text;
 use windrow_core::ids::{ItemIndex, Moment, TaskId, WallMs};

@@ -3,9 +3,10 @@
 use clap::ValueEnum;
 use serde_json::Value;
 
-use super::{show, words};
+use super::words;
 use crate::exit::Exit;
-use crate::table::clean;
+use crate::output::table::clean;
+use crate::task::look::show;
 
 /// What is waited for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -52,7 +53,7 @@ pub(super) fn worse(one: Exit, other: Exit) -> Exit {
 /// A task in one line.
 pub(super) fn line(task: &Value) -> String {
     let (done, total) = words::done(task);
-    let percent = crate::table::human::percent_text(done, total);
+    let percent = crate::output::table::human::percent_text(done, total);
     let id = task["id"].as_str().unwrap_or_default();
     // What goes wrong with the handler, while it does.
     let said = task["status_text"]

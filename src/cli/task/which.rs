@@ -8,9 +8,9 @@ use super::args::steer::Which;
 use super::words;
 use crate::exit::Exit;
 use crate::fault::Fault;
-use crate::remote::{Danger, Form, Link, Paging};
-use crate::screen;
-use crate::table::{clean, human};
+use crate::link::{Danger, Form, Link, Paging};
+use crate::output::screen;
+use crate::output::table::{clean, human};
 use windrow_client::{Answer, Request};
 
 /// Tasks that are named in a question.

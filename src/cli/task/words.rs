@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::table::times::Times;
-use crate::table::{Tone, human};
+use crate::output::table::times::Times;
+use crate::output::table::{Tone, human};
 use windrow_core::explain::rate_like;
 use windrow_core::settings::{Rate, RateLimit};
 
@@ -169,7 +169,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::table::times::TimeStyle;
+    use crate::output::table::times::TimeStyle;
 
     #[test]
     fn a_task_that_waits_for_its_time_says_which() {

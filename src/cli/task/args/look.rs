@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use crate::log::LogFlags;
-use crate::remote::{Paging, Remote, Write};
+use crate::link::{Paging, Remote, Write};
+use crate::remote::log::LogFlags;
 
 /// `windrow task failures`
 #[derive(Debug, Args)]

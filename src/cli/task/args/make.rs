@@ -7,7 +7,7 @@ use clap::{ArgGroup, Args, ValueEnum};
 
 use super::settings::Settings;
 use crate::args::Items;
-use crate::remote::{Remote, Write};
+use crate::link::{Remote, Write};
 
 /// clap's own is longer than a line.
 pub(super) const CREATE_USAGE: &str = "\

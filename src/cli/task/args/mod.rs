@@ -10,8 +10,9 @@ use clap::{Args, Subcommand};
 use self::look::{ExportArgs, FailuresArgs, ItemArgs, LogArgs, PagesArgs, PreviewArgs, ReportArgs};
 use self::make::{ApplyArgs, CloneArgs, CreateArgs, RedriveArgs};
 use self::steer::{AbandonArgs, FinishArgs, MoveArgs, PlainArgs, SetArgs, StartArgs, StopArgs};
-use super::{explain, wait, watch};
-use crate::remote::{Paging, Remote};
+use super::{wait, watch};
+use crate::link::{Paging, Remote};
+use crate::task::look::explain;
 
 /// `windrow task`
 #[derive(Debug, Args)]

@@ -4,7 +4,7 @@ use clap::{Args, ValueEnum};
 
 use super::make::{Strict, label, label_sought};
 use super::settings::Settings;
-use crate::remote::{Remote, Write};
+use crate::link::{Remote, Write};
 
 /// How a task is moved.
 pub(in crate::task) const MOVE_EXAMPLES: &str = "\

@@ -12,7 +12,7 @@ use tokio::time::{Instant, MissedTickBehavior, interval};
 use super::keys::Order;
 use super::state::News;
 use crate::fault::Fault;
-use crate::remote::Link;
+use crate::link::Link;
 use windrow_client::{ClientError, Heard, Request};
 use windrow_core::settings::RateLimit;
 

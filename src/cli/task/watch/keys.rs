@@ -201,7 +201,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::table::times::TimeStyle;
+    use crate::output::table::times::TimeStyle;
 
     fn state(rate: &str) -> State {
         State::new(

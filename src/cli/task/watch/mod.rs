@@ -21,11 +21,12 @@ use self::feed::{Changes, Feed, NodeTime};
 use self::state::State;
 pub(super) use self::tail::who;
 use super::ending::{ended, line};
+use crate::Shell;
 use crate::exit::Exit;
 use crate::fault::Fault;
-use crate::remote::{Form, Link, Remote};
+use crate::link::{Form, Link, Remote};
+use crate::output::screen;
 use crate::signals::Signals;
-use crate::{Shell, screen};
 use windrow_client::segment;
 use windrow_core::settings::text::parse_span;
 

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use serde_json::{Map, Value, json};
 
 use super::tail::{Told, told};
-use crate::table::times::TimeStyle;
+use crate::output::table::times::TimeStyle;
 use windrow_client::Event;
 use windrow_core::settings::RateLimit;
 

@@ -3,8 +3,8 @@
 use chrono::{DateTime, Local, Utc};
 use serde_json::Value;
 
-use crate::table::times::TimeStyle;
-use crate::table::{Tone, clean, human};
+use crate::output::table::times::TimeStyle;
+use crate::output::table::{Tone, clean, human};
 
 /// Something that happened.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::super::state::{Panel, State};
 use super::super::tail::{Told, who};
 use super::flow::{Sheet, flow, line, piece, wrapped};
-use crate::table::{Tone, clean, human};
+use crate::output::table::{Tone, clean, human};
 
 /// Lines of what happened that are shown.
 const TAIL_LINES: usize = 6;

@@ -2,7 +2,7 @@
 
 use console::{measure_text_width, truncate_str};
 
-use crate::table::{Tone, clean};
+use crate::output::table::{Tone, clean};
 
 /// What is drawn on.
 #[derive(Clone, Copy, Debug)]

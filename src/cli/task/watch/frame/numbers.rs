@@ -7,9 +7,9 @@ use serde_json::Value;
 
 use super::super::state::State;
 use super::flow::{Piece, Sheet, flow, piece};
-use crate::table::times::{TimeStyle, Times};
-use crate::table::{Tone, human};
-use crate::task::show::TERMS;
+use crate::output::table::times::{TimeStyle, Times};
+use crate::output::table::{Tone, human};
+use crate::task::look::show::TERMS;
 use crate::task::words;
 use windrow_core::explain::{CauseKind, rate_text};
 use windrow_core::stats::stall::StallReason;

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::super::keys::Key;
 use super::super::state::{News, Panel, State};
 use super::{Sheet, frame};
-use crate::table::times::TimeStyle;
+use crate::output::table::times::TimeStyle;
 use windrow_client::Event;
 
 /// 2026-11-20T17:02:30Z.

@@ -6,7 +6,7 @@ use console::measure_text_width;
 
 use super::super::state::{State, Window};
 use super::flow::{Sheet, flow, piece};
-use crate::table::{Tone, human};
+use crate::output::table::{Tone, human};
 
 /// Shards that are drawn.
 const SHARDS_MAX: usize = 4;

@@ -1,0 +1,175 @@
+//! What there is on a node, or among the contexts.
+
+use std::time::Duration;
+
+use serde_json::Value;
+use tokio::time::timeout;
+
+use super::{Kind, cache};
+use crate::help::EXIT_CODES;
+use crate::link::Remote;
+use crate::link::contexts::Contexts;
+use crate::link::reach::{Reach, reach};
+use crate::output::table::clean;
+use crate::run::place;
+use crate::task::words;
+use crate::{Shell, args};
+use windrow_client::{Client, Depth, Options, Request, Tap};
+
+/// How long somebody who presses Tab waits for a node.
+const BUDGET: Duration = Duration::from_millis(300);
+/// Things of a kind that are offered.
+const OFFERED_MAX: u32 = 200;
+
+/// A word, and what it stands for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Found {
+    pub(super) value: String,
+    pub(super) help: String,
+}
+
+impl Found {
+    fn new(value: impl Into<String>, help: impl AsRef<str>) -> Found {
+        Found {
+            value: value.into(),
+            help: clean(help.as_ref()),
+        }
+    }
+}
+
+/// What a word may become; nothing when it can't be found out in time.
+pub(super) fn find(kind: Kind, word: &str, remote: &Remote, shell: &Shell) -> Vec<Found> {
+    let (path, business) = match kind {
+        Kind::Context => return contexts(shell),
+        Kind::Job => return jobs(shell),
+        Kind::Topic => return topics(),
+        Kind::Task => ("/v1/tasks", word.split_once('/').map(|(business, _)| business)),
+        Kind::Business => ("/v1/businesses", None),
+        Kind::Limit => ("/v1/limits", None),
+        Kind::Node => ("/v1/nodes", None),
+    };
+    let Ok(reach) = reach(remote, shell) else {
+        return Vec::new();
+    };
+    let token = reach.token.as_deref().unwrap_or_default();
+    let cached = cache::Entry::of(shell, &[&reach.server, token, path, business.unwrap_or_default()]);
+    if let Some(body) = cached.as_ref().and_then(cache::Entry::read) {
+        return read(kind, &body);
+    }
+    let request = Request::get(path).query_option("business", business);
+    let request = if kind == Kind::Node {
+        request
+    } else {
+        request.query("limit", OFFERED_MAX)
+    };
+    let Some(body) = ask(reach, request) else {
+        return Vec::new();
+    };
+    if let Some(cached) = cached {
+        cached.write(&body);
+    }
+    read(kind, &body)
+}
+
+fn jobs(shell: &Shell) -> Vec<Found> {
+    place::readable_names(&shell.env)
+        .into_iter()
+        .map(|name| Found::new(name, ""))
+        .collect()
+}
+
+fn topics() -> Vec<Found> {
+    let root = args::command();
+    let commands = root.get_subcommands().filter(|command| !command.is_hide_set());
+    let about = |command: &clap::Command| command.get_about().map(ToString::to_string).unwrap_or_default();
+    let commands = commands.map(|command| Found::new(command.get_name(), about(command)));
+    commands
+        .chain([Found::new(EXIT_CODES, "What the program's exit codes mean")])
+        .collect()
+}
+
+fn ask(reach: Reach, request: Request) -> Option<Value> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .ok()?;
+    let (server, token, ca_file) = (reach.server, reach.token, reach.ca_file);
+    let tap = Tap::new(Depth::Nothing, |_| {});
+    let client = Client::new(Options {
+        server,
+        token,
+        timeout: BUDGET,
+        ca_file,
+        tap,
+    })
+    .ok()?;
+    let answer = runtime.block_on(async { timeout(BUDGET, client.send(request)).await });
+    // A name that is being resolved holds nobody up.
+    runtime.shutdown_background();
+    answer.ok()?.ok()?.json().ok()
+}
+
+fn read(kind: Kind, body: &Value) -> Vec<Found> {
+    let items = body["items"].as_array().into_iter().flatten();
+    match kind {
+        Kind::Task => items.flat_map(task).collect(),
+        Kind::Business | Kind::Limit => items
+            .filter_map(|item| Some(Found::new(item["name"].as_str()?, "")))
+            .collect(),
+        Kind::Node => items
+            .filter_map(|item| {
+                Some(Found::new(
+                    item["id"].as_str()?,
+                    item["state"].as_str().unwrap_or_default(),
+                ))
+            })
+            .collect(),
+        Kind::Context | Kind::Job | Kind::Topic => Vec::new(),
+    }
+}
+
+/// Its number, and its name if it has one.
+fn task(task: &Value) -> Vec<Found> {
+    let Some(id) = task["id"].as_str() else {
+        return Vec::new();
+    };
+    let status = words::short_status(task);
+    let address = words::address(task);
+    let mut found = vec![Found::new(id, format!("{address} {status}"))];
+    if task["name"].is_string() {
+        found.push(Found::new(address, format!("{id} {status}")));
+    }
+    found
+}
+
+fn contexts(shell: &Shell) -> Vec<Found> {
+    let Ok(contexts) = Contexts::load(shell) else {
+        return Vec::new();
+    };
+    contexts
+        .all
+        .into_iter()
+        .map(|(name, context)| Found::new(name, context.server))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_task_is_offered_by_number_and_by_name() {
+        let body = json!({"items": [
+            {"id": "t2", "business": "push", "name": "bf", "status": "running"},
+            {"id": "t1", "business": "push", "name": null, "status": "created"},
+        ]});
+        let values: Vec<String> = read(Kind::Task, &body)
+            .into_iter()
+            .map(|found| found.value)
+            .collect();
+        assert_eq!(values, ["t2", "push/bf", "t1"]);
+        assert!(read(Kind::Node, &json!({"items": 3})).is_empty());
+    }
+}

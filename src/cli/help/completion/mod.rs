@@ -1,0 +1,253 @@
+//! Completions: the shell asks this program what a word may become. Flags and verbs come from the command line's own
+//! definition; tasks, businesses and nodes are asked of the node that the line is about, contexts and jobs are looked up.
+//!
+//! Whoever presses Tab doesn't wait: what isn't known within the budget is left out, without a word.
+
+mod cache;
+mod files;
+mod found;
+
+use std::ffi::{OsStr, OsString};
+
+use clap::{Arg, Command, CommandFactory, Parser};
+use clap_complete::CompleteEnv;
+use clap_complete::engine::{ArgValueCompleter, CompletionCandidate};
+use clap_complete::env::Shells;
+
+use self::found::Found;
+use crate::Shell;
+use crate::args::Cli;
+use crate::link::Remote;
+
+/// The variable with which a shell's script asks.
+const VARIABLE: &str = "WINDROW_COMPLETE";
+/// Flags of a line that say which node it is about.
+const REACH_FLAGS: [&str; 4] = ["--context", "--server", "--token-file", "--ca-file"];
+
+/// What a word may be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Task,
+    Business,
+    Limit,
+    Node,
+    Context,
+    /// One that `windrow run` keeps on this machine.
+    Job,
+    /// A command or a topic that can be explained.
+    Topic,
+}
+
+/// Answers a shell that asks, and says whether one did. `words` is the whole command line of this process.
+pub(crate) fn answer(words: Vec<OsString>, shell: fn() -> Shell) -> bool {
+    let line = words.clone();
+    let factory = move || {
+        with_completers(
+            Cli::command(),
+            &[],
+            &Asker {
+                line: line.clone(),
+                shell,
+            },
+        )
+    };
+    let place = std::env::current_dir().ok();
+    let answered = CompleteEnv::with_factory(factory)
+        .var(VARIABLE)
+        .try_complete(words, place.as_deref());
+    // A question that can't be read has no answer; a shell would print whatever was said.
+    answered.unwrap_or(true)
+}
+
+/// The script that makes a shell ask; none for a shell that can't.
+pub(crate) fn script(shell: &str) -> Option<String> {
+    let shells = Shells::builtins();
+    let mut text = Vec::new();
+    let written = shells
+        .completer(shell)?
+        .write_registration(VARIABLE, "windrow", "windrow", "windrow", &mut text);
+    written.ok().map(|()| String::from_utf8_lossy(&text).into_owned())
+}
+
+/// Adds a completer to every argument that names something of a node. `path` are the verbs above the command.
+fn with_completers(command: Command, path: &[String], asker: &Asker) -> Command {
+    let names: Vec<String> = command
+        .get_subcommands()
+        .map(|verb| verb.get_name().to_owned())
+        .collect();
+    let own = command.get_name().to_owned();
+    let path: Vec<String> = path.iter().cloned().chain([own]).collect();
+    let command = command.mut_args(|arg| {
+        let asker = asker.clone();
+        match kind(&path, &arg) {
+            Some(kind) => arg.add(ArgValueCompleter::new(move |word: &OsStr| {
+                asker.candidates(kind, word)
+            })),
+            None if takes_at_file(&arg) => arg.add(ArgValueCompleter::new(files::at_file)),
+            None if begins_command(&path, &arg) => {
+                arg.add(ArgValueCompleter::new(move |word: &OsStr| asker.programs(word)))
+            }
+            None => arg,
+        }
+    });
+    names.iter().fold(command, |command, name| {
+        command.mut_subcommand(name, |verb| with_completers(verb, &path, asker))
+    })
+}
+
+/// What an argument names, by its name and its noun.
+fn kind(path: &[String], arg: &Arg) -> Option<Kind> {
+    let noun = path.get(1).map(String::as_str);
+    match (noun, arg.get_id().as_str()) {
+        (Some("task"), "task" | "tasks" | "parent") => Some(Kind::Task),
+        (Some("task" | "biz"), "business") | (Some("biz"), "name" | "businesses") => Some(Kind::Business),
+        (Some("task" | "biz"), "limits") | (Some("limit"), "name") => Some(Kind::Limit),
+        (Some("task" | "node"), "node") | (Some("node"), "name") => Some(Kind::Node),
+        (Some("ctx"), "name") | (_, "context") => Some(Kind::Context),
+        (Some("job"), "name") | (Some("run"), "resume") => Some(Kind::Job),
+        (Some("help"), "words") => Some(Kind::Topic),
+        _ => None,
+    }
+}
+
+fn takes_at_file(arg: &Arg) -> bool {
+    arg.get_value_names()
+        .is_some_and(|names| names.iter().any(|name| name.contains("@FILE")))
+}
+
+/// Whether the first word behind `--` is taken for this argument: a tried URL stands first on the line, and clap counts.
+fn begins_command(path: &[String], arg: &Arg) -> bool {
+    path.get(1).is_some_and(|verb| verb == "try") && arg.get_id() == "url"
+}
+
+/// Who finds out what a word may become.
+#[derive(Clone)]
+struct Asker {
+    line: Vec<OsString>,
+    shell: fn() -> Shell,
+}
+
+/// The flags that say which node a line is about.
+#[derive(Parser)]
+struct Line {
+    #[command(flatten)]
+    remote: Remote,
+}
+
+impl Asker {
+    /// What a command may begin with, where one does.
+    fn programs(&self, word: &OsStr) -> Vec<CompletionCandidate> {
+        // The first `--` is the question's own.
+        if self.line.iter().filter(|word| *word == "--").count() < 2 {
+            return Vec::new();
+        }
+        files::program(word, (self.shell)().var("PATH"))
+    }
+
+    fn candidates(&self, kind: Kind, word: &OsStr) -> Vec<CompletionCandidate> {
+        let (Some(word), Ok(line)) = (word.to_str(), Line::try_parse_from(reach_flags(&self.line))) else {
+            return Vec::new();
+        };
+        let found = found::find(kind, word, &line.remote, &(self.shell)());
+        let fitting = found.into_iter().filter(|found| found.value.starts_with(word));
+        fitting
+            .map(|Found { value, help }| CompletionCandidate::new(value).help(Some(help.into())))
+            .collect()
+    }
+}
+
+/// The program's name, and those flags of a line that say which node it is about, with their values.
+fn reach_flags(line: &[OsString]) -> Vec<OsString> {
+    let mut flags = vec![OsString::from("windrow")];
+    let mut words = line.iter().skip_while(|word| *word != "--").skip(1).peekable();
+    while let Some(word) = words.next() {
+        let text = word.to_str().unwrap_or_default();
+        let is_whole = REACH_FLAGS
+            .iter()
+            .any(|flag| text.strip_prefix(flag).is_some_and(|rest| rest.starts_with('=')));
+        if is_whole {
+            flags.push(word.clone());
+        } else if REACH_FLAGS.contains(&text)
+            && let Some(value) = words.next_if(|value| !value.is_empty())
+        {
+            flags.extend([word.clone(), value.clone()]);
+        }
+    }
+    flags
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whatever_is_a_file_is_completed_with_files() {
+        fn all(command: &Command) -> Vec<Arg> {
+            let below = command.get_subcommands().flat_map(all);
+            command.get_arguments().cloned().chain(below).collect()
+        }
+        let is_file = |arg: &Arg| {
+            arg.get_value_names()
+                .is_some_and(|names| names.iter().any(|name| matches!(name.as_str(), "FILE" | "DIR")))
+        };
+        let mut command = Cli::command();
+        command.build();
+        let files: Vec<Arg> = all(&command).into_iter().filter(is_file).collect();
+        assert!(files.len() > 10, "{}", files.len());
+        for arg in files {
+            assert_ne!(arg.get_value_hint(), clap::ValueHint::Unknown, "{}", arg.get_id());
+        }
+    }
+
+    #[test]
+    fn the_node_is_the_one_that_the_line_is_about() {
+        let line = [
+            "windrow",
+            "--",
+            "windrow",
+            "task",
+            "show",
+            "--server",
+            "http://n1",
+            "--time=utc",
+            "--context=a",
+            "t",
+        ];
+        let line: Vec<OsString> = line.iter().map(OsString::from).collect();
+        assert_eq!(
+            reach_flags(&line),
+            ["windrow", "--server", "http://n1", "--context=a"]
+        );
+        let unfinished: Vec<OsString> = ["x", "--", "windrow", "--context", ""]
+            .iter()
+            .map(OsString::from)
+            .collect();
+        assert_eq!(reach_flags(&unfinished), ["windrow"]);
+    }
+
+    #[test]
+    fn every_shell_has_its_script() {
+        for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+            assert!(
+                script(shell).is_some_and(|script| script.contains(VARIABLE)),
+                "{shell}"
+            );
+        }
+        assert_eq!(script("dos"), None);
+    }
+
+    #[test]
+    fn arguments_are_known_by_noun_and_name() {
+        let of = |path: &[&str], id: &'static str| {
+            let path: Vec<String> = path.iter().map(|word| (*word).to_owned()).collect();
+            kind(&path, &Arg::new(id))
+        };
+        assert_eq!(of(&["windrow", "task", "show"], "task"), Some(Kind::Task));
+        assert_eq!(of(&["windrow", "task", "list"], "business"), Some(Kind::Business));
+        assert_eq!(of(&["windrow", "ctx", "use"], "name"), Some(Kind::Context));
+        assert_eq!(of(&["windrow", "node", "drain"], "node"), Some(Kind::Node));
+        assert_eq!(of(&["windrow", "api"], "context"), Some(Kind::Context));
+        assert_eq!(of(&["windrow", "run"], "resume"), Some(Kind::Job));
+        assert_eq!(of(&["windrow", "run"], "name"), None);
+    }
+}

@@ -1,0 +1,444 @@
+//! What clap refuses, with what was probably meant: verbs as other programs have them, and numbers as people write them.
+//! The tips have the form of clap's own.
+
+mod flags;
+
+use std::error::Error as _;
+use std::ffi::OsString;
+use std::num::{IntErrorKind, ParseIntError};
+
+use clap::builder::StyledStr;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{Command, Error};
+
+use crate::args;
+
+/// A verb of other programs, and ours of the same meaning: the first one that a noun has is meant.
+const MEANT: [(&str, &[&str]); 38] = [
+    ("pause", &["stop", "drain"]),
+    ("suspend", &["stop", "drain"]),
+    ("resume", &["start", "undrain"]),
+    ("continue", &["start"]),
+    ("unpause", &["start", "undrain"]),
+    ("run", &["start"]),
+    ("retry", &["redrive"]),
+    ("rerun", &["redrive"]),
+    ("replay", &["redrive"]),
+    ("ls", &["list"]),
+    ("ps", &["list"]),
+    ("rm", &["delete", "remove", "revoke"]),
+    ("delete", &["remove", "revoke"]),
+    ("remove", &["delete", "revoke"]),
+    ("kill", &["cancel", "stop", "revoke"]),
+    ("abort", &["cancel", "stop"]),
+    ("terminate", &["cancel", "stop"]),
+    ("cancel", &["stop", "revoke"]),
+    ("status", &["show"]),
+    ("print", &["show"]),
+    ("business", &["biz"]),
+    ("businesses", &["biz"]),
+    ("tasks", &["task"]),
+    ("jobs", &["job"]),
+    ("get", &["show"]),
+    ("describe", &["show"]),
+    ("inspect", &["show"]),
+    ("info", &["show"]),
+    ("create", &["register", "add"]),
+    ("add", &["create", "register"]),
+    ("new", &["create", "register", "add"]),
+    ("update", &["set", "edit"]),
+    ("change", &["set", "edit"]),
+    ("tail", &["log"]),
+    ("errors", &["failures"]),
+    ("history", &["revisions"]),
+    ("disable", &["archive", "drain"]),
+    ("enable", &["unarchive", "undrain"]),
+];
+
+/// Verbs that a noun has no equal of, and why. The program itself is the noun `windrow`.
+const NONE_OF: [(&str, &[&str], &str); 10] = [
+    (
+        "biz",
+        &["delete", "rm", "remove"],
+        "a business is not deleted, since its tasks name it; 'windrow biz archive' hides it",
+    ),
+    (
+        "biz",
+        &["stop", "pause", "start", "resume"],
+        "tasks are stopped and started: 'windrow task stop', 'start'",
+    ),
+    (
+        "job",
+        &["start", "resume", "continue", "unpause"],
+        "the same 'windrow run' goes on with a job, or 'windrow run --resume NAME'",
+    ),
+    (
+        "job",
+        &["retry", "rerun", "redrive"],
+        "'windrow run --only-failed' goes over what a job gave up",
+    ),
+    (
+        "job",
+        &["delete", "rm", "remove"],
+        "'windrow run --restart' forgets what a job did, and begins anew",
+    ),
+    (
+        "job",
+        &["watch", "explain", "log", "tail", "top"],
+        "what a job does is shown where it runs; 'windrow job show' says how it stands",
+    ),
+    (
+        "node",
+        &["delete", "rm", "remove", "stop", "kill"],
+        "a node ends where it runs, with SIGTERM; 'windrow node drain' lets it hand its tasks over first",
+    ),
+    (
+        "cluster",
+        &["list", "ls", "ps", "nodes"],
+        "'windrow node list' lists the nodes",
+    ),
+    (
+        "cluster",
+        &["join", "add", "create", "init"],
+        "nodes with the same store.url are a cluster: 'windrow help serve'",
+    ),
+    (
+        "windrow",
+        &["status"],
+        "'windrow task list' shows the tasks, 'windrow cluster status' the nodes",
+    ),
+];
+
+/// The argument that is a handler's command, and where it stands.
+const HANDLER: &str = "worker";
+const HANDLER_TIP: &str =
+    "the handler's command comes last, behind --: 'windrow run --csv users.csv -- python3 handler.py'";
+
+/// The same error with what was meant, if that can be told. `words` is the command line.
+pub(crate) fn advised(error: Error, words: &[OsString]) -> Error {
+    match error.kind() {
+        ErrorKind::InvalidSubcommand => verb(error, words),
+        ErrorKind::UnknownArgument => flags::argument(error, words),
+        ErrorKind::MissingRequiredArgument => missing(error),
+        ErrorKind::ValueValidation => number(error),
+        ErrorKind::InvalidValue => value(error),
+        _ => error,
+    }
+}
+
+fn verb(mut error: Error, words: &[OsString]) -> Error {
+    let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand) else {
+        return error;
+    };
+    let (root, word) = (args::command(), word.clone());
+    let (noun, path) = noun(&root, &word, words);
+    let mistyped = || {
+        let verbs = noun.get_subcommands().map(clap::Command::get_name);
+        nearest(&word, verbs)
+    };
+    if let Some(tip) = equivalent(&word, &root, noun, &path) {
+        // What only looks alike would lead astray.
+        error.remove(ContextKind::SuggestedSubcommand);
+        return tipped(error, tip);
+    }
+    match mistyped() {
+        Some(verb) if error.get(ContextKind::SuggestedSubcommand).is_none() => {
+            tipped(error, format!("is '{} {verb}' meant?", path.join(" ")))
+        }
+        Some(verb) => {
+            // What has more slips in it would only be in the way.
+            error.insert(
+                ContextKind::SuggestedSubcommand,
+                ContextValue::String(verb.to_owned()),
+            );
+            error
+        }
+        None => error,
+    }
+}
+
+/// One of a few words, with a slip of the finger in it.
+fn value(mut error: Error) -> Error {
+    let (Some(ContextValue::String(word)), Some(ContextValue::Strings(known))) = (
+        error.get(ContextKind::InvalidValue),
+        error.get(ContextKind::ValidValue),
+    ) else {
+        return error;
+    };
+    if error.get(ContextKind::SuggestedValue).is_none()
+        && let Some(meant) = nearest(word, known.iter().map(String::as_str)).map(str::to_owned)
+    {
+        error.insert(ContextKind::SuggestedValue, ContextValue::String(meant));
+    }
+    error
+}
+
+/// A job without its handler: clap's usage doesn't show where that stands.
+fn missing(error: Error) -> Error {
+    let Some(ContextValue::Strings(missing)) = error.get(ContextKind::InvalidArg) else {
+        return error;
+    };
+    if missing.iter().any(|argument| argument.contains("COMMAND")) {
+        tipped(error, HANDLER_TIP)
+    } else {
+        error
+    }
+}
+
+fn tipped(mut error: Error, tip: impl Into<String>) -> Error {
+    let tip = StyledStr::from(tip.into());
+    error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip]));
+    error
+}
+
+/// The word with the fewest slips of the finger between: one in short words, two in others.
+pub(crate) fn nearest<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    let slips_max = if word.chars().count() <= 4 { 1 } else { 2 };
+    let near = known.map(|known| (strsim::osa_distance(word, known), known));
+    near.filter(|(slips, _)| *slips <= slips_max)
+        .min()
+        .map(|(_, known)| known)
+}
+
+/// The command that stands before a word, with its path.
+fn noun<'a>(root: &'a Command, word: &str, words: &[OsString]) -> (&'a Command, Vec<&'a str>) {
+    let (mut noun, mut path) = (root, vec!["windrow"]);
+    for given in words
+        .iter()
+        .skip(1)
+        .filter_map(|given| given.to_str())
+        .take_while(|given| *given != word)
+    {
+        if let Some(found) = noun.find_subcommand(given) {
+            noun = found;
+            path.push(found.get_name());
+        }
+    }
+    (noun, path)
+}
+
+/// What is said instead of a verb that isn't there.
+fn equivalent(word: &str, root: &Command, noun: &Command, path: &[&str]) -> Option<String> {
+    let why = NONE_OF
+        .iter()
+        .find(|(of, verbs, _)| *of == noun.get_name() && verbs.contains(&word));
+    if let Some((_, _, why)) = why {
+        return Some((*why).to_owned());
+    }
+    let same = MEANT
+        .iter()
+        .find(|(other, _)| *other == word)
+        .map(|(_, same)| *same)
+        .unwrap_or_default();
+    let of = |noun: &Command| {
+        let meant = std::iter::once(word).chain(same.iter().copied());
+        meant
+            .filter_map(|verb| noun.find_subcommand(verb))
+            .next()
+            .map(|verb| verb.get_name().to_owned())
+    };
+    let at = path.join(" ");
+    if let Some(verb) = of(noun) {
+        return Some(format!("here that is '{at} {verb}'"));
+    }
+    if path.len() > 1 {
+        return None;
+    }
+    // Most verbs are of tasks, some also of what 'windrow run' does.
+    let [task, job] = ["task", "job"].map(|noun| of(root.find_subcommand(noun)?));
+    let job = job
+        .map(|verb| format!("; of a 'windrow run' it is '{at} job {verb}'"))
+        .unwrap_or_default();
+    task.map(|verb| format!("here that is '{at} task {verb}'{job}"))
+}
+
+/// The standard library's words for numbers name types.
+fn number(error: Error) -> Error {
+    let Some(wrong) = error
+        .source()
+        .and_then(|source| source.downcast_ref::<ParseIntError>())
+    else {
+        return error;
+    };
+    let (Some(ContextValue::String(text)), Some(argument)) = (
+        error.get(ContextKind::InvalidValue),
+        error.get(ContextKind::InvalidArg),
+    ) else {
+        return error;
+    };
+    let tip = match (wrong.kind(), plain(text)) {
+        (IntErrorKind::Zero, _) => "it must be at least 1".to_owned(),
+        (IntErrorKind::PosOverflow, _) => "it is too large".to_owned(),
+        (_, Some(0)) => "it must be a whole number, at least 1".to_owned(),
+        (_, Some(number)) => format!("it must be a whole number in digits: {number}"),
+        _ => "it must be a whole number, such as 1000".to_owned(),
+    };
+    let mut told = Error::new(ErrorKind::ValueValidation).with_cmd(&args::command());
+    told.insert(ContextKind::InvalidArg, argument.clone());
+    told.insert(ContextKind::InvalidValue, ContextValue::String(text.clone()));
+    told.insert(
+        ContextKind::Suggested,
+        ContextValue::StyledStrs(vec![StyledStr::from(tip)]),
+    );
+    told
+}
+
+/// `1k`, `1.5m`, `1_000`, `1,000`, `1 000`, `5.0` as digits.
+fn plain(text: &str) -> Option<u64> {
+    let lower = text.trim().to_ascii_lowercase();
+    let (digits, factor) = match lower.strip_suffix(['k', 'm', 'g']) {
+        Some(digits) if lower.ends_with('k') => (digits, 1e3),
+        Some(digits) if lower.ends_with('m') => (digits, 1e6),
+        Some(digits) => (digits, 1e9),
+        None => (lower.as_str(), 1.0),
+    };
+    let digits = digits.replace(['_', ',', ' ', '\''], "");
+    let is_number = !digits.is_empty() && digits.chars().all(|c| c.is_ascii_digit() || c == '.');
+    let number = digits.parse::<f64>().ok().filter(|_| is_number)? * factor;
+    // Above that a float has gaps.
+    ((number - number.round()).abs() < 1e-6 && number < 9e15).then_some(number.round() as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn said(line: &str) -> String {
+        let words: Vec<OsString> = line.split(' ').map(OsString::from).collect();
+        let error = args::command()
+            .try_get_matches_from(&words)
+            .expect_err("it is refused");
+        advised(error, &words).to_string()
+    }
+
+    #[test]
+    fn verbs_of_other_programs_lead_to_those_of_this_one() {
+        for (line, tip) in [
+            ("windrow job pause x", "tip: here that is 'windrow job stop'"),
+            ("windrow task pause t1", "tip: here that is 'windrow task stop'"),
+            ("windrow task resume t1", "tip: here that is 'windrow task start'"),
+            (
+                "windrow task retry t1",
+                "tip: here that is 'windrow task redrive'",
+            ),
+            ("windrow task ls", "tip: here that is 'windrow task list'"),
+            ("windrow task rm t1", "tip: here that is 'windrow task delete'"),
+            ("windrow task kill t1", "tip: here that is 'windrow task cancel'"),
+            ("windrow task status t1", "tip: here that is 'windrow task show'"),
+            ("windrow biz delete push", "tip: a business is not deleted"),
+            (
+                "windrow biz create push",
+                "tip: here that is 'windrow biz register'",
+            ),
+            ("windrow ctx rm a", "tip: here that is 'windrow ctx remove'"),
+            (
+                "windrow token delete 1",
+                "tip: here that is 'windrow token revoke'",
+            ),
+            ("windrow job resume x", "windrow run --resume NAME"),
+            ("windrow pause t1", "tip: here that is 'windrow task stop'"),
+            (
+                "windrow ls",
+                "tip: here that is 'windrow task list'; of a 'windrow run' it is 'windrow job list'",
+            ),
+            ("windrow stop t1", "of a 'windrow run' it is 'windrow job stop'"),
+            ("windrow businesses", "tip: here that is 'windrow biz'"),
+            ("windrow config print", "tip: here that is 'windrow config show'"),
+            ("windrow job watch x", "'windrow job show' says how it stands"),
+            ("windrow status", "windrow cluster status"),
+        ] {
+            let said = said(line);
+            assert!(
+                said.contains("unrecognized subcommand") && said.contains(tip),
+                "{line}: {said}"
+            );
+        }
+        assert!(
+            said("windrow task lisst").contains("similar"),
+            "clap's own tips stay"
+        );
+        let near = said("windrow task lst");
+        assert!(
+            near.contains("'list'") && !near.contains("'stop'"),
+            "only the nearest: {near}"
+        );
+        for (line, tip) in [
+            ("windrow task list -o cvs", "'csv'"),
+            ("windrow task list -o jsno", "'json'"),
+        ] {
+            assert!(
+                said(line).contains(&format!("a similar value exists: {tip}")),
+                "{line}: {}",
+                said(line)
+            );
+        }
+        assert!(
+            !said("windrow task frobnicate").contains("tip: here"),
+            "nothing is made up"
+        );
+    }
+
+    #[test]
+    fn slips_of_the_finger_are_seen() {
+        for (line, tip) in [
+            ("windrow rnu --total 3", "is 'windrow run' meant?"),
+            ("windrow run --cvs u.csv -- true", "is '--csv' meant?"),
+            ("windrow run --csv u.csv --rat 5/s -- true", "--rate"),
+            ("windrow run --csv u.csv python3 handler.py", "behind --"),
+            ("windrow run --csv u.csv", "behind --"),
+            ("windrow try --csv u.csv python3 handler.py", "behind --"),
+        ] {
+            let said = said(line);
+            assert!(said.contains("tip: ") && said.contains(tip), "{line}: {said}");
+        }
+    }
+
+    #[test]
+    fn a_verb_that_is_named_is_there() {
+        let root = args::command();
+        let nouns = || std::iter::once(&root).chain(root.get_subcommands());
+        for verb in MEANT.iter().flat_map(|(_, same)| same.iter()) {
+            assert!(nouns().any(|noun| noun.find_subcommand(verb).is_some()), "{verb}");
+        }
+    }
+
+    #[test]
+    fn numbers_are_refused_in_words_and_with_their_digits() {
+        for (line, tip) in [
+            (
+                "windrow task create push --total 3 --batch 0",
+                "tip: it must be at least 1",
+            ),
+            ("windrow run --total 0 -- ./worker", "tip: it must be at least 1"),
+            ("windrow run --total 1k -- ./worker", "in digits: 1000"),
+            ("windrow run --total 1_000 -- ./worker", "in digits: 1000"),
+            ("windrow run --total 1.5M -- ./worker", "in digits: 1500000"),
+            (
+                "windrow run --total many -- ./worker",
+                "tip: it must be a whole number, such as 1000",
+            ),
+            (
+                "windrow task create push --total 3 --parked-max 2k",
+                "in digits: 2000",
+            ),
+            (
+                "windrow limit set vendor-x --concurrency 0",
+                "tip: it must be at least 1",
+            ),
+            (
+                "windrow run --total 99999999999999999999999 -- ./worker",
+                "tip: it is too large",
+            ),
+        ] {
+            let said = said(line);
+            assert!(
+                said.contains("invalid value") && said.contains(tip),
+                "{line}: {said}"
+            );
+            assert!(
+                !said.contains("zero for non-zero") && !said.contains("invalid digit"),
+                "{line}: {said}"
+            );
+        }
+    }
+}

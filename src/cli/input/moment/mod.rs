@@ -1,0 +1,300 @@
+//! Times as people say them: `22:00`, `tonight`, `8h`, `tomorrow 06:00`, `2026-11-22 22:00`, RFC 3339. One reader for
+//! every place that asks for a time; it is told what time it is and in which zone, so that it can be tried with any.
+//!
+//! What isn't an exact time is said back as one (`22:00 → 2026-11-22T22:00:00+01:00`), on standard error.
+
+use std::fmt;
+
+use chrono::{
+    DateTime, Days, Local, NaiveDate, NaiveDateTime, NaiveTime, SecondsFormat, SubsecRound, TimeDelta,
+    TimeZone, Timelike,
+};
+
+use crate::exit::Exit;
+use crate::fault::Fault;
+use crate::link::Link;
+use crate::output::table::human;
+use windrow_core::settings::text::parse_span;
+use windrow_engine::ports::clock::Clock;
+use windrow_node::SystemClock;
+
+/// The hour that `tonight` means.
+const TONIGHT_HOUR: u32 = 22;
+
+/// Where a time lies that says only half of it: a time of day, or a span.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Lean {
+    /// The next one: a deadline, a start.
+    Ahead,
+    /// The last one: the beginning of a log.
+    Back,
+}
+
+impl Lean {
+    /// What would be understood, with dates that lie there.
+    fn examples<Z: TimeZone>(self, now: &DateTime<Z>) -> String {
+        let (words, step) = match self {
+            // What is over would be refused again.
+            Lean::Ahead if now.naive_local().hour() >= TONIGHT_HOUR => {
+                ("22:00, 8h, tomorrow 06:00", TimeDelta::days(1))
+            }
+            Lean::Ahead => ("22:00, tonight, 8h, tomorrow 06:00", TimeDelta::days(1)),
+            Lean::Back => ("10m, 22:00, yesterday 18:00", TimeDelta::days(-1)),
+        };
+        let day = now
+            .naive_local()
+            .date()
+            .checked_add_signed(step)
+            .unwrap_or_default();
+        format!("{words}, {day} 22:00, {day}T22:00:00Z")
+    }
+}
+
+/// What a text was understood as.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Understood {
+    /// The time. Unit: milliseconds since 1970.
+    pub(crate) at_ms: i64,
+    /// The same as RFC 3339 with the zone's offset.
+    pub(crate) exact: String,
+    /// Whether it was written so, with its offset: nothing had to be guessed.
+    pub(crate) is_exact: bool,
+}
+
+/// Why a text is no time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum NoTime {
+    /// It isn't understood.
+    Unknown,
+    /// It says a time of today that is over, or one to come where one that was is asked for.
+    Over(String),
+    /// Clocks are put forward over it.
+    Skipped(String),
+    /// No calendar goes that far.
+    TooFar,
+}
+
+impl fmt::Display for NoTime {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            NoTime::Unknown => write!(f, "it isn't understood"),
+            NoTime::Over(at) => write!(f, "that was {at}, which is over"),
+            NoTime::Skipped(at) => write!(f, "there is no {at} here: clocks are put forward over it"),
+            NoTime::TooFar => write!(f, "no clock goes that far"),
+        }
+    }
+}
+
+/// Reads a time. `now` has the zone in which it is meant.
+///
+/// # Errors
+/// See [`NoTime`].
+pub(crate) fn read<Z: TimeZone>(text: &str, lean: Lean, now: &DateTime<Z>) -> Result<Understood, NoTime>
+where
+    Z::Offset: fmt::Display,
+{
+    let text = text.trim();
+    if let Some(at) = exact(text) {
+        return understood(&at, true);
+    }
+    let words = text.to_ascii_lowercase();
+    let words: Vec<&str> = words.split_whitespace().collect();
+    match words.as_slice() {
+        ["now"] => understood(now, false),
+        ["in", span @ ..] => moved(now, &span.join(" "), Lean::Ahead),
+        [span @ .., "ago"] => moved(now, &span.join(" "), Lean::Back),
+        [day] if clock(day).is_some() => at_clock(clock(day), lean, now),
+        ["tonight"] => on_day(0, NaiveTime::from_hms_opt(TONIGHT_HOUR, 0, 0), lean, now),
+        ["tonight" | "today", at] => on_day(0, clock(at), lean, now),
+        ["tomorrow"] => on_day(1, NaiveTime::MIN.into(), lean, now),
+        ["tomorrow", at] => on_day(1, clock(at), lean, now),
+        ["yesterday"] => on_day(-1, NaiveTime::MIN.into(), lean, now),
+        ["yesterday", at] => on_day(-1, clock(at), lean, now),
+        _ => match calendar(text) {
+            Some(at) => zoned(&at, now).and_then(|at| understood(&at, false)),
+            None => moved(now, text, lean),
+        },
+    }
+}
+
+/// RFC 3339, also with a blank for its T.
+fn exact(text: &str) -> Option<DateTime<chrono::FixedOffset>> {
+    DateTime::parse_from_rfc3339(text).ok()
+}
+
+/// `22:00`, `22:00:30`.
+fn clock(text: &str) -> Option<NaiveTime> {
+    let is_clock = text.bytes().all(|byte| byte.is_ascii_digit() || byte == b':');
+    let parse = |form| NaiveTime::parse_from_str(text, form).ok();
+    // A leap second is none of a day's 86,400.
+    let at = is_clock
+        .then(|| parse("%H:%M").or_else(|| parse("%H:%M:%S")))
+        .flatten()?;
+    (at.nanosecond() < 1_000_000_000).then_some(at)
+}
+
+/// A date, or a date with a time of day, in the zone of whoever says it.
+fn calendar(text: &str) -> Option<NaiveDateTime> {
+    let (date, time) = text
+        .split_once([' ', 'T', 't'])
+        .map_or((text, None), |(date, time)| (date, Some(time)));
+    let is_date = date.len() == 10 && date.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-');
+    let date = is_date
+        .then(|| NaiveDate::parse_from_str(date, "%Y-%m-%d").ok())
+        .flatten()?;
+    Some(date.and_time(time.map_or(Some(NaiveTime::MIN), |time| clock(time.trim()))?))
+}
+
+fn moved<Z: TimeZone>(now: &DateTime<Z>, span: &str, lean: Lean) -> Result<Understood, NoTime>
+where
+    Z::Offset: fmt::Display,
+{
+    let span = parse_span(span).map_err(|_| NoTime::Unknown)?;
+    let span = TimeDelta::from_std(span).map_err(|_| NoTime::TooFar)?;
+    let at = match lean {
+        Lean::Ahead => now.clone().checked_add_signed(span),
+        Lean::Back => now.clone().checked_sub_signed(span),
+    };
+    let at = at.ok_or(NoTime::TooFar)?;
+    // Nobody who says 8h means milliseconds.
+    let is_long = span >= TimeDelta::minutes(1);
+    understood(&if is_long { at.trunc_subsecs(0) } else { at }, false)
+}
+
+/// The next, or the last, time that a clock shows this.
+fn at_clock<Z: TimeZone>(
+    clock: Option<NaiveTime>,
+    lean: Lean,
+    now: &DateTime<Z>,
+) -> Result<Understood, NoTime>
+where
+    Z::Offset: fmt::Display,
+{
+    let clock = clock.ok_or(NoTime::Unknown)?;
+    let today = now.naive_local().time();
+    let day = match lean {
+        Lean::Ahead if clock <= today => 1,
+        Lean::Back if clock > today => -1,
+        Lean::Ahead | Lean::Back => 0,
+    };
+    on_day(day, Some(clock), lean, now)
+}
+
+/// A time of day, so many days after today.
+fn on_day<Z: TimeZone>(
+    day: i64,
+    clock: Option<NaiveTime>,
+    lean: Lean,
+    now: &DateTime<Z>,
+) -> Result<Understood, NoTime>
+where
+    Z::Offset: fmt::Display,
+{
+    let clock = clock.ok_or(NoTime::Unknown)?;
+    let today = now.naive_local().date();
+    let step = Days::new(day.unsigned_abs());
+    let date = if day < 0 {
+        today.checked_sub_days(step)
+    } else {
+        today.checked_add_days(step)
+    };
+    let at = zoned(&date.ok_or(NoTime::TooFar)?.and_time(clock), now)?;
+    let found = understood(&at, false)?;
+    // "tonight", said at 23:00, is a slip: whoever means the past says yesterday.
+    if lean == Lean::Ahead && day == 0 && at <= *now {
+        return Err(NoTime::Over(found.exact));
+    }
+    Ok(found)
+}
+
+/// A time of the calendar where clocks go like those of `now`; of two in autumn the first.
+fn zoned<Z: TimeZone>(at: &NaiveDateTime, now: &DateTime<Z>) -> Result<DateTime<Z>, NoTime> {
+    let skipped = || NoTime::Skipped(at.format("%Y-%m-%d %H:%M:%S").to_string());
+    now.timezone()
+        .from_local_datetime(at)
+        .earliest()
+        .ok_or_else(skipped)
+}
+
+fn understood<Z: TimeZone>(at: &DateTime<Z>, is_exact: bool) -> Result<Understood, NoTime>
+where
+    Z::Offset: fmt::Display,
+{
+    // The API knows the time from 1970 on, in years of four digits.
+    let is_known = (0..=253_402_300_799_999).contains(&at.timestamp_millis());
+    let exact = at.to_rfc3339_opts(SecondsFormat::AutoSi, false);
+    let found = Understood {
+        at_ms: at.timestamp_millis(),
+        exact,
+        is_exact,
+    };
+    if is_known { Ok(found) } else { Err(NoTime::TooFar) }
+}
+
+/// What a flag says, as the API takes it. What was understood is said where it had to be guessed, and where it is over.
+///
+/// # Errors
+/// `Usage` when it is no time.
+pub(crate) fn given(flag: &str, text: &str, lean: Lean, link: &Link<'_>) -> Result<Understood, Fault> {
+    let (found, line) = told(flag, text, lean, &now())?;
+    if let Some(line) = line {
+        link.say(&line);
+    }
+    Ok(found)
+}
+
+/// The same of a flag that may be missing.
+///
+/// # Errors
+/// As [`given`].
+pub(crate) fn given_option(
+    flag: &str,
+    text: Option<&String>,
+    lean: Lean,
+    link: &Link<'_>,
+) -> Result<Option<Understood>, Fault> {
+    text.map(|text| given(flag, text, lean, link)).transpose()
+}
+
+fn now() -> DateTime<Local> {
+    let now = SystemClock::new().wall();
+    DateTime::from_timestamp_millis(now.0)
+        .unwrap_or_default()
+        .with_timezone(&Local)
+}
+
+/// What was understood, and the line that says so.
+fn told<Z: TimeZone>(
+    flag: &str,
+    text: &str,
+    lean: Lean,
+    now: &DateTime<Z>,
+) -> Result<(Understood, Option<String>), Fault>
+where
+    Z::Offset: fmt::Display,
+{
+    let found = read(text, lean, now).map_err(|error| {
+        Fault::new(
+            Exit::Usage,
+            "this is no time",
+            format!("{flag} {text:?}: {error}"),
+        )
+        .hint(lean.examples(now))
+    })?;
+    let late = now.timestamp_millis().saturating_sub(found.at_ms);
+    let past = (lean == Lean::Ahead && late > 0).then(|| {
+        let ago = human::span(std::time::Duration::from_millis(late.unsigned_abs()));
+        format!("that is past ({ago} ago)")
+    });
+    let guessed = (!found.is_exact).then(|| format!("{} → {}", text.trim(), found.exact));
+    let line = match (guessed, past) {
+        (None, None) => None,
+        (Some(one), None) => Some(format!("{flag} {one}")),
+        (None, Some(past)) => Some(format!("{flag} {}: {past}", found.exact)),
+        (Some(one), Some(past)) => Some(format!("{flag} {one}: {past}")),
+    };
+    Ok((found, line))
+}
+
+#[cfg(test)]
+mod tests;

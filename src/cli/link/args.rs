@@ -1,0 +1,139 @@
+//! The flags of every command that talks to a node.
+
+use std::num::NonZeroU32;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{ArgAction, Args, ValueEnum};
+use serde_json::{Map, Value};
+
+use crate::output::table::times::TimeStyle;
+use windrow_client::Request;
+use windrow_core::settings::text::parse_span;
+
+/// How an answer is printed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Form {
+    /// For people, as wide as the terminal
+    #[default]
+    Table,
+    /// For people, everything
+    Wide,
+    /// The body of the API, verbatim
+    Json,
+    /// One object a line
+    Ndjson,
+    /// Names only, one a line
+    Name,
+    /// Every column, for spreadsheets
+    Csv,
+}
+
+impl Form {
+    /// Whether a person reads it, and no program.
+    pub fn is_for_people(self) -> bool {
+        matches!(self, Form::Table | Form::Wide)
+    }
+}
+
+/// How things are shown.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Output")]
+pub struct View {
+    /// How the answer is printed on standard output
+    #[arg(short = 'o', long, value_enum, value_name = "FORM", default_value_t = Form::Table)]
+    pub output: Form,
+    /// How times are shown
+    #[arg(long, value_enum, value_name = "STYLE", default_value_t = TimeStyle::Relative)]
+    pub time: TimeStyle,
+    /// No colours; NO_COLOR and TERM=dumb say the same, CLICOLOR_FORCE the opposite
+    #[arg(long)]
+    pub no_color: bool,
+    /// No hints and no progress
+    #[arg(short, long)]
+    pub quiet: bool,
+}
+
+/// How the node is reached, and how its answers are shown.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Server")]
+pub struct Remote {
+    /// The context to use instead of the current one (WINDROW_CONTEXT)
+    #[arg(long, value_name = "NAME")]
+    pub context: Option<String>,
+    /// The node's address (WINDROW_SERVER); without it and a context http://127.0.0.1:7700
+    #[arg(long, value_name = "URL")]
+    pub server: Option<String>,
+    /// A file with the token (WINDROW_TOKEN_FILE; WINDROW_TOKEN is the token itself)
+    #[arg(long, value_name = "FILE")]
+    pub token_file: Option<PathBuf>,
+    /// Authorities to trust instead of the system's, as PEM
+    #[arg(long, value_name = "FILE")]
+    pub ca_file: Option<PathBuf>,
+    /// How long a request may take, with all that is tried again
+    #[arg(long = "timeout", id = "request_timeout", value_name = "SPAN", value_parser = parse_span, default_value = "30s")]
+    pub timeout: Duration,
+    /// Show each request: -v a line, -vv headers and bodies too; secrets are masked
+    #[arg(short, long, action = ArgAction::Count)]
+    pub verbose: u8,
+    /// Ask nothing; with CI set that holds of itself, but for what can't be undone
+    #[arg(short = 'y', long)]
+    pub yes: bool,
+    /// How things are shown.
+    #[command(flatten)]
+    pub view: View,
+}
+
+/// The flags of every command that changes something.
+#[derive(Clone, Debug, Default, Args)]
+#[command(next_help_heading = "Change")]
+pub struct Write {
+    /// Why, for the audit
+    #[arg(long, value_name = "TEXT")]
+    pub reason: Option<String>,
+    /// Change nothing; show what would be changed
+    #[arg(long)]
+    pub dry_run: bool,
+}
+
+impl Write {
+    /// A request with a body, the reason in it, and the wish of a dry run.
+    pub fn request(&self, request: Request, mut body: Map<String, Value>) -> Request {
+        if let Some(reason) = &self.reason {
+            body.insert("reason".to_owned(), Value::String(reason.clone()));
+        }
+        self.dry(request.json(&Value::Object(body)))
+    }
+
+    /// The same for a request without a body, e.g. DELETE: the reason goes into the query.
+    pub fn bare_request(&self, request: Request) -> Request {
+        self.dry(request.query_option("reason", self.reason.as_deref()))
+    }
+
+    fn dry(&self, request: Request) -> Request {
+        if self.dry_run {
+            request.query("dry_run", true)
+        } else {
+            request
+        }
+    }
+}
+
+/// The flags of every list.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Pages")]
+pub struct Paging {
+    /// At most so many
+    #[arg(long, value_name = "N", default_value = "50", conflicts_with = "all")]
+    pub limit: NonZeroU32,
+    /// All of them
+    #[arg(long)]
+    pub all: bool,
+}
+
+impl Paging {
+    /// How many are wanted; none is all.
+    pub fn wanted(&self) -> Option<usize> {
+        (!self.all).then_some(self.limit.get() as usize)
+    }
+}

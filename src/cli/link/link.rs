@@ -1,0 +1,262 @@
+//! An open way to a node: what is asked goes through it, what is shown comes out of it.
+
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::args::{Form, Remote};
+use super::ask::{self, Danger};
+use super::look::Look;
+use super::pages::Listed;
+use super::reach;
+use crate::Shell;
+use crate::exit::Exit;
+use crate::fault::{Fault, Names};
+use crate::output::screen;
+use crate::output::screen::Meter;
+use crate::output::table::times::Times;
+use crate::output::table::{Card, Listing};
+use windrow_client::{Answer, Client, Depth, Options, Request, Tap};
+use windrow_core::ids::TaskId;
+use windrow_engine::ports::clock::Clock;
+use windrow_node::SystemClock;
+
+/// The way to a node.
+pub struct Link<'a> {
+    /// The client; for uploads, downloads and events.
+    pub client: Client,
+    /// How things are shown.
+    pub look: Look,
+    pub(super) names: Names,
+    remote: &'a Remote,
+    shell: &'a Shell,
+}
+
+impl<'a> Link<'a> {
+    /// Finds out where the node is and who calls. It connects with the first request.
+    ///
+    /// # Errors
+    /// When a context, a token or an address can't be used.
+    pub fn open(remote: &'a Remote, shell: &'a Shell) -> Result<Link<'a>, Fault> {
+        let reach = reach::reach(remote, shell)?;
+        let depth = match remote.verbose {
+            0 => Depth::Nothing,
+            1 => Depth::Lines,
+            _ => Depth::Everything,
+        };
+        let screen = shell.screen.clone();
+        let client = Client::new(Options {
+            server: reach.server,
+            token: reach.token,
+            timeout: remote.timeout,
+            ca_file: reach.ca_file,
+            tap: Tap::new(depth, move |line| screen.must_say(line)),
+        })?;
+        Ok(Link {
+            client,
+            look: Look::new(&remote.view, shell),
+            names: Names::Flags,
+            remote,
+            shell,
+        })
+    }
+
+    /// The same where a person wrote what is sent: what the node refuses of it is named as it stands there.
+    #[must_use]
+    pub fn of_file(self) -> Link<'a> {
+        Link {
+            names: Names::Members,
+            ..self
+        }
+    }
+
+    /// Asks the node.
+    ///
+    /// # Errors
+    /// What the node refused or what kept it from answering, with the exit code.
+    pub async fn send(&self, request: Request) -> Result<Answer, Fault> {
+        match self.client.send(request).await {
+            Ok(answer) => Ok(answer),
+            Err(error) => Err(self.fault(error).await),
+        }
+    }
+
+    /// Asks for a path.
+    ///
+    /// # Errors
+    /// As [`Link::send`].
+    pub async fn get(&self, path: &str) -> Result<Answer, Fault> {
+        self.send(Request::get(path)).await
+    }
+
+    /// The number of a task that is addressed as `t42` or as `business/name`.
+    ///
+    /// # Errors
+    /// `Usage` for any other text, `NotFound` when no task has the name; else as [`Link::send`].
+    pub async fn task(&self, address: &str) -> Result<String, Fault> {
+        if let Ok(id) = address.parse::<TaskId>() {
+            return Ok(id.to_string());
+        }
+        let Some((business, name)) = address
+            .split_once('/')
+            .filter(|(b, n)| !b.is_empty() && !n.is_empty())
+        else {
+            return Err(Fault::new(
+                Exit::Usage,
+                "no task is addressed like that",
+                format!("it was {address:?}"),
+            )
+            .hint("t42, or business/name; `windrow task list` shows both"));
+        };
+        let request = Request::get("/v1/tasks")
+            .query("business", business)
+            .query("name", name)
+            .query("limit", 1);
+        let found: Value = self.send(request).await?.json()?;
+        let id = found["items"].get(0).and_then(|task| task["id"].as_str());
+        match id {
+            Some(id) => Ok(id.to_owned()),
+            None => Err(self.no_task(business, name).await),
+        }
+    }
+
+    /// The node's time at an answer, for what is shown as "3m ago". Unit: milliseconds since 1970.
+    pub fn now_ms(&self, answer: &Answer) -> i64 {
+        answer.date_ms().unwrap_or_else(|| SystemClock::new().wall().0)
+    }
+
+    /// How times are shown, seen from an answer.
+    pub fn times(&self, answer: &Answer) -> Times {
+        self.look.times(self.now_ms(answer))
+    }
+
+    /// Says a line on standard error, unless it is to be quiet.
+    pub fn say(&self, line: &str) {
+        if !self.look.is_quiet {
+            self.shell.screen.must_say(line);
+        }
+    }
+
+    /// Says a line on standard error even when it is to be quiet: errors.
+    pub fn must_say(&self, line: &str) {
+        self.shell.screen.must_say(line);
+    }
+
+    /// A line on standard error that changes in place; nothing where there is no terminal, or when it is to be quiet.
+    pub(crate) fn meter(&self) -> Meter {
+        self.shell.screen.meter(self.look.is_quiet)
+    }
+
+    /// How long a request may take.
+    pub fn timeout(&self) -> Duration {
+        self.remote.timeout
+    }
+
+    /// Says what may help, to people only.
+    pub fn hint(&self, line: &str) {
+        if matches!(self.look.form, Form::Table | Form::Wide) {
+            self.say(&format!("hint: {line}"));
+        }
+    }
+
+    /// Asks a person before something is done.
+    ///
+    /// # Errors
+    /// `Usage` where nobody can be asked, `Interrupted` when the person says no.
+    pub fn confirm(&self, danger: Danger, question: &str) -> Result<(), Fault> {
+        ask::confirm(danger, question, self.remote.yes, self.shell.var("CI").is_some())
+    }
+
+    /// The same for what can't be undone: a person types the word.
+    ///
+    /// # Errors
+    /// `Usage` where nobody can be asked, `Interrupted` when the person types something else.
+    pub fn confirm_word(&self, question: &str, word: &str) -> Result<(), Fault> {
+        ask::confirm_word(question, word, self.remote.yes, self.shell.var("CI").is_some())
+    }
+
+    /// Asks a person for one of some letters; none where nobody can be asked.
+    ///
+    /// # Errors
+    /// When the terminal can't be read; `Interrupted` at Ctrl-C.
+    pub async fn choose(&self, question: &str, letters: &[char]) -> Result<Option<char>, Fault> {
+        ask::choose(question, letters, self.shell.var("CI").is_some()).await
+    }
+
+    /// Prints a list in the form that was asked for. `things` are what tables show of it: the list's own, perhaps with
+    /// more members.
+    ///
+    /// # Errors
+    /// When standard output can't be written.
+    pub fn show_list(&self, listing: &Listing, listed: &Listed, things: &[Value]) -> Result<Exit, Fault> {
+        let times = self.look.times(listed.now_ms);
+        let text = match self.look.form {
+            Form::Json => listed.json()?,
+            Form::Ndjson => listed.ndjson(),
+            Form::Name => listing.names(things),
+            Form::Csv => listing.csv(things, &times),
+            Form::Table | Form::Wide if things.is_empty() => {
+                self.say(listing.none);
+                return Ok(Exit::Ok);
+            }
+            Form::Table => listing.table(things, &times, self.look.paper, false),
+            Form::Wide => listing.table(things, &times, self.look.paper, true),
+        };
+        screen::put(&text)?;
+        if listed.has_more() {
+            self.hint("there are more; --limit N or --all shows them");
+        }
+        Ok(Exit::Ok)
+    }
+
+    /// Prints one thing in the form that was asked for; people get the card.
+    ///
+    /// # Errors
+    /// When the answer isn't JSON, or standard output can't be written.
+    pub fn show_one(
+        &self,
+        listing: &Listing,
+        answer: &Answer,
+        card: impl FnOnce(&Value, &Times) -> Card,
+    ) -> Result<Exit, Fault> {
+        let (thing, times) = (answer.json()?, self.times(answer));
+        let text = match self.look.form {
+            Form::Json => answer.text(),
+            Form::Ndjson => answer.text().replace(['\n', '\r'], " "),
+            Form::Name => listing.names(&[thing]),
+            Form::Csv => listing.csv(&[thing], &times),
+            Form::Table | Form::Wide => card(&thing, &times).text(self.look.paper),
+        };
+        screen::put(&text).map(|()| Exit::Ok)
+    }
+
+    /// Prints the answer of a dry run, and whether it was one.
+    ///
+    /// # Errors
+    /// When the answer isn't JSON, or standard output can't be written.
+    pub fn show_plan(&self, answer: &Answer) -> Result<bool, Fault> {
+        if answer.body.is_empty() {
+            return Ok(false);
+        }
+        let plan: Value = answer.json()?;
+        if plan["dry_run"] != true {
+            return Ok(false);
+        }
+        let text = match self.look.form {
+            Form::Table | Form::Wide => {
+                self.say("dry run: nothing was changed; this would be:");
+                serde_json::to_string_pretty(&plan["would"]).map_err(|error| Fault::bug(error.to_string()))?
+            }
+            Form::Json | Form::Ndjson | Form::Name | Form::Csv => answer.text(),
+        };
+        screen::put(&text).map(|()| true)
+    }
+
+    /// Prints a body as it is.
+    ///
+    /// # Errors
+    /// When standard output can't be written.
+    pub fn put(&self, bytes: &[u8]) -> Result<Exit, Fault> {
+        screen::put_bytes(bytes).map(|()| Exit::Ok)
+    }
+}

@@ -1,0 +1,84 @@
+//! How things are shown on this standard output.
+
+use console::Term;
+
+use super::args::{Form, View};
+use crate::Shell;
+use crate::output::table::Paper;
+use crate::output::table::times::{TimeStyle, Times};
+
+/// How things are shown.
+#[derive(Clone, Copy, Debug)]
+pub struct Look {
+    /// The form.
+    pub form: Form,
+    /// The paper of tables and cards.
+    pub paper: Paper,
+    /// How times are shown.
+    pub style: TimeStyle,
+    /// Neither hints nor progress.
+    pub is_quiet: bool,
+}
+
+impl Look {
+    /// As the flags, the environment and the terminal say.
+    pub fn new(view: &View, shell: &Shell) -> Look {
+        let terminal = Term::stdout();
+        let is_terminal = terminal.is_term();
+        let width = terminal
+            .size_checked()
+            .map(|(_, columns)| usize::from(columns))
+            .filter(|width| *width > 0);
+        let colours = colours(view.no_color, is_terminal, |name| shell.var(name));
+        let paper = Paper {
+            width: width.filter(|_| is_terminal),
+            colours,
+        };
+        Look {
+            form: view.output,
+            paper,
+            style: view.time,
+            is_quiet: view.quiet,
+        }
+    }
+
+    /// How times are shown, seen from this moment.
+    pub fn times(&self, now_ms: i64) -> Times {
+        Times {
+            style: self.style,
+            now_ms,
+        }
+    }
+}
+
+/// Whether there are colours: the flag, then NO_COLOR, then CLICOLOR_FORCE, then the terminal decide.
+fn colours<'a>(no_color: bool, is_terminal: bool, var: impl Fn(&str) -> Option<&'a str>) -> bool {
+    if no_color || var("NO_COLOR").is_some() {
+        return false;
+    }
+    if var("CLICOLOR_FORCE").is_some_and(|value| value != "0") {
+        return true;
+    }
+    is_terminal && var("TERM") != Some("dumb")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_color_wins_and_force_reaches_pipes() {
+        let of = |flag, terminal, env: &'static [(&str, &str)]| {
+            colours(flag, terminal, |name| {
+                env.iter().find(|(key, _)| *key == name).map(|(_, value)| *value)
+            })
+        };
+        assert!(of(false, true, &[]));
+        assert!(!of(false, false, &[]));
+        assert!(!of(true, true, &[("CLICOLOR_FORCE", "1")]));
+        assert!(!of(false, true, &[("NO_COLOR", "1"), ("CLICOLOR_FORCE", "1")]));
+        assert!(of(false, false, &[("CLICOLOR_FORCE", "1"), ("TERM", "dumb")]));
+        assert!(!of(false, false, &[("CLICOLOR_FORCE", "0")]));
+        assert!(!of(false, true, &[("TERM", "dumb")]));
+    }
+}

@@ -1,0 +1,17 @@
+//! What every command has that talks to a node: its flags, where the node is and who calls, the open link, pages.
+
+pub mod args;
+mod ask;
+pub mod change;
+pub mod contexts;
+mod link;
+mod look;
+mod meant;
+mod pages;
+pub mod reach;
+
+pub use self::args::{Form, Paging, Remote, View, Write};
+pub use self::ask::Danger;
+pub use self::link::Link;
+pub use self::look::Look;
+pub use self::pages::Listed;

@@ -1,0 +1,81 @@
+//! `windrow db backup`.
+
+use std::fs;
+
+use super::args::BackupArgs;
+use super::{Target, configured, key};
+use crate::Shell;
+use crate::exit::Exit;
+use crate::fault::Fault;
+use crate::output::screen;
+use crate::output::table::human;
+use windrow_node::database::BackupError;
+use windrow_node::{ServerAddress, ServerKind};
+
+/// Copies a database.
+///
+/// # Errors
+/// `NotFound`; `Conflict` when the copy's name is taken; `Failed` when it can't be written or isn't whole.
+pub(super) async fn backup(args: &BackupArgs, shell: &Shell) -> Result<Exit, Fault> {
+    let config = configured(&args.place, shell)?;
+    let target = Target::of(&config)?;
+    if let Target::Server(server) = &target {
+        return Err(of_server(server, args));
+    }
+    let inspection = target.opened().await?;
+    let done = inspection.backup(&args.file).await;
+    inspection.close().await?;
+    done.map_err(fault)?;
+    let size = fs::metadata(&args.file).map_or(0, |found| found.len());
+    shell.screen.must_say(&format!(
+        "{} of one moment, read back and sound",
+        human::bytes(size)
+    ));
+    let key = key(&config);
+    if key.exists() {
+        shell.screen.must_say(&format!(
+            "keep {} too: without it the stored secrets can't be read",
+            key.display()
+        ));
+    }
+    screen::put(&args.file.display().to_string()).map(|()| Exit::Ok)
+}
+
+/// A server's own tools copy it as it is at one moment, and their copies can be put back.
+fn of_server(server: &ServerAddress, args: &BackupArgs) -> Fault {
+    let file = args.file.display();
+    let url = &server.url;
+    let command = match server.kind {
+        ServerKind::Postgres => format!("pg_dump --format=custom --file={file} {url}"),
+        ServerKind::MySql => {
+            let (place, database) = url
+                .split_once("://")
+                .map_or(url.as_str(), |(_, rest)| rest)
+                .rsplit_once('/')
+                .unwrap_or((url, ""));
+            let (user, host) = place.rsplit_once('@').unwrap_or(("windrow", place));
+            let (host, port) = host.rsplit_once(':').unwrap_or((host, "3306"));
+            let database = database.split('?').next().unwrap_or_default();
+            format!(
+                "mariadb-dump --single-transaction --host={host} --port={port} --user={user} --password --result-file={file} {database}"
+            )
+        }
+    };
+    Fault::new(
+        Exit::Usage,
+        "nothing was copied",
+        "a database server is copied by its own tools",
+    )
+    .hint(&command)
+}
+
+fn fault(error: BackupError) -> Fault {
+    let because = error.to_string();
+    match error {
+        BackupError::Exists(_) => Fault::new(Exit::Conflict, "nothing is overwritten", because)
+            .hint("name a file that isn't there, e.g. with the date in its name"),
+        BackupError::Io { .. } => Fault::new(Exit::Failed, "the copy can't be written", because)
+            .hint("check the folder, its permissions and its free space"),
+        BackupError::Store(error) => Fault::from(error),
+    }
+}

@@ -1,0 +1,54 @@
+//! `windrow db migrate`.
+
+use super::args::MigrateArgs;
+use super::{Target, configured};
+use crate::Shell;
+use crate::exit::Exit;
+use crate::fault::Fault;
+use crate::output::screen;
+use windrow_config::Config;
+use windrow_engine::ports::StoreError;
+use windrow_node::{LockError, StateDir, database};
+
+/// Brings the schema up to date.
+///
+/// # Errors
+/// `NotFound`; `Conflict` while a node holds the directory; `Config` for a database of a newer program.
+pub(super) async fn migrate(args: &MigrateArgs, shell: &Shell) -> Result<Exit, Fault> {
+    let config = configured(&args.place, shell)?;
+    let target = Target::of(&config)?;
+    let inspection = target.opened().await?;
+    let schema = inspection.schema().await?;
+    inspection.close().await?;
+    if let Some(newer) = schema.unknown.first() {
+        return Err(StoreError::NewerSchema(newer.clone()).into());
+    }
+    let steps = schema.pending.join("\n");
+    if steps.is_empty() {
+        shell
+            .screen
+            .must_say("nothing to do: the schema is this program's");
+        return Ok(Exit::Ok);
+    }
+    if args.dry_run {
+        shell
+            .screen
+            .must_say("dry run: nothing was changed; these steps are missing:");
+        return screen::put(&steps).map(|()| Exit::Ok);
+    }
+    match &target {
+        Target::Server(server) => database::migrate_server(server).await?,
+        Target::File(path) => database::migrate(path, &held(&config)?).await?,
+    }
+    screen::put(&steps).map(|()| Exit::Ok)
+}
+
+/// The state directory, which no node may use meanwhile.
+fn held(config: &Config) -> Result<StateDir, Fault> {
+    StateDir::lock(&config.node.data_dir).map_err(|error| match error {
+        LockError::LockedBy { .. } => {
+            Fault::from(error).hint("stop it first; its next start brings the schema up to date by itself")
+        }
+        other => other.into(),
+    })
+}

@@ -1,0 +1,105 @@
+//! `windrow db`: the database of a node: a file in its state directory, or one of a server.
+
+pub mod args;
+mod copy;
+mod migrate;
+mod status;
+
+use std::path::{Path, PathBuf};
+
+use self::args::{DbArgs, Place, Verb};
+use crate::Shell;
+use crate::exit::Exit;
+use crate::fault::Fault;
+use crate::run::load;
+use windrow_config::{Config, StoreUrl};
+use windrow_node::ServerAddress;
+use windrow_node::database::{self, Inspection};
+
+/// What is read when no file is named.
+const FILE_DEFAULT: &str = "config.toml";
+
+/// Does what the verb says.
+///
+/// # Errors
+/// The verb's.
+pub(crate) async fn db(args: &DbArgs, shell: &Shell) -> Result<Exit, Fault> {
+    match &args.verb {
+        Verb::Status(args) => status::status(args, shell).await,
+        Verb::Migrate(args) => migrate::migrate(args, shell).await,
+        Verb::Backup(args) => copy::backup(args, shell).await,
+        Verb::Check(args) => status::check(args, shell).await,
+    }
+}
+
+/// The configuration that says where the database is.
+///
+/// # Errors
+/// `Config` with every fault of it.
+pub(crate) fn configured(place: &Place, shell: &Shell) -> Result<Config, Fault> {
+    let here = Path::new(FILE_DEFAULT);
+    let file = place
+        .config
+        .clone()
+        .or_else(|| here.exists().then(|| here.to_owned()));
+    let mut config = load(file.as_deref(), shell)?;
+    if let Some(directory) = &place.data_dir {
+        config.node.data_dir.clone_from(directory);
+        // Who names a directory means the database in it.
+        config.store.url = StoreUrl::Auto;
+    }
+    Ok(config)
+}
+
+/// Where a database is.
+enum Target {
+    File(PathBuf),
+    Server(ServerAddress),
+}
+
+impl Target {
+    /// The database of a configuration.
+    ///
+    /// # Errors
+    /// `NotFound` for a file that isn't there; `Failed` when a server's password can't be read.
+    fn of(config: &Config) -> Result<Target, Fault> {
+        if let Some(server) = database::address(config)? {
+            return Ok(Target::Server(server));
+        }
+        let path = database::path(config);
+        if path.is_file() {
+            return Ok(Target::File(path));
+        }
+        let fault = Fault::new(
+            Exit::NotFound,
+            "there is no database",
+            format!("{} isn't there", path.display()),
+        );
+        Err(fault.hint("--data-dir DIR, or --config FILE of the node; `windrow serve` makes one"))
+    }
+
+    /// The database, open to be looked at.
+    async fn opened(&self) -> Result<Inspection, Fault> {
+        Ok(match self {
+            Target::File(path) => Inspection::open(path).await?,
+            Target::Server(server) => Inspection::connect(server).await?,
+        })
+    }
+
+    /// Its path or its URL.
+    fn shown(&self) -> String {
+        match self {
+            Target::File(path) => path.display().to_string(),
+            Target::Server(server) => server.url.clone(),
+        }
+    }
+}
+
+/// The file that the sealed secrets of this database need.
+fn key(config: &Config) -> PathBuf {
+    config
+        .auth
+        .key_file
+        .clone()
+        .unwrap_or_else(|| config.node.data_dir.join("key"))
+}

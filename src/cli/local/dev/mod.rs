@@ -1,0 +1,199 @@
+//! `windrow dev`: everything in one process, to look at and to write a handler against. Says where to look, shows how
+//! the sample task goes, and sums up at the end.
+
+mod place;
+mod told;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use clap::Args;
+use tokio::time::{MissedTickBehavior, interval, sleep};
+
+use self::place::Place;
+use self::told::{Following, Summary};
+use crate::Shell;
+use crate::args::Talk;
+use crate::exit::Exit;
+use crate::fault::Fault;
+use crate::signals::{Asked, Signals};
+use windrow_core::ids::ItemCount;
+use windrow_core::settings::RateLimit;
+use windrow_engine::ports::clock::Clock;
+use windrow_engine::ports::tasks::store::Actor;
+use windrow_node::dev::{Dev, DevError, DevOptions, SampleTask};
+use windrow_node::{Runtimes, SystemClock};
+
+/// Between two looks at the task.
+const LOOK_EVERY: Duration = Duration::from_millis(200);
+/// A drain that takes longer is told; most are over before anybody could read it.
+const TELL_AFTER: Duration = Duration::from_secs(1);
+/// The most items of a task. (The store's numbers are signed.)
+const ITEMS_MAX: u64 = i64::MAX as u64;
+
+/// `windrow dev`
+#[derive(Debug, Args)]
+pub struct DevArgs {
+    /// Keep everything in this directory, and go on with what is in it; without it a fresh one that is deleted on exit
+    #[arg(long, value_name = "DIR")]
+    pub data: Option<PathBuf>,
+    /// Where to listen on this machine; 0 is a free port; without it 7700, or a free one if that is taken
+    #[arg(long)]
+    pub port: Option<u16>,
+    /// Items of the sample task
+    #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = clap::value_parser!(u64).range(1..=ITEMS_MAX))]
+    pub items: u64,
+    /// Item attempts of the sample task, retries included: 500/s, 30/m, unlimited
+    #[arg(long, default_value = "500/s")]
+    pub rate: RateLimit,
+    /// Make no task
+    #[arg(long, conflicts_with_all = ["items", "rate"])]
+    pub no_task: bool,
+    /// How much is printed.
+    #[command(flatten)]
+    pub talk: Talk,
+}
+
+pub(crate) const EXAMPLES: &str = "\
+Examples:
+  windrow dev
+  windrow dev --rate 2000/s --items 100000
+  windrow dev --data ./playground --no-task
+
+One process: a node without sign-in that listens to this machine only, a sample business \"hello\" that is called over HTTP
+as any other, and a task of it. Of its items 4, 14, 24 … are busy at their first attempt (10 %), 99, 199 … are given up
+(1 %), so that there is something to see. Not for production: that is windrow serve.
+
+./config.toml and WINDROW_… variables are not read, so that it begins everywhere in the same way. Ctrl-C drains and sums
+up; a second one ends at once.";
+
+/// Which lines of the log are shown unless more or less is wanted: what is wrong, and the tree of actors whenever it
+/// changes, which is what a node is.
+pub(crate) fn log_filter(talk: Talk) -> Option<&'static str> {
+    (talk.verbose == 0 && !talk.quiet).then_some("warn,windrow_engine::actors::runtime::tree=info")
+}
+
+/// Runs until it is told to end.
+///
+/// # Errors
+/// What keeps it from beginning, with its exit code; that the node ended by itself.
+pub(crate) async fn dev(args: &DevArgs, shell: &Shell, runtimes: Arc<Runtimes>) -> Result<Exit, Fault> {
+    let mut signals = Signals::catch().map_err(|error| Fault::bug(error.to_string()))?;
+    let place = Place::of(args.data.as_deref(), &shell.env)?;
+    let dev = Dev::start(options(args, shell, runtimes, &place)).await?;
+    shell
+        .screen
+        .say(&told::greeting(&dev, &place, env!("CARGO_PKG_VERSION")));
+    let clock = SystemClock::new();
+    look_on(&dev, shell, &clock, &mut signals).await?;
+    let exit = end(dev, shell, &clock, &mut signals).await;
+    place.close(&shell.screen);
+    Ok(exit)
+}
+
+fn options(args: &DevArgs, shell: &Shell, runtimes: Arc<Runtimes>, place: &Place) -> DevOptions {
+    let reason = Some("windrow dev".to_owned());
+    DevOptions {
+        data_dir: place.path().to_owned(),
+        port: args.port,
+        environment: shell.environment.clone(),
+        runtimes,
+        task: (!args.no_task).then_some(SampleTask {
+            items: ItemCount(args.items),
+            rate: args.rate,
+        }),
+        actor: Actor {
+            name: shell.user(),
+            source: "cli",
+            reason,
+            request_id: None,
+            rehearses: false,
+        },
+    }
+}
+
+/// Shows how the task goes until somebody asks for the end.
+async fn look_on(dev: &Dev, shell: &Shell, clock: &dyn Clock, signals: &mut Signals) -> Result<(), Fault> {
+    let mut following = dev.begun().map(|begun| Following::new(begun, &shell.screen));
+    let mut looks = interval(LOOK_EVERY);
+    looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        tokio::select! {
+            asked = signals.next() => match asked {
+                Asked::Tree => shell.screen.must_say(dev.serve().tree().trim_end()),
+                Asked::Stop | Asked::Reload => return Ok(()),
+            },
+            () = dev.serve().failed() => {
+                return Err(Fault::new(Exit::Failed, "the node ended by itself", "its actors failed too often; -v says why")
+                    .hint("start it again; with --data DIR every task goes on from its last checkpoint"));
+            }
+            _ = looks.tick() => {}
+        }
+        if let Some(followed) = &mut following {
+            let is_over = followed.look(dev.serve(), &shell.screen, clock).await;
+            if is_over {
+                following = None;
+            }
+        }
+    }
+}
+
+/// Drains and sums up; a second signal ends the process at once.
+async fn end(dev: Dev, shell: &Shell, clock: &dyn Clock, signals: &mut Signals) -> Exit {
+    let mut summary = Summary::begin(&dev, clock.now()).await;
+    let drained = {
+        let drain = dev.drain_and(async |service| summary.finish(service, clock.now()).await);
+        tokio::pin!(drain);
+        let mut is_told = false;
+        loop {
+            tokio::select! {
+                (drained, ()) = &mut drain => break drained,
+                () = signals.stop() => {
+                    shell.screen.must_say("cut off: calls in flight were not waited for");
+                    return Exit::Interrupted;
+                }
+                () = sleep(TELL_AFTER), if !is_told => {
+                    shell.screen.say("draining: calls under way end; Ctrl-C again ends at once");
+                    is_told = true;
+                }
+            }
+        }
+    };
+    shell.screen.say(&summary.text());
+    if drained {
+        return Exit::Ok;
+    }
+    shell
+        .screen
+        .must_say("not everything ended in time; what was in flight was cut off");
+    Exit::Failed
+}
+
+impl From<DevError> for Fault {
+    fn from(error: DevError) -> Fault {
+        let text = error.to_string();
+        match error {
+            DevError::Serve(error) => with_own_words(error.into()),
+            DevError::Listen(_) => Fault::new(Exit::Failed, "the sample business can't start", text)
+                .hint("look which limits this machine has on ports and open files"),
+            DevError::Service(_) => Fault::new(Exit::Failed, "the sample can't be made", text)
+                .hint("leave out --data, or name another directory; -v says more"),
+        }
+    }
+}
+
+/// The same with the flags of this command.
+fn with_own_words(fault: Fault) -> Fault {
+    let words = |text: String| {
+        text.replace("node.data_dir (--data-dir)", "--data directory")
+            .replace(
+                "set http.listen (--listen) to another port",
+                "choose another port: --port 0 takes a free one",
+            )
+    };
+    Fault {
+        hint: fault.hint.map(words),
+        ..fault
+    }
+}

@@ -1,0 +1,245 @@
+//! What `windrow dev` tells: where to look, how the sample task goes, what came of everything.
+
+use std::fmt::Write;
+use std::time::Duration;
+
+use super::place::Place;
+use crate::output::screen::{RunLines, Screen};
+use crate::run::grouped;
+use crate::run::picture::{Meter, Picture};
+use windrow_core::execution::Progress;
+use windrow_core::ids::{Moment, TaskId};
+use windrow_core::task::lifecycle::Status;
+use windrow_engine::ports::clock::Clock;
+use windrow_engine::ports::tasks::list::TaskFilter;
+use windrow_engine::ports::tasks::store::TaskView;
+use windrow_node::dev::{BUSINESS, Begun, Dev, PORT_DEFAULT};
+use windrow_node::serve::Serve;
+use windrow_server::service::Service;
+
+/// Tasks that a summary names; who has more reads their own list.
+const TASKS_MAX: u32 = 20;
+/// Where something moves, or will by itself.
+const MOVING: [Status; 6] = [
+    Status::Queued,
+    Status::AwaitingBusiness,
+    Status::Running,
+    Status::Recovering,
+    Status::Stopping,
+    Status::Finalizing,
+];
+
+/// Where to look and what to try.
+pub(super) fn greeting(dev: &Dev, place: &Place, version: &str) -> String {
+    let url = dev.serve().url();
+    let kept = if place.is_kept() {
+        "kept"
+    } else {
+        "deleted on exit; --data DIR keeps it"
+    };
+    let mut text = format!(
+        "windrow {version} — development mode, not for production: everybody on this machine may do everything"
+    );
+    if dev.is_port_taken() {
+        text += &format!("\n  port {PORT_DEFAULT} is taken, so another one was chosen; --port N sets it");
+    }
+    let mut row = |name: &str, what: &str| text += &format!("\n  {name:<9} {what}");
+    row("data", &format!("{} ({kept})", place.path().display()));
+    row("api", &format!("{url}/v1"));
+    row("docs", &format!("{url}/docs"));
+    row("metrics", &format!("{url}/metrics"));
+    row(
+        "business",
+        &format!("{BUSINESS}: 10 % of its items are busy at first, 1 % are given up"),
+    );
+    row("task", &dev.begun().map_or_else(|| "none".to_owned(), task_text));
+    let server = server_flag(&url);
+    if let Some(begun) = dev.begun() {
+        let id = begun.task.id;
+        row("next", &format!("windrow task watch {id}{server}"));
+        row("", &format!("windrow task explain {id}{server}"));
+        row("", &format!("curl {url}/v1/tasks/{id}"));
+        row("", "windrow init python");
+    } else {
+        row("next", "windrow init python");
+    }
+    text
+}
+
+fn task_text(begun: &Begun) -> String {
+    let task = &begun.task;
+    let size = format!(
+        "{}: {} items at {}",
+        task.id,
+        grouped(task.total.0),
+        task.tuning.rate
+    );
+    match (begun.goes_on, task.status) {
+        (true, Status::Stopped | Status::Created) => format!("{size} is {}, as it was left", task.status),
+        (true, _) => format!("{size} goes on at {}", grouped(done(task))),
+        (false, _) => format!("{size} is running"),
+    }
+}
+
+/// Clients look at the usual port by themselves.
+fn server_flag(url: &str) -> String {
+    if url.ends_with(&format!(":{PORT_DEFAULT}")) {
+        String::new()
+    } else {
+        format!(" --server {url}")
+    }
+}
+
+/// Items that need nothing any more.
+fn done(task: &TaskView) -> u64 {
+    task.counters.settled() + task.counters.excluded
+}
+
+/// How a task goes, as long as it isn't over.
+pub(super) struct Following {
+    id: TaskId,
+    status: Status,
+    lines: Option<RunLines>,
+    meter: Meter,
+}
+
+impl Following {
+    /// From the start on; a picture is drawn only on a terminal.
+    pub(super) fn new(begun: &Begun, screen: &Screen) -> Following {
+        Following {
+            id: begun.task.id,
+            status: begun.task.status,
+            lines: screen.is_live().then(|| screen.run()),
+            meter: Meter::default(),
+        }
+    }
+
+    /// Shows it, and says when it comes to rest; true when there is nothing more to follow.
+    pub(super) async fn look(&mut self, serve: &Serve, screen: &Screen, clock: &dyn Clock) -> bool {
+        let task = match serve.service().task(self.id).await {
+            Ok(task) => task,
+            Err(error) => {
+                tracing::debug!(%error, task = %self.id, "the task can't be read now");
+                return false;
+            }
+        };
+        if let Some(lines) = &mut self.lines {
+            let live = serve.service().supervisor().progress(self.id);
+            let live: Vec<Progress> = live.into_iter().map(|(_, progress)| progress).collect();
+            let mut picture = Picture::of(&task, &live, 0.0, clock.wall());
+            picture.actual = self.meter.on_settled(clock.now(), picture.counts.settled());
+            screen.show(lines, &picture, clock.now());
+        }
+        let changed = std::mem::replace(&mut self.status, task.status) != task.status;
+        let is_over = task.status.is_terminal();
+        if changed && (is_over || task.status == Status::Stopped) {
+            screen.say(&rest_text(&task));
+        }
+        is_over
+    }
+}
+
+impl Drop for Following {
+    fn drop(&mut self) {
+        if let Some(lines) = &self.lines {
+            lines.clear();
+        }
+    }
+}
+
+/// `t1 finished: 10,000 items, 9,900 succeeded, 100 abandoned`
+fn rest_text(task: &TaskView) -> String {
+    let counts = &task.counters;
+    let mut text = format!("{} {}: {} items", task.id, task.status, grouped(task.total.0));
+    let terms = [
+        ("succeeded", counts.succeeded),
+        ("skipped", counts.skipped),
+        ("abandoned", counts.abandoned),
+        ("excluded", counts.excluded),
+        ("pending", counts.pending(task.total)),
+    ];
+    for (term, count) in terms.into_iter().filter(|(_, count)| *count > 0) {
+        write!(text, ", {} {term}", grouped(count)).expect("a string takes any text");
+    }
+    text + "; the node stays up, Ctrl-C ends it"
+}
+
+/// What came of everything, from before the drain to after it.
+pub(super) struct Summary {
+    begun: Moment,
+    took: Duration,
+    in_flight: u64,
+    /// The task that was followed, and others that moved.
+    tasks: Vec<TaskView>,
+    has_moved: bool,
+}
+
+impl Summary {
+    /// Before the drain.
+    pub(super) async fn begin(dev: &Dev, now: Moment) -> Summary {
+        let service = dev.serve().service();
+        let filter = TaskFilter {
+            statuses: MOVING.to_vec(),
+            oldest_first: true,
+            ..TaskFilter::default()
+        };
+        let moving = service
+            .list_tasks(&filter, None, TASKS_MAX)
+            .await
+            .map(|page| page.tasks);
+        let moving = moving.unwrap_or_else(|error| {
+            tracing::warn!(%error, "the tasks can't be listed");
+            Vec::new()
+        });
+        let in_flight = moving.iter().map(|picture| picture.task.counters.in_flight).sum();
+        let has_moved = !moving.is_empty();
+        let mut tasks: Vec<TaskView> = moving.into_iter().map(|picture| picture.task).collect();
+        if tasks.is_empty() {
+            tasks.extend(dev.begun().map(|begun| begun.task.clone()));
+        }
+        Summary {
+            begun: now,
+            took: Duration::ZERO,
+            in_flight,
+            tasks,
+            has_moved,
+        }
+    }
+
+    /// After it, once nothing moves.
+    pub(super) async fn finish(&mut self, service: &Service, now: Moment) {
+        self.took = now.since(self.begun);
+        for task in &mut self.tasks {
+            match service.task(task.id).await {
+                Ok(now) => *task = now,
+                Err(error) => tracing::warn!(%error, task = %task.id, "the task can't be read"),
+            }
+        }
+    }
+
+    /// `stopped: t1 at 4,812/10,000, drained 31 in flight in 0.2 s. bye.`
+    pub(super) fn text(&self) -> String {
+        let mut parts: Vec<String> = self.tasks.iter().map(place_of).collect();
+        if self.has_moved {
+            let tenths = (self.took.as_millis() + 50) / 100;
+            let (whole, part) = (tenths / 10, tenths % 10);
+            parts.push(format!(
+                "drained {} in flight in {whole}.{part} s",
+                grouped(self.in_flight)
+            ));
+        }
+        let what = if parts.is_empty() {
+            "nothing was running".to_owned()
+        } else {
+            parts.join(", ")
+        };
+        format!("stopped: {what}. bye.")
+    }
+}
+
+fn place_of(task: &TaskView) -> String {
+    if task.status.is_terminal() {
+        return format!("{} {}", task.id, task.status);
+    }
+    format!("{} at {}/{}", task.id, grouped(done(task)), grouped(task.total.0))
+}

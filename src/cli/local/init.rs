@@ -1,0 +1,265 @@
+//! `windrow init`: writes a small handler into a directory and says what to type next. What it writes are the files of
+//! `examples/handlers`, which the tests run: what is shipped is what was tested.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, ErrorKind, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use clap::{Args, ValueEnum};
+
+use crate::exit::Exit;
+use crate::fault::Fault;
+use crate::output::screen;
+
+/// `windrow init`
+#[derive(Debug, Args)]
+pub struct InitArgs {
+    /// In which language; http writes nothing and explains what any server has to do
+    #[arg(value_enum)]
+    pub language: Language,
+    /// Where to, instead of the current directory; made if it isn't there
+    #[arg(long, value_name = "DIR")]
+    pub dir: Option<PathBuf>,
+    /// Replace a file that is there
+    #[arg(long)]
+    pub force: bool,
+}
+
+pub(crate) const EXAMPLES: &str = "\
+Examples:
+  windrow init python
+  windrow init bash --dir push
+
+python, node and go make an HTTP handler on 127.0.0.1:9000 (PORT=9001 in its environment: on another port), bash and
+rust a worker that reads items as lines. Each has at most 15 lines and needs nothing but its language.";
+
+/// What a handler is written in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Language {
+    /// An HTTP server, for python3
+    Python,
+    /// An HTTP server, for Node.js
+    Node,
+    /// An HTTP server, for Go 1.22 or later
+    Go,
+    /// A worker that reads lines
+    Bash,
+    /// A worker that reads lines
+    Rust,
+    /// Any other: what an HTTP server has to do
+    Http,
+}
+
+/// A handler as it is shipped.
+struct Sample {
+    file: &'static str,
+    text: &'static str,
+    /// What makes it ready to be called.
+    prepare: Option<&'static str>,
+    kind: Kind,
+}
+
+/// How items reach it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// By POST on port 9000.
+    Http,
+    /// As lines of a process that is started by this command.
+    Worker(&'static str),
+}
+
+/// None for [`Language::Http`], which isn't one.
+fn sample(language: Language) -> Option<Sample> {
+    let (file, text, prepare, kind) = match language {
+        Language::Python => {
+            let text = include_str!("../../../examples/handlers/http_handler.py");
+            ("handler.py", text, Some("python3 handler.py"), Kind::Http)
+        }
+        Language::Node => {
+            let text = include_str!("../../../examples/handlers/http_handler.mjs");
+            ("handler.mjs", text, Some("node handler.mjs"), Kind::Http)
+        }
+        Language::Go => {
+            let text = include_str!("../../../examples/handlers/http_handler.go");
+            ("handler.go", text, Some("go run handler.go"), Kind::Http)
+        }
+        Language::Bash => {
+            let text = include_str!("../../../examples/handlers/worker.sh");
+            ("handler.sh", text, None, Kind::Worker("./handler.sh"))
+        }
+        Language::Rust => {
+            let text = include_str!("../../../examples/handlers/worker.rs");
+            (
+                "handler.rs",
+                text,
+                Some("rustc handler.rs"),
+                Kind::Worker("./handler"),
+            )
+        }
+        Language::Http => return None,
+    };
+    Some(Sample {
+        file,
+        text,
+        prepare,
+        kind,
+    })
+}
+
+const ANY_SERVER: &str = r#"a handler is any HTTP server; nothing was written
+  it is sent   POST {"type":"item.process","task":{…},"item":{"index":0,"attempt":1,"key":"…","data":{…}}}
+  with --batch POST {"type":"items.process","task":{…},"items":[{"index":0,…},{"index":1,…}]}
+  it answers   any 2xx without a body: done. 429 or 503: not so fast. Other 5xx: again later
+  or with      {"result":"skip"}, {"result":"retry","retry_after":"5s"}, {"result":"abandon","code":"NO_USER"}
+  to a type that it doesn't know it answers 204; the key is the same at every attempt of an item
+next:
+  windrow try http://127.0.0.1:9000          # three items; says whether it keeps the contract
+  windrow init python                        # or node, go: such a server in 15 lines"#;
+
+/// Writes the handler and prints what to type next.
+///
+/// # Errors
+/// `Conflict` when there is such a file; `Failed` when it can't be written.
+pub(crate) fn init(args: &InitArgs) -> Result<Exit, Fault> {
+    let text = match sample(args.language) {
+        None => ANY_SERVER.to_owned(),
+        Some(sample) => {
+            let path = args.dir.iter().collect::<PathBuf>().join(sample.file);
+            if let Some(dir) = &args.dir {
+                std::fs::create_dir_all(dir).map_err(|error| failed(&path, &error))?;
+            }
+            write(&path, &sample, args.force).map_err(|error| refused(&path, &error))?;
+            told(&sample, &path, args.dir.as_deref())
+        }
+    };
+    screen::print(&text).map(|()| Exit::Ok)
+}
+
+fn refused(path: &Path, error: &io::Error) -> Fault {
+    if error.kind() != ErrorKind::AlreadyExists {
+        return failed(path, error);
+    }
+    Fault::new(Exit::Conflict, not_written(path), "it is there already")
+        .hint("--dir DIR for another directory, or --force to replace it")
+}
+
+fn failed(path: &Path, error: &io::Error) -> Fault {
+    Fault::new(Exit::Failed, not_written(path), error.to_string())
+        .hint("--dir DIR for a directory that can be written")
+}
+
+fn not_written(path: &Path) -> String {
+    format!("{} is not written", path.display())
+}
+
+/// A file that is there is left alone, or with `force` replaced as a whole.
+fn write(path: &Path, sample: &Sample, force: bool) -> io::Result<()> {
+    if !force {
+        return write_new(path, sample);
+    }
+    let draft = path.with_extension(format!("new-{}", std::process::id()));
+    write_new(&draft, sample)?;
+    std::fs::rename(&draft, path).inspect_err(|_| remove_half(&draft))
+}
+
+fn write_new(path: &Path, sample: &Sample) -> io::Result<()> {
+    let mode = if sample.text.starts_with("#!") {
+        0o777
+    } else {
+        0o666
+    };
+    let mut file: File = OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(mode)
+        .open(path)?;
+    file.write_all(sample.text.as_bytes())
+        .inspect_err(|_| remove_half(path))
+}
+
+/// Half a handler would be refused as one that is there.
+fn remove_half(path: &Path) {
+    if let Err(error) = std::fs::remove_file(path) {
+        tracing::warn!(%error, path = %path.display(), "half a file is left");
+    }
+}
+
+/// What was written, and commands that can be pasted.
+fn told(sample: &Sample, path: &Path, dir: Option<&Path>) -> String {
+    let lines = sample.text.lines().count();
+    let how = match sample.kind {
+        Kind::Http => "an HTTP handler on 127.0.0.1:9000 (PORT=9001 in its environment: on another port)",
+        Kind::Worker(_) => "a worker that reads items as lines and answers each with a line",
+    };
+    let mut text = format!("{}: {lines} lines, {how}\nnext:", path.display());
+    let mut next = |command: &str, about: &str| text += &format!("\n  {command:<64} # {about}");
+    if let Some(dir) = dir {
+        next(&format!("cd {}", quoted(dir)), "where it is");
+    }
+    match sample.kind {
+        Kind::Http => {
+            sample
+                .prepare
+                .inspect(|command| next(command, "in a terminal of its own"));
+            next(
+                "windrow try http://127.0.0.1:9000",
+                "three items; nothing is stored",
+            );
+            let register = "windrow biz register hello-push --url http://127.0.0.1:9000";
+            next(register, "for tasks of a node, such as windrow dev");
+            let run = "windrow run --total 100 --rate 20/s --url http://127.0.0.1:9000";
+            next(run, "or one job without a node");
+        }
+        Kind::Worker(command) => {
+            sample.prepare.inspect(|command| next(command, "builds it"));
+            next(
+                &format!("windrow try -- {command}"),
+                "three items; nothing is stored",
+            );
+            next(
+                &format!("windrow run --total 100 --rate 20/s -- {command}"),
+                "one job without a node",
+            );
+        }
+    }
+    text
+}
+
+/// A path as a shell reads it.
+fn quoted(path: &Path) -> String {
+    let text = path.display().to_string();
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+,@%".contains(c);
+    if text.chars().all(is_plain) && !text.starts_with('-') {
+        return text;
+    }
+    format!("-- '{}'", text.replace('\'', r"'\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_are_quoted_for_a_shell() {
+        for (path, text) in [
+            ("push", "push"),
+            ("a b", "-- 'a b'"),
+            ("it's", r"-- 'it'\''s'"),
+            ("-x", "-- '-x'"),
+        ] {
+            assert_eq!(quoted(Path::new(path)), text);
+        }
+    }
+
+    #[test]
+    fn every_language_but_http_has_a_handler_of_its_own() {
+        let samples: Vec<Sample> = Language::value_variants()
+            .iter()
+            .filter_map(|one| sample(*one))
+            .collect();
+        let files: std::collections::BTreeSet<&str> = samples.iter().map(|sample| sample.file).collect();
+        assert_eq!((samples.len(), files.len()), (5, 5));
+        assert!(sample(Language::Http).is_none());
+    }
+}

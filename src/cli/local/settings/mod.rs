@@ -1,0 +1,120 @@
+//! `windrow config`: checks and prints configurations.
+
+pub(crate) mod args;
+mod shown;
+
+use std::path::{Path, PathBuf};
+
+use self::args::FileArgs;
+use crate::Shell;
+use crate::args::{ConfigArgs, ConfigVerb};
+use crate::exit::Exit;
+use crate::fault::Fault;
+use crate::local::serve::serviceable;
+use crate::output::screen;
+use crate::run::load;
+use windrow_config::{AuthMode, Config, DOCUMENTED};
+use windrow_node::serve::ServeError;
+use windrow_node::serve::look::{self, Port};
+
+/// What is read when no file is named.
+const FILE_DEFAULT: &str = "config.toml";
+
+/// Obeys.
+///
+/// # Errors
+/// `Config` with every fault of the configuration.
+pub(crate) fn settings(args: &ConfigArgs, shell: &Shell) -> Result<Exit, Fault> {
+    let text = match &args.verb {
+        ConfigVerb::Check(args) => {
+            let file = chosen(args);
+            // What the service manager asks before a start must be what the start itself will find.
+            let config =
+                serviceable(load(file.as_deref(), shell)?).map_err(|faults| Fault::of_config(&faults))?;
+            let port = startable(&config)?;
+            let name = file.map_or_else(|| "the default".to_owned(), |file| file.display().to_string());
+            format!("{name} is sound\n{}", needs(&config, port))
+        }
+        ConfigVerb::Default => DOCUMENTED.to_owned(),
+        ConfigVerb::Show(args) => return shown::show(args, shell),
+    };
+    screen::print(&text).map(|()| Exit::Ok)
+}
+
+/// The file that is meant: the one that is named, else the one that a node would read.
+fn chosen(args: &FileArgs) -> Option<PathBuf> {
+    let here = Path::new(FILE_DEFAULT);
+    let file = args.file.as_ref().or(args.named.as_ref());
+    file.cloned().or_else(|| here.exists().then(|| here.to_owned()))
+}
+
+/// Whether a start would refuse what the configuration names; whether its port is free now.
+fn startable(config: &Config) -> Result<Port, Fault> {
+    let mut faults = look::faults(config);
+    let port = look::port(config.http.listen).unwrap_or_else(|fault| {
+        faults.push(("http.listen", fault));
+        Port::Taken
+    });
+    if faults.is_empty() {
+        return Ok(port);
+    }
+    let told: Vec<windrow_config::Fault> = faults.into_iter().map(told).collect();
+    Err(Fault::of_config(&told))
+}
+
+/// A refusal of a start as a fault of its configuration.
+fn told((key, refusal): (&'static str, ServeError)) -> windrow_config::Fault {
+    let what = refusal.to_string();
+    let try_ = match refusal {
+        ServeError::Store(_) => {
+            "a file with the password in its first line, that only the node's user reads".to_owned()
+        }
+        refusal => Fault::from(refusal)
+            .hint
+            .unwrap_or_else(|| "windrow help serve".to_owned()),
+    };
+    windrow_config::Fault {
+        key: key.to_owned(),
+        origin: windrow_config::Origin::Default,
+        what,
+        try_,
+    }
+}
+
+/// What a node with this configuration needs of its machine.
+fn needs(config: &Config, port: Port) -> String {
+    let listen = config.http.listen;
+    let taken = if port == Port::Taken {
+        "; somebody listens there now"
+    } else {
+        ""
+    };
+    let scheme = if config.http.tls_cert_file.is_some() {
+        "https"
+    } else {
+        "http"
+    };
+    let data = config.node.data_dir.display();
+    let key = config.auth.key_file.as_ref();
+    let key = key.map_or_else(
+        || format!("{data}/key, made at the first start"),
+        |file| file.display().to_string(),
+    );
+    let own = format!("{data}/admin.token");
+    let token = config.auth.bootstrap_token_file.as_ref().map_or_else(
+        || own.clone(),
+        |file| format!("{}, or {own} where that can't be written", file.display()),
+    );
+    let mut text = format!(
+        "a node needs\n  the port         {listen} ({scheme}){taken}\n  to write         {data}\n  the secrets' key {key}\n"
+    );
+    text.push_str(&match config.auth.mode {
+        AuthMode::Off => {
+            "  no token         auth.mode is off: everybody on this machine may do everything".to_owned()
+        }
+        AuthMode::Token | AuthMode::Proxy => {
+            format!("  the first token  {token}, made at the first start unless it is there")
+        }
+    });
+    text
+}

@@ -1,0 +1,64 @@
+//! `windrow try` on the command line.
+
+use std::ffi::OsString;
+use std::num::NonZeroU32;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{ArgGroup, Args, ValueHint};
+
+use crate::args::{HttpArgs, Items, Talk};
+use crate::input::choice::{self, Choice};
+use windrow_core::settings::text::parse_span;
+
+/// How it is used.
+pub(crate) const EXAMPLES: &str = "\
+Examples:
+  windrow try http://127.0.0.1:9000/windrow --items 0..5 \\
+    --data '{\"user_id\":\"u{index}\"}'
+  windrow try --csv users.csv --items 0..3 -- python3 -u handler.py
+  windrow try --cmd 'python3 -u handler.py' --items 7";
+
+/// `windrow try`
+#[derive(Debug, Args)]
+#[command(group(ArgGroup::new("handler").required(true).args(["url", "address", "cmd", "worker"])))]
+pub struct TryArgs {
+    /// The URL to call
+    pub url: Option<String>,
+    /// The URL to call, as `windrow run` is given it
+    #[arg(long = "url", value_name = "URL")]
+    pub address: Option<String>,
+    /// The command to start, as one text that is split at blanks
+    #[arg(long)]
+    pub cmd: Option<String>,
+    /// The command to start, after --
+    #[arg(last = true, value_name = "COMMAND", value_hint = ValueHint::AnyPath)]
+    pub worker: Vec<OsString>,
+    /// Which items: 3, 0..5 (without 5) or 1,2,17; without it the first three, or as many as there are
+    #[arg(long = "items", value_name = "ITEMS", value_parser = choice::parse)]
+    pub chosen: Option<Choice>,
+    /// The data of each item as JSON; {index} is its number
+    #[arg(long, value_name = "JSON", conflicts_with_all = ["csv", "ndjson"])]
+    pub data: Option<String>,
+    /// Rows of a file as data.
+    #[command(flatten)]
+    pub items: Items,
+    /// Items of one call
+    #[arg(long, default_value = "1")]
+    pub batch: NonZeroU32,
+    /// How long one call may take
+    #[arg(long, value_parser = parse_span, default_value = "10s")]
+    pub timeout: Duration,
+    /// Attempts of an item that asks for another
+    #[arg(long, default_value = "1")]
+    pub max_attempts: NonZeroU32,
+    /// How a URL is called.
+    #[command(flatten)]
+    pub http: HttpArgs,
+    /// A configuration file, for defaults
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// How much is printed.
+    #[command(flatten)]
+    pub talk: Talk,
+}

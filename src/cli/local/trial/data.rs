@@ -1,0 +1,123 @@
+//! The data of tried items: rows of a file, a template, or none.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use bytes::Bytes;
+
+use crate::args::TryArgs;
+use crate::exit::Exit;
+use crate::fault::Fault;
+use crate::input::choice::Choice;
+use crate::run::source;
+use windrow_core::ids::{INDEX_MAX, ItemIndex, WallMs};
+use windrow_engine::ports::handling::handler::CallRows;
+use windrow_engine::ports::sources::source::{RowChunk, Source};
+use windrow_node::sources::{Input, SourceSpec, open_for_a_look};
+
+/// What is called unless items are chosen.
+const ITEMS_DEFAULT: Range<u64> = 0..3;
+
+/// See the module.
+pub(super) enum Data {
+    None,
+    /// JSON in which `{index}` is the item's number.
+    Template(String),
+    Rows(Arc<dyn Source>),
+}
+
+impl Data {
+    /// What the flags say, and the items to call; a file is read once and nothing of it is kept.
+    pub(super) async fn of(args: &TryArgs, now: WallMs) -> Result<(Data, Choice), Fault> {
+        let mut chosen = args
+            .chosen
+            .clone()
+            .unwrap_or_else(|| Choice(ITEMS_DEFAULT.collect()));
+        if chosen.0.iter().any(|index| *index > INDEX_MAX) {
+            return Err(Fault::new(
+                Exit::Usage,
+                "an item can't be called",
+                format!("the highest is {INDEX_MAX}"),
+            ));
+        }
+        if let Some(template) = &args.data {
+            return Ok((Data::Template(template.clone()), chosen));
+        }
+        let spec = source::spec(&args.items, 0)?;
+        if let SourceSpec::Range { .. } = spec {
+            return Ok((Data::None, chosen));
+        }
+        if let SourceSpec::File {
+            input: Input::Stdin, ..
+        } = spec
+        {
+            let because = "`try` keeps nothing, and standard input can be read only once";
+            return Err(Fault::new(Exit::Usage, "standard input can't be tried", because).hint("name a file"));
+        }
+        let opened = open_for_a_look(&spec, now).await?;
+        let total = opened.source.total().0;
+        if args.chosen.is_none() {
+            chosen.0.retain(|index| *index < total);
+        }
+        match chosen.0.iter().find(|index| **index >= total) {
+            Some(index) => Err(Fault::new(
+                Exit::Rejected,
+                format!("there is no item {index}"),
+                format!("the file has {total} items, 0 to {}", total.saturating_sub(1)),
+            )
+            .hint("choose others with --items")),
+            None => Ok((Data::Rows(opened.source), chosen)),
+        }
+    }
+
+    /// The data of one call.
+    pub(super) async fn rows(&self, items: &[u64]) -> Result<CallRows, Fault> {
+        let mut chunks = Vec::with_capacity(items.len());
+        for index in items {
+            match self {
+                Data::None => {}
+                Data::Template(template) => chunks.push(Arc::new(filled(template, *index)?)),
+                Data::Rows(source) => {
+                    let read = source.read(ItemIndex(*index)).await;
+                    let failed = |error: windrow_engine::ports::sources::source::SourceError| {
+                        Fault::new(
+                            Exit::Rejected,
+                            format!("item {index} can't be read"),
+                            error.to_string(),
+                        )
+                    };
+                    chunks.push(read.map_err(failed)?);
+                }
+            }
+        }
+        Ok(CallRows {
+            chunks,
+            positions: None,
+        })
+    }
+}
+
+/// The template for one item; it must be JSON then.
+fn filled(template: &str, index: u64) -> Result<RowChunk, Fault> {
+    let text = template.replace("{index}", &index.to_string());
+    if let Err(error) = serde_json::from_str::<serde::de::IgnoredAny>(&text) {
+        let because = format!("{text} is not JSON: {error}");
+        return Err(Fault::new(Exit::Usage, "--data can't be used", because)
+            .hint("--data '{\"user_id\":\"u{index}\"}'"));
+    }
+    let end = u32::try_from(text.len())
+        .map_err(|_| Fault::new(Exit::Usage, "--data can't be used", "it is longer than 4 GiB"))?;
+    Ok(RowChunk::new(ItemIndex(index), Bytes::from(text), vec![end]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_template_is_filled_with_the_index() {
+        let chunk = filled(r#"{"user":"u{index}","n":{index}}"#, 7).expect("it is JSON");
+        assert_eq!(chunk.row(ItemIndex(7)), Some(r#"{"user":"u7","n":7}"#));
+        assert_eq!(filled("{index", 7).expect_err("no JSON").exit, Exit::Usage);
+    }
+}

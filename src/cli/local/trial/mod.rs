@@ -1,0 +1,193 @@
+//! `windrow try`: calls a handler with chosen items and shows its verdicts. No server, no store; nothing is kept.
+
+pub(crate) mod args;
+mod data;
+mod verdicts;
+
+use std::num::NonZeroU32;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::{sleep, timeout};
+
+use self::data::Data;
+use self::verdicts::{Seen, Tally};
+use crate::Shell;
+use crate::args::TryArgs;
+use crate::exit::Exit;
+use crate::fault::Fault;
+use crate::input::choice::Choice;
+use crate::output::screen;
+use crate::run::handler;
+use crate::run::load;
+use crate::signals::Signals;
+use windrow_config::Config;
+use windrow_core::ids::{Attempt, ItemIndex};
+use windrow_core::items::run::IndexRun;
+use windrow_core::items::verdict::Dispatch;
+use windrow_engine::ports::clock::Clock;
+use windrow_engine::ports::handling::handler::{Call, CallItems, Handler, HandlerFactory};
+use windrow_node::handlers::{self, Making};
+use windrow_node::{Runtimes, SystemClock};
+
+/// The longest wait before another attempt; a person is watching.
+const RETRY_WAIT_MAX: Duration = Duration::from_secs(30);
+/// The wait before another attempt where the handler asked for none.
+const RETRY_WAIT_DEFAULT: Duration = Duration::from_secs(1);
+/// Beyond the start-up time of workers: a worker that doesn't begin is reported by then.
+const READY_EXTRA: Duration = Duration::from_secs(5);
+
+/// Calls the handler.
+///
+/// # Errors
+/// `BadHandler` when it breaks the contract, `Rejected` when it can't be called at all.
+pub(crate) async fn trial(args: &TryArgs, shell: &Shell, runtimes: Arc<Runtimes>) -> Result<Exit, Fault> {
+    let mut signals = Signals::catch().map_err(|error| Fault::bug(error.to_string()))?;
+    let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
+    let config = load(args.config.as_deref(), shell)?;
+    let factory = factory(args, shell, &config, &runtimes, &clock)?;
+    let (data, items) = Data::of(args, clock.wall()).await?;
+    let handler = factory.open(Arc::new(handlers::preview_context()))?;
+    let ready_within = config.command_handler.startup_timeout + READY_EXTRA;
+    let trial = Trial {
+        args,
+        handler: &*handler,
+        clock: &*clock,
+        data,
+        items,
+    };
+    let tried = tokio::select! {
+        tried = trial.run(ready_within) => tried,
+        () = signals.stop() => {
+            shell.screen.say("interrupted: the handler may end calmly; Ctrl-C again ends it at once");
+            Ok(Exit::Interrupted)
+        }
+    };
+    // Its own patience bounds it: workers are asked to end, then killed.
+    tokio::select! {
+        () = handler.close() => {}
+        () = signals.stop() => {}
+    }
+    tried
+}
+
+fn factory(
+    args: &TryArgs,
+    shell: &Shell,
+    config: &Config,
+    runtimes: &Runtimes,
+    clock: &Arc<dyn Clock>,
+) -> Result<Arc<dyn HandlerFactory>, Fault> {
+    let screen = shell.screen.clone();
+    let making = Making {
+        config,
+        environment: shell.environment.clone(),
+        clock: clock.clone(),
+        sink: Arc::new(move |line| screen.say(&format!("  handler: {}", line.message))),
+        leftovers: None,
+        work: runtimes.work().clone(),
+    };
+    let split = |cmd: &String| cmd.split_whitespace().map(Into::into).collect();
+    let argv = args.cmd.as_ref().map_or_else(|| args.worker.clone(), split);
+    let worker = (argv, NonZeroU32::MIN);
+    let wanted = handler::wanted(
+        args.url.as_ref().or(args.address.as_ref()).map(String::as_str),
+        &args.http,
+        args.batch,
+        worker,
+    )?;
+    Ok(handlers::factory(&wanted, making)?)
+}
+
+/// One series of calls.
+struct Trial<'a> {
+    args: &'a TryArgs,
+    handler: &'a dyn Handler,
+    clock: &'a dyn Clock,
+    data: Data,
+    items: Choice,
+}
+
+impl Trial<'_> {
+    async fn run(&self, ready_within: Duration) -> Result<Exit, Fault> {
+        self.ready(ready_within).await;
+        let mut tally = Tally::default();
+        for items in self.items.0.chunks(self.args.batch.get() as usize) {
+            self.call_until_settled(items, &mut tally).await?;
+        }
+        screen::print(&tally.summary())?;
+        tally.contract()
+    }
+
+    /// Waits until the handler takes a call. One that takes none says by its answer why.
+    async fn ready(&self, patience: Duration) {
+        let mut slots = self.handler.slots();
+        timeout(patience, slots.wait_for(|slots| *slots != Some(0)))
+            .await
+            .ok();
+    }
+
+    async fn call_until_settled(&self, items: &[u64], tally: &mut Tally) -> Result<(), Fault> {
+        let mut left: Vec<u64> = items.to_vec();
+        for attempt in 1..=self.args.max_attempts.get() {
+            let begun = self.clock.now();
+            let call = Call {
+                items: dispatches(&left, Attempt::new(attempt)),
+                rows: self.data.rows(&left).await?,
+                gate_time: begun,
+                timeout: self.args.timeout,
+            };
+            let reply = self.handler.process(call).await;
+            let took = self.clock.now().since(begun);
+            let seen = verdicts::read(&left, reply, took);
+            for line in &seen {
+                screen::print(&line.text(attempt))?;
+            }
+            let wait = seen
+                .iter()
+                .filter_map(|one| one.retry.map(|wait| wait.unwrap_or(RETRY_WAIT_DEFAULT)))
+                .max();
+            left = seen
+                .iter()
+                .filter(|one| one.retry.is_some())
+                .map(|one| one.index)
+                .collect();
+            tally.on_call(seen, took);
+            match wait {
+                Some(wait) if attempt < self.args.max_attempts.get() => sleep(wait.min(RETRY_WAIT_MAX)).await,
+                _ => break,
+            }
+        }
+        Ok(())
+    }
+}
+
+fn dispatches(items: &[u64], attempt: Attempt) -> CallItems {
+    let one = |index: &u64| Dispatch {
+        run: IndexRun::one(ItemIndex(*index)),
+        attempt,
+    };
+    match items {
+        [only] => CallItems::One(one(only)),
+        several => CallItems::Many(several.iter().map(one).collect()),
+    }
+}
+
+impl Seen {
+    /// One line for people.
+    fn text(&self, attempt: u32) -> String {
+        let again = if attempt > 1 {
+            format!(" (attempt {attempt})")
+        } else {
+            String::new()
+        };
+        let micros = self.took.as_micros();
+        format!(
+            "#{} {}{again}  {}.{} ms",
+            self.index,
+            self.said,
+            micros / 1000,
+            micros % 1000 / 100
+        )
+    }
+}

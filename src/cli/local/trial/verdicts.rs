@@ -1,0 +1,258 @@
+//! Reads replies for people, and judges whether the handler keeps the contract.
+
+use std::time::Duration;
+
+use crate::exit::Exit;
+use crate::fault::Fault;
+use windrow_core::items::verdict::{Failure, Outcome, Wish};
+use windrow_engine::ports::handling::handler::{CallFailure, ItemVerdict, Reply};
+
+/// What was said of one item.
+pub(super) struct Seen {
+    pub(super) index: u64,
+    pub(super) said: String,
+    pub(super) took: Duration,
+    /// Another attempt is due, after this wait if the handler named one.
+    pub(super) retry: Option<Option<Duration>>,
+    /// The handler answered something that could be understood.
+    understood: bool,
+    /// An answer came, whatever it was.
+    answered: bool,
+    /// How the contract was broken.
+    flaw: Option<Failure>,
+}
+
+/// What a reply says of each item of a call.
+pub(super) fn read(items: &[u64], reply: Reply, took: Duration) -> Vec<Seen> {
+    let seen = |index: u64, said: String| Seen {
+        index,
+        said,
+        took,
+        retry: None,
+        understood: true,
+        answered: true,
+        flaw: None,
+    };
+    match reply {
+        Reply::AllOk => items
+            .iter()
+            .map(|index| seen(*index, "✓ succeeded".to_owned()))
+            .collect(),
+        Reply::Items(replies) => {
+            let verdicts = replies.verdicts.into_iter();
+            verdicts
+                .map(|(index, verdict)| item(seen, index.0, verdict))
+                .collect()
+        }
+        Reply::Failed(failure) => items
+            .iter()
+            .map(|index| whole(seen(*index, String::new()), &failure))
+            .collect(),
+    }
+}
+
+fn item(seen: impl Fn(u64, String) -> Seen, index: u64, verdict: ItemVerdict) -> Seen {
+    match verdict {
+        ItemVerdict::Settled(Outcome::Succeeded) => seen(index, "✓ succeeded".to_owned()),
+        ItemVerdict::Settled(Outcome::Skipped) => seen(index, "– skipped".to_owned()),
+        ItemVerdict::Failed {
+            failure,
+            wish: Wish::Abandon,
+        } => seen(index, format!("✗ abandoned {}", told(&failure))),
+        ItemVerdict::Unclear(failure) => Seen {
+            retry: Some(None),
+            ..seen(index, format!("↻ retry {}", told(&failure)))
+        },
+        ItemVerdict::Failed {
+            failure,
+            wish: Wish::Retry { after },
+        } => {
+            // The platform's own codes mean that there was no answer to this item.
+            let understood = !NO_ANSWER.contains(&failure.code.as_ref());
+            let said = format!("↻ retry {}{}", told(&failure), wait_text(after));
+            Seen {
+                retry: Some(after),
+                understood,
+                answered: understood,
+                ..seen(index, said)
+            }
+        }
+    }
+}
+
+/// Codes of items that got no answer.
+const NO_ANSWER: [&str; 4] = ["TIMEOUT", "WORKER_CRASH", "WORKER_HUNG", "WORKER_RESTARTED"];
+
+fn whole(seen: Seen, failure: &CallFailure) -> Seen {
+    let flawed =
+        |failure: &Failure, sign: &str| (format!("✗ {sign} {}", told(failure)), Some(failure.clone()));
+    let (said, flaw, retry) = match failure {
+        CallFailure::Failed { failure, after, .. } => (
+            format!("↻ failed {}{}", told(failure), wait_text(*after)),
+            None,
+            Some(*after),
+        ),
+        CallFailure::Abandoned(failure) => (format!("✗ abandoned {}", told(failure)), None, None),
+        CallFailure::BadReply(failure) => {
+            let (said, flaw) = flawed(failure, "not understood:");
+            (said, flaw, None)
+        }
+        CallFailure::Rejected(failure) => {
+            let (said, flaw) = flawed(failure, "refused:");
+            (said, flaw, None)
+        }
+        CallFailure::Gone(failure) => {
+            let (said, flaw) = flawed(failure, "gone:");
+            (said, flaw, None)
+        }
+        CallFailure::BackPressure { after, failure } => (
+            format!("↻ busy {}{}", told(failure), wait_text(*after)),
+            None,
+            Some(*after),
+        ),
+        CallFailure::Fenced => {
+            let failure = Failure::new(
+                "FENCED",
+                "it answers that a newer run exists, but nothing runs here",
+            );
+            let (said, flaw) = flawed(&failure, "refused:");
+            (said, flaw, None)
+        }
+        CallFailure::NotSent => ("✗ not sent".to_owned(), None, None),
+    };
+    let understood = matches!(
+        failure,
+        CallFailure::Abandoned(_) | CallFailure::BackPressure { .. }
+    );
+    let answered = understood
+        || matches!(failure, CallFailure::Failed { failure, .. } if failure.code.starts_with("HTTP_"));
+    Seen {
+        said,
+        flaw,
+        retry,
+        understood,
+        answered,
+        ..seen
+    }
+}
+
+fn told(failure: &Failure) -> String {
+    format!("{} {}", failure.code, failure.message)
+}
+
+fn wait_text(after: Option<Duration>) -> String {
+    after
+        .map(|after| format!(" (after {})", humantime::format_duration(after)))
+        .unwrap_or_default()
+}
+
+/// All calls together.
+#[derive(Default)]
+pub(super) struct Tally {
+    latencies: Vec<Duration>,
+    flaws: Vec<Failure>,
+    understood: bool,
+    answered: bool,
+    last: Option<String>,
+}
+
+impl Tally {
+    /// Counts a call.
+    pub(super) fn on_call(&mut self, seen: Vec<Seen>, took: Duration) {
+        if seen.iter().any(|one| one.understood && one.flaw.is_none()) {
+            self.understood = true;
+            self.latencies.push(took);
+        }
+        self.answered |= seen.iter().any(|one| one.answered);
+        if let Some(one) = seen.last() {
+            self.last = Some(one.said.clone());
+        }
+        self.flaws.extend(seen.into_iter().filter_map(|one| one.flaw));
+    }
+
+    fn is_kept(&self) -> bool {
+        self.flaws.is_empty() && self.understood
+    }
+
+    /// The last line. How fast it is with many calls at once isn't said: they came one after the other.
+    pub(super) fn summary(&mut self) -> String {
+        if !self.is_kept() {
+            return "contract: broken".to_owned();
+        }
+        self.latencies.sort_unstable();
+        let sum: Duration = self.latencies.iter().sum();
+        let mean = sum.as_secs_f64() / self.latencies.len() as f64;
+        let p95 = self.latencies[(self.latencies.len() * 95).div_ceil(100).max(1) - 1];
+        format!(
+            "contract: ok · a call takes {:.1} ms, one at a time (p95 {:.1} ms)",
+            mean * 1000.0,
+            p95.as_secs_f64() * 1000.0
+        )
+    }
+
+    /// The exit code, or how the contract is broken.
+    pub(super) fn contract(&self) -> Result<Exit, Fault> {
+        if let Some(flaw) = self.flaws.first() {
+            return Err(Fault::new(Exit::BadHandler, "the handler breaks the contract", told(flaw))
+                .or_hint("see what a handler has to answer: `windrow init http` says it, `windrow init python` writes one"));
+        }
+        if !self.understood {
+            let because = self.last.as_deref().unwrap_or("nothing was called");
+            let (what, hint) = match self.answered {
+                true => (
+                    "the handler refuses every call",
+                    "its own log may say why; `windrow init` writes one that answers as it should",
+                ),
+                false => (
+                    "no call was answered",
+                    "check that it runs and answers within --timeout",
+                ),
+            };
+            return Err(Fault::new(Exit::BadHandler, what, because).hint(hint));
+        }
+        Ok(Exit::Ok)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use windrow_core::items::verdict::FailureClass;
+
+    #[test]
+    fn one_bad_reply_breaks_the_contract() {
+        let mut tally = Tally::default();
+        tally.on_call(read(&[0], Reply::AllOk, Duration::ZERO), Duration::from_millis(1));
+        assert_eq!(tally.contract(), Ok(Exit::Ok));
+        let bad = CallFailure::BadReply(Failure::new("BAD_REPLY", "an HTML page"));
+        tally.on_call(
+            read(&[1], Reply::Failed(Box::new(bad)), Duration::ZERO),
+            Duration::from_millis(1),
+        );
+        let fault = tally.contract().expect_err("broken");
+        assert_eq!(fault.exit, Exit::BadHandler);
+        assert!(fault.to_string().contains("an HTML page"), "{fault}");
+    }
+
+    #[test]
+    fn an_answer_that_refuses_is_no_silence() {
+        let mut tally = Tally::default();
+        let refused = Reply::failed(FailureClass::Rejected, Failure::new("HTTP_400", "Bad Request"));
+        tally.on_call(read(&[0], refused, Duration::ZERO), Duration::from_millis(1));
+        assert!(
+            tally
+                .contract()
+                .expect_err("refused")
+                .to_string()
+                .contains("refuses every call")
+        );
+    }
+
+    #[test]
+    fn silence_is_no_proof() {
+        let mut tally = Tally::default();
+        let lost = Reply::failed(FailureClass::Unreachable, Failure::new("CONNECT", "refused"));
+        tally.on_call(read(&[0], lost, Duration::ZERO), Duration::from_millis(1));
+        assert_eq!(tally.contract().expect_err("no answer").exit, Exit::BadHandler);
+    }
+}

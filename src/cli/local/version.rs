@@ -1,0 +1,51 @@
+//! `windrow version`: of this program, and of a node where one is named.
+
+use clap::Args;
+use serde_json::{Value, json};
+
+use crate::Shell;
+use crate::exit::Exit;
+use crate::fault::Fault;
+use crate::link::{Form, Link, Remote};
+use crate::output::screen;
+
+/// `windrow version`
+#[derive(Debug, Args)]
+pub struct VersionArgs {
+    /// How the node is reached.
+    #[command(flatten)]
+    pub remote: Remote,
+}
+
+/// Prints it. Only a node that is named on the command line is asked: the version of a program needs no network.
+///
+/// # Errors
+/// As [`Link::send`].
+pub(crate) async fn version(args: &VersionArgs, shell: &Shell) -> Result<Exit, Fault> {
+    let own = env!("CARGO_PKG_VERSION");
+    let is_asked = args.remote.server.is_some() || args.remote.context.is_some();
+    let node = if is_asked {
+        Some(node(args, shell).await?)
+    } else {
+        None
+    };
+    let text = match (args.remote.view.output, &node) {
+        (Form::Json | Form::Ndjson, node) => json!({"client": own, "node": node}).to_string(),
+        (_, Some(node)) => {
+            let member = |name: &str| node[name].as_str().unwrap_or("unknown");
+            let (version, api) = (member("version"), member("api"));
+            format!(
+                "windrow {own}\nnode {}: {} {version}, API {api}",
+                member("node"),
+                member("name")
+            )
+        }
+        (_, None) => format!("windrow {own}"),
+    };
+    screen::put(&text).map(|()| Exit::Ok)
+}
+
+async fn node(args: &VersionArgs, shell: &Shell) -> Result<Value, Fault> {
+    let link = Link::open(&args.remote, shell)?;
+    Ok(link.get("/version").await?.json()?)
+}

@@ -1,0 +1,135 @@
+//! Reports of checks: of a handler's contract, of a database, of everything that `windrow doctor` looks at.
+//!
+//! A report is a list of `{check, result, detail, try}` as the API has it; the result is `ok`, `warn` or `fail`.
+
+use serde_json::{Value, json};
+
+use crate::exit::Exit;
+use crate::fault::Fault;
+use crate::link::{Form, Look};
+use crate::output::screen;
+use crate::output::table::{Cell, Column, Keep, Listing, Side, Tone, clean};
+
+/// The least width of a check's name. Unit: terminal cells.
+const CHECK_CELLS_MIN: usize = 18;
+
+/// Checks.
+pub(crate) const CHECKS: Listing = Listing {
+    columns: &[
+        Column::new("CHECK", Side::Left, Keep::Always, 8, |check, _| {
+            Cell::member(check, "check")
+        }),
+        Column::new("RESULT", Side::Left, Keep::Always, 4, |check, _| {
+            Cell::member(check, "result")
+        }),
+        Column::new("DETAIL", Side::Left, Keep::Always, 16, |check, _| {
+            Cell::member(check, "detail")
+        }),
+        Column::new("TRY", Side::Left, Keep::Rank(10), 16, |check, _| {
+            Cell::member(check, "try")
+        }),
+    ],
+    name: |check| check["check"].as_str().unwrap_or_default().to_owned(),
+    none: "no checks",
+};
+
+/// How a check came out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    /// All is well.
+    Ok,
+    /// Worth a look.
+    Warn,
+    /// Somebody has to do something.
+    Fail,
+}
+
+/// A line of a report.
+pub(crate) fn line(check: &str, outcome: Outcome, detail: impl Into<String>, advice: Option<&str>) -> Value {
+    let result = match outcome {
+        Outcome::Ok => "ok",
+        Outcome::Warn => "warn",
+        Outcome::Fail => "fail",
+    };
+    json!({"check": check, "result": result, "detail": detail.into(), "try": advice})
+}
+
+/// Whether nothing failed.
+pub(crate) fn passed(report: &[Value]) -> bool {
+    !report.iter().any(|check| check["result"] == "fail")
+}
+
+/// `1 check failed`.
+pub(crate) fn failed(report: &[Value]) -> String {
+    match report.iter().filter(|check| check["result"] == "fail").count() {
+        1 => "1 check failed".to_owned(),
+        many => format!("{many} checks failed"),
+    }
+}
+
+/// Prints a report in the form that was asked for.
+///
+/// # Errors
+/// When standard output can't be written.
+pub(crate) fn show(look: &Look, report: &[Value]) -> Result<Exit, Fault> {
+    let text = match look.form {
+        Form::Json => json!({"passed": passed(report), "checks": report}).to_string(),
+        Form::Ndjson => report.iter().map(|check| format!("{check}\n")).collect(),
+        Form::Name => CHECKS.names(report),
+        Form::Csv => CHECKS.csv(report, &look.times(0)),
+        Form::Table | Form::Wide => lines(report, look.paper.colours).join("\n"),
+    };
+    screen::put(&text).map(|()| Exit::Ok)
+}
+
+/// A report for people: a line each, and what to try below those that didn't come out well.
+pub(crate) fn lines(report: &[Value], colours: bool) -> Vec<String> {
+    let name = |check: &Value| clean(check["check"].as_str().unwrap_or_default()).replace('_', " ");
+    let width = report
+        .iter()
+        .map(|check| name(check).chars().count())
+        .max()
+        .unwrap_or(0)
+        .max(CHECK_CELLS_MIN);
+    let mut lines = Vec::new();
+    for check in report {
+        let text = |member: &str| clean(check[member].as_str().unwrap_or_default());
+        let (sign, tone) = match check["result"].as_str() {
+            Some("ok") => ("✓", Tone::Good),
+            Some("fail") => ("✗", Tone::Bad),
+            _ => ("!", Tone::Warn),
+        };
+        lines.push(format!(
+            " {} {:<width$}  {}",
+            tone.paint(sign, colours),
+            name(check),
+            text("detail")
+        ));
+        if check["try"].is_string() {
+            lines.push(format!("   {:<width$}  try  {}", "", text("try")));
+        }
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_report_has_a_sign_and_what_to_try() {
+        let report = [
+            line("reachable", Outcome::Ok, "answered in 3 ms", None),
+            line("unknown_member", Outcome::Fail, "500\u{1b}[2J", Some("ignore it")),
+            line("signature", Outcome::Warn, "accepted", None),
+        ];
+        let expected = [
+            " ✓ reachable           answered in 3 ms",
+            " ✗ unknown member      500\u{FFFD}[2J",
+            "                       try  ignore it",
+            " ! signature           accepted",
+        ];
+        assert_eq!(lines(&report, false), expected);
+        assert_eq!(failed(&report), "1 check failed");
+    }
+}

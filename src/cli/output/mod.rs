@@ -1,0 +1,6 @@
+//! What people read: tables, cards, checks, the live bar.
+
+pub(crate) mod checks;
+pub(crate) mod fold;
+pub(crate) mod screen;
+pub mod table;

@@ -1,0 +1,338 @@
+//! What is said on standard error: a live bar on a terminal, plain lines elsewhere, nothing with `--quiet`; and the
+//! log, which never breaks into the bar. Standard output is for the outcome only.
+
+use std::io::{self, IsTerminal, Write};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use console::{Term, colors_enabled_stderr};
+use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
+use tracing::Level;
+
+use crate::args::Talk;
+use crate::exit::Exit;
+use crate::fault::Fault;
+use crate::output::fold;
+use crate::run::picture::Picture;
+use windrow_core::ids::Moment;
+use windrow_core::task::lifecycle::Status;
+use windrow_node::sources::IndexProgress;
+use windrow_server::telemetry::{self, Style};
+
+/// Between two plain lines.
+const LINE_EVERY: Duration = Duration::from_secs(5);
+
+/// Everything that is said beside the outcome.
+pub(crate) struct Screen {
+    bars: MultiProgress,
+    quiet: bool,
+    live: bool,
+    /// How the lines of the log look among which these lines stand; none stands alone.
+    log: OnceLock<Style>,
+}
+
+impl Screen {
+    /// A screen for how much was asked for; also where the log goes, whose lines may be brief.
+    ///
+    /// # Errors
+    /// When the log's filter can't be read.
+    pub(crate) fn open(talk: Talk, log_filter: Option<&str>, is_brief: bool) -> Result<Screen, Fault> {
+        let stderr = ProgressDrawTarget::stderr();
+        // Hidden also where the terminal can't move its cursor (TERM=dumb): plain lines then.
+        let live = io::stderr().is_terminal() && !talk.quiet && !stderr.is_hidden();
+        let target = if live {
+            stderr
+        } else {
+            ProgressDrawTarget::hidden()
+        };
+        let bars = MultiProgress::with_draw_target(target);
+        start_log(bars.clone(), filter(talk, log_filter)?, is_brief);
+        Ok(Screen {
+            bars,
+            quiet: talk.quiet,
+            live,
+            log: OnceLock::new(),
+        })
+    }
+
+    /// A screen without a bar, for a program whose log is started when its configuration is known.
+    pub(crate) fn plain() -> Screen {
+        Screen {
+            bars: MultiProgress::with_draw_target(ProgressDrawTarget::hidden()),
+            quiet: false,
+            live: false,
+            log: OnceLock::new(),
+        }
+    }
+
+    /// Whether a bar is drawn: on a terminal, unless quiet.
+    pub(crate) fn is_live(&self) -> bool {
+        self.live
+    }
+
+    /// Says a line.
+    pub(crate) fn say(&self, line: &str) {
+        if !self.quiet {
+            self.must_say(line);
+        }
+    }
+
+    /// Says a line even when quiet.
+    pub(crate) fn must_say(&self, line: &str) {
+        self.put_down(Level::INFO, line);
+    }
+
+    /// Says what went wrong.
+    pub(crate) fn fail(&self, line: &str) {
+        self.put_down(Level::ERROR, line);
+    }
+
+    fn put_down(&self, level: Level, line: &str) {
+        let line = match self.log.get() {
+            Some(style @ (Style::Json | Style::Logfmt)) => telemetry::said(*style, level, line),
+            Some(Style::Pretty { .. } | Style::Brief { .. }) | None => fold::to(&Term::stderr(), line),
+        };
+        self.bars.suspend(|| print_error(&line));
+    }
+
+    /// From now on what is said stands in a log of this style: its lines are for machines, unless it is pretty.
+    pub(crate) fn speak_as(&self, style: Style) {
+        self.log.get_or_init(|| style);
+    }
+
+    /// A bar for an index pass.
+    pub(crate) fn indexing(&self) -> IndexBar {
+        let bar = self.bars.add(ProgressBar::new(0));
+        let style = ProgressStyle::with_template("reading items  {wide_bar} {bytes} of {total_bytes}  {msg}");
+        bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+        IndexBar { bar }
+    }
+
+    /// A line that changes in place; nothing where there is no terminal, or when it is to be quiet.
+    pub(crate) fn meter(&self, quiet: bool) -> Meter {
+        if quiet || !self.live {
+            return Meter {
+                bar: ProgressBar::hidden(),
+            };
+        }
+        let bar = self.bars.add(ProgressBar::new_spinner());
+        let style = ProgressStyle::with_template("{wide_msg}");
+        bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()));
+        Meter { bar }
+    }
+
+    /// The live picture of a run.
+    pub(crate) fn run(&self) -> RunLines {
+        // Wide: cut off at the edge of a narrow terminal, not wrapped.
+        let [bar, below, why] = ["{wide_msg}", "  {wide_msg}", "  {wide_msg}"].map(|template| {
+            let line = self.bars.add(ProgressBar::new_spinner());
+            let style = ProgressStyle::with_template(template);
+            line.set_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()));
+            line
+        });
+        RunLines {
+            bar,
+            below,
+            why,
+            said: None,
+            status: None,
+        }
+    }
+
+    /// Shows a picture: the bar on a terminal; elsewhere a line when the status changed or some time has passed.
+    pub(crate) fn show(&self, lines: &mut RunLines, picture: &Picture, now: Moment) {
+        if self.live {
+            let columns = usize::from(Term::stderr().size().1);
+            lines
+                .bar
+                .set_message(picture.bar_line(columns, colors_enabled_stderr()));
+            lines.below.set_message(picture.counts_text());
+            lines.why.set_message(picture.why_line(columns.saturating_sub(2)));
+        } else if lines.is_due(picture, now) {
+            self.say(&picture.line());
+        }
+    }
+}
+
+/// The bar of an index pass.
+#[derive(Clone)]
+pub(crate) struct IndexBar {
+    bar: ProgressBar,
+}
+
+impl IndexBar {
+    /// Shows how far it is; called on the thread of the pass.
+    pub(crate) fn show(&self, progress: IndexProgress) {
+        self.bar
+            .set_length(progress.bytes_total.unwrap_or(progress.bytes));
+        self.bar.set_position(progress.bytes);
+        self.bar.set_message(format!("{} rows", progress.rows));
+    }
+
+    /// Takes it off the screen.
+    pub(crate) fn clear(&self) {
+        self.bar.finish_and_clear();
+    }
+}
+
+/// A line that changes in place, and goes when it is dropped.
+pub(crate) struct Meter {
+    bar: ProgressBar,
+}
+
+impl Meter {
+    /// Whether anybody sees it.
+    pub(crate) fn is_live(&self) -> bool {
+        !self.bar.is_hidden()
+    }
+
+    /// Shows a text.
+    pub(crate) fn show(&self, text: &str) {
+        self.bar.set_message(text.to_owned());
+        self.bar.tick();
+    }
+}
+
+impl Drop for Meter {
+    fn drop(&mut self) {
+        self.bar.finish_and_clear();
+    }
+}
+
+/// The bar of a run, and what was said last.
+pub(crate) struct RunLines {
+    bar: ProgressBar,
+    below: ProgressBar,
+    why: ProgressBar,
+    said: Option<Moment>,
+    status: Option<Status>,
+}
+
+impl RunLines {
+    fn is_due(&mut self, picture: &Picture, now: Moment) -> bool {
+        let changed = self.status != Some(picture.status);
+        let due = changed || self.said.is_none_or(|said| now.since(said) >= LINE_EVERY);
+        if due {
+            (self.status, self.said) = (Some(picture.status), Some(now));
+        }
+        due
+    }
+
+    /// Takes the bar off the screen.
+    pub(crate) fn clear(&self) {
+        self.bar.finish_and_clear();
+        self.below.finish_and_clear();
+        self.why.finish_and_clear();
+    }
+}
+
+/// Prints to standard error. Nobody may be reading any more (a closed pipe); that is no reason to end a job.
+fn print_error(line: &str) {
+    if writeln!(io::stderr(), "{line}").is_err() {
+        tracing::trace!("standard error is closed");
+    }
+}
+
+/// Prints an outcome to standard output.
+///
+/// # Errors
+/// When nobody reads it: then the outcome is lost, and a script has to know.
+pub(crate) fn print(text: &str) -> Result<(), Fault> {
+    let mut out = io::stdout().lock();
+    writeln!(out, "{}", text.trim_end_matches('\n'))
+        .and_then(|()| out.flush())
+        .map_err(|error| Fault::new(Exit::Failed, "the outcome can't be printed", error.to_string()))
+}
+
+/// The same for clients, whose output goes through pipes: a reader that has seen enough (`| head`) is no error.
+///
+/// # Errors
+/// When it can't be written for another reason, e.g. a full disk.
+pub(crate) fn put(text: &str) -> Result<(), Fault> {
+    // An empty list has no lines, not an empty one.
+    if text.is_empty() {
+        return Ok(());
+    }
+    put_bytes(format!("{}\n", text.trim_end_matches('\n')).as_bytes())
+}
+
+/// The same for a body as it is.
+///
+/// # Errors
+/// As [`put`].
+pub(crate) fn put_bytes(bytes: &[u8]) -> Result<(), Fault> {
+    put_piece(bytes).map(|_| ())
+}
+
+/// The same for a piece of a long body; false when nobody reads any more.
+///
+/// # Errors
+/// As [`put`].
+pub(crate) fn put_piece(bytes: &[u8]) -> Result<bool, Fault> {
+    let mut out = io::stdout().lock();
+    match out.write_all(bytes).and_then(|()| out.flush()) {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(false),
+        Err(error) => Err(
+            Fault::new(Exit::Failed, "the answer can't be printed", error.to_string())
+                .hint("check where standard output goes"),
+        ),
+    }
+}
+
+fn filter(talk: Talk, wanted: Option<&str>) -> Result<telemetry::Filter, Fault> {
+    let level = match talk.verbose {
+        0 => "warn",
+        1 => "info,windrow::handler=debug",
+        // Libraries at debug would bury what is looked for; ractor logs every message.
+        _ => "info,windrow=debug,ractor=info,sqlx=warn",
+    };
+    wanted
+        .unwrap_or(level)
+        .parse()
+        .map_err(|error: telemetry::BadFilter| {
+            Fault::new(Exit::Config, "WINDROW_LOG can't be used", error.to_string())
+                .hint("a level, or levels by module: WINDROW_LOG=info,windrow_engine=debug")
+        })
+}
+
+fn start_log(bars: MultiProgress, filter: telemetry::Filter, is_brief: bool) {
+    let writer = move || Between { bars: bars.clone() };
+    let colours = io::stderr().is_terminal();
+    let style = if is_brief {
+        Style::Brief { colours }
+    } else {
+        Style::Pretty { colours }
+    };
+    if telemetry::start_log(filter, style, writer).is_none() {
+        tracing::debug!("the log was started before");
+    }
+}
+
+/// Writes log lines between two drawings of the bar.
+struct Between {
+    bars: MultiProgress,
+}
+
+impl Write for Between {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.bars.suspend(|| io::stderr().write(bytes))
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        io::stderr().flush()
+    }
+}
+
+/// A panic is a mistake of ours: one line instead of a trace, to the log as well.
+pub(crate) fn report_panics(bars: Arc<Screen>) {
+    std::panic::set_hook(Box::new(move |panic| {
+        let place = panic.location().map(ToString::to_string).unwrap_or_default();
+        let thread = std::thread::current();
+        let text = panic.payload_as_str().unwrap_or("no message");
+        bars.fail(&format!(
+            "bug: panic at {place} in thread {}: {text}",
+            thread.name().unwrap_or("unnamed")
+        ));
+    }));
+}

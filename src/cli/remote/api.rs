@@ -1,0 +1,137 @@
+//! `windrow api`: a call of the API as it is, with the context's server and token.
+
+use std::io::{IsTerminal, Read};
+
+use clap::Args;
+
+use crate::Shell;
+use crate::exit::Exit;
+use crate::fault::{Fault, Names};
+use crate::link::{Link, Remote};
+use crate::output::table::clean;
+use windrow_client::Request;
+
+/// How it is used.
+pub(crate) const EXAMPLES: &str = "\
+Examples:
+  windrow api GET /v1/tasks?limit=3
+  windrow api POST /v1/tasks/t42/stop -d '{\"reason\":\"complaints\"}'
+  windrow api POST /v1/businesses?check=skip -d @business.json
+  windrow api PATCH /v1/tasks/t42 -H 'If-Match: \"7\"' -d '{\"rate\":\"100/s\"}'
+
+The body is printed as it came (on a terminal without control characters), of a refusal too; the exit code says which
+it is (windrow help exit-codes).";
+
+/// `windrow api`
+#[derive(Debug, Args)]
+pub struct ApiArgs {
+    /// GET, POST, PATCH, PUT or DELETE
+    pub method: String,
+    /// The path with its query, e.g. /v1/tasks?limit=3
+    pub path: String,
+    /// The body: JSON, @FILE, or - for standard input
+    #[arg(short, long, value_name = "JSON|@FILE|-")]
+    pub data: Option<String>,
+    /// A header, as 'name: value'; may be repeated
+    #[arg(short = 'H', long = "header", value_name = "HEADER")]
+    pub headers: Vec<String>,
+    /// How the node is reached.
+    #[command(flatten)]
+    pub remote: Remote,
+}
+
+/// Calls it.
+///
+/// # Errors
+/// What the node refused, after its body is printed; or why there was no answer.
+pub(crate) async fn api(args: &ApiArgs, shell: &Shell) -> Result<Exit, Fault> {
+    let request = request(args)?;
+    let link = Link::open(&args.remote, shell)?;
+    let answer = link.client.send_raw(request).await?;
+    let is_text_without_end = !answer.body.is_empty() && !answer.body.ends_with(b"\n");
+    if std::io::stdout().is_terminal() {
+        link.put(harmless(&answer.body).as_bytes())?;
+    } else {
+        link.put(&answer.body)?;
+    }
+    if is_text_without_end {
+        link.put(b"\n")?;
+    }
+    match answer.status {
+        200..=299 => Ok(Exit::Ok),
+        _ => Err(Fault::of_client(link.client.refusal(&answer), Names::Members)),
+    }
+}
+
+/// A body for people's eyes: whoever wrote a part of it moves no cursor and changes no colours. A pipe gets it as it came.
+fn harmless(body: &[u8]) -> String {
+    let text = String::from_utf8_lossy(body);
+    let lines: Vec<String> = text.split('\n').map(clean).collect();
+    lines.join("\n")
+}
+
+fn request(args: &ApiArgs) -> Result<Request, Fault> {
+    let wrong = |because: String| Fault::new(Exit::Usage, "the request can't be sent", because);
+    let method = args.method.to_ascii_uppercase();
+    let known = ["GET", "HEAD", "POST", "PATCH", "PUT", "DELETE"];
+    if !known.contains(&method.as_str()) {
+        return Err(wrong(format!("{:?} is no method", args.method)).hint(known.join(", ")));
+    }
+    let request = match method.as_str() {
+        "POST" => Request::post(&args.path),
+        "PATCH" => Request::patch(&args.path),
+        "PUT" => Request::put(&args.path),
+        "DELETE" => Request::delete(&args.path),
+        "HEAD" => Request::head(&args.path),
+        _ => Request::get(&args.path),
+    };
+    let mut request = match &args.data {
+        Some(data) => request.body("application/json", body(data)?),
+        None => request,
+    };
+    for header in &args.headers {
+        let Some((name, value)) = header.split_once(':') else {
+            return Err(wrong(format!("{header:?} is no header")).hint("-H 'name: value'"));
+        };
+        request = request.header(name.trim(), value.trim());
+    }
+    Ok(request)
+}
+
+/// The bytes that a `-d` means.
+fn body(data: &str) -> Result<Vec<u8>, Fault> {
+    let unread = |name: &str, error: std::io::Error| {
+        Fault::new(
+            Exit::Rejected,
+            "the body can't be read",
+            format!("{name}: {error}"),
+        )
+        .hint("-d '{…}', -d @FILE, or -d - for standard input")
+    };
+    match (data, data.strip_prefix('@')) {
+        ("-", _) => {
+            let mut bytes = Vec::new();
+            std::io::stdin()
+                .lock()
+                .read_to_end(&mut bytes)
+                .map_err(|error| unread("standard input", error))?;
+            Ok(bytes)
+        }
+        (_, Some(file)) => std::fs::read(file).map_err(|error| unread(file, error)),
+        (text, None) => Ok(text.as_bytes().to_vec()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_terminal_is_shown_no_control_characters() {
+        let shown = harmless(b"{\"a\":\"\x1b[2J\xc2\x9b\x07\xe2\x80\xae\"}\r\n\tend\xff\n");
+        assert_eq!(
+            shown,
+            "{\"a\":\"\u{FFFD}[2J\u{FFFD}\u{FFFD}\u{FFFD}\"}\u{FFFD}\n end\u{FFFD}\n"
+        );
+    }
+}

@@ -1,0 +1,111 @@
+//! Lines of the data log as people and scripts see them.
+
+use serde_json::Value;
+
+use super::Form;
+use crate::link::Link;
+use crate::output::table::times::{TimeStyle, Times};
+use crate::output::table::{Cell, Column, Keep, Listing, Side, Tone, clean, human};
+
+/// Lines of the data log.
+pub(super) const LINES: Listing = Listing {
+    columns: &[
+        column("NUMBER", Side::Right, |line, _| Cell::member(line, "number")),
+        column("AT", Side::Left, |line, times| Cell::time(line, "at", times)),
+        column("LEVEL", Side::Left, |line, _| Cell::member(line, "level")),
+        column("TASK", Side::Left, |line, _| Cell::member(line, "task")),
+        column("INDEX", Side::Right, |line, _| Cell::member(line, "index")),
+        column("ORIGIN", Side::Left, |line, _| Cell::member(line, "origin")),
+        column("CODE", Side::Left, |line, _| Cell::member(line, "code")),
+        column("MESSAGE", Side::Left, |line, _| Cell::member(line, "message")),
+        column("EXTRA", Side::Left, |line, _| Cell::member(line, "extra")),
+    ],
+    name: |line| line["number"].to_string(),
+    none: "no lines",
+};
+
+const fn column(title: &'static str, side: Side, cell: fn(&Value, &Times) -> Cell) -> Column {
+    Column::new(title, side, Keep::Always, 4, cell)
+}
+
+/// A line in the form that was asked for, with its end.
+pub(super) fn told(link: &Link<'_>, line: &Value, names_task: bool, now_ms: i64) -> String {
+    let look = &link.look;
+    if look.form == Form::Ndjson {
+        return format!("{line}\n");
+    }
+    // "3m ago" is wrong a minute later, and a log stays on the screen.
+    let style = if look.style == TimeStyle::Relative {
+        TimeStyle::Local
+    } else {
+        look.style
+    };
+    let times = Times { style, now_ms };
+    text(
+        line,
+        &times,
+        names_task,
+        look.form == Form::Wide,
+        look.paper.colours,
+    )
+}
+
+/// `17:02:11 warn  t42 #388,012 RATE_LIMITED upstream 429`.
+fn text(line: &Value, times: &Times, names_task: bool, is_wide: bool, colours: bool) -> String {
+    let member = |name: &str| clean(line[name].as_str().unwrap_or_default());
+    let level = member("level");
+    let tone = match level.as_str() {
+        "error" => Tone::Bad,
+        "warn" => Tone::Warn,
+        "debug" => Tone::Dim,
+        _ => Tone::Plain,
+    };
+    let mut parts = vec![
+        Tone::Dim.paint(&times.text(&member("at")), colours),
+        tone.paint(&format!("{level:<5}"), colours),
+    ];
+    if names_task {
+        parts.push(member("task"));
+    }
+    parts.extend(
+        line["index"]
+            .as_u64()
+            .map(|index| format!("#{}", human::count(index))),
+    );
+    parts.extend(Some(member("code")).filter(|code| !code.is_empty()));
+    parts.push(member("message"));
+    if is_wide && !line["extra"].is_null() {
+        parts.push(Tone::Dim.paint(&clean(&line["extra"].to_string()), colours));
+    }
+    parts.join(" ") + "\n"
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_line_has_its_time_level_item_code_and_message() {
+        let line = json!({"at": "2026-11-20T17:02:11.000Z", "level": "warn", "task": "t42", "index": 388_012,
+            "code": "RATE_LIMITED", "message": "upstream\u{1b}[2J 429", "extra": {"a": 1}, "number": 7});
+        let times = Times {
+            style: TimeStyle::Utc,
+            now_ms: 0,
+        };
+        let short = text(&line, &times, false, false, false);
+        assert_eq!(
+            short,
+            "2026-11-20 17:02:11Z warn  #388,012 RATE_LIMITED upstream\u{FFFD}[2J 429\n"
+        );
+        let all = text(&line, &times, true, true, false);
+        assert!(
+            all.contains(" t42 #388,012 ") && all.ends_with(" {\"a\":1}\n"),
+            "{all}"
+        );
+        let bare =
+            json!({"at": "x", "level": "info", "index": null, "code": null, "message": "m", "extra": null});
+        assert_eq!(text(&bare, &times, false, true, false), "x info  m\n");
+    }
+}

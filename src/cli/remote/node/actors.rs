@@ -1,0 +1,66 @@
+//! `windrow node actors`: the tree of a node's actors, once or again and again.
+
+use console::Term;
+
+use super::args::ActorsArgs;
+use super::{named, path};
+use crate::Shell;
+use crate::exit::Exit;
+use crate::fault::Fault;
+use crate::link::{Form, Link};
+use crate::output::screen;
+use windrow_client::Request;
+
+/// Shows the tree.
+///
+/// # Errors
+/// `Usage` for a form that a tree doesn't have; else as [`Link::send`].
+pub(super) async fn actors(args: &ActorsArgs, shell: &Shell) -> Result<Exit, Fault> {
+    let link = Link::open(&args.remote, shell)?;
+    let (format, kind) = match link.look.form {
+        Form::Table | Form::Wide => ("text", "text/plain"),
+        Form::Json | Form::Ndjson => ("json", "application/json"),
+        Form::Name | Form::Csv => {
+            let fault = Fault::new(Exit::Usage, "unsupported output format", "a tree is no list");
+            return Err(fault.hint("-o table, or -o json"));
+        }
+    };
+    let name = named(&link, args.node.as_deref()).await?;
+    let task = match &args.task {
+        Some(task) => Some(link.task(task).await?),
+        None => None,
+    };
+    let request = Request::get(&format!("{}/actors", path(&name)))
+        .accept(kind)
+        .query("format", format);
+    let request = request
+        .query_option("task", task)
+        .query_option("depth", args.depth);
+    let terminal = Term::stdout();
+    loop {
+        let text = link.send(request.clone()).await?.text();
+        if text.is_empty() {
+            link.say("no actors");
+        }
+        if !args.watch {
+            return screen::put(&text).map(|()| Exit::Ok);
+        }
+        if terminal.is_term() {
+            terminal.clear_screen().map_err(|error| {
+                Fault::new(Exit::Failed, "the terminal can't be cleared", error.to_string())
+                    .hint("leave --watch out")
+            })?;
+        }
+        // Looks that aren't drawn over one another stand apart.
+        let end = if terminal.is_term() || link.look.form == Form::Ndjson {
+            "\n"
+        } else {
+            "\n\n"
+        };
+        let text = format!("{}{end}", text.trim_end_matches('\n'));
+        if !screen::put_piece(text.as_bytes())? {
+            return Ok(Exit::Ok);
+        }
+        tokio::time::sleep(args.every).await;
+    }
+}

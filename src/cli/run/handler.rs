@@ -1,0 +1,80 @@
+//! What a command line says of its handler, read for `node::handlers`.
+
+use std::ffi::OsString;
+use std::fs;
+use std::num::NonZeroU32;
+use std::path::Path;
+
+use crate::args::HttpArgs;
+use crate::exit::Exit;
+use crate::fault::Fault;
+use windrow_node::handlers::Wanted;
+
+/// The URL or the command; clap has seen to it that there is one of them.
+///
+/// # Errors
+/// When a header or the file of secrets can't be used.
+pub(crate) fn wanted<'a>(
+    url: Option<&'a str>,
+    http: &HttpArgs,
+    batch: NonZeroU32,
+    worker: (Vec<OsString>, NonZeroU32),
+) -> Result<Wanted<'a>, Fault> {
+    let Some(url) = url else {
+        check_unused(http)?;
+        let (argv, workers) = worker;
+        return Ok(Wanted::Worker { argv, workers });
+    };
+    let headers = http
+        .headers
+        .iter()
+        .map(|text| header(text))
+        .collect::<Result<_, _>>()?;
+    let secrets = match &http.secret_file {
+        Some(path) => secrets(path)?,
+        None => Vec::new(),
+    };
+    Ok(Wanted::Url {
+        url,
+        headers,
+        secrets,
+        batch,
+    })
+}
+
+/// Whoever gives a secret believes that calls are signed.
+fn check_unused(http: &HttpArgs) -> Result<(), Fault> {
+    if http.headers.is_empty() && http.secret_file.is_none() {
+        return Ok(());
+    }
+    let because = "--header and --secret-file say how a URL is called";
+    Err(Fault::new(Exit::Usage, "there is no URL", because).hint("--url URL, or leave them out"))
+}
+
+fn header(text: &str) -> Result<(String, String), Fault> {
+    let parts = text
+        .split_once(':')
+        .map(|(name, value)| (name.trim().to_owned(), value.trim().to_owned()));
+    parts.ok_or_else(|| {
+        // Its text isn't shown: it may be a secret.
+        Fault::new(Exit::Usage, "a --header can't be used", "it has no colon")
+            .hint("--header 'authorization: Bearer …'")
+    })
+}
+
+fn secrets(path: &Path) -> Result<Vec<String>, Fault> {
+    let what = format!("{} can't be used as --secret-file", path.display());
+    let text = fs::read_to_string(path).map_err(|error| {
+        Fault::new(Exit::Rejected, what.clone(), error.to_string()).hint("check the path")
+    })?;
+    let secrets: Vec<String> = text
+        .lines()
+        .map(str::trim)
+        .filter(|line| !line.is_empty())
+        .map(str::to_owned)
+        .collect();
+    if secrets.is_empty() {
+        return Err(Fault::new(Exit::Rejected, what, "it is empty").hint("one secret whsec_… a line"));
+    }
+    Ok(secrets)
+}

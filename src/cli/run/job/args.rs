@@ -1,0 +1,91 @@
+//! `windrow job` on the command line.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+
+use crate::link::View;
+use crate::run::args::Tunes;
+
+/// How a run is steered.
+pub(crate) const EXAMPLES: &str = "\
+Examples:
+  windrow job
+  windrow job set nightly --rate 50/s
+  windrow job stop nightly
+
+The first line of a run names its job: `t1: 200 items (nightly)`.";
+
+/// `windrow job`
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub struct JobArgs {
+    /// What to do; without it the jobs are listed.
+    #[command(subcommand)]
+    pub verb: Option<Verb>,
+    /// The flags of the list.
+    #[command(flatten)]
+    pub list: View,
+}
+
+/// What to do with jobs.
+#[derive(Debug, Subcommand)]
+pub enum Verb {
+    /// List the jobs of this user that `windrow run` runs now on this machine
+    List(View),
+    /// Show a job
+    Show(OneArgs),
+    /// Change how a job is driven, while it runs
+    Set(Box<SetArgs>),
+    /// Stop a job: calls in flight end first, the same `windrow run` goes on with it
+    Stop(StopArgs),
+}
+
+/// Which job.
+#[derive(Debug, Args)]
+pub struct Which {
+    /// The job's name
+    pub name: String,
+    /// Where it keeps its progress, if it was run with --state
+    #[arg(long, value_name = "DIR")]
+    pub state: Option<PathBuf>,
+}
+
+/// `windrow job show`
+#[derive(Debug, Args)]
+pub struct OneArgs {
+    /// Which.
+    #[command(flatten)]
+    pub which: Which,
+    /// How it is shown.
+    #[command(flatten)]
+    pub view: View,
+}
+
+/// `windrow job set`
+#[derive(Debug, Args)]
+pub struct SetArgs {
+    /// Which.
+    #[command(flatten)]
+    pub which: Which,
+    /// What changes.
+    #[command(flatten)]
+    pub tunes: Tunes,
+    /// How it is shown.
+    #[command(flatten)]
+    pub view: View,
+}
+
+/// `windrow job stop`
+#[derive(Debug, Args)]
+pub struct StopArgs {
+    /// Which.
+    #[command(flatten)]
+    pub which: Which,
+    /// Don't wait for calls in flight: they will be repeated
+    #[arg(long)]
+    pub now: bool,
+    /// How it is shown.
+    #[command(flatten)]
+    pub view: View,
+}

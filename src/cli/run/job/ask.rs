@@ -1,0 +1,181 @@
+//! Asks runs on this machine.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde_json::Value;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::UnixStream;
+
+use super::args::Which;
+use crate::Shell;
+use crate::exit::Exit;
+use crate::fault::Fault;
+use crate::link::contexts::like;
+use crate::run::control::{Address, Ask, Refusal, Told};
+use crate::run::place;
+use crate::run::resume::command;
+
+/// For so long a run may take to answer: its store may be busy.
+const PATIENCE: Duration = Duration::from_secs(15);
+/// The longest answer. Unit: bytes.
+const TOLD_BYTES_MAX: u64 = 1 << 20;
+
+/// Asks a job.
+///
+/// # Errors
+/// `NotFound` when it doesn't run; `Rejected` with what it refused.
+pub(super) async fn ask(which: &Which, ask: &Ask, shell: &Shell) -> Result<Value, Fault> {
+    let places = match &which.state {
+        Some(place) => vec![place.clone()],
+        // A job that a pipe began without a name is where all of them are.
+        None => vec![
+            place::of_job(Some(&which.name), &shell.env)?,
+            place::of_job(None, &shell.env)?,
+        ],
+    };
+    for place in &places {
+        let Some(found) = reach(place).await? else {
+            continue;
+        };
+        let is_it = is_named(told(found, place, &Ask::Show).await?, &which.name);
+        if let (true, Some(again)) = (is_it, reach(place).await?) {
+            return told(again, place, ask).await;
+        }
+    }
+    Err(not_running(
+        which,
+        &running(shell).await?,
+        &place::readable_names(&shell.env),
+    ))
+}
+
+fn is_named(shown: Value, name: &str) -> bool {
+    shown["name"] == name
+}
+
+/// All jobs of this user that run.
+///
+/// # Errors
+/// When the place of jobs can't be read.
+pub(super) async fn all(shell: &Shell) -> Result<Vec<Value>, Fault> {
+    let mut found = Vec::new();
+    for place in places(shell)? {
+        let shown = match reach(&place).await {
+            Ok(Some(stream)) => told(stream, &place, &Ask::Show).await,
+            Ok(None) => continue,
+            Err(fault) => Err(fault),
+        };
+        match shown {
+            Ok(shown) => found.push(shown),
+            // It ended meanwhile, or can't be asked; the others can.
+            Err(fault) => shell.screen.say(&fault.what),
+        }
+    }
+    Ok(found)
+}
+
+/// Directories in which jobs without `--state` keep their progress.
+fn places(shell: &Shell) -> Result<Vec<PathBuf>, Fault> {
+    let base = place::of_jobs(&shell.env)?;
+    let listed = match std::fs::read_dir(&base) {
+        Ok(listed) => listed,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(unread(&base, &error)),
+    };
+    let mut places: Vec<PathBuf> = listed
+        .filter_map(|entry| entry.ok().map(|entry| entry.path()))
+        .collect();
+    places.sort_unstable();
+    Ok(places)
+}
+
+/// The run that holds a directory; none where nobody does.
+async fn reach(place: &Path) -> Result<Option<UnixStream>, Fault> {
+    use io::ErrorKind::{ConnectionRefused, NotADirectory, NotFound};
+    let reached = match Address::of(place) {
+        Ok(address) => address.connect().await,
+        Err(error) => Err(error),
+    };
+    match reached {
+        Ok(stream) => Ok(Some(stream)),
+        Err(error) if [NotFound, ConnectionRefused, NotADirectory].contains(&error.kind()) => Ok(None),
+        Err(error) => Err(unread(place, &error)),
+    }
+}
+
+async fn told(mut stream: UnixStream, place: &Path, ask: &Ask) -> Result<Value, Fault> {
+    let broken = |error: io::Error| {
+        Fault::new(
+            Exit::Unreachable,
+            format!("the run in {} did not answer", place.display()),
+            error.to_string(),
+        )
+        .hint("it may just have ended: windrow job lists those that run")
+    };
+    let talk = async {
+        stream
+            .write_all(format!("{}\n", serde_json::to_string(ask)?).as_bytes())
+            .await?;
+        let mut text = String::new();
+        stream.take(TOLD_BYTES_MAX).read_to_string(&mut text).await?;
+        Ok(serde_json::from_str::<Told>(&text)?)
+    };
+    let told = tokio::time::timeout(PATIENCE, talk)
+        .await
+        .unwrap_or_else(|late| Err(late.into()));
+    match told.map_err(broken)? {
+        Told::Done(value) => Ok(value),
+        Told::Refused(Refusal { because, hint }) => {
+            let fault = Fault {
+                exit: Exit::Rejected,
+                what: "the run refused it".to_owned(),
+                because,
+                hint,
+            };
+            Err(fault.or_hint("windrow job show NAME says how it is driven now"))
+        }
+    }
+}
+
+/// The names of the jobs that run.
+async fn running(shell: &Shell) -> Result<Vec<String>, Fault> {
+    let names = all(shell).await?;
+    Ok(names
+        .iter()
+        .filter_map(|job| job["name"].as_str().map(str::to_owned))
+        .collect())
+}
+
+fn not_running(which: &Which, running: &[String], kept: &[String]) -> Fault {
+    let because = match &which.state {
+        Some(place) => format!("nobody runs it in {}", place.display()),
+        None => "no `windrow run` of this user runs it".to_owned(),
+    };
+    let fault = Fault::new(
+        Exit::NotFound,
+        format!("the job {} doesn't run now", which.name),
+        because,
+    );
+    let fault = match running {
+        [] => fault.hint("no job runs; one that was run with --state DIR is asked with --state DIR"),
+        names => fault.hint(format!("those that run: {}", names.join(", "))),
+    };
+    if which.state.is_none() && kept.contains(&which.name) {
+        return fault.hint(format!(
+            "{} goes on with it, or tells how it ended",
+            command(&which.name)
+        ));
+    }
+    let known: Vec<&str> = running.iter().chain(kept).map(String::as_str).collect();
+    fault.meant(like(&which.name, &known))
+}
+
+fn unread(path: &Path, error: &io::Error) -> Fault {
+    Fault::new(
+        Exit::Failed,
+        format!("{} can't be read", path.display()),
+        error.to_string(),
+    )
+}

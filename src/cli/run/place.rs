@@ -1,0 +1,138 @@
+//! Where a job keeps its progress unless `--state` says so: a directory of its own, so that different jobs of one
+//! person can run at the same time, and the same job can't.
+
+use std::path::PathBuf;
+use std::time::SystemTime;
+
+use xxhash_rust::xxh3::xxh3_64;
+
+use crate::exit::Exit;
+use crate::fault::Fault;
+use windrow_node::StateDir;
+
+/// The longest readable part of a directory's name. Unit: characters.
+const READABLE_CHARS_MAX: usize = 48;
+/// Jobs that are named to whoever looks for one.
+const NAMED_MAX: usize = 10;
+
+/// The directory of a job, by its name; jobs fed by a pipe and without a name share one, since their identity is known
+/// only after the pipe was read into it.
+///
+/// # Errors
+/// When the environment names no home.
+pub(crate) fn of_job(name: Option<&str>, env: &[(String, String)]) -> Result<PathBuf, Fault> {
+    Ok(of_jobs(env)?.join(name.map_or_else(|| "stdin".to_owned(), directory)))
+}
+
+/// Where the directories of jobs are.
+///
+/// # Errors
+/// As [`of_job`].
+pub(crate) fn of_jobs(env: &[(String, String)]) -> Result<PathBuf, Fault> {
+    let value = |wanted: &str| {
+        let found = env
+            .iter()
+            .find(|(name, value)| name == wanted && !value.is_empty());
+        found
+            .map(|(_, value)| PathBuf::from(value))
+            .filter(|path| path.is_absolute())
+    };
+    let base = value("XDG_STATE_HOME").or_else(|| value("HOME").map(|home| home.join(".local/state")));
+    let base = base.ok_or_else(|| {
+        let because = "neither XDG_STATE_HOME nor HOME is an absolute path";
+        Fault::new(Exit::Config, "there is no place to keep the progress", because)
+            .hint("name a directory: --state DIR")
+    })?;
+    Ok(base.join("windrow"))
+}
+
+/// The jobs that have run without `--state`, as their directories name them; the latest first. None where nothing can be read.
+pub(crate) fn readable_names(env: &[(String, String)]) -> Vec<String> {
+    kept(env).into_iter().map(|(name, _)| name).collect()
+}
+
+/// The directories of those jobs.
+pub(crate) fn kept_in(env: &[(String, String)]) -> Vec<PathBuf> {
+    kept(env).into_iter().map(|(_, place)| place).collect()
+}
+
+fn kept(env: &[(String, String)]) -> Vec<(String, PathBuf)> {
+    let Some(listed) = of_jobs(env).ok().and_then(|base| base.read_dir().ok()) else {
+        return Vec::new();
+    };
+    let named = listed.flatten().filter_map(|entry| {
+        let place = entry.path();
+        let written = StateDir::database_in(&place).metadata().ok()?.modified().ok()?;
+        let name = entry.file_name().into_string().ok()?;
+        let (readable, _hash) = name.strip_prefix("job-")?.rsplit_once('-')?;
+        Some((written, readable.to_owned(), place))
+    });
+    let mut named: Vec<(SystemTime, String, PathBuf)> = named.collect();
+    named.sort_unstable_by(|one, other| other.cmp(one));
+    named
+        .into_iter()
+        .map(|(_, name, place)| (name, place))
+        .take(NAMED_MAX)
+        .collect()
+}
+
+/// Readable, safe in any file system, and different for different names.
+fn directory(name: &str) -> String {
+    let safe = |c: char| {
+        if c.is_ascii_alphanumeric() || matches!(c, '.' | '_') {
+            c
+        } else {
+            '-'
+        }
+    };
+    let readable: String = name.chars().map(safe).take(READABLE_CHARS_MAX).collect();
+    format!("job-{readable}-{:016x}", xxh3_64(name.as_bytes()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn env(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
+        pairs
+            .iter()
+            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+            .collect()
+    }
+
+    #[test]
+    fn the_state_home_wins_over_the_home() {
+        let both = env(&[("HOME", "/h"), ("XDG_STATE_HOME", "/s")]);
+        let path = of_job(Some("a"), &both).expect("a place");
+        assert!(path.starts_with("/s/windrow"), "{path:?}");
+        let path = of_job(None, &env(&[("HOME", "/h"), ("XDG_STATE_HOME", "")])).expect("a place");
+        assert_eq!(path, PathBuf::from("/h/.local/state/windrow/stdin"));
+        assert_eq!(
+            of_job(None, &env(&[("HOME", "relative")]))
+                .expect_err("no home")
+                .exit,
+            Exit::Config
+        );
+    }
+
+    #[test]
+    fn jobs_that_have_run_are_named() {
+        let home = tempfile::tempdir().expect("a directory");
+        let env = [("XDG_STATE_HOME".to_owned(), home.path().display().to_string())];
+        assert_eq!(readable_names(&env), Vec::<String>::new());
+        for (name, has_run) in [("push-1", true), ("never", false)] {
+            let place = of_job(Some(name), &env).expect("a place");
+            std::fs::create_dir_all(&place).expect("made");
+            if has_run {
+                std::fs::write(StateDir::database_in(&place), "").expect("written");
+            }
+        }
+        assert_eq!(readable_names(&env), ["push-1"]);
+    }
+
+    #[test]
+    fn names_that_look_alike_have_different_directories() {
+        assert_ne!(directory("a b"), directory("a-b"));
+        assert!(!directory("../../etc").contains('/'));
+    }
+}

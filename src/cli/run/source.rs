@@ -1,0 +1,240 @@
+//! The items that a command line names: looked at before anything is written, then opened with progress.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use xxhash_rust::xxh3::xxh3_64;
+
+use crate::args::Items;
+use crate::exit::Exit;
+use crate::fault::Fault;
+use crate::link::contexts::like;
+use crate::output::screen::Screen;
+use crate::signals::Signals;
+use windrow_core::ids::{ItemCount, WallMs};
+use windrow_engine::ports::sources::store::SourceStore;
+use windrow_node::sources::{
+    CsvFormat, Format, IndexWatch, Input, OpenSourceError, OpenedSource, Opening, SourceSpec, open,
+};
+
+/// The longest part of a file's name in a job's name. Unit: characters.
+const SHOWN_CHARS_MAX: usize = 40;
+
+/// The source that the flags describe; `total` is used when neither file is given.
+///
+/// # Errors
+/// `Usage` when options of a CSV are given for something else.
+pub(crate) fn spec(items: &Items, total: u64) -> Result<SourceSpec, Fault> {
+    // Not clap's `requires`: it is waived where --total excludes --csv.
+    let has_csv_options = items.delimiter.is_some() || items.no_header || items.no_quote;
+    if has_csv_options && items.csv.is_none() {
+        let because = "--delimiter, --no-header and --no-quote say how a CSV is read";
+        return Err(Fault::new(Exit::Usage, "there is no CSV", because).hint("--csv FILE"));
+    }
+    let (path, format) = match (&items.csv, &items.ndjson) {
+        (Some(path), _) => (path, Format::Csv(csv_format(items))),
+        (None, Some(path)) => (path, Format::Ndjson),
+        (None, None) => {
+            return Ok(SourceSpec::Range {
+                total: ItemCount(total),
+            });
+        }
+    };
+    let input = if path == "-" {
+        Input::Stdin
+    } else {
+        Input::Path(path.clone())
+    };
+    Ok(SourceSpec::File { input, format })
+}
+
+fn csv_format(items: &Items) -> CsvFormat {
+    let usual = CsvFormat::default();
+    CsvFormat {
+        delimiter: items.delimiter.unwrap_or(usual.delimiter),
+        header: !items.no_header,
+        quote: usual.quote.filter(|_| !items.no_quote),
+    }
+}
+
+/// Looks whether the source is there, so that a mistyped path leaves nothing behind.
+///
+/// # Errors
+/// `Rejected` when it can't be read.
+pub(crate) fn look(spec: &SourceSpec) -> Result<(), Fault> {
+    let SourceSpec::File {
+        input: Input::Path(path),
+        ..
+    } = spec
+    else {
+        return Ok(());
+    };
+    let path = PathBuf::from(path);
+    let seen = path.metadata().and_then(|seen| {
+        // Opening a pipe would wait for its writer.
+        if seen.is_file() {
+            std::fs::File::open(&path).map(|_| true)
+        } else {
+            Ok(false)
+        }
+    });
+    let error = match seen {
+        Ok(true) => return Ok(()),
+        Ok(false) => OpenSourceError::NotAFile(path),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => OpenSourceError::NotFound(path),
+        Err(error) => OpenSourceError::Unreadable { path, error },
+    };
+    let beside = if let OpenSourceError::NotFound(path) = &error {
+        beside(path)
+    } else {
+        None
+    };
+    Err(Fault::from(error).meant(beside.as_deref()))
+}
+
+/// The file whose name is most like that of one that isn't there, in the same directory.
+pub(crate) fn beside(path: &Path) -> Option<String> {
+    let name = path.file_name()?.to_str()?;
+    let place = path.parent().filter(|place| !place.as_os_str().is_empty());
+    let listed = std::fs::read_dir(place.unwrap_or_else(|| Path::new("."))).ok()?;
+    let files = listed.flatten().filter(|entry| entry.path().is_file());
+    let names: Vec<String> = files
+        .filter_map(|entry| entry.file_name().into_string().ok())
+        .collect();
+    let meant = like(name, &names.iter().map(String::as_str).collect::<Vec<_>>())?;
+    Some(path.with_file_name(meant).display().to_string())
+}
+
+/// What is known of a source's identity before it is read; none for a pipe, which is known by its content.
+pub(crate) fn early_name(spec: &SourceSpec) -> Option<String> {
+    match spec {
+        SourceSpec::File {
+            input: Input::Path(path),
+            format,
+        } => Some(file_name(Path::new(path), format)),
+        SourceSpec::File {
+            input: Input::Stdin, ..
+        } => None,
+        other => Some(opened_name(other)),
+    }
+}
+
+/// The job's name that an opened source gives: the same source, the same name.
+pub(crate) fn opened_name(spec: &SourceSpec) -> String {
+    match spec {
+        SourceSpec::Range { total } => format!("total-{}", total.0),
+        SourceSpec::Inline { .. } | SourceSpec::Redrive(_) => {
+            format!("{}-{:016x}", spec.kind(), xxh3_64(spec.to_text().as_bytes()))
+        }
+        SourceSpec::File {
+            input: Input::Spooled(name),
+            ..
+        } => name.clone(),
+        SourceSpec::File {
+            input: Input::Upload(id),
+            format,
+        } => format!("{}-{id}", format.kind()),
+        SourceSpec::File {
+            input: Input::Path(path),
+            format,
+        } => file_name(Path::new(path), format),
+        SourceSpec::File {
+            input: Input::Stdin,
+            format,
+        } => format!("stdin.{}", format.kind()),
+    }
+}
+
+/// Made of the whole canonical path; its last part is only for the eye.
+fn file_name(path: &Path, format: &Format) -> String {
+    let canonical = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let last = canonical
+        .file_name()
+        .map(|name| name.to_string_lossy().into_owned())
+        .unwrap_or_default();
+    let shown: String = last
+        .chars()
+        .filter(|c| !c.is_control())
+        .take(SHOWN_CHARS_MAX)
+        .collect();
+    let hash = xxh3_64(canonical.as_os_str().as_encoded_bytes());
+    format!("{}-{shown}-{hash:016x}", format.kind())
+}
+
+/// Opens the source; shows how far indexing is.
+///
+/// # Errors
+/// `Rejected` when its rows can't be items, `Interrupted` when Ctrl-C came first; nothing is stored then.
+pub(crate) async fn open_shown(
+    spec: &SourceSpec,
+    store: &dyn SourceStore,
+    spool: &Path,
+    now: WallMs,
+    screen: &Screen,
+    signals: &mut Signals,
+) -> Result<OpenedSource, Fault> {
+    let bar = screen.indexing();
+    let shown = bar.clone();
+    let watch = IndexWatch {
+        progress: Arc::new(move |progress| shown.show(progress)),
+        ..Default::default()
+    };
+    let cancel = watch.cancel.clone();
+    let opening = Opening {
+        store,
+        spool,
+        watch,
+        reuse: true,
+        now,
+    };
+    tracing::info!(source = %spec.to_text(), "counting items");
+    let outcome = tokio::select! {
+        opened = open(spec, &opening) => opened.map_err(Fault::from),
+        _ = signals.stop() => {
+            cancel.store(true, Ordering::Relaxed);
+            Err(interrupted())
+        }
+    };
+    bar.clear();
+    outcome
+}
+
+fn interrupted() -> Fault {
+    Fault::new(
+        Exit::Interrupted,
+        "interrupted before anything began",
+        "the items were still being counted",
+    )
+    .hint("run it again; nothing was stored")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_same_file_has_the_same_name_however_it_is_reached() {
+        let place = tempfile::tempdir().expect("a directory");
+        let file = place.path().join("users.csv");
+        std::fs::write(&file, "a\n1\n").expect("written");
+        let format = Format::Csv(CsvFormat::default());
+        let roundabout = place.path().join(".").join("users.csv");
+        assert_eq!(file_name(&file, &format), file_name(&roundabout, &format));
+        assert_ne!(file_name(&file, &format), file_name(&file, &Format::Ndjson));
+    }
+
+    #[test]
+    fn a_directory_and_nothing_are_refused_before_anything_is_made() {
+        let place = tempfile::tempdir().expect("a directory");
+        for path in [place.path().to_owned(), place.path().join("none.csv")] {
+            let input = Input::Path(path.display().to_string());
+            let fault = look(&SourceSpec::File {
+                input,
+                format: Format::Ndjson,
+            })
+            .expect_err("no file");
+            assert_eq!(fault.exit, Exit::Rejected);
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! `windrow task export`: everything, piece by piece, whatever its size.
+
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+
+use crate::Shell;
+use crate::exit::Exit;
+use crate::fault::Fault;
+use crate::link::Link;
+use crate::output::screen;
+use crate::output::table::human;
+use crate::task::args::look::{ExportArgs, Exported};
+use windrow_client::{Request, segment};
+
+/// Exports.
+///
+/// # Errors
+/// `Conflict` when the file is there already; `Failed` when it can't be written. A file is there whole or not at all.
+pub(crate) async fn export(args: &ExportArgs, shell: &Shell) -> Result<Exit, Fault> {
+    if let Some(path) = args.out.as_ref().filter(|path| !args.force && path.exists()) {
+        return Err(is_there(path));
+    }
+    let link = Link::open(&args.remote, shell)?;
+    let id = link.task(&args.task).await?;
+    let all = if matches!(args.what, Exported::Log) {
+        None
+    } else {
+        Some("*")
+    };
+    let data = args.key_column.as_deref().or(all);
+    let request = Request::get(&format!("/v1/tasks/{}/export/{}", segment(&id), args.what.word()))
+        .query("format", args.format.word())
+        .query_option("data", data)
+        .accept("*/*");
+    let mut download = link.client.download(request).await?;
+    let Some(path) = &args.out else {
+        while let Some(piece) = download.chunk().await? {
+            if !screen::put_piece(&piece)? {
+                break;
+            }
+        }
+        return Ok(Exit::Ok);
+    };
+    let unwritten = |error: io::Error| unwritten(path, &error);
+    let mut half = tempfile::NamedTempFile::new_in(folder(path)).map_err(unwritten)?;
+    let (meter, mut bytes) = (link.meter(), 0_u64);
+    while let Some(piece) = download.chunk().await? {
+        half.write_all(&piece).map_err(unwritten)?;
+        bytes = bytes.saturating_add(piece.len() as u64);
+        meter.show(&format!("exporting  {}", human::bytes(bytes)));
+    }
+    half.as_file().sync_all().map_err(unwritten)?;
+    if args.force {
+        half.persist(path).map_err(|failed| unwritten(failed.error))?;
+    } else {
+        half.persist_noclobber(path)
+            .map_err(|failed| match failed.error.kind() {
+                io::ErrorKind::AlreadyExists => is_there(path),
+                _ => unwritten(failed.error),
+            })?;
+    }
+    drop(meter);
+    link.say(&format!("wrote {} to {}", human::bytes(bytes), path.display()));
+    Ok(Exit::Ok)
+}
+
+/// Where the half file is, so that it can become the whole one in one step.
+fn folder(path: &Path) -> PathBuf {
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+    parent.map_or_else(|| PathBuf::from("."), Path::to_path_buf)
+}
+
+fn is_there(path: &Path) -> Fault {
+    Fault::new(
+        Exit::Conflict,
+        "nothing was exported",
+        format!("{} is there already", path.display()),
+    )
+    .hint("--force replaces it; or another --out")
+}
+
+fn unwritten(path: &Path, error: &io::Error) -> Fault {
+    Fault::new(
+        Exit::Failed,
+        "the export can't be written",
+        format!("{}: {error}", path.display()),
+    )
+    .hint("check the folder and its space, or another --out")
+}

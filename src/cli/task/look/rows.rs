@@ -1,0 +1,229 @@
+//! The items that a task is made of: looked at, uploaded with progress, told.
+
+use std::path::Path;
+use std::time::Duration;
+
+use serde::Serialize;
+use serde_json::Value;
+use serde_json::value::RawValue;
+use tokio::io::{AsyncRead, AsyncReadExt};
+use tokio::time::Instant;
+
+use crate::args::Items;
+use crate::exit::Exit;
+use crate::fault::Fault;
+use crate::link::Link;
+use crate::output::table::{clean, human};
+use crate::run::first_row;
+use crate::run::source;
+use crate::task::args::make::CreateArgs;
+use windrow_client::Request;
+use windrow_node::sources::BOM;
+
+/// Cells of the bar.
+const BAR_CELLS: usize = 22;
+/// Between two drawings of it.
+const DRAW_EVERY: Duration = Duration::from_millis(100);
+/// So much of the first row is shown. Unit: characters.
+const SAMPLE_CHARS_MAX: usize = 200;
+
+/// Items in the request itself.
+#[derive(Serialize)]
+pub(crate) struct Inline<'a> {
+    #[serde(rename = "type")]
+    pub(crate) kind: &'static str,
+    pub(crate) items: &'a RawValue,
+}
+
+/// What was uploaded.
+#[derive(Debug)]
+pub(crate) struct Upload {
+    /// Its number, `u7`.
+    pub(crate) id: String,
+}
+
+/// Looks whether the flags fit each other and the file is there.
+///
+/// # Errors
+/// `Usage` when options of a CSV are given for something else, `Rejected` when the file can't be read.
+pub(crate) fn check(args: &CreateArgs) -> Result<(), Fault> {
+    let items = &args.items;
+    let has_some = items.delimiter.is_some() || items.no_header;
+    let is_csv = items.csv.is_some();
+    if (has_some && !is_csv && args.url.is_none()) || (items.no_quote && !is_csv) {
+        let because =
+            "--delimiter, --no-header and --no-quote say how a CSV is read (a URL's: all but --no-quote)";
+        return Err(Fault::new(Exit::Usage, "there is no CSV", because).hint("--csv FILE"));
+    }
+    match items.csv.as_deref().or(items.ndjson.as_deref()) {
+        None | Some("-") => Ok(()),
+        Some(path) => match Path::new(path).metadata() {
+            Ok(seen) if seen.is_dir() => Err(unread(path, "it is a directory")),
+            Ok(_) => Ok(()),
+            Err(error) => {
+                let beside = source::beside(Path::new(path));
+                Err(unread(path, &error.to_string()).meant(beside.as_deref()))
+            }
+        },
+    }
+}
+
+fn unread(path: &str, why: &str) -> Fault {
+    Fault::new(
+        Exit::Rejected,
+        "the items can't be read",
+        format!("{path}: {why}"),
+    )
+    .hint("check the path; - is standard input")
+}
+
+/// Uploads a file or standard input, and tells what was found.
+///
+/// # Errors
+/// When it can't be read, breaks off, or has a row that can't be an item.
+pub(crate) async fn upload(items: &Items, link: &Link<'_>) -> Result<Upload, Fault> {
+    let (path, kind) = match (&items.csv, &items.ndjson) {
+        (Some(path), _) => (path.as_str(), "text/csv"),
+        (None, Some(path)) => (path.as_str(), "application/x-ndjson"),
+        (None, None) => return Err(Fault::bug("there is no file to upload")),
+    };
+    let delimiter = items.delimiter.map(|delimiter| match delimiter {
+        '\t' => "tab".to_owned(),
+        other => other.to_string(),
+    });
+    let request = Request::post("/v1/uploads")
+        .header("content-type", kind)
+        .query_option("delimiter", delimiter)
+        .query_option("header", items.no_header.then_some(false))
+        .query_option("quote", items.no_quote.then_some("none"));
+    let (mut input, size): (Box<dyn AsyncRead + Send + Unpin>, Option<u64>) = match path {
+        "-" => (Box::new(tokio::io::stdin()), None),
+        path => {
+            let file = tokio::fs::File::open(path)
+                .await
+                .map_err(|error| unread(path, &error.to_string()))?;
+            let size = file
+                .metadata()
+                .await
+                .ok()
+                .filter(|seen| seen.is_file())
+                .map(|seen| seen.len());
+            (Box::new(file), size)
+        }
+    };
+    let name = if path == "-" { "standard input" } else { path };
+    let mut head = Vec::new();
+    let wanted = BOM.len() as u64;
+    (&mut input)
+        .take(wanted)
+        .read_to_end(&mut head)
+        .await
+        .map_err(|error| unread(name, &error.to_string()))?;
+    let has_bom = head == BOM;
+    let input = std::io::Cursor::new(head).chain(input);
+    let answer = link
+        .client
+        .upload(request, input, progress(link, name, size))
+        .await?;
+    let found: Value = answer.json()?;
+    tell(link, &found);
+    if has_bom {
+        link.must_say(&format!("warning: {}", first_row::HAS_BOM));
+    }
+    match found["id"].as_str() {
+        Some(id) => Ok(Upload { id: id.to_owned() }),
+        None => Err(Fault::bug("the upload has no number")),
+    }
+}
+
+/// Draws how far it is; nothing where there is no terminal.
+fn progress(link: &Link<'_>, name: &str, size: Option<u64>) -> impl Fn(u64) + Send + use<> {
+    let meter = link.meter();
+    let name = clean(name);
+    let begun = Instant::now();
+    let drawn = std::sync::Mutex::new(begun);
+    move |bytes| {
+        let now = Instant::now();
+        let mut drawn = drawn.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        if now.duration_since(*drawn) < DRAW_EVERY {
+            return;
+        }
+        *drawn = now;
+        let pace = bytes as f64 / now.duration_since(begun).as_secs_f64().max(0.001);
+        let pace = human::bytes(pace as u64);
+        meter.show(&match size {
+            Some(size) => {
+                let bar = human::bar(bytes, size, BAR_CELLS);
+                format!(
+                    "uploading {name}  {bar}  {}  {pace}/s",
+                    human::percent_text(bytes, size)
+                )
+            }
+            None => format!("uploading {name}  {}  {pace}/s", human::bytes(bytes)),
+        });
+    }
+}
+
+/// Rows, columns and the first row.
+fn tell(link: &Link<'_>, found: &Value) {
+    let mut line = format!("rows {}", human::count(found["rows"].as_u64().unwrap_or(0)));
+    let columns: Vec<&str> = found["columns"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_str)
+        .collect();
+    if !columns.is_empty() {
+        line += &format!("   columns {}", clean(&columns.join(",")));
+    }
+    if let Some(first) = found["sample"].get(0) {
+        let first: String = clean(&first.to_string()).chars().take(SAMPLE_CHARS_MAX).collect();
+        line += &format!("   first {first}");
+    }
+    link.say(&line);
+    if let Some(doubt) = doubt(found) {
+        link.must_say(&format!("warning: {doubt}"));
+    }
+}
+
+/// What looks wrong in the rows, as `windrow run` says it.
+fn doubt(found: &Value) -> Option<String> {
+    let columns = found["columns"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_str);
+    let columns: Vec<String> = columns.map(clean).collect();
+    // A long row is shown as its beginning, in a text.
+    let first = match &found["sample"][0] {
+        Value::String(text) => text.clone(),
+        row => row.to_string(),
+    };
+    first_row::doubt(&first, &columns)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn rows_that_were_cut_at_the_wrong_place_are_told() {
+        let table = json!({"rows": 1, "columns": ["id;name"], "sample": [{"id;name": "1;a"}]});
+        assert!(
+            doubt(&table).is_some_and(|said| said.contains("--delimiter ';'")),
+            "a table"
+        );
+        let long = format!("[{}", "1,".repeat(3000));
+        for first in [json!([1, 2]), json!(long)] {
+            let lines = json!({"rows": 1, "columns": null, "sample": [first]});
+            assert!(doubt(&lines).is_some_and(|said| said.contains("jq -c")), "lines");
+        }
+        assert_eq!(
+            doubt(&json!({"rows": 1, "columns": ["id"], "sample": [{"id": "1"}]})),
+            None
+        );
+        assert_eq!(doubt(&json!({"rows": 0, "columns": null, "sample": []})), None);
+    }
+}
