@@ -77,13 +77,14 @@ pub struct NodeOptions {
 /// The runtimes beside the one that the actors run on.
 pub struct Runtimes {
     work: tokio::runtime::Runtime,
+    front: tokio::runtime::Runtime,
     vital: tokio::runtime::Runtime,
     /// Lanes of an unpaced in-process run: one per thread of work.
     lanes: usize,
 }
 
 impl Runtimes {
-    /// Work on as many threads as there are cores, vital I/O on one of its own.
+    /// Work on as many threads as there are cores, the façade on half of them, vital I/O on one of its own.
     ///
     /// # Errors
     /// When threads can't be started.
@@ -98,6 +99,7 @@ impl Runtimes {
         };
         Ok(Runtimes {
             work: build("windrow-work", lanes)?,
+            front: build("windrow-front", lanes.div_ceil(2))?,
             vital: build("windrow-vital", 1)?,
             lanes,
         })
@@ -108,8 +110,14 @@ impl Runtimes {
         self.work.handle()
     }
 
-    /// Ends both: drops every task on them, and with it every worker process; waits at most this long for each.
+    /// Where requests are answered: what callers ask for takes no turn of a lane's.
+    pub fn front(&self) -> &tokio::runtime::Handle {
+        self.front.handle()
+    }
+
+    /// Ends them: drops every task on them, and with it every worker process; waits at most this long for each.
     pub fn shut_down(self, patience: Duration) {
+        self.front.shutdown_timeout(patience);
         self.work.shutdown_timeout(patience);
         self.vital.shutdown_timeout(patience);
     }

@@ -130,7 +130,7 @@ impl Serve {
                 front: front.clone(),
             },
         );
-        let server = runtimes.work().spawn(
+        let server = runtimes.front().spawn(
             Server {
                 listener,
                 tls,
