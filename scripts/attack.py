@@ -219,6 +219,7 @@ async def play(options, place):
         node.process.send_signal(signal.SIGTERM)
         await node.process.wait()
         answering.kill()
+        await answering.wait()
     times = [float(line) for line in open(f"{place}/calls")]
     calls = sum(began <= at < ended for at in times)
     gaps = [later - earlier for earlier, later in zip(times, times[1:])]
