@@ -1,8 +1,9 @@
 //! Stop is calm: nothing leaves after it, what is in flight ends, and a resume repeats nothing.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use rustix::process::Signal;
 use serde_json::json;
 
 use crate::business::{Act, Business};
@@ -209,4 +210,51 @@ async fn while_it_drains_changes_are_refused_and_reads_are_answered() {
     node.admin.get("/healthz").await.expect(200);
     assert_eq!(node.admin.get("/readyz").await.status, 503);
     assert_eq!(node.ended().await, Some(0));
+}
+
+/// A task is finished early around the death of its owner: whatever was called is counted for what it came to.
+async fn finish_around_a_crash(acknowledged: bool) {
+    let business = Business::willing().await;
+    let recipe = Recipe::new();
+    let node = recipe.start().await;
+    node.business("push", &business.url(), json!({})).await;
+    // Half a minute between checkpoints: nothing of what was answered is saved when the owner dies.
+    let tuning = json!({"rate": "100/s", "checkpoint_interval": "30s", "start": true});
+    let task = node.task("push", 10_000, tuning).await;
+    let path = format!("/v1/tasks/{task}/finish");
+    node.until(&task, "under way", |view| {
+        view["counts"]["succeeded"].as_u64() >= Some(150)
+    })
+    .await;
+    if acknowledged {
+        node.admin.post(&path, json!({})).await.expect(202);
+    }
+    node.signal(Signal::KILL);
+    node.ended().await;
+    let called: BTreeSet<u64> = business.items().into_iter().map(|(index, _)| index).collect();
+    let node = recipe.start().await;
+    if !acknowledged {
+        node.admin.post(&path, json!({})).await.expect(202);
+    }
+    let done = node.status(&task, "finished").await;
+    let delivered: BTreeSet<u64> = business.items().into_iter().map(|(index, _)| index).collect();
+    assert!(delivered.is_superset(&called) && called.len() >= 150);
+    let counted = |name: &str| done["counts"][name].as_u64();
+    assert_eq!(counted("succeeded"), Some(delivered.len() as u64), "{done:#}");
+    assert_eq!(counted("excluded"), Some(10_000 - delivered.len() as u64));
+    assert!(
+        delivered.len() < 5_000,
+        "most of what was never called is left out: {}",
+        delivered.len()
+    );
+}
+
+#[tokio::test]
+async fn an_early_finish_after_its_owner_died_excludes_nothing_that_was_called() {
+    finish_around_a_crash(false).await;
+}
+
+#[tokio::test]
+async fn an_early_finish_whose_owner_then_died_excludes_nothing_that_was_called() {
+    finish_around_a_crash(true).await;
 }

@@ -366,6 +366,69 @@ async fn what_a_peer_has_not_taken_yet_never_leaves_after_the_call_was_given_up(
     assert!(end.is_err(), "the connection is reset, not closed");
 }
 
+/// Everything that comes in over this socket is lost from now on, also what the other kernel sends again.
+fn cut(stream: &TcpStream) {
+    const RETURN: u16 = 0x06;
+    let lose = socket2::SockFilter::new(RETURN, 0, 0, 0);
+    socket2::SockRef::from(stream)
+        .attach_filter(&[lose])
+        .expect("cut");
+}
+
+fn heal(stream: &TcpStream) {
+    socket2::SockRef::from(stream).detach_filter().expect("healed");
+}
+
+/// How soon the kernel sends again what a link lost for less than a second, and as long again. (200 ms, doubled.)
+const SENT_AGAIN_WITHIN: Duration = Duration::from_secs(3);
+
+#[tokio::test]
+async fn what_a_link_lost_is_not_sent_when_it_heals_after_the_call_was_given_up() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("bound");
+    let handler = open(HttpOptions::new(&format!(
+        "http://{}/",
+        listener.local_addr().expect("an address")
+    )));
+    let answered = async {
+        let (mut stream, _) = listener.accept().await.expect("accepted");
+        read_request(&mut stream).await.expect("a request");
+        stream
+            .write_all(b"HTTP/1.1 204 No Content\r\n\r\n")
+            .await
+            .expect("answered");
+        stream
+    };
+    let (reply, mut stream) = tokio::join!(handler.process(single()), answered);
+    assert_eq!(reply, Reply::AllOk);
+    cut(&stream);
+    let mut call = single();
+    call.timeout = Duration::from_millis(300);
+    is(handler.process(call).await, "unclear", "TIMEOUT");
+    heal(&stream);
+    let mut late = [0; 1];
+    let came = tokio::time::timeout(SENT_AGAIN_WITHIN, stream.read(&mut late)).await;
+    assert!(
+        !matches!(came, Ok(Ok(1))),
+        "the request came although its call was given up"
+    );
+}
+
+#[tokio::test]
+async fn a_link_that_heals_in_time_brings_the_call_that_waits_for_it() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("bound");
+    let client = TcpStream::connect(listener.local_addr().expect("an address"));
+    let (client, accepted) = tokio::join!(client, listener.accept());
+    let (mut client, mut stream) = (client.expect("connected"), accepted.expect("accepted").0);
+    cut(&stream);
+    client.write_all(b"held").await.expect("the kernel takes it");
+    heal(&stream);
+    let mut held = [0; 4];
+    stream
+        .read_exact(&mut held)
+        .await
+        .expect("the kernel sends it again: what the test above sees is no accident");
+}
+
 #[tokio::test]
 async fn a_port_that_does_not_finish_the_handshake_was_never_reached() {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("bound");

@@ -5,8 +5,9 @@
 //! out only what lies above: whatever may have been called is called again, and counted for what it comes to.
 //!
 //! The reach follows the speed, so that a finish after a crash calls little that was never called, and a store that is away
-//! for some seconds holds nothing up: sixteen times what left between the last two drafts. Half of it asks for a
-//! checkpoint, so that at an even speed the tick's come first, and a run that begins has all it wants after a few.
+//! for some seconds holds nothing up: fifteen seconds of the rate; of a run without one, sixteen times what left between the
+//! last two drafts. Half of it asks for a checkpoint, so that at an even speed the tick's come first, and a run that begins
+//! has all it wants after a few.
 
 use std::time::Duration;
 
@@ -16,8 +17,10 @@ use crate::ids::ItemIndex;
 
 /// How many items beyond the saved high water may leave under a claim alone. Unit: items.
 pub const REACH_OF_CLAIM: u64 = 100;
-/// A run reaches so many times as far as the way between its last two drafts.
+/// A run without a rate reaches so many times as far as the way between its last two drafts.
 const AHEAD_OF_DRAFTS: u64 = 16;
+/// So does one with a rate whose checkpoints are far apart: half of it must not come before the next one.
+const AHEAD_OF_PACED_DRAFTS: u64 = 3;
 /// A paced run reaches this far ahead at least: as long as a session is trusted without its store.
 const AHEAD_OF_PACE: Duration = Duration::from_secs(15);
 
@@ -93,10 +96,12 @@ impl Execution {
             return self.lowest_end();
         }
         let since = self.high.0 - self.ahead.drafted_high.0;
-        let paced = self.pace.rate().map_or(0, |rate| rate.items_in(AHEAD_OF_PACE));
-        let ahead = (AHEAD_OF_DRAFTS * since)
+        let by_speed = match self.pace.rate() {
+            Some(rate) => rate.items_in(AHEAD_OF_PACE).max(AHEAD_OF_PACED_DRAFTS * since),
+            None => AHEAD_OF_DRAFTS * since,
+        };
+        let ahead = by_speed
             .max(u64::from(self.limits.concurrency))
-            .max(paced)
             .max(REACH_OF_CLAIM);
         let reach = self
             .high

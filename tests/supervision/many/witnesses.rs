@@ -50,6 +50,29 @@ async fn a_node_that_can_not_save_for_long_gives_its_shards_to_one_that_can() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_stop_waits_no_longer_than_that_for_an_owner_that_can_not_save() {
+    let (cluster, task) = two("cut-stop", true).await;
+    cluster.node("a").link.database(Way::Cut);
+    let begun = Instant::now();
+    cluster.command(task, TaskCommand::Stop).await;
+    cluster.until(task, Status::Stopped).await;
+    assert!(
+        begun.elapsed() < TTL * 3 + Duration::from_secs(5),
+        "{:?}",
+        begun.elapsed()
+    );
+    let called = cluster.deliveries();
+    tokio::time::sleep(TTL * 3).await;
+    assert_eq!(
+        cluster.deliveries(),
+        called,
+        "nothing is called once it is stopped"
+    );
+    assert_eq!(cluster.turns(), ["a"], "nobody opened the handler again to stop");
+    cluster.node("a").link.database(Way::Open);
+}
+
+#[tokio::test(start_paused = true)]
 async fn losing_the_leases_costs_nothing_while_the_database_answers() {
     let (cluster, task) = two("cut-redis", true).await;
     for name in ["a", "b"] {

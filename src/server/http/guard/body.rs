@@ -153,3 +153,38 @@ pub fn reason_of(member: Option<serde_json::Value>) -> Result<Option<String>, Se
     let value = member.unwrap_or_default();
     reason(value).map_err(|error| ServiceError::invalid("/reason", error.to_string()))
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::time::Duration;
+
+    use tokio::sync::oneshot;
+
+    use super::*;
+
+    /// On one thread: were a body read there, nobody could tell its reading to go on.
+    #[tokio::test]
+    async fn a_large_body_is_read_aside_and_one_at_a_time() {
+        let large = Bytes::from(vec![b' '; SMALL_BYTES_MAX + 1]);
+        let (begin, begun) = oneshot::channel();
+        let (go_on, told) = std::sync::mpsc::channel();
+        let first = tokio::spawn(worked(large.clone(), move |_| {
+            begin.send(()).expect("somebody waits");
+            told.recv_timeout(Duration::from_secs(10)).is_ok()
+        }));
+        begun.await.expect("it is being read");
+        let (is_read, seen) = (Arc::new(AtomicBool::new(false)), Duration::from_millis(50));
+        let reading = is_read.clone();
+        let mut second = tokio::spawn(worked(large, move |_| reading.store(true, Ordering::Relaxed)));
+        let early = tokio::time::timeout(seen, &mut second).await;
+        assert!(
+            early.is_err() && !is_read.load(Ordering::Relaxed),
+            "two at a time"
+        );
+        go_on.send(()).expect("it waits");
+        assert!(first.await.expect("ended").expect("read"), "it was told to go on");
+        second.await.expect("ended").expect("read");
+    }
+}
