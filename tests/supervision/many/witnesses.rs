@@ -5,7 +5,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 use windrow_core::task::lifecycle::Status;
 
-use super::{LONG, LOST_WITH_THE_RUN, TTL, finishes, two};
+use super::{LONG, LOST_WITH_THE_RUN, STOP, TTL, finishes, two};
 use crate::cluster::Cluster;
 use crate::link::Way;
 
@@ -54,7 +54,7 @@ async fn a_stop_waits_no_longer_than_that_for_an_owner_that_can_not_save() {
     let (cluster, task) = two("cut-stop", true).await;
     cluster.node("a").link.database(Way::Cut);
     let begun = Instant::now();
-    cluster.command(task, TaskCommand::Stop).await;
+    cluster.command(task, STOP).await;
     cluster.until(task, Status::Stopped).await;
     assert!(
         begun.elapsed() < TTL * 3 + Duration::from_secs(5),
