@@ -18,7 +18,7 @@ use crate::http::guard::dry_run::DryRunQuery;
 use crate::http::problem::Problem;
 use crate::http::tasks::shown;
 use crate::service::ServiceError;
-use crate::service::tasks::{ReadyChange, StartHow, StopHow, Told};
+use crate::service::tasks::{CommandOutcome, ReadyChange, StartHow, StopHow};
 use windrow_core::ids::{ItemCount, ItemIndex};
 
 pub(super) fn routes() -> OpenApiRouter<App> {
@@ -32,7 +32,7 @@ pub(super) fn routes() -> OpenApiRouter<App> {
         .routes(routes!(ready))
 }
 
-async fn answer(app: &App, is_dry: bool, told: Told) -> Result<Response, ServiceError> {
+async fn answer(app: &App, is_dry: bool, told: CommandOutcome) -> Result<Response, ServiceError> {
     if is_dry {
         return would(app, told.task).await;
     }
@@ -111,14 +111,14 @@ async fn start(
         (None, Some(true)) => Some(app.service.now()),
         (None, _) => None,
     };
-    let actor = steer.caller.actor_of(body.reason, query.is_dry());
+    let write = steer.caller.write(body.reason, query.is_dry());
     let judges = matches!(body.judge, Some(JudgeBody::Items));
     let how = StartHow {
         at,
         judges,
         strict: query.is_strict(),
     };
-    let told = app.service.start_task(task.id, how, &actor).await?;
+    let told = app.service.tasks.start(task.id, how, &write).await?;
     Ok(answer(&app, query.is_dry(), told).await?)
 }
 
@@ -163,7 +163,8 @@ async fn stop(
     };
     let told = app
         .service
-        .stop_task(task.id, how, &steer.caller.actor_of(body.reason, query.is_dry()))
+        .tasks
+        .stop(task.id, how, &steer.caller.write(body.reason, query.is_dry()))
         .await?;
     Ok(answer(&app, query.is_dry(), told).await?)
 }
@@ -190,7 +191,8 @@ async fn cancel(
     let task = steer.task(&app, &text).await?;
     let told = app
         .service
-        .cancel_task(task.id, &steer.caller.actor_of(body.reason, query.is_dry()))
+        .tasks
+        .cancel(task.id, &steer.caller.write(body.reason, query.is_dry()))
         .await?;
     Ok(answer(&app, query.is_dry(), told).await?)
 }
@@ -230,10 +232,11 @@ async fn finish(
     Body(body): Body<FinishBody>,
 ) -> Answer {
     let task = steer.task(&app, &text).await?;
-    let actor = steer.caller.actor_of(body.reason, query.is_dry());
+    let write = steer.caller.write(body.reason, query.is_dry());
     let told = app
         .service
-        .finish_task(task.id, body.total.map(ItemCount), &actor)
+        .tasks
+        .finish(task.id, body.total.map(ItemCount), &write)
         .await?;
     Ok(answer(&app, query.is_dry(), told).await?)
 }
@@ -263,7 +266,8 @@ async fn recover(
     let task = steer.task(&app, &text).await?;
     let told = app
         .service
-        .recover_task(task.id, &steer.caller.actor_of(body.reason, query.is_dry()))
+        .tasks
+        .recover(task.id, &steer.caller.write(body.reason, query.is_dry()))
         .await?;
     Ok(answer(&app, query.is_dry(), told).await?)
 }
@@ -307,12 +311,13 @@ async fn relocate(
     Body(body): Body<MoveBody>,
 ) -> Answer {
     let task = steer.task(&app, &text).await?;
-    let actor = steer.caller.actor_of(body.reason, query.is_dry());
+    let write = steer.caller.write(body.reason, query.is_dry());
     let (task, _) = app
         .service
-        .move_task(task.id, body.shard, &body.to, &actor)
+        .tasks
+        .move_shards(task.id, body.shard, &body.to, &write)
         .await?;
-    Ok(answer(&app, query.is_dry(), Told { task, is_new: true }).await?)
+    Ok(answer(&app, query.is_dry(), CommandOutcome { task, is_new: true }).await?)
 }
 
 /// What a business says when it is ready.
@@ -367,11 +372,8 @@ async fn ready(
     };
     let told = app
         .service
-        .task_ready(
-            task.id,
-            change,
-            &steer.caller.actor_of(body.reason, query.is_dry()),
-        )
+        .tasks
+        .ready(task.id, change, &steer.caller.write(body.reason, query.is_dry()))
         .await?;
     Ok(answer(&app, query.is_dry(), told).await?)
 }

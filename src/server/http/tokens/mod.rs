@@ -137,8 +137,8 @@ async fn create(
         business: body.business,
         expires_at,
     };
-    let actor = caller.actor_of(body.reason, query.is_dry());
-    let made = app.service.create_token(wish, &actor).await?;
+    let write = caller.write(body.reason, query.is_dry());
+    let made = app.service.access.create(wish, &write).await?;
     if query.is_dry() {
         // The token that was drawn is none, so nobody is shown it.
         let view = TokenView {
@@ -181,7 +181,7 @@ async fn list(
 ) -> Result<Response, Problem> {
     let limit = page::limit(query.limit)?;
     let after: Option<i64> = page::read(query.cursor.as_deref())?;
-    let found = app.service.tokens(after, limit + 1).await?;
+    let found = app.service.access.tokens.tokens(after, limit + 1).await?;
     let page = page::page(found, limit, |token| token.id);
     let items: Vec<TokenJson> = page.items.into_iter().map(TokenJson::from).collect();
     let page = page::Page {
@@ -214,7 +214,8 @@ async fn revoke(
     let is_dry = query.dry_run == Some(true);
     let revoked = app
         .service
-        .revoke_token(number, &caller.actor_of(query.reason, is_dry))
+        .access
+        .revoke(number, &caller.write(query.reason, is_dry))
         .await?;
     if is_dry {
         return Ok(dry_run::would(&TokenJson::from(revoked))?);

@@ -355,7 +355,7 @@ async fn report(
     Params(params): Params<ReportParams>,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
-    let mut body = ReportBody::from(app.service.report(task.id).await?);
+    let mut body = ReportBody::from(app.service.reports.of_task(task.id).await?);
     say_who(&app, &task, &Members::All, &mut body.failures).await?;
     let accept = headers
         .get(header::ACCEPT)

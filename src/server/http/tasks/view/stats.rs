@@ -170,7 +170,7 @@ pub(crate) async fn stats(
     Params(query): Params<StatsQuery>,
 ) -> Answer {
     let task = steer.task(&app, &text).await?;
-    let stats = app.service.task_stats(task.id, query.read()?).await?;
+    let stats = app.service.stats.of_task(task.id, query.read()?).await?;
     Ok(Json(StatsJson::of(&stats)).into_response())
 }
 
