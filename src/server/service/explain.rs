@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::cluster::amiss;
 use crate::service::cluster::Cluster;
 use crate::service::limits::Limits;
 use crate::service::node::ThisNode;
@@ -23,7 +22,7 @@ use windrow_engine::actors::executor::run_view::RunView;
 use windrow_engine::actors::runtime::context::Room;
 use windrow_engine::ports::ownership::limit_store::PartView;
 use windrow_engine::ports::ownership::peers::{ExplainPart, PeerReply, Question, Unreachable};
-use windrow_engine::ports::tasks::store::{ShardView, TaskView};
+use windrow_engine::ports::tasks::store::{ShardLife, TaskView};
 
 /// The span that is explained when nothing is said. Unit: seconds.
 pub const SECONDS_DEFAULT: u32 = 60;
@@ -91,17 +90,14 @@ impl Explain {
         let (shards, peers, mut silent) = self.cluster.owners(task.id).await;
         let mut parts = vec![(self.node.name.clone(), self.part(task.id, seconds))];
         let question = Question::Explain(task.id, seconds);
-        let asked = peers.into_iter().map(|peer| (peer, question.clone())).collect();
-        for (peer, answer) in self.cluster.ask_all(asked).await {
-            match answer {
-                Ok(PeerReply::Explain(part)) => parts.push((peer.node, *part)),
-                Ok(_) => silent.push(amiss(&peer)),
-                Err(why) => silent.push(why),
-            }
-        }
+        let read = |reply| match reply {
+            PeerReply::Explain(part) => Some(*part),
+            _ => None,
+        };
+        parts.extend(self.cluster.gather(peers, &question, read, &mut silent).await);
         let open = shards
             .iter()
-            .filter(|shard| shard.facts.state != ShardState::Done)
+            .filter(|shard| shard.life.state != ShardState::Done)
             .count();
         let open = u32::try_from(open)
             .unwrap_or(u32::MAX)
@@ -115,11 +111,14 @@ impl Explain {
         let limit = self.limit_of(task, &facts, &parts, business).await;
         facts.limit = limit.as_ref().map(shared_limit);
         let explanation = explain(&facts);
-        let shards = task
-            .shards
-            .iter()
-            .map(|shard| place(task.id, shard, &parts))
-            .collect();
+        let shard = |life: &ShardLife| {
+            let id = ShardId {
+                task: task.id,
+                no: life.no,
+            };
+            place(id, life.state, task.owners.get(&life.no), &parts)
+        };
+        let shards = task.shards.iter().map(shard).collect();
         let nodes = parts.into_iter().filter(|(_, part)| part.runs > 0);
         Explained {
             explanation,
@@ -148,7 +147,9 @@ impl Explain {
         if facts.permits.lost[at] == 0 && stalled.is_zero() {
             return None;
         }
-        let key = held_by(parts).unwrap_or_else(|| LimitKey::Business(&task.business).text());
+        let held = parts.iter().flat_map(|(_, part)| &part.held_by);
+        let held = most(held.map(|(key, runs)| (key, u64::from(*runs))));
+        let key = held.map_or_else(|| LimitKey::Business(&task.business).text(), |(key, _)| key);
         let businesses = match LimitKey::parse(&key) {
             LimitKey::Business(_) => Vec::new(),
             LimitKey::Named(name) => {
@@ -184,7 +185,7 @@ impl Explain {
         ExplainPart {
             span: span.as_ref().map(|span| (span.covered, span.running)),
             point: span.map(|span| span.point).unwrap_or_default(),
-            live: live(&runs),
+            live: runs.iter().map(live).reduce(both),
             runs: u32::try_from(runs.len()).unwrap_or(u32::MAX),
             shards: runs
                 .iter()
@@ -242,7 +243,11 @@ fn facts(
             reason: task.status_reason.clone(),
             text: task.status_text.clone(),
         },
-        worst_code: worst_code(parts),
+        worst_code: most(
+            each()
+                .flat_map(|part| &part.codes)
+                .map(|(code, times)| (code, *times)),
+        ),
         live: each().filter_map(|part| part.live.clone()).reduce(both),
         free_rate: room_for(parts),
         held_back: each()
@@ -270,39 +275,40 @@ fn shared_limit(limit: &HeldBy) -> SharedLimit {
     }
 }
 
-/// The key of the limit that held most runs back last.
-fn held_by(parts: &[(String, ExplainPart)]) -> Option<String> {
-    let mut sums: BTreeMap<&str, u32> = BTreeMap::new();
-    for (key, runs) in parts.iter().flat_map(|(_, part)| &part.held_by) {
-        *sums.entry(key).or_default() += runs;
+/// The key of the largest sum; of several the first in the alphabet, so that the answer doesn't jump.
+fn most<'a>(counts: impl Iterator<Item = (&'a String, u64)>) -> Option<(String, u64)> {
+    let mut sums: BTreeMap<&str, u64> = BTreeMap::new();
+    for (key, count) in counts {
+        *sums.entry(key).or_default() += count;
     }
-    // Of several the first in the alphabet, so that the answer doesn't jump.
-    sums.into_iter()
-        .rev()
-        .max_by_key(|(_, runs)| *runs)
-        .map(|(key, _)| key.to_owned())
+    let most = sums.into_iter().rev().max_by_key(|(_, count)| *count)?;
+    Some((most.0.to_owned(), most.1))
 }
 
 /// Where a shard stands: who runs it says so; of one whose owner can't be asked the store has said it.
-fn place(task: TaskId, shard: &ShardView, parts: &[(String, ExplainPart)]) -> ExplainedShard {
-    let id = ShardId { task, no: shard.no };
+fn place(
+    shard: ShardId,
+    state: ShardState,
+    owner: Option<&String>,
+    parts: &[(String, ExplainPart)],
+) -> ExplainedShard {
     let runs = |part: &ExplainPart| {
         part.shards
             .iter()
-            .find(|(no, _)| *no == id)
+            .find(|(known, _)| *known == shard)
             .map(|(_, held)| held.clone())
     };
     let live = parts
         .iter()
         .find_map(|(node, part)| Some((node.clone(), runs(part)?)));
-    let stored = shard.node.clone().filter(|_| shard.state == ShardState::Running);
+    let stored = owner.filter(|_| state == ShardState::Running).cloned();
     let (node, held_back) = match live {
         Some((node, held_back)) => (Some(node), held_back),
         None => (stored, None),
     };
     ExplainedShard {
-        shard: id,
-        state: shard.state,
+        shard,
+        state,
         node,
         held_back,
     }
@@ -362,7 +368,7 @@ fn idle(
     }
 }
 
-/// The runs of two nodes.
+/// The runs of two nodes, or two runs of one.
 fn both(one: Live, other: Live) -> Live {
     let slots = [one.handler_slots, other.handler_slots]
         .into_iter()
@@ -398,25 +404,19 @@ fn room_for(parts: &[(String, ExplainPart)]) -> Option<f64> {
     whole.reduce(f64::min)
 }
 
-fn live(runs: &[RunView]) -> Option<Live> {
-    let mut live = Live::default();
-    for run in runs {
-        let progress = &run.progress;
-        live.in_flight += progress.counters.in_flight;
-        live.concurrency += u64::from(progress.concurrency);
-        live.window += u64::from(progress.window);
-        live.troubled += progress.troubled;
-        live.parked += progress.counters.parked;
-        live.age += run.age;
-        for (sum, part) in live.stalled.iter_mut().zip(progress.stalled) {
-            *sum += part;
-        }
-        if let Some(slots) = progress.handler_slots {
-            live.handler_slots = Some(live.handler_slots.unwrap_or(0) + u64::from(slots));
-        }
-        live.head = live.head.into_iter().chain(head(run)).max_by_key(|head| head.age);
+fn live(run: &RunView) -> Live {
+    let progress = &run.progress;
+    Live {
+        in_flight: progress.counters.in_flight,
+        concurrency: u64::from(progress.concurrency),
+        window: u64::from(progress.window),
+        handler_slots: progress.handler_slots.map(u64::from),
+        head: head(run),
+        troubled: progress.troubled,
+        parked: progress.counters.parked,
+        age: run.age,
+        stalled: progress.stalled,
     }
-    (!runs.is_empty()).then_some(live)
 }
 
 fn head(run: &RunView) -> Option<Head> {
@@ -445,18 +445,6 @@ fn codes(runs: &[RunView]) -> Vec<(String, u64)> {
         .collect()
 }
 
-fn worst_code(parts: &[(String, ExplainPart)]) -> Option<(String, u64)> {
-    let mut sums: BTreeMap<&str, u64> = BTreeMap::new();
-    for (code, times) in parts.iter().flat_map(|(_, part)| &part.codes) {
-        *sums.entry(code).or_default() += times;
-    }
-    // Of several the first in the alphabet, so that the answer doesn't jump.
-    sums.into_iter()
-        .rev()
-        .max_by_key(|(_, times)| *times)
-        .map(|(code, times)| (code.to_owned(), times))
-}
-
 /// What is left for other rates. Unit: items per second.
 fn free_rate(room: Room) -> Option<f64> {
     let whole = room.capacity?;
@@ -466,8 +454,6 @@ fn free_rate(room: Room) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use windrow_core::ids::RunNo;
-    use windrow_core::items::counters::Counters;
     use windrow_core::settings::RateLimit;
 
     #[test]
@@ -533,21 +519,6 @@ mod tests {
     #[test]
     fn who_runs_a_shard_says_where_it_is_and_else_the_store() {
         let task = TaskId(3);
-        let stored = |no, state| ShardView {
-            no,
-            first: ItemIndex(0),
-            end: ItemIndex(9),
-            range_end: ItemIndex(9),
-            state,
-            session: None,
-            node: Some("n1".to_owned()),
-            run: RunNo(1),
-            low_water: ItemIndex(0),
-            high_water: ItemIndex(0),
-            counters: Counters::default(),
-            share: None,
-            next_at: None,
-        };
         let rate = |text: &str| RateLimit::Limited(text.parse().expect("a rate"));
         let (why, age) = ("no room".to_owned(), Duration::from_secs(4));
         let held = HeldBack {
@@ -571,7 +542,7 @@ mod tests {
             ),
         ];
         let place = |no, state| {
-            let found = place(task, &stored(no, state), &parts);
+            let found = place(ShardId { task, no }, state, Some(&"n1".to_owned()), &parts);
             (found.node, found.held_back)
         };
         assert_eq!(
@@ -598,6 +569,8 @@ mod tests {
         ];
         assert_eq!(room_for(&parts), Some(120.0), "of 120 more the second gets 90");
         assert_eq!(room_for(&[part(None, 1, None)]), None);
-        assert_eq!(worst_code(&parts), Some(("A".to_owned(), 4)));
+        let codes = parts.iter().flat_map(|(_, part)| &part.codes);
+        let worst = most(codes.map(|(code, times)| (code, *times)));
+        assert_eq!(worst, Some(("A".to_owned(), 4)));
     }
 }

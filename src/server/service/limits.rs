@@ -71,7 +71,7 @@ impl Limits {
     ) -> Result<NamedLimit, ServiceError> {
         if !is_slug(name) {
             let fault = FieldFault::new("/name", "it is made of 1 to 40 small letters, digits and -");
-            return Err(ServiceError::Unprocessable(vec![fault.advise("vendor-x")]));
+            return Err(ServiceError::from(fault.advise("vendor-x")));
         }
         check_bounds(bounds)?;
         let made = self
@@ -184,11 +184,7 @@ impl Limits {
         };
         let own = (write.actor.source == "business").then_some(business.slug.as_str());
         let faults = self.faults_of_names("/limits", names, own).await?;
-        if faults.is_empty() {
-            Ok(())
-        } else {
-            Err(ServiceError::Unprocessable(faults))
-        }
+        ServiceError::refuse(faults)
     }
 
     /// What is wrong with a list of limits; `business` is who may name only what it uses.
@@ -247,9 +243,9 @@ fn check_bounds(bounds: Bounds) -> Result<(), ServiceError> {
         "/rate",
         "it has neither a rate nor a concurrency: it would limit nothing",
     );
-    Err(ServiceError::Unprocessable(vec![
+    Err(ServiceError::from(
         fault.advise("\"rate\":\"300/s\", or delete it"),
-    ]))
+    ))
 }
 
 fn unknown(place: String, name: &str, known: &BTreeSet<String>) -> FieldFault {

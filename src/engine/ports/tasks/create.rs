@@ -46,3 +46,12 @@ impl Family {
         std::iter::once(self.root).chain(self.redrives.iter().copied())
     }
 }
+
+/// What is done with a task that is made.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Making<'a> {
+    /// It is started.
+    pub starts: bool,
+    /// It is made only while its family has no other redrives than these.
+    pub beside: Option<&'a Family>,
+}

@@ -152,7 +152,7 @@ impl TaskWatcher {
             self.told = now;
         }
         if is_first || self.groups.values().sum::<u64>() != task.counters.abandoned {
-            let fresh = self.fresh_groups(service.tasks.store.failure_groups(self.id).await?);
+            let fresh = self.fresh_groups(service.failures.list.groups(self.id).await?);
             if !is_first {
                 found.extend(self.failures(&task, fresh).await);
             }

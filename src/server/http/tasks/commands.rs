@@ -18,8 +18,9 @@ use crate::http::guard::dry_run::DryRunQuery;
 use crate::http::problem::Problem;
 use crate::http::tasks::shown;
 use crate::service::ServiceError;
-use crate::service::tasks::{CommandOutcome, ReadyChange, StartHow, StopHow};
+use crate::service::tasks::{CommandOutcome, StartHow, StopHow};
 use windrow_core::ids::{ItemCount, ItemIndex};
+use windrow_core::life::TaskEdit;
 
 pub(super) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new()
@@ -364,16 +365,14 @@ async fn ready(
     Body(body): Body<ReadyBody>,
 ) -> Answer {
     let task = steer.task(&app, &text).await?;
-    let change = ReadyChange {
-        start_no: steer.start.map(|start| start.start_no).or(body.start),
+    let start_no = steer.start.map(|start| start.start_no).or(body.start);
+    let edit = TaskEdit {
         total: body.total.map(ItemCount),
         skip_first: body.skip_first.map(ItemIndex),
         params: body.params.map(|params| params.get().to_owned()),
+        ..TaskEdit::default()
     };
-    let told = app
-        .service
-        .tasks
-        .ready(task.id, change, &steer.caller.write(body.reason, query.is_dry()))
-        .await?;
+    let write = steer.caller.write(body.reason, query.is_dry());
+    let told = app.service.tasks.ready(task.id, start_no, edit, &write).await?;
     Ok(answer(&app, query.is_dry(), told).await?)
 }

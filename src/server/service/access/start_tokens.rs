@@ -27,7 +27,7 @@ impl Access {
     /// Who holds a start token: the business of its task.
     ///
     /// # Errors
-    /// As [`Service::start_of_token`].
+    /// As [`Access::start_of_token`].
     pub async fn identity_of_start(&self, token: &str) -> Result<Identity, ServiceError> {
         let start = self.start_of_token(token).await?;
         let business = self

@@ -80,10 +80,7 @@ impl Access {
     /// `NotFound`.
     pub async fn revoke(&self, id: i64, write: &Write) -> Result<TokenView, ServiceError> {
         let revoked = self.tokens.revoke_token(id, write, self.node.now()).await?;
-        revoked.ok_or_else(|| ServiceError::NotFound {
-            what: "token",
-            name: id.to_string(),
-        })
+        revoked.ok_or_else(|| ServiceError::not_found("token", id))
     }
 }
 

@@ -110,7 +110,7 @@ impl Businesses {
                 }
             }
         };
-        Err(ServiceError::Unprocessable(vec![fault]))
+        Err(ServiceError::from(fault))
     }
 
     /// Changes a business by a merge-patch over its written form; with `expected` only while it has that revision.
@@ -173,26 +173,18 @@ impl Businesses {
     /// # Errors
     /// `NotFound`.
     pub async fn archive(&self, slug: &str, archived: bool, write: &Write) -> Result<Business, ServiceError> {
-        let action = if archived {
-            "business.archive"
-        } else {
-            "business.unarchive"
+        let action = match archived {
+            true => "business.archive",
+            false => "business.unarchive",
         };
-        for _ in 0..TRIES {
-            let before = self.get(slug).await?;
-            if before.archived_at.is_some() == archived {
-                return Ok(before);
-            }
+        let change = |before: &Business| {
             let change = BusinessChange {
                 archived: Some(archived),
                 ..BusinessChange::default()
             };
-            match self.change(&before, &change, action, write).await {
-                Err(ServiceError::EtagMismatch(_)) => {}
-                outcome => return outcome,
-            }
-        }
-        Err(changing_too_fast(slug))
+            Ok(Some(change).filter(|_| before.archived_at.is_some() != archived))
+        };
+        self.change_latest(slug, change, action, write).await
     }
 
     /// Gives a business a new signing secret; the one before it stays valid for a day.
@@ -201,21 +193,34 @@ impl Businesses {
     /// `NotFound`.
     pub async fn rotate_secret(&self, slug: &str, write: &Write) -> Result<WithSecret, ServiceError> {
         let secret = signing_secret()?;
+        let change = |before: &Business| {
+            let secrets = self.unseal(before)?.rotated(secret.clone(), self.node.now());
+            Ok(Some(BusinessChange {
+                sealed: Some(self.seal(slug, &secrets)),
+                ..BusinessChange::default()
+            }))
+        };
+        let action = "business.rotate_secret";
+        let business = self.change_latest(slug, change, action, write).await?;
+        Ok(WithSecret { business, secret })
+    }
+
+    /// Changes a business as it is; anew where another change came first. One without a change is left as it is.
+    async fn change_latest(
+        &self,
+        slug: &str,
+        change: impl Fn(&Business) -> Result<Option<BusinessChange>, ServiceError> + Send,
+        action: &str,
+        write: &Write,
+    ) -> Result<Business, ServiceError> {
         for _ in 0..TRIES {
             let before = self.get(slug).await?;
-            let secrets = self.unseal(&before)?.rotated(secret.clone(), self.node.now());
-            let sealed = Some(self.seal(slug, &secrets));
-            let change = BusinessChange {
-                sealed,
-                ..BusinessChange::default()
+            let Some(change) = change(&before)? else {
+                return Ok(before);
             };
-            match self
-                .change(&before, &change, "business.rotate_secret", write)
-                .await
-            {
-                Ok(business) => return Ok(WithSecret { business, secret }),
+            match self.change(&before, &change, action, write).await {
                 Err(ServiceError::EtagMismatch(_)) => {}
-                Err(error) => return Err(error),
+                outcome => return outcome,
             }
         }
         Err(changing_too_fast(slug))
@@ -286,11 +291,7 @@ impl Businesses {
                 .faults_of_names("/limits/named", &body.limits.named, None)
                 .await?,
         );
-        if faults.is_empty() {
-            Ok(())
-        } else {
-            Err(ServiceError::Unprocessable(faults))
-        }
+        ServiceError::refuse(faults)
     }
 
     fn seal(&self, slug: &str, secrets: &BusinessSecrets) -> Vec<u8> {
@@ -303,10 +304,10 @@ impl Businesses {
             return Ok(BusinessSecrets::default());
         };
         let opened = self.vault.open(&BusinessSecrets::place(&business.slug), sealed);
-        let opened = opened.map_err(|why| ServiceError::Conflict {
-            detail: format!("{}: {why}", business.slug),
-            advice: "give the node its key back; without it register the business anew under another name"
-                .to_owned(),
+        let opened = opened.map_err(|why| {
+            let advice =
+                "give the node its key back; without it register the business anew under another name";
+            ServiceError::conflict(format!("{}: {why}", business.slug), advice)
         })?;
         let secrets = BusinessSecrets::from_bytes(&opened);
         secrets.ok_or_else(|| ServiceError::Internal(format!("{}: its secrets are not ours", business.slug)))
@@ -329,9 +330,7 @@ fn patched(before: &Business, patch: &Value) -> Result<BusinessBody, ServiceErro
             "/name",
             "the name of a business never changes: URLs and tasks hold it",
         );
-        return Err(ServiceError::Unprocessable(vec![
-            fault.advise("register another business"),
-        ]));
+        return Err(ServiceError::from(fault.advise("register another business")));
     }
     Ok(body)
 }
@@ -417,10 +416,10 @@ fn signing_secret() -> Result<String, ServiceError> {
 }
 
 pub(super) fn changing_too_fast(slug: &str) -> ServiceError {
-    ServiceError::Conflict {
-        detail: format!("{slug} is being changed by others all the time"),
-        advice: "send it again".to_owned(),
-    }
+    ServiceError::conflict(
+        format!("{slug} is being changed by others all the time"),
+        "send it again",
+    )
 }
 
 #[cfg(test)]

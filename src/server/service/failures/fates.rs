@@ -169,11 +169,10 @@ impl Failures {
     }
 
     async fn progress_of(&self, task: &TaskView) -> Result<Progress, ServiceError> {
-        let facts = self.reports.shard_facts(task.id).await?;
         let saved = self.reports.saved_windows(task.id).await?;
         let waiting = self.reports.waiting_items(task.id).await?;
         let windows = saved.into_iter().filter_map(|saved| {
-            let of = facts.iter().find(|facts| facts.shard == saved.shard)?;
+            let of = task.shards.iter().find(|shard| shard.no == saved.shard.no)?;
             Some(Window::new(of.first, of.range_end, &saved))
         });
         Ok(Progress {

@@ -67,19 +67,6 @@ pub struct StartHow {
     pub strict: bool,
 }
 
-/// What a business changes when it is ready for a start.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ReadyChange {
-    /// Which start it answers; none is the present one.
-    pub start_no: Option<u32>,
-    /// How many items.
-    pub total: Option<ItemCount>,
-    /// How many of them are left out at the head.
-    pub skip_first: Option<ItemIndex>,
-    /// The parameters as JSON text.
-    pub params: Option<String>,
-}
-
 /// The tasks of this node's store.
 pub struct Tasks {
     pub(super) node: Arc<ThisNode>,
@@ -242,27 +229,22 @@ impl Tasks {
         self.obey(id, &TaskCommand::Recover, write, there).await
     }
 
-    /// The business is ready for a start.
+    /// The business is ready for a start, the present one unless it says which, and perhaps changes the task for it.
     ///
     /// # Errors
     /// `StaleStart` for another start than the present one; `WrongState` when nothing waits for it.
     pub async fn ready(
         &self,
         id: TaskId,
-        change: ReadyChange,
+        start_no: Option<u32>,
+        edit: TaskEdit,
         write: &Write,
     ) -> Result<CommandOutcome, ServiceError> {
         let present = self.get(id).await?.start_no;
-        let start_no = change.start_no.unwrap_or(present);
-        if let Some(params) = &change.params {
+        let start_no = start_no.unwrap_or(present);
+        if let Some(params) = &edit.params {
             self.check_params(params)?;
         }
-        let edit = TaskEdit {
-            total: change.total,
-            skip_first: change.skip_first,
-            params: change.params,
-            ..TaskEdit::default()
-        };
         // A repeat of an answer that was heard; one that would change something more is refused.
         let is_repeat = edit == TaskEdit::default();
         let there = move |task: &TaskView| {

@@ -116,10 +116,7 @@ fn not_provided(error: ProvisionError) -> ServiceError {
     match error {
         ProvisionError::SourceChanged(text) => ServiceError::unprocessable("/source", text),
         ProvisionError::HandlerUnusable(text) => ServiceError::unprocessable("/business", text),
-        ProvisionError::Unavailable(text) => ServiceError::Conflict {
-            detail: text,
-            advice: "try again in a moment".to_owned(),
-        },
+        ProvisionError::Unavailable(text) => ServiceError::conflict(text, "try again in a moment"),
     }
 }
 

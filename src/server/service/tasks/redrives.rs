@@ -7,7 +7,7 @@ use std::num::NonZeroU32;
 
 use crate::service::failures::fates::{FATES_MAX, Fate, REDRIVES_MAX, fate_of};
 use crate::service::tasks::Tasks;
-use crate::service::tasks::create::{Defaults, Making, TaskPlan, new_task};
+use crate::service::tasks::create::{Defaults, TaskPlan, new_task};
 use crate::service::{FieldFault, ServiceError, nearest};
 use windrow_core::ids::{ItemIndex, TaskId};
 use windrow_core::settings::Auto;
@@ -15,7 +15,7 @@ use windrow_core::task::lifecycle::Status;
 use windrow_engine::ports::ownership::run_store::FAILURE_CODE_OTHER;
 use windrow_engine::ports::sources::resolver::{RedrivePart, RedriveSpec, SourceRequest};
 use windrow_engine::ports::tasks::failure_list::AMONG_MAX;
-use windrow_engine::ports::tasks::store::{FailureGroup, Family, TaskView, Write};
+use windrow_engine::ports::tasks::store::{FailureGroup, Family, Making, TaskView, Write};
 
 /// Runs of neighbouring items that a redrive's description may hold: about 2 MB of text.
 const RUNS_MAX: usize = 100_000;
@@ -44,7 +44,7 @@ impl Tasks {
     ///
     /// # Errors
     /// `Unprocessable` when nothing is selected, a code is unknown, or the settings contradict one another; and as
-    /// [`Service::create_task`].
+    /// [`Tasks::create`].
     pub async fn redrive(
         &self,
         origin: &TaskView,
@@ -99,15 +99,19 @@ impl Tasks {
             .sources
             .resolve(&SourceRequest::Redrive(spec), &origin.business, write)
             .await?;
-        let how = Making::of(&request.plan).beside(beside);
-        let plan = inherited(request.plan, origin);
+        let (starts, strict) = (request.plan.start, request.plan.strict);
+        let plan = request.plan.inheriting(origin);
         let defaults = Defaults {
             send_params: origin.send_params,
             shards: Auto::Fixed(NonZeroU32::MIN),
         };
         let mut task = new_task(&business, plan, tuning, source, defaults);
         task.parent = Some(origin.id);
-        self.make(&business, task, how, write).await
+        let how = Making {
+            starts,
+            beside: beside.as_ref(),
+        };
+        self.make(&business, task, how, strict, write).await
     }
 
     /// The selection without what earlier redrives made good, or have under way.
@@ -161,7 +165,7 @@ impl Tasks {
         Ok(spoken.refusal(origin.id, &leads_on))
     }
 
-    /// The redrives that may have the failures of a task. What isn't looked at here is refused by [`Service::fates`].
+    /// The redrives that may have the failures of a task. What isn't looked at here is refused by [`Failures::fates`](crate::service::failures::Failures).
     async fn family(&self, origin: &TaskView) -> Result<Family, ServiceError> {
         let mut root = origin.clone();
         while let Some(parent) = root.parent {
@@ -360,7 +364,7 @@ impl Spoken {
             true => "`again`, which takes them nevertheless".to_owned(),
             false => leads_on.join(", "),
         };
-        ServiceError::Unprocessable(vec![fault.advise(advice)])
+        ServiceError::from(fault.advise(advice))
     }
 }
 
@@ -371,17 +375,6 @@ fn leading_on(redrive: &TaskView) -> String {
         _ => "watch",
     };
     format!("`windrow task {verb} {}`", redrive.id)
-}
-
-/// The plan with what the other task has where it says nothing.
-fn inherited(plan: TaskPlan, origin: &TaskView) -> TaskPlan {
-    TaskPlan {
-        labels: plan.labels.or_else(|| Some(origin.labels.clone())),
-        params: plan.params.or_else(|| origin.params.clone()),
-        limits: plan.limits.or_else(|| Some(origin.limits.clone())),
-        priority: plan.priority.or(Some(origin.priority)),
-        ..plan
-    }
 }
 
 fn unknown_code(origin: &TaskView, groups: &[FailureGroup], at: usize, code: &str) -> FieldFault {

@@ -60,11 +60,7 @@ impl Tasks {
             let text = format!("{asked} is more than the {most} that all tasks of the business may have");
             faults.push(FieldFault::new("/concurrency", text).advise(format!("{most}, or \"auto\"")));
         }
-        if faults.is_empty() {
-            Ok(())
-        } else {
-            Err(ServiceError::Unprocessable(faults))
-        }
+        ServiceError::refuse(faults)
     }
 
     fn rate_fault(&self, tuning: &Tuning, limits: &BusinessLimits) -> Option<FieldFault> {
@@ -85,6 +81,22 @@ impl Tasks {
             );
             FieldFault::new("/rate", text).advise(format!("at most \"{most}\""))
         })
+    }
+
+    /// Whether a task can have this name, these labels and these parameters.
+    pub(crate) fn check_words(
+        &self,
+        name: Option<&String>,
+        labels: Option<&BTreeMap<String, String>>,
+        params: Option<&str>,
+    ) -> Result<(), ServiceError> {
+        if let Some(name) = name {
+            check_name(name)?;
+        }
+        if let Some(labels) = labels {
+            check_labels(labels)?;
+        }
+        params.map_or(Ok(()), |params| self.check_params(params))
     }
 
     /// Whether parameters are of a size that goes with each call.
@@ -194,11 +206,7 @@ pub(crate) fn check_labels(labels: &BTreeMap<String, String>) -> Result<(), Serv
             faults.push(FieldFault::new(format!("/labels/{key}"), text));
         }
     }
-    if faults.is_empty() {
-        Ok(())
-    } else {
-        Err(ServiceError::Unprocessable(faults))
-    }
+    ServiceError::refuse(faults)
 }
 
 #[cfg(test)]
