@@ -13,8 +13,9 @@ use windrow_core::limit::key::{LimitKey, NAMED_MAX};
 use windrow_core::settings::Rate;
 use windrow_engine::ports::StoreError;
 use windrow_engine::ports::access::business_store::Business;
-use windrow_engine::ports::access::named_limit_store::NamedLimitStore;
-use windrow_engine::ports::access::named_limit_store::{LimitUsers, NamedLimit, NamedLimitError};
+use windrow_engine::ports::access::named_limit_store::{
+    LimitUsers, NamedLimit, NamedLimitError, NamedLimitStore,
+};
 use windrow_engine::ports::ownership::limit_store::PartView;
 use windrow_engine::ports::tasks::store::Write;
 

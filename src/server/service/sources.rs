@@ -3,16 +3,13 @@
 pub use crate::service::node::ThisNode;
 use std::sync::Arc;
 
-use windrow_engine::ports::sources::resolver::SourceResolver;
 use windrow_engine::ports::sources::resolver::{
-    Received, ResolvedSource, RowFormat, Sender, SourceRequest, UploadBytes,
+    Received, ResolveError, ResolvedSource, RowFormat, Sender, SourceRequest, SourceResolver, UploadBytes,
 };
-use windrow_engine::ports::sources::uploads::UploadStore;
+use windrow_engine::ports::sources::uploads::{Upload, UploadId, UploadStore};
 
 use super::{FieldFault, ServiceError};
 use crate::service::tasks::settings::check_depth;
-use windrow_engine::ports::sources::resolver::ResolveError;
-use windrow_engine::ports::sources::uploads::{Upload, UploadId};
 use windrow_engine::ports::tasks::store::Write;
 
 /// How long an upload that no task took is kept. (Long enough to create the task tomorrow.)

@@ -318,6 +318,7 @@ mod tests {
                 .change()
                 .expect("sound")
                 .0
+                .edit
         };
         let silent = change("{}");
         assert_eq!((silent.name, silent.deadline), (None, None));

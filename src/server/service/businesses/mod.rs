@@ -5,17 +5,17 @@
 //! - Every change carries the revision that it was made from: two at once can't undo one another.
 
 mod revisions;
+mod secrets;
 mod validate;
 mod written;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 
 pub use self::revisions::{Difference, Revision};
+use self::secrets::{given_headers, signing_secret};
 pub use self::validate::{DISPLAY_NAME_MAX, HOOK_TIMEOUT_MAX};
 pub use self::written::{BusinessBody, MASK};
 use super::{FieldFault, ServiceError};
@@ -25,11 +25,9 @@ use crate::service::tasks::merge_patch;
 use crate::service::tasks::settings::{LOOKED_THROUGH_MAX, nearest};
 use windrow_core::business::secrets::BusinessSecrets;
 use windrow_core::ids::WallMs;
-use windrow_engine::ports::access::business_store::BusinessStore;
-use windrow_engine::ports::access::business_store::{Business, BusinessChange, BusinessError};
+use windrow_engine::ports::access::business_store::{Business, BusinessChange, BusinessError, BusinessStore};
 use windrow_engine::ports::access::vault::Vault;
-use windrow_engine::ports::handling::hook::HandlerChecker;
-use windrow_engine::ports::handling::hook::{CheckLine, CheckResult};
+use windrow_engine::ports::handling::hook::{CheckLine, CheckResult, HandlerChecker};
 use windrow_engine::ports::tasks::store::Write;
 
 /// How often a change without an expected revision is made again because another one came first.
@@ -293,25 +291,6 @@ impl Businesses {
         );
         ServiceError::refuse(faults)
     }
-
-    fn seal(&self, slug: &str, secrets: &BusinessSecrets) -> Vec<u8> {
-        self.vault
-            .seal(&BusinessSecrets::place(slug), &secrets.to_bytes())
-    }
-
-    fn unseal(&self, business: &Business) -> Result<BusinessSecrets, ServiceError> {
-        let Some(sealed) = &business.sealed else {
-            return Ok(BusinessSecrets::default());
-        };
-        let opened = self.vault.open(&BusinessSecrets::place(&business.slug), sealed);
-        let opened = opened.map_err(|why| {
-            let advice =
-                "give the node its key back; without it register the business anew under another name";
-            ServiceError::conflict(format!("{}: {why}", business.slug), advice)
-        })?;
-        let secrets = BusinessSecrets::from_bytes(&opened);
-        secrets.ok_or_else(|| ServiceError::Internal(format!("{}: its secrets are not ours", business.slug)))
-    }
 }
 
 /// The business after a merge-patch, as it would be written.
@@ -333,30 +312,6 @@ fn patched(before: &Business, patch: &Value) -> Result<BusinessBody, ServiceErro
         return Err(ServiceError::from(fault.advise("register another business")));
     }
     Ok(body)
-}
-
-/// The values of secret headers: those given, and for a [`MASK`] the one that is stored.
-fn given_headers(
-    body: &BusinessBody,
-    known: &BTreeMap<String, String>,
-) -> Result<BTreeMap<String, String>, ServiceError> {
-    let mut headers = BTreeMap::new();
-    for (name, value) in &body.secret_headers {
-        let value = if value == MASK {
-            known.get(name)
-        } else {
-            Some(value)
-        };
-        let value = value.cloned().ok_or_else(|| {
-            let pointer = format!("/secret_headers/{}", name.replace('~', "~0").replace('/', "~1"));
-            ServiceError::unprocessable(
-                pointer,
-                format!("{MASK} stands for a stored value, and there is none"),
-            )
-        })?;
-        headers.insert(name.clone(), value);
-    }
-    Ok(headers)
 }
 
 /// A business that isn't stored yet, for a check.
@@ -405,14 +360,6 @@ pub fn report_json(report: &[CheckLine]) -> Value {
         })
     };
     report.iter().map(line).collect()
-}
-
-/// `whsec_` and 32 random bytes.
-fn signing_secret() -> Result<String, ServiceError> {
-    Ok(format!(
-        "whsec_{}",
-        STANDARD.encode(crate::service::access::tokens::random()?)
-    ))
 }
 
 pub(super) fn changing_too_fast(slug: &str) -> ServiceError {

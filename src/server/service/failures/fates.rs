@@ -113,7 +113,10 @@ impl Failures {
         })
     }
 
-    fn redrive_of(&self, task: &TaskView) -> Result<Option<RedriveSpec>, ServiceError> {
+    pub(in crate::service) fn redrive_of(
+        &self,
+        task: &TaskView,
+    ) -> Result<Option<RedriveSpec>, ServiceError> {
         let spec = self.resolver.redrive_of(&task.source);
         spec.map_err(|error| ServiceError::Internal(error.to_string()))
     }

@@ -2,6 +2,7 @@
 
 pub(crate) mod fates;
 pub mod item_data;
+pub mod selection;
 
 use std::sync::Arc;
 
@@ -11,13 +12,10 @@ use tokio::sync::Semaphore;
 use windrow_core::ids::{ItemIndex, ShardId, TaskId};
 use windrow_engine::ports::ownership::peers::LiveShard;
 use windrow_engine::ports::sources::provision::TaskItems;
-use windrow_engine::ports::sources::resolver::SourceResolver;
-use windrow_engine::ports::sources::resolver::{RedrivePart, RedriveSpec};
-use windrow_engine::ports::tasks::failure_list::FailureList;
-use windrow_engine::ports::tasks::failure_list::{FailurePage, RecordedItem, RecordedState};
+use windrow_engine::ports::sources::resolver::{RedrivePart, RedriveSpec, SourceResolver};
+use windrow_engine::ports::tasks::failure_list::{FailureList, FailurePage, RecordedItem, RecordedState};
 use windrow_engine::ports::tasks::report_store::ReportStore;
-use windrow_engine::ports::tasks::store::TaskStore;
-use windrow_engine::ports::tasks::store::{ShardLife, TaskView};
+use windrow_engine::ports::tasks::store::{ShardLife, TaskStore, TaskView};
 
 /// Places of the origin that are looked up together.
 const PLACES_AT_ONCE: u32 = 256;
@@ -74,9 +72,7 @@ impl Failures {
         task: &TaskView,
         items: Vec<RecordedItem>,
     ) -> Result<Vec<ShownFailure>, ServiceError> {
-        let spec = self.resolver.redrive_of(&task.source);
-        let spec = spec.map_err(|error| ServiceError::Internal(error.to_string()))?;
-        let Some(spec) = spec else {
+        let Some(spec) = self.redrive_of(task)? else {
             return Ok(items
                 .into_iter()
                 .map(|item| ShownFailure { item, origin: None })

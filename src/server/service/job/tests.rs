@@ -2,6 +2,7 @@ use std::num::NonZeroU32;
 
 use super::*;
 use windrow_config::TaskDefaults;
+use windrow_engine::ports::tasks::store::Actor;
 use windrow_memory::MemoryStore;
 
 fn job(name: &str, meaning: u64) -> Job {

@@ -33,9 +33,8 @@ use windrow_core::settings::patch::TuningPatch;
 use windrow_core::task::lifecycle::{DORMANT, Status, StopReason, Wish};
 use windrow_engine::ports::handling::hook::HookCaller;
 use windrow_engine::ports::tasks::list::TaskList;
-use windrow_engine::ports::tasks::store::TaskStore;
 use windrow_engine::ports::tasks::store::{
-    CommandError, CommandRefusal, TaskCommand, TaskEdit, TaskView, Write,
+    CommandError, CommandRefusal, TaskCommand, TaskEdit, TaskStore, TaskView, Write,
 };
 
 /// What became of a command.

@@ -15,11 +15,9 @@ use windrow_engine::ports::handling::handler::{
     Call, CallFailure, CallItems, CallRows, Handler, ItemVerdict, Mode, Reply, RunContext,
 };
 use windrow_engine::ports::ownership::gate::Gate;
-use windrow_engine::ports::sources::provision::Provider;
-use windrow_engine::ports::sources::provision::ProvisionError;
+use windrow_engine::ports::sources::provision::{Provider, ProvisionError};
 use windrow_engine::ports::sources::source::Source;
-use windrow_engine::ports::tasks::store::TaskStore;
-use windrow_engine::ports::tasks::store::TaskView;
+use windrow_engine::ports::tasks::store::{TaskStore, TaskView};
 
 /// Items of one preview.
 pub const ITEMS_MAX: usize = 100;

@@ -12,8 +12,7 @@ use windrow_core::ids::{TaskId, WallMs};
 use windrow_core::task::lifecycle::Status;
 use windrow_engine::ports::sources::resolver::{RedrivePart, RedriveSpec};
 use windrow_engine::ports::tasks::report_store::ReportFacts;
-use windrow_engine::ports::tasks::store::TaskStore;
-use windrow_engine::ports::tasks::store::{AuditEntry, ShardLife, TaskView};
+use windrow_engine::ports::tasks::store::{AuditEntry, ShardLife, TaskStore, TaskView};
 
 /// Runs and audit entries of a report.
 const RUNS_MAX: u32 = 100;
@@ -147,8 +146,7 @@ impl Reports {
                     made_good += below.made_good;
                     is_exact &= below.is_exact;
                 }
-                let spec = self.failures.resolver.redrive_of(&child.source);
-                selections.extend(spec.map_err(|error| ServiceError::Internal(error.to_string()))?);
+                selections.extend(self.failures.redrive_of(child)?);
             }
             is_exact &= are_disjoint(&selections);
             let made_good = made_good.min(abandoned);

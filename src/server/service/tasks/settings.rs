@@ -133,6 +133,15 @@ pub(crate) fn nearest(wrong: &str, names: impl Iterator<Item = String>) -> Optio
     near.map(|(_, name)| name)
 }
 
+/// What a name that isn't there was meant to be, and what there is.
+pub(crate) fn one_of(wrong: &str, names: &[String]) -> String {
+    let like = nearest(wrong, names.iter().cloned());
+    let guess = like
+        .map(|like| format!("did you mean {like}? "))
+        .unwrap_or_default();
+    format!("{guess}one of those that there are: {}", names.join(", "))
+}
+
 /// Whether JSON that is kept as it was written can be read again: readers give up on what is nested too deeply.
 pub(crate) fn check_depth(pointer: &str, json: &str) -> Result<(), ServiceError> {
     if depth(json) > DEPTH_MAX {
