@@ -80,7 +80,7 @@ pub enum ServiceError {
         advice: String,
     },
     /// A redrive of the same task, or of one of its redrives, was made meanwhile.
-    #[error("{0} is redriven again and again, and which failures are left changes each time")]
+    #[error("other redrives of {0} keep changing which failures are left")]
     Overtaken(TaskId),
     /// The name belongs to another.
     #[error("{0}")]
@@ -117,7 +117,7 @@ pub enum ServiceError {
     #[error("a request with this idempotency key is being answered")]
     KeyInProgress,
     /// The create needs a key.
-    #[error("this node wants an Idempotency-Key with every create")]
+    #[error("this node requires an Idempotency-Key for every create")]
     KeyRequired,
     /// More bytes than are taken.
     #[error("{0}")]
@@ -135,7 +135,7 @@ pub enum ServiceError {
     #[error("this node is shutting down")]
     Draining,
     /// A bug; its text is for the node's own log.
-    #[error("something went wrong inside the node")]
+    #[error("internal error")]
     Internal(String),
 }
 
@@ -245,7 +245,7 @@ fn moved(refusal: &MoveRefusal) -> ServiceError {
         }
         MoveRefusal::Draining(_) => "undrain it first, or name another node",
         MoveRefusal::NotRunning(_) => "start it; what waits goes to whichever node has room",
-        MoveRefusal::AlreadyThere(..) => "nothing is to be done",
+        MoveRefusal::AlreadyThere(..) => "nothing to do",
     };
     ServiceError::conflict(detail, advice)
 }

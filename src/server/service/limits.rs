@@ -71,7 +71,7 @@ impl Limits {
         write: &Write,
     ) -> Result<NamedLimit, ServiceError> {
         if !is_slug(name) {
-            let fault = FieldFault::new("/name", "it is made of 1 to 40 small letters, digits and -");
+            let fault = FieldFault::new("/name", "must be 1 to 40 lowercase letters, digits and -");
             return Err(ServiceError::from(fault.advise("vendor-x")));
         }
         check_bounds(bounds)?;
@@ -240,10 +240,7 @@ fn check_bounds(bounds: Bounds) -> Result<(), ServiceError> {
     if bounds.is_limited() {
         return Ok(());
     }
-    let fault = FieldFault::new(
-        "/rate",
-        "it has neither a rate nor a concurrency: it would limit nothing",
-    );
+    let fault = FieldFault::new("/rate", "a limit needs a rate or a concurrency");
     Err(ServiceError::from(
         fault.advise("\"rate\":\"300/s\", or delete it"),
     ))

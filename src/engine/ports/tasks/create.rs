@@ -24,7 +24,7 @@ pub enum CreateError {
     #[error("there is no limit {0}")]
     NoLimit(String),
     /// Another redrive of the family was made since the caller looked.
-    #[error("{0} was redriven meanwhile")]
+    #[error("{0} was redriven by somebody else meanwhile")]
     Overtaken(TaskId),
     /// The store failed.
     #[error(transparent)]

@@ -83,7 +83,7 @@ impl Access {
         if let Some(person) = behind_proxy(&config.auth, credentials) {
             return Ok(person);
         }
-        let token = credentials.token.ok_or_else(|| refuse("there is no token"))?;
+        let token = credentials.token.ok_or_else(|| refuse("no token"))?;
         if token.starts_with(START_TOKEN_PREFIX) {
             return self.identity_of_start(token).await;
         }
@@ -92,7 +92,7 @@ impl Access {
 
     async fn by_token(&self, token: &str) -> Result<Identity, ServiceError> {
         let found = self.tokens.token(&hash(token)).await?;
-        let view = found.ok_or_else(|| refuse("the token is not known"))?;
+        let view = found.ok_or_else(|| refuse("unknown token"))?;
         if view.revoked_at.is_some() {
             return Err(refuse("the token was revoked"));
         }

@@ -87,26 +87,29 @@ impl Access {
 fn check_wish(wish: &TokenWish, now: WallMs) -> Result<(), ServiceError> {
     let length = wish.name.trim().chars().count();
     if length == 0 || length > TOKEN_NAME_MAX || wish.name.chars().any(char::is_control) {
-        let text = format!("it has 1 to {TOKEN_NAME_MAX} characters, none of them a control character");
+        let text = format!("must be 1 to {TOKEN_NAME_MAX} characters without control characters");
         return Err(ServiceError::unprocessable("/name", text));
     }
     match (wish.role, &wish.business) {
         (Role::Business, None) => {
             return Err(ServiceError::unprocessable(
                 "/business",
-                "a business's token names the business",
+                "required for the role `business`",
             ));
         }
         (Role::Viewer | Role::Operator | Role::Admin, Some(_)) => {
             return Err(ServiceError::unprocessable(
                 "/business",
-                "only the role business has one",
+                "only allowed for the role `business`",
             ));
         }
         _ => {}
     }
     if wish.expires_at.is_some_and(|at| at <= now) {
-        return Err(ServiceError::unprocessable("/expires_at", "it is over already"));
+        return Err(ServiceError::unprocessable(
+            "/expires_at",
+            "must be in the future",
+        ));
     }
     Ok(())
 }

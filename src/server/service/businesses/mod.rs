@@ -299,16 +299,13 @@ fn patched(before: &Business, patch: &Value) -> Result<BusinessBody, ServiceErro
     if !patch.is_object() {
         return Err(ServiceError::invalid(
             "",
-            "a change is a JSON object of the members to change",
+            "must be a JSON object of the members to change",
         ));
     }
     merge_patch::apply(&mut value, patch);
     let body = BusinessBody::from_json(value)?;
     if body.name != before.slug {
-        let fault = FieldFault::new(
-            "/name",
-            "the name of a business never changes: URLs and tasks hold it",
-        );
+        let fault = FieldFault::new("/name", "can't be changed: URLs and tasks refer to it");
         return Err(ServiceError::from(fault.advise("register another business")));
     }
     Ok(body)
@@ -363,10 +360,7 @@ pub fn report_json(report: &[CheckLine]) -> Value {
 }
 
 pub(super) fn changing_too_fast(slug: &str) -> ServiceError {
-    ServiceError::conflict(
-        format!("{slug} is being changed by others all the time"),
-        "send it again",
-    )
+    ServiceError::conflict(format!("{slug} keeps being changed by others"), "send it again")
 }
 
 #[cfg(test)]

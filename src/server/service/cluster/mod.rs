@@ -232,7 +232,7 @@ impl Cluster {
                 Some(peer) => peers.push(peer),
                 None => silent.push(Unreachable {
                     node: name,
-                    why: "it has ended, and what it counted with it".to_owned(),
+                    why: "it has ended, and what it counted is gone".to_owned(),
                 }),
             }
         }
@@ -260,6 +260,6 @@ pub(super) fn peer(session: &SessionView, address: &str) -> Peer {
 pub(super) fn amiss(peer: &Peer) -> Unreachable {
     Unreachable {
         node: peer.node.clone(),
-        why: "it answered something else; is its version another one?".to_owned(),
+        why: "unexpected reply; does it run another version?".to_owned(),
     }
 }

@@ -39,7 +39,7 @@ impl Members {
     pub fn unknown(&self, has_data: bool, columns: &[String]) -> Option<(String, String)> {
         let Members::These(names) = self else { return None };
         if !has_data {
-            let why = "the items carry no data, so they have no columns: they are only counted";
+            let why = "the items carry no data and so have no columns";
             return Some((why.to_owned(), "the same without it".to_owned()));
         }
         let name = names

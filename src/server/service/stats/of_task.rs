@@ -185,7 +185,7 @@ fn is_coarse(slice: &Slice) -> bool {
 
 fn step(length: Duration, asked: Option<Duration>) -> Result<Duration, ServiceError> {
     if length.is_zero() {
-        return Err(ServiceError::invalid("to", "it lies after `from`"));
+        return Err(ServiceError::invalid("to", "must be later than `from`"));
     }
     let shortest = Duration::from_millis(
         u64::try_from(length.as_millis())
@@ -202,7 +202,7 @@ fn step(length: Duration, asked: Option<Duration>) -> Result<Duration, ServiceEr
         });
     };
     if step < SAMPLE_EVERY {
-        return Err(ServiceError::invalid("step", "a point is at least 1s long"));
+        return Err(ServiceError::invalid("step", "must be at least 1s"));
     }
     if step < shortest {
         let least = shortest.as_secs() + 1;

@@ -71,15 +71,13 @@ impl Tasks {
             }
             if let Some(changed) = self.commit(&task, expected, edit, write).await? {
                 if !write.dry_run {
-                    self.look_at(id);
+                    self.node.look_at(id);
                 }
                 return Ok(changed);
             }
             // From now on the turn is ours, also while the business is asked.
         }
-        Err(ServiceError::EtagMismatch(format!(
-            "{id} is changed again and again"
-        )))
+        Err(ServiceError::EtagMismatch(format!("{id} keeps being changed")))
     }
 
     /// Books a higher rate, stores the change, and books a lower one. None when the settings that the change was laid

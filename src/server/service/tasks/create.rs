@@ -146,7 +146,7 @@ impl Tasks {
         {
             return Err(ServiceError::unprocessable(
                 "/deadline",
-                "it is over before the task starts",
+                "must be later than `start_at`",
             ));
         }
         self.check_deadline(plan.deadline)
@@ -174,7 +174,7 @@ impl Tasks {
         }
         let made = self.store.make(&task, how, write, self.node.now()).await?;
         if how.starts && !write.dry_run {
-            self.look_at(made.id);
+            self.node.look_at(made.id);
         }
         Ok(made)
     }

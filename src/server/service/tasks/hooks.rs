@@ -48,8 +48,8 @@ fn wanted_total(answer: &Value) -> Result<Option<ItemCount>, ServiceError> {
     };
     let items = total.as_u64().filter(|items| *items <= INDEX_MAX);
     let items = items.ok_or_else(|| {
-        let why = format!("the business answered {total} as the total, which is no number of items");
-        ServiceError::conflict(why, "mend its validate hook")
+        let why = format!("the business answered {total} as the total, which is not a number of items");
+        ServiceError::conflict(why, "fix its validate hook")
     })?;
     Ok(Some(ItemCount(items)))
 }

@@ -213,7 +213,7 @@ impl Tasks {
             .move_shards(id, shard, to, write, self.node.now())
             .await?;
         if !write.dry_run {
-            self.look_at(id);
+            self.node.look_at(id);
         }
         Ok((self.get(id).await?, moved))
     }
@@ -284,7 +284,7 @@ impl Tasks {
         match self.store.command(id, command, write, self.node.now()).await {
             Ok(task) => {
                 if !write.dry_run {
-                    self.look_at(id);
+                    self.node.look_at(id);
                 }
                 Ok(CommandOutcome { task, is_new: true })
             }
@@ -297,12 +297,6 @@ impl Tasks {
             }
             Err(error) => Err(error.into()),
         }
-    }
-
-    /// A task was changed: what runs of it looks at once, and so does whoever looks for work.
-    pub(super) fn look_at(&self, id: TaskId) {
-        self.node.supervisor.nudge(id);
-        self.node.supervisor.wake();
     }
 }
 

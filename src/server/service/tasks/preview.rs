@@ -103,7 +103,7 @@ fn check(task: &TaskView, items: &[ItemIndex]) -> Result<(), ServiceError> {
     }
     match items.iter().find(|index| index.0 >= task.total.0) {
         Some(index) => {
-            let text = format!("there is no item {}; the task has {}", index.0, task.total.0);
+            let text = format!("no item {}: the task has {}", index.0, task.total.0);
             Err(ServiceError::unprocessable("/indexes", text))
         }
         None => Ok(()),

@@ -145,7 +145,7 @@ pub(crate) fn one_of(wrong: &str, names: &[String]) -> String {
 /// Whether JSON that is kept as it was written can be read again: readers give up on what is nested too deeply.
 pub(crate) fn check_depth(pointer: &str, json: &str) -> Result<(), ServiceError> {
     if depth(json) > DEPTH_MAX {
-        let text = format!("it is nested more than {DEPTH_MAX} deep");
+        let text = format!("must not be nested more than {DEPTH_MAX} levels deep");
         return Err(ServiceError::unprocessable(pointer, text));
     }
     Ok(())
@@ -184,7 +184,7 @@ pub(crate) fn check_name(name: &str) -> Result<(), ServiceError> {
     let is_fit = |c: char| !c.is_control() && !c.is_whitespace() && c != '/';
     let count = name.chars().count();
     if count == 0 || count > NAME_CHARS_MAX || !name.chars().all(is_fit) {
-        let text = format!("a name has 1 to {NAME_CHARS_MAX} characters, without spaces and slashes");
+        let text = format!("must be 1 to {NAME_CHARS_MAX} characters without spaces and slashes");
         return Err(ServiceError::unprocessable("/name", text));
     }
     Ok(())
@@ -207,11 +207,13 @@ pub(crate) fn check_labels(labels: &BTreeMap<String, String>) -> Result<(), Serv
     }
     for (key, value) in labels {
         if !is_key(key) {
-            let text = format!("a key has 1 to {LABEL_KEY_BYTES_MAX} of the characters a-z A-Z 0-9 . _ -");
+            let text =
+                format!("a key must be 1 to {LABEL_KEY_BYTES_MAX} of the characters a-z A-Z 0-9 . _ -");
             faults.push(FieldFault::new("/labels", text));
         } else if !is_value(value) {
-            let text =
-                format!("a value has at most {LABEL_VALUE_CHARS_MAX} characters, none of them for control");
+            let text = format!(
+                "a value must be at most {LABEL_VALUE_CHARS_MAX} characters without control characters"
+            );
             faults.push(FieldFault::new(format!("/labels/{key}"), text));
         }
     }
