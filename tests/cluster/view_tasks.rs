@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use windrow_core::handler::elsewhere::Reaching;
-use windrow_core::ids::{ItemIndex, SessionId, ShardId, StoreId, TaskId, WallMs};
+use windrow_core::ids::{SessionId, ShardId, StoreId, TaskId, WallMs};
 use windrow_engine::ports::StoreError;
 use windrow_engine::ports::handling::data_log::{
     DataLog, DataLogLine, DropReason, LogPage, LogQuery, LogRetention, NumberedLine,

@@ -469,7 +469,7 @@ async fn too_many_failed_attempts_of_one_shard_let_the_whole_task_recover_once()
         text.contains("failed attempts") && text.contains("recovery 1 of 10"),
         "{text}"
     );
-    let until: Vec<_> = view.shards.iter().map(|shard| shard.next_at).collect();
+    let until: Vec<_> = view.shards.iter().map(|shard| shard.next_at()).collect();
     assert!(
         until.iter().all(|at| at.is_some() && *at == until[0]),
         "{until:?}"

@@ -22,10 +22,10 @@ use crate::http::guard::access::Caller;
 use crate::http::guard::body::{Body, Params, reason};
 use crate::http::guard::dry_run::{self, DryRunQuery};
 use crate::service::ServiceError;
-use crate::service::access::tokens::{TOKEN_PREFIX, TokenWish};
+use crate::service::access::tokens::TOKEN_PREFIX;
 use windrow_core::business::access::Role;
 use windrow_core::ids::WallMs;
-use windrow_engine::ports::access::token_store::TokenView;
+use windrow_engine::ports::access::token_store::{TokenGrant, TokenView};
 
 /// The routes of this resource.
 pub(super) fn routes() -> OpenApiRouter<App> {
@@ -131,7 +131,7 @@ async fn create(
     Body(body): Body<TokenBody>,
 ) -> Result<Response, Problem> {
     let expires_at = body.expires_at.as_deref().map(instant).transpose()?;
-    let wish = TokenWish {
+    let wish = TokenGrant {
         name: body.name,
         role: body.role,
         business: body.business,
