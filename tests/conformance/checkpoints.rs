@@ -12,7 +12,7 @@ use windrow_engine::ports::ownership::run_store::{
     CHECKPOINT_SHARDS_MAX, CheckpointAck, ClaimedShard, FAILURE_CODE_OTHER, FAILURE_CODES_MAX, RunClose,
     ShardCheckpoint,
 };
-use windrow_engine::ports::tasks::failure_list::{FailureList, FailurePage};
+use windrow_engine::ports::tasks::failure_list::FailurePage;
 use windrow_engine::ports::tasks::store::{CommandError, NewTask, TaskCommand};
 
 use crate::fixture::{Harness, NOW, abandoned, at, closing, parked, task, trouble, with, write};
@@ -253,7 +253,7 @@ pub async fn an_end_that_did_not_add_up_is_proved_again_when_told(harness: Harne
         (view.status, view.result),
         (Status::Finished, Some(TaskResult::Succeeded))
     );
-    assert_eq!((view.status_reason, view.finished_at), (None, Some(NOW)));
+    assert_eq!((view.finished_at, view.status_reason), (Some(NOW), None));
     let audit = harness.store.audit(id).await.unwrap();
     let actions: Vec<&str> = audit.iter().map(|entry| entry.action.as_str()).collect();
     assert_eq!(

@@ -15,7 +15,6 @@ use windrow_engine::ports::handling::data_log::{DataLogLine, LogRetention};
 use windrow_engine::ports::ownership::run_store::{
     CheckpointAck, ClaimOutcome, ClaimedShard, ReplyLines, RunClose, ShardCheckpoint,
 };
-use windrow_engine::ports::tasks::failure_list::FailureList;
 use windrow_engine::ports::tasks::store::{CommandError, CreateError, Family, Making, NewTask, TaskCommand};
 use windrow_engine::ports::tasks::upkeep::Sweep;
 

@@ -12,7 +12,6 @@ use windrow_engine::ports::ownership::run_store::{
 };
 use windrow_engine::ports::ownership::session_store::Heartbeat;
 use windrow_engine::ports::sources::uploads::UploadStore;
-use windrow_engine::ports::tasks::failure_list::FailureList;
 use windrow_engine::ports::tasks::store::{TaskCommand, TaskStore};
 use windrow_store::sql::{ServerAddress, Store};
 

@@ -10,7 +10,7 @@ use windrow_core::task::abandonment::ABANDONMENTS_MAX;
 use windrow_core::task::lifecycle::{Status, StopReason, TaskResult, Wish};
 use windrow_core::task::{Canary, CanaryThen};
 use windrow_engine::ports::ownership::run_store::{CandidateQuery, RunClose};
-use windrow_engine::ports::tasks::failure_list::{FailureList, FailurePage};
+use windrow_engine::ports::tasks::failure_list::FailurePage;
 use windrow_engine::ports::tasks::store::{
     CommandError, CommandRefusal, NewTask, TaskCommand, TaskEdit, TaskView, WaitNote,
 };
@@ -417,7 +417,7 @@ pub async fn what_a_task_means_changes_only_before_it_has_run(harness: Harness) 
     };
     let view = harness.command(made.id, edit(described)).await;
     assert_eq!(
-        (view.name, view.deadline, view.status),
+        (view.name.as_deref(), view.deadline, view.status),
         (None, None, Status::Running),
         "while it runs"
     );

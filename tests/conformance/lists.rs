@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use tempfile::TempDir;
 use windrow_core::ids::{RunNo, ShardId, TaskId, WallMs};
 use windrow_core::task::lifecycle::{Status, StopReason};
-use windrow_engine::ports::access::idempotency::{Answer, IdempotencyStore, KeyState};
+use windrow_engine::ports::access::idempotency::{IdempotencyStore, KeyState, StoredResponse};
 use windrow_engine::ports::ownership::run_store::{ClaimOutcome, ClaimRequest, RunClose, RunStore};
 use windrow_engine::ports::ownership::session_store::{NewSession, SessionStore};
 use windrow_engine::ports::tasks::list::{AuditFilter, TaskFilter, TaskList};
@@ -295,7 +295,7 @@ async fn an_answer_is_remembered_for_its_key_and_request() {
     assert_eq!(take("k", "b", NOW).await, KeyState::Reused);
     let later = WallMs(NOW.0 + STALE_MS);
     assert_eq!(take("k", "a", later).await, KeyState::New, "its node died");
-    let answer = Answer {
+    let answer = StoredResponse {
         status: 201,
         text: "{}".to_owned(),
     };

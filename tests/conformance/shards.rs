@@ -26,7 +26,7 @@ fn split(total: u64, shards: u32) -> NewTask {
 async fn owned(harness: &Harness, new: &NewTask) -> Vec<ClaimedShard> {
     let id = harness.queued_as(new).await.task;
     let mut runs = Vec::new();
-    for shard in harness.view(id).await.shards {
+    for shard in harness.view(id).await.life.shards {
         let session = harness.session().await;
         runs.push(
             harness
@@ -427,7 +427,7 @@ pub async fn the_shards_of_a_task_recover_together_and_once(harness: Harness) {
     );
     assert_eq!((view.recoveries, view.next_at), (1, Some(until)));
     assert!(
-        view.shards.iter().all(|shard| shard.next_at == Some(until)),
+        view.shards.iter().all(|shard| shard.next_at() == Some(until)),
         "{:?}",
         view.shards
     );

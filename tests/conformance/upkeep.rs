@@ -11,7 +11,7 @@ use windrow_core::task::lifecycle::{Status, StopReason};
 use windrow_engine::ports::handling::outbox::{Delivery, Settlement};
 use windrow_engine::ports::ownership::run_store::{CheckpointAck, ClaimedShard, RunClose, ShardCheckpoint};
 use windrow_engine::ports::ownership::session_store::SessionFace;
-use windrow_engine::ports::tasks::failure_list::{FailureList, FailurePage};
+use windrow_engine::ports::tasks::failure_list::FailurePage;
 use windrow_engine::ports::tasks::store::{NewTask, TaskCommand};
 use windrow_engine::ports::tasks::upkeep::Sweep;
 

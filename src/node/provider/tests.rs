@@ -199,7 +199,7 @@ async fn a_source_that_is_another_one_now_stops_the_task() {
         .business(json!({"pool": "default", "handler": {"http": {"url": "http://127.0.0.1:1/"}}}))
         .await;
     let mut task = place.task().await;
-    task.meaning ^= 1;
+    task.life.meaning ^= 1;
     let outcome = place.provider.provide(&task).await;
     assert!(matches!(outcome, Err(ProvisionError::SourceChanged(_))));
 }

@@ -9,7 +9,7 @@ mod writes;
 use uuid::Uuid;
 use windrow_core::ids::{ClaimId, Epoch, ItemIndex, SessionId, ShardId, TaskId, WallMs};
 use windrow_engine::ports::ownership::run_store::{ClaimRequest, ShardCheckpoint};
-use windrow_engine::ports::tasks::failure_list::{FailureList, FailurePage};
+use windrow_engine::ports::tasks::failure_list::FailurePage;
 use windrow_engine::ports::tasks::store::TaskView;
 
 use crate::crossing::Dice;
@@ -192,6 +192,9 @@ impl Twins {
 fn comparable(mut view: TaskView) -> TaskView {
     if view.status_reason.as_deref() == Some("proof_failed") {
         view.status_text = None;
+        view.life.note = None;
     }
+    // Each store makes its own.
+    view.life.start_token = None;
     view
 }

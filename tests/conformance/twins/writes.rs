@@ -6,7 +6,6 @@ use windrow_core::items::verdict::SideRecord;
 use windrow_core::shards::Told;
 use windrow_core::task::lifecycle::StopReason;
 use windrow_engine::ports::ownership::run_store::{CheckpointAck, RunClose, ShardCheckpoint};
-use windrow_engine::ports::tasks::failure_list::FailureList;
 
 use super::{ITEMS, Run, Twins, both};
 use crate::fixture::{NOW, parked, trouble};

@@ -204,6 +204,7 @@ fn shown(token: &TokenView) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use windrow_engine::ports::access::actor::Actor;
     use windrow_engine::ports::access::business_store::BusinessStore;
     use windrow_engine::ports::access::token_store::TokenGrant;
 

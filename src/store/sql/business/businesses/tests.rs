@@ -1,5 +1,6 @@
 use super::*;
 use windrow_core::business::{HandlerSpec, HttpHandlerSpec};
+use windrow_engine::ports::access::actor::Actor;
 use windrow_engine::ports::tasks::store::TaskStore;
 
 const NOW: WallMs = WallMs(1_000);
