@@ -30,6 +30,14 @@ pub struct Health {
 }
 
 impl Health {
+    pub(in crate::service) fn new(
+        node: Arc<ThisNode>,
+        tasks: Arc<dyn TaskStore>,
+        meters: Arc<Meters>,
+    ) -> Health {
+        Health { node, tasks, meters }
+    }
+
     /// Everything that keeps the node from its work; empty when it is ready.
     pub async fn not_ready(&self) -> Vec<NotReady> {
         let found = [self.store_fault().await, self.tree_fault()];

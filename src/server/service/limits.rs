@@ -60,6 +60,10 @@ pub struct Limits {
 }
 
 impl Limits {
+    pub(super) fn new(node: Arc<ThisNode>, store: Arc<dyn NamedLimitStore>) -> Limits {
+        Limits { node, store }
+    }
+
     /// Makes a limit.
     ///
     /// # Errors

@@ -29,6 +29,10 @@ pub struct Logs {
 }
 
 impl Logs {
+    pub(super) fn new(node: Arc<ThisNode>, store: Arc<dyn DataLog>) -> Logs {
+        Logs { node, store }
+    }
+
     /// Appends lines of a business to a task's log; they carry this moment as their time.
     ///
     /// # Errors

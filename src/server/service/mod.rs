@@ -23,14 +23,12 @@ pub mod tasks;
 
 use std::sync::Arc;
 
-use tokio::sync::Semaphore;
-
 pub use error::{FieldFault, ServiceError};
 pub use job::{Job, JobError, JobStart, begin, start_if_stopped, stop};
 
 use access::Access;
 use businesses::Businesses;
-use cluster::{Cluster, Roster};
+use cluster::Cluster;
 use explain::Explain;
 use failures::Failures;
 use health::Health;
@@ -66,30 +64,14 @@ use windrow_engine::ports::tasks::report_store::ReportStore;
 use windrow_engine::ports::tasks::store::TaskStore;
 
 /// What the service works with; the composition root fills it.
-pub struct Parts {
-    /// Tasks.
-    pub tasks: Arc<dyn TaskStore>,
-    /// Lists of tasks, runs and audit entries.
-    pub lists: Arc<dyn TaskList>,
-    /// Businesses.
-    pub businesses: Arc<dyn BusinessStore>,
-    /// Limits with a name.
-    pub limits: Arc<dyn NamedLimitStore>,
-    /// Tokens.
-    pub tokens: Arc<dyn TokenStore>,
-    /// Remembered responses.
-    pub responses: Arc<dyn IdempotencyStore>,
-    /// What is counted for people who watch.
-    pub meters: Arc<Meters>,
+pub struct Parts<S> {
+    /// The store.
+    pub store: Arc<S>,
     /// Lines.
     pub data_log: Arc<dyn DataLog>,
-    /// Items that failed.
-    pub failures: Arc<dyn FailureList>,
-    /// What reports are made of.
-    pub reports: Arc<dyn ReportStore>,
-    /// The bytes of uploads.
-    pub uploads: Arc<dyn UploadStore>,
-    /// Makes descriptions of sources.
+    /// What is counted for people who watch.
+    pub meters: Arc<Meters>,
+    /// Says what the source of a request is.
     pub resolver: Arc<dyn SourceResolver>,
     /// Calls hooks.
     pub hooks: Arc<dyn HookCaller>,
@@ -101,8 +83,6 @@ pub struct Parts {
     pub provider: Arc<dyn Provider>,
     /// Sources of tasks, for what their items carry.
     pub items: Arc<dyn TaskItems>,
-    /// What people do to the node.
-    pub node_audit: Arc<dyn NodeAudit>,
     /// The other nodes.
     pub cluster: cluster::ClusterParts,
     /// The node's actors.
@@ -110,9 +90,6 @@ pub struct Parts {
     /// Time.
     pub clock: Arc<dyn Clock>,
 }
-
-/// Readers of what items carry at a time.
-const ITEM_READERS_MAX: usize = 2;
 
 /// Everything that people can do to a node. Cheap to share behind an `Arc`; holds no state but the configuration and
 /// what was counted lately.
@@ -153,84 +130,38 @@ pub struct Service {
 
 impl Service {
     /// A service over these parts.
-    pub fn new(parts: Parts, config: Config) -> Service {
-        let name = parts.cluster.node.clone();
+    pub fn new<S>(parts: Parts<S>, config: Config) -> Service
+    where
+        S: TaskStore + TaskList + FailureList + ReportStore + BusinessStore + NamedLimitStore,
+        S: TokenStore + IdempotencyStore + UploadStore + NodeAudit + 'static,
+    {
+        let (name, store) = (parts.cluster.node.clone(), parts.store);
         let node = Arc::new(ThisNode::new(name, parts.supervisor, parts.clock, config));
-        let cluster = Arc::new(Cluster {
-            node: node.clone(),
-            parts: parts.cluster,
-            lists: parts.lists.clone(),
-            audit: parts.node_audit,
-            roster: Roster::default(),
-        });
+        let cluster = Arc::new(Cluster::new(node.clone(), parts.cluster, &store));
         let stats = Arc::new(Stats::new(node.clone(), cluster.clone()));
-        let limits = Arc::new(Limits {
-            node: node.clone(),
-            store: parts.limits,
-        });
-        let businesses = Arc::new(Businesses {
-            node: node.clone(),
-            store: parts.businesses,
-            limits: limits.clone(),
-            vault: parts.vault,
-            handlers: parts.handlers,
-        });
-        let sources = Arc::new(Sources {
-            node: node.clone(),
-            resolver: parts.resolver,
-            uploads: parts.uploads,
-        });
-        let failures = Arc::new(Failures {
-            list: parts.failures,
-            tasks: parts.tasks.clone(),
-            reports: parts.reports,
-            resolver: sources.resolver.clone(),
-            items: parts.items,
-            stats: stats.clone(),
-            item_readers: Semaphore::new(ITEM_READERS_MAX),
-        });
+        let limits = Arc::new(Limits::new(node.clone(), store.clone()));
+        let businesses = Arc::new(Businesses::new(
+            node.clone(),
+            store.clone(),
+            limits.clone(),
+            parts.vault,
+            parts.handlers,
+        ));
+        let sources = Arc::new(Sources::new(node.clone(), parts.resolver, store.clone()));
+        let failures = Arc::new(Failures::new(&store, &sources, parts.items, stats.clone()));
         Service {
-            previews: Previews {
-                node: node.clone(),
-                tasks: parts.tasks.clone(),
-                provider: parts.provider,
-            },
-            reports: Reports {
-                node: node.clone(),
-                tasks: parts.tasks.clone(),
-                failures: failures.clone(),
-            },
-            windows: Windows {
-                node: node.clone(),
-                cluster: cluster.clone(),
-                failures: failures.clone(),
-            },
-            explain: Explain {
-                node: node.clone(),
-                cluster: cluster.clone(),
-                stats: stats.clone(),
-                limits: limits.clone(),
-            },
-            logs: Logs {
-                node: node.clone(),
-                store: parts.data_log,
-            },
-            access: Access {
-                node: node.clone(),
-                tokens: parts.tokens,
-                businesses: businesses.store.clone(),
-                tasks: parts.tasks.clone(),
-            },
-            health: Health {
-                node: node.clone(),
-                tasks: parts.tasks.clone(),
-                meters: parts.meters,
-            },
-            idempotency: parts.responses,
+            previews: Previews::new(node.clone(), store.clone(), parts.provider),
+            reports: Reports::new(node.clone(), store.clone(), failures.clone()),
+            windows: Windows::new(node.clone(), cluster.clone(), failures.clone()),
+            explain: Explain::new(node.clone(), cluster.clone(), stats.clone(), limits.clone()),
+            logs: Logs::new(node.clone(), parts.data_log),
+            access: Access::new(node.clone(), &store),
+            health: Health::new(node.clone(), store.clone(), parts.meters),
+            idempotency: store.clone(),
             tasks: Tasks {
                 node: node.clone(),
-                store: parts.tasks,
-                lists: parts.lists,
+                store: store.clone(),
+                lists: store,
                 businesses: businesses.clone(),
                 limits: limits.clone(),
                 sources: sources.clone(),

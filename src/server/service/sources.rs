@@ -31,6 +31,18 @@ pub struct Sources {
 }
 
 impl Sources {
+    pub(super) fn new(
+        node: Arc<ThisNode>,
+        resolver: Arc<dyn SourceResolver>,
+        uploads: Arc<dyn UploadStore>,
+    ) -> Sources {
+        Sources {
+            node,
+            resolver,
+            uploads,
+        }
+    }
+
     /// Looks at the source of a create and says what to store with the task: its description, how many items, and what
     /// it means. A URL is fetched now; an upload counts as taken from now on, but for a dry run, which has no URLs.
     ///

@@ -68,6 +68,18 @@ pub struct Access {
 }
 
 impl Access {
+    pub(in crate::service) fn new<S>(node: Arc<ThisNode>, store: &Arc<S>) -> Access
+    where
+        S: TokenStore + BusinessStore + TaskStore + 'static,
+    {
+        Access {
+            node,
+            tokens: store.clone(),
+            businesses: store.clone(),
+            tasks: store.clone(),
+        }
+    }
+
     /// Who a caller is. With `auth.mode = "off"` everybody is an administrator; with `"proxy"` a caller from a
     /// trusted address is the operator that the header names. Otherwise their token decides, and it is asked of the
     /// store each time, so that a revocation holds at once.

@@ -53,6 +53,22 @@ pub struct Businesses {
 }
 
 impl Businesses {
+    pub(in crate::service) fn new(
+        node: Arc<ThisNode>,
+        store: Arc<dyn BusinessStore>,
+        limits: Arc<Limits>,
+        vault: Arc<dyn Vault>,
+        handlers: Arc<dyn HandlerChecker>,
+    ) -> Businesses {
+        Businesses {
+            node,
+            store,
+            limits,
+            vault,
+            handlers,
+        }
+    }
+
     /// Registers a business. Unless `skip_check`, its handler is called with pings first, but not in a
     /// dry run.
     ///

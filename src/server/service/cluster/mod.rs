@@ -78,6 +78,19 @@ pub struct Cluster {
 }
 
 impl Cluster {
+    pub(in crate::service) fn new<S>(node: Arc<ThisNode>, parts: ClusterParts, store: &Arc<S>) -> Cluster
+    where
+        S: TaskList + NodeAudit + 'static,
+    {
+        Cluster {
+            node,
+            parts,
+            lists: store.clone(),
+            audit: store.clone(),
+            roster: Roster::default(),
+        }
+    }
+
     /// The sessions whose row exists, at most a second old.
     pub(super) async fn sessions(&self) -> Result<Arc<Vec<SessionView>>, StoreError> {
         self.sessions_not_older(ROSTER_FRESH).await

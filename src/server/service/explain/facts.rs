@@ -38,19 +38,13 @@ pub(super) fn facts(
     let idle = idle(task.status, span, standing_for, seconds);
     let mut point = Point::default();
     each().for_each(|part| point.add(&part.point));
-    let at = |percent| point.calls.percentile(percent);
     let p95 = each().filter_map(|part| part.latency_p95).max();
     Facts {
         task: task.id,
         covered: span.map_or(Duration::ZERO, |(_, running)| running) + idle,
         idle,
         settled: point.settled(),
-        latency: Latency {
-            p50: at(50),
-            p95: p95.or_else(|| at(95)),
-            p99: at(99),
-            longest: at(100),
-        },
+        latency: latency(&point, p95),
         tuning: task.tuning.clone(),
         standing: Standing {
             status: task.status,
@@ -71,6 +65,17 @@ pub(super) fn facts(
         limit: None,
         permits: point.permits,
         handler: HandlerSight::default(),
+    }
+}
+
+/// How long calls took; a run's own 95th percentile is finer.
+fn latency(point: &Point, p95: Option<Duration>) -> Latency {
+    let at = |percent| point.calls.percentile(percent);
+    Latency {
+        p50: at(50),
+        p95: p95.or_else(|| at(95)),
+        p99: at(99),
+        longest: at(100),
     }
 }
 

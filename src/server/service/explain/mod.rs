@@ -80,6 +80,20 @@ pub struct Explain {
 }
 
 impl Explain {
+    pub(in crate::service) fn new(
+        node: Arc<ThisNode>,
+        cluster: Arc<Cluster>,
+        stats: Arc<Stats>,
+        limits: Arc<Limits>,
+    ) -> Explain {
+        Explain {
+            node,
+            cluster,
+            stats,
+            limits,
+        }
+    }
+
     /// Explains the last `seconds` of a task, wherever it ran. A business isn't told which others use a limit.
     pub async fn task(&self, task: &TaskView, seconds: u32, business: Option<&str>) -> Explained {
         let (shards, peers, mut silent) = self.cluster.owners(task.id).await;

@@ -7,6 +7,7 @@ pub mod selection;
 use std::sync::Arc;
 
 use super::ServiceError;
+use crate::service::sources::Sources;
 use crate::service::stats::Stats;
 use tokio::sync::Semaphore;
 use windrow_core::ids::{ItemIndex, ShardId, TaskId};
@@ -42,6 +43,9 @@ pub enum ItemStory {
     InWindow,
 }
 
+/// Readers of what items carry at a time.
+const ITEM_READERS_MAX: usize = 2;
+
 /// What failed, and what became of it.
 pub struct Failures {
     /// The failures as they are stored.
@@ -55,6 +59,26 @@ pub struct Failures {
 }
 
 impl Failures {
+    pub(in crate::service) fn new<S>(
+        store: &Arc<S>,
+        sources: &Sources,
+        items: Arc<dyn TaskItems>,
+        stats: Arc<Stats>,
+    ) -> Failures
+    where
+        S: FailureList + TaskStore + ReportStore + 'static,
+    {
+        Failures {
+            list: store.clone(),
+            tasks: store.clone(),
+            reports: store.clone(),
+            resolver: sources.resolver.clone(),
+            items,
+            stats,
+            item_readers: Semaphore::new(ITEM_READERS_MAX),
+        }
+    }
+
     /// A page of a task's failures.
     pub async fn page(
         &self,

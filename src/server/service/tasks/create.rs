@@ -112,11 +112,7 @@ impl Tasks {
         write: &Write,
     ) -> Result<TaskView, ServiceError> {
         let origin = self.get(id).await?;
-        let business = self.businesses.open(&origin.business).await?;
-        self.check_plan(&plan)?;
-        self.limits.check(&plan, &business, write).await?;
-        let tuning = plan.tuning.apply(&origin.tuning);
-        self.check_settings(&tuning, &business.spec.limits)?;
+        let (business, tuning) = self.checked(&plan, &origin, write).await?;
         let (starts, strict) = (plan.start, plan.strict);
         let source = ResolvedSource {
             json: origin.source.clone(),
@@ -136,6 +132,21 @@ impl Tasks {
         task.parent = origin.parent;
         self.make(&business, task, Making { starts, beside: None }, strict, write)
             .await
+    }
+
+    /// The business and the settings of a task that is made from another one by a plan.
+    pub(super) async fn checked(
+        &self,
+        plan: &TaskPlan,
+        origin: &TaskView,
+        write: &Write,
+    ) -> Result<(Business, Tuning), ServiceError> {
+        let business = self.businesses.open(&origin.business).await?;
+        self.check_plan(plan)?;
+        self.limits.check(plan, &business, write).await?;
+        let tuning = plan.tuning.apply(&origin.tuning);
+        self.check_settings(&tuning, &business.spec.limits)?;
+        Ok((business, tuning))
     }
 
     pub(crate) fn check_plan(&self, plan: &TaskPlan) -> Result<(), ServiceError> {

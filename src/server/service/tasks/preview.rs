@@ -49,6 +49,18 @@ pub struct Previews {
 }
 
 impl Previews {
+    pub(in crate::service) fn new(
+        node: Arc<ThisNode>,
+        tasks: Arc<dyn TaskStore>,
+        provider: Arc<dyn Provider>,
+    ) -> Previews {
+        Previews {
+            node,
+            tasks,
+            provider,
+        }
+    }
+
     /// Previews items of a task.
     ///
     /// # Errors

@@ -59,11 +59,7 @@ impl Tasks {
         request: RedriveRequest,
         write: &Write,
     ) -> Result<TaskView, ServiceError> {
-        let business = self.businesses.open(&origin.business).await?;
-        self.check_plan(&request.plan)?;
-        self.limits.check(&request.plan, &business, write).await?;
-        let tuning = request.plan.tuning.apply(&origin.tuning);
-        self.check_settings(&tuning, &business.spec.limits)?;
+        let (business, tuning) = self.checked(&request.plan, origin, write).await?;
         let failures = &self.failures;
         let parts = match &request.indexes {
             Some(text) => failures.by_index(origin, text, &request.codes).await?,

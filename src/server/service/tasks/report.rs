@@ -12,7 +12,7 @@ use windrow_core::ids::{TaskId, WallMs};
 use windrow_core::task::lifecycle::Status;
 use windrow_engine::ports::sources::resolver::{RedrivePart, RedriveSpec};
 use windrow_engine::ports::tasks::report_store::ReportFacts;
-use windrow_engine::ports::tasks::store::{AuditEntry, ShardLife, TaskStore, TaskView};
+use windrow_engine::ports::tasks::store::{AuditEntry, FailureGroup, ShardLife, TaskStore, TaskView};
 
 /// Runs and audit entries of a report.
 const RUNS_MAX: u32 = 100;
@@ -81,6 +81,18 @@ pub struct Reports {
 }
 
 impl Reports {
+    pub(in crate::service) fn new(
+        node: Arc<ThisNode>,
+        tasks: Arc<dyn TaskStore>,
+        failures: Arc<Failures>,
+    ) -> Reports {
+        Reports {
+            node,
+            tasks,
+            failures,
+        }
+    }
+
     /// The report of a task, as of now.
     ///
     /// # Errors
@@ -200,89 +212,102 @@ fn are_disjoint(specs: &[RedriveSpec]) -> bool {
         })
 }
 
-/// Whether ranges follow each other from `first` to `total`.
-fn do_tile(shards: &[&ShardLife], first: u64, total: u64) -> bool {
-    let mut next = first;
-    for shard in shards {
-        if shard.first.0 != next {
-            return false;
-        }
-        next = shard.range_end.0;
-    }
-    next == total
-}
-
 /// The completion proof, from sums over shards and groups.
 fn proof(facts: &ReportFacts) -> Vec<Check> {
     let task = &facts.task;
-    let shards: Vec<&ShardLife> = task.shards.iter().collect();
-    let (first, total) = (task.skip_first.0.min(task.total.0), task.total.0);
-    let sum = |of: fn(&ShardLife) -> u64| task.shards.iter().map(of).sum::<u64>();
-    let settled = sum(|shard| shard.counters.settled());
-    let due = sum(|shard| shard.end.0 - shard.first.0);
-    let excluded = first + sum(|shard| shard.range_end.0 - shard.end.0);
-    let (parked, abandoned) = (
-        sum(|shard| shard.counters.parked),
-        sum(|shard| shard.counters.abandoned),
-    );
-    let recorded: u64 = facts.groups.iter().map(|group| group.count).sum();
-    let (ranges, all) = match shards.len() {
-        1 => ("1 shard".to_owned(), "the only shard".to_owned()),
-        count => (format!("{count} shards"), format!("all {count} shards")),
+    vec![
+        tiling(task),
+        completion(task),
+        waiting(task, facts.has_waiting_items),
+        counters(task),
+        failures(task, &facts.groups),
+    ]
+}
+
+fn sum(task: &TaskView, of: impl Fn(&ShardLife) -> u64) -> u64 {
+    task.shards.iter().map(of).sum()
+}
+
+fn head(task: &TaskView) -> u64 {
+    task.skip_first.0.min(task.total.0)
+}
+
+fn equals(holds: bool) -> char {
+    if holds { '=' } else { '≠' }
+}
+
+/// The ranges follow each other from the head to the end.
+fn tiling(task: &TaskView) -> Check {
+    let mut next = head(task);
+    let mut holds = true;
+    for shard in &task.shards {
+        holds &= shard.first.0 == next;
+        next = shard.range_end.0;
+    }
+    let ranges = match task.shards.len() {
+        1 => "1 shard".to_owned(),
+        count => format!("{count} shards"),
     };
-    let open = shards.iter().filter(|shard| shard.low_water != shard.end);
+    Check {
+        claim: "the shards' ranges tile the task",
+        holds: holds && next == task.total.0,
+        evidence: format!("{ranges} over [{}, {})", head(task), task.total.0),
+    }
+}
+
+fn completion(task: &TaskView) -> Check {
+    let open = task.shards.iter().filter(|shard| shard.low_water != shard.end);
     let open: Vec<String> = open
         .map(|shard| {
-            format!(
-                "{}.{} is at {} of {}",
-                task.id, shard.no, shard.low_water.0, shard.end.0
-            )
+            let (low, end) = (shard.low_water.0, shard.end.0);
+            format!("{}.{} is at {low} of {end}", task.id, shard.no)
         })
         .collect();
-    // What is parked is among the items that wait.
-    let waiting = match (parked, facts.has_waiting_items) {
-        (0, true) => "0 parked, but some wait for a retry".to_owned(),
-        (0, false) => "0 parked, 0 waiting".to_owned(),
-        (parked, _) => format!("{parked} parked"),
-    };
-    let adds_up = settled == due && settled + excluded == total;
-    let equals = |holds: bool| if holds { '=' } else { '≠' };
-    let check = |claim, holds, evidence| Check {
-        claim,
+    Check {
+        claim: "each shard's low water is its end",
+        holds: open.is_empty(),
+        evidence: match (open.is_empty(), task.shards.len()) {
+            (false, _) => open.join("; "),
+            (true, 1) => "the only shard".to_owned(),
+            (true, count) => format!("all {count} shards"),
+        },
+    }
+}
+
+/// What is parked is among the items that wait.
+fn waiting(task: &TaskView, has_waiting_items: bool) -> Check {
+    let parked = sum(task, |shard| shard.counters.parked);
+    Check {
+        claim: "nothing is parked or waits for a retry",
+        holds: parked == 0 && !has_waiting_items,
+        evidence: match (parked, has_waiting_items) {
+            (0, true) => "0 parked, but some wait for a retry".to_owned(),
+            (0, false) => "0 parked, 0 waiting".to_owned(),
+            (parked, _) => format!("{parked} parked"),
+        },
+    }
+}
+
+fn counters(task: &TaskView) -> Check {
+    let settled = sum(task, |shard| shard.counters.settled());
+    let due = sum(task, |shard| shard.end.0 - shard.first.0);
+    let excluded = head(task) + sum(task, |shard| shard.range_end.0 - shard.end.0);
+    let holds = settled == due && settled + excluded == task.total.0;
+    let sign = equals(holds);
+    Check {
+        claim: "the counters add up",
         holds,
-        evidence,
-    };
-    vec![
-        check(
-            "the shards' ranges tile the task",
-            do_tile(&shards, first, total),
-            format!("{ranges} over [{first}, {total})"),
-        ),
-        check(
-            "each shard's low water is its end",
-            open.is_empty(),
-            if open.is_empty() { all } else { open.join("; ") },
-        ),
-        check(
-            "nothing is parked or waits for a retry",
-            parked == 0 && !facts.has_waiting_items,
-            waiting,
-        ),
-        check(
-            "the counters add up",
-            adds_up,
-            format!(
-                "{settled} settled + {excluded} excluded {} {total}",
-                equals(adds_up)
-            ),
-        ),
-        check(
-            "the failures recorded are the items abandoned",
-            recorded == abandoned,
-            format!(
-                "{recorded} recorded {} {abandoned} abandoned",
-                equals(recorded == abandoned)
-            ),
-        ),
-    ]
+        evidence: format!("{settled} settled + {excluded} excluded {sign} {}", task.total.0),
+    }
+}
+
+fn failures(task: &TaskView, groups: &[FailureGroup]) -> Check {
+    let abandoned = sum(task, |shard| shard.counters.abandoned);
+    let recorded: u64 = groups.iter().map(|group| group.count).sum();
+    let holds = recorded == abandoned;
+    Check {
+        claim: "the failures recorded are the items abandoned",
+        holds,
+        evidence: format!("{recorded} recorded {} {abandoned} abandoned", equals(holds)),
+    }
 }

@@ -62,6 +62,18 @@ pub struct Windows {
 }
 
 impl Windows {
+    pub(in crate::service) fn new(
+        node: Arc<ThisNode>,
+        cluster: Arc<Cluster>,
+        failures: Arc<Failures>,
+    ) -> Windows {
+        Windows {
+            node,
+            cluster,
+            failures,
+        }
+    }
+
     /// The windows of a task's shards, each in at most `cells_max` cells, and the nodes that run some and can't be asked.
     /// Of what doesn't run, and of theirs, as it was saved.
     pub async fn of_task(
