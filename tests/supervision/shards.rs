@@ -464,7 +464,7 @@ async fn too_many_failed_attempts_of_one_shard_let_the_whole_task_recover_once()
         (view.status_reason.as_deref(), view.recoveries),
         (Some("error_budget"), 1)
     );
-    let text = view.status_text.expect("it says why");
+    let text = view.status_text.clone().expect("it says why");
     assert!(
         text.contains("failed attempts") && text.contains("recovery 1 of 10"),
         "{text}"
