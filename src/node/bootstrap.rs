@@ -11,10 +11,10 @@ use windrow_config::{Auth, AuthMode};
 use windrow_core::business::access::Role;
 use windrow_core::ids::WallMs;
 use windrow_engine::ports::StoreError;
-use windrow_engine::ports::access::token_store::{TokenStore, TokenView};
+use windrow_engine::ports::access::token_store::{TokenGrant, TokenStore, TokenView};
 use windrow_engine::ports::tasks::store::Actor;
 use windrow_host::vault::write_private;
-use windrow_server::service::access::tokens::{self, TOKEN_PREFIX, TokenWish};
+use windrow_server::service::access::tokens::{self, TOKEN_PREFIX};
 use windrow_server::service::{Service, ServiceError};
 
 /// The file in the data directory, when the configured one can't be written.
@@ -73,7 +73,7 @@ pub enum Bootstrap {
 /// See [`BootstrapError`].
 pub async fn admin(service: &Service, data_dir: &Path) -> Result<Bootstrap, BootstrapError> {
     first(
-        service.token_store(),
+        &*service.access.tokens,
         &service.config().auth,
         data_dir,
         service.now(),
@@ -191,22 +191,16 @@ fn write_to_first(places: &[PathBuf], token: &str) -> Result<(PathBuf, bool), Bo
 
 /// A token that is stored already keeps what it is: one that was revoked stays revoked.
 async fn remember(store: &dyn TokenStore, token: &str, now: WallMs) -> Result<(), BootstrapError> {
-    let wish = TokenWish {
+    let wish = TokenGrant {
         name: "bootstrap".to_owned(),
         role: Role::Admin,
         business: None,
         expires_at: None,
     };
     let reason = Some("the first administrator".to_owned());
-    let actor = Actor {
-        name: "windrow".to_owned(),
-        source: "system",
-        reason,
-        request_id: None,
-        rehearses: false,
-    };
+    let write = Actor::windrow(reason).writes();
     store
-        .add_token(&tokens::new_token(token, wish), &actor, now)
+        .add_token(&tokens::new_token(token, wish), &write, now)
         .await?;
     Ok(())
 }
@@ -353,8 +347,8 @@ mod tests {
             source: "api",
             reason: None,
             request_id: None,
-            rehearses: false,
-        };
+        }
+        .writes();
         let id = place.store.tokens(None, 1).await.expect("listed")[0].id;
         place.store.revoke_token(id, &actor, NOW).await.expect("revoked");
         place.first("a.token").await.expect("read");

@@ -13,7 +13,7 @@ use windrow_engine::ports::ownership::run_store::{
 };
 use windrow_engine::ports::tasks::store::{CommandError, CommandRefusal, NewTask, TaskCommand, TaskEdit};
 
-use crate::fixture::{Harness, NOW, abandoned, actor, at, closing, hunt, request, task, tuning, with};
+use crate::fixture::{Harness, NOW, abandoned, at, closing, hunt, request, task, tuning, with, write};
 
 fn split(total: u64, shards: u32) -> NewTask {
     NewTask {
@@ -26,7 +26,7 @@ fn split(total: u64, shards: u32) -> NewTask {
 async fn owned(harness: &Harness, new: &NewTask) -> Vec<ClaimedShard> {
     let id = harness.queued_as(new).await.task;
     let mut runs = Vec::new();
-    for shard in harness.view(id).await.shards {
+    for shard in harness.view(id).await.life.shards {
         let session = harness.session().await;
         runs.push(
             harness
@@ -50,7 +50,7 @@ async fn shares(harness: &Harness, id: TaskId) -> Vec<Option<u32>> {
         .await
         .shards
         .iter()
-        .map(|shard| shard.share.map(Share::parts))
+        .map(|shard| shard.part().map(Share::parts))
         .collect()
 }
 
@@ -153,7 +153,7 @@ pub async fn the_number_of_shards_changes_until_the_task_has_run(harness: Harnes
         reason: StopReason::Operator,
     };
     let id = harness.created(&split(12, 3)).await.id;
-    let refused = async |shards| match harness.store.command(id, &cut_into(shards), &actor(), NOW).await {
+    let refused = async |shards| match harness.store.command(id, &cut_into(shards), &write(), NOW).await {
         Err(CommandError::Refused(CommandRefusal::Fields(fields))) if fields.len() == 1 => {
             fields[0].to_string()
         }
@@ -264,7 +264,10 @@ pub async fn a_command_is_answered_with_the_owners_that_a_look_shows(harness: Ha
     let id = runs[0].shard.task;
     let answer = harness.command(id, TaskCommand::Tune(Box::new(tuning()))).await;
     assert!(
-        answer.shards.iter().all(|shard| shard.node.is_some()),
+        answer
+            .shards
+            .iter()
+            .all(|shard| answer.owners.contains_key(&shard.no)),
         "{:?}",
         answer.shards
     );
@@ -424,7 +427,7 @@ pub async fn the_shards_of_a_task_recover_together_and_once(harness: Harness) {
     );
     assert_eq!((view.recoveries, view.next_at), (1, Some(until)));
     assert!(
-        view.shards.iter().all(|shard| shard.next_at == Some(until)),
+        view.shards.iter().all(|shard| shard.next_at() == Some(until)),
         "{:?}",
         view.shards
     );

@@ -11,10 +11,11 @@ use windrow_core::task::lifecycle::{Status, StopReason};
 use windrow_engine::ports::handling::outbox::{Delivery, Settlement};
 use windrow_engine::ports::ownership::run_store::{CheckpointAck, ClaimedShard, RunClose, ShardCheckpoint};
 use windrow_engine::ports::ownership::session_store::SessionFace;
+use windrow_engine::ports::tasks::failure_list::FailurePage;
 use windrow_engine::ports::tasks::store::{NewTask, TaskCommand};
 use windrow_engine::ports::tasks::upkeep::Sweep;
 
-use crate::fixture::{BUSINESS, Harness, NOW, abandoned, actor, at, closing, task, with};
+use crate::fixture::{BUSINESS, Harness, NOW, abandoned, at, closing, task, with, write};
 
 const STOP: TaskCommand = TaskCommand::Stop {
     reason: StopReason::Operator,
@@ -33,7 +34,7 @@ async fn take(harness: &Harness, now: WallMs) -> Vec<Delivery> {
 async fn listening(harness: &Harness) {
     harness
         .store
-        .ensure_business(BUSINESS, &actor(), NOW)
+        .ensure_business(BUSINESS, &write(), NOW)
         .await
         .unwrap();
     harness
@@ -207,7 +208,14 @@ pub async fn failures_and_tasks_are_found_once_they_ended_long_enough_ago(harnes
             ..task(1)
         })
         .await;
-    let failures = async |id| harness.store.failures(id, None, 10).await.unwrap().len();
+    let failures = async |id| {
+        harness
+            .store
+            .page(id, &FailurePage::ByIndex(None), 10)
+            .await
+            .unwrap()
+            .len()
+    };
     harness.store.sweep(Sweep::Failures, later).await.unwrap();
     assert_eq!(failures(origin).await, 1, "its redrive needs it");
     harness.command(redrive.id, TaskCommand::Cancel).await;
@@ -215,7 +223,7 @@ pub async fn failures_and_tasks_are_found_once_they_ended_long_enough_ago(harnes
     assert_eq!(failures(origin).await, 1, "not old enough");
     harness.store.sweep(Sweep::Failures, later).await.unwrap();
     assert_eq!((failures(origin).await, failures(open.shard.task).await), (0, 1));
-    let groups = harness.store.failure_groups(origin).await.unwrap();
+    let groups = harness.store.groups(origin).await.unwrap();
     assert_eq!(groups[0].count, 1, "how many there were is kept");
 }
 

@@ -4,17 +4,16 @@ use async_trait::async_trait;
 
 use super::state::{Shard, State, Task};
 use super::{Call, MemoryStore, commands, life, moves, shown};
-use windrow_core::ids::{INDEX_MAX, ItemIndex, StoreId, TaskId, WallMs};
+use windrow_core::ids::{StoreId, TaskId, WallMs};
 use windrow_core::life::{ShardLife, status_json};
 use windrow_core::limit::key::LimitKey;
-use windrow_core::task::ShardRange;
 use windrow_core::task::abandonment::Abandonments;
 use windrow_core::task::lifecycle::CutOff;
 use windrow_core::task::lifecycle::{Status, Wish};
 use windrow_engine::ports::StoreError;
 use windrow_engine::ports::tasks::store::{
-    Actor, AuditEntry, COORDINATOR_DOWN, CommandError, CreateError, FailedItem, FailureGroup, Family,
-    NewTask, TaskCommand, TaskStore, TaskView, TokenStart, WaitNote,
+    AuditEntry, CommandError, CreateError, Family, Making, NewTask, TaskCommand, TaskStore, TaskView,
+    TokenStart, WaitNote, Write,
 };
 use windrow_host::start_token;
 
@@ -24,40 +23,45 @@ impl TaskStore for MemoryStore {
         self.act(Call::Read, |state| Ok(state.id.clone())).await
     }
 
-    async fn ensure_business(&self, slug: &str, actor: &Actor, now: WallMs) -> Result<(), StoreError> {
+    async fn ensure_business(&self, slug: &str, write: &Write, now: WallMs) -> Result<(), StoreError> {
         let make = |state: &mut State| {
             if state.businesses.insert(slug.to_owned()) {
                 let after = Some(serde_json::json!({ "slug": slug }).to_string());
-                state.record(None, actor, now, "business.create".to_owned(), (None, after));
+                state.record(
+                    None,
+                    &write.actor,
+                    now,
+                    "business.create".to_owned(),
+                    (None, after),
+                );
             }
             Ok(())
         };
-        self.act(Call::Create, |state| on(state, actor, make)).await
+        self.act(Call::Create, |state| on(state, write, make)).await
     }
 
-    async fn create(&self, new: &NewTask, actor: &Actor, now: WallMs) -> Result<TaskView, CreateError> {
-        self.act(Call::Create, |state| {
-            on(state, actor, |state| create(state, new, actor, now))
-        })
-        .await
-    }
-
-    async fn create_redrive(
+    async fn make(
         &self,
         new: &NewTask,
-        (seen, starts): (&Family, bool),
-        actor: &Actor,
+        how: Making<'_>,
+        write: &Write,
         now: WallMs,
     ) -> Result<TaskView, CreateError> {
         let make = |state: &mut State| {
-            refuse_overtaken(state, new, seen)?;
-            create(state, new, actor, now)
+            if let Some(seen) = how.beside {
+                refuse_overtaken(state, new, seen)?;
+            }
+            create(state, new, write, now)
         };
-        let made = self.act(Call::Create, |state| on(state, actor, make)).await?;
-        if starts {
-            self.start_made(made, actor, now).await
-        } else {
-            Ok(made)
+        let made = self.act(Call::Create, |state| on(state, write, make)).await?;
+        if !how.starts || made.start_no > 0 {
+            return Ok(made);
+        }
+        match self.command(made.id, &TaskCommand::Start, write, now).await {
+            Ok(started) => Ok(started),
+            Err(CommandError::Store(error)) => Err(error.into()),
+            // Somebody steered it between the two: it stays as it is.
+            Err(_) => Ok(self.get(made.id).await?.unwrap_or(made)),
         }
     }
 
@@ -81,7 +85,7 @@ impl TaskStore for MemoryStore {
         .await
     }
 
-    async fn release_name(&self, id: TaskId, actor: &Actor, now: WallMs) -> Result<(), CommandError> {
+    async fn release_name(&self, id: TaskId, write: &Write, now: WallMs) -> Result<(), CommandError> {
         let release = |state: &mut State| {
             let task = state.tasks.get_mut(&id).ok_or(CommandError::NotFound(id))?;
             let Some(name) = task.name.take() else {
@@ -92,14 +96,14 @@ impl TaskStore for MemoryStore {
             let after = Some(serde_json::json!({ "name": null }).to_string());
             state.record(
                 Some(id),
-                actor,
+                &write.actor,
                 now,
                 "task.release_name".to_owned(),
                 (before, after),
             );
             Ok(())
         };
-        self.act(Call::Command, |state| on(state, actor, release)).await
+        self.act(Call::Command, |state| on(state, write, release)).await
     }
 
     async fn command_if(
@@ -107,37 +111,29 @@ impl TaskStore for MemoryStore {
         id: TaskId,
         expected: Option<u64>,
         command: &TaskCommand,
-        actor: &Actor,
+        write: &Write,
         now: WallMs,
     ) -> Result<TaskView, CommandError> {
-        let obey = |state: &mut State| commands::obey(state, (id, expected), command, actor, now);
-        self.act(Call::Command, |state| on(state, actor, obey)).await
+        let obey = |state: &mut State| commands::obey(state, (id, expected), command, write, now);
+        self.act(Call::Command, |state| on(state, write, obey)).await
     }
 
     async fn explain_waits(&self, notes: &[WaitNote], _now: WallMs) -> Result<(), StoreError> {
         self.act(Call::Command, |state| {
-            for WaitNote {
-                task: id,
-                reason,
-                text,
-            } in notes
-            {
+            for note in notes {
+                let WaitNote {
+                    task: id,
+                    reason,
+                    text,
+                } = note;
                 let Some(task) = state.tasks.get_mut(id) else {
                     continue;
                 };
                 let some = |text: &String| Some(text.clone()).filter(|_| !reason.is_empty());
-                let note = (some(reason), some(text));
+                let new = (some(reason), some(text));
                 let known = (task.status_reason.clone(), task.status_text.clone());
-                let is_down = |reason: &str| reason == COORDINATOR_DOWN;
-                let may = match (task.status, reason.as_str()) {
-                    (Status::Queued | Status::Recovering | Status::Running, "") => {
-                        known.0.as_deref().is_some_and(is_down)
-                    }
-                    (Status::Running, reason) => is_down(reason),
-                    (status, _) => matches!(status, Status::Queued | Status::Recovering),
-                };
-                if may && known != note {
-                    (task.status_reason, task.status_text) = note;
+                if note.is_for(task.status, known.0.as_deref()) && known != new {
+                    (task.status_reason, task.status_text) = new;
                     task.version += 1;
                 }
             }
@@ -146,9 +142,9 @@ impl TaskStore for MemoryStore {
         .await
     }
 
-    async fn delete(&self, id: TaskId, actor: &Actor, now: WallMs) -> Result<(), CommandError> {
-        let delete = |state: &mut State| commands::delete(state, id, actor, now);
-        self.act(Call::Command, |state| on(state, actor, delete)).await
+    async fn delete(&self, id: TaskId, write: &Write, now: WallMs) -> Result<(), CommandError> {
+        let delete = |state: &mut State| commands::delete(state, id, write, now);
+        self.act(Call::Command, |state| on(state, write, delete)).await
     }
 
     async fn move_shards(
@@ -156,12 +152,12 @@ impl TaskStore for MemoryStore {
         task: TaskId,
         shard: Option<u32>,
         to: &str,
-        actor: &Actor,
+        write: &Write,
         now: WallMs,
     ) -> Result<u32, CommandError> {
         self.act(Call::Command, |state| {
-            on(state, actor, |state| {
-                moves::move_shards(state, (task, shard, to), actor, now)
+            on(state, write, |state| {
+                moves::move_shards(state, (task, shard, to), write, now)
             })
         })
         .await
@@ -183,20 +179,6 @@ impl TaskStore for MemoryStore {
         .await
     }
 
-    async fn failure_groups(&self, id: TaskId) -> Result<Vec<FailureGroup>, StoreError> {
-        self.act(Call::Read, |state| Ok(shown::groups(state, id))).await
-    }
-
-    async fn failures(
-        &self,
-        id: TaskId,
-        after: Option<ItemIndex>,
-        limit: u32,
-    ) -> Result<Vec<FailedItem>, StoreError> {
-        self.act(Call::Read, |state| Ok(shown::failures(state, id, after, limit)))
-            .await
-    }
-
     async fn audit(&self, id: TaskId) -> Result<Vec<AuditEntry>, StoreError> {
         self.act(Call::Read, |state| {
             let of_task = state.audit.iter().filter(|(task, _)| *task == Some(id));
@@ -206,23 +188,17 @@ impl TaskStore for MemoryStore {
     }
 }
 
-/// Changes the state; a rehearsal changes a copy of it.
-fn on<T>(state: &mut State, actor: &Actor, change: impl FnOnce(&mut State) -> T) -> T {
-    if actor.rehearses {
+/// Changes the state; a dry run changes a copy of it.
+fn on<T>(state: &mut State, write: &Write, change: impl FnOnce(&mut State) -> T) -> T {
+    if write.dry_run {
         change(&mut state.clone())
     } else {
         change(state)
     }
 }
 
-fn create(state: &mut State, new: &NewTask, actor: &Actor, now: WallMs) -> Result<TaskView, CreateError> {
-    if new.total.0 > INDEX_MAX || new.skip_first.0 > INDEX_MAX {
-        let text = format!(
-            "a task has at most {INDEX_MAX} items, not {}",
-            new.total.0.max(new.skip_first.0)
-        );
-        return Err(StoreError::Refused(text).into());
-    }
+fn create(state: &mut State, new: &NewTask, write: &Write, now: WallMs) -> Result<TaskView, CreateError> {
+    new.check()?;
     if !state.businesses.contains(&new.business) {
         return Err(CreateError::NoBusiness(new.business.clone()));
     }
@@ -253,7 +229,13 @@ fn create(state: &mut State, new: &NewTask, actor: &Actor, now: WallMs) -> Resul
         state.keys.insert(key, (new.clone(), id));
     }
     let after = Some(status_json(Status::Created));
-    state.record(Some(id), actor, now, "task.create".to_owned(), (None, after));
+    state.record(
+        Some(id),
+        &write.actor,
+        now,
+        "task.create".to_owned(),
+        (None, after),
+    );
     Ok(shown::view(id, &state.tasks[&id]))
 }
 
@@ -313,9 +295,5 @@ fn made(new: &NewTask, now: WallMs) -> Task {
 }
 
 fn shard(new: &NewTask, now: WallMs) -> Shard {
-    let (start, end) = (
-        ItemIndex(new.skip_first.0.min(new.total.0)),
-        ItemIndex(new.total.0),
-    );
-    life::shard(&ShardLife::new(0, ShardRange { start, end }, Wish::Rest, now))
+    life::shard(&ShardLife::new(0, new.range(), Wish::Rest, now))
 }

@@ -1,10 +1,7 @@
 //! What the actors need from the world, as traits, and the values that they pass. No implementations.
 //!
-//! For runs: `clock`, `gate`, `handler`, `source`, `provision`, `run_store`, `session_store`, `lease_store`,
-//! `hints`.
-//! For people: `task_store` (with `task_command`, `actor`), `task_list`, `business_store`, `token_store`, `idempotency`,
-//! `named_limit_store`, `data_log`, `source_store`, `hook`, `vault`, `failure_list`, `source_desk`, `uploads`,
-//! `shard_map`; `dropped_lines` and `meters` count.
+//! `tasks` and `access` are what people and nodes ask of the store; `ownership` says which node runs what; `sources` where
+//! items come from; `handling` what does the work and what is noted of it.
 
 #![warn(missing_docs)]
 

@@ -53,7 +53,7 @@ impl Ingredients<'_> {
 ///
 /// # Errors
 /// When the key that seals secrets can't be used, or the tree doesn't come up.
-pub(super) async fn compose(from: Ingredients<'_>) -> Result<(Node, Parts), ServeError> {
+pub(super) async fn compose(from: Ingredients<'_>) -> Result<(Node, Parts<Store>), ServeError> {
     let config = from.config;
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
     let key = KeyVault::open(config.auth.key_file.as_deref(), from.state.path())?;
@@ -80,25 +80,15 @@ pub(super) async fn compose(from: Ingredients<'_>) -> Result<(Node, Parts), Serv
     let caller: Arc<dyn HookCaller> = calls.clone();
     let node = start(&from, provider.clone(), caller).await?;
     let parts = Parts {
-        tasks: store.clone(),
-        lists: store.clone(),
-        businesses: store.clone(),
-        limits: store.clone(),
-        tokens: store.clone(),
-        answers: store.clone(),
         data_log: from.data_log(),
-        sources: store.clone(),
-        failures: store.clone(),
-        reports: store.clone(),
-        uploads: store.clone(),
-        desk: Arc::new(desk),
+        resolver: Arc::new(desk),
         hooks: calls.clone(),
         handlers: calls,
         vault,
         items: provider.clone(),
         provider,
         meters: store.meters().clone(),
-        node_audit: store,
+        store,
         cluster,
         supervisor: node.supervisor().clone(),
         clock,

@@ -3,19 +3,21 @@
 
 use windrow_core::business::secrets::BusinessSecrets;
 use windrow_engine::ports::StoreError;
+use windrow_engine::ports::access::business_store::BusinessStore;
 use windrow_engine::ports::access::vault::Unopenable;
 use windrow_server::service::Parts;
+use windrow_store::sql::Store;
 
 /// Businesses read at once.
 const PAGE: u32 = 200;
 
 /// Says in the log which businesses can't be called with this key. The node begins all the same: others' tasks can run,
 /// and the way to mend it leads through its API.
-pub(super) async fn check(parts: &Parts) -> Result<(), StoreError> {
+pub(super) async fn check(parts: &Parts<Store>) -> Result<(), StoreError> {
     let mut lost: Vec<String> = Vec::new();
     let mut after: Option<String> = None;
     loop {
-        let page = parts.businesses.businesses(false, after.as_deref(), PAGE).await?;
+        let page = parts.store.businesses(false, after.as_deref(), PAGE).await?;
         for business in &page {
             let place = BusinessSecrets::place(&business.slug);
             let opened = business

@@ -70,7 +70,7 @@ async fn audit(
         actor: query.actor,
         action: query.action,
     };
-    let found = app.service.list_audit(&filter, after, limit + 1).await?;
+    let found = app.service.tasks.lists.audits(&filter, after, limit + 1).await?;
     let page = page::page(found, limit, |row| row.id);
     let items: Vec<AuditJson> = page.items.into_iter().map(AuditJson::from).collect();
     Ok(page::answer(

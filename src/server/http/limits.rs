@@ -218,8 +218,8 @@ async fn create(
         rate: body.rate,
         concurrency: body.concurrency.map(NonZeroU32::get),
     };
-    let actor = caller.actor_of(body.reason, query.is_dry());
-    let made = app.service.create_limit(&body.name, bounds, &actor).await?;
+    let write = caller.write(body.reason, query.is_dry());
+    let made = app.service.limits.create(&body.name, bounds, &write).await?;
     let json = LimitJson::new(&made);
     if query.is_dry() {
         return Ok(dry_run::would(&json)?);
@@ -242,7 +242,8 @@ async fn list(State(app): State<App>, caller: Caller, uri: Uri, Params(query): P
     let after: Option<String> = page::read(query.cursor.as_deref())?;
     let found = app
         .service
-        .limits(caller.business.as_deref(), after.as_deref(), count + 1)
+        .limits
+        .list(caller.business.as_deref(), after.as_deref(), count + 1)
         .await?;
     let page = page::page(found, count, |limit| limit.name.clone());
     let items = page.items.iter().map(LimitJson::new).collect();
@@ -268,7 +269,8 @@ async fn list(State(app): State<App>, caller: Caller, uri: Uri, Params(query): P
 async fn read(State(app): State<App>, caller: Caller, Path(name): Path<String>) -> Answer {
     let picture = app
         .service
-        .limit_picture(&name, caller.business.as_deref())
+        .limits
+        .picture(&name, caller.business.as_deref())
         .await?;
     let tag = etag::tag(picture.limit.revision);
     Ok(([tag], Json(LimitInUseJson::new(picture))).into_response())
@@ -308,10 +310,11 @@ async fn edit(
         rate: body.rate,
         concurrency,
     };
-    let actor = caller.actor_of(body.reason, query.is_dry());
+    let write = caller.write(body.reason, query.is_dry());
     let changed = app
         .service
-        .change_limit(&name, change, etag::expected(&headers), &actor)
+        .limits
+        .change(&name, change, etag::expected(&headers), &write)
         .await?;
     let json = LimitJson::new(&changed);
     if query.is_dry() {
@@ -342,7 +345,8 @@ async fn delete(
 ) -> Answer {
     let is_dry = query.dry_run == Some(true);
     app.service
-        .delete_limit(&name, &caller.actor_of(query.reason, is_dry))
+        .limits
+        .delete(&name, &caller.write(query.reason, is_dry))
         .await?;
     if is_dry {
         return Ok(dry_run::would(&())?);

@@ -243,7 +243,7 @@ async fn of_task(
 ) -> Result<Json<LinesPage>, Problem> {
     let query = query(params, Some(task.id), None)?;
     let mut page = search(&app, &query).await?;
-    let dropped = app.service.dropped_lines(task.id).await?;
+    let dropped = app.service.logs.store.dropped(task.id).await?;
     page.dropped = Some(
         dropped
             .into_iter()
@@ -254,7 +254,7 @@ async fn of_task(
 }
 
 async fn search(app: &App, query: &LogQuery) -> Result<LinesPage, Problem> {
-    let found = app.service.search_log(query).await?;
+    let found = app.service.logs.store.search(query).await?;
     let next_cursor = found.next.map(|number| page::write(&number));
     let items = found.lines.into_iter().map(LineBody::from).collect();
     Ok(LinesPage {
@@ -360,7 +360,8 @@ async fn append(
     }
     let done = app
         .service
-        .append_log(task.id, lines.into_iter().flatten().collect())
+        .logs
+        .append(task.id, lines.into_iter().flatten().collect())
         .await?;
     let body = AppendedBody {
         stored: done.stored,

@@ -1,9 +1,11 @@
 //! What people do: the verbs behind the command line and the façade. Knows ports and the supervisor's handle.
 //!
-//! [`job`] is `windrow run`. [`Service`] is everything that the façade can do; its methods are in one file a
-//! resource, and say what can go wrong with the one [`ServiceError`].
+//! [`job`] is `windrow run`. [`Service`] is everything that the façade can do, a part for each resource: a part names the
+//! ports and the other parts that it needs, and says what can go wrong with the one [`ServiceError`]. What no method says of itself: the store
+//! may be out of reach.
 
 pub mod access;
+mod answering;
 pub mod businesses;
 pub mod cluster;
 pub mod error;
@@ -13,20 +15,33 @@ pub mod health;
 pub mod job;
 pub mod limits;
 pub mod logs;
-pub mod nodes;
+pub mod node;
 pub mod sources;
 pub mod stats;
 pub(crate) use tasks::settings::nearest;
 pub mod tasks;
-mod turns;
 
-use std::sync::{Arc, PoisonError, RwLock};
-
-use tokio::sync::Semaphore;
+use std::sync::Arc;
 
 pub use error::{FieldFault, ServiceError};
-pub use job::{Found, Job, JobError, begin, start_if_stopped, stop};
+pub use job::{Job, JobError, JobStart, begin, start_if_stopped, stop};
 
+use access::Access;
+use businesses::Businesses;
+use cluster::Cluster;
+use explain::Explain;
+use failures::Failures;
+use health::Health;
+use limits::Limits;
+use logs::Logs;
+use node::ThisNode;
+use sources::Sources;
+use stats::Stats;
+use tasks::Tasks;
+use tasks::preview::Previews;
+use tasks::report::Reports;
+use tasks::turns::Turns;
+use tasks::window::Windows;
 use windrow_config::Config;
 use windrow_core::ids::WallMs;
 use windrow_engine::actors::runtime::handle::SupervisorHandle;
@@ -38,11 +53,10 @@ use windrow_engine::ports::access::token_store::TokenStore;
 use windrow_engine::ports::access::vault::Vault;
 use windrow_engine::ports::clock::Clock;
 use windrow_engine::ports::handling::data_log::DataLog;
-use windrow_engine::ports::handling::hook::{HandlerDesk, HookCaller};
+use windrow_engine::ports::handling::hook::{HandlerChecker, HookCaller};
 use windrow_engine::ports::handling::meters::Meters;
-use windrow_engine::ports::sources::desk::SourceDesk;
 use windrow_engine::ports::sources::provision::{Provider, TaskItems};
-use windrow_engine::ports::sources::store::SourceStore;
+use windrow_engine::ports::sources::resolver::SourceResolver;
 use windrow_engine::ports::sources::uploads::UploadStore;
 use windrow_engine::ports::tasks::failure_list::FailureList;
 use windrow_engine::ports::tasks::list::TaskList;
@@ -50,45 +64,25 @@ use windrow_engine::ports::tasks::report_store::ReportStore;
 use windrow_engine::ports::tasks::store::TaskStore;
 
 /// What the service works with; the composition root fills it.
-pub struct Parts {
-    /// Tasks.
-    pub tasks: Arc<dyn TaskStore>,
-    /// Lists of tasks, runs and audit entries.
-    pub lists: Arc<dyn TaskList>,
-    /// Businesses.
-    pub businesses: Arc<dyn BusinessStore>,
-    /// Limits with a name.
-    pub limits: Arc<dyn NamedLimitStore>,
-    /// Tokens.
-    pub tokens: Arc<dyn TokenStore>,
-    /// Remembered answers.
-    pub answers: Arc<dyn IdempotencyStore>,
-    /// What is counted for people who watch.
-    pub meters: Arc<Meters>,
+pub struct Parts<S> {
+    /// The store.
+    pub store: Arc<S>,
     /// Lines.
     pub data_log: Arc<dyn DataLog>,
-    /// Indexed sources.
-    pub sources: Arc<dyn SourceStore>,
-    /// Items that failed.
-    pub failures: Arc<dyn FailureList>,
-    /// What reports are made of.
-    pub reports: Arc<dyn ReportStore>,
-    /// The bytes of uploads.
-    pub uploads: Arc<dyn UploadStore>,
-    /// Makes descriptions of sources.
-    pub desk: Arc<dyn SourceDesk>,
+    /// What is counted for people who watch.
+    pub meters: Arc<Meters>,
+    /// Says what the source of a request is.
+    pub resolver: Arc<dyn SourceResolver>,
     /// Calls hooks.
     pub hooks: Arc<dyn HookCaller>,
     /// Looks at handlers before tasks use them.
-    pub handlers: Arc<dyn HandlerDesk>,
+    pub handlers: Arc<dyn HandlerChecker>,
     /// Seals secrets.
     pub vault: Arc<dyn Vault>,
     /// Handlers and sources of tasks, for previews.
     pub provider: Arc<dyn Provider>,
     /// Sources of tasks, for what their items carry.
     pub items: Arc<dyn TaskItems>,
-    /// What people do to the node.
-    pub node_audit: Arc<dyn NodeAudit>,
     /// The other nodes.
     pub cluster: cluster::ClusterParts,
     /// The node's actors.
@@ -97,56 +91,108 @@ pub struct Parts {
     pub clock: Arc<dyn Clock>,
 }
 
-/// Readers of what items carry at a time.
-const LOOKS_MAX: usize = 2;
-
-/// Everything that people can do to a node. Cheap to share behind an `Arc`; holds no state but the configuration.
+/// Everything that people can do to a node. Cheap to share behind an `Arc`; holds no state but the configuration and
+/// what was counted lately.
 pub struct Service {
-    pub(crate) parts: Parts,
-    config: RwLock<Arc<Config>>,
-    changes: turns::Turns,
-    stats: Arc<stats::Stats>,
-    roster: cluster::Roster,
-    looks: Semaphore,
+    /// This node.
+    pub node: Arc<ThisNode>,
+    /// Tasks.
+    pub tasks: Tasks,
+    /// Calls of handlers without consequences.
+    pub previews: Previews,
+    /// What failed.
+    pub failures: Arc<Failures>,
+    /// What was, and its proof.
+    pub reports: Reports,
+    /// What every index of a window is doing.
+    pub windows: Windows,
+    /// Why a task is as fast as it is.
+    pub explain: Explain,
+    /// What runs, and what was counted of it lately.
+    pub stats: Arc<Stats>,
+    /// Businesses.
+    pub businesses: Arc<Businesses>,
+    /// Limits with a name.
+    pub limits: Arc<Limits>,
+    /// Where items come from.
+    pub sources: Arc<Sources>,
+    /// Lines of the data log.
+    pub logs: Logs,
+    /// Who may call.
+    pub access: Access,
+    /// This node among the others.
+    pub cluster: Arc<Cluster>,
+    /// Whether this node can do its work.
+    pub health: Health,
+    /// Remembered responses.
+    pub idempotency: Arc<dyn IdempotencyStore>,
 }
 
 impl Service {
-    /// Where tokens are kept.
-    pub fn token_store(&self) -> &dyn TokenStore {
-        &*self.parts.tokens
-    }
-
     /// A service over these parts.
-    pub fn new(parts: Parts, config: Config) -> Service {
-        let stats = Arc::new(stats::Stats::new(parts.clock.clone()));
-        let roster = cluster::Roster::default();
+    pub fn new<S>(parts: Parts<S>, config: Config) -> Service
+    where
+        S: TaskStore + TaskList + FailureList + ReportStore + BusinessStore + NamedLimitStore,
+        S: TokenStore + IdempotencyStore + UploadStore + NodeAudit + 'static,
+    {
+        let (name, store) = (parts.cluster.node.clone(), parts.store);
+        let node = Arc::new(ThisNode::new(name, parts.supervisor, parts.clock, config));
+        let cluster = Arc::new(Cluster::new(node.clone(), parts.cluster, &store));
+        let stats = Arc::new(Stats::new(node.clone(), cluster.clone()));
+        let limits = Arc::new(Limits::new(node.clone(), store.clone()));
+        let businesses = Arc::new(Businesses::new(
+            node.clone(),
+            store.clone(),
+            limits.clone(),
+            parts.vault,
+            parts.handlers,
+        ));
+        let sources = Arc::new(Sources::new(node.clone(), parts.resolver, store.clone()));
+        let failures = Arc::new(Failures::new(&store, &sources, parts.items, stats.clone()));
         Service {
-            parts,
-            config: RwLock::new(Arc::new(config)),
-            changes: turns::Turns::default(),
+            previews: Previews::new(node.clone(), store.clone(), parts.provider),
+            reports: Reports::new(node.clone(), store.clone(), failures.clone()),
+            windows: Windows::new(node.clone(), cluster.clone(), failures.clone()),
+            explain: Explain::new(node.clone(), cluster.clone(), stats.clone(), limits.clone()),
+            logs: Logs::new(node.clone(), parts.data_log),
+            access: Access::new(node.clone(), &store),
+            health: Health::new(node.clone(), store.clone(), parts.meters),
+            idempotency: store.clone(),
+            tasks: Tasks {
+                node: node.clone(),
+                store: store.clone(),
+                lists: store,
+                businesses: businesses.clone(),
+                limits: limits.clone(),
+                sources: sources.clone(),
+                failures: failures.clone(),
+                stats: stats.clone(),
+                cluster: cluster.clone(),
+                hooks: parts.hooks,
+                turns: Turns::default(),
+            },
+            node,
+            failures,
             stats,
-            roster,
-            looks: Semaphore::new(LOOKS_MAX),
+            businesses,
+            limits,
+            sources,
+            cluster,
         }
     }
 
-    /// The configuration as it is now.
+    /// See [`ThisNode::config`].
     pub fn config(&self) -> Arc<Config> {
-        self.config.read().unwrap_or_else(PoisonError::into_inner).clone()
+        self.node.config()
     }
 
-    /// Puts a reloaded configuration in place; who changes what can't be reloaded has looked before.
-    pub fn reconfigure(&self, config: Config) {
-        *self.config.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(config);
-    }
-
-    /// The wall clock.
+    /// See [`ThisNode::now`].
     pub fn now(&self) -> WallMs {
-        self.parts.clock.wall()
+        self.node.now()
     }
 
     /// The node's actors.
     pub fn supervisor(&self) -> &SupervisorHandle {
-        &self.parts.supervisor
+        &self.node.supervisor
     }
 }

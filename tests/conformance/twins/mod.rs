@@ -9,11 +9,12 @@ mod writes;
 use uuid::Uuid;
 use windrow_core::ids::{ClaimId, Epoch, ItemIndex, SessionId, ShardId, TaskId, WallMs};
 use windrow_engine::ports::ownership::run_store::{ClaimRequest, ShardCheckpoint};
+use windrow_engine::ports::tasks::failure_list::FailurePage;
 use windrow_engine::ports::tasks::store::TaskView;
 
 use crate::crossing::Dice;
 use crate::engines::{Engine, runtime};
-use crate::fixture::{BUSINESS, Harness, NOW, actor};
+use crate::fixture::{BUSINESS, Harness, NOW, write};
 
 /// Calls of one sequence; most sequences reach stopped, finished and cancelled tasks with it.
 const STEPS: u32 = 250;
@@ -106,7 +107,7 @@ impl Twins {
         for harness in [&memory, &sql] {
             harness
                 .store
-                .ensure_business(BUSINESS, &actor(), NOW)
+                .ensure_business(BUSINESS, &write(), NOW)
                 .await
                 .unwrap();
         }
@@ -181,8 +182,8 @@ impl Twins {
             sqlite.unwrap().map(comparable),
             "{at}"
         );
-        both!(self, at, store => store.failure_groups(id)).unwrap();
-        both!(self, at, store => store.failures(id, None, 100)).unwrap();
+        both!(self, at, store => store.groups(id)).unwrap();
+        both!(self, at, store => store.page(id, &FailurePage::ByIndex(None), 100)).unwrap();
         both!(self, at, store => store.audit(id)).unwrap();
     }
 }
@@ -191,6 +192,9 @@ impl Twins {
 fn comparable(mut view: TaskView) -> TaskView {
     if view.status_reason.as_deref() == Some("proof_failed") {
         view.status_text = None;
+        view.life.note = None;
     }
+    // Each store makes its own.
+    view.life.start_token = None;
     view
 }

@@ -82,7 +82,7 @@ impl Twins {
 
     /// The honest end of a run: everything is settled and the counters are those of the recorded failures.
     async fn whole(&self, run: &Run) -> ShardCheckpoint {
-        let groups = self.memory.store.failure_groups(run.shard.task).await.unwrap();
+        let groups = self.memory.store.groups(run.shard.task).await.unwrap();
         let abandoned = groups
             .iter()
             .map(|group| group.count)

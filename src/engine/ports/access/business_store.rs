@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 
 use crate::ports::StoreError;
-use crate::ports::tasks::store::Actor;
+use crate::ports::tasks::store::{AuditEntry, Write};
 use windrow_core::business::BusinessSpec;
 use windrow_core::ids::WallMs;
 
@@ -55,7 +55,7 @@ pub enum BusinessError {
     #[error("there is no business {0}")]
     NotFound(String),
     /// There is one of this slug.
-    #[error("the business {0} exists already")]
+    #[error("the business {0} already exists")]
     Taken(String),
     /// It was changed since the caller looked.
     #[error("the business was changed: it has revision {found}, not {expected}")]
@@ -73,53 +73,26 @@ pub enum BusinessError {
     Store(#[from] StoreError),
 }
 
-/// One change of a business, as the audit has it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct BusinessRevision {
-    /// Its row; grows.
-    pub id: i64,
-    /// When.
-    pub at: WallMs,
-    /// By whom.
-    pub actor: String,
-    /// From where.
-    pub source: String,
-    /// What, e.g. `business.edit`.
-    pub action: String,
-    /// Why.
-    pub reason: Option<String>,
-    /// `{"slug","revision","archived","spec"}` before, as JSON text; none for the first.
-    pub before: Option<String>,
-    /// The same after; with `"secrets_changed":true` where secrets did.
-    pub after: Option<String>,
-}
-
 /// Registers, finds and changes businesses.
+///
+/// # Errors
+/// Of each method, beside what it says itself: the store can't be read or written.
 #[async_trait]
 pub trait BusinessStore: Send + Sync {
     /// Registers a business; one that only a command line used so far, without a handler, is the same row.
-    ///
-    /// # Errors
-    /// See [`BusinessError`].
     async fn register(
         &self,
         slug: &str,
         spec: &BusinessSpec,
         sealed: Option<Vec<u8>>,
-        actor: &Actor,
+        write: &Write,
         now: WallMs,
     ) -> Result<Business, BusinessError>;
 
     /// A business by its slug.
-    ///
-    /// # Errors
-    /// When the store can't be read.
     async fn business(&self, slug: &str) -> Result<Option<Business>, StoreError>;
 
     /// Businesses in the order of their slugs, after one, at most `limit`.
-    ///
-    /// # Errors
-    /// When the store can't be read.
     async fn businesses(
         &self,
         archived: bool,
@@ -129,27 +102,23 @@ pub trait BusinessStore: Send + Sync {
 
     /// Changes a business; with `expected` only while it has that revision. `action` is the audit's word, such as
     /// `business.edit`.
-    ///
-    /// # Errors
-    /// See [`BusinessError`].
     async fn change_business(
         &self,
         slug: &str,
         expected: Option<u64>,
         change: &BusinessChange,
         action: &str,
-        actor: &Actor,
+        write: &Write,
         now: WallMs,
     ) -> Result<Business, BusinessError>;
 
-    /// What was changed of a business, newest first, before a row of the audit, at most `limit`.
-    ///
-    /// # Errors
-    /// When the store can't be read.
+    /// What was changed of a business, newest first, before a row of the audit, at most `limit`: each row with its number.
+    /// Its `before` and `after` are `{"slug","revision","archived","spec"}`; none before the first; the latter with
+    /// `"secrets_changed":true` where secrets did.
     async fn business_revisions(
         &self,
         slug: &str,
         before: Option<i64>,
         limit: u32,
-    ) -> Result<Vec<BusinessRevision>, StoreError>;
+    ) -> Result<Vec<(i64, AuditEntry)>, StoreError>;
 }

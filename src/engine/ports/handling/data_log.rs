@@ -44,45 +44,43 @@ impl DataLogLine {
 
     /// The system's line about an item that was given up.
     pub fn abandoned(shard: ShardId, trouble: &ItemTrouble) -> DataLogLine {
-        let failure = trouble.failure.as_ref();
-        let message = match failure {
-            Some(failure) => failure.message.clone(),
-            None => "the item was given up while its call was still out".to_owned(),
+        let (code, message) = match &trouble.failure {
+            Some(failure) => (Some(failure.code.clone().into_owned()), failure.message.clone()),
+            None => (
+                None,
+                "the item was given up while its call was still out".to_owned(),
+            ),
         };
-        let code = failure.map(|failure| failure.code.clone().into_owned());
         let line = LogLine {
             index: Some(trouble.index),
             level: LogLevel::Error,
             message,
             extra: None,
         };
-        DataLogLine {
-            shard,
-            at: trouble.at,
-            origin: LogOrigin::System,
-            code,
-            line,
-        }
+        DataLogLine::of_system(shard, trouble.at, code, line)
     }
 
     /// The system's line about how the handler fares.
     pub fn of_handler(shard: ShardId, at: WallMs, entry: Entry) -> DataLogLine {
-        let level = if entry.is_good {
-            LogLevel::Info
-        } else {
-            LogLevel::Warn
-        };
         let line = LogLine {
             index: entry.index,
-            level,
+            level: if entry.is_good {
+                LogLevel::Info
+            } else {
+                LogLevel::Warn
+            },
             message: entry.message,
             extra: None,
         };
+        DataLogLine::of_system(shard, at, Some(entry.code), line)
+    }
+
+    fn of_system(shard: ShardId, at: WallMs, code: Option<String>, line: LogLine) -> DataLogLine {
         DataLogLine {
             shard,
             at,
             origin: LogOrigin::System,
-            code: Some(entry.code),
+            code,
             line,
         }
     }
@@ -186,6 +184,9 @@ pub struct LogRetention {
 pub const EXPIRE_MAX: u64 = 2_000;
 
 /// Stores and finds data log lines. Those of replies come with checkpoints (`ports::run_store::ReplyLines`).
+///
+/// # Errors
+/// Of each method, beside what it says itself: the store can't be read or written.
 #[async_trait]
 pub trait DataLog: Send + Sync {
     /// Whether lines of this level are kept at all; who keeps some only says so.
@@ -200,22 +201,13 @@ pub trait DataLog: Send + Sync {
     async fn append(&self, lines: &[DataLogLine]) -> Result<(), StoreError>;
 
     /// The newest `limit` lines of a task at or above a level, newest first.
-    ///
-    /// # Errors
-    /// When the store can't be read.
     async fn tail(&self, task: TaskId, level: LogLevel, limit: u32) -> Result<Vec<DataLogLine>, StoreError>;
 
     /// A page of the lines that are wanted, newest first.
-    ///
-    /// # Errors
-    /// When the store can't be read.
     async fn search(&self, query: &LogQuery) -> Result<LogPage, StoreError>;
 
     /// A task's lines after the line of a number, oldest first. Nothing is added before a line that was once seen, so
     /// whoever goes on with the last number misses none.
-    ///
-    /// # Errors
-    /// When the store can't be read.
     async fn after(&self, task: TaskId, number: i64, limit: u32) -> Result<Vec<NumberedLine>, StoreError>;
 
     /// Removes at most about [`EXPIRE_MAX`] lines that are not to be kept, counts them as dropped, and says how many
@@ -226,14 +218,8 @@ pub trait DataLog: Send + Sync {
     async fn expire(&self, retention: LogRetention) -> Result<u64, StoreError>;
 
     /// Counts lines of a task that were not kept.
-    ///
-    /// # Errors
-    /// When the store can't be written.
     async fn count_dropped(&self, task: TaskId, reason: DropReason, lines: u64) -> Result<(), StoreError>;
 
     /// How many lines of a task were not kept, by reason; reasons without any are left out.
-    ///
-    /// # Errors
-    /// When the store can't be read.
     async fn dropped(&self, task: TaskId) -> Result<Vec<(DropReason, u64)>, StoreError>;
 }

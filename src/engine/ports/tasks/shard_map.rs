@@ -3,18 +3,18 @@
 use async_trait::async_trait;
 
 use crate::ports::StoreError;
-use crate::ports::tasks::report_store::ShardFacts;
 use windrow_core::ids::{RunNo, SessionId, ShardId, TaskId};
 use windrow_core::items::verdict::Outage;
+use windrow_core::life::ShardLife;
 use windrow_core::task::lifecycle::ShardState;
 
-/// A shard as it is stored, with its owner.
+/// A shard as it is stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct OwnedFacts {
+pub struct StoredShard {
     /// The shard.
-    pub facts: ShardFacts,
-    /// Who owns it; none has given it back.
-    pub session: Option<SessionId>,
+    pub shard: ShardId,
+    /// Its life.
+    pub life: ShardLife,
     /// The outage of its handler, as the last checkpoint knew it.
     pub outage: Option<Outage>,
 }
@@ -31,24 +31,18 @@ pub struct Holding {
 }
 
 /// Reads who owns what.
+///
+/// # Errors
+/// Of each method, beside what it says itself: the store can't be read or written.
 #[async_trait]
 pub trait ShardMap: Send + Sync {
     /// The shards of these tasks, by task and number.
-    ///
-    /// # Errors
-    /// When the store can't be read.
-    async fn shards_of(&self, tasks: &[TaskId]) -> Result<Vec<OwnedFacts>, StoreError>;
+    async fn shards_of(&self, tasks: &[TaskId]) -> Result<Vec<StoredShard>, StoreError>;
 
     /// Shards that somebody owns, by task and number, at most `limit`; of one session only, where it is named.
-    ///
-    /// # Errors
-    /// When the store can't be read.
     async fn holdings(&self, of: Option<SessionId>, limit: u32) -> Result<Vec<Holding>, StoreError>;
 
     /// How many shards there are in each state that isn't final, with an owner and without, each counted up to
     /// `most`.
-    ///
-    /// # Errors
-    /// When the store can't be read.
     async fn shard_counts(&self, most: u32) -> Result<Vec<(ShardState, bool, u64)>, StoreError>;
 }

@@ -80,7 +80,8 @@ async fn register(
     let (body, reason) = body.parts();
     let made = app
         .service
-        .register_business(&body, skip, &caller.actor_of(reason, is_dry))
+        .businesses
+        .register(&body, skip, &caller.write(reason, is_dry))
         .await?;
     if is_dry {
         return Ok(dry_run::would(&BusinessJson::new(&made.business, None))?);
@@ -109,6 +110,8 @@ async fn list(State(app): State<App>, uri: Uri, Params(query): Params<ListQuery>
     let archived = query.archived.unwrap_or(false);
     let found = app
         .service
+        .businesses
+        .store
         .businesses(archived, after.as_deref(), limit + 1)
         .await?;
     let page = page::page(found, limit, |business| business.slug.clone());
@@ -138,7 +141,7 @@ async fn list(State(app): State<App>, uri: Uri, Params(query): Params<ListQuery>
 )]
 async fn read(State(app): State<App>, caller: Caller, Path(slug): Path<String>) -> Answer {
     caller.may_see(&slug, "business", &slug)?;
-    Ok(shown(&app.service.business(&slug).await?, None))
+    Ok(shown(&app.service.businesses.get(&slug).await?, None))
 }
 
 /// Change a business.
@@ -172,12 +175,13 @@ async fn edit(
 ) -> Answer {
     let reason = reason_of(patch.remove("reason"))?;
     // Looked for first: of a business that isn't there, nothing was changed.
-    app.service.business(&slug).await?;
+    app.service.businesses.get(&slug).await?;
     let expected = etag::expected(&headers);
-    let actor = caller.actor_of(reason, query.is_dry());
+    let write = caller.write(reason, query.is_dry());
     let changed = app
         .service
-        .edit_business(&slug, &Value::Object(patch), expected, &actor)
+        .businesses
+        .edit(&slug, &Value::Object(patch), expected, &write)
         .await?;
     Ok(told(&query, &changed)?)
 }
@@ -200,7 +204,7 @@ async fn check(
     Path(slug): Path<String>,
     _: Body<ReasonBody>,
 ) -> Result<Json<CheckReply>, Problem> {
-    Ok(Json(CheckReply::new(app.service.check_business(&slug).await?)))
+    Ok(Json(CheckReply::new(app.service.businesses.check(&slug).await?)))
 }
 
 /// Hide a business: it takes no new tasks, those it has go on.
@@ -222,10 +226,10 @@ async fn archive(
     Params(query): Params<DryRunQuery>,
     Body(body): Body<ReasonBody>,
 ) -> Answer {
-    let actor = caller.actor_of(body.reason, query.is_dry());
+    let write = caller.write(body.reason, query.is_dry());
     Ok(told(
         &query,
-        &app.service.archive_business(&slug, true, &actor).await?,
+        &app.service.businesses.archive(&slug, true, &write).await?,
     )?)
 }
 
@@ -248,10 +252,10 @@ async fn unarchive(
     Params(query): Params<DryRunQuery>,
     Body(body): Body<ReasonBody>,
 ) -> Answer {
-    let actor = caller.actor_of(body.reason, query.is_dry());
+    let write = caller.write(body.reason, query.is_dry());
     Ok(told(
         &query,
-        &app.service.archive_business(&slug, false, &actor).await?,
+        &app.service.businesses.archive(&slug, false, &write).await?,
     )?)
 }
 
@@ -277,7 +281,8 @@ async fn rotate_secret(
 ) -> Answer {
     let rotated = app
         .service
-        .rotate_secret(&slug, &caller.actor(body.reason))
+        .businesses
+        .rotate_secret(&slug, &caller.write(body.reason, false))
         .await?;
     Ok(shown(&rotated.business, Some(rotated.secret)))
 }
@@ -303,7 +308,7 @@ async fn revisions(
     caller.may_see(&slug, "business", &slug)?;
     let limit = page::limit(query.limit)?;
     let before: Option<i64> = page::read(query.cursor.as_deref())?;
-    let found = app.service.business_revisions(&slug, before, limit + 1).await?;
+    let found = app.service.businesses.revisions(&slug, before, limit + 1).await?;
     let page = page::page(found, limit, |revision| revision.id);
     let items = page.items.into_iter().map(RevisionJson::from).collect();
     Ok(page::answer(

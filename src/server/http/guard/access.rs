@@ -25,7 +25,7 @@ use crate::service::access::{Credentials, Identity};
 use crate::service::{ServiceError, sources};
 use windrow_core::business::access::Role;
 use windrow_core::ids::TaskId;
-use windrow_engine::ports::tasks::store::Actor;
+use windrow_engine::ports::tasks::store::{Actor, Write};
 
 /// The name of the scheme in the document.
 pub const SCHEME: &str = "bearer";
@@ -74,16 +74,13 @@ impl Caller {
             source,
             reason,
             request_id,
-            rehearses: false,
         }
     }
 
-    /// The same, of a caller who may only try what would be.
-    pub fn actor_of(&self, reason: Option<String>, rehearses: bool) -> Actor {
-        Actor {
-            rehearses,
-            ..self.actor(reason)
-        }
+    /// A write that they ask for.
+    pub fn write(&self, reason: Option<String>, dry_run: bool) -> Write {
+        let actor = self.actor(reason);
+        Write { actor, dry_run }
     }
 
     /// Who what they take is counted for: a business with all its tokens, or a person.
@@ -346,7 +343,7 @@ async fn authenticate(
         peer,
         proxy_user: header(headers, &config.auth.proxy_header),
     };
-    let identity = app.service.authenticate(credentials).await?;
+    let identity = app.service.access.authenticate(credentials).await?;
     let source = match header(headers, "windrow-client") {
         Some("cli") => "cli",
         Some("ui") => "ui",

@@ -23,7 +23,7 @@ use crate::http::guard::dry_run;
 use crate::http::problem::{Problem, Slug};
 use crate::http::{App, UPLOADS};
 use crate::service::ServiceError;
-use windrow_engine::ports::access::idempotency::{Answer, KeyState};
+use windrow_engine::ports::access::idempotency::{KeyState, StoredResponse};
 
 /// The request's header.
 const KEY: HeaderName = HeaderName::from_static("idempotency-key");
@@ -111,8 +111,11 @@ async fn keyed(app: App, caller: Caller, key: String, request: Request, next: Ne
         Ok(fingerprint) => fingerprint,
         Err(error) => return Problem::from(error).into_response(),
     };
-    let answers = &app.service;
-    let state = match answers.take_key(&scope, &key, &fingerprint, STALE_AFTER_MS).await {
+    let (keys, now) = (&app.service.idempotency, app.service.now());
+    let state = match keys
+        .take_key(&scope, &key, &fingerprint, STALE_AFTER_MS, now)
+        .await
+    {
         Ok(state) => state,
         Err(error) => return Problem::from(error).into_response(),
     };
@@ -141,7 +144,7 @@ async fn fingerprint(headers: &HeaderMap, bytes: Bytes) -> Result<String, Servic
 /// Remembers an answer that did something; gives the key of any other back.
 async fn answer(app: &App, scope: &str, key: &str, response: Response) -> Response {
     if !response.status().is_success() {
-        if let Err(error) = app.service.free_key(scope, key).await {
+        if let Err(error) = app.service.idempotency.free_key(scope, key).await {
             tracing::warn!(%error, "an idempotency key was not given back; it is free in three minutes");
         }
         return response;
@@ -152,7 +155,7 @@ async fn answer(app: &App, scope: &str, key: &str, response: Response) -> Respon
             .into_response();
     };
     let kept = written(parts.status, &parts.headers, &bytes);
-    if let Err(error) = app.service.answer_key(scope, key, &kept).await {
+    if let Err(error) = app.service.idempotency.answer_key(scope, key, &kept).await {
         tracing::warn!(%error, "an answer was not remembered; a repeat of the request is refused for three minutes");
     }
     Response::from_parts(parts, Body::from(bytes))
@@ -165,7 +168,7 @@ struct Stored {
     body: String,
 }
 
-fn written(status: StatusCode, headers: &HeaderMap, body: &Bytes) -> Answer {
+fn written(status: StatusCode, headers: &HeaderMap, body: &Bytes) -> StoredResponse {
     let kept = KEPT.iter().filter_map(|name| {
         let value = headers.get(name)?.to_str().ok()?;
         Some((name.as_str().to_owned(), value.to_owned()))
@@ -174,7 +177,7 @@ fn written(status: StatusCode, headers: &HeaderMap, body: &Bytes) -> Answer {
         headers: kept.collect(),
         body: without_secrets(body),
     };
-    Answer {
+    StoredResponse {
         status: status.as_u16(),
         text: serde_json::to_string(&stored).unwrap_or_default(),
     }
@@ -197,7 +200,7 @@ fn without_secrets(body: &Bytes) -> String {
     }
 }
 
-fn replayed(answer: &Answer) -> Response {
+fn replayed(answer: &StoredResponse) -> Response {
     let Ok(stored) = serde_json::from_str::<Stored>(&answer.text) else {
         return Problem::from(ServiceError::Internal(
             "a remembered answer is damaged".to_owned(),

@@ -10,6 +10,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::service::{FieldFault, ServiceError};
+use windrow_engine::ports::StoreError;
 
 /// The number of a request, in its answer and in the node's log.
 #[derive(Clone, Debug)]
@@ -358,6 +359,12 @@ impl Problem {
     fn advise(mut self, advice: String) -> Problem {
         self.advice = vec![advice];
         self
+    }
+}
+
+impl From<StoreError> for Problem {
+    fn from(error: StoreError) -> Problem {
+        ServiceError::from(error).into()
     }
 }
 

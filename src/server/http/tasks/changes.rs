@@ -67,7 +67,7 @@ pub(super) async fn create(
         strict: query.is_strict(),
         ..body.plan(key(taken))?
     };
-    let actor = steer.caller.actor_of(body.reason, query.is_dry());
+    let write = steer.caller.write(body.reason, query.is_dry());
     let mut source = body.source.read()?;
     judge_source(&app, &steer.caller, &mut source).await?;
     let request = TaskRequest {
@@ -78,7 +78,7 @@ pub(super) async fn create(
     Ok(made(
         &app,
         query.is_dry(),
-        app.service.create_task(request, &actor).await?,
+        app.service.tasks.create(request, &write).await?,
     )
     .await?)
 }
@@ -110,11 +110,11 @@ pub(super) async fn clone(
         strict: query.is_strict(),
         ..body.plan(key(taken))?
     };
-    let actor = steer.caller.actor_of(body.reason, query.is_dry());
+    let write = steer.caller.write(body.reason, query.is_dry());
     Ok(made(
         &app,
         query.is_dry(),
-        app.service.clone_task(task.id, plan, &actor).await?,
+        app.service.tasks.clone_task(task.id, plan, &write).await?,
     )
     .await?)
 }
@@ -158,8 +158,12 @@ pub(super) async fn edit(
     if let Some(source) = &mut change.source {
         judge_source(&app, &steer.caller, source).await?;
     }
-    let actor = steer.caller.actor_of(reason, query.is_dry());
-    let changed = app.service.change_task(task.id, expected, change, &actor).await?;
+    let write = steer.caller.write(reason, query.is_dry());
+    let changed = app
+        .service
+        .tasks
+        .change(task.id, expected, change, &write)
+        .await?;
     if query.is_dry() {
         return Ok(would(&app, changed).await?);
     }
@@ -189,7 +193,8 @@ pub(super) async fn delete(
 ) -> Answer {
     let task = steer.task(&app, &text).await?;
     app.service
-        .delete_task(task.id, &steer.caller.actor_of(body.reason, query.is_dry()))
+        .tasks
+        .delete(task.id, &steer.caller.write(body.reason, query.is_dry()))
         .await?;
     if query.is_dry() {
         return Ok(dry_run::would(&())?);

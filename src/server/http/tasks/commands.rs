@@ -18,8 +18,9 @@ use crate::http::guard::dry_run::DryRunQuery;
 use crate::http::problem::Problem;
 use crate::http::tasks::shown;
 use crate::service::ServiceError;
-use crate::service::tasks::{ReadyChange, StartHow, StopHow, Told};
+use crate::service::tasks::{CommandOutcome, StartHow, StopHow};
 use windrow_core::ids::{ItemCount, ItemIndex};
+use windrow_core::life::TaskEdit;
 
 pub(super) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new()
@@ -32,7 +33,7 @@ pub(super) fn routes() -> OpenApiRouter<App> {
         .routes(routes!(ready))
 }
 
-async fn answer(app: &App, is_dry: bool, told: Told) -> Result<Response, ServiceError> {
+async fn answer(app: &App, is_dry: bool, told: CommandOutcome) -> Result<Response, ServiceError> {
     if is_dry {
         return would(app, told.task).await;
     }
@@ -111,14 +112,14 @@ async fn start(
         (None, Some(true)) => Some(app.service.now()),
         (None, _) => None,
     };
-    let actor = steer.caller.actor_of(body.reason, query.is_dry());
+    let write = steer.caller.write(body.reason, query.is_dry());
     let judges = matches!(body.judge, Some(JudgeBody::Items));
     let how = StartHow {
         at,
         judges,
         strict: query.is_strict(),
     };
-    let told = app.service.start_task(task.id, how, &actor).await?;
+    let told = app.service.tasks.start(task.id, how, &write).await?;
     Ok(answer(&app, query.is_dry(), told).await?)
 }
 
@@ -163,7 +164,8 @@ async fn stop(
     };
     let told = app
         .service
-        .stop_task(task.id, how, &steer.caller.actor_of(body.reason, query.is_dry()))
+        .tasks
+        .stop(task.id, how, &steer.caller.write(body.reason, query.is_dry()))
         .await?;
     Ok(answer(&app, query.is_dry(), told).await?)
 }
@@ -190,7 +192,8 @@ async fn cancel(
     let task = steer.task(&app, &text).await?;
     let told = app
         .service
-        .cancel_task(task.id, &steer.caller.actor_of(body.reason, query.is_dry()))
+        .tasks
+        .cancel(task.id, &steer.caller.write(body.reason, query.is_dry()))
         .await?;
     Ok(answer(&app, query.is_dry(), told).await?)
 }
@@ -230,10 +233,11 @@ async fn finish(
     Body(body): Body<FinishBody>,
 ) -> Answer {
     let task = steer.task(&app, &text).await?;
-    let actor = steer.caller.actor_of(body.reason, query.is_dry());
+    let write = steer.caller.write(body.reason, query.is_dry());
     let told = app
         .service
-        .finish_task(task.id, body.total.map(ItemCount), &actor)
+        .tasks
+        .finish(task.id, body.total.map(ItemCount), &write)
         .await?;
     Ok(answer(&app, query.is_dry(), told).await?)
 }
@@ -263,7 +267,8 @@ async fn recover(
     let task = steer.task(&app, &text).await?;
     let told = app
         .service
-        .recover_task(task.id, &steer.caller.actor_of(body.reason, query.is_dry()))
+        .tasks
+        .recover(task.id, &steer.caller.write(body.reason, query.is_dry()))
         .await?;
     Ok(answer(&app, query.is_dry(), told).await?)
 }
@@ -307,12 +312,13 @@ async fn relocate(
     Body(body): Body<MoveBody>,
 ) -> Answer {
     let task = steer.task(&app, &text).await?;
-    let actor = steer.caller.actor_of(body.reason, query.is_dry());
+    let write = steer.caller.write(body.reason, query.is_dry());
     let (task, _) = app
         .service
-        .move_task(task.id, body.shard, &body.to, &actor)
+        .tasks
+        .move_shards(task.id, body.shard, &body.to, &write)
         .await?;
-    Ok(answer(&app, query.is_dry(), Told { task, is_new: true }).await?)
+    Ok(answer(&app, query.is_dry(), CommandOutcome { task, is_new: true }).await?)
 }
 
 /// What a business says when it is ready.
@@ -359,19 +365,14 @@ async fn ready(
     Body(body): Body<ReadyBody>,
 ) -> Answer {
     let task = steer.task(&app, &text).await?;
-    let change = ReadyChange {
-        start_no: steer.start.map(|start| start.start_no).or(body.start),
+    let start_no = steer.start.map(|start| start.start_no).or(body.start);
+    let edit = TaskEdit {
         total: body.total.map(ItemCount),
         skip_first: body.skip_first.map(ItemIndex),
         params: body.params.map(|params| params.get().to_owned()),
+        ..TaskEdit::default()
     };
-    let told = app
-        .service
-        .task_ready(
-            task.id,
-            change,
-            &steer.caller.actor_of(body.reason, query.is_dry()),
-        )
-        .await?;
+    let write = steer.caller.write(body.reason, query.is_dry());
+    let told = app.service.tasks.ready(task.id, start_no, edit, &write).await?;
     Ok(answer(&app, query.is_dry(), told).await?)
 }

@@ -82,7 +82,7 @@ impl FromRequestParts<App> for Steer {
             .and_then(|text| text.split_once(' '))
             .map(|(_, token)| token.trim());
         let start = match token.filter(|token| token.starts_with(START_TOKEN_PREFIX)) {
-            Some(token) => Some(app.service.start_of_token(token).await?),
+            Some(token) => Some(app.service.access.start_of_token(token).await?),
             None => None,
         };
         Ok(Steer { caller, start })
@@ -102,7 +102,7 @@ impl Steer {
         if self.start.is_some_and(|start| start.task != id) {
             return Err(missing().into());
         }
-        let task = app.service.task(id).await?;
+        let task = app.service.tasks.get(id).await?;
         self.caller.may_see(&task.business, "task", text)?;
         Ok(task)
     }
@@ -121,8 +121,8 @@ async fn would(app: &App, task: TaskView) -> Result<Response, ServiceError> {
 
 /// A task with its live progress, and what it would not come to.
 async fn whole(app: &App, task: TaskView) -> TaskJson {
-    let picture = app.service.picture(task).await;
-    let warnings = app.service.warnings(&picture.task).await;
+    let picture = app.service.tasks.picture(task).await;
+    let warnings = app.service.tasks.warnings(&picture.task).await;
     let mut whole = body(app, picture);
     whole.warnings = WarningJson::all(warnings);
     whole
@@ -156,7 +156,7 @@ async fn list(State(app): State<App>, steer: Steer, uri: Uri, Params(query): Par
         }
         filter.business = Some(own);
     }
-    let found = app.service.list_tasks(&filter, after, limit).await?;
+    let found = app.service.tasks.list(&filter, after, limit).await?;
     let items = found
         .tasks
         .into_iter()
@@ -175,7 +175,7 @@ async fn list(State(app): State<App>, steer: Steer, uri: Uri, Params(query): Par
     responses((status = 200, body = CountsJson))
 )]
 async fn counts(State(app): State<App>) -> Result<Json<CountsJson>, Problem> {
-    let counts = app.service.count_tasks(COUNTED_UP_TO).await?;
+    let counts = app.service.tasks.lists.status_counts(COUNTED_UP_TO).await?;
     Ok(Json(CountsJson::new(COUNTED_UP_TO, &counts)))
 }
 
@@ -202,7 +202,7 @@ async fn read(
     let task = match unless {
         Some(version) if version == task.version && patience > Duration::ZERO => {
             tokio::select! {
-                changed = app.service.await_change(task.id, version, patience) => changed?,
+                changed = app.service.tasks.await_change(task.id, version, patience) => changed?,
                 // Whoever waits would hold up the end of the node, and then hear nothing.
                 () = app.front.ended() => task,
             }

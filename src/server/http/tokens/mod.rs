@@ -22,10 +22,10 @@ use crate::http::guard::access::Caller;
 use crate::http::guard::body::{Body, Params, reason};
 use crate::http::guard::dry_run::{self, DryRunQuery};
 use crate::service::ServiceError;
-use crate::service::access::tokens::{TOKEN_PREFIX, TokenWish};
+use crate::service::access::tokens::TOKEN_PREFIX;
 use windrow_core::business::access::Role;
 use windrow_core::ids::WallMs;
-use windrow_engine::ports::access::token_store::TokenView;
+use windrow_engine::ports::access::token_store::{TokenGrant, TokenView};
 
 /// The routes of this resource.
 pub(super) fn routes() -> OpenApiRouter<App> {
@@ -131,14 +131,14 @@ async fn create(
     Body(body): Body<TokenBody>,
 ) -> Result<Response, Problem> {
     let expires_at = body.expires_at.as_deref().map(instant).transpose()?;
-    let wish = TokenWish {
+    let wish = TokenGrant {
         name: body.name,
         role: body.role,
         business: body.business,
         expires_at,
     };
-    let actor = caller.actor_of(body.reason, query.is_dry());
-    let made = app.service.create_token(wish, &actor).await?;
+    let write = caller.write(body.reason, query.is_dry());
+    let made = app.service.access.create(wish, &write).await?;
     if query.is_dry() {
         // The token that was drawn is none, so nobody is shown it.
         let view = TokenView {
@@ -181,7 +181,7 @@ async fn list(
 ) -> Result<Response, Problem> {
     let limit = page::limit(query.limit)?;
     let after: Option<i64> = page::read(query.cursor.as_deref())?;
-    let found = app.service.tokens(after, limit + 1).await?;
+    let found = app.service.access.tokens.tokens(after, limit + 1).await?;
     let page = page::page(found, limit, |token| token.id);
     let items: Vec<TokenJson> = page.items.into_iter().map(TokenJson::from).collect();
     let page = page::Page {
@@ -214,7 +214,8 @@ async fn revoke(
     let is_dry = query.dry_run == Some(true);
     let revoked = app
         .service
-        .revoke_token(number, &caller.actor_of(query.reason, is_dry))
+        .access
+        .revoke(number, &caller.write(query.reason, is_dry))
         .await?;
     if is_dry {
         return Ok(dry_run::would(&TokenJson::from(revoked))?);

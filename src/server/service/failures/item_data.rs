@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use serde_json::value::RawValue;
 
+use crate::service::ServiceError;
 use crate::service::error::FieldFault;
-use crate::service::tasks::settings::nearest;
-use crate::service::{Service, ServiceError};
+use crate::service::failures::Failures;
+use crate::service::tasks::settings::one_of;
 use windrow_core::ids::ItemIndex;
 use windrow_engine::ports::sources::source::{RowChunk, Source};
 use windrow_engine::ports::tasks::store::TaskView;
@@ -38,18 +39,16 @@ impl Members {
     pub fn unknown(&self, has_data: bool, columns: &[String]) -> Option<(String, String)> {
         let Members::These(names) = self else { return None };
         if !has_data {
-            let why = "the items carry no data, so they have no columns: they are only counted";
+            let why = "the items carry no data and so have no columns";
             return Some((why.to_owned(), "the same without it".to_owned()));
         }
         let name = names
             .iter()
             .find(|name| !columns.is_empty() && !columns.contains(name))?;
-        let like = nearest(name, columns.iter().cloned());
-        let guess = like
-            .map(|like| format!("did you mean {like}? "))
-            .unwrap_or_default();
-        let there_are = format!("{guess}one of those that there are: {}", columns.join(", "));
-        Some((format!("the items have no column {name:?}"), there_are))
+        Some((
+            format!("the items have no column {name:?}"),
+            one_of(name, columns),
+        ))
     }
 }
 
@@ -147,7 +146,7 @@ fn pick(row: &str, names: &[String]) -> Option<String> {
     members.ok().map(|members| format!("{{{}}}", members.join(",")))
 }
 
-impl Service {
+impl Failures {
     /// What items of a task carry, in the order of `indexes`. A source that can't be read is told with each item, and
     /// fails no list. Few are looked up at once, so that an export doesn't crowd out the runs.
     ///
@@ -159,8 +158,8 @@ impl Service {
         members: &Members,
         indexes: &[ItemIndex],
     ) -> Result<Vec<ItemData>, ServiceError> {
-        let _turn = self.looks.acquire().await;
-        let source = match self.parts.items.source(task).await {
+        let _turn = self.item_readers.acquire().await;
+        let source = match self.items.source(task).await {
             Ok(source) => source,
             Err(error) => return Ok(indexes.iter().map(|_| missing(error.to_string())).collect()),
         };

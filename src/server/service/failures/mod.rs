@@ -2,14 +2,21 @@
 
 pub(crate) mod fates;
 pub mod item_data;
+pub mod selection;
 
-use super::{Service, ServiceError};
-use windrow_core::ids::{ItemIndex, TaskId};
+use std::sync::Arc;
+
+use super::ServiceError;
+use crate::service::sources::Sources;
+use crate::service::stats::Stats;
+use tokio::sync::Semaphore;
+use windrow_core::ids::{ItemIndex, ShardId, TaskId};
 use windrow_engine::ports::ownership::peers::LiveShard;
-use windrow_engine::ports::sources::desk::{RedrivePart, RedriveSpec};
-use windrow_engine::ports::tasks::failure_list::{FailurePage, RecordedItem, RecordedState};
-use windrow_engine::ports::tasks::report_store::ShardFacts;
-use windrow_engine::ports::tasks::store::{FailureGroup, TaskView};
+use windrow_engine::ports::sources::provision::TaskItems;
+use windrow_engine::ports::sources::resolver::{RedrivePart, RedriveSpec, SourceResolver};
+use windrow_engine::ports::tasks::failure_list::{FailureList, FailurePage, RecordedItem, RecordedState};
+use windrow_engine::ports::tasks::report_store::ReportStore;
+use windrow_engine::ports::tasks::store::{ShardLife, TaskStore, TaskView};
 
 /// Places of the origin that are looked up together.
 const PLACES_AT_ONCE: u32 = 256;
@@ -36,26 +43,50 @@ pub enum ItemStory {
     InWindow,
 }
 
-impl Service {
-    /// The groups of a task's failures, most frequent first.
-    ///
-    /// # Errors
-    /// When the store can't be read.
-    pub async fn failure_groups(&self, task: TaskId) -> Result<Vec<FailureGroup>, ServiceError> {
-        Ok(self.parts.failures.groups(task).await?)
+/// Readers of what items carry at a time.
+const ITEM_READERS_MAX: usize = 2;
+
+/// What failed, and what became of it.
+pub struct Failures {
+    /// The failures as they are stored.
+    pub list: Arc<dyn FailureList>,
+    pub(super) tasks: Arc<dyn TaskStore>,
+    pub(super) reports: Arc<dyn ReportStore>,
+    pub(super) resolver: Arc<dyn SourceResolver>,
+    pub(super) items: Arc<dyn TaskItems>,
+    pub(super) stats: Arc<Stats>,
+    pub(super) item_readers: Semaphore,
+}
+
+impl Failures {
+    pub(in crate::service) fn new<S>(
+        store: &Arc<S>,
+        sources: &Sources,
+        items: Arc<dyn TaskItems>,
+        stats: Arc<Stats>,
+    ) -> Failures
+    where
+        S: FailureList + TaskStore + ReportStore + 'static,
+    {
+        Failures {
+            list: store.clone(),
+            tasks: store.clone(),
+            reports: store.clone(),
+            resolver: sources.resolver.clone(),
+            items,
+            stats,
+            item_readers: Semaphore::new(ITEM_READERS_MAX),
+        }
     }
 
     /// A page of a task's failures.
-    ///
-    /// # Errors
-    /// When the store can't be read.
-    pub async fn failures(
+    pub async fn page(
         &self,
         task: &TaskView,
         page: &FailurePage,
         limit: u32,
     ) -> Result<Vec<ShownFailure>, ServiceError> {
-        let items = self.parts.failures.page(task.id, page, limit).await?;
+        let items = self.list.page(task.id, page, limit).await?;
         self.with_origins(task, items).await
     }
 
@@ -65,9 +96,7 @@ impl Service {
         task: &TaskView,
         items: Vec<RecordedItem>,
     ) -> Result<Vec<ShownFailure>, ServiceError> {
-        let spec = self.parts.desk.redrive_of(&task.source);
-        let spec = spec.map_err(|error| ServiceError::Internal(error.to_string()))?;
-        let Some(spec) = spec else {
+        let Some(spec) = self.redrive_of(task)? else {
             return Ok(items
                 .into_iter()
                 .map(|item| ShownFailure { item, origin: None })
@@ -109,8 +138,7 @@ impl Service {
                 looked_up.first = place - place % u64::from(PLACES_AT_ONCE);
                 looked_up.code.clone_from(code);
                 let found = self
-                    .parts
-                    .failures
+                    .list
                     .places(spec.origin, code, looked_up.first, PLACES_AT_ONCE)
                     .await?;
                 looked_up.indexes = found;
@@ -126,21 +154,21 @@ impl Service {
     /// `NotFound` outside of the task; `ItemNotRecorded` when it was settled without a failure.
     pub async fn item(&self, task: &TaskView, index: ItemIndex) -> Result<ItemStory, ServiceError> {
         if index.0 >= task.total.0 {
-            return Err(ServiceError::NotFound {
-                what: "item",
-                name: format!("{} of {}", index.0, task.id),
-            });
+            return Err(ServiceError::not_found(
+                "item",
+                format!("{} of {}", index.0, task.id),
+            ));
         }
-        if let Some(item) = self.parts.failures.item(task.id, index).await? {
+        if let Some(item) = self.list.item(task.id, index).await? {
             let shown = self.with_origins(task, vec![item]).await?;
             let shown = shown.into_iter().next();
             return shown
                 .map(|shown| ItemStory::Recorded(Box::new(shown)))
                 .ok_or_else(|| ServiceError::Internal("a failure was lost".to_owned()));
         }
-        let shards = self.parts.reports.shard_facts(task.id).await?;
-        let live = self.lives_of(task).await.shards;
-        let Some(shard) = shards
+        let live = self.stats.lives_of(task).await.shards;
+        let Some(shard) = task
+            .shards
             .iter()
             .find(|shard| shard.first <= index && index < shard.range_end)
         else {
@@ -151,7 +179,7 @@ impl Service {
                 ItemStory::Pending
             });
         };
-        Ok(match standing(shard, &live, index) {
+        Ok(match standing((task.id, shard), &live, index) {
             Standing::Below => return Err(not_recorded(task, index)),
             Standing::Within => ItemStory::InWindow,
             Standing::Above if index >= shard.end || task.status.is_terminal() => ItemStory::Excluded,
@@ -188,12 +216,12 @@ enum Standing {
 }
 
 /// The live window of the node that runs the shard, if it can be asked; else what was saved.
-fn standing(shard: &ShardFacts, live: &[(String, LiveShard)], index: ItemIndex) -> Standing {
+fn standing((task, shard): (TaskId, &ShardLife), live: &[(String, LiveShard)], index: ItemIndex) -> Standing {
     let saved = (shard.low_water, shard.high_water);
     let found = live
         .iter()
         .map(|(_, live)| live)
-        .find(|live| live.shard == shard.shard);
+        .find(|live| live.shard == ShardId { task, no: shard.no });
     let (low, high) = found.map_or(saved, |live| (live.low_water, live.high_water));
     if index < low {
         Standing::Below

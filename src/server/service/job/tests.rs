@@ -2,6 +2,7 @@ use std::num::NonZeroU32;
 
 use super::*;
 use windrow_config::TaskDefaults;
+use windrow_engine::ports::tasks::store::Actor;
 use windrow_memory::MemoryStore;
 
 fn job(name: &str, meaning: u64) -> Job {
@@ -16,23 +17,23 @@ fn job(name: &str, meaning: u64) -> Job {
     }
 }
 
-fn me() -> Actor {
+fn me() -> Write {
     Actor {
         name: "tester".to_owned(),
         source: "cli",
         reason: None,
         request_id: None,
-        rehearses: false,
     }
+    .writes()
 }
 
-async fn begin_at(tasks: &MemoryStore, job: &Job, restart: bool) -> Result<Found, JobError> {
+async fn begin_at(tasks: &MemoryStore, job: &Job, restart: bool) -> Result<JobStart, JobError> {
     begin(tasks, job, restart, &me(), WallMs(1_000)).await
 }
 
-fn new(found: Found) -> TaskView {
+fn new(found: JobStart) -> TaskView {
     match found {
-        Found::New(task) => task,
+        JobStart::New(task) => task,
         other => panic!("not new: {other:?}"),
     }
 }
@@ -54,7 +55,7 @@ async fn the_same_job_goes_on_with_new_settings() {
     let mut again = job("a", 1);
     again.tuning.max_attempts = NonZeroU32::MIN;
     let found = begin_at(&tasks, &again, false).await.expect("begun");
-    let Found::Resumed(task) = found else {
+    let JobStart::Resumed(task) = found else {
         panic!("not resumed: {found:?}")
     };
     assert_eq!(
@@ -82,7 +83,7 @@ async fn restart_makes_a_new_task_and_cancels_the_old_one() {
     let second = new(begin_at(&tasks, &job("a", 2), true).await.expect("begun"));
     assert_ne!(first.id, second.id);
     let old = tasks.get(first.id).await.expect("read").expect("still there");
-    assert_eq!((old.status, old.name), (Status::Cancelled, None));
+    assert_eq!((old.status, old.life.name), (Status::Cancelled, None));
 }
 
 #[tokio::test]
@@ -94,7 +95,7 @@ async fn a_cancelled_job_counts_as_ended() {
         .await
         .expect("cancelled");
     let found = begin_at(&tasks, &job("a", 1), false).await.expect("found");
-    assert!(matches!(found, Found::Ended(task) if task.id == first.id));
+    assert!(matches!(found, JobStart::Ended(task) if task.id == first.id));
 }
 
 #[tokio::test]

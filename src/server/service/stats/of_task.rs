@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use crate::service::cluster::amiss;
+use crate::service::ServiceError;
 use crate::service::stats::SAMPLE_EVERY;
-use crate::service::{Service, ServiceError};
-use windrow_core::ids::{Moment, TaskId, WallMs};
+use crate::service::stats::Stats;
+use windrow_core::ids::{TaskId, WallMs};
 use windrow_core::stats::series::{COARSE_STEP, Piece, Point, Slice, WallSlice, joined};
-use windrow_engine::ports::ownership::peers::{Answer, PastSlice, Question, Silent};
+use windrow_engine::ports::ownership::peers::{PastSlice, PeerReply, Question, Unreachable};
 
 /// Points of one answer: six hours of tens of seconds.
 pub const POINTS_MAX: u64 = 2160;
@@ -35,48 +35,35 @@ pub struct TaskStats {
     /// The length of a point that was aimed at; what is older is kept in longer ones only.
     pub step: Duration,
     /// The points, oldest first: each with its end, and how long of it something of the task ran.
-    pub points: Vec<TaskPoint>,
+    pub points: Vec<Piece>,
     /// All of them together.
     pub sum: Point,
     /// Nodes that counted some of it and can't be asked, or are gone.
-    pub silent: Vec<Silent>,
+    pub silent: Vec<Unreachable>,
 }
 
-/// What was counted in one point of a series.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TaskPoint {
-    /// Its end.
-    pub at: WallMs,
-    /// For how long of it something of the task ran.
-    pub running: Duration,
-    /// What was counted.
-    pub point: Point,
-}
-
-impl Service {
+impl Stats {
     /// What is kept of the recent past of a task, by all nodes that ran it and can be asked; no points where it never
     /// ran.
     ///
     /// # Errors
     /// `Invalid` for a range that has no length, or more points than an answer has.
-    pub async fn task_stats(&self, task: TaskId, range: StatsRange) -> Result<TaskStats, ServiceError> {
-        let now = self.now();
+    pub async fn of_task(&self, task: TaskId, range: StatsRange) -> Result<TaskStats, ServiceError> {
+        let now = self.node.now();
         let to = range.to.unwrap_or(now);
         let from = range.from.unwrap_or_else(|| to.minus(REACH_DEFAULT));
         let step = step(to.since(from), range.step)?;
         let (elsewhere, silent) = self.past_elsewhere(task, from, to, step).await;
         let points = match elsewhere.is_empty() {
             true => {
-                let slices = self
-                    .stats()
-                    .slices(task, self.moment_of(from), self.moment_of(to), step);
+                let slices = self.slices(task, from, to, step);
                 self.steps(slices, step)
             }
             false => self.joined(task, elsewhere, from, to, step),
         };
         let mut sum = Point::default();
         points.iter().for_each(|point| sum.extend(&point.point));
-        let begins = points.first().map(|first| first.at.minus(first.running));
+        let begins = points.first().map(|first| first.to.minus(first.running));
         let from = begins.map_or(from, |begins| begins.max(from));
         Ok(TaskStats {
             from,
@@ -95,21 +82,36 @@ impl Service {
         from: WallMs,
         to: WallMs,
         step: Duration,
-    ) -> (Vec<Vec<WallSlice>>, Vec<Silent>) {
-        let (peers, mut silent) = self.witnesses(task, from).await;
+    ) -> (Vec<Vec<WallSlice>>, Vec<Unreachable>) {
+        let (peers, mut silent) = self.cluster.witnesses(task, from).await;
         let step_ms = u64::try_from(step.as_millis()).unwrap_or(u64::MAX);
         let question = Question::Past(task, from, to, step_ms);
-        let asked = peers.into_iter().map(|peer| (peer, question.clone())).collect();
-        let mut found: Vec<Vec<WallSlice>> = Vec::new();
-        for (peer, answer) in self.ask_all(asked).await {
-            match answer {
-                Ok(Answer::Past(slices)) => found.push(slices.into_iter().map(wall_slice).collect()),
-                Ok(_) => silent.push(amiss(&peer)),
-                Err(why) => silent.push(why),
-            }
-        }
+        let read = |reply| match reply {
+            PeerReply::Past(slices) => Some(slices.into_iter().map(wall_slice).collect()),
+            _ => None,
+        };
+        let found = self.cluster.gather(peers, &question, read, &mut silent).await;
+        let mut found: Vec<Vec<WallSlice>> = found.into_iter().map(|(_, slices)| slices).collect();
         found.retain(|slices| !slices.is_empty());
         (found, silent)
+    }
+
+    /// What was counted of a task on this node.
+    pub(in crate::service) fn past_here(
+        &self,
+        task: TaskId,
+        from: WallMs,
+        to: WallMs,
+        step: Duration,
+    ) -> Vec<PastSlice> {
+        let slices = self.slices(task, from, to, step);
+        let surplus = slices.len().saturating_sub(POINTS_MAX as usize + 2);
+        let past = |slice: Slice| PastSlice {
+            from: self.node.wall_of(slice.from),
+            to: self.node.wall_of(slice.to),
+            point: slice.point,
+        };
+        slices.into_iter().skip(surplus).map(past).collect()
     }
 
     /// Lays what other nodes counted over what this one did.
@@ -120,7 +122,7 @@ impl Service {
         from: WallMs,
         to: WallMs,
         step: Duration,
-    ) -> Vec<TaskPoint> {
+    ) -> Vec<Piece> {
         nodes.push(
             self.past_here(task, from, to, step)
                 .into_iter()
@@ -135,33 +137,28 @@ impl Service {
             step
         };
         let step_ms = i64::try_from(step.as_millis()).unwrap_or(i64::MAX);
-        let point = |piece: Piece| TaskPoint {
-            at: piece.to,
-            running: piece.running,
-            point: piece.point,
-        };
-        joined(&nodes, step_ms).into_iter().map(point).collect()
+        joined(&nodes, step_ms)
     }
 
     /// Joins points to those of a step. The steps lie on the wall clock, so that the same question gets the same ones.
-    fn steps(&self, slices: Vec<Slice>, step: Duration) -> Vec<TaskPoint> {
+    fn steps(&self, slices: Vec<Slice>, step: Duration) -> Vec<Piece> {
         let is_raw = step <= SAMPLE_EVERY || (step <= COARSE_STEP && slices.iter().any(is_coarse));
         let step_ms = i64::try_from(step.as_millis()).unwrap_or(i64::MAX).max(1);
-        let mut points: Vec<TaskPoint> = Vec::new();
+        let mut points: Vec<Piece> = Vec::new();
         let mut last = None;
         for slice in slices {
-            let middle = self.wall_of(slice.from.plus(slice.length() / 2));
+            let middle = self.node.wall_of(slice.from.plus(slice.length() / 2));
             let number = middle.0.div_euclid(step_ms);
             let running = slice.length();
             match points.last_mut().filter(|_| !is_raw && last == Some(number)) {
                 Some(point) => {
-                    point.at = self.wall_of(slice.to);
+                    point.to = self.node.wall_of(slice.to);
                     point.running += running;
                     point.point.extend(&slice.point);
                 }
                 None => {
-                    points.push(TaskPoint {
-                        at: self.wall_of(slice.to),
+                    points.push(Piece {
+                        to: self.node.wall_of(slice.to),
                         running,
                         point: slice.point,
                     });
@@ -170,21 +167,6 @@ impl Service {
             last = Some(number);
         }
         points
-    }
-
-    pub(crate) fn wall_of(&self, moment: Moment) -> WallMs {
-        WallMs(self.parts.clock.wall_micros(moment).div_euclid(1000))
-    }
-
-    /// The moment of a wall-clock time; the beginning of this clock for what lies before it.
-    pub(crate) fn moment_of(&self, wall: WallMs) -> Moment {
-        let now = self.parts.clock.now();
-        let wall_now = self.wall_of(now);
-        if wall <= wall_now {
-            now.minus(wall_now.since(wall))
-        } else {
-            now.plus(wall.since(wall_now))
-        }
     }
 }
 
@@ -203,7 +185,7 @@ fn is_coarse(slice: &Slice) -> bool {
 
 fn step(length: Duration, asked: Option<Duration>) -> Result<Duration, ServiceError> {
     if length.is_zero() {
-        return Err(ServiceError::invalid("to", "it lies after `from`"));
+        return Err(ServiceError::invalid("to", "must be later than `from`"));
     }
     let shortest = Duration::from_millis(
         u64::try_from(length.as_millis())
@@ -220,7 +202,7 @@ fn step(length: Duration, asked: Option<Duration>) -> Result<Duration, ServiceEr
         });
     };
     if step < SAMPLE_EVERY {
-        return Err(ServiceError::invalid("step", "a point is at least 1s long"));
+        return Err(ServiceError::invalid("step", "must be at least 1s"));
     }
     if step < shortest {
         let least = shortest.as_secs() + 1;

@@ -5,9 +5,9 @@ use std::num::NonZeroU32;
 
 use serde_json::{Value, json};
 
+use crate::service::tasks::Tasks;
 use crate::service::tasks::outlook::Outlook;
-use crate::service::tasks::settings::{check_labels, check_name};
-use crate::service::{FieldFault, Service, ServiceError};
+use crate::service::{FieldFault, ServiceError};
 use windrow_config::TaskDefaults;
 use windrow_core::execution::shared_faults;
 use windrow_core::ids::{ItemCount, ItemIndex, TaskId, WallMs};
@@ -18,8 +18,8 @@ use windrow_core::shards::SHARDS_MAX;
 use windrow_core::task::meaning::{Meaning, MeaningChange, changed};
 use windrow_core::task::{Canary, Tuning};
 use windrow_engine::ports::access::business_store::Business;
-use windrow_engine::ports::sources::desk::{ResolvedSource, SourceRequest};
-use windrow_engine::ports::tasks::store::{Actor, Family, NewTask, TaskView};
+use windrow_engine::ports::sources::resolver::{ResolvedSource, SourceRequest};
+use windrow_engine::ports::tasks::store::{Making, NewTask, TaskView, Write};
 
 /// A task that somebody asks for.
 #[derive(Clone, Debug)]
@@ -67,56 +67,62 @@ pub struct TaskPlan {
     pub key: Option<String>,
 }
 
-impl Service {
+impl TaskPlan {
+    /// The same with what another task has where it says nothing.
+    pub(crate) fn inheriting(self, origin: &TaskView) -> TaskPlan {
+        TaskPlan {
+            labels: self.labels.or_else(|| Some(origin.labels.clone())),
+            params: self.params.or_else(|| origin.params.clone()),
+            limits: self.limits.or_else(|| Some(origin.limits.clone())),
+            priority: self.priority.or(Some(origin.priority)),
+            ..self
+        }
+    }
+}
+
+impl Tasks {
     /// Makes a task, and starts it if the plan says so.
     ///
     /// # Errors
     /// `Unprocessable` names what can't be; `BusinessRejected`, `NameTaken`, `KeyReused`.
-    pub async fn create_task(&self, request: TaskRequest, actor: &Actor) -> Result<TaskView, ServiceError> {
-        let business = self.open_business(&request.business).await?;
+    pub async fn create(&self, request: TaskRequest, write: &Write) -> Result<TaskView, ServiceError> {
+        let business = self.businesses.open(&request.business).await?;
         self.check_plan(&request.plan)?;
-        self.check_limits(&request.plan, &business, actor).await?;
+        self.limits.check(&request.plan, &business, write).await?;
         let tuning = self.settings(&business, &request.plan.tuning)?;
         let source = self
-            .resolve_source(&request.source, &request.business, actor)
+            .sources
+            .resolve(&request.source, &request.business, write)
             .await?;
-        let defaults = Defaults::of(&self.config().task_defaults, &tuning);
-        let how = Making::of(&request.plan);
+        let defaults = Defaults::of(&self.node.config().task_defaults, &tuning);
+        let (starts, strict) = (request.plan.start, request.plan.strict);
         let task = new_task(&business, request.plan, tuning, source, defaults);
-        self.make(&business, task, how, actor).await
+        self.make(&business, task, Making { starts, beside: None }, strict, write)
+            .await
     }
 
     /// Makes a task like another one: new keys, nothing done yet. The plan overrides what it names; its name is its own.
     ///
     /// # Errors
-    /// As [`Service::create_task`]; `NotFound`.
+    /// As [`Tasks::create`]; `NotFound`.
     pub async fn clone_task(
         &self,
         id: TaskId,
         plan: TaskPlan,
-        actor: &Actor,
+        write: &Write,
     ) -> Result<TaskView, ServiceError> {
-        let origin = self.task(id).await?;
-        let business = self.open_business(&origin.business).await?;
-        self.check_plan(&plan)?;
-        self.check_limits(&plan, &business, actor).await?;
-        let tuning = plan.tuning.apply(&origin.tuning);
-        self.check_settings(&tuning, &business.spec.limits)?;
-        let how = Making::of(&plan);
+        let origin = self.get(id).await?;
+        let (business, tuning) = self.checked(&plan, &origin, write).await?;
+        let (starts, strict) = (plan.start, plan.strict);
         let source = ResolvedSource {
             json: origin.source.clone(),
             total: origin.total,
             meaning: origin.meaning,
         };
         let plan = TaskPlan {
-            labels: plan.labels.or(Some(origin.labels)),
             skip_first: plan.skip_first.or(Some(origin.skip_first)),
-            params: plan.params.or(origin.params),
-            send_params: plan.send_params.or(Some(origin.send_params)),
-            limits: plan.limits.or(Some(origin.limits)),
-            priority: plan.priority.or(Some(origin.priority)),
             canary: plan.canary.or(origin.canary),
-            ..plan
+            ..plan.inheriting(&origin)
         };
         let defaults = Defaults {
             send_params: origin.send_params,
@@ -124,26 +130,34 @@ impl Service {
         };
         let mut task = new_task(&business, plan, tuning, source, defaults);
         task.parent = origin.parent;
-        self.make(&business, task, how, actor).await
+        self.make(&business, task, Making { starts, beside: None }, strict, write)
+            .await
+    }
+
+    /// The business and the settings of a task that is made from another one by a plan.
+    pub(super) async fn checked(
+        &self,
+        plan: &TaskPlan,
+        origin: &TaskView,
+        write: &Write,
+    ) -> Result<(Business, Tuning), ServiceError> {
+        let business = self.businesses.open(&origin.business).await?;
+        self.check_plan(plan)?;
+        self.limits.check(plan, &business, write).await?;
+        let tuning = plan.tuning.apply(&origin.tuning);
+        self.check_settings(&tuning, &business.spec.limits)?;
+        Ok((business, tuning))
     }
 
     pub(crate) fn check_plan(&self, plan: &TaskPlan) -> Result<(), ServiceError> {
-        if let Some(name) = &plan.name {
-            check_name(name)?;
-        }
-        if let Some(labels) = &plan.labels {
-            check_labels(labels)?;
-        }
-        if let Some(params) = &plan.params {
-            self.check_params(params)?;
-        }
+        self.check_words(plan.name.as_ref(), plan.labels.as_ref(), plan.params.as_deref())?;
         check_shards(plan.shards)?;
         if let (Some(start), Some(end)) = (plan.start_at, plan.deadline)
             && end <= start
         {
             return Err(ServiceError::unprocessable(
                 "/deadline",
-                "it is over before the task starts",
+                "must be later than `start_at`",
             ));
         }
         self.check_deadline(plan.deadline)
@@ -153,8 +167,9 @@ impl Service {
         &self,
         business: &Business,
         mut task: NewTask,
-        how: Making,
-        actor: &Actor,
+        how: Making<'_>,
+        strict: bool,
+        write: &Write,
     ) -> Result<TaskView, ServiceError> {
         check_shared(&task.tuning, task.shards)?;
         if let Some(total) = self.validate(business, picture(&task)?).await? {
@@ -164,46 +179,15 @@ impl Service {
             let text = format!("{} is more than the {} items", task.skip_first.0, task.total.0);
             return Err(ServiceError::unprocessable("/skip_first", text));
         }
-        if how.strict {
-            self.refuse_foreseen(&Outlook::of_new(&task, how.start), business)
+        if strict {
+            self.refuse_foreseen(&Outlook::of_new(&task, how.starts), business)
                 .await?;
         }
-        let (tasks, now) = (&self.parts.tasks, self.now());
-        let made = match (&how.beside, how.start) {
-            (Some(seen), starts) => tasks.create_redrive(&task, (seen, starts), actor, now).await?,
-            (None, true) => tasks.create_and_start(&task, actor, now).await?,
-            (None, false) => tasks.create(&task, actor, now).await?,
-        };
-        if how.start && !actor.rehearses {
-            self.look_at(made.id);
+        let made = self.store.make(&task, how, write, self.node.now()).await?;
+        if how.starts && !write.dry_run {
+            self.node.look_at(made.id);
         }
         Ok(made)
-    }
-}
-
-/// How a task is made.
-#[derive(Clone, Debug)]
-pub(crate) struct Making {
-    start: bool,
-    strict: bool,
-    /// Only while there are no other redrives than these.
-    beside: Option<Family>,
-}
-
-impl Making {
-    /// As its plan says.
-    pub(crate) fn of(plan: &TaskPlan) -> Making {
-        Making {
-            start: plan.start,
-            strict: plan.strict,
-            beside: None,
-        }
-    }
-
-    /// The same of a redrive.
-    #[must_use]
-    pub(crate) fn beside(self, seen: Option<Family>) -> Making {
-        Making { beside: seen, ..self }
     }
 }
 

@@ -2,13 +2,14 @@
 
 use serde_json::{Value, json};
 
-use crate::service::{Service, ServiceError};
+use crate::service::ServiceError;
+use crate::service::tasks::Tasks;
 use windrow_core::business::{HOOK_TIMEOUT_DEFAULT, HookKind};
 use windrow_core::ids::{INDEX_MAX, ItemCount};
 use windrow_engine::ports::access::business_store::Business;
 use windrow_engine::ports::handling::hook::{HookCall, HookReply};
 
-impl Service {
+impl Tasks {
     /// Asks the business, if it wants to be asked; says how many items it wants instead, if it does.
     ///
     /// # Errors
@@ -28,27 +29,27 @@ impl Service {
             body: body.to_string(),
             timeout: hook.timeout.unwrap_or(HOOK_TIMEOUT_DEFAULT),
         };
-        match self.parts.hooks.call(business, &call).await {
+        match self.hooks.call(business, &call).await {
             HookReply::Done(Some(answer)) => wanted_total(&answer),
             HookReply::Done(None) | HookReply::Later => Ok(None),
             HookReply::Refused(text) => Err(ServiceError::BusinessRejected(text)),
-            HookReply::Failed(text) => Err(ServiceError::Conflict {
-                detail: format!("the business could not be asked whether it wants the task: {text}"),
-                advice: format!("try again; POST /v1/businesses/{}/check says more", business.slug),
-            }),
+            HookReply::Failed(text) => {
+                let advice = format!("try again; POST /v1/businesses/{}/check says more", business.slug);
+                let why = format!("the business could not be asked whether it wants the task: {text}");
+                Err(ServiceError::conflict(why, advice))
+            }
         }
     }
 }
 
 fn wanted_total(answer: &Value) -> Result<Option<ItemCount>, ServiceError> {
-    match answer.get("total") {
-        None | Some(Value::Null) => Ok(None),
-        Some(total) => match total.as_u64().filter(|total| *total <= INDEX_MAX) {
-            Some(total) => Ok(Some(ItemCount(total))),
-            None => Err(ServiceError::Conflict {
-                detail: format!("the business answered {total} as the total, which is no number of items"),
-                advice: "mend its validate hook".to_owned(),
-            }),
-        },
-    }
+    let Some(total) = answer.get("total").filter(|total| !total.is_null()) else {
+        return Ok(None);
+    };
+    let items = total.as_u64().filter(|items| *items <= INDEX_MAX);
+    let items = items.ok_or_else(|| {
+        let why = format!("the business answered {total} as the total, which is not a number of items");
+        ServiceError::conflict(why, "fix its validate hook")
+    })?;
+    Ok(Some(ItemCount(items)))
 }

@@ -1,14 +1,18 @@
 //! The report of a task: what it was, what came of it, and the proof that every item is accounted for.
 
+use std::sync::Arc;
+
 use futures_util::future::BoxFuture;
 
+use crate::service::ServiceError;
+use crate::service::failures::Failures;
 use crate::service::failures::fates::Fate;
-use crate::service::{Service, ServiceError};
+use crate::service::node::ThisNode;
 use windrow_core::ids::{TaskId, WallMs};
 use windrow_core::task::lifecycle::Status;
-use windrow_engine::ports::sources::desk::{RedrivePart, RedriveSpec};
-use windrow_engine::ports::tasks::report_store::{ReportFacts, ShardFacts};
-use windrow_engine::ports::tasks::store::{AuditEntry, TaskView};
+use windrow_engine::ports::sources::resolver::{RedrivePart, RedriveSpec};
+use windrow_engine::ports::tasks::report_store::ReportFacts;
+use windrow_engine::ports::tasks::store::{AuditEntry, FailureGroup, ShardLife, TaskStore, TaskView};
 
 /// Runs and audit entries of a report.
 const RUNS_MAX: u32 = 100;
@@ -69,22 +73,41 @@ impl Report {
     }
 }
 
-impl Service {
+/// Reports of tasks.
+pub struct Reports {
+    pub(in crate::service) node: Arc<ThisNode>,
+    pub(in crate::service) tasks: Arc<dyn TaskStore>,
+    pub(in crate::service) failures: Arc<Failures>,
+}
+
+impl Reports {
+    pub(in crate::service) fn new(
+        node: Arc<ThisNode>,
+        tasks: Arc<dyn TaskStore>,
+        failures: Arc<Failures>,
+    ) -> Reports {
+        Reports {
+            node,
+            tasks,
+            failures,
+        }
+    }
+
     /// The report of a task, as of now.
     ///
     /// # Errors
     /// `NotFound`.
-    pub async fn report(&self, id: TaskId) -> Result<Report, ServiceError> {
-        let facts = self.parts.reports.report_facts(id, RUNS_MAX).await?;
+    pub async fn of_task(&self, id: TaskId) -> Result<Report, ServiceError> {
+        let facts = self.failures.reports.report_facts(id, RUNS_MAX).await?;
         let facts = facts.ok_or_else(|| ServiceError::no_task(id))?;
-        let mut entries = self.parts.tasks.audit(id).await?;
+        let mut entries = self.tasks.audit(id).await?;
         let surplus = entries.len().saturating_sub(ENTRIES_MAX);
         entries.drain(..surplus);
-        let redrives = self.parts.reports.redrives_of(id, REDRIVES_MAX).await?;
+        let redrives = self.failures.reports.redrives_of(id, REDRIVES_MAX).await?;
         let net = self.net_result(&facts.task).await?;
         let proof = proof(&facts);
         Ok(Report {
-            at: self.now(),
+            at: self.node.now(),
             facts,
             entries,
             redrives,
@@ -100,7 +123,7 @@ impl Service {
         if sums.is_exact {
             return Ok(sums);
         }
-        let Some(fates) = self.fates_below(task, LEVELS_MAX).await? else {
+        let Some(fates) = self.failures.fates_below(task, LEVELS_MAX).await? else {
             return Ok(sums);
         };
         let made_good = fates
@@ -124,7 +147,7 @@ impl Service {
     ) -> BoxFuture<'a, Result<NetResult, ServiceError>> {
         Box::pin(async move {
             let abandoned = task.counters.abandoned;
-            let children = self.parts.reports.redrives_of(task.id, REDRIVES_MAX).await?;
+            let children = self.failures.reports.redrives_of(task.id, REDRIVES_MAX).await?;
             let mut is_exact = children.len() < REDRIVES_MAX as usize && (levels > 0 || children.is_empty());
             let (mut made_good, mut selections) = (0, Vec::new());
             for child in &children {
@@ -135,8 +158,7 @@ impl Service {
                     made_good += below.made_good;
                     is_exact &= below.is_exact;
                 }
-                let spec = self.parts.desk.redrive_of(&child.source);
-                selections.extend(spec.map_err(|error| ServiceError::Internal(error.to_string()))?);
+                selections.extend(self.failures.redrive_of(child)?);
             }
             is_exact &= are_disjoint(&selections);
             let made_good = made_good.min(abandoned);
@@ -190,92 +212,102 @@ fn are_disjoint(specs: &[RedriveSpec]) -> bool {
         })
 }
 
-/// Whether ranges follow each other from `first` to `total`.
-fn do_tile(shards: &[&ShardFacts], first: u64, total: u64) -> bool {
-    let mut next = first;
-    for shard in shards {
-        if shard.first.0 != next {
-            return false;
-        }
-        next = shard.range_end.0;
-    }
-    next == total
-}
-
 /// The completion proof, from sums over shards and groups.
 fn proof(facts: &ReportFacts) -> Vec<Check> {
-    let mut shards: Vec<&ShardFacts> = facts.shards.iter().collect();
-    shards.sort_by_key(|shard| shard.first);
-    let (first, total) = (
-        facts.task.skip_first.0.min(facts.task.total.0),
-        facts.task.total.0,
-    );
-    let tiles = do_tile(&shards, first, total);
-    let open: Vec<String> = shards
-        .iter()
-        .filter(|shard| shard.low_water != shard.end)
-        .map(|shard| format!("{} is at {} of {}", shard.shard, shard.low_water.0, shard.end.0))
-        .collect();
-    let parked: u64 = shards.iter().map(|shard| shard.counters.parked).sum();
-    let settled: u64 = shards.iter().map(|shard| shard.counters.settled()).sum();
-    let due: u64 = shards.iter().map(|shard| shard.end.0 - shard.first.0).sum();
-    let excluded = first
-        + shards
-            .iter()
-            .map(|shard| shard.range_end.0 - shard.end.0)
-            .sum::<u64>();
-    let abandoned: u64 = shards.iter().map(|shard| shard.counters.abandoned).sum();
-    let recorded: u64 = facts.groups.iter().map(|group| group.count).sum();
-    let check = |claim, holds, evidence| Check {
-        claim,
-        holds,
-        evidence,
-    };
-    let count = shards.len();
-    let (ranges, all) = if count == 1 {
-        ("1 shard".to_owned(), "the only shard".to_owned())
-    } else {
-        (format!("{count} shards"), format!("all {count} shards"))
-    };
-    let at_end = if open.is_empty() { all } else { open.join("; ") };
-    let equals = |holds: bool| if holds { '=' } else { '≠' };
-    let (adds_up, is_recorded) = (
-        settled == due && settled + excluded == total,
-        recorded == abandoned,
-    );
-    // What is parked is among the items that wait.
-    let waiting = match (parked, facts.has_waiting_items) {
-        (0, true) => "0 parked, but some wait for a retry".to_owned(),
-        (0, false) => "0 parked, 0 waiting".to_owned(),
-        (parked, _) => format!("{parked} parked"),
-    };
+    let task = &facts.task;
     vec![
-        check(
-            "the shards' ranges tile the task",
-            tiles,
-            format!("{ranges} over [{first}, {total})"),
-        ),
-        check("each shard's low water is its end", open.is_empty(), at_end),
-        check(
-            "nothing is parked or waits for a retry",
-            parked == 0 && !facts.has_waiting_items,
-            waiting,
-        ),
-        check(
-            "the counters add up",
-            adds_up,
-            format!(
-                "{settled} settled + {excluded} excluded {} {total}",
-                equals(adds_up)
-            ),
-        ),
-        check(
-            "the failures recorded are the items abandoned",
-            is_recorded,
-            format!(
-                "{recorded} recorded {} {abandoned} abandoned",
-                equals(is_recorded)
-            ),
-        ),
+        tiling(task),
+        completion(task),
+        waiting(task, facts.has_waiting_items),
+        counters(task),
+        failures(task, &facts.groups),
     ]
+}
+
+fn sum(task: &TaskView, of: impl Fn(&ShardLife) -> u64) -> u64 {
+    task.shards.iter().map(of).sum()
+}
+
+fn head(task: &TaskView) -> u64 {
+    task.skip_first.0.min(task.total.0)
+}
+
+fn equals(holds: bool) -> char {
+    if holds { '=' } else { '≠' }
+}
+
+/// The ranges follow each other from the head to the end.
+fn tiling(task: &TaskView) -> Check {
+    let mut next = head(task);
+    let mut holds = true;
+    for shard in &task.shards {
+        holds &= shard.first.0 == next;
+        next = shard.range_end.0;
+    }
+    let ranges = match task.shards.len() {
+        1 => "1 shard".to_owned(),
+        count => format!("{count} shards"),
+    };
+    Check {
+        claim: "the shards' ranges tile the task",
+        holds: holds && next == task.total.0,
+        evidence: format!("{ranges} over [{}, {})", head(task), task.total.0),
+    }
+}
+
+fn completion(task: &TaskView) -> Check {
+    let open = task.shards.iter().filter(|shard| shard.low_water != shard.end);
+    let open: Vec<String> = open
+        .map(|shard| {
+            let (low, end) = (shard.low_water.0, shard.end.0);
+            format!("{}.{} is at {low} of {end}", task.id, shard.no)
+        })
+        .collect();
+    Check {
+        claim: "each shard's low water is its end",
+        holds: open.is_empty(),
+        evidence: match (open.is_empty(), task.shards.len()) {
+            (false, _) => open.join("; "),
+            (true, 1) => "the only shard".to_owned(),
+            (true, count) => format!("all {count} shards"),
+        },
+    }
+}
+
+/// What is parked is among the items that wait.
+fn waiting(task: &TaskView, has_waiting_items: bool) -> Check {
+    let parked = sum(task, |shard| shard.counters.parked);
+    Check {
+        claim: "nothing is parked or waits for a retry",
+        holds: parked == 0 && !has_waiting_items,
+        evidence: match (parked, has_waiting_items) {
+            (0, true) => "0 parked, but some wait for a retry".to_owned(),
+            (0, false) => "0 parked, 0 waiting".to_owned(),
+            (parked, _) => format!("{parked} parked"),
+        },
+    }
+}
+
+fn counters(task: &TaskView) -> Check {
+    let settled = sum(task, |shard| shard.counters.settled());
+    let due = sum(task, |shard| shard.end.0 - shard.first.0);
+    let excluded = head(task) + sum(task, |shard| shard.range_end.0 - shard.end.0);
+    let holds = settled == due && settled + excluded == task.total.0;
+    let sign = equals(holds);
+    Check {
+        claim: "the counters add up",
+        holds,
+        evidence: format!("{settled} settled + {excluded} excluded {sign} {}", task.total.0),
+    }
+}
+
+fn failures(task: &TaskView, groups: &[FailureGroup]) -> Check {
+    let abandoned = sum(task, |shard| shard.counters.abandoned);
+    let recorded: u64 = groups.iter().map(|group| group.count).sum();
+    let holds = recorded == abandoned;
+    Check {
+        claim: "the failures recorded are the items abandoned",
+        holds,
+        evidence: format!("{recorded} recorded {} {abandoned} abandoned", equals(holds)),
+    }
 }

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::service::{FieldFault, Service, ServiceError};
+use crate::service::tasks::Tasks;
+use crate::service::{FieldFault, ServiceError};
 use windrow_core::business::BusinessLimits;
 use windrow_core::capacity::Load;
 use windrow_core::ids::WallMs;
@@ -27,36 +28,10 @@ pub const LABEL_KEY_BYTES_MAX: usize = 63;
 /// The longest value of a label. Unit: characters.
 pub const LABEL_VALUE_CHARS_MAX: usize = 255;
 
-impl Service {
-    /// A business that may have new tasks.
-    pub(crate) async fn open_business(&self, slug: &str) -> Result<Business, ServiceError> {
-        let found = self.parts.businesses.business(slug).await?;
-        let fault = |text: String| ServiceError::unprocessable("/business", text);
-        let Some(business) = found else {
-            let missing = FieldFault::new("/business", format!("there is no business {slug}"));
-            let like = self.business_like(slug).await?;
-            let named = like.map(|like| missing.clone().advise(format!("did you mean {like}?")));
-            return Err(ServiceError::Unprocessable(vec![named.unwrap_or(missing)]));
-        };
-        match business.archived_at {
-            Some(_) => Err(fault(format!("{slug} is archived; unarchive it first"))),
-            None => Ok(business),
-        }
-    }
-
-    /// The business whose name is nearest to one that isn't there, if any is near.
-    async fn business_like(&self, slug: &str) -> Result<Option<String>, ServiceError> {
-        let all = self
-            .parts
-            .businesses
-            .businesses(false, None, LOOKED_THROUGH_MAX)
-            .await?;
-        Ok(nearest(slug, all.into_iter().map(|one| one.slug)))
-    }
-
+impl Tasks {
     /// The settings of a task: the node's defaults, the business's, then what the request names.
     pub(crate) fn settings(&self, business: &Business, named: &TuningPatch) -> Result<Tuning, ServiceError> {
-        let node = self.config().task_defaults.tuning.clone();
+        let node = self.node.config().task_defaults.tuning.clone();
         let mut base = business.spec.defaults.apply(&node);
         if named.ordered == Some(true) {
             // What an ordered task can't have is no default of it.
@@ -85,15 +60,11 @@ impl Service {
             let text = format!("{asked} is more than the {most} that all tasks of the business may have");
             faults.push(FieldFault::new("/concurrency", text).advise(format!("{most}, or \"auto\"")));
         }
-        if faults.is_empty() {
-            Ok(())
-        } else {
-            Err(ServiceError::Unprocessable(faults))
-        }
+        ServiceError::refuse(faults)
     }
 
     fn rate_fault(&self, tuning: &Tuning, limits: &BusinessLimits) -> Option<FieldFault> {
-        let node = &self.config().node;
+        let node = &self.node.config().node;
         let load = match tuning.rate {
             RateLimit::Unlimited if !node.allow_unlimited => {
                 let text = "\"unlimited\" is not allowed on this node (node.allow_unlimited)";
@@ -112,9 +83,25 @@ impl Service {
         })
     }
 
+    /// Whether a task can have this name, these labels and these parameters.
+    pub(crate) fn check_words(
+        &self,
+        name: Option<&String>,
+        labels: Option<&BTreeMap<String, String>>,
+        params: Option<&str>,
+    ) -> Result<(), ServiceError> {
+        if let Some(name) = name {
+            check_name(name)?;
+        }
+        if let Some(labels) = labels {
+            check_labels(labels)?;
+        }
+        params.map_or(Ok(()), |params| self.check_params(params))
+    }
+
     /// Whether parameters are of a size that goes with each call.
     pub(crate) fn check_params(&self, params: &str) -> Result<(), ServiceError> {
-        let most = self.config().task_defaults.max_params;
+        let most = self.node.config().task_defaults.max_params;
         if params.len() as u64 > most.0 {
             let text = format!(
                 "{} bytes are more than task_defaults.max_params, {most}",
@@ -128,7 +115,7 @@ impl Service {
     /// Whether a deadline lies ahead.
     pub(crate) fn check_deadline(&self, deadline: Option<WallMs>) -> Result<(), ServiceError> {
         match deadline {
-            Some(at) if at <= self.now() => Err(ServiceError::unprocessable(
+            Some(at) if at <= self.node.now() => Err(ServiceError::unprocessable(
                 "/deadline",
                 format!("{} is over", at.to_rfc3339()),
             )),
@@ -146,10 +133,19 @@ pub(crate) fn nearest(wrong: &str, names: impl Iterator<Item = String>) -> Optio
     near.map(|(_, name)| name)
 }
 
+/// What a name that isn't there was meant to be, and what there is.
+pub(crate) fn one_of(wrong: &str, names: &[String]) -> String {
+    let like = nearest(wrong, names.iter().cloned());
+    let guess = like
+        .map(|like| format!("did you mean {like}? "))
+        .unwrap_or_default();
+    format!("{guess}one of those that there are: {}", names.join(", "))
+}
+
 /// Whether JSON that is kept as it was written can be read again: readers give up on what is nested too deeply.
 pub(crate) fn check_depth(pointer: &str, json: &str) -> Result<(), ServiceError> {
     if depth(json) > DEPTH_MAX {
-        let text = format!("it is nested more than {DEPTH_MAX} deep");
+        let text = format!("must not be nested more than {DEPTH_MAX} levels deep");
         return Err(ServiceError::unprocessable(pointer, text));
     }
     Ok(())
@@ -188,7 +184,7 @@ pub(crate) fn check_name(name: &str) -> Result<(), ServiceError> {
     let is_fit = |c: char| !c.is_control() && !c.is_whitespace() && c != '/';
     let count = name.chars().count();
     if count == 0 || count > NAME_CHARS_MAX || !name.chars().all(is_fit) {
-        let text = format!("a name has 1 to {NAME_CHARS_MAX} characters, without spaces and slashes");
+        let text = format!("must be 1 to {NAME_CHARS_MAX} characters without spaces and slashes");
         return Err(ServiceError::unprocessable("/name", text));
     }
     Ok(())
@@ -211,19 +207,17 @@ pub(crate) fn check_labels(labels: &BTreeMap<String, String>) -> Result<(), Serv
     }
     for (key, value) in labels {
         if !is_key(key) {
-            let text = format!("a key has 1 to {LABEL_KEY_BYTES_MAX} of the characters a-z A-Z 0-9 . _ -");
+            let text =
+                format!("a key must be 1 to {LABEL_KEY_BYTES_MAX} of the characters a-z A-Z 0-9 . _ -");
             faults.push(FieldFault::new("/labels", text));
         } else if !is_value(value) {
-            let text =
-                format!("a value has at most {LABEL_VALUE_CHARS_MAX} characters, none of them for control");
+            let text = format!(
+                "a value must be at most {LABEL_VALUE_CHARS_MAX} characters without control characters"
+            );
             faults.push(FieldFault::new(format!("/labels/{key}"), text));
         }
     }
-    if faults.is_empty() {
-        Ok(())
-    } else {
-        Err(ServiceError::Unprocessable(faults))
-    }
+    ServiceError::refuse(faults)
 }
 
 #[cfg(test)]

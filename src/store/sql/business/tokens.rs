@@ -16,12 +16,12 @@ use windrow_core::business::access::Role;
 use windrow_core::ids::WallMs;
 use windrow_engine::ports::StoreError;
 use windrow_engine::ports::access::token_store::{NewToken, TokenStore, TokenView};
-use windrow_engine::ports::tasks::store::Actor;
+use windrow_engine::ports::tasks::store::Write;
 
 #[async_trait]
 impl TokenStore for Store {
-    async fn add_token(&self, new: &NewToken, actor: &Actor, now: WallMs) -> Result<TokenView, StoreError> {
-        settled(|| add(self, new, actor, now)).await
+    async fn add_token(&self, new: &NewToken, write: &Write, now: WallMs) -> Result<TokenView, StoreError> {
+        settled(|| add(self, new, write, now)).await
     }
 
     async fn token(&self, hash: &str) -> Result<Option<TokenView>, StoreError> {
@@ -60,7 +60,7 @@ impl TokenStore for Store {
     async fn revoke_token(
         &self,
         id: i64,
-        actor: &Actor,
+        write: &Write,
         now: WallMs,
     ) -> Result<Option<TokenView>, StoreError> {
         let transaction = self.write().await?;
@@ -94,32 +94,32 @@ impl TokenStore for Store {
             ..before.clone()
         };
         let change = change("token.revoke", owner, Some(shown(&before)), Some(shown(&after)));
-        record::audit(&transaction, actor, change, now).await?;
-        keep(transaction, actor).await?;
+        record::audit(&transaction, &write.actor, change, now).await?;
+        keep(transaction, write).await?;
         Ok(Some(after))
     }
 }
 
-async fn add(store: &Store, new: &NewToken, actor: &Actor, now: WallMs) -> Result<TokenView, StoreError> {
+async fn add(store: &Store, new: &NewToken, write: &Write, now: WallMs) -> Result<TokenView, StoreError> {
     let transaction = store.write().await?;
     if let Some(known) = by_hash(&transaction, &new.hash).await? {
         return view(&transaction, known).await;
     }
-    let business_id = match &new.business {
+    let business_id = match &new.grant.business {
         None => None,
         Some(slug) => Some(business_id(&transaction, slug).await?),
     };
     let row = token::ActiveModel {
         id: NotSet,
         token_hash: Set(new.hash.clone()),
-        name: Set(new.name.clone()),
-        role: Set(new.role.as_str().to_owned()),
+        name: Set(new.grant.name.clone()),
+        role: Set(new.grant.role.as_str().to_owned()),
         business_id: Set(business_id),
-        expires_at: Set(new.expires_at.map(|at| at.0)),
+        expires_at: Set(new.grant.expires_at.map(|at| at.0)),
         revoked_at: Set(None),
         created_at: Set(now.0),
         prefix: Set(Some(new.prefix.clone())),
-        created_by: Set(Some(actor.name.clone())),
+        created_by: Set(Some(write.actor.name.clone())),
     };
     let id = token::Entity::insert(row)
         .exec(&transaction)
@@ -128,18 +128,18 @@ async fn add(store: &Store, new: &NewToken, actor: &Actor, now: WallMs) -> Resul
         .last_insert_id;
     let made = TokenView {
         id,
-        name: new.name.clone(),
+        name: new.grant.name.clone(),
         prefix: new.prefix.clone(),
-        role: new.role,
-        business: new.business.clone(),
-        expires_at: new.expires_at,
+        role: new.grant.role,
+        business: new.grant.business.clone(),
+        expires_at: new.grant.expires_at,
         revoked_at: None,
         created_at: now,
-        created_by: actor.name.clone(),
+        created_by: write.actor.name.clone(),
     };
     let change = change("token.create", business_id, None, Some(shown(&made)));
-    record::audit(&transaction, actor, change, now).await?;
-    keep(transaction, actor).await?;
+    record::audit(&transaction, &write.actor, change, now).await?;
+    keep(transaction, write).await?;
     Ok(made)
 }
 
@@ -204,7 +204,9 @@ fn shown(token: &TokenView) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use windrow_engine::ports::access::actor::Actor;
     use windrow_engine::ports::access::business_store::BusinessStore;
+    use windrow_engine::ports::access::token_store::TokenGrant;
 
     const NOW: WallMs = WallMs(1_000);
 
@@ -222,24 +224,26 @@ mod tests {
         (place, store)
     }
 
-    fn ann() -> Actor {
+    fn ann() -> Write {
         Actor {
             name: "ann".to_owned(),
             source: "api",
             reason: None,
             request_id: None,
-            rehearses: false,
         }
+        .writes()
     }
 
     fn new(hash: &str, role: Role, business: Option<&str>) -> NewToken {
         NewToken {
             hash: hash.to_owned(),
-            name: format!("token {hash}"),
             prefix: "wrk_abcd".to_owned(),
-            role,
-            business: business.map(str::to_owned),
-            expires_at: Some(WallMs(9)),
+            grant: TokenGrant {
+                name: format!("token {hash}"),
+                role,
+                business: business.map(str::to_owned),
+                expires_at: Some(WallMs(9)),
+            },
         }
     }
 

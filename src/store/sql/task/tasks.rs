@@ -1,10 +1,9 @@
 //! Businesses and tasks: the port's methods; changes are in `task_create` and `task_command`.
 
 use async_trait::async_trait;
-use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect};
+use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QueryOrder};
 
-use crate::sql::entity::{audit, business, failure_group, item, start_token, task};
-use crate::sql::run::items;
+use crate::sql::entity::{audit, business, start_token, task};
 use crate::sql::task::command;
 use crate::sql::task::create;
 use crate::sql::task::delete;
@@ -12,11 +11,11 @@ use crate::sql::task::handover;
 use crate::sql::task::view;
 use crate::sql::task::wait;
 use crate::sql::{Store, error, settled};
-use windrow_core::ids::{ItemIndex, StoreId, TaskId, WallMs};
+use windrow_core::ids::{StoreId, TaskId, WallMs};
 use windrow_engine::ports::StoreError;
 use windrow_engine::ports::tasks::store::{
-    Actor, AuditEntry, CommandError, CreateError, FailedItem, FailureGroup, Family, NewTask, TaskCommand,
-    TaskStore, TaskView, TokenStart, WaitNote,
+    AuditEntry, CommandError, CreateError, Making, NewTask, TaskCommand, TaskStore, TaskView, TokenStart,
+    WaitNote, Write,
 };
 use windrow_host::start_token as tokens;
 
@@ -26,31 +25,18 @@ impl TaskStore for Store {
         Ok(self.id.clone())
     }
 
-    async fn ensure_business(&self, slug: &str, actor: &Actor, now: WallMs) -> Result<(), StoreError> {
-        settled(|| create::ensure_business(self, slug, actor, now)).await
+    async fn ensure_business(&self, slug: &str, write: &Write, now: WallMs) -> Result<(), StoreError> {
+        settled(|| create::ensure_business(self, slug, write, now)).await
     }
 
-    async fn create(&self, new: &NewTask, actor: &Actor, now: WallMs) -> Result<TaskView, CreateError> {
-        settled(|| create::create(self, (new, None, false), actor, now)).await
-    }
-
-    async fn create_redrive(
+    async fn make(
         &self,
         new: &NewTask,
-        (seen, starts): (&Family, bool),
-        actor: &Actor,
+        how: Making<'_>,
+        write: &Write,
         now: WallMs,
     ) -> Result<TaskView, CreateError> {
-        settled(|| create::create(self, (new, Some(seen), starts), actor, now)).await
-    }
-
-    async fn create_and_start(
-        &self,
-        new: &NewTask,
-        actor: &Actor,
-        now: WallMs,
-    ) -> Result<TaskView, CreateError> {
-        settled(|| create::create(self, (new, None, true), actor, now)).await
+        settled(|| create::create(self, (new, how), write, now)).await
     }
 
     async fn get(&self, id: TaskId) -> Result<Option<TaskView>, StoreError> {
@@ -84,8 +70,8 @@ impl TaskStore for Store {
         }
     }
 
-    async fn release_name(&self, id: TaskId, actor: &Actor, now: WallMs) -> Result<(), CommandError> {
-        settled(|| command::release_name(self, id, actor, now)).await
+    async fn release_name(&self, id: TaskId, write: &Write, now: WallMs) -> Result<(), CommandError> {
+        settled(|| command::release_name(self, id, write, now)).await
     }
 
     async fn command_if(
@@ -93,18 +79,18 @@ impl TaskStore for Store {
         id: TaskId,
         expected: Option<u64>,
         command: &TaskCommand,
-        actor: &Actor,
+        write: &Write,
         now: WallMs,
     ) -> Result<TaskView, CommandError> {
-        settled(|| command::command(self, (id, expected), command, actor, now)).await
+        settled(|| command::command(self, (id, expected), command, write, now)).await
     }
 
     async fn explain_waits(&self, notes: &[WaitNote], now: WallMs) -> Result<(), StoreError> {
         settled(|| wait::explain(self, notes, now)).await
     }
 
-    async fn delete(&self, id: TaskId, actor: &Actor, now: WallMs) -> Result<(), CommandError> {
-        settled(|| delete::delete(self, id, actor, now)).await
+    async fn delete(&self, id: TaskId, write: &Write, now: WallMs) -> Result<(), CommandError> {
+        settled(|| delete::delete(self, id, write, now)).await
     }
 
     async fn move_shards(
@@ -112,46 +98,14 @@ impl TaskStore for Store {
         task: TaskId,
         shard: Option<u32>,
         to: &str,
-        actor: &Actor,
+        write: &Write,
         now: WallMs,
     ) -> Result<u32, CommandError> {
-        handover::move_shards(self, (task, shard, to), actor, now).await
+        handover::move_shards(self, (task, shard, to), write, now).await
     }
 
     async fn start_of_token(&self, token: &str) -> Result<Option<TokenStart>, StoreError> {
         of_token(self, token).await
-    }
-
-    async fn failure_groups(&self, id: TaskId) -> Result<Vec<FailureGroup>, StoreError> {
-        use failure_group::Column as C;
-        let rows = failure_group::Entity::find()
-            .filter(C::TaskId.eq(id.0))
-            .order_by_desc(C::N)
-            .order_by_asc(C::Code)
-            .all(&self.readers)
-            .await
-            .map_err(error)?;
-        Ok(rows.into_iter().map(group).collect())
-    }
-
-    async fn failures(
-        &self,
-        id: TaskId,
-        after: Option<ItemIndex>,
-        limit: u32,
-    ) -> Result<Vec<FailedItem>, StoreError> {
-        use item::Column as C;
-        let after = after.map_or(-1, |index| index.0.cast_signed());
-        let rows = item::Entity::find()
-            .filter(C::TaskId.eq(id.0))
-            .filter(C::State.eq(items::ABANDONED))
-            .filter(C::Idx.gt(after))
-            .order_by_asc(C::Idx)
-            .limit(u64::from(limit))
-            .all(&self.readers)
-            .await
-            .map_err(error)?;
-        Ok(rows.into_iter().map(failed).collect())
     }
 
     async fn audit(&self, id: TaskId) -> Result<Vec<AuditEntry>, StoreError> {
@@ -162,28 +116,6 @@ impl TaskStore for Store {
             .await
             .map_err(error)?;
         Ok(rows.into_iter().map(entry).collect())
-    }
-}
-
-pub(crate) fn group(row: failure_group::Model) -> FailureGroup {
-    FailureGroup {
-        code: row.code,
-        count: row.n.cast_unsigned(),
-        first_at: WallMs(row.first_at),
-        last_at: WallMs(row.last_at),
-        example_index: ItemIndex(row.example_idx.cast_unsigned()),
-        example: row.example,
-    }
-}
-
-fn failed(row: item::Model) -> FailedItem {
-    FailedItem {
-        index: ItemIndex(row.idx.cast_unsigned()),
-        attempts: row.attempts.cast_unsigned(),
-        code: row.code.unwrap_or_default(),
-        message: row.message.unwrap_or_default(),
-        output: row.output,
-        at: WallMs(row.last_at),
     }
 }
 

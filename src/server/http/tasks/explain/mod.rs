@@ -202,7 +202,7 @@ pub(super) async fn explain(
         return Err(ServiceError::invalid("seconds", fault).into());
     }
     let task = steer.task(&app, &id).await?;
-    let explained = app.service.explain(&task, seconds, steer.business()).await;
+    let explained = app.service.explain.task(&task, seconds, steer.business()).await;
     let body = ExplanationJson::new(&task, &explained, app.service.config().cluster.restore_max);
     let accept = headers
         .get(header::ACCEPT)

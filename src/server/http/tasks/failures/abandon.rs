@@ -73,8 +73,8 @@ pub(crate) async fn abandon(
     Body(body): Body<AbandonBody>,
 ) -> Answer {
     let task = steer.task(&app, &text).await?;
-    let actor = steer.caller.actor_of(body.reason, query.is_dry());
-    let (told, items) = app.service.abandon_items(task.id, &body.code, &actor).await?;
+    let write = steer.caller.write(body.reason, query.is_dry());
+    let (told, items) = app.service.tasks.abandon(task.id, &body.code, &write).await?;
     let tag = etag::tag(told.task.version);
     let given_up = GivenUpJson {
         code: body.code,

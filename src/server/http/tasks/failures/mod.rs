@@ -144,7 +144,7 @@ pub(crate) async fn bodies(
         return Ok(found.into_iter().map(FailureBody::from).collect());
     };
     let indexes: Vec<ItemIndex> = found.iter().map(|shown| shown.item.index).collect();
-    let data = app.service.item_data(task, &members, &indexes).await?;
+    let data = app.service.failures.item_data(task, &members, &indexes).await?;
     let joined = found.into_iter().zip(data);
     let joined = joined.map(|(shown, ItemData { data, missing, .. })| FailureBody {
         data,
@@ -223,7 +223,7 @@ async fn list(
         Some(code) => FailurePage::OfGroup(code, after.map_or(0, |after| after + 1)),
         None => FailurePage::ByIndex(after.map(ItemIndex)),
     };
-    let found = app.service.failures(&task, &begin, limit + 1).await?;
+    let found = app.service.failures.page(&task, &begin, limit + 1).await?;
     let by_group = params.code.is_some();
     let page = page::page(found, limit, |shown| key(&shown.item, by_group));
     let mut headers = HeaderMap::new();
@@ -269,7 +269,7 @@ async fn groups(
     SeenTask(task): SeenTask,
     Params(params): Params<GroupParams>,
 ) -> Result<Json<Groups>, Problem> {
-    let groups = app.service.failure_groups(task.id).await?;
+    let groups = app.service.failures.list.groups(task.id).await?;
     let mut items: Vec<Group> = groups.into_iter().map(Group::from).collect();
     if let Some(members) = params.data.as_deref().map(Members::parse) {
         say_who(&app, &task, &members, &mut items).await?;
@@ -288,7 +288,7 @@ pub(crate) async fn say_who(
         .iter()
         .map(|group| ItemIndex(group.example_index))
         .collect();
-    let found = app.service.item_data(task, members, &indexes).await?;
+    let found = app.service.failures.item_data(task, members, &indexes).await?;
     for (group, carried) in groups.iter_mut().zip(found) {
         (group.example_data, group.example_data_missing) = (carried.data, carried.missing);
     }
@@ -368,8 +368,12 @@ async fn item(
         data: None,
         data_missing: None,
     };
-    let story = app.service.item(&task, index).await?;
-    let data = app.service.item_data(&task, &Members::All, &[index]).await?;
+    let story = app.service.failures.item(&task, index).await?;
+    let data = app
+        .service
+        .failures
+        .item_data(&task, &Members::All, &[index])
+        .await?;
     let ItemData {
         data,
         missing: data_missing,

@@ -135,12 +135,12 @@ pub(crate) async fn redrive(
     Body(mut body): Body<RedriveBody>,
 ) -> Answer {
     let origin = steer.task(&app, &text).await?;
-    let actor = steer.caller.actor_of(body.reason.take(), query.is_dry());
+    let write = steer.caller.write(body.reason.take(), query.is_dry());
     let request = body.request(key(taken))?;
     Ok(made(
         &app,
         query.is_dry(),
-        app.service.redrive(&origin, request, &actor).await?,
+        app.service.tasks.redrive(&origin, request, &write).await?,
     )
     .await?)
 }

@@ -119,7 +119,7 @@ async fn runs(
     let limit = page::limit(query.limit)?;
     let after = page::read::<(i64, u32, u32)>(query.cursor.as_deref())?;
     let after = after.map(|(at, no, run)| (WallMs(at), ShardId { task: task.id, no }, RunNo(run)));
-    let found = app.service.task_runs(task.id, after, limit + 1).await?;
+    let found = app.service.tasks.lists.runs(task.id, after, limit + 1).await?;
     let page = page::page(found, limit, |run| (run.started_at.0, run.shard.no, run.run.0));
     let items: Vec<RunJson> = page.items.into_iter().map(RunJson::from).collect();
     Ok(page::answer(
@@ -163,7 +163,8 @@ async fn run(
     };
     let record = app
         .service
-        .task_run(ShardId { task: task.id, no }, RunNo(run))
+        .tasks
+        .run(ShardId { task: task.id, no }, RunNo(run))
         .await?;
     Ok(Json(RunJson::from(record)))
 }
@@ -242,7 +243,7 @@ async fn revisions(
         task: Some(task.id),
         ..AuditFilter::default()
     };
-    let found = app.service.list_audit(&filter, after, limit + 1).await?;
+    let found = app.service.tasks.lists.audits(&filter, after, limit + 1).await?;
     let page = page::page(found, limit, |row| row.id);
     let items: Vec<AuditJson> = page.items.into_iter().map(AuditJson::from).collect();
     Ok(page::answer(

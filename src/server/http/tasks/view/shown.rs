@@ -20,7 +20,7 @@ use windrow_core::ids::WallMs;
 use windrow_core::settings::Auto;
 use windrow_core::task::lifecycle::Status;
 use windrow_core::task::{Canary, CanaryThen};
-use windrow_engine::ports::ownership::peers::Silent;
+use windrow_engine::ports::ownership::peers::Unreachable;
 use windrow_engine::ports::tasks::store::TaskView;
 
 /// A task.
@@ -220,7 +220,10 @@ impl TaskJson {
             skip_first: task.skip_first.0,
             finish_at: task.finish_at.map(|end| end.0),
             // Parameters were checked when they came in.
-            params: task.params.and_then(|text| RawValue::from_string(text).ok()),
+            params: task
+                .params
+                .clone()
+                .and_then(|text| RawValue::from_string(text).ok()),
             canary: task.canary.map(canary),
             start_at: task.start_at.map(rfc3339),
             deadline: task.deadline.map(rfc3339),
@@ -233,14 +236,14 @@ impl TaskJson {
             warnings: Vec::new(),
             id: task.id.to_string(),
             business: task.business,
-            name: task.name,
+            name: task.life.name,
             status_reason: task.status_reason,
             status_text: task.status_text.or_else(|| handler.text()),
-            cut_off: CutOffJson::of(&task.cut_off),
+            cut_off: CutOffJson::of(&task.life.cut_off),
             handler_down: HandlerDownJson::of(&handler),
             last_error: LastErrorJson::of(&handler),
-            labels: task.labels,
-            priority: task.priority,
+            labels: task.life.labels,
+            priority: task.life.priority,
             pool: task.pool,
             send_params: task.send_params,
             limits: task.limits,
@@ -273,7 +276,7 @@ fn canary(canary: Canary) -> CanaryJson {
     }
 }
 
-fn live_json(live: Option<&Live>, silent: &[Silent]) -> Option<LiveJson> {
+fn live_json(live: Option<&Live>, silent: &[Unreachable]) -> Option<LiveJson> {
     let state = match (live, silent) {
         (None, []) => return None,
         (None, _) => "unreachable",

@@ -16,10 +16,11 @@ use crate::http::problem::Problem;
 use crate::http::tasks::bodies::time_option;
 use crate::http::tasks::{Answer, Steer};
 use crate::service::ServiceError;
-use crate::service::stats::of_task::{StatsRange, TaskPoint, TaskStats};
+use crate::service::stats::of_task::{StatsRange, TaskStats};
 use windrow_core::settings::text::parse_span;
 use windrow_core::stats::histogram::Histogram;
 use windrow_core::stats::permits::Permits;
+use windrow_core::stats::series::Piece;
 use windrow_core::stats::stall::StallReason;
 
 /// Of what time, and how fine.
@@ -170,7 +171,7 @@ pub(crate) async fn stats(
     Params(query): Params<StatsQuery>,
 ) -> Answer {
     let task = steer.task(&app, &text).await?;
-    let stats = app.service.task_stats(task.id, query.read()?).await?;
+    let stats = app.service.stats.of_task(task.id, query.read()?).await?;
     Ok(Json(StatsJson::of(&stats)).into_response())
 }
 
@@ -197,9 +198,9 @@ impl StatsJson {
 }
 
 impl SeriesJson {
-    fn of(points: &[TaskPoint]) -> SeriesJson {
+    fn of(points: &[Piece]) -> SeriesJson {
         let mut series = SeriesJson::default();
-        for TaskPoint { at, running, point } in points {
+        for Piece { to, running, point } in points {
             let seconds = running.as_secs_f64();
             let per_second = |count: f64| {
                 if seconds > 0.0 {
@@ -209,7 +210,7 @@ impl SeriesJson {
                 }
             };
             let gauges = &point.gauges;
-            series.time.push(rfc3339(*at));
+            series.time.push(rfc3339(*to));
             series.seconds.push(rounded(seconds));
             series.rate.push(per_second(point.settled() as f64));
             series

@@ -14,8 +14,8 @@ use crate::http::guard::body::Params;
 use crate::http::problem::Problem;
 use crate::http::tasks::{Answer, Steer};
 use crate::service::ServiceError;
-use crate::service::tasks::window::{Cell, Head, Seen, ShardWindow};
-use windrow_engine::ports::ownership::peers::Silent;
+use crate::service::tasks::window::{Cell, Head, ShardWindow, WindowOrigin};
+use windrow_engine::ports::ownership::peers::Unreachable;
 
 /// Cells of a shard when nothing is said: the width of the usual window.
 const CELLS_DEFAULT: u32 = 4096;
@@ -110,7 +110,8 @@ pub(crate) async fn window(
     let fault = || ServiceError::invalid("cells", format!("a window has 1 to {CELLS_MAX} cells"));
     let (windows, unreachable) = app
         .service
-        .task_windows(task.id, cells.ok_or_else(fault)?)
+        .windows
+        .of_task(task.id, cells.ok_or_else(fault)?)
         .await?;
     let shards = windows.iter().map(ShardJson::of).collect();
     let reason = reason(&windows, &unreachable);
@@ -122,9 +123,9 @@ pub(crate) async fn window(
     .into_response())
 }
 
-fn reason(windows: &[ShardWindow], unreachable: &[Silent]) -> Option<&'static str> {
+fn reason(windows: &[ShardWindow], unreachable: &[Unreachable]) -> Option<&'static str> {
     let any = |seen| windows.iter().any(|window| window.seen == seen);
-    match (any(Seen::Damaged), any(Seen::Saved)) {
+    match (any(WindowOrigin::Damaged), any(WindowOrigin::Saved)) {
         (true, _) => Some("checkpoint_corrupt"),
         (false, true) if !unreachable.is_empty() => Some("unreachable"),
         (false, true) => Some("not_running_here"),

@@ -11,14 +11,13 @@ use serde::de::DeserializeOwned;
 use crate::sql::entity::{audit, business};
 use crate::sql::session::named_limits;
 use crate::sql::task::record::{self, Change};
+use crate::sql::task::tasks;
 use crate::sql::{Store, Transaction, damaged, error, keep, locks};
 use windrow_core::business::{BusinessSpec, POOL_DEFAULT};
 use windrow_core::ids::WallMs;
 use windrow_engine::ports::StoreError;
-use windrow_engine::ports::access::business_store::{
-    Business, BusinessChange, BusinessError, BusinessRevision, BusinessStore,
-};
-use windrow_engine::ports::tasks::store::Actor;
+use windrow_engine::ports::access::business_store::{Business, BusinessChange, BusinessError, BusinessStore};
+use windrow_engine::ports::tasks::store::{AuditEntry, Write};
 
 #[async_trait]
 impl BusinessStore for Store {
@@ -27,7 +26,7 @@ impl BusinessStore for Store {
         slug: &str,
         spec: &BusinessSpec,
         sealed: Option<Vec<u8>>,
-        actor: &Actor,
+        write: &Write,
         now: WallMs,
     ) -> Result<Business, BusinessError> {
         let transaction = self.write().await?;
@@ -44,8 +43,8 @@ impl BusinessStore for Store {
             Some(before) => update(&transaction, row, before).await?,
         }
         let made = load(&transaction, slug).await?;
-        record(&transaction, None, &made, "business.create", actor, now).await?;
-        keep(transaction, actor).await?;
+        record(&transaction, None, &made, "business.create", write, now).await?;
+        keep(transaction, write).await?;
         Ok(made)
     }
 
@@ -84,7 +83,7 @@ impl BusinessStore for Store {
         expected: Option<u64>,
         change: &BusinessChange,
         action: &str,
-        actor: &Actor,
+        write: &Write,
         now: WallMs,
     ) -> Result<Business, BusinessError> {
         let transaction = self.write().await?;
@@ -112,8 +111,8 @@ impl BusinessStore for Store {
         new.updated_at = Set(now.0);
         update(&transaction, new, &row).await?;
         let after = load(&transaction, slug).await?;
-        record(&transaction, Some(view(row)?), &after, action, actor, now).await?;
-        keep(transaction, actor).await?;
+        record(&transaction, Some(view(row)?), &after, action, write, now).await?;
+        keep(transaction, write).await?;
         Ok(after)
     }
 
@@ -122,7 +121,7 @@ impl BusinessStore for Store {
         slug: &str,
         before: Option<i64>,
         limit: u32,
-    ) -> Result<Vec<BusinessRevision>, StoreError> {
+    ) -> Result<Vec<(i64, AuditEntry)>, StoreError> {
         use audit::Column as C;
         let Some(row) = find(&self.readers, slug).await? else {
             return Ok(Vec::new());
@@ -140,7 +139,7 @@ impl BusinessStore for Store {
             .await
             .map_err(error)?
             .into_iter()
-            .map(revision)
+            .map(|row| (row.id, tasks::entry(row)))
             .collect())
     }
 }
@@ -240,7 +239,7 @@ async fn record(
     before: Option<Business>,
     after: &Business,
     action: &str,
-    actor: &Actor,
+    write: &Write,
     now: WallMs,
 ) -> Result<(), StoreError> {
     let secrets_before = before.as_ref().and_then(|was| was.sealed.as_ref());
@@ -252,7 +251,7 @@ async fn record(
         before: before.map(|was| shown(&was, false)).transpose()?,
         after: Some(shown(after, secrets_changed)?),
     };
-    record::audit(transaction, actor, change, now).await
+    record::audit(transaction, &write.actor, change, now).await
 }
 
 #[derive(Serialize)]
@@ -301,19 +300,6 @@ fn view(row: business::Model) -> Result<Business, StoreError> {
         created_at: WallMs(row.created_at),
         updated_at: WallMs(row.updated_at),
     })
-}
-
-fn revision(row: audit::Model) -> BusinessRevision {
-    BusinessRevision {
-        id: row.id,
-        at: WallMs(row.at_ms),
-        actor: row.actor,
-        source: row.source,
-        action: row.action,
-        reason: row.reason,
-        before: row.before_json,
-        after: row.after_json,
-    }
 }
 
 #[cfg(test)]

@@ -1,9 +1,10 @@
 use super::*;
 use windrow_core::business::{HandlerSpec, HttpHandlerSpec};
+use windrow_engine::ports::access::actor::Actor;
 use windrow_engine::ports::tasks::store::TaskStore;
 
 const NOW: WallMs = WallMs(1_000);
-static ANN: std::sync::LazyLock<Actor> = std::sync::LazyLock::new(ann);
+static ANN: std::sync::LazyLock<Write> = std::sync::LazyLock::new(ann);
 
 async fn store() -> (tempfile::TempDir, Store) {
     let place = tempfile::tempdir().expect("a directory");
@@ -13,14 +14,14 @@ async fn store() -> (tempfile::TempDir, Store) {
     (place, store)
 }
 
-fn ann() -> Actor {
+fn ann() -> Write {
     Actor {
         name: "ann".to_owned(),
         source: "api",
         reason: Some("new team".to_owned()),
         request_id: Some("r1".to_owned()),
-        rehearses: false,
     }
+    .writes()
 }
 
 fn spec(url: &str) -> BusinessSpec {
@@ -102,18 +103,19 @@ async fn revisions_say_who_changed_what_and_never_a_secret() {
         .await
         .expect("changed");
     let all = store.business_revisions("push", None, 10).await.expect("read");
-    let actions: Vec<&str> = all.iter().map(|revision| revision.action.as_str()).collect();
+    let actions: Vec<&str> = all.iter().map(|(_, entry)| entry.action.as_str()).collect();
     assert_eq!(
         actions,
         ["business.archive", "business.rotate_secret", "business.create"]
     );
-    let after = all[1].after.as_deref().expect("after");
+    let after = all[1].1.after.as_deref().expect("after");
     assert!(
         after.contains(r#""revision":2"#) && after.contains(r#""secrets_changed":true"#),
         "{after}"
     );
     assert!(
         !all[0]
+            .1
             .after
             .as_deref()
             .expect("after")
@@ -121,12 +123,12 @@ async fn revisions_say_who_changed_what_and_never_a_secret() {
     );
     assert!(!format!("{all:?}").contains("sealed"), "{all:?}");
     let older = store
-        .business_revisions("push", Some(all[1].id), 10)
+        .business_revisions("push", Some(all[1].0), 10)
         .await
         .expect("read");
     assert_eq!(older, all[2..]);
     assert_eq!(
-        (all[2].actor.as_str(), all[2].reason.as_deref()),
+        (all[2].1.actor.as_str(), all[2].1.reason.as_deref()),
         ("ann", Some("new team"))
     );
 }
