@@ -10,8 +10,8 @@ use tokio::sync::OwnedSemaphorePermit;
 use crate::actors::launcher::takeover;
 pub(crate) use crate::actors::launcher::takeover::give_lease_back;
 use crate::actors::membership::session::Life;
+use crate::actors::runtime::address::Route;
 use crate::actors::runtime::context::NodeContext;
-use crate::actors::runtime::tree::Line;
 use crate::actors::writers::lease_keeper;
 use crate::ports::StoreError;
 use crate::ports::ownership::gate::Gate;
@@ -67,7 +67,7 @@ pub(crate) async fn claim(
     node: &NodeContext,
     candidate: &Candidate,
     life: &Life,
-    keeper: &Line<lease_keeper::Msg>,
+    keeper: &Route<lease_keeper::Msg>,
     permit: Option<OwnedSemaphorePermit>,
 ) -> Result<Claimed, NotClaimed> {
     let key = LeaseKey {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::actors::executor;
 use crate::actors::launcher::run::Run;
-use crate::actors::launcher::{Msg, State};
+use crate::actors::launcher::{Launcher, Msg};
 use crate::actors::runtime::tree::Activity;
 use crate::ports::ownership::run_store::Control;
 use windrow_core::capacity::Refusal;
@@ -79,7 +79,7 @@ impl InForce {
 
 impl Run {
     /// Takes over what the task's row says now. A slower part holds at once; a faster one when it is booked.
-    pub(crate) fn on_control(&mut self, control: Control, state: &State) {
+    pub(crate) fn on_control(&mut self, control: Control, state: &Launcher) {
         if control.canary != self.control.canary {
             self.steer(Command::Canary(control.canary));
         }
@@ -102,7 +102,7 @@ impl Run {
         self.on_wish(self.control.wish);
     }
 
-    fn book(&mut self, state: &State) {
+    fn book(&mut self, state: &Launcher) {
         let wanted = Part::of(&self.control);
         if wanted == self.in_force.part {
             self.cell.let_grow();
@@ -121,7 +121,7 @@ impl Run {
     }
 
     /// Hears whether a part could be booked. What doesn't fit is asked for again; until then what fitted holds.
-    pub(crate) fn on_booked(&mut self, part: Part, outcome: Result<(), Refusal>, state: &State) {
+    pub(crate) fn on_booked(&mut self, part: Part, outcome: Result<(), Refusal>, state: &Launcher) {
         if part != Part::of(&self.control) {
             return;
         }
@@ -135,20 +135,20 @@ impl Run {
                 self.cell
                     .hold_back(self.in_force.part.limit(), part.limit(), refusal.to_string());
                 let text = format!("at its old part of the rate: {refusal}");
-                tracing::info!(actor = state.leaf.path(), %refusal, "a larger part of the rate doesn't fit");
-                state.leaf.say(Activity::Ok, text);
+                tracing::info!(actor = state.me.leaf.path(), %refusal, "a larger part of the rate doesn't fit");
+                state.me.leaf.say(Activity::Ok, text);
                 state.me.tell_after(BOOK_AGAIN, Msg::BookAgain);
             }
         }
     }
 
     /// Asks again for what didn't fit.
-    pub(crate) fn book_again(&mut self, state: &State) {
+    pub(crate) fn book_again(&mut self, state: &Launcher) {
         self.book(state);
     }
 
     /// Tells the core and the executor what has changed.
-    fn apply(&mut self, state: &State) {
+    fn apply(&mut self, state: &Launcher) {
         let part = self.in_force.part;
         let shared = Shared {
             share: part.share,
@@ -174,10 +174,8 @@ impl Run {
         let interval = tuning.checkpoint_interval;
         self.in_force.tuning = tuning.clone();
         self.steer(Command::Tune(Box::new(tuning)));
-        if let Some(executor) = &self.executor {
-            let lanes = self.lanes(&state.arguments.node);
-            executor.address.tell(executor::Msg::Paced(interval, lanes));
-        }
+        let lanes = self.lanes(&state.arguments.node);
+        self.executor.tell(executor::Msg::Paced(interval, lanes));
     }
 
     /// Obeys what another shard was told, as far as it isn't over.
@@ -210,7 +208,7 @@ impl Run {
     }
 }
 
-impl State {
+impl Launcher {
     /// Only a run with others beside it has to ask, and only while they are there.
     pub(crate) fn look_again(&mut self) {
         let Some(run) = &self.run else { return };

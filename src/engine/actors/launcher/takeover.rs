@@ -10,9 +10,9 @@ use std::time::Duration;
 
 use crate::actors::launcher::opening::{NotClaimed, STEP_RETRY, STEP_TRIES};
 use crate::actors::membership::heartbeats::Owner;
+use crate::actors::runtime::address::Route;
 use crate::actors::runtime::context::NodeContext;
-use crate::actors::runtime::tree::Line;
-use crate::actors::writers::lease_keeper::{self, LeaseAnswer, Wanted};
+use crate::actors::writers::lease_keeper::{self, LeaseAnswer, LeaseRequest, Question};
 use crate::ports::StoreError;
 use crate::ports::ownership::gate::Gate;
 use crate::ports::ownership::lease_store::{LeaseKey, LeaseReply};
@@ -59,7 +59,7 @@ pub(crate) async fn secure(
     candidate: &Candidate,
     key: LeaseKey,
     gate: &Gate,
-    keeper: &Line<lease_keeper::Msg>,
+    keeper: &Route<lease_keeper::Msg>,
 ) -> Result<Hold, NotClaimed> {
     if let Some(owner) = candidate.session
         && node.heartbeats.owner(owner, Duration::ZERO, node.clock.now()) == Owner::Alive
@@ -82,7 +82,7 @@ async fn take_lease(
     candidate: &Candidate,
     key: LeaseKey,
     gate: &Gate,
-    keeper: &Line<lease_keeper::Msg>,
+    keeper: &Route<lease_keeper::Msg>,
 ) -> Result<Hold, NotClaimed> {
     let is_released = candidate.session.is_none();
     match ask(key, keeper).await {
@@ -107,28 +107,28 @@ async fn take_lease(
 }
 
 /// None when nobody answers: the keeper is being restarted.
-async fn ask(key: LeaseKey, keeper: &Line<lease_keeper::Msg>) -> Option<LeaseAnswer> {
+async fn ask(key: LeaseKey, keeper: &Route<lease_keeper::Msg>) -> Option<LeaseAnswer> {
     let (sender, answer) = tokio::sync::oneshot::channel();
     let tell = Box::new(move |answer| {
         if sender.send(answer).is_err() {
             tracing::debug!("a lease was taken for a launcher that is gone; it runs out");
         }
     });
-    keeper.tell(lease_keeper::Msg::Ask {
+    keeper.tell(lease_keeper::Msg::Ask(Question {
         key,
-        wanted: Wanted::Acquire,
+        wanted: LeaseRequest::Acquire,
         answer: tell,
-    });
+    }));
     answer.await.ok()
 }
 
 /// Gives a lease back; one that stays behind runs out by itself.
-pub(crate) fn give_lease_back(key: LeaseKey, keeper: &Line<lease_keeper::Msg>) {
-    keeper.tell(lease_keeper::Msg::Ask {
+pub(crate) fn give_lease_back(key: LeaseKey, keeper: &Route<lease_keeper::Msg>) {
+    keeper.tell(lease_keeper::Msg::Ask(Question {
         key,
-        wanted: Wanted::Release,
+        wanted: LeaseRequest::Release,
         answer: Box::new(|_| {}),
-    });
+    }));
 }
 
 /// Fences a silent owner under the heartbeat that was silent; passes where it is fenced already.
@@ -141,17 +141,9 @@ async fn fence(node: &NodeContext, owner: Option<SessionId>, hold: Hold) -> Resu
         Owner::Alive if hold == Hold::Blind => Err(NotClaimed::NoWitness),
         Owner::Alive => Err(NotClaimed::Lost),
         Owner::Silent(_) if !hold.is_good(now) => Err(NotClaimed::Lost),
-        Owner::Silent(heartbeat) => match node.sessions.fence(owner, heartbeat, node.clock.wall()).await {
-            Ok(true) => {
-                tracing::warn!(session = %owner.0, "silent session fenced");
-                node.note_fenced(owner);
-                Ok(())
-            }
-            Ok(false) => {
-                tracing::info!(session = %owner.0, "a session that was silent is back; its shards stay with it");
-                node.heartbeats.forget(owner);
-                Err(NotClaimed::Lost)
-            }
+        Owner::Silent(heartbeat) => match node.fence(owner, heartbeat).await {
+            Ok(true) => Ok(()),
+            Ok(false) => Err(NotClaimed::Lost),
             Err(error) => {
                 tracing::warn!(session = %owner.0, %error, "silent session not fenced");
                 Err(NotClaimed::Lost)

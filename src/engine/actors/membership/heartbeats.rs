@@ -3,10 +3,12 @@
 //! Silence is measured on the own clock (decision 0020, rule 9). The board outlives a crash of the restorer.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use crate::actors::runtime::context::NodeContext;
+use crate::actors::runtime::lock;
+use crate::ports::StoreError;
 use crate::ports::ownership::hints::Hint;
 use crate::ports::ownership::session_store::SessionView;
 use windrow_core::capacity::placement::Peer;
@@ -173,8 +175,14 @@ impl Heartbeats {
         }
     }
 
+    /// The node of a session.
+    fn node_of(&self, id: SessionId) -> Option<String> {
+        let board = self.board();
+        board.sessions.get(&id).map(|session| session.node.clone())
+    }
+
     /// Its silence is measured anew: its owner is back (rule 11).
-    pub(crate) fn forget(&self, id: SessionId) {
+    fn forget(&self, id: SessionId) {
         self.board().watch.forget(id);
     }
 
@@ -215,15 +223,25 @@ impl Heartbeats {
     }
 
     fn board(&self) -> MutexGuard<'_, Board> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.0)
     }
 }
 
 impl NodeContext {
-    /// A session is fenced now: this node knows it at once, and its own node hears of it where there is a way to.
-    pub(crate) fn note_fenced(&self, id: SessionId) {
-        self.heartbeats.was_fenced(id);
-        self.hint(Hint::Session(id));
+    /// Fences a session under the heartbeat that was silent; says whether it is fenced now, or its owner is back. This node
+    /// knows at once, and the session's own node hears of it where there is a way to.
+    pub(crate) async fn fence(&self, id: SessionId, heartbeat: i64) -> Result<bool, StoreError> {
+        let (session, node) = (id.0, self.heartbeats.node_of(id));
+        let is_fenced = self.sessions.fence(id, heartbeat, self.clock.wall()).await?;
+        if is_fenced {
+            tracing::warn!(%session, node, "silent session fenced");
+            self.heartbeats.was_fenced(id);
+            self.hint(Hint::Session(id));
+        } else {
+            tracing::info!(%session, node, "a session that was silent is back; its shards stay with it");
+            self.heartbeats.forget(id);
+        }
+        Ok(is_fenced)
     }
 }
 

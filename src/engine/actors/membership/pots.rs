@@ -5,12 +5,13 @@
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use tokio::sync::Notify;
 
 use crate::actors::membership::session::Life;
+use crate::actors::runtime::lock;
 use crate::ports::clock::Clock;
 use crate::ports::ownership::gate::SessionTrust;
 use crate::ports::sources::provision::LimitOf;
@@ -119,7 +120,7 @@ impl Pots {
     }
 
     fn shelf(&self) -> MutexGuard<'_, BTreeMap<(SessionId, String), Arc<SharedPot>>> {
-        self.0.pots.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.0.pots)
     }
 }
 
@@ -177,7 +178,7 @@ impl SharedPot {
     }
 
     fn lock(&self) -> MutexGuard<'_, Filled> {
-        self.filled.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.filled)
     }
 }
 

@@ -1,15 +1,16 @@
 //! What every actor of a node is given: clocks, stores, runtimes, times. Built once by the composition root.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tokio::runtime::Handle;
 
-pub use crate::actors::executor::run_directory::RunDirectory;
+use crate::actors::executor::run_directory::RunDirectory;
 pub use crate::actors::executor::run_view::{RunSample, RunView};
 pub use crate::actors::membership::heartbeats::Heartbeats;
 pub use crate::actors::membership::pots::Pots;
+use crate::actors::runtime::lock;
 use crate::actors::runtime::new_ids::NewIds;
 use crate::actors::runtime::tree::Tree;
 use crate::ports::access::business_store::BusinessStore;
@@ -124,11 +125,11 @@ impl Serving {
 
     /// What is served now.
     pub fn now(&self) -> ServingNow {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        lock(&self.0).clone()
     }
 
     pub(crate) fn set(&self, serving: ServingNow) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = serving;
+        *lock(&self.0) = serving;
     }
 
     /// The pools to look for (none: all), unless no task is taken.
@@ -157,7 +158,7 @@ pub struct RoomBoard(Arc<Mutex<Room>>);
 
 impl RoomBoard {
     pub(crate) fn read(&self) -> Room {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        *lock(&self.0)
     }
 
     pub(crate) fn write(&self, ledger: &Ledger, waiting: usize) {
@@ -167,7 +168,7 @@ impl RoomBoard {
             shards: ledger.held_shards(),
             waiting,
         };
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = room;
+        *lock(&self.0) = room;
     }
 }
 
@@ -203,7 +204,7 @@ pub struct NodeContext {
     pub leases: Option<Arc<dyn LeaseStore>>,
     /// The way to the other nodes' ears, if there is one.
     pub hints: Option<Arc<dyn Hints>>,
-    /// Lines.
+    /// Routes.
     pub data_log: Arc<dyn DataLog>,
     /// Handlers and sources.
     pub provider: Arc<dyn Provider>,
@@ -280,8 +281,8 @@ pub struct Keep {
     pub failures: Duration,
     /// Ended tasks.
     pub tasks: Duration,
-    /// Lines of the data log.
+    /// Routes of the data log.
     pub log: Duration,
-    /// Lines of one task.
+    /// Routes of one task.
     pub log_lines: u64,
 }

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use windrow_core::ids::Moment;
+use windrow_core::items::retry::doubled;
 
 /// The actors of the tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -21,9 +22,9 @@ pub enum Kind {
     /// Saves log lines.
     DataLogWriter,
     /// Delivers hook calls.
-    Courier,
+    OutboxDispatcher,
     /// Does what time makes due.
-    Steward,
+    Maintenance,
     /// Owns a shard.
     Launcher,
     /// Guards a shard's trust.
@@ -42,8 +43,8 @@ impl Kind {
             Kind::LeaseKeeper => "lease-keeper",
             Kind::CheckpointWriter => "checkpoint-writer",
             Kind::DataLogWriter => "data-log-writer",
-            Kind::Courier => "courier",
-            Kind::Steward => "steward",
+            Kind::OutboxDispatcher => "outbox-dispatcher",
+            Kind::Maintenance => "maintenance",
             Kind::Launcher => "launcher",
             Kind::LeaseRenewer => "lease-renewer",
             Kind::WindowExecutor => "executor",
@@ -73,9 +74,11 @@ pub fn policy(kind: Kind) -> Policy {
     let (restarts_max, wait_first, wait_max) = match kind {
         Kind::Supervisor | Kind::Launcher => (0, Duration::ZERO, Duration::ZERO),
         Kind::Session | Kind::LeaseKeeper => (20, Duration::from_millis(10), Duration::from_millis(500)),
-        Kind::Restorer | Kind::CheckpointWriter | Kind::DataLogWriter | Kind::Courier | Kind::Steward => {
-            (10, Duration::from_millis(50), Duration::from_secs(2))
-        }
+        Kind::Restorer
+        | Kind::CheckpointWriter
+        | Kind::DataLogWriter
+        | Kind::OutboxDispatcher
+        | Kind::Maintenance => (10, Duration::from_millis(50), Duration::from_secs(2)),
         Kind::LeaseRenewer | Kind::WindowExecutor => (5, Duration::from_millis(100), Duration::from_secs(5)),
     };
     Policy {
@@ -107,12 +110,7 @@ impl Restarts {
             return None;
         }
         self.recent.push_back(now);
-        Some(
-            policy
-                .wait_first
-                .saturating_mul(1 << count.min(16))
-                .min(policy.wait_max),
-        )
+        Some(doubled((policy.wait_first, policy.wait_max), count))
     }
 
     /// Restarts within the last span.

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::actors::launcher::Bar;
-use crate::actors::supervisor::{Msg, State};
+use crate::actors::launcher::Unclaimable;
+use crate::actors::supervisor::{Msg, Supervisor};
 use crate::ports::ownership::run_store::Candidate;
 use crate::ports::tasks::store::{COORDINATOR_DOWN, WaitNote};
 use windrow_core::capacity::{Obstacle, Refusal};
@@ -28,7 +28,7 @@ pub(crate) enum Why {
     /// It doesn't fit.
     Refused(Refusal),
     /// It may not be had.
-    Barred(Bar),
+    Unclaimable(Unclaimable),
 }
 
 /// What the store was told.
@@ -52,7 +52,7 @@ impl Waits {
         let mut over = Vec::new();
         self.told.retain(|task, told| {
             let stays = refused.contains_key(task);
-            if !stays && matches!(told.why, Why::Barred(Bar::NoWitness)) {
+            if !stays && matches!(told.why, Why::Unclaimable(Unclaimable::NoWitness)) {
                 over.push(WaitNote {
                     task: *task,
                     reason: String::new(),
@@ -77,8 +77,8 @@ fn slug(obstacle: Obstacle) -> &'static str {
 fn note((task, Wait { why, .. }): &(TaskId, Wait)) -> WaitNote {
     let (reason, text) = match why {
         Why::Refused(refusal) => (slug(refusal.obstacle), refusal.waiting_text()),
-        Why::Barred(Bar::NoWitness) => (COORDINATOR_DOWN, NO_WITNESS_TEXT.to_owned()),
-        Why::Barred(Bar::Newer(version)) => (
+        Why::Unclaimable(Unclaimable::NoWitness) => (COORDINATOR_DOWN, NO_WITNESS_TEXT.to_owned()),
+        Why::Unclaimable(Unclaimable::Newer(version)) => (
             "newer_version",
             format!(
                 "its checkpoint has version {version}, which this node's program does not read; a node of the version \
@@ -101,16 +101,16 @@ fn is_same(one: &Wait, other: &Wait) -> bool {
                 let read = |refusal: Refusal| (refusal.obstacle, refusal.need, refusal.capacity);
                 read(one) == read(other)
             }
-            (Why::Barred(one), Why::Barred(other)) => one == other,
+            (Why::Unclaimable(one), Why::Unclaimable(other)) => one == other,
             _ => false,
         }
 }
 
-impl State {
+impl Supervisor {
     /// The tasks of candidates that may not be had, with the reason.
-    pub(crate) fn barred(&self, line: &[Candidate]) -> BTreeMap<TaskId, Wait> {
-        let barred = line.iter().filter_map(|candidate| {
-            let why = Why::Barred(self.bars.why(candidate.shard)?);
+    pub(crate) fn unclaimable(&self, line: &[Candidate]) -> BTreeMap<TaskId, Wait> {
+        let waits = line.iter().filter_map(|candidate| {
+            let why = Why::Unclaimable(self.backoff.why(candidate.shard)?);
             Some((
                 candidate.shard.task,
                 Wait {
@@ -119,7 +119,7 @@ impl State {
                 },
             ))
         });
-        barred.collect()
+        waits.collect()
     }
 
     /// Says why tasks wait, once per reason. `refused` is everything that waits now.

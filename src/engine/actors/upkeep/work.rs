@@ -1,4 +1,4 @@
-//! One round of the steward's work. A part that fails is told and tried again in a later round.
+//! One round of the maintenance work. A part that fails is told and tried again in a later round.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

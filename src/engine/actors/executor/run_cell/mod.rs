@@ -7,7 +7,7 @@ mod limited;
 mod parts;
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use tokio::sync::Notify;
 
@@ -16,6 +16,7 @@ pub(crate) use parts::{CellParts, Refused, RunAbout};
 
 use crate::actors::executor::reply_lines::{Drafted, ReplyLines};
 use crate::actors::executor::row_feed::RowFeed;
+use crate::actors::runtime::lock;
 use crate::ports::clock::Clock;
 use crate::ports::handling::data_log::DataLogLine;
 use crate::ports::handling::handler::Handler;
@@ -128,7 +129,7 @@ impl RunCell {
 
     /// The node has no room for this part of the rate: `rate` is what holds instead.
     pub(crate) fn hold_back(&self, rate: RateLimit, wanted: RateLimit, why: String) {
-        let mut held_back = self.held_back.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut held_back = lock(&self.held_back);
         let since = held_back
             .as_ref()
             .map_or_else(|| self.clock.now(), |refused| refused.since);
@@ -142,15 +143,12 @@ impl RunCell {
 
     /// It has what it should have.
     pub(crate) fn let_grow(&self) {
-        *self.held_back.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        *lock(&self.held_back) = None;
     }
 
     /// See [`RunCell::hold_back`].
     pub(crate) fn held_back(&self) -> Option<Refused> {
-        self.held_back
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+        lock(&self.held_back).clone()
     }
 
     /// The time, both ways.
@@ -267,7 +265,7 @@ impl RunCell {
 
     /// Whether there is nothing to save. From then on, an exchange that changes that says so, once.
     pub(crate) fn fall_quiet(&self) -> bool {
-        let core = self.core.lock().unwrap_or_else(PoisonError::into_inner);
+        let core = lock(&self.core);
         let is_quiet = core.is_quiet();
         self.quiet.store(is_quiet, Ordering::Relaxed);
         is_quiet
@@ -288,7 +286,7 @@ impl RunCell {
 
     /// Silences every lane without starting new ones.
     pub(crate) fn silence(&self) {
-        let mut core = self.core.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut core = lock(&self.core);
         core.generation = Generation(core.generation.0 + 1);
         drop(core);
         self.wake.notify_waiters();
@@ -312,11 +310,7 @@ impl RunCell {
 
     /// Progress was saved, up to the draft of this number.
     pub(crate) fn on_saved(&self, draft_no: u64) {
-        self.core
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .lines
-            .on_stored(draft_no);
+        lock(&self.core).lines.on_stored(draft_no);
         self.saved_at.store(self.clock.now().0, Ordering::Relaxed);
     }
 
@@ -327,7 +321,7 @@ impl RunCell {
 
     /// Looks at the core.
     pub(crate) fn peek<T>(&self, look: impl FnOnce(&Execution) -> T) -> T {
-        let core: MutexGuard<'_, Guarded> = self.core.lock().unwrap_or_else(PoisonError::into_inner);
+        let core: MutexGuard<'_, Guarded> = lock(&self.core);
         look(&core.execution)
     }
 
