@@ -2,7 +2,7 @@
 
 use super::Execution;
 use super::failed::fresh_trouble;
-use super::types::{Effects, Now, Phase, RunEnd, SIDE_RECORDS_MAX, Wait};
+use super::types::{Effects, Now, Phase, RunEnd, Wait};
 use crate::ids::{Attempt, ItemIndex, Moment};
 use crate::invariants::Invariant;
 use crate::items::run::IndexRun;
@@ -49,7 +49,7 @@ impl Execution {
     }
 
     fn grant_running(&mut self, want: u32, now: Now, fx: &mut Effects) {
-        if self.is_circuit_shut(now, fx) || self.solo.is_some() && self.grant_solo(now, fx) {
+        if self.is_circuit_shut(now, fx) || self.solo.is_on() && self.grant_solo(now, fx) {
             return;
         }
         self.evict_stragglers(now);
@@ -84,7 +84,7 @@ impl Execution {
         if self.counters.in_flight > u64::from(self.limits.concurrency) {
             fx.violations.push(Invariant::InFlightBounded);
         }
-        if self.unsaved > self.unsaved_max() {
+        if self.drafts.unsaved() > self.unsaved_max() {
             fx.violations.push(Invariant::UnsavedBounded);
         }
     }
@@ -111,7 +111,7 @@ impl Execution {
         // A stop that arrives with the last item finds a task that is done.
         let done = end != RunEnd::Fenced && self.is_all_settled();
         if done {
-            self.judge.circuit.end();
+            self.judge.end();
         }
         self.phase = Phase::Ended(if done { RunEnd::Done } else { end });
         self.pace.halt();
@@ -129,8 +129,8 @@ impl Execution {
         let slots = self.handler_slots.unwrap_or(u32::MAX);
         let free = self.limits.concurrency.min(slots).saturating_sub(in_flight);
         let unsaved_max = self.unsaved_max();
-        let unsaved_room = u32::try_from(unsaved_max.saturating_sub(self.unsaved)).unwrap_or(u32::MAX);
-        let side_room = u32::try_from(SIDE_RECORDS_MAX.saturating_sub(self.side.len())).unwrap_or(0);
+        let unsaved_room =
+            u32::try_from(unsaved_max.saturating_sub(self.drafts.unsaved())).unwrap_or(u32::MAX);
         let bounds = [
             (
                 free,
@@ -141,7 +141,7 @@ impl Execution {
                 },
             ),
             (unsaved_room, StallReason::Unsaved),
-            (side_room, StallReason::Checkpoint),
+            (self.drafts.side_room(), StallReason::Checkpoint),
         ];
         let (bound, reason) = bounds
             .into_iter()
@@ -188,10 +188,10 @@ impl Execution {
     }
 
     fn grant_within(&mut self, room: u32, now: Now, fx: &mut Effects) -> u32 {
-        if self.judge.circuit.is_open() {
+        if self.judge.is_open() {
             return self.grant_probe(room, now, fx);
         }
-        if !self.judge.circuit.is_closed() {
+        if !self.judge.is_closed() {
             return self.grant_round(room, now, fx);
         }
         let mut granted = self.grant_due(Place::Window, room, now, fx);
@@ -211,16 +211,11 @@ impl Execution {
     }
 
     pub(super) fn depart(&mut self, granted: u32, now: Moment) -> u32 {
-        if !self.judge.circuit.is_closed() && granted > 0 {
-            self.judge
-                .circuit
-                .on_sent(granted.div_ceil(self.tuning.batch.get()), now);
+        if !self.judge.is_closed() && granted > 0 {
+            self.judge.on_sent(granted.div_ceil(self.tuning.batch.get()), now);
         }
-        if let Some((first, last)) = self.pace.lateness(granted) {
-            self.tally.delays.record_between(first, last, granted);
-        }
+        self.meters.on_sent(granted, self.pace.lateness(granted));
         self.pace.take(granted);
-        self.sent.all += u64::from(granted);
         self.counters.in_flight += u64::from(granted);
         granted
     }
@@ -242,7 +237,9 @@ impl Execution {
             run: IndexRun::one(index),
             attempt: Attempt::new(attempts + 1),
         });
-        self.sent.repeats += u64::from(attempts > 0);
+        if attempts > 0 {
+            self.meters.on_repeat();
+        }
     }
 
     pub(super) fn grant_again(&mut self, room: u32, fx: &mut Effects) -> u32 {
@@ -299,7 +296,7 @@ impl Execution {
     /// unsettled in the window's lower half, since its upper half was dispatched later and is done.
     fn evict_stragglers(&mut self, now: Now) {
         let held = !self.tuning.ordered
-            && self.judge.circuit.is_closed()
+            && self.judge.is_closed()
             && self.cursor >= self.window.limit()
             && self.cursor < self.end
             && self.counters.in_flight < u64::from(self.limits.concurrency);
@@ -340,7 +337,7 @@ impl Execution {
         };
         let mut trouble = self.troubles.take(index).unwrap_or_else(fresh);
         trouble.place = Place::Outside;
-        self.unsaved += 1;
+        self.drafts.on_completed(1);
         self.record(index, &trouble);
         self.troubles.put(index, trouble);
     }

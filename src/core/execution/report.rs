@@ -12,9 +12,6 @@ use crate::items::waiting::{Doing, Place, Trouble};
 use crate::shards::PauseReason;
 use crate::task::lifecycle::StopReason;
 
-/// The first pause after 429 without `Retry-After`; doubled each time in a row up to the longest.
-const PAUSE_FIRST: Duration = Duration::from_secs(1);
-const PAUSE_LONGEST: Duration = Duration::from_secs(60);
 /// The longest `Retry-After` that is obeyed.
 const RETRY_AFTER_LONGEST: Duration = Duration::from_secs(300);
 
@@ -34,19 +31,14 @@ impl Execution {
             self.on_returned(dispatch, now, fx);
         }
         for dispatch in reports.refused.drain(..) {
-            let before = self.sent.returned;
+            let before = self.meters.returned();
             self.on_returned(dispatch, now, fx);
-            self.sent.refused += self.sent.returned - before;
-            self.sent.returned = before;
+            self.meters.on_refused(self.meters.returned() - before);
         }
         for signal in reports.signals.drain(..) {
             self.on_signal(signal, now);
         }
-        if reports.latencies.count() > 0 {
-            self.latencies.merge(&reports.latencies);
-            self.tally.calls.absorb(&reports.latencies);
-            reports.latencies.clear();
-        }
+        self.meters.on_latencies(&mut reports.latencies);
         fx.wake_lanes |= std::mem::take(&mut self.starved);
     }
 
@@ -85,7 +77,7 @@ impl Execution {
         }
         self.count(settled.outcome, run.len());
         self.land(run.len(), fx);
-        self.unsaved += u64::from(run.len());
+        self.drafts.on_completed(run.len());
     }
 
     fn settle_troubled(&mut self, index: ItemIndex, settled: Settled, fx: &mut Effects) {
@@ -97,15 +89,15 @@ impl Execution {
         if let Some(trouble) = self.troubles.take(index) {
             self.close_place(index, &trouble, fx);
             if trouble.has_row || trouble.place == Place::Outside {
-                self.side.insert(index, SideRecord::Cleared(index));
+                self.drafts.record(SideRecord::Cleared(index));
             } else {
-                self.side.remove(&index);
+                self.drafts.forget(index);
             }
         }
-        self.on_suspect_answered(index);
+        self.solo.on_answered(index);
         self.count(settled.outcome, 1);
         self.land(1, fx);
-        self.unsaved += 1;
+        self.drafts.on_completed(1);
     }
 
     /// Sets the bit of an item that leaves trouble, unless it is set already.
@@ -171,10 +163,8 @@ impl Execution {
     }
 
     fn take_back(&mut self, items: u32, repeats: u64) {
-        self.sent.take_back(u64::from(items), repeats);
-        self.judge
-            .circuit
-            .on_returned(items.div_ceil(self.tuning.batch.get()));
+        self.meters.on_returned(u64::from(items), repeats);
+        self.judge.on_returned(items.div_ceil(self.tuning.batch.get()));
     }
 
     fn on_signal(&mut self, signal: Signal, now: Now) {
@@ -194,11 +184,7 @@ impl Execution {
         let span = match after {
             Some(after) => after.min(RETRY_AFTER_LONGEST),
             None if self.pace.paused(now.moment).is_some() => return,
-            None => {
-                let doubled = PAUSE_FIRST.saturating_mul(1 << self.pauses_in_a_row.min(10));
-                self.pauses_in_a_row += 1;
-                doubled.min(PAUSE_LONGEST)
-            }
+            None => self.judge.next_pause(),
         };
         self.pause(span, PauseReason::BackPressure, now);
     }

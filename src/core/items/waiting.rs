@@ -210,13 +210,7 @@ impl Troubles {
 
     /// The lanes are gone: what was in flight waits and is due now.
     pub fn lose_flights(&mut self, now: Moment) {
-        let lost: Vec<ItemIndex> = self
-            .items
-            .iter()
-            .filter(|(_, t)| t.doing == Doing::InFlight)
-            .map(|(index, _)| *index)
-            .collect();
-        for index in lost {
+        for index in self.which(|t| t.doing == Doing::InFlight) {
             if let Some(mut trouble) = self.take(index) {
                 trouble.doing = Doing::Waiting(now);
                 self.put(index, trouble);
@@ -227,6 +221,12 @@ impl Troubles {
     /// Every item, by index.
     pub fn iter(&self) -> impl Iterator<Item = (ItemIndex, &Trouble)> {
         self.items.iter().map(|(index, trouble)| (*index, trouble))
+    }
+
+    /// The items that are so.
+    pub fn which(&self, is_so: impl Fn(&Trouble) -> bool) -> Vec<ItemIndex> {
+        let found = self.iter().filter(|(_, trouble)| is_so(trouble));
+        found.map(|(index, _)| index).collect()
     }
 
     /// Marks that a checkpoint was given a row of this item.

@@ -97,7 +97,7 @@ pub struct Nodes {
 
 /// What decides into how many shards a task is cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Wanted {
+pub struct Sharding {
     /// What people asked for.
     pub shards: Auto<NonZeroU32>,
     /// How fast the task may go.
@@ -114,7 +114,7 @@ pub struct Wanted {
     pub canary: Option<Canary>,
 }
 
-impl Wanted {
+impl Sharding {
     /// The number of shards of a task over `range`: never more than items, and so few that the canary lies, with an
     /// item to spare, within the first.
     ///
@@ -253,7 +253,7 @@ pub struct Slow {
 
 /// What a handler told one shard and what concerns all of them: it travels with the shard's next checkpoint.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Told {
+pub struct Directives {
     /// A pause of the task.
     pub pause: Option<Pause>,
     /// A lower rate of the task.
@@ -262,14 +262,14 @@ pub struct Told {
     pub finish: Option<ItemIndex>,
 }
 
-impl Told {
+impl Directives {
     /// Whether there is nothing to tell.
     pub fn is_empty(&self) -> bool {
-        *self == Told::default()
+        *self == Directives::default()
     }
 
     /// Adds what was told before this and got lost on its way.
-    pub fn after(&mut self, earlier: Told) {
+    pub fn after(&mut self, earlier: Directives) {
         self.pause = Pause::longer(earlier.pause, self.pause);
         self.slow = self.slow.or(earlier.slow);
         self.finish = match (self.finish, earlier.finish) {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::Execution;
+use crate::execution::Execution;
 use crate::ids::{ItemIndex, Moment};
 use crate::items::run::IndexRun;
 use crate::items::waiting::{Doing, Place, Trouble};

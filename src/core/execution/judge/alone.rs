@@ -13,9 +13,9 @@
 
 use std::time::Duration;
 
-use super::Execution;
 use super::circuit::pause::PROBE_LONGEST;
-use super::types::{Effects, Now};
+use crate::execution::Execution;
+use crate::execution::types::{Effects, Now};
 use crate::ids::{ItemIndex, Moment};
 use crate::items::verdict::Failure;
 use crate::items::waiting::{Doing, Trouble};
@@ -84,7 +84,7 @@ impl Alone {
 
 impl Execution {
     /// Looks whether only items without a verdict are left, and what follows; says when to look again.
-    pub(super) fn judge_alone(&mut self, now: Now, fx: &mut Effects) -> Option<Moment> {
+    pub(in crate::execution) fn judge_alone(&mut self, now: Now, fx: &mut Effects) -> Option<Moment> {
         let matters = self.troubles.held_first().is_some() || !self.judge.circuit.is_closed();
         if !matters || self.judge.alone.over {
             return None;
@@ -114,11 +114,7 @@ impl Execution {
         if may_leave || !self.again.is_empty() || self.troubles.is_empty() {
             return false;
         }
-        let in_flight = self
-            .troubles
-            .iter()
-            .filter(|(_, t)| t.doing == Doing::InFlight)
-            .count() as u64;
+        let in_flight = self.troubles.which(|t| t.doing == Doing::InFlight).len() as u64;
         in_flight == self.counters.in_flight && self.troubles.iter().all(|(_, t)| self.is_without_verdict(t))
     }
 
@@ -132,7 +128,7 @@ impl Execution {
         let answered = self.judge.circuit.answered();
         // It also failed while others were answered: it has shown what it is.
         let is_proven = |t: &Trouble| t.doubts.iter().any(|departed| *departed <= answered);
-        let proven = self.troubles.iter().filter(|(_, t)| is_proven(t)).count();
+        let proven = self.troubles.which(is_proven).len();
         if proven == self.troubles.len() && self.has_succeeded() {
             return true;
         }
@@ -172,11 +168,10 @@ impl Execution {
             t.held
                 .is_some_and(|(_, calls)| now.moment >= since.plus(step.saturating_mul(calls)))
         };
-        let held = self
-            .troubles
-            .held()
-            .filter(|index| self.troubles.get(*index).is_some_and(is_due));
-        let due: Vec<ItemIndex> = held.collect();
+        let held = self.troubles.held();
+        let due: Vec<ItemIndex> = held
+            .filter(|index| self.troubles.get(*index).is_some_and(is_due))
+            .collect();
         for index in due {
             if let Some(mut trouble) = self.troubles.take(index) {
                 trouble.held = trouble.held.map(|(since, calls)| (since, calls + 1));
@@ -187,7 +182,7 @@ impl Execution {
     }
 
     /// How long until items without a verdict are judged without one.
-    pub(super) fn judged_in(&self, now: Now) -> Option<Duration> {
+    pub(in crate::execution) fn judged_in(&self, now: Now) -> Option<Duration> {
         let (since, after) = (self.judge.alone.since?, self.judged_after(false)?);
         Some(since.plus(after).since(now.moment))
     }
@@ -205,7 +200,7 @@ impl Execution {
     }
 
     /// It is the items: no failed attempt is excused any more, until something is answered.
-    pub(super) fn believe_attempts(&mut self, now: Now, fx: &mut Effects) {
+    pub(in crate::execution) fn believe_attempts(&mut self, now: Now, fx: &mut Effects) {
         self.judge.alone.over = true;
         self.judge.circuit.give_up_waiting(now.moment);
         let held: Vec<ItemIndex> = self.troubles.held().collect();
