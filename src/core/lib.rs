@@ -7,6 +7,8 @@
 
 #![warn(missing_docs)]
 
+mod slugs;
+
 pub mod business;
 pub mod capacity;
 pub mod checkpoint;

@@ -10,6 +10,7 @@ use std::num::{NonZeroU32, NonZeroU64};
 use super::ids::{ItemIndex, WallMs};
 use super::settings::{Auto, Rate, RateLimit};
 use super::task::{Canary, ShardRange};
+use crate::slugs;
 
 /// The most shards that a person may ask for.
 pub const SHARDS_MAX: u32 = 256;
@@ -188,38 +189,16 @@ pub fn cut(range: ShardRange, count: u32) -> Vec<ShardRange> {
     parts
 }
 
-/// Why no shard of a task dispatches for a while.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PauseReason {
-    /// The handler answered 429 or 503.
-    BackPressure,
-    /// A reply asked for it.
-    Asked,
-    /// The task had more failed attempts than its budget allows: it recovers.
-    ErrorBudget,
-}
-
-impl PauseReason {
-    const ALL: [PauseReason; 3] = [
-        PauseReason::BackPressure,
-        PauseReason::Asked,
-        PauseReason::ErrorBudget,
-    ];
-
-    /// The slug.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            PauseReason::BackPressure => "back_pressure",
-            PauseReason::Asked => "asked",
-            PauseReason::ErrorBudget => "error_budget",
-        }
-    }
-
-    /// The reason of a slug.
-    pub fn parse(text: &str) -> Option<PauseReason> {
-        PauseReason::ALL
-            .into_iter()
-            .find(|reason| reason.as_str() == text)
+slugs! {
+    /// Why no shard of a task dispatches for a while.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum PauseReason {
+        /// The handler answered 429 or 503.
+        BackPressure = "back_pressure",
+        /// A reply asked for it.
+        Asked = "asked",
+        /// The task had more failed attempts than its budget allows: it recovers.
+        ErrorBudget = "error_budget",
     }
 }
 

@@ -5,50 +5,34 @@ use std::time::Duration;
 
 use windrow_core::ids::Moment;
 use windrow_core::items::retry::doubled;
+use windrow_core::slugs;
 
-/// The actors of the tree.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Kind {
-    /// The root.
-    Supervisor,
-    /// Heartbeat.
-    Session,
-    /// Finds work.
-    Restorer,
-    /// Lease I/O.
-    LeaseKeeper,
-    /// Saves progress.
-    CheckpointWriter,
-    /// Saves log lines.
-    DataLogWriter,
-    /// Delivers hook calls.
-    OutboxDispatcher,
-    /// Does what time makes due.
-    Maintenance,
-    /// Owns a shard.
-    Launcher,
-    /// Guards a shard's trust.
-    LeaseRenewer,
-    /// Owns a shard's lanes.
-    WindowExecutor,
-}
-
-impl Kind {
-    /// The word in paths, metrics and logs.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Kind::Supervisor => "supervisor",
-            Kind::Session => "session",
-            Kind::Restorer => "restorer",
-            Kind::LeaseKeeper => "lease-keeper",
-            Kind::CheckpointWriter => "checkpoint-writer",
-            Kind::DataLogWriter => "data-log-writer",
-            Kind::OutboxDispatcher => "outbox-dispatcher",
-            Kind::Maintenance => "maintenance",
-            Kind::Launcher => "launcher",
-            Kind::LeaseRenewer => "lease-renewer",
-            Kind::WindowExecutor => "executor",
-        }
+slugs! {
+    /// The actors of the tree.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum Kind {
+        /// The root.
+        Supervisor = "supervisor",
+        /// Heartbeat.
+        Session = "session",
+        /// Finds work.
+        Restorer = "restorer",
+        /// Lease I/O.
+        LeaseKeeper = "lease-keeper",
+        /// Saves progress.
+        CheckpointWriter = "checkpoint-writer",
+        /// Saves log lines.
+        DataLogWriter = "data-log-writer",
+        /// Delivers hook calls.
+        OutboxDispatcher = "outbox-dispatcher",
+        /// Does what time makes due.
+        Maintenance = "maintenance",
+        /// Owns a shard.
+        Launcher = "launcher",
+        /// Guards a shard's trust.
+        LeaseRenewer = "lease-renewer",
+        /// Owns a shard's lanes.
+        WindowExecutor = "executor",
     }
 }
 

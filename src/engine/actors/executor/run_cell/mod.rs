@@ -355,7 +355,7 @@ impl RunCell {
     fn on_violations(&self, fx: &Effects) {
         for invariant in &fx.violations {
             self.violations.fetch_add(1, Ordering::Relaxed);
-            tracing::error!(shard = %self.shard, invariant = invariant.id(), "invariant broken");
+            tracing::error!(shard = %self.shard, invariant = invariant.as_str(), "invariant broken");
         }
     }
 

@@ -13,29 +13,21 @@ use crate::actors::runtime::lock;
 use crate::actors::runtime::policy::Kind;
 use crate::ports::clock::Clock;
 use windrow_core::ids::Moment;
+use windrow_core::slugs;
 
 /// The target of every line that shows the tree, so that a log may have these lines and no others.
 pub(crate) const LOG: &str = module_path!();
 
-/// What an actor is up to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Activity {
-    /// Working as it should.
-    Ok,
-    /// Finishing what is in flight.
-    Draining,
-    /// Failed, waits to be started again.
-    Backoff,
-}
-
-impl Activity {
-    /// The word shown.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Activity::Ok => "ok",
-            Activity::Draining => "DRAINING",
-            Activity::Backoff => "BACKOFF",
-        }
+slugs! {
+    /// What an actor is up to.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Activity {
+        /// Working as it should.
+        Ok = "ok",
+        /// Finishing what is in flight.
+        Draining = "DRAINING",
+        /// Failed, waits to be started again.
+        Backoff = "BACKOFF",
     }
 }
 
