@@ -48,7 +48,6 @@ pub struct CheckpointDraft {
 /// What no checkpoint holds yet, and the draft that is on its way.
 #[derive(Debug)]
 pub(super) struct Drafts {
-    /// Completions.
     unsaved: u64,
     side: BTreeMap<ItemIndex, SideRecord>,
     finish_at: Option<ItemIndex>,

@@ -40,7 +40,6 @@ impl Default for Reach {
     }
 }
 
-/// See the module.
 #[derive(Debug)]
 pub(super) struct Ahead {
     stored: Reach,

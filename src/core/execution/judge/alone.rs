@@ -27,7 +27,6 @@ const LOOK_EVERY: Duration = Duration::from_millis(500);
 /// likelier than that all of them are bad: they are tried for so many times longer, two hours as configured.
 const OUTAGE_FACTOR: u32 = 12;
 
-/// See the module.
 #[derive(Debug, Default)]
 pub(super) struct Alone {
     since: Option<Moment>,
@@ -60,7 +59,6 @@ impl Alone {
         self.over
     }
 
-    /// Something was answered.
     pub(super) fn end(&mut self) {
         let in_order = match self.in_order {
             InOrder::Unknown => InOrder::Unknown,

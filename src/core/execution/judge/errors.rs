@@ -17,7 +17,6 @@ pub(super) struct Errors {
 }
 
 impl Errors {
-    /// A call failed.
     pub(super) fn note(&mut self, call: &FailedCall, now: WallMs) {
         self.counted.count(call.class, call.failure.code.clone());
         let known = self
@@ -48,17 +47,14 @@ impl Errors {
         self.known.push(error);
     }
 
-    /// All of them.
     pub(super) fn all(&self) -> &[LastError] {
         &self.known
     }
 
-    /// All that failed, counted.
     pub(super) fn counted(&self) -> &FailedCalls {
         &self.counted
     }
 
-    /// The latest.
     pub(super) fn last(&self) -> Option<&LastError> {
         self.known.last()
     }

@@ -8,7 +8,6 @@ use crate::execution::types::{Effects, Phase};
 use crate::items::waiting::{Doing, Trouble};
 use crate::task::abandonment::Abandonments;
 
-/// What people have decided.
 #[derive(Debug, Default)]
 pub(super) struct GivenUp {
     decided: Abandonments,

@@ -38,7 +38,6 @@ const DECIDED_PROBES_MAX: u32 = 3;
 /// The first pause after 429 without `Retry-After`, doubled each time in a row up to the longest.
 const PAUSE: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
 
-/// See the module.
 #[derive(Debug)]
 pub(super) struct Judge {
     circuit: Circuit,
@@ -107,7 +106,6 @@ impl Judge {
         self.circuit.is_open()
     }
 
-    /// So many calls leave.
     #[inline]
     pub(super) fn on_sent(&mut self, calls: u32, now: Moment) {
         self.circuit.on_sent(calls, now);

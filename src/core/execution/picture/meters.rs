@@ -12,7 +12,6 @@ use crate::stats::permits::{MICRO, Permits};
 use crate::stats::stall::{StallReason, Stalls};
 use crate::stats::tally::Tally;
 
-/// See the module.
 #[derive(Debug)]
 pub(in crate::execution) struct Meters {
     latencies: Latencies,

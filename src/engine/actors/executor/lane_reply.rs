@@ -26,7 +26,7 @@ pub(crate) struct ReplyTime {
 pub(crate) struct Reporter {
     shard: ShardId,
     logs: LogSink,
-    /// Routes of replies: they go in with the reports.
+    /// Lines of replies: they go in with the reports.
     pub(crate) lines: Vec<DataLogLine>,
 }
 

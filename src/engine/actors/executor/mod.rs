@@ -38,7 +38,6 @@ const FIRST_TICK: Duration = Duration::from_millis(50);
 /// ten seconds.
 const QUIET_INTERVALS: u32 = 10;
 
-/// What it hears.
 pub(crate) enum Msg {
     /// Time for a checkpoint; only the newest series of ticks counts.
     Tick(u64),
@@ -64,7 +63,6 @@ pub(crate) enum Msg {
     Abort,
 }
 
-/// Where drafts go.
 pub(crate) type DraftSink = Arc<dyn Fn(Drafted) + Send + Sync>;
 /// Who hears that the handler has seen a newer run.
 pub(crate) type StaleSink = Arc<dyn Fn(()) + Send + Sync>;

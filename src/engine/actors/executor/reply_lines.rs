@@ -11,7 +11,7 @@ use crate::ports::handling::data_log::DataLogLine;
 use crate::ports::handling::handler::LogLevel;
 use windrow_core::execution::CheckpointDraft;
 
-/// Routes of a run that are not stored yet; half of them ask for a checkpoint. One transaction inserts as many within
+/// Lines of a run that are not stored yet; half of them ask for a checkpoint. One transaction inserts as many within
 /// about a tenth of a second, for which it holds the lock of the task.
 const LINES_MAX: usize = 10_000;
 /// Their bytes: a transaction of them is far below what a database takes at once.

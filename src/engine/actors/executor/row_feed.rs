@@ -12,7 +12,6 @@ use windrow_core::ids::ItemIndex;
 /// Blocks that are read beyond the cursor's own.
 const BLOCKS_AHEAD: usize = 2;
 
-/// See the module.
 pub(crate) struct RowFeed {
     source: Arc<dyn Source>,
     chunks: Mutex<VecDeque<Arc<RowChunk>>>,

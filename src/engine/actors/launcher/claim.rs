@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use crate::actors::launcher::opening::{self, Claimed, NotClaimed};
 use crate::actors::launcher::run::Run;
 use crate::actors::launcher::share::LOOK_AGAIN;
-use crate::actors::launcher::{Arguments, Launcher, LauncherEnd, Msg, Unclaimable};
+use crate::actors::launcher::{Arguments, Launcher, LauncherEnd, Msg};
 use crate::actors::runtime::actor::Handled;
 use crate::actors::runtime::tree::{self, Activity};
 use crate::ports::ownership::run_store::{CheckpointAck, RunClose};
@@ -33,7 +33,7 @@ impl Launcher {
             // Never closed. Without a permit there would be no bound, but no wrong either.
             let permit = claims.acquire_owned().await.ok();
             let outcome = if called_off.load(Ordering::Relaxed) {
-                Err(NotClaimed::Lost)
+                Err(NotClaimed::LOST)
             } else {
                 opening::claim(&node, &candidate, &life, &keeper, permit).await
             };
@@ -59,20 +59,8 @@ impl Launcher {
                 Ok(())
             }
             Ok(claimed) => self.begin_run(claimed).await,
-            Err(NotClaimed::Lost) => {
-                self.finish(LauncherEnd::NotOwned);
-                Ok(())
-            }
-            Err(NotClaimed::NoWitness) => {
-                self.finish(LauncherEnd::Unclaimable(Unclaimable::NoWitness));
-                Ok(())
-            }
-            Err(NotClaimed::Newer(version)) => {
-                self.finish(LauncherEnd::Unclaimable(Unclaimable::Newer(version)));
-                Ok(())
-            }
-            Err(NotClaimed::StoreFailed(error)) => {
-                self.finish(LauncherEnd::StillOwned(error.to_string()));
+            Err(NotClaimed::End(end)) => {
+                self.finish(end);
                 Ok(())
             }
             Err(NotClaimed::Unfit(unfit)) => {

@@ -160,7 +160,7 @@ impl TreeActor for Launcher {
         let owner = arguments.candidate.session;
         let node = &arguments.node;
         let unwritten = node.clock.wall().since(arguments.candidate.written_at);
-        let taken_from = owner.and_then(|owner| node.heartbeats.told(owner, unwritten, node.clock.now()));
+        let taken_from = owner.and_then(|owner| node.heartbeats.describe(owner, unwritten, node.clock.now()));
         let (run, early, called_off, end) = (None, Vec::new(), Arc::default(), None);
         Ok(Launcher {
             arguments,

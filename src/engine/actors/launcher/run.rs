@@ -83,7 +83,6 @@ fn count_lines(checkpoint: &ShardCheckpoint, node: &NodeContext) {
     }
 }
 
-/// See the module.
 pub(crate) struct Run {
     pub(crate) cell: Arc<RunCell>,
     pub(crate) gate: Arc<Gate>,

@@ -1,6 +1,5 @@
 //! A run among the other shards of its task: its part of the rate, booked before it grows, and what one shard tells all.
 
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use crate::actors::executor;
@@ -29,9 +28,7 @@ pub(crate) type BookSink = std::sync::Arc<dyn Fn(Part, Booked) + Send + Sync>;
 /// A part of a task's rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Part {
-    /// Which part.
     pub(crate) share: Share,
-    /// Of which rate.
     pub(crate) rate: RateLimit,
 }
 
@@ -162,15 +159,11 @@ impl Run {
             self.in_force.shared = shared;
             self.steer(Command::Shared(shared));
         }
-        self.cell.limits().tune(part.limit(), tuning.batch.get());
+        self.cell.limits.tune(part.limit(), tuning.batch.get());
         if tuning == self.in_force.tuning {
             return;
         }
-        let timeout = u64::try_from(tuning.timeout.as_nanos()).unwrap_or(u64::MAX);
-        self.cell.timeout_ns.store(timeout, Ordering::Relaxed);
-        self.cell
-            .batch
-            .store(tuning.batch.get() as usize, Ordering::Relaxed);
+        self.cell.tune(&tuning);
         let interval = tuning.checkpoint_interval;
         self.in_force.tuning = tuning.clone();
         self.steer(Command::Tune(Box::new(tuning)));

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use tokio::sync::Notify;
 
 use crate::actors::executor::row_feed::RowFeed;
-use crate::actors::executor::run_cell::{CellParts, LimitSeats, RunAbout, RunCell};
+use crate::actors::executor::run_cell::{self, Drives, LimitSlots, RunAbout, RunCell};
 use crate::actors::executor::{self, WindowExecutor};
 use crate::actors::launcher::lease_renewer::{self, LeaseRenewer};
-use crate::actors::launcher::opening::{self, Claimed};
+use crate::actors::launcher::opening::Claimed;
 use crate::actors::launcher::run::{Child, Run};
 use crate::actors::launcher::share::InForce;
 use crate::actors::launcher::{Launcher, Msg};
@@ -158,8 +158,8 @@ fn cell(state: &Launcher, claimed: Claimed) -> Result<Arc<RunCell>, OpenError> {
         control.tuning.batch.get(),
     );
     let limited = (&state.arguments.life, &*provision.limits);
-    let limits = LimitSeats::join(&node.pots, limited, settings, &node.clock, &wake);
-    Ok(Arc::new(RunCell::new(CellParts {
+    let limits = LimitSlots::join(&node.pots, limited, settings, &node.clock, &wake);
+    let drives = Drives {
         shard: shard.shard,
         about,
         gate,
@@ -167,13 +167,12 @@ fn cell(state: &Launcher, claimed: Claimed) -> Result<Arc<RunCell>, OpenError> {
         clock: node.clock.clone(),
         rows: has_data.then(|| Arc::new(RowFeed::new(provision.source))),
         logs: state.arguments.logs.sink(),
-        lines: state.arguments.logs.of_replies(node.data_log.clone()),
-        execution: Execution::new(start, opening::now(node)),
-        timeout: control.tuning.timeout,
-        batch: control.tuning.batch.get(),
         limits,
         wake,
-    })))
+    };
+    let execution = Execution::new(start, run_cell::now(&*node.clock));
+    let lines = state.arguments.logs.of_replies(node.data_log.clone());
+    Ok(Arc::new(RunCell::new(drives, execution, lines)))
 }
 
 /// What the handler is told about the run.

@@ -8,6 +8,7 @@
 
 use std::time::Duration;
 
+use crate::actors::launcher::Unclaimable;
 use crate::actors::launcher::opening::{NotClaimed, STEP_RETRY, STEP_TRIES};
 use crate::actors::membership::heartbeats::Owner;
 use crate::actors::runtime::address::Route;
@@ -40,7 +41,7 @@ impl Hold {
         }
     }
 
-    /// How long an owner must have been silent beyond its promise.
+    /// How long an owner must have been silent beyond its lease.
     fn extra(self, node: &NodeContext) -> Duration {
         if self == Hold::Blind {
             node.times.lease_ttl
@@ -64,7 +65,7 @@ pub(crate) async fn secure(
     if let Some(owner) = candidate.session
         && node.heartbeats.owner(owner, Duration::ZERO, node.clock.now()) == Owner::Alive
     {
-        return Err(NotClaimed::Lost);
+        return Err(NotClaimed::LOST);
     }
     let secured = match take_lease(node, candidate, key, gate, keeper).await {
         Ok(hold) => fence(node, candidate.session, hold).await.map(|()| hold),
@@ -93,7 +94,7 @@ async fn take_lease(
                 Ok(Hold::Lease(until))
             } else {
                 // The own heart has not beaten: no claim of this session is wanted.
-                Err(NotClaimed::Lost)
+                Err(NotClaimed::LOST)
             }
         }
         // Nobody holds it, and it can't be had: the lease store lost its data. A released shard needs none.
@@ -101,8 +102,8 @@ async fn take_lease(
             Ok(Hold::Session)
         }
         Some(LeaseAnswer::Unknown(_)) if node.times.takeover_without_leases => Ok(Hold::Blind),
-        Some(LeaseAnswer::Unknown(_)) => Err(NotClaimed::NoWitness),
-        Some(LeaseAnswer::Said(LeaseReply::Lost | LeaseReply::Absent, _)) | None => Err(NotClaimed::Lost),
+        Some(LeaseAnswer::Unknown(_)) => Err(NotClaimed::unclaimable(Unclaimable::NoWitness)),
+        Some(LeaseAnswer::Said(LeaseReply::Lost | LeaseReply::Absent, _)) | None => Err(NotClaimed::LOST),
     }
 }
 
@@ -138,15 +139,15 @@ async fn fence(node: &NodeContext, owner: Option<SessionId>, hold: Hold) -> Resu
     match node.heartbeats.owner(owner, hold.extra(node), now) {
         Owner::Gone => Ok(()),
         // Silent, but not for long enough where its lease can't be seen.
-        Owner::Alive if hold == Hold::Blind => Err(NotClaimed::NoWitness),
-        Owner::Alive => Err(NotClaimed::Lost),
-        Owner::Silent(_) if !hold.is_good(now) => Err(NotClaimed::Lost),
+        Owner::Alive if hold == Hold::Blind => Err(NotClaimed::unclaimable(Unclaimable::NoWitness)),
+        Owner::Alive => Err(NotClaimed::LOST),
+        Owner::Silent(_) if !hold.is_good(now) => Err(NotClaimed::LOST),
         Owner::Silent(heartbeat) => match node.fence(owner, heartbeat).await {
             Ok(true) => Ok(()),
-            Ok(false) => Err(NotClaimed::Lost),
+            Ok(false) => Err(NotClaimed::LOST),
             Err(error) => {
                 tracing::warn!(session = %owner.0, %error, "silent session not fenced");
-                Err(NotClaimed::Lost)
+                Err(NotClaimed::LOST)
             }
         },
     }

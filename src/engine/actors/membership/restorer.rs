@@ -38,7 +38,7 @@ const REST_MAX: Duration = Duration::from_millis(500);
 /// A scan that takes longer is given up: a connection that vanished without a word would blind the node for long.
 const SCAN_PATIENCE: Duration = Duration::from_secs(10);
 
-/// How much later a node offers what falls to another: as much as a take-over has left beyond the owner's promise. Two
+/// How much later a node offers what falls to another: as much as a take-over has left beyond the owner's lease. Two
 /// nodes see the same silence up to a scan apart, so the shares are rough; whoever claims first has the shard.
 const RANK_WAIT: Duration = Duration::from_millis(600);
 /// The same for what nobody left behind, where others find it with their next scan only: in scans.
@@ -46,13 +46,11 @@ const RANK_WAIT_SCANS: f64 = 1.5;
 /// Scans while a node drains or has just gone: what it leaves is found at once also where no hint comes.
 const RESTLESS_SCAN: Duration = Duration::from_millis(250);
 
-/// Where offers go.
 pub(crate) type OfferSink = Arc<dyn Fn(Vec<Candidate>) + Send + Sync>;
 
 pub(crate) enum Msg {
     /// Look now: something ended, started, or was freed.
     Wake,
-    /// It may scan again.
     Rested,
     /// A silent owner's time may be up, or the turn of what fell to another node.
     Due(Moment),
@@ -60,7 +58,6 @@ pub(crate) enum Msg {
     Scanned(Box<Scan>),
 }
 
-/// What one scan found.
 pub(crate) struct Scan {
     sessions: Result<(), StoreError>,
     line: Result<Vec<Candidate>, StoreError>,

@@ -43,11 +43,9 @@ pub(crate) enum News {
     Begun(Life),
     /// A heartbeat sent at this moment found these shards, and whether people want the node drained.
     Shards(SessionId, Moment, Vec<OwnedShard>, bool),
-    /// The session was fenced.
     Fenced(SessionId),
 }
 
-/// Where news go.
 pub(crate) type NewsSink = Arc<dyn Fn(News) + Send + Sync>;
 
 pub(crate) enum Msg {

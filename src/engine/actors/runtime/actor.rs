@@ -11,11 +11,8 @@ use crate::actors::runtime::tree::Leaf;
 /// What handling comes to; an error ends the actor, and its parent decides.
 pub(crate) type Handled = Result<(), ActorProcessingErr>;
 
-/// An actor of the tree.
 pub(crate) trait TreeActor: Sized + Send + 'static {
-    /// What it hears.
     type Msg: Message;
-    /// What it begins with.
     type Arguments: Message;
 
     /// Its state at the beginning; `me` is its own address.
@@ -24,7 +21,6 @@ pub(crate) trait TreeActor: Sized + Send + 'static {
         arguments: Self::Arguments,
     ) -> impl Future<Output = Result<Self, ActorProcessingErr>> + Send;
 
-    /// Takes in one message.
     fn handle(&mut self, message: Self::Msg) -> impl Future<Output = Handled> + Send;
 
     /// A child failed or ended; what is left of one that ended comes along.

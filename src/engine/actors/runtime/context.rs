@@ -52,7 +52,7 @@ pub struct Times {
     pub data_log_flush: Duration,
     /// How long calls may take to end when the node shuts down.
     pub drain_timeout: Duration,
-    /// Whether shards of a silent owner are taken over, after its promise and a TTL, while the lease store that the
+    /// Whether shards of a silent owner are taken over, after its lease and a TTL, while the lease store that the
     /// owner may live on can't be reached.
     pub takeover_without_leases: bool,
     /// A handler that is not reached for so long, or only ever finds fault, ends the run; none waits for it.
@@ -204,7 +204,7 @@ pub struct NodeContext {
     pub leases: Option<Arc<dyn LeaseStore>>,
     /// The way to the other nodes' ears, if there is one.
     pub hints: Option<Arc<dyn Hints>>,
-    /// Routes.
+    /// Lines.
     pub data_log: Arc<dyn DataLog>,
     /// Handlers and sources.
     pub provider: Arc<dyn Provider>,
@@ -281,8 +281,8 @@ pub struct Keep {
     pub failures: Duration,
     /// Ended tasks.
     pub tasks: Duration,
-    /// Routes of the data log.
+    /// Lines of the data log.
     pub log: Duration,
-    /// Routes of one task.
+    /// Lines of one task.
     pub log_lines: u64,
 }

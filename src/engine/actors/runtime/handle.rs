@@ -75,11 +75,6 @@ impl SupervisorHandle {
         self.address.tell(Msg::Wake);
     }
 
-    /// A hook call was left in the outbox: deliver it now instead of at the next look.
-    pub fn wake_outbox(&self) {
-        self.address.tell(Msg::WakeOutbox);
-    }
-
     /// How long the heartbeat of each session has not moved, as this node saw it; those it never saw are left out.
     pub fn heartbeat_ages(&self) -> BTreeMap<SessionId, Duration> {
         self.node.heartbeats.ages(self.node.clock.now())

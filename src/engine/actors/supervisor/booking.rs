@@ -12,7 +12,6 @@ use windrow_core::shards::Share;
 /// Who asked to book a rate hears whether it fits.
 pub(crate) type Answer = oneshot::Sender<Result<(), Refusal>>;
 
-/// See the module.
 pub(crate) struct Booking {
     pub(crate) ledger: Ledger,
     room: RoomBoard,
@@ -39,7 +38,6 @@ impl Booking {
         self.ledger.held_sum() < before
     }
 
-    /// Whether that could be booked.
     pub(crate) fn try_book(&self, task: TaskId, rate: RateLimit, share: Share, answer: Answer) {
         let outcome = self.ledger.clone().change_task(task, rate, share);
         send(task, answer, outcome.map(|_| ()));

@@ -56,7 +56,6 @@ impl Children {
         Some((*kind, restarts.on_failure(policy(*kind), now)))
     }
 
-    /// Ends them one by one.
     pub(crate) async fn end(&mut self) {
         for kind in CHILDREN.into_iter().rev() {
             if let Some((child, _)) = self.0.remove(&kind) {

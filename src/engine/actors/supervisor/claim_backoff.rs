@@ -29,7 +29,6 @@ struct Rest {
     losses: u32,
 }
 
-/// See the module.
 #[derive(Debug, Default)]
 pub(crate) struct ClaimBackoff(BTreeMap<ShardId, Rest>);
 

@@ -53,7 +53,6 @@ pub(crate) enum Msg {
     Explained(Vec<(TaskId, Wait)>),
     /// Book another rate for what runs of a task; one shard of it would have this share.
     Rebook(TaskId, (RateLimit, Share), Answer),
-    /// Whether that could be booked.
     TryBook(TaskId, (RateLimit, Share), Answer),
     /// A launcher asks for another part of its task's rate.
     Book(ShardId, Part, Booked),
@@ -62,8 +61,6 @@ pub(crate) enum Msg {
     Restart(Kind),
     /// Something was started, stopped or changed: look for work and for hook calls.
     Wake,
-    /// A hook call was left.
-    WakeOutbox,
     /// How this node shows itself was changed.
     ShowFace,
     /// The runs of this task should look at its wish and settings, here and elsewhere.
@@ -151,7 +148,6 @@ impl TreeActor for Supervisor {
                 self.look_for_work();
                 self.dispatch_outbox();
             }
-            Msg::WakeOutbox => self.dispatch_outbox(),
             Msg::ShowFace => self.show_face(),
             Msg::Nudge(task) => {
                 self.runs.tell_task(task, || launcher::Msg::Look);

@@ -22,12 +22,9 @@ pub(crate) struct Wait {
     pub(crate) since: WallMs,
 }
 
-/// See [`Wait`].
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Why {
-    /// It doesn't fit.
     Refused(Refusal),
-    /// It may not be had.
     Unclaimable(Unclaimable),
 }
 
@@ -42,7 +39,6 @@ pub(crate) struct Waits {
 }
 
 impl Waits {
-    /// How many tasks wait.
     pub(crate) fn len(&self) -> usize {
         self.waiting
     }
@@ -65,7 +61,6 @@ impl Waits {
     }
 }
 
-/// The slug of a reason.
 fn slug(obstacle: Obstacle) -> &'static str {
     match obstacle {
         Obstacle::TooBig => "too_big",

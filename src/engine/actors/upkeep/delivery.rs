@@ -30,7 +30,6 @@ const RETRY: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs
 /// Beyond the call's own time: how long the settlement may take.
 const MARGIN: Duration = Duration::from_secs(5);
 
-/// See the module.
 pub(crate) struct Delivering {
     pub(crate) node: Arc<NodeContext>,
     pub(crate) hooks: HookParts,

@@ -39,7 +39,6 @@ pub(crate) struct Sinks {
 
 pub(crate) enum Msg {
     Tick,
-    /// A round is over.
     Done(Done),
 }
 

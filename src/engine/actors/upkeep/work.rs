@@ -44,7 +44,6 @@ pub(crate) struct Round {
     pub(crate) elsewhere: Elsewhere,
 }
 
-/// What a round did.
 #[derive(Default)]
 pub(crate) struct Done {
     pub(crate) commanded: Vec<TaskId>,

@@ -27,7 +27,6 @@ const LINES_MAX: usize = 10_000;
 /// The wait after a failed transaction, doubled up to the longest.
 const RETRY: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(1));
 
-/// What became of a checkpoint.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Written {
     Ack(CheckpointSeq, CheckpointAck),
@@ -35,7 +34,6 @@ pub(crate) enum Written {
     Refused(StoreError),
 }
 
-/// Who hears it.
 pub(crate) type WrittenSink = Arc<dyn Fn(Written) + Send + Sync>;
 
 pub(crate) enum Msg {

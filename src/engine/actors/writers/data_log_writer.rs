@@ -1,5 +1,5 @@
 //! Batches data log lines of the system. The way to it is a bounded queue: when it is full lines are dropped and
-//! counted, so that a chatty handler never slows the items. Routes of replies go with checkpoints (`reply_lines`).
+//! counted, so that a chatty handler never slows the items. Lines of replies go with checkpoints (`reply_lines`).
 
 use std::sync::Arc;
 
@@ -15,9 +15,9 @@ use crate::actors::runtime::tree::Activity;
 use crate::ports::handling::data_log::{DataLog, DataLogLine};
 use crate::ports::handling::dropped_lines::DroppedLines;
 
-/// Routes that may wait.
+/// Lines that may wait.
 const QUEUE_MAX: usize = 10_000;
-/// Routes of one write. (`config.toml`, `data_log.batch`.)
+/// Lines of one write. (`config.toml`, `data_log.batch`.)
 const BATCH_MAX: usize = 200;
 
 /// The queue; it outlives restarts of the writer.

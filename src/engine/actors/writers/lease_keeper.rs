@@ -26,11 +26,9 @@ pub(crate) enum LeaseAnswer {
     Said(LeaseReply, Moment),
     /// There is no lease store: the session is the witness.
     SessionOnly,
-    /// Nothing is known.
     Unknown(StoreError),
 }
 
-/// Who hears the answer.
 pub(crate) type AnswerSink = Box<dyn FnOnce(LeaseAnswer) + Send>;
 
 #[derive(Clone, Debug)]

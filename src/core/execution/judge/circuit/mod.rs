@@ -40,13 +40,10 @@ const ROUND_ANSWERED_ONE_IN: u32 = 8;
 /// One call that came back without a verdict.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Unanswered {
-    /// How.
     pub(super) class: FailureClass,
-    /// Its first item.
     pub(super) item: ItemIndex,
     /// Whether that item hadn't failed before the last answered call departed.
     pub(super) is_new: bool,
-    /// When the call departed.
     pub(super) departed: Moment,
     /// How long the handler asked us to wait.
     pub(super) after: Option<Duration>,
@@ -57,7 +54,6 @@ pub(super) struct Unanswered {
 pub(super) struct Others {
     /// How many items could leave, its own among them.
     pub(super) can_leave: u64,
-    /// Calls leave in order.
     pub(super) in_order: bool,
     /// How many calls may be in flight.
     pub(super) most: u32,
@@ -77,11 +73,9 @@ pub(super) enum Turn {
 /// Whether calls may leave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Room {
-    /// As usual.
     Unbounded,
     /// So many calls, at least one.
     Calls(u32),
-    /// None before this time.
     Until(Moment),
     /// None before a call comes back.
     Completion,
@@ -105,7 +99,6 @@ struct Round {
     failed: u32,
 }
 
-/// See the module.
 #[derive(Clone, Debug)]
 pub(super) struct Circuit {
     state: State,
@@ -208,7 +201,6 @@ impl Circuit {
         }
     }
 
-    /// So many calls leave.
     #[inline]
     pub(super) fn on_sent(&mut self, calls: u32, now: Moment) {
         match &mut self.state {
@@ -338,7 +330,6 @@ impl Circuit {
             && self.unreached_items.len() >= UNREACHED_ITEMS.min(can_leave.max(1))
     }
 
-    /// So many items at least.
     fn is_unanswered(&self, items: usize) -> bool {
         let unclear = self.row.iter().filter(|counts| **counts).count();
         self.row.len() >= UNANSWERED_CALLS

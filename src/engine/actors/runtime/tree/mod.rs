@@ -240,12 +240,10 @@ impl Entry {
 }
 
 impl Leaf {
-    /// The actor's path.
     pub(crate) fn path(&self) -> &str {
         &self.path
     }
 
-    /// The path of a child.
     pub(crate) fn child(&self, name: &str) -> String {
         format!("{}/{name}", self.path)
     }
