@@ -159,7 +159,7 @@ impl Execution {
     fn has_news(&self) -> bool {
         self.is_reach_due()
             || self.canary.is_pass_due()
-            || self.judge.is_outage_due()
+            || self.judge.is_outage_due(&self.circuit)
             || !self.drafts.told.is_empty()
     }
 
@@ -193,7 +193,8 @@ impl Execution {
         self.solo.on_drafted(no);
         let mut above = Vec::new();
         let span = self.window.copy_above(self.high, &mut above);
-        let outage = self.judge.draft_outage();
+        let outage = self.circuit.outage();
+        self.judge.on_drafted(outage);
         let drafts = &mut self.drafts;
         drafts.low_water = self.window.low_water();
         let outstanding = Outstanding {

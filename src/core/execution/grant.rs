@@ -111,7 +111,7 @@ impl Execution {
         // A stop that arrives with the last item finds a task that is done.
         let done = end != RunEnd::Fenced && self.is_all_settled();
         if done {
-            self.judge.end();
+            self.circuit.end();
         }
         self.phase = Phase::Ended(if done { RunEnd::Done } else { end });
         self.pace.halt();
@@ -188,10 +188,10 @@ impl Execution {
     }
 
     fn grant_within(&mut self, room: u32, now: Now, fx: &mut Effects) -> u32 {
-        if self.judge.is_open() {
+        if self.circuit.is_open() {
             return self.grant_probe(room, now, fx);
         }
-        if !self.judge.is_closed() {
+        if !self.circuit.is_closed() {
             return self.grant_round(room, now, fx);
         }
         let mut granted = self.grant_due(Place::Window, room, now, fx);
@@ -211,8 +211,9 @@ impl Execution {
     }
 
     pub(super) fn depart(&mut self, granted: u32, now: Moment) -> u32 {
-        if !self.judge.is_closed() && granted > 0 {
-            self.judge.on_sent(granted.div_ceil(self.tuning.batch.get()), now);
+        if !self.circuit.is_closed() && granted > 0 {
+            self.circuit
+                .on_sent(granted.div_ceil(self.tuning.batch.get()), now);
         }
         self.meters.on_sent(granted, self.pace.lateness(granted));
         self.pace.take(granted);
@@ -296,7 +297,7 @@ impl Execution {
     /// unsettled in the window's lower half, since its upper half was dispatched later and is done.
     fn evict_stragglers(&mut self, now: Now) {
         let held = !self.tuning.ordered
-            && self.judge.is_closed()
+            && self.circuit.is_closed()
             && self.cursor >= self.window.limit()
             && self.cursor < self.end
             && self.counters.in_flight < u64::from(self.limits.concurrency);

@@ -75,6 +75,8 @@ pub struct Execution {
 
     pace: Pace,
     budget: Meter,
+    circuit: judge::circuit::Circuit,
+    errors: judge::errors::Errors,
     judge: judge::Judge,
     drafts: draft::Drafts,
     solo: solo::Solo,
@@ -111,6 +113,8 @@ impl Execution {
             counters: start.restored.counters,
             pace: Pace::new(tuning.rate, tuning.burst, tuning.batch.get(), now.moment),
             budget: Meter::new(tuning.error_budget, tuning.error_window),
+            circuit: judge::circuit::Circuit::of(start.shard, start.restored.outage, now.moment),
+            errors: judge::errors::Errors::default(),
             judge: judge::Judge::new(&start, now.moment),
             drafts: draft::Drafts::new(low),
             solo: solo::Solo::default(),
@@ -170,7 +174,7 @@ impl Execution {
         self.give_up_decided(fx);
         self.judge_canary();
         self.on_time(now);
-        if self.judge.has_errors() {
+        if self.errors.last().is_some() {
             self.judge_patience(now);
         }
         self.grant(want, now, fx);
@@ -198,7 +202,7 @@ impl Execution {
         self.stall(None, now.moment);
         self.troubles.lose_flights(now.moment);
         self.look_for_given_up();
-        self.judge.on_lost(now.moment);
+        self.circuit.on_lost(now.moment);
         self.counters.in_flight = 0;
         self.again.clear();
         self.cursor = self.window.low_water();

@@ -164,7 +164,7 @@ impl Execution {
 
     fn take_back(&mut self, items: u32, repeats: u64) {
         self.meters.on_returned(u64::from(items), repeats);
-        self.judge.on_returned(items.div_ceil(self.tuning.batch.get()));
+        self.circuit.on_returned(items.div_ceil(self.tuning.batch.get()));
     }
 
     fn on_signal(&mut self, signal: Signal, now: Now) {

@@ -83,7 +83,7 @@ impl Alone {
 impl Execution {
     /// Looks whether only items without a verdict are left, and what follows; says when to look again.
     pub(in crate::execution) fn judge_alone(&mut self, now: Now, fx: &mut Effects) -> Option<Moment> {
-        let matters = self.troubles.held_first().is_some() || !self.judge.circuit.is_closed();
+        let matters = self.troubles.held_first().is_some() || !self.circuit.is_closed();
         if !matters || self.judge.alone.over {
             return None;
         }
@@ -117,13 +117,13 @@ impl Execution {
     }
 
     fn is_without_verdict(&self, trouble: &Trouble) -> bool {
-        let circuit = &self.judge.circuit;
+        let circuit = &self.circuit;
         let in_outage = !circuit.is_closed() && trouble.outage == circuit.outages();
         in_outage || trouble.held.is_some() || !trouble.doubts.is_empty()
     }
 
     fn is_tried_enough(&self, since: Moment, now: Now) -> bool {
-        let answered = self.judge.circuit.answered();
+        let answered = self.circuit.answered();
         // It also failed while others were answered: it has shown what it is.
         let is_proven = |t: &Trouble| t.doubts.iter().any(|departed| *departed <= answered);
         let proven = self.troubles.which(is_proven).len();
@@ -134,7 +134,7 @@ impl Execution {
             return false;
         };
         let is_called = |t: &Trouble| t.held.is_some_and(|(_, calls)| calls >= most || span.is_zero());
-        let is_enough = !self.judge.circuit.is_closed() || self.troubles.iter().all(|(_, t)| is_called(t));
+        let is_enough = !self.circuit.is_closed() || self.troubles.iter().all(|(_, t)| is_called(t));
         now.moment.since(since) >= span && is_enough
     }
 
@@ -148,7 +148,7 @@ impl Execution {
             (true, InOrder::GivenUp) => None,
             (true, InOrder::Unknown) => Some(after.saturating_mul(OUTAGE_FACTOR)),
             (true, InOrder::Confirmed) => Some(after),
-            (false, _) if self.judge.circuit.is_closed() => Some(after),
+            (false, _) if self.circuit.is_closed() => Some(after),
             (false, _) => Some(after.saturating_mul(OUTAGE_FACTOR)),
         }
     }
@@ -188,7 +188,6 @@ impl Execution {
     fn give_up_alone(&mut self, now: Now, fx: &mut Effects) {
         if !self.has_succeeded() && !self.whole.judge_after.is_zero() {
             let last = self
-                .judge
                 .errors
                 .last()
                 .map(|error| Failure::new(error.code.clone(), &error.example));
@@ -200,7 +199,7 @@ impl Execution {
     /// It is the items: no failed attempt is excused any more, until something is answered.
     pub(in crate::execution) fn believe_attempts(&mut self, now: Now, fx: &mut Effects) {
         self.judge.alone.over = true;
-        self.judge.circuit.give_up_waiting(now.moment);
+        self.circuit.give_up_waiting(now.moment);
         let held: Vec<ItemIndex> = self.troubles.held().collect();
         for index in held {
             self.give_up_held(index, now, fx);

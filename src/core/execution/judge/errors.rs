@@ -11,7 +11,7 @@ const FORGET_AFTER_MS: i64 = 5 * 60 * 1000;
 
 /// See the module. The latest is the last.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Errors {
+pub(in crate::execution) struct Errors {
     known: Vec<LastError>,
     counted: FailedCalls,
 }
@@ -47,15 +47,15 @@ impl Errors {
         self.known.push(error);
     }
 
-    pub(super) fn all(&self) -> &[LastError] {
+    pub(in crate::execution) fn all(&self) -> &[LastError] {
         &self.known
     }
 
-    pub(super) fn counted(&self) -> &FailedCalls {
+    pub(in crate::execution) fn counted(&self) -> &FailedCalls {
         &self.counted
     }
 
-    pub(super) fn last(&self) -> Option<&LastError> {
+    pub(in crate::execution) fn last(&self) -> Option<&LastError> {
         self.known.last()
     }
 }

@@ -21,8 +21,8 @@ impl Execution {
     }
 
     fn is_excused(&mut self, departed: Moment, trouble: &mut Trouble) -> bool {
-        let outage = self.judge.circuit.outages();
-        if !self.judge.circuit.excuses(departed) || self.judge.alone.is_over() {
+        let outage = self.circuit.outages();
+        if !self.circuit.excuses(departed) || self.judge.alone.is_over() {
             return false;
         }
         trouble.outage == outage || self.try_excuse(trouble, outage)
@@ -41,7 +41,7 @@ impl Execution {
     /// An outage begins: unclear attempts that departed after the last answered call aren't charged.
     pub(super) fn excuse_all(&mut self, now: Now) {
         self.judge.doubtful = 0;
-        let (answered, outage) = (self.judge.circuit.answered(), self.judge.circuit.outages());
+        let (answered, outage) = (self.circuit.answered(), self.circuit.outages());
         let doubted = |trouble: &Trouble| trouble.doubts.iter().any(|departed| *departed > answered);
         for index in self.troubles.which(doubted) {
             let Some(mut trouble) = self.troubles.take(index) else {
@@ -96,7 +96,7 @@ impl Execution {
         let is_outage = trouble
             .doubts
             .last()
-            .is_some_and(|departed| self.judge.circuit.excuses(*departed));
+            .is_some_and(|departed| self.circuit.excuses(*departed));
         if let Some(failure) = trouble.failure.as_mut().filter(|_| is_outage) {
             let message = format!(
                 "only one attempt is allowed, and the handler was down: {}",

@@ -7,8 +7,8 @@
 //! `patience` how long any of it is borne, `probe` what leaves meanwhile.
 
 mod alone;
-mod circuit;
-mod errors;
+pub(super) mod circuit;
+pub(super) mod errors;
 mod excuse;
 mod given_up;
 mod patience;
@@ -18,14 +18,12 @@ use std::time::Duration;
 
 use super::Execution;
 use super::types::{Effects, Now, Reports, RunEnd, Start};
-use crate::handler::failed_calls::FailedCalls;
 use crate::ids::{ItemIndex, Moment};
-use crate::items::retry::{doubled, mix};
-use crate::items::verdict::{AnsweredCalls, FailedCall, FailureClass, HandlerState, LastError, Outage};
+use crate::items::retry::doubled;
+use crate::items::verdict::{AnsweredCalls, FailedCall, FailureClass, HandlerState, Outage};
 use crate::items::waiting::{Doing, Place, Trouble};
 use crate::task::lifecycle::StopReason;
 use circuit::{Circuit, Others, Turn, Unanswered};
-use errors::Errors;
 
 /// So many calls in a row that refuse us, or that can't be understood, stop the task.
 const REFUSALS_MAX: usize = 3;
@@ -40,8 +38,6 @@ const PAUSE: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs
 
 #[derive(Debug)]
 pub(super) struct Judge {
-    circuit: Circuit,
-    errors: Errors,
     /// The handler has given a verdict about an item.
     contacted: bool,
     /// Something other than a definite fault came back before that.
@@ -70,11 +66,7 @@ struct Refusals {
 
 impl Judge {
     pub(super) fn new(start: &Start, now: Moment) -> Judge {
-        let (shard, outage) = (start.shard, start.restored.outage);
-        let salt = mix(shard.task.0.unsigned_abs().rotate_left(32) ^ u64::from(shard.no));
         Judge {
-            circuit: Circuit::new(outage, salt, now),
-            errors: Errors::default(),
             contacted: start.restored.counters.settled() > 0,
             unclear_contact: false,
             first_contact: start.first_contact.map(|span| now.plus(span)),
@@ -85,7 +77,7 @@ impl Judge {
             alone: alone::Alone::default(),
             given_up: given_up::GivenUp::default(),
             ahead: None,
-            drafted: outage,
+            drafted: start.restored.outage,
         }
     }
 
@@ -94,78 +86,28 @@ impl Judge {
         self.first_contact.filter(|_| !self.contacted)
     }
 
-    /// Whether calls leave as usual.
-    #[inline]
-    pub(super) fn is_closed(&self) -> bool {
-        self.circuit.is_closed()
-    }
-
-    /// Whether nothing but probes leaves.
-    #[inline]
-    pub(super) fn is_open(&self) -> bool {
-        self.circuit.is_open()
-    }
-
-    #[inline]
-    pub(super) fn on_sent(&mut self, calls: u32, now: Moment) {
-        self.circuit.on_sent(calls, now);
-    }
-
-    /// So many calls came back without having left.
-    pub(super) fn on_returned(&mut self, calls: u32) {
-        self.circuit.on_returned(calls);
-    }
-
-    /// Every call that was out is lost.
-    pub(super) fn on_lost(&mut self, now: Moment) {
-        self.circuit.on_lost(now);
-    }
-
-    /// Nothing is left to call for.
-    pub(super) fn end(&mut self) {
-        self.circuit.end();
-    }
-
     /// How long calls rest after one that was turned away without a time.
     pub(super) fn next_pause(&mut self) -> Duration {
         self.pauses_in_a_row += 1;
         doubled(PAUSE, self.pauses_in_a_row - 1)
     }
 
-    /// Whether anything has gone wrong of late.
-    #[inline]
-    pub(super) fn has_errors(&self) -> bool {
-        self.errors.last().is_some()
-    }
-
-    /// The errors of late, one a code, the latest last.
-    pub(super) fn errors(&self) -> &[LastError] {
-        self.errors.all()
-    }
-
-    /// Calls that failed since the run began.
-    pub(super) fn failed_calls(&self) -> &FailedCalls {
-        self.errors.counted()
-    }
-
     /// Whether an outage began or ended since the last draft: a take-over should know.
     #[inline]
-    pub(super) fn is_outage_due(&self) -> bool {
+    pub(super) fn is_outage_due(&self, circuit: &Circuit) -> bool {
         let since = |outage: Option<Outage>| outage.map(|outage| outage.since);
-        since(self.circuit.outage()) != since(self.drafted)
+        since(circuit.outage()) != since(self.drafted)
     }
 
-    /// The outage, for a draft.
-    pub(super) fn draft_outage(&mut self) -> Option<Outage> {
-        self.drafted = self.circuit.outage();
-        self.drafted
+    /// The outage is in a draft.
+    pub(super) fn on_drafted(&mut self, outage: Option<Outage>) {
+        self.drafted = outage;
     }
 
     /// Whether an answered call would change anything.
     #[inline]
     fn is_stirred(&self) -> bool {
         !self.contacted
-            || self.circuit.is_stirred()
             || self.doubtful > 0
             || self.pauses_in_a_row > 0
             || self.refusals.calls > 0
@@ -176,13 +118,12 @@ impl Judge {
 impl Execution {
     /// How the handler fares.
     pub fn handler(&self, now: Now) -> HandlerState {
-        let judge = &self.judge;
-        let next_probe = judge.circuit.next_probe();
+        let next_probe = self.circuit.next_probe();
         HandlerState {
-            contacted: judge.contacted,
-            outage: judge.circuit.outage(),
+            contacted: self.judge.contacted,
+            outage: self.circuit.outage(),
             next_probe_in: next_probe.map(|next| next.since(now.moment)),
-            error: judge.errors.last().cloned(),
+            error: self.errors.last().cloned(),
             held: self.troubles.held().count() as u64,
             judged_in: self.judged_in(now),
         }
@@ -201,7 +142,8 @@ impl Execution {
 
     #[inline]
     fn on_answered(&mut self, answered: AnsweredCalls, now: Now, fx: &mut Effects) {
-        let matters = self.judge.is_stirred() || self.troubles.held_first().is_some();
+        let is_stirred = self.judge.is_stirred() || self.circuit.is_stirred();
+        let matters = is_stirred || self.troubles.held_first().is_some();
         if answered.calls > 0 && matters {
             self.on_verdicts(answered, now, fx);
         }
@@ -215,7 +157,6 @@ impl Execution {
         self.judge.alone.end();
         let most = self.calls_at_most();
         let turn = self
-            .judge
             .circuit
             .on_answered(answered.calls, answered.departed, most, now.moment);
         if turn == Turn::Answered {
@@ -241,7 +182,7 @@ impl Execution {
     }
 
     fn on_failed_call(&mut self, call: &FailedCall, now: Now, fx: &mut Effects) {
-        self.judge.errors.note(call, now.wall);
+        self.errors.note(call, now.wall);
         let class = match call.class {
             FailureClass::Faulty if self.judge.contacted => FailureClass::Answered,
             class => class,
@@ -265,7 +206,7 @@ impl Execution {
             }
         }
         let first_failed = self.troubles.get(call.index).map(|trouble| trouble.failed_first);
-        let answered = self.judge.circuit.answered();
+        let answered = self.circuit.answered();
         let is_new = first_failed.is_none_or(|first| first.is_some_and(|departed| departed > answered));
         let (index, departed, after) = (call.index, call.departed, call.after);
         let call = Unanswered {
@@ -280,10 +221,7 @@ impl Execution {
             in_order: self.tuning.ordered,
             most: self.calls_at_most(),
         };
-        let turn = self
-            .judge
-            .circuit
-            .on_unanswered(call, others, now.moment, now.wall);
+        let turn = self.circuit.on_unanswered(call, others, now.moment, now.wall);
         if turn == Turn::Opened {
             self.excuse_all(now);
         }
@@ -312,7 +250,7 @@ impl Execution {
     }
 
     fn count_reached_probe(&mut self, call: &FailedCall, now: Now, fx: &mut Effects) {
-        if self.has_succeeded() || self.judge.circuit.is_closed() {
+        if self.has_succeeded() || self.circuit.is_closed() {
             return;
         }
         self.judge.reached_probes += 1;

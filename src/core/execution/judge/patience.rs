@@ -23,7 +23,7 @@ impl Execution {
 
     /// Ends a run whose handler was never reached in time, or is down for longer than the task waits.
     pub(in crate::execution) fn judge_patience(&mut self, now: Now) {
-        let Some(error) = self.judge.errors.last() else {
+        let Some(error) = self.errors.last() else {
             return;
         };
         let said = format!("{}: {}", error.code, error.example);
@@ -43,7 +43,7 @@ impl Execution {
         }
         let patience = self.whole.outage_patience;
         let is_over = |outage: Outage| now.wall.since(outage.since) >= patience && self.shared.all_down;
-        if self.judge.circuit.outage().is_some_and(is_over) {
+        if self.circuit.outage().is_some_and(is_over) {
             let span = humane(patience);
             let text =
                 format!("the handler was down for {span}; {said}; nothing is lost, start the task to go on");

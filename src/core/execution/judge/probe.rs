@@ -20,14 +20,14 @@ impl Execution {
         if let (Some(before), Some(now)) = (self.handler_slots, slots)
             && now > before
         {
-            self.judge.circuit.on_news();
+            self.circuit.on_news();
         }
         self.handler_slots = slots;
     }
 
     /// Whether the circuit lets nothing leave now; says when to ask again.
     pub(in crate::execution) fn is_circuit_shut(&mut self, now: Now, fx: &mut Effects) -> bool {
-        fx.wait = match self.judge.circuit.room(now.moment) {
+        fx.wait = match self.circuit.room(now.moment) {
             Room::Unbounded | Room::Calls(_) => return false,
             Room::Until(moment) => Wait::Until(moment),
             Room::Completion => Wait::Completion,
@@ -40,7 +40,7 @@ impl Execution {
     /// What the circuit leaves of the room. Unit: items.
     #[inline]
     pub(in crate::execution) fn room_of_circuit(&self, items: u32, now: Now) -> u32 {
-        match self.judge.circuit.room(now.moment) {
+        match self.circuit.room(now.moment) {
             Room::Unbounded => items,
             Room::Calls(calls) => items.min(calls.saturating_mul(self.tuning.batch.get())),
             Room::Until(_) | Room::Completion => 0,
@@ -49,7 +49,7 @@ impl Execution {
 
     /// One call to see whether the handler is back; its items are of one kind.
     pub(in crate::execution) fn grant_probe(&mut self, room: u32, now: Now, fx: &mut Effects) -> u32 {
-        let turn = self.judge.circuit.outage().map_or(0, |outage| outage.probes) % 3;
+        let turn = self.circuit.outage().map_or(0, |outage| outage.probes) % 3;
         let granted = (turn..turn + 3).find_map(|kind| {
             let granted = match kind % 3 {
                 0 => self.grant_failed(room, fx),

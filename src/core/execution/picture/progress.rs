@@ -104,12 +104,12 @@ impl Execution {
 
     /// The errors of late, one a code, the latest last.
     pub fn errors(&self) -> &[LastError] {
-        self.judge.errors()
+        self.errors.all()
     }
 
     /// Calls that failed since the run began.
     pub fn failed_calls(&self) -> &FailedCalls {
-        self.judge.failed_calls()
+        self.errors.counted()
     }
 
     /// What was counted since the run began.

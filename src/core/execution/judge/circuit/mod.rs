@@ -15,7 +15,8 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use self::pause::{PROBE_ON_NEWS, probe_wait};
-use crate::ids::{ItemIndex, Moment, WallMs};
+use crate::ids::{ItemIndex, Moment, ShardId, WallMs};
+use crate::items::retry::mix;
 use crate::items::verdict::{FailureClass, Outage};
 
 /// So many calls in a row that can't have had an effect open the circuit …
@@ -99,8 +100,22 @@ struct Round {
     failed: u32,
 }
 
+impl Round {
+    fn new(since: Moment, size: u32, began: Moment) -> Round {
+        let (sent, answered, failed) = (0, 0, 0);
+        Round {
+            since,
+            began,
+            size,
+            sent,
+            answered,
+            failed,
+        }
+    }
+}
+
 #[derive(Clone, Debug)]
-pub(super) struct Circuit {
+pub(in crate::execution) struct Circuit {
     state: State,
     outage: Option<Outage>,
     /// Outages so far; the present one's number while there is one.
@@ -120,9 +135,15 @@ pub(super) struct Circuit {
 }
 
 impl Circuit {
+    /// The circuit of a shard's run; that of another shard probes at other times.
+    pub(in crate::execution) fn of(shard: ShardId, outage: Option<Outage>, now: Moment) -> Circuit {
+        let salt = mix(shard.task.0.unsigned_abs().rotate_left(32) ^ u64::from(shard.no));
+        Circuit::new(outage, salt, now)
+    }
+
     /// A closed circuit, or an open one where the run before left an outage. Runs with different `salt` probe at
     /// different times.
-    pub(super) fn new(outage: Option<Outage>, salt: u64, now: Moment) -> Circuit {
+    fn new(outage: Option<Outage>, salt: u64, now: Moment) -> Circuit {
         let mut circuit = Circuit {
             state: State::Closed,
             outage,
@@ -144,12 +165,12 @@ impl Circuit {
 
     /// Whether calls leave as usual.
     #[inline]
-    pub(super) fn is_closed(&self) -> bool {
+    pub(in crate::execution) fn is_closed(&self) -> bool {
         matches!(self.state, State::Closed)
     }
 
     /// Whether nothing but probes leaves.
-    pub(super) fn is_open(&self) -> bool {
+    pub(in crate::execution) fn is_open(&self) -> bool {
         matches!(self.state, State::Open { .. })
     }
 
@@ -160,7 +181,7 @@ impl Circuit {
     }
 
     /// The outage, until the circuit is closed.
-    pub(super) fn outage(&self) -> Option<Outage> {
+    pub(in crate::execution) fn outage(&self) -> Option<Outage> {
         self.outage
     }
 
@@ -202,7 +223,7 @@ impl Circuit {
     }
 
     #[inline]
-    pub(super) fn on_sent(&mut self, calls: u32, now: Moment) {
+    pub(in crate::execution) fn on_sent(&mut self, calls: u32, now: Moment) {
         match &mut self.state {
             State::Closed => {}
             State::Probing(round) => round.sent += calls,
@@ -225,37 +246,27 @@ impl Circuit {
     }
 
     /// So many calls came back without having left.
-    pub(super) fn on_returned(&mut self, calls: u32) {
+    pub(in crate::execution) fn on_returned(&mut self, calls: u32) {
         if let State::Probing(round) = &mut self.state {
             round.sent = round.sent.saturating_sub(calls);
         }
     }
 
     /// Every call that was out is lost.
-    pub(super) fn on_lost(&mut self, now: Moment) {
+    pub(in crate::execution) fn on_lost(&mut self, now: Moment) {
         if let State::Probing(round) = &mut self.state {
-            (round.began, round.sent, round.answered, round.failed) = (now, 0, 0, 0);
+            *round = Round::new(round.since, round.size, now);
         }
     }
 
     /// So many calls brought a verdict; the latest of them departed then. `most` calls may be in flight.
     pub(super) fn on_answered(&mut self, calls: u32, departed: Moment, most: u32, now: Moment) -> Turn {
         self.answered = self.answered.max(departed);
-        self.row.clear();
-        self.new_items.clear();
-        self.forget_unreached();
+        self.forget_row();
         match &mut self.state {
             State::Closed => Turn::Same,
             State::Open { .. } => {
-                let round = Round {
-                    since: now,
-                    began: now,
-                    size: 2,
-                    sent: 0,
-                    answered: 0,
-                    failed: 0,
-                };
-                self.state = State::Probing(round);
+                self.state = State::Probing(Round::new(now, 2, now));
                 self.close_if_passed(most, now);
                 Turn::Answered
             }
@@ -343,7 +354,7 @@ impl Circuit {
     }
 
     /// Nothing is left to call for.
-    pub(super) fn end(&mut self) {
+    pub(in crate::execution) fn end(&mut self) {
         (self.state, self.outage) = (State::Closed, None);
     }
 
@@ -359,15 +370,7 @@ impl Circuit {
             self.open(Duration::ZERO, now);
             return;
         }
-        let size = round.size.saturating_mul(2);
-        *round = Round {
-            began: now,
-            size,
-            sent: 0,
-            answered: 0,
-            failed: 0,
-            ..*round
-        };
+        *round = Round::new(round.since, round.size.saturating_mul(2), now);
         self.close_if_passed(most, now);
     }
 
@@ -387,21 +390,19 @@ impl Circuit {
             step: 1,
         };
         self.probed_at = now;
-        self.row.clear();
-        self.new_items.clear();
-        self.forget_unreached();
+        self.forget_row();
     }
 
     fn close(&mut self, now: Moment) {
         self.state = State::Closed;
         self.outage = None;
         self.closed_at = now;
-        self.row.clear();
-        self.new_items.clear();
-        self.forget_unreached();
+        self.forget_row();
     }
 
-    fn forget_unreached(&mut self) {
+    fn forget_row(&mut self) {
+        self.row.clear();
+        self.new_items.clear();
         self.unreached = 0;
         self.unreached_items.clear();
     }
