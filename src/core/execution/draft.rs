@@ -127,6 +127,18 @@ impl Drafts {
         self.unsaved > 0 || !self.side.is_empty()
     }
 
+    /// All of it, for the newest draft.
+    fn give_out(&mut self, reach: ItemIndex) -> Outstanding {
+        Outstanding {
+            no: self.no,
+            reach,
+            unsaved: self.unsaved,
+            side: std::mem::take(&mut self.side),
+            finish_at: self.finish_at.take(),
+            told: std::mem::take(&mut self.told),
+        }
+    }
+
     /// Low water of the last draft.
     pub(super) fn low_water(&self) -> ItemIndex {
         self.low_water
@@ -195,28 +207,16 @@ impl Execution {
         let span = self.window.copy_above(self.high, &mut above);
         let outage = self.circuit.outage();
         self.judge.on_drafted(outage);
-        let drafts = &mut self.drafts;
-        drafts.low_water = self.window.low_water();
-        let outstanding = Outstanding {
-            no,
-            reach,
-            unsaved: drafts.unsaved,
-            side: std::mem::take(&mut drafts.side),
-            finish_at: drafts.finish_at.take(),
-            told: std::mem::take(&mut drafts.told),
-        };
+        self.drafts.low_water = self.window.low_water();
+        let outstanding = self.drafts.give_out(reach);
         let rows = outstanding.side.keys();
         rows.for_each(|index| self.troubles.mark_row(*index));
         let draft = CheckpointDraft {
             no,
-            low_water: drafts.low_water,
+            low_water: self.drafts.low_water,
             high_water: self.high,
             reach,
-            counters: Counters {
-                parked: self.troubles.outside(),
-                in_flight: 0,
-                ..self.counters
-            },
+            counters: self.stored_counters(),
             above,
             span,
             side: outstanding.side.values().cloned().collect(),
@@ -226,8 +226,16 @@ impl Execution {
             outage,
             end,
         };
-        drafts.outstanding = Some(outstanding);
+        self.drafts.outstanding = Some(outstanding);
         Some(draft)
+    }
+
+    fn stored_counters(&self) -> Counters {
+        Counters {
+            parked: self.troubles.outside(),
+            in_flight: 0,
+            ..self.counters
+        }
     }
 
     /// Only what the acknowledged draft held is saved; what settled meanwhile stays unsaved.

@@ -147,7 +147,7 @@ impl Execution {
         self.troubles.outside() < u64::from(self.tuning.parked_max)
     }
 
-    /// The row that a checkpoint keeps of a troubled item.
+    /// The row that a checkpoint keeps of a retrying item.
     pub(super) fn record(&mut self, index: ItemIndex, trouble: &Trouble) {
         let row = item_trouble(index, trouble);
         let record = match trouble.place {

@@ -16,7 +16,6 @@ mod cut_off;
 mod draft;
 mod failed;
 mod grant;
-mod held;
 mod judge;
 mod part;
 mod picture;
@@ -36,7 +35,7 @@ pub use reach::{REACH_OF_CLAIM, Reach};
 pub use shared::Shared;
 pub use types::{Command, Effects, Event, Limits, Now, Phase, Reports, Restored, RunEnd, Start, Wait};
 
-use super::ids::{ItemIndex, Moment, RunNo, ShardId};
+use super::ids::{ItemIndex, RunNo, ShardId};
 use super::invariants::Invariant;
 use super::pace::Pace;
 use super::task::{Canary, ShardRange, Tuning};
@@ -86,8 +85,8 @@ pub struct Execution {
     source_ready: ItemIndex,
     handler_slots: Option<u32>,
     is_held: bool,
-    full_since: Option<Moment>,
-    short_since: Option<Moment>,
+    batches: grant::Batches,
+    stragglers: grant::Stragglers,
     starved: bool,
     /// Begun after a crash loop: few completions may be unsaved, so that the next crash is near its cause.
     careful: bool,
@@ -123,8 +122,8 @@ impl Execution {
             source_ready: if start.has_data { low } else { range.end },
             handler_slots: None,
             is_held: false,
-            full_since: None,
-            short_since: None,
+            batches: grant::Batches::default(),
+            stragglers: grant::Stragglers::default(),
             starved: false,
             careful: start.stalls >= solo::STALLS_MAX,
             whole: start.tuning,

@@ -46,11 +46,11 @@ impl Execution {
     fn on_settled(&mut self, settled: Settled, fx: &mut Effects) {
         let mut rest = Some(settled.run);
         while let Some(run) = rest {
-            let troubled = self.troubles.lowest_in(run);
-            let (clean, next) = match troubled {
+            let retrying = self.troubles.lowest_in(run);
+            let (clean, next) = match retrying {
                 None => (Some(run), None),
                 Some(index) => {
-                    self.settle_troubled(index, settled, fx);
+                    self.settle_retrying(index, settled, fx);
                     let before = IndexRun::new(run.first(), (index.0 - run.first().0) as u32);
                     (
                         before,
@@ -80,7 +80,7 @@ impl Execution {
         self.drafts.on_completed(run.len());
     }
 
-    fn settle_troubled(&mut self, index: ItemIndex, settled: Settled, fx: &mut Effects) {
+    fn settle_retrying(&mut self, index: ItemIndex, settled: Settled, fx: &mut Effects) {
         let expected = |t: &Trouble| t.doing == Doing::InFlight && t.attempts + 1 == settled.attempt.get();
         if !self.troubles.get(index).is_some_and(expected) {
             fx.violations.push(Invariant::ReportWasInFlight);
@@ -131,7 +131,7 @@ impl Execution {
             if let Some(before) = IndexRun::new(run.first(), (index.0 - run.first().0) as u32) {
                 self.return_fresh(before, dispatch.attempt, fx);
             }
-            self.return_troubled(index, dispatch.attempt, now, fx);
+            self.return_retrying(index, dispatch.attempt, now, fx);
             rest = IndexRun::new(index.plus(1), (run.end().0 - index.0 - 1) as u32);
         }
     }
@@ -147,7 +147,7 @@ impl Execution {
         self.again.push_back(run);
     }
 
-    fn return_troubled(&mut self, index: ItemIndex, attempt: Attempt, now: Now, fx: &mut Effects) {
+    fn return_retrying(&mut self, index: ItemIndex, attempt: Attempt, now: Now, fx: &mut Effects) {
         let expected = |t: &Trouble| t.doing == Doing::InFlight && t.attempts + 1 == attempt.get();
         if !self.troubles.get(index).is_some_and(expected) {
             fx.violations.push(Invariant::ReportWasInFlight);

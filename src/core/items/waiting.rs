@@ -1,7 +1,7 @@
-//! Troubled items: unsettled ones that failed at least once, or that were evicted from the window.
+//! Retrying items: unsettled ones that failed at least once, or that were evicted from the window.
 //!
 //! The only place that knows an item by itself; everything else speaks in runs. An item is here exactly as long as
-//! it is unsettled and troubled, so a cursor over the window must never grant one that is here. Ordered maps only:
+//! it is unsettled and retrying, so a cursor over the window must never grant one that is here. Ordered maps only:
 //! the order of iteration is part of the core's determinism.
 
 use std::cmp::Reverse;
@@ -33,7 +33,7 @@ pub enum Doing {
     Held(Moment),
 }
 
-/// A troubled item.
+/// A retrying item.
 #[derive(Clone, Debug, Default)]
 pub struct Trouble {
     /// Finished attempts.
@@ -84,7 +84,7 @@ impl Default for Doing {
     }
 }
 
-/// All troubled items of a shard.
+/// All retrying items of a shard.
 #[derive(Clone, Debug, Default)]
 pub struct Troubles {
     items: BTreeMap<ItemIndex, Trouble>,
@@ -122,7 +122,7 @@ impl Troubles {
         self.items.get(&index)
     }
 
-    /// The lowest troubled index.
+    /// The lowest retrying index.
     pub fn lowest(&self) -> Option<ItemIndex> {
         self.items.keys().next().copied()
     }
@@ -137,7 +137,7 @@ impl Troubles {
         found.map(|(index, trouble)| (*index, trouble))
     }
 
-    /// The lowest troubled index inside a run.
+    /// The lowest retrying index inside a run.
     #[inline]
     pub fn lowest_in(&self, run: IndexRun) -> Option<ItemIndex> {
         if self.items.is_empty() {

@@ -48,6 +48,16 @@ pub struct Used {
     pub in_flight: u64,
 }
 
+impl Used {
+    /// Nothing left, and so many items are in flight.
+    pub fn only(in_flight: u64) -> Used {
+        Used {
+            in_flight,
+            ..Used::default()
+        }
+    }
+}
+
 #[derive(Clone, Debug)]
 struct Slot {
     own_rate: u64,

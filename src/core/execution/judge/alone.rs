@@ -20,7 +20,7 @@ use crate::ids::{ItemIndex, Moment};
 use crate::items::verdict::Failure;
 use crate::items::waiting::{Doing, Trouble};
 
-/// How often it is looked whether this is so: it walks all troubled items.
+/// How often it is looked whether this is so: it walks all retrying items.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 
 /// While the circuit is open or calls leave in order, and none of the items failed beside an answered one, an outage is
@@ -105,7 +105,7 @@ impl Execution {
         Some(now.moment.plus(LOOK_EVERY))
     }
 
-    /// Nothing fresh can leave, and every troubled item failed without a verdict.
+    /// Nothing fresh can leave, and every retrying item failed without a verdict.
     fn is_alone(&self) -> bool {
         let is_fresh_left = self.cursor < self.fresh_end() && self.cursor < self.window.limit();
         let may_leave = is_fresh_left && !self.tuning.ordered;

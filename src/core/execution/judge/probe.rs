@@ -70,7 +70,7 @@ impl Execution {
             else {
                 break;
             };
-            self.push_troubled(index, attempts, fx);
+            self.push_retry(index, attempts, fx);
             granted += 1;
         }
         granted

@@ -15,14 +15,14 @@ use futures_util::StreamExt;
 use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
 
+use crate::actors::executor::calls::Calls;
 use crate::actors::executor::lane_reply::{ReplyTime, Reporter, give_back};
 use crate::actors::executor::run_cell::{Ask, Exchanged, RunCell, Superseded};
 use crate::ports::handling::handler::{Call, CallItems, CallRows, Reply};
 use crate::ports::sources::source::{RowChunk, SourceError};
 use windrow_core::execution::{Effects, Reports, Wait};
 use windrow_core::ids::{Generation, Moment};
-use windrow_core::items::run::IndexRun;
-use windrow_core::items::verdict::{Dispatch, HandlerCommand, Signal};
+use windrow_core::items::verdict::{HandlerCommand, Signal};
 use windrow_core::pace::STALE_AFTER;
 
 /// Items asked for at once, at most: the mutex is held for microseconds.
@@ -389,62 +389,5 @@ fn land(lane: &Lane, round: &mut Round, (items, departed, answer): (CallItems, M
                 .push(Signal::Command(HandlerCommand::PauseFor(REREAD_AFTER)));
             (lane.note)(LaneNote::RowFault(error));
         }
-    }
-}
-
-/// Cuts granted runs into calls of at most `batch` items.
-struct Calls<'a> {
-    dispatches: &'a [Dispatch],
-    at: usize,
-    /// What is left of the dispatch at `at`.
-    rest: Option<IndexRun>,
-    batch: u32,
-}
-
-impl<'a> Calls<'a> {
-    fn new(dispatches: &'a [Dispatch], batch: u32) -> Calls<'a> {
-        Calls {
-            dispatches,
-            at: 0,
-            rest: dispatches.first().map(|d| d.run),
-            batch: batch.max(1),
-        }
-    }
-
-    /// The next at most `most` neighbours with one attempt.
-    #[inline]
-    fn piece(&mut self, most: u32) -> Option<Dispatch> {
-        let run = self.rest?;
-        let attempt = self.dispatches[self.at].attempt;
-        let most = std::num::NonZeroU32::new(most)?;
-        let (piece, rest) = run.split(most);
-        self.rest = rest;
-        if rest.is_none() {
-            self.at += 1;
-            self.rest = self.dispatches.get(self.at).map(|d| d.run);
-        }
-        Some(Dispatch { run: piece, attempt })
-    }
-}
-
-impl Iterator for Calls<'_> {
-    type Item = CallItems;
-
-    #[inline]
-    fn next(&mut self) -> Option<CallItems> {
-        let first = self.piece(self.batch)?;
-        if first.run.len() == self.batch || self.rest.is_none() {
-            return Some(CallItems::One(first));
-        }
-        let mut pieces = vec![first];
-        let mut count = first.run.len();
-        while count < self.batch {
-            let Some(piece) = self.piece(self.batch - count) else {
-                break;
-            };
-            count += piece.run.len();
-            pieces.push(piece);
-        }
-        Some(CallItems::Many(pieces))
     }
 }

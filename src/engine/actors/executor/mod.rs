@@ -3,6 +3,7 @@
 //! It never sees an item. It ends by failing (a lane panicked) or by reporting the run's last draft; its parent
 //! restarts it on the same `RunCell`, after the old lanes are gone.
 
+mod calls;
 pub mod lane;
 pub mod lane_reply;
 pub mod reply_lines;

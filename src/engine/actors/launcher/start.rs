@@ -153,11 +153,9 @@ fn cell(state: &Launcher, claimed: Claimed) -> Result<Arc<RunCell>, OpenError> {
         first_contact: node.times.first_contact,
     };
     let wake = Arc::<Notify>::default();
-    let settings = (
-        start.shared.share.of_limit(start.tuning.rate),
-        control.tuning.batch.get(),
-    );
+    let rate = start.shared.share.of_limit(start.tuning.rate);
     let limited = (&state.arguments.life, &*provision.limits);
+    let settings = (rate, start.tuning.batch.get());
     let limits = LimitSlots::join(&node.pots, limited, settings, &node.clock, &wake);
     let drives = Drives {
         shard: shard.shard,

@@ -9,30 +9,17 @@
 //! is per call, in the order in which calls came back. Times are of the run's clock; the jitter is a hash, so that the
 //! same facts give the same probes.
 
+mod evidence;
 pub(super) mod pause;
 
-use std::collections::VecDeque;
 use std::time::Duration;
 
+use self::evidence::Evidence;
 use self::pause::{PROBE_ON_NEWS, probe_wait};
 use crate::ids::{ItemIndex, Moment, ShardId, WallMs};
 use crate::items::retry::mix;
 use crate::items::verdict::{FailureClass, Outage};
 
-/// So many calls in a row that can't have had an effect open the circuit …
-const UNREACHED_CALLS: usize = 5;
-/// … over so many items, or as many as can leave: one item behind a gateway may kill what is behind it.
-const UNREACHED_ITEMS: usize = 3;
-/// So many calls in a row without a verdict open the circuit …
-const UNANSWERED_CALLS: usize = 20;
-/// … of which so many must be unclear, unreachable or unavailable …
-const UNANSWERED_CLEAR_MAX: usize = 2;
-/// … over so many items that hadn't failed before the last answered call, or as many as can leave. Items that failed before
-/// say nothing new: with many bad items, their retries come back in long rows.
-const UNANSWERED_ITEMS: usize = 10;
-/// Fewer than these never open it: the last few items of a task may all be bad. Where calls leave in order one does,
-/// since it is all that there is to see.
-const UNANSWERED_ITEMS_MIN: usize = 3;
 /// How long rounds grow before the circuit closes whatever their size.
 const RAMP: Duration = Duration::from_secs(5);
 /// A round fails when at most one of so many calls was answered: a mixture with many bad items must be able to pass.
@@ -125,12 +112,8 @@ pub(in crate::execution) struct Circuit {
     probed_at: Moment,
     /// When the latest answered call departed.
     answered: Moment,
-    /// Calls without a verdict since the last answered one: whether it counts, at most [`UNANSWERED_CALLS`].
-    row: VecDeque<bool>,
-    /// Items that are new among them, at most as many as matter.
-    new_items: Vec<ItemIndex>,
-    unreached: usize,
-    unreached_items: Vec<ItemIndex>,
+    /// Since the last answered call.
+    evidence: Evidence,
     salt: u64,
 }
 
@@ -151,10 +134,7 @@ impl Circuit {
             closed_at: now,
             probed_at: now,
             answered: Moment(0),
-            row: VecDeque::new(),
-            new_items: Vec::new(),
-            unreached: 0,
-            unreached_items: Vec::new(),
+            evidence: Evidence::default(),
             salt,
         };
         if outage.is_some() {
@@ -177,7 +157,7 @@ impl Circuit {
     /// Whether an answered call would change anything.
     #[inline]
     pub(super) fn is_stirred(&self) -> bool {
-        !self.is_closed() || !self.row.is_empty() || self.unreached > 0
+        !self.is_closed() || !self.evidence.is_empty()
     }
 
     /// The outage, until the circuit is closed.
@@ -262,7 +242,7 @@ impl Circuit {
     /// So many calls brought a verdict; the latest of them departed then. `most` calls may be in flight.
     pub(super) fn on_answered(&mut self, calls: u32, departed: Moment, most: u32, now: Moment) -> Turn {
         self.answered = self.answered.max(departed);
-        self.forget_row();
+        self.evidence = Evidence::default();
         match &mut self.state {
             State::Closed => Turn::Same,
             State::Open { .. } => {
@@ -305,26 +285,8 @@ impl Circuit {
     }
 
     fn on_unanswered_closed(&mut self, call: Unanswered, others: Others, now: Moment, wall: WallMs) -> Turn {
-        let is_unreached = matches!(call.class, FailureClass::Unreachable | FailureClass::Unavailable);
-        let counts = is_unreached || call.class == FailureClass::Unclear;
-        self.row.push_back(counts);
-        if self.row.len() > UNANSWERED_CALLS {
-            self.row.pop_front();
-        }
-        if call.is_new {
-            remember(&mut self.new_items, call.item, UNANSWERED_ITEMS);
-        }
-        if is_unreached {
-            self.unreached += 1;
-            remember(&mut self.unreached_items, call.item, UNREACHED_ITEMS);
-        }
-        let can_leave = usize::try_from(others.can_leave).unwrap_or(usize::MAX);
-        let least = if others.in_order {
-            1
-        } else {
-            can_leave.clamp(UNANSWERED_ITEMS_MIN, UNANSWERED_ITEMS)
-        };
-        if !self.is_unreached(can_leave) && !self.is_unanswered(least) {
+        self.evidence.add(&call);
+        if !self.evidence.is_enough(others) {
             return Turn::Same;
         }
         self.outage = Some(Outage {
@@ -334,18 +296,6 @@ impl Circuit {
         self.outages += 1;
         self.open(call.after.unwrap_or_default(), now);
         Turn::Opened
-    }
-
-    fn is_unreached(&self, can_leave: usize) -> bool {
-        self.unreached >= UNREACHED_CALLS
-            && self.unreached_items.len() >= UNREACHED_ITEMS.min(can_leave.max(1))
-    }
-
-    fn is_unanswered(&self, items: usize) -> bool {
-        let unclear = self.row.iter().filter(|counts| **counts).count();
-        self.row.len() >= UNANSWERED_CALLS
-            && unclear >= UNANSWERED_CALLS - UNANSWERED_CLEAR_MAX
-            && self.new_items.len() >= items
     }
 
     /// Nobody waits for the handler to come back any longer: calls leave as usual, and count.
@@ -390,27 +340,14 @@ impl Circuit {
             step: 1,
         };
         self.probed_at = now;
-        self.forget_row();
+        self.evidence = Evidence::default();
     }
 
     fn close(&mut self, now: Moment) {
         self.state = State::Closed;
         self.outage = None;
         self.closed_at = now;
-        self.forget_row();
-    }
-
-    fn forget_row(&mut self) {
-        self.row.clear();
-        self.new_items.clear();
-        self.unreached = 0;
-        self.unreached_items.clear();
-    }
-}
-
-fn remember(items: &mut Vec<ItemIndex>, item: ItemIndex, most: usize) {
-    if items.len() < most && !items.contains(&item) {
-        items.push(item);
+        self.evidence = Evidence::default();
     }
 }
 

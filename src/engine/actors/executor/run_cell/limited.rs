@@ -115,29 +115,15 @@ impl RunCell {
             return Err(Superseded);
         };
         if core.generation != generation {
-            let in_flight = core.execution.in_flight();
-            limits.settle(
-                &joint,
-                Used {
-                    in_flight,
-                    ..Used::default()
-                },
-                now.moment,
-            );
+            limits.settle(&joint, Used::only(core.execution.in_flight()), now.moment);
             return Err(Superseded);
         }
         let is_held = joint.cut_by().is_some();
         if core.is_held != is_held {
             core.hold(is_held, now, fx);
         }
-        core.execution.step(
-            Event::Exchange {
-                reports,
-                want: joint.items(),
-            },
-            now,
-            fx,
-        );
+        let want = joint.items();
+        core.execution.step(Event::Exchange { reports, want }, now, fx);
         let left = fx.dispatch.iter().map(|dispatch| dispatch.run.len()).sum();
         let used = Used {
             left,
