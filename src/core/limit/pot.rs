@@ -157,10 +157,8 @@ impl Pot {
     /// The part that may be used from `now` on.
     pub fn apply(&mut self, part: Part, now: Moment) {
         self.part = part;
-        let (rate, burst) = (
-            part.rate.bound().unwrap_or(0),
-            part.burst.bound().unwrap_or(u64::MAX),
-        );
+        let rate = part.rate.bound().unwrap_or(0);
+        let burst = part.burst.bound().unwrap_or(u64::MAX);
         self.bucket.set(rate, burst, self.batch(), now);
     }
 
@@ -211,11 +209,9 @@ impl Pot {
             run.reserved += items;
             run.served += items;
         }
-        self.bucket.take(if self.part.rate.bound().is_some() {
-            items
-        } else {
-            0
-        });
+        if self.is_paced() {
+            self.bucket.take(items);
+        }
         let is_cut = items < u64::from(want);
         Reserved {
             items: u32::try_from(items).unwrap_or(want),
@@ -234,7 +230,7 @@ impl Pot {
         run.in_flight = used.in_flight;
         run.see(reserved, used, now);
         self.sent += u64::from(used.left);
-        if self.part.rate.bound().is_some() {
+        if self.is_paced() {
             self.bucket.give(back);
         }
         let freed = self.in_flight() < before;
@@ -263,28 +259,33 @@ impl Pot {
         self.runs.values().map(|run| run.in_flight + run.reserved).sum()
     }
 
+    /// Whether items are counted as they leave.
+    fn is_paced(&self) -> bool {
+        self.part.rate.bound().is_some()
+    }
+
     fn slots_free(&self) -> u64 {
-        self.part
-            .slots
-            .bound()
-            .map_or(u64::MAX, |slots| slots.saturating_sub(self.in_flight()))
+        let slots = self.part.slots.bound();
+        slots.map_or(u64::MAX, |slots| slots.saturating_sub(self.in_flight()))
     }
 
     fn items_there(&mut self, now: Moment) -> u64 {
-        self.part
-            .rate
-            .bound()
-            .map_or(u64::MAX, |_| self.bucket.items(now))
+        if self.is_paced() {
+            self.bucket.items(now)
+        } else {
+            u64::MAX
+        }
     }
 
     /// The most that could ever be there at once.
     fn most_ever(&self) -> u64 {
-        let items = self
-            .part
-            .rate
-            .bound()
-            .map_or(u64::MAX, |_| self.bucket.items_max());
-        items.min(self.part.slots.bound().unwrap_or(u64::MAX)).max(1)
+        let slots = self.part.slots.bound().unwrap_or(u64::MAX);
+        let items = if self.is_paced() {
+            self.bucket.items_max()
+        } else {
+            u64::MAX
+        };
+        items.min(slots).max(1)
     }
 
     /// What a run may take without getting ahead of one that wants something too.
@@ -321,16 +322,12 @@ impl Pot {
     }
 
     fn ask_at(&self, batch: u64, now: Moment) -> Moment {
-        let slots_free = self
-            .part
-            .slots
-            .bound()
-            .is_none_or(|slots| slots > self.in_flight());
-        let next = self
-            .part
-            .rate
-            .bound()
-            .and_then(|_| self.bucket.next_at(batch.min(self.most_ever())));
+        let slots_free = self.slots_free() > 0;
+        let next = if self.is_paced() {
+            self.bucket.next_at(batch.min(self.most_ever()))
+        } else {
+            None
+        };
         let again = now.plus(ASK_AGAIN);
         next.filter(|_| slots_free)
             .map_or(again, |next| next.max(now.plus(Duration::from_millis(1))))

@@ -365,7 +365,7 @@ fn both(one: Live, other: Live) -> Live {
         window: one.window + other.window,
         handler_slots: slots,
         head: one.head.into_iter().chain(other.head).max_by_key(|head| head.age),
-        troubled: one.troubled + other.troubled,
+        retrying: one.retrying + other.retrying,
         parked: one.parked + other.parked,
         age: one.age + other.age,
         stalled,
@@ -391,7 +391,7 @@ fn live(runs: &[RunView]) -> Option<Live> {
         live.in_flight += progress.counters.in_flight;
         live.concurrency += u64::from(progress.concurrency);
         live.window += u64::from(progress.window);
-        live.troubled += progress.troubled;
+        live.retrying += progress.retrying;
         live.parked += progress.counters.parked;
         live.age += run.age;
         for (sum, part) in live.stalled.iter_mut().zip(progress.stalled) {

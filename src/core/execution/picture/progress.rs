@@ -37,7 +37,7 @@ pub struct Progress {
     /// Completions that would be repeated after a crash now.
     pub unsaved: u64,
     /// Items that wait for a retry or are tried again.
-    pub troubled: u64,
+    pub retrying: u64,
     /// Whether the handler is down, and what last went wrong.
     pub handler: HandlerState,
     /// Why nothing leaves, if so.
@@ -86,7 +86,7 @@ impl Execution {
             concurrency: self.limits.concurrency,
             rate: self.pace.rate(),
             unsaved: self.drafts.unsaved(),
-            troubled: self.troubles.len() as u64,
+            retrying: self.troubles.len() as u64,
             handler: self.handler(now),
             stall: self.meters.stalls().current(),
             stalled: self.meters.stalls().spent(now.moment),

@@ -24,22 +24,7 @@ pub(super) fn window(case: &Case<'_>) -> Vec<Advice> {
         let hindrance = "an ordered task has one item in flight, and each waits for the one before";
         return vec![case.cant("do without `ordered`, if the items allow it", hindrance)];
     }
-    let head = facts
-        .live
-        .as_ref()
-        .and_then(|live| live.head)
-        .map(|head| head.age);
-    let known = [
-        facts.latency.p99,
-        facts.latency.longest,
-        head,
-        facts.usual_latency(),
-    ];
-    let held = known
-        .into_iter()
-        .flatten()
-        .max()
-        .unwrap_or(facts.tuning.straggler_after);
+    let held = held(facts);
     let now = facts.live.as_ref().map_or(0, |live| live.window);
     let slots = slots(case);
     let needed = (Facts::slots(case.rate, held) as f64 * ROOM) as u64;
@@ -69,6 +54,19 @@ pub(super) fn window(case: &Case<'_>) -> Vec<Advice> {
         ));
     }
     advice
+}
+
+/// How long the slowest item holds the window.
+fn held(facts: &Facts) -> Duration {
+    let head = facts.live.as_ref().and_then(|live| live.head);
+    let known = [
+        facts.latency.p99,
+        facts.latency.longest,
+        head.map(|head| head.age),
+        facts.usual_latency(),
+    ];
+    let longest = known.into_iter().flatten().max();
+    longest.unwrap_or(facts.tuning.straggler_after)
 }
 
 /// Parking helps only against an item that is much slower than the usual one.

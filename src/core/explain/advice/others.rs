@@ -86,7 +86,12 @@ pub(super) fn stall(case: &Case<'_>, reason: StallReason) -> Advice {
     if let (StallReason::Limit, Some(advice)) = (reason, named_limit(case)) {
         return advice;
     }
-    let (text, hindrance) = match reason {
+    let (text, hindrance) = words(reason);
+    case.cant(text, hindrance)
+}
+
+fn words(reason: StallReason) -> (&'static str, &'static str) {
+    match reason {
         StallReason::HandlerSlots => (
             "give the business more workers or slots",
             "no setting of the task helps: its handler works on as many items as it can, or its share of the business allows",
@@ -132,8 +137,7 @@ pub(super) fn stall(case: &Case<'_>, reason: StallReason) -> Advice {
         | StallReason::BackPressure
         | StallReason::ParkedFull
         | StallReason::Unsaved => ("see the settings", "nothing is known of it"),
-    };
-    case.cant(text, hindrance)
+    }
 }
 
 /// What passes by itself.
@@ -180,18 +184,7 @@ pub(super) fn standing(facts: &Facts) -> Advice {
     let (text, hindrance) = match (status, reason) {
         (Status::Queued, Some("capacity" | "too_big")) => {
             if let Some(free) = fits {
-                let change = Some(Box::new(patch(|change| {
-                    change.rate = Some(RateLimit::Limited(free))
-                })));
-                let text = format!("lower the rate to {free}, which this node has left; or add a node");
-                let predicted = Some(free.as_per_second());
-                return Advice {
-                    about: kind,
-                    text,
-                    change,
-                    predicted,
-                    hindrance: None,
-                };
+                return lower_to(free, kind);
             }
             (
                 "add a node, or stop another task",
@@ -217,4 +210,16 @@ pub(super) fn standing(facts: &Facts) -> Advice {
         _ => ("nothing to do", "its items are done"),
     };
     cant(kind, text, hindrance)
+}
+
+/// The rate that this node has left would do.
+fn lower_to(free: Rate, about: CauseKind) -> Advice {
+    let change = patch(|change| change.rate = Some(RateLimit::Limited(free)));
+    Advice {
+        about,
+        text: format!("lower the rate to {free}, which this node has left; or add a node"),
+        change: Some(Box::new(change)),
+        predicted: Some(free.as_per_second()),
+        hindrance: None,
+    }
 }

@@ -18,7 +18,7 @@ use std::time::Duration;
 
 use ractor::ActorProcessingErr;
 use tokio::runtime::Handle;
-use tokio::task::AbortHandle;
+use tokio::task::{AbortHandle, JoinError};
 
 use crate::actors::executor::lane::{Lane, LaneEnd, LaneNote, REREAD_AFTER, run_lane};
 use crate::actors::executor::reply_lines::Drafted;
@@ -39,6 +39,9 @@ const FIRST_TICK: Duration = Duration::from_millis(50);
 /// ten seconds.
 const QUIET_INTERVALS: u32 = 10;
 
+/// What a lane came to: it may also have panicked.
+pub(crate) type LaneResult = Result<Result<LaneEnd, Superseded>, JoinError>;
+
 pub(crate) enum Msg {
     /// Time for a checkpoint; only the newest series of ticks counts.
     Tick(u64),
@@ -47,11 +50,7 @@ pub(crate) enum Msg {
     Stirred,
     Stored(u64),
     /// Of this generation, the lane of this number.
-    LaneEnded(
-        Generation,
-        usize,
-        Result<Result<LaneEnd, Superseded>, tokio::task::JoinError>,
-    ),
+    LaneEnded(Generation, usize, LaneResult),
     /// The settings were changed: so often a checkpoint, so many lanes.
     Paced(Duration, usize),
     /// Reading ahead ended with a block that can't be read.
@@ -331,7 +330,7 @@ impl WindowExecutor {
         &mut self,
         generation: Generation,
         no: usize,
-        end: Result<Result<LaneEnd, Superseded>, tokio::task::JoinError>,
+        end: LaneResult,
     ) -> Result<(), CoreBroken> {
         if generation != self.generation {
             return Ok(());

@@ -119,15 +119,8 @@ impl Launcher {
 /// The core of the run and what it drives; opens the handler.
 fn cell(state: &Launcher, claimed: Claimed) -> Result<Arc<RunCell>, OpenError> {
     let node = &state.arguments.node;
-    let Claimed {
-        shard,
-        gate,
-        task,
-        control,
-        restored,
-        provision,
-        ..
-    } = claimed;
+    let (shard, gate, control) = (claimed.shard, claimed.gate, claimed.control);
+    let (task, provision) = (claimed.task, claimed.provision);
     let about = RunAbout {
         run: shard.run,
         business: task.business.clone(),
@@ -141,7 +134,7 @@ fn cell(state: &Launcher, claimed: Claimed) -> Result<Arc<RunCell>, OpenError> {
         shard: shard.shard,
         range: shard.range,
         tuning: control.tuning.clone(),
-        restored,
+        restored: claimed.restored,
         has_data,
         stalls: shard.stalls,
         run: shard.run,
