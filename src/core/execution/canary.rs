@@ -2,7 +2,7 @@
 //!
 //! When they are, the run stops for a person's yes, or goes on by itself if none of them was abandoned. It goes on only
 //! once a checkpoint says that the canary has passed: after a crash nothing that was sent later can be taken for a part
-//! of it. The first shard holds all of it, with an item to spare (`domain::shards`), and no other shard is claimed
+//! of it. The first shard holds all of it, with an item to spare (`shards`), and no other shard is claimed
 //! before that checkpoint.
 
 use super::Execution;

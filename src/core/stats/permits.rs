@@ -27,7 +27,7 @@ pub struct Permits {
     /// turned away (429, 503) are among those lost to its back-pressure.
     pub lost: [u64; StallReason::ALL.len()],
     /// Lost while nothing was in the way: the node did not come round to it in time; or forgotten by a change of the
-    /// rate (`domain::pace`).
+    /// rate (`pace`).
     pub late: u64,
     /// Not given, since the handler asked for a lower rate for a while.
     pub slowed: u64,

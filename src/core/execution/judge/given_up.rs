@@ -1,4 +1,4 @@
-//! Items that wait and that people have given up by their code (`domain::abandonment`).
+//! Items that wait and that people have given up by their code (`task::abandonment`).
 //!
 //! It is a rule over what waits, not a message that is heard once: it holds for a run that begins from what was saved
 //! before the decision as for one that is under way. What is with the handler isn't touched.

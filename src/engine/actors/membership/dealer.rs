@@ -2,7 +2,7 @@
 //!
 //! One transaction a second for all limits of the session, sooner where something begins or is to be given up. What a
 //! round came to is applied only if its answer arrives; a lost answer leaves a part unused, never used twice
-//! (`domain::limit::round`).
+//! (`windrow_core::limit::round`).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
