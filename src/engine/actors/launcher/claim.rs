@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use crate::actors::launcher::opening::{self, Claimed, NotClaimed};
 use crate::actors::launcher::run::Run;
 use crate::actors::launcher::share::LOOK_AGAIN;
-use crate::actors::launcher::{Arguments, Launcher, LauncherEnd, Msg};
+use crate::actors::launcher::{Launcher, LauncherEnd, Msg};
 use crate::actors::runtime::actor::Handled;
 use crate::actors::runtime::tree::{self, Activity};
 use crate::ports::ownership::run_store::{CheckpointAck, RunClose};
@@ -14,28 +14,15 @@ use windrow_core::task::lifecycle::{StopReason, Wish};
 
 impl Launcher {
     pub(crate) fn claim(&mut self) {
-        let Arguments {
-            node,
-            candidate,
-            life,
-            routes,
-            claims,
-            ..
-        } = &self.arguments;
-        let (node, candidate, life, claims) = (node.clone(), candidate.clone(), life.clone(), claims.clone());
-        let (keeper, me, called_off) = (
-            routes.lease_keeper.clone(),
-            self.me.clone(),
-            self.called_off.clone(),
-        );
-        let work = node.work.clone();
-        work.spawn(self.me.guard(async move {
+        let (arguments, me) = (self.arguments.clone(), self.me.clone());
+        let called_off = self.called_off.clone();
+        self.arguments.node.work.spawn(self.me.guard(async move {
             // Never closed. Without a permit there would be no bound, but no wrong either.
-            let permit = claims.acquire_owned().await.ok();
+            let permit = arguments.claims.clone().acquire_owned().await.ok();
             let outcome = if called_off.load(Ordering::Relaxed) {
                 Err(NotClaimed::LOST)
             } else {
-                opening::claim(&node, &candidate, &life, &keeper, permit).await
+                opening::claim(&arguments, permit).await
             };
             me.tell(Msg::Claimed(Box::new(outcome)));
         }));

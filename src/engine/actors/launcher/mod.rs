@@ -139,7 +139,7 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) struct Launcher {
-    pub(crate) arguments: Arguments,
+    pub(crate) arguments: Arc<Arguments>,
     pub(crate) me: Address<Msg>,
     pub(crate) run: Option<Run>,
     /// Whose it was, where its owner did not give it back.
@@ -163,7 +163,7 @@ impl TreeActor for Launcher {
         let taken_from = owner.and_then(|owner| node.heartbeats.describe(owner, unwritten, node.clock.now()));
         let (run, early, called_off, end) = (None, Vec::new(), Arc::default(), None);
         Ok(Launcher {
-            arguments,
+            arguments: Arc::new(arguments),
             me,
             run,
             taken_from,

@@ -9,17 +9,12 @@ use tokio::sync::OwnedSemaphorePermit;
 
 use crate::actors::launcher::takeover;
 pub(crate) use crate::actors::launcher::takeover::give_lease_back;
-use crate::actors::launcher::{LauncherEnd, Unclaimable};
-use crate::actors::membership::session::Life;
-use crate::actors::runtime::address::Route;
+use crate::actors::launcher::{Arguments, LauncherEnd, Unclaimable};
 use crate::actors::runtime::context::NodeContext;
-use crate::actors::writers::lease_keeper;
 use crate::ports::StoreError;
 use crate::ports::ownership::gate::Gate;
 use crate::ports::ownership::lease_store::LeaseKey;
-use crate::ports::ownership::run_store::{
-    Candidate, ClaimOutcome, ClaimRequest, ClaimedShard, Control, RunClose,
-};
+use crate::ports::ownership::run_store::{ClaimOutcome, ClaimRequest, ClaimedShard, Control, RunClose};
 use crate::ports::sources::provision::{Provision, ProvisionError};
 use crate::ports::tasks::store::TaskView;
 use windrow_core::checkpoint;
@@ -72,18 +67,22 @@ impl NotClaimed {
 /// Takes the lease, claims the shard and gathers what its run needs. The permit is given back when the store has
 /// been read: opening a source may take long.
 pub(crate) async fn claim(
-    node: &NodeContext,
-    candidate: &Candidate,
-    life: &Life,
-    keeper: &Route<lease_keeper::Msg>,
+    arguments: &Arguments,
     permit: Option<OwnedSemaphorePermit>,
 ) -> Result<Claimed, NotClaimed> {
+    let Arguments {
+        node,
+        candidate,
+        life,
+        ..
+    } = arguments;
+    let keeper = &arguments.routes.lease_keeper;
     let key = LeaseKey {
         shard: candidate.shard,
         claim: ClaimId(node.new_ids.make()),
     };
     let gate = Arc::new(Gate::new(life.trust.clone()).lease_alone_for(node.times.lease_alone()));
-    let hold = takeover::secure(node, candidate, key, &gate, keeper).await?;
+    let hold = takeover::secure(arguments, key, &gate).await?;
     let request = ClaimRequest {
         shard: candidate.shard,
         seen: candidate.epoch,

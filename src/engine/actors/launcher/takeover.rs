@@ -8,8 +8,8 @@
 
 use std::time::Duration;
 
-use crate::actors::launcher::Unclaimable;
 use crate::actors::launcher::opening::{NotClaimed, STEP_RETRY, STEP_TRIES};
+use crate::actors::launcher::{Arguments, Unclaimable};
 use crate::actors::membership::heartbeats::Owner;
 use crate::actors::runtime::address::Route;
 use crate::actors::runtime::context::NodeContext;
@@ -17,7 +17,7 @@ use crate::actors::writers::lease_keeper::{self, LeaseAnswer, LeaseRequest, Ques
 use crate::ports::StoreError;
 use crate::ports::ownership::gate::Gate;
 use crate::ports::ownership::lease_store::{LeaseKey, LeaseReply};
-use crate::ports::ownership::run_store::{Candidate, ClaimOutcome, ClaimRequest};
+use crate::ports::ownership::run_store::{ClaimOutcome, ClaimRequest};
 use windrow_core::ids::{Moment, SessionId};
 use windrow_core::shards::trust::Term;
 
@@ -55,38 +55,28 @@ impl Hold {
 ///
 /// # Errors
 /// Why the claim may not be sent; the lease was given back.
-pub(crate) async fn secure(
-    node: &NodeContext,
-    candidate: &Candidate,
-    key: LeaseKey,
-    gate: &Gate,
-    keeper: &Route<lease_keeper::Msg>,
-) -> Result<Hold, NotClaimed> {
+pub(crate) async fn secure(arguments: &Arguments, key: LeaseKey, gate: &Gate) -> Result<Hold, NotClaimed> {
+    let Arguments { node, candidate, .. } = arguments;
     if let Some(owner) = candidate.session
         && node.heartbeats.owner(owner, Duration::ZERO, node.clock.now()) == Owner::Alive
     {
         return Err(NotClaimed::LOST);
     }
-    let secured = match take_lease(node, candidate, key, gate, keeper).await {
+    let secured = match take_lease(arguments, key, gate).await {
         Ok(hold) => fence(node, candidate.session, hold).await.map(|()| hold),
-        Err(barred) => Err(barred),
+        Err(not_taken) => Err(not_taken),
     };
     if secured.is_err() {
         // Also where nothing was answered: the request may have been obeyed.
-        give_lease_back(key, keeper);
+        give_lease_back(key, &arguments.routes.lease_keeper);
     }
     secured
 }
 
-async fn take_lease(
-    node: &NodeContext,
-    candidate: &Candidate,
-    key: LeaseKey,
-    gate: &Gate,
-    keeper: &Route<lease_keeper::Msg>,
-) -> Result<Hold, NotClaimed> {
+async fn take_lease(arguments: &Arguments, key: LeaseKey, gate: &Gate) -> Result<Hold, NotClaimed> {
+    let Arguments { node, candidate, .. } = arguments;
     let is_released = candidate.session.is_none();
-    match ask(key, keeper).await {
+    match ask(key, &arguments.routes.lease_keeper).await {
         Some(LeaseAnswer::SessionOnly) => Ok(Hold::Session),
         Some(LeaseAnswer::Said(LeaseReply::Held, sent)) => {
             let until = Term::new(node.times.lease_ttl).trusted_until(sent);

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tokio::runtime::Handle;
 
-use crate::actors::executor::run_directory::RunDirectory;
+pub use crate::actors::executor::run_directory::RunDirectory;
 pub use crate::actors::executor::run_view::{RunSample, RunView};
 pub use crate::actors::membership::heartbeats::Heartbeats;
 pub use crate::actors::membership::pots::Pots;
