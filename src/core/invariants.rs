@@ -1,9 +1,7 @@
 //! The numbered invariants of the core. One check serves tests and production: a test panics on a violation,
 //! production counts it and stops that task, never the node.
 
-use crate::slugs;
-
-slugs! {
+crate::slugs! {
     /// A rule of the core that must never be broken.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
     pub enum Invariant {

@@ -7,7 +7,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::ids::{Attempt, ItemCount, ItemIndex, Moment, WallMs};
 use crate::items::run::IndexRun;
-use crate::slugs;
 
 /// The longest message kept of a failure; the rest is cut. Unit: bytes.
 pub const MESSAGE_BYTES_MAX: usize = 1024;
@@ -82,7 +81,7 @@ pub enum Wish {
     Abandon,
 }
 
-slugs! {
+crate::slugs! {
     /// What a call that brought no success says, and of whom. Evidence is per call, not per item of a batch.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
     #[serde(rename_all = "snake_case")]

@@ -233,13 +233,8 @@ impl Pot {
         if self.is_paced() {
             self.bucket.give(back);
         }
-        let freed = self.in_flight() < before;
-        let bound = self.part.slots.bound().is_some();
-        if freed && bound {
-            self.next_hungry(no, now)
-        } else {
-            None
-        }
+        let is_freed = self.in_flight() < before && self.part.slots.bound().is_some();
+        is_freed.then(|| self.next_hungry(no, now)).flatten()
     }
 
     /// What the runs want, as it was since this was last asked.

@@ -10,7 +10,6 @@ use std::num::{NonZeroU32, NonZeroU64};
 use super::ids::{ItemIndex, WallMs};
 use super::settings::{Auto, Rate, RateLimit};
 use super::task::{Canary, ShardRange};
-use crate::slugs;
 
 /// The most shards that a person may ask for.
 pub const SHARDS_MAX: u32 = 256;
@@ -189,7 +188,7 @@ pub fn cut(range: ShardRange, count: u32) -> Vec<ShardRange> {
     parts
 }
 
-slugs! {
+crate::slugs! {
     /// Why no shard of a task dispatches for a while.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub enum PauseReason {

@@ -5,9 +5,8 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::ids::Moment;
-use crate::slugs;
 
-slugs! {
+crate::slugs! {
     /// Why nothing left although the pace would have let it.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
     #[repr(u8)]

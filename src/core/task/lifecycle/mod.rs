@@ -7,13 +7,11 @@ mod cut_off;
 mod note;
 mod transitions;
 
-use crate::slugs;
-
 pub use cut_off::CutOff;
 pub use note::{DORMANT, Note, TASK_RECOVERS, dormant_text, note_after, note_of_command};
 pub use transitions::{Decision, Edge, ShardState, Shards, Standing, Verb, decide, edges, status_of};
 
-slugs! {
+crate::slugs! {
     /// What a task wants; owners read it at least once a second.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
     pub enum Wish {
@@ -30,7 +28,7 @@ slugs! {
     }
 }
 
-slugs! {
+crate::slugs! {
     /// Where a task stands, as shown on every surface.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
     pub enum Status {
@@ -64,7 +62,7 @@ impl Status {
     }
 }
 
-slugs! {
+crate::slugs! {
     /// How a finished task ended.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
     pub enum TaskResult {
@@ -77,7 +75,7 @@ slugs! {
     }
 }
 
-slugs! {
+crate::slugs! {
     /// Why a task is stopping or stopped.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
     pub enum StopReason {

@@ -5,9 +5,8 @@
 //! the status is then [`status_of`] over all of them. Both agree wherever both apply (`tests/model/lifecycle.rs`).
 
 use super::{Refusal, Status, Wish};
-use crate::slugs;
 
-slugs! {
+crate::slugs! {
     /// What people do to a task, and what happens to it.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
     pub enum Verb {
@@ -253,7 +252,7 @@ fn stronger(held: Wish, asked: Wish) -> Wish {
     }
 }
 
-slugs! {
+crate::slugs! {
     /// Where one shard stands.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
     pub enum ShardState {
