@@ -22,7 +22,7 @@ use windrow_core::ids::{
 };
 use windrow_core::items::counters::Counters;
 use windrow_core::items::verdict::{Failure, ItemTrouble, SideRecord};
-use windrow_core::shards::Told;
+use windrow_core::shards::Directives;
 use windrow_engine::ports::ownership::run_store::{
     ClaimOutcome, ClaimRequest, ClaimedShard, RunStore, ShardCheckpoint,
 };
@@ -212,7 +212,7 @@ fn checkpoint(run: &ClaimedShard, seq: u64) -> ShardCheckpoint {
         side: side.collect(),
         finish_at: None,
         canary_passed: false,
-        told: Told::default(),
+        told: Directives::default(),
         outage: None,
         lines: Vec::new(),
         close: None,

@@ -21,7 +21,7 @@ use windrow_config::Config;
 use windrow_core::ids::{CheckpointSeq, ClaimId, Epoch, ItemCount, ItemIndex, SessionId, ShardId, WallMs};
 use windrow_core::items::counters::Counters;
 use windrow_core::items::verdict::{Failure, ItemTrouble, SideRecord};
-use windrow_core::shards::Told;
+use windrow_core::shards::Directives;
 use windrow_engine::ports::handling::data_log::{DataLogLine, LogOrigin};
 use windrow_engine::ports::handling::handler::{LogLevel, LogLine};
 use windrow_engine::ports::ownership::run_store::{
@@ -161,7 +161,7 @@ fn checkpoint(run: &ClaimedShard, seq: u64, side: Vec<SideRecord>) -> ShardCheck
         side,
         finish_at: None,
         canary_passed: false,
-        told: Told::default(),
+        told: Directives::default(),
         outage: None,
         lines: Vec::new(),
         close: None,

@@ -176,7 +176,7 @@ fn imports_against_the_arrows_are_seen_however_they_are_written() {
             "use super::ids::Moment; use crate::settings::Rate;",
         ),
         (
-            "src/core/execution/grant.rs",
+            "src/core/execution/grant/mod.rs",
             "use crate::window::Window; use super::types::X;",
         ),
         ("src/core/checkpoint.rs", "mod bytes; use bytes::Reader;"),

@@ -378,7 +378,7 @@ async fn newest(store: &dyn Stores, task: TaskId, seen: Epoch) -> Epoch {
         .map_or(seen, |one| one.epoch)
 }
 
-/// Stewards and couriers of several nodes do the same at the same time; what they remove is removed once.
+/// Maintenance and outbox dispatchers of several nodes do the same at the same time; what they remove is removed once.
 pub async fn nodes_that_look_after_the_store_at_once_do_not_disturb_each_other(harness: Harness) {
     harness
         .store

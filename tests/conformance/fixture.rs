@@ -16,7 +16,7 @@ use windrow_core::items::verdict::{AttemptNote, Failure, ItemTrouble, SideRecord
 use windrow_core::limit::Bounds;
 use windrow_core::limit::key::LimitKey;
 use windrow_core::settings::{Auto, Backoff, Burst, ErrorBudget, OnExhausted, Rate, RateLimit};
-use windrow_core::shards::Told;
+use windrow_core::shards::Directives;
 use windrow_core::task::Tuning;
 use windrow_engine::ports::handling::data_log::DataLog;
 use windrow_engine::ports::handling::outbox::OutboxStore;
@@ -430,7 +430,7 @@ pub fn at(run: &ClaimedShard, seq: u64, low_water: u64) -> ShardCheckpoint {
         side: Vec::new(),
         finish_at: None,
         canary_passed: false,
-        told: Told::default(),
+        told: Directives::default(),
         outage: None,
         lines: Vec::new(),
         close: None,

@@ -175,7 +175,7 @@ facts! {
         nodes_that_play_at_once_never_hold_more_than_the_limit,
     }
     upkeep {
-        a_hook_call_is_taken_by_one_courier_until_its_time_is_up,
+        a_hook_call_is_taken_by_one_dispatcher_until_its_time_is_up,
         calls_that_are_over_are_kept_for_a_while,
         what_is_past_its_deadline_is_found_while_that_matters,
         a_start_that_was_not_answered_in_time_is_found,

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use windrow_core::ids::{Epoch, ItemCount, ItemIndex, ShardId, TaskId};
 use windrow_core::settings::{Auto, Rate, RateLimit};
-use windrow_core::shards::{Pause, PauseReason, Share, Slow, Told};
+use windrow_core::shards::{Directives, Pause, PauseReason, Share, Slow};
 use windrow_core::task::lifecycle::{ShardState, Status, StopReason, TaskResult};
 use windrow_core::task::{Canary, CanaryThen};
 use windrow_engine::ports::ownership::run_store::{
@@ -66,7 +66,7 @@ async fn found(harness: &Harness) -> Vec<u32> {
         .collect()
 }
 
-fn telling(run: &ClaimedShard, seq: u64, told: Told) -> ShardCheckpoint {
+fn telling(run: &ClaimedShard, seq: u64, told: Directives) -> ShardCheckpoint {
     ShardCheckpoint {
         told,
         ..at(run, seq, run.range.start.0)
@@ -295,9 +295,9 @@ pub async fn what_one_shard_is_told_all_hear(harness: Harness) {
         until: until(seconds),
         reason: PauseReason::BackPressure,
     };
-    let told = |seconds| Told {
+    let told = |seconds| Directives {
         pause: Some(pause(seconds)),
-        ..Told::default()
+        ..Directives::default()
     };
     harness.stored(telling(&runs[0], 1, told(30))).await;
     let control = harness.store.control(runs[1].shard).await.unwrap();
@@ -311,9 +311,9 @@ pub async fn what_one_shard_is_told_all_hear(harness: Harness) {
         .stored(telling(
             &runs[1],
             2,
-            Told {
+            Directives {
                 slow: Some(slow),
-                ..Told::default()
+                ..Directives::default()
             },
         ))
         .await;
@@ -352,9 +352,9 @@ pub async fn a_finish_that_one_shard_is_told_cuts_all(harness: Harness) {
     let runs = owned(&harness, &split(100, 4)).await;
     let id = runs[0].shard.task;
     harness.stored(closing(&runs[3], 1, 75, RunClose::Released)).await;
-    let told = Told {
+    let told = Directives {
         finish: Some(ItemIndex(30)),
-        ..Told::default()
+        ..Directives::default()
     };
     harness
         .stored(ShardCheckpoint {

@@ -42,7 +42,7 @@ async fn listening(harness: &Harness) {
         .await;
 }
 
-pub async fn a_hook_call_is_taken_by_one_courier_until_its_time_is_up(harness: Harness) {
+pub async fn a_hook_call_is_taken_by_one_dispatcher_until_its_time_is_up(harness: Harness) {
     listening(&harness).await;
     let shard = harness.queued(10).await;
     let first = take(&harness, NOW).await.remove(0);
@@ -61,7 +61,7 @@ pub async fn a_hook_call_is_taken_by_one_courier_until_its_time_is_up(harness: H
     let done = Settlement::Done;
     assert!(
         !harness.store.settle(&first, &done).await.unwrap(),
-        "the first courier is too late"
+        "the first dispatcher is too late"
     );
     let due_at = NOW.plus(HOUR);
     let again = Settlement::Again {

@@ -11,7 +11,7 @@ use windrow_core::life::{
     TaskEdit,
 };
 use windrow_core::settings::Auto;
-use windrow_core::shards::{Nodes, Told};
+use windrow_core::shards::{Directives, Nodes};
 use windrow_core::task::abandonment::Abandonments;
 use windrow_core::task::lifecycle::CutOff;
 use windrow_core::task::lifecycle::{ShardState, Status, StopReason, TASK_RECOVERS, Wish};
@@ -31,7 +31,7 @@ enum Event {
     Ended(usize, RunClose),
     /// The owner of a shard is gone.
     Lost(usize),
-    Told(Told),
+    Told(Directives),
     CanaryPassed,
 }
 
@@ -115,9 +115,9 @@ fn closes() -> impl Strategy<Value = RunClose> {
 
 fn events() -> impl Strategy<Value = Vec<Event>> {
     let finish = |end| {
-        Event::Told(Told {
+        Event::Told(Directives {
             finish: Some(ItemIndex(end)),
-            ..Told::default()
+            ..Directives::default()
         })
     };
     let one = prop_oneof![

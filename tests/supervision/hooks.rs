@@ -298,11 +298,11 @@ async fn what_is_refused_for_good_is_given_up_and_people_can_read_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_courier_that_dies_with_a_call_out_makes_it_again() {
+async fn an_outbox_dispatcher_that_dies_with_a_call_out_makes_it_again() {
     let (world, fake) = world("hook-kill", []).await;
     let task = world.task(3, |_| {}).await;
     world.until_that(task, "asked", |_| fake.calls().len() == 1).await;
-    world.kill("courier").await;
+    world.kill("outbox-dispatcher").await;
     fake.then(HookReply::Done(None));
     fake.then(HookReply::Done(None));
     world.until(task, Status::Finished).await;
@@ -312,9 +312,9 @@ async fn a_courier_that_dies_with_a_call_out_makes_it_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_panicking_courier_is_started_again() {
+async fn a_panicking_outbox_dispatcher_is_started_again() {
     let (world, _) = world("hook-panic", [done(json!({})), HookReply::Done(None)]).await;
-    world.panic_in("courier", 1).await;
+    world.panic_in("outbox-dispatcher", 1).await;
     let task = world.task(3, |_| {}).await;
     world.until(task, Status::Finished).await;
     assert_eq!(task, TaskId(1));

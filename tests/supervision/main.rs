@@ -80,8 +80,8 @@ const CHILDREN: [&str; 7] = [
     "lease-keeper",
     "checkpoint-writer",
     "data-log-writer",
-    "courier",
-    "steward",
+    "outbox-dispatcher",
+    "maintenance",
 ];
 
 /// In flight, and what was settled in the second since the last checkpoint.
@@ -142,7 +142,7 @@ async fn a_restart_is_logged_with_its_actor_its_reason_and_which_one_it_is() {
     survives("logged", 100, async |world| {
         world.panic_in("t1.0/executor", 1).await;
         world.panic_in("t1.0/executor", 1).await;
-        world.panic_in("courier", 1).await;
+        world.panic_in("outbox-dispatcher", 1).await;
     })
     .await;
     let text = String::from_utf8(page.0.lock().expect("ok").clone()).expect("text");
@@ -159,7 +159,7 @@ async fn a_restart_is_logged_with_its_actor_its_reason_and_which_one_it_is() {
     for (actor, nth) in [
         ("logged/t1.0/executor", 1),
         ("logged/t1.0/executor", 2),
-        ("logged/courier", 1),
+        ("logged/outbox-dispatcher", 1),
     ] {
         let line = told(actor, nth);
         let reason = line["reason"].to_string();

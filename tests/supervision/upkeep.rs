@@ -146,9 +146,9 @@ async fn what_rests_for_longer_than_the_window_is_dormant_until_it_is_started() 
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_killed_steward_is_started_again() {
-    let world = World::start("steward-kill", |_, _| slow()).await;
-    world.kill("steward").await;
+async fn killed_maintenance_is_started_again() {
+    let world = World::start("maintenance-kill", |_, _| slow()).await;
+    world.kill("maintenance").await;
     let deadline = world.clock_in(Duration::from_secs(10));
     let task = world.made(TOTAL * 100, |new| new.deadline = Some(deadline)).await;
     world.command(task, TaskCommand::Start).await;

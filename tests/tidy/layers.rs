@@ -56,6 +56,7 @@ const VOCABULARY: &[&str] = &[
     "handler::sight",
     "settings",
     "live_settings", // its macro, which Rust exports at the root of the crate
+    "slugs",         // the same
     "task",
     "business",
     "shards",

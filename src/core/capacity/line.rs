@@ -5,7 +5,6 @@ use std::collections::HashSet;
 use super::{Admission, Ledger, Load, Obstacle, PASSED_OVER_MAX, Refusal, Request};
 use crate::ids::{Moment, ShardId};
 
-/// One pass over the line.
 #[derive(Default)]
 struct Pass {
     /// Who did not fit, since the last one that did.

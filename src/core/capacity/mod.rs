@@ -101,7 +101,6 @@ pub struct Admission {
     pub outcome: Result<Load, Refusal>,
 }
 
-/// What a shard has booked.
 #[derive(Clone, Debug)]
 struct Booking {
     load: Load,

@@ -6,14 +6,12 @@ use super::Corrupt;
 pub(super) struct Reader<'a>(pub(super) &'a [u8]);
 
 impl<'a> Reader<'a> {
-    /// The next `len` bytes.
     pub(super) fn take(&mut self, len: usize) -> Result<&'a [u8], Corrupt> {
         let (taken, rest) = self.0.split_at_checked(len).ok_or(Corrupt::Truncated)?;
         self.0 = rest;
         Ok(taken)
     }
 
-    /// The next `N` bytes.
     pub(super) fn take_array<const N: usize>(&mut self) -> Result<[u8; N], Corrupt> {
         let (taken, rest) = self.0.split_first_chunk().ok_or(Corrupt::Truncated)?;
         self.0 = rest;

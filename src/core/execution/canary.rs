@@ -2,7 +2,7 @@
 //!
 //! When they are, the run stops for a person's yes, or goes on by itself if none of them was abandoned. It goes on only
 //! once a checkpoint says that the canary has passed: after a crash nothing that was sent later can be taken for a part
-//! of it. The first shard holds all of it, with an item to spare (`domain::shards`), and no other shard is claimed
+//! of it. The first shard holds all of it, with an item to spare (`shards`), and no other shard is claimed
 //! before that checkpoint.
 
 use super::Execution;
@@ -11,9 +11,13 @@ use crate::ids::ItemIndex;
 use crate::task::lifecycle::StopReason;
 use crate::task::{Canary, CanaryThen};
 
+/// What the canary holds back; none where there is none.
+#[derive(Debug, Default)]
+pub(super) struct CanaryHold(Option<Hold>);
+
 /// Nothing at or above `until` leaves.
 #[derive(Debug)]
-pub(super) struct Held {
+struct Hold {
     until: ItemIndex,
     then: CanaryThen,
     verdict: Verdict,
@@ -32,37 +36,73 @@ enum Verdict {
     Durable,
 }
 
-impl Execution {
+impl CanaryHold {
     /// Holds everything but the first items back, or nothing. One that has passed doesn't come back.
-    pub(super) fn set_canary(&mut self, canary: Option<Canary>) {
-        if self
-            .canary
-            .as_ref()
-            .is_some_and(|held| held.verdict != Verdict::Open)
-        {
+    pub(super) fn set(&mut self, canary: Option<Canary>, start: ItemIndex) {
+        if self.0.as_ref().is_some_and(|held| held.verdict != Verdict::Open) {
             return;
         }
-        self.canary = canary.map(|Canary { items, then }| Held {
-            until: ItemIndex(self.range.start.0.saturating_add(items.get())),
+        self.0 = canary.map(|Canary { items, then }| Hold {
+            until: ItemIndex(start.0.saturating_add(items.get())),
             then,
             verdict: Verdict::Open,
         });
     }
 
-    /// One past the last index that may leave now.
+    /// One past the last index that it lets leave, of a range that ends at `end`.
     #[inline]
-    pub(super) fn fresh_end(&self) -> ItemIndex {
-        match &self.canary {
-            Some(held) if held.verdict != Verdict::Durable => self.end.min(held.until),
-            Some(_) | None => self.end,
+    pub(super) fn limit(&self, end: ItemIndex) -> ItemIndex {
+        match &self.0 {
+            Some(held) if held.verdict != Verdict::Durable => end.min(held.until),
+            Some(_) | None => end,
         }
     }
 
+    /// Where it ends, and what then; none where nothing is to be judged any more.
+    #[inline]
+    fn open(&self) -> Option<(ItemIndex, CanaryThen)> {
+        let held = self.0.as_ref().filter(|held| held.verdict == Verdict::Open);
+        held.map(|held| (held.until, held.then))
+    }
+
+    /// Whether a draft should tell that the canary has passed.
+    #[inline]
+    pub(super) fn is_pass_due(&self) -> bool {
+        self.0
+            .as_ref()
+            .is_some_and(|held| held.verdict == Verdict::Passed)
+    }
+
+    /// A draft of this number is made; says whether it tells that the canary has passed.
+    pub(super) fn on_drafted(&mut self, no: u64) -> bool {
+        self.change(Verdict::Passed, Verdict::Drafted(no));
+        let held = self.0.as_ref();
+        held.is_some_and(|held| matches!(held.verdict, Verdict::Drafted(_)))
+    }
+
+    pub(super) fn on_stored(&mut self, no: u64) {
+        self.change(Verdict::Drafted(no), Verdict::Durable);
+    }
+
+    pub(super) fn on_lost(&mut self, no: u64) {
+        self.change(Verdict::Drafted(no), Verdict::Passed);
+    }
+
+    fn change(&mut self, from: Verdict, to: Verdict) {
+        if let Some(held) = self.0.as_mut().filter(|held| held.verdict == from) {
+            held.verdict = to;
+        }
+    }
+}
+
+impl Execution {
     /// Ends the hold, or the run, when every item of the canary is settled.
+    #[inline]
     pub(super) fn judge_canary(&mut self) {
-        let Some(held) = &self.canary else { return };
-        let (until, then) = (held.until, held.then);
-        let is_open = held.verdict == Verdict::Open && self.phase == Phase::Running && until < self.end;
+        let Some((until, then)) = self.canary.open() else {
+            return;
+        };
+        let is_open = self.phase == Phase::Running && until < self.end;
         let is_done =
             self.window.low_water() >= until && self.troubles.lowest().is_none_or(|low| low >= until);
         if !is_open || !is_done {
@@ -70,7 +110,9 @@ impl Execution {
         }
         // Nothing else has left yet: whatever was abandoned is the canary's.
         match then {
-            CanaryThen::Continue if self.counters.abandoned == 0 => self.set_verdict(Verdict::Passed),
+            CanaryThen::Continue if self.counters.abandoned == 0 => {
+                self.canary.change(Verdict::Open, Verdict::Passed);
+            }
             CanaryThen::Continue | CanaryThen::Stop => {
                 let text = self.canary_text(until);
                 self.stop(RunEnd::stopped(StopReason::CanaryDone, text));
@@ -87,40 +129,5 @@ impl Execution {
             counters.skipped,
             counters.abandoned
         )
-    }
-
-    /// Whether a draft should tell that the canary has passed.
-    pub(super) fn is_pass_due(&self) -> bool {
-        self.verdict() == Some(Verdict::Passed)
-    }
-
-    /// Whether the draft of this number tells that the canary has passed.
-    pub(super) fn draft_pass(&mut self, no: u64) -> bool {
-        if self.is_pass_due() {
-            self.set_verdict(Verdict::Drafted(no));
-        }
-        matches!(self.verdict(), Some(Verdict::Drafted(_)))
-    }
-
-    pub(super) fn on_pass_stored(&mut self, no: u64) {
-        if self.verdict() == Some(Verdict::Drafted(no)) {
-            self.set_verdict(Verdict::Durable);
-        }
-    }
-
-    pub(super) fn on_pass_lost(&mut self, no: u64) {
-        if self.verdict() == Some(Verdict::Drafted(no)) {
-            self.set_verdict(Verdict::Passed);
-        }
-    }
-
-    fn verdict(&self) -> Option<Verdict> {
-        self.canary.as_ref().map(|held| held.verdict)
-    }
-
-    fn set_verdict(&mut self, verdict: Verdict) {
-        if let Some(held) = &mut self.canary {
-            held.verdict = verdict;
-        }
     }
 }

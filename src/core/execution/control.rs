@@ -12,7 +12,7 @@ impl Execution {
             Command::Tune(tuning) => self.tune(*tuning, now),
             Command::Stop(end) => self.stop(end),
             Command::Finish(end) => self.finish(end),
-            Command::Canary(canary) => self.set_canary(canary),
+            Command::Canary(canary) => self.canary.set(canary, self.range.start),
             Command::GiveUp(decided) => self.set_given_up(decided),
             Command::Shared(shared) => self.on_shared(shared, now),
             Command::Heard(pause, slow) => self.on_heard(pause, slow, now),
@@ -23,8 +23,7 @@ impl Execution {
     pub(super) fn finish(&mut self, end: ItemIndex) {
         let end = end.max(self.lowest_end()).max(self.range.start);
         if end < self.end {
-            self.finish_at = Some(end);
-            self.unsaved += 1;
+            self.drafts.finish(end);
             self.exclude(Some(end));
         }
     }

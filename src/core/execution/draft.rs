@@ -3,12 +3,16 @@
 use std::collections::BTreeMap;
 
 use super::Execution;
-use super::types::{Phase, RunEnd, SIDE_RECORDS_MAX};
+use super::types::{Phase, RunEnd};
 use crate::ids::ItemIndex;
 use crate::items::counters::Counters;
 use crate::items::verdict::{Outage, SideRecord};
-use crate::shards::Told;
+use crate::shards::Directives;
 use crate::task::lifecycle::StopReason;
+
+/// Failures that wait to be written: above this nothing more is dispatched until a checkpoint took them.
+/// (A statement carries at most 4,000 rows; five of them are one transaction of well under 1 s.)
+pub const SIDE_RECORDS_MAX: usize = 20_000;
 
 /// A checkpoint before it is encoded.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,60 +38,146 @@ pub struct CheckpointDraft {
     /// The canary has passed: the task has none any more.
     pub canary_passed: bool,
     /// What all shards of the task should know.
-    pub told: Told,
+    pub told: Directives,
     /// The outage of the handler that the run is in.
     pub outage: Option<Outage>,
     /// Set in the last draft of a run.
     pub end: Option<RunEnd>,
 }
 
+/// What no checkpoint holds yet, and the draft that is on its way.
+#[derive(Debug)]
+pub(super) struct Drafts {
+    unsaved: u64,
+    side: BTreeMap<ItemIndex, SideRecord>,
+    finish_at: Option<ItemIndex>,
+    told: Directives,
+    outstanding: Option<Outstanding>,
+    no: u64,
+    /// Low water of the last draft.
+    low_water: ItemIndex,
+}
+
 /// What was given to a checkpoint and not acknowledged yet.
 #[derive(Debug)]
-pub(super) struct Outstanding {
+struct Outstanding {
     no: u64,
     reach: ItemIndex,
     unsaved: u64,
     side: BTreeMap<ItemIndex, SideRecord>,
     finish_at: Option<ItemIndex>,
-    told: Told,
+    told: Directives,
+}
+
+impl Drafts {
+    pub(super) fn new(low_water: ItemIndex) -> Drafts {
+        Drafts {
+            unsaved: 0,
+            side: BTreeMap::new(),
+            finish_at: None,
+            told: Directives::default(),
+            outstanding: None,
+            no: 0,
+            low_water,
+        }
+    }
+
+    /// So many items were settled, or parked.
+    #[inline]
+    pub(super) fn on_completed(&mut self, items: u32) {
+        self.unsaved += u64::from(items);
+    }
+
+    /// The item's row changes; the last word counts.
+    pub(super) fn record(&mut self, record: SideRecord) {
+        self.side.insert(record.index(), record);
+    }
+
+    /// The item's row, which no checkpoint ever held, need not be written.
+    pub(super) fn forget(&mut self, index: ItemIndex) {
+        self.side.remove(&index);
+    }
+
+    /// The shard is cut here.
+    pub(super) fn finish(&mut self, end: ItemIndex) {
+        self.finish_at = Some(end);
+        self.unsaved += 1;
+    }
+
+    /// All shards should know this, too.
+    pub(super) fn tell(&mut self, news: Directives) {
+        let earlier = std::mem::replace(&mut self.told, news);
+        self.told.after(earlier);
+    }
+
+    /// Completions that would be repeated after a crash now.
+    #[inline]
+    pub(super) fn unsaved(&self) -> u64 {
+        self.unsaved
+    }
+
+    /// How many failures more may wait to be written.
+    pub(super) fn side_room(&self) -> u32 {
+        u32::try_from(SIDE_RECORDS_MAX.saturating_sub(self.side.len())).unwrap_or(0)
+    }
+
+    /// Whether an item has changed since the last draft.
+    #[inline]
+    pub(super) fn has_items(&self) -> bool {
+        self.unsaved > 0 || !self.side.is_empty()
+    }
+
+    /// All of it, for the newest draft.
+    fn give_out(&mut self, reach: ItemIndex) -> Outstanding {
+        Outstanding {
+            no: self.no,
+            reach,
+            unsaved: self.unsaved,
+            side: std::mem::take(&mut self.side),
+            finish_at: self.finish_at.take(),
+            told: std::mem::take(&mut self.told),
+        }
+    }
+
+    /// Low water of the last draft.
+    pub(super) fn low_water(&self) -> ItemIndex {
+        self.low_water
+    }
 }
 
 impl Execution {
     /// Half of what may be unsaved is: do not wait for the tick.
     pub(super) fn is_checkpoint_due(&self) -> bool {
-        self.outstanding.is_none()
-            && (self.side.len() >= SIDE_RECORDS_MAX / 2
-                || self.unsaved > 0 && self.unsaved >= self.unsaved_max() / 2
+        let drafts = &self.drafts;
+        drafts.outstanding.is_none()
+            && (drafts.side.len() >= SIDE_RECORDS_MAX / 2
+                || drafts.unsaved > 0 && drafts.unsaved >= self.unsaved_max() / 2
                 || self.is_mark_due()
-                || self.is_reach_due()
-                || self.is_pass_due()
-                || self.is_outage_due()
-                || !self.told.is_empty())
+                || self.has_news())
     }
 
     /// Whether nothing has happened that a checkpoint would hold, and none is on its way.
     #[inline]
     pub fn is_quiet(&self) -> bool {
         matches!(self.phase, Phase::Running)
-            && self.unsaved == 0
-            && self.side.is_empty()
-            && self.outstanding.is_none()
+            && !self.drafts.has_items()
+            && self.drafts.outstanding.is_none()
             && !self.is_mark_due()
-            && !self.is_reach_due()
-            && !self.is_pass_due()
-            && !self.is_outage_due()
-            && self.told.is_empty()
+            && !self.has_news()
     }
 
-    /// Whether an outage began or ended since the last draft: a take-over should know.
-    fn is_outage_due(&self) -> bool {
-        let since = |outage: Option<Outage>| outage.map(|outage| outage.since);
-        since(self.judge.circuit.outage()) != since(self.judge.drafted)
+    /// Whether a checkpoint would say something beside what became of items.
+    #[inline]
+    fn has_news(&self) -> bool {
+        self.is_reach_due()
+            || self.canary.is_pass_due()
+            || self.judge.is_outage_due(&self.circuit)
+            || !self.drafts.told.is_empty()
     }
 
     /// How many completions may be unsaved.
     pub(super) fn unsaved_max(&self) -> u64 {
-        let most = self.limits.unsaved_max(&self.tuning, &self.speed);
+        let most = self.limits.unsaved_max(&self.tuning, self.meters.speed());
         if self.careful {
             most.min(u64::from(self.limits.concurrency))
         } else {
@@ -106,70 +196,38 @@ impl Execution {
             }
             Phase::Running | Phase::Stopping(_) => None,
         };
-        let told = !self.told.is_empty();
-        let news = self.is_reach_due() || self.is_pass_due() || self.is_outage_due() || told;
-        let changed = self.unsaved > 0 || !self.side.is_empty() || news || end.is_some();
-        if self.outstanding.is_some() || !changed {
+        let changed = self.drafts.has_items() || self.has_news() || end.is_some();
+        if self.drafts.outstanding.is_some() || !changed {
             return None;
         }
-        self.draft_no += 1;
-        self.drafted_low = self.window.low_water();
-        self.judge.drafted = self.judge.circuit.outage();
-        self.on_mark_drafted(self.draft_no);
-        let side = std::mem::take(&mut self.side);
-        side.keys().for_each(|index| self.troubles.mark_row(*index));
-        let reach = self.draft_reach();
+        self.drafts.no += 1;
+        let (no, reach) = (self.drafts.no, self.draft_reach());
+        self.solo.on_drafted(no);
         let mut above = Vec::new();
         let span = self.window.copy_above(self.high, &mut above);
+        let outage = self.circuit.outage();
+        self.judge.on_drafted(outage);
+        self.drafts.low_water = self.window.low_water();
+        let outstanding = self.drafts.give_out(reach);
+        let rows = outstanding.side.keys();
+        rows.for_each(|index| self.troubles.mark_row(*index));
         let draft = CheckpointDraft {
-            no: self.draft_no,
-            low_water: self.window.low_water(),
+            no,
+            low_water: self.drafts.low_water,
             high_water: self.high,
             reach,
             counters: self.stored_counters(),
             above,
             span,
-            side: side.values().cloned().collect(),
-            finish_at: self.finish_at,
-            canary_passed: self.draft_pass(self.draft_no),
-            told: self.told,
-            outage: self.judge.circuit.outage(),
+            side: outstanding.side.values().cloned().collect(),
+            finish_at: outstanding.finish_at,
+            canary_passed: self.canary.on_drafted(no),
+            told: outstanding.told,
+            outage,
             end,
         };
-        let (finish_at, told) = (self.finish_at.take(), std::mem::take(&mut self.told));
-        self.outstanding = Some(Outstanding {
-            no: self.draft_no,
-            reach,
-            unsaved: self.unsaved,
-            side,
-            finish_at,
-            told,
-        });
+        self.drafts.outstanding = Some(outstanding);
         Some(draft)
-    }
-
-    /// Only what the acknowledged draft held is saved; what settled meanwhile stays unsaved.
-    pub(super) fn on_checkpoint_stored(&mut self, no: u64) {
-        if let Some(outstanding) = self.outstanding.take_if(|outstanding| outstanding.no == no) {
-            self.unsaved = self.unsaved.saturating_sub(outstanding.unsaved);
-            self.on_reach_stored(outstanding.reach);
-            self.on_mark_stored(no);
-            self.on_pass_stored(no);
-        }
-    }
-
-    /// Nobody will acknowledge the outstanding draft any more: all of it goes into the next one.
-    pub(super) fn merge_outstanding(&mut self) {
-        if let Some(outstanding) = self.outstanding.take() {
-            for (index, record) in outstanding.side {
-                self.side.entry(index).or_insert(record);
-            }
-            self.finish_at = self.finish_at.or(outstanding.finish_at);
-            self.told.after(outstanding.told);
-            self.on_reach_lost();
-            self.on_mark_lost(outstanding.no);
-            self.on_pass_lost(outstanding.no);
-        }
     }
 
     fn stored_counters(&self) -> Counters {
@@ -177,6 +235,31 @@ impl Execution {
             parked: self.troubles.outside(),
             in_flight: 0,
             ..self.counters
+        }
+    }
+
+    /// Only what the acknowledged draft held is saved; what settled meanwhile stays unsaved.
+    pub(super) fn on_checkpoint_stored(&mut self, no: u64) {
+        let outstanding = &mut self.drafts.outstanding;
+        if let Some(stored) = outstanding.take_if(|outstanding| outstanding.no == no) {
+            self.drafts.unsaved = self.drafts.unsaved.saturating_sub(stored.unsaved);
+            self.ahead.on_stored(stored.reach);
+            self.solo.on_stored(no);
+            self.canary.on_stored(no);
+        }
+    }
+
+    /// Nobody will acknowledge the outstanding draft any more: all of it goes into the next one.
+    pub(super) fn merge_outstanding(&mut self) {
+        if let Some(lost) = self.drafts.outstanding.take() {
+            for (index, record) in lost.side {
+                self.drafts.side.entry(index).or_insert(record);
+            }
+            self.drafts.finish_at = self.drafts.finish_at.or(lost.finish_at);
+            self.drafts.told.after(lost.told);
+            self.ahead.on_lost(self.high);
+            self.solo.on_lost(lost.no);
+            self.canary.on_lost(lost.no);
         }
     }
 }

@@ -33,8 +33,8 @@ impl Execution {
             return;
         }
         self.land(1, fx);
-        self.on_suspect_answered(index);
-        self.tally.failed.count(&failed.failure.code, failed.wish);
+        self.solo.on_answered(index);
+        self.meters.on_failed(&failed.failure.code, failed.wish);
         let is_known = known.is_some();
         let mut trouble = known.unwrap_or_else(|| fresh_trouble(now));
         if !is_known {
@@ -139,7 +139,7 @@ impl Execution {
         let parks = !self.tuning.ordered && trouble.place == Place::Window && self.has_room_to_park();
         if parks && self.window.settle(IndexRun::one(index)).is_ok() {
             trouble.place = Place::Outside;
-            self.unsaved += 1;
+            self.drafts.on_completed(1);
         }
     }
 
@@ -147,7 +147,7 @@ impl Execution {
         self.troubles.outside() < u64::from(self.tuning.parked_max)
     }
 
-    /// The row that a checkpoint keeps of a troubled item.
+    /// The row that a checkpoint keeps of a retrying item.
     pub(super) fn record(&mut self, index: ItemIndex, trouble: &Trouble) {
         let row = item_trouble(index, trouble);
         let record = match trouble.place {
@@ -157,7 +157,7 @@ impl Execution {
                 due_at: trouble.due_at,
             },
         };
-        self.side.insert(index, record);
+        self.drafts.record(record);
     }
 
     pub(super) fn abandon(&mut self, index: ItemIndex, trouble: &Trouble, fx: &mut Effects) {
@@ -171,10 +171,10 @@ impl Execution {
 
     pub(super) fn settle_abandoned(&mut self, index: ItemIndex, trouble: &Trouble, fx: &mut Effects) {
         self.close_place(index, trouble, fx);
-        self.side
-            .insert(index, SideRecord::Abandoned(item_trouble(index, trouble)));
+        self.drafts
+            .record(SideRecord::Abandoned(item_trouble(index, trouble)));
         self.counters.abandoned += 1;
-        self.unsaved += 1;
+        self.drafts.on_completed(1);
     }
 }
 

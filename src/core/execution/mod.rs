@@ -4,60 +4,46 @@
 //! (what to dispatch, when to ask again, what to save). One event may carry a batch of facts, effects speak in index
 //! runs, and the caller reuses the buffers, so that a step costs nanoseconds per item. Same inputs, same outputs.
 //!
-//! `report` and `failed` take in what calls came to, `judge` what they say of the handler (`circuit`, `errors`, `alone`),
-//! `grant` and `probe` decide what leaves, `reach` how far before the store knows, `draft` makes checkpoints, `control` obeys
-//! commands, `given_up` what people decide on items by their code, `progress` and `window_picture` tell people, `sent` counts what left, `solo` finds the item that kills the
-//! node, `canary` holds all but the first items back, `part` shares the settings, `shared` knows of the other shards. Invariants: `domain::invariants`.
+//! `report` and `failed` take in what calls came to; `judge` owns what they say of the handler, and what leaves while it may
+//! be down; `grant` decides what leaves, `reach` how far before the store knows, `draft` owns what no checkpoint holds yet,
+//! `control` obeys commands, `picture` tells people, `solo` finds the item that kills the node, `canary` holds all but the
+//! first items back, `part` shares the settings, `shared` knows of the other shards. Each component's fields are its own;
+//! `Execution::step` composes them. Invariants: `invariants`.
 
-mod alone;
 mod canary;
-mod circuit;
 mod control;
 mod cut_off;
 mod draft;
-mod errors;
 mod failed;
-mod given_up;
 mod grant;
-mod held;
 mod judge;
 mod part;
-mod probe;
-mod progress;
+mod picture;
 mod reach;
 mod report;
-mod sent;
 mod shared;
 mod solo;
 mod types;
-mod window_picture;
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 
-pub use draft::CheckpointDraft;
-pub use part::{part_of, shared_faults, wanted};
-pub use progress::{HeadAttempt, Progress};
+pub use draft::{CheckpointDraft, SIDE_RECORDS_MAX};
+pub use part::{part_of, sharding, shared_faults};
+pub use picture::progress::{HeadAttempt, Progress};
+pub use picture::window::{Cell, Head, WindowPicture};
 pub use reach::{REACH_OF_CLAIM, Reach};
 pub use shared::Shared;
-pub use types::{
-    Command, Effects, Event, Limits, Now, Phase, Reports, Restored, RunEnd, SIDE_RECORDS_MAX, Start, Wait,
-};
-pub use window_picture::{Cell, Head, WindowPicture};
+pub use types::{Command, Effects, Event, Limits, Now, Phase, Reports, Restored, RunEnd, Start, Wait};
 
-use super::ids::{ItemIndex, Moment, RunNo, ShardId};
+use super::ids::{ItemIndex, RunNo, ShardId};
 use super::invariants::Invariant;
 use super::pace::Pace;
-use super::shards::Told;
 use super::task::{Canary, ShardRange, Tuning};
 use crate::items::counters::Counters;
 use crate::items::error_budget::Meter;
 use crate::items::run::IndexRun;
-use crate::items::verdict::SideRecord;
-use crate::items::waiting::{Doing, Troubles};
+use crate::items::waiting::{Doing, Trouble, Troubles};
 use crate::items::window::Window;
-use crate::stats::latency::Latencies;
-use crate::stats::stall::Stalls;
-use crate::stats::tally::Tally;
 
 /// The state of one run. See the module.
 #[derive(Debug)]
@@ -72,7 +58,6 @@ pub struct Execution {
     /// What this shard makes of them.
     tuning: Tuning,
     shared: Shared,
-    told: Told,
     limits: Limits,
     phase: Phase,
 
@@ -89,32 +74,20 @@ pub struct Execution {
 
     pace: Pace,
     budget: Meter,
+    circuit: judge::circuit::Circuit,
+    errors: judge::errors::Errors,
     judge: judge::Judge,
-    pauses_in_a_row: u32,
-
-    side: BTreeMap<ItemIndex, SideRecord>,
-    outstanding: Option<draft::Outstanding>,
-    draft_no: u64,
-    /// Low water of the last draft.
-    drafted_low: ItemIndex,
-    finish_at: Option<ItemIndex>,
-    unsaved: u64,
+    drafts: draft::Drafts,
+    solo: solo::Solo,
+    canary: canary::CanaryHold,
+    meters: picture::meters::Meters,
 
     source_ready: ItemIndex,
     handler_slots: Option<u32>,
     is_held: bool,
-    latencies: Latencies,
-    tally: Box<Tally>,
-    /// Low water, and since when it has stood there with something given out.
-    head: (ItemIndex, Moment),
-    speed: types::Speed,
-    stalls: Stalls,
-    sent: sent::Sent,
-    full_since: Option<Moment>,
-    short_since: Option<Moment>,
+    batches: grant::Batches,
+    stragglers: grant::Stragglers,
     starved: bool,
-    solo: Option<solo::Solo>,
-    canary: Option<canary::Held>,
     /// Begun after a crash loop: few completions may be unsaved, so that the next crash is near its cause.
     careful: bool,
 }
@@ -139,33 +112,23 @@ impl Execution {
             counters: start.restored.counters,
             pace: Pace::new(tuning.rate, tuning.burst, tuning.batch.get(), now.moment),
             budget: Meter::new(tuning.error_budget, tuning.error_window),
+            circuit: judge::circuit::Circuit::of(start.shard, start.restored.outage, now.moment),
+            errors: judge::errors::Errors::default(),
             judge: judge::Judge::new(&start, now.moment),
-            pauses_in_a_row: 0,
-            side: BTreeMap::new(),
-            outstanding: None,
-            draft_no: 0,
-            drafted_low: low,
-            finish_at: None,
-            unsaved: 0,
+            drafts: draft::Drafts::new(low),
+            solo: solo::Solo::default(),
+            canary: canary::CanaryHold::default(),
+            meters: picture::meters::Meters::new(start.restored.counters.settled(), low, now.moment),
             source_ready: if start.has_data { low } else { range.end },
             handler_slots: None,
             is_held: false,
-            latencies: Latencies::default(),
-            tally: Box::default(),
-            head: (low, now.moment),
-            speed: types::Speed::new(start.restored.counters.settled(), now.moment),
-            stalls: Stalls::default(),
-            sent: sent::Sent::default(),
-            full_since: None,
-            short_since: None,
+            batches: grant::Batches::default(),
+            stragglers: grant::Stragglers::default(),
             starved: false,
-            solo: None,
-            canary: None,
             careful: start.stalls >= solo::STALLS_MAX,
             whole: start.tuning,
             tuning,
             shared: start.shared,
-            told: Told::default(),
             limits,
         };
         execution.resume(start.restored, start.canary, now);
@@ -176,7 +139,7 @@ impl Execution {
         self.counters.excluded = 0;
         self.restore_troubles(restored.retrying, restored.parked, now);
         self.exclude(restored.excluded);
-        self.set_canary(canary);
+        self.canary.set(canary, self.range.start);
         self.begin_solo(now);
     }
 
@@ -207,43 +170,38 @@ impl Execution {
 
     fn on_exchange(&mut self, reports: &mut Reports, want: u32, now: Now, fx: &mut Effects) {
         self.on_reports(reports, now, fx);
-        if self.judge.given_up.is_due {
-            self.give_up_decided(fx);
-        }
-        if self.canary.is_some() {
-            self.judge_canary();
-        }
+        self.give_up_decided(fx);
+        self.judge_canary();
         self.on_time(now);
-        if self.judge.errors.last().is_some() {
+        if self.errors.last().is_some() {
             self.judge_patience(now);
         }
         self.grant(want, now, fx);
-        self.watch_head(now.moment);
+        let low = self.window.low_water();
+        self.meters.watch_head(low, self.high, now.moment);
         fx.checkpoint_due |= self.is_checkpoint_due();
     }
 
     /// What depends on time alone: the speed meter and the automatic concurrency.
     fn on_time(&mut self, now: Now) {
-        if self.speed.on(self.counters.settled(), now.moment) {
-            self.limits.on_latency(&self.tuning, &self.pace, &self.latencies);
+        if self.meters.on_time(self.counters.settled(), now.moment) {
+            let latencies = self.meters.latencies();
+            self.limits.on_latency(&self.tuning, &self.pace, latencies);
             self.window.resize(self.limits.window);
-            self.latencies.fade();
+            self.meters.fade();
         }
     }
 
     /// Lanes are gone with everything they had: nothing is in flight any more, and nothing of it is credited.
     fn on_lanes_lost(&mut self, now: Now) {
         self.tell_cut_off();
-        let repeats = self
-            .troubles
-            .iter()
-            .filter(|(_, t)| t.doing == Doing::InFlight && t.attempts > 0);
-        self.sent
-            .take_back(self.counters.in_flight, repeats.count() as u64);
+        let is_repeat = |t: &Trouble| t.doing == Doing::InFlight && t.attempts > 0;
+        let repeats = self.troubles.which(is_repeat).len() as u64;
+        self.meters.on_returned(self.counters.in_flight, repeats);
         self.stall(None, now.moment);
         self.troubles.lose_flights(now.moment);
         self.look_for_given_up();
-        self.judge.circuit.on_lost(now.moment);
+        self.circuit.on_lost(now.moment);
         self.counters.in_flight = 0;
         self.again.clear();
         self.cursor = self.window.low_water();
@@ -275,7 +233,7 @@ impl Execution {
             Invariant::CountersMatchWindow,
         );
         broken(!self.window.is_settled(low), Invariant::LowWaterIsFirstOpen);
-        broken(low >= self.drafted_low, Invariant::LowWaterNeverFalls);
+        broken(low >= self.drafts.low_water(), Invariant::LowWaterNeverFalls);
         broken(
             self.cursor <= self.end.max(low) && low <= self.high,
             Invariant::HighWaterInsideWindow,

@@ -5,7 +5,7 @@ use std::num::NonZeroU32;
 use crate::pace::{burst_items, burst_items_min};
 use crate::settings::check::TuningFault;
 use crate::settings::{Auto, Burst, ErrorBudget, RateLimit};
-use crate::shards::{SHARDS_AUTO_MAX, Share, Wanted};
+use crate::shards::{SHARDS_AUTO_MAX, Sharding, Share};
 use crate::task::{Canary, Tuning};
 
 /// The settings of a run that has this part of its task: rates, burst and concurrency are shared, all else is each
@@ -103,9 +103,9 @@ pub fn shared_faults(tuning: &Tuning, shards: u32) -> Vec<TuningFault> {
 }
 
 /// What a task's settings say about the number of its shards.
-pub fn wanted(shards: Auto<NonZeroU32>, tuning: &Tuning, canary: Option<Canary>) -> Wanted {
+pub fn sharding(shards: Auto<NonZeroU32>, tuning: &Tuning, canary: Option<Canary>) -> Sharding {
     let fits = |parts: &u32| shared_faults(tuning, *parts).is_empty();
-    Wanted {
+    Sharding {
         shards,
         rate: tuning.rate,
         concurrency: tuning.concurrency,
@@ -197,7 +197,7 @@ mod tests {
 \"100ms\", or fewer shards"
         );
         assert_eq!(
-            wanted(Auto::Auto, &tuning("100/s", items(5), 1), None).parts_max,
+            sharding(Auto::Auto, &tuning("100/s", items(5), 1), None).parts_max,
             Some(2)
         );
     }

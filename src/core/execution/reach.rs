@@ -43,7 +43,6 @@ impl Default for Reach {
     }
 }
 
-/// See the module.
 #[derive(Debug)]
 pub(super) struct Ahead {
     stored: Reach,
@@ -62,9 +61,24 @@ impl Ahead {
             due_at: half_way(high, stored.may_leave),
         }
     }
+
+    pub(super) fn on_stored(&mut self, reach: ItemIndex) {
+        self.stored.may_leave = reach;
+    }
+
+    /// The draft that asked for more is lost: the next one is due at once, wherever the gate stands.
+    pub(super) fn on_lost(&mut self, high: ItemIndex) {
+        self.due_at = high;
+    }
 }
 
 impl Execution {
+    /// One past the last index that may leave now, as far as the canary lets it.
+    #[inline]
+    pub(super) fn fresh_end(&self) -> ItemIndex {
+        self.canary.limit(self.end)
+    }
+
     /// One past the last fresh index that may leave now.
     #[inline]
     pub(super) fn fresh_limit(&self) -> ItemIndex {
@@ -111,15 +125,6 @@ impl Execution {
         self.ahead.drafted_high = self.high;
         self.ahead.due_at = half_way(self.high, reach);
         reach.max(self.lowest_end())
-    }
-
-    /// The draft that asked for more is lost: the next one is due at once, wherever the gate stands.
-    pub(super) fn on_reach_lost(&mut self) {
-        self.ahead.due_at = self.high;
-    }
-
-    pub(super) fn on_reach_stored(&mut self, reach: ItemIndex) {
-        self.ahead.stored.may_leave = reach;
     }
 }
 

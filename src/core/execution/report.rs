@@ -12,9 +12,6 @@ use crate::items::waiting::{Doing, Place, Trouble};
 use crate::shards::PauseReason;
 use crate::task::lifecycle::StopReason;
 
-/// The first pause after 429 without `Retry-After`; doubled each time in a row up to the longest.
-const PAUSE_FIRST: Duration = Duration::from_secs(1);
-const PAUSE_LONGEST: Duration = Duration::from_secs(60);
 /// The longest `Retry-After` that is obeyed.
 const RETRY_AFTER_LONGEST: Duration = Duration::from_secs(300);
 
@@ -34,19 +31,14 @@ impl Execution {
             self.on_returned(dispatch, now, fx);
         }
         for dispatch in reports.refused.drain(..) {
-            let before = self.sent.returned;
+            let before = self.meters.returned();
             self.on_returned(dispatch, now, fx);
-            self.sent.refused += self.sent.returned - before;
-            self.sent.returned = before;
+            self.meters.on_refused(self.meters.returned() - before);
         }
         for signal in reports.signals.drain(..) {
             self.on_signal(signal, now);
         }
-        if reports.latencies.count() > 0 {
-            self.latencies.merge(&reports.latencies);
-            self.tally.calls.absorb(&reports.latencies);
-            reports.latencies.clear();
-        }
+        self.meters.on_latencies(&mut reports.latencies);
         fx.wake_lanes |= std::mem::take(&mut self.starved);
     }
 
@@ -54,11 +46,11 @@ impl Execution {
     fn on_settled(&mut self, settled: Settled, fx: &mut Effects) {
         let mut rest = Some(settled.run);
         while let Some(run) = rest {
-            let troubled = self.troubles.lowest_in(run);
-            let (clean, next) = match troubled {
+            let retrying = self.troubles.lowest_in(run);
+            let (clean, next) = match retrying {
                 None => (Some(run), None),
                 Some(index) => {
-                    self.settle_troubled(index, settled, fx);
+                    self.settle_retrying(index, settled, fx);
                     let before = IndexRun::new(run.first(), (index.0 - run.first().0) as u32);
                     (
                         before,
@@ -85,10 +77,10 @@ impl Execution {
         }
         self.count(settled.outcome, run.len());
         self.land(run.len(), fx);
-        self.unsaved += u64::from(run.len());
+        self.drafts.on_completed(run.len());
     }
 
-    fn settle_troubled(&mut self, index: ItemIndex, settled: Settled, fx: &mut Effects) {
+    fn settle_retrying(&mut self, index: ItemIndex, settled: Settled, fx: &mut Effects) {
         let expected = |t: &Trouble| t.doing == Doing::InFlight && t.attempts + 1 == settled.attempt.get();
         if !self.troubles.get(index).is_some_and(expected) {
             fx.violations.push(Invariant::ReportWasInFlight);
@@ -97,15 +89,15 @@ impl Execution {
         if let Some(trouble) = self.troubles.take(index) {
             self.close_place(index, &trouble, fx);
             if trouble.has_row || trouble.place == Place::Outside {
-                self.side.insert(index, SideRecord::Cleared(index));
+                self.drafts.record(SideRecord::Cleared(index));
             } else {
-                self.side.remove(&index);
+                self.drafts.forget(index);
             }
         }
-        self.on_suspect_answered(index);
+        self.solo.on_answered(index);
         self.count(settled.outcome, 1);
         self.land(1, fx);
-        self.unsaved += 1;
+        self.drafts.on_completed(1);
     }
 
     /// Sets the bit of an item that leaves trouble, unless it is set already.
@@ -139,7 +131,7 @@ impl Execution {
             if let Some(before) = IndexRun::new(run.first(), (index.0 - run.first().0) as u32) {
                 self.return_fresh(before, dispatch.attempt, fx);
             }
-            self.return_troubled(index, dispatch.attempt, now, fx);
+            self.return_retrying(index, dispatch.attempt, now, fx);
             rest = IndexRun::new(index.plus(1), (run.end().0 - index.0 - 1) as u32);
         }
     }
@@ -155,7 +147,7 @@ impl Execution {
         self.again.push_back(run);
     }
 
-    fn return_troubled(&mut self, index: ItemIndex, attempt: Attempt, now: Now, fx: &mut Effects) {
+    fn return_retrying(&mut self, index: ItemIndex, attempt: Attempt, now: Now, fx: &mut Effects) {
         let expected = |t: &Trouble| t.doing == Doing::InFlight && t.attempts + 1 == attempt.get();
         if !self.troubles.get(index).is_some_and(expected) {
             fx.violations.push(Invariant::ReportWasInFlight);
@@ -171,10 +163,8 @@ impl Execution {
     }
 
     fn take_back(&mut self, items: u32, repeats: u64) {
-        self.sent.take_back(u64::from(items), repeats);
-        self.judge
-            .circuit
-            .on_returned(items.div_ceil(self.tuning.batch.get()));
+        self.meters.on_returned(u64::from(items), repeats);
+        self.circuit.on_returned(items.div_ceil(self.tuning.batch.get()));
     }
 
     fn on_signal(&mut self, signal: Signal, now: Now) {
@@ -194,11 +184,7 @@ impl Execution {
         let span = match after {
             Some(after) => after.min(RETRY_AFTER_LONGEST),
             None if self.pace.paused(now.moment).is_some() => return,
-            None => {
-                let doubled = PAUSE_FIRST.saturating_mul(1 << self.pauses_in_a_row.min(10));
-                self.pauses_in_a_row += 1;
-                doubled.min(PAUSE_LONGEST)
-            }
+            None => self.judge.next_pause(),
         };
         self.pause(span, PauseReason::BackPressure, now);
     }

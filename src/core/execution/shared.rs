@@ -10,7 +10,7 @@ use super::types::{Now, RunEnd};
 use super::{Execution, Limits};
 use crate::ids::{ItemCount, ItemIndex, Moment};
 use crate::settings::Rate;
-use crate::shards::{Pause, PauseReason, Share, Slow, Told};
+use crate::shards::{Directives, Pause, PauseReason, Share, Slow};
 use crate::task::lifecycle::StopReason;
 use crate::task::{ShardRange, Tuning};
 
@@ -64,7 +64,7 @@ impl Execution {
         self.budget.set(tuning.error_budget, tuning.error_window);
         self.limits = Limits::of(&tuning);
         self.tuning = tuning;
-        let (pace, latencies) = (&self.pace, &self.latencies);
+        let (pace, latencies) = (&self.pace, self.meters.latencies());
         self.limits.on_latency(&self.tuning, pace, latencies);
         self.window.resize(self.limits.window);
     }
@@ -88,9 +88,9 @@ impl Execution {
             until: now.wall.plus(span),
             reason,
         };
-        self.tell(Told {
+        self.tell(Directives {
             pause: Some(pause),
-            ..Told::default()
+            ..Directives::default()
         });
     }
 
@@ -104,9 +104,9 @@ impl Execution {
             rate,
             until: now.wall.plus(lasting),
         };
-        self.tell(Told {
+        self.tell(Directives {
             slow: Some(slow),
-            ..Told::default()
+            ..Directives::default()
         });
     }
 
@@ -114,16 +114,15 @@ impl Execution {
     pub(super) fn finish_task(&mut self, total: Option<ItemCount>) {
         self.finish(total.map_or(self.high, |total| ItemIndex(total.0)));
         let finish = ItemIndex(total.map_or(0, |total| total.0));
-        self.tell(Told {
+        self.tell(Directives {
             finish: Some(finish),
-            ..Told::default()
+            ..Directives::default()
         });
     }
 
-    fn tell(&mut self, news: Told) {
+    fn tell(&mut self, news: Directives) {
         if !self.shared.share.is_all() {
-            let earlier = std::mem::replace(&mut self.told, news);
-            self.told.after(earlier);
+            self.drafts.tell(news);
         }
     }
 

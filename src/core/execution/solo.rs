@@ -42,14 +42,67 @@ enum Mark {
     Durable,
 }
 
-/// See the module.
+/// See the module; none in an ordinary run.
+#[derive(Debug, Default)]
+pub(super) struct Solo(Option<Suspects>);
+
 #[derive(Debug)]
-pub(super) struct Solo {
+struct Suspects {
     /// One past the last suspect in the window.
     until: ItemIndex,
     /// Suspects outside the window: parked in flight, or due, when the node ended.
     parked: BTreeSet<ItemIndex>,
     mark: Option<(ItemIndex, Mark)>,
+}
+
+impl Solo {
+    #[inline]
+    pub(super) fn is_on(&self) -> bool {
+        self.0.is_some()
+    }
+
+    /// The marked item until it answers, then what holds low water, then what is parked.
+    fn next(&self, low: ItemIndex, end: ItemIndex) -> Option<ItemIndex> {
+        let suspects = self.0.as_ref()?;
+        let marked = suspects.mark.map(|(index, _)| index);
+        let low = Some(low).filter(|low| *low < suspects.until.min(end));
+        marked.or(low).or_else(|| suspects.parked.first().copied())
+    }
+
+    /// Its row says the truth now, or goes away: the mark has served.
+    #[inline]
+    pub(super) fn on_answered(&mut self, index: ItemIndex) {
+        if let Some(suspects) = &mut self.0 {
+            suspects.mark = suspects.mark.filter(|(marked, _)| *marked != index);
+            suspects.parked.remove(&index);
+        }
+    }
+
+    fn mark(&self) -> Option<Mark> {
+        self.0.as_ref()?.mark.map(|(_, mark)| mark)
+    }
+
+    /// The side records, with the mark among them, are in this draft.
+    pub(super) fn on_drafted(&mut self, no: u64) {
+        self.change(Mark::Wanted, Mark::Drafted(no));
+    }
+
+    /// The draft is durable, with the mark if it is in there.
+    pub(super) fn on_stored(&mut self, no: u64) {
+        self.change(Mark::Drafted(no), Mark::Durable);
+    }
+
+    /// The outstanding draft's records, with the mark if it is among them, wait for the next one.
+    pub(super) fn on_lost(&mut self, no: u64) {
+        self.change(Mark::Drafted(no), Mark::Wanted);
+    }
+
+    fn change(&mut self, from: Mark, to: Mark) {
+        let mark = self.0.as_mut().and_then(|suspects| suspects.mark.as_mut());
+        if let Some((_, mark)) = mark.filter(|(_, mark)| *mark == from) {
+            *mark = to;
+        }
+    }
 }
 
 impl Execution {
@@ -59,23 +112,15 @@ impl Execution {
             return;
         }
         let due = |t: &Trouble| t.place == Place::Outside && t.doing == Doing::Waiting(now.moment);
-        let parked = self
-            .troubles
-            .iter()
-            .filter(|(_, t)| due(t))
-            .map(|(index, _)| index)
-            .collect();
+        let parked = self.troubles.which(due).into_iter().collect();
         // A careful run before may have had as many unsaved as in flight.
         let reach = 2 * u64::from(self.limits.concurrency);
         let until = self
             .high
             .max(self.window.low_water().plus(reach))
             .min(self.fresh_end());
-        self.solo = Some(Solo {
-            until,
-            parked,
-            mark: None,
-        });
+        let mark = None;
+        self.solo.0 = Some(Suspects { until, parked, mark });
     }
 
     /// Lets the next suspect go, if it may; false when none is left and all is as usual again.
@@ -105,24 +150,18 @@ impl Execution {
 
     /// The last answers are saved first: else a crash right after would leave their marks.
     fn leave_solo(&mut self, now: Now, fx: &mut Effects) -> bool {
-        if self.unsaved > 0 || !self.side.is_empty() {
+        if self.drafts.has_items() {
             self.starved = true;
             fx.wait = Wait::Completion;
             self.stall(Some(StallReason::Checkpoint), now.moment);
             return true;
         }
-        self.solo = None;
+        self.solo.0 = None;
         false
     }
 
-    /// The marked item until it answers, then what holds low water, then what is parked.
     fn next_suspect(&self) -> Option<ItemIndex> {
-        let solo = self.solo.as_ref()?;
-        let low = Some(self.window.low_water()).filter(|low| *low < solo.until.min(self.fresh_end()));
-        solo.mark
-            .map(|(index, _)| index)
-            .or(low)
-            .or_else(|| solo.parked.first().copied())
+        self.solo.next(self.window.low_water(), self.fresh_end())
     }
 
     fn abandon_killers(&mut self, now: Now, fx: &mut Effects) {
@@ -133,7 +172,7 @@ impl Execution {
             trouble.failure = Some(Failure::new(NODE_CRASH, NODE_CRASH_TEXT));
             trouble.at = now.wall;
             self.abandon(index, &trouble, fx);
-            self.on_suspect_answered(index);
+            self.solo.on_answered(index);
         }
     }
 
@@ -184,13 +223,13 @@ impl Execution {
 
     /// Whether the item's mark is durable; makes one when it has none.
     fn is_marked(&mut self, index: ItemIndex, now: Now) -> bool {
-        let Some(solo) = self.solo.as_mut() else {
+        let Some(suspects) = self.solo.0.as_mut() else {
             return false;
         };
-        if let Some((_, mark)) = solo.mark {
+        if let Some((_, mark)) = suspects.mark {
             return mark == Mark::Durable;
         }
-        solo.mark = Some((index, Mark::Wanted));
+        suspects.mark = Some((index, Mark::Wanted));
         let trouble = self.troubles.take(index).unwrap_or_else(|| fresh_trouble(now));
         let marks = trouble.failure.as_ref().map_or(0, marks);
         let begun = Trouble {
@@ -212,7 +251,9 @@ impl Execution {
         if let Some(mut trouble) = self.troubles.take(index) {
             trouble.doing = Doing::InFlight;
             let attempt = Attempt::new(trouble.attempts.saturating_add(1));
-            self.sent.repeats += u64::from(trouble.attempts > 0);
+            if trouble.attempts > 0 {
+                self.meters.on_repeat();
+            }
             self.troubles.put(index, trouble);
             fx.dispatch.push(Dispatch {
                 run: IndexRun::one(index),
@@ -222,23 +263,15 @@ impl Execution {
         }
     }
 
-    /// Its row says the truth now, or goes away: the mark has served.
-    pub(super) fn on_suspect_answered(&mut self, index: ItemIndex) {
-        if let Some(solo) = &mut self.solo {
-            solo.mark = solo.mark.filter(|(marked, _)| *marked != index);
-            solo.parked.remove(&index);
-        }
-    }
-
     /// The run ends with a marked item that is not with the handler: it is charged nothing.
     pub(super) fn unmark(&mut self) {
-        let mark = self.solo.as_mut().and_then(|solo| solo.mark.take());
+        let mark = self.solo.0.as_mut().and_then(|suspects| suspects.mark.take());
         let Some((index, _)) = mark else { return };
         let Some(trouble) = self.troubles.take(index) else {
             return;
         };
         if trouble.attempts == 0 && trouble.place == Place::Window {
-            self.side.insert(index, SideRecord::Cleared(index));
+            self.drafts.record(SideRecord::Cleared(index));
             return;
         }
         self.record(index, &trouble);
@@ -247,37 +280,11 @@ impl Execution {
 
     /// Single file waits for a checkpoint: with a mark, or with the last answers.
     pub(super) fn is_mark_due(&self) -> bool {
-        self.solo.is_some()
-            && match self.mark() {
+        self.solo.is_on()
+            && match self.solo.mark() {
                 Some(mark) => mark == Mark::Wanted,
-                None => self.counters.in_flight == 0 && (self.unsaved > 0 || !self.side.is_empty()),
+                None => self.counters.in_flight == 0 && self.drafts.has_items(),
             }
-    }
-
-    /// The side records, with the mark among them, are in this draft.
-    pub(super) fn on_mark_drafted(&mut self, no: u64) {
-        self.change_mark(Mark::Wanted, Mark::Drafted(no));
-    }
-
-    /// The draft is durable, with the mark if it is in there.
-    pub(super) fn on_mark_stored(&mut self, no: u64) {
-        self.change_mark(Mark::Drafted(no), Mark::Durable);
-    }
-
-    /// The outstanding draft's records, with the mark if it is among them, wait for the next one.
-    pub(super) fn on_mark_lost(&mut self, no: u64) {
-        self.change_mark(Mark::Drafted(no), Mark::Wanted);
-    }
-
-    fn mark(&self) -> Option<Mark> {
-        self.solo.as_ref()?.mark.map(|(_, mark)| mark)
-    }
-
-    fn change_mark(&mut self, from: Mark, to: Mark) {
-        let mark = self.solo.as_mut().and_then(|solo| solo.mark.as_mut());
-        if let Some((_, mark)) = mark.filter(|(_, mark)| *mark == from) {
-            *mark = to;
-        }
     }
 }
 

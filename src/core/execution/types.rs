@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::ids::{ItemCount, ItemIndex, Moment, RunNo, ShardId, WallMs};
+use crate::ids::{ItemIndex, Moment, RunNo, ShardId, WallMs};
 use crate::invariants::Invariant;
 use crate::items::counters::Counters;
 use crate::items::verdict::{
@@ -20,9 +20,6 @@ use super::draft::CheckpointDraft;
 use super::reach::Reach;
 use super::shared::Shared;
 
-/// Failures that wait to be written: above this nothing more is dispatched until a checkpoint took them.
-/// (A statement carries at most 4,000 rows; five of them are one transaction of well under 1 s.)
-pub const SIDE_RECORDS_MAX: usize = 20_000;
 /// The smallest automatic bound on unsaved completions.
 const UNSAVED_AUTO_MIN: u64 = 100_000;
 /// The automatic concurrency before a latency is known, and at least. (`config.toml`.)
@@ -54,7 +51,7 @@ pub struct Start {
     pub has_data: bool,
     /// Claims of the shard in a row without progress, this one included (`execution::solo`).
     pub stalls: u32,
-    /// The number of this run, for the timelines of troubled items.
+    /// The number of this run, for the timelines of retrying items.
     pub run: RunNo,
     /// The first items of the range, which are settled before any other leaves (`execution::canary`).
     pub canary: Option<Canary>,
@@ -374,11 +371,6 @@ impl Speed {
         };
         true
     }
-}
-
-/// The total of a range, for the sum.
-pub(super) fn total(range: ShardRange) -> ItemCount {
-    range.len()
 }
 
 #[cfg(test)]

@@ -125,7 +125,8 @@ pub struct Live {
     /// The item that holds low water longest.
     pub head: Option<Head>,
     /// Items that wait for a retry or are tried again.
-    pub troubled: u64,
+    #[serde(rename = "troubled")]
+    pub retrying: u64,
     /// Items that wait outside the window.
     pub parked: u64,
     /// How long the runs have lasted.

@@ -42,8 +42,8 @@ fn stall(reason: StallReason, facts: &Facts) -> String {
         StallReason::BackPressure => {
             "429, a 503 with a time, or a pause that the handler asked for".to_owned()
         }
-        StallReason::RetryWait if live.troubled == 1 => "1 item waits for its next attempt".to_owned(),
-        StallReason::RetryWait => format!("{} items wait for their next attempt", count(live.troubled)),
+        StallReason::RetryWait if live.retrying == 1 => "1 item waits for its next attempt".to_owned(),
+        StallReason::RetryWait => format!("{} items wait for their next attempt", count(live.retrying)),
         StallReason::ParkedFull if live.parked == 1 => "1 item is parked".to_owned(),
         StallReason::ParkedFull => format!("{} items are parked", count(live.parked)),
         StallReason::SourceWait => "the rows were not there yet".to_owned(),

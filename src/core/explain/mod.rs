@@ -28,7 +28,6 @@ use crate::task::lifecycle::Status;
 const MISSING_MIN: f64 = 0.01;
 /// A cause below this share of what is missing gets no advice of its own.
 const SHARE_MIN: f64 = 0.05;
-/// Advices, at most.
 const ADVICES_MAX: usize = 4;
 
 /// Why a task is as fast as it is.

@@ -112,31 +112,29 @@ fn cause_text(cause: &Cause, facts: &Facts) -> String {
                 rate_text(rate)
             )
         }
-        CauseKind::Retries => {
-            let each = facts.attempts_per_item();
-            let most = rate_text(rate / each);
-            let code = facts
-                .worst_code
-                .as_ref()
-                .map(|(code, times)| format!("; most often {code} ×{}", count(*times)));
-            let code = code.unwrap_or_default();
-            format!(
-                "an item takes {each:.2} attempts, each needs a permit: {} settles at most {most}{code}",
-                rate_text(rate)
-            )
-        }
+        CauseKind::Retries => retries(facts, rate),
         CauseKind::Stall(_) | CauseKind::Returned | CauseKind::Late | CauseKind::Slowed => {
             format!("{}: {}", cause.kind.title(), cause.text)
         }
         CauseKind::NoRoom => no_room(facts),
         CauseKind::InFlight => {
-            let (in_flight, troubled) = (count(live.in_flight), count(live.troubled));
+            let (in_flight, retrying) = (count(live.in_flight), count(live.retrying));
             format!(
-                "items have left that are not settled: {in_flight} in flight, {troubled} between attempts"
+                "items have left that are not settled: {in_flight} in flight, {retrying} between attempts"
             )
         }
         CauseKind::NotRunning(_) => format!("for {} nothing of the task ran", time(facts.idle)),
     }
+}
+
+fn retries(facts: &Facts, rate: f64) -> String {
+    let each = facts.attempts_per_item();
+    let (given, most) = (rate_text(rate), rate_text(rate / each));
+    let code = match &facts.worst_code {
+        Some((code, times)) => format!("; most often {code} ×{}", count(*times)),
+        None => String::new(),
+    };
+    format!("an item takes {each:.2} attempts, each needs a permit: {given} settles at most {most}{code}")
 }
 
 /// A run of a task that another shard left a part to.

@@ -33,12 +33,12 @@ pub struct Entry {
 #[derive(Clone, Debug, Default)]
 pub struct Journal {
     outage: Option<Outage>,
-    codes: Vec<Told>,
+    codes: Vec<LoggedCode>,
     are_codes_left_out: bool,
 }
 
 #[derive(Clone, Debug)]
-struct Told {
+struct LoggedCode {
     code: String,
     count: u64,
     at: WallMs,
@@ -85,7 +85,7 @@ impl Journal {
             );
             return is_first.then(|| of(error, message));
         }
-        self.codes.push(Told {
+        self.codes.push(LoggedCode {
             code: error.code.clone().into_owned(),
             count: error.count,
             at: now,

@@ -48,6 +48,11 @@ pub fn wait(backoff: &Backoff, attempt: Attempt, spread: u64) -> Duration {
     Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
 }
 
+/// A wait that begins with the first and is doubled with each failure before it, up to the longest.
+pub fn doubled((first, longest): (Duration, Duration), failures: u32) -> Duration {
+    first.saturating_mul(1 << failures.min(16)).min(longest)
+}
+
 /// A number that looks random but is the same for the same attempt of the same item.
 pub fn spread(task: TaskId, index: ItemIndex, attempt: Attempt) -> u64 {
     mix(task.0.unsigned_abs().rotate_left(40) ^ index.0.rotate_left(8) ^ u64::from(attempt.get()))

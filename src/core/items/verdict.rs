@@ -81,37 +81,25 @@ pub enum Wish {
     Abandon,
 }
 
-/// What a call that brought no success says, and of whom. Evidence is per call, not per item of a batch.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum FailureClass {
-    /// A verdict of the handler about these items: charged.
-    Answered,
-    /// The handler finds fault with the request (400 and the like): charged, once it has ever given a verdict; before
-    /// that it says that the request is wrong for all items.
-    Faulty,
-    /// The handler refuses us as such (401, 403, 404, 405, 415, 501, 3xx), or its reply can't be understood: never charged;
-    /// three in a row over distinct items stop the task.
-    Rejected,
-    /// It can't have had an effect: no name, no connection, no TLS, a worker that can't start. Never charged.
-    Unreachable,
-    /// 502 and 503: what stands before the handler says that it isn't there. Never charged.
-    Unavailable,
-    /// Nobody knows what it did: a timeout, a reset, 500, 504, a worker that died with it. Charged, provisionally.
-    Unclear,
-}
-
-impl FailureClass {
-    /// The slug in JSON, logs and metrics.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            FailureClass::Answered => "answered",
-            FailureClass::Faulty => "faulty",
-            FailureClass::Rejected => "rejected",
-            FailureClass::Unreachable => "unreachable",
-            FailureClass::Unavailable => "unavailable",
-            FailureClass::Unclear => "unclear",
-        }
+crate::slugs! {
+    /// What a call that brought no success says, and of whom. Evidence is per call, not per item of a batch.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum FailureClass {
+        /// A verdict of the handler about these items: charged.
+        Answered = "answered",
+        /// The handler finds fault with the request (400 and the like): charged, once it has ever given a verdict; before
+        /// that it says that the request is wrong for all items.
+        Faulty = "faulty",
+        /// The handler refuses us as such (401, 403, 404, 405, 415, 501, 3xx), or its reply can't be understood: never charged;
+        /// three in a row over distinct items stop the task.
+        Rejected = "rejected",
+        /// It can't have had an effect: no name, no connection, no TLS, a worker that can't start. Never charged.
+        Unreachable = "unreachable",
+        /// 502 and 503: what stands before the handler says that it isn't there. Never charged.
+        Unavailable = "unavailable",
+        /// Nobody knows what it did: a timeout, a reset, 500, 504, a worker that died with it. Charged, provisionally.
+        Unclear = "unclear",
     }
 }
 

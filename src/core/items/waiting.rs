@@ -1,7 +1,7 @@
-//! Troubled items: unsettled ones that failed at least once, or that were evicted from the window.
+//! Retrying items: unsettled ones that failed at least once, or that were evicted from the window.
 //!
 //! The only place that knows an item by itself; everything else speaks in runs. An item is here exactly as long as
-//! it is unsettled and troubled, so a cursor over the window must never grant one that is here. Ordered maps only:
+//! it is unsettled and retrying, so a cursor over the window must never grant one that is here. Ordered maps only:
 //! the order of iteration is part of the core's determinism.
 
 use std::cmp::Reverse;
@@ -33,7 +33,7 @@ pub enum Doing {
     Held(Moment),
 }
 
-/// A troubled item.
+/// A retrying item.
 #[derive(Clone, Debug, Default)]
 pub struct Trouble {
     /// Finished attempts.
@@ -84,7 +84,7 @@ impl Default for Doing {
     }
 }
 
-/// All troubled items of a shard.
+/// All retrying items of a shard.
 #[derive(Clone, Debug, Default)]
 pub struct Troubles {
     items: BTreeMap<ItemIndex, Trouble>,
@@ -122,7 +122,7 @@ impl Troubles {
         self.items.get(&index)
     }
 
-    /// The lowest troubled index.
+    /// The lowest retrying index.
     pub fn lowest(&self) -> Option<ItemIndex> {
         self.items.keys().next().copied()
     }
@@ -137,7 +137,7 @@ impl Troubles {
         found.map(|(index, trouble)| (*index, trouble))
     }
 
-    /// The lowest troubled index inside a run.
+    /// The lowest retrying index inside a run.
     #[inline]
     pub fn lowest_in(&self, run: IndexRun) -> Option<ItemIndex> {
         if self.items.is_empty() {
@@ -210,13 +210,7 @@ impl Troubles {
 
     /// The lanes are gone: what was in flight waits and is due now.
     pub fn lose_flights(&mut self, now: Moment) {
-        let lost: Vec<ItemIndex> = self
-            .items
-            .iter()
-            .filter(|(_, t)| t.doing == Doing::InFlight)
-            .map(|(index, _)| *index)
-            .collect();
-        for index in lost {
+        for index in self.which(|t| t.doing == Doing::InFlight) {
             if let Some(mut trouble) = self.take(index) {
                 trouble.doing = Doing::Waiting(now);
                 self.put(index, trouble);
@@ -227,6 +221,12 @@ impl Troubles {
     /// Every item, by index.
     pub fn iter(&self) -> impl Iterator<Item = (ItemIndex, &Trouble)> {
         self.items.iter().map(|(index, trouble)| (*index, trouble))
+    }
+
+    /// The items that are so.
+    pub fn which(&self, is_so: impl Fn(&Trouble) -> bool) -> Vec<ItemIndex> {
+        let found = self.iter().filter(|(_, trouble)| is_so(trouble));
+        found.map(|(index, _)| index).collect()
     }
 
     /// Marks that a checkpoint was given a row of this item.

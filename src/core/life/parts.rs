@@ -4,9 +4,9 @@
 
 use super::shard::{HELD, ShardLife};
 use super::{Life, Wish};
-use crate::execution::wanted;
+use crate::execution::sharding;
 use crate::ids::{ItemIndex, WallMs};
-use crate::shards::{Nodes, Pause, PauseReason, Share, Told, cut};
+use crate::shards::{Directives, Nodes, Pause, PauseReason, Share, cut};
 use crate::task::lifecycle::ShardState;
 
 impl Life {
@@ -16,7 +16,7 @@ impl Life {
             return;
         }
         let range = self.whole();
-        let wanted = wanted(self.shards_wanted, &self.tuning, self.canary);
+        let wanted = sharding(self.shards_wanted, &self.tuning, self.canary);
         let parts = cut(range, wanted.count(range, nodes));
         if parts.len() > 1 || self.shards.len() > 1 {
             let shard = |(no, part)| ShardLife::new(no, part, Wish::Rest, now);
@@ -99,7 +99,7 @@ impl Life {
     }
 
     /// Keeps what a handler told one shard where all of them read it.
-    pub fn tell(&mut self, told: Told, now: WallMs) {
+    pub fn tell(&mut self, told: Directives, now: WallMs) {
         let held = self.pause.filter(|pause| pause.until > now);
         self.pause = Pause::longer(held, told.pause);
         self.slow = told.slow.or(self.slow);

@@ -141,10 +141,7 @@ impl Life {
         let state = state_after(&RunClose::Released, self.wish);
         let shard = self.shards.iter_mut().find(|shard| shard.no == no)?;
         (shard.state, shard.session) = (state, None);
-        Some(Note {
-            reason: None,
-            text: OWNER_GONE.to_owned(),
-        })
+        Some(Note::text(OWNER_GONE))
     }
 }
 
@@ -162,13 +159,7 @@ fn state_after(close: &RunClose, wish: Wish) -> ShardState {
 fn note(close: &RunClose) -> Option<Note> {
     match close {
         RunClose::Released | RunClose::Done => None,
-        RunClose::Stopped { text, .. } => Some(Note {
-            reason: None,
-            text: text.clone(),
-        }),
-        RunClose::Recovering { reason, text, .. } => Some(Note {
-            reason: Some(reason.clone()),
-            text: text.clone(),
-        }),
+        RunClose::Stopped { text, .. } => Some(Note::text(text.clone())),
+        RunClose::Recovering { reason, text, .. } => Some(Note::because(reason, text.clone())),
     }
 }

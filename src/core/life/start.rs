@@ -80,10 +80,7 @@ impl Life {
         self.wish = queued.wish;
         self.hold(now);
         let text = "the business prepares itself for this start".to_owned();
-        let note = Note {
-            reason: Some("prepare".to_owned()),
-            text,
-        };
+        let note = Note::because("prepare", text);
         self.enter(asked.status, (Some(note), Some(until)), now);
         self.awaiting_until = Some(until);
         deeds.call = Some(self.ask(around.listener, &around.token.plain, until));
@@ -129,10 +126,7 @@ impl Life {
         }
         self.deal();
         let text = |at: WallMs| format!("it starts at {}", at.to_rfc3339());
-        let note = later.map(|at| Note {
-            reason: Some("start_at".to_owned()),
-            text: text(at),
-        });
+        let note = later.map(|at| Note::because("start_at", text(at)));
         self.enter(Status::Queued, (note, later), now);
     }
 
@@ -156,10 +150,7 @@ impl Life {
         let decision = decide(Verb::HookRefused, self.standing())?;
         self.stop_reason = Some(StopReason::Business);
         self.set_wish(decision.wish, now);
-        let note = Note {
-            reason: None,
-            text: text.to_owned(),
-        };
+        let note = Note::text(text);
         self.enter(decision.status, (Some(note), None), now);
         Ok(())
     }

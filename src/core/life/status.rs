@@ -48,12 +48,7 @@ impl Life {
                     status = Status::Finished;
                     self.result = Some(result);
                 }
-                Err(text) => {
-                    proof = Some(Note {
-                        reason: Some("proof_failed".to_owned()),
-                        text,
-                    })
-                }
+                Err(text) => proof = Some(Note::because("proof_failed", text)),
             }
         }
         let note = proof.or_else(|| note_after(before, self.note.clone(), status, news));

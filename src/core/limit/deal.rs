@@ -45,7 +45,6 @@ pub fn deal(bounds: &Bounds, claims: &[Claim<'_>]) -> Vec<Part> {
     parts
 }
 
-/// Nothing of what is limited.
 fn none_of(whole: Part) -> Part {
     let none = |amount: Amount| amount.min(Amount::NONE);
     Part {

@@ -74,7 +74,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::limit::pot::{Pot, SeatNo};
+    use crate::limit::pot::{Pot, SlotNo};
     use crate::limit::{Amount, NANOS_PER_ITEM, Part};
 
     fn at(millis: u64) -> Moment {
@@ -206,12 +206,12 @@ mod tests {
     }
 
     /// Each millisecond every run asks for one item under all its limits; says how many each sent in two seconds.
-    fn play(pots: &mut [Pot], runs: &[&[(usize, SeatNo)]]) -> Vec<u32> {
+    fn play(pots: &mut [Pot], runs: &[&[(usize, SlotNo)]]) -> Vec<u32> {
         let mut sent = vec![0; runs.len()];
         for now in (0..2000).map(at) {
-            for (run, seats) in runs.iter().enumerate() {
+            for (run, slots) in runs.iter().enumerate() {
                 let mut joint = Joint::<2>::new(1);
-                for (place, (pot, no)) in seats.iter().enumerate() {
+                for (place, (pot, no)) in slots.iter().enumerate() {
                     joint.take(place, pots[*pot].reserve(*no, joint.asks(), now));
                 }
                 sent[run] += joint.items();
@@ -220,7 +220,7 @@ mod tests {
                     wants_more: joint.items() == 0,
                     in_flight: 0,
                 };
-                for (place, (pot, no)) in seats.iter().enumerate() {
+                for (place, (pot, no)) in slots.iter().enumerate() {
                     let (reserved, used) = joint.settled(place, used).expect("it was asked");
                     pots[*pot].settle(*no, reserved, used, now);
                 }

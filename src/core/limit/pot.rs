@@ -24,7 +24,7 @@ const ASK_AGAIN: Duration = Duration::from_millis(250);
 const RATE_WISH_MIN: u64 = NANOS_PER_ITEM / 20;
 
 /// Which run.
-pub type SeatNo = u64;
+pub type SlotNo = u64;
 
 /// What a run was given before it asked its core.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,8 +48,18 @@ pub struct Used {
     pub in_flight: u64,
 }
 
+impl Used {
+    /// Nothing left, and so many items are in flight.
+    pub fn only(in_flight: u64) -> Used {
+        Used {
+            in_flight,
+            ..Used::default()
+        }
+    }
+}
+
 #[derive(Clone, Debug)]
-struct Seat {
+struct Slot {
     own_rate: u64,
     batch: u32,
     /// Items in flight, those that are reserved not counted.
@@ -59,13 +69,13 @@ struct Seat {
     served: u64,
     hungry_until: Moment,
     waits_for_slots: bool,
-    seen: Seen,
+    seen: Observed,
     quiet: (u64, u64),
 }
 
 /// What a run did since its wish was last asked for.
 #[derive(Clone, Copy, Debug, Default)]
-struct Seen {
+struct Observed {
     left: u64,
     peak: u64,
     /// It wanted more than it got, for want of items or of slots.
@@ -80,8 +90,8 @@ struct Seen {
 pub struct Pot {
     part: Part,
     bucket: Bucket,
-    seats: BTreeMap<SeatNo, Seat>,
-    next: SeatNo,
+    runs: BTreeMap<SlotNo, Slot>,
+    next: SlotNo,
     sent: u64,
     collected_at: Moment,
 }
@@ -94,7 +104,7 @@ impl Pot {
         let mut pot = Pot {
             part: Part::NONE,
             bucket,
-            seats: BTreeMap::new(),
+            runs: BTreeMap::new(),
             next: 0,
             sent: 0,
             collected_at: now,
@@ -104,9 +114,9 @@ impl Pot {
     }
 
     /// A run begins, at this rate of its own at most (in the unit of [`Part::rate`]).
-    pub fn join(&mut self, own_rate: Option<u64>, batch: u32, now: Moment) -> SeatNo {
+    pub fn join(&mut self, own_rate: Option<u64>, batch: u32, now: Moment) -> SlotNo {
         self.next += 1;
-        let seat = Seat {
+        let run = Slot {
             own_rate: own_rate.unwrap_or(u64::MAX),
             batch: batch.max(1),
             in_flight: 0,
@@ -115,42 +125,40 @@ impl Pot {
             hungry_until: Moment(0),
             waits_for_slots: false,
             // It wants something, most likely: the deal needn't wait until it was refused.
-            seen: Seen {
+            seen: Observed {
                 cut: 1,
-                ..Seen::default()
+                ..Observed::default()
             },
             quiet: (0, 0),
         };
-        self.seats.insert(self.next, seat);
+        self.runs.insert(self.next, run);
         self.apply(self.part, now);
         self.next
     }
 
     /// Its settings changed.
-    pub fn tune(&mut self, no: SeatNo, own_rate: Option<u64>, batch: u32, now: Moment) {
-        if let Some(seat) = self.seats.get_mut(&no) {
-            (seat.own_rate, seat.batch) = (own_rate.unwrap_or(u64::MAX), batch.max(1));
+    pub fn tune(&mut self, no: SlotNo, own_rate: Option<u64>, batch: u32, now: Moment) {
+        if let Some(run) = self.runs.get_mut(&no) {
+            (run.own_rate, run.batch) = (own_rate.unwrap_or(u64::MAX), batch.max(1));
         }
         self.apply(self.part, now);
     }
 
     /// A run is over, and nothing of it is in flight.
-    pub fn leave(&mut self, no: SeatNo) {
-        self.seats.remove(&no);
+    pub fn leave(&mut self, no: SlotNo) {
+        self.runs.remove(&no);
     }
 
     /// Whether nobody draws from it.
     pub fn is_empty(&self) -> bool {
-        self.seats.is_empty()
+        self.runs.is_empty()
     }
 
     /// The part that may be used from `now` on.
     pub fn apply(&mut self, part: Part, now: Moment) {
         self.part = part;
-        let (rate, burst) = (
-            part.rate.bound().unwrap_or(0),
-            part.burst.bound().unwrap_or(u64::MAX),
-        );
+        let rate = part.rate.bound().unwrap_or(0);
+        let burst = part.burst.bound().unwrap_or(u64::MAX);
         self.bucket.set(rate, burst, self.batch(), now);
     }
 
@@ -175,7 +183,7 @@ impl Pot {
 
     /// The largest batch.
     pub fn batch(&self) -> u32 {
-        self.seats.values().map(|seat| seat.batch).max().unwrap_or(1)
+        self.runs.values().map(|run| run.batch).max().unwrap_or(1)
     }
 
     /// Trust was lost: what was earned is void.
@@ -184,28 +192,26 @@ impl Pot {
     }
 
     /// Takes up to `want` items for a run. What isn't used must be settled.
-    pub fn reserve(&mut self, no: SeatNo, want: u32, now: Moment) -> Reserved {
-        let Some(seat) = self.seats.get(&no) else {
+    pub fn reserve(&mut self, no: SlotNo, want: u32, now: Moment) -> Reserved {
+        let Some(run) = self.runs.get(&no) else {
             return Reserved {
                 items: 0,
                 ask_at: None,
                 by_slots: false,
             };
         };
-        let batch = u64::from(seat.batch);
+        let batch = u64::from(run.batch);
         let (slots, there) = (self.slots_free(), self.items_there(now));
         let most = slots.min(there).min(self.allowed(no, now)).min(u64::from(want));
         let full = batch.min(self.most_ever()).min(u64::from(want));
         let items = if most < full { 0 } else { most - most % full.max(1) };
-        if let Some(seat) = self.seats.get_mut(&no) {
-            seat.reserved += items;
-            seat.served += items;
+        if let Some(run) = self.runs.get_mut(&no) {
+            run.reserved += items;
+            run.served += items;
         }
-        self.bucket.take(if self.part.rate.bound().is_some() {
-            items
-        } else {
-            0
-        });
+        if self.is_paced() {
+            self.bucket.take(items);
+        }
         let is_cut = items < u64::from(want);
         Reserved {
             items: u32::try_from(items).unwrap_or(want),
@@ -215,32 +221,27 @@ impl Pot {
     }
 
     /// A run says what became of what it reserved. Another run may have something now: it is to be woken.
-    pub fn settle(&mut self, no: SeatNo, reserved: Reserved, used: Used, now: Moment) -> Option<SeatNo> {
+    pub fn settle(&mut self, no: SlotNo, reserved: Reserved, used: Used, now: Moment) -> Option<SlotNo> {
         let before = self.in_flight();
-        let seat = self.seats.get_mut(&no)?;
+        let run = self.runs.get_mut(&no)?;
         let back = u64::from(reserved.items.saturating_sub(used.left));
-        seat.reserved = seat.reserved.saturating_sub(u64::from(reserved.items));
-        seat.served = seat.served.saturating_sub(back);
-        seat.in_flight = used.in_flight;
-        seat.see(reserved, used, now);
+        run.reserved = run.reserved.saturating_sub(u64::from(reserved.items));
+        run.served = run.served.saturating_sub(back);
+        run.in_flight = used.in_flight;
+        run.see(reserved, used, now);
         self.sent += u64::from(used.left);
-        if self.part.rate.bound().is_some() {
+        if self.is_paced() {
             self.bucket.give(back);
         }
-        let freed = self.in_flight() < before;
-        let bound = self.part.slots.bound().is_some();
-        if freed && bound {
-            self.next_hungry(no, now)
-        } else {
-            None
-        }
+        let is_freed = self.in_flight() < before && self.part.slots.bound().is_some();
+        is_freed.then(|| self.next_hungry(no, now)).flatten()
     }
 
     /// What the runs want, as it was since this was last asked.
     pub fn collect(&mut self, now: Moment) -> Demand {
         let span = now.since(self.collected_at);
         self.collected_at = now;
-        let wishes: Vec<(u64, u64)> = self.seats.values_mut().map(|seat| seat.wish(span, now)).collect();
+        let wishes: Vec<(u64, u64)> = self.runs.values_mut().map(|run| run.wish(span, now)).collect();
         Demand {
             rates: Wishes::of(wishes.iter().map(|wish| wish.0)),
             slots: Wishes::of(wishes.iter().map(|wish| wish.1)),
@@ -250,43 +251,45 @@ impl Pot {
 
     /// How many items of all runs are in flight or about to be.
     pub fn in_flight(&self) -> u64 {
-        self.seats
-            .values()
-            .map(|seat| seat.in_flight + seat.reserved)
-            .sum()
+        self.runs.values().map(|run| run.in_flight + run.reserved).sum()
+    }
+
+    /// Whether items are counted as they leave.
+    fn is_paced(&self) -> bool {
+        self.part.rate.bound().is_some()
     }
 
     fn slots_free(&self) -> u64 {
-        self.part
-            .slots
-            .bound()
-            .map_or(u64::MAX, |slots| slots.saturating_sub(self.in_flight()))
+        let slots = self.part.slots.bound();
+        slots.map_or(u64::MAX, |slots| slots.saturating_sub(self.in_flight()))
     }
 
     fn items_there(&mut self, now: Moment) -> u64 {
-        self.part
-            .rate
-            .bound()
-            .map_or(u64::MAX, |_| self.bucket.items(now))
+        if self.is_paced() {
+            self.bucket.items(now)
+        } else {
+            u64::MAX
+        }
     }
 
     /// The most that could ever be there at once.
     fn most_ever(&self) -> u64 {
-        let items = self
-            .part
-            .rate
-            .bound()
-            .map_or(u64::MAX, |_| self.bucket.items_max());
-        items.min(self.part.slots.bound().unwrap_or(u64::MAX)).max(1)
+        let slots = self.part.slots.bound().unwrap_or(u64::MAX);
+        let items = if self.is_paced() {
+            self.bucket.items_max()
+        } else {
+            u64::MAX
+        };
+        items.min(slots).max(1)
     }
 
     /// What a run may take without getting ahead of one that wants something too.
-    fn allowed(&mut self, no: SeatNo, now: Moment) -> u64 {
+    fn allowed(&mut self, no: SlotNo, now: Moment) -> u64 {
         let rivals = self
-            .seats
+            .runs
             .iter()
-            .filter(|(other, seat)| **other != no && seat.hungry_until > now);
-        let served = rivals.map(|(_, seat)| seat.served);
+            .filter(|(other, run)| **other != no && run.hungry_until > now);
+        let served = rivals.map(|(_, run)| run.served);
         let (least, most) = served.fold((None, 0), |(least, most), served| {
             (
                 Some(least.map_or(served, |least: u64| least.min(served))),
@@ -296,52 +299,46 @@ impl Pot {
         let Some(least) = least else { return u64::MAX };
         let behind_max = self.bucket.items_in(BEHIND_MAX).max(u64::from(self.batch()) * 4);
         let ahead = self.bucket.items_in(AHEAD);
-        let Some(seat) = self.seats.get_mut(&no) else {
+        let Some(run) = self.runs.get_mut(&no) else {
             return 0;
         };
-        let floor = if seat.hungry_until > now {
+        let floor = if run.hungry_until > now {
             most.saturating_sub(behind_max)
         } else {
             least
         };
-        seat.served = seat.served.max(floor);
-        let allowed = (least + ahead.max(u64::from(seat.batch))).saturating_sub(seat.served);
+        run.served = run.served.max(floor);
+        let allowed = (least + ahead.max(u64::from(run.batch))).saturating_sub(run.served);
         if allowed == 0 {
             0
         } else {
-            allowed.max(u64::from(seat.batch))
+            allowed.max(u64::from(run.batch))
         }
     }
 
     fn ask_at(&self, batch: u64, now: Moment) -> Moment {
-        let slots_free = self
-            .part
-            .slots
-            .bound()
-            .is_none_or(|slots| slots > self.in_flight());
-        let next = self
-            .part
-            .rate
-            .bound()
-            .and_then(|_| self.bucket.next_at(batch.min(self.most_ever())));
+        let slots_free = self.slots_free() > 0;
+        let next = if self.is_paced() {
+            self.bucket.next_at(batch.min(self.most_ever()))
+        } else {
+            None
+        };
         let again = now.plus(ASK_AGAIN);
         next.filter(|_| slots_free)
             .map_or(again, |next| next.max(now.plus(Duration::from_millis(1))))
     }
 
     /// Of the others that want something, the one that was served least.
-    fn next_hungry(&self, no: SeatNo, now: Moment) -> Option<SeatNo> {
+    fn next_hungry(&self, no: SlotNo, now: Moment) -> Option<SlotNo> {
         let hungry = self
-            .seats
+            .runs
             .iter()
-            .filter(|(other, seat)| **other != no && seat.hungry_until > now);
-        hungry
-            .min_by_key(|(_, seat)| seat.served)
-            .map(|(other, _)| *other)
+            .filter(|(other, run)| **other != no && run.hungry_until > now);
+        hungry.min_by_key(|(_, run)| run.served).map(|(other, _)| *other)
     }
 }
 
-impl Seat {
+impl Slot {
     fn see(&mut self, reserved: Reserved, used: Used, now: Moment) {
         self.seen.left += u64::from(used.left);
         self.seen.peak = self.seen.peak.max(self.in_flight);

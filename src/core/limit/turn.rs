@@ -30,11 +30,6 @@ impl Turn {
             now.since(since) >= TURN_MIN && sent.saturating_sub(sent_then) >= u64::from(batch.max(1))
         })
     }
-
-    /// It goes to the end of the line; the next turn begins when it comes round again.
-    pub fn begin_anew(&mut self) {
-        self.since = None;
-    }
 }
 
 #[cfg(test)]

@@ -40,7 +40,6 @@ pub(super) fn femto(units: u128, cost: u128) -> u128 {
         .saturating_add(units % cost * FEMTO / cost)
 }
 
-/// See the module.
 #[derive(Clone, Debug)]
 pub(super) struct Ledger {
     /// Units of an item in the bucket in force; never zero.

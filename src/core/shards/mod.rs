@@ -114,7 +114,7 @@ impl FromIterator<Option<u128>> for Nodes {
 
 /// What decides into how many shards a task is cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Wanted {
+pub struct Sharding {
     /// What people asked for.
     pub shards: Auto<NonZeroU32>,
     /// How fast the task may go.
@@ -131,7 +131,7 @@ pub struct Wanted {
     pub canary: Option<Canary>,
 }
 
-impl Wanted {
+impl Sharding {
     /// The number of shards of a task over `range`: never more than items, and so few that the canary lies, with an
     /// item to spare, within the first.
     ///
@@ -205,38 +205,16 @@ pub fn cut(range: ShardRange, count: u32) -> Vec<ShardRange> {
     parts
 }
 
-/// Why no shard of a task dispatches for a while.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PauseReason {
-    /// The handler answered 429 or 503.
-    BackPressure,
-    /// A reply asked for it.
-    Asked,
-    /// The task had more failed attempts than its budget allows: it recovers.
-    ErrorBudget,
-}
-
-impl PauseReason {
-    const ALL: [PauseReason; 3] = [
-        PauseReason::BackPressure,
-        PauseReason::Asked,
-        PauseReason::ErrorBudget,
-    ];
-
-    /// The slug.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            PauseReason::BackPressure => "back_pressure",
-            PauseReason::Asked => "asked",
-            PauseReason::ErrorBudget => "error_budget",
-        }
-    }
-
-    /// The reason of a slug.
-    pub fn parse(text: &str) -> Option<PauseReason> {
-        PauseReason::ALL
-            .into_iter()
-            .find(|reason| reason.as_str() == text)
+crate::slugs! {
+    /// Why no shard of a task dispatches for a while.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum PauseReason {
+        /// The handler answered 429 or 503.
+        BackPressure = "back_pressure",
+        /// A reply asked for it.
+        Asked = "asked",
+        /// The task had more failed attempts than its budget allows: it recovers.
+        ErrorBudget = "error_budget",
     }
 }
 
@@ -270,7 +248,7 @@ pub struct Slow {
 
 /// What a handler told one shard and what concerns all of them: it travels with the shard's next checkpoint.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Told {
+pub struct Directives {
     /// A pause of the task.
     pub pause: Option<Pause>,
     /// A lower rate of the task.
@@ -279,14 +257,14 @@ pub struct Told {
     pub finish: Option<ItemIndex>,
 }
 
-impl Told {
+impl Directives {
     /// Whether there is nothing to tell.
     pub fn is_empty(&self) -> bool {
-        *self == Told::default()
+        *self == Directives::default()
     }
 
     /// Adds what was told before this and got lost on its way.
-    pub fn after(&mut self, earlier: Told) {
+    pub fn after(&mut self, earlier: Directives) {
         self.pause = Pause::longer(earlier.pause, self.pause);
         self.slow = self.slow.or(earlier.slow);
         self.finish = match (self.finish, earlier.finish) {

@@ -13,8 +13,8 @@ fn number(number: u32) -> NonZeroU32 {
     NonZeroU32::new(number).expect("not zero")
 }
 
-fn wanted(shards: Auto<NonZeroU32>) -> Wanted {
-    Wanted {
+fn wanted(shards: Auto<NonZeroU32>) -> Sharding {
+    Sharding {
         shards,
         rate: "5000/s".parse().expect("a rate"),
         concurrency: Auto::Auto,
@@ -91,7 +91,7 @@ fn a_number_is_obeyed_as_far_as_there_are_items_and_no_further_than_the_canary_l
     assert_eq!(four.count(range(0, 3), nodes), 3);
     assert_eq!(four.count(range(7, 7), nodes), 1);
     assert_eq!(
-        Wanted {
+        Sharding {
             ordered: true,
             ..four
         }
@@ -103,7 +103,7 @@ fn a_number_is_obeyed_as_far_as_there_are_items_and_no_further_than_the_canary_l
             items: NonZeroU64::new(items).expect("not zero"),
             then: Default::default(),
         };
-        let count = Wanted {
+        let count = Sharding {
             canary: Some(canary),
             ..four
         }
@@ -139,7 +139,7 @@ fn auto_takes_the_fewest_that_fit() {
     );
     assert_eq!(auto.count(whole, of(99, Some(1))), SHARDS_AUTO_MAX);
     assert_eq!(auto.count(whole, of(0, Some(1))), 1, "no node was seen");
-    let unpaced = Wanted {
+    let unpaced = Sharding {
         rate: RateLimit::Unlimited,
         ..auto
     };
@@ -148,12 +148,12 @@ fn auto_takes_the_fewest_that_fit() {
         3,
         "every node takes part"
     );
-    let wide = Wanted {
+    let wide = Sharding {
         concurrency: Auto::Fixed(number(3000)),
         ..auto
     };
     assert_eq!(wide.count(whole, of(3, None)), 3, "1024 on each");
-    let tight = Wanted {
+    let tight = Sharding {
         parts_max: Some(2),
         ..auto
     };

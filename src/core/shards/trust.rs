@@ -24,7 +24,7 @@ pub struct Term {
 }
 
 impl Term {
-    /// The term of a witness that others respect for `lasts` (a lease's TTL, a session's promise). The margin is
+    /// The term of a witness that others respect for `lasts` (a lease's TTL, a session's lease). The margin is
     /// max(2 s, 15 %), but never more than 40 %: a short term, as tests have, must leave time to work in.
     pub fn new(lasts: Duration) -> Term {
         let margin = MARGIN_MIN.max(lasts * 3 / 20).min(lasts * 2 / 5);
@@ -49,20 +49,20 @@ impl Term {
 
 /// A session's value that has not changed since a reply showed it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Seen {
+struct Watched {
     heartbeat: i64,
     /// The last reply that showed it.
     last: Moment,
     /// For how long it was watched until then.
     watched: Duration,
-    promise: Duration,
+    lease: Duration,
 }
 
-impl Seen {
-    /// The most that the time between two looks counts: after an outage of any length, half a promise is left in which
+impl Watched {
+    /// The most that the time between two looks counts: after an outage of any length, half a lease is left in which
     /// the owner can be heard again, and however rarely one looks, a dead owner is found.
     fn step_max(&self) -> Duration {
-        self.promise / 2
+        self.lease / 2
     }
 
     /// For how long it has been watched at `now`.
@@ -70,17 +70,17 @@ impl Seen {
         self.watched + now.since(self.last).min(self.step_max())
     }
 
-    /// When it should be looked at again: its promise may be over then, or the time would no longer count.
+    /// When it should be looked at again: its lease may be over then, or the time would no longer count.
     fn due(&self) -> Moment {
         self.last
-            .plus(self.promise.saturating_sub(self.watched).min(self.step_max()))
+            .plus(self.lease.saturating_sub(self.watched).min(self.step_max()))
     }
 }
 
 /// Watches the heartbeats of other sessions for silence.
 #[derive(Clone, Debug, Default)]
 pub struct SilenceWatch {
-    seen: HashMap<SessionId, Seen>,
+    seen: HashMap<SessionId, Watched>,
 }
 
 impl SilenceWatch {
@@ -89,18 +89,18 @@ impl SilenceWatch {
         SilenceWatch::default()
     }
 
-    /// A reply that arrived at `reply_at` shows this heartbeat of a session, and how long its owner promised to be
-    /// believed without one.
-    pub fn observe(&mut self, session: SessionId, heartbeat: i64, promise: Duration, reply_at: Moment) {
+    /// A reply that arrived at `reply_at` shows this heartbeat of a session, and for how long its owner is
+    /// to be believed without one.
+    pub fn observe(&mut self, session: SessionId, heartbeat: i64, lease: Duration, reply_at: Moment) {
         let watched = self.seen.get(&session).filter(|seen| seen.heartbeat == heartbeat);
         let watched = watched.map_or(Duration::ZERO, |seen| seen.watched(reply_at));
         self.seen.insert(
             session,
-            Seen {
+            Watched {
                 heartbeat,
                 last: reply_at,
                 watched,
-                promise,
+                lease,
             },
         );
     }
@@ -115,17 +115,21 @@ impl SilenceWatch {
         self.seen.retain(|session, _| keep(*session));
     }
 
-    /// The heartbeat under which a session may be fenced: it has been silent for its owner's whole promise.
-    /// None while it may live, or was never seen. `extra` is waited beyond the promise: for an owner that may also
+    /// The heartbeat under which a session may be fenced: it has been silent for its owner's whole lease.
+    /// None while it may live, or was never seen. `extra` is waited beyond the lease: for an owner that may also
     /// live on a lease that the candidate can't see.
     pub fn silent_heartbeat(&self, session: SessionId, extra: Duration, now: Moment) -> Option<i64> {
         let seen = self.seen.get(&session)?;
-        (seen.watched(now) >= seen.promise + extra).then_some(seen.heartbeat)
+        (seen.watched(now) >= seen.lease + extra).then_some(seen.heartbeat)
     }
 
     /// The next moment after `now` at which a watched session must be looked at: its time may be up.
     pub fn next_due(&self, now: Moment) -> Option<Moment> {
-        self.seen.values().map(Seen::due).filter(|due| *due > now).min()
+        self.seen
+            .values()
+            .map(Watched::due)
+            .filter(|due| *due > now)
+            .min()
     }
 }
 
@@ -235,11 +239,11 @@ mod tests {
     #[test]
     fn an_owner_stops_before_any_candidate_may_fence_it() {
         // The owner's last good heartbeat is sent at 0; the earliest reply that can show it arrives at 0 as well.
-        for promise in [ms(300), ms(1_000), ms(6_000), ms(15_000)] {
-            let term = Term::new(promise);
+        for lease in [ms(300), ms(1_000), ms(6_000), ms(15_000)] {
+            let term = Term::new(lease);
             let session = SessionId(Uuid::from_u128(1));
             let mut watch = SilenceWatch::new();
-            watch.observe(session, 1, promise, at(0));
+            watch.observe(session, 1, lease, at(0));
             assert_eq!(
                 watch.silent_heartbeat(session, Duration::ZERO, term.trusted_until(at(0))),
                 None

@@ -27,44 +27,36 @@ pub struct Permits {
     /// turned away (429, 503) are among those lost to its back-pressure.
     pub lost: [u64; StallReason::ALL.len()],
     /// Lost while nothing was in the way: the node did not come round to it in time; or forgotten by a change of the
-    /// rate (`domain::pace`).
+    /// rate (`pace`).
     pub late: u64,
     /// Not given, since the handler asked for a lower rate for a while.
     pub slowed: u64,
 }
 
 impl Permits {
+    /// Each term with the other's.
+    fn each(&self, other: &Permits, with: impl Fn(u64, u64) -> u64) -> Permits {
+        Permits {
+            due: with(self.due, other.due),
+            first: with(self.first, other.first),
+            repeats: with(self.repeats, other.repeats),
+            returned: with(self.returned, other.returned),
+            lost: std::array::from_fn(|at| with(self.lost[at], other.lost[at])),
+            late: with(self.late, other.late),
+            slowed: with(self.slowed, other.slowed),
+        }
+    }
+
     /// What came since an earlier picture of the same run.
     #[must_use]
     pub fn since(&self, before: &Permits) -> Permits {
-        let mut lost = self.lost;
-        for (now, then) in lost.iter_mut().zip(before.lost) {
-            *now = now.saturating_sub(then);
-        }
-        Permits {
-            due: self.due.saturating_sub(before.due),
-            first: self.first.saturating_sub(before.first),
-            repeats: self.repeats.saturating_sub(before.repeats),
-            returned: self.returned.saturating_sub(before.returned),
-            lost,
-            late: self.late.saturating_sub(before.late),
-            slowed: self.slowed.saturating_sub(before.slowed),
-        }
+        self.each(before, u64::saturating_sub)
     }
 
     /// The permits of the first `part` of a span of `whole`, as if they lay evenly in it; rounded down.
     #[must_use]
     pub(super) fn head(&self, part: u64, whole: u64) -> Permits {
-        let of = |count| share(count, part, whole);
-        Permits {
-            due: of(self.due),
-            first: of(self.first),
-            repeats: of(self.repeats),
-            returned: of(self.returned),
-            lost: self.lost.map(of),
-            late: of(self.late),
-            slowed: of(self.slowed),
-        }
+        self.each(self, |count, _| share(count, part, whole))
     }
 
     /// Where all that was due went: the sum of every term. `due` less this is what the buckets hold.
@@ -75,14 +67,6 @@ impl Permits {
 
     /// Adds those of another run, or of another span.
     pub fn add(&mut self, more: &Permits) {
-        self.due += more.due;
-        self.first += more.first;
-        self.repeats += more.repeats;
-        self.returned += more.returned;
-        for (sum, part) in self.lost.iter_mut().zip(more.lost) {
-            *sum += part;
-        }
-        self.late += more.late;
-        self.slowed += more.slowed;
+        *self = self.each(more, |one, other| one + other);
     }
 }

@@ -7,8 +7,8 @@
 //! ├─ LeaseKeeper         lease I/O for all shards in few round trips
 //! ├─ CheckpointWriter    group-commits what launchers report
 //! ├─ DataLogWriter       batches data log lines
-//! ├─ Courier             delivers hook calls from the outbox
-//! ├─ Steward             does what time makes due: deadlines, unanswered hooks, retention
+//! ├─ OutboxDispatcher    delivers hook calls from the outbox
+//! ├─ Maintenance         does what time makes due: deadlines, unanswered hooks, retention
 //! └─ Launcher            one per owned shard
 //!    ├─ LeaseRenewer     guards this shard's trust; its end ends the run
 //!    └─ WindowExecutor   owns the lanes, which pace, dispatch and settle

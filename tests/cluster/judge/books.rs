@@ -400,7 +400,7 @@ impl Judge {
         self.shards.insert(id, shard);
     }
 
-    /// A steward asked to take these shards away, which is done to those of fenced sessions.
+    /// Maintenance asked to take these shards away, which is done to those of fenced sessions.
     pub(crate) fn on_disowned(&mut self, asked: &[ShardId]) {
         for (id, shard) in self.shards.iter_mut().filter(|(id, _)| asked.contains(id)) {
             let session = shard.runs.get(&shard.epoch).map(|run| run.session);

@@ -3,7 +3,7 @@
 use windrow_core::ids::{CheckpointSeq, ItemIndex, WallMs};
 use windrow_core::items::counters::Counters;
 use windrow_core::items::verdict::SideRecord;
-use windrow_core::shards::Told;
+use windrow_core::shards::Directives;
 use windrow_core::task::lifecycle::StopReason;
 use windrow_engine::ports::ownership::run_store::{CheckpointAck, RunClose, ShardCheckpoint};
 
@@ -72,7 +72,7 @@ impl Twins {
             side,
             finish_at: (self.below(10) == 0).then(|| ItemIndex(self.below(ITEMS))),
             canary_passed: false,
-            told: Told::default(),
+            told: Directives::default(),
             outage: None,
             lines: Vec::new(),
             close,
@@ -108,7 +108,7 @@ impl Twins {
                 .collect(),
             finish_at: None,
             canary_passed: false,
-            told: Told::default(),
+            told: Directives::default(),
             outage: None,
             lines: Vec::new(),
             close: Some(RunClose::Done),

@@ -404,7 +404,7 @@ impl Setup {
         })
     }
 
-    /// Rule 6, as a steward's work.
+    /// Rule 6, as maintenance does it.
     pub(crate) fn delete(&self, state: &mut State, node: u8, session: u8) -> Option<()> {
         let at = usize::from(session);
         let row = state.rows.sessions[at];

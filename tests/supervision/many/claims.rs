@@ -6,7 +6,7 @@ use tokio::time::Instant;
 use uuid::Uuid;
 use windrow_core::ids::{CheckpointSeq, ClaimId, Epoch, ItemIndex, SessionId, ShardId, TaskId};
 use windrow_core::items::counters::Counters;
-use windrow_core::shards::Told;
+use windrow_core::shards::Directives;
 use windrow_core::task::lifecycle::Status;
 use windrow_engine::actors::runtime::context::ServingNow;
 use windrow_engine::ports::ownership::run_store::{
@@ -176,7 +176,7 @@ async fn a_checkpoint_of_a_newer_program_is_left_to_a_newer_node_and_the_task_sa
         side: Vec::new(),
         finish_at: None,
         canary_passed: false,
-        told: Told::default(),
+        told: Directives::default(),
         outage: None,
         lines: Vec::new(),
         close: Some(RunClose::Released),

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Advice, Case};
+use super::{Advice, Case, patch};
 use crate::explain::facts::Facts;
 use crate::explain::text::{count, round_up, setting, time};
 use crate::settings::patch::TuningPatch;
@@ -24,22 +24,7 @@ pub(super) fn window(case: &Case<'_>) -> Vec<Advice> {
         let hindrance = "an ordered task has one item in flight, and each waits for the one before";
         return vec![case.cant("do without `ordered`, if the items allow it", hindrance)];
     }
-    let head = facts
-        .live
-        .as_ref()
-        .and_then(|live| live.head)
-        .map(|head| head.age);
-    let known = [
-        facts.latency.p99,
-        facts.latency.longest,
-        head,
-        facts.usual_latency(),
-    ];
-    let held = known
-        .into_iter()
-        .flatten()
-        .max()
-        .unwrap_or(facts.tuning.straggler_after);
+    let held = held(facts);
     let now = facts.live.as_ref().map_or(0, |live| live.window);
     let slots = slots(case);
     let needed = (Facts::slots(case.rate, held) as f64 * ROOM) as u64;
@@ -71,6 +56,19 @@ pub(super) fn window(case: &Case<'_>) -> Vec<Advice> {
     advice
 }
 
+/// How long the slowest item holds the window.
+fn held(facts: &Facts) -> Duration {
+    let head = facts.live.as_ref().and_then(|live| live.head);
+    let known = [
+        facts.latency.p99,
+        facts.latency.longest,
+        head.map(|head| head.age),
+        facts.usual_latency(),
+    ];
+    let longest = known.into_iter().flatten().max();
+    longest.unwrap_or(facts.tuning.straggler_after)
+}
+
 /// Parking helps only against an item that is much slower than the usual one.
 fn park_sooner(case: &Case<'_>, held: Duration, window: u64) -> Option<Advice> {
     let usual = case.facts.usual_latency().unwrap_or_default();
@@ -82,10 +80,7 @@ fn park_sooner(case: &Case<'_>, held: Duration, window: u64) -> Option<Advice> {
             "or park what holds a full window for {} although in flight",
             span_text(parks)
         );
-        let change = TuningPatch {
-            straggler_after: Some(parks),
-            ..TuningPatch::default()
-        };
+        let change = patch(|change| change.straggler_after = Some(parks));
         // How much it helps depends on how many there are.
         Advice {
             predicted: None,
@@ -150,10 +145,7 @@ pub(super) fn concurrency(case: &Case<'_>) -> Advice {
 pub(super) fn unsaved(case: &Case<'_>) -> Advice {
     let interval = case.facts.tuning.checkpoint_interval;
     if case.facts.tuning.unsaved_max != Auto::Auto {
-        let change = TuningPatch {
-            unsaved_max: Some(Auto::Auto),
-            ..TuningPatch::default()
-        };
+        let change = patch(|change| change.unsaved_max = Some(Auto::Auto));
         return case.change(
             "let as many completions be unsaved as the rate needs".to_owned(),
             change,
@@ -167,20 +159,14 @@ pub(super) fn unsaved(case: &Case<'_>) -> Advice {
             hindrance,
         );
     }
-    let change = TuningPatch {
-        checkpoint_interval: Some(half),
-        ..TuningPatch::default()
-    };
+    let change = patch(|change| change.checkpoint_interval = Some(half));
     case.change(format!("save progress every {}", span_text(half)), change)
 }
 
 /// Items that may be parked.
 pub(super) fn parked(case: &Case<'_>) -> Advice {
     let parked_max = case.facts.tuning.parked_max.saturating_mul(2).max(1000);
-    let change = TuningPatch {
-        parked_max: Some(parked_max),
-        ..TuningPatch::default()
-    };
+    let change = patch(|change| change.parked_max = Some(parked_max));
     let text = format!(
         "let {} items be parked; better, see why so many fail",
         count(u64::from(parked_max))
@@ -200,10 +186,7 @@ pub(super) fn late(case: &Case<'_>) -> Advice {
     };
     if !catches_up {
         let burst = Some(Burst::Span(Duration::from_millis(100)));
-        let change = TuningPatch {
-            burst,
-            ..TuningPatch::default()
-        };
+        let change = patch(|change| change.burst = burst);
         return case.change(
             "a larger burst lets the node catch up after a delay".to_owned(),
             change,

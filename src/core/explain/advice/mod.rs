@@ -60,6 +60,13 @@ impl Case<'_> {
     }
 }
 
+/// A change of the settings.
+fn patch(set: impl FnOnce(&mut TuningPatch)) -> TuningPatch {
+    let mut patch = TuningPatch::default();
+    set(&mut patch);
+    patch
+}
+
 fn cant(about: CauseKind, text: &str, hindrance: &str) -> Advice {
     let hindrance = Some(hindrance.to_owned());
     Advice {

@@ -2,11 +2,10 @@
 
 use std::time::Duration;
 
-use super::{Advice, Case, cant};
+use super::{Advice, Case, cant, patch};
 use crate::explain::causes::CauseKind;
 use crate::explain::facts::Facts;
 use crate::explain::text::{rate_text, round_up};
-use crate::settings::patch::TuningPatch;
 use crate::settings::{Rate, RateLimit};
 use crate::stats::stall::StallReason;
 use crate::task::lifecycle::{DORMANT, Status};
@@ -23,10 +22,7 @@ pub(super) fn back_pressure(case: &Case<'_>) -> Advice {
                 format!(
                     "lower the rate to what the handler takes, {rate}, so that it need not turn calls away"
                 ),
-                TuningPatch {
-                    rate: Some(RateLimit::Limited(rate)),
-                    ..TuningPatch::default()
-                },
+                patch(|change| change.rate = Some(RateLimit::Limited(rate))),
             )
         },
         _ => case.cant("wait until the handler takes calls again", hindrance),
@@ -65,10 +61,7 @@ pub(super) fn retries(case: &Case<'_>) -> Advice {
         return case.cant(&mend, "the rate is as high as it can be");
     };
     let text = format!("{mend}; or raise the rate to {raised}, since an item takes {each:.2} attempts");
-    let change = TuningPatch {
-        rate: Some(RateLimit::Limited(raised)),
-        ..TuningPatch::default()
-    };
+    let change = patch(|change| change.rate = Some(RateLimit::Limited(raised)));
     let extra = raised.as_per_second() - rate.as_per_second();
     let hindrance = case.facts.free_rate.filter(|free| *free < extra);
     let hindrance = hindrance.map(|free| format!("the node has only {} left", rate_text(free)));
@@ -93,7 +86,12 @@ pub(super) fn stall(case: &Case<'_>, reason: StallReason) -> Advice {
     if let (StallReason::Limit, Some(advice)) = (reason, named_limit(case)) {
         return advice;
     }
-    let (text, hindrance) = match reason {
+    let (text, hindrance) = words(reason);
+    case.cant(text, hindrance)
+}
+
+fn words(reason: StallReason) -> (&'static str, &'static str) {
+    match reason {
         StallReason::HandlerSlots => (
             "give the business more workers or slots",
             "no setting of the task helps: its handler works on as many items as it can, or its share of the business allows",
@@ -139,8 +137,7 @@ pub(super) fn stall(case: &Case<'_>, reason: StallReason) -> Advice {
         | StallReason::BackPressure
         | StallReason::ParkedFull
         | StallReason::Unsaved => ("see the settings", "nothing is known of it"),
-    };
-    case.cant(text, hindrance)
+    }
 }
 
 /// What passes by itself.
@@ -187,19 +184,7 @@ pub(super) fn standing(facts: &Facts) -> Advice {
     let (text, hindrance) = match (status, reason) {
         (Status::Queued, Some("capacity" | "too_big")) => {
             if let Some(free) = fits {
-                let change = Some(Box::new(TuningPatch {
-                    rate: Some(RateLimit::Limited(free)),
-                    ..TuningPatch::default()
-                }));
-                let text = format!("lower the rate to {free}, which this node has left; or add a node");
-                let predicted = Some(free.as_per_second());
-                return Advice {
-                    about: kind,
-                    text,
-                    change,
-                    predicted,
-                    hindrance: None,
-                };
+                return lower_to(free, kind);
             }
             (
                 "add a node, or stop another task",
@@ -225,4 +210,16 @@ pub(super) fn standing(facts: &Facts) -> Advice {
         _ => ("nothing to do", "its items are done"),
     };
     cant(kind, text, hindrance)
+}
+
+/// The rate that this node has left would do.
+fn lower_to(free: Rate, about: CauseKind) -> Advice {
+    let change = patch(|change| change.rate = Some(RateLimit::Limited(free)));
+    Advice {
+        about,
+        text: format!("lower the rate to {free}, which this node has left; or add a node"),
+        change: Some(Box::new(change)),
+        predicted: Some(free.as_per_second()),
+        hindrance: None,
+    }
 }

@@ -146,7 +146,6 @@ impl Series {
 struct Ring {
     points: VecDeque<Packed>,
     bytes: usize,
-    /// Whether points were forgotten.
     has_lost: bool,
 }
 

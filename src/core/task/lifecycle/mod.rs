@@ -7,95 +7,53 @@ mod cut_off;
 mod note;
 mod transitions;
 
-use std::fmt;
-
 pub use cut_off::CutOff;
 pub use note::{DORMANT, Note, TASK_RECOVERS, dormant_text, note_after, note_of_command};
 pub use transitions::{Decision, Edge, ShardState, Shards, Standing, Verb, decide, edges, status_of};
 
-/// Gives a closed enum its slugs: `ALL`, `as_str`, `parse` and `Display`, from one list.
-macro_rules! slugs {
-    ($name:ident { $($variant:ident => $slug:literal),+ $(,)? }) => {
-        impl $name {
-            /// Every value, in the order of the documentation.
-            pub const ALL: &[$name] = &[$($name::$variant),+];
-
-            /// The slug under which it is stored and shown.
-            pub fn as_str(self) -> &'static str {
-                match self {
-                    $($name::$variant => $slug),+
-                }
-            }
-
-            /// The value of a slug; none when there is no such slug.
-            pub fn parse(slug: &str) -> Option<$name> {
-                $name::ALL.iter().copied().find(|value| value.as_str() == slug)
-            }
-        }
-
-        impl fmt::Display for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(self.as_str())
-            }
-        }
-    };
-}
-use slugs;
-
-/// What a task wants; owners read it at least once a second.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Wish {
-    /// Not started yet, or stopped for good: nothing.
-    Rest,
-    /// To run.
-    Run,
-    /// To stop: drain, then stopped.
-    Stop,
-    /// To stop without waiting for calls in flight.
-    StopNow,
-    /// To end for good.
-    Cancel,
+crate::slugs! {
+    /// What a task wants; owners read it at least once a second.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    pub enum Wish {
+        /// Not started yet, or stopped for good: nothing.
+        Rest = "rest",
+        /// To run.
+        Run = "run",
+        /// To stop: drain, then stopped.
+        Stop = "stop",
+        /// To stop without waiting for calls in flight.
+        StopNow = "stop_now",
+        /// To end for good.
+        Cancel = "cancel",
+    }
 }
 
-slugs!(Wish { Rest => "rest", Run => "run", Stop => "stop", StopNow => "stop_now", Cancel => "cancel" });
-
-/// Where a task stands, as shown on every surface.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Status {
-    /// Made, not started.
-    Created,
-    /// Wants to run, no owner yet.
-    Queued,
-    /// The business prepares itself.
-    AwaitingBusiness,
-    /// A live owner is dispatching.
-    Running,
-    /// Will be tried again by itself.
-    Recovering,
-    /// Draining.
-    Stopping,
-    /// Stopped, resumable.
-    Stopped,
-    /// Every item is settled; ends are being written.
-    Finalizing,
-    /// Done, for good.
-    Finished,
-    /// Ended by a person, for good.
-    Cancelled,
+crate::slugs! {
+    /// Where a task stands, as shown on every surface.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    pub enum Status {
+        /// Made, not started.
+        Created = "created",
+        /// Wants to run, no owner yet.
+        Queued = "queued",
+        /// The business prepares itself.
+        AwaitingBusiness = "awaiting_business",
+        /// A live owner is dispatching.
+        Running = "running",
+        /// Will be tried again by itself.
+        Recovering = "recovering",
+        /// Draining.
+        Stopping = "stopping",
+        /// Stopped, resumable.
+        Stopped = "stopped",
+        /// Every item is settled; ends are being written.
+        Finalizing = "finalizing",
+        /// Done, for good.
+        Finished = "finished",
+        /// Ended by a person, for good.
+        Cancelled = "cancelled",
+    }
 }
-
-slugs!(Status {
-    Created => "created",
-    Queued => "queued",
-    AwaitingBusiness => "awaiting_business",
-    Running => "running",
-    Recovering => "recovering",
-    Stopping => "stopping",
-    Stopped => "stopped",
-    Finalizing => "finalizing",
-    Finished => "finished",
-    Cancelled => "cancelled",
-});
 
 impl Status {
     /// Whether nothing can happen to the task any more.
@@ -104,68 +62,53 @@ impl Status {
     }
 }
 
-/// How a finished task ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum TaskResult {
-    /// Nothing was abandoned.
-    Succeeded,
-    /// Something was abandoned.
-    WithFailures,
-    /// Something was excluded because the business finished early.
-    Early,
+crate::slugs! {
+    /// How a finished task ended.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    pub enum TaskResult {
+        /// Nothing was abandoned.
+        Succeeded = "succeeded",
+        /// Something was abandoned.
+        WithFailures = "with_failures",
+        /// Something was excluded because the business finished early.
+        Early = "early",
+    }
 }
 
-slugs!(TaskResult { Succeeded => "succeeded", WithFailures => "with_failures", Early => "early" });
-
-/// Why a task is stopping or stopped.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum StopReason {
-    /// A person.
-    Operator,
-    /// The business, by command.
-    Business,
-    /// Too many abandoned items.
-    ErrorBudget,
-    /// An item used all its attempts and the task says `on_exhausted = "stop"`.
-    ItemExhausted,
-    /// The handler answered 410.
-    HandlerGone,
-    /// The handler refuses us as such, or its answers can't be understood.
-    HandlerRejected,
-    /// Recovered too often.
-    RecoveriesExhausted,
-    /// The canary is done and waits for a yes.
-    CanaryDone,
-    /// The deadline passed.
-    Deadline,
-    /// The source is not what it was when the task began.
-    SourceChanged,
-    /// The checkpoint can't be read.
-    CheckpointCorrupt,
-    /// The shard was claimed again and again without progress.
-    CrashLoop,
-    /// The handler didn't answer for as long as the task's patience lasts, or was never reached.
-    HandlerUnreachable,
-    /// The handler was reached again and again, and no item of the task ever succeeded.
-    NoItemSucceeds,
+crate::slugs! {
+    /// Why a task is stopping or stopped.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    pub enum StopReason {
+        /// A person.
+        Operator = "operator",
+        /// The business, by command.
+        Business = "business",
+        /// Too many abandoned items.
+        ErrorBudget = "error_budget",
+        /// An item used all its attempts and the task says `on_exhausted = "stop"`.
+        ItemExhausted = "item_exhausted",
+        /// The handler answered 410.
+        HandlerGone = "handler_gone",
+        /// The handler refuses us as such, or its answers can't be understood.
+        HandlerRejected = "handler_rejected",
+        /// Recovered too often.
+        RecoveriesExhausted = "recoveries_exhausted",
+        /// The canary is done and waits for a yes.
+        CanaryDone = "canary_done",
+        /// The deadline passed.
+        Deadline = "deadline",
+        /// The source is not what it was when the task began.
+        SourceChanged = "source_changed",
+        /// The checkpoint can't be read.
+        CheckpointCorrupt = "checkpoint_corrupt",
+        /// The shard was claimed again and again without progress.
+        CrashLoop = "crash_loop",
+        /// The handler didn't answer for as long as the task's patience lasts, or was never reached.
+        HandlerUnreachable = "handler_unreachable",
+        /// The handler was reached again and again, and no item of the task ever succeeded.
+        NoItemSucceeds = "no_item_succeeds",
+    }
 }
-
-slugs!(StopReason {
-    Operator => "operator",
-    Business => "business",
-    ErrorBudget => "error_budget",
-    ItemExhausted => "item_exhausted",
-    HandlerGone => "handler_gone",
-    HandlerRejected => "handler_rejected",
-    RecoveriesExhausted => "recoveries_exhausted",
-    CanaryDone => "canary_done",
-    Deadline => "deadline",
-    SourceChanged => "source_changed",
-    CheckpointCorrupt => "checkpoint_corrupt",
-    CrashLoop => "crash_loop",
-    HandlerUnreachable => "handler_unreachable",
-    NoItemSucceeds => "no_item_succeeds",
-});
 
 /// A verb is illegal in a state; names what is allowed instead.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

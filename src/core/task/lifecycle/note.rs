@@ -20,6 +20,22 @@ pub struct Note {
     pub text: String,
 }
 
+impl Note {
+    /// A sentence without a slug.
+    pub fn text(text: impl Into<String>) -> Note {
+        let (reason, text) = (None, text.into());
+        Note { reason, text }
+    }
+
+    /// A sentence with its slug.
+    pub fn because(reason: &str, text: impl Into<String>) -> Note {
+        Note {
+            reason: Some(reason.to_owned()),
+            ..Note::text(text)
+        }
+    }
+}
+
 /// What a task says beside its status after a change of a shard: it said `held` and was `before`, the shard brings
 /// `news`, and the task is `after`.
 pub fn note_after(before: Status, held: Option<Note>, after: Status, news: Option<Note>) -> Option<Note> {
@@ -62,18 +78,12 @@ pub fn note_of_command(verb: Verb, reason: StopReason) -> Option<Note> {
         (_, StopReason::Business) => "stopped by command of the business",
         _ => return None,
     };
-    Some(Note {
-        reason: None,
-        text: text.to_owned(),
-    })
+    Some(Note::text(text))
 }
 
 fn part_recovers() -> Note {
-    let text = "a part of the task is to be tried again; the other parts are done or wait".to_owned();
-    Note {
-        reason: Some(PART_RECOVERS.to_owned()),
-        text,
-    }
+    let text = "a part of the task is to be tried again; the other parts are done or wait";
+    Note::because(PART_RECOVERS, text)
 }
 
 #[cfg(test)]

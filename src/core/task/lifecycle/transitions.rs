@@ -4,77 +4,54 @@
 //! of a person needs nothing more. A fact that a run reports also changes shard rows; for a task of several shards
 //! the status is then [`status_of`] over all of them. Both agree wherever both apply (`tests/model/lifecycle.rs`).
 
-use std::fmt;
+use super::{Refusal, Status, Wish};
 
-use super::{Refusal, Status, Wish, slugs};
-
-/// What people do to a task, and what happens to it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Verb {
-    /// Run, or run on.
-    Start,
-    /// Drain and stop.
-    Stop,
-    /// Stop without waiting for calls in flight; makes an ordinary stop under way an immediate one.
-    StopNow,
-    /// End for good.
-    Cancel,
-    /// Change the live settings.
-    Tune,
-    /// Change what it is called and when it goes: name, labels, priority, deadline.
-    Describe,
-    /// Change what it means, fixed while it runs: parameters, source, total, items left out at the head, shards.
-    Edit,
-    /// End early: what was not dispatched is excluded.
-    Finish,
-    /// Give up the items that wait with a code.
-    Abandon,
-    /// Try it now, not when its waiting time is over; where its end didn't add up, look at it again.
-    Recover,
-    /// A person started or recovered what had rested too long to go on by itself.
-    Woken,
-    /// A node claimed a shard.
-    Claimed,
-    /// A run gave its shard back, still to be done.
-    Released,
-    /// A run ended and is to be tried again later.
-    Recovered,
-    /// A run ended because the task stops: by wish, by the business, or by a limit that the run found exceeded.
-    Drained,
-    /// The last shard is done.
-    AllSettled,
-    /// The ends are written.
-    Finalized,
-    /// The before-run hook was sent; the business has yet to answer.
-    HookAsked,
-    /// The business is ready.
-    HookReady,
-    /// The business refused to run the task, or never answered.
-    HookRefused,
+crate::slugs! {
+    /// What people do to a task, and what happens to it.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    pub enum Verb {
+        /// Run, or run on.
+        Start = "start",
+        /// Drain and stop.
+        Stop = "stop",
+        /// Stop without waiting for calls in flight; makes an ordinary stop under way an immediate one.
+        StopNow = "stop_now",
+        /// End for good.
+        Cancel = "cancel",
+        /// Change the live settings.
+        Tune = "tune",
+        /// Change what it is called and when it goes: name, labels, priority, deadline.
+        Describe = "describe",
+        /// Change what it means, fixed while it runs: parameters, source, total, items left out at the head, shards.
+        Edit = "edit",
+        /// End early: what was not dispatched is excluded.
+        Finish = "finish",
+        /// Give up the items that wait with a code.
+        Abandon = "abandon",
+        /// Try it now, not when its waiting time is over; where its end didn't add up, look at it again.
+        Recover = "recover",
+        /// A person started or recovered what had rested too long to go on by itself.
+        Woken = "woken",
+        /// A node claimed a shard.
+        Claimed = "claimed",
+        /// A run gave its shard back, still to be done.
+        Released = "released",
+        /// A run ended and is to be tried again later.
+        Recovered = "recovered",
+        /// A run ended because the task stops: by wish, by the business, or by a limit that the run found exceeded.
+        Drained = "drained",
+        /// The last shard is done.
+        AllSettled = "all_settled",
+        /// The ends are written.
+        Finalized = "finalized",
+        /// The before-run hook was sent; the business has yet to answer.
+        HookAsked = "hook_asked",
+        /// The business is ready.
+        HookReady = "hook_ready",
+        /// The business refused to run the task, or never answered.
+        HookRefused = "hook_refused",
+    }
 }
-
-slugs!(Verb {
-    Start => "start",
-    Stop => "stop",
-    StopNow => "stop_now",
-    Cancel => "cancel",
-    Tune => "tune",
-    Describe => "describe",
-    Edit => "edit",
-    Finish => "finish",
-    Abandon => "abandon",
-    Recover => "recover",
-    Woken => "woken",
-    Claimed => "claimed",
-    Released => "released",
-    Recovered => "recovered",
-    Drained => "drained",
-    AllSettled => "all_settled",
-    Finalized => "finalized",
-    HookAsked => "hook_asked",
-    HookReady => "hook_ready",
-    HookRefused => "hook_refused",
-});
 
 impl Verb {
     /// Whether a person gives it as a command; the others are facts.
@@ -143,128 +120,62 @@ const OPEN: &[Status] = &[
 /// Those of them in which items may have failed.
 const BEGUN: &[Status] = &[Queued, AwaitingBusiness, Running, Recovering, Stopping, Stopped];
 
+/// Those in which its last item may be settled.
+const SETTLES: &[Status] = &[Queued, Running, Recovering, Stopping, Stopped];
+
+/// Where a verb leads: without an owned shard, and with one.
+type Leads = (Option<Status>, Option<Status>);
+
+const STAYS: Leads = (None, None);
+const STOPS: Leads = (Some(Stopped), Some(Stopping));
+const QUEUES: Leads = to(Queued);
+
 const EDGES: &[Edge] = &[
-    edge(
-        Verb::Start,
-        &[Created, Stopped],
-        Some(Wish::Run),
-        Some(Queued),
-        Some(Queued),
-    ),
-    edge(
-        Verb::Stop,
-        STOPPABLE,
-        Some(Wish::Stop),
-        Some(Stopped),
-        Some(Stopping),
-    ),
-    edge(
-        Verb::StopNow,
-        STOPPABLE,
-        Some(Wish::StopNow),
-        Some(Stopped),
-        Some(Stopping),
-    ),
-    edge(
-        Verb::Cancel,
-        OPEN,
-        Some(Wish::Cancel),
-        Some(Stopped),
-        Some(Stopping),
-    ),
-    edge(Verb::Tune, OPEN, None, None, None),
-    edge(Verb::Describe, OPEN, None, None, None),
-    edge(
-        Verb::Edit,
-        &[Created, AwaitingBusiness, Stopped],
-        None,
-        None,
-        None,
-    ),
-    edge(
-        Verb::Finish,
-        &[Queued, Running, Recovering, Stopped],
-        None,
-        None,
-        None,
-    ),
-    edge(Verb::Abandon, BEGUN, None, None, None),
-    edge(Verb::Recover, &[Recovering], None, Some(Queued), None),
+    edge(Verb::Start, &[Created, Stopped], Some(Wish::Run), QUEUES),
+    edge(Verb::Stop, STOPPABLE, Some(Wish::Stop), STOPS),
+    edge(Verb::StopNow, STOPPABLE, Some(Wish::StopNow), STOPS),
+    edge(Verb::Cancel, OPEN, Some(Wish::Cancel), STOPS),
+    edge(Verb::Tune, OPEN, None, STAYS),
+    edge(Verb::Describe, OPEN, None, STAYS),
+    edge(Verb::Edit, &[Created, AwaitingBusiness, Stopped], None, STAYS),
+    edge(Verb::Finish, &[Queued, Running, Recovering, Stopped], None, STAYS),
+    edge(Verb::Abandon, BEGUN, None, STAYS),
+    edge(Verb::Recover, &[Recovering], None, (Some(Queued), None)),
     // Nothing happens by itself to a task whose end doesn't add up. Whoever has mended the cause has it proved again.
-    edge(Verb::Recover, &[Finalizing], None, None, None),
+    edge(Verb::Recover, &[Finalizing], None, STAYS),
     // Dormant (`lifecycle::DORMANT`): nobody claims it, so a command has to begin it anew.
     edge(
         Verb::Woken,
         &[Queued, Recovering],
         Some(Wish::Run),
-        Some(Queued),
-        None,
+        (Some(Queued), None),
     ),
-    edge(
-        Verb::Claimed,
-        &[Queued, Running, Recovering],
-        None,
-        Some(Running),
-        Some(Running),
-    ),
+    edge(Verb::Claimed, &[Queued, Running, Recovering], None, to(Running)),
     // A stopped task whose owner died is claimed only to commit `stopped`.
-    edge(Verb::Claimed, &[Stopping], None, None, None),
-    edge(Verb::Released, &[Running], None, Some(Queued), Some(Running)),
-    edge(Verb::Released, &[Stopping], None, Some(Stopped), Some(Stopping)),
-    edge(Verb::Recovered, &[Running], None, Some(Recovering), Some(Running)),
-    edge(Verb::Recovered, &[Stopping], None, Some(Stopped), Some(Stopping)),
+    edge(Verb::Claimed, &[Stopping], None, STAYS),
+    edge(Verb::Released, &[Running], None, (Some(Queued), Some(Running))),
+    edge(Verb::Released, &[Stopping], None, STOPS),
     edge(
-        Verb::Drained,
-        &[Running, Stopping],
-        Some(Wish::Stop),
-        Some(Stopped),
-        Some(Stopping),
+        Verb::Recovered,
+        &[Running],
+        None,
+        (Some(Recovering), Some(Running)),
     ),
+    edge(Verb::Recovered, &[Stopping], None, STOPS),
+    edge(Verb::Drained, &[Running, Stopping], Some(Wish::Stop), STOPS),
     // Without a run where finishing early leaves nothing to do.
-    edge(
-        Verb::AllSettled,
-        &[Queued, Running, Recovering, Stopping, Stopped],
-        None,
-        Some(Finalizing),
-        None,
-    ),
-    edge(
-        Verb::Finalized,
-        &[Finalizing],
-        None,
-        Some(Finished),
-        Some(Finished),
-    ),
-    edge(
-        Verb::HookAsked,
-        &[Queued],
-        None,
-        Some(AwaitingBusiness),
-        Some(AwaitingBusiness),
-    ),
-    edge(
-        Verb::HookReady,
-        &[AwaitingBusiness],
-        None,
-        Some(Queued),
-        Some(Queued),
-    ),
-    edge(
-        Verb::HookRefused,
-        &[AwaitingBusiness],
-        Some(Wish::Stop),
-        Some(Stopped),
-        Some(Stopping),
-    ),
+    edge(Verb::AllSettled, SETTLES, None, (Some(Finalizing), None)),
+    edge(Verb::Finalized, &[Finalizing], None, to(Finished)),
+    edge(Verb::HookAsked, &[Queued], None, to(AwaitingBusiness)),
+    edge(Verb::HookReady, &[AwaitingBusiness], None, QUEUES),
+    edge(Verb::HookRefused, &[AwaitingBusiness], Some(Wish::Stop), STOPS),
 ];
 
-const fn edge(
-    verb: Verb,
-    from: &'static [Status],
-    wish: Option<Wish>,
-    idle: Option<Status>,
-    owned: Option<Status>,
-) -> Edge {
+const fn to(status: Status) -> Leads {
+    (Some(status), Some(status))
+}
+
+const fn edge(verb: Verb, from: &'static [Status], wish: Option<Wish>, (idle, owned): Leads) -> Edge {
     Edge {
         verb,
         from,
@@ -341,28 +252,22 @@ fn stronger(held: Wish, asked: Wish) -> Wish {
     }
 }
 
-/// Where one shard stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum ShardState {
-    /// To be run, no owner.
-    Idle,
-    /// The row names an owner.
-    Running,
-    /// To be tried again by itself, no owner.
-    Recovering,
-    /// Its last run ended because the task stops, no owner.
-    Stopped,
-    /// Every item is settled, no owner.
-    Done,
+crate::slugs! {
+    /// Where one shard stands.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    pub enum ShardState {
+        /// To be run, no owner.
+        Idle = "idle",
+        /// The row names an owner.
+        Running = "running",
+        /// To be tried again by itself, no owner.
+        Recovering = "recovering",
+        /// Its last run ended because the task stops, no owner.
+        Stopped = "stopped",
+        /// Every item is settled, no owner.
+        Done = "done",
+    }
 }
-
-slugs!(ShardState {
-    Idle => "idle",
-    Running => "running",
-    Recovering => "recovering",
-    Stopped => "stopped",
-    Done => "done",
-});
 
 /// The rows that a task's status is made of, besides its wish. Time is in them: whoever finds an owner dead
 /// changes the shard row.

@@ -15,14 +15,14 @@ use futures_util::StreamExt;
 use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
 
+use crate::actors::executor::calls::Calls;
 use crate::actors::executor::lane_reply::{ReplyTime, Reporter, give_back};
 use crate::actors::executor::run_cell::{Ask, Exchanged, RunCell, Superseded};
 use crate::ports::handling::handler::{Call, CallItems, CallRows, Reply};
 use crate::ports::sources::source::{RowChunk, SourceError};
 use windrow_core::execution::{Effects, Reports, Wait};
-use windrow_core::ids::{Generation, Moment, WallMs};
-use windrow_core::items::run::IndexRun;
-use windrow_core::items::verdict::{Dispatch, HandlerCommand, Signal};
+use windrow_core::ids::{Generation, Moment};
+use windrow_core::items::verdict::{HandlerCommand, Signal};
 use windrow_core::pace::STALE_AFTER;
 
 /// Items asked for at once, at most: the mutex is held for microseconds.
@@ -42,7 +42,6 @@ const GATE_RECHECK: Duration = Duration::from_millis(50);
 /// What a lane tells its executor while it runs.
 #[derive(Debug)]
 pub(crate) enum LaneNote {
-    /// What an exchange asks for.
     Ask(Ask),
     /// The rows of a call can't be read; its items went back.
     RowFault(SourceError),
@@ -51,13 +50,11 @@ pub(crate) enum LaneNote {
 /// How a lane ended in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LaneEnd {
-    /// The run is over.
     Drained,
     /// Fewer lanes are wanted, and it had nothing out.
     Retired,
 }
 
-/// What a lane needs.
 pub(crate) struct Lane {
     pub(crate) cell: Arc<RunCell>,
     pub(crate) generation: Generation,
@@ -76,20 +73,20 @@ struct Flight<'a> {
 /// A call that is out: almost always the handler's own future, without another box around it.
 enum Out<'a> {
     Handler(BoxFuture<'a, Reply>),
-    Fetching(BoxFuture<'a, Answer>),
+    Fetching(BoxFuture<'a, Fetched>),
 }
 
-enum Answer {
+enum Fetched {
     Reply(Reply),
     NoRows(SourceError),
 }
 
 impl Future for Flight<'_> {
-    type Output = (CallItems, Moment, Answer);
+    type Output = (CallItems, Moment, Fetched);
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let polled = match &mut self.call {
-            Out::Handler(call) => call.as_mut().poll(cx).map(Answer::Reply),
+            Out::Handler(call) => call.as_mut().poll(cx).map(Fetched::Reply),
             Out::Fetching(call) => call.as_mut().poll(cx),
         };
         let Poll::Ready(answer) = polled else {
@@ -131,11 +128,11 @@ impl Round {
 /// Now, and how long it is since a call departed.
 #[cold]
 fn time(cell: &RunCell, departed: Moment) -> ReplyTime {
-    let now = cell.clock.now();
+    let now = cell.now();
     ReplyTime {
         departed,
-        wall: WallMs(cell.clock.wall_micros(now) / 1000),
-        took: now.since(departed),
+        wall: now.wall,
+        took: now.moment.since(departed),
     }
 }
 
@@ -293,7 +290,7 @@ fn rows_of(cell: &RunCell, items: &CallItems, cached: &mut Option<Arc<RowChunk>>
 }
 
 /// A call whose rows must be read again first: a retry far behind, or a resumed one.
-async fn fetch_and_call(cell: &RunCell, items: CallItems, departed: Moment, timeout: Duration) -> Answer {
+async fn fetch_and_call(cell: &RunCell, items: CallItems, departed: Moment, timeout: Duration) -> Fetched {
     let mut chunks: Vec<Arc<RowChunk>> = Vec::new();
     if let Some(feed) = &cell.rows {
         for (index, _) in items.iter() {
@@ -305,7 +302,7 @@ async fn fetch_and_call(cell: &RunCell, items: CallItems, departed: Moment, time
             }
             match feed.fetch(index).await {
                 Ok(chunk) => chunks.push(chunk),
-                Err(error) => return Answer::NoRows(error),
+                Err(error) => return Fetched::NoRows(error),
             }
         }
     }
@@ -313,7 +310,7 @@ async fn fetch_and_call(cell: &RunCell, items: CallItems, departed: Moment, time
         chunks,
         positions: None,
     };
-    Answer::Reply(
+    Fetched::Reply(
         cell.handler
             .process(Call {
                 items,
@@ -332,7 +329,7 @@ async fn park<'a>(
     round: &mut Round,
     flight: &mut FuturesUnordered<Flight<'a>>,
 ) -> Result<(), Superseded> {
-    let notified = lane.cell.wake().notified();
+    let notified = lane.cell.wake.notified();
     tokio::pin!(notified);
     notified.as_mut().enable();
     let exchanged = exchange(lane, round)?;
@@ -377,13 +374,13 @@ async fn drain_ready<'a>(lane: &'a Lane, round: &mut Round, flight: &mut Futures
     .await;
 }
 
-fn land(lane: &Lane, round: &mut Round, (items, departed, answer): (CallItems, Moment, Answer)) {
+fn land(lane: &Lane, round: &mut Round, (items, departed, answer): (CallItems, Moment, Fetched)) {
     let cell = &lane.cell;
     let now = cell.clock.now();
     round.reports.latencies.record(now.since(departed));
     match answer {
-        Answer::Reply(reply) => round.take_in(cell, &items, reply, departed),
-        Answer::NoRows(error) => {
+        Fetched::Reply(reply) => round.take_in(cell, &items, reply, departed),
+        Fetched::NoRows(error) => {
             give_back(&items, &mut round.reports);
             // Or the items would come and go back without a pause for as long as the source can't be read.
             round
@@ -392,62 +389,5 @@ fn land(lane: &Lane, round: &mut Round, (items, departed, answer): (CallItems, M
                 .push(Signal::Command(HandlerCommand::PauseFor(REREAD_AFTER)));
             (lane.note)(LaneNote::RowFault(error));
         }
-    }
-}
-
-/// Cuts granted runs into calls of at most `batch` items.
-struct Calls<'a> {
-    dispatches: &'a [Dispatch],
-    at: usize,
-    /// What is left of the dispatch at `at`.
-    rest: Option<IndexRun>,
-    batch: u32,
-}
-
-impl<'a> Calls<'a> {
-    fn new(dispatches: &'a [Dispatch], batch: u32) -> Calls<'a> {
-        Calls {
-            dispatches,
-            at: 0,
-            rest: dispatches.first().map(|d| d.run),
-            batch: batch.max(1),
-        }
-    }
-
-    /// The next at most `most` neighbours with one attempt.
-    #[inline]
-    fn piece(&mut self, most: u32) -> Option<Dispatch> {
-        let run = self.rest?;
-        let attempt = self.dispatches[self.at].attempt;
-        let most = std::num::NonZeroU32::new(most)?;
-        let (piece, rest) = run.split(most);
-        self.rest = rest;
-        if rest.is_none() {
-            self.at += 1;
-            self.rest = self.dispatches.get(self.at).map(|d| d.run);
-        }
-        Some(Dispatch { run: piece, attempt })
-    }
-}
-
-impl Iterator for Calls<'_> {
-    type Item = CallItems;
-
-    #[inline]
-    fn next(&mut self) -> Option<CallItems> {
-        let first = self.piece(self.batch)?;
-        if first.run.len() == self.batch || self.rest.is_none() {
-            return Some(CallItems::One(first));
-        }
-        let mut pieces = vec![first];
-        let mut count = first.run.len();
-        while count < self.batch {
-            let Some(piece) = self.piece(self.batch - count) else {
-                break;
-            };
-            count += piece.run.len();
-            pieces.push(piece);
-        }
-        Some(CallItems::Many(pieces))
     }
 }

@@ -8,7 +8,7 @@ use crate::ports::handling::handler::{
     CallFailure, CallItems, ItemReplies, ItemVerdict, LogLevel, LogLine, Reply,
 };
 use windrow_core::execution::Reports;
-use windrow_core::ids::{ItemCount, ItemIndex, Moment, ShardId, WallMs};
+use windrow_core::ids::{Attempt, ItemCount, ItemIndex, Moment, ShardId, WallMs};
 use windrow_core::items::run::IndexRun;
 use windrow_core::items::verdict::{
     Failed, FailedCall, Failure, FailureClass, HandlerCommand, Outcome, Settled, Signal, Wish,
@@ -82,16 +82,7 @@ impl Reporter {
                 }
                 ItemVerdict::Failed { failure, wish } => (FailureClass::Answered, failure, wish),
             };
-            let (departed, took) = (at.departed, at.took);
-            reports.failed.push(Failed {
-                index,
-                attempt,
-                failure,
-                wish,
-                class,
-                departed,
-                took,
-            });
+            fail((index, attempt), (class, failure), wish, at, reports);
         }
         let highest = items.iter().map(|(index, _)| index).max();
         for command in commands {
@@ -182,6 +173,25 @@ fn with_total(command: HandlerCommand, highest: Option<ItemIndex>) -> HandlerCom
     }
 }
 
+/// A failed attempt of one item.
+fn fail(
+    (index, attempt): (ItemIndex, Attempt),
+    (class, failure): (FailureClass, Failure),
+    wish: Wish,
+    at: ReplyTime,
+    reports: &mut Reports,
+) {
+    reports.failed.push(Failed {
+        index,
+        attempt,
+        failure,
+        wish,
+        class,
+        departed: at.departed,
+        took: at.took,
+    });
+}
+
 /// A call that failed as a whole: evidence once, a failed attempt for each of its items.
 fn charge(
     items: &CallItems,
@@ -190,32 +200,22 @@ fn charge(
     at: ReplyTime,
     reports: &mut Reports,
 ) {
-    let ReplyTime { departed, took, .. } = at;
-    for (index, attempt) in items.iter() {
-        reports.failed.push(Failed {
-            index,
-            attempt,
-            failure: failure.clone(),
-            wish,
-            class,
-            departed,
-            took,
-        });
+    for item in items.iter() {
+        fail(item, (class, failure.clone()), wish, at, reports);
     }
     let Some((index, _)) = items.iter().next() else {
         return;
     };
     let before = std::mem::take(&mut reports.answered);
-    let after = if let Wish::Retry { after } = wish {
-        after
-    } else {
-        None
+    let after = match wish {
+        Wish::Retry { after } => after,
+        Wish::Abandon => None,
     };
     reports.calls.push(FailedCall {
         before,
         class,
         index,
-        departed,
+        departed: at.departed,
         failure,
         after,
     });

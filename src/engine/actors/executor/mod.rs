@@ -3,6 +3,7 @@
 //! It never sees an item. It ends by failing (a lane panicked) or by reporting the run's last draft; its parent
 //! restarts it on the same `RunCell`, after the old lanes are gone.
 
+mod calls;
 pub mod lane;
 pub mod lane_reply;
 pub mod reply_lines;
@@ -15,14 +16,16 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ractor::{Actor, ActorProcessingErr, ActorRef};
+use ractor::ActorProcessingErr;
 use tokio::runtime::Handle;
-use tokio::task::AbortHandle;
+use tokio::task::{AbortHandle, JoinError};
 
 use crate::actors::executor::lane::{Lane, LaneEnd, LaneNote, REREAD_AFTER, run_lane};
 use crate::actors::executor::reply_lines::Drafted;
 use crate::actors::executor::run_cell::{Ask, CoreBroken, RunCell, Superseded};
-use crate::actors::runtime::tree::{Activity, Address, Leaf};
+use crate::actors::runtime::actor::{Handled, TreeActor};
+use crate::actors::runtime::address::Address;
+use crate::actors::runtime::tree::Activity;
 use crate::ports::ErrorClass;
 use crate::ports::sources::source::SourceError;
 use windrow_core::execution::{Command, Effects, Event, RunEnd};
@@ -36,7 +39,9 @@ const FIRST_TICK: Duration = Duration::from_millis(50);
 /// ten seconds.
 const QUIET_INTERVALS: u32 = 10;
 
-/// What it hears.
+/// What a lane came to: it may also have panicked.
+pub(crate) type LaneResult = Result<Result<LaneEnd, Superseded>, JoinError>;
+
 pub(crate) enum Msg {
     /// Time for a checkpoint; only the newest series of ticks counts.
     Tick(u64),
@@ -45,11 +50,7 @@ pub(crate) enum Msg {
     Stirred,
     Stored(u64),
     /// Of this generation, the lane of this number.
-    LaneEnded(
-        Generation,
-        usize,
-        Result<Result<LaneEnd, Superseded>, tokio::task::JoinError>,
-    ),
+    LaneEnded(Generation, usize, LaneResult),
     /// The settings were changed: so often a checkpoint, so many lanes.
     Paced(Duration, usize),
     /// Reading ahead ended with a block that can't be read.
@@ -62,14 +63,12 @@ pub(crate) enum Msg {
     Abort,
 }
 
-/// Where drafts go.
 pub(crate) type DraftSink = Arc<dyn Fn(Drafted) + Send + Sync>;
 /// Who hears that the handler has seen a newer run.
-pub(crate) type StaleSink = Arc<dyn Fn() + Send + Sync>;
+pub(crate) type StaleSink = Arc<dyn Fn(()) + Send + Sync>;
 
 pub(crate) struct Arguments {
     pub(crate) cell: Arc<RunCell>,
-    pub(crate) leaf: Leaf,
     pub(crate) work: Handle,
     pub(crate) lanes: usize,
     pub(crate) interval: Duration,
@@ -77,9 +76,8 @@ pub(crate) struct Arguments {
     pub(crate) on_stale: StaleSink,
 }
 
-pub(crate) struct State {
+pub(crate) struct WindowExecutor {
     arguments: Arguments,
-    leaf: Leaf,
     me: Address<Msg>,
     generation: Generation,
     tasks: Vec<AbortHandle>,
@@ -93,16 +91,11 @@ pub(crate) struct State {
     ended: bool,
 }
 
-pub(crate) struct WindowExecutor;
-
-impl Actor for WindowExecutor {
+impl TreeActor for WindowExecutor {
     type Msg = Msg;
-    type State = State;
     type Arguments = Arguments;
 
-    async fn pre_start(&self, me: ActorRef<Msg>, arguments: Arguments) -> Result<State, ActorProcessingErr> {
-        let leaf = arguments.leaf.clone();
-        let me = Address::new(me, leaf.clone());
+    async fn begin(me: Address<Msg>, arguments: Arguments) -> Result<Self, ActorProcessingErr> {
         let mut fx = Effects::default();
         let generation = arguments.cell.begin_generation(&mut fx).map_err(broken)?;
         // Before a lane asks for the first time: a handler whose workers are still starting has no slots.
@@ -111,9 +104,8 @@ impl Actor for WindowExecutor {
             .cell
             .tell(Event::HandlerSlots(slots), &mut fx)
             .map_err(broken)?;
-        let mut state = State {
+        let mut executor = WindowExecutor {
             arguments,
-            leaf,
             me,
             generation,
             tasks: Vec::new(),
@@ -124,57 +116,46 @@ impl Actor for WindowExecutor {
             fx,
             ended: false,
         };
-        state.start_lanes();
-        state.watch_slots();
-        state.read_ahead();
-        state.me.tell_after(state.wait, Msg::Tick(state.ticks));
-        Ok(state)
+        executor.start_lanes();
+        executor.watch_slots();
+        executor.read_ahead();
+        executor.me.tell_after(executor.wait, Msg::Tick(executor.ticks));
+        Ok(executor)
     }
 
-    async fn handle(
-        &self,
-        _: ActorRef<Msg>,
-        message: Msg,
-        state: &mut State,
-    ) -> Result<(), ActorProcessingErr> {
-        state.leaf.handled();
+    async fn handle(&mut self, message: Msg) -> Handled {
         match message {
-            Msg::Tick(series) if series == state.ticks => state.on_tick(),
+            Msg::Tick(series) if series == self.ticks => self.on_tick(),
             Msg::Tick(_) => Ok(()),
             Msg::CheckpointDue => {
-                state.tick_after(state.wait);
-                state.draft()
+                self.tick_after(self.wait);
+                self.draft()
             }
             Msg::Stirred => {
-                state.tick_after(state.wait);
+                self.tick_after(self.wait);
                 Ok(())
             }
-            Msg::Stored(no) => state.on_stored(no),
-            Msg::LaneEnded(generation, no, end) => state.on_lane_ended(generation, no, end),
+            Msg::Stored(no) => self.on_stored(no),
+            Msg::LaneEnded(generation, no, end) => self.on_lane_ended(generation, no, end),
             Msg::Paced(interval, lanes) => {
-                state.on_paced(interval, lanes);
+                self.on_paced(interval, lanes);
                 Ok(())
             }
             Msg::SourceFault(error) => {
                 if error.class() == ErrorClass::Transient {
-                    state.me.tell_after(REREAD_AFTER, Msg::Reread);
+                    self.me.tell_after(REREAD_AFTER, Msg::Reread);
                 }
-                state.on_source_fault(error)
+                self.on_source_fault(error)
             }
-            Msg::RowFault(error) => state.on_source_fault(error),
+            Msg::RowFault(error) => self.on_source_fault(error),
             Msg::Reread => {
-                state.read_ahead();
+                self.read_ahead();
                 Ok(())
             }
-            Msg::Slots(slots) => state.tell(Event::HandlerSlots(slots)),
-            Msg::Abort => state.on_abort(),
+            Msg::Slots(slots) => self.tell(Event::HandlerSlots(slots)),
+            Msg::Abort => self.on_abort(),
         }
         .map_err(broken)
-    }
-
-    async fn post_stop(&self, _: ActorRef<Msg>, state: &mut State) -> Result<(), ActorProcessingErr> {
-        state.leaf.leave();
-        Ok(())
     }
 }
 
@@ -182,7 +163,7 @@ fn broken(_: CoreBroken) -> ActorProcessingErr {
     ActorProcessingErr::from("the core broke inside a step")
 }
 
-impl State {
+impl WindowExecutor {
     /// Starts the lanes that are missing.
     fn start_lanes(&mut self) {
         let wanted = self.arguments.lanes.max(1);
@@ -292,7 +273,7 @@ impl State {
             "in flight {}/{}  low water {}",
             progress.counters.in_flight, progress.concurrency, progress.low_water.0
         );
-        self.leaf.say(activity, text);
+        self.me.leaf.say(activity, text);
         self.arguments.cell.tell_of_handler(&mut self.journal);
         self.draft()?;
         let is_quiet = !self.ended && self.arguments.cell.fall_quiet();
@@ -322,7 +303,7 @@ impl State {
             .peek(|execution| execution.ending() == Some(&RunEnd::Fenced))
         {
             // It has no last draft, so nobody would hear of its end.
-            (self.arguments.on_stale)();
+            (self.arguments.on_stale)(());
             return Ok(());
         }
         if let Some(drafted) = drafted {
@@ -349,7 +330,7 @@ impl State {
         &mut self,
         generation: Generation,
         no: usize,
-        end: Result<Result<LaneEnd, Superseded>, tokio::task::JoinError>,
+        end: LaneResult,
     ) -> Result<(), CoreBroken> {
         if generation != self.generation {
             return Ok(());
@@ -362,7 +343,7 @@ impl State {
             // Its core was poisoned, or it panicked: this executor is over, its parent decides.
             Ok(Err(Superseded)) => Err(CoreBroken),
             Err(error) => {
-                tracing::error!(actor = self.leaf.path(), %error, "lane panicked");
+                tracing::error!(actor = self.me.leaf.path(), %error, "lane panicked");
                 Err(CoreBroken)
             }
         }
@@ -384,7 +365,11 @@ impl State {
     fn on_source_fault(&mut self, error: SourceError) -> Result<(), CoreBroken> {
         match error {
             SourceError::Unreadable(text) => {
-                tracing::warn!(actor = self.leaf.path(), text, "source unreadable; trying again");
+                tracing::warn!(
+                    actor = self.me.leaf.path(),
+                    text,
+                    "source unreadable; trying again"
+                );
                 Ok(())
             }
             SourceError::Changed(text) | SourceError::BadRow(text) => {
@@ -406,11 +391,10 @@ impl State {
     }
 }
 
-impl Drop for State {
+impl Drop for WindowExecutor {
     /// Also when the actor is killed: its lanes get no grant and report nothing from here on.
     fn drop(&mut self) {
         self.arguments.cell.silence();
         self.tasks.iter().for_each(AbortHandle::abort);
-        self.leaf.leave();
     }
 }

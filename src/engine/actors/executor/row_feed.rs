@@ -1,17 +1,17 @@
 //! Reads rows ahead of the lanes: verified blocks in memory from low water to a little beyond the cursor.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use tokio::sync::Notify;
 
+use crate::actors::runtime::lock;
 use crate::ports::sources::source::{RowChunk, Source, SourceError};
 use windrow_core::ids::ItemIndex;
 
 /// Blocks that are read beyond the cursor's own.
 const BLOCKS_AHEAD: usize = 2;
 
-/// See the module.
 pub(crate) struct RowFeed {
     source: Arc<dyn Source>,
     chunks: Mutex<VecDeque<Arc<RowChunk>>>,
@@ -29,7 +29,7 @@ impl RowFeed {
 
     /// The block of an item, if it was read already; asks for more when it is the last one.
     pub(crate) fn ready(&self, index: ItemIndex) -> Option<Arc<RowChunk>> {
-        let chunks = self.chunks.lock().unwrap_or_else(PoisonError::into_inner);
+        let chunks = lock(&self.chunks);
         let at = chunks.partition_point(|chunk| chunk.end() <= index);
         let found = chunks.get(at).filter(|chunk| chunk.first() <= index).cloned();
         drop(chunks);
@@ -67,10 +67,7 @@ impl RowFeed {
             }
             let chunk = self.source.read(next).await?;
             next = chunk.end();
-            self.chunks
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .push_back(chunk);
+            lock(&self.chunks).push_back(chunk);
             on_ready(next);
         }
         Ok(())
@@ -78,7 +75,7 @@ impl RowFeed {
 
     /// Goes on behind what is ready already (an executor was restarted), else at low water.
     fn resume_at(&self, low_water: ItemIndex, on_ready: &mut impl FnMut(ItemIndex)) -> ItemIndex {
-        let mut chunks = self.chunks.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut chunks = lock(&self.chunks);
         if chunks.front().is_some_and(|first| first.first() > low_water) {
             chunks.clear();
         }
@@ -89,7 +86,7 @@ impl RowFeed {
 
     /// Drops blocks below low water; says whether fewer than the wanted blocks lie ahead of the cursor.
     fn wants_more(&self, low_water: ItemIndex, cursor: ItemIndex) -> bool {
-        let mut chunks = self.chunks.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut chunks = lock(&self.chunks);
         while chunks.front().is_some_and(|chunk| chunk.end() <= low_water) && chunks.len() > 1 {
             chunks.pop_front();
         }

@@ -2,11 +2,12 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::num::NonZeroU32;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use crate::actors::executor::run_cell::RunCell;
 use crate::actors::executor::run_view::{RunSample, RunView};
+use crate::actors::runtime::lock;
 use windrow_core::execution::{Progress, WindowPicture};
 use windrow_core::ids::{ShardId, TaskId};
 
@@ -65,29 +66,16 @@ impl RunDirectory {
 
     /// What the runs had counted that have ended since this was asked last.
     pub fn take_ended_samples(&self) -> Vec<RunSample> {
-        self.2
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .drain(..)
-            .collect()
+        lock(&self.2).drain(..).collect()
     }
 
     fn cells(&self) -> Vec<Arc<RunCell>> {
-        self.0
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .values()
-            .cloned()
-            .collect()
+        lock(&self.0).values().cloned().collect()
     }
 
     /// The runs that have ended since this was asked last, as they ended.
     pub fn take_ended(&self) -> Vec<RunView> {
-        self.1
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .drain(..)
-            .collect()
+        lock(&self.1).drain(..).collect()
     }
 
     /// The progress of each live shard of a task.
@@ -108,7 +96,7 @@ impl RunDirectory {
     }
 
     fn of_task(&self, task: TaskId) -> Vec<Arc<RunCell>> {
-        let cells = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let cells = lock(&self.0);
         cells
             .values()
             .filter(|cell| cell.shard.task == task)
@@ -131,7 +119,7 @@ impl RunDirectory {
 
     /// How many runs are live.
     pub fn len(&self) -> usize {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).len()
+        lock(&self.0).len()
     }
 
     /// Whether no run is live.
@@ -141,23 +129,15 @@ impl RunDirectory {
 
     /// Invariants found broken by the live runs.
     pub fn violations(&self) -> u64 {
-        self.0
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .values()
-            .map(|cell| cell.violations())
-            .sum()
+        lock(&self.0).values().map(|cell| cell.violations()).sum()
     }
 
     pub(crate) fn enter(&self, cell: Arc<RunCell>) {
-        self.0
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .insert(cell.shard, cell);
+        lock(&self.0).insert(cell.shard, cell);
     }
 
     pub(crate) fn leave(&self, cell: &Arc<RunCell>) {
-        let mut cells = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut cells = lock(&self.0);
         if cells
             .get(&cell.shard)
             .is_some_and(|known| Arc::ptr_eq(known, cell))
@@ -171,7 +151,7 @@ impl RunDirectory {
 }
 
 fn keep<T>(queue: &Mutex<VecDeque<T>>, ended: T) {
-    let mut queue = queue.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut queue = lock(queue);
     if queue.len() >= ENDED_MAX {
         queue.pop_front();
     }

@@ -2,90 +2,60 @@
 
 use std::sync::atomic::Ordering;
 
-use ractor::{ActorProcessingErr, ActorRef};
-
 use crate::actors::launcher::opening::{self, Claimed, NotClaimed};
 use crate::actors::launcher::run::Run;
 use crate::actors::launcher::share::LOOK_AGAIN;
-use crate::actors::launcher::{Arguments, Bar, LauncherEnd, Msg, State};
+use crate::actors::launcher::{Launcher, LauncherEnd, Msg};
+use crate::actors::runtime::actor::Handled;
 use crate::actors::runtime::tree::{self, Activity};
 use crate::ports::ownership::run_store::{CheckpointAck, RunClose};
 use windrow_core::ids::{ClaimId, Epoch};
 use windrow_core::task::lifecycle::{StopReason, Wish};
 
-impl State {
+impl Launcher {
     pub(crate) fn claim(&mut self) {
-        let Arguments {
-            node,
-            candidate,
-            life,
-            lines,
-            claims,
-            ..
-        } = &self.arguments;
-        let (node, candidate, life, claims) = (node.clone(), candidate.clone(), life.clone(), claims.clone());
-        let (keeper, me, called_off) = (
-            lines.lease_keeper.clone(),
-            self.me.clone(),
-            self.called_off.clone(),
-        );
-        let work = node.work.clone();
-        work.spawn(self.me.guard(async move {
+        let (arguments, me) = (self.arguments.clone(), self.me.clone());
+        let called_off = self.called_off.clone();
+        self.arguments.node.work.spawn(self.me.guard(async move {
             // Never closed. Without a permit there would be no bound, but no wrong either.
-            let permit = claims.acquire_owned().await.ok();
+            let permit = arguments.claims.clone().acquire_owned().await.ok();
             let outcome = if called_off.load(Ordering::Relaxed) {
-                Err(NotClaimed::Lost)
+                Err(NotClaimed::LOST)
             } else {
-                opening::claim(&node, &candidate, &life, &keeper, permit).await
+                opening::claim(&arguments, permit).await
             };
             me.tell(Msg::Claimed(Box::new(outcome)));
         }));
     }
 
-    pub(crate) async fn on_claimed(
-        &mut self,
-        outcome: Result<Claimed, NotClaimed>,
-        me: &ActorRef<Msg>,
-    ) -> Result<(), ActorProcessingErr> {
+    pub(crate) async fn on_claimed(&mut self, outcome: Result<Claimed, NotClaimed>) -> Handled {
         match outcome {
             Ok(claimed) if self.arguments.life.trust.is_fenced() => {
                 // Nothing is carried over from a session that was fenced meanwhile (decision 0020, rule 4).
-                opening::give_lease_back(claimed.key, &self.arguments.lines.lease_keeper);
+                opening::give_lease_back(claimed.key, &self.arguments.routes.lease_keeper);
                 self.finish(LauncherEnd::Fenced);
                 Ok(())
             }
             Ok(claimed) if !self.is_booked(&claimed) => {
                 tracing::info!(
-                    actor = self.leaf.path(),
+                    actor = self.me.leaf.path(),
                     "its rate was changed meanwhile; it is offered anew"
                 );
-                opening::give_lease_back(claimed.key, &self.arguments.lines.lease_keeper);
+                opening::give_lease_back(claimed.key, &self.arguments.routes.lease_keeper);
                 self.release(claimed.shard.epoch, claimed.shard.claim, RunClose::Released);
                 Ok(())
             }
-            Ok(claimed) => self.begin(claimed, me).await,
-            Err(NotClaimed::Lost) => {
-                self.finish(LauncherEnd::NotOwned);
-                Ok(())
-            }
-            Err(NotClaimed::NoWitness) => {
-                self.finish(LauncherEnd::Barred(Bar::NoWitness));
-                Ok(())
-            }
-            Err(NotClaimed::Newer(version)) => {
-                self.finish(LauncherEnd::Barred(Bar::Newer(version)));
-                Ok(())
-            }
-            Err(NotClaimed::StoreFailed(error)) => {
-                self.finish(LauncherEnd::StillOwned(error.to_string()));
+            Ok(claimed) => self.begin_run(claimed).await,
+            Err(NotClaimed::End(end)) => {
+                self.finish(end);
                 Ok(())
             }
             Err(NotClaimed::Unfit(unfit)) => {
                 let (shard, close) = *unfit;
                 if close == RunClose::Released {
-                    tracing::info!(actor = self.leaf.path(), "claimed to commit its end");
+                    tracing::info!(actor = self.me.leaf.path(), "claimed to commit its end");
                 } else {
-                    tracing::error!(actor = self.leaf.path(), %close, "shard can't run");
+                    tracing::error!(actor = self.me.leaf.path(), %close, "shard can't run");
                 }
                 self.release(shard.epoch, shard.claim, close);
                 Ok(())
@@ -102,11 +72,11 @@ impl State {
         offered.wish != Wish::Run || (offered.rate == rate && offered.share.parts() >= now.parts())
     }
 
-    async fn begin(&mut self, claimed: Claimed, me: &ActorRef<Msg>) -> Result<(), ActorProcessingErr> {
+    async fn begin_run(&mut self, claimed: Claimed) -> Handled {
         let (epoch, claim) = (claimed.shard.epoch, claimed.shard.claim);
         match Run::open(self, claimed) {
             Ok(run) => {
-                self.arguments.sight.note(run.claim(), run.control());
+                self.arguments.seen.note(run.claim(), run.control());
                 self.run = Some(run);
             }
             Err(error) => {
@@ -115,11 +85,11 @@ impl State {
                 return Ok(());
             }
         }
-        self.with_run(|run, state| state.leaf.say(Activity::Ok, run.doing()));
+        self.with_run(|run, state| state.me.leaf.say(Activity::Ok, run.doing()));
         self.me.tell_after(LOOK_AGAIN, Msg::LookAgain);
         self.with_run(|run, state| run.book_again(state));
-        Run::start_renewer(self, me).await?;
-        Run::start_executor(self, me).await?;
+        self.start_renewer().await?;
+        self.start_executor().await?;
         self.tell_of_begin();
         for message in std::mem::take(&mut self.early) {
             self.me.tell(message);
@@ -130,7 +100,7 @@ impl State {
     /// One line a run, with its part of the tree, which is whole by now.
     fn tell_of_begin(&self) {
         let Some(run) = &self.run else { return };
-        let path = self.leaf.path();
+        let path = self.me.leaf.path();
         let from = self.taken_from.as_deref().unwrap_or("nobody");
         let shown = self.arguments.node.tree.for_log(path, |printed| printed.start);
         let (number, progress) = (run.cell.about.run.0, run.cell.progress());

@@ -4,11 +4,13 @@
 
 use std::sync::Arc;
 
-use ractor::{Actor, ActorProcessingErr, ActorRef};
+use ractor::ActorProcessingErr;
 
+use crate::actors::runtime::actor::{Handled, TreeActor};
+use crate::actors::runtime::address::{Address, Route};
 use crate::actors::runtime::context::NodeContext;
-use crate::actors::runtime::tree::{Activity, Address, Leaf, Line};
-use crate::actors::writers::lease_keeper::{self, LeaseAnswer, Wanted};
+use crate::actors::runtime::tree::Activity;
+use crate::actors::writers::lease_keeper::{self, LeaseAnswer, LeaseRequest, Question};
 use crate::ports::ownership::gate::{Gate, SessionTrust};
 use crate::ports::ownership::lease_store::{LeaseKey, LeaseReply};
 use windrow_core::shards::trust::Term;
@@ -20,60 +22,42 @@ pub(crate) enum Msg {
 
 pub(crate) struct Arguments {
     pub(crate) node: Arc<NodeContext>,
-    pub(crate) leaf: Leaf,
     pub(crate) key: LeaseKey,
     pub(crate) gate: Arc<Gate>,
     pub(crate) session: Arc<SessionTrust>,
-    pub(crate) keeper: Line<lease_keeper::Msg>,
+    pub(crate) keeper: Route<lease_keeper::Msg>,
     /// Called once, when the lease is someone else's.
-    pub(crate) on_lost: Arc<dyn Fn() + Send + Sync>,
+    pub(crate) on_lost: Arc<dyn Fn(()) + Send + Sync>,
 }
 
-pub(crate) struct State {
+pub(crate) struct LeaseRenewer {
     arguments: Arguments,
     me: Address<Msg>,
-    leaf: Leaf,
 }
 
-pub(crate) struct LeaseRenewer;
-
-impl Actor for LeaseRenewer {
+impl TreeActor for LeaseRenewer {
     type Msg = Msg;
-    type State = State;
     type Arguments = Arguments;
 
-    async fn pre_start(&self, me: ActorRef<Msg>, arguments: Arguments) -> Result<State, ActorProcessingErr> {
-        let leaf = arguments.leaf.clone();
-        let me = Address::new(me, leaf.clone());
+    async fn begin(me: Address<Msg>, arguments: Arguments) -> Result<Self, ActorProcessingErr> {
         me.tell(Msg::Renew);
-        Ok(State { arguments, me, leaf })
+        Ok(LeaseRenewer { arguments, me })
     }
 
-    async fn handle(
-        &self,
-        me: ActorRef<Msg>,
-        message: Msg,
-        state: &mut State,
-    ) -> Result<(), ActorProcessingErr> {
-        state.leaf.handled();
+    async fn handle(&mut self, message: Msg) -> Handled {
         match message {
-            Msg::Renew => state.renew(),
+            Msg::Renew => self.renew(),
             Msg::Answered(answer) => {
-                if state.on_answer(&answer) {
-                    me.stop(Some("lease lost".into()));
+                if self.on_answer(&answer) {
+                    self.me.actor().stop(Some("lease lost".into()));
                 }
             }
         }
         Ok(())
     }
-
-    async fn post_stop(&self, _: ActorRef<Msg>, state: &mut State) -> Result<(), ActorProcessingErr> {
-        state.leaf.leave();
-        Ok(())
-    }
 }
 
-impl State {
+impl LeaseRenewer {
     fn renew(&mut self) {
         let Arguments {
             node,
@@ -85,7 +69,8 @@ impl State {
         } = &self.arguments;
         let now = node.clock.now();
         let left = gate.trusted_until().since(now);
-        self.leaf
+        self.me
+            .leaf
             .say(Activity::Ok, format!("{:.1} s left", left.as_secs_f64()));
         let me = self.me.clone();
         let answer = Box::new(move |answer| {
@@ -93,15 +78,12 @@ impl State {
         });
         // Whoever may do nothing any more keeps nobody else from it. A heartbeat sets the lease anew, unless it is gone.
         let wanted = if left.is_zero() {
-            Wanted::Release
+            LeaseRequest::Release
         } else {
-            Wanted::Renew(session.clone())
+            LeaseRequest::Renew(session.clone())
         };
-        keeper.tell(lease_keeper::Msg::Ask {
-            key: *key,
-            wanted,
-            answer,
-        });
+        let key = *key;
+        keeper.tell(lease_keeper::Msg::Ask(Question { key, wanted, answer }));
         self.me.tell_after(node.times.lease_renew, Msg::Renew);
     }
 
@@ -114,27 +96,22 @@ impl State {
             LeaseAnswer::Said(LeaseReply::Held, sent) => {
                 let until = Term::new(node.times.lease_ttl).trusted_until(*sent);
                 if !gate.extend_lease(until, node.clock.now()) {
-                    self.leaf
+                    self.me
+                        .leaf
                         .say(Activity::Backoff, "trust is over; only a heartbeat revives it");
                 }
                 false
             }
             LeaseAnswer::Said(LeaseReply::Lost, _) => {
                 gate.close();
-                on_lost();
+                on_lost(());
                 true
             }
             LeaseAnswer::Said(LeaseReply::Absent, _) | LeaseAnswer::SessionOnly => false,
             LeaseAnswer::Unknown(error) => {
-                tracing::warn!(actor = self.leaf.path(), %error, "lease not renewed; trust decays");
+                tracing::warn!(actor = self.me.leaf.path(), %error, "lease not renewed; trust decays");
                 false
             }
         }
-    }
-}
-
-impl Drop for State {
-    fn drop(&mut self) {
-        self.leaf.leave();
     }
 }

@@ -17,18 +17,21 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use ractor::{Actor, ActorProcessingErr, ActorRef, SupervisionEvent};
+use ractor::actor::messages::BoxedState;
+use ractor::{ActorCell, ActorProcessingErr};
 use tokio::sync::Semaphore;
 
 use crate::actors::executor::reply_lines::Drafted;
 use crate::actors::launcher::opening::{Claimed, NotClaimed};
 use crate::actors::launcher::run::Run;
 use crate::actors::launcher::share::{BookSink, Part};
-use crate::actors::membership::seen_revision::Sight;
+use crate::actors::membership::seen_revision::SeenRevision;
 use crate::actors::membership::session::Life;
+use crate::actors::runtime::actor::{Handled, TreeActor};
+use crate::actors::runtime::address::Address;
 use crate::actors::runtime::context::NodeContext;
-use crate::actors::runtime::lines::Lines;
-use crate::actors::runtime::tree::{Address, Leaf};
+use crate::actors::runtime::policy::Kind;
+use crate::actors::runtime::routes::Routes;
 use crate::actors::writers::checkpoint_writer;
 use crate::actors::writers::data_log_writer;
 use crate::ports::ownership::run_store::{CheckpointAck, Control, RunClose};
@@ -42,7 +45,7 @@ const RESEND_AFTER: Duration = Duration::from_secs(2);
 
 /// Why a node leaves a shard alone that has no live owner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Bar {
+pub(crate) enum Unclaimable {
     /// Its owner is silent, but may live on a lease, and the lease store can't be reached.
     NoWitness,
     /// Its checkpoint has this version, which only a newer program reads.
@@ -55,7 +58,7 @@ pub(crate) enum LauncherEnd {
     /// The shard was never owned.
     NotOwned,
     /// The same, since it may not be had for now.
-    Barred(Bar),
+    Unclaimable(Unclaimable),
     /// The run is over and its shard was given back in the store.
     Closed(RunClose),
     /// Someone else owns the shard.
@@ -68,8 +71,10 @@ impl fmt::Display for LauncherEnd {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             LauncherEnd::NotOwned => f.write_str("not had: another node was quicker"),
-            LauncherEnd::Barred(Bar::NoWitness) => f.write_str("not had: its owner may live on its lease"),
-            LauncherEnd::Barred(Bar::Newer(version)) => {
+            LauncherEnd::Unclaimable(Unclaimable::NoWitness) => {
+                f.write_str("not had: its owner may live on its lease")
+            }
+            LauncherEnd::Unclaimable(Unclaimable::Newer(version)) => {
                 write!(
                     f,
                     "not had: its checkpoint has version {version}, which a newer program reads"
@@ -101,9 +106,8 @@ pub(crate) enum Msg {
     BookAgain,
     /// The other shards may have abandoned more.
     LookAgain,
-    /// Start the executor again, after its lanes are gone.
-    RestartExecutor,
-    RestartRenewer,
+    /// Start a child again: the executor after its lanes are gone.
+    Restart(Kind),
     /// The lease is someone else's, or the session was fenced: stop at once, write nothing.
     Drop,
     /// The handler has seen a newer run: fail, so that the shard is dropped if that is so, and else claimed anew.
@@ -122,23 +126,21 @@ pub(crate) enum Msg {
 
 pub(crate) struct Arguments {
     pub(crate) node: Arc<NodeContext>,
-    pub(crate) leaf: Leaf,
     pub(crate) candidate: crate::ports::ownership::run_store::Candidate,
     pub(crate) life: Life,
-    pub(crate) lines: Lines,
+    pub(crate) routes: Routes,
     pub(crate) logs: data_log_writer::LogQueue,
     /// Bounds the claims on their way.
     pub(crate) claims: Arc<Semaphore>,
     /// What its parent need not tell it.
-    pub(crate) sight: Arc<Sight>,
+    pub(crate) seen: Arc<SeenRevision>,
     /// Books another part of the rate.
     pub(crate) book: BookSink,
 }
 
-pub(crate) struct State {
-    pub(crate) arguments: Arguments,
+pub(crate) struct Launcher {
+    pub(crate) arguments: Arc<Arguments>,
     pub(crate) me: Address<Msg>,
-    pub(crate) leaf: Leaf,
     pub(crate) run: Option<Run>,
     /// Whose it was, where its owner did not give it back.
     pub(crate) taken_from: Option<String>,
@@ -149,26 +151,20 @@ pub(crate) struct State {
     pub(crate) end: Option<LauncherEnd>,
 }
 
-pub(crate) struct Launcher;
-
-impl Actor for Launcher {
+impl TreeActor for Launcher {
     type Msg = Msg;
-    type State = State;
     type Arguments = Arguments;
 
-    async fn pre_start(&self, me: ActorRef<Msg>, arguments: Arguments) -> Result<State, ActorProcessingErr> {
-        let leaf = arguments.leaf.clone();
-        let me = Address::new(me, leaf.clone());
+    async fn begin(me: Address<Msg>, arguments: Arguments) -> Result<Self, ActorProcessingErr> {
         me.tell(Msg::Claim);
         let owner = arguments.candidate.session;
         let node = &arguments.node;
         let unwritten = node.clock.wall().since(arguments.candidate.written_at);
-        let taken_from = owner.and_then(|owner| node.heartbeats.told(owner, unwritten, node.clock.now()));
+        let taken_from = owner.and_then(|owner| node.heartbeats.describe(owner, unwritten, node.clock.now()));
         let (run, early, called_off, end) = (None, Vec::new(), Arc::default(), None);
-        Ok(State {
-            arguments,
+        Ok(Launcher {
+            arguments: Arc::new(arguments),
             me,
-            leaf,
             run,
             taken_from,
             early,
@@ -177,84 +173,64 @@ impl Actor for Launcher {
         })
     }
 
-    async fn handle(
-        &self,
-        me: ActorRef<Msg>,
-        message: Msg,
-        state: &mut State,
-    ) -> Result<(), ActorProcessingErr> {
-        state.leaf.handled();
+    async fn handle(&mut self, message: Msg) -> Handled {
         match message {
-            Msg::Claim => state.claim(),
-            Msg::Claimed(outcome) => return state.on_claimed(*outcome, &me).await,
+            Msg::Claim => self.claim(),
+            Msg::Claimed(outcome) => return self.on_claimed(*outcome).await,
             Msg::Ended(end) => {
-                state.end = Some(end);
-                me.stop(None);
+                self.end = Some(end);
+                self.me.actor().stop(None);
             }
             Msg::GiveUp => {
                 let why = "the store did not answer before the node's end";
-                state.finish(LauncherEnd::StillOwned(why.to_owned()));
+                self.finish(LauncherEnd::StillOwned(why.to_owned()));
             }
-            Msg::Row(..) | Msg::NotListed(_) | Msg::Look | Msg::LookAgain if state.run.is_none() => {}
-            message if state.run.is_none() => state.keep_for_later(message),
-            Msg::Draft(draft) => state.with_run(|run, state| run.on_draft(*draft, state)),
-            Msg::Written(written) => return state.on_written(written),
-            Msg::Resend(seq) => state.with_run(|run, state| run.resend(seq, state)),
-            Msg::Row(row, sent) => state.on_row(row, sent),
-            Msg::NotListed(sent) => state.on_not_listed(sent),
-            Msg::Look => state.look(),
+            Msg::Row(..) | Msg::NotListed(_) | Msg::Look | Msg::LookAgain if self.run.is_none() => {}
+            message if self.run.is_none() => self.keep_for_later(message),
+            Msg::Draft(draft) => self.with_run(|run, state| run.on_draft(*draft, state)),
+            Msg::Written(written) => return self.on_written(written),
+            Msg::Resend(seq) => self.with_run(|run, state| run.resend(seq, state)),
+            Msg::Row(row, sent) => self.on_row(row, sent),
+            Msg::NotListed(sent) => self.on_not_listed(sent),
+            Msg::Look => self.look(),
             Msg::Controlled(control) => {
-                state.with_run(|run, state| {
+                self.with_run(|run, state| {
                     run.on_control(*control, state);
-                    state.arguments.sight.note(run.claim(), run.control());
+                    state.arguments.seen.note(run.claim(), run.control());
                 });
             }
-            Msg::Booked(part, outcome) => state.with_run(|run, state| run.on_booked(part, outcome, state)),
-            Msg::BookAgain => state.with_run(|run, state| run.book_again(state)),
-            Msg::LookAgain => state.look_again(),
-            Msg::RestartExecutor => return Run::start_executor(state, &me).await,
-            Msg::RestartRenewer => return Run::start_renewer(state, &me).await,
-            Msg::Drop => state.finish(LauncherEnd::Fenced),
+            Msg::Booked(part, outcome) => self.with_run(|run, state| run.on_booked(part, outcome, state)),
+            Msg::BookAgain => self.with_run(|run, state| run.book_again(state)),
+            Msg::LookAgain => self.look_again(),
+            Msg::Restart(Kind::LeaseRenewer) => return self.start_renewer().await,
+            Msg::Restart(_) => return self.start_executor().await,
+            Msg::Drop => self.finish(LauncherEnd::Fenced),
             Msg::Stale => {
                 return Err(ActorProcessingErr::from(
                     "the handler has seen a newer run of the shard",
                 ));
             }
-            Msg::Leave => state.with_run(|run, state| run.leave(state)),
-            Msg::HandOver => state.steer(Command::Stop(RunEnd::HandedOver)),
-            Msg::Abort => state.with_run(|run, _| run.abort(RunEnd::HandedOver)),
+            Msg::Leave => self.with_run(|run, state| run.leave(state)),
+            Msg::HandOver => self.steer(Command::Stop(RunEnd::HandedOver)),
+            Msg::Abort => self.with_run(|run, _| run.abort(RunEnd::HandedOver)),
         }
         Ok(())
     }
 
-    async fn handle_supervisor_evt(
-        &self,
-        _: ActorRef<Msg>,
-        event: SupervisionEvent,
-        state: &mut State,
-    ) -> Result<(), ActorProcessingErr> {
-        match event {
-            SupervisionEvent::ActorFailed(child, error) => {
-                state.on_child_lost(child.get_id(), &error.to_string())
-            }
-            SupervisionEvent::ActorTerminated(child, _, reason) => {
-                // A child that was stopped on purpose is no longer known to the run.
-                state.on_child_lost(child.get_id(), reason.as_deref().unwrap_or("ended"))
-            }
-            SupervisionEvent::ActorStarted(_) | SupervisionEvent::ProcessGroupChanged(_) => Ok(()),
-        }
+    /// A child that was stopped on purpose is no longer known to the run.
+    fn on_child_ended(&mut self, child: &ActorCell, _: Option<BoxedState>, reason: &str) -> Handled {
+        let mut outcome = Ok(());
+        self.with_run(|run, state| outcome = run.on_child_lost(child.get_id(), reason, state));
+        outcome
     }
 
-    async fn post_stop(&self, me: ActorRef<Msg>, state: &mut State) -> Result<(), ActorProcessingErr> {
-        me.get_cell()
-            .stop_children_and_wait(None, Some(RESEND_AFTER))
-            .await;
-        state.leaf.leave();
-        Ok(())
+    async fn end(&mut self) {
+        let children = self.me.cell();
+        children.stop_children_and_wait(None, Some(RESEND_AFTER)).await;
     }
 }
 
-impl State {
+impl Launcher {
     pub(crate) fn shard(&self) -> ShardId {
         self.arguments.candidate.shard
     }
@@ -271,14 +247,14 @@ impl State {
     }
 
     /// Runs with the run taken out, so that it and the rest of the state can both be changed.
-    pub(crate) fn with_run(&mut self, act: impl FnOnce(&mut Run, &mut State)) {
+    pub(crate) fn with_run(&mut self, act: impl FnOnce(&mut Run, &mut Launcher)) {
         if let Some(mut run) = self.run.take() {
             act(&mut run, self);
             self.run = Some(run);
         }
     }
 
-    fn on_written(&mut self, written: checkpoint_writer::Written) -> Result<(), ActorProcessingErr> {
+    fn on_written(&mut self, written: checkpoint_writer::Written) -> Handled {
         let mut end = None;
         let mut refused = None;
         self.with_run(|run, state| match written {
@@ -336,12 +312,6 @@ impl State {
         }
     }
 
-    fn on_child_lost(&mut self, child: ractor::ActorId, error: &str) -> Result<(), ActorProcessingErr> {
-        let mut outcome = Ok(());
-        self.with_run(|run, state| outcome = run.on_child_lost(child, error, state));
-        outcome
-    }
-
     /// The run is over: no more dispatch, no more writes; the handler is closed, then the launcher ends.
     pub(crate) fn finish(&mut self, end: LauncherEnd) {
         let closing = self.run.take().map(|run| run.close(self));
@@ -355,12 +325,11 @@ impl State {
     }
 }
 
-impl Drop for State {
+impl Drop for Launcher {
     /// Also when the launcher fails or is killed: nothing of its run dispatches or is shown any more.
     fn drop(&mut self) {
         if let Some(run) = self.run.take() {
-            run.abandon(&self.arguments.node, &self.arguments.lines.lease_keeper);
+            run.abandon(&self.arguments.node, &self.arguments.routes.lease_keeper);
         }
-        self.leaf.leave();
     }
 }

@@ -9,20 +9,16 @@ use tokio::sync::OwnedSemaphorePermit;
 
 use crate::actors::launcher::takeover;
 pub(crate) use crate::actors::launcher::takeover::give_lease_back;
-use crate::actors::membership::session::Life;
+use crate::actors::launcher::{Arguments, LauncherEnd, Unclaimable};
 use crate::actors::runtime::context::NodeContext;
-use crate::actors::runtime::tree::Line;
-use crate::actors::writers::lease_keeper;
 use crate::ports::StoreError;
 use crate::ports::ownership::gate::Gate;
 use crate::ports::ownership::lease_store::LeaseKey;
-use crate::ports::ownership::run_store::{
-    Candidate, ClaimOutcome, ClaimRequest, ClaimedShard, Control, RunClose,
-};
+use crate::ports::ownership::run_store::{ClaimOutcome, ClaimRequest, ClaimedShard, Control, RunClose};
 use crate::ports::sources::provision::{Provision, ProvisionError};
 use crate::ports::tasks::store::TaskView;
 use windrow_core::checkpoint;
-use windrow_core::execution::{Now, Restored};
+use windrow_core::execution::Restored;
 use windrow_core::ids::{ClaimId, WallMs};
 use windrow_core::items::verdict::ParkedItem;
 use windrow_core::task::lifecycle::{StopReason, Wish};
@@ -47,35 +43,46 @@ pub(crate) struct Claimed {
     pub(crate) provision: Provision,
 }
 
-/// Why there is no run.
 pub(crate) enum NotClaimed {
-    /// Someone else has it, or will.
-    Lost,
-    /// Its silent owner may live on a lease that can't be seen now.
-    NoWitness,
-    /// Its checkpoint was written by a newer program, in this version.
-    Newer(u8),
+    /// It isn't owned, or the store fails and the heartbeat's list will show whether it is.
+    End(LauncherEnd),
     /// Owned, but it can't run: give it back with this.
     Unfit(Box<(ClaimedShard, RunClose)>),
-    /// Owned, or perhaps owned, but the store fails: the heartbeat's list will show it.
-    StoreFailed(StoreError),
+}
+
+impl NotClaimed {
+    /// Someone else has it, or will.
+    pub(crate) const LOST: NotClaimed = NotClaimed::End(LauncherEnd::NotOwned);
+
+    /// It may not be had for now.
+    pub(crate) fn unclaimable(why: Unclaimable) -> NotClaimed {
+        NotClaimed::End(LauncherEnd::Unclaimable(why))
+    }
+
+    fn store_failed(error: StoreError) -> NotClaimed {
+        NotClaimed::End(LauncherEnd::StillOwned(error.to_string()))
+    }
 }
 
 /// Takes the lease, claims the shard and gathers what its run needs. The permit is given back when the store has
 /// been read: opening a source may take long.
 pub(crate) async fn claim(
-    node: &NodeContext,
-    candidate: &Candidate,
-    life: &Life,
-    keeper: &Line<lease_keeper::Msg>,
+    arguments: &Arguments,
     permit: Option<OwnedSemaphorePermit>,
 ) -> Result<Claimed, NotClaimed> {
+    let Arguments {
+        node,
+        candidate,
+        life,
+        ..
+    } = arguments;
+    let keeper = &arguments.routes.lease_keeper;
     let key = LeaseKey {
         shard: candidate.shard,
         claim: ClaimId(node.new_ids.make()),
     };
     let gate = Arc::new(Gate::new(life.trust.clone()).lease_alone_for(node.times.lease_alone()));
-    let hold = takeover::secure(node, candidate, key, &gate, keeper).await?;
+    let hold = takeover::secure(arguments, key, &gate).await?;
     let request = ClaimRequest {
         shard: candidate.shard,
         seen: candidate.epoch,
@@ -91,9 +98,9 @@ pub(crate) async fn claim(
             }
             return prepared;
         }
-        Ok(ClaimOutcome::Lost) => NotClaimed::Lost,
-        Ok(ClaimOutcome::Newer(version)) => NotClaimed::Newer(version),
-        Err(error) => NotClaimed::StoreFailed(error),
+        Ok(ClaimOutcome::Lost) => NotClaimed::LOST,
+        Ok(ClaimOutcome::Newer(version)) => NotClaimed::unclaimable(Unclaimable::Newer(version)),
+        Err(error) => NotClaimed::store_failed(error),
     };
     give_lease_back(key, keeper);
     Err(not_claimed)
@@ -116,9 +123,9 @@ async fn prepare(
         retrying(|| node.runs.control(shard.shard)),
         read_parked(node, &shard),
     );
-    let (task, control, parked) = read.map_err(NotClaimed::StoreFailed)?;
+    let (task, control, parked) = read.map_err(NotClaimed::store_failed)?;
     let Some(task) = task else {
-        return Err(NotClaimed::Lost);
+        return Err(NotClaimed::LOST);
     };
     let restored = match restore(&shard, parked) {
         Ok(restored) => restored,
@@ -211,14 +218,5 @@ where
             }
             outcome => return outcome,
         }
-    }
-}
-
-/// The time, both ways.
-pub(crate) fn now(node: &NodeContext) -> Now {
-    let moment = node.clock.now();
-    Now {
-        moment,
-        wall: WallMs(node.clock.wall_micros(moment) / 1000),
     }
 }

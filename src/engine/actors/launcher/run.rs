@@ -13,10 +13,11 @@ use crate::actors::executor::run_cell::RunCell;
 use crate::actors::launcher::lease_renewer;
 use crate::actors::launcher::opening;
 use crate::actors::launcher::share::InForce;
-use crate::actors::launcher::{LauncherEnd, Msg, State};
+use crate::actors::launcher::{Launcher, LauncherEnd, Msg};
+use crate::actors::runtime::address::{Address, Route};
 use crate::actors::runtime::context::NodeContext;
 use crate::actors::runtime::policy::{Kind, Restarts, policy};
-use crate::actors::runtime::tree::{Activity, Address, Line};
+use crate::actors::runtime::tree::Activity;
 use crate::actors::writers::checkpoint_writer;
 use crate::actors::writers::lease_keeper;
 use crate::ports::handling::data_log::DropReason;
@@ -26,6 +27,7 @@ use crate::ports::ownership::run_store::{Control, ReplyLines, RunClose, ShardChe
 use windrow_core::checkpoint;
 use windrow_core::execution::{Command, RunEnd};
 use windrow_core::ids::{CheckpointSeq, ClaimId, Epoch, Moment};
+use windrow_core::items::retry::doubled;
 use windrow_core::task::lifecycle::{StopReason, Wish};
 
 /// How long a handler may take to close before its launcher ends without it.
@@ -39,9 +41,35 @@ pub(crate) struct Pending {
     draft_no: u64,
 }
 
+/// A child of the run, once it has been started.
 pub(crate) struct Child<M: ractor::Message> {
-    pub(crate) address: Address<M>,
-    pub(crate) restarts: Restarts,
+    pub(crate) address: Option<Address<M>>,
+    restarts: Restarts,
+}
+
+impl<M: ractor::Message> Child<M> {
+    pub(crate) fn new() -> Child<M> {
+        let (address, restarts) = (None, Restarts::default());
+        Child { address, restarts }
+    }
+
+    fn is(&self, actor: ActorId) -> bool {
+        self.address
+            .as_ref()
+            .is_some_and(|known| known.actor().get_id() == actor)
+    }
+
+    pub(crate) fn tell(&self, message: M) {
+        if let Some(address) = &self.address {
+            address.tell(message);
+        }
+    }
+
+    fn stop(&self) {
+        if let Some(address) = &self.address {
+            address.actor().stop(None);
+        }
+    }
 }
 
 /// Counts the log lines of a checkpoint that is stored.
@@ -55,7 +83,6 @@ fn count_lines(checkpoint: &ShardCheckpoint, node: &NodeContext) {
     }
 }
 
-/// See the module.
 pub(crate) struct Run {
     pub(crate) cell: Arc<RunCell>,
     pub(crate) gate: Arc<Gate>,
@@ -69,8 +96,8 @@ pub(crate) struct Run {
     pub(crate) pending: Option<Pending>,
     /// People want it on another node, or its wish is one that only a newer program knows.
     pub(crate) leaves: bool,
-    pub(crate) executor: Option<Child<executor::Msg>>,
-    pub(crate) renewer: Option<Child<lease_renewer::Msg>>,
+    pub(crate) executor: Child<executor::Msg>,
+    pub(crate) renewer: Child<lease_renewer::Msg>,
 }
 
 impl Run {
@@ -115,7 +142,7 @@ impl Run {
     }
 
     /// Numbers a draft, keeps it and sends it. A newer draft holds all that an unstored older one held.
-    pub(crate) fn on_draft(&mut self, drafted: Drafted, state: &mut State) {
+    pub(crate) fn on_draft(&mut self, drafted: Drafted, state: &mut Launcher) {
         let Drafted { draft, lines } = drafted;
         let close = draft
             .end
@@ -172,21 +199,18 @@ impl Run {
         lines
     }
 
-    fn send(&self, state: &State) {
+    fn send(&self, state: &Launcher) {
         let Some(pending) = &self.pending else { return };
-        let me = state.me.clone();
-        let sink = Arc::new(move |written| {
-            me.tell(Msg::Written(written));
-        });
+        let sink = state.me.sink(Msg::Written);
         let write = checkpoint_writer::Msg::Write(Box::new(pending.checkpoint.clone()), sink);
-        state.arguments.lines.checkpoint_writer.tell(write);
+        state.arguments.routes.checkpoint_writer.tell(write);
         state
             .me
             .tell_after(RESEND_AFTER, Msg::Resend(pending.checkpoint.seq));
     }
 
     /// The writer may have died with it; a repeat of the same number does no harm.
-    pub(crate) fn resend(&mut self, seq: CheckpointSeq, state: &mut State) {
+    pub(crate) fn resend(&mut self, seq: CheckpointSeq, state: &mut Launcher) {
         if self
             .pending
             .as_ref()
@@ -197,17 +221,15 @@ impl Run {
     }
 
     /// Hears that a checkpoint is durable; says how the launcher ends if it was the last one.
-    pub(crate) fn on_stored(&mut self, seq: CheckpointSeq, state: &State) -> Option<LauncherEnd> {
+    pub(crate) fn on_stored(&mut self, seq: CheckpointSeq, state: &Launcher) -> Option<LauncherEnd> {
         let stored = self.pending.take_if(|pending| pending.checkpoint.seq == seq)?;
         self.cell.on_saved(stored.draft_no);
         count_lines(&stored.checkpoint, &state.arguments.node);
-        state.leaf.say(Activity::Ok, self.doing());
+        state.me.leaf.say(Activity::Ok, self.doing());
         if let Some(close) = stored.checkpoint.close {
             return Some(LauncherEnd::Closed(close));
         }
-        if let Some(executor) = &self.executor {
-            executor.address.tell(executor::Msg::Stored(stored.draft_no));
-        }
+        self.executor.tell(executor::Msg::Stored(stored.draft_no));
         None
     }
 
@@ -240,17 +262,16 @@ impl Run {
                 nth: None,
             };
         }
-        let (first, longest) = node.times.restore_backoff;
+        let backoff = node.times.restore_backoff;
         let lasted = node.clock.now().since(self.claimed_at);
-        let before = if lasted > longest { 0 } else { self.recoveries };
+        let before = if lasted > backoff.1 { 0 } else { self.recoveries };
         let most = node.times.restore_max;
         if before >= most {
             let text = format!("recovered {before} times in a row; the last time: {text}");
             return RunClose::stopped(StopReason::RecoveriesExhausted, text);
         }
-        let wait = first.saturating_mul(1 << before.min(16)).min(longest);
         RunClose::Recovering {
-            not_before: node.clock.wall().plus(wait),
+            not_before: node.clock.wall().plus(doubled(backoff, before)),
             reason: reason.to_owned(),
             text: format!("{text}; recovery {} of {most}", before + 1),
             nth: Some(before + 1),
@@ -270,13 +291,11 @@ impl Run {
     /// finds a run that has to end.
     pub(crate) fn abort(&self, end: RunEnd) {
         self.steer(Command::Stop(end));
-        if let Some(executor) = &self.executor {
-            executor.address.tell(executor::Msg::Abort);
-        }
+        self.executor.tell(executor::Msg::Abort);
     }
 
     /// Drains and gives the shard to another node; what takes too long is aborted. A repeat does nothing.
-    pub(crate) fn leave(&mut self, state: &State) {
+    pub(crate) fn leave(&mut self, state: &Launcher) {
         if !std::mem::replace(&mut self.leaves, true) {
             tracing::info!(shard = %self.cell.shard, "its run drains: another node is to have it");
             self.steer(Command::Stop(RunEnd::HandedOver));
@@ -302,29 +321,17 @@ impl Run {
         &mut self,
         child: ActorId,
         error: &str,
-        state: &State,
+        state: &Launcher,
     ) -> Result<(), ActorProcessingErr> {
         let now = state.arguments.node.clock.now();
-        let is = |known: ActorId| known == child;
-        let (kind, restarts) = if self
-            .executor
-            .as_ref()
-            .is_some_and(|c| is(c.address.actor().get_id()))
-        {
-            (
-                Kind::WindowExecutor,
-                self.executor.as_mut().map(|c| &mut c.restarts),
-            )
-        } else if self
-            .renewer
-            .as_ref()
-            .is_some_and(|c| is(c.address.actor().get_id()))
-        {
-            (Kind::LeaseRenewer, self.renewer.as_mut().map(|c| &mut c.restarts))
+        let (kind, restarts) = if self.executor.is(child) {
+            (Kind::WindowExecutor, &mut self.executor.restarts)
+        } else if self.renewer.is(child) {
+            (Kind::LeaseRenewer, &mut self.renewer.restarts)
         } else {
             return Ok(());
         };
-        let path = state.leaf.child(kind.as_str());
+        let path = state.me.leaf.child(kind.as_str());
         tracing::error!(actor = path, error, "actor failed");
         state.arguments.node.tree.failed(&path, error);
         if self.cell.is_broken() {
@@ -332,8 +339,7 @@ impl Run {
                 "the core of the run is broken: {error}"
             )));
         }
-        let wait = restarts.and_then(|restarts| restarts.on_failure(policy(kind), now));
-        let Some(wait) = wait else {
+        let Some(wait) = restarts.on_failure(policy(kind), now) else {
             return Err(ActorProcessingErr::from(format!(
                 "{} failed too often: {error}",
                 kind.as_str()
@@ -344,27 +350,20 @@ impl Run {
             tokio::time::sleep(wait).await;
             if kind == Kind::WindowExecutor {
                 cell.lanes_gone().await;
-                me.tell(Msg::RestartExecutor);
-            } else {
-                me.tell(Msg::RestartRenewer);
             }
+            me.tell(Msg::Restart(kind));
         });
         Ok(())
     }
 
     /// Ends everything of the run; the future ends when the handler is closed and the lease given back.
-    pub(crate) fn close(self, state: &State) -> impl Future<Output = ()> + Send + 'static {
+    pub(crate) fn close(self, state: &Launcher) -> impl Future<Output = ()> + Send + 'static {
         self.gate.close();
-        state.leaf.say(Activity::Draining, "closing the handler");
-        let executor = self.executor.map(|child| child.address);
-        if let Some(executor) = &executor {
-            executor.actor().stop(None);
-        }
-        if let Some(renewer) = &self.renewer {
-            renewer.address.actor().stop(None);
-        }
+        state.me.leaf.say(Activity::Draining, "closing the handler");
+        self.executor.stop();
+        self.renewer.stop();
         let node = state.arguments.node.clone();
-        let keeper = state.arguments.lines.lease_keeper.clone();
+        let keeper = state.arguments.routes.lease_keeper.clone();
         async move {
             self.cell.silence();
             self.cell.lanes_gone().await;
@@ -381,7 +380,7 @@ impl Run {
     }
 
     /// The launcher is gone without an orderly end.
-    pub(crate) fn abandon(self, node: &NodeContext, keeper: &Line<lease_keeper::Msg>) {
+    pub(crate) fn abandon(self, node: &NodeContext, keeper: &Route<lease_keeper::Msg>) {
         self.gate.close();
         opening::give_lease_back(self.key, keeper);
         self.cell.silence();

@@ -1,11 +1,10 @@
 //! A run among the other shards of its task: its part of the rate, booked before it grows, and what one shard tells all.
 
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use crate::actors::executor;
 use crate::actors::launcher::run::Run;
-use crate::actors::launcher::{Msg, State};
+use crate::actors::launcher::{Launcher, Msg};
 use crate::actors::runtime::tree::Activity;
 use crate::ports::ownership::run_store::Control;
 use windrow_core::capacity::Refusal;
@@ -29,9 +28,7 @@ pub(crate) type BookSink = std::sync::Arc<dyn Fn(Part, Booked) + Send + Sync>;
 /// A part of a task's rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Part {
-    /// Which part.
     pub(crate) share: Share,
-    /// Of which rate.
     pub(crate) rate: RateLimit,
 }
 
@@ -79,7 +76,7 @@ impl InForce {
 
 impl Run {
     /// Takes over what the task's row says now. A slower part holds at once; a faster one when it is booked.
-    pub(crate) fn on_control(&mut self, control: Control, state: &State) {
+    pub(crate) fn on_control(&mut self, control: Control, state: &Launcher) {
         if control.canary != self.control.canary {
             self.steer(Command::Canary(control.canary));
         }
@@ -102,7 +99,7 @@ impl Run {
         self.on_wish(self.control.wish);
     }
 
-    fn book(&mut self, state: &State) {
+    fn book(&mut self, state: &Launcher) {
         let wanted = Part::of(&self.control);
         if wanted == self.in_force.part {
             self.cell.let_grow();
@@ -121,7 +118,7 @@ impl Run {
     }
 
     /// Hears whether a part could be booked. What doesn't fit is asked for again; until then what fitted holds.
-    pub(crate) fn on_booked(&mut self, part: Part, outcome: Result<(), Refusal>, state: &State) {
+    pub(crate) fn on_booked(&mut self, part: Part, outcome: Result<(), Refusal>, state: &Launcher) {
         if part != Part::of(&self.control) {
             return;
         }
@@ -135,20 +132,20 @@ impl Run {
                 self.cell
                     .hold_back(self.in_force.part.limit(), part.limit(), refusal.to_string());
                 let text = format!("at its old part of the rate: {refusal}");
-                tracing::info!(actor = state.leaf.path(), %refusal, "a larger part of the rate doesn't fit");
-                state.leaf.say(Activity::Ok, text);
+                tracing::info!(actor = state.me.leaf.path(), %refusal, "a larger part of the rate doesn't fit");
+                state.me.leaf.say(Activity::Ok, text);
                 state.me.tell_after(BOOK_AGAIN, Msg::BookAgain);
             }
         }
     }
 
     /// Asks again for what didn't fit.
-    pub(crate) fn book_again(&mut self, state: &State) {
+    pub(crate) fn book_again(&mut self, state: &Launcher) {
         self.book(state);
     }
 
     /// Tells the core and the executor what has changed.
-    fn apply(&mut self, state: &State) {
+    fn apply(&mut self, state: &Launcher) {
         let part = self.in_force.part;
         let shared = Shared {
             share: part.share,
@@ -162,22 +159,16 @@ impl Run {
             self.in_force.shared = shared;
             self.steer(Command::Shared(shared));
         }
-        self.cell.limits().tune(part.limit(), tuning.batch.get());
+        self.cell.limits.tune(part.limit(), tuning.batch.get());
         if tuning == self.in_force.tuning {
             return;
         }
-        let timeout = u64::try_from(tuning.timeout.as_nanos()).unwrap_or(u64::MAX);
-        self.cell.timeout_ns.store(timeout, Ordering::Relaxed);
-        self.cell
-            .batch
-            .store(tuning.batch.get() as usize, Ordering::Relaxed);
+        self.cell.tune(&tuning);
         let interval = tuning.checkpoint_interval;
         self.in_force.tuning = tuning.clone();
         self.steer(Command::Tune(Box::new(tuning)));
-        if let Some(executor) = &self.executor {
-            let lanes = self.lanes(&state.arguments.node);
-            executor.address.tell(executor::Msg::Paced(interval, lanes));
-        }
+        let lanes = self.lanes(&state.arguments.node);
+        self.executor.tell(executor::Msg::Paced(interval, lanes));
     }
 
     /// Obeys what another shard was told, as far as it isn't over.
@@ -210,7 +201,7 @@ impl Run {
     }
 }
 
-impl State {
+impl Launcher {
     /// Only a run with others beside it has to ask, and only while they are there.
     pub(crate) fn look_again(&mut self) {
         let Some(run) = &self.run else { return };

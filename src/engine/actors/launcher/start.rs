@@ -2,20 +2,19 @@
 
 use std::sync::Arc;
 
-use ractor::{Actor, ActorProcessingErr, ActorRef};
 use tokio::sync::Notify;
 
 use crate::actors::executor::row_feed::RowFeed;
-use crate::actors::executor::run_cell::{CellParts, LimitSeats, RunAbout, RunCell};
+use crate::actors::executor::run_cell::{self, Drives, LimitSlots, RunAbout, RunCell};
 use crate::actors::executor::{self, WindowExecutor};
 use crate::actors::launcher::lease_renewer::{self, LeaseRenewer};
-use crate::actors::launcher::opening::{self, Claimed};
+use crate::actors::launcher::opening::Claimed;
 use crate::actors::launcher::run::{Child, Run};
 use crate::actors::launcher::share::InForce;
-use crate::actors::launcher::{Msg, State};
+use crate::actors::launcher::{Launcher, Msg};
+use crate::actors::runtime::actor::{Handled, start};
 use crate::actors::runtime::context::NodeContext;
 use crate::actors::runtime::policy::Kind;
-use crate::actors::runtime::tree::Address;
 use crate::ports::handling::handler::{Mode, OpenError, RunContext};
 use crate::ports::ownership::gate::Gate;
 use crate::ports::ownership::run_store::{ClaimedShard, Control};
@@ -27,7 +26,7 @@ use windrow_core::settings::RateLimit;
 impl Run {
     /// Opens the handler and makes the core from what was saved. The control's wish is obeyed, not the claim's: the
     /// control was read after it, and heartbeats tell only what differs from the control.
-    pub(crate) fn open(state: &State, claimed: Claimed) -> Result<Run, OpenError> {
+    pub(crate) fn open(state: &Launcher, claimed: Claimed) -> Result<Run, OpenError> {
         let node = &state.arguments.node;
         let (gate, key, control) = (claimed.gate.clone(), claimed.key, claimed.control.clone());
         let (epoch, recoveries) = (claimed.shard.epoch, claimed.shard.recoveries);
@@ -36,7 +35,7 @@ impl Run {
         let progress = cell.progress();
         // What people hear of a start is `run began`, once all of it has started.
         tracing::debug!(
-            actor = state.leaf.path(),
+            actor = state.me.leaf.path(),
             run = cell.about.run.0,
             epoch = epoch.0,
             from = progress.low_water.0,
@@ -55,8 +54,8 @@ impl Run {
             seq: CheckpointSeq(0),
             pending: None,
             leaves: false,
-            executor: None,
-            renewer: None,
+            executor: Child::new(),
+            renewer: Child::new(),
         };
         if let Some(end) = run.control.finish_at {
             run.steer(Command::Finish(end));
@@ -67,81 +66,6 @@ impl Run {
         run.hear(node.clock.wall());
         run.on_wish(run.control.wish);
         Ok(run)
-    }
-
-    /// Spawns the executor on the run's cell; its lanes begin at once.
-    pub(crate) async fn start_executor(
-        state: &mut State,
-        me: &ActorRef<Msg>,
-    ) -> Result<(), ActorProcessingErr> {
-        let Some(run) = &state.run else { return Ok(()) };
-        let node = &state.arguments.node;
-        let (launcher, owner) = (state.me.clone(), state.me.clone());
-        let leaf = node.tree.enter(
-            &state.leaf.child(Kind::WindowExecutor.as_str()),
-            Kind::WindowExecutor,
-        );
-        let arguments = executor::Arguments {
-            cell: run.cell.clone(),
-            leaf: leaf.clone(),
-            work: node.work.clone(),
-            lanes: run.lanes(node),
-            interval: run.control.tuning.checkpoint_interval,
-            drafts: Arc::new(move |draft| {
-                launcher.tell(Msg::Draft(Box::new(draft)));
-            }),
-            on_stale: Arc::new(move || {
-                owner.tell(Msg::Stale);
-            }),
-        };
-        let name = Some(leaf.path().to_owned());
-        let (actor, _) = Actor::spawn_linked(name, WindowExecutor, arguments, me.get_cell()).await?;
-        if let Some(run) = &mut state.run {
-            let restarts = run
-                .executor
-                .take()
-                .map(|child| child.restarts)
-                .unwrap_or_default();
-            run.executor = Some(Child {
-                address: Address::new(actor, leaf),
-                restarts,
-            });
-        }
-        Ok(())
-    }
-
-    /// Spawns the renewer.
-    pub(crate) async fn start_renewer(
-        state: &mut State,
-        me: &ActorRef<Msg>,
-    ) -> Result<(), ActorProcessingErr> {
-        let Some(run) = &state.run else { return Ok(()) };
-        let launcher = state.me.clone();
-        let tree = &state.arguments.node.tree;
-        let leaf = tree.enter(&state.leaf.child(Kind::LeaseRenewer.as_str()), Kind::LeaseRenewer);
-        let arguments = lease_renewer::Arguments {
-            node: state.arguments.node.clone(),
-            leaf: leaf.clone(),
-            key: run.key,
-            gate: run.gate.clone(),
-            session: state.arguments.life.trust.clone(),
-            keeper: state.arguments.lines.lease_keeper.clone(),
-            on_lost: Arc::new(move || {
-                launcher.tell(Msg::Drop);
-            }),
-        };
-        let name = Some(leaf.path().to_owned());
-        // On the thread where leases are kept: no load delays a renewal.
-        let spawning = Actor::spawn_linked(name, LeaseRenewer, arguments, me.get_cell());
-        let (actor, _) = state.arguments.node.vital.spawn(spawning).await??;
-        if let Some(run) = &mut state.run {
-            let restarts = run.renewer.take().map(|child| child.restarts).unwrap_or_default();
-            run.renewer = Some(Child {
-                address: Address::new(actor, leaf),
-                restarts,
-            });
-        }
-        Ok(())
     }
 
     /// More than one lane helps only a handler that answers at once, in this process, and that no rate slows down.
@@ -155,18 +79,48 @@ impl Run {
     }
 }
 
+impl Launcher {
+    /// Starts the executor on the run's cell; its lanes begin at once.
+    pub(crate) async fn start_executor(&mut self) -> Handled {
+        let Some(run) = &mut self.run else { return Ok(()) };
+        let node = &self.arguments.node;
+        let arguments = executor::Arguments {
+            cell: run.cell.clone(),
+            work: node.work.clone(),
+            lanes: run.lanes(node),
+            interval: run.control.tuning.checkpoint_interval,
+            drafts: self.me.sink(|draft| Msg::Draft(Box::new(draft))),
+            on_stale: self.me.sink(|()| Msg::Stale),
+        };
+        let leaf = self.me.leaf.enter_child(Kind::WindowExecutor);
+        let executor = start::<WindowExecutor>(leaf, arguments, self.me.cell()).await?;
+        run.executor.address = Some(executor);
+        Ok(())
+    }
+
+    /// Starts the renewer, on the thread where leases are kept: no load delays a renewal.
+    pub(crate) async fn start_renewer(&mut self) -> Handled {
+        let Some(run) = &mut self.run else { return Ok(()) };
+        let arguments = lease_renewer::Arguments {
+            node: self.arguments.node.clone(),
+            key: run.key,
+            gate: run.gate.clone(),
+            session: self.arguments.life.trust.clone(),
+            keeper: self.arguments.routes.lease_keeper.clone(),
+            on_lost: self.me.sink(|()| Msg::Drop),
+        };
+        let leaf = self.me.leaf.enter_child(Kind::LeaseRenewer);
+        let starting = start::<LeaseRenewer>(leaf, arguments, self.me.cell());
+        run.renewer.address = Some(self.arguments.node.vital.spawn(starting).await??);
+        Ok(())
+    }
+}
+
 /// The core of the run and what it drives; opens the handler.
-fn cell(state: &State, claimed: Claimed) -> Result<Arc<RunCell>, OpenError> {
+fn cell(state: &Launcher, claimed: Claimed) -> Result<Arc<RunCell>, OpenError> {
     let node = &state.arguments.node;
-    let Claimed {
-        shard,
-        gate,
-        task,
-        control,
-        restored,
-        provision,
-        ..
-    } = claimed;
+    let (shard, gate, control) = (claimed.shard, claimed.gate, claimed.control);
+    let (task, provision) = (claimed.task, claimed.provision);
     let about = RunAbout {
         run: shard.run,
         business: task.business.clone(),
@@ -180,7 +134,7 @@ fn cell(state: &State, claimed: Claimed) -> Result<Arc<RunCell>, OpenError> {
         shard: shard.shard,
         range: shard.range,
         tuning: control.tuning.clone(),
-        restored,
+        restored: claimed.restored,
         has_data,
         stalls: shard.stalls,
         run: shard.run,
@@ -192,13 +146,11 @@ fn cell(state: &State, claimed: Claimed) -> Result<Arc<RunCell>, OpenError> {
         first_contact: node.times.first_contact,
     };
     let wake = Arc::<Notify>::default();
-    let settings = (
-        start.shared.share.of_limit(start.tuning.rate),
-        control.tuning.batch.get(),
-    );
+    let rate = start.shared.share.of_limit(start.tuning.rate);
     let limited = (&state.arguments.life, &*provision.limits);
-    let limits = LimitSeats::join(&node.pots, limited, settings, &node.clock, &wake);
-    Ok(Arc::new(RunCell::new(CellParts {
+    let settings = (rate, start.tuning.batch.get());
+    let limits = LimitSlots::join(&node.pots, limited, settings, &node.clock, &wake);
+    let drives = Drives {
         shard: shard.shard,
         about,
         gate,
@@ -206,13 +158,12 @@ fn cell(state: &State, claimed: Claimed) -> Result<Arc<RunCell>, OpenError> {
         clock: node.clock.clone(),
         rows: has_data.then(|| Arc::new(RowFeed::new(provision.source))),
         logs: state.arguments.logs.sink(),
-        lines: state.arguments.logs.of_replies(node.data_log.clone()),
-        execution: Execution::new(start, opening::now(node)),
-        timeout: control.tuning.timeout,
-        batch: control.tuning.batch.get(),
         limits,
         wake,
-    })))
+    };
+    let execution = Execution::new(start, run_cell::now(&*node.clock));
+    let lines = state.arguments.logs.of_replies(node.data_log.clone());
+    Ok(Arc::new(RunCell::new(drives, execution, lines)))
 }
 
 /// What the handler is told about the run.

@@ -9,14 +9,15 @@
 use std::time::Duration;
 
 use crate::actors::launcher::opening::{NotClaimed, STEP_RETRY, STEP_TRIES};
+use crate::actors::launcher::{Arguments, Unclaimable};
 use crate::actors::membership::heartbeats::Owner;
+use crate::actors::runtime::address::Route;
 use crate::actors::runtime::context::NodeContext;
-use crate::actors::runtime::tree::Line;
-use crate::actors::writers::lease_keeper::{self, LeaseAnswer, Wanted};
+use crate::actors::writers::lease_keeper::{self, LeaseAnswer, LeaseRequest, Question};
 use crate::ports::StoreError;
 use crate::ports::ownership::gate::Gate;
 use crate::ports::ownership::lease_store::{LeaseKey, LeaseReply};
-use crate::ports::ownership::run_store::{Candidate, ClaimOutcome, ClaimRequest};
+use crate::ports::ownership::run_store::{ClaimOutcome, ClaimRequest};
 use windrow_core::ids::{Moment, SessionId};
 use windrow_core::shards::trust::Term;
 
@@ -40,7 +41,7 @@ impl Hold {
         }
     }
 
-    /// How long an owner must have been silent beyond its promise.
+    /// How long an owner must have been silent beyond its lease.
     fn extra(self, node: &NodeContext) -> Duration {
         if self == Hold::Blind {
             node.times.lease_ttl
@@ -54,38 +55,28 @@ impl Hold {
 ///
 /// # Errors
 /// Why the claim may not be sent; the lease was given back.
-pub(crate) async fn secure(
-    node: &NodeContext,
-    candidate: &Candidate,
-    key: LeaseKey,
-    gate: &Gate,
-    keeper: &Line<lease_keeper::Msg>,
-) -> Result<Hold, NotClaimed> {
+pub(crate) async fn secure(arguments: &Arguments, key: LeaseKey, gate: &Gate) -> Result<Hold, NotClaimed> {
+    let Arguments { node, candidate, .. } = arguments;
     if let Some(owner) = candidate.session
         && node.heartbeats.owner(owner, Duration::ZERO, node.clock.now()) == Owner::Alive
     {
-        return Err(NotClaimed::Lost);
+        return Err(NotClaimed::LOST);
     }
-    let secured = match take_lease(node, candidate, key, gate, keeper).await {
+    let secured = match take_lease(arguments, key, gate).await {
         Ok(hold) => fence(node, candidate.session, hold).await.map(|()| hold),
-        Err(barred) => Err(barred),
+        Err(not_taken) => Err(not_taken),
     };
     if secured.is_err() {
         // Also where nothing was answered: the request may have been obeyed.
-        give_lease_back(key, keeper);
+        give_lease_back(key, &arguments.routes.lease_keeper);
     }
     secured
 }
 
-async fn take_lease(
-    node: &NodeContext,
-    candidate: &Candidate,
-    key: LeaseKey,
-    gate: &Gate,
-    keeper: &Line<lease_keeper::Msg>,
-) -> Result<Hold, NotClaimed> {
+async fn take_lease(arguments: &Arguments, key: LeaseKey, gate: &Gate) -> Result<Hold, NotClaimed> {
+    let Arguments { node, candidate, .. } = arguments;
     let is_released = candidate.session.is_none();
-    match ask(key, keeper).await {
+    match ask(key, &arguments.routes.lease_keeper).await {
         Some(LeaseAnswer::SessionOnly) => Ok(Hold::Session),
         Some(LeaseAnswer::Said(LeaseReply::Held, sent)) => {
             let until = Term::new(node.times.lease_ttl).trusted_until(sent);
@@ -93,7 +84,7 @@ async fn take_lease(
                 Ok(Hold::Lease(until))
             } else {
                 // The own heart has not beaten: no claim of this session is wanted.
-                Err(NotClaimed::Lost)
+                Err(NotClaimed::LOST)
             }
         }
         // Nobody holds it, and it can't be had: the lease store lost its data. A released shard needs none.
@@ -101,34 +92,34 @@ async fn take_lease(
             Ok(Hold::Session)
         }
         Some(LeaseAnswer::Unknown(_)) if node.times.takeover_without_leases => Ok(Hold::Blind),
-        Some(LeaseAnswer::Unknown(_)) => Err(NotClaimed::NoWitness),
-        Some(LeaseAnswer::Said(LeaseReply::Lost | LeaseReply::Absent, _)) | None => Err(NotClaimed::Lost),
+        Some(LeaseAnswer::Unknown(_)) => Err(NotClaimed::unclaimable(Unclaimable::NoWitness)),
+        Some(LeaseAnswer::Said(LeaseReply::Lost | LeaseReply::Absent, _)) | None => Err(NotClaimed::LOST),
     }
 }
 
 /// None when nobody answers: the keeper is being restarted.
-async fn ask(key: LeaseKey, keeper: &Line<lease_keeper::Msg>) -> Option<LeaseAnswer> {
+async fn ask(key: LeaseKey, keeper: &Route<lease_keeper::Msg>) -> Option<LeaseAnswer> {
     let (sender, answer) = tokio::sync::oneshot::channel();
     let tell = Box::new(move |answer| {
         if sender.send(answer).is_err() {
             tracing::debug!("a lease was taken for a launcher that is gone; it runs out");
         }
     });
-    keeper.tell(lease_keeper::Msg::Ask {
+    keeper.tell(lease_keeper::Msg::Ask(Question {
         key,
-        wanted: Wanted::Acquire,
+        wanted: LeaseRequest::Acquire,
         answer: tell,
-    });
+    }));
     answer.await.ok()
 }
 
 /// Gives a lease back; one that stays behind runs out by itself.
-pub(crate) fn give_lease_back(key: LeaseKey, keeper: &Line<lease_keeper::Msg>) {
-    keeper.tell(lease_keeper::Msg::Ask {
+pub(crate) fn give_lease_back(key: LeaseKey, keeper: &Route<lease_keeper::Msg>) {
+    keeper.tell(lease_keeper::Msg::Ask(Question {
         key,
-        wanted: Wanted::Release,
+        wanted: LeaseRequest::Release,
         answer: Box::new(|_| {}),
-    });
+    }));
 }
 
 /// Fences a silent owner under the heartbeat that was silent; passes where it is fenced already.
@@ -138,23 +129,15 @@ async fn fence(node: &NodeContext, owner: Option<SessionId>, hold: Hold) -> Resu
     match node.heartbeats.owner(owner, hold.extra(node), now) {
         Owner::Gone => Ok(()),
         // Silent, but not for long enough where its lease can't be seen.
-        Owner::Alive if hold == Hold::Blind => Err(NotClaimed::NoWitness),
-        Owner::Alive => Err(NotClaimed::Lost),
-        Owner::Silent(_) if !hold.is_good(now) => Err(NotClaimed::Lost),
-        Owner::Silent(heartbeat) => match node.sessions.fence(owner, heartbeat, node.clock.wall()).await {
-            Ok(true) => {
-                tracing::warn!(session = %owner.0, "silent session fenced");
-                node.note_fenced(owner);
-                Ok(())
-            }
-            Ok(false) => {
-                tracing::info!(session = %owner.0, "a session that was silent is back; its shards stay with it");
-                node.heartbeats.forget(owner);
-                Err(NotClaimed::Lost)
-            }
+        Owner::Alive if hold == Hold::Blind => Err(NotClaimed::unclaimable(Unclaimable::NoWitness)),
+        Owner::Alive => Err(NotClaimed::LOST),
+        Owner::Silent(_) if !hold.is_good(now) => Err(NotClaimed::LOST),
+        Owner::Silent(heartbeat) => match node.fence(owner, heartbeat).await {
+            Ok(true) => Ok(()),
+            Ok(false) => Err(NotClaimed::LOST),
             Err(error) => {
                 tracing::warn!(session = %owner.0, %error, "silent session not fenced");
-                Err(NotClaimed::Lost)
+                Err(NotClaimed::LOST)
             }
         },
     }

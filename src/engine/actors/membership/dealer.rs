@@ -2,7 +2,7 @@
 //!
 //! One transaction a second for all limits of the session, sooner where something begins or is to be given up. What a
 //! round came to is applied only if its answer arrives; a lost answer leaves a part unused, never used twice
-//! (`domain::limit::round`).
+//! (`windrow_core::limit::round`).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -11,6 +11,7 @@ use std::time::Duration;
 use crate::actors::membership::pots::SharedPot;
 use crate::actors::membership::session::Life;
 use crate::actors::runtime::context::NodeContext;
+use crate::actors::runtime::in_time;
 use crate::ports::StoreError;
 use crate::ports::ownership::limit_store::RoundOutcome;
 use windrow_core::ids::Moment;
@@ -81,14 +82,7 @@ impl Dealer<'_> {
     async fn deal(&mut self) -> bool {
         let pots = self.node.pots.of(self.life.id);
         let patience = self.node.times.lease_ttl / 3;
-        let timed_out = |_| {
-            Err(StoreError::Unavailable(
-                "the deal was not answered in time".to_owned(),
-            ))
-        };
-        let dealt = tokio::time::timeout(patience, self.play(pots))
-            .await
-            .unwrap_or_else(timed_out);
+        let dealt = in_time(patience, "the store", self.play(pots)).await;
         let failed = dealt.is_err();
         if let Err(error) = &dealt
             && !self.fails

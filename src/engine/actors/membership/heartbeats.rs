@@ -3,10 +3,12 @@
 //! Silence is measured on the own clock (decision 0020, rule 9). The board outlives a crash of the restorer.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use crate::actors::runtime::context::NodeContext;
+use crate::actors::runtime::lock;
+use crate::ports::StoreError;
 use crate::ports::ownership::hints::Hint;
 use crate::ports::ownership::session_store::SessionView;
 use windrow_core::capacity::placement::Peer;
@@ -22,9 +24,8 @@ const RESTLESS: Duration = Duration::from_secs(5);
 pub(crate) enum Owner {
     /// Fenced, or its row is gone: nothing.
     Gone,
-    /// Its heartbeat had this value all the time that its owner promised: it may be fenced under it.
+    /// Its heartbeat had this value all the time that its owner's lease lasts: it may be fenced under it.
     Silent(i64),
-    /// It may live.
     Alive,
 }
 
@@ -48,7 +49,6 @@ struct Board {
     watch: SilenceWatch,
     sessions: BTreeMap<SessionId, SessionView>,
     restless_until: Option<Moment>,
-    /// The own session.
     me: Option<SessionId>,
 }
 
@@ -96,19 +96,17 @@ impl Heartbeats {
             .collect();
     }
 
-    /// The own session began.
     pub(crate) fn i_am(&self, id: SessionId) {
         self.board().me = Some(id);
     }
 
-    /// The own session.
     pub(crate) fn me(&self) -> Option<SessionId> {
         self.board().me
     }
 
     /// A session as people name it: `n2, silent 15.2 s`; none that was never seen. `unwritten` is the time since it wrote
     /// what is taken from it: the last sign of one whose heart this node never heard beat.
-    pub(crate) fn told(&self, id: SessionId, unwritten: Duration, now: Moment) -> Option<String> {
+    pub(crate) fn describe(&self, id: SessionId, unwritten: Duration, now: Moment) -> Option<String> {
         let board = self.board();
         let (session, beat) = (board.sessions.get(&id)?, board.beats.get(&id)?);
         let watched = now.since(beat.at);
@@ -130,7 +128,7 @@ impl Heartbeats {
     }
 
     /// What a session is to a candidate that looks at `now`, when it must have been silent for `extra` beyond its
-    /// owner's promise; with an extra also where it is fenced.
+    /// owner's lease; with an extra also where it is fenced.
     pub(crate) fn owner(&self, id: SessionId, extra: Duration, now: Moment) -> Owner {
         let board = self.board();
         let seen = board.sessions.get(&id);
@@ -158,7 +156,7 @@ impl Heartbeats {
             .map_or(Owner::Alive, Owner::Silent)
     }
 
-    /// The sessions that were silent for their owners' promise and `extra`, each with the heartbeat of that silence.
+    /// The sessions that were silent for their owners' lease and `extra`, each with the heartbeat of that silence.
     pub(crate) fn silent(&self, extra: Duration, now: Moment) -> Vec<(SessionId, i64)> {
         let board = self.board();
         let live = board.sessions.values().filter(|session| !session.fenced);
@@ -173,8 +171,13 @@ impl Heartbeats {
         }
     }
 
+    fn node_of(&self, id: SessionId) -> Option<String> {
+        let board = self.board();
+        board.sessions.get(&id).map(|session| session.node.clone())
+    }
+
     /// Its silence is measured anew: its owner is back (rule 11).
-    pub(crate) fn forget(&self, id: SessionId) {
+    fn forget(&self, id: SessionId) {
         self.board().watch.forget(id);
     }
 
@@ -215,15 +218,25 @@ impl Heartbeats {
     }
 
     fn board(&self) -> MutexGuard<'_, Board> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.0)
     }
 }
 
 impl NodeContext {
-    /// A session is fenced now: this node knows it at once, and its own node hears of it where there is a way to.
-    pub(crate) fn note_fenced(&self, id: SessionId) {
-        self.heartbeats.was_fenced(id);
-        self.hint(Hint::Session(id));
+    /// Fences a session under the heartbeat that was silent; says whether it is fenced now, or its owner is back. This node
+    /// knows at once, and the session's own node hears of it where there is a way to.
+    pub(crate) async fn fence(&self, id: SessionId, heartbeat: i64) -> Result<bool, StoreError> {
+        let (session, node) = (id.0, self.heartbeats.node_of(id));
+        let is_fenced = self.sessions.fence(id, heartbeat, self.clock.wall()).await?;
+        if is_fenced {
+            tracing::warn!(%session, node, "silent session fenced");
+            self.heartbeats.was_fenced(id);
+            self.hint(Hint::Session(id));
+        } else {
+            tracing::info!(%session, node, "a session that was silent is back; its shards stay with it");
+            self.heartbeats.forget(id);
+        }
+        Ok(is_fenced)
     }
 }
 
@@ -254,15 +267,15 @@ mod tests {
     fn a_silence_counts_from_the_last_sign_of_the_lost_node() {
         let at = |ms| Moment(0).plus(Duration::from_millis(ms));
         let (board, id) = (Heartbeats::default(), n2(0).id);
-        let told = |unwritten, now| board.told(id, Duration::from_secs(unwritten), at(now));
-        assert_eq!(told(12, 0), None, "never seen");
+        let said = |unwritten, now| board.describe(id, Duration::from_secs(unwritten), at(now));
+        assert_eq!(said(12, 0), None, "never seen");
         // A node that has just begun meets the row of one that was killed before.
         board.saw(&[n2(7)], at(0));
         board.saw(&[n2(7)], at(100));
-        assert_eq!(told(12, 100).as_deref(), Some("n2, silent 12.0 s"));
-        assert_eq!(told(0, 15_200).as_deref(), Some("n2, silent 15.2 s"));
+        assert_eq!(said(12, 100).as_deref(), Some("n2, silent 12.0 s"));
+        assert_eq!(said(0, 15_200).as_deref(), Some("n2, silent 15.2 s"));
         // It was heard: what it wrote says nothing, since a task may rest.
         board.saw(&[n2(8)], at(20_000));
-        assert_eq!(told(600, 23_500).as_deref(), Some("n2, silent 3.5 s"));
+        assert_eq!(said(600, 23_500).as_deref(), Some("n2, silent 3.5 s"));
     }
 }

@@ -5,20 +5,24 @@ use std::sync::Arc;
 
 use tokio::sync::watch;
 
+use crate::actors::runtime::address::Address;
 use crate::actors::runtime::context::NodeContext;
-use crate::actors::runtime::tree::Address;
 use crate::actors::supervisor::Msg;
 use crate::ports::ownership::hints::{Hint, Hints};
 
 /// Listens until the supervisor is gone.
-pub(crate) async fn listen(hints: Arc<dyn Hints>, supervisor: Address<Msg>, mut over: watch::Receiver<bool>) {
+pub(crate) async fn listen(
+    source: Arc<dyn Hints>,
+    supervisor: Address<Msg>,
+    mut over: watch::Receiver<bool>,
+) {
     loop {
-        let heard = tokio::select! {
-            heard = hints.heard() => heard,
+        let hints = tokio::select! {
+            heard = source.heard() => heard,
             // The sender going away is the end as well.
             _ = over.wait_for(|over| *over) => return,
         };
-        supervisor.tell(Msg::Heard(heard));
+        supervisor.tell(Msg::Hints(hints));
     }
 }
 

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use crate::actors::membership::heartbeats::Owner;
 use crate::actors::runtime::context::NodeContext;
+use crate::actors::runtime::in_time;
 use crate::ports::StoreError;
 use crate::ports::ownership::lease_store::{LeaseKey, LeaseReply, LeaseStore};
 use windrow_core::ids::{ClaimId, SessionId, ShardId, WallMs};
@@ -17,6 +18,8 @@ use windrow_core::shards::trust::Term;
 const SHARDS_MAX: u32 = 200;
 /// How long the claimants of a silent owner's shards go before.
 const CLAIMANTS_FIRST: Duration = Duration::from_secs(1);
+/// How long the lease store may take to answer.
+const LEASE_PATIENCE: Duration = Duration::from_secs(1);
 
 /// Releases the shards of dead sessions; says whether there were any.
 pub(crate) async fn settle(node: &NodeContext, now: WallMs) -> Result<bool, StoreError> {
@@ -35,7 +38,7 @@ pub(crate) async fn settle(node: &NodeContext, now: WallMs) -> Result<bool, Stor
     }
     let settled = with_leases(node, &**leases, (&orphans, &keys), &silent, now).await;
     // Tokens that were not got do no harm in a release, and a request that was not answered may have been obeyed.
-    in_time(leases.release(&keys)).await?;
+    in_time(LEASE_PATIENCE, "the lease store", leases.release(&keys)).await?;
     settled
 }
 
@@ -54,7 +57,8 @@ async fn with_leases(
     now: WallMs,
 ) -> Result<bool, StoreError> {
     let sent = node.clock.now();
-    let replies = in_time(leases.acquire(keys, node.times.lease_ttl)).await?;
+    let taking = leases.acquire(keys, node.times.lease_ttl);
+    let replies = in_time(LEASE_PATIENCE, "the lease store", taking).await?;
     let until = Term::new(node.times.lease_ttl).trusted_until(sent);
     let got = orphans
         .iter()
@@ -89,23 +93,7 @@ async fn fence_all(
         if node.heartbeats.owner(*owner, Duration::ZERO, node.clock.now()) != Owner::Silent(*heartbeat) {
             continue;
         }
-        if node.sessions.fence(*owner, *heartbeat, node.clock.wall()).await? {
-            tracing::warn!(session = %owner.0, "silent session fenced; nobody took what it ran");
-            node.note_fenced(*owner);
-        } else {
-            node.heartbeats.forget(*owner);
-        }
+        node.fence(*owner, *heartbeat).await?;
     }
     Ok(())
-}
-
-async fn in_time<T>(asked: impl Future<Output = Result<T, StoreError>>) -> Result<T, StoreError> {
-    let late = || {
-        Err(StoreError::Unavailable(
-            "the lease store did not answer in time".into(),
-        ))
-    };
-    tokio::time::timeout(Duration::from_secs(1), asked)
-        .await
-        .unwrap_or_else(|_| late())
 }

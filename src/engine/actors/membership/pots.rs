@@ -1,22 +1,23 @@
-//! This node's parts of shared limits, and the seats of the runs that draw from them.
+//! This node's parts of shared limits, and the slots of the runs that draw from them.
 //!
 //! A pot belongs to one session and lives by its trust in the database alone: where that has run out nothing leaves, even
 //! if a lease would carry the run. `dealer` fills the pots; lanes draw from them inside their exchange.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use tokio::sync::Notify;
 
 use crate::actors::membership::session::Life;
+use crate::actors::runtime::lock;
 use crate::ports::clock::Clock;
 use crate::ports::ownership::gate::SessionTrust;
 use crate::ports::sources::provision::LimitOf;
 use windrow_core::ids::{Moment, SessionId};
 use windrow_core::limit::demand::Demand;
-use windrow_core::limit::pot::{Pot, Reserved, SeatNo, Used};
+use windrow_core::limit::pot::{Pot, Reserved, SlotNo, Used};
 use windrow_core::limit::{Part, nanos};
 use windrow_core::pace::STALE_AFTER;
 use windrow_core::settings::RateLimit;
@@ -47,7 +48,7 @@ pub(crate) struct SharedPot {
 
 struct Filled {
     pot: Pot,
-    wakes: BTreeMap<SeatNo, Arc<Notify>>,
+    wakes: BTreeMap<SlotNo, Arc<Notify>>,
     was_trusted: bool,
     demand: Demand,
     demand_at: Moment,
@@ -66,7 +67,7 @@ impl Pots {
         settings: (RateLimit, u32),
         clock: &Arc<dyn Clock>,
         wake: Arc<Notify>,
-    ) -> LimitSeat {
+    ) -> LimitSlot {
         let now = clock.now();
         let mut pots = self.shelf();
         let key = (life.id, limit.name.clone());
@@ -77,7 +78,7 @@ impl Pots {
         let no = pot.lock().join(settings, wake, now);
         drop(pots);
         self.hurry();
-        LimitSeat {
+        LimitSlot {
             pots: self.clone(),
             session: life.id,
             pot,
@@ -100,7 +101,6 @@ impl Pots {
         self.0.rounds.fetch_add(1, Ordering::Relaxed) + 1
     }
 
-    /// The pots of a session.
     pub(crate) fn of(&self, session: SessionId) -> Vec<Arc<SharedPot>> {
         let pots = self.shelf();
         pots.iter()
@@ -119,7 +119,7 @@ impl Pots {
     }
 
     fn shelf(&self) -> MutexGuard<'_, BTreeMap<(SessionId, String), Arc<SharedPot>>> {
-        self.0.pots.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.0.pots)
     }
 }
 
@@ -161,7 +161,6 @@ impl SharedPot {
         }
     }
 
-    /// Looks at the pot.
     pub(crate) fn look<T>(&self, look: impl FnOnce(&Pot) -> T) -> T {
         look(&self.lock().pot)
     }
@@ -177,19 +176,19 @@ impl SharedPot {
     }
 
     fn lock(&self) -> MutexGuard<'_, Filled> {
-        self.filled.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.filled)
     }
 }
 
 impl Filled {
-    fn join(&mut self, (rate, batch): (RateLimit, u32), wake: Arc<Notify>, now: Moment) -> SeatNo {
+    fn join(&mut self, (rate, batch): (RateLimit, u32), wake: Arc<Notify>, now: Moment) -> SlotNo {
         let no = self.pot.join(own_rate(rate), batch, now);
         self.wakes.insert(no, wake);
         self.is_stale = true;
         no
     }
 
-    fn leave(&mut self, no: SeatNo) {
+    fn leave(&mut self, no: SlotNo) {
         self.pot.leave(no);
         self.wakes.remove(&no);
         self.is_stale = true;
@@ -214,21 +213,19 @@ fn own_rate(rate: RateLimit) -> Option<u64> {
 }
 
 /// A run's place at a pot; given back when dropped.
-pub(crate) struct LimitSeat {
+pub(crate) struct LimitSlot {
     pots: Pots,
     session: SessionId,
     pot: Arc<SharedPot>,
-    no: SeatNo,
+    no: SlotNo,
     clock: Arc<dyn Clock>,
 }
 
-impl LimitSeat {
-    /// The limit's key.
+impl LimitSlot {
     pub(crate) fn key(&self) -> &str {
         &self.pot.name
     }
 
-    /// Whether anything is limited now.
     #[inline]
     pub(crate) fn is_limited(&self) -> bool {
         self.pot.is_limited.load(Ordering::Relaxed)
@@ -269,7 +266,7 @@ impl LimitSeat {
     }
 }
 
-impl Drop for LimitSeat {
+impl Drop for LimitSlot {
     fn drop(&mut self) {
         self.pot.lock().leave(self.no);
         if self.pot.trust.is_fenced() {

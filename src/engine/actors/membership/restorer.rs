@@ -11,12 +11,14 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ractor::{Actor, ActorProcessingErr, ActorRef};
+use ractor::ActorProcessingErr;
 
 use crate::actors::membership::heartbeats::Owner;
+use crate::actors::runtime::actor::{Handled, TreeActor};
+use crate::actors::runtime::address::{Address, Route};
 use crate::actors::runtime::context::NodeContext;
-use crate::actors::runtime::policy::Kind;
-use crate::actors::runtime::tree::{Activity, Address, Leaf, Line};
+use crate::actors::runtime::in_time;
+use crate::actors::runtime::tree::Activity;
 use crate::ports::StoreError;
 use crate::ports::ownership::run_store::{Candidate, CandidateQuery};
 use crate::ports::ownership::session_store::SessionView;
@@ -36,7 +38,7 @@ const REST_MAX: Duration = Duration::from_millis(500);
 /// A scan that takes longer is given up: a connection that vanished without a word would blind the node for long.
 const SCAN_PATIENCE: Duration = Duration::from_secs(10);
 
-/// How much later a node offers what falls to another: as much as a take-over has left beyond the owner's promise. Two
+/// How much later a node offers what falls to another: as much as a take-over has left beyond the owner's lease. Two
 /// nodes see the same silence up to a scan apart, so the shares are rough; whoever claims first has the shard.
 const RANK_WAIT: Duration = Duration::from_millis(600);
 /// The same for what nobody left behind, where others find it with their next scan only: in scans.
@@ -44,13 +46,11 @@ const RANK_WAIT_SCANS: f64 = 1.5;
 /// Scans while a node drains or has just gone: what it leaves is found at once also where no hint comes.
 const RESTLESS_SCAN: Duration = Duration::from_millis(250);
 
-/// Where offers go.
 pub(crate) type OfferSink = Arc<dyn Fn(Vec<Candidate>) + Send + Sync>;
 
 pub(crate) enum Msg {
     /// Look now: something ended, started, or was freed.
     Wake,
-    /// It may scan again.
     Rested,
     /// A silent owner's time may be up, or the turn of what fell to another node.
     Due(Moment),
@@ -58,17 +58,15 @@ pub(crate) enum Msg {
     Scanned(Box<Scan>),
 }
 
-/// What one scan found.
 pub(crate) struct Scan {
     sessions: Result<(), StoreError>,
     line: Result<Vec<Candidate>, StoreError>,
 }
 
-pub(crate) struct State {
+pub(crate) struct Restorer {
     node: Arc<NodeContext>,
     offer: OfferSink,
     me: Address<Msg>,
-    leaf: Leaf,
     /// Since when what fell to other nodes is seen.
     held_back: BTreeMap<ShardId, (Epoch, Moment)>,
     /// The next [`Msg::Due`] that is on its way.
@@ -80,29 +78,20 @@ pub(crate) struct State {
     offered: bool,
 }
 
-pub(crate) struct Restorer;
-
-impl Actor for Restorer {
+impl TreeActor for Restorer {
     type Msg = Msg;
-    type State = State;
-    type Arguments = (Arc<NodeContext>, OfferSink, Line<Msg>);
+    type Arguments = (Arc<NodeContext>, OfferSink, Route<Msg>);
 
-    async fn pre_start(
-        &self,
-        me: ActorRef<Msg>,
-        (node, offer, line): Self::Arguments,
-    ) -> Result<State, ActorProcessingErr> {
-        let leaf = node
-            .tree
-            .enter(&format!("{}/restorer", node.node), Kind::Restorer);
-        let me = Address::new(me, leaf.clone());
-        line.plug(me.clone());
+    async fn begin(
+        me: Address<Msg>,
+        (node, offer, route): Self::Arguments,
+    ) -> Result<Self, ActorProcessingErr> {
+        route.lead_to(&me);
         me.tell(Msg::Scan);
-        Ok(State {
+        Ok(Restorer {
             node,
             offer,
             me,
-            leaf,
             held_back: BTreeMap::new(),
             due: None,
             scanning: None,
@@ -112,37 +101,26 @@ impl Actor for Restorer {
         })
     }
 
-    async fn handle(
-        &self,
-        _: ActorRef<Msg>,
-        message: Msg,
-        state: &mut State,
-    ) -> Result<(), ActorProcessingErr> {
-        state.leaf.handled();
+    async fn handle(&mut self, message: Msg) -> Handled {
         match message {
-            Msg::Wake => state.scan(),
+            Msg::Wake => self.scan(),
             Msg::Rested => {
-                if std::mem::take(&mut state.again) {
-                    state.scan();
+                if std::mem::take(&mut self.again) {
+                    self.scan();
                 }
             }
             Msg::Due(at) => {
-                if state.due == Some(at) {
-                    state.due = None;
+                if self.due == Some(at) {
+                    self.due = None;
                 }
-                state.scan();
+                self.scan();
             }
             Msg::Scan => {
-                state.scan();
-                state.me.tell_after(state.next_scan(), Msg::Scan);
+                self.scan();
+                self.me.tell_after(self.next_scan(), Msg::Scan);
             }
-            Msg::Scanned(scan) => state.on_scanned(*scan),
+            Msg::Scanned(scan) => self.on_scanned(*scan),
         }
-        Ok(())
-    }
-
-    async fn post_stop(&self, _: ActorRef<Msg>, state: &mut State) -> Result<(), ActorProcessingErr> {
-        state.leaf.leave();
         Ok(())
     }
 }
@@ -153,7 +131,7 @@ fn jittered(scan: Duration, node: &NodeContext) -> Duration {
     scan * percent / 100
 }
 
-impl State {
+impl Restorer {
     fn scan(&mut self) {
         let now = self.node.clock.now();
         if self.scanning.is_some() {
@@ -170,13 +148,12 @@ impl State {
         self.scanning = Some(now);
         let (node, me) = (self.node.clone(), self.me.clone());
         self.node.work.spawn(self.me.guard(async move {
-            let late = || StoreError::Unavailable("the store did not answer in time".into());
-            let scan = tokio::time::timeout(SCAN_PATIENCE, scan(&node)).await;
-            let scan = scan.unwrap_or_else(|_| Scan {
+            let scan = in_time(SCAN_PATIENCE, "the store", async { Ok(scan(&node).await) }).await;
+            let late = |error| Scan {
                 sessions: Ok(()),
-                line: Err(late()),
-            });
-            me.tell(Msg::Scanned(Box::new(scan)));
+                line: Err(error),
+            };
+            me.tell(Msg::Scanned(Box::new(scan.unwrap_or_else(late))));
         }));
     }
 
@@ -188,7 +165,7 @@ impl State {
             .map_or(Duration::ZERO, |since| now.since(since));
         self.rests_until = now.plus((took * REST_FACTOR).clamp(REST_MIN, REST_MAX));
         if let Err(error) = scan.sessions {
-            tracing::warn!(actor = self.leaf.path(), %error, "sessions not read");
+            tracing::warn!(actor = self.me.leaf.path(), %error, "sessions not read");
         }
         match scan.line {
             Ok(line) => {
@@ -198,13 +175,13 @@ impl State {
                     line.len(),
                     took.as_millis()
                 );
-                self.leaf.say(Activity::Ok, text);
+                self.me.leaf.say(Activity::Ok, text);
                 if !line.is_empty() || self.offered {
                     self.offered = !line.is_empty();
                     (self.offer)(line);
                 }
             }
-            Err(error) => tracing::warn!(actor = self.leaf.path(), %error, "shards not scanned"),
+            Err(error) => tracing::warn!(actor = self.me.leaf.path(), %error, "shards not scanned"),
         }
         if let Some(due) = self.node.heartbeats.next_due(now) {
             self.look_at(due, now);
@@ -345,33 +322,8 @@ async fn may_be_had(node: &NodeContext, session: &SessionView, now: Moment) -> b
     if node.leases.is_some() {
         return true;
     }
-    match node
-        .sessions
-        .fence(session.id, heartbeat, node.clock.wall())
-        .await
-    {
-        Ok(true) => {
-            tracing::warn!(node = session.node, session = %session.id.0, "silent session fenced");
-            node.note_fenced(session.id);
-            true
-        }
-        Ok(false) => {
-            tracing::info!(
-                node = session.node,
-                "a session that was silent is back; its shards stay with it"
-            );
-            node.heartbeats.forget(session.id);
-            false
-        }
-        Err(error) => {
-            tracing::warn!(node = session.node, %error, "silent session not fenced");
-            false
-        }
-    }
-}
-
-impl Drop for State {
-    fn drop(&mut self) {
-        self.leaf.leave();
-    }
+    node.fence(session.id, heartbeat).await.unwrap_or_else(|error| {
+        tracing::warn!(node = session.node, %error, "silent session not fenced");
+        false
+    })
 }

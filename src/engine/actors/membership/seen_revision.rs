@@ -1,8 +1,9 @@
 //! What a launcher has seen of its shard's row, where its parent can look: a heartbeat that found nothing new costs no
 //! message, however many shards a node owns.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
+use crate::actors::runtime::lock;
 use crate::ports::ownership::run_store::Control;
 use crate::ports::ownership::session_store::OwnedShard;
 use windrow_core::ids::ClaimId;
@@ -10,17 +11,17 @@ use windrow_core::task::lifecycle::Wish;
 
 /// See the module. Empty until the run has begun.
 #[derive(Debug, Default)]
-pub(crate) struct Sight(Mutex<Option<(ClaimId, Wish, u64)>>);
+pub(crate) struct SeenRevision(Mutex<Option<(ClaimId, Wish, u64)>>);
 
-impl Sight {
+impl SeenRevision {
     /// The run of this claim has taken this control over.
     pub(crate) fn note(&self, claim: ClaimId, control: &Control) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some((claim, control.wish, control.rev));
+        *lock(&self.0) = Some((claim, control.wish, control.rev));
     }
 
     /// Whether the row says nothing that the run doesn't know.
     pub(crate) fn shows(&self, row: &OwnedShard) -> bool {
-        let seen = *self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let seen = *lock(&self.0);
         !row.leaves && seen == Some((row.claim, row.wish, row.control_rev))
     }
 }

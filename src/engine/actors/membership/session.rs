@@ -6,14 +6,16 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use ractor::{Actor, ActorProcessingErr, ActorRef};
+use ractor::ActorProcessingErr;
 use tokio::sync::Notify;
 use tokio::task::AbortHandle;
 
 use crate::actors::membership::dealer;
+use crate::actors::runtime::actor::{Handled, TreeActor};
+use crate::actors::runtime::address::{Address, Route};
 use crate::actors::runtime::context::NodeContext;
-use crate::actors::runtime::policy::Kind;
-use crate::actors::runtime::tree::{Activity, Address, Leaf, Line};
+use crate::actors::runtime::in_time;
+use crate::actors::runtime::tree::Activity;
 use crate::ports::StoreError;
 use crate::ports::handling::meters::Renewal;
 use crate::ports::ownership::gate::SessionTrust;
@@ -41,11 +43,9 @@ pub(crate) enum News {
     Begun(Life),
     /// A heartbeat sent at this moment found these shards, and whether people want the node drained.
     Shards(SessionId, Moment, Vec<OwnedShard>, bool),
-    /// The session was fenced.
     Fenced(SessionId),
 }
 
-/// Where news go.
 pub(crate) type NewsSink = Arc<dyn Fn(News) + Send + Sync>;
 
 pub(crate) enum Msg {
@@ -60,11 +60,10 @@ pub(crate) enum Msg {
     Beat(SessionId, Moment, Result<Heartbeat, StoreError>),
 }
 
-pub(crate) struct State {
+pub(crate) struct Session {
     node: Arc<NodeContext>,
     news: NewsSink,
     me: Address<Msg>,
-    leaf: Leaf,
     life: Option<Life>,
     draining: bool,
     beating: Option<AbortHandle>,
@@ -72,76 +71,60 @@ pub(crate) struct State {
     hurry: Arc<Notify>,
 }
 
-pub(crate) struct Session;
-
-impl Actor for Session {
+impl TreeActor for Session {
     type Msg = Msg;
-    type State = State;
     /// The life that an earlier incarnation of this actor left, if it wasn't fenced: a crash of this actor is none
     /// of the node's.
-    type Arguments = (Arc<NodeContext>, NewsSink, Option<Life>, Line<Msg>);
+    type Arguments = (Arc<NodeContext>, NewsSink, Option<Life>, Route<Msg>);
 
-    async fn pre_start(
-        &self,
-        me: ActorRef<Msg>,
-        (node, news, life, line): Self::Arguments,
-    ) -> Result<State, ActorProcessingErr> {
-        let leaf = node.tree.enter(&format!("{}/session", node.node), Kind::Session);
-        let me = Address::new(me, leaf.clone());
-        line.plug(me.clone());
-        let hurry = Arc::<Notify>::default();
-        let mut state = State {
+    async fn begin(
+        me: Address<Msg>,
+        (node, news, life, route): Self::Arguments,
+    ) -> Result<Self, ActorProcessingErr> {
+        route.lead_to(&me);
+        let mut session = Session {
             node,
             news,
             me,
-            leaf,
             life: None,
             draining: false,
             beating: None,
             dealing: None,
-            hurry,
+            hurry: Arc::default(),
         };
         match life.filter(|life| !life.trust.is_fenced()) {
-            Some(life) => state.live(life),
-            None => state.begin(),
+            Some(life) => session.live(life),
+            None => session.begin_life(),
         }
-        Ok(state)
+        Ok(session)
     }
 
-    async fn handle(
-        &self,
-        _: ActorRef<Msg>,
-        message: Msg,
-        state: &mut State,
-    ) -> Result<(), ActorProcessingErr> {
-        state.leaf.handled();
+    async fn handle(&mut self, message: Msg) -> Handled {
         match message {
-            Msg::Begin => state.begin(),
+            Msg::Begin => self.begin_life(),
             Msg::Describe { draining } => {
-                state.draining = draining;
-                state.describe();
+                self.draining = draining;
+                self.describe();
             }
-            Msg::Hurry => state.hurry.notify_one(),
-            Msg::Begun(life, outcome) => state.on_begun(life, outcome),
-            Msg::Beat(id, sent, outcome) => state.on_beat(id, sent, outcome),
+            Msg::Hurry => self.hurry.notify_one(),
+            Msg::Begun(life, outcome) => self.on_begun(life, outcome),
+            Msg::Beat(id, sent, outcome) => self.on_beat(id, sent, outcome),
         }
         Ok(())
     }
 
     /// Every run has released its shards by now: the row can go.
-    async fn post_stop(&self, _: ActorRef<Msg>, state: &mut State) -> Result<(), ActorProcessingErr> {
-        state.end_beating();
-        if let Some(life) = state.life.take()
-            && let Err(error) = end(&state.node, life.id).await
+    async fn end(&mut self) {
+        self.end_beating();
+        if let Some(life) = self.life.take()
+            && let Err(error) = end(&self.node, life.id).await
         {
-            tracing::warn!(actor = state.leaf.path(), %error, "session row stays; it will be fenced");
+            tracing::warn!(actor = self.me.leaf.path(), %error, "session row stays; it will be fenced");
         }
-        state.leaf.leave();
-        Ok(())
     }
 }
 
-impl State {
+impl Session {
     /// A failure is told only: what others see of a node is old then, and the next change says it again.
     fn describe(&self) {
         let Some(life) = self.life.clone() else { return };
@@ -157,26 +140,21 @@ impl State {
         }));
     }
 
-    fn begin(&mut self) {
+    fn begin_life(&mut self) {
         let life = Life {
             id: SessionId(self.node.new_ids.make()),
             trust: Arc::default(),
         };
         let (node, me, draining) = (self.node.clone(), self.me.clone(), self.draining);
         self.node.vital.spawn(self.me.guard(async move {
-            let begun = tokio::time::timeout(BEGIN_PATIENCE, insert(&node, &life, draining)).await;
-            let late = || {
-                Err(StoreError::Unavailable(
-                    "the new session was not written in time".into(),
-                ))
-            };
-            me.tell(Msg::Begun(life, begun.unwrap_or_else(|_| late())));
+            let begun = in_time(BEGIN_PATIENCE, "the store", insert(&node, &life, draining)).await;
+            me.tell(Msg::Begun(life, begun));
         }));
     }
 
     fn on_begun(&mut self, life: Life, outcome: Result<(), StoreError>) {
         if let Err(error) = outcome {
-            tracing::warn!(actor = self.leaf.path(), %error, "session not begun; trying again");
+            tracing::warn!(actor = self.me.leaf.path(), %error, "session not begun; trying again");
             return self.me.tell_after(self.node.times.heartbeat, Msg::Begin);
         }
         self.node.heartbeats.i_am(life.id);
@@ -202,7 +180,7 @@ impl State {
         match outcome {
             Ok(Heartbeat::Alive { shards, drain }) => {
                 self.node.meters.renewed(Renewal::Renewed);
-                self.leaf.say(Activity::Ok, format!("{} shards", shards.len()));
+                self.me.leaf.say(Activity::Ok, format!("{} shards", shards.len()));
                 (self.news)(News::Shards(id, sent, shards, drain));
             }
             Ok(Heartbeat::Fenced) => {
@@ -214,19 +192,20 @@ impl State {
                     "another node took over"
                 };
                 tracing::error!(
-                    actor = self.leaf.path(),
+                    actor = self.me.leaf.path(),
                     "session fenced: {why}; a new one begins"
                 );
                 self.life = None;
                 self.end_beating();
                 (self.news)(News::Fenced(id));
-                self.begin();
+                self.begin_life();
             }
             Err(error) => {
                 self.node.meters.renewed(Renewal::Failed);
-                self.leaf
+                self.me
+                    .leaf
                     .say(Activity::Backoff, "heartbeat not written; trust decays");
-                tracing::warn!(actor = self.leaf.path(), %error, "heartbeat not written; trust decays");
+                tracing::warn!(actor = self.me.leaf.path(), %error, "heartbeat not written; trust decays");
             }
         }
     }
@@ -283,13 +262,7 @@ async fn beat_on(node: &NodeContext, life: &Life, me: &Address<Msg>, hurry: &Not
     loop {
         let sent = node.clock.now();
         let patience = node.times.lease_ttl / 3;
-        let outcome = tokio::time::timeout(patience, node.sessions.beat(life.id))
-            .await
-            .unwrap_or_else(|_| {
-                Err(StoreError::Unavailable(
-                    "the heartbeat was not answered in time".into(),
-                ))
-            });
+        let outcome = in_time(patience, "the store", node.sessions.beat(life.id)).await;
         let fenced = matches!(outcome, Ok(Heartbeat::Fenced));
         match &outcome {
             Ok(Heartbeat::Alive { .. }) => {
@@ -317,9 +290,8 @@ async fn beat_on(node: &NodeContext, life: &Life, me: &Address<Msg>, hurry: &Not
     }
 }
 
-impl Drop for State {
+impl Drop for Session {
     fn drop(&mut self) {
         self.end_beating();
-        self.leaf.leave();
     }
 }

@@ -1,7 +1,7 @@
 //! A node's name belongs to one live node: people drain it, and move shards to it, by that name.
 //!
 //! A node that begins while another session has its name waits until it knows whether that one lives. One that was
-//! killed leaves its row; its successor need not wait for the whole promise, since nothing is taken from it here.
+//! killed leaves its row; its successor need not wait for the whole lease, since nothing is taken from it here.
 
 use std::time::Duration;
 
@@ -25,7 +25,7 @@ pub(crate) async fn await_name(node: &NodeContext) -> Result<(), NotStarted> {
         // Whoever holds the state directory's lock knows that older sessions are dead.
         return Ok(());
     }
-    let before = namesakes(node).await?;
+    let before = same_name(node).await?;
     let patience = (node.times.heartbeat * BEATS + WAY).min(node.times.lease_ttl);
     let until: Moment = node.clock.now().plus(patience);
     if !before.is_empty() {
@@ -36,7 +36,7 @@ pub(crate) async fn await_name(node: &NodeContext) -> Result<(), NotStarted> {
     }
     while !before.is_empty() && node.clock.now() < until {
         tokio::time::sleep(node.times.heartbeat / LOOKS_PER_BEAT).await;
-        let now = namesakes(node).await?;
+        let now = same_name(node).await?;
         if now
             .iter()
             .any(|(id, heartbeat)| before.iter().any(|(was, old)| was == id && old != heartbeat))
@@ -50,7 +50,7 @@ pub(crate) async fn await_name(node: &NodeContext) -> Result<(), NotStarted> {
     Ok(())
 }
 
-async fn namesakes(node: &NodeContext) -> Result<Vec<(SessionId, i64)>, NotStarted> {
+async fn same_name(node: &NodeContext) -> Result<Vec<(SessionId, i64)>, NotStarted> {
     let failed =
         |error: StoreError| NotStarted::Actors(format!("the sessions of other nodes can't be read: {error}"));
     let sessions = node.sessions.list().await.map_err(failed)?;

@@ -1,7 +1,7 @@
 //! What every actor of a node is given: clocks, stores, runtimes, times. Built once by the composition root.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tokio::runtime::Handle;
@@ -10,6 +10,7 @@ pub use crate::actors::executor::run_directory::RunDirectory;
 pub use crate::actors::executor::run_view::{RunSample, RunView};
 pub use crate::actors::membership::heartbeats::Heartbeats;
 pub use crate::actors::membership::pots::Pots;
+use crate::actors::runtime::lock;
 use crate::actors::runtime::new_ids::NewIds;
 use crate::actors::runtime::tree::Tree;
 use crate::ports::access::business_store::BusinessStore;
@@ -51,7 +52,7 @@ pub struct Times {
     pub data_log_flush: Duration,
     /// How long calls may take to end when the node shuts down.
     pub drain_timeout: Duration,
-    /// Whether shards of a silent owner are taken over, after its promise and a TTL, while the lease store that the
+    /// Whether shards of a silent owner are taken over, after its lease and a TTL, while the lease store that the
     /// owner may live on can't be reached.
     pub takeover_without_leases: bool,
     /// A handler that is not reached for so long, or only ever finds fault, ends the run; none waits for it.
@@ -124,11 +125,11 @@ impl Serving {
 
     /// What is served now.
     pub fn now(&self) -> ServingNow {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        lock(&self.0).clone()
     }
 
     pub(crate) fn set(&self, serving: ServingNow) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = serving;
+        *lock(&self.0) = serving;
     }
 
     /// The pools to look for (none: all), unless no task is taken.
@@ -157,7 +158,7 @@ pub struct RoomBoard(Arc<Mutex<Room>>);
 
 impl RoomBoard {
     pub(crate) fn read(&self) -> Room {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        *lock(&self.0)
     }
 
     pub(crate) fn write(&self, ledger: &Ledger, waiting: usize) {
@@ -167,7 +168,7 @@ impl RoomBoard {
             shards: ledger.held_shards(),
             waiting,
         };
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = room;
+        *lock(&self.0) = room;
     }
 }
 

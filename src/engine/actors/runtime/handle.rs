@@ -5,15 +5,17 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ractor::Actor;
 use tokio::sync::{oneshot, watch};
 
 use crate::actors::executor::run_view::{RunSample, RunView};
 use crate::actors::membership::hint_listener;
 use crate::actors::membership::unique_name;
+use crate::actors::runtime::actor::start_root;
+use crate::actors::runtime::address::Address;
 use crate::actors::runtime::context::{NodeContext, Room, ServingNow};
-use crate::actors::runtime::tree::{self, Address, Tree};
-use crate::actors::supervisor::{Arguments, Msg, Supervisor};
+use crate::actors::runtime::policy::Kind;
+use crate::actors::runtime::tree::{self, Tree};
+use crate::actors::supervisor::{Msg, Supervisor};
 use crate::ports::StoreError;
 use crate::ports::ownership::hints::Hint;
 use crate::ports::ownership::limit_store::PartView;
@@ -48,16 +50,9 @@ impl SupervisorHandle {
     /// When another live node has the name, or a child can't start.
     pub async fn start(node: Arc<NodeContext>, ledger: Ledger) -> Result<SupervisorHandle, NotStarted> {
         unique_name::await_name(&node).await?;
-        let leaf = node
-            .tree
-            .enter(&node.node, crate::actors::runtime::policy::Kind::Supervisor);
+        let leaf = node.tree.enter(&node.node, Kind::Supervisor);
         node.room.write(&ledger, 0);
-        let arguments = Arguments {
-            node: node.clone(),
-            leaf: leaf.clone(),
-            ledger,
-        };
-        let (actor, ended) = Actor::spawn(Some(node.node.clone()), Supervisor, arguments)
+        let (address, ended) = start_root::<Supervisor>(leaf, (node.clone(), ledger))
             .await
             .map_err(|error| NotStarted::Actors(error.to_string()))?;
         let shown = node.tree.for_log("", |printed| printed.start);
@@ -69,7 +64,6 @@ impl SupervisorHandle {
             }
             sender.send_replace(true);
         });
-        let address = Address::new(actor, leaf);
         if let Some(hints) = node.hints.clone() {
             tokio::spawn(hint_listener::listen(hints, address.clone(), over.clone()));
         }
@@ -79,11 +73,6 @@ impl SupervisorHandle {
     /// Something changed in the store: look for work now instead of at the next scan.
     pub fn wake(&self) {
         self.address.tell(Msg::Wake);
-    }
-
-    /// A hook call was left in the outbox: deliver it now instead of at the next look.
-    pub fn wake_courier(&self) {
-        self.address.tell(Msg::WakeCourier);
     }
 
     /// How long the heartbeat of each session has not moved, as this node saw it; those it never saw are left out.

@@ -4,50 +4,35 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use windrow_core::ids::Moment;
+use windrow_core::items::retry::doubled;
+use windrow_core::slugs;
 
-/// The actors of the tree.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Kind {
-    /// The root.
-    Supervisor,
-    /// Heartbeat.
-    Session,
-    /// Finds work.
-    Restorer,
-    /// Lease I/O.
-    LeaseKeeper,
-    /// Saves progress.
-    CheckpointWriter,
-    /// Saves log lines.
-    DataLogWriter,
-    /// Delivers hook calls.
-    Courier,
-    /// Does what time makes due.
-    Steward,
-    /// Owns a shard.
-    Launcher,
-    /// Guards a shard's trust.
-    LeaseRenewer,
-    /// Owns a shard's lanes.
-    WindowExecutor,
-}
-
-impl Kind {
-    /// The word in paths, metrics and logs.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Kind::Supervisor => "supervisor",
-            Kind::Session => "session",
-            Kind::Restorer => "restorer",
-            Kind::LeaseKeeper => "lease-keeper",
-            Kind::CheckpointWriter => "checkpoint-writer",
-            Kind::DataLogWriter => "data-log-writer",
-            Kind::Courier => "courier",
-            Kind::Steward => "steward",
-            Kind::Launcher => "launcher",
-            Kind::LeaseRenewer => "lease-renewer",
-            Kind::WindowExecutor => "executor",
-        }
+slugs! {
+    /// The actors of the tree.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum Kind {
+        /// The root.
+        Supervisor = "supervisor",
+        /// Heartbeat.
+        Session = "session",
+        /// Finds work.
+        Restorer = "restorer",
+        /// Lease I/O.
+        LeaseKeeper = "lease-keeper",
+        /// Saves progress.
+        CheckpointWriter = "checkpoint-writer",
+        /// Saves log lines.
+        DataLogWriter = "data-log-writer",
+        /// Delivers hook calls.
+        OutboxDispatcher = "outbox-dispatcher",
+        /// Does what time makes due.
+        Maintenance = "maintenance",
+        /// Owns a shard.
+        Launcher = "launcher",
+        /// Guards a shard's trust.
+        LeaseRenewer = "lease-renewer",
+        /// Owns a shard's lanes.
+        WindowExecutor = "executor",
     }
 }
 
@@ -73,9 +58,11 @@ pub fn policy(kind: Kind) -> Policy {
     let (restarts_max, wait_first, wait_max) = match kind {
         Kind::Supervisor | Kind::Launcher => (0, Duration::ZERO, Duration::ZERO),
         Kind::Session | Kind::LeaseKeeper => (20, Duration::from_millis(10), Duration::from_millis(500)),
-        Kind::Restorer | Kind::CheckpointWriter | Kind::DataLogWriter | Kind::Courier | Kind::Steward => {
-            (10, Duration::from_millis(50), Duration::from_secs(2))
-        }
+        Kind::Restorer
+        | Kind::CheckpointWriter
+        | Kind::DataLogWriter
+        | Kind::OutboxDispatcher
+        | Kind::Maintenance => (10, Duration::from_millis(50), Duration::from_secs(2)),
         Kind::LeaseRenewer | Kind::WindowExecutor => (5, Duration::from_millis(100), Duration::from_secs(5)),
     };
     Policy {
@@ -107,12 +94,7 @@ impl Restarts {
             return None;
         }
         self.recent.push_back(now);
-        Some(
-            policy
-                .wait_first
-                .saturating_mul(1 << count.min(16))
-                .min(policy.wait_max),
-        )
+        Some(doubled((policy.wait_first, policy.wait_max), count))
     }
 
     /// Restarts within the last span.

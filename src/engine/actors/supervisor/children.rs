@@ -1,61 +1,71 @@
-//! What the supervisor does for its node: its own children, orphaned shards, reasons for waiting.
+//! The supervisor's own children, and the shards that nobody on the node runs.
 
-use std::sync::Arc;
+use std::collections::BTreeMap;
 use std::time::Duration;
 
-use ractor::{Actor, ActorCell, ActorRef, SpawnErr};
-use tokio::task::JoinHandle;
+use ractor::{ActorCell, ActorId, ActorProcessingErr, Message, SpawnErr};
+use tokio::runtime::Handle;
 
 use crate::actors::membership::restorer::{self, Restorer};
 use crate::actors::membership::session::Session;
-use crate::actors::runtime::lines::Lines;
-use crate::actors::runtime::policy::{Kind, policy};
-use crate::actors::runtime::tree::Address;
-use crate::actors::supervisor::{Msg, State};
-use crate::actors::upkeep::maintenance::{Sinks, Steward};
-use crate::actors::upkeep::outbox_dispatcher::Courier;
+use crate::actors::runtime::actor::{Handled, start};
+use crate::actors::runtime::address::Address;
+use crate::actors::runtime::policy::{Kind, Restarts, policy};
+use crate::actors::supervisor::{Msg, Supervisor};
+use crate::actors::upkeep::maintenance::{Maintenance, Sinks};
+use crate::actors::upkeep::outbox_dispatcher::OutboxDispatcher;
 use crate::actors::writers::checkpoint_writer::CheckpointWriter;
 use crate::actors::writers::data_log_writer::DataLogWriter;
 use crate::actors::writers::lease_keeper::LeaseKeeper;
 use crate::ports::ownership::run_store::RunClose;
 use crate::ports::ownership::session_store::OwnedShard;
+use windrow_core::ids::Moment;
+use windrow_core::items::retry::doubled;
+
+/// In the order of their start; they end in the reverse one: the session last, since it says that this node lives.
+pub(crate) const CHILDREN: [Kind; 7] = [
+    Kind::Session,
+    Kind::LeaseKeeper,
+    Kind::DataLogWriter,
+    Kind::CheckpointWriter,
+    Kind::Restorer,
+    Kind::OutboxDispatcher,
+    Kind::Maintenance,
+];
 
 /// The wait before a shard whose launcher failed is offered again, doubled with each failure up to the longest.
-const RELAUNCH_FIRST: Duration = Duration::from_millis(500);
-const RELAUNCH_MAX: Duration = Duration::from_secs(60);
-
-/// Spawns an actor on a runtime: what heartbeats and leases depend on shares no thread with the work.
-async fn on<M: ractor::Message>(
-    runtime: &tokio::runtime::Handle,
-    spawning: impl Future<Output = Result<(ActorRef<M>, JoinHandle<()>), SpawnErr>> + Send + 'static,
-) -> Result<ActorCell, SpawnErr> {
-    match runtime.spawn(spawning).await {
-        Ok(spawned) => Ok(spawned?.0.get_cell()),
-        Err(error) => Err(SpawnErr::StartupFailed(error.into())),
-    }
-}
-
-/// Who hears what the steward did.
-fn sinks(supervisor: &Address<Msg>, lines: &Lines) -> Sinks {
-    let (nudger, leaver) = (supervisor.clone(), supervisor.clone());
-    let nudge = Arc::new(move |task| {
-        nudger.tell(Msg::Nudge(task));
-    });
-    let leave = Arc::new(move |shard| {
-        leaver.tell(Msg::LeaveToOthers(shard));
-    });
-    Sinks {
-        nudge,
-        leave,
-        restorer: lines.restorer.clone(),
-    }
-}
-
+const RELAUNCH: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(60));
 /// How long the ordered end of one child may take.
 const STOP_PATIENCE: Duration = Duration::from_secs(5);
 
-/// Ends a child, and waits for that.
-pub(crate) async fn end(kind: Kind, child: &ActorCell) {
+/// The children, each the only one of its kind, and how often each was started again.
+#[derive(Default)]
+pub(crate) struct Children(BTreeMap<Kind, (ActorCell, Restarts)>);
+
+impl Children {
+    /// The newest actor of a kind.
+    pub(crate) fn put(&mut self, kind: Kind, child: ActorCell) {
+        let restarts = self.0.remove(&kind).map(|(_, restarts)| restarts);
+        self.0.insert(kind, (child, restarts.unwrap_or_default()));
+    }
+
+    /// Which child failed, and the wait before its restart; no wait where it failed too often.
+    fn on_failure(&mut self, actor: ActorId, now: Moment) -> Option<(Kind, Option<Duration>)> {
+        let mut children = self.0.iter_mut();
+        let (kind, (_, restarts)) = children.find(|(_, (child, _))| child.get_id() == actor)?;
+        Some((*kind, restarts.on_failure(policy(*kind), now)))
+    }
+
+    pub(crate) async fn end(&mut self) {
+        for kind in CHILDREN.into_iter().rev() {
+            if let Some((child, _)) = self.0.remove(&kind) {
+                end(kind, &child).await;
+            }
+        }
+    }
+}
+
+async fn end(kind: Kind, child: &ActorCell) {
     let patience = Some(STOP_PATIENCE);
     let fault = if kind == Kind::LeaseKeeper {
         // What runs told it as they ended may be in its mailbox.
@@ -65,97 +75,98 @@ pub(crate) async fn end(kind: Kind, child: &ActorCell) {
             .err()
             .map(|fault| fault.to_string())
     } else {
-        child
-            .stop_and_wait(None, patience)
-            .await
-            .err()
-            .map(|fault| fault.to_string())
+        let stopped = child.stop_and_wait(None, patience).await;
+        stopped.err().map(|fault| fault.to_string())
     };
     if let Some(error) = fault {
         tracing::warn!(actor = kind.as_str(), error, "child did not end in time");
     }
 }
 
-impl State {
-    pub(crate) async fn spawn(&self, kind: Kind, me: &ActorCell) -> Result<ActorCell, SpawnErr> {
-        let (node, lines, me) = (self.node.clone(), self.lines.clone(), me.clone());
-        let name = Some(self.leaf.child(kind.as_str()));
-        let address = self.me.clone();
+/// On this runtime: what heartbeats and leases depend on shares no thread with the work.
+async fn on<M: Message>(
+    runtime: &Handle,
+    starting: impl Future<Output = Result<Address<M>, SpawnErr>> + Send + 'static,
+) -> Result<Address<M>, SpawnErr> {
+    match runtime.spawn(starting).await {
+        Ok(started) => started,
+        Err(error) => Err(SpawnErr::StartupFailed(error.into())),
+    }
+}
+
+impl Supervisor {
+    pub(crate) async fn start_child(&self, kind: Kind) -> Result<ActorCell, SpawnErr> {
+        let (node, routes, logs, me) = (
+            self.node.clone(),
+            self.routes.clone(),
+            self.logs.clone(),
+            &self.me,
+        );
+        let (leaf, parent, vital) = (me.leaf.enter_child(kind), me.cell(), self.node.vital.clone());
         Ok(match kind {
             Kind::LeaseKeeper => {
-                let vital = node.vital.clone();
-                on(
-                    &vital,
-                    Actor::spawn_linked(name, LeaseKeeper, (node, lines.lease_keeper), me),
-                )
-                .await?
-            }
-            Kind::CheckpointWriter => {
-                Actor::spawn_linked(name, CheckpointWriter, (node, lines.checkpoint_writer), me)
+                let arguments = (node, routes.lease_keeper);
+                on(&vital, start::<LeaseKeeper>(leaf, arguments, parent))
                     .await?
-                    .0
-                    .get_cell()
-            }
-            Kind::DataLogWriter => {
-                let arguments = (node, self.logs.clone());
-                Actor::spawn_linked(name, DataLogWriter, arguments, me)
-                    .await?
-                    .0
-                    .get_cell()
+                    .cell()
             }
             Kind::Session => {
-                let news = Arc::new(move |news| {
-                    address.tell(Msg::News(news));
-                });
-                let life = self.life.clone();
-                let vital = node.vital.clone();
-                on(
-                    &vital,
-                    Actor::spawn_linked(name, Session, (node, news, life, lines.session), me),
-                )
-                .await?
-            }
-            Kind::Courier => {
-                let arguments = (node, self.logs.clone(), lines);
-                Actor::spawn_linked(name, Courier, arguments, me)
+                let arguments = (node, me.sink(Msg::News), self.life.clone(), routes.session);
+                on(&vital, start::<Session>(leaf, arguments, parent))
                     .await?
-                    .0
-                    .get_cell()
+                    .cell()
             }
-            Kind::Steward => {
-                let sinks = sinks(&address, &lines);
-                Actor::spawn_linked(name, Steward, (node, sinks), me)
-                    .await?
-                    .0
-                    .get_cell()
+            Kind::CheckpointWriter => {
+                let arguments = (node, routes.checkpoint_writer);
+                start::<CheckpointWriter>(leaf, arguments, parent).await?.cell()
             }
-            Kind::Supervisor
-            | Kind::Restorer
+            Kind::DataLogWriter => start::<DataLogWriter>(leaf, (node, logs), parent).await?.cell(),
+            Kind::OutboxDispatcher => {
+                let arguments = (node, logs, routes);
+                start::<OutboxDispatcher>(leaf, arguments, parent).await?.cell()
+            }
+            Kind::Maintenance => {
+                let sinks = Sinks {
+                    nudge: me.sink(Msg::Nudge),
+                    leave: me.sink(Msg::LeaveToOthers),
+                    restorer: routes.restorer,
+                };
+                start::<Maintenance>(leaf, (node, sinks), parent).await?.cell()
+            }
+            Kind::Restorer
+            | Kind::Supervisor
             | Kind::Launcher
             | Kind::LeaseRenewer
             | Kind::WindowExecutor => {
-                let offer = Arc::new(move |candidates| {
-                    address.tell(Msg::Offer(candidates));
-                });
-                Actor::spawn_linked(name, Restorer, (node, offer, lines.restorer), me)
-                    .await?
-                    .0
-                    .get_cell()
+                let arguments = (node, me.sink(Msg::Offer), routes.restorer);
+                start::<Restorer>(leaf, arguments, parent).await?.cell()
             }
         })
     }
 
+    pub(crate) fn on_own_child_ended(&mut self, child: &ActorCell, reason: &str) -> Handled {
+        let now = self.node.clock.now();
+        let Some((kind, wait)) = self.children.on_failure(child.get_id(), now) else {
+            return Ok(());
+        };
+        let path = self.me.leaf.child(kind.as_str());
+        tracing::error!(actor = path, error = reason, "actor failed");
+        self.node.tree.failed(&path, reason);
+        let Some(wait) = wait else {
+            let text = format!("{} failed too often: {reason}", kind.as_str());
+            return Err(ActorProcessingErr::from(text));
+        };
+        self.me.tell_after(wait, Msg::Restart(kind));
+        Ok(())
+    }
+
     /// A respawn that fails is a failure of the child, not of this actor: it is tried again by the same policy.
-    pub(crate) async fn restart(&mut self, kind: Kind, me: &ActorCell) {
+    pub(crate) async fn restart(&mut self, kind: Kind) {
         if self.is_over() {
             return;
         }
-        match self.spawn(kind, me).await {
-            Ok(child) => {
-                if let Some((cell, _)) = self.children.get_mut(&kind) {
-                    *cell = child;
-                }
-            }
+        match self.start_child(kind).await {
+            Ok(child) => self.children.put(kind, child),
             Err(error) => {
                 tracing::error!(actor = kind.as_str(), %error, "child not started; trying again");
                 self.me.tell_after(policy(kind).wait_max, Msg::Restart(kind));
@@ -165,11 +176,8 @@ impl State {
 
     /// A shard of this session that nobody here runs: only we can give it back (decision 0020, rule 5).
     pub(crate) fn release_orphan(&mut self, row: OwnedShard) {
-        let failures = self.failures.get(&row.shard).copied().unwrap_or(0);
-        let wait = RELAUNCH_FIRST
-            .saturating_mul(1 << failures.min(16))
-            .min(RELAUNCH_MAX);
-        let (node, lines) = (self.node.clone(), self.lines.clone());
+        let wait = doubled(RELAUNCH, self.runs.failures(row.shard));
+        let (node, routes) = (self.node.clone(), self.routes.clone());
         node.meters.recovers("run_failed");
         tracing::warn!(shard = %row.shard, wait_ms = wait.as_millis() as u64, "owned shard without a run released");
         tokio::spawn(async move {
@@ -188,7 +196,7 @@ impl State {
                 tracing::warn!(shard = %row.shard, %error, "not released; trying again at the next heartbeat");
             }
             tokio::time::sleep(wait).await;
-            lines.restorer.tell(restorer::Msg::Wake);
+            routes.restorer.tell(restorer::Msg::Wake);
         });
     }
 }

@@ -3,17 +3,18 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
 
-use ractor::{Actor, ActorId, ActorRef};
+use ractor::ActorId;
 use tokio::sync::Semaphore;
 
-use crate::actors::launcher::share::{BookSink, Booked, Part};
+use crate::actors::launcher::share::BookSink;
 use crate::actors::launcher::{self, Launcher};
-use crate::actors::membership::seen_revision::Sight;
+use crate::actors::membership::seen_revision::SeenRevision;
 use crate::actors::membership::session;
+use crate::actors::runtime::actor::start;
+use crate::actors::runtime::address::Address;
 use crate::actors::runtime::policy::Kind;
-use crate::actors::runtime::tree::Address;
 use crate::actors::supervisor::waits::{Wait, Why};
-use crate::actors::supervisor::{Msg, State};
+use crate::actors::supervisor::{Msg, Supervisor};
 use crate::ports::ownership::hints::Hint;
 use crate::ports::ownership::run_store::Candidate;
 use crate::ports::ownership::session_store::OwnedShard;
@@ -29,12 +30,18 @@ const CLAIMS_MAX: usize = 16;
 
 /// The launchers, and the shards that will get one.
 pub(crate) struct Runs {
-    launchers: BTreeMap<ShardId, (Address<launcher::Msg>, Arc<Sight>)>,
+    launchers: BTreeMap<ShardId, (Address<launcher::Msg>, Arc<SeenRevision>)>,
     shards: HashMap<ActorId, ShardId>,
     /// Admitted and booked, or to be stopped; not started yet.
     starting: VecDeque<Candidate>,
     waiting_to_start: BTreeSet<ShardId>,
     claims: Arc<Semaphore>,
+    /// When launchers ended: heartbeats sent before that say nothing about their shards.
+    ended: BTreeMap<ShardId, Moment>,
+    /// How often a shard's launchers failed in a row.
+    failures: BTreeMap<ShardId, u32>,
+    /// Shards that are left to other nodes, until their runs have ended.
+    leaving: BTreeSet<ShardId>,
 }
 
 impl Runs {
@@ -45,6 +52,9 @@ impl Runs {
             starting: VecDeque::new(),
             waiting_to_start: BTreeSet::new(),
             claims: Arc::new(Semaphore::new(CLAIMS_MAX)),
+            ended: BTreeMap::new(),
+            failures: BTreeMap::new(),
+            leaving: BTreeSet::new(),
         }
     }
 
@@ -91,19 +101,48 @@ impl Runs {
         }
     }
 
-    /// Tells each launcher what a heartbeat, sent at this moment, found of its shard, unless it knows that.
-    pub(crate) fn show(&self, rows: &BTreeMap<ShardId, OwnedShard>, sent: Moment) {
-        for (shard, (launcher, sight)) in &self.launchers {
-            match rows.get(shard) {
-                Some(row) if sight.shows(row) => {}
+    /// Tells each launcher what a heartbeat, sent at this moment, found of its shard, unless it knows that. Gives the
+    /// rows of shards that nobody here runs.
+    pub(crate) fn show(&mut self, mut rows: BTreeMap<ShardId, OwnedShard>, sent: Moment) -> Vec<OwnedShard> {
+        for (shard, (launcher, seen)) in &self.launchers {
+            match rows.remove(shard) {
+                Some(row) if seen.shows(&row) => {}
                 Some(row) => {
-                    launcher.tell(launcher::Msg::Row(*row, sent));
+                    launcher.tell(launcher::Msg::Row(row, sent));
                 }
                 None => {
                     launcher.tell(launcher::Msg::NotListed(sent));
                 }
             }
         }
+        self.ended.retain(|_, at| *at >= sent);
+        rows.retain(|shard, _| !self.ended.contains_key(shard));
+        rows.into_values().collect()
+    }
+
+    /// Its handler is down for this node only: the run drains, so that another node takes the shard.
+    pub(crate) fn leave_to_others(&mut self, shard: ShardId) {
+        self.leaving.insert(shard);
+        self.tell(shard, launcher::Msg::Leave);
+    }
+
+    /// A launcher has ended; says whether its shard was left to other nodes.
+    pub(crate) fn was_left(&mut self, shard: ShardId, now: Moment) -> bool {
+        self.ended.insert(shard, now);
+        self.leaving.remove(&shard)
+    }
+
+    pub(crate) fn note_failure(&mut self, shard: ShardId) {
+        *self.failures.entry(shard).or_insert(0) += 1;
+    }
+
+    pub(crate) fn forget_failures(&mut self, shard: ShardId) {
+        self.failures.remove(&shard);
+    }
+
+    /// How often the shard's launchers failed in a row.
+    pub(crate) fn failures(&self, shard: ShardId) -> u32 {
+        self.failures.get(&shard).copied().unwrap_or(0)
     }
 
     /// Forgets an actor that ended; its shard, if it was a launcher.
@@ -128,13 +167,13 @@ impl Runs {
         Some(candidate)
     }
 
-    fn insert(&mut self, shard: ShardId, launcher: Address<launcher::Msg>, sight: Arc<Sight>) {
+    fn insert(&mut self, shard: ShardId, launcher: Address<launcher::Msg>, seen: Arc<SeenRevision>) {
         self.shards.insert(launcher.actor().get_id(), shard);
-        self.launchers.insert(shard, (launcher, sight));
+        self.launchers.insert(shard, (launcher, seen));
     }
 }
 
-impl State {
+impl Supervisor {
     /// Admits who fits of the whole line, and says of the others why they wait.
     pub(crate) fn on_offer(&mut self, line: Vec<Candidate>) {
         let now = self.node.clock.now();
@@ -143,11 +182,11 @@ impl State {
             return;
         }
         let offered: BTreeSet<ShardId> = line.iter().map(|candidate| candidate.shard).collect();
-        self.bars.retain(|shard| offered.contains(&shard), now);
-        let mut refused = self.barred(&line);
+        self.backoff.retain(|shard| offered.contains(&shard), now);
+        let mut refused = self.unclaimable(&line);
         let line: Vec<Candidate> = line
             .into_iter()
-            .filter(|candidate| !self.bars.holds(candidate, now))
+            .filter(|candidate| !self.backoff.holds(candidate, now))
             .collect();
         let fresh = line
             .into_iter()
@@ -164,7 +203,7 @@ impl State {
             .into_iter()
             .map(|candidate| (candidate.shard, candidate))
             .collect();
-        for admission in self.ledger.admit(&requests, now) {
+        for admission in self.booking.ledger.admit(&requests, now) {
             match (admission.outcome, candidates.remove(&admission.shard)) {
                 (Ok(_), Some(candidate)) => {
                     starts = true;
@@ -187,12 +226,12 @@ impl State {
     }
 
     /// Starts some of what was admitted; the rest when other messages have had their turn.
-    pub(crate) async fn launch_some(&mut self, me: &ActorRef<Msg>) {
+    pub(crate) async fn launch_some(&mut self) {
         for _ in 0..STARTS_PER_TURN {
             let Some(candidate) = self.runs.next_start() else {
                 return;
             };
-            self.launch(candidate, me).await;
+            self.launch(candidate).await;
         }
         self.me.tell(Msg::LaunchMore);
     }
@@ -200,17 +239,17 @@ impl State {
     /// What was admitted and has no launcher yet is given back: the next scan finds it again.
     pub(crate) fn give_up_starting(&mut self) {
         while let Some(candidate) = self.runs.next_start() {
-            self.ledger.release(candidate.shard);
+            self.booking.ledger.release(candidate.shard);
         }
     }
 
     /// Looks where other nodes point; a hint that is wrong costs a look.
-    pub(crate) fn on_heard(&mut self, hints: &[Hint]) {
+    pub(crate) fn on_hints(&mut self, hints: &[Hint]) {
         for hint in hints {
             match hint {
                 Hint::Task(task) => self.runs.tell_task(*task, || launcher::Msg::Look),
                 Hint::Session(id) if self.life.as_ref().is_some_and(|life| life.id == *id) => {
-                    self.lines.session.tell(session::Msg::Hurry);
+                    self.routes.session.tell(session::Msg::Hurry);
                 }
                 Hint::Work | Hint::Session(_) => {}
             }
@@ -223,56 +262,40 @@ impl State {
         }
     }
 
-    async fn launch(&mut self, candidate: Candidate, me: &ActorRef<Msg>) {
+    async fn launch(&mut self, candidate: Candidate) {
         let shard = candidate.shard;
         let Some(life) = self.life.clone() else {
-            self.ledger.release(shard);
+            self.booking.ledger.release(shard);
             return;
         };
-        let leaf = self
-            .node
-            .tree
-            .enter(&self.leaf.child(&shard.to_string()), Kind::Launcher);
-        let sight = Arc::<Sight>::default();
+        let path = self.me.leaf.child(&shard.to_string());
+        let leaf = self.node.tree.enter(&path, Kind::Launcher);
+        let seen = Arc::<SeenRevision>::default();
         let arguments = launcher::Arguments {
             node: self.node.clone(),
-            leaf: leaf.clone(),
             candidate,
             life,
-            lines: self.lines.clone(),
+            routes: self.routes.clone(),
             logs: self.logs.clone(),
             claims: self.runs.claims.clone(),
-            sight: sight.clone(),
+            seen: seen.clone(),
             book: self.booking(shard),
         };
-        let name = Some(leaf.path().to_owned());
-        match Actor::spawn_linked(name, Launcher, arguments, me.get_cell()).await {
-            Ok((actor, _)) => self.runs.insert(shard, Address::new(actor, leaf), sight),
+        match start::<Launcher>(leaf, arguments, self.me.cell()).await {
+            Ok(launcher) => self.runs.insert(shard, launcher, seen),
             Err(error) => {
                 tracing::error!(%shard, %error, "launcher not started; the shard will be offered again");
-                leaf.leave();
-                self.ledger.release(shard);
+                self.booking.ledger.release(shard);
             }
         }
     }
-}
 
-impl State {
     /// How a launcher books another part of its task's rate.
     fn booking(&self, shard: ShardId) -> BookSink {
         let me = self.me.clone();
         Arc::new(move |part, answer| {
             me.tell(Msg::Book(shard, part, answer));
         })
-    }
-
-    pub(crate) fn on_book(&mut self, shard: ShardId, part: Part, answer: Booked) {
-        let before = self.ledger.held_sum();
-        let outcome = self.ledger.change_share(shard, part.share, part.rate).map(|_| ());
-        if self.ledger.held_sum() < before {
-            self.look_for_work();
-        }
-        answer(outcome);
     }
 }
 

@@ -3,49 +3,50 @@
 
 use std::time::Duration;
 
-use ractor::ActorRef;
 use tokio::sync::oneshot;
 
 use crate::actors::launcher;
-use crate::actors::supervisor::{Msg, State};
+use crate::actors::supervisor::{Msg, Supervisor};
 
 /// How long the last checkpoints of what was aborted may take.
 const GIVE_BACK_PATIENCE: Duration = Duration::from_secs(5);
 
-/// What people want of this node beside its tasks.
+/// Whether the node is drained, and for whom.
 #[derive(Debug, Default)]
-pub(crate) struct Standby {
+pub(crate) struct Drains {
+    /// It ends: who waits for that.
+    ending: Option<Vec<oneshot::Sender<usize>>>,
     /// It owns nothing and takes nothing, until they want it back.
     wished: bool,
     /// The number of the last drain: the end of an older one means nothing.
-    drains: u64,
+    count: u64,
 }
 
-impl State {
+impl Supervisor {
     /// Whether it takes no shard: it ends, or stands by.
     pub(crate) fn takes_nothing(&self) -> bool {
-        self.draining.is_some() || self.standby.wished
+        self.drains.ending.is_some() || self.drains.wished
     }
 
-    pub(crate) fn drain(&mut self, done: oneshot::Sender<usize>, me: &ActorRef<Msg>) {
-        self.draining.get_or_insert_default().push(done);
+    pub(crate) fn drain(&mut self, done: oneshot::Sender<usize>) {
+        self.drains.ending.get_or_insert_default().push(done);
         self.hand_everything_over();
         if self.runs.is_empty() {
-            me.stop(Some("drained".into()));
+            self.me.actor().stop(Some("drained".into()));
         }
     }
 
     /// Whether everything was handed over.
     pub(crate) fn is_over(&self) -> bool {
-        self.draining.is_some() && self.runs.is_empty()
+        self.drains.ending.is_some() && self.runs.is_empty()
     }
 
     /// What the heartbeat read of people's wish.
     pub(crate) fn on_drain_wish(&mut self, wished: bool) {
-        if wished == self.standby.wished {
+        if wished == self.drains.wished {
             return;
         }
-        self.standby.wished = wished;
+        self.drains.wished = wished;
         if wished {
             tracing::info!(
                 node = self.node.node,
@@ -54,26 +55,26 @@ impl State {
             self.hand_everything_over();
         } else {
             tracing::info!(node = self.node.node, "the node takes work again");
-            self.standby.drains += 1;
+            self.drains.count += 1;
             self.show_face();
             self.look_for_work();
         }
     }
 
     pub(crate) fn hand_everything_over(&mut self) {
-        self.standby.drains += 1;
+        self.drains.count += 1;
         self.show_face();
         self.give_up_starting();
         self.runs.tell_all(|| launcher::Msg::HandOver);
         self.me
-            .tell_after(self.node.times.drain_timeout, Msg::DrainOver(self.standby.drains));
+            .tell_after(self.node.times.drain_timeout, Msg::DrainOver(self.drains.count));
     }
 
     pub(crate) fn on_drain_over(&self, drain: u64) {
-        if self.draining.is_some() || drain == self.standby.drains {
+        if self.drains.ending.is_some() || drain == self.drains.count {
             self.runs.tell_all(|| launcher::Msg::Abort);
         }
-        if self.draining.is_some() {
+        if self.drains.ending.is_some() {
             self.me.tell_after(GIVE_BACK_PATIENCE, Msg::GiveUp);
         }
     }
@@ -81,7 +82,7 @@ impl State {
     /// Ends what can't be given back, since the store doesn't answer.
     pub(crate) fn give_up(&mut self) {
         let left = self.runs.len();
-        let Some(waiting) = self.draining.as_mut().filter(|_| left > 0) else {
+        let Some(waiting) = self.drains.ending.as_mut().filter(|_| left > 0) else {
             return;
         };
         for done in waiting.drain(..) {

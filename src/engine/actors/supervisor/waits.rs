@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::actors::launcher::Bar;
-use crate::actors::supervisor::{Msg, State};
+use crate::actors::launcher::Unclaimable;
+use crate::actors::supervisor::{Msg, Supervisor};
 use crate::ports::ownership::run_store::Candidate;
 use crate::ports::tasks::store::{COORDINATOR_DOWN, WaitNote};
 use windrow_core::capacity::{Obstacle, Refusal};
@@ -22,13 +22,10 @@ pub(crate) struct Wait {
     pub(crate) since: WallMs,
 }
 
-/// See [`Wait`].
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Why {
-    /// It doesn't fit.
     Refused(Refusal),
-    /// It may not be had.
-    Barred(Bar),
+    Unclaimable(Unclaimable),
 }
 
 /// What the store was told.
@@ -42,7 +39,6 @@ pub(crate) struct Waits {
 }
 
 impl Waits {
-    /// How many tasks wait.
     pub(crate) fn len(&self) -> usize {
         self.waiting
     }
@@ -52,7 +48,7 @@ impl Waits {
         let mut over = Vec::new();
         self.told.retain(|task, told| {
             let stays = refused.contains_key(task);
-            if !stays && matches!(told.why, Why::Barred(Bar::NoWitness)) {
+            if !stays && matches!(told.why, Why::Unclaimable(Unclaimable::NoWitness)) {
                 over.push(WaitNote {
                     task: *task,
                     reason: String::new(),
@@ -65,7 +61,6 @@ impl Waits {
     }
 }
 
-/// The slug of a reason.
 fn slug(obstacle: Obstacle) -> &'static str {
     match obstacle {
         Obstacle::TooBig => "too_big",
@@ -77,8 +72,8 @@ fn slug(obstacle: Obstacle) -> &'static str {
 fn note((task, Wait { why, .. }): &(TaskId, Wait)) -> WaitNote {
     let (reason, text) = match why {
         Why::Refused(refusal) => (slug(refusal.obstacle), refusal.waiting_text()),
-        Why::Barred(Bar::NoWitness) => (COORDINATOR_DOWN, NO_WITNESS_TEXT.to_owned()),
-        Why::Barred(Bar::Newer(version)) => (
+        Why::Unclaimable(Unclaimable::NoWitness) => (COORDINATOR_DOWN, NO_WITNESS_TEXT.to_owned()),
+        Why::Unclaimable(Unclaimable::Newer(version)) => (
             "newer_version",
             format!(
                 "its checkpoint has version {version}, which this node's program does not read; a node of the version \
@@ -101,16 +96,16 @@ fn is_same(one: &Wait, other: &Wait) -> bool {
                 let read = |refusal: Refusal| (refusal.obstacle, refusal.need, refusal.capacity);
                 read(one) == read(other)
             }
-            (Why::Barred(one), Why::Barred(other)) => one == other,
+            (Why::Unclaimable(one), Why::Unclaimable(other)) => one == other,
             _ => false,
         }
 }
 
-impl State {
+impl Supervisor {
     /// The tasks of candidates that may not be had, with the reason.
-    pub(crate) fn barred(&self, line: &[Candidate]) -> BTreeMap<TaskId, Wait> {
-        let barred = line.iter().filter_map(|candidate| {
-            let why = Why::Barred(self.bars.why(candidate.shard)?);
+    pub(crate) fn unclaimable(&self, line: &[Candidate]) -> BTreeMap<TaskId, Wait> {
+        let waits = line.iter().filter_map(|candidate| {
+            let why = Why::Unclaimable(self.backoff.why(candidate.shard)?);
             Some((
                 candidate.shard.task,
                 Wait {
@@ -119,7 +114,7 @@ impl State {
                 },
             ))
         });
-        barred.collect()
+        waits.collect()
     }
 
     /// Says why tasks wait, once per reason. `refused` is everything that waits now.

@@ -9,8 +9,8 @@ use serde_json::Value;
 
 use crate::actors::executor::run_cell::LogSink;
 use crate::actors::membership::restorer;
+use crate::actors::runtime::address::Route;
 use crate::actors::runtime::context::{HookParts, NodeContext};
-use crate::actors::runtime::tree::Line;
 use crate::actors::upkeep::outbox_dispatcher::LEASE;
 use crate::ports::ErrorClass;
 use crate::ports::StoreError;
@@ -22,20 +22,19 @@ use crate::ports::handling::outbox::{Delivery, Settlement};
 use crate::ports::tasks::store::{Actor, CommandError, CommandRefusal, TaskCommand, TaskEdit, Write};
 use windrow_core::business::{HOOK_TIMEOUT_DEFAULT, HookKind};
 use windrow_core::ids::{ItemCount, ItemIndex, ShardId};
+use windrow_core::items::retry::doubled;
 use windrow_core::task::lifecycle::Status;
 
 /// The wait before another try, doubled with each one up to the longest.
-const RETRY_FIRST: Duration = Duration::from_secs(1);
-const RETRY_MAX: Duration = Duration::from_secs(300);
+const RETRY: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(300));
 /// Beyond the call's own time: how long the settlement may take.
 const MARGIN: Duration = Duration::from_secs(5);
 
-/// See the module.
 pub(crate) struct Delivering {
     pub(crate) node: Arc<NodeContext>,
     pub(crate) hooks: HookParts,
     pub(crate) logs: LogSink,
-    pub(crate) restorer: Line<restorer::Msg>,
+    pub(crate) restorer: Route<restorer::Msg>,
 }
 
 /// A write that nobody asked for.
@@ -138,8 +137,7 @@ impl Delivering {
         if now >= delivery.expires_at {
             return Settlement::Dead { error };
         }
-        let doublings = delivery.attempts.saturating_sub(1).min(16);
-        let wait = RETRY_FIRST.saturating_mul(1 << doublings).min(RETRY_MAX);
+        let wait = doubled(RETRY, delivery.attempts.saturating_sub(1));
         Settlement::Again {
             due_at: now.plus(wait),
             error: Some(error),

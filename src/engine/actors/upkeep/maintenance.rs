@@ -6,11 +6,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use ractor::{Actor, ActorProcessingErr, ActorRef};
+use ractor::ActorProcessingErr;
 
+use crate::actors::membership::restorer;
+use crate::actors::runtime::actor::{Handled, TreeActor};
+use crate::actors::runtime::address::{Address, Route};
 use crate::actors::runtime::context::NodeContext;
-use crate::actors::runtime::policy::Kind;
-use crate::actors::runtime::tree::{Activity, Address, Leaf, Line};
+use crate::actors::runtime::tree::Activity;
 use crate::actors::upkeep::work::{self, Done, Round};
 use windrow_core::handler::elsewhere::Elsewhere;
 use windrow_core::ids::{Moment, ShardId, TaskId, WallMs};
@@ -32,20 +34,18 @@ pub(crate) struct Sinks {
     /// This shard's handler is down for this node only.
     pub(crate) leave: Arc<dyn Fn(ShardId) + Send + Sync>,
     /// Something can be claimed.
-    pub(crate) restorer: Line<crate::actors::membership::restorer::Msg>,
+    pub(crate) restorer: Route<restorer::Msg>,
 }
 
 pub(crate) enum Msg {
     Tick,
-    /// A round is over.
     Done(Done),
 }
 
-pub(crate) struct State {
+pub(crate) struct Maintenance {
     node: Arc<NodeContext>,
     sinks: Sinks,
     me: Address<Msg>,
-    leaf: Leaf,
     working: bool,
     /// Until when starts were looked for.
     seen: WallMs,
@@ -55,27 +55,17 @@ pub(crate) struct State {
     elsewhere: Elsewhere,
 }
 
-pub(crate) struct Steward;
-
-impl Actor for Steward {
+impl TreeActor for Maintenance {
     type Msg = Msg;
-    type State = State;
     type Arguments = (Arc<NodeContext>, Sinks);
 
-    async fn pre_start(
-        &self,
-        me: ActorRef<Msg>,
-        (node, sinks): Self::Arguments,
-    ) -> Result<State, ActorProcessingErr> {
-        let leaf = node.tree.enter(&format!("{}/steward", node.node), Kind::Steward);
-        let me = Address::new(me, leaf.clone());
+    async fn begin(me: Address<Msg>, (node, sinks): Self::Arguments) -> Result<Self, ActorProcessingErr> {
         me.tell_after(ROUND_EVERY, Msg::Tick);
         let (seen, now) = (node.clock.wall(), node.clock.now());
-        Ok(State {
+        Ok(Maintenance {
             node,
             sinks,
             me,
-            leaf,
             working: false,
             seen,
             served_at: now,
@@ -85,34 +75,23 @@ impl Actor for Steward {
         })
     }
 
-    async fn handle(
-        &self,
-        _: ActorRef<Msg>,
-        message: Msg,
-        state: &mut State,
-    ) -> Result<(), ActorProcessingErr> {
-        state.leaf.handled();
+    async fn handle(&mut self, message: Msg) -> Handled {
         match message {
             Msg::Tick => {
-                state.begin_round();
-                state.me.tell_after(ROUND_EVERY, Msg::Tick);
+                self.begin_round();
+                self.me.tell_after(ROUND_EVERY, Msg::Tick);
             }
             Msg::Done(done) => {
-                state.working = false;
-                state.leaf.say(Activity::Ok, done.text());
-                state.elsewhere = done.elsewhere;
+                self.working = false;
+                self.me.leaf.say(Activity::Ok, done.text());
+                self.elsewhere = done.elsewhere;
             }
         }
         Ok(())
     }
-
-    async fn post_stop(&self, _: ActorRef<Msg>, state: &mut State) -> Result<(), ActorProcessingErr> {
-        state.leaf.leave();
-        Ok(())
-    }
 }
 
-impl State {
+impl Maintenance {
     fn begin_round(&mut self) {
         if self.working {
             return;
@@ -125,9 +104,7 @@ impl State {
             done.commanded.iter().for_each(|task| (sinks.nudge)(*task));
             done.left.iter().for_each(|shard| (sinks.leave)(*shard));
             if done.wakes {
-                sinks
-                    .restorer
-                    .tell(crate::actors::membership::restorer::Msg::Wake);
+                sinks.restorer.tell(restorer::Msg::Wake);
             }
             me.tell(Msg::Done(done));
         }));
@@ -151,11 +128,5 @@ impl State {
             looks_elsewhere: is_due(&mut self.looked_elsewhere_at, ELSEWHERE_EVERY),
             elsewhere: std::mem::take(&mut self.elsewhere),
         }
-    }
-}
-
-impl Drop for State {
-    fn drop(&mut self) {
-        self.leaf.leave();
     }
 }

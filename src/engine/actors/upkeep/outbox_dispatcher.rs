@@ -5,12 +5,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use ractor::{Actor, ActorProcessingErr, ActorRef};
+use ractor::ActorProcessingErr;
 
+use crate::actors::runtime::actor::{Handled, TreeActor};
+use crate::actors::runtime::address::Address;
 use crate::actors::runtime::context::NodeContext;
-use crate::actors::runtime::lines::Lines;
-use crate::actors::runtime::policy::Kind;
-use crate::actors::runtime::tree::{Activity, Address, Leaf};
+use crate::actors::runtime::in_time;
+use crate::actors::runtime::routes::Routes;
+use crate::actors::runtime::tree::Activity;
 use crate::actors::upkeep::delivery::Delivering;
 use crate::actors::writers::data_log_writer::LogQueue;
 use crate::ports::StoreError;
@@ -33,48 +35,40 @@ pub(crate) enum Msg {
     Delivered,
 }
 
-pub(crate) struct State {
+pub(crate) struct OutboxDispatcher {
     node: Arc<NodeContext>,
     me: Address<Msg>,
-    leaf: Leaf,
     delivering: Option<Arc<Delivering>>,
     out: u32,
     taking: bool,
     again: bool,
 }
 
-pub(crate) struct Courier;
-
-impl Actor for Courier {
+impl TreeActor for OutboxDispatcher {
     type Msg = Msg;
-    type State = State;
-    type Arguments = (Arc<NodeContext>, LogQueue, Lines);
+    type Arguments = (Arc<NodeContext>, LogQueue, Routes);
 
-    async fn pre_start(
-        &self,
-        me: ActorRef<Msg>,
-        (node, logs, lines): Self::Arguments,
-    ) -> Result<State, ActorProcessingErr> {
-        let leaf = node.tree.enter(&format!("{}/courier", node.node), Kind::Courier);
-        let me = Address::new(me, leaf.clone());
-        lines.courier.plug(me.clone());
+    async fn begin(
+        me: Address<Msg>,
+        (node, logs, routes): Self::Arguments,
+    ) -> Result<Self, ActorProcessingErr> {
+        routes.outbox_dispatcher.lead_to(&me);
         let delivering = node.hooks.clone().map(|hooks| {
             Arc::new(Delivering {
                 node: node.clone(),
                 hooks,
                 logs: logs.sink(),
-                restorer: lines.restorer,
+                restorer: routes.restorer,
             })
         });
         if delivering.is_some() {
             me.tell(Msg::Tick);
         } else {
-            leaf.say(Activity::Ok, "no hooks here");
+            me.leaf.say(Activity::Ok, "no hooks here");
         }
-        Ok(State {
+        Ok(OutboxDispatcher {
             node,
             me,
-            leaf,
             delivering,
             out: 0,
             taking: false,
@@ -82,41 +76,30 @@ impl Actor for Courier {
         })
     }
 
-    async fn handle(
-        &self,
-        _: ActorRef<Msg>,
-        message: Msg,
-        state: &mut State,
-    ) -> Result<(), ActorProcessingErr> {
-        state.leaf.handled();
+    async fn handle(&mut self, message: Msg) -> Handled {
         match message {
-            Msg::Wake => state.take(),
+            Msg::Wake => self.take(),
             Msg::Tick => {
-                state.take();
-                state.me.tell_after(LOOK_EVERY, Msg::Tick);
+                self.take();
+                self.me.tell_after(LOOK_EVERY, Msg::Tick);
             }
-            Msg::Taken(taken) => state.on_taken(taken),
+            Msg::Taken(taken) => self.on_taken(taken),
             Msg::Delivered => {
-                state.out = state.out.saturating_sub(1);
-                if state.again {
-                    state.take();
+                self.out = self.out.saturating_sub(1);
+                if self.again {
+                    self.take();
                 }
             }
         }
-        let text = format!("{} out", state.out);
-        if state.delivering.is_some() {
-            state.leaf.say(Activity::Ok, text);
+        let text = format!("{} out", self.out);
+        if self.delivering.is_some() {
+            self.me.leaf.say(Activity::Ok, text);
         }
-        Ok(())
-    }
-
-    async fn post_stop(&self, _: ActorRef<Msg>, state: &mut State) -> Result<(), ActorProcessingErr> {
-        state.leaf.leave();
         Ok(())
     }
 }
 
-impl State {
+impl OutboxDispatcher {
     fn take(&mut self) {
         let Some(delivering) = &self.delivering else {
             return;
@@ -131,9 +114,7 @@ impl State {
         tokio::spawn(self.me.guard(async move {
             let now = node.clock.wall();
             let taking = delivering.hooks.outbox.take_due(now, now.plus(LEASE), room);
-            let late = || StoreError::Unavailable("the store did not answer in time".into());
-            let taken = tokio::time::timeout(TAKE_PATIENCE, taking).await;
-            me.tell(Msg::Taken(taken.unwrap_or_else(|_| Err(late()))));
+            me.tell(Msg::Taken(in_time(TAKE_PATIENCE, "the store", taking).await));
         }));
     }
 
@@ -141,7 +122,7 @@ impl State {
         self.taking = false;
         let (Some(delivering), Ok(deliveries)) = (&self.delivering, &taken) else {
             if let Err(error) = taken {
-                tracing::warn!(actor = self.leaf.path(), %error, "hook calls not read; trying again");
+                tracing::warn!(actor = self.me.leaf.path(), %error, "hook calls not read; trying again");
             }
             return;
         };
@@ -157,11 +138,5 @@ impl State {
         if !deliveries.is_empty() || self.again {
             self.take();
         }
-    }
-}
-
-impl Drop for State {
-    fn drop(&mut self) {
-        self.leaf.leave();
     }
 }

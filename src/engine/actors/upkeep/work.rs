@@ -1,4 +1,4 @@
-//! One round of the steward's work. A part that fails is told and tried again in a later round.
+//! One round of the maintenance work. A part that fails is told and tried again in a later round.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -44,7 +44,6 @@ pub(crate) struct Round {
     pub(crate) elsewhere: Elsewhere,
 }
 
-/// What a round did.
 #[derive(Default)]
 pub(crate) struct Done {
     pub(crate) commanded: Vec<TaskId>,

@@ -7,15 +7,17 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ractor::{Actor, ActorProcessingErr, ActorRef};
+use ractor::ActorProcessingErr;
 
+use crate::actors::runtime::actor::{Handled, TreeActor};
+use crate::actors::runtime::address::{Address, Route};
 use crate::actors::runtime::context::NodeContext;
-use crate::actors::runtime::policy::Kind;
-use crate::actors::runtime::tree::{Activity, Address, Leaf, Line};
+use crate::actors::runtime::tree::Activity;
 use crate::ports::ErrorClass;
 use crate::ports::StoreError;
 use crate::ports::ownership::run_store::{CheckpointAck, ShardCheckpoint};
 use windrow_core::ids::{CheckpointSeq, ShardId};
+use windrow_core::items::retry::doubled;
 
 /// Shards and side records of one transaction, at most; one shard may exceed the latter alone.
 const SHARDS_MAX: usize = 100;
@@ -23,10 +25,8 @@ const SIDE_RECORDS_MAX: usize = 1_000;
 /// Log lines of one transaction; one shard may exceed them alone.
 const LINES_MAX: usize = 10_000;
 /// The wait after a failed transaction, doubled up to the longest.
-const RETRY_FIRST: Duration = Duration::from_millis(50);
-const RETRY_MAX: Duration = Duration::from_secs(1);
+const RETRY: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(1));
 
-/// What became of a checkpoint.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Written {
     Ack(CheckpointSeq, CheckpointAck),
@@ -34,7 +34,6 @@ pub(crate) enum Written {
     Refused(StoreError),
 }
 
-/// Who hears it.
 pub(crate) type WrittenSink = Arc<dyn Fn(Written) + Send + Sync>;
 
 pub(crate) enum Msg {
@@ -45,78 +44,54 @@ pub(crate) enum Msg {
 
 type Job = (ShardCheckpoint, WrittenSink);
 
-pub(crate) struct State {
+pub(crate) struct CheckpointWriter {
     node: Arc<NodeContext>,
     me: Address<Msg>,
-    leaf: Leaf,
     waiting: BTreeMap<ShardId, Job>,
     writing: bool,
     failures: u32,
 }
 
-pub(crate) struct CheckpointWriter;
-
-impl Actor for CheckpointWriter {
+impl TreeActor for CheckpointWriter {
     type Msg = Msg;
-    type State = State;
-    type Arguments = (Arc<NodeContext>, Line<Msg>);
+    type Arguments = (Arc<NodeContext>, Route<Msg>);
 
-    async fn pre_start(
-        &self,
-        me: ActorRef<Msg>,
-        (node, line): Self::Arguments,
-    ) -> Result<State, ActorProcessingErr> {
-        let leaf = node.tree.enter(
-            &format!("{}/checkpoint-writer", node.node),
-            Kind::CheckpointWriter,
-        );
-        let me = Address::new(me, leaf.clone());
-        line.plug(me.clone());
-        Ok(State {
+    async fn begin(me: Address<Msg>, (node, route): Self::Arguments) -> Result<Self, ActorProcessingErr> {
+        route.lead_to(&me);
+        Ok(CheckpointWriter {
             node,
             me,
-            leaf,
             waiting: BTreeMap::new(),
             writing: false,
             failures: 0,
         })
     }
 
-    async fn handle(
-        &self,
-        _: ActorRef<Msg>,
-        message: Msg,
-        state: &mut State,
-    ) -> Result<(), ActorProcessingErr> {
-        state.leaf.handled();
+    async fn handle(&mut self, message: Msg) -> Handled {
         match message {
             Msg::Write(checkpoint, sink) => {
-                state.waiting.insert(checkpoint.shard, (*checkpoint, sink));
-                state.write();
+                self.waiting.insert(checkpoint.shard, (*checkpoint, sink));
+                self.write();
             }
-            Msg::Done(outcome) => state.on_done(outcome),
+            Msg::Done(outcome) => self.on_done(outcome),
             Msg::Again => {
-                state.writing = false;
-                state.write();
+                self.writing = false;
+                self.write();
             }
         }
         Ok(())
     }
-
-    async fn post_stop(&self, _: ActorRef<Msg>, state: &mut State) -> Result<(), ActorProcessingErr> {
-        state.leaf.leave();
-        Ok(())
-    }
 }
 
-impl State {
+impl CheckpointWriter {
     fn write(&mut self) {
         if self.writing || self.waiting.is_empty() {
             return;
         }
         self.writing = true;
         let jobs = self.take_jobs();
-        self.leaf
+        self.me
+            .leaf
             .say(Activity::Ok, format!("{} shards in a transaction", jobs.len()));
         let (node, me) = (self.node.clone(), self.me.clone());
         self.node.work.spawn(self.me.guard(async move {
@@ -151,11 +126,9 @@ impl State {
             self.writing = false;
             return self.write();
         }
-        let wait = RETRY_FIRST
-            .saturating_mul(1 << self.failures.min(10))
-            .min(RETRY_MAX);
+        let wait = doubled(RETRY, self.failures);
         self.failures += 1;
-        self.leaf.say(
+        self.me.leaf.say(
             Activity::Backoff,
             format!("store unavailable, {} times in a row", self.failures),
         );
@@ -191,11 +164,5 @@ async fn commit(node: &NodeContext, jobs: Vec<Job>) -> Result<(), ()> {
                 .for_each(|sink| sink(Written::Refused(error.clone())));
             Ok(())
         }
-    }
-}
-
-impl Drop for State {
-    fn drop(&mut self) {
-        self.leaf.leave();
     }
 }

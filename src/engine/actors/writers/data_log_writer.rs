@@ -3,14 +3,15 @@
 
 use std::sync::Arc;
 
-use ractor::{Actor, ActorProcessingErr, ActorRef};
+use ractor::ActorProcessingErr;
 use tokio::sync::{Mutex, mpsc};
 
 use crate::actors::executor::reply_lines::{LineRoom, ReplyLines};
 use crate::actors::executor::run_cell::LogSink;
+use crate::actors::runtime::actor::{Handled, TreeActor};
+use crate::actors::runtime::address::Address;
 use crate::actors::runtime::context::NodeContext;
-use crate::actors::runtime::policy::Kind;
-use crate::actors::runtime::tree::{Activity, Address, Leaf};
+use crate::actors::runtime::tree::Activity;
 use crate::ports::handling::data_log::{DataLog, DataLogLine};
 use crate::ports::handling::dropped_lines::DroppedLines;
 
@@ -62,70 +63,50 @@ pub(crate) enum Msg {
     Flushed,
 }
 
-pub(crate) struct State {
+pub(crate) struct DataLogWriter {
     node: Arc<NodeContext>,
     queue: LogQueue,
     me: Address<Msg>,
-    leaf: Leaf,
     writing: bool,
 }
 
-pub(crate) struct DataLogWriter;
-
-impl Actor for DataLogWriter {
+impl TreeActor for DataLogWriter {
     type Msg = Msg;
-    type State = State;
     type Arguments = (Arc<NodeContext>, LogQueue);
 
-    async fn pre_start(
-        &self,
-        me: ActorRef<Msg>,
-        (node, queue): Self::Arguments,
-    ) -> Result<State, ActorProcessingErr> {
-        let leaf = node
-            .tree
-            .enter(&format!("{}/data-log-writer", node.node), Kind::DataLogWriter);
-        let me = Address::new(me, leaf.clone());
+    async fn begin(me: Address<Msg>, (node, queue): Self::Arguments) -> Result<Self, ActorProcessingErr> {
         me.tell_after(node.times.data_log_flush, Msg::Flush);
-        Ok(State {
+        Ok(DataLogWriter {
             node,
             queue,
             me,
-            leaf,
             writing: false,
         })
     }
 
-    async fn handle(
-        &self,
-        _: ActorRef<Msg>,
-        message: Msg,
-        state: &mut State,
-    ) -> Result<(), ActorProcessingErr> {
-        state.leaf.handled();
+    async fn handle(&mut self, message: Msg) -> Handled {
         match message {
             Msg::Flush => {
-                state.flush();
-                state.me.tell_after(state.node.times.data_log_flush, Msg::Flush);
+                self.flush();
+                self.me.tell_after(self.node.times.data_log_flush, Msg::Flush);
             }
-            Msg::Flushed => state.writing = false,
+            Msg::Flushed => self.writing = false,
         }
         Ok(())
     }
 
     /// What still waits is written before the end.
-    async fn post_stop(&self, _: ActorRef<Msg>, state: &mut State) -> Result<(), ActorProcessingErr> {
-        write_all(&state.node, &state.queue).await;
-        state.leaf.leave();
-        Ok(())
+    async fn end(&mut self) {
+        write_all(&self.node, &self.queue).await;
     }
 }
 
-impl State {
+impl DataLogWriter {
     fn flush(&mut self) {
         let dropped = self.queue.dropped.total();
         let waiting = QUEUE_MAX - self.queue.sender.capacity();
-        self.leaf
+        self.me
+            .leaf
             .say(Activity::Ok, format!("{waiting} waiting, {dropped} dropped"));
         if self.writing || (waiting == 0 && self.queue.dropped.is_stored()) {
             return;
@@ -167,10 +148,4 @@ async fn write(node: &NodeContext, queue: &LogQueue, lines: &mut Vec<DataLogLine
         tracing::warn!(%error, lines = lines.len(), "data log lines dropped");
     }
     lines.clear();
-}
-
-impl Drop for State {
-    fn drop(&mut self) {
-        self.leaf.leave();
-    }
 }

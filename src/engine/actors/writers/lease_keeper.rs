@@ -6,12 +6,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use ractor::{Actor, ActorProcessingErr, ActorRef};
+use ractor::ActorProcessingErr;
 use tokio::task::JoinHandle;
 
+use crate::actors::runtime::actor::{Handled, TreeActor};
+use crate::actors::runtime::address::{Address, Route};
 use crate::actors::runtime::context::NodeContext;
-use crate::actors::runtime::policy::Kind;
-use crate::actors::runtime::tree::{Activity, Address, Leaf, Line};
+use crate::actors::runtime::in_time;
+use crate::actors::runtime::tree::Activity;
 use crate::ports::StoreError;
 use crate::ports::ownership::gate::SessionTrust;
 use crate::ports::ownership::lease_store::{LeaseKey, LeaseReply};
@@ -24,15 +26,13 @@ pub(crate) enum LeaseAnswer {
     Said(LeaseReply, Moment),
     /// There is no lease store: the session is the witness.
     SessionOnly,
-    /// Nothing is known.
     Unknown(StoreError),
 }
 
-/// Who hears the answer.
 pub(crate) type AnswerSink = Box<dyn FnOnce(LeaseAnswer) + Send>;
 
 #[derive(Clone, Debug)]
-pub(crate) enum Wanted {
+pub(crate) enum LeaseRequest {
     Acquire,
     /// Extend; set an absent one again only where this session is trusted when the request is sent (decision 0020,
     /// rule 8).
@@ -42,98 +42,81 @@ pub(crate) enum Wanted {
 
 /// Questions of one kind go in one request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kindred {
+enum RequestKind {
     Acquire,
     Renew { reassert: bool },
     Release,
 }
 
-impl Wanted {
+impl LeaseRequest {
     /// What is asked in a request that is sent now.
-    fn kindred(&self, now: Moment) -> Kindred {
+    fn kind(&self, now: Moment) -> RequestKind {
         match self {
-            Wanted::Acquire => Kindred::Acquire,
-            Wanted::Renew(session) => Kindred::Renew {
+            LeaseRequest::Acquire => RequestKind::Acquire,
+            LeaseRequest::Renew(session) => RequestKind::Renew {
                 reassert: session.until() > now,
             },
-            Wanted::Release => Kindred::Release,
+            LeaseRequest::Release => RequestKind::Release,
         }
     }
 }
 
 pub(crate) enum Msg {
-    Ask {
-        key: LeaseKey,
-        wanted: Wanted,
-        answer: AnswerSink,
-    },
+    Ask(Question),
     TripDone,
 }
 
-struct Question {
-    key: LeaseKey,
-    wanted: Wanted,
-    answer: AnswerSink,
+/// A request for one lease, and who hears what came of it.
+pub(crate) struct Question {
+    pub(crate) key: LeaseKey,
+    pub(crate) wanted: LeaseRequest,
+    pub(crate) answer: AnswerSink,
 }
 
-pub(crate) struct State {
+pub(crate) struct LeaseKeeper {
     node: Arc<NodeContext>,
     me: Address<Msg>,
-    leaf: Leaf,
     waiting: Vec<Question>,
     on_trip: Option<JoinHandle<()>>,
 }
 
-pub(crate) struct LeaseKeeper;
-
-impl Actor for LeaseKeeper {
+impl TreeActor for LeaseKeeper {
     type Msg = Msg;
-    type State = State;
-    type Arguments = (Arc<NodeContext>, Line<Msg>);
+    type Arguments = (Arc<NodeContext>, Route<Msg>);
 
-    async fn pre_start(
-        &self,
-        me: ActorRef<Msg>,
-        (node, line): Self::Arguments,
-    ) -> Result<State, ActorProcessingErr> {
-        let leaf = node
-            .tree
-            .enter(&format!("{}/lease-keeper", node.node), Kind::LeaseKeeper);
-        let me = Address::new(me, leaf.clone());
-        line.plug(me.clone());
-        Ok(State {
+    async fn begin(me: Address<Msg>, (node, route): Self::Arguments) -> Result<Self, ActorProcessingErr> {
+        route.lead_to(&me);
+        let (waiting, on_trip) = (Vec::new(), None);
+        Ok(LeaseKeeper {
             node,
             me,
-            leaf,
-            waiting: Vec::new(),
-            on_trip: None,
+            waiting,
+            on_trip,
         })
     }
 
-    async fn handle(
-        &self,
-        _: ActorRef<Msg>,
-        message: Msg,
-        state: &mut State,
-    ) -> Result<(), ActorProcessingErr> {
-        state.leaf.handled();
+    async fn handle(&mut self, message: Msg) -> Handled {
         match message {
-            Msg::Ask { key, wanted, answer } => state.waiting.push(Question { key, wanted, answer }),
-            Msg::TripDone => state.on_trip = None,
+            Msg::Ask(question) => self.waiting.push(question),
+            Msg::TripDone => self.on_trip = None,
         }
-        state.travel();
+        self.travel();
         Ok(())
     }
 
     /// What the last runs gave back is told, or who takes their shards would wait until the leases run out.
-    async fn post_stop(&self, _: ActorRef<Msg>, state: &mut State) -> Result<(), ActorProcessingErr> {
-        state.finish().await;
-        state.leaf.leave();
-        Ok(())
+    async fn end(&mut self) {
+        if let Some(trip) = self.on_trip.take() {
+            // A panic of its own has been told.
+            trip.await.ok();
+        }
+        let mut last = std::mem::take(&mut self.waiting);
+        last.retain(|question| matches!(question.wanted, LeaseRequest::Release));
+        trip(&self.node, last).await;
     }
 }
 
-impl State {
+impl LeaseKeeper {
     fn travel(&mut self) {
         if self.on_trip.is_some() || self.waiting.is_empty() {
             return;
@@ -145,7 +128,8 @@ impl State {
                 .for_each(|question| (question.answer)(LeaseAnswer::SessionOnly));
             return;
         }
-        self.leaf
+        self.me
+            .leaf
             .say(Activity::Ok, format!("{} leases on a trip", questions.len()));
         let (node, me) = (self.node.clone(), self.me.clone());
         self.on_trip = Some(self.node.vital.spawn(self.me.guard(async move {
@@ -153,64 +137,49 @@ impl State {
             me.tell(Msg::TripDone);
         })));
     }
-
-    async fn finish(&mut self) {
-        if let Some(trip) = self.on_trip.take() {
-            // A panic of its own has been told.
-            trip.await.ok();
-        }
-        let mut last = std::mem::take(&mut self.waiting);
-        last.retain(|question| matches!(question.wanted, Wanted::Release));
-        trip(&self.node, last).await;
-    }
 }
 
 /// One round trip for each kind of question; what keeps runs alive goes first.
 async fn trip(node: &NodeContext, questions: Vec<Question>) {
     let (renewals, others): (Vec<_>, Vec<_>) = questions
         .into_iter()
-        .partition(|question| matches!(question.wanted, Wanted::Renew(_)));
+        .partition(|question| matches!(question.wanted, LeaseRequest::Renew(_)));
     let (releases, acquisitions): (Vec<_>, Vec<_>) = others
         .into_iter()
-        .partition(|question| matches!(question.wanted, Wanted::Release));
+        .partition(|question| matches!(question.wanted, LeaseRequest::Release));
     for some in [renewals, releases, acquisitions] {
         let mut left = some;
         // Whether a session is trusted is seen right before each request, which may have waited for the one before.
         while let Some(first) = left.first() {
             let now = node.clock.now();
-            let kindred = first.wanted.kindred(now);
+            let kind = first.wanted.kind(now);
             let (asked, others) = left
                 .into_iter()
-                .partition(|question| question.wanted.kindred(now) == kindred);
+                .partition(|question| question.wanted.kind(now) == kind);
             left = others;
-            ask(node, kindred, asked).await;
+            ask(node, kind, asked).await;
         }
     }
 }
 
-async fn ask(node: &NodeContext, wanted: Kindred, questions: Vec<Question>) {
+async fn ask(node: &NodeContext, wanted: RequestKind, questions: Vec<Question>) {
     let Some(leases) = &node.leases else { return };
     let keys: Vec<LeaseKey> = questions.iter().map(|question| question.key).collect();
     let ttl = node.times.lease_ttl;
     let sent = node.clock.now();
     let trip = async {
         match wanted {
-            Kindred::Acquire => leases.acquire(&keys, ttl).await,
-            Kindred::Renew { reassert } => leases.renew(&keys, ttl, reassert).await,
-            Kindred::Release => leases
+            RequestKind::Acquire => leases.acquire(&keys, ttl).await,
+            RequestKind::Renew { reassert } => leases.renew(&keys, ttl, reassert).await,
+            RequestKind::Release => leases
                 .release(&keys)
                 .await
                 .map(|()| vec![LeaseReply::Absent; keys.len()]),
         }
     };
     // Much shorter than the renewal interval, so that one hanging trip does not cost the next.
-    let replies = tokio::time::timeout(node.times.lease_renew.min(Duration::from_secs(1)), trip)
-        .await
-        .unwrap_or_else(|_| {
-            Err(StoreError::Unavailable(
-                "the lease store did not answer in time".into(),
-            ))
-        });
+    let patience = node.times.lease_renew.min(Duration::from_secs(1));
+    let replies = in_time(patience, "the lease store", trip).await;
     match replies {
         Ok(replies) => questions
             .into_iter()
@@ -221,11 +190,5 @@ async fn ask(node: &NodeContext, wanted: Kindred, questions: Vec<Question>) {
                 .into_iter()
                 .for_each(|question| (question.answer)(LeaseAnswer::Unknown(error.clone())));
         }
-    }
-}
-
-impl Drop for State {
-    fn drop(&mut self) {
-        self.leaf.leave();
     }
 }

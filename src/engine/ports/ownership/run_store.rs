@@ -13,7 +13,7 @@ use windrow_core::ids::{CheckpointSeq, ClaimId, Epoch, ItemIndex, RunNo, Session
 use windrow_core::items::counters::Counters;
 use windrow_core::items::verdict::{ItemTrouble, Outage, ParkedItem, SideRecord};
 use windrow_core::settings::RateLimit;
-use windrow_core::shards::{Pause, Share, Slow, Told};
+use windrow_core::shards::{Directives, Pause, Share, Slow};
 use windrow_core::task::ShardRange;
 use windrow_core::task::abandonment::Abandonments;
 use windrow_core::task::lifecycle::{ShardState, Wish};
@@ -209,7 +209,7 @@ pub struct ShardCheckpoint {
     /// The canary has passed: the task has none any more.
     pub canary_passed: bool,
     /// What all shards of the task should know.
-    pub told: Told,
+    pub told: Directives,
     /// The outage of the handler that the run is in.
     pub outage: Option<Outage>,
     /// Lines of the replies that this checkpoint is made of.

@@ -503,7 +503,7 @@ fn write_statuses(page: &mut Page, own: &[(String, &Entry)], under_way: &[TaskVi
         "1 for the status that a task has",
     );
     for (task, status) in &statuses {
-        for one in Status::ALL {
+        for one in &Status::ALL {
             let is_it = f64::from(u8::from(one == status));
             family.sample(&[("task", task), ("status", one.as_str())], is_it);
         }

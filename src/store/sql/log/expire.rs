@@ -35,7 +35,7 @@ async fn drop_old(store: &Store, retention: LogRetention) -> Result<u64, StoreEr
         .column(data_log::Column::AtMs)
         .order_by_asc(data_log::Column::Id)
         .limit(EXPIRE_MAX)
-        // Another node's steward may be at the same lines.
+        // Another node's maintenance may be at the same lines.
         .lock_exclusive()
         .into_tuple()
         .all(&transaction)

@@ -43,7 +43,7 @@ impl TaskList for Store {
 
     async fn status_counts(&self, most: u32) -> Result<Vec<(Status, u64)>, StoreError> {
         let mut counts = Vec::with_capacity(Status::ALL.len());
-        for status in Status::ALL {
+        for status in &Status::ALL {
             // Ids along the index on status, no further than the bound.
             let ids: Vec<i64> = task::Entity::find()
                 .select_only()

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use tokio::sync::Notify;
 
 use super::{Exchanged, Guarded, RunCell, Superseded};
-use crate::actors::membership::pots::{LimitSeat, Pots};
+use crate::actors::membership::pots::{LimitSlot, Pots};
 use crate::actors::membership::session::Life;
 use crate::ports::clock::Clock;
 use crate::ports::handling::data_log::DataLogLine;
@@ -23,13 +23,13 @@ const NOBODY: usize = usize::MAX;
 
 /// A run's places under its limits. All runs visit theirs in the order of the limits' keys, and hold the mutex of one pot
 /// at a time.
-pub(crate) struct LimitSeats {
-    seats: Vec<LimitSeat>,
-    /// The place in `seats` of the limit that held the run back last, or [`NOBODY`].
+pub(crate) struct LimitSlots {
+    slots: Vec<LimitSlot>,
+    /// The place in `slots` of the limit that held the run back last, or [`NOBODY`].
     held_by: AtomicUsize,
 }
 
-impl LimitSeats {
+impl LimitSlots {
     /// Takes a place under each of the limits.
     pub(crate) fn join(
         pots: &Pots,
@@ -37,17 +37,17 @@ impl LimitSeats {
         settings: (RateLimit, u32),
         clock: &Arc<dyn Clock>,
         wake: &Arc<Notify>,
-    ) -> LimitSeats {
+    ) -> LimitSlots {
         assert!(
             limits.len() <= JOINED_MAX,
             "a run is under {} limits",
             limits.len()
         );
         let join = |limit: &LimitOf| pots.join((life, limit), settings, clock, wake.clone());
-        let mut seats: Vec<LimitSeat> = limits.iter().map(join).collect();
-        seats.sort_by(|one, other| one.key().cmp(other.key()));
-        LimitSeats {
-            seats,
+        let mut slots: Vec<LimitSlot> = limits.iter().map(join).collect();
+        slots.sort_by(|one, other| one.key().cmp(other.key()));
+        LimitSlots {
+            slots,
             held_by: AtomicUsize::new(NOBODY),
         }
     }
@@ -55,31 +55,31 @@ impl LimitSeats {
     /// Whether any of them limits anything now.
     #[inline]
     pub(super) fn is_limited(&self) -> bool {
-        self.seats.iter().any(LimitSeat::is_limited)
+        self.slots.iter().any(LimitSlot::is_limited)
     }
 
     /// The run's settings were changed.
     pub(crate) fn tune(&self, rate: RateLimit, batch: u32) {
-        self.seats.iter().for_each(|seat| seat.tune(rate, batch));
+        self.slots.iter().for_each(|slot| slot.tune(rate, batch));
     }
 
     /// The key of the limit that held the run back last.
     pub(crate) fn held_by(&self) -> Option<&str> {
-        self.seats
+        self.slots
             .get(self.held_by.load(Ordering::Relaxed))
-            .map(LimitSeat::key)
+            .map(LimitSlot::key)
     }
 
     /// Takes up to so many items from each limit; to be settled.
     fn reserve(&self, want: u32, now: Moment) -> Joint<JOINED_MAX> {
         let mut joint = Joint::new(want);
-        for (at, seat) in self
-            .seats
+        for (at, slot) in self
+            .slots
             .iter()
             .enumerate()
-            .filter(|(_, seat)| seat.is_limited())
+            .filter(|(_, slot)| slot.is_limited())
         {
-            joint.take(at, seat.reserve(joint.asks(), now));
+            joint.take(at, slot.reserve(joint.asks(), now));
         }
         joint
     }
@@ -89,9 +89,9 @@ impl LimitSeats {
         if let Some(at) = joint.cut_by().filter(|_| used.wants_more) {
             self.held_by.store(at, Ordering::Relaxed);
         }
-        for (at, seat) in self.seats.iter().enumerate() {
+        for (at, slot) in self.slots.iter().enumerate() {
             if let Some((reserved, used)) = joint.settled(at, used) {
-                seat.settle(reserved, used, now);
+                slot.settle(reserved, used, now);
             }
         }
     }
@@ -115,29 +115,15 @@ impl RunCell {
             return Err(Superseded);
         };
         if core.generation != generation {
-            let in_flight = core.execution.in_flight();
-            limits.settle(
-                &joint,
-                Used {
-                    in_flight,
-                    ..Used::default()
-                },
-                now.moment,
-            );
+            limits.settle(&joint, Used::only(core.execution.in_flight()), now.moment);
             return Err(Superseded);
         }
         let is_held = joint.cut_by().is_some();
         if core.is_held != is_held {
             core.hold(is_held, now, fx);
         }
-        core.execution.step(
-            Event::Exchange {
-                reports,
-                want: joint.items(),
-            },
-            now,
-            fx,
-        );
+        let want = joint.items();
+        core.execution.step(Event::Exchange { reports, want }, now, fx);
         let left = fx.dispatch.iter().map(|dispatch| dispatch.run.len()).sum();
         let used = Used {
             left,

@@ -6,25 +6,26 @@
 mod limited;
 mod parts;
 
+use std::ops::Deref;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
 
 use tokio::sync::Notify;
 
-pub(crate) use limited::LimitSeats;
-pub(crate) use parts::{CellParts, Refused, RunAbout};
+pub(crate) use limited::LimitSlots;
+pub(crate) use parts::{Drives, Refused, RunAbout};
 
 use crate::actors::executor::reply_lines::{Drafted, ReplyLines};
-use crate::actors::executor::row_feed::RowFeed;
+use crate::actors::runtime::lock;
 use crate::ports::clock::Clock;
 use crate::ports::handling::data_log::DataLogLine;
-use crate::ports::handling::handler::Handler;
-use crate::ports::ownership::gate::Gate;
 use windrow_core::execution::{Effects, Event, Execution, Now, Progress, Reports};
 use windrow_core::handler::journal::Journal;
-use windrow_core::ids::{Generation, Moment, ShardId, WallMs};
+use windrow_core::ids::{Generation, Moment, WallMs};
 use windrow_core::items::counters::Counters;
 use windrow_core::settings::RateLimit;
+use windrow_core::task::Tuning;
 
 /// A lane belongs to an executor that is no more; it must end without reporting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,15 +54,8 @@ impl Guarded {
     }
 }
 
-/// See the module.
 pub(crate) struct RunCell {
-    pub(crate) shard: ShardId,
-    pub(crate) about: RunAbout,
-    pub(crate) gate: Arc<Gate>,
-    pub(crate) handler: Arc<dyn Handler>,
-    pub(crate) clock: Arc<dyn Clock>,
-    pub(crate) rows: Option<Arc<RowFeed>>,
-    pub(crate) logs: LogSink,
+    drives: Drives,
     /// Unit: nanoseconds; changes live.
     pub(crate) timeout_ns: AtomicU64,
     /// Items of one call; changes live.
@@ -69,9 +63,6 @@ pub(crate) struct RunCell {
     /// Lanes that there should be: those of higher numbers retire. At least one.
     lanes_wanted: AtomicUsize,
     core: Mutex<Guarded>,
-    wake: Arc<Notify>,
-    /// Its places under limits that it shares with other runs.
-    limits: LimitSeats,
     lanes: AtomicUsize,
     lanes_gone: Notify,
     checkpoint_asked: AtomicBool,
@@ -80,7 +71,6 @@ pub(crate) struct RunCell {
     violations: AtomicU64,
     /// What the store said when the run began.
     pub(crate) began: Counters,
-    /// When it began.
     pub(crate) began_at: Moment,
     /// When progress was last saved. Unit: nanoseconds of the clock.
     saved_at: AtomicU64,
@@ -88,47 +78,44 @@ pub(crate) struct RunCell {
     held_back: Mutex<Option<Refused>>,
 }
 
+impl Deref for RunCell {
+    type Target = Drives;
+
+    fn deref(&self) -> &Drives {
+        &self.drives
+    }
+}
+
 impl RunCell {
-    pub(crate) fn new(parts: CellParts) -> RunCell {
-        let now = parts.clock.now();
-        let at = Now {
-            moment: now,
-            wall: WallMs(parts.clock.wall_micros(now) / 1000),
-        };
+    pub(crate) fn new(drives: Drives, execution: Execution, lines: ReplyLines) -> RunCell {
+        let now = now(&*drives.clock);
+        let tuning = execution.tuning();
         RunCell {
-            began: parts.execution.progress(at).counters,
-            began_at: now,
-            saved_at: AtomicU64::new(now.0),
+            began: execution.progress(now).counters,
+            began_at: now.moment,
+            saved_at: AtomicU64::new(now.moment.0),
             held_back: Mutex::new(None),
-            shard: parts.shard,
-            about: parts.about,
-            gate: parts.gate,
-            handler: parts.handler,
-            clock: parts.clock,
-            rows: parts.rows,
-            logs: parts.logs,
-            timeout_ns: AtomicU64::new(u64::try_from(parts.timeout.as_nanos()).unwrap_or(u64::MAX)),
-            batch: AtomicUsize::new(parts.batch as usize),
+            timeout_ns: AtomicU64::new(nanos(tuning.timeout)),
+            batch: AtomicUsize::new(tuning.batch.get() as usize),
             lanes_wanted: AtomicUsize::new(1),
             core: Mutex::new(Guarded {
-                execution: parts.execution,
-                lines: parts.lines,
+                execution,
+                lines,
                 generation: Generation(0),
                 is_held: false,
             }),
-            wake: parts.wake,
-            limits: parts.limits,
             lanes: AtomicUsize::new(0),
             lanes_gone: Notify::new(),
             checkpoint_asked: AtomicBool::new(false),
             quiet: AtomicBool::new(false),
             violations: AtomicU64::new(0),
+            drives,
         }
     }
 
     /// The node has no room for this part of the rate: `rate` is what holds instead.
     pub(crate) fn hold_back(&self, rate: RateLimit, wanted: RateLimit, why: String) {
-        let mut held_back = self.held_back.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut held_back = lock(&self.held_back);
         let since = held_back
             .as_ref()
             .map_or_else(|| self.clock.now(), |refused| refused.since);
@@ -142,27 +129,22 @@ impl RunCell {
 
     /// It has what it should have.
     pub(crate) fn let_grow(&self) {
-        *self.held_back.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        *lock(&self.held_back) = None;
     }
 
     /// See [`RunCell::hold_back`].
     pub(crate) fn held_back(&self) -> Option<Refused> {
-        self.held_back
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+        lock(&self.held_back).clone()
     }
 
-    /// The time, both ways.
     pub(crate) fn now(&self) -> Now {
-        self.at(self.clock.now())
+        now(&*self.clock)
     }
 
-    fn at(&self, moment: Moment) -> Now {
-        Now {
-            moment,
-            wall: WallMs(self.clock.wall_micros(moment) / 1000),
-        }
+    /// Its settings were changed.
+    pub(crate) fn tune(&self, tuning: &Tuning) {
+        self.timeout_ns.store(nanos(tuning.timeout), Ordering::Relaxed);
+        self.batch.store(tuning.batch.get() as usize, Ordering::Relaxed);
     }
 
     /// Reports what came back, with the log lines that came with it, and asks for up to `want` items. Says whether a
@@ -175,7 +157,7 @@ impl RunCell {
         fx: &mut Effects,
     ) -> Result<Exchanged, Superseded> {
         fx.clear();
-        let now = self.at(self.clock.now());
+        let now = self.now();
         let gate_open = self.gate.is_open(now.moment);
         let want = if gate_open { want } else { 0 };
         if self.limits.is_limited() {
@@ -226,11 +208,6 @@ impl RunCell {
         }
     }
 
-    /// The limits that it shares with other runs.
-    pub(crate) fn limits(&self) -> &LimitSeats {
-        &self.limits
-    }
-
     /// One event from outside the lanes; wakes them, since it may change what they may do.
     pub(crate) fn tell(&self, event: Event<'_>, fx: &mut Effects) -> Result<(), CoreBroken> {
         fx.clear();
@@ -267,7 +244,7 @@ impl RunCell {
 
     /// Whether there is nothing to save. From then on, an exchange that changes that says so, once.
     pub(crate) fn fall_quiet(&self) -> bool {
-        let core = self.core.lock().unwrap_or_else(PoisonError::into_inner);
+        let core = lock(&self.core);
         let is_quiet = core.is_quiet();
         self.quiet.store(is_quiet, Ordering::Relaxed);
         is_quiet
@@ -288,7 +265,7 @@ impl RunCell {
 
     /// Silences every lane without starting new ones.
     pub(crate) fn silence(&self) {
-        let mut core = self.core.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut core = lock(&self.core);
         core.generation = Generation(core.generation.0 + 1);
         drop(core);
         self.wake.notify_waiters();
@@ -312,11 +289,7 @@ impl RunCell {
 
     /// Progress was saved, up to the draft of this number.
     pub(crate) fn on_saved(&self, draft_no: u64) {
-        self.core
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .lines
-            .on_stored(draft_no);
+        lock(&self.core).lines.on_stored(draft_no);
         self.saved_at.store(self.clock.now().0, Ordering::Relaxed);
     }
 
@@ -325,9 +298,8 @@ impl RunCell {
         Moment(self.saved_at.load(Ordering::Relaxed))
     }
 
-    /// Looks at the core.
     pub(crate) fn peek<T>(&self, look: impl FnOnce(&Execution) -> T) -> T {
-        let core: MutexGuard<'_, Guarded> = self.core.lock().unwrap_or_else(PoisonError::into_inner);
+        let core: MutexGuard<'_, Guarded> = lock(&self.core);
         look(&core.execution)
     }
 
@@ -343,11 +315,6 @@ impl RunCell {
         self.wake.notify_waiters();
     }
 
-    /// Wakes parked lanes.
-    pub(crate) fn wake(&self) -> &Notify {
-        &self.wake
-    }
-
     /// How many invariants were found broken so far.
     pub(crate) fn violations(&self) -> u64 {
         self.violations.load(Ordering::Relaxed)
@@ -361,7 +328,7 @@ impl RunCell {
     fn on_violations(&self, fx: &Effects) {
         for invariant in &fx.violations {
             self.violations.fetch_add(1, Ordering::Relaxed);
-            tracing::error!(shard = %self.shard, invariant = invariant.id(), "invariant broken");
+            tracing::error!(shard = %self.shard, invariant = invariant.as_str(), "invariant broken");
         }
     }
 
@@ -381,6 +348,17 @@ impl RunCell {
             gone.await;
         }
     }
+}
+
+/// The time, both ways.
+pub(crate) fn now(clock: &dyn Clock) -> Now {
+    let moment = clock.now();
+    let wall = WallMs(clock.wall_micros(moment) / 1000);
+    Now { moment, wall }
+}
+
+fn nanos(span: Duration) -> u64 {
+    u64::try_from(span.as_nanos()).unwrap_or(u64::MAX)
 }
 
 /// What an exchange tells beside its effects.

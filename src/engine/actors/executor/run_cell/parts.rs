@@ -4,26 +4,21 @@ use std::sync::Arc;
 
 use tokio::sync::Notify;
 
-use super::{LimitSeats, LogSink};
-use crate::actors::executor::reply_lines::ReplyLines;
+use super::{LimitSlots, LogSink};
 use crate::actors::executor::row_feed::RowFeed;
 use crate::ports::clock::Clock;
 use crate::ports::handling::handler::Handler;
 use crate::ports::ownership::gate::Gate;
-use windrow_core::execution::Execution;
 use windrow_core::ids::{Moment, RunNo, ShardId};
 use windrow_core::settings::RateLimit;
 
 /// A part of the rate that a run's node has no room for.
 #[derive(Clone, Debug)]
 pub(crate) struct Refused {
-    /// How fast the run goes.
     pub(crate) rate: RateLimit,
-    /// How fast it should go.
     pub(crate) wanted: RateLimit,
     /// What was said when it was last asked for.
     pub(crate) why: String,
-    /// When it was first refused.
     pub(crate) since: Moment,
 }
 
@@ -37,8 +32,8 @@ pub(crate) struct RunAbout {
     pub(crate) kind: &'static str,
 }
 
-/// What a run drives.
-pub(crate) struct CellParts {
+/// What a run drives, and whom it is driven for.
+pub(crate) struct Drives {
     pub(crate) shard: ShardId,
     pub(crate) about: RunAbout,
     pub(crate) gate: Arc<Gate>,
@@ -46,11 +41,8 @@ pub(crate) struct CellParts {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) rows: Option<Arc<RowFeed>>,
     pub(crate) logs: LogSink,
-    pub(crate) lines: ReplyLines,
-    pub(crate) execution: Execution,
-    pub(crate) timeout: std::time::Duration,
-    pub(crate) batch: u32,
-    pub(crate) limits: LimitSeats,
+    /// Its places under limits that it shares with other runs.
+    pub(crate) limits: LimitSlots,
     /// What wakes its parked lanes.
     pub(crate) wake: Arc<Notify>,
 }

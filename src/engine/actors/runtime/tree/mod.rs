@@ -5,40 +5,29 @@
 pub mod table;
 
 use std::collections::BTreeMap;
-use std::panic::AssertUnwindSafe;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use futures_util::FutureExt;
-use ractor::{ActorRef, Message};
-
+use crate::actors::runtime::lock;
 use crate::actors::runtime::policy::Kind;
 use crate::ports::clock::Clock;
 use windrow_core::ids::Moment;
+use windrow_core::slugs;
 
 /// The target of every line that shows the tree, so that a log may have these lines and no others.
 pub(crate) const LOG: &str = module_path!();
 
-/// What an actor is up to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Activity {
-    /// Working as it should.
-    Ok,
-    /// Finishing what is in flight.
-    Draining,
-    /// Failed, waits to be started again.
-    Backoff,
-}
-
-impl Activity {
-    /// The word shown.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Activity::Ok => "ok",
-            Activity::Draining => "DRAINING",
-            Activity::Backoff => "BACKOFF",
-        }
+slugs! {
+    /// What an actor is up to.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Activity {
+        /// Working as it should.
+        Ok = "ok",
+        /// Finishing what is in flight.
+        Draining = "DRAINING",
+        /// Failed, waits to be started again.
+        Backoff = "BACKOFF",
     }
 }
 
@@ -158,16 +147,13 @@ impl Tree {
 
     /// Notes why an actor failed: its restart says it.
     pub(crate) fn failed(&self, path: &str, error: &str) {
-        self.failures
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .insert(path.to_owned(), error.to_owned());
+        lock(&self.failures).insert(path.to_owned(), error.to_owned());
     }
 
     /// Enters an actor and logs its start; a path that was there before counts as a restart.
     pub(crate) fn enter(&self, path: &str, kind: Kind) -> Leaf {
         let now = self.clock.now();
-        let mut seen = self.restarts.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut seen = lock(&self.restarts);
         let restarts = *seen
             .entry(path.to_owned())
             .and_modify(|count| *count += 1)
@@ -181,18 +167,11 @@ impl Tree {
             handled_at: AtomicU64::new(now.0),
             text: Mutex::new((Activity::Ok, String::new())),
         });
-        self.entries
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .insert(path.to_owned(), entry.clone());
+        lock(&self.entries).insert(path.to_owned(), entry.clone());
         match restarts {
             0 => tracing::debug!(actor = path, "actor started"),
             _ => {
-                let reason = self
-                    .failures
-                    .lock()
-                    .unwrap_or_else(PoisonError::into_inner)
-                    .remove(path);
+                let reason = lock(&self.failures).remove(path);
                 let tree = self.for_log(path, |printed| printed.restart);
                 tracing::warn!(actor = path, restarts, reason, %tree, "actor restarted");
             }
@@ -206,24 +185,15 @@ impl Tree {
 
     /// Forgets a path's restarts: what comes next under it is another run.
     pub(crate) fn forget(&self, path: &str) {
-        remove_from(
-            &mut self.failures.lock().unwrap_or_else(PoisonError::into_inner),
-            path,
-        );
-        remove_from(
-            &mut self.restarts.lock().unwrap_or_else(PoisonError::into_inner),
-            path,
-        );
-        remove_from(
-            &mut self.entries.lock().unwrap_or_else(PoisonError::into_inner),
-            path,
-        );
+        remove_from(&mut lock(&self.failures), path);
+        remove_from(&mut lock(&self.restarts), path);
+        remove_from(&mut lock(&self.entries), path);
     }
 
     /// Every actor, parents before children.
     pub fn view(&self) -> Vec<ActorView> {
         let now = self.clock.now();
-        let entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
+        let entries = lock(&self.entries);
         entries
             .iter()
             .map(|(path, entry)| entry.view(path, now))
@@ -255,7 +225,7 @@ fn remove_from<V>(known: &mut BTreeMap<String, V>, path: &str) {
 
 impl Entry {
     fn view(&self, path: &str, now: Moment) -> ActorView {
-        let (activity, text) = self.text.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let (activity, text) = lock(&self.text).clone();
         ActorView {
             path: path.to_owned(),
             kind: self.kind,
@@ -270,19 +240,27 @@ impl Entry {
 }
 
 impl Leaf {
-    /// The actor's path.
     pub(crate) fn path(&self) -> &str {
         &self.path
     }
 
-    /// The path of a child.
     pub(crate) fn child(&self, name: &str) -> String {
         format!("{}/{name}", self.path)
     }
 
+    /// Enters a child that is the only one of its kind.
+    pub(crate) fn enter_child(&self, kind: Kind) -> Leaf {
+        self.tree.enter(&self.child(kind.as_str()), kind)
+    }
+
+    /// So many messages more wait in the mailbox: ractor does not tell.
+    pub(crate) fn count_waiting(&self, messages: i64) {
+        self.entry.mailbox.fetch_add(messages, Ordering::Relaxed);
+    }
+
     /// Notes that a message is being handled.
     pub(crate) fn handled(&self) {
-        self.entry.mailbox.fetch_sub(1, Ordering::Relaxed);
+        self.count_waiting(-1);
         self.entry
             .handled_at
             .store(self.tree.clock.now().0, Ordering::Relaxed);
@@ -293,12 +271,12 @@ impl Leaf {
 
     /// Says in the actor's own words what it is up to.
     pub(crate) fn say(&self, activity: Activity, text: impl Into<String>) {
-        *self.entry.text.lock().unwrap_or_else(PoisonError::into_inner) = (activity, text.into());
+        *lock(&self.entry.text) = (activity, text.into());
     }
 
     /// Takes the actor out of the tree and logs its end, unless a newer one stands under its path.
     pub(crate) fn leave(&self) {
-        let mut entries = self.tree.entries.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut entries = lock(&self.tree.entries);
         if entries
             .get(&*self.path)
             .is_some_and(|entry| Arc::ptr_eq(entry, &self.entry))
@@ -306,95 +284,5 @@ impl Leaf {
             entries.remove(&*self.path);
             tracing::debug!(actor = &*self.path, "actor ended");
         }
-    }
-}
-
-/// Where to send an actor messages; counts what waits in its mailbox, since ractor does not tell.
-pub(crate) struct Address<M: Message> {
-    actor: ActorRef<M>,
-    leaf: Leaf,
-}
-
-impl<M: Message> Clone for Address<M> {
-    fn clone(&self) -> Address<M> {
-        Address {
-            actor: self.actor.clone(),
-            leaf: self.leaf.clone(),
-        }
-    }
-}
-
-impl<M: Message> Address<M> {
-    pub(crate) fn new(actor: ActorRef<M>, leaf: Leaf) -> Address<M> {
-        Address { actor, leaf }
-    }
-
-    /// Sends a message; says whether the actor still takes any.
-    pub(crate) fn tell(&self, message: M) -> bool {
-        self.leaf.entry.mailbox.fetch_add(1, Ordering::Relaxed);
-        let sent = self.actor.cast(message).is_ok();
-        if !sent {
-            self.leaf.entry.mailbox.fetch_sub(1, Ordering::Relaxed);
-        }
-        sent
-    }
-
-    /// Sends a message after a while, unless the actor is gone by then.
-    pub(crate) fn tell_after(&self, wait: Duration, message: M) {
-        let address = self.clone();
-        tokio::spawn(async move {
-            tokio::time::sleep(wait).await;
-            address.tell(message);
-        });
-    }
-
-    /// The same work, for a task of its own. A panic in it ends the actor as one of its own would: whoever waits for
-    /// the work's answer would wait for ever, its parent starts it again.
-    pub(crate) fn guard<W>(&self, work: W) -> impl Future<Output = ()> + Send + use<M, W>
-    where
-        W: Future<Output = ()> + Send,
-    {
-        let (actor, path) = (self.actor.clone(), self.leaf.path.clone());
-        async move {
-            if AssertUnwindSafe(work).catch_unwind().await.is_err() {
-                tracing::error!(
-                    actor = &*path,
-                    "work of the actor panicked; the actor ends with it"
-                );
-                actor.kill();
-            }
-        }
-    }
-
-    /// The actor itself, to stop or kill it.
-    pub(crate) fn actor(&self) -> &ActorRef<M> {
-        &self.actor
-    }
-}
-
-/// A stable way to an actor that may be restarted: senders hold the line, its parent plugs in the new address.
-pub(crate) struct Line<M: Message>(Arc<Mutex<Option<Address<M>>>>);
-
-impl<M: Message> Clone for Line<M> {
-    fn clone(&self) -> Line<M> {
-        Line(self.0.clone())
-    }
-}
-
-impl<M: Message> Default for Line<M> {
-    fn default() -> Line<M> {
-        Line(Arc::new(Mutex::new(None)))
-    }
-}
-
-impl<M: Message> Line<M> {
-    pub(crate) fn plug(&self, address: Address<M>) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(address);
-    }
-
-    /// Sends a message; says whether someone took it. Senders of what must not be lost send again by themselves.
-    pub(crate) fn tell(&self, message: M) -> bool {
-        let address = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        address.is_some_and(|address| address.tell(message))
     }
 }

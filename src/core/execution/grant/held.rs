@@ -1,13 +1,13 @@
 //! A run that a limit holds back which it shares with others.
 
-use super::Execution;
-use super::types::{Effects, Now};
+use crate::execution::Execution;
+use crate::execution::types::{Effects, Now};
 use crate::items::waiting::Place;
 use crate::stats::stall::StallReason;
 
 impl Execution {
     /// Nothing may leave under a shared limit: says whether anything would.
-    pub(super) fn hold_back(&mut self, now: Now, fx: &mut Effects) {
+    pub(in crate::execution) fn hold_back(&mut self, now: Now, fx: &mut Effects) {
         if self.is_circuit_shut(now, fx) {
             return;
         }
@@ -23,7 +23,7 @@ impl Execution {
     }
 
     /// Whether another item would leave, were there no shared limit.
-    pub(super) fn could_send_more(&mut self, now: Now) -> bool {
+    pub(in crate::execution) fn could_send_more(&mut self, now: Now) -> bool {
         if self.room_of_circuit(1, now) == 0 {
             return false;
         }

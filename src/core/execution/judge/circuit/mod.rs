@@ -9,29 +9,17 @@
 //! is per call, in the order in which calls came back. Times are of the run's clock; the jitter is a hash, so that the
 //! same facts give the same probes.
 
+mod evidence;
 pub(super) mod pause;
 
-use std::collections::VecDeque;
 use std::time::Duration;
 
+use self::evidence::Evidence;
 use self::pause::{PROBE_ON_NEWS, probe_wait};
-use crate::ids::{ItemIndex, Moment, WallMs};
+use crate::ids::{ItemIndex, Moment, ShardId, WallMs};
+use crate::items::retry::mix;
 use crate::items::verdict::{FailureClass, Outage};
 
-/// So many calls in a row that can't have had an effect open the circuit …
-const UNREACHED_CALLS: usize = 5;
-/// … over so many items, or as many as can leave: one item behind a gateway may kill what is behind it.
-const UNREACHED_ITEMS: usize = 3;
-/// So many calls in a row without a verdict open the circuit …
-const UNANSWERED_CALLS: usize = 20;
-/// … of which so many must be unclear, unreachable or unavailable …
-const UNANSWERED_CLEAR_MAX: usize = 2;
-/// … over so many items that hadn't failed before the last answered call, or as many as can leave. Items that failed before
-/// say nothing new: with many bad items, their retries come back in long rows.
-const UNANSWERED_ITEMS: usize = 10;
-/// Fewer than these never open it: the last few items of a task may all be bad. Where calls leave in order one does,
-/// since it is all that there is to see.
-const UNANSWERED_ITEMS_MIN: usize = 3;
 /// How long rounds grow before the circuit closes whatever their size.
 const RAMP: Duration = Duration::from_secs(5);
 /// A round fails when at most one of so many calls was answered: a mixture with many bad items must be able to pass.
@@ -40,13 +28,10 @@ const ROUND_ANSWERED_ONE_IN: u32 = 8;
 /// One call that came back without a verdict.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Unanswered {
-    /// How.
     pub(super) class: FailureClass,
-    /// Its first item.
     pub(super) item: ItemIndex,
     /// Whether that item hadn't failed before the last answered call departed.
     pub(super) is_new: bool,
-    /// When the call departed.
     pub(super) departed: Moment,
     /// How long the handler asked us to wait.
     pub(super) after: Option<Duration>,
@@ -57,7 +42,6 @@ pub(super) struct Unanswered {
 pub(super) struct Others {
     /// How many items could leave, its own among them.
     pub(super) can_leave: u64,
-    /// Calls leave in order.
     pub(super) in_order: bool,
     /// How many calls may be in flight.
     pub(super) most: u32,
@@ -77,11 +61,9 @@ pub(super) enum Turn {
 /// Whether calls may leave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Room {
-    /// As usual.
     Unbounded,
     /// So many calls, at least one.
     Calls(u32),
-    /// None before this time.
     Until(Moment),
     /// None before a call comes back.
     Completion,
@@ -105,9 +87,22 @@ struct Round {
     failed: u32,
 }
 
-/// See the module.
+impl Round {
+    fn new(since: Moment, size: u32, began: Moment) -> Round {
+        let (sent, answered, failed) = (0, 0, 0);
+        Round {
+            since,
+            began,
+            size,
+            sent,
+            answered,
+            failed,
+        }
+    }
+}
+
 #[derive(Clone, Debug)]
-pub(super) struct Circuit {
+pub(in crate::execution) struct Circuit {
     state: State,
     outage: Option<Outage>,
     /// Outages so far; the present one's number while there is one.
@@ -117,19 +112,21 @@ pub(super) struct Circuit {
     probed_at: Moment,
     /// When the latest answered call departed.
     answered: Moment,
-    /// Calls without a verdict since the last answered one: whether it counts, at most [`UNANSWERED_CALLS`].
-    row: VecDeque<bool>,
-    /// Items that are new among them, at most as many as matter.
-    new_items: Vec<ItemIndex>,
-    unreached: usize,
-    unreached_items: Vec<ItemIndex>,
+    /// Since the last answered call.
+    evidence: Evidence,
     salt: u64,
 }
 
 impl Circuit {
+    /// The circuit of a shard's run; that of another shard probes at other times.
+    pub(in crate::execution) fn of(shard: ShardId, outage: Option<Outage>, now: Moment) -> Circuit {
+        let salt = mix(shard.task.0.unsigned_abs().rotate_left(32) ^ u64::from(shard.no));
+        Circuit::new(outage, salt, now)
+    }
+
     /// A closed circuit, or an open one where the run before left an outage. Runs with different `salt` probe at
     /// different times.
-    pub(super) fn new(outage: Option<Outage>, salt: u64, now: Moment) -> Circuit {
+    fn new(outage: Option<Outage>, salt: u64, now: Moment) -> Circuit {
         let mut circuit = Circuit {
             state: State::Closed,
             outage,
@@ -137,10 +134,7 @@ impl Circuit {
             closed_at: now,
             probed_at: now,
             answered: Moment(0),
-            row: VecDeque::new(),
-            new_items: Vec::new(),
-            unreached: 0,
-            unreached_items: Vec::new(),
+            evidence: Evidence::default(),
             salt,
         };
         if outage.is_some() {
@@ -151,23 +145,23 @@ impl Circuit {
 
     /// Whether calls leave as usual.
     #[inline]
-    pub(super) fn is_closed(&self) -> bool {
+    pub(in crate::execution) fn is_closed(&self) -> bool {
         matches!(self.state, State::Closed)
     }
 
     /// Whether nothing but probes leaves.
-    pub(super) fn is_open(&self) -> bool {
+    pub(in crate::execution) fn is_open(&self) -> bool {
         matches!(self.state, State::Open { .. })
     }
 
     /// Whether an answered call would change anything.
     #[inline]
     pub(super) fn is_stirred(&self) -> bool {
-        !self.is_closed() || !self.row.is_empty() || self.unreached > 0
+        !self.is_closed() || !self.evidence.is_empty()
     }
 
     /// The outage, until the circuit is closed.
-    pub(super) fn outage(&self) -> Option<Outage> {
+    pub(in crate::execution) fn outage(&self) -> Option<Outage> {
         self.outage
     }
 
@@ -208,9 +202,8 @@ impl Circuit {
         }
     }
 
-    /// So many calls leave.
     #[inline]
-    pub(super) fn on_sent(&mut self, calls: u32, now: Moment) {
+    pub(in crate::execution) fn on_sent(&mut self, calls: u32, now: Moment) {
         match &mut self.state {
             State::Closed => {}
             State::Probing(round) => round.sent += calls,
@@ -233,37 +226,27 @@ impl Circuit {
     }
 
     /// So many calls came back without having left.
-    pub(super) fn on_returned(&mut self, calls: u32) {
+    pub(in crate::execution) fn on_returned(&mut self, calls: u32) {
         if let State::Probing(round) = &mut self.state {
             round.sent = round.sent.saturating_sub(calls);
         }
     }
 
     /// Every call that was out is lost.
-    pub(super) fn on_lost(&mut self, now: Moment) {
+    pub(in crate::execution) fn on_lost(&mut self, now: Moment) {
         if let State::Probing(round) = &mut self.state {
-            (round.began, round.sent, round.answered, round.failed) = (now, 0, 0, 0);
+            *round = Round::new(round.since, round.size, now);
         }
     }
 
     /// So many calls brought a verdict; the latest of them departed then. `most` calls may be in flight.
     pub(super) fn on_answered(&mut self, calls: u32, departed: Moment, most: u32, now: Moment) -> Turn {
         self.answered = self.answered.max(departed);
-        self.row.clear();
-        self.new_items.clear();
-        self.forget_unreached();
+        self.evidence = Evidence::default();
         match &mut self.state {
             State::Closed => Turn::Same,
             State::Open { .. } => {
-                let round = Round {
-                    since: now,
-                    began: now,
-                    size: 2,
-                    sent: 0,
-                    answered: 0,
-                    failed: 0,
-                };
-                self.state = State::Probing(round);
+                self.state = State::Probing(Round::new(now, 2, now));
                 self.close_if_passed(most, now);
                 Turn::Answered
             }
@@ -302,26 +285,8 @@ impl Circuit {
     }
 
     fn on_unanswered_closed(&mut self, call: Unanswered, others: Others, now: Moment, wall: WallMs) -> Turn {
-        let is_unreached = matches!(call.class, FailureClass::Unreachable | FailureClass::Unavailable);
-        let counts = is_unreached || call.class == FailureClass::Unclear;
-        self.row.push_back(counts);
-        if self.row.len() > UNANSWERED_CALLS {
-            self.row.pop_front();
-        }
-        if call.is_new {
-            remember(&mut self.new_items, call.item, UNANSWERED_ITEMS);
-        }
-        if is_unreached {
-            self.unreached += 1;
-            remember(&mut self.unreached_items, call.item, UNREACHED_ITEMS);
-        }
-        let can_leave = usize::try_from(others.can_leave).unwrap_or(usize::MAX);
-        let least = if others.in_order {
-            1
-        } else {
-            can_leave.clamp(UNANSWERED_ITEMS_MIN, UNANSWERED_ITEMS)
-        };
-        if !self.is_unreached(can_leave) && !self.is_unanswered(least) {
+        self.evidence.add(&call);
+        if !self.evidence.is_enough(others) {
             return Turn::Same;
         }
         self.outage = Some(Outage {
@@ -333,26 +298,13 @@ impl Circuit {
         Turn::Opened
     }
 
-    fn is_unreached(&self, can_leave: usize) -> bool {
-        self.unreached >= UNREACHED_CALLS
-            && self.unreached_items.len() >= UNREACHED_ITEMS.min(can_leave.max(1))
-    }
-
-    /// So many items at least.
-    fn is_unanswered(&self, items: usize) -> bool {
-        let unclear = self.row.iter().filter(|counts| **counts).count();
-        self.row.len() >= UNANSWERED_CALLS
-            && unclear >= UNANSWERED_CALLS - UNANSWERED_CLEAR_MAX
-            && self.new_items.len() >= items
-    }
-
     /// Nobody waits for the handler to come back any longer: calls leave as usual, and count.
     pub(super) fn give_up_waiting(&mut self, now: Moment) {
         self.close(now);
     }
 
     /// Nothing is left to call for.
-    pub(super) fn end(&mut self) {
+    pub(in crate::execution) fn end(&mut self) {
         (self.state, self.outage) = (State::Closed, None);
     }
 
@@ -368,15 +320,7 @@ impl Circuit {
             self.open(Duration::ZERO, now);
             return;
         }
-        let size = round.size.saturating_mul(2);
-        *round = Round {
-            began: now,
-            size,
-            sent: 0,
-            answered: 0,
-            failed: 0,
-            ..*round
-        };
+        *round = Round::new(round.since, round.size.saturating_mul(2), now);
         self.close_if_passed(most, now);
     }
 
@@ -396,29 +340,14 @@ impl Circuit {
             step: 1,
         };
         self.probed_at = now;
-        self.row.clear();
-        self.new_items.clear();
-        self.forget_unreached();
+        self.evidence = Evidence::default();
     }
 
     fn close(&mut self, now: Moment) {
         self.state = State::Closed;
         self.outage = None;
         self.closed_at = now;
-        self.row.clear();
-        self.new_items.clear();
-        self.forget_unreached();
-    }
-
-    fn forget_unreached(&mut self) {
-        self.unreached = 0;
-        self.unreached_items.clear();
-    }
-}
-
-fn remember(items: &mut Vec<ItemIndex>, item: ItemIndex, most: usize) {
-    if items.len() < most && !items.contains(&item) {
-        items.push(item);
+        self.evidence = Evidence::default();
     }
 }
 

@@ -4,10 +4,10 @@
 //! together, the one far ahead shows that the handler isn't down. A round is of fresh items, where there are any: the failed
 //! ones may be bad.
 
-use super::Execution;
 use super::circuit::Room;
-use super::failed::fresh_trouble;
-use super::types::{Effects, Now, Wait};
+use crate::execution::Execution;
+use crate::execution::failed::fresh_trouble;
+use crate::execution::types::{Effects, Now, Wait};
 use crate::ids::{Attempt, ItemIndex, Moment};
 use crate::items::run::IndexRun;
 use crate::items::verdict::Dispatch;
@@ -16,18 +16,18 @@ use crate::stats::stall::StallReason;
 
 impl Execution {
     /// So many items fit into the handler now; where it had less room before, a worker has come.
-    pub(super) fn on_slots(&mut self, slots: Option<u32>) {
+    pub(in crate::execution) fn on_slots(&mut self, slots: Option<u32>) {
         if let (Some(before), Some(now)) = (self.handler_slots, slots)
             && now > before
         {
-            self.judge.circuit.on_news();
+            self.circuit.on_news();
         }
         self.handler_slots = slots;
     }
 
     /// Whether the circuit lets nothing leave now; says when to ask again.
-    pub(super) fn is_circuit_shut(&mut self, now: Now, fx: &mut Effects) -> bool {
-        fx.wait = match self.judge.circuit.room(now.moment) {
+    pub(in crate::execution) fn is_circuit_shut(&mut self, now: Now, fx: &mut Effects) -> bool {
+        fx.wait = match self.circuit.room(now.moment) {
             Room::Unbounded | Room::Calls(_) => return false,
             Room::Until(moment) => Wait::Until(moment),
             Room::Completion => Wait::Completion,
@@ -39,8 +39,8 @@ impl Execution {
 
     /// What the circuit leaves of the room. Unit: items.
     #[inline]
-    pub(super) fn room_of_circuit(&self, items: u32, now: Now) -> u32 {
-        match self.judge.circuit.room(now.moment) {
+    pub(in crate::execution) fn room_of_circuit(&self, items: u32, now: Now) -> u32 {
+        match self.circuit.room(now.moment) {
             Room::Unbounded => items,
             Room::Calls(calls) => items.min(calls.saturating_mul(self.tuning.batch.get())),
             Room::Until(_) | Room::Completion => 0,
@@ -48,8 +48,8 @@ impl Execution {
     }
 
     /// One call to see whether the handler is back; its items are of one kind.
-    pub(super) fn grant_probe(&mut self, room: u32, now: Now, fx: &mut Effects) -> u32 {
-        let turn = self.judge.circuit.outage().map_or(0, |outage| outage.probes) % 3;
+    pub(in crate::execution) fn grant_probe(&mut self, room: u32, now: Now, fx: &mut Effects) -> u32 {
+        let turn = self.circuit.outage().map_or(0, |outage| outage.probes) % 3;
         let granted = (turn..turn + 3).find_map(|kind| {
             let granted = match kind % 3 {
                 0 => self.grant_failed(room, fx),
@@ -70,7 +70,7 @@ impl Execution {
             else {
                 break;
             };
-            self.push_troubled(index, attempts, fx);
+            self.push_retry(index, attempts, fx);
             granted += 1;
         }
         granted
@@ -101,13 +101,12 @@ impl Execution {
             return 0;
         }
         self.high = self.high.max(end);
-        self.troubles.put(
-            last,
-            Trouble {
-                doing: Doing::InFlight,
-                ..fresh_trouble(now)
-            },
-        );
+        let doing = Doing::InFlight;
+        let trouble = Trouble {
+            doing,
+            ..fresh_trouble(now)
+        };
+        self.troubles.put(last, trouble);
         fx.dispatch.push(Dispatch {
             run: IndexRun::one(last),
             attempt: Attempt::FIRST,
@@ -117,7 +116,7 @@ impl Execution {
     }
 
     /// A round after an outage.
-    pub(super) fn grant_round(&mut self, room: u32, now: Now, fx: &mut Effects) -> u32 {
+    pub(in crate::execution) fn grant_round(&mut self, room: u32, now: Now, fx: &mut Effects) -> u32 {
         let mut granted = self.grant_untried(room, fx);
         granted += self.grant_due(Place::Window, room - granted, now, fx);
         granted += self.grant_due(Place::Outside, room - granted, now, fx);
@@ -125,7 +124,7 @@ impl Execution {
     }
 
     /// Asks again at this time at the latest.
-    pub(super) fn wake_by(fx: &mut Effects, moment: Option<Moment>) {
+    pub(in crate::execution) fn wake_by(fx: &mut Effects, moment: Option<Moment>) {
         let Some(moment) = moment else { return };
         fx.wait = match std::mem::take(&mut fx.wait) {
             Wait::Until(earlier) => Wait::Until(earlier.min(moment)),

@@ -7,7 +7,7 @@ use crate::items::retry::mix;
 /// The wait before the first probe; doubled up to the longest. With 20 % of jitter a handler that is back is called
 /// within 36 s.
 const PROBE_FIRST: Duration = Duration::from_secs(1);
-pub(in crate::execution) const PROBE_LONGEST: Duration = Duration::from_secs(30);
+pub(in crate::execution::judge) const PROBE_LONGEST: Duration = Duration::from_secs(30);
 const PROBE_JITTER_PERCENT: u64 = 20;
 /// Where more of the handler is there than before (a worker has started), the next probe is sent as early as this.
 pub(super) const PROBE_ON_NEWS: Duration = Duration::from_secs(10);

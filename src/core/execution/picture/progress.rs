@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use super::Execution;
-use super::types::{Now, Phase, total};
+use crate::execution::Execution;
+use crate::execution::types::{Now, Phase};
 use crate::handler::failed_calls::FailedCalls;
 use crate::ids::{ItemCount, ItemIndex, Moment};
 use crate::items::counters::Counters;
@@ -37,7 +37,7 @@ pub struct Progress {
     /// Completions that would be repeated after a crash now.
     pub unsaved: u64,
     /// Items that wait for a retry or are tried again.
-    pub troubled: u64,
+    pub retrying: u64,
     /// Whether the handler is down, and what last went wrong.
     pub handler: HandlerState,
     /// Why nothing leaves, if so.
@@ -78,20 +78,20 @@ impl Execution {
         };
         Progress {
             counters,
-            pending: counters.pending(total(self.range)),
-            total: total(self.range),
+            pending: counters.pending(self.range.len()),
+            total: self.range.len(),
             low_water: self.window.low_water(),
             high_water: self.high,
             window: self.window.size(),
             concurrency: self.limits.concurrency,
             rate: self.pace.rate(),
-            unsaved: self.unsaved,
-            troubled: self.troubles.len() as u64,
-            handler: self.handler_state(now),
-            stall: self.stalls.current(),
-            stalled: self.stalls.spent(now.moment),
-            permits: self.permits(now.moment),
-            latency_p95: self.latencies.percentile(95),
+            unsaved: self.drafts.unsaved(),
+            retrying: self.troubles.len() as u64,
+            handler: self.handler(now),
+            stall: self.meters.stalls().current(),
+            stalled: self.meters.stalls().spent(now.moment),
+            permits: self.meters.permits(&self.pace, now.moment),
+            latency_p95: self.meters.latencies().percentile(95),
             head: self.head_attempt(),
             handler_slots: self.handler_slots,
             head_age: self.head_age(now.moment),
@@ -102,45 +102,23 @@ impl Execution {
         }
     }
 
-    fn handler_state(&self, now: Now) -> HandlerState {
-        let circuit = &self.judge.circuit;
-        HandlerState {
-            contacted: self.judge.contacted,
-            outage: circuit.outage(),
-            next_probe_in: circuit.next_probe().map(|next| next.since(now.moment)),
-            error: self.judge.errors.last().cloned(),
-            held: self.troubles.held().count() as u64,
-            judged_in: self.judged_in(now),
-        }
-    }
-
-    /// How the handler fares.
-    pub fn handler(&self, now: Now) -> HandlerState {
-        self.handler_state(now)
-    }
-
     /// The errors of late, one a code, the latest last.
     pub fn errors(&self) -> &[LastError] {
-        self.judge.errors.all()
+        self.errors.all()
     }
 
     /// Calls that failed since the run began.
     pub fn failed_calls(&self) -> &FailedCalls {
-        self.judge.errors.counted()
+        self.errors.counted()
     }
 
     /// What was counted since the run began.
     pub fn tally(&self) -> &Tally {
-        &self.tally
+        self.meters.tally()
     }
 
     pub(super) fn head_age(&self, now: Moment) -> Duration {
-        let low = self.window.low_water();
-        if low == self.head.0 && low < self.high {
-            now.since(self.head.1)
-        } else {
-            Duration::ZERO
-        }
+        self.meters.head_age(self.window.low_water(), self.high, now)
     }
 
     fn head_attempt(&self) -> Option<HeadAttempt> {
@@ -149,14 +127,6 @@ impl Execution {
         let attempt = trouble.map_or(1, |trouble| trouble.attempts.saturating_add(1));
         let waits = trouble.is_some_and(|trouble| trouble.doing != Doing::InFlight);
         (low < self.high).then_some(HeadAttempt { attempt, waits })
-    }
-
-    /// Notes when low water moves; while nothing is given out there is nothing that holds it.
-    pub(super) fn watch_head(&mut self, now: Moment) {
-        let low = self.window.low_water();
-        if low != self.head.0 || low >= self.high {
-            self.head = (low, now);
-        }
     }
 
     /// The rate of the whole task, as it was set: without shares, slow-downs and room.

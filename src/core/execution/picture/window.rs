@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::Execution;
+use crate::execution::Execution;
 use crate::ids::{ItemIndex, Moment};
 use crate::items::run::IndexRun;
 use crate::items::waiting::{Doing, Place, Trouble};
@@ -61,12 +61,12 @@ pub struct WindowPicture {
     above: Vec<u64>,
     /// Not with the handler although below the cursor.
     again: Vec<IndexRun>,
-    /// Troubled items, as many as it takes to know the worst of each cell.
+    /// Retrying items, as many as it takes to know the worst of each cell.
     marks: Vec<(ItemIndex, Cell)>,
 }
 
 impl Execution {
-    /// The window now, in at most `cells_max` cells. The work is bounded: it copies the bitmap, and looks up the troubled
+    /// The window now, in at most `cells_max` cells. The work is bounded: it copies the bitmap, and looks up the retrying
     /// items a cell at a time.
     pub fn window_picture(&self, cells_max: NonZeroU32, now: Moment) -> WindowPicture {
         let low = self.window.low_water();

@@ -13,21 +13,20 @@
 
 use std::time::Duration;
 
-use super::Execution;
 use super::circuit::pause::PROBE_LONGEST;
-use super::types::{Effects, Now};
+use crate::execution::Execution;
+use crate::execution::types::{Effects, Now};
 use crate::ids::{ItemIndex, Moment};
 use crate::items::verdict::Failure;
 use crate::items::waiting::{Doing, Trouble};
 
-/// How often it is looked whether this is so: it walks all troubled items.
+/// How often it is looked whether this is so: it walks all retrying items.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 
 /// While the circuit is open or calls leave in order, and none of the items failed beside an answered one, an outage is
 /// likelier than that all of them are bad: they are tried for so many times longer, two hours as configured.
 const OUTAGE_FACTOR: u32 = 12;
 
-/// See the module.
 #[derive(Debug, Default)]
 pub(super) struct Alone {
     since: Option<Moment>,
@@ -60,7 +59,6 @@ impl Alone {
         self.over
     }
 
-    /// Something was answered.
     pub(super) fn end(&mut self) {
         let in_order = match self.in_order {
             InOrder::Unknown => InOrder::Unknown,
@@ -84,8 +82,8 @@ impl Alone {
 
 impl Execution {
     /// Looks whether only items without a verdict are left, and what follows; says when to look again.
-    pub(super) fn judge_alone(&mut self, now: Now, fx: &mut Effects) -> Option<Moment> {
-        let matters = self.troubles.held_first().is_some() || !self.judge.circuit.is_closed();
+    pub(in crate::execution) fn judge_alone(&mut self, now: Now, fx: &mut Effects) -> Option<Moment> {
+        let matters = self.troubles.held_first().is_some() || !self.circuit.is_closed();
         if !matters || self.judge.alone.over {
             return None;
         }
@@ -107,32 +105,28 @@ impl Execution {
         Some(now.moment.plus(LOOK_EVERY))
     }
 
-    /// Nothing fresh can leave, and every troubled item failed without a verdict.
+    /// Nothing fresh can leave, and every retrying item failed without a verdict.
     fn is_alone(&self) -> bool {
         let is_fresh_left = self.cursor < self.fresh_end() && self.cursor < self.window.limit();
         let may_leave = is_fresh_left && !self.tuning.ordered;
         if may_leave || !self.again.is_empty() || self.troubles.is_empty() {
             return false;
         }
-        let in_flight = self
-            .troubles
-            .iter()
-            .filter(|(_, t)| t.doing == Doing::InFlight)
-            .count() as u64;
+        let in_flight = self.troubles.which(|t| t.doing == Doing::InFlight).len() as u64;
         in_flight == self.counters.in_flight && self.troubles.iter().all(|(_, t)| self.is_without_verdict(t))
     }
 
     fn is_without_verdict(&self, trouble: &Trouble) -> bool {
-        let circuit = &self.judge.circuit;
+        let circuit = &self.circuit;
         let in_outage = !circuit.is_closed() && trouble.outage == circuit.outages();
         in_outage || trouble.held.is_some() || !trouble.doubts.is_empty()
     }
 
     fn is_tried_enough(&self, since: Moment, now: Now) -> bool {
-        let answered = self.judge.circuit.answered();
+        let answered = self.circuit.answered();
         // It also failed while others were answered: it has shown what it is.
         let is_proven = |t: &Trouble| t.doubts.iter().any(|departed| *departed <= answered);
-        let proven = self.troubles.iter().filter(|(_, t)| is_proven(t)).count();
+        let proven = self.troubles.which(is_proven).len();
         if proven == self.troubles.len() && self.has_succeeded() {
             return true;
         }
@@ -140,7 +134,7 @@ impl Execution {
             return false;
         };
         let is_called = |t: &Trouble| t.held.is_some_and(|(_, calls)| calls >= most || span.is_zero());
-        let is_enough = !self.judge.circuit.is_closed() || self.troubles.iter().all(|(_, t)| is_called(t));
+        let is_enough = !self.circuit.is_closed() || self.troubles.iter().all(|(_, t)| is_called(t));
         now.moment.since(since) >= span && is_enough
     }
 
@@ -154,7 +148,7 @@ impl Execution {
             (true, InOrder::GivenUp) => None,
             (true, InOrder::Unknown) => Some(after.saturating_mul(OUTAGE_FACTOR)),
             (true, InOrder::Confirmed) => Some(after),
-            (false, _) if self.judge.circuit.is_closed() => Some(after),
+            (false, _) if self.circuit.is_closed() => Some(after),
             (false, _) => Some(after.saturating_mul(OUTAGE_FACTOR)),
         }
     }
@@ -172,11 +166,10 @@ impl Execution {
             t.held
                 .is_some_and(|(_, calls)| now.moment >= since.plus(step.saturating_mul(calls)))
         };
-        let held = self
-            .troubles
-            .held()
-            .filter(|index| self.troubles.get(*index).is_some_and(is_due));
-        let due: Vec<ItemIndex> = held.collect();
+        let held = self.troubles.held();
+        let due: Vec<ItemIndex> = held
+            .filter(|index| self.troubles.get(*index).is_some_and(is_due))
+            .collect();
         for index in due {
             if let Some(mut trouble) = self.troubles.take(index) {
                 trouble.held = trouble.held.map(|(since, calls)| (since, calls + 1));
@@ -187,7 +180,7 @@ impl Execution {
     }
 
     /// How long until items without a verdict are judged without one.
-    pub(super) fn judged_in(&self, now: Now) -> Option<Duration> {
+    pub(in crate::execution) fn judged_in(&self, now: Now) -> Option<Duration> {
         let (since, after) = (self.judge.alone.since?, self.judged_after(false)?);
         Some(since.plus(after).since(now.moment))
     }
@@ -195,7 +188,6 @@ impl Execution {
     fn give_up_alone(&mut self, now: Now, fx: &mut Effects) {
         if !self.has_succeeded() && !self.whole.judge_after.is_zero() {
             let last = self
-                .judge
                 .errors
                 .last()
                 .map(|error| Failure::new(error.code.clone(), &error.example));
@@ -205,9 +197,9 @@ impl Execution {
     }
 
     /// It is the items: no failed attempt is excused any more, until something is answered.
-    pub(super) fn believe_attempts(&mut self, now: Now, fx: &mut Effects) {
+    pub(in crate::execution) fn believe_attempts(&mut self, now: Now, fx: &mut Effects) {
         self.judge.alone.over = true;
-        self.judge.circuit.give_up_waiting(now.moment);
+        self.circuit.give_up_waiting(now.moment);
         let held: Vec<ItemIndex> = self.troubles.held().collect();
         for index in held {
             self.give_up_held(index, now, fx);

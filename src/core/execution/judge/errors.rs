@@ -11,13 +11,12 @@ const FORGET_AFTER_MS: i64 = 5 * 60 * 1000;
 
 /// See the module. The latest is the last.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Errors {
+pub(in crate::execution) struct Errors {
     known: Vec<LastError>,
     counted: FailedCalls,
 }
 
 impl Errors {
-    /// A call failed.
     pub(super) fn note(&mut self, call: &FailedCall, now: WallMs) {
         self.counted.count(call.class, call.failure.code.clone());
         let known = self
@@ -48,18 +47,15 @@ impl Errors {
         self.known.push(error);
     }
 
-    /// All of them.
-    pub(super) fn all(&self) -> &[LastError] {
+    pub(in crate::execution) fn all(&self) -> &[LastError] {
         &self.known
     }
 
-    /// All that failed, counted.
-    pub(super) fn counted(&self) -> &FailedCalls {
+    pub(in crate::execution) fn counted(&self) -> &FailedCalls {
         &self.counted
     }
 
-    /// The latest.
-    pub(super) fn last(&self) -> Option<&LastError> {
+    pub(in crate::execution) fn last(&self) -> Option<&LastError> {
         self.known.last()
     }
 }

@@ -2,17 +2,17 @@
 
 use crate::actors::membership::restorer;
 use crate::actors::membership::session;
-use crate::actors::runtime::tree::Line;
+use crate::actors::runtime::address::Route;
 use crate::actors::upkeep::outbox_dispatcher;
 use crate::actors::writers::checkpoint_writer;
 use crate::actors::writers::lease_keeper;
 
 /// The ways to the actors that all launchers share.
 #[derive(Clone, Default)]
-pub(crate) struct Lines {
-    pub(crate) lease_keeper: Line<lease_keeper::Msg>,
-    pub(crate) checkpoint_writer: Line<checkpoint_writer::Msg>,
-    pub(crate) restorer: Line<restorer::Msg>,
-    pub(crate) courier: Line<outbox_dispatcher::Msg>,
-    pub(crate) session: Line<session::Msg>,
+pub(crate) struct Routes {
+    pub(crate) lease_keeper: Route<lease_keeper::Msg>,
+    pub(crate) checkpoint_writer: Route<checkpoint_writer::Msg>,
+    pub(crate) restorer: Route<restorer::Msg>,
+    pub(crate) outbox_dispatcher: Route<outbox_dispatcher::Msg>,
+    pub(crate) session: Route<session::Msg>,
 }

@@ -1,0 +1,73 @@
+//! Items that hold a full window although slots are free: they are parked, even in flight.
+
+use crate::execution::Execution;
+use crate::execution::failed::fresh_trouble;
+use crate::execution::types::Now;
+use crate::ids::{ItemIndex, Moment};
+use crate::items::run::IndexRun;
+use crate::items::waiting::{Doing, Place, Trouble};
+
+/// Since when the window has been full.
+#[derive(Debug, Default)]
+pub(in crate::execution) struct Stragglers {
+    full_since: Option<Moment>,
+}
+
+impl Stragglers {
+    pub(in crate::execution) fn full_since(&self) -> Option<Moment> {
+        self.full_since
+    }
+}
+
+impl Execution {
+    /// Parks what has held a full window for `straggler_after` while slots are free, even in flight: everything
+    /// unsettled in the window's lower half, since its upper half was dispatched later and is done.
+    pub(in crate::execution) fn evict_stragglers(&mut self, now: Now) {
+        let held = !self.tuning.ordered
+            && self.circuit.is_closed()
+            && self.cursor >= self.window.limit()
+            && self.cursor < self.end
+            && self.counters.in_flight < u64::from(self.limits.concurrency);
+        if !held {
+            self.stragglers.full_since = None;
+            return;
+        }
+        let since = *self.stragglers.full_since.get_or_insert(now.moment);
+        if now.moment.since(since) < self.tuning.straggler_after {
+            return;
+        }
+        self.stragglers.full_since = None;
+        let half = self
+            .window
+            .low_water()
+            .plus(u64::from(self.window.size() / 2).max(1));
+        let mut from = self.window.low_water();
+        while let Some(run) = self
+            .window
+            .unsettled(from, half, 1)
+            .filter(|_| self.has_room_to_park())
+        {
+            from = run.end();
+            self.evict(run.first(), now);
+        }
+    }
+
+    fn evict(&mut self, index: ItemIndex, now: Now) {
+        if self.again.iter().any(|run| run.contains(index)) {
+            return;
+        }
+        if self.window.settle(IndexRun::one(index)).is_err() {
+            return;
+        }
+        let doing = Doing::InFlight;
+        let fresh = || Trouble {
+            doing,
+            ..fresh_trouble(now)
+        };
+        let mut trouble = self.troubles.take(index).unwrap_or_else(fresh);
+        trouble.place = Place::Outside;
+        self.drafts.on_completed(1);
+        self.record(index, &trouble);
+        self.troubles.put(index, trouble);
+    }
+}

@@ -1,0 +1,76 @@
+//! Why less left than there was room for, and when to ask again.
+
+use crate::execution::Execution;
+use crate::execution::types::{Now, Wait};
+use crate::ids::Moment;
+use crate::items::waiting::Place;
+use crate::stats::stall::StallReason;
+
+impl Execution {
+    /// Why less left than there was room for.
+    pub(in crate::execution) fn why_nothing_is_left(&mut self) -> Option<StallReason> {
+        if self.cursor >= self.end {
+            let waits = self
+                .troubles
+                .next_due(Place::Window)
+                .or_else(|| self.troubles.next_due(Place::Outside));
+            return Some(if waits.is_some() {
+                StallReason::RetryWait
+            } else {
+                StallReason::Tail
+            });
+        }
+        if self.cursor >= self.fresh_end() {
+            return Some(StallReason::Canary);
+        }
+        if self.tuning.ordered && !self.troubles.is_empty() {
+            return Some(StallReason::RetryWait);
+        }
+        // Before the source: rows are read only a little beyond what the window lets out.
+        if self.cursor >= self.window.limit() {
+            let can_park = self.has_room_to_park();
+            return Some(if can_park {
+                StallReason::WindowFull
+            } else {
+                StallReason::ParkedFull
+            });
+        }
+        if self.cursor >= self.source_ready {
+            return Some(StallReason::SourceWait);
+        }
+        self.is_out_of_reach().then_some(StallReason::Checkpoint)
+    }
+
+    /// The earliest time at which something changes by itself; completions and events wake the lanes anyway.
+    pub(in crate::execution) fn when_to_ask_again(&mut self, room: u32, now: Now) -> Wait {
+        let mut earliest: Option<Moment> = None;
+        let mut consider = |moment: Moment| {
+            if moment > now.moment {
+                earliest = Some(earliest.map_or(moment, |e| e.min(moment)));
+            }
+        };
+        if room == 0 && self.pace.is_limited() {
+            let batch = self.tuning.batch.get();
+            consider(self.pace.next_at(batch));
+            if batch > 1 && self.batches.is_whole() {
+                // A batch that never fills still leaves.
+                consider(self.pace.next_at(1).plus(self.tuning.batch_linger));
+            }
+        }
+        if let Some(paused) = self.pace.paused(now.moment) {
+            consider(paused);
+        }
+        if let Some(until) = self.batches.lingers_until(self.tuning.batch_linger, &self.pace) {
+            consider(until);
+        }
+        if let Some(since) = self.stragglers.full_since() {
+            consider(since.plus(self.tuning.straggler_after));
+        }
+        for place in [Place::Window, Place::Outside] {
+            if let Some(due) = self.troubles.next_due(place) {
+                consider(due.max(self.pace.next_at(1)));
+            }
+        }
+        earliest.map_or(Wait::Completion, Wait::Until)
+    }
+}

@@ -1,0 +1,123 @@
+//! Which failed attempts count against their items, and which an outage excuses.
+
+use crate::execution::Execution;
+use crate::execution::types::{Effects, Now};
+use crate::ids::{ItemIndex, Moment};
+use crate::items::verdict::{Failed, Failure, FailureClass};
+use crate::items::waiting::{Doing, Trouble};
+
+/// The code of an item that may not be tried again and whose only attempt an outage swallowed.
+const OUTCOME_UNKNOWN: &str = "OUTCOME_UNKNOWN";
+
+impl Execution {
+    /// Whether the attempt counts against its item.
+    pub(in crate::execution) fn is_charged(&mut self, failed: &Failed, trouble: &mut Trouble) -> bool {
+        match failed.class {
+            FailureClass::Answered => true,
+            FailureClass::Faulty => self.judge.contacted,
+            FailureClass::Rejected | FailureClass::Unreachable | FailureClass::Unavailable => false,
+            FailureClass::Unclear => !self.is_excused(failed.departed, trouble),
+        }
+    }
+
+    fn is_excused(&mut self, departed: Moment, trouble: &mut Trouble) -> bool {
+        let outage = self.circuit.outages();
+        if !self.circuit.excuses(departed) || self.judge.alone.is_over() {
+            return false;
+        }
+        trouble.outage == outage || self.try_excuse(trouble, outage)
+    }
+
+    /// An item that has been in as many outages as it has attempts may be what causes them.
+    fn try_excuse(&self, trouble: &mut Trouble, outage: u32) -> bool {
+        let most = self.tuning.max_attempts.get();
+        let may = most > 1 && trouble.excused < most;
+        if may {
+            (trouble.excused, trouble.outage) = (trouble.excused + 1, outage);
+        }
+        may
+    }
+
+    /// An outage begins: unclear attempts that departed after the last answered call aren't charged.
+    pub(super) fn excuse_all(&mut self, now: Now) {
+        self.judge.doubtful = 0;
+        let (answered, outage) = (self.circuit.answered(), self.circuit.outages());
+        let doubted = |trouble: &Trouble| trouble.doubts.iter().any(|departed| *departed > answered);
+        for index in self.troubles.which(doubted) {
+            let Some(mut trouble) = self.troubles.take(index) else {
+                continue;
+            };
+            let excused = trouble
+                .doubts
+                .iter()
+                .filter(|departed| **departed > answered)
+                .count() as u32;
+            if self.try_excuse(&mut trouble, outage) {
+                trouble.charged = trouble.charged.saturating_sub(excused);
+                trouble.doubts.retain(|departed| *departed <= answered);
+                if matches!(trouble.doing, Doing::Held(_)) {
+                    trouble.doing = Doing::Waiting(now.moment);
+                    trouble.held = None;
+                }
+                self.record(index, &trouble);
+            }
+            self.troubles.put(index, trouble);
+        }
+    }
+
+    /// All attempts are used, the last one without a verdict: the item waits for a witness.
+    pub(in crate::execution) fn hold(
+        &mut self,
+        index: ItemIndex,
+        mut trouble: Trouble,
+        now: Now,
+        fx: &mut Effects,
+    ) {
+        let is_only = self.tuning.max_attempts.get() == 1;
+        if is_only {
+            self.excuse_code(&mut trouble);
+        }
+        if is_only || self.judge.alone.is_over() {
+            if self.tuning.ordered {
+                self.judge.alone.on_given_up_in_order();
+            }
+            return self.exhaust(index, trouble, now, fx);
+        }
+        self.park_if_room(index, &mut trouble);
+        trouble.held.get_or_insert((now.moment, 0));
+        trouble.doing = Doing::Held(now.moment);
+        trouble.due_at = now.wall;
+        self.record(index, &trouble);
+        self.troubles.put(index, trouble);
+    }
+
+    /// An item that may be tried once only is given up in an outage too, and says that nobody knows what came of it.
+    fn excuse_code(&self, trouble: &mut Trouble) {
+        let is_outage = trouble
+            .doubts
+            .last()
+            .is_some_and(|departed| self.circuit.excuses(*departed));
+        if let Some(failure) = trouble.failure.as_mut().filter(|_| is_outage) {
+            let message = format!(
+                "only one attempt is allowed, and the handler was down: {}",
+                failure.message
+            );
+            *failure = Failure::new(OUTCOME_UNKNOWN, message);
+        }
+    }
+
+    pub(in crate::execution) fn give_up_held(&mut self, index: ItemIndex, now: Now, fx: &mut Effects) {
+        if let Some(trouble) = self.troubles.take(index) {
+            self.exhaust(index, trouble, now, fx);
+        }
+    }
+
+    /// Notes a charged attempt: at once, or once an answer shows that it wasn't an outage.
+    pub(in crate::execution) fn count_against_budget(&mut self, class: FailureClass, now: Now) {
+        if class == FailureClass::Unclear {
+            self.judge.doubtful += 1;
+        } else if self.budget.on_failed_attempt(now.moment) {
+            self.recover_from_failures();
+        }
+    }
+}

@@ -1,0 +1,64 @@
+//! What was granted, cut into calls.
+
+use std::num::NonZeroU32;
+
+use crate::ports::handling::handler::CallItems;
+use windrow_core::items::run::IndexRun;
+use windrow_core::items::verdict::Dispatch;
+
+/// Cuts granted runs into calls of at most `batch` items.
+pub(super) struct Calls<'a> {
+    dispatches: &'a [Dispatch],
+    at: usize,
+    /// What is left of the dispatch at `at`.
+    rest: Option<IndexRun>,
+    batch: u32,
+}
+
+impl<'a> Calls<'a> {
+    pub(super) fn new(dispatches: &'a [Dispatch], batch: u32) -> Calls<'a> {
+        Calls {
+            dispatches,
+            at: 0,
+            rest: dispatches.first().map(|d| d.run),
+            batch: batch.max(1),
+        }
+    }
+
+    /// The next at most `most` neighbours with one attempt.
+    #[inline]
+    fn piece(&mut self, most: u32) -> Option<Dispatch> {
+        let run = self.rest?;
+        let attempt = self.dispatches[self.at].attempt;
+        let most = NonZeroU32::new(most)?;
+        let (piece, rest) = run.split(most);
+        self.rest = rest;
+        if rest.is_none() {
+            self.at += 1;
+            self.rest = self.dispatches.get(self.at).map(|d| d.run);
+        }
+        Some(Dispatch { run: piece, attempt })
+    }
+}
+
+impl Iterator for Calls<'_> {
+    type Item = CallItems;
+
+    #[inline]
+    fn next(&mut self) -> Option<CallItems> {
+        let first = self.piece(self.batch)?;
+        if first.run.len() == self.batch || self.rest.is_none() {
+            return Some(CallItems::One(first));
+        }
+        let mut pieces = vec![first];
+        let mut count = first.run.len();
+        while count < self.batch {
+            let Some(piece) = self.piece(self.batch - count) else {
+                break;
+            };
+            count += piece.run.len();
+            pieces.push(piece);
+        }
+        Some(CallItems::Many(pieces))
+    }
+}
