@@ -50,8 +50,7 @@ struct AuditQuery {
 /// List changes, newest first.
 #[utoipa::path(
     get, path = "/v1/audit", tag = "access", operation_id = "list_audit", params(AuditQuery),
-    security(("bearer" = ["viewer"])),
-    responses((status = 200, body = page::Page<AuditJson>))
+    security(("bearer" = ["viewer"])), responses((status = 200, body = page::Page<AuditJson>))
 )]
 async fn audit(
     State(app): State<App>,

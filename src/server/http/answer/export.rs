@@ -88,12 +88,9 @@ impl ExportParams {
 /// All failures in the order of their indexes. An export that was cut goes on with `after` and the last index received.
 #[utoipa::path(
     get, path = "/v1/tasks/{task}/export/failures", tag = "failures", operation_id = "export_failures",
-    security(("bearer" = ["viewer", "business"])),
-    params(("task" = String, Path, description = "The task", pattern = "^t[1-9][0-9]{0,17}$", example = "t42"), ExportParams),
+    security(("bearer" = ["viewer", "business"])), params(ExportParams),
     responses(
         (status = 200, description = "The rows", content((String = "application/x-ndjson"), (String = "text/csv"))),
-        (status = 400, body = Problem, content_type = "application/problem+json"),
-        (status = 404, body = Problem, content_type = "application/problem+json"),
     )
 )]
 async fn failures(
@@ -171,12 +168,9 @@ async fn failure_rows(
 /// All lines of a task, oldest first. An export that was cut goes on with `after` and the last number received.
 #[utoipa::path(
     get, path = "/v1/tasks/{task}/export/log", tag = "logs", operation_id = "export_log",
-    security(("bearer" = ["viewer", "business"])),
-    params(("task" = String, Path, description = "The task", pattern = "^t[1-9][0-9]{0,17}$", example = "t42"), ExportParams),
+    security(("bearer" = ["viewer", "business"])), params(ExportParams),
     responses(
         (status = 200, description = "The rows", content((String = "application/x-ndjson"), (String = "text/csv"))),
-        (status = 400, body = Problem, content_type = "application/problem+json"),
-        (status = 404, body = Problem, content_type = "application/problem+json"),
     )
 )]
 async fn log(

@@ -76,7 +76,8 @@ pub(crate) struct Index {
 
 /// Where the resources are
 #[utoipa::path(
-    get, path = "/v1", operation_id = "index", tag = "node", security(()), responses((status = 200, body = Index))
+    get, path = "/v1", operation_id = "index", tag = "node", security(()),
+    responses((status = 200, body = Index))
 )]
 async fn index() -> Json<Index> {
     Json(Index {

@@ -28,7 +28,6 @@ pub(crate) fn routes() -> OpenApiRouter<App> {
 #[derive(Debug, Serialize, ToSchema)]
 struct Health {
     /// Always `ok`.
-    #[schema(value_type = String)]
     status: &'static str,
 }
 
@@ -56,7 +55,6 @@ struct Readiness {
 #[derive(Debug, Serialize, ToSchema)]
 struct Reason {
     /// `draining`, `drained`, `store`, `session` or `actors`; `redis` of what is degraded.
-    #[schema(value_type = String)]
     reason: &'static str,
     /// A sentence.
     text: String,
@@ -65,7 +63,10 @@ struct Reason {
 /// Can the node take work?
 #[utoipa::path(
     get, path = "/readyz", tag = "node", security(()),
-    responses((status = 200, body = Readiness), (status = 503, body = Readiness, description = "It can't; `reasons` says why"))
+    responses(
+        (status = 200, body = Readiness),
+        (status = 503, body = Readiness, description = "It can't; `reasons` says why"),
+    )
 )]
 async fn readyz(State(app): State<App>) -> Response {
     let mut reasons: Vec<Reason> = Vec::new();
@@ -106,20 +107,19 @@ async fn readyz(State(app): State<App>) -> Response {
 #[derive(Debug, Serialize, ToSchema)]
 struct Version {
     /// `windrow`.
-    #[schema(value_type = String)]
     name: &'static str,
     /// Of the program.
-    #[schema(value_type = String)]
     version: &'static str,
     /// Of the API.
-    #[schema(value_type = String)]
     api: &'static str,
     /// The node's name.
     node: String,
 }
 
 /// Which version is this?
-#[utoipa::path(get, path = "/version", tag = "node", security(()), responses((status = 200, body = Version)))]
+#[utoipa::path(
+    get, path = "/version", tag = "node", security(()), responses((status = 200, body = Version))
+)]
 async fn version(State(app): State<App>) -> Json<Version> {
     let node = app.front.node.clone();
     Json(Version {

@@ -205,7 +205,7 @@ async fn under_way(app: &App) -> Vec<TaskView> {
     get, path = "/metrics", operation_id = "metrics", tag = "node", security((), ("bearer" = ["viewer"])),
     responses(
         (status = 200, description = "Prometheus's text format", body = String, content_type = "text/plain"),
-        (status = 404, body = Problem, content_type = "application/problem+json", description = "telemetry.metrics is off"),
+        (status = 404, description = "telemetry.metrics is off"),
     )
 )]
 async fn scrape(State(app): State<App>) -> Response {

@@ -87,8 +87,11 @@ impl From<ActorNode> for ActorBody {
 
 /// The tree of this node's actors
 #[utoipa::path(
-    get, path = "/actors", operation_id = "own_actors", tag = "node", params(Wanted), security((), ("bearer" = ["viewer"])),
-    responses((status = 200, description = "The tree", content((String = "text/plain"), (Vec<ActorBody> = "application/json"))))
+    get, path = "/actors", operation_id = "own_actors", tag = "node", params(Wanted),
+    security((), ("bearer" = ["viewer"])),
+    responses(
+        (status = 200, description = "The tree", content((String = "text/plain"), (Vec<ActorBody> = "application/json"))),
+    )
 )]
 async fn local(State(app): State<App>, Params(wanted): Params<Wanted>) -> Result<Response, Problem> {
     Ok(answer(&app, &wanted, Format::Text)?)
@@ -96,12 +99,11 @@ async fn local(State(app): State<App>, Params(wanted): Params<Wanted>) -> Result
 
 /// The tree of a node's actors
 #[utoipa::path(
-    get, path = "/v1/nodes/{node}/actors", operation_id = "node_actors", tag = "node", security(("bearer" = ["viewer"])),
-    params(("node" = String, Path, description = "Its name", max_length = 64), Wanted),
+    get, path = "/v1/nodes/{node}/actors", operation_id = "node_actors", tag = "node",
+    security(("bearer" = ["viewer"])), params(Wanted),
     responses(
         (status = 200, description = "The tree", content((Vec<ActorBody> = "application/json"), (String = "text/plain"))),
-        (status = 404, body = Problem, content_type = "application/problem+json"),
-        (status = 502, body = Problem, content_type = "application/problem+json", description = "node-silent"),
+        (status = 502, description = "node-silent"),
     )
 )]
 async fn of_node(

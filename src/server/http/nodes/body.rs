@@ -56,7 +56,6 @@ pub(in crate::http) struct NodeBody {
 #[derive(Debug, Serialize, ToSchema)]
 pub(in crate::http) struct NodeLive {
     /// `here` for the node that answers, `live` for one that was asked, `unreachable` for one that can't be.
-    #[schema(value_type = String)]
     pub(super) state: &'static str,
     /// Why it can't be asked.
     pub(super) why: Option<String>,

@@ -19,13 +19,10 @@ pub(super) struct ClusterBody {
     /// Of the store; the first part of every item key.
     store: String,
     /// Which database it is: `sqlite`, `postgres` or `mysql`.
-    #[schema(value_type = String)]
     database: &'static str,
     /// What keeps two nodes from running the same: `redis` with the database, or the `database` alone.
-    #[schema(value_type = String)]
     witness: &'static str,
     /// `ok`, or `degraded` when there are reasons.
-    #[schema(value_type = String)]
     status: &'static str,
     /// What isn't well.
     reasons: Vec<ClusterReason>,
@@ -41,7 +38,6 @@ pub(super) struct ClusterBody {
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct ClusterReason {
     /// `node_silent`, `node_fenced`, `node_unreachable`, `none_takes_tasks` or `orphaned`.
-    #[schema(value_type = String)]
     reason: &'static str,
     /// A sentence.
     text: String,

@@ -83,9 +83,8 @@ async fn list(State(app): State<App>) -> Result<Json<Page<NodeBody>>, Problem> {
 
 /// One node
 #[utoipa::path(
-    get, path = "/v1/nodes/{node}", operation_id = "show_node", tag = "node", security(("bearer" = ["viewer"])),
-    params(("node" = String, Path, description = "Its name", max_length = 64)),
-    responses((status = 200, body = NodeBody), (status = 404, body = Problem, content_type = "application/problem+json"))
+    get, path = "/v1/nodes/{node}", operation_id = "show_node", tag = "node",
+    security(("bearer" = ["viewer"])), responses((status = 200, body = NodeBody))
 )]
 async fn show(State(app): State<App>, Path(name): Path<String>) -> Result<Json<NodeBody>, Problem> {
     Ok(Json(one(&app, &name).await?))
@@ -111,15 +110,9 @@ struct NodePatch {
 ///
 /// Another node is asked to change itself; it keeps that in the audit with the caller's name.
 #[utoipa::path(
-    patch, path = "/v1/nodes/{node}", operation_id = "change_node", tag = "node", security(("bearer" = ["admin"])),
-    params(("node" = String, Path, description = "Its name", max_length = 64), DryRunQuery),
-    request_body = NodePatch,
-    responses(
-        (status = 200, body = NodeBody),
-        (status = 404, body = Problem, content_type = "application/problem+json"),
-        (status = 422, body = Problem, content_type = "application/problem+json"),
-        (status = 502, body = Problem, content_type = "application/problem+json", description = "node-silent"),
-    )
+    patch, path = "/v1/nodes/{node}", operation_id = "change_node", tag = "node",
+    security(("bearer" = ["admin"])), params(DryRunQuery), request_body = NodePatch,
+    responses((status = 200, body = NodeBody), (status = 502, description = "node-silent"))
 )]
 async fn change(
     State(app): State<App>,
@@ -212,10 +205,9 @@ struct Why {
 /// that it can't be asked now is no hindrance. A node alone has nobody to hand anything to: what runs goes on to its end.
 /// `/readyz` answers 503.
 #[utoipa::path(
-    post, path = "/v1/nodes/{node}/drain", operation_id = "drain_node", tag = "node", security(("bearer" = ["admin"])),
-    params(("node" = String, Path, description = "Its name", max_length = 64), DryRunQuery),
-    request_body = Option<Why>,
-    responses((status = 202, body = NodeBody), (status = 404, body = Problem, content_type = "application/problem+json"))
+    post, path = "/v1/nodes/{node}/drain", operation_id = "drain_node", tag = "node",
+    security(("bearer" = ["admin"])), params(DryRunQuery), request_body = Option<Why>,
+    responses((status = 202, body = NodeBody))
 )]
 async fn drain(
     State(app): State<App>,
@@ -229,10 +221,9 @@ async fn drain(
 
 /// Take tasks again
 #[utoipa::path(
-    post, path = "/v1/nodes/{node}/undrain", operation_id = "undrain_node", tag = "node", security(("bearer" = ["admin"])),
-    params(("node" = String, Path, description = "Its name", max_length = 64), DryRunQuery),
-    request_body = Option<Why>,
-    responses((status = 202, body = NodeBody), (status = 404, body = Problem, content_type = "application/problem+json"))
+    post, path = "/v1/nodes/{node}/undrain", operation_id = "undrain_node", tag = "node",
+    security(("bearer" = ["admin"])), params(DryRunQuery), request_body = Option<Why>,
+    responses((status = 202, body = NodeBody))
 )]
 async fn undrain(
     State(app): State<App>,

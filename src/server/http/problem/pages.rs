@@ -43,9 +43,9 @@ fn topic(slug: &str) -> Option<Topic> {
 /// Every kind of problem
 #[utoipa::path(
     get, path = "/problems", tag = "node", operation_id = "problems", security(()),
-    responses((status = 200, description = "A list with links, as HTML or Markdown", content(
-        (String = "text/html"), (String = "text/markdown")
-    )))
+    responses(
+        (status = 200, description = "A list with links, as HTML or Markdown", content((String = "text/html"), (String = "text/markdown"))),
+    )
 )]
 async fn list(headers: HeaderMap) -> Response {
     if wants_markdown(&headers) {
@@ -71,7 +71,6 @@ async fn list(headers: HeaderMap) -> Response {
     params(("slug" = String, Path, description = "The last part of a problem's `type`, or a reason to stop or wait", max_length = 64)),
     responses(
         (status = 200, description = "The page, as HTML or Markdown", content((String = "text/html"), (String = "text/markdown"))),
-        (status = 404, body = Problem, content_type = "application/problem+json"),
     )
 )]
 async fn show(Path(slug): Path<String>, headers: HeaderMap) -> Response {

@@ -39,12 +39,12 @@ pub(super) fn key(taken: Option<Extension<TakenKey>>) -> Option<String> {
 ///
 /// Its source is counted first; the business may refuse it or set its total. With `start` it starts at once.
 #[utoipa::path(
-    post, path = "/v1/tasks", tag = "tasks", operation_id = "create_task", params(PlanQuery), request_body = CreateBody,
-    security(("bearer" = ["operator", "business"])),
+    post, path = "/v1/tasks", tag = "tasks", operation_id = "create_task", params(PlanQuery),
+    request_body = CreateBody, security(("bearer" = ["operator", "business"])),
     responses(
         (status = 201, body = TaskJson, headers(("location" = String), ("etag" = String))),
-        (status = 409, body = Problem, content_type = "application/problem+json", description = "name-taken, conflict"),
-        (status = 422, body = Problem, content_type = "application/problem+json", description = "validation-failed, business-rejected"),
+        (status = 409, description = "name-taken, conflict"),
+        (status = 422, description = "validation-failed, business-rejected"),
     )
 )]
 pub(super) async fn create(
@@ -87,14 +87,12 @@ pub(super) async fn create(
 ///
 /// A new task with new keys, nothing done yet; what is named here is as it is said here.
 #[utoipa::path(
-    post, path = "/v1/tasks/{task}/clone", tag = "tasks", operation_id = "clone_task", request_body = Option<CloneBody>,
-    params(("task" = String, Path, description = "Its number", pattern = "^t[1-9][0-9]{0,18}$"), PlanQuery),
-    security(("bearer" = ["operator", "business"])),
+    post, path = "/v1/tasks/{task}/clone", tag = "tasks", operation_id = "clone_task",
+    request_body = Option<CloneBody>, params(PlanQuery), security(("bearer" = ["operator", "business"])),
     responses(
         (status = 201, body = TaskJson, headers(("location" = String), ("etag" = String))),
-        (status = 404, body = Problem, content_type = "application/problem+json"),
-        (status = 409, body = Problem, content_type = "application/problem+json", description = "name-taken, conflict"),
-        (status = 422, body = Problem, content_type = "application/problem+json", description = "validation-failed, business-rejected"),
+        (status = 409, description = "name-taken, conflict"),
+        (status = 422, description = "validation-failed, business-rejected"),
     )
 )]
 pub(super) async fn clone(
@@ -124,20 +122,12 @@ pub(super) async fn clone(
 /// Settings, name, labels, priority and deadline change within a second, also while it runs; its meaning only while it
 /// doesn't. With `If-Match` it is refused when the task was changed meanwhile.
 #[utoipa::path(
-    patch, path = "/v1/tasks/{task}", tag = "tasks", operation_id = "change_task",
-    params(
-        ("task" = String, Path, description = "Its number", pattern = "^t[1-9][0-9]{0,18}$"),
-        ("If-Match" = Option<String>, Header, description = "The ETag of what was looked at"),
-        PlanQuery,
-    ),
-    request_body = EditBody,
-    security(("bearer" = ["operator", "business"])),
+    patch, path = "/v1/tasks/{task}", tag = "tasks", operation_id = "change_task", params(PlanQuery),
+    request_body = EditBody, security(("bearer" = ["operator", "business"])),
     responses(
         (status = 200, body = TaskJson, headers(("etag" = String))),
-        (status = 404, body = Problem, content_type = "application/problem+json"),
-        (status = 409, body = Problem, content_type = "application/problem+json", description = "conflict (each fixed member is named), no-capacity, wrong-state, name-taken"),
-        (status = 412, body = Problem, content_type = "application/problem+json", description = "etag-mismatch"),
-        (status = 422, body = Problem, content_type = "application/problem+json", description = "validation-failed, business-rejected"),
+        (status = 409, description = "conflict (each fixed member is named), no-capacity, wrong-state, name-taken"),
+        (status = 422, description = "validation-failed, business-rejected"),
     )
 )]
 pub(super) async fn edit(
@@ -170,14 +160,11 @@ pub(super) async fn edit(
 ///
 /// Its items, runs, lines and undelivered calls go with it; the audit stays.
 #[utoipa::path(
-    delete, path = "/v1/tasks/{task}", tag = "tasks", operation_id = "delete_task",
-    params(("task" = String, Path, description = "Its number", pattern = "^t[1-9][0-9]{0,18}$"), DryRunQuery),
-    request_body = Option<ReasonBody>,
-    security(("bearer" = ["operator"])),
+    delete, path = "/v1/tasks/{task}", tag = "tasks", operation_id = "delete_task", params(DryRunQuery),
+    request_body = Option<ReasonBody>, security(("bearer" = ["operator"])),
     responses(
         (status = 204, description = "It is gone"),
-        (status = 404, body = Problem, content_type = "application/problem+json"),
-        (status = 409, body = Problem, content_type = "application/problem+json", description = "wrong-state, conflict"),
+        (status = 409, description = "wrong-state, conflict"),
     )
 )]
 pub(super) async fn delete(

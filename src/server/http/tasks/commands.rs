@@ -84,15 +84,13 @@ enum JudgeBody {
 ///
 /// After `canary_done` it goes on with the rest. A business that prepares itself is asked first.
 #[utoipa::path(
-    post, path = "/v1/tasks/{task}/start", tag = "tasks", operation_id = "start_task", request_body = Option<StartBody>,
-    params(("task" = String, Path, description = "Its number", pattern = "^t[1-9][0-9]{0,18}$"), PlanQuery),
-    security(("bearer" = ["operator", "business"])),
+    post, path = "/v1/tasks/{task}/start", tag = "tasks", operation_id = "start_task",
+    request_body = Option<StartBody>, params(PlanQuery), security(("bearer" = ["operator", "business"])),
     responses(
         (status = 200, body = TaskJson, headers(("etag" = String)), description = "It was started already"),
         (status = 202, body = TaskJson, headers(("etag" = String))),
-        (status = 404, body = Problem, content_type = "application/problem+json"),
-        (status = 409, body = Problem, content_type = "application/problem+json", description = "wrong-state"),
-        (status = 422, body = Problem, content_type = "application/problem+json", description = "validation-failed (strict)"),
+        (status = 409, description = "wrong-state"),
+        (status = 422, description = "validation-failed (strict)"),
     )
 )]
 async fn start(
@@ -138,14 +136,12 @@ struct StopBody {
 ///
 /// Nothing is dispatched any more; calls in flight may finish. A start lets it go on where it was.
 #[utoipa::path(
-    post, path = "/v1/tasks/{task}/stop", tag = "tasks", operation_id = "stop_task", request_body = Option<StopBody>,
-    params(("task" = String, Path, description = "Its number", pattern = "^t[1-9][0-9]{0,18}$"), DryRunQuery),
-    security(("bearer" = ["operator", "business"])),
+    post, path = "/v1/tasks/{task}/stop", tag = "tasks", operation_id = "stop_task",
+    request_body = Option<StopBody>, params(DryRunQuery), security(("bearer" = ["operator", "business"])),
     responses(
         (status = 200, body = TaskJson, headers(("etag" = String)), description = "It was stopping or stopped already"),
         (status = 202, body = TaskJson, headers(("etag" = String))),
-        (status = 404, body = Problem, content_type = "application/problem+json"),
-        (status = 409, body = Problem, content_type = "application/problem+json", description = "wrong-state"),
+        (status = 409, description = "wrong-state"),
     )
 )]
 async fn stop(
@@ -170,14 +166,12 @@ async fn stop(
 
 /// End a task for good.
 #[utoipa::path(
-    post, path = "/v1/tasks/{task}/cancel", tag = "tasks", operation_id = "cancel_task", request_body = Option<ReasonBody>,
-    params(("task" = String, Path, description = "Its number", pattern = "^t[1-9][0-9]{0,18}$"), DryRunQuery),
-    security(("bearer" = ["operator", "business"])),
+    post, path = "/v1/tasks/{task}/cancel", tag = "tasks", operation_id = "cancel_task",
+    request_body = Option<ReasonBody>, params(DryRunQuery), security(("bearer" = ["operator", "business"])),
     responses(
         (status = 200, body = TaskJson, headers(("etag" = String)), description = "It was cancelled already"),
         (status = 202, body = TaskJson, headers(("etag" = String))),
-        (status = 404, body = Problem, content_type = "application/problem+json"),
-        (status = 409, body = Problem, content_type = "application/problem+json", description = "wrong-state"),
+        (status = 409, description = "wrong-state"),
     )
 )]
 async fn cancel(
@@ -212,14 +206,12 @@ struct FinishBody {
 ///
 /// What was dispatched, and what lies below, still settles.
 #[utoipa::path(
-    post, path = "/v1/tasks/{task}/finish", tag = "tasks", operation_id = "finish_task", request_body = Option<FinishBody>,
-    params(("task" = String, Path, description = "Its number", pattern = "^t[1-9][0-9]{0,18}$"), DryRunQuery),
-    security(("bearer" = ["operator", "business"])),
+    post, path = "/v1/tasks/{task}/finish", tag = "tasks", operation_id = "finish_task",
+    request_body = Option<FinishBody>, params(DryRunQuery), security(("bearer" = ["operator", "business"])),
     responses(
         (status = 200, body = TaskJson, headers(("etag" = String)), description = "It was cut there already"),
         (status = 202, body = TaskJson, headers(("etag" = String))),
-        (status = 404, body = Problem, content_type = "application/problem+json"),
-        (status = 409, body = Problem, content_type = "application/problem+json", description = "wrong-state, conflict"),
+        (status = 409, description = "wrong-state, conflict"),
     )
 )]
 async fn finish(
@@ -243,14 +235,12 @@ async fn finish(
 /// Of a task that stays `finalizing` since its end doesn't add up, the end is proved again: once what its `status_text` names
 /// was mended.
 #[utoipa::path(
-    post, path = "/v1/tasks/{task}/recover", tag = "tasks", operation_id = "recover_task", request_body = Option<ReasonBody>,
-    params(("task" = String, Path, description = "Its number", pattern = "^t[1-9][0-9]{0,18}$"), DryRunQuery),
-    security(("bearer" = ["operator", "business"])),
+    post, path = "/v1/tasks/{task}/recover", tag = "tasks", operation_id = "recover_task",
+    request_body = Option<ReasonBody>, params(DryRunQuery), security(("bearer" = ["operator", "business"])),
     responses(
         (status = 200, body = TaskJson, headers(("etag" = String)), description = "It is queued or runs"),
         (status = 202, body = TaskJson, headers(("etag" = String))),
-        (status = 404, body = Problem, content_type = "application/problem+json"),
-        (status = 409, body = Problem, content_type = "application/problem+json", description = "wrong-state"),
+        (status = 409, description = "wrong-state"),
     )
 )]
 async fn recover(
@@ -290,13 +280,10 @@ struct MoveBody {
 /// hasn't taken them within 30 s, any node may.
 #[utoipa::path(
     post, path = "/v1/tasks/{task}/move", tag = "tasks", operation_id = "move_task", request_body = MoveBody,
-    params(("task" = String, Path, description = "Its number", pattern = "^t[1-9][0-9]{0,18}$"), DryRunQuery),
-    security(("bearer" = ["operator"])),
+    params(DryRunQuery), security(("bearer" = ["operator"])),
     responses(
         (status = 202, body = TaskJson, headers(("etag" = String))),
-        (status = 404, body = Problem, content_type = "application/problem+json"),
-        (status = 409, body = Problem, content_type = "application/problem+json", description = "wrong-state, conflict"),
-        (status = 422, body = Problem, content_type = "application/problem+json", description = "validation-failed"),
+        (status = 409, description = "wrong-state, conflict"),
     )
 )]
 async fn relocate(
@@ -340,15 +327,12 @@ struct ReadyBody {
 ///
 /// For a business that has a `prepare` hook and answered it with 202. An answer to an earlier start is refused.
 #[utoipa::path(
-    post, path = "/v1/tasks/{task}/ready", tag = "tasks", operation_id = "ready_task", request_body = Option<ReadyBody>,
-    params(("task" = String, Path, description = "Its number", pattern = "^t[1-9][0-9]{0,18}$"), DryRunQuery),
-    security(("bearer" = ["business"])),
+    post, path = "/v1/tasks/{task}/ready", tag = "tasks", operation_id = "ready_task",
+    request_body = Option<ReadyBody>, params(DryRunQuery), security(("bearer" = ["business"])),
     responses(
         (status = 200, body = TaskJson, headers(("etag" = String)), description = "It was ready already"),
         (status = 202, body = TaskJson, headers(("etag" = String))),
-        (status = 404, body = Problem, content_type = "application/problem+json"),
-        (status = 409, body = Problem, content_type = "application/problem+json", description = "stale-start, wrong-state, conflict"),
-        (status = 422, body = Problem, content_type = "application/problem+json", description = "validation-failed"),
+        (status = 409, description = "stale-start, wrong-state, conflict"),
     )
 )]
 async fn ready(

@@ -31,7 +31,6 @@ impl PlanQuery {
 #[schema(as = TaskWarning)]
 pub(in crate::http) struct WarningJson {
     /// `deadline_too_early` or `not_started`.
-    #[schema(value_type = String)]
     code: &'static str,
     /// The member of the task that it is about, as a JSON pointer.
     pointer: String,

@@ -21,7 +21,6 @@ pub(crate) struct Whoami {
     /// The token's name.
     name: String,
     /// viewer, operator, admin or business.
-    #[schema(value_type = String)]
     role: &'static str,
     /// The business, for the role business.
     business: Option<String>,
@@ -29,9 +28,8 @@ pub(crate) struct Whoami {
 
 /// Who am I?
 #[utoipa::path(
-    get, path = "/v1/whoami", tag = "access",
-    security(("bearer" = ["viewer", "business"])),
-    responses((status = 200, body = Whoami), (status = "4XX", body = Problem, content_type = "application/problem+json"))
+    get, path = "/v1/whoami", tag = "access", security(("bearer" = ["viewer", "business"])),
+    responses((status = 200, body = Whoami))
 )]
 async fn whoami(caller: Caller) -> Json<Whoami> {
     Json(Whoami {

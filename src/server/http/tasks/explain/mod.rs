@@ -45,7 +45,6 @@ pub(super) struct ExplanationJson {
     /// The task.
     pub(super) task: String,
     /// Where it stands.
-    #[schema(value_type = String)]
     pub(super) status: &'static str,
     /// A machine slug, where the status needs a reason.
     status_reason: Option<String>,
@@ -92,7 +91,6 @@ struct LimitJson {
     /// Its name: that of the business whose own it is, or one of its own.
     name: String,
     /// `business` or `named`.
-    #[schema(value_type = String)]
     kind: &'static str,
     /// The businesses that name it; a business is told only of itself.
     businesses: Vec<String>,
@@ -130,10 +128,8 @@ pub(super) struct PartJson {
 #[schema(as = ExplainedCause)]
 pub(super) struct CauseJson {
     /// What it is.
-    #[schema(value_type = String)]
     slug: &'static str,
     /// The same in two or three words.
-    #[schema(value_type = String)]
     pub(super) title: &'static str,
     /// Permits per second.
     pub(super) rate: f64,
@@ -148,10 +144,8 @@ pub(super) struct CauseJson {
 #[schema(as = ExplainedWait)]
 pub(super) struct WaitJson {
     /// What it is.
-    #[schema(value_type = String)]
     slug: &'static str,
     /// The same in two or three words.
-    #[schema(value_type = String)]
     pub(super) title: &'static str,
     /// The share of the time since the run began.
     pub(super) share: f64,
@@ -162,7 +156,6 @@ pub(super) struct WaitJson {
 #[schema(as = ExplainedAdvice)]
 pub(super) struct AdviceJson {
     /// Against which cause.
-    #[schema(value_type = String)]
     about: &'static str,
     /// A sentence.
     pub(super) text: String,
@@ -181,12 +174,9 @@ pub(super) struct AdviceJson {
 /// up to what is missing. With it comes what would help.
 #[utoipa::path(
     get, path = "/v1/tasks/{task}/explain", tag = "tasks", operation_id = "explain_task",
-    params(("task" = String, Path, description = "Its number", pattern = "^t[1-9][0-9]{0,18}$"), ExplainQuery),
-    security(("bearer" = ["viewer", "business"])),
+    params(ExplainQuery), security(("bearer" = ["viewer", "business"])),
     responses(
         (status = 200, description = "The explanation", content((ExplanationJson = "application/json"), (String = "text/plain"))),
-        (status = 400, body = Problem, content_type = "application/problem+json"),
-        (status = 404, body = Problem, content_type = "application/problem+json"),
     )
 )]
 pub(super) async fn explain(

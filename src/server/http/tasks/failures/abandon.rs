@@ -55,14 +55,12 @@ struct GivenUpJson {
 /// item that fails with the code later is tried again as usual. They count as abandoned, but don't stop the task by its error
 /// budget.
 #[utoipa::path(
-    post, path = "/v1/tasks/{task}/abandon", tag = "tasks", operation_id = "abandon_items", request_body = AbandonBody,
-    params(("task" = String, Path, description = "Its number", pattern = "^t[1-9][0-9]{0,18}$"), DryRunQuery),
-    security(("bearer" = ["operator", "business"])),
+    post, path = "/v1/tasks/{task}/abandon", tag = "tasks", operation_id = "abandon_items",
+    request_body = AbandonBody, params(DryRunQuery), security(("bearer" = ["operator", "business"])),
     responses(
         (status = 202, body = AbandonedJson, headers(("etag" = String))),
-        (status = 404, body = Problem, content_type = "application/problem+json"),
-        (status = 409, body = Problem, content_type = "application/problem+json", description = "wrong-state"),
-        (status = 422, body = Problem, content_type = "application/problem+json", description = "validation-failed: no item waits with this code; it names those that there are"),
+        (status = 409, description = "wrong-state"),
+        (status = 422, description = "validation-failed: no item waits with this code; it names those that there are"),
     )
 )]
 pub(crate) async fn abandon(

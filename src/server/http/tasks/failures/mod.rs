@@ -202,13 +202,8 @@ struct ListParams {
 /// Items that failed for good. A page costs the same wherever it begins.
 #[utoipa::path(
     get, path = "/v1/tasks/{task}/failures", tag = "failures", operation_id = "list_failures",
-    security(("bearer" = ["viewer", "business"])),
-    params(("task" = String, Path, description = "The task", pattern = "^t[1-9][0-9]{0,17}$", example = "t42"), ListParams),
-    responses(
-        (status = 200, body = Page<FailureBody>),
-        (status = 400, body = Problem, content_type = "application/problem+json"),
-        (status = 404, body = Problem, content_type = "application/problem+json"),
-    )
+    security(("bearer" = ["viewer", "business"])), params(ListParams),
+    responses((status = 200, body = Page<FailureBody>))
 )]
 async fn list(
     State(app): State<App>,
@@ -256,13 +251,8 @@ struct GroupParams {
 /// Failures by code, most frequent first, each with an example. Counted as they happen, never by looking at items.
 #[utoipa::path(
     get, path = "/v1/tasks/{task}/failures/groups", tag = "failures", operation_id = "failure_groups",
-    security(("bearer" = ["viewer", "business"])),
-    params(("task" = String, Path, description = "The task", pattern = "^t[1-9][0-9]{0,17}$", example = "t42"), GroupParams),
-    responses(
-        (status = 200, body = Groups),
-        (status = 400, body = Problem, content_type = "application/problem+json"),
-        (status = 404, body = Problem, content_type = "application/problem+json"),
-    )
+    security(("bearer" = ["viewer", "business"])), params(GroupParams),
+    responses((status = 200, body = Groups))
 )]
 async fn groups(
     State(app): State<App>,
@@ -301,7 +291,6 @@ pub(crate) struct ItemBody {
     /// The item.
     index: u64,
     /// `pending`, `in_window` (dispatched or about to be, never failed so far), `parked`, `abandoned`, `excluded`.
-    #[schema(value_type = String)]
     state: &'static str,
     /// Attempts made, as far as they are recorded.
     attempts: u32,
@@ -344,14 +333,8 @@ impl FromRequestParts<App> for Index {
 #[utoipa::path(
     get, path = "/v1/tasks/{task}/items/{index}", tag = "failures", operation_id = "show_item",
     security(("bearer" = ["viewer", "business"])),
-    params(
-        ("task" = String, Path, description = "The task", pattern = "^t[1-9][0-9]{0,17}$", example = "t42"),
-        ("index" = u64, Path, description = "The item's 0-based index", example = 3817)
-    ),
-    responses(
-        (status = 200, body = ItemBody),
-        (status = 404, body = Problem, content_type = "application/problem+json"),
-    )
+    params(("index" = u64, Path, description = "The item's 0-based index", example = 3817)),
+    responses((status = 200, body = ItemBody))
 )]
 async fn item(
     State(app): State<App>,

@@ -116,14 +116,12 @@ impl RedriveBody {
 /// the indexes and (unless `new_keys`) the idempotency keys under which it knows the items. What an earlier redrive made
 /// good, or has under way, is left out (unless `again`).
 #[utoipa::path(
-    post, path = "/v1/tasks/{task}/redrives", operation_id = "redrive_task", tag = "failures", request_body = Option<RedriveBody>,
-    params(("task" = String, Path, description = "Its number", pattern = "^t[1-9][0-9]{0,18}$"), DryRunQuery),
-    security(("bearer" = ["operator", "business"])),
+    post, path = "/v1/tasks/{task}/redrives", operation_id = "redrive_task", tag = "failures",
+    request_body = Option<RedriveBody>, params(DryRunQuery), security(("bearer" = ["operator", "business"])),
     responses(
         (status = 201, body = TaskJson, headers(("location" = String), ("etag" = String))),
-        (status = 404, body = Problem, content_type = "application/problem+json"),
-        (status = 409, body = Problem, content_type = "application/problem+json", description = "name-taken, conflict"),
-        (status = 422, body = Problem, content_type = "application/problem+json", description = "validation-failed, business-rejected"),
+        (status = 409, description = "name-taken, conflict"),
+        (status = 422, description = "validation-failed, business-rejected"),
     )
 )]
 pub(crate) async fn redrive(

@@ -60,13 +60,10 @@ pub(crate) struct TaskPart {
     pub(crate) id: String,
     pub(crate) business: String,
     pub(crate) name: Option<String>,
-    #[schema(value_type = String)]
     pub(crate) status: &'static str,
     /// Only when finished.
-    #[schema(value_type = Option<String>)]
     pub(crate) result: Option<&'static str>,
     /// Only when stopping or stopped.
-    #[schema(value_type = Option<String>)]
     pub(crate) stop_reason: Option<&'static str>,
     pub(crate) status_text: Option<String>,
     /// The task whose failures it did again.
@@ -135,11 +132,8 @@ pub(crate) struct Net {
 pub(crate) struct RedrivePart {
     pub(crate) id: String,
     pub(crate) name: Option<String>,
-    #[schema(value_type = String)]
     pub(crate) status: &'static str,
-    #[schema(value_type = Option<String>)]
     pub(crate) result: Option<&'static str>,
-    #[schema(value_type = Option<String>)]
     pub(crate) stop_reason: Option<&'static str>,
     pub(crate) counts: Counts,
 }
@@ -164,7 +158,6 @@ pub(crate) struct RunPart {
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct ShardPart {
     pub(crate) shard: u32,
-    #[schema(value_type = String)]
     pub(crate) state: &'static str,
     pub(crate) first: u64,
     /// One past the last index that was to be done.
@@ -193,14 +186,12 @@ pub(crate) struct Proof {
     pub(crate) holds: bool,
     pub(crate) checks: Vec<CheckPart>,
     /// What can't be proved from here.
-    #[schema(value_type = String)]
     pub(crate) limit: &'static str,
 }
 
 /// One step of the proof.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct CheckPart {
-    #[schema(value_type = String)]
     pub(crate) claim: &'static str,
     pub(crate) holds: bool,
     pub(crate) evidence: String,
@@ -341,12 +332,9 @@ struct ReportParams {
 /// What the task was, what came of it, and the proof that every item is accounted for.
 #[utoipa::path(
     get, path = "/v1/tasks/{task}/report", tag = "tasks", operation_id = "task_report",
-    security(("bearer" = ["viewer", "business"])),
-    params(("task" = String, Path, description = "The task", pattern = "^t[1-9][0-9]{0,17}$", example = "t42"), ReportParams),
+    security(("bearer" = ["viewer", "business"])), params(ReportParams),
     responses(
         (status = 200, description = "The report", content((ReportBody = "application/json"), (String = "text/markdown"))),
-        (status = 400, body = Problem, content_type = "application/problem+json"),
-        (status = 404, body = Problem, content_type = "application/problem+json"),
     )
 )]
 async fn report(

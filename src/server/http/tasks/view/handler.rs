@@ -13,7 +13,6 @@ use windrow_core::items::verdict::{LastError, Outage};
 pub(in crate::http) struct HandlerDownJson {
     /// Of whom the last failure speaks: `unreachable`, `unavailable` or `unclear`. Null where only its node knows, and
     /// can't be asked.
-    #[schema(value_type = Option<String>)]
     class: Option<&'static str>,
     /// The code of the last failure.
     code: Option<String>,
@@ -34,7 +33,6 @@ pub(in crate::http) struct HandlerDownJson {
 #[schema(as = LastError)]
 pub(in crate::http) struct LastErrorJson {
     /// Of whom it speaks: `answered`, `faulty`, `rejected`, `unreachable`, `unavailable` or `unclear`.
-    #[schema(value_type = String)]
     class: &'static str,
     /// The failure's code.
     code: String,

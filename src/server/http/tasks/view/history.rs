@@ -100,13 +100,8 @@ impl From<RunRecord> for RunJson {
 
 /// List the runs of a task, newest first.
 #[utoipa::path(
-    get, path = "/v1/tasks/{task}/runs", tag = "tasks", operation_id = "list_runs",
-    params(("task" = String, Path, description = "Its number", pattern = "^t[1-9][0-9]{0,18}$"), PageQuery),
-    security(("bearer" = ["viewer", "business"])),
-    responses(
-        (status = 200, body = page::Page<RunJson>),
-        (status = 404, body = Problem, content_type = "application/problem+json"),
-    )
+    get, path = "/v1/tasks/{task}/runs", tag = "tasks", operation_id = "list_runs", params(PageQuery),
+    security(("bearer" = ["viewer", "business"])), responses((status = 200, body = page::Page<RunJson>))
 )]
 async fn runs(
     State(app): State<App>,
@@ -134,16 +129,8 @@ async fn runs(
 /// Look at a run.
 #[utoipa::path(
     get, path = "/v1/tasks/{task}/runs/{shard}/{run}", tag = "tasks", operation_id = "show_run",
-    params(
-        ("task" = String, Path, description = "Its number", pattern = "^t[1-9][0-9]{0,18}$"),
-        ("shard" = String, Path, description = "The shard's number", pattern = "^[0-9]{1,10}$"),
-        ("run" = String, Path, description = "The run's number within the shard", pattern = "^[0-9]{1,10}$"),
-    ),
-    security(("bearer" = ["viewer", "business"])),
-    responses(
-        (status = 200, body = RunJson),
-        (status = 404, body = Problem, content_type = "application/problem+json"),
-    )
+    params(("shard" = String, Path, description = "The shard's number", pattern = "^[0-9]{1,10}$"), ("run" = String, Path, description = "The run's number within the shard", pattern = "^[0-9]{1,10}$")),
+    security(("bearer" = ["viewer", "business"])), responses((status = 200, body = RunJson))
 )]
 async fn run(
     State(app): State<App>,
@@ -221,12 +208,8 @@ impl From<AuditRow> for AuditJson {
 /// Who changed what of a task, and why; newest first.
 #[utoipa::path(
     get, path = "/v1/tasks/{task}/revisions", tag = "tasks", operation_id = "task_revisions",
-    params(("task" = String, Path, description = "Its number", pattern = "^t[1-9][0-9]{0,18}$"), PageQuery),
-    security(("bearer" = ["viewer", "business"])),
-    responses(
-        (status = 200, body = page::Page<AuditJson>),
-        (status = 404, body = Problem, content_type = "application/problem+json"),
-    )
+    params(PageQuery), security(("bearer" = ["viewer", "business"])),
+    responses((status = 200, body = page::Page<AuditJson>))
 )]
 async fn revisions(
     State(app): State<App>,

@@ -34,13 +34,10 @@ pub(in crate::http) struct TaskJson {
     /// The name, if it has one.
     name: Option<String>,
     /// Where it stands.
-    #[schema(value_type = String)]
     status: &'static str,
     /// How it ended; only when finished.
-    #[schema(value_type = Option<String>)]
     result: Option<&'static str>,
     /// Why it is stopping or stopped.
-    #[schema(value_type = Option<String>)]
     stop_reason: Option<&'static str>,
     /// A machine slug, where the status needs a reason.
     status_reason: Option<String>,
@@ -120,7 +117,6 @@ pub(in crate::http) struct TaskJson {
 #[schema(as = TaskNext)]
 pub(crate) struct NextJson {
     /// `start`, `recover` or `stop`.
-    #[schema(value_type = String)]
     action: &'static str,
     /// When.
     at: String,
@@ -159,7 +155,6 @@ struct CanaryJson {
     /// How many.
     items: u64,
     /// `stop` or `continue`.
-    #[schema(value_type = String)]
     then: &'static str,
 }
 
@@ -168,7 +163,6 @@ struct CanaryJson {
 #[schema(as = TaskLive)]
 struct LiveJson {
     /// `live`; `partial` when some of its nodes can't be asked; `unreachable` when none can, and the numbers are null.
-    #[schema(value_type = String)]
     state: &'static str,
     /// When its runs were looked at. Without `live`, and of nodes that can't be asked, the numbers are those of the last
     /// checkpoint: after a take-over they may be lower than what was shown before.
@@ -187,7 +181,6 @@ struct LiveJson {
     /// The 95th percentile of how long calls take.
     latency_p95_seconds: Option<f64>,
     /// Why nothing leaves, if so.
-    #[schema(value_type = Option<String>)]
     stall: Option<&'static str>,
 }
 

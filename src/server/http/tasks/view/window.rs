@@ -40,7 +40,6 @@ struct WindowJson {
     shards: Vec<ShardJson>,
     /// Why this is not how things stand now, if so: `not_running_here` (some of it runs nowhere, and is as it was saved),
     /// `unreachable` (the same, since its node can't be asked), `checkpoint_corrupt` (what was saved can't be read).
-    #[schema(value_type = Option<String>)]
     reason: Option<&'static str>,
     /// Nodes that run a part of it and can't be asked.
     unreachable: Vec<SilentJson>,
@@ -82,7 +81,6 @@ struct HeadJson {
     /// For how long low water has stood there.
     age_seconds: f64,
     /// `in_flight`, `retry_wait` or `pending`.
-    #[schema(value_type = String)]
     state: &'static str,
 }
 
@@ -90,13 +88,8 @@ struct HeadJson {
 ///
 /// Where its items stand that may be in motion, one shard at a time, and which one low water waits for.
 #[utoipa::path(
-    get, path = "/v1/tasks/{task}/window", tag = "tasks", operation_id = "task_window",
-    params(("task" = String, Path, description = "Its number", pattern = "^t[1-9][0-9]{0,18}$"), WindowQuery),
-    security(("bearer" = ["viewer", "business"])),
-    responses(
-        (status = 200, body = WindowJson),
-        (status = 404, body = Problem, content_type = "application/problem+json"),
-    )
+    get, path = "/v1/tasks/{task}/window", tag = "tasks", operation_id = "task_window", params(WindowQuery),
+    security(("bearer" = ["viewer", "business"])), responses((status = 200, body = WindowJson))
 )]
 pub(crate) async fn window(
     State(app): State<App>,
