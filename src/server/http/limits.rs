@@ -5,22 +5,22 @@ use std::num::NonZeroU32;
 
 use axum::Json;
 use axum::extract::{Path, State};
-use axum::http::{HeaderMap, StatusCode, Uri, header};
-use axum::response::{IntoResponse, Response};
+use axum::http::HeaderMap;
+use axum::response::IntoResponse;
 use serde::{Deserialize, Serialize};
-use utoipa::{IntoParams, ToSchema};
+use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::App;
-use super::problem::Problem;
-use crate::http::answer::page;
-use crate::http::answer::page::ListQuery;
+use super::problem::HttpResult;
+use crate::http::answer::page::{Page, PageQuery, Paging};
 use crate::http::answer::time::rfc3339;
 use crate::http::guard::access::Caller;
-use crate::http::guard::body::{Body, Params, reason, some};
-use crate::http::guard::dry_run::{self, DryRunQuery};
-use crate::http::guard::etag;
+use crate::http::guard::body::{Body, Params, ReasonQuery, reason, some};
+use crate::http::guard::call::Call;
+use crate::http::guard::dry_run::DryRunQuery;
+use crate::http::guard::headers;
 use crate::service::limits::{LimitChange, LimitPicture};
 use windrow_core::limit::{Bounds, NANOS_PER_ITEM};
 use windrow_core::settings::Rate;
@@ -33,8 +33,6 @@ pub(super) fn routes() -> OpenApiRouter<App> {
         .routes(routes!(create, list))
         .routes(routes!(read, edit, delete))
 }
-
-type Answer = Result<Response, Problem>;
 
 /// A limit to be made; it has a rate, a concurrency, or both.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -71,18 +69,6 @@ struct LimitEditBody {
     #[serde(default, deserialize_with = "reason")]
     #[schema(max_length = 1000)]
     reason: Option<String>,
-}
-
-#[derive(Debug, Deserialize, IntoParams)]
-#[serde(deny_unknown_fields)]
-#[into_params(parameter_in = Query)]
-struct DeleteQuery {
-    /// Why, for the audit.
-    #[serde(default, deserialize_with = "reason")]
-    #[param(max_length = 1000)]
-    reason: Option<String>,
-    /// With `true` only what would be is said: everything is checked as without it, and nothing is changed.
-    dry_run: Option<bool>,
 }
 
 /// What a limit allows.
@@ -206,47 +192,25 @@ impl LimitInUseJson {
         (status = 409, description = "name-taken"),
     )
 )]
-async fn create(
-    State(app): State<App>,
-    caller: Caller,
-    Params(query): Params<DryRunQuery>,
-    Body(body): Body<LimitBody>,
-) -> Answer {
+async fn create(call: Call, Body(body): Body<LimitBody>) -> HttpResult {
     let bounds = Bounds {
         rate: body.rate,
         concurrency: body.concurrency.map(NonZeroU32::get),
     };
-    let actor = caller.actor_of(body.reason, query.is_dry());
-    let made = app.service.create_limit(&body.name, bounds, &actor).await?;
-    let json = LimitJson::new(&made);
-    if query.is_dry() {
-        return Ok(dry_run::would(&json)?);
-    }
-    let place = [(header::LOCATION, format!("/v1/limits/{}", made.name))];
-    Ok((StatusCode::CREATED, place, [etag::tag(made.revision)], Json(json)).into_response())
+    let made = call.app.service.create_limit(&body.name, bounds, &call.actor(body.reason)).await?;
+    call.made(format!("/v1/limits/{}", made.name), Some(made.revision), LimitJson::new(&made))
 }
 
 /// List limits in the order of their names; a business sees those that it uses.
 #[utoipa::path(
-    get, path = "/v1/limits", operation_id = "list_limits", tag = "limits", params(ListQuery),
-    security(("bearer" = ["viewer", "business"])), responses((status = 200, body = page::Page<LimitJson>))
+    get, path = "/v1/limits", operation_id = "list_limits", tag = "limits", params(PageQuery),
+    security(("bearer" = ["viewer", "business"])), responses((status = 200, body = Page<LimitJson>))
 )]
-async fn list(State(app): State<App>, caller: Caller, uri: Uri, Params(query): Params<ListQuery>) -> Answer {
-    let count = page::limit(query.limit)?;
-    let after: Option<String> = page::read(query.cursor.as_deref())?;
-    let found = app
-        .service
-        .limits(caller.business.as_deref(), after.as_deref(), count + 1)
-        .await?;
-    let page = page::page(found, count, |limit| limit.name.clone());
-    let items = page.items.iter().map(LimitJson::new).collect();
-    Ok(page::answer(
-        &uri,
-        page::Page {
-            items,
-            next_cursor: page.next_cursor,
-        },
-    ))
+async fn list(State(app): State<App>, caller: Caller, paging: Paging<String>) -> HttpResult {
+    let (own, after) = (caller.business.as_deref(), paging.after.as_deref());
+    let found = app.service.limits(own, after, paging.to_read()).await?;
+    let page = paging.page(found, |limit| limit.name.clone());
+    Ok(paging.answer(page.map(|limit| LimitJson::new(&limit))))
 }
 
 /// Look at a limit: what it allows, who uses it, and what each node has of it.
@@ -255,12 +219,9 @@ async fn list(State(app): State<App>, caller: Caller, uri: Uri, Params(query): P
     security(("bearer" = ["viewer", "business"])),
     responses((status = 200, body = LimitInUseJson, headers(("etag" = String))))
 )]
-async fn read(State(app): State<App>, caller: Caller, Path(name): Path<String>) -> Answer {
-    let picture = app
-        .service
-        .limit_picture(&name, caller.business.as_deref())
-        .await?;
-    let tag = etag::tag(picture.limit.revision);
+async fn read(State(app): State<App>, caller: Caller, Path(name): Path<String>) -> HttpResult {
+    let picture = app.service.limit_picture(&name, caller.business.as_deref()).await?;
+    let tag = headers::tag(picture.limit.revision);
     Ok(([tag], Json(LimitInUseJson::new(picture))).into_response())
 }
 
@@ -273,50 +234,30 @@ async fn read(State(app): State<App>, caller: Caller, Path(name): Path<String>) 
     responses((status = 200, body = LimitJson, headers(("etag" = String))), (status = 409))
 )]
 async fn edit(
-    State(app): State<App>,
-    caller: Caller,
+    call: Call,
     Path(name): Path<String>,
-    Params(query): Params<DryRunQuery>,
     headers: HeaderMap,
     Body(body): Body<LimitEditBody>,
-) -> Answer {
-    let concurrency = body.concurrency.map(|number| number.map(NonZeroU32::get));
+) -> HttpResult {
     let change = LimitChange {
         rate: body.rate,
-        concurrency,
+        concurrency: body.concurrency.map(|number| number.map(NonZeroU32::get)),
     };
-    let actor = caller.actor_of(body.reason, query.is_dry());
-    let changed = app
-        .service
-        .change_limit(&name, change, etag::expected(&headers), &actor)
-        .await?;
-    let json = LimitJson::new(&changed);
-    if query.is_dry() {
-        return Ok(dry_run::would(&json)?);
-    }
-    Ok(([etag::tag(changed.revision)], Json(json)).into_response())
+    let (expected, actor) = (headers::expected(&headers), call.actor(body.reason));
+    let changed = call.app.service.change_limit(&name, change, expected, &actor).await?;
+    let tag = headers::tag(changed.revision);
+    call.changed(LimitJson::new(&changed), |limit| ([tag], limit))
 }
 
 /// Delete a limit that nobody uses.
 ///
 /// While a business names it, or a task that hasn't ended, it is refused, and says who.
 #[utoipa::path(
-    delete, path = "/v1/limits/{limit}", operation_id = "delete_limit", tag = "limits", params(DeleteQuery),
+    delete, path = "/v1/limits/{limit}", operation_id = "delete_limit", tag = "limits", params(ReasonQuery, DryRunQuery),
     security(("bearer" = ["admin"])),
     responses((status = 204, description = "It is gone"), (status = 409, description = "conflict"))
 )]
-async fn delete(
-    State(app): State<App>,
-    caller: Caller,
-    Path(name): Path<String>,
-    Params(query): Params<DeleteQuery>,
-) -> Answer {
-    let is_dry = query.dry_run == Some(true);
-    app.service
-        .delete_limit(&name, &caller.actor_of(query.reason, is_dry))
-        .await?;
-    if is_dry {
-        return Ok(dry_run::would(&())?);
-    }
-    Ok(StatusCode::NO_CONTENT.into_response())
+async fn delete(call: Call, Path(name): Path<String>, Params(query): Params<ReasonQuery>) -> HttpResult {
+    call.app.service.delete_limit(&name, &call.actor(query.reason)).await?;
+    call.deleted()
 }

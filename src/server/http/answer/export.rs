@@ -6,6 +6,7 @@ use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use futures_util::stream;
 use serde::Deserialize;
+use serde_json::{Value, json};
 use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -14,9 +15,10 @@ use crate::http::App;
 use crate::http::answer::csv::push_row;
 use crate::http::guard::body::Params;
 use crate::http::logs::LineBody;
-use crate::http::problem::Problem;
+use crate::http::guard::headers;
+use crate::http::problem::HttpResult;
 use crate::http::tasks::failures::bodies;
-use crate::http::tasks::view::seen_task::SeenTask;
+use crate::http::tasks::path::PathTask;
 use crate::service::ServiceError;
 use windrow_core::ids::{INDEX_MAX, ItemIndex};
 use windrow_engine::ports::tasks::failure_list::FailurePage;
@@ -60,24 +62,18 @@ struct ExportParams {
 
 impl ExportParams {
     fn format(&self, headers: &HeaderMap) -> Format {
-        let accept = headers
-            .get(header::ACCEPT)
-            .and_then(|value| value.to_str().ok())
-            .unwrap_or_default();
-        let accepted = if accept.contains("text/csv") {
-            Format::Csv
-        } else {
-            Format::Ndjson
+        let accepted = match headers::accepts(headers, "text/csv") {
+            true => Format::Csv,
+            false => Format::Ndjson,
         };
         self.format.unwrap_or(accepted)
     }
 
     fn after(&self) -> Result<Option<u64>, ServiceError> {
         match self.after {
-            Some(after) if after > INDEX_MAX => Err(ServiceError::invalid(
-                "after",
-                format!("this is at most {INDEX_MAX}"),
-            )),
+            Some(after) if after > INDEX_MAX => {
+                Err(ServiceError::invalid("after", format!("must be at most {INDEX_MAX}")))
+            }
             after => Ok(after),
         }
     }
@@ -95,10 +91,10 @@ impl ExportParams {
 )]
 async fn failures(
     State(app): State<App>,
-    SeenTask(task): SeenTask,
+    PathTask(task): PathTask,
     Params(params): Params<ExportParams>,
     headers: HeaderMap,
-) -> Result<Response, Problem> {
+) -> HttpResult {
     let format = params.format(&headers);
     let after = params.after()?.map(ItemIndex);
     let name = format!("{}-failures", task.id);
@@ -175,10 +171,10 @@ async fn failure_rows(
 )]
 async fn log(
     State(app): State<App>,
-    SeenTask(task): SeenTask,
+    PathTask(task): PathTask,
     Params(params): Params<ExportParams>,
     headers: HeaderMap,
-) -> Result<Response, Problem> {
+) -> HttpResult {
     let format = params.format(&headers);
     let after = params.after()?.map(u64::cast_signed);
     if params.data.is_some() {
@@ -207,19 +203,14 @@ fn push_line(line: &LineBody, format: Format, out: &mut Vec<u8>) -> Result<(), S
     if format == Format::Ndjson {
         return push_json(line, out);
     }
-    let word = |value: Result<serde_json::Value, serde_json::Error>| {
-        value
-            .ok()
-            .and_then(|value| value.as_str().map(str::to_owned))
-            .unwrap_or_default()
-    };
+    let word = |value: Value| value.as_str().unwrap_or_default().to_owned();
     let cells = [
         line.number.to_string(),
         line.at.clone(),
         line.task.clone(),
         line.index.map(|index| index.to_string()).unwrap_or_default(),
-        word(serde_json::to_value(line.level)),
-        word(serde_json::to_value(line.origin)),
+        word(json!(line.level)),
+        word(json!(line.origin)),
         line.code.clone().unwrap_or_default(),
         line.message.clone(),
         line.extra.as_ref().map(ToString::to_string).unwrap_or_default(),

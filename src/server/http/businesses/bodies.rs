@@ -98,16 +98,6 @@ impl RegisterBody {
     }
 }
 
-/// Why, for the audit.
-#[derive(Debug, Default, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub(super) struct ReasonBody {
-    /// Why, for the audit.
-    #[serde(default, deserialize_with = "reason")]
-    #[schema(max_length = 1000)]
-    pub(super) reason: Option<String>,
-}
-
 /// Whether the handler is called before its business is registered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
@@ -125,9 +115,6 @@ pub(super) struct RegisterQuery {
     /// `skip` registers a business whose handler isn't there yet.
     #[param(inline)]
     pub(super) check: Option<CheckMode>,
-    /// With `true` only what would be is said: everything is checked as without it, but for calls of the handler, and
-    /// nothing is changed.
-    pub(super) dry_run: Option<bool>,
 }
 
 #[derive(Debug, Deserialize, IntoParams)]
@@ -136,22 +123,6 @@ pub(super) struct RegisterQuery {
 pub(super) struct ListQuery {
     /// The archived ones instead of the others.
     pub(super) archived: Option<bool>,
-    /// Items of a page.
-    #[param(minimum = 1, maximum = 500)]
-    pub(super) limit: Option<u32>,
-    /// `next_cursor` of the page before.
-    pub(super) cursor: Option<String>,
-}
-
-#[derive(Debug, Deserialize, IntoParams)]
-#[serde(deny_unknown_fields)]
-#[into_params(parameter_in = Query)]
-pub(super) struct RevisionsQuery {
-    /// Items of a page.
-    #[param(minimum = 1, maximum = 500)]
-    pub(super) limit: Option<u32>,
-    /// `next_cursor` of the page before.
-    pub(super) cursor: Option<String>,
 }
 
 /// A business.

@@ -4,25 +4,24 @@ mod bodies;
 
 use axum::Json;
 use axum::extract::{Path, State};
-use axum::http::{HeaderMap, StatusCode, Uri, header};
+use axum::http::HeaderMap;
 use axum::response::{IntoResponse, Response};
 use serde_json::{Map, Value};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use self::bodies::{
-    BusinessJson, CheckMode, CheckReply, ListQuery, ReasonBody, RegisterBody, RegisterQuery, RevisionJson,
-    RevisionsQuery,
+    BusinessJson, CheckMode, CheckReply, ListQuery, RegisterBody, RegisterQuery, RevisionJson,
 };
 use super::App;
-use super::problem::Problem;
-use crate::http::answer::page;
+use super::problem::HttpResult;
+use crate::http::answer::page::{Page, PageQuery, Paging};
 use crate::http::document::schema::BusinessPatch;
 use crate::http::guard::access::Caller;
-use crate::http::guard::body::{Body, Params, reason_of};
-use crate::http::guard::dry_run::{self, DryRunQuery};
-use crate::http::guard::etag;
-use crate::service::ServiceError;
+use crate::http::guard::body::{Body, Params, ReasonBody, reason_of};
+use crate::http::guard::call::Call;
+use crate::http::guard::dry_run::DryRunQuery;
+use crate::http::guard::headers;
 use windrow_engine::ports::access::business_store::Business;
 
 /// The routes of this resource.
@@ -37,31 +36,24 @@ pub(super) fn routes() -> OpenApiRouter<App> {
         .routes(routes!(revisions))
 }
 
-type Answer = Result<Response, Problem>;
-
 /// A business with its revision as the tag.
 fn shown(business: &Business, secret: Option<String>) -> Response {
-    (
-        [etag::tag(business.revision)],
-        Json(BusinessJson::new(business, secret)),
-    )
-        .into_response()
+    let tag = headers::tag(business.revision);
+    ([tag], Json(BusinessJson::new(business, secret))).into_response()
 }
 
-/// The same, or what it would be.
-fn told(query: &DryRunQuery, business: &Business) -> Result<Response, ServiceError> {
-    if query.is_dry() {
-        return dry_run::would(&BusinessJson::new(business, None));
-    }
-    Ok(shown(business, None))
+/// The answer to a change of a business.
+fn changed(call: &Call, business: &Business) -> HttpResult {
+    let tag = headers::tag(business.revision);
+    call.changed(BusinessJson::new(business, None), |body| ([tag], body))
 }
 
 /// Register a business.
 ///
-/// Its handler is called with pings first; `check=skip` leaves that out. The reply holds the signing secret, once.
+/// Its handler is called with pings first; `check=skip` and a dry run leave that out. The reply holds the signing secret, once.
 #[utoipa::path(
     post, path = "/v1/businesses", operation_id = "register_business", tag = "businesses",
-    params(RegisterQuery), request_body = RegisterBody, security(("bearer" = ["admin"])),
+    params(RegisterQuery, DryRunQuery), request_body = RegisterBody, security(("bearer" = ["admin"])),
     responses(
         (status = 201, body = BusinessJson, headers(("location" = String), ("etag" = String))),
         (status = 409, description = "name-taken"),
@@ -69,56 +61,32 @@ fn told(query: &DryRunQuery, business: &Business) -> Result<Response, ServiceErr
     )
 )]
 async fn register(
-    State(app): State<App>,
-    caller: Caller,
+    call: Call,
     Params(query): Params<RegisterQuery>,
     Body(body): Body<RegisterBody>,
-) -> Answer {
+) -> HttpResult {
     let skip = query.check == Some(CheckMode::Skip);
-    let is_dry = query.dry_run == Some(true);
     let (body, reason) = body.parts();
-    let made = app
-        .service
-        .register_business(&body, skip, &caller.actor_of(reason, is_dry))
-        .await?;
-    if is_dry {
-        return Ok(dry_run::would(&BusinessJson::new(&made.business, None))?);
-    }
-    let place = [(header::LOCATION, format!("/v1/businesses/{}", made.business.slug))];
-    Ok((
-        StatusCode::CREATED,
-        place,
-        shown(&made.business, Some(made.secret)),
-    )
-        .into_response())
+    let made = call.app.service.register_business(&body, skip, &call.actor(reason)).await?;
+    let (place, revision) = (format!("/v1/businesses/{}", made.business.slug), made.business.revision);
+    let secret = (!call.is_dry).then_some(made.secret);
+    call.made(place, Some(revision), BusinessJson::new(&made.business, secret))
 }
 
 /// List businesses in the order of their names.
 #[utoipa::path(
-    get, path = "/v1/businesses", operation_id = "list_businesses", tag = "businesses", params(ListQuery),
-    security(("bearer" = ["viewer"])), responses((status = 200, body = page::Page<BusinessJson>))
+    get, path = "/v1/businesses", operation_id = "list_businesses", tag = "businesses", params(ListQuery, PageQuery),
+    security(("bearer" = ["viewer"])), responses((status = 200, body = Page<BusinessJson>))
 )]
-async fn list(State(app): State<App>, uri: Uri, Params(query): Params<ListQuery>) -> Answer {
-    let limit = page::limit(query.limit)?;
-    let after: Option<String> = page::read(query.cursor.as_deref())?;
+async fn list(
+    State(app): State<App>,
+    paging: Paging<String>,
+    Params(query): Params<ListQuery>,
+) -> HttpResult {
     let archived = query.archived.unwrap_or(false);
-    let found = app
-        .service
-        .businesses(archived, after.as_deref(), limit + 1)
-        .await?;
-    let page = page::page(found, limit, |business| business.slug.clone());
-    let items = page
-        .items
-        .iter()
-        .map(|business| BusinessJson::new(business, None))
-        .collect();
-    Ok(page::answer(
-        &uri,
-        page::Page {
-            items,
-            next_cursor: page.next_cursor,
-        },
-    ))
+    let found = app.service.businesses(archived, paging.after.as_deref(), paging.to_read()).await?;
+    let page = paging.page(found, |business| business.slug.clone());
+    Ok(paging.answer(page.map(|business| BusinessJson::new(&business, None))))
 }
 
 /// Look at a business.
@@ -127,7 +95,7 @@ async fn list(State(app): State<App>, uri: Uri, Params(query): Params<ListQuery>
     security(("bearer" = ["viewer", "business"])),
     responses((status = 200, body = BusinessJson, headers(("etag" = String))))
 )]
-async fn read(State(app): State<App>, caller: Caller, Path(slug): Path<String>) -> Answer {
+async fn read(State(app): State<App>, caller: Caller, Path(slug): Path<String>) -> HttpResult {
     caller.may_see(&slug, "business", &slug)?;
     Ok(shown(&app.service.business(&slug).await?, None))
 }
@@ -142,23 +110,17 @@ async fn read(State(app): State<App>, caller: Caller, Path(slug): Path<String>) 
     responses((status = 200, body = BusinessJson, headers(("etag" = String))), (status = 409))
 )]
 async fn edit(
-    State(app): State<App>,
-    caller: Caller,
+    call: Call,
     Path(slug): Path<String>,
-    Params(query): Params<DryRunQuery>,
     headers: HeaderMap,
     Body(mut patch): Body<Map<String, Value>>,
-) -> Answer {
-    let reason = reason_of(patch.remove("reason"))?;
+) -> HttpResult {
+    let actor = call.actor(reason_of(patch.remove("reason"))?);
     // Looked for first: of a business that isn't there, nothing was changed.
-    app.service.business(&slug).await?;
-    let expected = etag::expected(&headers);
-    let actor = caller.actor_of(reason, query.is_dry());
-    let changed = app
-        .service
-        .edit_business(&slug, &Value::Object(patch), expected, &actor)
-        .await?;
-    Ok(told(&query, &changed)?)
+    call.app.service.business(&slug).await?;
+    let (patch, expected) = (Value::Object(patch), headers::expected(&headers));
+    let business = call.app.service.edit_business(&slug, &patch, expected, &actor).await?;
+    changed(&call, &business)
 }
 
 /// Check whether its handler keeps to the contract.
@@ -173,7 +135,7 @@ async fn check(
     State(app): State<App>,
     Path(slug): Path<String>,
     _: Body<ReasonBody>,
-) -> Result<Json<CheckReply>, Problem> {
+) -> HttpResult<Json<CheckReply>> {
     Ok(Json(CheckReply::new(app.service.check_business(&slug).await?)))
 }
 
@@ -183,18 +145,9 @@ async fn check(
     params(DryRunQuery), request_body = Option<ReasonBody>, security(("bearer" = ["admin"])),
     responses((status = 200, body = BusinessJson, headers(("etag" = String))))
 )]
-async fn archive(
-    State(app): State<App>,
-    caller: Caller,
-    Path(slug): Path<String>,
-    Params(query): Params<DryRunQuery>,
-    Body(body): Body<ReasonBody>,
-) -> Answer {
-    let actor = caller.actor_of(body.reason, query.is_dry());
-    Ok(told(
-        &query,
-        &app.service.archive_business(&slug, true, &actor).await?,
-    )?)
+async fn archive(call: Call, Path(slug): Path<String>, Body(body): Body<ReasonBody>) -> HttpResult {
+    let actor = call.actor(body.reason);
+    changed(&call, &call.app.service.archive_business(&slug, true, &actor).await?)
 }
 
 /// Show an archived business again.
@@ -204,18 +157,9 @@ async fn archive(
     security(("bearer" = ["admin"])),
     responses((status = 200, body = BusinessJson, headers(("etag" = String))))
 )]
-async fn unarchive(
-    State(app): State<App>,
-    caller: Caller,
-    Path(slug): Path<String>,
-    Params(query): Params<DryRunQuery>,
-    Body(body): Body<ReasonBody>,
-) -> Answer {
-    let actor = caller.actor_of(body.reason, query.is_dry());
-    Ok(told(
-        &query,
-        &app.service.archive_business(&slug, false, &actor).await?,
-    )?)
+async fn unarchive(call: Call, Path(slug): Path<String>, Body(body): Body<ReasonBody>) -> HttpResult {
+    let actor = call.actor(body.reason);
+    changed(&call, &call.app.service.archive_business(&slug, false, &actor).await?)
 }
 
 /// Give a business a new signing secret.
@@ -231,38 +175,24 @@ async fn rotate_secret(
     caller: Caller,
     Path(slug): Path<String>,
     Body(body): Body<ReasonBody>,
-) -> Answer {
-    let rotated = app
-        .service
-        .rotate_secret(&slug, &caller.actor(body.reason))
-        .await?;
+) -> HttpResult {
+    let rotated = app.service.rotate_secret(&slug, &caller.actor(body.reason)).await?;
     Ok(shown(&rotated.business, Some(rotated.secret)))
 }
 
 /// Who changed what of a business, and why; newest first.
 #[utoipa::path(
     get, path = "/v1/businesses/{business}/revisions", operation_id = "business_revisions",
-    tag = "businesses", params(RevisionsQuery), security(("bearer" = ["viewer", "business"])),
-    responses((status = 200, body = page::Page<RevisionJson>))
+    tag = "businesses", params(PageQuery), security(("bearer" = ["viewer", "business"])),
+    responses((status = 200, body = Page<RevisionJson>))
 )]
 async fn revisions(
     State(app): State<App>,
     caller: Caller,
-    uri: Uri,
     Path(slug): Path<String>,
-    Params(query): Params<RevisionsQuery>,
-) -> Answer {
+    paging: Paging<i64>,
+) -> HttpResult {
     caller.may_see(&slug, "business", &slug)?;
-    let limit = page::limit(query.limit)?;
-    let before: Option<i64> = page::read(query.cursor.as_deref())?;
-    let found = app.service.business_revisions(&slug, before, limit + 1).await?;
-    let page = page::page(found, limit, |revision| revision.id);
-    let items = page.items.into_iter().map(RevisionJson::from).collect();
-    Ok(page::answer(
-        &uri,
-        page::Page {
-            items,
-            next_cursor: page.next_cursor,
-        },
-    ))
+    let found = app.service.business_revisions(&slug, paging.after, paging.to_read()).await?;
+    Ok(paging.answer(paging.page(found, |revision| revision.id).map(RevisionJson::from)))
 }

@@ -2,8 +2,9 @@
 
 pub mod access;
 pub mod body;
+pub(crate) mod call;
 pub(crate) mod dry_run;
-pub mod etag;
+pub(crate) mod headers;
 pub(crate) mod idempotency;
 pub(crate) mod intake;
 pub(crate) mod outside;

@@ -9,7 +9,8 @@ use utoipa_axum::routes;
 
 use crate::http::App;
 use crate::http::answer::html;
-use crate::http::problem::{Problem, Slug};
+use crate::http::guard::headers::text;
+use crate::http::problem::{HttpResult, Problem, Slug};
 
 const TEXTS: &str = include_str!("problems.md");
 
@@ -73,27 +74,15 @@ async fn list(headers: HeaderMap) -> Response {
         (status = 200, description = "The page, as HTML or Markdown", content((String = "text/html"), (String = "text/markdown"))),
     )
 )]
-async fn show(Path(slug): Path<String>, headers: HeaderMap) -> Response {
-    let Some(topic) = topic(&slug) else {
-        return Problem::new(
-            Slug::NotFound,
-            "there is no page of this problem; `/problems` lists them",
-        )
-        .into_response();
-    };
+async fn show(Path(slug): Path<String>, headers: HeaderMap) -> HttpResult {
+    let missing = || Problem::new(Slug::NotFound, "there is no page of this problem; `/problems` lists them");
+    let topic = topic(&slug).ok_or_else(missing)?;
     if wants_markdown(&headers) {
-        return markdown(
-            format!(
-                "# {}\n\n{}",
-                topic.title,
-                topic.text.trim_end().replace("\n**", "\n\n**")
-            ) + "\n",
-        );
+        let text = topic.text.trim_end().replace("\n**", "\n\n**");
+        return Ok(markdown(format!("# {}\n\n{text}\n", topic.title)));
     }
-    let status = Slug::ALL
-        .into_iter()
-        .map(Slug::facts)
-        .find(|(name, ..)| *name == topic.slug);
+    let mut facts = Slug::ALL.iter().map(|slug| slug.facts());
+    let status = facts.find(|(name, ..)| *name == topic.slug);
     let status = status.map(|(_, status, ..)| format!("<p class=\"d\">HTTP {}</p>\n", status.as_u16()));
     let body = format!(
         "<h1>{}</h1>\n<p><code>{}</code></p>\n{}{}",
@@ -102,19 +91,14 @@ async fn show(Path(slug): Path<String>, headers: HeaderMap) -> Response {
         status.unwrap_or_default(),
         html::rendered(topic.text)
     );
-    html::page(topic.title, &body)
+    Ok(html::page(topic.title, &body))
 }
 
 /// Markdown for who asks for it, HTML for everybody else.
 fn wants_markdown(headers: &HeaderMap) -> bool {
-    let accepted = headers
-        .get(header::ACCEPT)
-        .and_then(|value| value.to_str().ok())
-        .unwrap_or_default();
-    let mut kinds = accepted
-        .split(',')
-        .map(|kind| kind.split(';').next().unwrap_or_default().trim());
-    kinds.any(|kind| kind == "text/markdown") && !accepted.contains("text/html")
+    let accepted = text(headers, header::ACCEPT);
+    let mut kinds = accepted.split(',').filter_map(|kind| kind.split(';').next());
+    kinds.any(|kind| kind.trim() == "text/markdown") && !accepted.contains("text/html")
 }
 
 fn markdown(text: String) -> Response {
@@ -130,7 +114,7 @@ mod tests {
 
     #[test]
     fn each_problem_each_stop_and_each_wait_has_a_page_with_three_parts() {
-        let problems = Slug::ALL.into_iter().map(|slug| slug.facts().0);
+        let problems = Slug::ALL.iter().map(|slug| slug.facts().0);
         let stops = StopReason::ALL.iter().map(|reason| reason.as_str());
         let waits = [
             "capacity",

@@ -4,17 +4,15 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use time::OffsetDateTime;
-use time::format_description::well_known::Rfc3339;
 use utoipa::ToSchema;
 
 use super::settings::with_settings;
 use super::source::SourceBody;
-use crate::http::guard::body::{reason, some};
+use crate::http::guard::body::{reason, some, time_option};
 use crate::service::tasks::change::TaskChange;
 use crate::service::tasks::create::TaskPlan;
-use crate::service::{FieldFault, ServiceError};
-use windrow_core::ids::{ItemCount, ItemIndex, WallMs};
+use crate::service::ServiceError;
+use windrow_core::ids::{ItemCount, ItemIndex};
 use windrow_core::task::Canary;
 
 /// The first items, run and settled before any other leaves.
@@ -184,25 +182,6 @@ with_settings! {
     }
 }
 
-/// A time as people send it.
-pub(super) fn time(pointer: &str, text: &str) -> Result<WallMs, ServiceError> {
-    let refuse = || {
-        let fault = FieldFault::new(pointer, format!("{text:?} is no time"));
-        ServiceError::Invalid(vec![fault.advise("RFC 3339, such as 2026-11-20T17:02:11Z")])
-    };
-    let time = OffsetDateTime::parse(text, &Rfc3339).map_err(|_| refuse())?;
-    let millis = time.unix_timestamp_nanos() / 1_000_000;
-    i64::try_from(millis)
-        .ok()
-        .filter(|millis| *millis >= 0)
-        .map(WallMs)
-        .ok_or_else(refuse)
-}
-
-pub(super) fn time_option(pointer: &str, text: Option<&String>) -> Result<Option<WallMs>, ServiceError> {
-    text.map(|text| time(pointer, text)).transpose()
-}
-
 fn raw(value: Option<&RawValue>) -> Option<String> {
     value.map(|value| value.get().to_owned())
 }
@@ -293,7 +272,7 @@ mod tests {
             plan.params.as_deref(),
             Some(r#"{"b":1,"a":12345678901234567890123}"#)
         );
-        assert_eq!(plan.start_at, Some(WallMs(1_795_194_131_500)));
+        assert_eq!(plan.start_at, Some(windrow_core::ids::WallMs(1_795_194_131_500)));
         assert_eq!(plan.tuning.max_attempts.map(std::num::NonZeroU32::get), Some(5));
         assert_eq!(plan.canary.map(|canary| canary.items.get()), Some(100));
         assert!(!plan.start && plan.name.is_none());

@@ -1,35 +1,22 @@
 //! Making, cloning, changing and deleting tasks.
 
 use axum::Extension;
-use axum::extract::{Path, State};
-use axum::http::{HeaderMap, StatusCode, header};
-use axum::response::{IntoResponse, Response};
+use axum::http::HeaderMap;
 
 use super::bodies::{CloneBody, CreateBody, EditBody};
-use super::commands::ReasonBody;
-use super::warnings::PlanQuery;
-use super::{Answer, Steer, TaskJson, whole, would};
-use crate::http::App;
-use crate::http::guard::body::{Body, Params};
-use crate::http::guard::dry_run::{self, DryRunQuery};
-use crate::http::guard::etag;
+use super::path::PathTask;
+use super::warnings::StrictQuery;
+use super::{TaskJson, made, whole};
+use crate::http::guard::body::{Body, Params, ReasonBody};
+use crate::http::guard::call::Call;
+use crate::http::guard::dry_run::DryRunQuery;
+use crate::http::guard::headers;
 use crate::http::guard::idempotency::TakenKey;
-use crate::http::problem::Problem;
-use crate::http::tasks::shown;
+use crate::http::problem::HttpResult;
 use crate::http::uploads::judge_source;
 use crate::service::ServiceError;
 use crate::service::tasks::change::TaskChange;
 use crate::service::tasks::create::{TaskPlan, TaskRequest};
-use windrow_engine::ports::tasks::store::TaskView;
-
-/// A task that was made now, or would be.
-pub(super) async fn made(app: &App, is_dry: bool, task: TaskView) -> Result<Response, ServiceError> {
-    if is_dry {
-        return dry_run::would_make(&whole(app, task).await);
-    }
-    let place = [(header::LOCATION, format!("/v1/tasks/{}", task.id))];
-    Ok((place, shown(app, StatusCode::CREATED, task).await).into_response())
-}
 
 pub(super) fn key(taken: Option<Extension<TakenKey>>) -> Option<String> {
     taken.map(|Extension(TakenKey(key))| key)
@@ -39,7 +26,7 @@ pub(super) fn key(taken: Option<Extension<TakenKey>>) -> Option<String> {
 ///
 /// Its source is counted first; the business may refuse it or set its total. With `start` it starts at once.
 #[utoipa::path(
-    post, path = "/v1/tasks", tag = "tasks", operation_id = "create_task", params(PlanQuery),
+    post, path = "/v1/tasks", tag = "tasks", operation_id = "create_task", params(DryRunQuery, StrictQuery),
     request_body = CreateBody, security(("bearer" = ["operator", "business"])),
     responses(
         (status = 201, body = TaskJson, headers(("location" = String), ("etag" = String))),
@@ -48,18 +35,13 @@ pub(super) fn key(taken: Option<Extension<TakenKey>>) -> Option<String> {
     )
 )]
 pub(super) async fn create(
-    State(app): State<App>,
-    steer: Steer,
+    call: Call,
     taken: Option<Extension<TakenKey>>,
-    Params(query): Params<PlanQuery>,
+    Params(query): Params<StrictQuery>,
     Body(body): Body<CreateBody>,
-) -> Answer {
-    if steer
-        .caller
-        .business
-        .as_ref()
-        .is_some_and(|own| *own != body.business)
-    {
+) -> HttpResult {
+    let own = call.caller.business.as_ref();
+    if own.is_some_and(|own| *own != body.business) {
         let text = format!("there is no business {}", body.business);
         return Err(ServiceError::unprocessable("/business", text).into());
     }
@@ -67,20 +49,12 @@ pub(super) async fn create(
         strict: query.is_strict(),
         ..body.plan(key(taken))?
     };
-    let actor = steer.caller.actor_of(body.reason, query.is_dry());
     let mut source = body.source.read()?;
-    judge_source(&app, &steer.caller, &mut source).await?;
-    let request = TaskRequest {
-        business: body.business,
-        source,
-        plan,
-    };
-    Ok(made(
-        &app,
-        query.is_dry(),
-        app.service.create_task(request, &actor).await?,
-    )
-    .await?)
+    judge_source(&call.app, &call.caller, &mut source).await?;
+    let business = body.business;
+    let request = TaskRequest { business, source, plan };
+    let task = call.app.service.create_task(request, &call.actor(body.reason)).await?;
+    made(&call, task).await
 }
 
 /// Make a task like another one.
@@ -88,7 +62,7 @@ pub(super) async fn create(
 /// A new task with new keys, nothing done yet; what is named here is as it is said here.
 #[utoipa::path(
     post, path = "/v1/tasks/{task}/clone", tag = "tasks", operation_id = "clone_task",
-    request_body = Option<CloneBody>, params(PlanQuery), security(("bearer" = ["operator", "business"])),
+    request_body = Option<CloneBody>, params(DryRunQuery, StrictQuery), security(("bearer" = ["operator", "business"])),
     responses(
         (status = 201, body = TaskJson, headers(("location" = String), ("etag" = String))),
         (status = 409, description = "name-taken, conflict"),
@@ -96,25 +70,18 @@ pub(super) async fn create(
     )
 )]
 pub(super) async fn clone(
-    State(app): State<App>,
-    steer: Steer,
+    call: Call,
+    PathTask(task): PathTask,
     taken: Option<Extension<TakenKey>>,
-    Path(text): Path<String>,
-    Params(query): Params<PlanQuery>,
+    Params(query): Params<StrictQuery>,
     Body(body): Body<CloneBody>,
-) -> Answer {
-    let task = steer.task(&app, &text).await?;
+) -> HttpResult {
     let plan = TaskPlan {
         strict: query.is_strict(),
         ..body.plan(key(taken))?
     };
-    let actor = steer.caller.actor_of(body.reason, query.is_dry());
-    Ok(made(
-        &app,
-        query.is_dry(),
-        app.service.clone_task(task.id, plan, &actor).await?,
-    )
-    .await?)
+    let clone = call.app.service.clone_task(task.id, plan, &call.actor(body.reason)).await?;
+    made(&call, clone).await
 }
 
 /// Change a task.
@@ -122,7 +89,7 @@ pub(super) async fn clone(
 /// Settings, name, labels, priority and deadline change within a second, also while it runs; its meaning only while it
 /// doesn't. With `If-Match` it is refused when the task was changed meanwhile.
 #[utoipa::path(
-    patch, path = "/v1/tasks/{task}", tag = "tasks", operation_id = "change_task", params(PlanQuery),
+    patch, path = "/v1/tasks/{task}", tag = "tasks", operation_id = "change_task", params(DryRunQuery, StrictQuery),
     request_body = EditBody, security(("bearer" = ["operator", "business"])),
     responses(
         (status = 200, body = TaskJson, headers(("etag" = String))),
@@ -131,29 +98,24 @@ pub(super) async fn clone(
     )
 )]
 pub(super) async fn edit(
-    State(app): State<App>,
-    steer: Steer,
-    Path(text): Path<String>,
-    Params(query): Params<PlanQuery>,
+    call: Call,
+    PathTask(task): PathTask,
+    Params(query): Params<StrictQuery>,
     headers: HeaderMap,
     Body(body): Body<EditBody>,
-) -> Answer {
-    let task = steer.task(&app, &text).await?;
-    let expected = etag::expected(&headers);
+) -> HttpResult {
+    let expected = headers::expected(&headers);
     let (change, reason) = body.change()?;
     let mut change = TaskChange {
         strict: query.is_strict(),
         ..change
     };
     if let Some(source) = &mut change.source {
-        judge_source(&app, &steer.caller, source).await?;
+        judge_source(&call.app, &call.caller, source).await?;
     }
-    let actor = steer.caller.actor_of(reason, query.is_dry());
-    let changed = app.service.change_task(task.id, expected, change, &actor).await?;
-    if query.is_dry() {
-        return Ok(would(&app, changed).await?);
-    }
-    Ok(shown(&app, StatusCode::OK, changed).await)
+    let changed = call.app.service.change_task(task.id, expected, change, &call.actor(reason)).await?;
+    let tag = headers::tag(changed.version);
+    call.changed(whole(&call.app, changed).await, |task| ([tag], task))
 }
 
 /// Delete a task that has ended.
@@ -167,19 +129,7 @@ pub(super) async fn edit(
         (status = 409, description = "wrong-state, conflict"),
     )
 )]
-pub(super) async fn delete(
-    State(app): State<App>,
-    steer: Steer,
-    Path(text): Path<String>,
-    Params(query): Params<DryRunQuery>,
-    Body(body): Body<ReasonBody>,
-) -> Answer {
-    let task = steer.task(&app, &text).await?;
-    app.service
-        .delete_task(task.id, &steer.caller.actor_of(body.reason, query.is_dry()))
-        .await?;
-    if query.is_dry() {
-        return Ok(dry_run::would(&())?);
-    }
-    Ok(StatusCode::NO_CONTENT.into_response())
+pub(super) async fn delete(call: Call, PathTask(task): PathTask, Body(body): Body<ReasonBody>) -> HttpResult {
+    call.app.service.delete_task(task.id, &call.actor(body.reason)).await?;
+    call.deleted()
 }

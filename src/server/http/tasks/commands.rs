@@ -1,22 +1,19 @@
 //! The verbs of a task's life. A command that changes something is 202, one whose end is reached already 200.
 
-use axum::extract::{Path, State};
-use axum::http::StatusCode;
-use axum::response::Response;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::bodies::time;
-use super::warnings::PlanQuery;
-use super::{Answer, Steer, TaskJson, would};
+use super::path::{PathTask, StartToken};
+use super::warnings::StrictQuery;
+use super::{TaskJson, commanded};
 use crate::http::App;
-use crate::http::guard::body::{Body, Params, reason};
+use crate::http::guard::body::{Body, Params, ReasonBody, reason, time};
+use crate::http::guard::call::Call;
 use crate::http::guard::dry_run::DryRunQuery;
-use crate::http::problem::Problem;
-use crate::http::tasks::shown;
+use crate::http::problem::HttpResult;
 use crate::service::ServiceError;
 use crate::service::tasks::{ReadyChange, StartHow, StopHow, Told};
 use windrow_core::ids::{ItemCount, ItemIndex};
@@ -30,29 +27,6 @@ pub(super) fn routes() -> OpenApiRouter<App> {
         .routes(routes!(recover))
         .routes(routes!(relocate))
         .routes(routes!(ready))
-}
-
-async fn answer(app: &App, is_dry: bool, told: Told) -> Result<Response, ServiceError> {
-    if is_dry {
-        return would(app, told.task).await;
-    }
-    let status = if told.is_new {
-        StatusCode::ACCEPTED
-    } else {
-        StatusCode::OK
-    };
-    Ok(shown(app, status, told.task).await)
-}
-
-/// Why, for the audit.
-#[derive(Debug, Default, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-#[schema(as = TaskReason)]
-pub(super) struct ReasonBody {
-    /// Why, for the audit.
-    #[serde(default, deserialize_with = "reason")]
-    #[schema(max_length = 1000)]
-    pub(super) reason: Option<String>,
 }
 
 /// How a task starts.
@@ -85,7 +59,7 @@ enum JudgeBody {
 /// After `canary_done` it goes on with the rest. A business that prepares itself is asked first.
 #[utoipa::path(
     post, path = "/v1/tasks/{task}/start", tag = "tasks", operation_id = "start_task",
-    request_body = Option<StartBody>, params(PlanQuery), security(("bearer" = ["operator", "business"])),
+    request_body = Option<StartBody>, params(DryRunQuery, StrictQuery), security(("bearer" = ["operator", "business"])),
     responses(
         (status = 200, body = TaskJson, headers(("etag" = String)), description = "It was started already"),
         (status = 202, body = TaskJson, headers(("etag" = String))),
@@ -94,30 +68,26 @@ enum JudgeBody {
     )
 )]
 async fn start(
-    State(app): State<App>,
-    steer: Steer,
-    Path(text): Path<String>,
-    Params(query): Params<PlanQuery>,
+    call: Call,
+    PathTask(task): PathTask,
+    Params(query): Params<StrictQuery>,
     Body(body): Body<StartBody>,
-) -> Answer {
-    let task = steer.task(&app, &text).await?;
+) -> HttpResult {
     let at = match (&body.start_at, body.now) {
         (Some(_), Some(true)) => {
-            return Err(ServiceError::invalid("/now", "it starts now or at a time, not both").into());
+            return Err(ServiceError::invalid("/now", "either now or start_at, not both").into());
         }
         (Some(text), _) => Some(time("/start_at", text)?),
-        (None, Some(true)) => Some(app.service.now()),
+        (None, Some(true)) => Some(call.app.service.now()),
         (None, _) => None,
     };
-    let actor = steer.caller.actor_of(body.reason, query.is_dry());
-    let judges = matches!(body.judge, Some(JudgeBody::Items));
     let how = StartHow {
         at,
-        judges,
+        judges: matches!(body.judge, Some(JudgeBody::Items)),
         strict: query.is_strict(),
     };
-    let told = app.service.start_task(task.id, how, &actor).await?;
-    Ok(answer(&app, query.is_dry(), told).await?)
+    let told = call.app.service.start_task(task.id, how, &call.actor(body.reason)).await?;
+    commanded(&call, told).await
 }
 
 /// How a task stops.
@@ -144,24 +114,13 @@ struct StopBody {
         (status = 409, description = "wrong-state"),
     )
 )]
-async fn stop(
-    State(app): State<App>,
-    steer: Steer,
-    Path(text): Path<String>,
-    Params(query): Params<DryRunQuery>,
-    Body(body): Body<StopBody>,
-) -> Answer {
-    let task = steer.task(&app, &text).await?;
-    let how = if body.now == Some(true) {
-        StopHow::Now
-    } else {
-        StopHow::Drain
+async fn stop(call: Call, PathTask(task): PathTask, Body(body): Body<StopBody>) -> HttpResult {
+    let how = match body.now {
+        Some(true) => StopHow::Now,
+        _ => StopHow::Drain,
     };
-    let told = app
-        .service
-        .stop_task(task.id, how, &steer.caller.actor_of(body.reason, query.is_dry()))
-        .await?;
-    Ok(answer(&app, query.is_dry(), told).await?)
+    let told = call.app.service.stop_task(task.id, how, &call.actor(body.reason)).await?;
+    commanded(&call, told).await
 }
 
 /// End a task for good.
@@ -174,19 +133,9 @@ async fn stop(
         (status = 409, description = "wrong-state"),
     )
 )]
-async fn cancel(
-    State(app): State<App>,
-    steer: Steer,
-    Path(text): Path<String>,
-    Params(query): Params<DryRunQuery>,
-    Body(body): Body<ReasonBody>,
-) -> Answer {
-    let task = steer.task(&app, &text).await?;
-    let told = app
-        .service
-        .cancel_task(task.id, &steer.caller.actor_of(body.reason, query.is_dry()))
-        .await?;
-    Ok(answer(&app, query.is_dry(), told).await?)
+async fn cancel(call: Call, PathTask(task): PathTask, Body(body): Body<ReasonBody>) -> HttpResult {
+    let told = call.app.service.cancel_task(task.id, &call.actor(body.reason)).await?;
+    commanded(&call, told).await
 }
 
 /// Where a task ends early.
@@ -214,20 +163,10 @@ struct FinishBody {
         (status = 409, description = "wrong-state, conflict"),
     )
 )]
-async fn finish(
-    State(app): State<App>,
-    steer: Steer,
-    Path(text): Path<String>,
-    Params(query): Params<DryRunQuery>,
-    Body(body): Body<FinishBody>,
-) -> Answer {
-    let task = steer.task(&app, &text).await?;
-    let actor = steer.caller.actor_of(body.reason, query.is_dry());
-    let told = app
-        .service
-        .finish_task(task.id, body.total.map(ItemCount), &actor)
-        .await?;
-    Ok(answer(&app, query.is_dry(), told).await?)
+async fn finish(call: Call, PathTask(task): PathTask, Body(body): Body<FinishBody>) -> HttpResult {
+    let (end, actor) = (body.total.map(ItemCount), call.actor(body.reason));
+    let told = call.app.service.finish_task(task.id, end, &actor).await?;
+    commanded(&call, told).await
 }
 
 /// Try a recovering task now.
@@ -243,19 +182,9 @@ async fn finish(
         (status = 409, description = "wrong-state"),
     )
 )]
-async fn recover(
-    State(app): State<App>,
-    steer: Steer,
-    Path(text): Path<String>,
-    Params(query): Params<DryRunQuery>,
-    Body(body): Body<ReasonBody>,
-) -> Answer {
-    let task = steer.task(&app, &text).await?;
-    let told = app
-        .service
-        .recover_task(task.id, &steer.caller.actor_of(body.reason, query.is_dry()))
-        .await?;
-    Ok(answer(&app, query.is_dry(), told).await?)
+async fn recover(call: Call, PathTask(task): PathTask, Body(body): Body<ReasonBody>) -> HttpResult {
+    let told = call.app.service.recover_task(task.id, &call.actor(body.reason)).await?;
+    commanded(&call, told).await
 }
 
 /// Where a task goes on.
@@ -286,20 +215,10 @@ struct MoveBody {
         (status = 409, description = "wrong-state, conflict"),
     )
 )]
-async fn relocate(
-    State(app): State<App>,
-    steer: Steer,
-    Path(text): Path<String>,
-    Params(query): Params<DryRunQuery>,
-    Body(body): Body<MoveBody>,
-) -> Answer {
-    let task = steer.task(&app, &text).await?;
-    let actor = steer.caller.actor_of(body.reason, query.is_dry());
-    let (task, _) = app
-        .service
-        .move_task(task.id, body.shard, &body.to, &actor)
-        .await?;
-    Ok(answer(&app, query.is_dry(), Told { task, is_new: true }).await?)
+async fn relocate(call: Call, PathTask(task): PathTask, Body(body): Body<MoveBody>) -> HttpResult {
+    let actor = call.actor(body.reason);
+    let (task, _) = call.app.service.move_task(task.id, body.shard, &body.to, &actor).await?;
+    commanded(&call, Told { task, is_new: true }).await
 }
 
 /// What a business says when it is ready.
@@ -336,26 +255,17 @@ struct ReadyBody {
     )
 )]
 async fn ready(
-    State(app): State<App>,
-    steer: Steer,
-    Path(text): Path<String>,
-    Params(query): Params<DryRunQuery>,
+    call: Call,
+    StartToken(start): StartToken,
+    PathTask(task): PathTask,
     Body(body): Body<ReadyBody>,
-) -> Answer {
-    let task = steer.task(&app, &text).await?;
+) -> HttpResult {
     let change = ReadyChange {
-        start_no: steer.start.map(|start| start.start_no).or(body.start),
+        start_no: start.map(|start| start.start_no).or(body.start),
         total: body.total.map(ItemCount),
         skip_first: body.skip_first.map(ItemIndex),
         params: body.params.map(|params| params.get().to_owned()),
     };
-    let told = app
-        .service
-        .task_ready(
-            task.id,
-            change,
-            &steer.caller.actor_of(body.reason, query.is_dry()),
-        )
-        .await?;
-    Ok(answer(&app, query.is_dry(), told).await?)
+    let told = call.app.service.task_ready(task.id, change, &call.actor(body.reason)).await?;
+    commanded(&call, told).await
 }

@@ -1,15 +1,15 @@
 //! Previews: the handler is called with some items, nothing is recorded.
 
 use axum::Json;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::Steer;
+use super::path::PathTask;
 use super::warnings::WarningJson;
 use crate::http::App;
 use crate::http::guard::body::{Body, reason};
-use crate::http::problem::Problem;
+use crate::http::problem::HttpResult;
 use crate::service::ServiceError;
 use crate::service::tasks::preview::{ITEMS_MAX, PreviewedItem};
 use windrow_core::ids::ItemIndex;
@@ -89,21 +89,17 @@ impl From<PreviewedItem> for PreviewJson {
 )]
 pub(super) async fn preview(
     State(app): State<App>,
-    steer: Steer,
-    Path(text): Path<String>,
+    PathTask(task): PathTask,
     Body(body): Body<PreviewBody>,
-) -> Result<Json<PreviewReply>, Problem> {
-    let task = steer.task(&app, &text).await?;
+) -> HttpResult<Json<PreviewReply>> {
     let items: Vec<ItemIndex> = match &body.indexes {
         Some(text) => chosen(text)?,
         None => (0..ITEMS_DEFAULT.min(task.total.0)).map(ItemIndex).collect(),
     };
     let seen = app.service.preview(&task, &items).await?;
     let warnings = WarningJson::all(app.service.warnings(&task).await);
-    Ok(Json(PreviewReply {
-        items: seen.into_iter().map(PreviewJson::from).collect(),
-        warnings,
-    }))
+    let items = seen.into_iter().map(PreviewJson::from).collect();
+    Ok(Json(PreviewReply { items, warnings }))
 }
 
 /// The indexes that a text names, in its order.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
-use super::bodies::time_option;
+use crate::http::guard::body::time_option;
 use crate::service::{FieldFault, ServiceError, nearest};
 use windrow_core::ids::TaskId;
 use windrow_core::settings::text::parse_span;
@@ -48,12 +48,6 @@ pub(super) struct ListQuery {
     /// `-id` is the newest first, `id` the oldest.
     #[param(pattern = "^-?(id|created)$")]
     sort: Option<String>,
-    /// Tasks of the page.
-    #[param(minimum = 1, maximum = 500)]
-    pub(super) limit: Option<u32>,
-    /// `next_cursor` of the page before.
-    #[param(max_length = 200)]
-    pub(super) cursor: Option<String>,
 }
 
 impl ListQuery {

@@ -3,20 +3,22 @@
 pub(crate) mod text;
 
 use axum::Json;
-use axum::extract::{Path, State};
-use axum::http::{HeaderMap, header};
+use axum::extract::State;
+use axum::http::HeaderMap;
 use axum::response::IntoResponse;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use utoipa::{IntoParams, ToSchema};
 
-use super::{Answer, Steer};
+use super::path::PathTask;
 use crate::http::App;
 use crate::http::answer::silent::{SilentJson, silent};
 use crate::http::answer::time::rfc3339;
+use crate::http::guard::access::Caller;
 use crate::http::guard::body::Params;
+use crate::http::guard::headers;
 use crate::http::limits::LimitPartJson;
-use crate::http::problem::Problem;
+use crate::http::problem::HttpResult;
 use crate::http::tasks::explain::text::text;
 use crate::http::tasks::view::handler::{HandlerDownJson, LastErrorJson};
 use crate::http::tasks::view::shards::PlaceJson;
@@ -181,26 +183,20 @@ pub(super) struct AdviceJson {
 )]
 pub(super) async fn explain(
     State(app): State<App>,
-    steer: Steer,
-    Path(id): Path<String>,
+    caller: Caller,
+    PathTask(task): PathTask,
     Params(query): Params<ExplainQuery>,
     headers: HeaderMap,
-) -> Answer {
+) -> HttpResult {
     let seconds = query.seconds.unwrap_or(SECONDS_DEFAULT);
     if !(SECONDS_MIN..=SECONDS_MAX).contains(&seconds) {
         let fault = format!("{seconds} is not from {SECONDS_MIN} to {SECONDS_MAX}");
         return Err(ServiceError::invalid("seconds", fault).into());
     }
-    let task = steer.task(&app, &id).await?;
-    let explained = app.service.explain(&task, seconds, steer.business()).await;
+    let explained = app.service.explain(&task, seconds, caller.business.as_deref()).await;
     let body = ExplanationJson::new(&task, &explained, app.service.config().cluster.restore_max);
-    let accept = headers
-        .get(header::ACCEPT)
-        .and_then(|value| value.to_str().ok())
-        .unwrap_or_default();
-    if accept.contains("text/plain") {
-        let kind = [(header::CONTENT_TYPE, "text/plain; charset=utf-8")];
-        return Ok((kind, text(&body)).into_response());
+    if headers::accepts(&headers, "text/plain") {
+        return Ok(text(&body).into_response());
     }
     Ok(Json(body).into_response())
 }

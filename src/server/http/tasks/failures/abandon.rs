@@ -1,19 +1,16 @@
 //! Giving up the items of a task that wait with a code.
 
-use axum::Json;
-use axum::extract::{Path, State};
 use axum::http::StatusCode;
-use axum::response::IntoResponse;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::http::App;
-use crate::http::guard::body::{Body, Params, reason};
-use crate::http::guard::dry_run;
+use crate::http::guard::body::{Body, reason};
+use crate::http::guard::call::Call;
 use crate::http::guard::dry_run::DryRunQuery;
-use crate::http::guard::etag;
-use crate::http::problem::Problem;
-use crate::http::tasks::{Answer, Steer, TaskJson, whole};
+use crate::http::guard::headers;
+use crate::http::problem::HttpResult;
+use crate::http::tasks::path::PathTask;
+use crate::http::tasks::{TaskJson, whole};
 
 /// Which items are given up.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -63,27 +60,13 @@ struct GivenUpJson {
         (status = 422, description = "validation-failed: no item waits with this code; it names those that there are"),
     )
 )]
-pub(crate) async fn abandon(
-    State(app): State<App>,
-    steer: Steer,
-    Path(text): Path<String>,
-    Params(query): Params<DryRunQuery>,
-    Body(body): Body<AbandonBody>,
-) -> Answer {
-    let task = steer.task(&app, &text).await?;
-    let actor = steer.caller.actor_of(body.reason, query.is_dry());
-    let (told, items) = app.service.abandon_items(task.id, &body.code, &actor).await?;
-    let tag = etag::tag(told.task.version);
-    let given_up = GivenUpJson {
-        code: body.code,
-        items,
-    };
+pub(crate) async fn abandon(call: Call, PathTask(task): PathTask, Body(body): Body<AbandonBody>) -> HttpResult {
+    let actor = call.actor(body.reason);
+    let (told, items) = call.app.service.abandon_items(task.id, &body.code, &actor).await?;
+    let (tag, code) = (headers::tag(told.task.version), body.code);
     let answer = AbandonedJson {
-        task: whole(&app, told.task).await,
-        given_up,
+        task: whole(&call.app, told.task).await,
+        given_up: GivenUpJson { code, items },
     };
-    if query.is_dry() {
-        return Ok(dry_run::would(&answer)?);
-    }
-    Ok((StatusCode::ACCEPTED, [tag], Json(answer)).into_response())
+    call.changed(answer, |answer| (StatusCode::ACCEPTED, [tag], answer))
 }

@@ -8,21 +8,19 @@ pub(crate) mod report_markdown;
 use axum::Json;
 use axum::extract::{FromRequestParts, State};
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, Uri};
-use axum::response::IntoResponse;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Value, json};
 use serde_json::value::RawValue;
 use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::http::App;
-use crate::http::answer::page::{self, Page};
+use crate::http::answer::page::{Page, PageQuery, Paging};
 use crate::http::answer::time::rfc3339;
 use crate::http::guard::body::Params;
-use crate::http::problem::Problem;
-use crate::http::tasks::view::seen_task::{SeenTask, path_param};
+use crate::http::problem::{HttpResult, Problem};
+use crate::http::tasks::path::{PathTask, path_param};
 use crate::service::ServiceError;
 use crate::service::failures::item_data::{ItemData, Members};
 use crate::service::failures::{ItemStory, ShownFailure, state_word};
@@ -162,7 +160,7 @@ impl From<ShownFailure> for FailureBody {
             code: item.code,
             group: item.place.map(|(group, _)| group),
             message: item.message,
-            output: item.output.as_deref().map(json),
+            output: item.output.as_deref().map(value),
             attempts: item.attempts,
             first_at: rfc3339(item.first_at),
             last_at: rfc3339(item.last_at),
@@ -175,7 +173,7 @@ impl From<ShownFailure> for FailureBody {
 }
 
 /// JSON text as a value; what was cut and is no JSON any more as a string.
-pub(crate) fn json(text: &str) -> Value {
+pub(crate) fn value(text: &str) -> Value {
     serde_json::from_str(text).unwrap_or_else(|_| Value::String(text.to_owned()))
 }
 
@@ -186,12 +184,6 @@ struct ListParams {
     /// Only this group, in the order in which its items were given up; else all in the order of their indexes.
     #[param(max_length = 64)]
     code: Option<String>,
-    /// Items of a page.
-    #[param(minimum = 1, maximum = 500, default = 50)]
-    limit: Option<u32>,
-    /// Where an earlier page ended.
-    #[param(max_length = 200)]
-    cursor: Option<String>,
     /// With what each item carries, looked up in the task's source: `*` is all of it, else these members separated by commas.
     #[param(max_length = 500, example = "user_id,email")]
     data: Option<String>,
@@ -202,32 +194,25 @@ struct ListParams {
 /// Items that failed for good. A page costs the same wherever it begins.
 #[utoipa::path(
     get, path = "/v1/tasks/{task}/failures", tag = "failures", operation_id = "list_failures",
-    security(("bearer" = ["viewer", "business"])), params(ListParams),
+    security(("bearer" = ["viewer", "business"])), params(ListParams, PageQuery),
     responses((status = 200, body = Page<FailureBody>))
 )]
 async fn list(
     State(app): State<App>,
-    SeenTask(task): SeenTask,
+    PathTask(task): PathTask,
+    paging: Paging<u64>,
     Params(params): Params<ListParams>,
-    uri: Uri,
-) -> Result<impl IntoResponse, Problem> {
-    let limit = page::limit(params.limit)?;
-    let after: Option<u64> = page::read(params.cursor.as_deref())?;
-    let after = after.filter(|after| *after < INDEX_MAX);
-    let begin = match params.code.clone() {
+) -> HttpResult {
+    let after = paging.after.filter(|after| *after < INDEX_MAX);
+    let by_group = params.code.is_some();
+    let begin = match params.code {
         Some(code) => FailurePage::OfGroup(code, after.map_or(0, |after| after + 1)),
         None => FailurePage::ByIndex(after.map(ItemIndex)),
     };
-    let found = app.service.failures(&task, &begin, limit + 1).await?;
-    let by_group = params.code.is_some();
-    let page = page::page(found, limit, |shown| key(&shown.item, by_group));
-    let mut headers = HeaderMap::new();
-    if let Some(cursor) = &page.next_cursor {
-        headers.extend(page::link(uri.path(), uri.query().unwrap_or_default(), cursor));
-    }
-    let Page { items, next_cursor } = page;
+    let found = app.service.failures(&task, &begin, paging.to_read()).await?;
+    let Page { items, next_cursor } = paging.page(found, |shown| key(&shown.item, by_group));
     let items = bodies(&app, &task, params.data.as_deref(), items).await?;
-    Ok((headers, Json(Page { items, next_cursor })))
+    Ok(paging.answer(Page { items, next_cursor }))
 }
 
 fn key(item: &RecordedItem, by_group: bool) -> u64 {
@@ -256,28 +241,25 @@ struct GroupParams {
 )]
 async fn groups(
     State(app): State<App>,
-    SeenTask(task): SeenTask,
+    PathTask(task): PathTask,
     Params(params): Params<GroupParams>,
-) -> Result<Json<Groups>, Problem> {
+) -> HttpResult<Json<Groups>> {
     let groups = app.service.failure_groups(task.id).await?;
     let mut items: Vec<Group> = groups.into_iter().map(Group::from).collect();
     if let Some(members) = params.data.as_deref().map(Members::parse) {
-        say_who(&app, &task, &members, &mut items).await?;
+        add_data(&app, &task, &members, &mut items).await?;
     }
     Ok(Json(Groups { items }))
 }
 
 /// Gives groups what the items of their examples carry.
-pub(crate) async fn say_who(
+pub(crate) async fn add_data(
     app: &App,
     task: &TaskView,
     members: &Members,
     groups: &mut [Group],
 ) -> Result<(), Problem> {
-    let indexes: Vec<ItemIndex> = groups
-        .iter()
-        .map(|group| ItemIndex(group.example_index))
-        .collect();
+    let indexes: Vec<ItemIndex> = groups.iter().map(|group| ItemIndex(group.example_index)).collect();
     let found = app.service.item_data(task, members, &indexes).await?;
     for (group, carried) in groups.iter_mut().zip(found) {
         (group.example_data, group.example_data_missing) = (carried.data, carried.missing);
@@ -338,9 +320,12 @@ impl FromRequestParts<App> for Index {
 )]
 async fn item(
     State(app): State<App>,
-    SeenTask(task): SeenTask,
+    PathTask(task): PathTask,
     Index(index): Index,
-) -> Result<Json<ItemBody>, Problem> {
+) -> HttpResult<Json<ItemBody>> {
+    let story = app.service.item(&task, index).await?;
+    let carried = app.service.item_data(&task, &Members::All, &[index]).await?;
+    let carried = carried.into_iter().next().unwrap_or_default();
     let plain = |state| ItemBody {
         index: index.0,
         state,
@@ -348,48 +333,26 @@ async fn item(
         due_at: None,
         failure: None,
         timeline: Vec::new(),
-        data: None,
-        data_missing: None,
+        data: carried.data,
+        data_missing: carried.missing,
     };
-    let story = app.service.item(&task, index).await?;
-    let data = app.service.item_data(&task, &Members::All, &[index]).await?;
-    let ItemData {
-        data,
-        missing: data_missing,
-        ..
-    } = data.into_iter().next().unwrap_or_default();
-    let told = match story {
+    Ok(Json(match story {
         ItemStory::Pending => plain("pending"),
         ItemStory::Excluded => plain("excluded"),
         ItemStory::InWindow => plain("in_window"),
         ItemStory::Recorded(shown) => ItemBody {
-            state: state_word(shown.item.state),
             attempts: shown.item.attempts,
             due_at: shown.item.due_at.map(rfc3339),
             timeline: timeline(&shown.item),
             failure: shown.item.code.is_some().then(|| FailureBody::from(*shown)),
-            ..plain("")
+            ..plain(state_word(shown.item.state))
         },
-    };
-    Ok(Json(ItemBody {
-        data,
-        data_missing,
-        ..told
     }))
 }
 
 /// The recorded attempts; of older rows, which have none, only the last failure is known.
 fn timeline(item: &RecordedItem) -> Vec<Value> {
-    let recorded = item
-        .history
-        .as_deref()
-        .and_then(|text| serde_json::from_str::<Vec<Value>>(text).ok());
-    recorded.unwrap_or_else(|| {
-        let last = serde_json::json!({"attempt": item.attempts, "at_ms": item.last_at.0, "code": item.code});
-        if item.code.is_some() {
-            vec![last]
-        } else {
-            Vec::new()
-        }
-    })
+    let recorded = item.history.as_deref().and_then(|text| serde_json::from_str(text).ok());
+    let last = |code: &String| json!({"attempt": item.attempts, "at_ms": item.last_at.0, "code": code});
+    recorded.unwrap_or_else(|| item.code.iter().map(last).collect())
 }

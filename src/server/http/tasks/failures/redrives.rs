@@ -3,19 +3,19 @@
 use std::collections::BTreeMap;
 
 use axum::Extension;
-use axum::extract::{Path, State};
 use serde::Deserialize;
 use utoipa::ToSchema;
 
-use crate::http::App;
-use crate::http::guard::body::{Body, Params, reason};
+use crate::http::guard::body::{Body, reason};
+use crate::http::guard::call::Call;
 use crate::http::guard::dry_run::DryRunQuery;
 use crate::http::guard::idempotency::TakenKey;
-use crate::http::problem::Problem;
+use crate::http::problem::HttpResult;
 use crate::http::tasks::bodies::CanaryBody;
-use crate::http::tasks::changes::{key, made};
+use crate::http::tasks::changes::key;
 use crate::http::tasks::settings::with_settings;
-use crate::http::tasks::{Answer, Steer, TaskJson};
+use crate::http::tasks::path::PathTask;
+use crate::http::tasks::{TaskJson, made};
 use crate::service::ServiceError;
 use crate::service::tasks::create::TaskPlan;
 use crate::service::tasks::redrives::RedriveRequest;
@@ -85,26 +85,19 @@ impl RedriveBody {
         let filter = self.filter.unwrap_or_default();
         let codes = filter.codes.unwrap_or_default();
         if codes.len() > CODES_MAX {
-            return Err(ServiceError::invalid(
-                "/filter/codes",
-                format!("they are at most {CODES_MAX}"),
-            ));
+            let text = format!("at most {CODES_MAX} codes");
+            return Err(ServiceError::invalid("/filter/codes", text));
         }
-        if filter
-            .indexes
-            .as_ref()
-            .is_some_and(|text| text.len() > INDEXES_BYTES_MAX)
-        {
-            let text = format!("it is longer than {INDEXES_BYTES_MAX} characters");
+        let indexes = filter.indexes;
+        if indexes.as_ref().is_some_and(|text| text.len() > INDEXES_BYTES_MAX) {
+            let text = format!("at most {INDEXES_BYTES_MAX} characters");
             return Err(ServiceError::invalid("/filter/indexes", text));
         }
-        let new_keys = self.new_keys.unwrap_or(false);
-        let again = self.again.unwrap_or(false);
         Ok(RedriveRequest {
             codes,
-            indexes: filter.indexes,
-            new_keys,
-            again,
+            indexes,
+            new_keys: self.new_keys.unwrap_or(false),
+            again: self.again.unwrap_or(false),
             plan,
         })
     }
@@ -125,20 +118,12 @@ impl RedriveBody {
     )
 )]
 pub(crate) async fn redrive(
-    State(app): State<App>,
-    steer: Steer,
+    call: Call,
+    PathTask(origin): PathTask,
     taken: Option<Extension<TakenKey>>,
-    Path(text): Path<String>,
-    Params(query): Params<DryRunQuery>,
     Body(mut body): Body<RedriveBody>,
-) -> Answer {
-    let origin = steer.task(&app, &text).await?;
-    let actor = steer.caller.actor_of(body.reason.take(), query.is_dry());
+) -> HttpResult {
+    let actor = call.actor(body.reason.take());
     let request = body.request(key(taken))?;
-    Ok(made(
-        &app,
-        query.is_dry(),
-        app.service.redrive(&origin, request, &actor).await?,
-    )
-    .await?)
+    made(&call, call.app.service.redrive(&origin, request, &actor).await?).await
 }

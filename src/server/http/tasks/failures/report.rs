@@ -3,7 +3,7 @@
 use axum::Json;
 use axum::extract::State;
 use axum::http::{HeaderMap, header};
-use axum::response::{IntoResponse, Response};
+use axum::response::IntoResponse;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::{IntoParams, ToSchema};
@@ -13,10 +13,11 @@ use utoipa_axum::routes;
 use crate::http::App;
 use crate::http::answer::time::rfc3339;
 use crate::http::guard::body::Params;
-use crate::http::problem::Problem;
+use crate::http::guard::headers;
+use crate::http::problem::HttpResult;
 use crate::http::tasks::failures::report_markdown::markdown;
-use crate::http::tasks::failures::{Group, json, say_who};
-use crate::http::tasks::view::seen_task::SeenTask;
+use crate::http::tasks::failures::{Group, add_data, value};
+use crate::http::tasks::path::PathTask;
 use crate::service::failures::item_data::Members;
 use crate::service::tasks::report::{LIMIT_OF_PROOF, Report};
 use windrow_core::task::Tuning;
@@ -251,7 +252,7 @@ fn task_part(task: TaskView) -> TaskPart {
         stop_reason: task.stop_reason.map(|reason| reason.as_str()),
         status_text: task.status_text,
         parent: task.parent.map(|id| id.to_string()),
-        source: json(&task.source),
+        source: value(&task.source),
         settings: task.tuning,
         labels: task.labels,
         starts: task.start_no,
@@ -339,31 +340,19 @@ struct ReportParams {
 )]
 async fn report(
     State(app): State<App>,
-    SeenTask(task): SeenTask,
+    PathTask(task): PathTask,
     Params(params): Params<ReportParams>,
     headers: HeaderMap,
-) -> Result<Response, Problem> {
+) -> HttpResult {
     let mut body = ReportBody::from(app.service.report(task.id).await?);
-    say_who(&app, &task, &Members::All, &mut body.failures).await?;
-    let accept = headers
-        .get(header::ACCEPT)
-        .and_then(|value| value.to_str().ok())
-        .unwrap_or_default();
-    let accepted = if accept.contains("text/markdown") {
-        Format::Markdown
-    } else {
-        Format::Json
-    };
-    Ok(match params.format.unwrap_or(accepted) {
-        Format::Json => Json(body).into_response(),
-        Format::Markdown => {
-            let disposition = format!("inline; filename=\"{}-report.md\"", task.id);
-            let kind = "text/markdown; charset=utf-8".to_owned();
-            let headers = [
-                (header::CONTENT_TYPE, kind),
-                (header::CONTENT_DISPOSITION, disposition),
-            ];
-            (headers, markdown(&body)).into_response()
-        }
-    })
+    add_data(&app, &task, &Members::All, &mut body.failures).await?;
+    let accepts_markdown = headers::accepts(&headers, "text/markdown");
+    if params.format.map_or(!accepts_markdown, |format| format == Format::Json) {
+        return Ok(Json(body).into_response());
+    }
+    let headers = [
+        (header::CONTENT_TYPE, "text/markdown; charset=utf-8".to_owned()),
+        (header::CONTENT_DISPOSITION, format!("inline; filename=\"{}-report.md\"", task.id)),
+    ];
+    Ok((headers, markdown(&body)).into_response())
 }

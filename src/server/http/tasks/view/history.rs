@@ -2,19 +2,17 @@
 
 use axum::Json;
 use axum::extract::{Path, State};
-use axum::http::Uri;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use serde_json::Value;
-use utoipa::{IntoParams, ToSchema};
+use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::http::App;
-use crate::http::answer::page;
+use crate::http::answer::page::{Page, PageQuery, Paging};
 use crate::http::answer::time::rfc3339;
-use crate::http::guard::body::Params;
-use crate::http::problem::Problem;
-use crate::http::tasks::{Answer, Steer};
+use crate::http::problem::HttpResult;
+use crate::http::tasks::path::PathTask;
 use crate::service::ServiceError;
 use windrow_core::ids::{RunNo, ShardId, WallMs};
 use windrow_engine::ports::tasks::list::{AuditFilter, AuditRow, RunRecord};
@@ -24,19 +22,6 @@ pub(crate) fn routes() -> OpenApiRouter<App> {
         .routes(routes!(runs))
         .routes(routes!(run))
         .routes(routes!(revisions))
-}
-
-/// Which page.
-#[derive(Debug, Deserialize, IntoParams)]
-#[serde(deny_unknown_fields)]
-#[into_params(parameter_in = Query)]
-struct PageQuery {
-    /// Things of the page.
-    #[param(minimum = 1, maximum = 500)]
-    limit: Option<u32>,
-    /// `next_cursor` of the page before.
-    #[param(max_length = 200)]
-    cursor: Option<String>,
 }
 
 /// One ownership of a shard.
@@ -101,29 +86,18 @@ impl From<RunRecord> for RunJson {
 /// List the runs of a task, newest first.
 #[utoipa::path(
     get, path = "/v1/tasks/{task}/runs", tag = "tasks", operation_id = "list_runs", params(PageQuery),
-    security(("bearer" = ["viewer", "business"])), responses((status = 200, body = page::Page<RunJson>))
+    security(("bearer" = ["viewer", "business"])), responses((status = 200, body = Page<RunJson>))
 )]
 async fn runs(
     State(app): State<App>,
-    steer: Steer,
-    uri: Uri,
-    Path(text): Path<String>,
-    Params(query): Params<PageQuery>,
-) -> Answer {
-    let task = steer.task(&app, &text).await?;
-    let limit = page::limit(query.limit)?;
-    let after = page::read::<(i64, u32, u32)>(query.cursor.as_deref())?;
+    PathTask(task): PathTask,
+    paging: Paging<(i64, u32, u32)>,
+) -> HttpResult {
+    let after = paging.after;
     let after = after.map(|(at, no, run)| (WallMs(at), ShardId { task: task.id, no }, RunNo(run)));
-    let found = app.service.task_runs(task.id, after, limit + 1).await?;
-    let page = page::page(found, limit, |run| (run.started_at.0, run.shard.no, run.run.0));
-    let items: Vec<RunJson> = page.items.into_iter().map(RunJson::from).collect();
-    Ok(page::answer(
-        &uri,
-        page::Page {
-            items,
-            next_cursor: page.next_cursor,
-        },
-    ))
+    let found = app.service.task_runs(task.id, after, paging.to_read()).await?;
+    let page = paging.page(found, |run| (run.started_at.0, run.shard.no, run.run.0));
+    Ok(paging.answer(page.map(RunJson::from)))
 }
 
 /// Look at a run.
@@ -134,24 +108,15 @@ async fn runs(
 )]
 async fn run(
     State(app): State<App>,
-    steer: Steer,
+    PathTask(task): PathTask,
     Path((text, shard, run)): Path<(String, String, String)>,
-) -> Result<Json<RunJson>, Problem> {
-    let task = steer.task(&app, &text).await?;
-    let number = |text: &str| {
-        text.parse::<i32>()
-            .ok()
-            .filter(|number| *number >= 0)
-            .map(i32::cast_unsigned)
-    };
+) -> HttpResult<Json<RunJson>> {
+    let number = |text: &str| text.parse::<i32>().ok().and_then(|number| u32::try_from(number).ok());
     let (Some(no), Some(run)) = (number(&shard), number(&run)) else {
         let name = format!("{text}.{shard}.{run}");
         return Err(ServiceError::NotFound { what: "run", name }.into());
     };
-    let record = app
-        .service
-        .task_run(ShardId { task: task.id, no }, RunNo(run))
-        .await?;
+    let record = app.service.task_run(ShardId { task: task.id, no }, RunNo(run)).await?;
     Ok(Json(RunJson::from(record)))
 }
 
@@ -209,30 +174,17 @@ impl From<AuditRow> for AuditJson {
 #[utoipa::path(
     get, path = "/v1/tasks/{task}/revisions", tag = "tasks", operation_id = "task_revisions",
     params(PageQuery), security(("bearer" = ["viewer", "business"])),
-    responses((status = 200, body = page::Page<AuditJson>))
+    responses((status = 200, body = Page<AuditJson>))
 )]
 async fn revisions(
     State(app): State<App>,
-    steer: Steer,
-    uri: Uri,
-    Path(text): Path<String>,
-    Params(query): Params<PageQuery>,
-) -> Answer {
-    let task = steer.task(&app, &text).await?;
-    let limit = page::limit(query.limit)?;
-    let after: Option<i64> = page::read(query.cursor.as_deref())?;
+    PathTask(task): PathTask,
+    paging: Paging<i64>,
+) -> HttpResult {
     let filter = AuditFilter {
         task: Some(task.id),
         ..AuditFilter::default()
     };
-    let found = app.service.list_audit(&filter, after, limit + 1).await?;
-    let page = page::page(found, limit, |row| row.id);
-    let items: Vec<AuditJson> = page.items.into_iter().map(AuditJson::from).collect();
-    Ok(page::answer(
-        &uri,
-        page::Page {
-            items,
-            next_cursor: page.next_cursor,
-        },
-    ))
+    let found = app.service.list_audit(&filter, paging.after, paging.to_read()).await?;
+    Ok(paging.answer(paging.page(found, |row| row.id).map(AuditJson::from)))
 }

@@ -3,18 +3,16 @@
 use std::collections::BTreeMap;
 
 use axum::Json;
-use axum::extract::{Path, State};
-use axum::response::IntoResponse;
+use axum::extract::State;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
 use crate::http::App;
 use crate::http::answer::silent::{SilentJson, silent};
 use crate::http::answer::time::rfc3339;
-use crate::http::guard::body::Params;
-use crate::http::problem::Problem;
-use crate::http::tasks::bodies::time_option;
-use crate::http::tasks::{Answer, Steer};
+use crate::http::guard::body::{Params, time_option};
+use crate::http::problem::HttpResult;
+use crate::http::tasks::path::PathTask;
 use crate::service::ServiceError;
 use crate::service::stats::of_task::{StatsRange, TaskPoint, TaskStats};
 use windrow_core::settings::text::parse_span;
@@ -52,7 +50,7 @@ impl StatsQuery {
 /// What a task did lately.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = TaskStats)]
-struct StatsJson {
+pub(crate) struct StatsJson {
     /// Where the series begin: later than asked for where less is kept.
     from: String,
     /// Where they end.
@@ -160,13 +158,11 @@ struct BucketJson {
 )]
 pub(crate) async fn stats(
     State(app): State<App>,
-    steer: Steer,
-    Path(text): Path<String>,
+    PathTask(task): PathTask,
     Params(query): Params<StatsQuery>,
-) -> Answer {
-    let task = steer.task(&app, &text).await?;
+) -> HttpResult<Json<StatsJson>> {
     let stats = app.service.task_stats(task.id, query.read()?).await?;
-    Ok(Json(StatsJson::of(&stats)).into_response())
+    Ok(Json(StatsJson::of(&stats)))
 }
 
 impl StatsJson {

@@ -3,16 +3,15 @@
 use std::num::NonZeroU32;
 
 use axum::Json;
-use axum::extract::{Path, State};
-use axum::response::IntoResponse;
+use axum::extract::State;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
 use crate::http::App;
 use crate::http::answer::silent::{SilentJson, silent};
 use crate::http::guard::body::Params;
-use crate::http::problem::Problem;
-use crate::http::tasks::{Answer, Steer};
+use crate::http::problem::HttpResult;
+use crate::http::tasks::path::PathTask;
 use crate::service::ServiceError;
 use crate::service::tasks::window::{Cell, Head, Seen, ShardWindow};
 use windrow_engine::ports::ownership::peers::Silent;
@@ -35,7 +34,7 @@ pub(crate) struct WindowQuery {
 /// The windows of a task.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = TaskWindow)]
-struct WindowJson {
+pub(crate) struct WindowJson {
     /// One for each shard.
     shards: Vec<ShardJson>,
     /// Why this is not how things stand now, if so: `not_running_here` (some of it runs nowhere, and is as it was saved),
@@ -93,26 +92,17 @@ struct HeadJson {
 )]
 pub(crate) async fn window(
     State(app): State<App>,
-    steer: Steer,
-    Path(text): Path<String>,
+    PathTask(task): PathTask,
     Params(query): Params<WindowQuery>,
-) -> Answer {
-    let task = steer.task(&app, &text).await?;
-    let cells =
-        NonZeroU32::new(query.cells.unwrap_or(CELLS_DEFAULT)).filter(|cells| cells.get() <= CELLS_MAX);
+) -> HttpResult<Json<WindowJson>> {
+    let cells = NonZeroU32::new(query.cells.unwrap_or(CELLS_DEFAULT)).filter(|cells| cells.get() <= CELLS_MAX);
     let fault = || ServiceError::invalid("cells", format!("a window has 1 to {CELLS_MAX} cells"));
-    let (windows, unreachable) = app
-        .service
-        .task_windows(task.id, cells.ok_or_else(fault)?)
-        .await?;
-    let shards = windows.iter().map(ShardJson::of).collect();
-    let reason = reason(&windows, &unreachable);
+    let (windows, unreachable) = app.service.task_windows(task.id, cells.ok_or_else(fault)?).await?;
     Ok(Json(WindowJson {
-        shards,
-        reason,
+        shards: windows.iter().map(ShardJson::of).collect(),
+        reason: reason(&windows, &unreachable),
         unreachable: silent(&unreachable),
-    })
-    .into_response())
+    }))
 }
 
 fn reason(windows: &[ShardWindow], unreachable: &[Silent]) -> Option<&'static str> {

@@ -1,5 +1,6 @@
-//! Strong entity tags made of revisions, and `If-Match`.
+//! What requests say in headers: types of bodies, and strong entity tags made of revisions.
 
+use axum::http::header::AsHeaderName;
 use axum::http::{HeaderMap, HeaderValue, header};
 
 /// The tag of a revision.
@@ -23,4 +24,21 @@ pub fn expected(headers: &HeaderMap) -> Option<u64> {
     }
     let number = text.strip_prefix('"').and_then(|text| text.strip_suffix('"'));
     Some(number.and_then(|text| text.parse().ok()).unwrap_or(NO_REVISION))
+}
+
+/// The text of a header; empty where it is absent or no text.
+pub(crate) fn text(headers: &HeaderMap, name: impl AsHeaderName) -> &str {
+    let value = headers.get(name).and_then(|value| value.to_str().ok());
+    value.unwrap_or_default()
+}
+
+/// Whether the caller asks for an answer of this type.
+pub(crate) fn accepts(headers: &HeaderMap, kind: &str) -> bool {
+    text(headers, header::ACCEPT).contains(kind)
+}
+
+/// The type of the body without its parameters, in small letters; empty where it isn't said.
+pub(crate) fn content_type(headers: &HeaderMap) -> String {
+    let kind = text(headers, header::CONTENT_TYPE).split(';').next();
+    kind.unwrap_or_default().trim().to_ascii_lowercase()
 }
