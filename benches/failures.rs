@@ -27,10 +27,12 @@ use windrow_engine::ports::ownership::run_store::{
     ClaimOutcome, ClaimRequest, ClaimedShard, RunStore, ShardCheckpoint,
 };
 use windrow_engine::ports::ownership::session_store::{NewSession, SessionFace, SessionStore};
-use windrow_engine::ports::sources::desk::{RedrivePart, RedriveSpec, Sender, SourceDesk, SourceRequest};
+use windrow_engine::ports::sources::resolver::{
+    RedrivePart, RedriveSpec, Sender, SourceRequest, SourceResolver,
+};
 use windrow_engine::ports::sources::source::Source;
 use windrow_engine::ports::tasks::failure_list::{FailureList, FailurePage};
-use windrow_engine::ports::tasks::store::{Actor, NewTask, TaskCommand, TaskStore};
+use windrow_engine::ports::tasks::store::{Actor, NewTask, TaskCommand, TaskStore, Write};
 use windrow_net::Outbound;
 use windrow_sources::{Desk, Fetcher, Guard, RangeSource, RedriveSource};
 use windrow_store::sql::Store;
@@ -128,8 +130,8 @@ async fn redrive(store: &Arc<Store>, origin: TaskId) -> Result<()> {
             parent: Some(origin),
             ..new_task()
         };
-        let made = store.create(&new, &actor(), NOW).await?;
-        store.command(made.id, &TaskCommand::Start, &actor(), NOW).await?;
+        let made = store.create(&new, &write(), NOW).await?;
+        store.command(made.id, &TaskCommand::Start, &write(), NOW).await?;
         ensure!(made.total == ItemCount(failures()), "all of them");
         anyhow::Ok(parts)
     })
@@ -168,14 +170,14 @@ where
     Ok(done)
 }
 
-fn actor() -> Actor {
+fn write() -> Write {
     Actor {
         name: "bench".to_owned(),
         source: "cli",
         reason: None,
         request_id: None,
-        rehearses: false,
     }
+    .writes()
 }
 
 /// Every other item fails, with codes in turn.
@@ -219,10 +221,10 @@ fn checkpoint(run: &ClaimedShard, seq: u64) -> ShardCheckpoint {
 }
 
 async fn run(store: &Store) -> Result<ClaimedShard> {
-    let actor = actor();
-    store.ensure_business("bench", &actor, NOW).await?;
-    let made = store.create(&new_task(), &actor, NOW).await?;
-    store.command(made.id, &TaskCommand::Start, &actor, NOW).await?;
+    let write = write();
+    store.ensure_business("bench", &write, NOW).await?;
+    let made = store.create(&new_task(), &write, NOW).await?;
+    store.command(made.id, &TaskCommand::Start, &write, NOW).await?;
     let (id, promise) = (SessionId(Uuid::new_v4()), Duration::from_secs(15));
     let session = NewSession {
         id,

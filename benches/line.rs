@@ -22,7 +22,7 @@ use windrow_config::Config;
 use windrow_core::capacity::{Capacity, Ledger, Request};
 use windrow_core::ids::{ItemCount, ItemIndex, Moment, WallMs};
 use windrow_core::settings::Auto;
-use windrow_engine::ports::ownership::run_store::{Hunt, RunStore};
+use windrow_engine::ports::ownership::run_store::{CandidateQuery, RunStore};
 use windrow_engine::ports::tasks::store::{Actor, NewTask, TaskCommand, TaskStore};
 use windrow_store::sql::Store;
 
@@ -82,7 +82,7 @@ async fn measure(file: &Path) -> Result<()> {
 async fn scan(store: &Store) -> Result<Vec<Request>> {
     let month = Duration::from_secs(30 * 86_400);
     let pools = Some(vec!["default".to_owned()]);
-    let mut hunt = Hunt {
+    let mut hunt = CandidateQuery {
         alive: Vec::new(),
         now: NOW,
         restore_window: month,
@@ -116,8 +116,8 @@ async fn seed(file: &Path) -> Result<()> {
         source: "cli",
         reason: None,
         request_id: None,
-        rehearses: false,
-    };
+    }
+    .writes();
     store.ensure_business("bench", &actor, NOW).await?;
     let made = store.create(&new_task(), &actor, NOW).await?;
     store.command(made.id, &TaskCommand::Start, &actor, NOW).await?;

@@ -191,8 +191,8 @@ async fn run(store: &Store, session: SessionId) -> Result<ClaimedShard> {
         source: "cli",
         reason: None,
         request_id: None,
-        rehearses: false,
-    };
+    }
+    .writes();
     store.ensure_business("bench", &actor, NOW).await?;
     let made = store.create(&new_task(), &actor, NOW).await?;
     store.command(made.id, &TaskCommand::Start, &actor, NOW).await?;

@@ -15,10 +15,10 @@ use windrow_core::ids::TaskId;
 use windrow_core::task::lifecycle::Status;
 use windrow_engine::ports::clock::Clock;
 use windrow_engine::ports::sources::provision::{Provider, Provision, ProvisionError};
-use windrow_engine::ports::tasks::store::{Actor, TaskView};
+use windrow_engine::ports::tasks::store::{Actor, TaskView, Write};
 use windrow_node::sources::{IndexWatch, OpenedSource, Opening, open};
 use windrow_node::{Chosen, Node, NodeOptions, Runtimes, StateDir, Store, Times};
-use windrow_server::service::{self, Found};
+use windrow_server::service::{self, JobStart};
 
 use crate::{Error, Job, Report, Running};
 
@@ -136,7 +136,7 @@ impl Windrow {
             tuning,
         };
         let (actor, now) = (actor(), node.clock().wall());
-        let (Found::New(task) | Found::Resumed(task) | Found::Ended(task)) =
+        let (JobStart::New(task) | JobStart::Resumed(task) | JobStart::Ended(task)) =
             service::begin(&*self.store, &wanted, false, &actor, now).await?;
         let handler = make(node.clock().clone());
         self.jobs.provide(
@@ -228,14 +228,14 @@ fn name() -> String {
 }
 
 /// Whoever runs a job, for the audit.
-pub(crate) fn actor() -> Actor {
+pub(crate) fn actor() -> Write {
     Actor {
         name: "program".to_owned(),
         source: "cli",
         reason: None,
         request_id: None,
-        rehearses: false,
     }
+    .writes()
 }
 
 /// The handlers and items of the jobs that were begun here.

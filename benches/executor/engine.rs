@@ -15,7 +15,7 @@ use windrow_core::task::lifecycle::Status;
 use windrow_engine::actors::runtime::context::Times;
 use windrow_engine::ports::handling::handler::{Call, Handler, HandlerFactory, OpenError, Reply, RunContext};
 use windrow_engine::ports::sources::provision::{Provider, Provision, ProvisionError};
-use windrow_engine::ports::tasks::store::{Actor, NewTask, TaskCommand, TaskView};
+use windrow_engine::ports::tasks::store::{Actor, NewTask, TaskCommand, TaskView, Write};
 use windrow_host::state_dir::StateDir;
 use windrow_node::{Node, NodeOptions, Runtimes};
 use windrow_sources::RangeSource;
@@ -127,14 +127,14 @@ pub struct Engine {
     _runtimes: Arc<Runtimes>,
 }
 
-fn actor() -> Actor {
+fn write() -> Write {
     Actor {
         name: "bench".into(),
         source: "cli",
         reason: None,
         request_id: None,
-        rehearses: false,
     }
+    .writes()
 }
 
 impl Engine {
@@ -187,7 +187,7 @@ impl Engine {
             let task = self.create(name, &job).await;
             self.node
                 .tasks()
-                .command(task.id, &TaskCommand::Start, &actor(), self.node.clock().wall())
+                .command(task.id, &TaskCommand::Start, &write(), self.node.clock().wall())
                 .await
                 .unwrap();
             self.node.wake();
@@ -210,7 +210,7 @@ impl Engine {
         tuning.concurrency = Auto::Fixed(NonZeroU32::new(job.concurrency).unwrap());
         let now = self.node.clock().wall();
         let tasks = self.node.tasks();
-        tasks.ensure_business("bench", &actor(), now).await.unwrap();
+        tasks.ensure_business("bench", &write(), now).await.unwrap();
         let new = NewTask {
             business: "bench".into(),
             name: Some(name),
@@ -231,6 +231,6 @@ impl Engine {
             priority: 0,
             shards: windrow_core::settings::Auto::Fixed(std::num::NonZeroU32::MIN),
         };
-        tasks.create(&new, &actor(), now).await.unwrap()
+        tasks.create(&new, &write(), now).await.unwrap()
     }
 }

@@ -73,7 +73,7 @@ pub enum Bootstrap {
 /// See [`BootstrapError`].
 pub async fn admin(service: &Service, data_dir: &Path) -> Result<Bootstrap, BootstrapError> {
     first(
-        service.token_store(),
+        &*service.access.tokens,
         &service.config().auth,
         data_dir,
         service.now(),
@@ -198,15 +198,9 @@ async fn remember(store: &dyn TokenStore, token: &str, now: WallMs) -> Result<()
         expires_at: None,
     };
     let reason = Some("the first administrator".to_owned());
-    let actor = Actor {
-        name: "windrow".to_owned(),
-        source: "system",
-        reason,
-        request_id: None,
-        rehearses: false,
-    };
+    let write = Actor::windrow(reason).writes();
     store
-        .add_token(&tokens::new_token(token, wish), &actor, now)
+        .add_token(&tokens::new_token(token, wish), &write, now)
         .await?;
     Ok(())
 }
@@ -353,8 +347,8 @@ mod tests {
             source: "api",
             reason: None,
             request_id: None,
-            rehearses: false,
-        };
+        }
+        .writes();
         let id = place.store.tokens(None, 1).await.expect("listed")[0].id;
         place.store.revoke_token(id, &actor, NOW).await.expect("revoked");
         place.first("a.token").await.expect("read");

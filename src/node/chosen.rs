@@ -13,7 +13,8 @@ use windrow_core::items::verdict::ParkedItem;
 use windrow_core::task::lifecycle::Wish;
 use windrow_engine::ports::StoreError;
 use windrow_engine::ports::ownership::run_store::{
-    CheckpointAck, ClaimOutcome, ClaimRequest, Control, Game, Hunt, RunClose, RunStore, ShardCheckpoint,
+    CandidatePage, CandidateQuery, CheckpointAck, ClaimOutcome, ClaimRequest, Control, RunClose, RunStore,
+    ShardCheckpoint,
 };
 
 /// The tasks that a node runs. Cheap to clone; what is added counts from then on.
@@ -53,7 +54,7 @@ pub(super) struct ChosenRuns {
 
 #[async_trait]
 impl RunStore for ChosenRuns {
-    async fn candidates(&self, hunt: &Hunt) -> Result<Game, StoreError> {
+    async fn candidates(&self, hunt: &CandidateQuery) -> Result<CandidatePage, StoreError> {
         let mut game = self.runs.candidates(hunt).await?;
         game.found
             .retain(|candidate| self.chosen.has(candidate.shard.task) || candidate.wish != Wish::Run);

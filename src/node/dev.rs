@@ -23,9 +23,9 @@ use windrow_core::ids::ItemCount;
 use windrow_core::settings::patch::TuningPatch;
 use windrow_core::settings::{Auto, RateLimit};
 use windrow_core::task::lifecycle::Status;
-use windrow_engine::ports::sources::desk::SourceRequest;
+use windrow_engine::ports::sources::resolver::SourceRequest;
 use windrow_engine::ports::tasks::list::TaskFilter;
-use windrow_engine::ports::tasks::store::{Actor, TaskView};
+use windrow_engine::ports::tasks::store::{TaskView, Write};
 use windrow_server::http::answer::sample;
 use windrow_server::http::server::{Limits, Server};
 use windrow_server::service::businesses::BusinessBody;
@@ -54,7 +54,7 @@ pub struct DevOptions {
     /// The task to make unless there is one that isn't over; none makes none.
     pub task: Option<SampleTask>,
     /// Who starts it, for the audit.
-    pub actor: Actor,
+    pub write: Write,
 }
 
 /// A task of the sample business.
@@ -179,12 +179,12 @@ async fn serve(options: &DevOptions) -> Result<(Serve, bool), ServeError> {
 async fn furnish(serve: &Serve, options: &DevOptions) -> Result<(SampleBusiness, Option<Begun>), DevError> {
     let business = SampleBusiness::start(&options.runtimes).await?;
     let service = serve.service();
-    introduce(service, &business.url(), &options.actor).await?;
+    introduce(service, &business.url(), &options.write).await?;
     let begun = match unfinished(service).await? {
         Some(task) => Some(Begun { task, goes_on: true }),
         None => match options.task {
             Some(wanted) => Some(Begun {
-                task: make(service, wanted, &options.actor).await?,
+                task: make(service, wanted, &options.write).await?,
                 goes_on: false,
             }),
             None => None,
@@ -197,26 +197,28 @@ async fn furnish(serve: &Serve, options: &DevOptions) -> Result<(SampleBusiness,
 }
 
 /// Registers the sample business, or tells where it is now. One that somebody has given another handler keeps that.
-async fn introduce(service: &Service, url: &str, actor: &Actor) -> Result<(), ServiceError> {
-    let known = match service.business(BUSINESS).await {
+async fn introduce(service: &Service, url: &str, write: &Write) -> Result<(), ServiceError> {
+    let known = match service.businesses.get(BUSINESS).await {
         Ok(known) => known,
         Err(ServiceError::NotFound { .. }) => {
             // It fails on purpose, which no budget shall punish.
             let body = json!({ "name": BUSINESS, "display_name": "Sample of windrow dev", "url": url,
                 "defaults": { "error_budget": "none" } });
             service
-                .register_business(&BusinessBody::from_json(body)?, true, actor)
+                .businesses
+                .register(&BusinessBody::from_json(body)?, true, write)
                 .await?;
             return Ok(());
         }
         Err(error) => return Err(error),
     };
     if known.archived_at.is_some() {
-        service.archive_business(BUSINESS, false, actor).await?;
+        service.businesses.archive(BUSINESS, false, write).await?;
     }
     if matches!(&known.spec.handler, HandlerSpec::Http(http) if http.url.ends_with(BUSINESS_PATH)) {
         service
-            .edit_business(BUSINESS, &json!({ "url": url }), None, actor)
+            .businesses
+            .edit(BUSINESS, &json!({ "url": url }), None, write)
             .await?;
     }
     Ok(())
@@ -233,11 +235,11 @@ async fn unfinished(service: &Service) -> Result<Option<TaskView>, ServiceError>
             .collect(),
         ..TaskFilter::default()
     };
-    let page = service.list_tasks(&filter, None, 1).await?;
+    let page = service.tasks.list(&filter, None, 1).await?;
     Ok(page.tasks.into_iter().next().map(|picture| picture.task))
 }
 
-async fn make(service: &Service, wanted: SampleTask, actor: &Actor) -> Result<TaskView, ServiceError> {
+async fn make(service: &Service, wanted: SampleTask, write: &Write) -> Result<TaskView, ServiceError> {
     let tuning = TuningPatch {
         rate: Some(wanted.rate),
         ..TuningPatch::default()
@@ -251,7 +253,7 @@ async fn make(service: &Service, wanted: SampleTask, actor: &Actor) -> Result<Ta
             ..TaskPlan::default()
         },
     };
-    service.create_task(request, actor).await
+    service.tasks.create(request, write).await
 }
 
 /// The sample business while it listens.

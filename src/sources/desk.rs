@@ -13,9 +13,9 @@ use super::receive::{ReceiveError, receive};
 use super::spec::{CsvFormat, Format, Input, SourceSpec};
 use super::upload::UploadSource;
 use windrow_core::ids::{INDEX_MAX, ItemCount, WallMs};
-use windrow_engine::ports::sources::desk::{
-    INLINE_BYTES_MAX, Received, RedriveSpec, ResolvedSource, RowFormat, Sender, SourceDesk, SourceDeskError,
-    SourceRequest, UploadBytes,
+use windrow_engine::ports::sources::resolver::{
+    INLINE_BYTES_MAX, Received, RedriveSpec, ResolveError, ResolvedSource, RowFormat, Sender, SourceRequest,
+    SourceResolver, UploadBytes,
 };
 use windrow_engine::ports::sources::source::Source;
 use windrow_engine::ports::sources::store::SourceStore;
@@ -33,9 +33,9 @@ pub struct Desk {
 }
 
 #[async_trait]
-impl SourceDesk for Desk {
-    async fn look_at_upload(&self, id: UploadId) -> Result<ResolvedSource, SourceDeskError> {
-        let refused = |why: &str| SourceDeskError::Refused(format!("{id} {why}"));
+impl SourceResolver for Desk {
+    async fn look_at_upload(&self, id: UploadId) -> Result<ResolvedSource, ResolveError> {
+        let refused = |why: &str| ResolveError::Refused(format!("{id} {why}"));
         let upload = self
             .uploads
             .upload(id)
@@ -57,7 +57,7 @@ impl SourceDesk for Desk {
         request: &SourceRequest,
         sender: &Sender<'_>,
         now: WallMs,
-    ) -> Result<ResolvedSource, SourceDeskError> {
+    ) -> Result<ResolvedSource, ResolveError> {
         match request {
             SourceRequest::Range { total } => finish(&SourceSpec::Range { total: *total }, 0, *total),
             SourceRequest::Inline { items } => {
@@ -65,9 +65,7 @@ impl SourceDesk for Desk {
                 // Millions of short items take tens of milliseconds.
                 let read = tokio::task::spawn_blocking(move || of_list(items)).await;
                 read.unwrap_or_else(|error| {
-                    Err(SourceDeskError::Refused(format!(
-                        "the list was not read: {error}"
-                    )))
+                    Err(ResolveError::Refused(format!("the list was not read: {error}")))
                 })
             }
             SourceRequest::Upload { upload } => self.of_upload(*upload, now).await,
@@ -80,7 +78,7 @@ impl SourceDesk for Desk {
                     .fetcher
                     .get(url, *is_guarded)
                     .await
-                    .map_err(SourceDeskError::Refused)?;
+                    .map_err(ResolveError::Refused)?;
                 let id = self.take_in(&row_format(format), sender, now, body).await?;
                 self.of_upload(id, now).await
             }
@@ -97,13 +95,13 @@ impl SourceDesk for Desk {
         sender: &Sender<'_>,
         now: WallMs,
         body: UploadBytes<'_>,
-    ) -> Result<Received, SourceDeskError> {
+    ) -> Result<Received, ResolveError> {
         let id = self.take_in(&row_format(format), sender, now, body).await?;
         let received = self.received(id).await?;
-        received.ok_or_else(|| SourceDeskError::Refused(format!("{id} is gone")))
+        received.ok_or_else(|| ResolveError::Refused(format!("{id} is gone")))
     }
 
-    async fn received(&self, id: UploadId) -> Result<Option<Received>, SourceDeskError> {
+    async fn received(&self, id: UploadId) -> Result<Option<Received>, ResolveError> {
         let Some(upload) = self.uploads.upload(id).await? else {
             return Ok(None);
         };
@@ -128,11 +126,11 @@ impl SourceDesk for Desk {
         }))
     }
 
-    fn redrive_of(&self, json: &str) -> Result<Option<RedriveSpec>, SourceDeskError> {
+    fn redrive_of(&self, json: &str) -> Result<Option<RedriveSpec>, ResolveError> {
         match SourceSpec::parse(json) {
             Ok(SourceSpec::Redrive(spec)) => Ok(Some(spec)),
             Ok(_) => Ok(None),
-            Err(why) => Err(SourceDeskError::Refused(format!(
+            Err(why) => Err(ResolveError::Refused(format!(
                 "the stored source can't be understood: {why}"
             ))),
         }
@@ -140,21 +138,21 @@ impl SourceDesk for Desk {
 }
 
 impl Desk {
-    async fn of_upload(&self, id: UploadId, now: WallMs) -> Result<ResolvedSource, SourceDeskError> {
+    async fn of_upload(&self, id: UploadId, now: WallMs) -> Result<ResolvedSource, ResolveError> {
         let resolved = self.look_at_upload(id).await?;
         self.uploads.take(id, now).await?;
         Ok(resolved)
     }
 
-    async fn open(&self, upload: &Upload) -> Result<(Format, UploadSource), SourceDeskError> {
+    async fn open(&self, upload: &Upload) -> Result<(Format, UploadSource), ResolveError> {
         let format = stored_format(upload)?;
         let opened =
             UploadSource::open(self.uploads.clone(), self.sources.as_ref(), upload.id, &format).await;
         opened
             .map(|source| (format, source))
             .map_err(|error| match error {
-                OpenSourceError::Store(error) => SourceDeskError::Store(error),
-                other => SourceDeskError::Refused(other.because()),
+                OpenSourceError::Store(error) => ResolveError::Store(error),
+                other => ResolveError::Refused(other.because()),
             })
     }
 
@@ -164,21 +162,21 @@ impl Desk {
         sender: &Sender<'_>,
         now: WallMs,
         body: impl Stream<Item = Result<Bytes, String>> + Send + Unpin,
-    ) -> Result<UploadId, SourceDeskError> {
+    ) -> Result<UploadId, ResolveError> {
         let (uploads, sources) = (&self.uploads, self.sources.as_ref());
         let received = receive(uploads, sources, format, sender, now, body).await;
         received.map_err(|error| match error {
-            ReceiveError::Store(error) => SourceDeskError::Store(error),
-            ReceiveError::OverQuota { .. } => SourceDeskError::OverQuota(error.to_string()),
-            ReceiveError::TooLarge(_) => SourceDeskError::TooLarge(error.to_string()),
-            ReceiveError::Rows(_) | ReceiveError::Broken(_) => SourceDeskError::Refused(error.to_string()),
+            ReceiveError::Store(error) => ResolveError::Store(error),
+            ReceiveError::OverQuota { .. } => ResolveError::OverQuota(error.to_string()),
+            ReceiveError::TooLarge(_) => ResolveError::TooLarge(error.to_string()),
+            ReceiveError::Rows(_) | ReceiveError::Broken(_) => ResolveError::Refused(error.to_string()),
         })
     }
 }
 
-fn of_list(items: Box<RawValue>) -> Result<ResolvedSource, SourceDeskError> {
+fn of_list(items: Box<RawValue>) -> Result<ResolvedSource, ResolveError> {
     let too_long = || {
-        SourceDeskError::TooLarge(format!(
+        ResolveError::TooLarge(format!(
             "the list is longer than {INLINE_BYTES_MAX} bytes; upload it"
         ))
     };
@@ -186,10 +184,10 @@ fn of_list(items: Box<RawValue>) -> Result<ResolvedSource, SourceDeskError> {
     finish(&SourceSpec::Inline { items }, source.checksum(), source.total())
 }
 
-fn finish(spec: &SourceSpec, checksum: u64, total: ItemCount) -> Result<ResolvedSource, SourceDeskError> {
+fn finish(spec: &SourceSpec, checksum: u64, total: ItemCount) -> Result<ResolvedSource, ResolveError> {
     if total.0 == 0 || total.0 > INDEX_MAX {
         let text = format!("the source counts {} items; a task has 1 to {INDEX_MAX}", total.0);
-        return Err(SourceDeskError::Refused(text));
+        return Err(ResolveError::Refused(text));
     }
     Ok(ResolvedSource {
         json: spec.to_text(),
@@ -213,8 +211,8 @@ fn row_format(format: &RowFormat) -> Format {
     }
 }
 
-fn stored_format(upload: &Upload) -> Result<Format, SourceDeskError> {
-    let damaged = || SourceDeskError::Refused(format!("the format of {} can't be understood", upload.id));
+fn stored_format(upload: &Upload) -> Result<Format, ResolveError> {
+    let damaged = || ResolveError::Refused(format!("the format of {} can't be understood", upload.id));
     match upload.kind.as_str() {
         "csv" => serde_json::from_str(&upload.format)
             .map(Format::Csv)

@@ -12,7 +12,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::ndjson::push_on_one_line;
 use windrow_core::ids::{ItemCount, ItemIndex};
-use windrow_engine::ports::sources::desk::INLINE_BYTES_MAX;
+use windrow_engine::ports::sources::resolver::INLINE_BYTES_MAX;
 use windrow_engine::ports::sources::source::{RowChunk, Source, SourceError};
 
 /// A list in memory.

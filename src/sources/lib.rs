@@ -48,5 +48,5 @@ pub use rows::BOM;
 pub use spec::{CsvFormat, Format, Input, SourceSpec};
 pub use stored::{StoredSourceError, StoredSources};
 pub use upload::UploadSource;
-pub use windrow_engine::ports::sources::desk::INLINE_BYTES_MAX;
+pub use windrow_engine::ports::sources::resolver::INLINE_BYTES_MAX;
 pub use windrow_net::{Fetcher, Guard};

@@ -5,7 +5,7 @@ use std::io;
 use std::path::PathBuf;
 
 use super::fault::IndexError;
-use windrow_engine::ports::sources::desk::INLINE_BYTES_MAX;
+use windrow_engine::ports::sources::resolver::INLINE_BYTES_MAX;
 use windrow_engine::ports::{ErrorClass, StoreError};
 
 /// A source can't be opened. Nothing was stored.

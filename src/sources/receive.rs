@@ -17,7 +17,7 @@ use super::spec::Format;
 use super::upload::{UploadSource, location};
 use windrow_core::ids::{ItemIndex, WallMs};
 use windrow_engine::ports::StoreError;
-use windrow_engine::ports::sources::desk::Sender;
+use windrow_engine::ports::sources::resolver::Sender;
 use windrow_engine::ports::sources::source::{RowChunk, Source};
 use windrow_engine::ports::sources::store::SourceStore;
 use windrow_engine::ports::sources::uploads::{PART_BYTES, UploadDone, UploadId, UploadStore};

@@ -11,7 +11,7 @@ use bytes::Bytes;
 use futures_util::future::BoxFuture;
 
 use windrow_core::ids::{ItemCount, ItemIndex};
-use windrow_engine::ports::sources::desk::{RedrivePart, RedriveSpec};
+use windrow_engine::ports::sources::resolver::{RedrivePart, RedriveSpec};
 use windrow_engine::ports::sources::source::{RowChunk, Source, SourceError};
 use windrow_engine::ports::tasks::failure_list::FailureList;
 

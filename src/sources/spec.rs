@@ -6,7 +6,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::spec_json::RawSpec;
 use windrow_core::ids::ItemCount;
-use windrow_engine::ports::sources::desk::RedriveSpec;
+use windrow_engine::ports::sources::resolver::RedriveSpec;
 use windrow_engine::ports::sources::uploads::UploadId;
 
 /// A source's description: `{"kind":"range","total":10}`, `{"kind":"inline","items":[…]}`,

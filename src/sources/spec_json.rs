@@ -5,7 +5,7 @@ use serde_json::value::RawValue;
 
 use super::spec::{CsvFormat, Format, Input, SourceSpec};
 use windrow_core::ids::{INDEX_MAX, ItemCount, TaskId};
-use windrow_engine::ports::sources::desk::{RedrivePart, RedriveSpec};
+use windrow_engine::ports::sources::resolver::{RedrivePart, RedriveSpec};
 use windrow_engine::ports::sources::uploads::UploadId;
 
 /// Every member of every kind.

@@ -15,7 +15,7 @@ use super::spec::{Input, SourceSpec};
 use super::upload::UploadSource;
 use windrow_core::ids::TaskId;
 use windrow_engine::ports::clock::Clock;
-use windrow_engine::ports::sources::desk::RedriveSpec;
+use windrow_engine::ports::sources::resolver::RedriveSpec;
 use windrow_engine::ports::sources::source::Source;
 use windrow_engine::ports::sources::store::SourceStore;
 use windrow_engine::ports::sources::uploads::UploadStore;

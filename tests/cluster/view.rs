@@ -10,7 +10,8 @@ use windrow_engine::ports::StoreError;
 use windrow_engine::ports::clock::Clock;
 use windrow_engine::ports::ownership::lease_store::{LeaseKey, LeaseReply, LeaseStore};
 use windrow_engine::ports::ownership::run_store::{
-    CheckpointAck, ClaimOutcome, ClaimRequest, Control, Game, Hunt, RunClose, RunStore, ShardCheckpoint,
+    CandidatePage, CandidateQuery, CheckpointAck, ClaimOutcome, ClaimRequest, Control, RunClose, RunStore,
+    ShardCheckpoint,
 };
 use windrow_engine::ports::ownership::session_store::{
     Heartbeat, NewSession, SessionFace, SessionStore, SessionView,
@@ -45,7 +46,7 @@ pub(crate) async fn look(link: &Link, store: &MemoryStore) {
 
 #[async_trait]
 impl RunStore for View {
-    async fn candidates(&self, hunt: &Hunt) -> Result<Game, StoreError> {
+    async fn candidates(&self, hunt: &CandidateQuery) -> Result<CandidatePage, StoreError> {
         let (view, hunt) = (self.clone(), hunt.clone());
         self.link
             .call(Peer::Database, "candidates", move || {

@@ -11,8 +11,8 @@ use windrow_engine::ports::handling::data_log::{
 };
 use windrow_engine::ports::handling::handler::LogLevel;
 use windrow_engine::ports::tasks::store::{
-    Actor, AuditEntry, CommandError, CreateError, FailedItem, FailureGroup, Family, NewTask, TaskCommand,
-    TaskStore, TaskView, TokenStart, WaitNote,
+    AuditEntry, CommandError, CreateError, FailedItem, FailureGroup, Family, NewTask, TaskCommand, TaskStore,
+    TaskView, TokenStart, WaitNote, Write,
 };
 use windrow_engine::ports::tasks::upkeep::{Sweep, UpkeepStore};
 
@@ -26,22 +26,22 @@ impl TaskStore for View {
         self.store.store_id().await
     }
 
-    async fn ensure_business(&self, slug: &str, actor: &Actor, now: WallMs) -> Result<(), StoreError> {
-        self.store.ensure_business(slug, actor, now).await
+    async fn ensure_business(&self, slug: &str, write: &Write, now: WallMs) -> Result<(), StoreError> {
+        self.store.ensure_business(slug, write, now).await
     }
 
-    async fn create(&self, task: &NewTask, actor: &Actor, now: WallMs) -> Result<TaskView, CreateError> {
-        self.store.create(task, actor, now).await
+    async fn create(&self, task: &NewTask, write: &Write, now: WallMs) -> Result<TaskView, CreateError> {
+        self.store.create(task, write, now).await
     }
 
     async fn create_redrive(
         &self,
         task: &NewTask,
         seen: (&Family, bool),
-        actor: &Actor,
+        write: &Write,
         now: WallMs,
     ) -> Result<TaskView, CreateError> {
-        self.store.create_redrive(task, seen, actor, now).await
+        self.store.create_redrive(task, seen, write, now).await
     }
 
     async fn get(&self, id: TaskId) -> Result<Option<TaskView>, StoreError> {
@@ -58,8 +58,8 @@ impl TaskStore for View {
         self.store.find(business, name).await
     }
 
-    async fn release_name(&self, id: TaskId, actor: &Actor, now: WallMs) -> Result<(), CommandError> {
-        self.store.release_name(id, actor, now).await
+    async fn release_name(&self, id: TaskId, write: &Write, now: WallMs) -> Result<(), CommandError> {
+        self.store.release_name(id, write, now).await
     }
 
     async fn move_shards(
@@ -67,10 +67,10 @@ impl TaskStore for View {
         task: TaskId,
         shard: Option<u32>,
         to: &str,
-        actor: &Actor,
+        write: &Write,
         now: WallMs,
     ) -> Result<u32, CommandError> {
-        self.store.move_shards(task, shard, to, actor, now).await
+        self.store.move_shards(task, shard, to, write, now).await
     }
 
     async fn command_if(
@@ -78,15 +78,15 @@ impl TaskStore for View {
         id: TaskId,
         expected: Option<u64>,
         command: &TaskCommand,
-        actor: &Actor,
+        write: &Write,
         now: WallMs,
     ) -> Result<TaskView, CommandError> {
-        let (view, command, actor) = (self.clone(), command.clone(), actor.clone());
+        let (view, command, write) = (self.clone(), command.clone(), write.clone());
         self.link
             .call(Peer::Database, "command", move || {
-                let (view, command, actor) = (view.clone(), command.clone(), actor.clone());
+                let (view, command, write) = (view.clone(), command.clone(), write.clone());
                 async move {
-                    let done = view.store.command_if(id, expected, &command, &actor, now).await;
+                    let done = view.store.command_if(id, expected, &command, &write, now).await;
                     view.link
                         .judge(|judge| judge.on_command(id, &command, done.is_ok()));
                     view.look().await;
@@ -106,8 +106,8 @@ impl TaskStore for View {
             .await
     }
 
-    async fn delete(&self, id: TaskId, actor: &Actor, now: WallMs) -> Result<(), CommandError> {
-        self.store.delete(id, actor, now).await
+    async fn delete(&self, id: TaskId, write: &Write, now: WallMs) -> Result<(), CommandError> {
+        self.store.delete(id, write, now).await
     }
 
     async fn start_of_token(&self, token: &str) -> Result<Option<TokenStart>, StoreError> {

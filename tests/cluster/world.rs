@@ -14,7 +14,7 @@ use windrow_core::task::lifecycle::StopReason;
 use windrow_engine::ports::clock::Clock;
 use windrow_engine::ports::ownership::hints::Hints;
 use windrow_engine::ports::ownership::session_store::SessionStore;
-use windrow_engine::ports::tasks::store::{Actor, NewTask, TaskCommand, TaskStore};
+use windrow_engine::ports::tasks::store::{Actor, NewTask, TaskCommand, TaskStore, Write};
 use windrow_memory::{HintHub, MemoryLeases, MemoryStore};
 
 use crate::business::Business;
@@ -70,14 +70,14 @@ struct World {
     hints: Arc<HintHub>,
 }
 
-fn person() -> Actor {
+fn person() -> Write {
     Actor {
         name: "person".into(),
         source: "cli",
         reason: None,
         request_id: None,
-        rehearses: false,
     }
+    .writes()
 }
 
 impl World {

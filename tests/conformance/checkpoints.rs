@@ -14,7 +14,7 @@ use windrow_engine::ports::ownership::run_store::{
 };
 use windrow_engine::ports::tasks::store::{CommandError, NewTask, TaskCommand};
 
-use crate::fixture::{Harness, NOW, abandoned, actor, at, closing, parked, task, trouble, with};
+use crate::fixture::{Harness, NOW, abandoned, at, closing, parked, task, trouble, with, write};
 
 pub async fn progress_comes_back_with_the_next_claim(harness: Harness) {
     let run = harness.running(1000).await;
@@ -264,7 +264,7 @@ pub async fn an_end_that_did_not_add_up_is_proved_again_when_told(harness: Harne
     );
     let late = harness
         .store
-        .command(id, &TaskCommand::Recover, &actor(), NOW)
+        .command(id, &TaskCommand::Recover, &write(), NOW)
         .await;
     assert!(matches!(late, Err(CommandError::Refused(_))), "{late:?}");
 }

@@ -7,19 +7,19 @@ use uuid::Uuid;
 use windrow_core::ids::{ClaimId, Epoch, ItemIndex, SessionId, ShardId, WallMs};
 use windrow_core::task::lifecycle::{Status, StopReason, Wish};
 use windrow_engine::ports::ownership::run_store::{
-    Candidate, CheckpointAck, ClaimOutcome, ClaimRequest, Hunt, RunClose,
+    Candidate, CandidateQuery, CheckpointAck, ClaimOutcome, ClaimRequest, RunClose,
 };
 use windrow_engine::ports::ownership::session_store::Heartbeat;
 use windrow_engine::ports::tasks::store::{NewTask, TaskCommand};
 
-use crate::fixture::{Harness, NOW, actor, at, closing, hunt, new_session, request, task};
+use crate::fixture::{Harness, NOW, at, closing, hunt, new_session, request, task, write};
 
 const STOP: TaskCommand = TaskCommand::Stop {
     reason: StopReason::Operator,
 };
 
 async fn candidates(harness: &Harness, alive: &[SessionId], now: WallMs) -> Vec<Candidate> {
-    let hunt = Hunt {
+    let hunt = CandidateQuery {
         alive: alive.to_vec(),
         now,
         ..hunt()
@@ -155,7 +155,7 @@ pub async fn pages_of_candidates_show_each_once_whatever_their_size(harness: Har
         let at = WallMs(NOW.0 + started);
         harness
             .store
-            .command(made.id, &TaskCommand::Start, &actor(), at)
+            .command(made.id, &TaskCommand::Start, &write(), at)
             .await
             .unwrap();
         expected.push((priority, at, ShardId { task: made.id, no: 0 }));
@@ -174,7 +174,7 @@ pub async fn pages_of_candidates_show_each_once_whatever_their_size(harness: Har
     let last = expected.remove(2);
     expected.push(last);
     for limit in [1, 2, 4, 5, 6] {
-        let mut hunt = Hunt {
+        let mut hunt = CandidateQuery {
             limit,
             now: WallMs(NOW.0 + 100),
             ..hunt()
@@ -201,7 +201,7 @@ pub async fn only_tasks_of_the_pools_that_are_served_are_found(harness: Harness)
     let shard = harness.queued(10).await;
     let of = |pools: &[&str]| Some(pools.iter().map(|pool| (*pool).to_owned()).collect::<Vec<_>>());
     let ask = async |pools| {
-        let hunt = Hunt { pools, ..hunt() };
+        let hunt = CandidateQuery { pools, ..hunt() };
         harness.store.candidates(&hunt).await.unwrap().found.len()
     };
     assert_eq!(ask(of(&["slow", "default"])).await, 1);

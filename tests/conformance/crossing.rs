@@ -19,7 +19,7 @@ use windrow_engine::ports::tasks::store::{CommandError, CreateError, Family, New
 use windrow_engine::ports::tasks::upkeep::Sweep;
 
 use crate::fixture::{
-    BUSINESS, Harness, NOW, Stores, abandoned, actor, at, closing, hunt, request, task, tuning, with,
+    BUSINESS, Harness, NOW, Stores, abandoned, at, closing, hunt, request, task, tuning, with, write,
 };
 use crate::logs::line;
 
@@ -135,7 +135,7 @@ async fn tune(store: &dyn Stores, id: TaskId) {
     tuning.rate = RateLimit::Unlimited;
     let command = TaskCommand::Tune(Box::new(tuning));
     again(|| async {
-        match store.command(id, &command, &actor(), NOW).await {
+        match store.command(id, &command, &write(), NOW).await {
             Ok(_) => Ok(()),
             Err(CommandError::Store(error)) => Err(error),
             Err(refused) => panic!("{refused}"),
@@ -147,7 +147,7 @@ async fn tune(store: &dyn Stores, id: TaskId) {
 pub async fn of_parallel_creates_with_the_same_key_or_name_one_makes_the_task(harness: Harness) {
     harness
         .store
-        .ensure_business(BUSINESS, &actor(), NOW)
+        .ensure_business(BUSINESS, &write(), NOW)
         .await
         .unwrap();
     let keyed = NewTask {
@@ -166,8 +166,8 @@ pub async fn of_parallel_creates_with_the_same_key_or_name_one_makes_the_task(ha
                 let is_keyed = new.idempotency_key.is_some();
                 let starts = nth % 2 == 0;
                 let made = match starts && is_keyed {
-                    true => store.create_and_start(&new, &actor(), NOW).await,
-                    false => store.create(&new, &actor(), NOW).await,
+                    true => store.create_and_start(&new, &write(), NOW).await,
+                    false => store.create(&new, &write(), NOW).await,
                 };
                 match made {
                     Ok(view) => (is_keyed, Some(view.id)),
@@ -202,7 +202,7 @@ pub async fn of_redrives_that_have_not_seen_each_other_one_is_made(harness: Harn
         let mut creates = JoinSet::new();
         for _ in 0..8 {
             let (store, new, seen) = (harness.store.clone(), redrive.clone(), seen.clone());
-            creates.spawn(async move { store.create_redrive(&new, (&seen, starts), &actor(), NOW).await });
+            creates.spawn(async move { store.create_redrive(&new, (&seen, starts), &write(), NOW).await });
         }
         let (mut made, mut late) = (Vec::new(), 0);
         for outcome in creates.join_all().await {
@@ -224,18 +224,18 @@ pub async fn of_redrives_that_have_not_seen_each_other_one_is_made(harness: Harn
     };
     let made = harness
         .store
-        .create_redrive(&below, (&seen, false), &actor(), NOW)
+        .create_redrive(&below, (&seen, false), &write(), NOW)
         .await
         .unwrap();
     let late = harness
         .store
-        .create_redrive(&redrive, (&seen, false), &actor(), NOW)
+        .create_redrive(&redrive, (&seen, false), &write(), NOW)
         .await;
     assert!(matches!(late, Err(CreateError::Overtaken(_))), "{late:?}");
     seen.redrives.insert(made.id);
     harness
         .store
-        .create_redrive(&redrive, (&seen, false), &actor(), NOW)
+        .create_redrive(&redrive, (&seen, false), &write(), NOW)
         .await
         .unwrap();
     let keyed = NewTask {
@@ -244,7 +244,7 @@ pub async fn of_redrives_that_have_not_seen_each_other_one_is_made(harness: Harn
     };
     let all = harness
         .store
-        .create_redrive(&keyed, (&seen, false), &actor(), NOW)
+        .create_redrive(&keyed, (&seen, false), &write(), NOW)
         .await;
     assert!(matches!(all, Err(CreateError::Overtaken(_))), "{all:?}");
 }
@@ -370,7 +370,7 @@ async fn newest(store: &dyn Stores, task: TaskId, seen: Epoch) -> Epoch {
 pub async fn nodes_that_look_after_the_store_at_once_do_not_disturb_each_other(harness: Harness) {
     harness
         .store
-        .ensure_business(BUSINESS, &actor(), NOW)
+        .ensure_business(BUSINESS, &write(), NOW)
         .await
         .unwrap();
     harness.want_hooks(r#"{"stopped":{}}"#).await;

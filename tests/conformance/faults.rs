@@ -14,24 +14,24 @@ use windrow_engine::ports::ownership::session_store::{Heartbeat, SessionStore};
 use windrow_engine::ports::tasks::store::TaskStore;
 use windrow_memory::{Call, MemoryLeases, MemoryStore, When};
 
-use crate::fixture::{BUSINESS, NOW, actor, alive, new_session, task};
+use crate::fixture::{BUSINESS, NOW, alive, new_session, task, write};
 
 #[tokio::test]
 async fn a_call_fails_before_or_after_its_effect() {
     let store = MemoryStore::new();
-    store.ensure_business(BUSINESS, &actor(), NOW).await.unwrap();
+    store.ensure_business(BUSINESS, &write(), NOW).await.unwrap();
     store.faults().fail_next(Call::Create, When::Before, 2);
     for _ in 0..2 {
-        assert!(store.create(&task(1), &actor(), NOW).await.is_err());
+        assert!(store.create(&task(1), &write(), NOW).await.is_err());
     }
     assert_eq!(store.get(TaskId(1)).await.unwrap(), None, "nothing happened");
     store.faults().fail_next(Call::Create, When::After, 1);
-    assert!(store.create(&task(1), &actor(), NOW).await.is_err());
+    assert!(store.create(&task(1), &write(), NOW).await.is_err());
     assert!(
         store.get(TaskId(1)).await.unwrap().is_some(),
         "only the answer was lost"
     );
-    store.create(&task(1), &actor(), NOW).await.unwrap();
+    store.create(&task(1), &write(), NOW).await.unwrap();
 }
 
 #[tokio::test]
@@ -40,7 +40,7 @@ async fn a_held_call_waits_until_it_is_let_go() {
     store.faults().hold(Call::Create);
     let held = tokio::spawn({
         let store = store.clone();
-        async move { store.ensure_business(BUSINESS, &actor(), NOW).await }
+        async move { store.ensure_business(BUSINESS, &write(), NOW).await }
     });
     store.faults().until_waiting(Call::Create).await;
     assert!(!held.is_finished());

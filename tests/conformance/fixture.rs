@@ -22,14 +22,17 @@ use windrow_engine::ports::handling::data_log::DataLog;
 use windrow_engine::ports::handling::outbox::OutboxStore;
 use windrow_engine::ports::ownership::limit_store::LimitStore;
 use windrow_engine::ports::ownership::run_store::{
-    CheckpointAck, ClaimOutcome, ClaimRequest, ClaimedShard, Hunt, RunClose, RunStore, ShardCheckpoint,
+    CandidateQuery, CheckpointAck, ClaimOutcome, ClaimRequest, ClaimedShard, RunClose, RunStore,
+    ShardCheckpoint,
 };
 use windrow_engine::ports::ownership::session_store::{
     Heartbeat, NewSession, OwnedShard, SessionFace, SessionStore,
 };
 use windrow_engine::ports::sources::store::SourceStore;
 use windrow_engine::ports::tasks::failure_list::FailureList;
-use windrow_engine::ports::tasks::store::{Actor, NewTask, TaskCommand, TaskStore, TaskView, WaitNote};
+use windrow_engine::ports::tasks::store::{
+    Actor, NewTask, TaskCommand, TaskStore, TaskView, WaitNote, Write,
+};
 use windrow_engine::ports::tasks::upkeep::UpkeepStore;
 use windrow_memory::MemoryStore;
 use windrow_store::sql::Store;
@@ -233,12 +236,12 @@ impl Harness {
     }
 
     pub async fn created(&self, new: &NewTask) -> TaskView {
-        self.store.ensure_business(BUSINESS, &actor(), NOW).await.unwrap();
-        self.store.create(new, &actor(), NOW).await.unwrap()
+        self.store.ensure_business(BUSINESS, &write(), NOW).await.unwrap();
+        self.store.create(new, &write(), NOW).await.unwrap()
     }
 
     pub async fn command(&self, id: TaskId, command: TaskCommand) -> TaskView {
-        self.store.command(id, &command, &actor(), NOW).await.unwrap()
+        self.store.command(id, &command, &write(), NOW).await.unwrap()
     }
 
     pub async fn session(&self) -> SessionId {
@@ -292,14 +295,14 @@ impl Harness {
     }
 }
 
-pub fn actor() -> Actor {
+pub fn write() -> Write {
     Actor {
         name: "ada".to_owned(),
         source: "cli",
         reason: Some("a test".to_owned()),
         request_id: None,
-        rehearses: false,
     }
+    .writes()
 }
 
 pub fn wait_note(id: TaskId, text: &str) -> WaitNote {
@@ -361,8 +364,8 @@ pub fn task(total: u64) -> NewTask {
 }
 
 /// A look at all the work there is, on one page, by a node that knows of nobody alive.
-pub fn hunt() -> Hunt {
-    Hunt {
+pub fn hunt() -> CandidateQuery {
+    CandidateQuery {
         alive: Vec::new(),
         now: NOW,
         restore_window: Duration::from_secs(30 * 86_400),

@@ -11,7 +11,7 @@ use windrow_engine::ports::tasks::store::TaskCommand;
 use windrow_store::sql::{ServerAddress, Store};
 
 use crate::engines::{Engine, runtime};
-use crate::fixture::{Harness, NOW, actor, new_session, task};
+use crate::fixture::{Harness, NOW, new_session, task, write};
 use crate::proxy::{Proxy, Weather};
 
 /// Few, so that whoever comes next has the one that was given up.
@@ -41,7 +41,7 @@ fn what_is_given_up_costs_nothing_later_on_mariadb() {
 fn what_is_given_up_costs_nothing_later(engine: &Engine) {
     runtime().block_on(async {
         let world = World::begin(engine).await;
-        let someone = actor();
+        let someone = write();
         let mut given_up = 0;
         for command in [
             TaskCommand::Start,

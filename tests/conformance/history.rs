@@ -6,12 +6,12 @@ use uuid::Uuid;
 use windrow_core::ids::{Epoch, SessionId, TaskId, WallMs};
 use windrow_core::task::lifecycle::{DORMANT, Status, dormant_text};
 use windrow_engine::ports::ownership::run_store::{
-    ClaimOutcome, ClaimRequest, Hunt, RunClose, ShardCheckpoint,
+    CandidateQuery, ClaimOutcome, ClaimRequest, RunClose, ShardCheckpoint,
 };
 use windrow_engine::ports::ownership::session_store::NewSession;
 use windrow_engine::ports::tasks::store::{AuditEntry, NewTask, TaskCommand, WaitNote};
 
-use crate::fixture::{Harness, NOW, actor, at, closing, hunt, new_session, request, task};
+use crate::fixture::{Harness, NOW, at, closing, hunt, new_session, request, task, write};
 
 const DAY: Duration = Duration::from_secs(24 * 3600);
 const WINDOW: Duration = Duration::from_secs(30 * 24 * 3600);
@@ -147,7 +147,7 @@ pub async fn what_rested_for_too_long_is_found_and_told_and_only_a_command_wakes
     let mut dormant = found(much_later).await.unwrap();
     dormant.sort_unstable();
     assert_eq!(dormant, [id, fresh, waits]);
-    let seen = Hunt {
+    let seen = CandidateQuery {
         now: much_later,
         restore_window: WINDOW,
         ..hunt()
@@ -182,13 +182,13 @@ pub async fn what_rested_for_too_long_is_found_and_told_and_only_a_command_wakes
     for (task, command) in [(id, TaskCommand::Start), (fresh, TaskCommand::Recover)] {
         let woken = harness
             .store
-            .command(task, &command, &actor(), much_later)
+            .command(task, &command, &write(), much_later)
             .await
             .unwrap();
         assert_eq!((woken.status, woken.status_reason), (Status::Queued, None));
         let refused = harness
             .store
-            .command(task, &TaskCommand::Start, &actor(), much_later)
+            .command(task, &TaskCommand::Start, &write(), much_later)
             .await;
         refused.expect_err("it is awake");
     }
@@ -235,11 +235,11 @@ pub async fn what_recovers_for_too_long_is_dormant_too(harness: Harness) {
     let now = NOW.plus(32 * DAY);
     let woken = harness
         .store
-        .command(run.shard.task, &TaskCommand::Recover, &actor(), now)
+        .command(run.shard.task, &TaskCommand::Recover, &write(), now)
         .await
         .unwrap();
     assert_eq!((woken.status, woken.status_reason), (Status::Queued, None));
-    let seen = Hunt {
+    let seen = CandidateQuery {
         now,
         restore_window: WINDOW,
         ..hunt()

@@ -9,12 +9,12 @@ use windrow_core::ids::{Epoch, ItemCount, ItemIndex, ShardId, WallMs};
 use windrow_core::task::abandonment::ABANDONMENTS_MAX;
 use windrow_core::task::lifecycle::{Status, StopReason, TaskResult, Wish};
 use windrow_core::task::{Canary, CanaryThen};
-use windrow_engine::ports::ownership::run_store::{Hunt, RunClose};
+use windrow_engine::ports::ownership::run_store::{CandidateQuery, RunClose};
 use windrow_engine::ports::tasks::store::{
     CommandError, CommandRefusal, NewTask, TaskCommand, TaskEdit, TaskView, WaitNote,
 };
 
-use crate::fixture::{Harness, NOW, abandoned, actor, at, closing, hunt, task, tuning, with};
+use crate::fixture::{Harness, NOW, abandoned, at, closing, hunt, task, tuning, with, write};
 
 const STOP: TaskCommand = TaskCommand::Stop {
     reason: StopReason::Operator,
@@ -36,13 +36,13 @@ fn edit(edit: TaskEdit) -> TaskCommand {
 async fn refused(harness: &Harness, id: ShardId, command: TaskCommand) -> CommandError {
     harness
         .store
-        .command(id.task, &command, &actor(), NOW)
+        .command(id.task, &command, &write(), NOW)
         .await
         .unwrap_err()
 }
 
 async fn is_candidate(harness: &Harness, shard: ShardId, now: WallMs) -> bool {
-    let mut hunt = Hunt { now, ..hunt() };
+    let mut hunt = CandidateQuery { now, ..hunt() };
     loop {
         let game = harness.store.candidates(&hunt).await.unwrap();
         if game.found.iter().any(|candidate| candidate.shard == shard) {
@@ -463,12 +463,12 @@ pub async fn a_change_of_what_was_changed_meanwhile_is_refused(harness: Harness)
     let seen = Some(made.version);
     let view = harness
         .store
-        .command_if(made.id, seen, &rename, &actor(), NOW)
+        .command_if(made.id, seen, &rename, &write(), NOW)
         .await
         .unwrap();
     let late = harness
         .store
-        .command_if(made.id, seen, &rename, &actor(), NOW)
+        .command_if(made.id, seen, &rename, &write(), NOW)
         .await
         .unwrap_err();
     assert_eq!(
@@ -507,7 +507,7 @@ pub async fn many_waiting_tasks_are_explained_at_once(harness: Harness) {
 pub async fn an_ended_task_is_deleted_with_everything_of_it(harness: Harness) {
     let run = harness.running(3).await;
     let id = run.shard.task;
-    let early = harness.store.delete(id, &actor(), NOW).await.unwrap_err();
+    let early = harness.store.delete(id, &write(), NOW).await.unwrap_err();
     assert!(
         matches!(early, CommandError::Refused(CommandRefusal::Status(_))),
         "{early}"
@@ -524,16 +524,16 @@ pub async fn an_ended_task_is_deleted_with_everything_of_it(harness: Harness) {
             ..task(1)
         })
         .await;
-    let kept = harness.store.delete(id, &actor(), NOW).await.unwrap_err();
+    let kept = harness.store.delete(id, &write(), NOW).await.unwrap_err();
     assert_eq!(kept, CommandError::HasRedrive(child.id));
     harness.command(child.id, TaskCommand::Cancel).await;
-    harness.store.delete(id, &actor(), NOW).await.unwrap();
+    harness.store.delete(id, &write(), NOW).await.unwrap();
     assert_eq!(harness.store.get(id).await.unwrap(), None::<TaskView>);
     assert_eq!(harness.store.failure_groups(id).await.unwrap(), []);
     assert_eq!(harness.store.failures(id, None, 10).await.unwrap(), []);
     let audit = harness.store.audit(id).await.unwrap();
     assert_eq!(audit.last().unwrap().action, "task.delete", "the audit stays");
-    let gone = harness.store.delete(id, &actor(), NOW).await.unwrap_err();
+    let gone = harness.store.delete(id, &write(), NOW).await.unwrap_err();
     assert_eq!(gone, CommandError::NotFound(id));
     assert!(
         harness.created(&task(1)).await.id > child.id,
@@ -561,7 +561,7 @@ pub async fn codes_that_are_given_up_reach_every_owner_and_outlast_it(harness: H
     let later = NOW.plus(Duration::from_secs(9));
     harness
         .store
-        .command(id, &abandon("TIMEOUT"), &actor(), later)
+        .command(id, &abandon("TIMEOUT"), &write(), later)
         .await
         .unwrap();
     harness.command(id, STOP).await;
@@ -590,7 +590,7 @@ pub async fn codes_that_are_given_up_reach_every_owner_and_outlast_it(harness: H
     for no in 0..ABANDONMENTS_MAX - 2 {
         harness.command(id, abandon(&format!("C{no}"))).await;
     }
-    let one_more = harness.store.command(id, &abandon("D"), &actor(), NOW).await;
+    let one_more = harness.store.command(id, &abandon("D"), &write(), NOW).await;
     assert!(
         matches!(one_more, Err(CommandError::Refused(CommandRefusal::Codes(_)))),
         "{one_more:?}"
@@ -617,7 +617,7 @@ pub async fn a_start_that_judges_items_changes_the_settings_with_it(harness: Har
     assert_eq!(entries.last().unwrap().action, "task.start");
     let again = harness
         .store
-        .command(shard.task, &TaskCommand::StartJudging(None), &actor(), NOW)
+        .command(shard.task, &TaskCommand::StartJudging(None), &write(), NOW)
         .await;
     assert!(
         matches!(again, Err(CommandError::Refused(_))),

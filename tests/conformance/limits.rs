@@ -8,10 +8,10 @@ use windrow_core::limit::key::LimitKey;
 use windrow_core::limit::round::{Dealt, Round};
 use windrow_core::limit::{Amount, NANOS_PER_ITEM, Part};
 use windrow_core::settings::Rate;
-use windrow_engine::ports::ownership::limit_store::Played;
+use windrow_engine::ports::ownership::limit_store::RoundOutcome;
 use windrow_engine::ports::tasks::store::{CreateError, NewTask};
 
-use crate::fixture::{BUSINESS, Harness, NOW, actor, task};
+use crate::fixture::{BUSINESS, Harness, NOW, task, write};
 
 fn round(session: SessionId, seq: u64, uses: Part) -> Round {
     let demand = Demand {
@@ -29,7 +29,7 @@ fn round(session: SessionId, seq: u64, uses: Part) -> Round {
     }
 }
 
-async fn play(harness: &Harness, round: Round) -> Played {
+async fn play(harness: &Harness, round: Round) -> RoundOutcome {
     let played = harness.store.play(&[(BUSINESS.to_owned(), round)]).await.unwrap();
     assert_eq!(played.len(), 1);
     played[0]
@@ -37,7 +37,7 @@ async fn play(harness: &Harness, round: Round) -> Played {
 
 async fn dealt(harness: &Harness, round: Round) -> Dealt {
     match play(harness, round).await {
-        Played::Dealt { dealt, .. } => dealt,
+        RoundOutcome::Dealt { dealt, .. } => dealt,
         other => panic!("{other:?}"),
     }
 }
@@ -50,7 +50,7 @@ fn rate(per_second: u64) -> Amount {
 async fn two(harness: &Harness) -> (SessionId, SessionId) {
     harness
         .store
-        .ensure_business(BUSINESS, &actor(), NOW)
+        .ensure_business(BUSINESS, &write(), NOW)
         .await
         .unwrap();
     harness.limit(Some(300)).await;
@@ -95,11 +95,14 @@ pub async fn a_fenced_session_plays_no_round_and_holds_nothing(harness: Harness)
         dealt(&harness, round(two, 2, Part::NONE)).await.usable().rate,
         rate(300)
     );
-    assert_eq!(play(&harness, round(one, 2, whole.held)).await, Played::Fenced);
+    assert_eq!(
+        play(&harness, round(one, 2, whole.held)).await,
+        RoundOutcome::Fenced
+    );
     harness.store.end(two).await.unwrap();
     assert_eq!(
         play(&harness, round(two, 3, Part::NONE)).await,
-        Played::Fenced,
+        RoundOutcome::Fenced,
         "its row is gone"
     );
     assert!(harness.store.parts(BUSINESS).await.unwrap().is_empty());
@@ -109,7 +112,10 @@ pub async fn a_round_that_comes_late_changes_nothing(harness: Harness) {
     let (one, _) = two(&harness).await;
     dealt(&harness, round(one, 7, Part::NONE)).await;
     for seq in [3, 7] {
-        assert_eq!(play(&harness, round(one, seq, Part::NONE)).await, Played::Late);
+        assert_eq!(
+            play(&harness, round(one, seq, Part::NONE)).await,
+            RoundOutcome::Late
+        );
     }
     assert_eq!(
         harness.store.parts(BUSINESS).await.unwrap()[0].held.rate,
@@ -138,8 +144,8 @@ pub async fn a_limit_is_read_as_its_business_has_it(harness: Harness) {
     );
     let numbers = [4, 5].map(|seq| play(&harness, round(one, seq, Part::UNBOUNDED)));
     let [first, second] = numbers;
-    let number = |played: Played| match played {
-        Played::Dealt { round_no, .. } => round_no,
+    let number = |played: RoundOutcome| match played {
+        RoundOutcome::Dealt { round_no, .. } => round_no,
         other => panic!("{other:?}"),
     };
     let (first, second) = (number(first.await), number(second.await));
@@ -185,7 +191,7 @@ pub async fn a_named_limit_is_shared_apart_from_that_of_a_business_of_its_name(h
         .play(&[(named.clone(), round(two, 3, Part::NONE))])
         .await
         .unwrap()[0];
-    let Played::Dealt { dealt, .. } = less else {
+    let RoundOutcome::Dealt { dealt, .. } = less else {
         panic!("{less:?}")
     };
     assert_eq!((dealt.held.rate, dealt.target.rate), (rate(0), rate(20)));
@@ -193,9 +199,9 @@ pub async fn a_named_limit_is_shared_apart_from_that_of_a_business_of_its_name(h
     assert_eq!(harness.store.parts(BUSINESS).await.unwrap().len(), 1);
 }
 
-fn usable(played: Played) -> Amount {
+fn usable(played: RoundOutcome) -> Amount {
     match played {
-        Played::Dealt { dealt, .. } => dealt.usable().rate,
+        RoundOutcome::Dealt { dealt, .. } => dealt.usable().rate,
         other => panic!("{other:?}"),
     }
 }
@@ -203,7 +209,7 @@ fn usable(played: Played) -> Amount {
 pub async fn a_task_names_only_limits_that_are_there(harness: Harness) {
     harness
         .store
-        .ensure_business(BUSINESS, &actor(), NOW)
+        .ensure_business(BUSINESS, &write(), NOW)
         .await
         .unwrap();
     harness.name_limit("vendor-x", 100).await;
@@ -213,12 +219,12 @@ pub async fn a_task_names_only_limits_that_are_there(harness: Harness) {
     };
     let refused = harness
         .store
-        .create(&of(&["vendor-x", "vendor-y"]), &actor(), NOW)
+        .create(&of(&["vendor-x", "vendor-y"]), &write(), NOW)
         .await;
     assert_eq!(refused, Err(CreateError::NoLimit("vendor-y".to_owned())));
     let made = harness
         .store
-        .create(&of(&["vendor-x"]), &actor(), NOW)
+        .create(&of(&["vendor-x"]), &write(), NOW)
         .await
         .unwrap();
     assert_eq!(made.limits, ["vendor-x"]);
@@ -240,7 +246,7 @@ pub async fn nodes_that_play_at_once_never_hold_more_than_the_limit(harness: Har
         });
         let plays: Vec<_> = plays.collect();
         for (at, play) in plays.into_iter().enumerate() {
-            let Played::Dealt { dealt, .. } = play.await.unwrap() else {
+            let RoundOutcome::Dealt { dealt, .. } = play.await.unwrap() else {
                 panic!("late or fenced")
             };
             uses[at] = dealt.usable();

@@ -12,18 +12,18 @@ use windrow_engine::ports::tasks::list::{AuditFilter, TaskFilter, TaskList};
 use windrow_engine::ports::tasks::store::{NewTask, TaskCommand, TaskStore};
 use windrow_store::sql::Store;
 
-use crate::fixture::{BUSINESS, NOW, actor, at, closing, new_session, request, task};
+use crate::fixture::{BUSINESS, NOW, at, closing, new_session, request, task, write};
 
 async fn store() -> (Store, TempDir) {
     let place = tempfile::tempdir().unwrap();
     let store = Store::open(&place.path().join("windrow.db")).await.unwrap();
-    store.ensure_business(BUSINESS, &actor(), NOW).await.unwrap();
-    store.ensure_business("backfill", &actor(), NOW).await.unwrap();
+    store.ensure_business(BUSINESS, &write(), NOW).await.unwrap();
+    store.ensure_business("backfill", &write(), NOW).await.unwrap();
     (store, place)
 }
 
 async fn made(store: &Store, new: NewTask) -> TaskId {
-    store.create(&new, &actor(), NOW).await.unwrap().id
+    store.create(&new, &write(), NOW).await.unwrap().id
 }
 
 async fn ids(store: &Store, filter: TaskFilter) -> Vec<i64> {
@@ -70,7 +70,7 @@ async fn tasks_are_found_by_each_filter() {
     )
     .await;
     store
-        .command(TaskId(3), &TaskCommand::Start, &actor(), NOW)
+        .command(TaskId(3), &TaskCommand::Start, &write(), NOW)
         .await
         .unwrap();
     let all = TaskFilter::default;
@@ -186,7 +186,7 @@ async fn runs_and_audit_are_told_newest_first() {
     let mut seen = windrow_core::ids::Epoch(0);
     for run in 1..=3 {
         store
-            .command(id, &TaskCommand::Start, &actor(), NOW)
+            .command(id, &TaskCommand::Start, &write(), NOW)
             .await
             .unwrap();
         let ClaimOutcome::Claimed(claimed) = store.claim(request(shard, seen, session)).await.unwrap() else {
@@ -237,7 +237,7 @@ async fn the_run_of_a_dead_node_is_ended_by_who_takes_it_and_the_names_stay() {
     let id = made(&store, task(10)).await;
     let shard = ShardId { task: id, no: 0 };
     store
-        .command(id, &TaskCommand::Start, &actor(), NOW)
+        .command(id, &TaskCommand::Start, &write(), NOW)
         .await
         .unwrap();
     let (mut seen, mut last) = (windrow_core::ids::Epoch(0), None);

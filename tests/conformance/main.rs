@@ -87,7 +87,7 @@ facts! {
         tuning_raises_the_revision_that_owners_see,
         a_queued_task_says_why_it_waits,
         unknown_things_are_named,
-        a_rehearsal_is_answered_as_what_then_comes_and_keeps_nothing,
+        a_dry_run_is_answered_as_what_then_comes_and_keeps_nothing,
     }
     life {
         a_later_start_waits_for_its_time,

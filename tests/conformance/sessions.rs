@@ -3,11 +3,11 @@
 use uuid::Uuid;
 use windrow_core::ids::{Epoch, SessionId, ShardId};
 use windrow_core::task::lifecycle::{StopReason, Wish};
-use windrow_engine::ports::ownership::run_store::{Hunt, MOVE_PATIENCE, RunClose};
+use windrow_engine::ports::ownership::run_store::{CandidateQuery, MOVE_PATIENCE, RunClose};
 use windrow_engine::ports::ownership::session_store::{Heartbeat, NewSession, OwnedShard};
 use windrow_engine::ports::tasks::store::{CommandError, MoveRefusal, TaskCommand};
 
-use crate::fixture::{Harness, NOW, actor, alive, hunt, new_session};
+use crate::fixture::{Harness, NOW, alive, hunt, new_session, write};
 
 pub async fn only_a_silent_heartbeat_is_fenced(harness: Harness) {
     let session = harness.session().await;
@@ -136,7 +136,7 @@ pub async fn a_shard_that_is_moved_is_left_to_its_node_for_a_while(harness: Harn
     let moved = async |only, to: &str| {
         harness
             .store
-            .move_shards(shard.task, only, to, &actor(), NOW)
+            .move_shards(shard.task, only, to, &write(), NOW)
             .await
     };
     let refused = |refusal: MoveRefusal| Err(CommandError::Move(refusal));
@@ -172,7 +172,7 @@ pub async fn a_shard_that_is_moved_is_left_to_its_node_for_a_while(harness: Harn
         .await
         .unwrap();
     let found = async |node: &str, now| {
-        let hunt = Hunt {
+        let hunt = CandidateQuery {
             alive: vec![there, here],
             now,
             node: node.into(),

@@ -13,7 +13,7 @@ use windrow_engine::ports::ownership::run_store::{
 };
 use windrow_engine::ports::tasks::store::{CommandError, CommandRefusal, NewTask, TaskCommand, TaskEdit};
 
-use crate::fixture::{Harness, NOW, abandoned, actor, at, closing, hunt, request, task, tuning, with};
+use crate::fixture::{Harness, NOW, abandoned, at, closing, hunt, request, task, tuning, with, write};
 
 fn split(total: u64, shards: u32) -> NewTask {
     NewTask {
@@ -153,7 +153,7 @@ pub async fn the_number_of_shards_changes_until_the_task_has_run(harness: Harnes
         reason: StopReason::Operator,
     };
     let id = harness.created(&split(12, 3)).await.id;
-    let refused = async |shards| match harness.store.command(id, &cut_into(shards), &actor(), NOW).await {
+    let refused = async |shards| match harness.store.command(id, &cut_into(shards), &write(), NOW).await {
         Err(CommandError::Refused(CommandRefusal::Fields(fields))) if fields.len() == 1 => {
             fields[0].to_string()
         }

@@ -11,7 +11,7 @@ use windrow_engine::ports::ownership::session_store::SessionStore;
 use windrow_engine::ports::tasks::store::{TaskCommand, TaskStore};
 use windrow_store::sql::Store;
 
-use crate::fixture::{BUSINESS, Harness, NOW, actor, at, closing, new_session, request, task};
+use crate::fixture::{BUSINESS, Harness, NOW, at, closing, new_session, request, task, write};
 
 /// The file through a connection of our own, as an administrator would look at it.
 async fn inspect(path: &Path) -> DatabaseConnection {
@@ -119,10 +119,10 @@ async fn a_locked_database_is_unavailable_not_damaged() {
     let store = Store::open(&path).await.unwrap();
     let other = inspect(&path).await;
     other.execute_unprepared("BEGIN IMMEDIATE").await.unwrap();
-    let refused = store.ensure_business(BUSINESS, &actor(), NOW).await.unwrap_err();
+    let refused = store.ensure_business(BUSINESS, &write(), NOW).await.unwrap_err();
     assert!(matches!(refused, StoreError::Unavailable(_)), "{refused}");
     other.execute_unprepared("ROLLBACK").await.unwrap();
-    store.ensure_business(BUSINESS, &actor(), NOW).await.unwrap();
+    store.ensure_business(BUSINESS, &write(), NOW).await.unwrap();
 }
 
 #[tokio::test]
@@ -130,10 +130,10 @@ async fn everything_is_there_after_the_file_is_opened_again() {
     let place = tempfile::tempdir().unwrap();
     let path = place.path().join("windrow.db");
     let store = Store::open(&path).await.unwrap();
-    store.ensure_business(BUSINESS, &actor(), NOW).await.unwrap();
-    let made = store.create(&task(10), &actor(), NOW).await.unwrap();
+    store.ensure_business(BUSINESS, &write(), NOW).await.unwrap();
+    let made = store.create(&task(10), &write(), NOW).await.unwrap();
     store
-        .command(made.id, &TaskCommand::Start, &actor(), NOW)
+        .command(made.id, &TaskCommand::Start, &write(), NOW)
         .await
         .unwrap();
     let session = windrow_core::ids::SessionId(uuid::Uuid::new_v4());
@@ -213,7 +213,7 @@ async fn the_files_of_a_database_are_their_owner_s_alone_wherever_they_lie() {
     let place = tempfile::tempdir().unwrap();
     std::fs::set_permissions(place.path(), PermissionsExt::from_mode(0o755)).unwrap();
     let store = Store::open(&place.path().join("windrow.db")).await.unwrap();
-    store.ensure_business("push", &actor(), NOW).await.unwrap();
+    store.ensure_business("push", &write(), NOW).await.unwrap();
     let modes: Vec<u32> = std::fs::read_dir(place.path())
         .unwrap()
         .map(|entry| entry.unwrap().metadata().unwrap().permissions().mode() & 0o777)

@@ -9,7 +9,7 @@ use windrow_engine::ports::tasks::store::{TaskCommand, TaskStore};
 use windrow_store::sql::{ServerAddress, Store};
 
 use crate::engines::{CONNECTIONS, Engine, runtime};
-use crate::fixture::{Harness, NOW, actor, new_session, task};
+use crate::fixture::{Harness, NOW, new_session, task, write};
 use crate::proxy::Proxy;
 
 /// The kernel takes about fifteen minutes.
@@ -53,7 +53,7 @@ fn connections_that_vanish_are_replaced(engine: &Engine) {
         tokio::time::timeout(PATIENCE, beats)
             .await
             .expect("the heart beats again");
-        let someone = actor();
+        let someone = write();
         let start = || harness.store.command(made.id, &TaskCommand::Start, &someone, NOW);
         let started = async { while start().await.is_err() {} };
         tokio::time::timeout(PATIENCE, started)

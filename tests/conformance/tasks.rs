@@ -7,10 +7,10 @@ use windrow_engine::ports::StoreError;
 use windrow_engine::ports::ownership::run_store::RunClose;
 use windrow_engine::ports::ownership::session_store::Heartbeat;
 use windrow_engine::ports::tasks::store::{
-    Actor, CommandError, CreateError, NewTask, TaskCommand, TaskStore, TaskView,
+    CommandError, CreateError, NewTask, TaskCommand, TaskStore, TaskView, Write,
 };
 
-use crate::fixture::{BUSINESS, Harness, NOW, actor, at, closing, task, tuning, wait_note};
+use crate::fixture::{BUSINESS, Harness, NOW, at, closing, task, tuning, wait_note, write};
 
 const STOP: TaskCommand = TaskCommand::Stop {
     reason: StopReason::Operator,
@@ -64,7 +64,7 @@ pub async fn commands_follow_the_transition_table(harness: Harness) {
     let made = harness.created(&task(10)).await;
     let refused = harness
         .store
-        .command(made.id, &STOP, &actor(), NOW)
+        .command(made.id, &STOP, &write(), NOW)
         .await
         .unwrap_err();
     assert!(matches!(refused, CommandError::Refused(_)), "{refused}");
@@ -73,7 +73,7 @@ pub async fn commands_follow_the_transition_table(harness: Harness) {
     assert!(
         harness
             .store
-            .command(made.id, &TaskCommand::Start, &actor(), NOW)
+            .command(made.id, &TaskCommand::Start, &write(), NOW)
             .await
             .is_err()
     );
@@ -89,7 +89,7 @@ pub async fn commands_follow_the_transition_table(harness: Harness) {
     );
     let again = harness
         .store
-        .command(made.id, &TaskCommand::Start, &actor(), NOW)
+        .command(made.id, &TaskCommand::Start, &write(), NOW)
         .await
         .unwrap_err();
     assert!(again.to_string().contains("ended for good"), "{again}");
@@ -174,7 +174,7 @@ pub async fn one_audit_entry_per_accepted_command(harness: Harness) {
     let made = harness.created(&task(10)).await;
     harness
         .store
-        .command(made.id, &STOP, &actor(), NOW)
+        .command(made.id, &STOP, &write(), NOW)
         .await
         .unwrap_err();
     harness.command(made.id, TaskCommand::Start).await;
@@ -215,7 +215,7 @@ pub async fn the_same_key_and_request_make_one_task(harness: Harness) {
         total: ItemCount(11),
         ..new
     };
-    let refused = harness.store.create(&other, &actor(), NOW).await.unwrap_err();
+    let refused = harness.store.create(&other, &write(), NOW).await.unwrap_err();
     assert_eq!(refused, CreateError::KeyReused(first.id));
 }
 
@@ -232,10 +232,10 @@ pub async fn a_name_is_taken_until_it_is_released(harness: Harness) {
         ..task(10)
     };
     let first = harness.created(&new).await;
-    let refused = harness.store.create(&new, &actor(), NOW).await.unwrap_err();
+    let refused = harness.store.create(&new, &write(), NOW).await.unwrap_err();
     assert_eq!(refused, CreateError::NameTaken("nightly".to_owned(), first.id));
-    harness.store.release_name(first.id, &actor(), NOW).await.unwrap();
-    harness.store.release_name(first.id, &actor(), NOW).await.unwrap();
+    harness.store.release_name(first.id, &write(), NOW).await.unwrap();
+    harness.store.release_name(first.id, &write(), NOW).await.unwrap();
     assert_eq!(find(&harness).await, None);
     let second = harness.created(&new).await;
     assert_ne!(first.id, second.id);
@@ -287,9 +287,9 @@ pub async fn a_queued_task_says_why_it_waits(harness: Harness) {
 
 pub async fn unknown_things_are_named(harness: Harness) {
     let id = TaskId(99);
-    let refused = harness.store.create(&task(1), &actor(), NOW).await.unwrap_err();
+    let refused = harness.store.create(&task(1), &write(), NOW).await.unwrap_err();
     assert_eq!(refused, CreateError::NoBusiness(BUSINESS.to_owned()));
-    let refused = harness.store.command(id, &STOP, &actor(), NOW).await.unwrap_err();
+    let refused = harness.store.command(id, &STOP, &write(), NOW).await.unwrap_err();
     assert_eq!(refused, CommandError::NotFound(id));
     assert_eq!(harness.store.get(id).await.unwrap(), None);
     assert!(harness.store.control(ShardId { task: id, no: 0 }).await.is_err());
@@ -298,7 +298,7 @@ pub async fn unknown_things_are_named(harness: Harness) {
         total: ItemCount(INDEX_MAX + 1),
         ..task(1)
     };
-    let refused = harness.store.create(&big, &actor(), NOW).await.unwrap_err();
+    let refused = harness.store.create(&big, &write(), NOW).await.unwrap_err();
     assert!(
         matches!(refused, CreateError::Store(StoreError::Refused(_))),
         "{refused}"
@@ -312,36 +312,36 @@ pub async fn a_deleted_task_has_no_redrives_and_gives_its_key_back(harness: Harn
     };
     let made = harness.created(&new).await;
     harness.command(made.id, TaskCommand::Cancel).await;
-    harness.store.delete(made.id, &actor(), NOW).await.unwrap();
+    harness.store.delete(made.id, &write(), NOW).await.unwrap();
     let redrive = NewTask {
         parent: Some(made.id),
         ..task(1)
     };
-    let refused = harness.store.create(&redrive, &actor(), NOW).await.unwrap_err();
+    let refused = harness.store.create(&redrive, &write(), NOW).await.unwrap_err();
     assert_eq!(refused, CreateError::NoParent(made.id));
-    let again = harness.store.create(&new, &actor(), NOW).await.unwrap();
+    let again = harness.store.create(&new, &write(), NOW).await.unwrap();
     assert_ne!(again.id, made.id, "a new one");
     assert_eq!(
-        harness.store.create(&new, &actor(), NOW).await.unwrap().id,
+        harness.store.create(&new, &write(), NOW).await.unwrap().id,
         again.id
     );
 }
 
-pub async fn a_rehearsal_is_answered_as_what_then_comes_and_keeps_nothing(harness: Harness) {
-    let rehearsing = Actor {
-        rehearses: true,
-        ..actor()
+pub async fn a_dry_run_is_answered_as_what_then_comes_and_keeps_nothing(harness: Harness) {
+    let tried_only = Write {
+        dry_run: true,
+        ..write()
     };
     let new = NewTask {
         name: Some("one".to_owned()),
         ..task(10)
     };
     harness.created(&task(10)).await;
-    let tried = harness.store.create(&new, &rehearsing, NOW).await.unwrap();
+    let tried = harness.store.create(&new, &tried_only, NOW).await.unwrap();
     assert_eq!(harness.store.get(tried.id).await.unwrap(), None::<TaskView>);
     let made = harness.created(&new).await;
     assert_eq!(made, TaskView { id: made.id, ..tried });
-    let taken = harness.store.create(&new, &rehearsing, NOW).await.unwrap_err();
+    let taken = harness.store.create(&new, &tried_only, NOW).await.unwrap_err();
     assert_eq!(taken, CreateError::NameTaken("one".to_owned(), made.id));
     harness.want_hooks(r#"{"stopped":{}}"#).await;
     for command in [
@@ -354,7 +354,7 @@ pub async fn a_rehearsal_is_answered_as_what_then_comes_and_keeps_nothing(harnes
         let audit = harness.store.audit(made.id).await.unwrap().len();
         let tried = harness
             .store
-            .command(made.id, &command, &rehearsing, NOW)
+            .command(made.id, &command, &tried_only, NOW)
             .await
             .unwrap();
         assert_eq!(harness.view(made.id).await, before, "{command:?}");
@@ -372,18 +372,18 @@ pub async fn a_rehearsal_is_answered_as_what_then_comes_and_keeps_nothing(harnes
     }
     let refused = harness
         .store
-        .command(made.id, &STOP, &rehearsing, NOW)
+        .command(made.id, &STOP, &tried_only, NOW)
         .await
         .unwrap_err();
     assert_eq!(
         refused,
         harness
             .store
-            .command(made.id, &STOP, &actor(), NOW)
+            .command(made.id, &STOP, &write(), NOW)
             .await
             .unwrap_err()
     );
-    harness.store.delete(made.id, &rehearsing, NOW).await.unwrap();
+    harness.store.delete(made.id, &tried_only, NOW).await.unwrap();
     assert_eq!(harness.view(made.id).await.status, Status::Cancelled);
-    harness.store.delete(made.id, &actor(), NOW).await.unwrap();
+    harness.store.delete(made.id, &write(), NOW).await.unwrap();
 }

@@ -14,7 +14,7 @@ use windrow_engine::ports::ownership::session_store::SessionFace;
 use windrow_engine::ports::tasks::store::{NewTask, TaskCommand};
 use windrow_engine::ports::tasks::upkeep::Sweep;
 
-use crate::fixture::{BUSINESS, Harness, NOW, abandoned, actor, at, closing, task, with};
+use crate::fixture::{BUSINESS, Harness, NOW, abandoned, at, closing, task, with, write};
 
 const STOP: TaskCommand = TaskCommand::Stop {
     reason: StopReason::Operator,
@@ -33,7 +33,7 @@ async fn take(harness: &Harness, now: WallMs) -> Vec<Delivery> {
 async fn listening(harness: &Harness) {
     harness
         .store
-        .ensure_business(BUSINESS, &actor(), NOW)
+        .ensure_business(BUSINESS, &write(), NOW)
         .await
         .unwrap();
     harness

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use windrow_core::business::BusinessSpec;
 use windrow_core::business::secrets::BusinessSecrets;
-use windrow_engine::ports::handling::hook::{CheckLine, CheckResult, HandlerDesk};
+use windrow_engine::ports::handling::hook::{CheckLine, CheckResult, HandlerChecker};
 use windrow_handlers::sign::Signer;
 
 use crate::http_hooks::{CANARY, SECRET, business, client};

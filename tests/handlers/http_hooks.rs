@@ -13,7 +13,7 @@ use windrow_core::ids::WallMs;
 use windrow_engine::ports::access::business_store::Business;
 use windrow_engine::ports::access::vault::Vault;
 use windrow_engine::ports::handling::handler::Reply;
-use windrow_engine::ports::handling::hook::{HandlerDesk, HookCall, HookCaller, HookReply};
+use windrow_engine::ports::handling::hook::{HandlerChecker, HookCall, HookCaller, HookReply};
 use windrow_handlers::http::{HookClient, HttpOptions, Transports};
 use windrow_handlers::sign::Signer;
 use windrow_host::vault::KeyVault;

@@ -5,7 +5,7 @@ use super::{hooks, life, shards, shown};
 use windrow_core::ids::{TaskId, WallMs};
 use windrow_core::life::{Circumstances, CommandRefusal, StartToken, status_json};
 use windrow_core::task::lifecycle::Refusal;
-use windrow_engine::ports::tasks::store::{Actor, CommandError, TaskCommand, TaskView};
+use windrow_engine::ports::tasks::store::{CommandError, TaskCommand, TaskView, Write};
 use windrow_host::start_token;
 
 /// See [`windrow_engine::ports::tasks::store::TaskStore::command_if`].
@@ -13,7 +13,7 @@ pub(super) fn obey(
     state: &mut State,
     (id, expected): (TaskId, Option<u64>),
     command: &TaskCommand,
-    actor: &Actor,
+    write: &Write,
     now: WallMs,
 ) -> Result<TaskView, CommandError> {
     let task = state.tasks.get(&id).ok_or(CommandError::NotFound(id))?;
@@ -42,7 +42,7 @@ pub(super) fn obey(
     life::change(
         state,
         id,
-        Some(actor),
+        Some(&write.actor),
         now,
         |life, evidence| -> Result<_, CommandRefusal> {
             let mut deeds = vec![life.obey(command, &around)?];
@@ -64,7 +64,7 @@ fn holder_of_name(state: &State, id: TaskId, name: &str) -> Option<TaskId> {
 }
 
 /// See [`windrow_engine::ports::tasks::store::TaskStore::delete`].
-pub(super) fn delete(state: &mut State, id: TaskId, actor: &Actor, now: WallMs) -> Result<(), CommandError> {
+pub(super) fn delete(state: &mut State, id: TaskId, write: &Write, now: WallMs) -> Result<(), CommandError> {
     let status = state.tasks.get(&id).ok_or(CommandError::NotFound(id))?.status;
     if !status.is_terminal() {
         return Err(CommandRefusal::from(Refusal {
@@ -86,6 +86,12 @@ pub(super) fn delete(state: &mut State, id: TaskId, actor: &Actor, now: WallMs) 
     state.outbox.retain(|call| call.task != id);
     state.log.retain(|line| line.1.shard.task != id);
     let before = Some(status_json(status));
-    state.record(Some(id), actor, now, "task.delete".to_owned(), (before, None));
+    state.record(
+        Some(id),
+        &write.actor,
+        now,
+        "task.delete".to_owned(),
+        (before, None),
+    );
     Ok(())
 }

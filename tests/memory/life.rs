@@ -4,7 +4,7 @@ use super::hooks;
 use super::state::{ItemState, Shard, State, Task};
 use windrow_core::execution::Reach;
 use windrow_core::ids::{CheckpointSeq, Epoch, RunNo, TaskId, WallMs};
-use windrow_core::life::{Author, Deeds, Evidence, Life, ShardLife};
+use windrow_core::life::{Deeds, Evidence, Life, ShardLife};
 use windrow_core::task::lifecycle::Note;
 use windrow_engine::ports::tasks::store::Actor;
 
@@ -212,11 +212,7 @@ fn perform(state: &mut State, life: &Life, deeds: Deeds, by: Option<&Actor>, now
         state.start_tokens.insert(hash, (life.id, life.start_no));
     }
     for record in deeds.records {
-        let author = match (record.by, by) {
-            (Author::Caller, Some(by)) => by.clone(),
-            (Author::Windrow(Some(reason)), _) => Actor::windrow(Some(reason.to_string())),
-            _ => Actor::windrow(None),
-        };
+        let author = Actor::of(record.by, by);
         let change = (Some(record.before), Some(record.after));
         state.record(Some(life.id), &author, now, record.action, change);
     }

@@ -9,7 +9,7 @@ use super::{Call, MemoryStore};
 use windrow_core::limit::Bounds;
 use windrow_core::limit::round::{Round, Row, settle};
 use windrow_engine::ports::StoreError;
-use windrow_engine::ports::ownership::limit_store::{LimitStore, PartView, Played, part_view};
+use windrow_engine::ports::ownership::limit_store::{LimitStore, PartView, RoundOutcome, part_view};
 
 /// The parts of one limit.
 #[derive(Clone, Debug, Default)]
@@ -31,7 +31,7 @@ impl LimitStore for MemoryStore {
         .await
     }
 
-    async fn play(&self, rounds: &[(String, Round)]) -> Result<Vec<Played>, StoreError> {
+    async fn play(&self, rounds: &[(String, Round)]) -> Result<Vec<RoundOutcome>, StoreError> {
         if let Some((_, round)) = rounds.first() {
             self.faults().while_frozen(round.session).await;
         }
@@ -66,9 +66,9 @@ impl LimitStore for MemoryStore {
     }
 }
 
-fn play(state: &mut State, name: &str, round: &Round) -> Played {
+fn play(state: &mut State, name: &str, round: &Round) -> RoundOutcome {
     if !state.is_live(round.session) {
-        return Played::Fenced;
+        return RoundOutcome::Fenced;
     }
     let bounds = state.bounds.get(name).copied().unwrap_or_default();
     let mut limit = state.limits.remove(name).unwrap_or_default();
@@ -81,7 +81,7 @@ fn play(state: &mut State, name: &str, round: &Round) -> Played {
         limit.rows.push(row.clone());
     }
     state.limits.insert(name.to_owned(), limit);
-    settled.map_or(Played::Late, |(_, dealt)| Played::Dealt {
+    settled.map_or(RoundOutcome::Late, |(_, dealt)| RoundOutcome::Dealt {
         bounds,
         dealt,
         round_no,

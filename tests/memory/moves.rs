@@ -4,13 +4,13 @@ use super::state::{Shard, State};
 use windrow_core::ids::{SessionId, ShardId, TaskId, WallMs};
 use windrow_core::task::lifecycle::ShardState;
 use windrow_engine::ports::ownership::run_store::MOVE_PATIENCE;
-use windrow_engine::ports::tasks::store::{Actor, CommandError, MoveRefusal};
+use windrow_engine::ports::tasks::store::{CommandError, MoveRefusal, Write};
 
 /// See [`windrow_engine::ports::tasks::store::TaskStore::move_shards`].
 pub(super) fn move_shards(
     state: &mut State,
     (id, only, to): (TaskId, Option<u32>, &str),
-    actor: &Actor,
+    write: &Write,
     now: WallMs,
 ) -> Result<u32, CommandError> {
     let there = sessions_of(state, to)?;
@@ -38,7 +38,13 @@ pub(super) fn move_shards(
         moved.push(shard.no);
     }
     let after = serde_json::json!({ "to": to, "shards": moved }).to_string();
-    state.record(Some(id), actor, now, "task.move".to_owned(), (None, Some(after)));
+    state.record(
+        Some(id),
+        &write.actor,
+        now,
+        "task.move".to_owned(),
+        (None, Some(after)),
+    );
     Ok(u32::try_from(moved.len()).unwrap_or(u32::MAX))
 }
 

@@ -16,13 +16,13 @@ use windrow_core::task::ShardRange;
 use windrow_core::task::lifecycle::{ShardState, Wish};
 use windrow_engine::ports::StoreError;
 use windrow_engine::ports::ownership::run_store::{
-    CHECKPOINT_SHARDS_MAX, CLAIMABLE, Candidate, CheckpointAck, ClaimOutcome, ClaimRequest, ClaimedShard,
-    Control, Game, Hunt, HuntPlace, RunClose, RunStore, ShardCheckpoint,
+    CHECKPOINT_SHARDS_MAX, CLAIMABLE, Candidate, CandidateCursor, CandidatePage, CandidateQuery,
+    CheckpointAck, ClaimOutcome, ClaimRequest, ClaimedShard, Control, RunClose, RunStore, ShardCheckpoint,
 };
 
 #[async_trait]
 impl RunStore for MemoryStore {
-    async fn candidates(&self, hunt: &Hunt) -> Result<Game, StoreError> {
+    async fn candidates(&self, hunt: &CandidateQuery) -> Result<CandidatePage, StoreError> {
         self.act(Call::Candidates, |state| Ok(candidates(state, hunt)))
             .await
     }
@@ -140,8 +140,8 @@ fn is_claimable(task: &Task, shard: &Shard, now: WallMs) -> bool {
     is_open && is_timely
 }
 
-fn candidates(state: &State, hunt: &Hunt) -> Game {
-    let mut found: Vec<(HuntPlace, Candidate)> = Vec::new();
+fn candidates(state: &State, hunt: &CandidateQuery) -> CandidatePage {
+    let mut found: Vec<(CandidateCursor, Candidate)> = Vec::new();
     for (id, task) in &state.tasks {
         for shard in &task.shards {
             let owner = shard
@@ -152,7 +152,7 @@ fn candidates(state: &State, hunt: &Hunt) -> Game {
                     task: *id,
                     no: shard.no,
                 };
-                let place = HuntPlace {
+                let place = CandidateCursor {
                     state: shard.state,
                     shard: shard_id,
                 };
@@ -160,7 +160,7 @@ fn candidates(state: &State, hunt: &Hunt) -> Game {
             }
         }
     }
-    let rank = |place: &HuntPlace| {
+    let rank = |place: &CandidateCursor| {
         (
             CLAIMABLE.iter().position(|state| *state == place.state),
             place.shard,
@@ -171,14 +171,14 @@ fn candidates(state: &State, hunt: &Hunt) -> Game {
     let is_full = found.len() >= hunt.limit as usize;
     found.truncate(hunt.limit as usize);
     let next = found.last().map(|(place, _)| *place).filter(|_| is_full);
-    Game {
+    CandidatePage {
         found: found.into_iter().map(|(_, candidate)| candidate).collect(),
         next,
     }
 }
 
 /// Whether a shard that is to run was active lately and belongs to a pool that is looked for.
-fn is_hunted(task: &Task, shard: &Shard, hunt: &Hunt) -> bool {
+fn is_hunted(task: &Task, shard: &Shard, hunt: &CandidateQuery) -> bool {
     let window = i64::try_from(hunt.restore_window.as_millis()).unwrap_or(i64::MAX);
     let oldest = hunt.now.0.saturating_sub(window);
     let is_recent = shard.updated_at.0 >= oldest || shard.not_before.0 >= oldest.max(1);
@@ -194,7 +194,7 @@ fn is_hunted(task: &Task, shard: &Shard, hunt: &Hunt) -> bool {
     is_ending(task.wish) || (is_recent && is_served && !is_left && is_in_time)
 }
 
-fn candidate(task: &Task, shard: &Shard, (id, hunt): (ShardId, &Hunt)) -> Candidate {
+fn candidate(task: &Task, shard: &Shard, (id, hunt): (ShardId, &CandidateQuery)) -> Candidate {
     // The part that it began with: never more than it has now.
     let share = shard
         .share

@@ -13,8 +13,8 @@ use windrow_core::task::lifecycle::CutOff;
 use windrow_core::task::lifecycle::{Status, Wish};
 use windrow_engine::ports::StoreError;
 use windrow_engine::ports::tasks::store::{
-    Actor, AuditEntry, COORDINATOR_DOWN, CommandError, CreateError, FailedItem, FailureGroup, Family,
-    NewTask, TaskCommand, TaskStore, TaskView, TokenStart, WaitNote,
+    AuditEntry, COORDINATOR_DOWN, CommandError, CreateError, FailedItem, FailureGroup, Family, NewTask,
+    TaskCommand, TaskStore, TaskView, TokenStart, WaitNote, Write,
 };
 use windrow_host::start_token;
 
@@ -24,20 +24,26 @@ impl TaskStore for MemoryStore {
         self.act(Call::Read, |state| Ok(state.id.clone())).await
     }
 
-    async fn ensure_business(&self, slug: &str, actor: &Actor, now: WallMs) -> Result<(), StoreError> {
+    async fn ensure_business(&self, slug: &str, write: &Write, now: WallMs) -> Result<(), StoreError> {
         let make = |state: &mut State| {
             if state.businesses.insert(slug.to_owned()) {
                 let after = Some(serde_json::json!({ "slug": slug }).to_string());
-                state.record(None, actor, now, "business.create".to_owned(), (None, after));
+                state.record(
+                    None,
+                    &write.actor,
+                    now,
+                    "business.create".to_owned(),
+                    (None, after),
+                );
             }
             Ok(())
         };
-        self.act(Call::Create, |state| on(state, actor, make)).await
+        self.act(Call::Create, |state| on(state, write, make)).await
     }
 
-    async fn create(&self, new: &NewTask, actor: &Actor, now: WallMs) -> Result<TaskView, CreateError> {
+    async fn create(&self, new: &NewTask, write: &Write, now: WallMs) -> Result<TaskView, CreateError> {
         self.act(Call::Create, |state| {
-            on(state, actor, |state| create(state, new, actor, now))
+            on(state, write, |state| create(state, new, write, now))
         })
         .await
     }
@@ -46,16 +52,16 @@ impl TaskStore for MemoryStore {
         &self,
         new: &NewTask,
         (seen, starts): (&Family, bool),
-        actor: &Actor,
+        write: &Write,
         now: WallMs,
     ) -> Result<TaskView, CreateError> {
         let make = |state: &mut State| {
             refuse_overtaken(state, new, seen)?;
-            create(state, new, actor, now)
+            create(state, new, write, now)
         };
-        let made = self.act(Call::Create, |state| on(state, actor, make)).await?;
+        let made = self.act(Call::Create, |state| on(state, write, make)).await?;
         if starts {
-            self.start_made(made, actor, now).await
+            self.start_made(made, write, now).await
         } else {
             Ok(made)
         }
@@ -81,7 +87,7 @@ impl TaskStore for MemoryStore {
         .await
     }
 
-    async fn release_name(&self, id: TaskId, actor: &Actor, now: WallMs) -> Result<(), CommandError> {
+    async fn release_name(&self, id: TaskId, write: &Write, now: WallMs) -> Result<(), CommandError> {
         let release = |state: &mut State| {
             let task = state.tasks.get_mut(&id).ok_or(CommandError::NotFound(id))?;
             let Some(name) = task.name.take() else {
@@ -92,14 +98,14 @@ impl TaskStore for MemoryStore {
             let after = Some(serde_json::json!({ "name": null }).to_string());
             state.record(
                 Some(id),
-                actor,
+                &write.actor,
                 now,
                 "task.release_name".to_owned(),
                 (before, after),
             );
             Ok(())
         };
-        self.act(Call::Command, |state| on(state, actor, release)).await
+        self.act(Call::Command, |state| on(state, write, release)).await
     }
 
     async fn command_if(
@@ -107,11 +113,11 @@ impl TaskStore for MemoryStore {
         id: TaskId,
         expected: Option<u64>,
         command: &TaskCommand,
-        actor: &Actor,
+        write: &Write,
         now: WallMs,
     ) -> Result<TaskView, CommandError> {
-        let obey = |state: &mut State| commands::obey(state, (id, expected), command, actor, now);
-        self.act(Call::Command, |state| on(state, actor, obey)).await
+        let obey = |state: &mut State| commands::obey(state, (id, expected), command, write, now);
+        self.act(Call::Command, |state| on(state, write, obey)).await
     }
 
     async fn explain_waits(&self, notes: &[WaitNote], _now: WallMs) -> Result<(), StoreError> {
@@ -146,9 +152,9 @@ impl TaskStore for MemoryStore {
         .await
     }
 
-    async fn delete(&self, id: TaskId, actor: &Actor, now: WallMs) -> Result<(), CommandError> {
-        let delete = |state: &mut State| commands::delete(state, id, actor, now);
-        self.act(Call::Command, |state| on(state, actor, delete)).await
+    async fn delete(&self, id: TaskId, write: &Write, now: WallMs) -> Result<(), CommandError> {
+        let delete = |state: &mut State| commands::delete(state, id, write, now);
+        self.act(Call::Command, |state| on(state, write, delete)).await
     }
 
     async fn move_shards(
@@ -156,12 +162,12 @@ impl TaskStore for MemoryStore {
         task: TaskId,
         shard: Option<u32>,
         to: &str,
-        actor: &Actor,
+        write: &Write,
         now: WallMs,
     ) -> Result<u32, CommandError> {
         self.act(Call::Command, |state| {
-            on(state, actor, |state| {
-                moves::move_shards(state, (task, shard, to), actor, now)
+            on(state, write, |state| {
+                moves::move_shards(state, (task, shard, to), write, now)
             })
         })
         .await
@@ -206,16 +212,16 @@ impl TaskStore for MemoryStore {
     }
 }
 
-/// Changes the state; a rehearsal changes a copy of it.
-fn on<T>(state: &mut State, actor: &Actor, change: impl FnOnce(&mut State) -> T) -> T {
-    if actor.rehearses {
+/// Changes the state; a dry run changes a copy of it.
+fn on<T>(state: &mut State, write: &Write, change: impl FnOnce(&mut State) -> T) -> T {
+    if write.dry_run {
         change(&mut state.clone())
     } else {
         change(state)
     }
 }
 
-fn create(state: &mut State, new: &NewTask, actor: &Actor, now: WallMs) -> Result<TaskView, CreateError> {
+fn create(state: &mut State, new: &NewTask, write: &Write, now: WallMs) -> Result<TaskView, CreateError> {
     if new.total.0 > INDEX_MAX || new.skip_first.0 > INDEX_MAX {
         let text = format!(
             "a task has at most {INDEX_MAX} items, not {}",
@@ -253,7 +259,13 @@ fn create(state: &mut State, new: &NewTask, actor: &Actor, now: WallMs) -> Resul
         state.keys.insert(key, (new.clone(), id));
     }
     let after = Some(status_json(Status::Created));
-    state.record(Some(id), actor, now, "task.create".to_owned(), (None, after));
+    state.record(
+        Some(id),
+        &write.actor,
+        now,
+        "task.create".to_owned(),
+        (None, after),
+    );
     Ok(shown::view(id, &state.tasks[&id]))
 }
 

@@ -4,12 +4,12 @@ use hyper::Method;
 use serde_json::json;
 use uuid::Uuid;
 use windrow_core::ids::{SessionId, WallMs};
-use windrow_engine::ports::ownership::peers::{Answer, NodeWish, PATH, PeerSeal, Question, Seal};
+use windrow_engine::ports::ownership::peers::{NodePatch, PATH, PeerReply, PeerSeal, Question, Seal};
 use windrow_host::vault::KeyVault;
 use windrow_net::peers::PeerKey;
 
 use crate::cluster::Cluster;
-use crate::support::{Answer as Heard, Node};
+use crate::support::{Node, PeerReply as Heard};
 
 fn now() -> WallMs {
     let since = std::time::SystemTime::now()
@@ -33,7 +33,7 @@ async fn send(node: &Node, method: Method, seal: &Seal, body: &[u8]) -> Heard {
 }
 
 fn capacity(rate: &str) -> Vec<u8> {
-    let wish = NodeWish {
+    let wish = NodePatch {
         capacity_rate: Some(rate.parse().unwrap()),
         log_filter: None,
         actor: "eve".to_owned(),
@@ -111,7 +111,7 @@ async fn only_a_node_of_this_store_is_answered_and_only_once() {
         &heard.body,
         heard.header("windrow-peer-proof").unwrap()
     ));
-    let Answer::Node(face) = serde_json::from_slice(&heard.body).unwrap() else {
+    let PeerReply::Node(face) = serde_json::from_slice(&heard.body).unwrap() else {
         panic!("{}", heard.text())
     };
     assert_eq!(face.capacity_rate, "77/s");

@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use serde_json::{Value, json};
 use windrow_core::ids::{ItemCount, ItemIndex, TaskId};
 use windrow_engine::ports::StoreError;
-use windrow_engine::ports::sources::desk::{RedrivePart, RedriveSpec};
+use windrow_engine::ports::sources::resolver::{RedrivePart, RedriveSpec};
 use windrow_engine::ports::sources::source::{Source, SourceError};
 use windrow_engine::ports::tasks::failure_list::{FailureList, FailurePage, RecordedItem, WaitingCode};
 use windrow_engine::ports::tasks::store::FailureGroup;

@@ -7,7 +7,7 @@ use futures_util::stream;
 use sha2::{Digest, Sha256};
 use windrow_core::ids::WallMs;
 use windrow_engine::ports::StoreError;
-use windrow_engine::ports::sources::desk::Sender;
+use windrow_engine::ports::sources::resolver::Sender;
 use windrow_engine::ports::sources::source::Source;
 use windrow_engine::ports::sources::uploads::{PART_BYTES, UploadId, UploadState, UploadStore};
 use windrow_sources::{CsvFormat, Format, ReceiveError, UploadSource, receive};

@@ -30,7 +30,7 @@ use crate::clock::VirtualClock;
 use crate::link::{Link, Way};
 use crate::patience::{PATIENCE, holds_within};
 use crate::scripted::{Act, Everything, Scripted};
-use crate::tasks::{self, actor, new_task};
+use crate::tasks::{self, new_task, write};
 
 /// One call of a handler.
 #[derive(Clone, Debug)]
@@ -194,14 +194,14 @@ impl Cluster {
     pub async fn task(&self, total: u64, tune: impl FnOnce(&mut Tuning)) -> TaskId {
         let now = self.clock.wall();
         self.store
-            .ensure_business("run", &actor(), now)
+            .ensure_business("run", &write(), now)
             .await
             .expect("memory");
         let new = new_task(total, None, |tuning| {
             tuning.concurrency = super::fifty();
             tune(tuning);
         });
-        let task = self.store.create(&new, &actor(), now).await.expect("created");
+        let task = self.store.create(&new, &write(), now).await.expect("created");
         self.command(task.id, TaskCommand::Start).await;
         task.id
     }
@@ -215,19 +215,19 @@ impl Cluster {
     ) -> TaskId {
         let now = self.clock.wall();
         self.store
-            .ensure_business("run", &actor(), now)
+            .ensure_business("run", &write(), now)
             .await
             .expect("memory");
         let mut new = new_task(total, None, tune);
         new.shards = shards;
-        let task = self.store.create(&new, &actor(), now).await.expect("created");
+        let task = self.store.create(&new, &write(), now).await.expect("created");
         self.command(task.id, TaskCommand::Start).await;
         task.id
     }
 
     pub async fn command(&self, task: TaskId, command: TaskCommand) {
         self.store
-            .command(task, &command, &actor(), self.clock.wall())
+            .command(task, &command, &write(), self.clock.wall())
             .await
             .expect("legal");
         self.nodes.values().for_each(|node| node.handle.wake());

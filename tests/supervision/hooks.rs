@@ -18,7 +18,7 @@ use windrow_engine::ports::access::business_store::{
 use windrow_engine::ports::handling::data_log::{DataLog, LogQuery};
 use windrow_engine::ports::handling::handler::LogLevel;
 use windrow_engine::ports::handling::hook::{HookCall, HookCaller, HookReply};
-use windrow_engine::ports::tasks::store::{Actor, TaskCommand};
+use windrow_engine::ports::tasks::store::{TaskCommand, Write};
 
 use super::ok;
 use crate::world::World;
@@ -82,7 +82,7 @@ impl BusinessStore for Fake {
         slug: &str,
         _: &BusinessSpec,
         _: Option<Vec<u8>>,
-        _: &Actor,
+        _: &Write,
         _: WallMs,
     ) -> Result<Business, BusinessError> {
         Err(BusinessError::Taken(slug.to_owned()))
@@ -98,7 +98,7 @@ impl BusinessStore for Fake {
         _: Option<u64>,
         _: &BusinessChange,
         _: &str,
-        _: &Actor,
+        _: &Write,
         _: WallMs,
     ) -> Result<Business, BusinessError> {
         Err(BusinessError::NotFound(slug.to_owned()))

@@ -275,7 +275,7 @@ async fn a_task_that_is_started_again_says_again_why_it_waits() {
         .command(
             second,
             &STOP,
-            &crate::tasks::actor(),
+            &crate::tasks::write(),
             world.clock_in(Duration::ZERO),
         )
         .await

@@ -14,9 +14,10 @@ use windrow_core::limit::Bounds;
 use windrow_core::limit::round::Round;
 use windrow_engine::ports::StoreError;
 use windrow_engine::ports::ownership::lease_store::{LeaseKey, LeaseReply, LeaseStore};
-use windrow_engine::ports::ownership::limit_store::{LimitStore, PartView, Played};
+use windrow_engine::ports::ownership::limit_store::{LimitStore, PartView, RoundOutcome};
 use windrow_engine::ports::ownership::run_store::{
-    CheckpointAck, ClaimOutcome, ClaimRequest, Control, Game, Hunt, RunClose, RunStore, ShardCheckpoint,
+    CandidatePage, CandidateQuery, CheckpointAck, ClaimOutcome, ClaimRequest, Control, RunClose, RunStore,
+    ShardCheckpoint,
 };
 use windrow_engine::ports::ownership::session_store::{
     Heartbeat, NewSession, SessionFace, SessionStore, SessionView,
@@ -91,7 +92,7 @@ impl Link {
 
 #[async_trait]
 impl RunStore for Link {
-    async fn candidates(&self, hunt: &Hunt) -> Result<Game, StoreError> {
+    async fn candidates(&self, hunt: &CandidateQuery) -> Result<CandidatePage, StoreError> {
         self.store().await?.candidates(hunt).await
     }
 
@@ -214,7 +215,7 @@ impl LimitStore for Link {
         self.store().await?.bounds(names).await
     }
 
-    async fn play(&self, rounds: &[(String, Round)]) -> Result<Vec<Played>, StoreError> {
+    async fn play(&self, rounds: &[(String, Round)]) -> Result<Vec<RoundOutcome>, StoreError> {
         self.store().await?.play(rounds).await
     }
 

@@ -12,7 +12,7 @@ use windrow_engine::ports::tasks::store::{NewTask, TaskCommand, TaskStore};
 
 use crate::limits::{is_about, of_rate, seconds, sent_in};
 use crate::scripted::Act;
-use crate::tasks::{actor, new_task};
+use crate::tasks::{new_task, write};
 use crate::world::World;
 
 /// A node with these limits, whose items take 20 ms.
@@ -41,12 +41,12 @@ async fn endless(world: &World, business: &str, limits: &[&str]) -> TaskId {
     let now = world.clock.wall();
     world
         .store
-        .ensure_business(business, &actor(), now)
+        .ensure_business(business, &write(), now)
         .await
         .expect("memory");
     let task = world
         .store
-        .create(&under(business, limits), &actor(), now)
+        .create(&under(business, limits), &write(), now)
         .await
         .expect("created")
         .id;

@@ -6,19 +6,19 @@ use windrow_config::Config;
 use windrow_core::ids::{ItemCount, ItemIndex, TaskId};
 use windrow_core::settings::{Auto, RateLimit};
 use windrow_core::task::{Canary, Tuning};
-use windrow_engine::ports::tasks::store::{Actor, NewTask, TaskStore, TaskView};
+use windrow_engine::ports::tasks::store::{Actor, NewTask, TaskStore, TaskView, Write};
 use windrow_memory::MemoryStore;
 
 use crate::patience::within;
 
-pub fn actor() -> Actor {
+pub fn write() -> Write {
     Actor {
         name: "test".into(),
         source: "cli",
         reason: None,
         request_id: None,
-        rehearses: false,
     }
+    .writes()
 }
 
 pub fn new_task(total: u64, canary: Option<Canary>, tune: impl FnOnce(&mut Tuning)) -> NewTask {

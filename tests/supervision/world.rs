@@ -25,7 +25,7 @@ use crate::clock::VirtualClock;
 use crate::link::Link;
 use crate::patience::{PATIENCE, holds_within};
 use crate::scripted::{Act, Everything, Scripted};
-use crate::tasks::{self, actor, new_task};
+use crate::tasks::{self, new_task, write};
 
 /// One node and its store.
 pub struct World {
@@ -244,12 +244,12 @@ impl World {
     pub async fn made(&self, total: u64, change: impl FnOnce(&mut NewTask)) -> TaskId {
         let now = self.clock.wall();
         self.store
-            .ensure_business("run", &actor(), now)
+            .ensure_business("run", &write(), now)
             .await
             .expect("memory");
         let mut new = new_task(total, None, |_| {});
         change(&mut new);
-        self.store.create(&new, &actor(), now).await.expect("created").id
+        self.store.create(&new, &write(), now).await.expect("created").id
     }
 
     /// The same, with a canary.
@@ -261,11 +261,11 @@ impl World {
     ) -> TaskId {
         let now = self.clock.wall();
         self.store
-            .ensure_business("run", &actor(), now)
+            .ensure_business("run", &write(), now)
             .await
             .expect("memory");
         let new = new_task(total, canary, tune);
-        let task = self.store.create(&new, &actor(), now).await.expect("created");
+        let task = self.store.create(&new, &write(), now).await.expect("created");
         self.command(task.id, TaskCommand::Start).await;
         task.id
     }
@@ -273,7 +273,7 @@ impl World {
     pub async fn command(&self, task: TaskId, command: TaskCommand) {
         let now = self.clock.wall();
         self.store
-            .command(task, &command, &actor(), now)
+            .command(task, &command, &write(), now)
             .await
             .expect("legal");
         self.node().wake();

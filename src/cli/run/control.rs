@@ -24,7 +24,7 @@ use windrow_core::settings::text::span_text;
 use windrow_core::task::Tuning;
 use windrow_core::task::lifecycle::Status;
 use windrow_engine::ports::clock::Clock;
-use windrow_engine::ports::tasks::store::{Actor, TaskCommand, TaskStore, TaskView};
+use windrow_engine::ports::tasks::store::{TaskCommand, TaskStore, TaskView, Write};
 use windrow_server::service;
 
 /// The socket's name in the state directory.
@@ -129,7 +129,7 @@ pub(super) struct Steered {
     /// Has the run look at its wish and settings at once.
     pub(super) nudge: Box<dyn Fn() + Send + Sync>,
     pub(super) clock: Arc<dyn Clock>,
-    pub(super) actor: Actor,
+    pub(super) write: Write,
     pub(super) shown: watch::Receiver<Option<Picture>>,
 }
 
@@ -195,7 +195,7 @@ impl Steered {
             Ask::Show => Ok(self.show(&task)),
             Ask::Set { settings } => self.set(&task, &settings).await,
             Ask::Stop { now } => {
-                let done = service::stop(&*self.tasks, self.task, now, &self.actor, self.clock.wall()).await;
+                let done = service::stop(&*self.tasks, self.task, now, &self.write, self.clock.wall()).await;
                 (self.nudge)();
                 Ok(done.map(|()| self.show(&task))?)
             }
@@ -221,7 +221,7 @@ impl Steered {
         let tune = TaskCommand::Tune(Box::new(tuning));
         let changed = self
             .tasks
-            .command(self.task, &tune, &self.actor, self.clock.wall())
+            .command(self.task, &tune, &self.write, self.clock.wall())
             .await?;
         (self.nudge)();
         Ok(json!({"before": settings_json(&task.tuning), "after": settings_json(&changed.tuning)}))

@@ -45,10 +45,10 @@ use windrow_engine::ports::clock::Clock;
 use windrow_engine::ports::handling::handler::HandlerFactory;
 use windrow_engine::ports::sources::provision::{Provider, Provision, ProvisionError};
 use windrow_engine::ports::sources::source::Source;
-use windrow_engine::ports::tasks::store::{Actor, TaskView};
+use windrow_engine::ports::tasks::store::{Actor, TaskView, Write};
 use windrow_node::sources::{OpenedSource, StoredSources, origin_view};
 use windrow_node::{Node, NodeOptions, Runtimes, StateDir, Store, SystemClock, Times, handler_log, handlers};
-use windrow_server::service::{self, Found, Job, JobError};
+use windrow_server::service::{self, Job, JobError, JobStart};
 
 /// The business that all jobs of `run` belong to.
 const BUSINESS: &str = "run";
@@ -64,7 +64,7 @@ struct Desk<'a> {
     store: Arc<Store>,
     clock: Arc<dyn Clock>,
     runtimes: Arc<Runtimes>,
-    actor: Actor,
+    write: Write,
 }
 
 /// Runs the job.
@@ -81,13 +81,13 @@ pub(super) async fn run(args: &RunArgs, shell: &Shell, runtimes: Arc<Runtimes>) 
     }
     let state = Arc::new(StateDir::lock(&prepared.place)?);
     let store = Arc::new(Store::open(&state.database()).await?);
-    let actor = Actor {
+    let write = Actor {
         name: shell.user(),
         source: "cli",
         reason: None,
         request_id: None,
-        rehearses: false,
-    };
+    }
+    .writes();
     let desk = Desk {
         args,
         shell,
@@ -96,7 +96,7 @@ pub(super) async fn run(args: &RunArgs, shell: &Shell, runtimes: Arc<Runtimes>) 
         store,
         clock,
         runtimes,
-        actor,
+        write,
     };
     let exit = Box::pin(desk.work(&mut signals)).await;
     desk.close().await;
@@ -130,8 +130,8 @@ impl Desk<'_> {
             return self.go_over_failed(job, signals).await;
         }
         match self.begin(&job).await? {
-            Found::Ended(task) => self.tell_ended(task).await,
-            Found::New(task) => {
+            JobStart::Ended(task) => self.tell_ended(task).await,
+            JobStart::New(task) => {
                 self.say(&format!("{}: {} items ({})", task.id, task.total.0, job.name));
                 let looks = first_row::look(&opened).await;
                 looks.lines.iter().for_each(|line| self.say(line));
@@ -141,7 +141,7 @@ impl Desk<'_> {
                 self.tell_of_others(&task).await?;
                 self.drive(task, opened.source, signals).await
             }
-            Found::Resumed(task) => {
+            JobStart::Resumed(task) => {
                 self.say(&resuming(&task));
                 self.drive(task, opened.source, signals).await
             }
@@ -160,7 +160,8 @@ impl Desk<'_> {
                 return self.tell(Outcome::gather(&*self.store, *last, None).await?).await;
             }
         };
-        let (Found::New(task) | Found::Resumed(task) | Found::Ended(task)) = self.begin(&next).await?;
+        let (JobStart::New(task) | JobStart::Resumed(task) | JobStart::Ended(task)) =
+            self.begin(&next).await?;
         self.say(&format!(
             "{}: {} items that {of} abandoned",
             task.id, task.total.0
@@ -190,12 +191,12 @@ impl Desk<'_> {
     }
 
     /// Makes the job's task, or finds it; one that has finished begins anew where that is wanted.
-    async fn begin(&self, job: &Job) -> Result<Found, Fault> {
+    async fn begin(&self, job: &Job) -> Result<JobStart, Fault> {
         let begin =
-            async |restart| service::begin(&*self.store, job, restart, &self.actor, self.clock.wall()).await;
+            async |restart| service::begin(&*self.store, job, restart, &self.write, self.clock.wall()).await;
         let begun = begin(self.args.restart).await;
         let there = match &begun {
-            Ok(Found::Ended(task)) => Some(task),
+            Ok(JobStart::Ended(task)) => Some(task),
             Err(JobError::OtherMeaning { task }) => Some(&**task),
             _ => None,
         };
@@ -287,7 +288,7 @@ impl Desk<'_> {
             shown,
             node: &node,
             screen: &self.shell.screen,
-            actor: &self.actor,
+            write: &self.write,
             drain_timeout: self.drain_timeout(&task),
             source: &*source,
             members: self.members(),
@@ -348,7 +349,7 @@ impl Desk<'_> {
             tasks: self.store.clone(),
             nudge: Box::new(move || supervisor.nudge(id)),
             clock: self.clock.clone(),
-            actor: self.actor.clone(),
+            write: self.write.clone(),
             shown,
         };
         Control::open(self.state.path(), steered)

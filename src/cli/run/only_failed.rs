@@ -6,7 +6,7 @@ use super::super::fault::Fault;
 use super::BUSINESS;
 use windrow_core::ids::{ItemCount, TaskId};
 use windrow_core::task::lifecycle::Status;
-use windrow_engine::ports::sources::desk::{RedrivePart, RedriveSpec};
+use windrow_engine::ports::sources::resolver::{RedrivePart, RedriveSpec};
 use windrow_engine::ports::tasks::failure_list::FailureList;
 use windrow_engine::ports::tasks::store::{TaskStore, TaskView};
 use windrow_node::sources::SourceSpec;

@@ -17,7 +17,7 @@ use windrow_core::ids::{ItemIndex, Moment, TaskId, WallMs};
 use windrow_core::task::lifecycle::Status;
 use windrow_engine::ports::ErrorClass;
 use windrow_engine::ports::sources::source::Source;
-use windrow_engine::ports::tasks::store::{Actor, TaskView};
+use windrow_engine::ports::tasks::store::{TaskView, Write};
 use windrow_node::Node;
 use windrow_server::service;
 use windrow_server::service::failures::item_data::{Lookup, Members};
@@ -41,7 +41,7 @@ pub(super) enum End {
 pub(super) struct Watch<'a> {
     pub(super) node: &'a Node,
     pub(super) screen: &'a Screen,
-    pub(super) actor: &'a Actor,
+    pub(super) write: &'a Write,
     /// How long calls in flight may take to end.
     pub(super) drain_timeout: Duration,
     /// The items, and what of them says who they are.
@@ -98,7 +98,7 @@ impl Watch<'_> {
             };
             if view.status == Status::Stopped && start_again && stopping == Stopping::No {
                 start_again = false;
-                service::start_if_stopped(self.node.tasks(), view, self.actor, self.node.clock().wall())
+                service::start_if_stopped(self.node.tasks(), view, self.write, self.node.clock().wall())
                     .await?;
                 self.node.wake();
                 continue;
@@ -178,7 +178,7 @@ impl Watch<'_> {
 
     async fn command_stop(&self, id: TaskId, at_once: bool) -> Result<(), Fault> {
         let now = self.node.clock().wall();
-        let stopped = service::stop(self.node.tasks(), id, at_once, self.actor, now).await;
+        let stopped = service::stop(self.node.tasks(), id, at_once, self.write, now).await;
         self.node.nudge(id);
         stopped.map_err(|error| Fault::new(Exit::Failed, "the task can't be stopped", error.to_string()))
     }

@@ -20,7 +20,7 @@ use windrow_core::business::{BusinessSpec, HandlerSpec, HookKind, HttpHandlerSpe
 use windrow_core::ids::Moment;
 use windrow_core::items::verdict::cut;
 use windrow_engine::ports::access::business_store::Business;
-use windrow_engine::ports::handling::hook::{CheckLine, CheckResult, HandlerDesk, HandlerFault};
+use windrow_engine::ports::handling::hook::{CheckLine, CheckResult, HandlerChecker, HandlerFault};
 
 /// How long one ping may take.
 const PING_TIMEOUT: Duration = Duration::from_secs(5);
@@ -32,7 +32,7 @@ const SLOW: Duration = Duration::from_secs(1);
 const WRONG_SIGNATURE: &str = "v1,AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=";
 
 #[async_trait]
-impl HandlerDesk for HookClient {
+impl HandlerChecker for HookClient {
     fn faults(&self, spec: &BusinessSpec, secrets: &BusinessSecrets) -> Vec<HandlerFault> {
         desk::faults(spec, secrets)
     }

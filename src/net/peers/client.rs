@@ -18,7 +18,7 @@ use tokio::time::timeout;
 use crate::{Outbound, tls};
 use windrow_engine::ports::clock::Clock;
 use windrow_engine::ports::ownership::peers::{
-    ANSWER_BYTES_MAX, Answer, PATH, Peer, PeerSeal, Peers, Question, Seal, Silent,
+    ANSWER_BYTES_MAX, PATH, Peer, PeerReply, PeerSeal, Peers, Question, Seal, Unreachable,
 };
 use windrow_tls::{Trouble, deepest};
 
@@ -113,7 +113,7 @@ impl PeerClient {
             .ok_or_else(|| "no connection can be made".to_owned())
     }
 
-    async fn exchange(&self, peer: &Peer, question: &Question) -> Result<Answer, String> {
+    async fn exchange(&self, peer: &Peer, question: &Question) -> Result<PeerReply, String> {
         let body = serde_json::to_vec(question).map_err(|error| error.to_string())?;
         let seal = self.seal.seal(peer.session, &self.node, &body, self.clock.wall());
         let request = request(peer, &seal, body)?;
@@ -192,8 +192,8 @@ fn reason(error: &(dyn std::error::Error + 'static)) -> String {
 
 #[async_trait]
 impl Peers for PeerClient {
-    async fn ask(&self, peer: &Peer, question: &Question) -> Result<Answer, Silent> {
-        let silent = |why| Silent {
+    async fn ask(&self, peer: &Peer, question: &Question) -> Result<PeerReply, Unreachable> {
+        let silent = |why| Unreachable {
             node: peer.node.clone(),
             why,
         };

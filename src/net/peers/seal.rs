@@ -15,7 +15,7 @@ use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 
 use windrow_core::ids::{SessionId, WallMs};
-use windrow_engine::ports::ownership::peers::{PATH, PeerSeal, SKEW_MAX, Seal, Unbelievable};
+use windrow_engine::ports::ownership::peers::{PATH, PeerSeal, SKEW_MAX, Seal, SealError};
 
 /// Nonces that are remembered in each of two spans of time; more questions than that are not believed. A node with
 /// hundreds of peers stays far below it.
@@ -98,15 +98,15 @@ impl PeerSeal for PeerKey {
         seal
     }
 
-    fn check(&self, seal: &Seal, body: &[u8], now: WallMs) -> Result<(), Unbelievable> {
+    fn check(&self, seal: &Seal, body: &[u8], now: WallMs) -> Result<(), SealError> {
         if seal.nonce.len() > TEXT_MAX || seal.from.len() > TEXT_MAX {
-            return Err(Unbelievable::Forged);
+            return Err(SealError::Forged);
         }
         if !is_same(&self.question(seal, body), &seal.proof) {
-            return Err(Unbelievable::Forged);
+            return Err(SealError::Forged);
         }
         if now.since(seal.at) > SKEW_MAX || seal.at.since(now) > SKEW_MAX {
-            return Err(Unbelievable::Stale);
+            return Err(SealError::Stale);
         }
         self.heard
             .lock()
@@ -124,7 +124,7 @@ impl PeerSeal for PeerKey {
 }
 
 impl Heard {
-    fn hear(&mut self, nonce: &str, now: WallMs) -> Result<(), Unbelievable> {
+    fn hear(&mut self, nonce: &str, now: WallMs) -> Result<(), SealError> {
         // Believed from a minute before its time to a minute after it: a nonce may come back two minutes later.
         let span = 2 * i64::try_from(SKEW_MAX.as_millis()).unwrap_or(i64::MAX);
         if now.0.saturating_sub(self.since) > span || now.0 < self.since {
@@ -132,10 +132,10 @@ impl Heard {
             self.since = now.0;
         }
         if self.now.contains(nonce) || self.before.contains(nonce) {
-            return Err(Unbelievable::Replayed);
+            return Err(SealError::Replayed);
         }
         if self.now.len() >= NONCES_MAX {
-            return Err(Unbelievable::TooMany);
+            return Err(SealError::TooMany);
         }
         self.now.insert(nonce.to_owned());
         Ok(())
@@ -202,21 +202,21 @@ mod tests {
         for forged in changed {
             assert_eq!(
                 hears.check(&forged, b"{}", NOW),
-                Err(Unbelievable::Forged),
+                Err(SealError::Forged),
                 "{forged:?}"
             );
         }
-        assert_eq!(hears.check(&seal, b"{ }", NOW), Err(Unbelievable::Forged));
+        assert_eq!(hears.check(&seal, b"{ }", NOW), Err(SealError::Forged));
         assert_eq!(
             PeerKey::new(&[8; 32]).check(&seal, b"{}", NOW),
-            Err(Unbelievable::Forged)
+            Err(SealError::Forged)
         );
         assert_eq!(
             hears.check(&seal, b"{}", NOW),
             Ok(()),
             "what was refused was not heard"
         );
-        assert_eq!(hears.check(&seal, b"{}", NOW), Err(Unbelievable::Replayed));
+        assert_eq!(hears.check(&seal, b"{}", NOW), Err(SealError::Replayed));
     }
 
     #[test]
@@ -232,7 +232,7 @@ mod tests {
         assert_eq!(hears.check(&seal, b"", WallMs(NOW.0 - 59_000)), Ok(()));
         for later in (-58_000..=60_000).step_by(1_000) {
             let heard = hears.check(&seal, b"", WallMs(NOW.0 + later));
-            assert_eq!(heard, Err(Unbelievable::Replayed), "{later} ms");
+            assert_eq!(heard, Err(SealError::Replayed), "{later} ms");
         }
     }
 

@@ -13,7 +13,7 @@ use tokio::task::AbortHandle;
 use tokio::time::Instant;
 
 use windrow_core::ids::SessionId;
-use windrow_engine::ports::ownership::peers::{Answer, Peer, Peers, Question, Silent};
+use windrow_engine::ports::ownership::peers::{Peer, PeerReply, Peers, Question, Unreachable};
 
 /// How long an answer may be given again: streams look up to ten times a second, and a peer is asked four times.
 const FRESH: Duration = Duration::from_millis(240);
@@ -24,7 +24,7 @@ const DOUBT: Duration = Duration::from_secs(5);
 /// Answers that are kept at most; more are forgotten at once.
 const KEPT_MAX: usize = 1_000;
 
-type Answered = Result<Answer, Silent>;
+type Answered = Result<PeerReply, Unreachable>;
 type Asking = SharedFuture<BoxFuture<'static, Answered>>;
 
 /// A question, asked by a task of its own: nobody has to wait for its answer.
@@ -50,7 +50,7 @@ pub struct Shared {
 struct Board {
     asking: HashMap<(SessionId, String), Asked>,
     /// Since when each has been silent, as was noted last.
-    silent: HashMap<SessionId, (Instant, Silent)>,
+    silent: HashMap<SessionId, (Instant, Unreachable)>,
 }
 
 impl Shared {
@@ -80,7 +80,7 @@ impl Shared {
         });
         let (handle, node) = (task.abort_handle(), peer.node.clone());
         let lost = move |_| {
-            Err(Silent {
+            Err(Unreachable {
                 node,
                 why: "the question was lost with a panic".to_owned(),
             })
@@ -115,7 +115,7 @@ impl Board {
     }
 
     /// What is said of a peer that was silent just now, and whether it is to be tried again.
-    fn doubted(&mut self, peer: &Peer) -> Option<(Silent, bool)> {
+    fn doubted(&mut self, peer: &Peer) -> Option<(Unreachable, bool)> {
         self.silent.retain(|_, (since, _)| since.elapsed() < DOUBT);
         self.silent
             .get(&peer.session)
@@ -170,12 +170,12 @@ mod tests {
             let number = self.asked.fetch_add(1, Ordering::SeqCst);
             tokio::time::sleep(Duration::from_millis(50)).await;
             if self.is_dead.load(Ordering::SeqCst) {
-                return Err(Silent {
+                return Err(Unreachable {
                     node: peer.node.clone(),
                     why: "refused".to_owned(),
                 });
             }
-            Ok(Answer::Text(number.to_string()))
+            Ok(PeerReply::Text(number.to_string()))
         }
     }
 
@@ -258,7 +258,7 @@ mod tests {
         first.abort();
         assert_eq!(
             second.await.expect("it goes on"),
-            Ok(Answer::Text("0".to_owned()))
+            Ok(PeerReply::Text("0".to_owned()))
         );
     }
 }

@@ -5,7 +5,7 @@ use serde_json::json;
 use super::*;
 use crate::handlers::preview_context;
 use windrow_core::ids::{ItemCount, ItemIndex, WallMs};
-use windrow_engine::ports::tasks::store::{Actor, NewTask, TaskStore};
+use windrow_engine::ports::tasks::store::{Actor, NewTask, TaskStore, Write};
 use windrow_host::clock::SystemClock;
 use windrow_memory::MemoryStore;
 use windrow_store::sql::Store;
@@ -94,14 +94,14 @@ impl Place {
     }
 }
 
-fn me() -> Actor {
+fn me() -> Write {
     Actor {
         name: "ann".to_owned(),
         source: "api",
         reason: None,
         request_id: None,
-        rehearses: false,
     }
+    .writes()
 }
 
 fn refusal(outcome: Result<Provision, ProvisionError>) -> String {

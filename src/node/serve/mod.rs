@@ -198,7 +198,7 @@ impl Serve {
         let (capacity, run_tasks) = (capacity(&reload.config), reload.config.node.run_tasks);
         let pools = reload.config.node.pools.clone();
         self.min_level.set(reload.config.data_log.min_level);
-        self.service.reconfigure(reload.config);
+        self.service.node.reconfigure(reload.config);
         let supervisor = self.service.supervisor();
         supervisor.set_capacity(capacity);
         supervisor.set_serving(ServingNow {
@@ -271,7 +271,7 @@ fn limits(config: &Config) -> Limits {
 
 /// What looks at the runs again and again: for metrics, and for the recent past of tasks.
 fn watchers(runtimes: &Runtimes, app: App) -> [JoinHandle<()>; 2] {
-    let samples = stats::watch(app.service.clone());
+    let samples = stats::watch(app.service.stats.clone());
     [runtimes.work().spawn(watch(app)), runtimes.work().spawn(samples)]
 }
 
@@ -279,7 +279,7 @@ fn watchers(runtimes: &Runtimes, app: App) -> [JoinHandle<()>; 2] {
 /// news, not for ever: `/readyz` says what is missing.
 async fn await_ready(service: &Service) {
     let ready = async {
-        while !service.not_ready().await.is_empty() {
+        while !service.health.not_ready().await.is_empty() {
             tokio::time::sleep(READY_LOOK_EVERY).await;
         }
     };

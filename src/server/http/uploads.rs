@@ -23,7 +23,7 @@ use crate::http::tasks::failures::json;
 use crate::http::tasks::view::seen_task::path_param;
 use crate::service::ServiceError;
 use windrow_core::business::access::Role;
-use windrow_engine::ports::sources::desk::{Received, RowFormat, SourceRequest};
+use windrow_engine::ports::sources::resolver::{Received, RowFormat, SourceRequest};
 use windrow_engine::ports::sources::uploads::{Upload, UploadId, UploadState};
 
 /// What there are only so many of.
@@ -115,7 +115,8 @@ impl QuotaBody {
 async fn shown(app: &App, SeenUpload(upload, received): SeenUpload) -> Result<UploadBody, ServiceError> {
     let quota = app
         .service
-        .upload_room(&upload.created_by)
+        .sources
+        .room(&upload.created_by)
         .await?
         .map(QuotaBody::new);
     if let Some(warning) = quota.as_ref().and_then(|quota| quota.warning.as_deref()) {
@@ -187,7 +188,7 @@ async fn create(
             "the connection broke off".to_owned()
         })
     });
-    let received = app.service.upload(&format, &who, body.boxed()).await;
+    let received = app.service.sources.receive(&format, &who, body.boxed()).await;
     let received = match received {
         Err(_) if broken.load(Ordering::Relaxed) => {
             return Err(Problem::new(
@@ -197,7 +198,7 @@ async fn create(
         }
         received => received?,
     };
-    let (upload, _) = app.service.show_upload(received.id).await?;
+    let (upload, _) = app.service.sources.show(received.id).await?;
     let location = format!("/v1/uploads/{}", received.id);
     let seen = SeenUpload(upload, Some(received));
     Ok((
@@ -227,7 +228,7 @@ pub(super) async fn judge_source(
     if !is_business {
         return Ok(());
     }
-    match app.service.show_upload(*upload).await {
+    match app.service.sources.show(*upload).await {
         // A start token is for its task; uploads are its business's.
         Ok((found, _)) if found.created_by == caller.account() && caller.task.is_none() => Ok(()),
         Ok(_) | Err(ServiceError::NotFound { .. }) => {
@@ -323,7 +324,7 @@ impl FromRequestParts<App> for SeenUpload {
             name: text.clone(),
         };
         let id: UploadId = text.parse().map_err(|_| missing())?;
-        let (upload, received) = app.service.show_upload(id).await?;
+        let (upload, received) = app.service.sources.show(id).await?;
         if caller.role == Role::Business && upload.created_by != caller.account() {
             return Err(missing().into());
         }
@@ -348,6 +349,6 @@ async fn show(State(app): State<App>, seen: SeenUpload) -> Result<Json<UploadBod
     security(("bearer" = ["operator", "business"])), responses((status = 204), (status = 409))
 )]
 async fn discard(State(app): State<App>, SeenUpload(upload, _): SeenUpload) -> Result<StatusCode, Problem> {
-    app.service.discard_upload(upload.id).await?;
+    app.service.sources.discard(upload.id).await?;
     Ok(StatusCode::NO_CONTENT)
 }

@@ -7,7 +7,7 @@ use windrow_core::task::lifecycle::Refusal;
 use windrow_engine::ports::StoreError;
 use windrow_engine::ports::access::business_store::BusinessError;
 use windrow_engine::ports::access::named_limit_store::{LimitUsers, NamedLimitError};
-use windrow_engine::ports::ownership::peers::Silent;
+use windrow_engine::ports::ownership::peers::Unreachable;
 use windrow_engine::ports::tasks::store::{CommandError, CommandRefusal, CreateError, MoveRefusal};
 
 /// One thing that is wrong with a request.
@@ -130,7 +130,7 @@ pub enum ServiceError {
     StoreUnavailable,
     /// Another node, which alone can do this, gave no answer. It may have done what it was asked for.
     #[error(transparent)]
-    PeerSilent(#[from] Silent),
+    PeerSilent(#[from] Unreachable),
     /// The node ends.
     #[error("this node is shutting down")]
     Draining,

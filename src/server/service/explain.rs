@@ -1,10 +1,14 @@
 //! Why a task is as fast as it is: what was counted of it lately, given to `domain::explain`.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
-use super::Service;
 use super::cluster::amiss;
+use crate::service::cluster::Cluster;
+use crate::service::limits::Limits;
+use crate::service::node::ThisNode;
+use crate::service::stats::Stats;
 use windrow_core::explain::{
     Explanation, Facts, Head, HeldBack, Latency, Live, SharedLimit, Standing, explain,
 };
@@ -18,7 +22,7 @@ use windrow_core::task::lifecycle::{ShardState, Status};
 use windrow_engine::actors::executor::run_view::RunView;
 use windrow_engine::actors::runtime::context::Room;
 use windrow_engine::ports::ownership::limit_store::PartView;
-use windrow_engine::ports::ownership::peers::{Answer, ExplainPart, Question, Silent};
+use windrow_engine::ports::ownership::peers::{ExplainPart, PeerReply, Question, Unreachable};
 use windrow_engine::ports::tasks::store::{ShardView, TaskView};
 
 /// The span that is explained when nothing is said. Unit: seconds.
@@ -42,7 +46,7 @@ pub struct Explained {
     /// Its shards in the order of their ranges.
     pub shards: Vec<ExplainedShard>,
     /// Nodes that run a part and can't be asked: the explanation is that of the other parts.
-    pub silent: Vec<Silent>,
+    pub silent: Vec<Unreachable>,
     /// How the handler fares.
     pub handler: HandlerSight,
     /// The limit that kept something back, and what each node may use of it.
@@ -73,19 +77,24 @@ pub struct ExplainedShard {
     pub held_back: Option<HeldBack>,
 }
 
-impl Service {
+/// Explains the speed of tasks.
+pub struct Explain {
+    pub(super) node: Arc<ThisNode>,
+    pub(super) cluster: Arc<Cluster>,
+    pub(super) stats: Arc<Stats>,
+    pub(super) limits: Arc<Limits>,
+}
+
+impl Explain {
     /// Explains the last `seconds` of a task, wherever it ran. A business isn't told which others use a limit.
-    pub async fn explain(&self, task: &TaskView, seconds: u32, business: Option<&str>) -> Explained {
-        let (shards, peers, mut silent) = self.owners(task.id).await;
-        let mut parts = vec![(
-            self.parts.cluster.node.clone(),
-            self.explain_part(task.id, seconds),
-        )];
+    pub async fn task(&self, task: &TaskView, seconds: u32, business: Option<&str>) -> Explained {
+        let (shards, peers, mut silent) = self.cluster.owners(task.id).await;
+        let mut parts = vec![(self.node.name.clone(), self.part(task.id, seconds))];
         let question = Question::Explain(task.id, seconds);
         let asked = peers.into_iter().map(|peer| (peer, question.clone())).collect();
-        for (peer, answer) in self.ask_all(asked).await {
+        for (peer, answer) in self.cluster.ask_all(asked).await {
             match answer {
-                Ok(Answer::Explain(part)) => parts.push((peer.node, *part)),
+                Ok(PeerReply::Explain(part)) => parts.push((peer.node, *part)),
                 Ok(_) => silent.push(amiss(&peer)),
                 Err(why) => silent.push(why),
             }
@@ -97,11 +106,11 @@ impl Service {
         let open = u32::try_from(open)
             .unwrap_or(u32::MAX)
             .saturating_sub(silent.len() as u32);
-        let standing_for = self.now().since(task.since);
+        let standing_for = self.node.now().since(task.since);
         let holding = parts.iter().filter(|(_, part)| part.runs > 0);
         let handler = holding.map(|(node, part)| (node.as_str(), &part.handler));
         let mut facts = facts(task, &parts, open, standing_for, seconds);
-        facts.handler = HandlerSight::of(handler, self.now());
+        facts.handler = HandlerSight::of(handler, self.node.now());
         let handler = facts.handler.clone();
         let limit = self.limit_of(task, &facts, &parts, business).await;
         facts.limit = limit.as_ref().map(shared_limit);
@@ -143,7 +152,7 @@ impl Service {
         let businesses = match LimitKey::parse(&key) {
             LimitKey::Business(_) => Vec::new(),
             LimitKey::Named(name) => {
-                let users = self.parts.limits.limit_users(name).await.unwrap_or_default();
+                let users = self.limits.store.limit_users(name).await.unwrap_or_default();
                 users
                     .businesses
                     .into_iter()
@@ -151,7 +160,12 @@ impl Service {
                     .collect()
             }
         };
-        let parts = self.supervisor().parts_of_limit(&key).await.unwrap_or_default();
+        let parts = self
+            .node
+            .supervisor
+            .parts_of_limit(&key)
+            .await
+            .unwrap_or_default();
         let parts = parts.into_iter().filter(|part| part.runs > 0).collect();
         Some(HeldBy {
             key,
@@ -161,12 +175,12 @@ impl Service {
     }
 
     /// What this node knows of the last `seconds` of a task.
-    pub(super) fn explain_part(&self, task: TaskId, seconds: u32) -> ExplainPart {
+    pub(super) fn part(&self, task: TaskId, seconds: u32) -> ExplainPart {
         let asked = Duration::from_secs(u64::from(seconds));
-        let changed = self.stats().same_rate_for(task).filter(|age| *age < asked);
+        let changed = self.stats.same_rate_for(task).filter(|age| *age < asked);
         let seconds = changed.map_or_else(|| u64::from(seconds), |age| age.as_secs().max(CHANGED_MIN));
-        let span = self.stats().span(task, seconds);
-        let runs = self.supervisor().runs_of(task);
+        let span = self.stats.span(task, seconds);
+        let runs = self.node.supervisor.runs_of(task);
         ExplainPart {
             span: span.as_ref().map(|span| (span.covered, span.running)),
             point: span.map(|span| span.point).unwrap_or_default(),
@@ -180,7 +194,7 @@ impl Service {
             latency_p95: runs.iter().filter_map(|run| run.progress.latency_p95).max(),
             handler: together(runs.iter().map(|run| &run.progress.handler)),
             codes: codes(&runs),
-            free_rate: free_rate(self.supervisor().room()),
+            free_rate: free_rate(self.node.supervisor.room()),
             since_change: changed.is_some(),
             held_by: runs
                 .iter()

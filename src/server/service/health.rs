@@ -1,11 +1,14 @@
 //! Whether this node can do its work.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use super::Service;
+use crate::service::node::ThisNode;
 use windrow_core::ids::TaskId;
 use windrow_engine::actors::runtime::policy::Kind;
 use windrow_engine::actors::runtime::tree::Activity;
+use windrow_engine::ports::handling::meters::Meters;
+use windrow_engine::ports::tasks::store::TaskStore;
 
 /// How long the store may take to answer a question about nothing.
 const STORE_PATIENCE: Duration = Duration::from_secs(2);
@@ -19,7 +22,14 @@ pub struct NotReady {
     pub text: String,
 }
 
-impl Service {
+/// What keeps this node from its work.
+pub struct Health {
+    pub(super) node: Arc<ThisNode>,
+    pub(super) tasks: Arc<dyn TaskStore>,
+    pub(crate) meters: Arc<Meters>,
+}
+
+impl Health {
     /// Everything that keeps the node from its work; empty when it is ready.
     pub async fn not_ready(&self) -> Vec<NotReady> {
         let found = [self.store_fault().await, self.tree_fault()];
@@ -28,7 +38,7 @@ impl Service {
 
     /// What the node does its work without, slower or with less to spare.
     pub fn degraded(&self) -> Vec<NotReady> {
-        let lost = self.parts.meters.redis().and_then(Result::err);
+        let lost = self.meters.redis().and_then(Result::err);
         let text =
             |fault| format!("{fault}; until it is back the database is the only witness of who owns what");
         lost.map(|fault| NotReady {
@@ -41,7 +51,7 @@ impl Service {
 
     async fn store_fault(&self) -> Option<NotReady> {
         // No task has this id: the store looks, and finds nothing.
-        let asked = self.parts.tasks.get(TaskId(0));
+        let asked = self.tasks.get(TaskId(0));
         let text = match tokio::time::timeout(STORE_PATIENCE, asked).await {
             Ok(Ok(_)) => return None,
             Ok(Err(error)) => {
@@ -54,15 +64,15 @@ impl Service {
     }
 
     fn tree_fault(&self) -> Option<NotReady> {
-        if self.supervisor().is_over() {
+        if self.node.supervisor.is_over() {
             return Some(NotReady {
                 slug: "actors",
                 text: "the node's actors have ended".to_owned(),
             });
         }
-        let actors = self.supervisor().tree().view();
+        let actors = self.node.supervisor.tree().view();
         let session = actors.iter().find(|actor| actor.kind == Kind::Session);
-        let ttl = self.config().cluster.lease_ttl;
+        let ttl = self.node.config().cluster.lease_ttl;
         // A session that beats says so at each beat; one that is new has said nothing yet.
         let beats = session.is_some_and(|session| {
             session.activity == Activity::Ok && !session.text.is_empty() && session.last_handled < ttl

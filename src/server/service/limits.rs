@@ -1,8 +1,10 @@
 //! Named limits: made, looked at, changed, deleted; and whether a task or a business may name one.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
-use super::{FieldFault, Service, ServiceError};
+use super::{FieldFault, ServiceError};
+use crate::service::node::ThisNode;
 use crate::service::tasks::create::TaskPlan;
 use crate::service::tasks::settings::{LOOKED_THROUGH_MAX, nearest};
 use windrow_core::business::is_slug;
@@ -11,9 +13,10 @@ use windrow_core::limit::key::{LimitKey, NAMED_MAX};
 use windrow_core::settings::Rate;
 use windrow_engine::ports::StoreError;
 use windrow_engine::ports::access::business_store::Business;
+use windrow_engine::ports::access::named_limit_store::NamedLimitStore;
 use windrow_engine::ports::access::named_limit_store::{LimitUsers, NamedLimit, NamedLimitError};
 use windrow_engine::ports::ownership::limit_store::PartView;
-use windrow_engine::ports::tasks::store::Actor;
+use windrow_engine::ports::tasks::store::Write;
 
 /// How often a change without an expected revision is made again because another one came first.
 const TRIES: u32 = 4;
@@ -49,16 +52,22 @@ pub struct LimitPicture {
     pub parts: Vec<PartView>,
 }
 
-impl Service {
+/// Limits that have a name.
+pub struct Limits {
+    pub(super) node: Arc<ThisNode>,
+    pub(super) store: Arc<dyn NamedLimitStore>,
+}
+
+impl Limits {
     /// Makes a limit.
     ///
     /// # Errors
     /// `Unprocessable` for a name that is none, or where it would limit nothing; `NameTaken`.
-    pub async fn create_limit(
+    pub async fn create(
         &self,
         name: &str,
         bounds: Bounds,
-        actor: &Actor,
+        write: &Write,
     ) -> Result<NamedLimit, ServiceError> {
         if !is_slug(name) {
             let fault = FieldFault::new("/name", "it is made of 1 to 40 small letters, digits and -");
@@ -66,63 +75,52 @@ impl Service {
         }
         check_bounds(bounds)?;
         let made = self
-            .parts
-            .limits
-            .create_limit(name, bounds, actor, self.now())
+            .store
+            .create_limit(name, bounds, write, self.node.now())
             .await?;
-        if !actor.rehearses {
-            tracing::info!(limit = name, by = actor.name, "limit made");
+        if !write.dry_run {
+            tracing::info!(limit = name, by = write.actor.name, "limit made");
         }
         Ok(made)
     }
 
     /// Limits in the order of their names; for a business only those that it uses.
-    ///
-    /// # Errors
-    /// When the store can't be read.
-    pub async fn limits(
+    pub async fn list(
         &self,
         business: Option<&str>,
         after: Option<&str>,
         count: u32,
     ) -> Result<Vec<NamedLimit>, ServiceError> {
-        let among = self.limits_seen_by(business).await?;
-        Ok(self
-            .parts
-            .limits
-            .named_limits(among.as_ref(), after, count)
-            .await?)
+        let among = self.seen_by(business).await?;
+        Ok(self.store.named_limits(among.as_ref(), after, count).await?)
     }
 
     /// A limit with who uses it; a business sees one that it uses, and of the users itself.
     ///
     /// # Errors
     /// `NotFound`.
-    pub async fn limit_picture(
-        &self,
-        name: &str,
-        business: Option<&str>,
-    ) -> Result<LimitPicture, ServiceError> {
-        let seen = self.limits_seen_by(business).await?;
-        let limit = self.limit(name).await?;
+    pub async fn picture(&self, name: &str, business: Option<&str>) -> Result<LimitPicture, ServiceError> {
+        let seen = self.seen_by(business).await?;
+        let limit = self.get(name).await?;
         if seen.is_some_and(|seen| !seen.contains(name)) {
             return Err(NamedLimitError::NotFound(name.to_owned()).into());
         }
-        let mut users = self.parts.limits.limit_users(name).await?;
+        let mut users = self.store.limit_users(name).await?;
         if let Some(own) = business {
             users.businesses.retain(|slug| slug == own);
             users.tasks.retain(|task| task.business == own);
             users.tasks_total = users.tasks.len() as u64;
         }
         let parts = self
-            .supervisor()
+            .node
+            .supervisor
             .parts_of_limit(&LimitKey::Named(name).text())
             .await?;
         Ok(LimitPicture { limit, users, parts })
     }
 
-    async fn limit(&self, name: &str) -> Result<NamedLimit, ServiceError> {
-        let found = self.parts.limits.named_limit(name).await?;
+    async fn get(&self, name: &str) -> Result<NamedLimit, ServiceError> {
+        let found = self.store.named_limit(name).await?;
         found.ok_or_else(|| NamedLimitError::NotFound(name.to_owned()).into())
     }
 
@@ -130,30 +128,29 @@ impl Service {
     ///
     /// # Errors
     /// `Unprocessable` where it would limit nothing, `EtagMismatch`, `NotFound`.
-    pub async fn change_limit(
+    pub async fn change(
         &self,
         name: &str,
         change: LimitChange,
         expected: Option<u64>,
-        actor: &Actor,
+        write: &Write,
     ) -> Result<NamedLimit, ServiceError> {
         for _ in 0..TRIES {
-            let before = self.limit(name).await?;
+            let before = self.get(name).await?;
             let bounds = change.apply(before.bounds);
             check_bounds(bounds)?;
             let revision = expected.unwrap_or(before.revision);
             let changed = self
-                .parts
-                .limits
-                .change_limit(name, revision, bounds, actor, self.now())
+                .store
+                .change_limit(name, revision, bounds, write, self.node.now())
                 .await;
             match changed {
                 Err(NamedLimitError::Changed { .. }) if expected.is_none() => {}
                 Err(error) => return Err(error.into()),
                 Ok(changed) => {
-                    if !actor.rehearses && changed != before {
-                        self.supervisor().limits_changed();
-                        tracing::info!(limit = name, by = actor.name, "limit changed");
+                    if !write.dry_run && changed != before {
+                        self.node.supervisor.limits_changed();
+                        tracing::info!(limit = name, by = write.actor.name, "limit changed");
                     }
                     return Ok(changed);
                 }
@@ -166,26 +163,26 @@ impl Service {
     ///
     /// # Errors
     /// `Conflict` with those who name it, `NotFound`.
-    pub async fn delete_limit(&self, name: &str, actor: &Actor) -> Result<NamedLimit, ServiceError> {
-        let gone = self.parts.limits.delete_limit(name, actor, self.now()).await?;
-        if !actor.rehearses {
-            tracing::info!(limit = name, by = actor.name, "limit deleted");
+    pub async fn delete(&self, name: &str, write: &Write) -> Result<NamedLimit, ServiceError> {
+        let gone = self.store.delete_limit(name, write, self.node.now()).await?;
+        if !write.dry_run {
+            tracing::info!(limit = name, by = write.actor.name, "limit deleted");
         }
         Ok(gone)
     }
 
     /// Whether a task may name what its plan names. A business's own token may name what the business uses already: it
     /// doesn't learn what others have, and takes no share of it.
-    pub(super) async fn check_limits(
+    pub(super) async fn check(
         &self,
         plan: &TaskPlan,
         business: &Business,
-        actor: &Actor,
+        write: &Write,
     ) -> Result<(), ServiceError> {
         let Some(names) = plan.limits.as_ref().filter(|names| !names.is_empty()) else {
             return Ok(());
         };
-        let own = (actor.source == "business").then_some(business.slug.as_str());
+        let own = (write.actor.source == "business").then_some(business.slug.as_str());
         let faults = self.faults_of_names("/limits", names, own).await?;
         if faults.is_empty() {
             Ok(())
@@ -212,37 +209,30 @@ impl Service {
             );
             faults.push(FieldFault::new(pointer, what));
         }
-        let among = self.limits_seen_by(business).await?;
+        let among = self.seen_by(business).await?;
         let wanted: BTreeSet<String> = names.iter().cloned().collect();
-        let there = self.names_of_limits(Some(&wanted)).await?;
+        let there = self.names(Some(&wanted)).await?;
         for (at, name) in names.iter().enumerate() {
             let place = format!("{pointer}/{at}");
             if names[..at].contains(name) {
                 faults.push(FieldFault::new(place, format!("{name} is named twice")));
             } else if !there.contains(name) || among.as_ref().is_some_and(|seen| !seen.contains(name)) {
-                faults.push(unknown(place, name, &self.names_of_limits(among.as_ref()).await?));
+                faults.push(unknown(place, name, &self.names(among.as_ref()).await?));
             }
         }
         Ok(faults)
     }
 
     /// The names of all limits, or of those among these.
-    async fn names_of_limits(
-        &self,
-        among: Option<&BTreeSet<String>>,
-    ) -> Result<BTreeSet<String>, StoreError> {
-        let found = self
-            .parts
-            .limits
-            .named_limits(among, None, LOOKED_THROUGH_MAX)
-            .await?;
+    async fn names(&self, among: Option<&BTreeSet<String>>) -> Result<BTreeSet<String>, StoreError> {
+        let found = self.store.named_limits(among, None, LOOKED_THROUGH_MAX).await?;
         Ok(found.into_iter().map(|limit| limit.name).collect())
     }
 
     /// The limits that a business may see; none is all of them.
-    async fn limits_seen_by(&self, business: Option<&str>) -> Result<Option<BTreeSet<String>>, StoreError> {
+    async fn seen_by(&self, business: Option<&str>) -> Result<Option<BTreeSet<String>>, StoreError> {
         match business {
-            Some(slug) => Ok(Some(self.parts.limits.limits_of(slug).await?)),
+            Some(slug) => Ok(Some(self.store.limits_of(slug).await?)),
             None => Ok(None),
         }
     }

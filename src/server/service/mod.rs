@@ -1,9 +1,11 @@
 //! What people do: the verbs behind the command line and the façade. Knows ports and the supervisor's handle.
 //!
-//! [`job`] is `windrow run`. [`Service`] is everything that the façade can do; its methods are in one file a
-//! resource, and say what can go wrong with the one [`ServiceError`].
+//! [`job`] is `windrow run`. [`Service`] is everything that the façade can do, a part for each resource: a part names the
+//! ports and the other parts that it needs, and says what can go wrong with the one [`ServiceError`]. What no method says of itself: the store
+//! may be out of reach.
 
 pub mod access;
+mod answering;
 pub mod businesses;
 pub mod cluster;
 pub mod error;
@@ -13,20 +15,35 @@ pub mod health;
 pub mod job;
 pub mod limits;
 pub mod logs;
-pub mod nodes;
+pub mod node;
 pub mod sources;
 pub mod stats;
 pub(crate) use tasks::settings::nearest;
 pub mod tasks;
-mod turns;
 
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 
 use tokio::sync::Semaphore;
 
 pub use error::{FieldFault, ServiceError};
-pub use job::{Found, Job, JobError, begin, start_if_stopped, stop};
+pub use job::{Job, JobError, JobStart, begin, start_if_stopped, stop};
 
+use access::Access;
+use businesses::Businesses;
+use cluster::{Cluster, Roster};
+use explain::Explain;
+use failures::Failures;
+use health::Health;
+use limits::Limits;
+use logs::Logs;
+use node::ThisNode;
+use sources::Sources;
+use stats::Stats;
+use tasks::Tasks;
+use tasks::preview::Previews;
+use tasks::report::Reports;
+use tasks::turns::Turns;
+use tasks::window::Windows;
 use windrow_config::Config;
 use windrow_core::ids::WallMs;
 use windrow_engine::actors::runtime::handle::SupervisorHandle;
@@ -38,11 +55,10 @@ use windrow_engine::ports::access::token_store::TokenStore;
 use windrow_engine::ports::access::vault::Vault;
 use windrow_engine::ports::clock::Clock;
 use windrow_engine::ports::handling::data_log::DataLog;
-use windrow_engine::ports::handling::hook::{HandlerDesk, HookCaller};
+use windrow_engine::ports::handling::hook::{HandlerChecker, HookCaller};
 use windrow_engine::ports::handling::meters::Meters;
-use windrow_engine::ports::sources::desk::SourceDesk;
 use windrow_engine::ports::sources::provision::{Provider, TaskItems};
-use windrow_engine::ports::sources::store::SourceStore;
+use windrow_engine::ports::sources::resolver::SourceResolver;
 use windrow_engine::ports::sources::uploads::UploadStore;
 use windrow_engine::ports::tasks::failure_list::FailureList;
 use windrow_engine::ports::tasks::list::TaskList;
@@ -61,14 +77,12 @@ pub struct Parts {
     pub limits: Arc<dyn NamedLimitStore>,
     /// Tokens.
     pub tokens: Arc<dyn TokenStore>,
-    /// Remembered answers.
-    pub answers: Arc<dyn IdempotencyStore>,
+    /// Remembered responses.
+    pub responses: Arc<dyn IdempotencyStore>,
     /// What is counted for people who watch.
     pub meters: Arc<Meters>,
     /// Lines.
     pub data_log: Arc<dyn DataLog>,
-    /// Indexed sources.
-    pub sources: Arc<dyn SourceStore>,
     /// Items that failed.
     pub failures: Arc<dyn FailureList>,
     /// What reports are made of.
@@ -76,11 +90,11 @@ pub struct Parts {
     /// The bytes of uploads.
     pub uploads: Arc<dyn UploadStore>,
     /// Makes descriptions of sources.
-    pub desk: Arc<dyn SourceDesk>,
+    pub resolver: Arc<dyn SourceResolver>,
     /// Calls hooks.
     pub hooks: Arc<dyn HookCaller>,
     /// Looks at handlers before tasks use them.
-    pub handlers: Arc<dyn HandlerDesk>,
+    pub handlers: Arc<dyn HandlerChecker>,
     /// Seals secrets.
     pub vault: Arc<dyn Vault>,
     /// Handlers and sources of tasks, for previews.
@@ -98,55 +112,156 @@ pub struct Parts {
 }
 
 /// Readers of what items carry at a time.
-const LOOKS_MAX: usize = 2;
+const ITEM_READERS_MAX: usize = 2;
 
-/// Everything that people can do to a node. Cheap to share behind an `Arc`; holds no state but the configuration.
+/// Everything that people can do to a node. Cheap to share behind an `Arc`; holds no state but the configuration and
+/// what was counted lately.
 pub struct Service {
-    pub(crate) parts: Parts,
-    config: RwLock<Arc<Config>>,
-    changes: turns::Turns,
-    stats: Arc<stats::Stats>,
-    roster: cluster::Roster,
-    looks: Semaphore,
+    /// This node.
+    pub node: Arc<ThisNode>,
+    /// Tasks.
+    pub tasks: Tasks,
+    /// Calls of handlers without consequences.
+    pub previews: Previews,
+    /// What failed.
+    pub failures: Arc<Failures>,
+    /// What was, and its proof.
+    pub reports: Reports,
+    /// What every index of a window is doing.
+    pub windows: Windows,
+    /// Why a task is as fast as it is.
+    pub explain: Explain,
+    /// What runs, and what was counted of it lately.
+    pub stats: Arc<Stats>,
+    /// Businesses.
+    pub businesses: Arc<Businesses>,
+    /// Limits with a name.
+    pub limits: Arc<Limits>,
+    /// Where items come from.
+    pub sources: Arc<Sources>,
+    /// Lines of the data log.
+    pub logs: Logs,
+    /// Who may call.
+    pub access: Access,
+    /// This node among the others.
+    pub cluster: Arc<Cluster>,
+    /// Whether this node can do its work.
+    pub health: Health,
+    /// Remembered responses.
+    pub idempotency: Arc<dyn IdempotencyStore>,
 }
 
 impl Service {
-    /// Where tokens are kept.
-    pub fn token_store(&self) -> &dyn TokenStore {
-        &*self.parts.tokens
-    }
-
     /// A service over these parts.
     pub fn new(parts: Parts, config: Config) -> Service {
-        let stats = Arc::new(stats::Stats::new(parts.clock.clone()));
-        let roster = cluster::Roster::default();
+        let name = parts.cluster.node.clone();
+        let node = Arc::new(ThisNode::new(name, parts.supervisor, parts.clock, config));
+        let cluster = Arc::new(Cluster {
+            node: node.clone(),
+            parts: parts.cluster,
+            lists: parts.lists.clone(),
+            audit: parts.node_audit,
+            roster: Roster::default(),
+        });
+        let stats = Arc::new(Stats::new(node.clone(), cluster.clone()));
+        let limits = Arc::new(Limits {
+            node: node.clone(),
+            store: parts.limits,
+        });
+        let businesses = Arc::new(Businesses {
+            node: node.clone(),
+            store: parts.businesses,
+            limits: limits.clone(),
+            vault: parts.vault,
+            handlers: parts.handlers,
+        });
+        let sources = Arc::new(Sources {
+            node: node.clone(),
+            resolver: parts.resolver,
+            uploads: parts.uploads,
+        });
+        let failures = Arc::new(Failures {
+            list: parts.failures,
+            tasks: parts.tasks.clone(),
+            reports: parts.reports,
+            resolver: sources.resolver.clone(),
+            items: parts.items,
+            stats: stats.clone(),
+            item_readers: Semaphore::new(ITEM_READERS_MAX),
+        });
         Service {
-            parts,
-            config: RwLock::new(Arc::new(config)),
-            changes: turns::Turns::default(),
+            previews: Previews {
+                node: node.clone(),
+                tasks: parts.tasks.clone(),
+                provider: parts.provider,
+            },
+            reports: Reports {
+                node: node.clone(),
+                tasks: parts.tasks.clone(),
+                failures: failures.clone(),
+            },
+            windows: Windows {
+                node: node.clone(),
+                cluster: cluster.clone(),
+                failures: failures.clone(),
+            },
+            explain: Explain {
+                node: node.clone(),
+                cluster: cluster.clone(),
+                stats: stats.clone(),
+                limits: limits.clone(),
+            },
+            logs: Logs {
+                node: node.clone(),
+                store: parts.data_log,
+            },
+            access: Access {
+                node: node.clone(),
+                tokens: parts.tokens,
+                businesses: businesses.store.clone(),
+                tasks: parts.tasks.clone(),
+            },
+            health: Health {
+                node: node.clone(),
+                tasks: parts.tasks.clone(),
+                meters: parts.meters,
+            },
+            idempotency: parts.responses,
+            tasks: Tasks {
+                node: node.clone(),
+                store: parts.tasks,
+                lists: parts.lists,
+                businesses: businesses.clone(),
+                limits: limits.clone(),
+                sources: sources.clone(),
+                failures: failures.clone(),
+                stats: stats.clone(),
+                cluster: cluster.clone(),
+                hooks: parts.hooks,
+                turns: Turns::default(),
+            },
+            node,
+            failures,
             stats,
-            roster,
-            looks: Semaphore::new(LOOKS_MAX),
+            businesses,
+            limits,
+            sources,
+            cluster,
         }
     }
 
-    /// The configuration as it is now.
+    /// See [`ThisNode::config`].
     pub fn config(&self) -> Arc<Config> {
-        self.config.read().unwrap_or_else(PoisonError::into_inner).clone()
+        self.node.config()
     }
 
-    /// Puts a reloaded configuration in place; who changes what can't be reloaded has looked before.
-    pub fn reconfigure(&self, config: Config) {
-        *self.config.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(config);
-    }
-
-    /// The wall clock.
+    /// See [`ThisNode::now`].
     pub fn now(&self) -> WallMs {
-        self.parts.clock.wall()
+        self.node.now()
     }
 
     /// The node's actors.
     pub fn supervisor(&self) -> &SupervisorHandle {
-        &self.parts.supervisor
+        &self.node.supervisor
     }
 }

@@ -1,14 +1,19 @@
 //! Where a task's items come from: what a request may say, made into what is stored; and uploads.
 
-pub use windrow_engine::ports::sources::desk::{
-    Received, RedrivePart, RedriveSpec, ResolvedSource, RowFormat, Sender, SourceRequest, UploadBytes,
-};
+pub use crate::service::node::ThisNode;
+use std::sync::Arc;
 
-use super::{FieldFault, Service, ServiceError};
+use windrow_engine::ports::sources::resolver::SourceResolver;
+use windrow_engine::ports::sources::resolver::{
+    Received, ResolvedSource, RowFormat, Sender, SourceRequest, UploadBytes,
+};
+use windrow_engine::ports::sources::uploads::UploadStore;
+
+use super::{FieldFault, ServiceError};
 use crate::service::tasks::settings::check_depth;
-use windrow_engine::ports::sources::desk::SourceDeskError;
+use windrow_engine::ports::sources::resolver::ResolveError;
 use windrow_engine::ports::sources::uploads::{Upload, UploadId};
-use windrow_engine::ports::tasks::store::Actor;
+use windrow_engine::ports::tasks::store::Write;
 
 /// How long an upload that no task took is kept. (Long enough to create the task tomorrow.)
 const UNUSED_UPLOADS_KEPT: std::time::Duration = std::time::Duration::from_secs(24 * 3600);
@@ -21,17 +26,24 @@ pub fn account(business: &str) -> String {
     format!("{BUSINESS}{business}")
 }
 
-impl Service {
+/// Sources of tasks, and uploads.
+pub struct Sources {
+    pub(super) node: Arc<ThisNode>,
+    pub(super) resolver: Arc<dyn SourceResolver>,
+    pub(super) uploads: Arc<dyn UploadStore>,
+}
+
+impl Sources {
     /// Looks at the source of a create and says what to store with the task: its description, how many items, and what
-    /// it means. A URL is fetched now; an upload counts as taken from now on, but for a rehearsal, which has no URLs.
+    /// it means. A URL is fetched now; an upload counts as taken from now on, but for a dry run, which has no URLs.
     ///
     /// # Errors
     /// `Unprocessable` at `/source` when it can't be a task's, `TooLarge` when it is more than the node takes.
-    pub async fn resolve_source(
+    pub async fn resolve(
         &self,
         request: &SourceRequest,
         business: &str,
-        actor: &Actor,
+        write: &Write,
     ) -> Result<ResolvedSource, ServiceError> {
         if let SourceRequest::Inline { items } = request {
             // Of each item: the list itself is no part of one.
@@ -41,20 +53,23 @@ impl Service {
                 .and_then(|text| text.strip_suffix(']'));
             check_depth("/source/items", inner.unwrap_or_default())?;
         }
-        let account = if actor.source == "business" {
+        let account = if write.actor.source == "business" {
             account(business)
         } else {
-            actor.name.clone()
+            write.actor.name.clone()
         };
-        let desk = &self.parts.desk;
+        let desk = &self.resolver;
         let resolved = match request {
-            SourceRequest::Upload { upload } if actor.rehearses => desk.look_at_upload(*upload).await,
-            SourceRequest::Url { .. } if actor.rehearses => {
+            SourceRequest::Upload { upload } if write.dry_run => desk.look_at_upload(*upload).await,
+            SourceRequest::Url { .. } if write.dry_run => {
                 let text = "what lies at a URL is fetched and kept when a task is made of it, so this has no dry run";
                 let fault = FieldFault::new("/source/url", text).advise("POST /v1/uploads it first");
                 return Err(ServiceError::Invalid(vec![fault]));
             }
-            _ => desk.resolve(request, &self.sender(&account), self.now()).await,
+            _ => {
+                desk.resolve(request, &self.sender(&account), self.node.now())
+                    .await
+            }
         };
         resolved.map_err(|error| refused(error, "/source"))
     }
@@ -63,22 +78,21 @@ impl Service {
     ///
     /// # Errors
     /// `Unprocessable` when its rows can't be items (names the lines), `TooLarge`, `UploadQuota`.
-    pub async fn upload(
+    pub async fn receive(
         &self,
         format: &RowFormat,
         by: &str,
         body: UploadBytes<'_>,
     ) -> Result<Received, ServiceError> {
         let received = self
-            .parts
-            .desk
-            .receive(format, &self.sender(by), self.now(), body)
+            .resolver
+            .receive(format, &self.sender(by), self.node.now(), body)
             .await;
         received.map_err(|error| refused(error, "body"))
     }
 
     fn sender<'a>(&self, by: &'a str) -> Sender<'a> {
-        let http = &self.config().http;
+        let http = &self.node.config().http;
         let quota = by.starts_with(BUSINESS).then_some(http.upload_quota.0);
         Sender {
             by,
@@ -88,22 +102,16 @@ impl Service {
     }
 
     /// What the uploads of a business take, and may take; none for others, who have no bound.
-    ///
-    /// # Errors
-    /// When the store can't be read.
-    pub async fn upload_room(&self, by: &str) -> Result<Option<(u64, u64)>, ServiceError> {
+    pub async fn room(&self, by: &str) -> Result<Option<(u64, u64)>, ServiceError> {
         let Some(quota) = self.sender(by).quota else {
             return Ok(None);
         };
-        Ok(Some((self.parts.uploads.stored_by(by).await?, quota)))
+        Ok(Some((self.uploads.stored_by(by).await?, quota)))
     }
 
     /// What the uploads of at most so many businesses take, who take most first.
-    ///
-    /// # Errors
-    /// When the store can't be read.
-    pub async fn uploads_stored(&self, limit: u32) -> Result<Vec<(String, u64)>, ServiceError> {
-        let found = self.parts.uploads.stored_most(BUSINESS, limit).await?;
+    pub async fn stored_most(&self, limit: u32) -> Result<Vec<(String, u64)>, ServiceError> {
+        let found = self.uploads.stored_most(BUSINESS, limit).await?;
         let business = |by: String| by.strip_prefix(BUSINESS).map(str::to_owned).unwrap_or(by);
         Ok(found
             .into_iter()
@@ -115,15 +123,14 @@ impl Service {
     ///
     /// # Errors
     /// `NotFound`.
-    pub async fn show_upload(&self, id: UploadId) -> Result<(Upload, Option<Received>), ServiceError> {
+    pub async fn show(&self, id: UploadId) -> Result<(Upload, Option<Received>), ServiceError> {
         let missing = || ServiceError::NotFound {
             what: "upload",
             name: id.to_string(),
         };
-        let upload = self.parts.uploads.upload(id).await?.ok_or_else(missing)?;
+        let upload = self.uploads.upload(id).await?.ok_or_else(missing)?;
         let received = self
-            .parts
-            .desk
+            .resolver
             .received(id)
             .await
             .map_err(|error| refused(error, ""))?;
@@ -134,8 +141,8 @@ impl Service {
     ///
     /// # Errors
     /// `NotFound`, or `Conflict` when a task has it.
-    pub async fn discard_upload(&self, id: UploadId) -> Result<(), ServiceError> {
-        let (upload, _) = self.show_upload(id).await?;
+    pub async fn discard(&self, id: UploadId) -> Result<(), ServiceError> {
+        let (upload, _) = self.show(id).await?;
         if upload.used_at.is_some() {
             return Err(ServiceError::Conflict {
                 detail: format!("{id} is the source of a task, or was taken for one in the last 24 hours"),
@@ -143,25 +150,22 @@ impl Service {
                     .to_owned(),
             });
         }
-        Ok(self.parts.uploads.discard(id).await?)
+        Ok(self.uploads.discard(id).await?)
     }
 
     /// Removes uploads that were not finished, or that no task took, within 24 hours; says how many.
-    ///
-    /// # Errors
-    /// When the store can't be written.
-    pub async fn expire_uploads(&self) -> Result<u64, ServiceError> {
+    pub async fn expire(&self) -> Result<u64, ServiceError> {
         let kept_ms = i64::try_from(UNUSED_UPLOADS_KEPT.as_millis()).unwrap_or(i64::MAX);
-        let before = windrow_core::ids::WallMs(self.now().0.saturating_sub(kept_ms));
-        Ok(self.parts.uploads.expire_uploads(before).await?)
+        let before = windrow_core::ids::WallMs(self.node.now().0.saturating_sub(kept_ms));
+        Ok(self.uploads.expire_uploads(before).await?)
     }
 }
 
-fn refused(error: SourceDeskError, pointer: &str) -> ServiceError {
+fn refused(error: ResolveError, pointer: &str) -> ServiceError {
     match error {
-        SourceDeskError::Refused(text) => ServiceError::unprocessable(pointer, text),
-        SourceDeskError::TooLarge(text) => ServiceError::TooLarge(text),
-        SourceDeskError::OverQuota(text) => ServiceError::UploadQuota(text),
-        SourceDeskError::Store(error) => error.into(),
+        ResolveError::Refused(text) => ServiceError::unprocessable(pointer, text),
+        ResolveError::TooLarge(text) => ServiceError::TooLarge(text),
+        ResolveError::OverQuota(text) => ServiceError::UploadQuota(text),
+        ResolveError::Store(error) => error.into(),
     }
 }

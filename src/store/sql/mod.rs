@@ -35,7 +35,7 @@ pub use self::dialect::{Durability, ServerAddress, ServerKind};
 use windrow_core::ids::StoreId;
 use windrow_engine::ports::StoreError;
 use windrow_engine::ports::handling::meters::Meters;
-use windrow_engine::ports::tasks::store::Actor;
+use windrow_engine::ports::tasks::store::Write;
 
 /// A database with Windrow's schema. Cheap to share behind an `Arc`.
 #[derive(Debug)]
@@ -174,9 +174,9 @@ async fn store_id(db: &Bounded<DatabaseConnection>) -> Result<StoreId, StoreErro
     Ok(StoreId(fact.val))
 }
 
-/// Keeps what a transaction did; of a rehearsal nothing stays.
-async fn keep(transaction: Transaction, actor: &Actor) -> Result<(), StoreError> {
-    let ended = if actor.rehearses {
+/// Keeps what a transaction did; of a dry run nothing stays.
+async fn keep(transaction: Transaction, write: &Write) -> Result<(), StoreError> {
+    let ended = if write.dry_run {
         transaction.rollback().await
     } else {
         transaction.commit().await

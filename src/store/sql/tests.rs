@@ -11,7 +11,7 @@ use windrow_core::ids::{ItemIndex, RunNo, SessionId, ShardId, TaskId, WallMs};
 use windrow_core::task::lifecycle::Status;
 use windrow_engine::ports::handling::data_log::{DataLog, LogQuery, LogRetention};
 use windrow_engine::ports::handling::outbox::{Delivery, OutboxStore, Settlement};
-use windrow_engine::ports::ownership::run_store::{Hunt, RunStore};
+use windrow_engine::ports::ownership::run_store::{CandidateQuery, RunStore};
 use windrow_engine::ports::ownership::session_store::SessionStore;
 use windrow_engine::ports::sources::uploads::UploadStore;
 use windrow_engine::ports::tasks::failure_list::{FailureList, FailurePage};
@@ -72,7 +72,7 @@ const SHARD: ShardId = ShardId { task: TASK, no: 0 };
 async fn what_is_asked_each_second_scans_no_table() {
     let (_place, store, heard) = heard().await;
     let id = SessionId(uuid::Uuid::new_v4());
-    let mut hunt = Hunt {
+    let mut hunt = CandidateQuery {
         alive: vec![id],
         now: NOW,
         restore_window: std::time::Duration::from_secs(3600),
@@ -82,7 +82,7 @@ async fn what_is_asked_each_second_scans_no_table() {
         limit: 1000,
     };
     store.candidates(&hunt).await.unwrap();
-    hunt.after = Some(windrow_engine::ports::ownership::run_store::HuntPlace {
+    hunt.after = Some(windrow_engine::ports::ownership::run_store::CandidateCursor {
         state: windrow_engine::ports::ownership::run_store::CLAIMABLE[0],
         shard: SHARD,
     });

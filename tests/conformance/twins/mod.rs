@@ -13,7 +13,7 @@ use windrow_engine::ports::tasks::store::TaskView;
 
 use crate::crossing::Dice;
 use crate::engines::{Engine, runtime};
-use crate::fixture::{BUSINESS, Harness, NOW, actor};
+use crate::fixture::{BUSINESS, Harness, NOW, write};
 
 /// Calls of one sequence; most sequences reach stopped, finished and cancelled tasks with it.
 const STEPS: u32 = 250;
@@ -106,7 +106,7 @@ impl Twins {
         for harness in [&memory, &sql] {
             harness
                 .store
-                .ensure_business(BUSINESS, &actor(), NOW)
+                .ensure_business(BUSINESS, &write(), NOW)
                 .await
                 .unwrap();
         }

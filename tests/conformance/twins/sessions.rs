@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use uuid::Uuid;
 use windrow_core::ids::{ClaimId, SessionId};
-use windrow_engine::ports::ownership::run_store::{ClaimOutcome, ClaimRequest, Hunt};
+use windrow_engine::ports::ownership::run_store::{CandidateQuery, ClaimOutcome, ClaimRequest};
 
 use super::{Run, Twins, both};
 use crate::fixture::{hunt, new_session};
@@ -54,7 +54,7 @@ impl Twins {
             .copied()
             .filter(|id| id.0.as_u128() % 2 == 0)
             .collect();
-        let mut hunt = Hunt {
+        let mut hunt = CandidateQuery {
             alive,
             now,
             restore_window: Duration::from_secs(2),

@@ -5,7 +5,7 @@ use windrow_core::task::lifecycle::StopReason;
 use windrow_engine::ports::tasks::store::{NewTask, TaskCommand, TaskEdit};
 
 use super::{ITEMS, Twins, both, comparable};
-use crate::fixture::{actor, task, tuning, wait_note};
+use crate::fixture::{task, tuning, wait_note, write};
 
 impl Twins {
     pub(super) async fn create(&mut self, step: u32) {
@@ -20,7 +20,7 @@ impl Twins {
             ..task(ITEMS)
         };
         let now = self.now;
-        both!(self, step, store => store.create(&new, &actor(), now)).ok();
+        both!(self, step, store => store.create(&new, &write(), now)).ok();
     }
 
     pub(super) async fn command(&mut self, step: u32) {
@@ -41,15 +41,15 @@ impl Twins {
             _ if self.below(3) == 0 => TaskCommand::Cancel,
             _ => {
                 both!(self, step, store => store.explain_waits(&[wait_note(id, "waits")], now)).unwrap();
-                both!(self, step, store => store.release_name(id, &actor(), now)).ok();
+                both!(self, step, store => store.release_name(id, &write(), now)).ok();
                 if self.below(12) == 0 {
-                    both!(self, step, store => store.delete(id, &actor(), now)).ok();
+                    both!(self, step, store => store.delete(id, &write(), now)).ok();
                 }
                 return;
             }
         };
         both!(self, step, store => async {
-            store.command(id, &command, &actor(), now).await.map(comparable)
+            store.command(id, &command, &write(), now).await.map(comparable)
         })
         .ok();
     }

@@ -93,7 +93,7 @@ async fn a_task_that_is_moved_goes_on_at_the_named_node_without_a_repeat() {
     let moved = async |to: &str| {
         cluster
             .store
-            .move_shards(task, None, to, &actor(), cluster.clock_now())
+            .move_shards(task, None, to, &write(), cluster.clock_now())
             .await
     };
     assert_eq!(moved(&cluster.name("c")).await, Ok(1));
@@ -113,7 +113,7 @@ async fn a_task_that_is_moved_to_a_node_that_has_just_died_goes_on_elsewhere() {
     assert_eq!(
         cluster
             .store
-            .move_shards(task, None, &to, &actor(), cluster.clock_now())
+            .move_shards(task, None, &to, &write(), cluster.clock_now())
             .await,
         Ok(1)
     );

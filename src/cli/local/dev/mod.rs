@@ -103,13 +103,13 @@ fn options(args: &DevArgs, shell: &Shell, runtimes: Arc<Runtimes>, place: &Place
             items: ItemCount(args.items),
             rate: args.rate,
         }),
-        actor: Actor {
+        write: Actor {
             name: shell.user(),
             source: "cli",
             reason,
             request_id: None,
-            rehearses: false,
-        },
+        }
+        .writes(),
     }
 }
 

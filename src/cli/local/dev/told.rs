@@ -116,7 +116,7 @@ impl Following {
 
     /// Shows it, and says when it comes to rest; true when there is nothing more to follow.
     pub(super) async fn look(&mut self, serve: &Serve, screen: &Screen, clock: &dyn Clock) -> bool {
-        let task = match serve.service().task(self.id).await {
+        let task = match serve.service().tasks.get(self.id).await {
             Ok(task) => task,
             Err(error) => {
                 tracing::debug!(%error, task = %self.id, "the task can't be read now");
@@ -184,7 +184,8 @@ impl Summary {
             ..TaskFilter::default()
         };
         let moving = service
-            .list_tasks(&filter, None, TASKS_MAX)
+            .tasks
+            .list(&filter, None, TASKS_MAX)
             .await
             .map(|page| page.tasks);
         let moving = moving.unwrap_or_else(|error| {
@@ -210,7 +211,7 @@ impl Summary {
     pub(super) async fn finish(&mut self, service: &Service, now: Moment) {
         self.took = now.since(self.begun);
         for task in &mut self.tasks {
-            match service.task(task.id).await {
+            match service.tasks.get(task.id).await {
                 Ok(now) => *task = now,
                 Err(error) => tracing::warn!(%error, task = %task.id, "the task can't be read"),
             }

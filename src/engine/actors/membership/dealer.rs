@@ -12,7 +12,7 @@ use crate::actors::membership::pots::SharedPot;
 use crate::actors::membership::session::Life;
 use crate::actors::runtime::context::NodeContext;
 use crate::ports::StoreError;
-use crate::ports::ownership::limit_store::Played;
+use crate::ports::ownership::limit_store::RoundOutcome;
 use windrow_core::ids::Moment;
 use windrow_core::limit::Part;
 use windrow_core::limit::pot::Pot;
@@ -159,24 +159,24 @@ impl Dealer<'_> {
         }
     }
 
-    fn on_played(&mut self, play: &Play, played: Played) -> bool {
+    fn on_played(&mut self, play: &Play, played: RoundOutcome) -> bool {
         let now = self.node.clock.now();
         let Play { pot, uses, leaves } = play;
         let Some(book) = self.books.get_mut(&pot.name) else {
             return false;
         };
         match played {
-            Played::Late => false,
-            Played::Fenced => {
+            RoundOutcome::Late => false,
+            RoundOutcome::Fenced => {
                 pot.apply(Part::NONE, true, now);
                 false
             }
-            Played::Dealt { dealt, .. } if *leaves => {
+            RoundOutcome::Dealt { dealt, .. } if *leaves => {
                 book.has_played = dealt.held != Part::NONE;
                 self.node.pots.remove_empty(self.life.id, &pot.name);
                 false
             }
-            Played::Dealt {
+            RoundOutcome::Dealt {
                 bounds,
                 dealt,
                 round_no,

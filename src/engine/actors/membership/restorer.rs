@@ -18,7 +18,7 @@ use crate::actors::runtime::context::NodeContext;
 use crate::actors::runtime::policy::Kind;
 use crate::actors::runtime::tree::{Activity, Address, Leaf, Line};
 use crate::ports::StoreError;
-use crate::ports::ownership::run_store::{Candidate, Hunt};
+use crate::ports::ownership::run_store::{Candidate, CandidateQuery};
 use crate::ports::ownership::session_store::SessionView;
 use windrow_core::capacity::placement;
 use windrow_core::ids::{Epoch, Moment, SessionId, ShardId};
@@ -303,7 +303,7 @@ async fn whole_line(node: &NodeContext, alive: Vec<SessionId>) -> Result<Vec<Can
         return Ok(Vec::new());
     };
     let (now, restore_window) = (node.clock.wall(), node.times.restore_window);
-    let mut hunt = Hunt {
+    let mut hunt = CandidateQuery {
         alive,
         now,
         restore_window,

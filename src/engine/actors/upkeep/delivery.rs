@@ -19,7 +19,7 @@ use crate::ports::handling::data_log::{DataLogLine, LogOrigin};
 use crate::ports::handling::handler::{LogLevel, LogLine};
 use crate::ports::handling::hook::{HookCall, HookReply};
 use crate::ports::handling::outbox::{Delivery, Settlement};
-use crate::ports::tasks::store::{Actor, CommandError, CommandRefusal, TaskCommand, TaskEdit};
+use crate::ports::tasks::store::{Actor, CommandError, CommandRefusal, TaskCommand, TaskEdit, Write};
 use windrow_core::business::{HOOK_TIMEOUT_DEFAULT, HookKind};
 use windrow_core::ids::{ItemCount, ItemIndex, ShardId};
 use windrow_core::task::lifecycle::Status;
@@ -38,12 +38,13 @@ pub(crate) struct Delivering {
     pub(crate) restorer: Line<restorer::Msg>,
 }
 
-/// The system's own hand, for the audit.
-pub(crate) fn system(request_id: Option<String>) -> Actor {
-    Actor {
+/// A write that nobody asked for.
+pub(crate) fn system(request_id: Option<String>) -> Write {
+    let actor = Actor {
         request_id,
         ..Actor::windrow(None)
-    }
+    };
+    actor.writes()
 }
 
 impl Delivering {

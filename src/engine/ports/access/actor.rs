@@ -1,4 +1,6 @@
-//! Who changes something.
+//! Who changes something, and whether the change is kept.
+
+use windrow_core::life::Author;
 
 /// Who changes something, for the audit.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -11,8 +13,6 @@ pub struct Actor {
     pub reason: Option<String>,
     /// The request that asked for it, for who looks in logs.
     pub request_id: Option<String>,
-    /// Whether they only try what would be: everything is checked and answered as without it, and nothing is kept.
-    pub rehearses: bool,
 }
 
 impl Actor {
@@ -23,7 +23,32 @@ impl Actor {
             source: "system",
             reason,
             request_id: None,
-            rehearses: false,
         }
     }
+
+    /// Who an audit entry names: `caller` gave the command, if anybody did.
+    pub fn of(author: Author, caller: Option<&Actor>) -> Actor {
+        match (author, caller) {
+            (Author::Caller, Some(caller)) => caller.clone(),
+            (Author::Windrow(reason), _) => Actor::windrow(reason.map(|reason| reason.to_string())),
+            (Author::Caller, None) => Actor::windrow(None),
+        }
+    }
+
+    /// A write of theirs that is kept.
+    pub fn writes(self) -> Write {
+        Write {
+            actor: self,
+            dry_run: false,
+        }
+    }
+}
+
+/// A write that somebody asks for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Write {
+    /// Who asks.
+    pub actor: Actor,
+    /// Whether nothing is kept: all is checked and answered as without it.
+    pub dry_run: bool,
 }

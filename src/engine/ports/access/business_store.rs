@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 
 use crate::ports::StoreError;
-use crate::ports::tasks::store::Actor;
+use crate::ports::tasks::store::Write;
 use windrow_core::business::BusinessSpec;
 use windrow_core::ids::WallMs;
 
@@ -95,31 +95,25 @@ pub struct BusinessRevision {
 }
 
 /// Registers, finds and changes businesses.
+///
+/// # Errors
+/// Of each method, beside what it says itself: the store can't be read or written.
 #[async_trait]
 pub trait BusinessStore: Send + Sync {
     /// Registers a business; one that only a command line used so far, without a handler, is the same row.
-    ///
-    /// # Errors
-    /// See [`BusinessError`].
     async fn register(
         &self,
         slug: &str,
         spec: &BusinessSpec,
         sealed: Option<Vec<u8>>,
-        actor: &Actor,
+        write: &Write,
         now: WallMs,
     ) -> Result<Business, BusinessError>;
 
     /// A business by its slug.
-    ///
-    /// # Errors
-    /// When the store can't be read.
     async fn business(&self, slug: &str) -> Result<Option<Business>, StoreError>;
 
     /// Businesses in the order of their slugs, after one, at most `limit`.
-    ///
-    /// # Errors
-    /// When the store can't be read.
     async fn businesses(
         &self,
         archived: bool,
@@ -129,23 +123,17 @@ pub trait BusinessStore: Send + Sync {
 
     /// Changes a business; with `expected` only while it has that revision. `action` is the audit's word, such as
     /// `business.edit`.
-    ///
-    /// # Errors
-    /// See [`BusinessError`].
     async fn change_business(
         &self,
         slug: &str,
         expected: Option<u64>,
         change: &BusinessChange,
         action: &str,
-        actor: &Actor,
+        write: &Write,
         now: WallMs,
     ) -> Result<Business, BusinessError>;
 
     /// What was changed of a business, newest first, before a row of the audit, at most `limit`.
-    ///
-    /// # Errors
-    /// When the store can't be read.
     async fn business_revisions(
         &self,
         slug: &str,

@@ -7,7 +7,7 @@ use windrow_core::ids::WallMs;
 
 /// The answer to a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Answer {
+pub struct StoredResponse {
     /// The HTTP status.
     pub status: u16,
     /// The headers that belong to it (`location`, `etag`, `content-type`) and its body, as JSON text.
@@ -24,17 +24,17 @@ pub enum KeyState {
     /// It was used for another request.
     Reused,
     /// It was answered.
-    Answered(Answer),
+    Answered(StoredResponse),
 }
 
 /// Remembers answers for 24 hours.
+///
+/// # Errors
+/// Of each method, beside what it says itself: the store can't be read or written.
 #[async_trait]
 pub trait IdempotencyStore: Send + Sync {
     /// Takes a key for a request. One that was taken more than `stale_after_ms` ago and never answered (its node
     /// died) is taken again.
-    ///
-    /// # Errors
-    /// When the store can't be written.
     async fn take_key(
         &self,
         scope: &str,
@@ -45,20 +45,11 @@ pub trait IdempotencyStore: Send + Sync {
     ) -> Result<KeyState, StoreError>;
 
     /// Records the answer of a taken key.
-    ///
-    /// # Errors
-    /// When the store can't be written.
-    async fn answer_key(&self, scope: &str, key: &str, answer: &Answer) -> Result<(), StoreError>;
+    async fn answer_key(&self, scope: &str, key: &str, answer: &StoredResponse) -> Result<(), StoreError>;
 
     /// Gives a taken key back, unanswered: the request failed in a way that another try may mend.
-    ///
-    /// # Errors
-    /// When the store can't be written.
     async fn free_key(&self, scope: &str, key: &str) -> Result<(), StoreError>;
 
     /// Forgets keys older than a time, at most `limit`, and says how many.
-    ///
-    /// # Errors
-    /// When the store can't be written.
     async fn forget_keys(&self, before: WallMs, limit: u32) -> Result<u64, StoreError>;
 }

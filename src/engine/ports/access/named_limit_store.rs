@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use async_trait::async_trait;
 
 use crate::ports::StoreError;
-use crate::ports::tasks::store::Actor;
+use crate::ports::tasks::store::Write;
 use windrow_core::ids::{TaskId, WallMs};
 use windrow_core::limit::Bounds;
 use windrow_core::task::lifecycle::Status;
@@ -84,6 +84,9 @@ pub enum NamedLimitError {
 }
 
 /// Keeps named limits.
+///
+/// # Errors
+/// Of each method, beside what it says itself: the store can't be read or written.
 #[async_trait]
 pub trait NamedLimitStore: Send + Sync {
     /// Makes a limit.
@@ -94,20 +97,14 @@ pub trait NamedLimitStore: Send + Sync {
         &self,
         name: &str,
         bounds: Bounds,
-        actor: &Actor,
+        write: &Write,
         now: WallMs,
     ) -> Result<NamedLimit, NamedLimitError>;
 
     /// A limit by its name.
-    ///
-    /// # Errors
-    /// When the store can't be read.
     async fn named_limit(&self, name: &str) -> Result<Option<NamedLimit>, StoreError>;
 
     /// Limits in the order of their names, after one, at most `count`; only those `among` names, if any are given.
-    ///
-    /// # Errors
-    /// When the store can't be read.
     async fn named_limits(
         &self,
         among: Option<&BTreeSet<String>>,
@@ -116,9 +113,6 @@ pub trait NamedLimitStore: Send + Sync {
     ) -> Result<Vec<NamedLimit>, StoreError>;
 
     /// The limits that a business names, or one of its tasks that haven't ended.
-    ///
-    /// # Errors
-    /// When the store can't be read.
     async fn limits_of(&self, business: &str) -> Result<BTreeSet<String>, StoreError>;
 
     /// Changes what a limit allows, while it has the expected revision. What allows the same already is left as it is.
@@ -130,7 +124,7 @@ pub trait NamedLimitStore: Send + Sync {
         name: &str,
         expected: u64,
         bounds: Bounds,
-        actor: &Actor,
+        write: &Write,
         now: WallMs,
     ) -> Result<NamedLimit, NamedLimitError>;
 
@@ -141,13 +135,10 @@ pub trait NamedLimitStore: Send + Sync {
     async fn delete_limit(
         &self,
         name: &str,
-        actor: &Actor,
+        write: &Write,
         now: WallMs,
     ) -> Result<NamedLimit, NamedLimitError>;
 
     /// Who names a limit.
-    ///
-    /// # Errors
-    /// When the store can't be read.
     async fn limit_users(&self, name: &str) -> Result<LimitUsers, StoreError>;
 }

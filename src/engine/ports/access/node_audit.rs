@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 
 use crate::ports::StoreError;
-use crate::ports::tasks::store::Actor;
+use crate::ports::tasks::store::Write;
 use windrow_core::ids::WallMs;
 
 /// A change of a node.
@@ -24,5 +24,5 @@ pub trait NodeAudit: Send + Sync {
     ///
     /// # Errors
     /// When the store can't be written: then the change must not be made.
-    async fn note(&self, change: &NodeChange, actor: &Actor, now: WallMs) -> Result<(), StoreError>;
+    async fn note(&self, change: &NodeChange, write: &Write, now: WallMs) -> Result<(), StoreError>;
 }

@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 
 use crate::ports::StoreError;
-use crate::ports::tasks::store::Actor;
+use crate::ports::tasks::store::Write;
 use windrow_core::business::access::Role;
 use windrow_core::ids::WallMs;
 
@@ -48,34 +48,28 @@ pub struct NewToken {
 }
 
 /// Keeps tokens. Every change keeps an audit entry in its transaction.
+///
+/// # Errors
+/// Of each method, beside what it says itself: the store can't be read or written.
 #[async_trait]
 pub trait TokenStore: Send + Sync {
     /// Stores a token; one with the same hash is left as it is.
     ///
     /// # Errors
     /// When the store can't be written, or the business isn't there (`Refused`).
-    async fn add_token(&self, token: &NewToken, actor: &Actor, now: WallMs) -> Result<TokenView, StoreError>;
+    async fn add_token(&self, token: &NewToken, write: &Write, now: WallMs) -> Result<TokenView, StoreError>;
 
     /// The token of a hash, also an expired or revoked one.
-    ///
-    /// # Errors
-    /// When the store can't be read.
     async fn token(&self, hash: &str) -> Result<Option<TokenView>, StoreError>;
 
     /// All tokens after a row, in the order in which they were made.
-    ///
-    /// # Errors
-    /// When the store can't be read.
     async fn tokens(&self, after: Option<i64>, limit: u32) -> Result<Vec<TokenView>, StoreError>;
 
     /// Takes a token's validity away; none when there is no such token.
-    ///
-    /// # Errors
-    /// When the store can't be written.
     async fn revoke_token(
         &self,
         id: i64,
-        actor: &Actor,
+        write: &Write,
         now: WallMs,
     ) -> Result<Option<TokenView>, StoreError>;
 }

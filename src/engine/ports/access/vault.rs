@@ -20,8 +20,5 @@ pub trait Vault: Send + Sync {
     fn seal(&self, belongs_to: &str, plain: &[u8]) -> Vec<u8>;
 
     /// Opens what [`Vault::seal`] made with the same `belongs_to`.
-    ///
-    /// # Errors
-    /// See [`Unopenable`].
     fn open(&self, belongs_to: &str, sealed: &[u8]) -> Result<Vec<u8>, Unopenable>;
 }

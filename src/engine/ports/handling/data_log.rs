@@ -187,6 +187,9 @@ pub struct LogRetention {
 pub const EXPIRE_MAX: u64 = 2_000;
 
 /// Stores and finds data log lines. Those of replies come with checkpoints (`ports::run_store::ReplyLines`).
+///
+/// # Errors
+/// Of each method, beside what it says itself: the store can't be read or written.
 #[async_trait]
 pub trait DataLog: Send + Sync {
     /// Whether lines of this level are kept at all; who keeps some only says so.
@@ -201,22 +204,13 @@ pub trait DataLog: Send + Sync {
     async fn append(&self, lines: &[DataLogLine]) -> Result<(), StoreError>;
 
     /// The newest `limit` lines of a task at or above a level, newest first.
-    ///
-    /// # Errors
-    /// When the store can't be read.
     async fn tail(&self, task: TaskId, level: LogLevel, limit: u32) -> Result<Vec<DataLogLine>, StoreError>;
 
     /// A page of the lines that are wanted, newest first.
-    ///
-    /// # Errors
-    /// When the store can't be read.
     async fn search(&self, query: &LogQuery) -> Result<LogPage, StoreError>;
 
     /// A task's lines after the line of a number, oldest first. Nothing is added before a line that was once seen, so
     /// whoever goes on with the last number misses none.
-    ///
-    /// # Errors
-    /// When the store can't be read.
     async fn after(&self, task: TaskId, number: i64, limit: u32) -> Result<Vec<NumberedLine>, StoreError>;
 
     /// Removes at most about [`EXPIRE_MAX`] lines that are not to be kept, counts them as dropped, and says how many
@@ -227,14 +221,8 @@ pub trait DataLog: Send + Sync {
     async fn expire(&self, retention: LogRetention) -> Result<u64, StoreError>;
 
     /// Counts lines of a task that were not kept.
-    ///
-    /// # Errors
-    /// When the store can't be written.
     async fn count_dropped(&self, task: TaskId, reason: DropReason, lines: u64) -> Result<(), StoreError>;
 
     /// How many lines of a task were not kept, by reason; reasons without any are left out.
-    ///
-    /// # Errors
-    /// When the store can't be read.
     async fn dropped(&self, task: TaskId) -> Result<Vec<(DropReason, u64)>, StoreError>;
 }

@@ -87,7 +87,7 @@ pub struct CheckLine {
 
 /// Looks at handlers before tasks use them.
 #[async_trait]
-pub trait HandlerDesk: Send + Sync {
+pub trait HandlerChecker: Send + Sync {
     /// Everything in a description of a URL handler and its hooks that no call could be made with; makes no call.
     fn faults(&self, spec: &BusinessSpec, secrets: &BusinessSecrets) -> Vec<HandlerFault>;
 

@@ -11,7 +11,7 @@ use windrow_core::limit::{Bounds, Part};
 
 /// What one round came to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Played {
+pub enum RoundOutcome {
     /// It counts.
     Dealt {
         /// What the limit allows now.
@@ -41,12 +41,12 @@ pub struct PartView {
 }
 
 /// Keeps the parts of shared limits. A business's own limit has the business's name.
+///
+/// # Errors
+/// Of each method, beside what it says itself: the store can't be read or written.
 #[async_trait]
 pub trait LimitStore: Send + Sync {
     /// What these limits allow; those that limit nothing are left out.
-    ///
-    /// # Errors
-    /// When the store can't be read.
     async fn bounds(&self, names: &BTreeSet<String>) -> Result<BTreeMap<String, Bounds>, StoreError>;
 
     /// Plays a round of each of these limits, by `domain::limit::round::settle`: all of them or none. Rounds of one limit
@@ -54,12 +54,9 @@ pub trait LimitStore: Send + Sync {
     ///
     /// # Errors
     /// When the outcome is unknown: the rounds may count all the same.
-    async fn play(&self, rounds: &[(String, Round)]) -> Result<Vec<Played>, StoreError>;
+    async fn play(&self, rounds: &[(String, Round)]) -> Result<Vec<RoundOutcome>, StoreError>;
 
     /// The parts of all sessions that aren't fenced.
-    ///
-    /// # Errors
-    /// When the store can't be read.
     async fn parts(&self, name: &str) -> Result<Vec<PartView>, StoreError>;
 }
 

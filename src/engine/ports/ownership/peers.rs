@@ -55,7 +55,7 @@ pub enum Question {
     /// How the node stands.
     Node,
     /// The tree of its actors, written out.
-    Actors(ActorsWanted),
+    Actors(ActorsQuery),
     /// Whether a raised rate of a task fits there; unless it is only tried, it is booked.
     Book {
         /// The task.
@@ -66,7 +66,7 @@ pub enum Question {
         is_trial: bool,
     },
     /// Change the node until its next restart.
-    Change(Box<NodeWish>),
+    Change(Box<NodeChangeRequest>),
 }
 
 impl Question {
@@ -78,7 +78,7 @@ impl Question {
 
 /// Which part of a tree, and how it is written.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ActorsWanted {
+pub struct ActorsQuery {
     /// Only the actors of this task.
     pub task: Option<TaskId>,
     /// Levels below the root; none is all.
@@ -89,7 +89,7 @@ pub struct ActorsWanted {
 
 /// A change of a node that somebody asked another node for.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct NodeWish {
+pub struct NodeChangeRequest {
     /// The sum of task rates that it may hold.
     pub capacity_rate: Option<RateLimit>,
     /// Which lines its own log has.
@@ -108,7 +108,7 @@ pub struct NodeWish {
 
 /// What a node answers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub enum Answer {
+pub enum PeerReply {
     /// Of each task that was asked for and has a run there.
     Tasks(Vec<LiveTask>),
     /// The windows there.
@@ -247,7 +247,7 @@ pub struct NodeFace {
 /// A peer gave no answer. Nothing is known then; what was asked for may have been done.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{node} can't be asked: {why}")]
-pub struct Silent {
+pub struct Unreachable {
     /// The peer.
     pub node: String,
     /// A sentence.
@@ -262,7 +262,7 @@ pub trait Peers: Send + Sync {
     ///
     /// # Errors
     /// When no answer came, or one that can't be believed or read.
-    async fn ask(&self, peer: &Peer, question: &Question) -> Result<Answer, Silent>;
+    async fn ask(&self, peer: &Peer, question: &Question) -> Result<PeerReply, Unreachable>;
 }
 
 /// What goes with a question so that it is believed.
@@ -282,7 +282,7 @@ pub struct Seal {
 
 /// A question isn't believed; why is for the node's own log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Unbelievable {
+pub enum SealError {
     /// Not sealed with the nodes' key, or changed since.
     #[error("it was not sealed with this node's key")]
     Forged,
@@ -303,10 +303,7 @@ pub trait PeerSeal: Send + Sync {
     fn seal(&self, to: SessionId, from: &str, body: &[u8], now: WallMs) -> Seal;
 
     /// Looks whether a question was sealed so. It is believed once.
-    ///
-    /// # Errors
-    /// See [`Unbelievable`].
-    fn check(&self, seal: &Seal, body: &[u8], now: WallMs) -> Result<(), Unbelievable>;
+    fn check(&self, seal: &Seal, body: &[u8], now: WallMs) -> Result<(), SealError>;
 
     /// The proof of an answer to the question with this nonce.
     fn prove(&self, nonce: &str, body: &[u8]) -> String;
@@ -371,14 +368,14 @@ mod tests {
             ..ExplainPart::default()
         };
         let answers = [
-            Answer::Explain(Box::new(part)),
-            Answer::Past(vec![PastSlice {
+            PeerReply::Explain(Box::new(part)),
+            PeerReply::Past(vec![PastSlice {
                 from: WallMs(5),
                 to: WallMs(9),
                 point,
             }]),
-            Answer::Refused(vec![("/log_filter".to_owned(), "no".to_owned(), None)]),
-            Answer::Windows(vec![(
+            PeerReply::Refused(vec![("/log_filter".to_owned(), "no".to_owned(), None)]),
+            PeerReply::Windows(vec![(
                 shard,
                 WindowPicture::saved(
                     ItemIndex(3),
@@ -390,7 +387,7 @@ mod tests {
         ];
         for answer in answers {
             let text = serde_json::to_vec(&answer).expect("written");
-            assert_eq!(serde_json::from_slice::<Answer>(&text).expect("read"), answer);
+            assert_eq!(serde_json::from_slice::<PeerReply>(&text).expect("read"), answer);
         }
         let rate = "25/2s".parse().expect("a rate");
         let question = Question::Book {

@@ -33,7 +33,7 @@ pub const CLAIMABLE: [ShardState; 3] = [ShardState::Idle, ShardState::Running, S
 
 /// What a search for runnable shards looks for, one page of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Hunt {
+pub struct CandidateQuery {
     /// The sessions whose shards are not to be had.
     pub alive: Vec<SessionId>,
     /// The wall clock, for `not_before`.
@@ -45,7 +45,7 @@ pub struct Hunt {
     /// The node that looks: a shard that people want on another node is left to that one for a while.
     pub node: String,
     /// Where the page before ended; none begins.
-    pub after: Option<HuntPlace>,
+    pub after: Option<CandidateCursor>,
     /// Candidates of one page, at most.
     pub limit: u32,
 }
@@ -53,7 +53,7 @@ pub struct Hunt {
 /// A place in the order in which a hunt goes: by state, then by shard. It is the order of an index, so that a page
 /// costs what is on it however many pages there are; whoever wants the line sorts what was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct HuntPlace {
+pub struct CandidateCursor {
     /// One of [`CLAIMABLE`].
     pub state: ShardState,
     /// The last shard seen.
@@ -62,11 +62,11 @@ pub struct HuntPlace {
 
 /// One page of a hunt.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Game {
+pub struct CandidatePage {
     /// What was found; perhaps nothing although there is a next page.
     pub found: Vec<Candidate>,
     /// Where the next page begins; none after the last.
-    pub next: Option<HuntPlace>,
+    pub next: Option<CandidateCursor>,
 }
 
 /// A runnable shard without a live owner, as the restorer finds it.
@@ -266,14 +266,14 @@ pub struct Control {
 }
 
 /// Claims, reads and writes shards (decision 0020, rules 12–17).
+///
+/// # Errors
+/// Of each method, beside what it says itself: the store can't be read or written.
 #[async_trait]
 pub trait RunStore: Send + Sync {
     /// Shards that should run or be stopped and whose session is released, fenced, missing, or not in
-    /// [`Hunt::alive`]; in the order of [`HuntPlace`].
-    ///
-    /// # Errors
-    /// When the store can't be read.
-    async fn candidates(&self, hunt: &Hunt) -> Result<Game, StoreError>;
+    /// [`CandidateQuery::alive`]; in the order of [`CandidateCursor`].
+    async fn candidates(&self, hunt: &CandidateQuery) -> Result<CandidatePage, StoreError>;
 
     /// Claims a shard by compare-and-set under a live session and reads its progress. A wish to move it is over then.
     ///
@@ -303,9 +303,6 @@ pub trait RunStore: Send + Sync {
     ) -> Result<CheckpointAck, StoreError>;
 
     /// Parked items of a shard that are due at or before a time and after `after` in (due time, index) order.
-    ///
-    /// # Errors
-    /// When the store can't be read.
     async fn parked_due(
         &self,
         shard: ShardId,

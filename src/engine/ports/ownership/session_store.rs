@@ -101,12 +101,12 @@ pub struct SessionView {
 }
 
 /// Begins, beats, watches and fences sessions (decision 0020, rules 1–6, 11, 18).
+///
+/// # Errors
+/// Of each method, beside what it says itself: the store can't be read or written.
 #[async_trait]
 pub trait SessionStore: Send + Sync {
     /// Inserts the row of a new session. It begins drained where a session of the same node that still has a row is.
-    ///
-    /// # Errors
-    /// When the store can't be written.
     async fn begin(&self, session: &NewSession) -> Result<(), StoreError>;
 
     /// Moves the heartbeat by a random step where the session isn't fenced, and reads its shards.
@@ -116,9 +116,6 @@ pub trait SessionStore: Send + Sync {
     async fn beat(&self, id: SessionId) -> Result<Heartbeat, StoreError>;
 
     /// All sessions whose row exists.
-    ///
-    /// # Errors
-    /// When the store can't be read.
     async fn list(&self) -> Result<Vec<SessionView>, StoreError>;
 
     /// Fences a session whose heartbeat is still `heartbeat`; says whether it is fenced now. The audit says so once, also where
@@ -129,40 +126,22 @@ pub trait SessionStore: Send + Sync {
     async fn fence(&self, id: SessionId, heartbeat: i64, now: WallMs) -> Result<bool, StoreError>;
 
     /// Fences every session but `survivor`, without waiting: only for the holder of the state directory's lock.
-    ///
-    /// # Errors
-    /// When the store can't be written.
     async fn fence_all_but(&self, survivor: SessionId) -> Result<u64, StoreError>;
 
     /// Changes how a session shows itself, unless it is fenced; says whether it did.
-    ///
-    /// # Errors
-    /// When the store can't be written.
     async fn describe(&self, id: SessionId, face: &SessionFace) -> Result<bool, StoreError>;
 
     /// Says what people want of a node: hand everything over and take nothing new, or take work again. The wish is in
     /// all rows of that name, and goes with the last of them. Says whether a session of the node isn't fenced.
-    ///
-    /// # Errors
-    /// When the store can't be written.
     async fn wish_drain(&self, node: &str, drain: bool) -> Result<bool, StoreError>;
 
     /// The witness beside the heartbeats, on which all nodes of the store agree: the one that the store has, or `mine`
     /// from now on if it has none. At most 190 characters.
-    ///
-    /// # Errors
-    /// When the store can't be written.
     async fn witness(&self, mine: &str) -> Result<String, StoreError>;
 
     /// Changes that witness from one to another, unless a session lives; says whether it did.
-    ///
-    /// # Errors
-    /// When the store can't be written.
     async fn change_witness(&self, from: &str, to: &str) -> Result<bool, StoreError>;
 
     /// Deletes the row of an ended session that no shard refers to; keeps it otherwise.
-    ///
-    /// # Errors
-    /// When the store can't be written.
     async fn end(&self, id: SessionId) -> Result<(), StoreError>;
 }

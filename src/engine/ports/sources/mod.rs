@@ -1,7 +1,7 @@
 //! Where items come from.
 
-pub mod desk;
 pub mod provision;
+pub mod resolver;
 pub mod source;
 pub mod store;
 pub mod uploads;

@@ -56,8 +56,5 @@ pub trait TaskItems: Send + Sync {
 #[async_trait]
 pub trait Provider: Send + Sync {
     /// The handler and source of a task.
-    ///
-    /// # Errors
-    /// See [`ProvisionError`].
     async fn provide(&self, task: &TaskView) -> Result<Provision, ProvisionError>;
 }

@@ -29,6 +29,9 @@ pub struct IndexedSource {
 }
 
 /// Remembers indexes of sources. An index is written in parts of at most 64 KiB and never changes.
+///
+/// # Errors
+/// Of each method, beside what it says itself: the store can't be read or written.
 #[async_trait]
 pub trait SourceStore: Send + Sync {
     /// Stores a source with its index, replacing an older one of the same location and format, and returns its id.
@@ -38,14 +41,8 @@ pub trait SourceStore: Send + Sync {
     async fn save(&self, source: &IndexedSource, parts: &[Vec<u8>]) -> Result<i64, StoreError>;
 
     /// The newest source of a location and format.
-    ///
-    /// # Errors
-    /// When the store can't be read.
     async fn find(&self, location: &str, format: &str) -> Result<Option<(i64, IndexedSource)>, StoreError>;
 
     /// One part of an index, by its 0-based number; none past the last.
-    ///
-    /// # Errors
-    /// When the store can't be read.
     async fn part(&self, source: i64, number: u32) -> Result<Option<Vec<u8>>, StoreError>;
 }

@@ -82,12 +82,12 @@ pub struct UploadDone {
 }
 
 /// Keeps uploads. Each method is one short transaction: a slow sender holds no lock.
+///
+/// # Errors
+/// Of each method, beside what it says itself: the store can't be read or written.
 #[async_trait]
 pub trait UploadStore: Send + Sync {
     /// Begins an upload.
-    ///
-    /// # Errors
-    /// When the store can't be written.
     async fn begin(&self, kind: &str, format: &str, by: &str, now: WallMs) -> Result<UploadId, StoreError>;
 
     /// Stores the next part of an open upload: `number` is how many there were. A repeat of the last one with the
@@ -104,27 +104,15 @@ pub trait UploadStore: Send + Sync {
     async fn finish(&self, id: UploadId, done: &UploadDone) -> Result<(), StoreError>;
 
     /// An upload.
-    ///
-    /// # Errors
-    /// When the store can't be read.
     async fn upload(&self, id: UploadId) -> Result<Option<Upload>, StoreError>;
 
     /// One part; none past the last.
-    ///
-    /// # Errors
-    /// When the store can't be read.
     async fn upload_part(&self, id: UploadId, number: u32) -> Result<Option<Vec<u8>>, StoreError>;
 
     /// What all uploads of a sender take, those that are still open too. Unit: bytes.
-    ///
-    /// # Errors
-    /// When the store can't be read.
     async fn stored_by(&self, by: &str) -> Result<u64, StoreError>;
 
     /// The same of at most so many senders whose names begin so, who take most first.
-    ///
-    /// # Errors
-    /// When the store can't be read.
     async fn stored_most(&self, prefix: &str, limit: u32) -> Result<Vec<(String, u64)>, StoreError>;
 
     /// Says that a task takes it: it is kept from now on.
@@ -134,15 +122,9 @@ pub trait UploadStore: Send + Sync {
     async fn take(&self, id: UploadId, now: WallMs) -> Result<(), StoreError>;
 
     /// Removes an upload with its bytes, unless a task took it. One that isn't there is a success.
-    ///
-    /// # Errors
-    /// When the store can't be written.
     async fn discard(&self, id: UploadId) -> Result<(), StoreError>;
 
     /// Removes what began before `before` and no task has: none took it, those that did were deleted, or the one that it
     /// was taken for before `before` was never made. Says how many uploads.
-    ///
-    /// # Errors
-    /// When the store can't be written.
     async fn expire_uploads(&self, before: WallMs) -> Result<u64, StoreError>;
 }

@@ -71,24 +71,18 @@ pub struct WaitingCode {
 }
 
 /// Finds items that failed.
+///
+/// # Errors
+/// Of each method, beside what it says itself: the store can't be read or written.
 #[async_trait]
 pub trait FailureList: Send + Sync {
     /// The groups of a task, most frequent first; nothing is counted for it.
-    ///
-    /// # Errors
-    /// When the store can't be read.
     async fn groups(&self, task: TaskId) -> Result<Vec<FailureGroup>, StoreError>;
 
     /// The codes of the items of a task that failed and wait for another attempt, most frequent first, then by code.
-    ///
-    /// # Errors
-    /// When the store can't be read.
     async fn waiting(&self, task: TaskId) -> Result<Vec<WaitingCode>, StoreError>;
 
     /// At most `limit` abandoned items.
-    ///
-    /// # Errors
-    /// When the store can't be read.
     async fn page(
         &self,
         task: TaskId,
@@ -97,9 +91,6 @@ pub trait FailureList: Send + Sync {
     ) -> Result<Vec<RecordedItem>, StoreError>;
 
     /// The indexes of the failures at `count` places of a group from `first` on; fewer where it ends.
-    ///
-    /// # Errors
-    /// When the store can't be read.
     async fn places(
         &self,
         task: TaskId,
@@ -115,8 +106,5 @@ pub trait FailureList: Send + Sync {
     async fn among(&self, task: TaskId, indexes: &[ItemIndex]) -> Result<Vec<RecordedItem>, StoreError>;
 
     /// What is recorded of one item.
-    ///
-    /// # Errors
-    /// When the store can't be read.
     async fn item(&self, task: TaskId, index: ItemIndex) -> Result<Option<RecordedItem>, StoreError>;
 }

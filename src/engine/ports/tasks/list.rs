@@ -93,12 +93,12 @@ pub struct AuditRow {
 }
 
 /// Finds what lists show.
+///
+/// # Errors
+/// Of each method, beside what it says itself: the store can't be read or written.
 #[async_trait]
 pub trait TaskList: Send + Sync {
     /// A page of tasks after one, at most `limit`.
-    ///
-    /// # Errors
-    /// When the store can't be read.
     async fn tasks(
         &self,
         filter: &TaskFilter,
@@ -107,15 +107,9 @@ pub trait TaskList: Send + Sync {
     ) -> Result<TaskPage, StoreError>;
 
     /// How many tasks have each status, counted up to `most` each.
-    ///
-    /// # Errors
-    /// When the store can't be read.
     async fn status_counts(&self, most: u32) -> Result<Vec<(Status, u64)>, StoreError>;
 
     /// The runs of a task, newest first, after one, at most `limit`.
-    ///
-    /// # Errors
-    /// When the store can't be read.
     async fn runs(
         &self,
         task: TaskId,
@@ -124,15 +118,9 @@ pub trait TaskList: Send + Sync {
     ) -> Result<Vec<RunRecord>, StoreError>;
 
     /// One run.
-    ///
-    /// # Errors
-    /// When the store can't be read.
     async fn run(&self, shard: ShardId, run: RunNo) -> Result<Option<RunRecord>, StoreError>;
 
     /// Audit entries, newest first, after (below) one, at most `limit`.
-    ///
-    /// # Errors
-    /// When the store can't be read.
     async fn audits(
         &self,
         filter: &AuditFilter,

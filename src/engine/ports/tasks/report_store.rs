@@ -79,35 +79,23 @@ pub struct ReportFacts {
 }
 
 /// Reads reports.
+///
+/// # Errors
+/// Of each method, beside what it says itself: the store can't be read or written.
 #[async_trait]
 pub trait ReportStore: Send + Sync {
     /// Everything about a task at one moment, with at most `runs` of its runs.
-    ///
-    /// # Errors
-    /// When the store can't be read.
     async fn report_facts(&self, task: TaskId, runs: u32) -> Result<Option<ReportFacts>, StoreError>;
 
     /// The shards of a task by number.
-    ///
-    /// # Errors
-    /// When the store can't be read.
     async fn shard_facts(&self, task: TaskId) -> Result<Vec<ShardFacts>, StoreError>;
 
     /// Where the windows of a task's shards stand, by number.
-    ///
-    /// # Errors
-    /// When the store can't be read.
     async fn saved_windows(&self, task: TaskId) -> Result<Vec<SavedWindow>, StoreError>;
 
     /// The items of a task that wait for another attempt, parked or not.
-    ///
-    /// # Errors
-    /// When the store can't be read.
     async fn waiting_items(&self, task: TaskId) -> Result<Vec<ItemIndex>, StoreError>;
 
     /// The redrives of a task, oldest first, at most `limit`.
-    ///
-    /// # Errors
-    /// When the store can't be read.
     async fn redrives_of(&self, task: TaskId, limit: u32) -> Result<Vec<TaskView>, StoreError>;
 }

@@ -31,24 +31,18 @@ pub struct Holding {
 }
 
 /// Reads who owns what.
+///
+/// # Errors
+/// Of each method, beside what it says itself: the store can't be read or written.
 #[async_trait]
 pub trait ShardMap: Send + Sync {
     /// The shards of these tasks, by task and number.
-    ///
-    /// # Errors
-    /// When the store can't be read.
     async fn shards_of(&self, tasks: &[TaskId]) -> Result<Vec<OwnedFacts>, StoreError>;
 
     /// Shards that somebody owns, by task and number, at most `limit`; of one session only, where it is named.
-    ///
-    /// # Errors
-    /// When the store can't be read.
     async fn holdings(&self, of: Option<SessionId>, limit: u32) -> Result<Vec<Holding>, StoreError>;
 
     /// How many shards there are in each state that isn't final, with an owner and without, each counted up to
     /// `most`.
-    ///
-    /// # Errors
-    /// When the store can't be read.
     async fn shard_counts(&self, most: u32) -> Result<Vec<(ShardState, bool, u64)>, StoreError>;
 }

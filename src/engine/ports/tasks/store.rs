@@ -10,7 +10,7 @@ use windrow_core::ids::{ItemCount, ItemIndex, StoreId, TaskId, WallMs};
 use windrow_core::settings::Auto;
 use windrow_core::task::{Canary, Tuning};
 
-pub use crate::ports::access::actor::Actor;
+pub use crate::ports::access::actor::{Actor, Write};
 pub use crate::ports::tasks::command::{CommandError, CommandRefusal, MoveRefusal, TaskCommand, TaskEdit};
 pub use crate::ports::tasks::create::{CreateError, Family};
 pub use crate::ports::tasks::shard_view::ShardView;
@@ -136,25 +136,19 @@ pub struct AuditEntry {
 }
 
 /// Creates, commands and shows tasks.
+///
+/// # Errors
+/// Of each method, beside what it says itself: the store can't be read or written.
 #[async_trait]
 pub trait TaskStore: Send + Sync {
     /// The short random id made at migration.
-    ///
-    /// # Errors
-    /// When the store can't be read.
     async fn store_id(&self) -> Result<StoreId, StoreError>;
 
     /// Makes the business of this slug unless it exists.
-    ///
-    /// # Errors
-    /// When the store can't be written.
-    async fn ensure_business(&self, slug: &str, actor: &Actor, now: WallMs) -> Result<(), StoreError>;
+    async fn ensure_business(&self, slug: &str, write: &Write, now: WallMs) -> Result<(), StoreError>;
 
     /// Makes a task in state `created` with one shard; its shard map is pinned at the first start.
-    ///
-    /// # Errors
-    /// See [`CreateError`].
-    async fn create(&self, task: &NewTask, actor: &Actor, now: WallMs) -> Result<TaskView, CreateError>;
+    async fn create(&self, task: &NewTask, write: &Write, now: WallMs) -> Result<TaskView, CreateError>;
 
     /// Makes a redrive, and starts it if it is to, as the others do; not where a redrive of the family is there by now that
     /// the caller has not seen.
@@ -165,34 +159,28 @@ pub trait TaskStore: Send + Sync {
         &self,
         task: &NewTask,
         (seen, starts): (&Family, bool),
-        actor: &Actor,
+        write: &Write,
         now: WallMs,
     ) -> Result<TaskView, CreateError>;
 
     /// Makes a task and starts it, in one step where the store can. A repeat of the request returns what the first one
     /// made, started or since stopped.
-    ///
-    /// # Errors
-    /// See [`CreateError`].
     async fn create_and_start(
         &self,
         task: &NewTask,
-        actor: &Actor,
+        write: &Write,
         now: WallMs,
     ) -> Result<TaskView, CreateError> {
-        let made = self.create(task, actor, now).await?;
-        self.start_made(made, actor, now).await
+        let made = self.create(task, write, now).await?;
+        self.start_made(made, write, now).await
     }
 
     /// Starts a task that was made just now, unless an earlier request that this one repeats has started it.
-    ///
-    /// # Errors
-    /// When the store can't be read or written.
-    async fn start_made(&self, made: TaskView, actor: &Actor, now: WallMs) -> Result<TaskView, CreateError> {
+    async fn start_made(&self, made: TaskView, write: &Write, now: WallMs) -> Result<TaskView, CreateError> {
         if made.start_no > 0 {
             return Ok(made);
         }
-        match self.command(made.id, &TaskCommand::Start, actor, now).await {
+        match self.command(made.id, &TaskCommand::Start, write, now).await {
             Ok(started) => Ok(started),
             Err(CommandError::Store(error)) => Err(error.into()),
             // Somebody steered it between the two: it stays as it is.
@@ -201,22 +189,13 @@ pub trait TaskStore: Send + Sync {
     }
 
     /// A task by id.
-    ///
-    /// # Errors
-    /// When the store can't be read.
     async fn get(&self, id: TaskId) -> Result<Option<TaskView>, StoreError>;
 
     /// The newest task of a business that has this name.
-    ///
-    /// # Errors
-    /// When the store can't be read.
     async fn find(&self, business: &str, name: &str) -> Result<Option<TaskView>, StoreError>;
 
     /// Takes the name away from a task (`--restart` gives it to a new one).
-    ///
-    /// # Errors
-    /// See [`CommandError`].
-    async fn release_name(&self, id: TaskId, actor: &Actor, now: WallMs) -> Result<(), CommandError>;
+    async fn release_name(&self, id: TaskId, write: &Write, now: WallMs) -> Result<(), CommandError>;
 
     /// Obeys a command in one transaction with its audit entry, and returns the task after it; with `expected` only
     /// while the task has that version.
@@ -228,7 +207,7 @@ pub trait TaskStore: Send + Sync {
         id: TaskId,
         expected: Option<u64>,
         command: &TaskCommand,
-        actor: &Actor,
+        write: &Write,
         now: WallMs,
     ) -> Result<TaskView, CommandError>;
 
@@ -240,17 +219,14 @@ pub trait TaskStore: Send + Sync {
         &self,
         id: TaskId,
         command: &TaskCommand,
-        actor: &Actor,
+        write: &Write,
         now: WallMs,
     ) -> Result<TaskView, CommandError> {
-        self.command_if(id, None, command, actor, now).await
+        self.command_if(id, None, command, write, now).await
     }
 
     /// Says why queued tasks wait, and writes only what changed; nothing for a task of any other status, but
     /// [`COORDINATOR_DOWN`] also of a running one. An empty reason takes that one away again.
-    ///
-    /// # Errors
-    /// When the store can't be written.
     async fn explain_waits(&self, notes: &[WaitNote], now: WallMs) -> Result<(), StoreError>;
 
     /// Deletes a task that has ended, with its items, runs, lines and calls, in transactions of bounded size; the
@@ -258,7 +234,7 @@ pub trait TaskStore: Send + Sync {
     ///
     /// # Errors
     /// See [`CommandError`]; `HasRedrive` while a child of it has not ended.
-    async fn delete(&self, id: TaskId, actor: &Actor, now: WallMs) -> Result<(), CommandError>;
+    async fn delete(&self, id: TaskId, write: &Write, now: WallMs) -> Result<(), CommandError>;
 
     /// Wishes that a running task's shards (or one of them) go on at another node: their owners drain and release them,
     /// and other nodes leave them to that one for [`MOVE_PATIENCE`](crate::ports::ownership::run_store::MOVE_PATIENCE). Says how many shards move.
@@ -270,26 +246,17 @@ pub trait TaskStore: Send + Sync {
         task: TaskId,
         shard: Option<u32>,
         to: &str,
-        actor: &Actor,
+        write: &Write,
         now: WallMs,
     ) -> Result<u32, CommandError>;
 
     /// The start that a start token belongs to; none for a text that never was one.
-    ///
-    /// # Errors
-    /// When the store can't be read.
     async fn start_of_token(&self, token: &str) -> Result<Option<TokenStart>, StoreError>;
 
     /// Abandoned items grouped by code, most frequent first, without counting items.
-    ///
-    /// # Errors
-    /// When the store can't be read.
     async fn failure_groups(&self, id: TaskId) -> Result<Vec<FailureGroup>, StoreError>;
 
     /// Abandoned items after an index, in index order.
-    ///
-    /// # Errors
-    /// When the store can't be read.
     async fn failures(
         &self,
         id: TaskId,
@@ -298,8 +265,5 @@ pub trait TaskStore: Send + Sync {
     ) -> Result<Vec<FailedItem>, StoreError>;
 
     /// The audit of a task, oldest first.
-    ///
-    /// # Errors
-    /// When the store can't be read.
     async fn audit(&self, id: TaskId) -> Result<Vec<AuditEntry>, StoreError>;
 }

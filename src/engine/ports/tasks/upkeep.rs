@@ -38,37 +38,25 @@ impl Sweep {
 }
 
 /// Finds what is due and removes what isn't kept.
+///
+/// # Errors
+/// Of each method, beside what it says itself: the store can't be read or written.
 #[async_trait]
 pub trait UpkeepStore: Send + Sync {
     /// Tasks that wait or run although their deadline has passed.
-    ///
-    /// # Errors
-    /// When the store can't be read.
     async fn past_deadline(&self, now: WallMs, limit: u32) -> Result<Vec<TaskId>, StoreError>;
 
     /// Tasks, with their present start, whose business has not answered in time.
-    ///
-    /// # Errors
-    /// When the store can't be read.
     async fn unanswered(&self, now: WallMs, limit: u32) -> Result<Vec<(TaskId, u32)>, StoreError>;
 
     /// Whether a waiting task's `start_at` lies after `after` and not after `upto`.
-    ///
-    /// # Errors
-    /// When the store can't be read.
     async fn is_start_due(&self, after: WallMs, upto: WallMs) -> Result<bool, StoreError>;
 
     /// Tasks that wait although nobody will claim them, since no shard of them was active, or was told to wait, at or
     /// after `before`; without those that say so already.
-    ///
-    /// # Errors
-    /// When the store can't be read.
     async fn dormant(&self, before: WallMs, limit: u32) -> Result<Vec<TaskId>, StoreError>;
 
     /// Tasks that wait, could run now, are not dormant, and belong to none of these pools, each with its pool.
-    ///
-    /// # Errors
-    /// When the store can't be read.
     async fn unserved(
         &self,
         served: &[String],
@@ -77,9 +65,6 @@ pub trait UpkeepStore: Send + Sync {
     ) -> Result<Vec<(TaskId, String)>, StoreError>;
 
     /// Shards that the rows give to a session that is fenced, or to one of `silent`, each with that session.
-    ///
-    /// # Errors
-    /// When the store can't be read.
     async fn orphans(
         &self,
         silent: &[SessionId],
@@ -87,9 +72,6 @@ pub trait UpkeepStore: Send + Sync {
     ) -> Result<Vec<(ShardId, SessionId)>, StoreError>;
 
     /// Running shards of a business whose handler is not down, that another session than `besides` runs.
-    ///
-    /// # Errors
-    /// When the store can't be read.
     async fn reaching(
         &self,
         business: &str,
@@ -101,21 +83,12 @@ pub trait UpkeepStore: Send + Sync {
     /// or are stopped as they were told. Nobody may be there who claims them, and nothing runs without a live owner. A
     /// claim without progress counts as one all the same. Where there are leases the caller holds the shards' (a run may
     /// live on its lease although its session is fenced).
-    ///
-    /// # Errors
-    /// When the store can't be written.
     async fn disown(&self, shards: &[ShardId], now: WallMs) -> Result<Vec<TaskId>, StoreError>;
 
     /// Removes what is older than `before`, at most [`SWEEP_MAX`] rows, and says how many it were; ask again while it
     /// removed so many.
-    ///
-    /// # Errors
-    /// When the store can't be written.
     async fn sweep(&self, what: Sweep, before: WallMs) -> Result<u64, StoreError>;
 
     /// Tasks that ended before a time, the oldest first.
-    ///
-    /// # Errors
-    /// When the store can't be read.
     async fn ended_before(&self, before: WallMs, limit: u32) -> Result<Vec<TaskId>, StoreError>;
 }

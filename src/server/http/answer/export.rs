@@ -127,7 +127,8 @@ async fn failure_rows(
 ) -> Result<(Vec<u8>, Option<ItemIndex>), ServiceError> {
     let found = app
         .service
-        .failures(task, &FailurePage::ByIndex(after), PAGE)
+        .failures
+        .page(task, &FailurePage::ByIndex(after), PAGE)
         .await?;
     let last = found.last().map(|shown| shown.item.index);
     let mut out = Vec::new();
@@ -187,7 +188,7 @@ async fn log(
     let rows = move |state: Option<i64>| {
         let (app, id) = (app.clone(), task.id);
         async move {
-            let lines = app.service.lines_after(id, state.unwrap_or(0), PAGE).await?;
+            let lines = app.service.logs.store.after(id, state.unwrap_or(0), PAGE).await?;
             let last = lines.last().map(|(number, _)| *number);
             let mut out = Vec::new();
             for line in lines.into_iter().map(LineBody::from) {

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use windrow_engine::ports::ownership::peers::Silent;
+use windrow_engine::ports::ownership::peers::Unreachable;
 
 /// A node that has a part in this and gave no answer: of its part the answer has what is stored.
 #[derive(Clone, Debug, Serialize, ToSchema)]
@@ -15,8 +15,8 @@ pub(crate) struct SilentJson {
     pub(crate) why: String,
 }
 
-impl From<&Silent> for SilentJson {
-    fn from(silent: &Silent) -> SilentJson {
+impl From<&Unreachable> for SilentJson {
+    fn from(silent: &Unreachable) -> SilentJson {
         SilentJson {
             node: silent.node.clone(),
             why: silent.why.clone(),
@@ -25,6 +25,6 @@ impl From<&Silent> for SilentJson {
 }
 
 /// All of them.
-pub(crate) fn silent(all: &[Silent]) -> Vec<SilentJson> {
+pub(crate) fn silent(all: &[Unreachable]) -> Vec<SilentJson> {
     all.iter().map(SilentJson::from).collect()
 }

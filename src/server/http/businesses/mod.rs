@@ -97,7 +97,7 @@ async fn list(
 )]
 async fn read(State(app): State<App>, caller: Caller, Path(slug): Path<String>) -> HttpResult {
     caller.may_see(&slug, "business", &slug)?;
-    Ok(shown(&app.service.business(&slug).await?, None))
+    Ok(shown(&app.service.businesses.get(&slug).await?, None))
 }
 
 /// Change a business.

@@ -30,7 +30,7 @@ const COUNT_MAX: u32 = 1000;
 
 /// The newest tasks and those under way, newest first.
 async fn listed(app: &App) -> Result<Vec<TaskView>, ServiceError> {
-    let lists = &app.service.parts.lists;
+    let lists = &app.service.tasks.lists;
     let waits =
         |status: &Status| !status.is_terminal() && !matches!(status, Status::Created | Status::Stopped);
     let statuses: Vec<Status> = Status::ALL.iter().copied().filter(waits).collect();
@@ -51,7 +51,7 @@ async fn listed(app: &App) -> Result<Vec<TaskView>, ServiceError> {
 /// The tasks, each as `GET /v1/tasks` lists it.
 pub(super) async fn tasks_picture(app: &App) -> Result<Value, ServiceError> {
     let mut shown = Vec::new();
-    for picture in app.service.pictures(listed(app).await?).await {
+    for picture in app.service.tasks.pictures(listed(app).await?).await {
         shown.push(written(&tasks::body(app, picture))?);
     }
     Ok(json!({ "tasks": shown }))
@@ -59,7 +59,7 @@ pub(super) async fn tasks_picture(app: &App) -> Result<Value, ServiceError> {
 
 /// How many tasks there are in each status, and the nodes.
 pub(super) async fn cluster_picture(app: &App) -> Result<Value, ServiceError> {
-    let counts = app.service.parts.lists.status_counts(COUNT_MAX).await?;
+    let counts = app.service.tasks.lists.status_counts(COUNT_MAX).await?;
     let counts: Map<String, Value> = counts
         .into_iter()
         .map(|(status, count)| (status.as_str().to_owned(), count.into()))
@@ -170,7 +170,7 @@ impl Watcher for TasksWatcher {
                 Err(error) => tracing::debug!(%error, "the store was not read for a stream"),
             }
         }
-        let pictures = self.app.service.pictures(self.tasks.clone()).await;
+        let pictures = self.app.service.tasks.pictures(self.tasks.clone()).await;
         found.extend(self.handler_news(&pictures));
         let live: Vec<Value> = pictures
             .iter()

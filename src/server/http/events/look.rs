@@ -19,14 +19,16 @@ use windrow_core::business::access::Role;
 pub(super) async fn check(app: &App, caller: &Caller, topic: &Topic) -> Result<(), ServiceError> {
     match topic {
         Topic::Task(id) => {
-            let task = app.service.parts.tasks.get(*id).await?;
+            let task = app.service.tasks.store.get(*id).await?;
             let task = task.ok_or_else(|| ServiceError::no_task(id))?;
             caller.may_see(&task.business, "task", &id.to_string())
         }
         _ if caller.role == Role::Business => Err(ServiceError::Forbidden(
             "a business hears of its own tasks: topics=task:t42".to_owned(),
         )),
-        Topic::Node(name) if *name != app.front.node => app.service.other_node(name).await.map(|_| ()),
+        Topic::Node(name) if *name != app.front.node => {
+            app.service.cluster.other_node(name).await.map(|_| ())
+        }
         Topic::Node(_) | Topic::Cluster | Topic::Tasks => Ok(()),
     }
 }

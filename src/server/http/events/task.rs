@@ -37,12 +37,12 @@ const GROUPS_MAX: usize = 100;
 pub(super) async fn task_picture(app: &App, id: TaskId) -> Result<Value, ServiceError> {
     let task = app
         .service
-        .parts
         .tasks
+        .store
         .get(id)
         .await?
         .ok_or_else(|| ServiceError::no_task(id))?;
-    written(&tasks::body(app, app.service.picture(task).await))
+    written(&tasks::body(app, app.service.tasks.picture(task).await))
 }
 
 /// A body of the API as a value.
@@ -140,7 +140,7 @@ impl TaskWatcher {
     async fn read(&mut self, found: &mut Vec<(Kind, Value)>) -> Result<(), StoreError> {
         let service = self.app.service.clone();
         let is_first = self.task.is_none();
-        let Some(task) = service.parts.tasks.get(self.id).await? else {
+        let Some(task) = service.tasks.store.get(self.id).await? else {
             self.task = None;
             return Ok(());
         };
@@ -152,7 +152,7 @@ impl TaskWatcher {
             self.told = now;
         }
         if is_first || self.groups.values().sum::<u64>() != task.counters.abandoned {
-            let fresh = self.fresh_groups(service.parts.tasks.failure_groups(self.id).await?);
+            let fresh = self.fresh_groups(service.tasks.store.failure_groups(self.id).await?);
             if !is_first {
                 found.extend(self.failures(&task, fresh).await);
             }
@@ -171,7 +171,12 @@ impl TaskWatcher {
     /// What is told of groups, with what their examples carry.
     async fn failures(&self, task: &TaskView, groups: Vec<FailureGroup>) -> Vec<(Kind, Value)> {
         let indexes: Vec<ItemIndex> = groups.iter().map(|group| group.example_index).collect();
-        let carried = self.app.service.item_data(task, &Members::All, &indexes).await;
+        let carried = self
+            .app
+            .service
+            .failures
+            .item_data(task, &Members::All, &indexes)
+            .await;
         let value = |item: ItemData| serde_json::from_str::<Value>(item.data?.get()).ok();
         let mut carried = carried.unwrap_or_default().into_iter().map(value);
         let told = groups.into_iter().map(|group| {
@@ -198,7 +203,7 @@ impl TaskWatcher {
         let newest = self
             .app
             .service
-            .parts
+            .tasks
             .lists
             .audits(&filter, None, CHANGES_MAX)
             .await?;
@@ -212,7 +217,7 @@ impl TaskWatcher {
     }
 
     async fn read_lines(&mut self, found: &mut Vec<(Kind, Value)>) -> Result<(), StoreError> {
-        let log = &self.app.service.parts.data_log;
+        let log = &self.app.service.logs.store;
         let Some(last) = self.line else {
             let newest = log.search(&LogQuery::newest(Some(self.id), 1)).await?;
             self.line = Some(newest.lines.first().map_or(0, |(number, _)| *number));
@@ -248,7 +253,7 @@ impl TaskWatcher {
             tracing::debug!(task = %self.id, %error, "the store was not read for a stream");
         }
         match self.task.clone() {
-            Some(task) => self.app.service.picture(task).await,
+            Some(task) => self.app.service.tasks.picture(task).await,
             None => picture,
         }
     }
@@ -256,7 +261,7 @@ impl TaskWatcher {
     /// The live numbers, where they changed.
     async fn live(&mut self, found: &mut Vec<(Kind, Value)>) {
         let Some(task) = &self.task else { return };
-        let picture = self.app.service.picture(task.clone()).await;
+        let picture = self.app.service.tasks.picture(task.clone()).await;
         let picture = self.unless_ended(picture, found).await;
         // What there is at the first look, the snapshot has told.
         let news = self

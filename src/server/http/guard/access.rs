@@ -25,7 +25,7 @@ use crate::service::access::Credentials;
 use crate::service::{ServiceError, sources};
 use windrow_core::business::access::Role;
 use windrow_core::ids::TaskId;
-use windrow_engine::ports::tasks::store::Actor;
+use windrow_engine::ports::tasks::store::{Actor, Write};
 
 /// The name of the scheme in the document.
 pub const SCHEME: &str = "bearer";
@@ -74,7 +74,6 @@ impl Caller {
             source,
             reason,
             request_id,
-            rehearses: false,
         }
     }
 
@@ -327,7 +326,7 @@ async fn authenticate(
         peer,
         proxy_user: header(headers, &config.auth.proxy_header),
     };
-    let identity = app.service.authenticate(credentials).await?;
+    let identity = app.service.access.authenticate(credentials).await?;
     let source = match header(headers, "windrow-client") {
         Some("cli") => "cli",
         Some("ui") => "ui",

@@ -25,7 +25,7 @@ use crate::http::guard::headers;
 use crate::http::problem::{HttpResult, Problem, Slug};
 use crate::http::{App, UPLOADS};
 use crate::service::ServiceError;
-use windrow_engine::ports::access::idempotency::{Answer, KeyState};
+use windrow_engine::ports::access::idempotency::{KeyState, StoredResponse};
 
 /// The request's header.
 const KEY: HeaderName = HeaderName::from_static("idempotency-key");
@@ -123,7 +123,7 @@ async fn fingerprint(headers: &HeaderMap, bytes: Bytes) -> Result<String, Servic
 /// Remembers an answer that did something; gives the key of any other back.
 async fn answer(app: &App, scope: &str, key: &str, response: Response) -> HttpResult {
     if !response.status().is_success() {
-        if let Err(error) = app.service.free_key(scope, key).await {
+        if let Err(error) = app.service.idempotency.free_key(scope, key).await {
             tracing::warn!(%error, "an idempotency key was not given back; it is free in three minutes");
         }
         return Ok(response);
@@ -132,7 +132,7 @@ async fn answer(app: &App, scope: &str, key: &str, response: Response) -> HttpRe
     let broken = |_| ServiceError::Internal("an answer's body broke off".to_owned());
     let bytes = to_bytes(body, usize::MAX).await.map_err(broken)?;
     let kept = written(parts.status, &parts.headers, &bytes);
-    if let Err(error) = app.service.answer_key(scope, key, &kept).await {
+    if let Err(error) = app.service.idempotency.answer_key(scope, key, &kept).await {
         tracing::warn!(%error, "an answer was not remembered; a repeat of the request is refused for three minutes");
     }
     Ok(Response::from_parts(parts, Body::from(bytes)))
@@ -145,7 +145,7 @@ struct Stored {
     body: String,
 }
 
-fn written(status: StatusCode, headers: &HeaderMap, body: &Bytes) -> Answer {
+fn written(status: StatusCode, headers: &HeaderMap, body: &Bytes) -> StoredResponse {
     let kept = KEPT.iter().filter_map(|name| {
         let value = headers.get(name)?.to_str().ok()?;
         Some((name.as_str().to_owned(), value.to_owned()))
@@ -154,7 +154,7 @@ fn written(status: StatusCode, headers: &HeaderMap, body: &Bytes) -> Answer {
         headers: kept.collect(),
         body: without_secrets(body),
     };
-    Answer {
+    StoredResponse {
         status: status.as_u16(),
         text: serde_json::to_string(&stored).unwrap_or_default(),
     }

@@ -75,7 +75,7 @@ async fn readyz(State(app): State<App>) -> Response {
             reason: "draining",
             text: "the node is shutting down".to_owned(),
         });
-    } else if app.front.is_drained() || app.service.stands_by().await {
+    } else if app.front.is_drained() || app.service.cluster.stands_by().await {
         reasons.push(Reason {
             reason: "drained",
             text: "an administrator drained the node".to_owned(),
@@ -85,8 +85,8 @@ async fn readyz(State(app): State<App>) -> Response {
         reason: fault.slug,
         text: fault.text,
     };
-    reasons.extend(app.service.not_ready().await.into_iter().map(reason));
-    let degraded = app.service.degraded().into_iter().map(reason).collect();
+    reasons.extend(app.service.health.not_ready().await.into_iter().map(reason));
+    let degraded = app.service.health.degraded().into_iter().map(reason).collect();
     let status = if reasons.is_empty() {
         StatusCode::OK
     } else {

@@ -30,7 +30,7 @@ use self::board::{Board, Entry, OTHER};
 use self::text::{Kind, Page};
 use super::App;
 use super::problem::{Problem, Slug};
-use crate::service::cluster::actors::ActorView;
+use crate::service::node::actors::ActorView;
 use windrow_core::stats::stall::StallReason;
 use windrow_core::task::lifecycle::Status;
 use windrow_engine::ports::tasks::list::TaskFilter;
@@ -158,14 +158,14 @@ pub async fn watch(app: App) {
 
 async fn look(app: &App) {
     let _alone = app.front.meter.looking.lock().await;
-    let now = app.service.moment();
+    let now = app.service.node.clock.now();
     let supervisor = app.service.supervisor();
     // In this order: what ends in between is seen twice and counted once; the other way round it would be missed.
     let live = supervisor.runs();
     let ended = supervisor.take_ended_runs();
     let over = app.front.meter.board().take_in(&live, &ended, now);
     for task in over {
-        match app.service.parts.tasks.get(task).await {
+        match app.service.tasks.store.get(task).await {
             Ok(Some(view)) => app.front.meter.board().settle(task, view.counters, view.status),
             Ok(None) => {
                 app.front.meter.board().entries.remove(&task);
@@ -187,7 +187,7 @@ async fn under_way(app: &App) -> Vec<TaskView> {
     };
     match app
         .service
-        .parts
+        .tasks
         .lists
         .tasks(&filter, None, board::TASKS_MAX as u32)
         .await
@@ -228,7 +228,7 @@ fn written(app: &App, under_way: &[TaskView], stored: &[(String, u64)]) -> Strin
     page.family("windrow_build_info", Kind::Gauge, "The program")
         .sample(&[("version", version)], 1.0);
     write_tasks(&mut page, &app.front.meter.board(), under_way);
-    inside::write(&mut page, &app.service.parts.meters);
+    inside::write(&mut page, &app.service.health.meters);
     write_node(&mut page, app);
     uploads::write(&mut page, app, stored);
     write_actors(&mut page, app);

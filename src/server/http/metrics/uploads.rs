@@ -9,7 +9,8 @@ const UPLOADERS_MAX: u32 = 100;
 /// What businesses store; none when the store can't be read.
 pub(super) async fn stored(app: &App) -> Vec<(String, u64)> {
     app.service
-        .uploads_stored(UPLOADERS_MAX)
+        .sources
+        .stored_most(UPLOADERS_MAX)
         .await
         .unwrap_or_else(|error| {
             tracing::debug!(%error, "uploads were not read for metrics");

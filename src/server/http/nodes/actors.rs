@@ -12,9 +12,9 @@ use crate::http::App;
 use crate::http::guard::body::Params;
 use crate::http::problem::Problem;
 use crate::service::ServiceError;
-use crate::service::cluster::actors::{self, ActorNode};
+use crate::service::node::actors::{self, ActorNode};
 use windrow_core::ids::TaskId;
-use windrow_engine::ports::ownership::peers::{ActorsWanted, Answer};
+use windrow_engine::ports::ownership::peers::{ActorsQuery, PeerReply};
 
 /// The routes of this resource.
 pub(crate) fn routes() -> OpenApiRouter<App> {
@@ -114,19 +114,19 @@ async fn of_node(
     if name == app.front.node {
         return Ok(answer(&app, &wanted, Format::Json)?);
     }
-    let row = app.service.other_node(&name).await?;
+    let row = app.service.cluster.other_node(&name).await?;
     let (wanted, format) = wanted.read(Format::Json)?;
-    let text = app.service.actors_of(&row, wanted).await?;
+    let text = app.service.cluster.actors_of(&row, wanted).await?;
     Ok(typed(format, text))
 }
 
 impl Wanted {
-    fn read(&self, usual: Format) -> Result<(ActorsWanted, Format), ServiceError> {
+    fn read(&self, usual: Format) -> Result<(ActorsQuery, Format), ServiceError> {
         let task = self.task.as_deref().map(str::parse::<TaskId>).transpose();
         let task = task.map_err(|_| ServiceError::invalid("task", "a task is written t42"))?;
         let format = self.format.unwrap_or(usual);
         Ok((
-            ActorsWanted {
+            ActorsQuery {
                 task,
                 depth: self.depth,
                 is_text: matches!(format, Format::Text),
@@ -139,7 +139,7 @@ impl Wanted {
 fn answer(app: &App, wanted: &Wanted, usual: Format) -> Result<Response, ServiceError> {
     let (wanted, format) = wanted.read(usual)?;
     match written(app, &wanted) {
-        Answer::Text(text) => Ok(typed(format, text)),
+        PeerReply::Text(text) => Ok(typed(format, text)),
         _ => Err(ServiceError::Internal("the tree can't be written".to_owned())),
     }
 }
@@ -153,12 +153,12 @@ fn typed(format: Format, text: String) -> Response {
 }
 
 /// The tree of this node's actors, written out.
-pub(crate) fn written(app: &App, wanted: &ActorsWanted) -> Answer {
+pub(crate) fn written(app: &App, wanted: &ActorsQuery) -> PeerReply {
     let depth = wanted.depth.map_or(usize::MAX, |depth| depth as usize);
-    let nodes = app.service.actors(wanted.task, depth);
+    let nodes = app.service.node.actors(wanted.task, depth);
     if wanted.is_text {
-        return Answer::Text(actors::text(&nodes));
+        return PeerReply::Text(actors::text(&nodes));
     }
     let bodies: Vec<ActorBody> = nodes.into_iter().map(ActorBody::from).collect();
-    serde_json::to_string(&bodies).map_or_else(|error| Answer::Failed(error.to_string()), Answer::Text)
+    serde_json::to_string(&bodies).map_or_else(|error| PeerReply::Failed(error.to_string()), PeerReply::Text)
 }

@@ -10,7 +10,7 @@ use crate::http::App;
 use crate::http::answer::time::rfc3339;
 use crate::service::cluster::nodes::NodeRow;
 use windrow_core::ids::ShardId;
-use windrow_engine::ports::ownership::peers::{NodeFace, Silent};
+use windrow_engine::ports::ownership::peers::{NodeFace, Unreachable};
 
 /// A node.
 #[derive(Debug, Serialize, ToSchema)]
@@ -91,7 +91,7 @@ pub(in crate::http) async fn face(app: &App) -> NodeFace {
         .iter()
         .map(|run| (run.shard, run.run.0))
         .collect();
-    let stands_by = app.service.stands_by().await;
+    let stands_by = app.service.cluster.stands_by().await;
     NodeFace {
         state: match (app.front.is_ending(), stands_by) {
             (false, true) => drained_word(runs.len()),
@@ -108,7 +108,7 @@ pub(in crate::http) async fn face(app: &App) -> NodeFace {
             .log_filter()
             .unwrap_or_else(|| config.log.filter.clone()),
         waiting: room.waiting,
-        uptime_seconds: app.service.uptime(app.front.since).as_secs(),
+        uptime_seconds: app.service.node.uptime(app.front.since).as_secs(),
         now: app.service.now(),
         runs,
     }
@@ -136,12 +136,13 @@ impl NodeBody {
         let runs = face.runs.iter().map(|(shard, no)| run(*shard, *no)).collect();
         NodeBody {
             id: app.front.node.clone(),
-            address: app.service.own_address(),
+            address: app.service.cluster.parts.address.clone(),
             pools: config.node.pools.clone(),
             labels: config.node.labels.clone(),
             last_seen: Some(rfc3339(app.service.now())),
             heartbeat_age_seconds: app
                 .service
+                .cluster
                 .own_heartbeat_age()
                 .await
                 .map(|age| rounded(age.as_secs_f64())),
@@ -164,7 +165,7 @@ impl NodeBody {
     }
 
     /// Another node.
-    pub(super) fn there(app: &App, row: &NodeRow, face: Result<NodeFace, Silent>) -> NodeBody {
+    pub(super) fn there(app: &App, row: &NodeRow, face: Result<NodeFace, Unreachable>) -> NodeBody {
         let session = &row.session;
         let now = app.service.now();
         let (face, live) = match face {

@@ -85,13 +85,13 @@ impl From<ShardCounts> for ClusterShards {
 pub(super) async fn cluster(State(app): State<App>) -> Result<Json<ClusterBody>, Problem> {
     let store = app
         .service
-        .parts
         .tasks
+        .store
         .store_id()
         .await
         .map_err(ServiceError::from)?;
     let nodes = all(&app).await?;
-    let counts = app.service.shard_counts().await?;
+    let counts = app.service.cluster.shard_counts().await?;
     let mut reasons: Vec<ClusterReason> = nodes.iter().filter_map(reason).collect();
     if counts.orphaned > 0 {
         let text = format!(
@@ -110,7 +110,7 @@ pub(super) async fn cluster(State(app): State<App>) -> Result<Json<ClusterBody>,
     }
     Ok(Json(ClusterBody {
         store: store.0,
-        database: app.service.database(),
+        database: app.service.cluster.parts.database,
         witness: if app.service.config().cluster.redis_url.is_some() {
             "redis"
         } else {

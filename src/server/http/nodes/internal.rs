@@ -14,8 +14,10 @@ use crate::http::problem::{Problem, Slug};
 use crate::http::{App, nodes};
 use crate::service::{FieldFault, ServiceError};
 use windrow_core::ids::{SessionId, WallMs};
-use windrow_engine::ports::ownership::peers::{Answer, NodeWish, PATH, QUESTION_BYTES_MAX, Question, Seal};
-use windrow_engine::ports::tasks::store::Actor;
+use windrow_engine::ports::ownership::peers::{
+    NodeChangeRequest, PATH, PeerReply, QUESTION_BYTES_MAX, Question, Seal,
+};
+use windrow_engine::ports::tasks::store::{Actor, Write};
 
 /// The route.
 pub(crate) fn router() -> Router<App> {
@@ -26,22 +28,23 @@ async fn ask(State(app): State<App>, request: Request) -> Response {
     let (head, body) = request.into_parts();
     let nowhere =
         || Problem::new(Slug::NotFound, format!("there is no path {}", head.uri.path())).into_response();
-    let seal = seal(&head.headers).filter(|_| head.method == Method::POST && app.service.is_shared());
+    let seal =
+        seal(&head.headers).filter(|_| head.method == Method::POST && app.service.cluster.parts.is_shared);
     let Some(seal) = seal else { return nowhere() };
     let Some(body) = read(body).await else {
         return nowhere();
     };
     if let Err(why) = app
         .service
-        .parts
         .cluster
+        .parts
         .seal
         .check(&seal, &body, app.service.now())
     {
         tracing::debug!(from = seal.from, %why, "a question between nodes is not believed");
         return nowhere();
     }
-    match app.service.is_own_session(seal.to).await {
+    match app.service.cluster.is_own_session(seal.to).await {
         Ok(true) => {}
         Ok(false) => return nowhere(),
         Err(error) => return Problem::from(ServiceError::from(error)).into_response(),
@@ -73,10 +76,10 @@ fn seal(headers: &HeaderMap) -> Option<Seal> {
     })
 }
 
-fn answered(app: &App, seal: &Seal, answer: &Answer) -> Response {
+fn answered(app: &App, seal: &Seal, answer: &PeerReply) -> Response {
     match serde_json::to_vec(answer) {
         Ok(body) => {
-            let proof = app.service.parts.cluster.seal.prove(&seal.nonce, &body);
+            let proof = app.service.cluster.parts.seal.prove(&seal.nonce, &body);
             let headers = [
                 ("windrow-peer-proof", proof.as_str()),
                 (header::CONTENT_TYPE.as_str(), "application/json"),
@@ -87,22 +90,22 @@ fn answered(app: &App, seal: &Seal, answer: &Answer) -> Response {
     }
 }
 
-async fn answer(app: &App, question: &Question) -> Answer {
+async fn answer(app: &App, question: &Question) -> PeerReply {
     match question {
-        Question::Node => Answer::Node(Box::new(nodes::face(app).await)),
+        Question::Node => PeerReply::Node(Box::new(nodes::face(app).await)),
         Question::Actors(wanted) => actors::written(app, wanted),
         Question::Change(wish) => change(app, wish).await,
         others => {
             let answer = app.service.answer(others).await;
-            answer.unwrap_or_else(|| Answer::Failed("this node has no answer to that".to_owned()))
+            answer.unwrap_or_else(|| PeerReply::Failed("this node has no answer to that".to_owned()))
         }
     }
 }
 
 /// Changes this node as a person asked another node for; kept in the audit with the person's name.
-async fn change(app: &App, wish: &NodeWish) -> Answer {
+async fn change(app: &App, wish: &NodeChangeRequest) -> PeerReply {
     if app.front.is_ending() {
-        return Answer::Failed(ServiceError::Draining.to_string());
+        return PeerReply::Failed(ServiceError::Draining.to_string());
     }
     let source = ["cli", "ui"]
         .into_iter()
@@ -113,18 +116,21 @@ async fn change(app: &App, wish: &NodeWish) -> Answer {
         source,
         reason: wish.reason.clone(),
         request_id: wish.request_id.clone(),
-        rehearses: wish.is_trial,
     };
-    match nodes::apply(app, wish.capacity_rate, wish.log_filter.as_deref(), &actor).await {
+    let write = Write {
+        actor,
+        dry_run: wish.is_trial,
+    };
+    match nodes::apply(app, wish.capacity_rate, wish.log_filter.as_deref(), &write).await {
         Ok(would) => {
             let mut face = nodes::face(app).await;
             would.overlay(&mut face);
-            Answer::Node(Box::new(face))
+            PeerReply::Node(Box::new(face))
         }
         Err(ServiceError::Unprocessable(faults) | ServiceError::Invalid(faults)) => {
             let fault = |fault: FieldFault| (fault.pointer, fault.detail, fault.advice);
-            Answer::Refused(faults.into_iter().map(fault).collect())
+            PeerReply::Refused(faults.into_iter().map(fault).collect())
         }
-        Err(error) => Answer::Failed(error.to_string()),
+        Err(error) => PeerReply::Failed(error.to_string()),
     }
 }

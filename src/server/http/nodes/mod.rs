@@ -25,8 +25,8 @@ use crate::http::guard::dry_run::{self, DryRunQuery};
 use crate::service::ServiceError;
 use crate::telemetry::Filter;
 use windrow_core::settings::RateLimit;
-use windrow_engine::ports::ownership::peers::NodeWish;
-use windrow_engine::ports::tasks::store::Actor;
+use windrow_engine::ports::ownership::peers::NodeChangeRequest;
+use windrow_engine::ports::tasks::store::Write;
 
 /// The longest filter of the log. Unit: characters.
 const FILTER_MAX: usize = 1024;
@@ -43,8 +43,8 @@ pub(super) fn routes() -> OpenApiRouter<App> {
 
 /// Every node, this one first.
 pub(super) async fn all(app: &App) -> Result<Vec<NodeBody>, ServiceError> {
-    let rows = app.service.other_nodes().await?;
-    let faces = app.service.node_faces(&rows).await;
+    let rows = app.service.cluster.other_nodes().await?;
+    let faces = app.service.cluster.faces(&rows).await;
     let mut nodes = vec![NodeBody::here(app).await];
     nodes.extend(
         rows.iter()
@@ -59,8 +59,8 @@ pub(super) async fn one(app: &App, name: &str) -> Result<NodeBody, ServiceError>
     if name == app.front.node {
         return Ok(NodeBody::here(app).await);
     }
-    let row = app.service.other_node(name).await?;
-    let mut faces = app.service.node_faces(std::slice::from_ref(&row)).await;
+    let row = app.service.cluster.other_node(name).await?;
+    let mut faces = app.service.cluster.faces(std::slice::from_ref(&row)).await;
     let face = faces
         .pop()
         .ok_or_else(|| ServiceError::Internal("a node was asked for nothing".to_owned()))?;
@@ -122,21 +122,21 @@ async fn change(
     Body(patch): Body<NodePatch>,
 ) -> Result<Response, Problem> {
     let is_dry = query.is_dry();
-    let actor = caller.actor_of(patch.reason, is_dry);
+    let write = caller.write(patch.reason, is_dry);
     let body = if name == app.front.node {
-        apply(&app, patch.capacity_rate, patch.log_filter.as_deref(), &actor).await?
+        apply(&app, patch.capacity_rate, patch.log_filter.as_deref(), &write).await?
     } else {
-        let row = app.service.other_node(&name).await?;
-        let wish = NodeWish {
+        let row = app.service.cluster.other_node(&name).await?;
+        let wish = NodeChangeRequest {
             capacity_rate: patch.capacity_rate,
             log_filter: patch.log_filter,
-            actor: actor.name,
-            source: actor.source.to_owned(),
-            reason: actor.reason,
-            request_id: actor.request_id,
+            actor: write.actor.name,
+            source: write.actor.source.to_owned(),
+            reason: write.actor.reason,
+            request_id: write.actor.request_id,
             is_trial: is_dry,
         };
-        let face = app.service.change_node(&row, wish).await?;
+        let face = app.service.cluster.change(&row, wish).await?;
         NodeBody::there(&app, &row, Ok(face))
     };
     Ok(if is_dry {
@@ -154,24 +154,27 @@ pub(super) async fn apply(
     app: &App,
     capacity_rate: Option<RateLimit>,
     log_filter: Option<&str>,
-    actor: &Actor,
+    write: &Write,
 ) -> Result<NodeBody, ServiceError> {
     let mut would = NodeBody::here(app).await;
     let checked = log_filter.map(|filter| check_filter(app, filter)).transpose()?;
     if let Some(rate) = capacity_rate {
-        app.service.set_capacity(rate, actor).await?;
+        app.service.cluster.set_capacity(rate, write).await?;
         would.capacity_rate = rate.to_string();
     }
     if let Some((filter, checked)) = log_filter.zip(checked) {
-        let named = |filter: Option<&str>| app.service.of_this_node(json!({ "log_filter": filter }));
+        let named = |filter: Option<&str>| app.service.cluster.of_this_node(json!({ "log_filter": filter }));
         let (before, after) = (named(would.log_filter.as_deref()), named(Some(filter)));
-        app.service.note_node("node.change", before, after, actor).await?;
+        app.service
+            .cluster
+            .note("node.change", before, after, write)
+            .await?;
         would.log_filter = Some(filter.to_owned());
-        if !actor.rehearses {
+        if !write.dry_run {
             app.front.set_log(filter, checked);
         }
     }
-    Ok(if actor.rehearses {
+    Ok(if write.dry_run {
         would
     } else {
         NodeBody::here(app).await
@@ -216,7 +219,7 @@ async fn drain(
     Params(query): Params<DryRunQuery>,
     Body(why): Body<Why>,
 ) -> Result<Response, Problem> {
-    set_drained(&app, &name, &caller.actor_of(why.reason, query.is_dry()), true).await
+    set_drained(&app, &name, &caller.write(why.reason, query.is_dry()), true).await
 }
 
 /// Take tasks again
@@ -232,25 +235,26 @@ async fn undrain(
     Params(query): Params<DryRunQuery>,
     Body(why): Body<Why>,
 ) -> Result<Response, Problem> {
-    set_drained(&app, &name, &caller.actor_of(why.reason, query.is_dry()), false).await
+    set_drained(&app, &name, &caller.write(why.reason, query.is_dry()), false).await
 }
 
-async fn set_drained(app: &App, name: &str, actor: &Actor, drained: bool) -> Result<Response, Problem> {
+async fn set_drained(app: &App, name: &str, write: &Write, drained: bool) -> Result<Response, Problem> {
     let mut would = one(app, name).await?;
-    if app.service.is_shared() {
-        app.service.wish_drain(name, drained, actor).await?;
+    if app.service.cluster.parts.is_shared {
+        app.service.cluster.wish_drain(name, drained, write).await?;
     } else if app.front.is_drained() != drained {
         let shown = |drained: bool| json!({ "drained": drained }).to_string();
         let action = if drained { "node.drain" } else { "node.undrain" };
         app.service
-            .note_node(action, shown(!drained), shown(drained), actor)
+            .cluster
+            .note(action, shown(!drained), shown(drained), write)
             .await?;
-        if !actor.rehearses {
+        if !write.dry_run {
             app.front.set_drained(drained);
-            app.service.serve_tasks(drained);
+            app.service.cluster.serve_tasks(drained);
         }
     }
-    if actor.rehearses {
+    if write.dry_run {
         would.state = body::wished(&would, drained);
         return Ok(dry_run::would(&would)?);
     }

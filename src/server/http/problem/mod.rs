@@ -12,6 +12,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::service::{FieldFault, ServiceError};
+use windrow_engine::ports::StoreError;
 
 /// The number of a request, in its answer and in the node's log.
 #[derive(Clone, Debug)]
@@ -197,6 +198,12 @@ impl Problem {
     fn advise(mut self, advice: String) -> Problem {
         self.advice = vec![advice];
         self
+    }
+}
+
+impl From<StoreError> for Problem {
+    fn from(error: StoreError) -> Problem {
+        ServiceError::from(error).into()
     }
 }
 

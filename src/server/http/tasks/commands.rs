@@ -15,7 +15,7 @@ use crate::http::guard::call::Call;
 use crate::http::guard::dry_run::DryRunQuery;
 use crate::http::problem::HttpResult;
 use crate::service::ServiceError;
-use crate::service::tasks::{ReadyChange, StartHow, StopHow, Told};
+use crate::service::tasks::{CommandOutcome, ReadyChange, StartHow, StopHow};
 use windrow_core::ids::{ItemCount, ItemIndex};
 
 pub(super) fn routes() -> OpenApiRouter<App> {

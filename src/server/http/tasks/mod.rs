@@ -153,7 +153,7 @@ async fn read(
     let task = match unless {
         Some(version) if version == task.version && patience > Duration::ZERO => {
             tokio::select! {
-                changed = app.service.await_change(task.id, version, patience) => changed?,
+                changed = app.service.tasks.await_change(task.id, version, patience) => changed?,
                 // Whoever waits would hold up the end of the node, and then hear nothing.
                 () = app.front.ended() => task,
             }

@@ -7,7 +7,7 @@ use utoipa::ToSchema;
 
 use crate::service::{FieldFault, ServiceError};
 use windrow_core::ids::{INDEX_MAX, ItemCount};
-use windrow_engine::ports::sources::desk::{INLINE_BYTES_MAX, RowFormat, SourceRequest};
+use windrow_engine::ports::sources::resolver::{INLINE_BYTES_MAX, RowFormat, SourceRequest};
 
 /// The kinds of sources.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, ToSchema)]

@@ -4,12 +4,17 @@ pub(crate) mod start_tokens;
 pub mod tokens;
 
 use std::net::IpAddr;
+use std::sync::Arc;
 
-use super::{Service, ServiceError};
+use super::ServiceError;
 use crate::service::access::tokens::{START_TOKEN_PREFIX, hash};
+use crate::service::node::ThisNode;
 use windrow_config::{Auth, AuthMode};
 use windrow_core::business::access::Role;
 use windrow_core::ids::TaskId;
+use windrow_engine::ports::access::business_store::BusinessStore;
+use windrow_engine::ports::access::token_store::TokenStore;
+use windrow_engine::ports::tasks::store::TaskStore;
 
 /// The longest name that a proxy may give. Unit: characters. (The audit's column.)
 const PROXY_NAME_MAX: usize = 190;
@@ -41,7 +46,16 @@ pub struct Credentials<'a> {
     pub proxy_user: Option<&'a str>,
 }
 
-impl Service {
+/// Who may call: by tokens, by proxies, by the start of a task.
+pub struct Access {
+    pub(super) node: Arc<ThisNode>,
+    /// The tokens.
+    pub tokens: Arc<dyn TokenStore>,
+    pub(super) businesses: Arc<dyn BusinessStore>,
+    pub(super) tasks: Arc<dyn TaskStore>,
+}
+
+impl Access {
     /// Who a caller is. With `auth.mode = "off"` everybody is an administrator; with `"proxy"` a caller from a
     /// trusted address is the operator that the header names. Otherwise their token decides, and it is asked of the
     /// store each time, so that a revocation holds at once.
@@ -50,7 +64,7 @@ impl Service {
     /// `Unauthenticated` without a token, or with one that is unknown, expired or revoked; `StaleStart` with the token
     /// of an earlier start.
     pub async fn authenticate(&self, credentials: Credentials<'_>) -> Result<Identity, ServiceError> {
-        let config = self.config();
+        let config = self.node.config();
         if config.auth.mode == AuthMode::Off {
             let (name, subject) = ("local".to_owned(), "local".to_owned());
             return Ok(Identity {
@@ -72,12 +86,12 @@ impl Service {
     }
 
     async fn by_token(&self, token: &str) -> Result<Identity, ServiceError> {
-        let found = self.parts.tokens.token(&hash(token)).await?;
+        let found = self.tokens.token(&hash(token)).await?;
         let view = found.ok_or_else(|| refuse("the token is not known"))?;
         if view.revoked_at.is_some() {
             return Err(refuse("the token was revoked"));
         }
-        if view.expires_at.is_some_and(|at| at <= self.now()) {
+        if view.expires_at.is_some_and(|at| at <= self.node.now()) {
             return Err(refuse("the token has expired"));
         }
         let subject = format!("token {}", view.id);

@@ -1,17 +1,18 @@
 //! Start tokens: a business that was asked to prepare a start acts with its token, for that start of that task only.
 
+use crate::service::ServiceError;
+use crate::service::access::Access;
 use crate::service::access::Identity;
-use crate::service::{Service, ServiceError};
 use windrow_core::business::access::Role;
 use windrow_engine::ports::tasks::store::TokenStart;
 
-impl Service {
+impl Access {
     /// The start that a token belongs to.
     ///
     /// # Errors
     /// `Unauthenticated` for a text that never was a start token; `StaleStart` when its start is over.
     pub async fn start_of_token(&self, token: &str) -> Result<TokenStart, ServiceError> {
-        let found = self.parts.tasks.start_of_token(token).await?;
+        let found = self.tasks.start_of_token(token).await?;
         let unknown = || ServiceError::Unauthenticated("the start token is not known".to_owned());
         let start = found.ok_or_else(unknown)?;
         if start.is_live {
@@ -29,7 +30,12 @@ impl Service {
     /// As [`Service::start_of_token`].
     pub async fn identity_of_start(&self, token: &str) -> Result<Identity, ServiceError> {
         let start = self.start_of_token(token).await?;
-        let business = self.task(start.task).await?.business;
+        let business = self
+            .tasks
+            .get(start.task)
+            .await?
+            .ok_or_else(|| ServiceError::no_task(start.task))?
+            .business;
         let name = format!("{business} (start {} of {})", start.start_no, start.task);
         let subject = format!("start {} of {}", start.start_no, start.task);
         Ok(Identity {

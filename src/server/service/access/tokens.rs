@@ -4,11 +4,12 @@ use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use sha2::{Digest, Sha256};
 
-use crate::service::{Service, ServiceError};
+use crate::service::ServiceError;
+use crate::service::access::Access;
 use windrow_core::business::access::Role;
 use windrow_core::ids::WallMs;
 use windrow_engine::ports::access::token_store::{NewToken, TokenView};
-use windrow_engine::ports::tasks::store::Actor;
+use windrow_engine::ports::tasks::store::Write;
 
 /// The beginning of every token of a caller.
 pub const TOKEN_PREFIX: &str = "wrk_";
@@ -43,16 +44,16 @@ pub struct TokenWish {
     pub expires_at: Option<WallMs>,
 }
 
-impl Service {
+impl Access {
     /// Makes a token.
     ///
     /// # Errors
     /// `Unprocessable` when name, role, business and expiry don't go together.
-    pub async fn create_token(&self, wish: TokenWish, actor: &Actor) -> Result<MadeToken, ServiceError> {
-        let now = self.now();
+    pub async fn create(&self, wish: TokenWish, write: &Write) -> Result<MadeToken, ServiceError> {
+        let now = self.node.now();
         check_wish(&wish, now)?;
         if let Some(slug) = &wish.business
-            && self.parts.businesses.business(slug).await?.is_none()
+            && self.businesses.business(slug).await?.is_none()
         {
             return Err(ServiceError::unprocessable(
                 "/business",
@@ -61,8 +62,8 @@ impl Service {
         }
         let token = make(TOKEN_PREFIX)?;
         let new = new_token(&token, wish);
-        let view = self.parts.tokens.add_token(&new, actor, now).await?;
-        if !actor.rehearses {
+        let view = self.tokens.add_token(&new, write, now).await?;
+        if !write.dry_run {
             tracing::info!(
                 token = view.prefix,
                 name = view.name,
@@ -73,20 +74,12 @@ impl Service {
         Ok(MadeToken { view, token })
     }
 
-    /// Tokens in the order in which they were made, revoked ones too.
-    ///
-    /// # Errors
-    /// When the store can't be read.
-    pub async fn tokens(&self, after: Option<i64>, limit: u32) -> Result<Vec<TokenView>, ServiceError> {
-        Ok(self.parts.tokens.tokens(after, limit).await?)
-    }
-
     /// Takes a token's validity away, at once: every request asks the store. A revoked one is left as it is.
     ///
     /// # Errors
     /// `NotFound`.
-    pub async fn revoke_token(&self, id: i64, actor: &Actor) -> Result<TokenView, ServiceError> {
-        let revoked = self.parts.tokens.revoke_token(id, actor, self.now()).await?;
+    pub async fn revoke(&self, id: i64, write: &Write) -> Result<TokenView, ServiceError> {
+        let revoked = self.tokens.revoke_token(id, write, self.node.now()).await?;
         revoked.ok_or_else(|| ServiceError::NotFound {
             what: "token",
             name: id.to_string(),

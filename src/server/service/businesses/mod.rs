@@ -9,6 +9,7 @@ mod validate;
 mod written;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -17,13 +18,19 @@ use serde_json::Value;
 pub use self::revisions::{Difference, Revision};
 pub use self::validate::{DISPLAY_NAME_MAX, HOOK_TIMEOUT_MAX};
 pub use self::written::{BusinessBody, MASK};
-use super::{FieldFault, Service, ServiceError};
+use super::{FieldFault, ServiceError};
+use crate::service::limits::Limits;
+use crate::service::node::ThisNode;
 use crate::service::tasks::merge_patch;
+use crate::service::tasks::settings::{LOOKED_THROUGH_MAX, nearest};
 use windrow_core::business::secrets::BusinessSecrets;
 use windrow_core::ids::WallMs;
+use windrow_engine::ports::access::business_store::BusinessStore;
 use windrow_engine::ports::access::business_store::{Business, BusinessChange, BusinessError};
+use windrow_engine::ports::access::vault::Vault;
+use windrow_engine::ports::handling::hook::HandlerChecker;
 use windrow_engine::ports::handling::hook::{CheckLine, CheckResult};
-use windrow_engine::ports::tasks::store::Actor;
+use windrow_engine::ports::tasks::store::Write;
 
 /// How often a change without an expected revision is made again because another one came first.
 const TRIES: u32 = 4;
@@ -37,38 +44,44 @@ pub struct WithSecret {
     pub secret: String,
 }
 
-impl Service {
+/// The businesses of this node's store.
+pub struct Businesses {
+    pub(super) node: Arc<ThisNode>,
+    /// Where they are kept.
+    pub store: Arc<dyn BusinessStore>,
+    pub(super) limits: Arc<Limits>,
+    pub(super) vault: Arc<dyn Vault>,
+    pub(super) handlers: Arc<dyn HandlerChecker>,
+}
+
+impl Businesses {
     /// Registers a business. Unless `skip_check`, its handler is called with pings first, but not in a
-    /// rehearsal.
+    /// dry run.
     ///
     /// # Errors
     /// `Unprocessable` with every fault; `CheckFailed` with the report; `NameTaken`.
-    pub async fn register_business(
+    pub async fn register(
         &self,
         body: &BusinessBody,
         skip_check: bool,
-        actor: &Actor,
+        write: &Write,
     ) -> Result<WithSecret, ServiceError> {
         let secret = signing_secret()?;
         let headers = given_headers(body, &BTreeMap::new())?;
         let secrets = BusinessSecrets::new(secret.clone(), headers);
         self.refuse_faults(body, &secrets).await?;
-        let (slug, spec, now) = (&body.name, body.spec(), self.now());
-        if self.parts.businesses.business(slug).await?.is_some() {
+        let (slug, spec, now) = (&body.name, body.spec(), self.node.now());
+        if self.store.business(slug).await?.is_some() {
             return Err(BusinessError::Taken(slug.clone()).into());
         }
         let sealed = self.seal(slug, &secrets);
-        if !skip_check && !actor.rehearses {
+        if !skip_check && !write.dry_run {
             let tentative = tentative(slug, spec.clone(), sealed.clone(), now);
-            refuse_failed(&self.parts.handlers.check(&tentative).await)?;
+            refuse_failed(&self.handlers.check(&tentative).await)?;
         }
-        let business = self
-            .parts
-            .businesses
-            .register(slug, &spec, Some(sealed), actor, now)
-            .await?;
-        if !actor.rehearses {
-            tracing::info!(business = slug, by = actor.name, "business registered");
+        let business = self.store.register(slug, &spec, Some(sealed), write, now).await?;
+        if !write.dry_run {
+            tracing::info!(business = slug, by = write.actor.name, "business registered");
         }
         Ok(WithSecret { business, secret })
     }
@@ -77,22 +90,27 @@ impl Service {
     ///
     /// # Errors
     /// `NotFound`.
-    pub async fn business(&self, slug: &str) -> Result<Business, ServiceError> {
-        let found = self.parts.businesses.business(slug).await?;
+    pub async fn get(&self, slug: &str) -> Result<Business, ServiceError> {
+        let found = self.store.business(slug).await?;
         found.ok_or_else(|| BusinessError::NotFound(slug.to_owned()).into())
     }
 
-    /// Businesses in the order of their slugs.
-    ///
-    /// # Errors
-    /// When the store can't be read.
-    pub async fn businesses(
-        &self,
-        archived: bool,
-        after: Option<&str>,
-        limit: u32,
-    ) -> Result<Vec<Business>, ServiceError> {
-        Ok(self.parts.businesses.businesses(archived, after, limit).await?)
+    /// A business that may have new tasks.
+    pub(super) async fn open(&self, slug: &str) -> Result<Business, ServiceError> {
+        let fault = match self.store.business(slug).await? {
+            Some(business) if business.archived_at.is_none() => return Ok(business),
+            Some(_) => FieldFault::new("/business", format!("{slug} is archived; unarchive it first")),
+            None => {
+                let all = self.store.businesses(false, None, LOOKED_THROUGH_MAX).await?;
+                let like = nearest(slug, all.into_iter().map(|one| one.slug));
+                let missing = FieldFault::new("/business", format!("there is no business {slug}"));
+                match like {
+                    Some(like) => missing.advise(format!("did you mean {like}?")),
+                    None => missing,
+                }
+            }
+        };
+        Err(ServiceError::Unprocessable(vec![fault]))
     }
 
     /// Changes a business by a merge-patch over its written form; with `expected` only while it has that revision.
@@ -100,15 +118,15 @@ impl Service {
     ///
     /// # Errors
     /// `Invalid` for members that don't exist, `Unprocessable` with every fault, `EtagMismatch`, `NotFound`.
-    pub async fn edit_business(
+    pub async fn edit(
         &self,
         slug: &str,
         patch: &Value,
         expected: Option<u64>,
-        actor: &Actor,
+        write: &Write,
     ) -> Result<Business, ServiceError> {
         for _ in 0..TRIES {
-            match self.try_edit(slug, patch, expected, actor).await {
+            match self.try_edit(slug, patch, expected, write).await {
                 Err(ServiceError::EtagMismatch(_)) if expected.is_none() => {}
                 outcome => return outcome,
             }
@@ -121,9 +139,9 @@ impl Service {
         slug: &str,
         patch: &Value,
         expected: Option<u64>,
-        actor: &Actor,
+        write: &Write,
     ) -> Result<Business, ServiceError> {
-        let before = self.business(slug).await?;
+        let before = self.get(slug).await?;
         let body = patched(&before, patch)?;
         let known = self.unseal(&before)?;
         let headers = given_headers(&body, &known.headers)?;
@@ -146,7 +164,7 @@ impl Service {
             sealed: secrets_changed.then(|| self.seal(slug, &secrets)),
             archived: None,
         };
-        self.change(&before, &change, "business.edit", actor).await
+        self.change(&before, &change, "business.edit", write).await
     }
 
     /// Hides a business, or shows it again; one that is so already is left as it is. An archived business takes no
@@ -154,19 +172,14 @@ impl Service {
     ///
     /// # Errors
     /// `NotFound`.
-    pub async fn archive_business(
-        &self,
-        slug: &str,
-        archived: bool,
-        actor: &Actor,
-    ) -> Result<Business, ServiceError> {
+    pub async fn archive(&self, slug: &str, archived: bool, write: &Write) -> Result<Business, ServiceError> {
         let action = if archived {
             "business.archive"
         } else {
             "business.unarchive"
         };
         for _ in 0..TRIES {
-            let before = self.business(slug).await?;
+            let before = self.get(slug).await?;
             if before.archived_at.is_some() == archived {
                 return Ok(before);
             }
@@ -174,7 +187,7 @@ impl Service {
                 archived: Some(archived),
                 ..BusinessChange::default()
             };
-            match self.change(&before, &change, action, actor).await {
+            match self.change(&before, &change, action, write).await {
                 Err(ServiceError::EtagMismatch(_)) => {}
                 outcome => return outcome,
             }
@@ -186,18 +199,18 @@ impl Service {
     ///
     /// # Errors
     /// `NotFound`.
-    pub async fn rotate_secret(&self, slug: &str, actor: &Actor) -> Result<WithSecret, ServiceError> {
+    pub async fn rotate_secret(&self, slug: &str, write: &Write) -> Result<WithSecret, ServiceError> {
         let secret = signing_secret()?;
         for _ in 0..TRIES {
-            let before = self.business(slug).await?;
-            let secrets = self.unseal(&before)?.rotated(secret.clone(), self.now());
+            let before = self.get(slug).await?;
+            let secrets = self.unseal(&before)?.rotated(secret.clone(), self.node.now());
             let sealed = Some(self.seal(slug, &secrets));
             let change = BusinessChange {
                 sealed,
                 ..BusinessChange::default()
             };
             match self
-                .change(&before, &change, "business.rotate_secret", actor)
+                .change(&before, &change, "business.rotate_secret", write)
                 .await
             {
                 Ok(business) => return Ok(WithSecret { business, secret }),
@@ -212,27 +225,23 @@ impl Service {
     ///
     /// # Errors
     /// `NotFound`.
-    pub async fn check_business(&self, slug: &str) -> Result<Vec<CheckLine>, ServiceError> {
-        let business = self.business(slug).await?;
-        Ok(self.parts.handlers.check(&business).await)
+    pub async fn check(&self, slug: &str) -> Result<Vec<CheckLine>, ServiceError> {
+        let business = self.get(slug).await?;
+        Ok(self.handlers.check(&business).await)
     }
 
     /// What was changed of a business, newest first.
     ///
     /// # Errors
     /// `NotFound`.
-    pub async fn business_revisions(
+    pub async fn revisions(
         &self,
         slug: &str,
         before: Option<i64>,
         limit: u32,
     ) -> Result<Vec<Revision>, ServiceError> {
-        self.business(slug).await?;
-        let entries = self
-            .parts
-            .businesses
-            .business_revisions(slug, before, limit)
-            .await?;
+        self.get(slug).await?;
+        let entries = self.store.business_revisions(slug, before, limit).await?;
         Ok(entries.into_iter().map(Revision::from).collect())
     }
 
@@ -241,26 +250,25 @@ impl Service {
         before: &Business,
         change: &BusinessChange,
         action: &str,
-        actor: &Actor,
+        write: &Write,
     ) -> Result<Business, ServiceError> {
         let (slug, revision) = (&before.slug, Some(before.revision));
-        let now = self.now();
+        let now = self.node.now();
         let changed = self
-            .parts
-            .businesses
-            .change_business(slug, revision, change, action, actor, now)
+            .store
+            .change_business(slug, revision, change, action, write, now)
             .await?;
-        if actor.rehearses {
+        if write.dry_run {
             return Ok(changed);
         }
-        self.parts.handlers.refresh(&changed);
+        self.handlers.refresh(&changed);
         if changed.spec.limits != before.spec.limits {
-            self.supervisor().limits_changed();
+            self.node.supervisor.limits_changed();
         }
         tracing::info!(
             business = slug,
             action,
-            by = actor.name,
+            by = write.actor.name,
             revision = changed.revision,
             "business changed"
         );
@@ -272,9 +280,10 @@ impl Service {
         body: &BusinessBody,
         secrets: &BusinessSecrets,
     ) -> Result<(), ServiceError> {
-        let mut faults = validate::faults(body, secrets, &self.config(), &*self.parts.handlers);
+        let mut faults = validate::faults(body, secrets, &self.node.config(), &*self.handlers);
         faults.extend(
-            self.faults_of_names("/limits/named", &body.limits.named, None)
+            self.limits
+                .faults_of_names("/limits/named", &body.limits.named, None)
                 .await?,
         );
         if faults.is_empty() {
@@ -285,8 +294,7 @@ impl Service {
     }
 
     fn seal(&self, slug: &str, secrets: &BusinessSecrets) -> Vec<u8> {
-        self.parts
-            .vault
+        self.vault
             .seal(&BusinessSecrets::place(slug), &secrets.to_bytes())
     }
 
@@ -294,10 +302,7 @@ impl Service {
         let Some(sealed) = &business.sealed else {
             return Ok(BusinessSecrets::default());
         };
-        let opened = self
-            .parts
-            .vault
-            .open(&BusinessSecrets::place(&business.slug), sealed);
+        let opened = self.vault.open(&BusinessSecrets::place(&business.slug), sealed);
         let opened = opened.map_err(|why| ServiceError::Conflict {
             detail: format!("{}: {why}", business.slug),
             advice: "give the node its key back; without it register the business anew under another name"

@@ -4,12 +4,12 @@ use serde_json::json;
 
 use super::*;
 use windrow_config::Config;
-use windrow_engine::ports::handling::hook::HandlerDesk;
+use windrow_engine::ports::handling::hook::HandlerChecker;
 use windrow_handlers::http::{HookClient, Transports};
 use windrow_host::clock::SystemClock;
 use windrow_host::vault::KeyVault;
 
-fn desk() -> impl HandlerDesk {
+fn desk() -> impl HandlerChecker {
     HookClient {
         http: Config::default().http_handler,
         commands: Config::default().command_handler,

@@ -10,7 +10,7 @@ use windrow_core::business::secrets::BusinessSecrets;
 use windrow_core::business::{HandlerSpec, HookKind, is_slug};
 use windrow_core::settings::check;
 use windrow_core::settings::{Auto, RateLimit};
-use windrow_engine::ports::handling::hook::HandlerDesk;
+use windrow_engine::ports::handling::hook::HandlerChecker;
 
 /// The longest display name. Unit: characters. (The column's width.)
 pub const DISPLAY_NAME_MAX: usize = 190;
@@ -22,7 +22,7 @@ pub(super) fn faults(
     body: &BusinessBody,
     secrets: &BusinessSecrets,
     config: &Config,
-    desk: &dyn HandlerDesk,
+    desk: &dyn HandlerChecker,
 ) -> Vec<FieldFault> {
     let mut faults = Vec::new();
     check_names(body, &mut faults);

@@ -3,11 +3,8 @@
 //! What is stored is true everywhere. What moves is asked of its owner; an owner that is silent makes an answer poorer,
 //! and the answer says so.
 
-pub mod actors;
-pub mod answering;
-pub(crate) mod answers;
-pub mod lives;
 pub mod nodes;
+mod this;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,11 +14,13 @@ use futures_util::future::join_all;
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 
-use super::Service;
+use crate::service::node::ThisNode;
 use windrow_core::ids::{SessionId, TaskId, WallMs};
 use windrow_engine::ports::StoreError;
-use windrow_engine::ports::ownership::peers::{Answer, Peer, PeerSeal, Peers, Question, Silent};
+use windrow_engine::ports::access::node_audit::NodeAudit;
+use windrow_engine::ports::ownership::peers::{Peer, PeerReply, PeerSeal, Peers, Question, Unreachable};
 use windrow_engine::ports::ownership::session_store::{SessionStore, SessionView};
+use windrow_engine::ports::tasks::list::TaskList;
 use windrow_engine::ports::tasks::shard_map::{OwnedFacts, ShardMap};
 
 /// How long what was read of the sessions is good for. (They beat once a second.)
@@ -65,14 +64,21 @@ pub(super) enum Reach {
     /// It can be asked.
     There(Peer),
     /// It can't; why.
-    Nowhere(Silent),
+    Nowhere(Unreachable),
 }
 
-impl Service {
+/// The nodes that share the store.
+pub struct Cluster {
+    pub(super) node: Arc<ThisNode>,
+    /// How the others are known.
+    pub parts: ClusterParts,
+    pub(super) lists: Arc<dyn TaskList>,
+    pub(super) audit: Arc<dyn NodeAudit>,
+    pub(super) roster: Roster,
+}
+
+impl Cluster {
     /// The sessions whose row exists, at most a second old.
-    ///
-    /// # Errors
-    /// When the store can't be read.
     pub(super) async fn sessions(&self) -> Result<Arc<Vec<SessionView>>, StoreError> {
         self.sessions_not_older(ROSTER_FRESH).await
     }
@@ -84,7 +90,7 @@ impl Service {
         {
             return Ok(sessions.clone());
         }
-        let sessions = Arc::new(self.parts.cluster.sessions.list().await?);
+        let sessions = Arc::new(self.parts.sessions.list().await?);
         *known = Some((Instant::now(), sessions.clone()));
         Ok(sessions)
     }
@@ -95,11 +101,8 @@ impl Service {
     }
 
     /// Whether a session is this process's own.
-    ///
-    /// # Errors
-    /// When the store can't be read.
     pub async fn is_own_session(&self, id: SessionId) -> Result<bool, StoreError> {
-        let cluster = &self.parts.cluster;
+        let cluster = &self.parts;
         let is_own = |sessions: &[SessionView]| {
             let mut own = sessions
                 .iter()
@@ -115,7 +118,7 @@ impl Service {
     /// How the owner of a shard can be asked.
     pub(super) fn reach(&self, session: SessionId, sessions: &[SessionView]) -> Reach {
         let silent = |node: &str, why: &str| {
-            Reach::Nowhere(Silent {
+            Reach::Nowhere(Unreachable {
                 node: node.to_owned(),
                 why: why.to_owned(),
             })
@@ -123,7 +126,7 @@ impl Service {
         let Some(found) = sessions.iter().find(|one| one.id == session) else {
             return silent("a node", "its session is gone");
         };
-        if found.node == self.parts.cluster.node {
+        if found.node == self.parts.node {
             return Reach::Here;
         }
         if found.fenced {
@@ -136,8 +139,8 @@ impl Service {
     }
 
     /// Asks a peer.
-    pub(super) async fn ask(&self, peer: &Peer, question: &Question) -> Result<Answer, Silent> {
-        let answer = self.parts.cluster.peers.ask(peer, question).await;
+    pub(super) async fn ask(&self, peer: &Peer, question: &Question) -> Result<PeerReply, Unreachable> {
+        let answer = self.parts.peers.ask(peer, question).await;
         if let Err(silent) = &answer {
             tracing::debug!(%silent, "a peer gave no answer");
         }
@@ -145,7 +148,10 @@ impl Service {
     }
 
     /// Asks several peers at once, each its own question.
-    pub(super) async fn ask_all(&self, asked: Vec<(Peer, Question)>) -> Vec<(Peer, Result<Answer, Silent>)> {
+    pub(super) async fn ask_all(
+        &self,
+        asked: Vec<(Peer, Question)>,
+    ) -> Vec<(Peer, Result<PeerReply, Unreachable>)> {
         let each = asked.into_iter().map(async |(peer, question)| {
             let answer = self.ask(&peer, &question).await;
             (peer, answer)
@@ -154,12 +160,12 @@ impl Service {
     }
 
     /// The nodes besides this one that own a part of a task, and those that can't be asked.
-    pub(super) async fn owners(&self, task: TaskId) -> (Vec<OwnedFacts>, Vec<Peer>, Vec<Silent>) {
-        if !self.parts.cluster.is_shared {
+    pub(super) async fn owners(&self, task: TaskId) -> (Vec<OwnedFacts>, Vec<Peer>, Vec<Unreachable>) {
+        if !self.parts.is_shared {
             return (Vec::new(), Vec::new(), Vec::new());
         }
         let read = async {
-            let shards = self.parts.cluster.shards.shards_of(&[task]).await?;
+            let shards = self.parts.shards.shards_of(&[task]).await?;
             Ok::<_, StoreError>((shards, self.sessions().await?))
         };
         let (shards, sessions) = match read.await {
@@ -187,29 +193,24 @@ impl Service {
 
     /// The nodes besides this one that may know the past of a task since a time: those that own a part of it, or ran it
     /// then.
-    pub(super) async fn witnesses(&self, task: TaskId, since: WallMs) -> (Vec<Peer>, Vec<Silent>) {
+    pub(super) async fn witnesses(&self, task: TaskId, since: WallMs) -> (Vec<Peer>, Vec<Unreachable>) {
         let (_, mut peers, mut silent) = self.owners(task).await;
-        if !self.parts.cluster.is_shared {
+        if !self.parts.is_shared {
             return (peers, silent);
         }
-        let mut runs = self
-            .parts
-            .lists
-            .runs(task, None, RUNS_MAX)
-            .await
-            .unwrap_or_default();
+        let mut runs = self.lists.runs(task, None, RUNS_MAX).await.unwrap_or_default();
         let sessions = self.sessions().await.unwrap_or_default();
         runs.retain(|run| run.ended_at.is_none_or(|ended| ended >= since));
         let mut names: Vec<String> = runs.into_iter().filter_map(|run| run.node).collect();
         names.sort_unstable();
         names.dedup();
-        names.retain(|name| *name != self.parts.cluster.node && peers.iter().all(|peer| peer.node != *name));
+        names.retain(|name| *name != self.parts.node && peers.iter().all(|peer| peer.node != *name));
         for name in names {
             match live_session(&sessions, &name)
                 .and_then(|one| one.face.address.as_ref().map(|at| peer(one, at)))
             {
                 Some(peer) => peers.push(peer),
-                None => silent.push(Silent {
+                None => silent.push(Unreachable {
                     node: name,
                     why: "it has ended, and what it counted with it".to_owned(),
                 }),
@@ -236,8 +237,8 @@ pub(super) fn peer(session: &SessionView, address: &str) -> Peer {
 }
 
 /// An answer to another question than the one that was asked.
-pub(super) fn amiss(peer: &Peer) -> Silent {
-    Silent {
+pub(super) fn amiss(peer: &Peer) -> Unreachable {
+    Unreachable {
         node: peer.node.clone(),
         why: "it answered something else; is its version another one?".to_owned(),
     }

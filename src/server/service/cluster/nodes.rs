@@ -4,11 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use super::{amiss, live_session, peer};
-use crate::service::{FieldFault, Service, ServiceError};
+use crate::service::cluster::Cluster;
+use crate::service::{FieldFault, ServiceError};
 use windrow_core::ids::SessionId;
 use windrow_core::task::lifecycle::ShardState;
 use windrow_engine::ports::ownership::peers::{
-    ActorsWanted, Answer, NodeFace, NodeWish, Peer, Question, Silent,
+    ActorsQuery, NodeChangeRequest, NodeFace, Peer, PeerReply, Question, Unreachable,
 };
 use windrow_engine::ports::ownership::session_store::SessionView;
 use windrow_engine::ports::tasks::shard_map::Holding;
@@ -53,13 +54,10 @@ pub struct ShardCounts {
     pub counted_up_to: u64,
 }
 
-impl Service {
+impl Cluster {
     /// The nodes other than this one, by name.
-    ///
-    /// # Errors
-    /// When the store can't be read.
     pub async fn other_nodes(&self) -> Result<Vec<NodeRow>, ServiceError> {
-        if !self.parts.cluster.is_shared {
+        if !self.parts.is_shared {
             return Ok(Vec::new());
         }
         let mut rows = self.node_rows().await?;
@@ -69,9 +67,9 @@ impl Service {
 
     async fn node_rows(&self) -> Result<Vec<NodeRow>, ServiceError> {
         let sessions = self.sessions().await?;
-        let ages = self.supervisor().heartbeat_ages();
+        let ages = self.node.supervisor.heartbeat_ages();
         let mut held: BTreeMap<SessionId, Vec<Holding>> = BTreeMap::new();
-        for holding in self.parts.cluster.shards.holdings(None, HOLDINGS_MAX).await? {
+        for holding in self.parts.shards.holdings(None, HOLDINGS_MAX).await? {
             held.entry(holding.session).or_default().push(holding);
         }
         let names: BTreeSet<&str> = sessions.iter().map(|one| one.node.as_str()).collect();
@@ -86,7 +84,7 @@ impl Service {
             Some(NodeRow {
                 age: ages.get(&session.id).copied(),
                 holds: held.remove(&session.id).unwrap_or_default(),
-                is_here: name == self.parts.cluster.node,
+                is_here: name == self.parts.node,
                 session,
             })
         };
@@ -110,11 +108,11 @@ impl Service {
     }
 
     /// What nodes say of themselves, in the order of the rows.
-    pub async fn node_faces(&self, rows: &[NodeRow]) -> Vec<Result<NodeFace, Silent>> {
+    pub async fn faces(&self, rows: &[NodeRow]) -> Vec<Result<NodeFace, Unreachable>> {
         let each = rows.iter().map(async |row| {
             let peer = peer_of(row)?;
             match self.ask(&peer, &Question::Node).await? {
-                Answer::Node(face) => Ok(*face),
+                PeerReply::Node(face) => Ok(*face),
                 _ => Err(amiss(&peer)),
             }
         });
@@ -125,10 +123,10 @@ impl Service {
     ///
     /// # Errors
     /// `PeerSilent`.
-    pub async fn actors_of(&self, row: &NodeRow, wanted: ActorsWanted) -> Result<String, ServiceError> {
+    pub async fn actors_of(&self, row: &NodeRow, wanted: ActorsQuery) -> Result<String, ServiceError> {
         let peer = peer_of(row)?;
         match self.ask(&peer, &Question::Actors(wanted)).await? {
-            Answer::Text(text) => Ok(text),
+            PeerReply::Text(text) => Ok(text),
             _ => Err(amiss(&peer).into()),
         }
     }
@@ -137,11 +135,11 @@ impl Service {
     ///
     /// # Errors
     /// What the node says of it; `PeerSilent`, and then it may have been changed.
-    pub async fn change_node(&self, row: &NodeRow, wish: NodeWish) -> Result<NodeFace, ServiceError> {
+    pub async fn change(&self, row: &NodeRow, wish: NodeChangeRequest) -> Result<NodeFace, ServiceError> {
         let peer = peer_of(row)?;
         match self.ask(&peer, &Question::Change(Box::new(wish))).await? {
-            Answer::Node(face) => Ok(*face),
-            Answer::Refused(faults) => {
+            PeerReply::Node(face) => Ok(*face),
+            PeerReply::Refused(faults) => {
                 let fault = |(pointer, detail, advice)| FieldFault {
                     pointer,
                     detail,
@@ -151,28 +149,25 @@ impl Service {
                     faults.into_iter().map(fault).collect(),
                 ))
             }
-            Answer::Failed(why) => Err(Silent { node: peer.node, why }.into()),
+            PeerReply::Failed(why) => Err(Unreachable { node: peer.node, why }.into()),
             _ => Err(amiss(&peer).into()),
         }
     }
 
     /// How many shards stand where.
-    ///
-    /// # Errors
-    /// When the store can't be read.
     pub async fn shard_counts(&self) -> Result<ShardCounts, ServiceError> {
         let mut counts = ShardCounts {
             counted_up_to: u64::from(SHARDS_MAX),
             ..ShardCounts::default()
         };
-        for (state, is_owned, count) in self.parts.cluster.shards.shard_counts(SHARDS_MAX).await? {
+        for (state, is_owned, count) in self.parts.shards.shard_counts(SHARDS_MAX).await? {
             match (is_owned, state) {
                 (true, _) => counts.owned += count,
                 (false, ShardState::Recovering) => counts.recovering += count,
                 (false, _) => counts.released += count,
             }
         }
-        if self.parts.cluster.is_shared {
+        if self.parts.is_shared {
             let rows = self.node_rows().await?;
             let lives = |row: &&NodeRow| !row.session.fenced && !row.is_silent();
             let held: u64 = rows.iter().filter(lives).map(|row| row.holds.len() as u64).sum();
@@ -184,8 +179,8 @@ impl Service {
 }
 
 /// How a node is asked.
-fn peer_of(row: &NodeRow) -> Result<Peer, Silent> {
-    let silent = |why: &str| Silent {
+fn peer_of(row: &NodeRow) -> Result<Peer, Unreachable> {
+    let silent = |why: &str| Unreachable {
         node: row.session.node.clone(),
         why: why.to_owned(),
     };

@@ -7,11 +7,12 @@ use std::collections::BTreeSet;
 
 use futures_util::future::BoxFuture;
 
-use crate::service::{Service, ServiceError};
+use crate::service::ServiceError;
+use crate::service::failures::Failures;
 use windrow_core::checkpoint::{self, Snapshot};
 use windrow_core::ids::{ItemIndex, TaskId};
 use windrow_core::task::lifecycle::Status;
-use windrow_engine::ports::sources::desk::{RedrivePart, RedriveSpec};
+use windrow_engine::ports::sources::resolver::{RedrivePart, RedriveSpec};
 use windrow_engine::ports::tasks::report_store::SavedWindow;
 use windrow_engine::ports::tasks::store::TaskView;
 
@@ -38,11 +39,8 @@ pub(crate) enum Fate {
 /// rows are no longer kept.
 pub(crate) type Fates = Option<Vec<(ItemIndex, Fate)>>;
 
-impl Service {
+impl Failures {
     /// What became of each failure of a task, in its own redrives and in those of the tasks that it redrives.
-    ///
-    /// # Errors
-    /// When the store can't be read.
     pub(crate) async fn fates(&self, task: &TaskView) -> Result<Fates, ServiceError> {
         let Some(mut fates) = self.fates_below(task, LEVELS_MAX).await? else {
             return Ok(None);
@@ -51,7 +49,7 @@ impl Service {
         let mut at = task.clone();
         for _ in 0..LEVELS_MAX {
             let Some(spec) = self.redrive_of(&at)? else { break };
-            let Some(origin) = self.parts.tasks.get(spec.origin).await? else {
+            let Some(origin) = self.tasks.get(spec.origin).await? else {
                 break;
             };
             let Some(positions) = self.positions(&spec).await? else {
@@ -88,7 +86,7 @@ impl Service {
             };
             let mut fates: Vec<(ItemIndex, Fate)> =
                 failures.into_iter().map(|index| (index, Fate::Failed)).collect();
-            let redrives = self.parts.reports.redrives_of(task.id, REDRIVES_MAX).await?;
+            let redrives = self.reports.redrives_of(task.id, REDRIVES_MAX).await?;
             if redrives.len() >= REDRIVES_MAX as usize || (levels == 0 && !redrives.is_empty()) {
                 return Ok(None);
             }
@@ -116,13 +114,13 @@ impl Service {
     }
 
     fn redrive_of(&self, task: &TaskView) -> Result<Option<RedriveSpec>, ServiceError> {
-        let spec = self.parts.desk.redrive_of(&task.source);
+        let spec = self.resolver.redrive_of(&task.source);
         spec.map_err(|error| ServiceError::Internal(error.to_string()))
     }
 
     /// The failures of a task, ordered; none where they are too many, or no longer kept.
     async fn failures_of(&self, task: TaskId) -> Result<Option<Vec<ItemIndex>>, ServiceError> {
-        let groups = self.parts.failures.groups(task).await?;
+        let groups = self.list.groups(task).await?;
         let parts = groups
             .into_iter()
             .filter(|group| group.count > 0)
@@ -159,7 +157,7 @@ impl Service {
                     let wanted = items.len() + at_position(ItemIndex(*count));
                     for from in (*first..first + count).step_by(CHUNK as usize) {
                         let some = CHUNK.min(first + count - from) as u32;
-                        items.extend(self.parts.failures.places(spec.origin, code, from, some).await?);
+                        items.extend(self.list.places(spec.origin, code, from, some).await?);
                     }
                     if items.len() != wanted {
                         return Ok(None);
@@ -171,9 +169,9 @@ impl Service {
     }
 
     async fn progress_of(&self, task: &TaskView) -> Result<Progress, ServiceError> {
-        let facts = self.parts.reports.shard_facts(task.id).await?;
-        let saved = self.parts.reports.saved_windows(task.id).await?;
-        let waiting = self.parts.reports.waiting_items(task.id).await?;
+        let facts = self.reports.shard_facts(task.id).await?;
+        let saved = self.reports.saved_windows(task.id).await?;
+        let waiting = self.reports.waiting_items(task.id).await?;
         let windows = saved.into_iter().filter_map(|saved| {
             let of = facts.iter().find(|facts| facts.shard == saved.shard)?;
             Some(Window::new(of.first, of.range_end, &saved))

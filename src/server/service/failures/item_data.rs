@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use serde_json::value::RawValue;
 
+use crate::service::ServiceError;
 use crate::service::error::FieldFault;
+use crate::service::failures::Failures;
 use crate::service::tasks::settings::nearest;
-use crate::service::{Service, ServiceError};
 use windrow_core::ids::ItemIndex;
 use windrow_engine::ports::sources::source::{RowChunk, Source};
 use windrow_engine::ports::tasks::store::TaskView;
@@ -147,7 +148,7 @@ fn pick(row: &str, names: &[String]) -> Option<String> {
     members.ok().map(|members| format!("{{{}}}", members.join(",")))
 }
 
-impl Service {
+impl Failures {
     /// What items of a task carry, in the order of `indexes`. A source that can't be read is told with each item, and
     /// fails no list. Few are looked up at once, so that an export doesn't crowd out the runs.
     ///
@@ -159,8 +160,8 @@ impl Service {
         members: &Members,
         indexes: &[ItemIndex],
     ) -> Result<Vec<ItemData>, ServiceError> {
-        let _turn = self.looks.acquire().await;
-        let source = match self.parts.items.source(task).await {
+        let _turn = self.item_readers.acquire().await;
+        let source = match self.items.source(task).await {
             Ok(source) => source,
             Err(error) => return Ok(indexes.iter().map(|_| missing(error.to_string())).collect()),
         };

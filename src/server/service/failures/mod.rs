@@ -3,13 +3,22 @@
 pub(crate) mod fates;
 pub mod item_data;
 
-use super::{Service, ServiceError};
+use std::sync::Arc;
+
+use super::ServiceError;
+use crate::service::stats::Stats;
+use tokio::sync::Semaphore;
 use windrow_core::ids::{ItemIndex, TaskId};
 use windrow_engine::ports::ownership::peers::LiveShard;
-use windrow_engine::ports::sources::desk::{RedrivePart, RedriveSpec};
+use windrow_engine::ports::sources::provision::TaskItems;
+use windrow_engine::ports::sources::resolver::SourceResolver;
+use windrow_engine::ports::sources::resolver::{RedrivePart, RedriveSpec};
+use windrow_engine::ports::tasks::failure_list::FailureList;
 use windrow_engine::ports::tasks::failure_list::{FailurePage, RecordedItem, RecordedState};
+use windrow_engine::ports::tasks::report_store::ReportStore;
 use windrow_engine::ports::tasks::report_store::ShardFacts;
-use windrow_engine::ports::tasks::store::{FailureGroup, TaskView};
+use windrow_engine::ports::tasks::store::TaskStore;
+use windrow_engine::ports::tasks::store::TaskView;
 
 /// Places of the origin that are looked up together.
 const PLACES_AT_ONCE: u32 = 256;
@@ -36,26 +45,27 @@ pub enum ItemStory {
     InWindow,
 }
 
-impl Service {
-    /// The groups of a task's failures, most frequent first.
-    ///
-    /// # Errors
-    /// When the store can't be read.
-    pub async fn failure_groups(&self, task: TaskId) -> Result<Vec<FailureGroup>, ServiceError> {
-        Ok(self.parts.failures.groups(task).await?)
-    }
+/// What failed, and what became of it.
+pub struct Failures {
+    /// The failures as they are stored.
+    pub list: Arc<dyn FailureList>,
+    pub(super) tasks: Arc<dyn TaskStore>,
+    pub(super) reports: Arc<dyn ReportStore>,
+    pub(super) resolver: Arc<dyn SourceResolver>,
+    pub(super) items: Arc<dyn TaskItems>,
+    pub(super) stats: Arc<Stats>,
+    pub(super) item_readers: Semaphore,
+}
 
+impl Failures {
     /// A page of a task's failures.
-    ///
-    /// # Errors
-    /// When the store can't be read.
-    pub async fn failures(
+    pub async fn page(
         &self,
         task: &TaskView,
         page: &FailurePage,
         limit: u32,
     ) -> Result<Vec<ShownFailure>, ServiceError> {
-        let items = self.parts.failures.page(task.id, page, limit).await?;
+        let items = self.list.page(task.id, page, limit).await?;
         self.with_origins(task, items).await
     }
 
@@ -65,7 +75,7 @@ impl Service {
         task: &TaskView,
         items: Vec<RecordedItem>,
     ) -> Result<Vec<ShownFailure>, ServiceError> {
-        let spec = self.parts.desk.redrive_of(&task.source);
+        let spec = self.resolver.redrive_of(&task.source);
         let spec = spec.map_err(|error| ServiceError::Internal(error.to_string()))?;
         let Some(spec) = spec else {
             return Ok(items
@@ -109,8 +119,7 @@ impl Service {
                 looked_up.first = place - place % u64::from(PLACES_AT_ONCE);
                 looked_up.code.clone_from(code);
                 let found = self
-                    .parts
-                    .failures
+                    .list
                     .places(spec.origin, code, looked_up.first, PLACES_AT_ONCE)
                     .await?;
                 looked_up.indexes = found;
@@ -131,15 +140,15 @@ impl Service {
                 name: format!("{} of {}", index.0, task.id),
             });
         }
-        if let Some(item) = self.parts.failures.item(task.id, index).await? {
+        if let Some(item) = self.list.item(task.id, index).await? {
             let shown = self.with_origins(task, vec![item]).await?;
             let shown = shown.into_iter().next();
             return shown
                 .map(|shown| ItemStory::Recorded(Box::new(shown)))
                 .ok_or_else(|| ServiceError::Internal("a failure was lost".to_owned()));
         }
-        let shards = self.parts.reports.shard_facts(task.id).await?;
-        let live = self.lives_of(task).await.shards;
+        let shards = self.reports.shard_facts(task.id).await?;
+        let live = self.stats.lives_of(task).await.shards;
         let Some(shard) = shards
             .iter()
             .find(|shard| shard.first <= index && index < shard.range_end)

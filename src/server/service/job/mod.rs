@@ -9,7 +9,7 @@ use windrow_core::task::Tuning;
 use windrow_core::task::lifecycle::{Status, StopReason};
 use windrow_engine::ports::StoreError;
 use windrow_engine::ports::tasks::store::{
-    Actor, CommandError, CommandRefusal, CreateError, NewTask, TaskCommand, TaskStore, TaskView,
+    CommandError, CommandRefusal, CreateError, NewTask, TaskCommand, TaskStore, TaskView, Write,
 };
 
 /// A job as a command describes it. Its identity is its name; what it means must not change under the name.
@@ -33,7 +33,7 @@ pub struct Job {
 
 /// What a job turned out to be.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Found {
+pub enum JobStart {
     /// Made now, and started.
     New(TaskView),
     /// There already; started again, or about to go on by itself.
@@ -73,30 +73,30 @@ pub async fn begin(
     tasks: &dyn TaskStore,
     job: &Job,
     restart: bool,
-    actor: &Actor,
+    write: &Write,
     now: WallMs,
-) -> Result<Found, JobError> {
-    tasks.ensure_business(&job.business, actor, now).await?;
+) -> Result<JobStart, JobError> {
+    tasks.ensure_business(&job.business, write, now).await?;
     let Some(task) = tasks.find(&job.business, &job.name).await? else {
-        return create(tasks, job, actor, now).await;
+        return create(tasks, job, write, now).await;
     };
     if restart {
-        make_way(tasks, &task, actor, now).await?;
-        return create(tasks, job, actor, now).await;
+        make_way(tasks, &task, write, now).await?;
+        return create(tasks, job, write, now).await;
     }
     let is_same = (task.meaning, task.total, task.skip_first) == (job.meaning, job.total, job.skip_first);
     if !is_same {
         return Err(JobError::OtherMeaning { task: Box::new(task) });
     }
     if task.status.is_terminal() {
-        return Ok(Found::Ended(task));
+        return Ok(JobStart::Ended(task));
     }
-    resume(tasks, task, &job.tuning, actor, now)
+    resume(tasks, task, &job.tuning, write, now)
         .await
-        .map(Found::Resumed)
+        .map(JobStart::Resumed)
 }
 
-async fn create(tasks: &dyn TaskStore, job: &Job, actor: &Actor, now: WallMs) -> Result<Found, JobError> {
+async fn create(tasks: &dyn TaskStore, job: &Job, write: &Write, now: WallMs) -> Result<JobStart, JobError> {
     let new = NewTask {
         shards: Auto::Fixed(NonZeroU32::MIN),
         business: job.business.clone(),
@@ -117,9 +117,9 @@ async fn create(tasks: &dyn TaskStore, job: &Job, actor: &Actor, now: WallMs) ->
         parent: None,
         priority: 0,
     };
-    let made = tasks.create(&new, actor, now).await?;
-    Ok(Found::New(
-        tasks.command(made.id, &TaskCommand::Start, actor, now).await?,
+    let made = tasks.create(&new, write, now).await?;
+    Ok(JobStart::New(
+        tasks.command(made.id, &TaskCommand::Start, write, now).await?,
     ))
 }
 
@@ -127,23 +127,23 @@ async fn create(tasks: &dyn TaskStore, job: &Job, actor: &Actor, now: WallMs) ->
 async fn make_way(
     tasks: &dyn TaskStore,
     task: &TaskView,
-    actor: &Actor,
+    write: &Write,
     now: WallMs,
 ) -> Result<(), JobError> {
     if !matches!(
         task.status,
         Status::Finalizing | Status::Finished | Status::Cancelled
     ) {
-        tasks.command(task.id, &TaskCommand::Cancel, actor, now).await?;
+        tasks.command(task.id, &TaskCommand::Cancel, write, now).await?;
     }
-    Ok(tasks.release_name(task.id, actor, now).await?)
+    Ok(tasks.release_name(task.id, write, now).await?)
 }
 
 async fn resume(
     tasks: &dyn TaskStore,
     mut task: TaskView,
     tuning: &Tuning,
-    actor: &Actor,
+    write: &Write,
     now: WallMs,
 ) -> Result<TaskView, JobError> {
     if task.status == Status::Finalizing {
@@ -151,16 +151,16 @@ async fn resume(
     }
     if task.tuning != *tuning {
         let tune = TaskCommand::Tune(Box::new(tuning.clone()));
-        task = tasks.command(task.id, &tune, actor, now).await?;
+        task = tasks.command(task.id, &tune, write, now).await?;
     }
     if task.status == Status::Recovering {
         // Whoever starts it by hand doesn't want to wait, and a start forgives earlier recoveries.
         let stop = TaskCommand::Stop {
             reason: StopReason::Operator,
         };
-        task = tasks.command(task.id, &stop, actor, now).await?;
+        task = tasks.command(task.id, &stop, write, now).await?;
     }
-    start_if_stopped(tasks, task, actor, now).await
+    start_if_stopped(tasks, task, write, now).await
 }
 
 /// Starts a task that rests. One that is still stopping (its process died meanwhile) has to be stopped first: the
@@ -171,12 +171,12 @@ async fn resume(
 pub async fn start_if_stopped(
     tasks: &dyn TaskStore,
     task: TaskView,
-    actor: &Actor,
+    write: &Write,
     now: WallMs,
 ) -> Result<TaskView, JobError> {
     match task.status {
         Status::Created | Status::Stopped => {
-            Ok(tasks.command(task.id, &TaskCommand::Start, actor, now).await?)
+            Ok(tasks.command(task.id, &TaskCommand::Start, write, now).await?)
         }
         Status::Queued
         | Status::AwaitingBusiness
@@ -197,14 +197,14 @@ pub async fn stop(
     tasks: &dyn TaskStore,
     id: TaskId,
     at_once: bool,
-    actor: &Actor,
+    write: &Write,
     now: WallMs,
 ) -> Result<(), CommandError> {
     let stop = TaskCommand::Stop {
         reason: StopReason::Operator,
     };
     let command = if at_once { TaskCommand::StopNow } else { stop };
-    match tasks.command(id, &command, actor, now).await {
+    match tasks.command(id, &command, write, now).await {
         Ok(_) | Err(CommandError::Refused(CommandRefusal::Status(_))) => Ok(()),
         Err(error) => Err(error),
     }

@@ -16,23 +16,23 @@ fn job(name: &str, meaning: u64) -> Job {
     }
 }
 
-fn me() -> Actor {
+fn me() -> Write {
     Actor {
         name: "tester".to_owned(),
         source: "cli",
         reason: None,
         request_id: None,
-        rehearses: false,
     }
+    .writes()
 }
 
-async fn begin_at(tasks: &MemoryStore, job: &Job, restart: bool) -> Result<Found, JobError> {
+async fn begin_at(tasks: &MemoryStore, job: &Job, restart: bool) -> Result<JobStart, JobError> {
     begin(tasks, job, restart, &me(), WallMs(1_000)).await
 }
 
-fn new(found: Found) -> TaskView {
+fn new(found: JobStart) -> TaskView {
     match found {
-        Found::New(task) => task,
+        JobStart::New(task) => task,
         other => panic!("not new: {other:?}"),
     }
 }
@@ -54,7 +54,7 @@ async fn the_same_job_goes_on_with_new_settings() {
     let mut again = job("a", 1);
     again.tuning.max_attempts = NonZeroU32::MIN;
     let found = begin_at(&tasks, &again, false).await.expect("begun");
-    let Found::Resumed(task) = found else {
+    let JobStart::Resumed(task) = found else {
         panic!("not resumed: {found:?}")
     };
     assert_eq!(
@@ -94,7 +94,7 @@ async fn a_cancelled_job_counts_as_ended() {
         .await
         .expect("cancelled");
     let found = begin_at(&tasks, &job("a", 1), false).await.expect("found");
-    assert!(matches!(found, Found::Ended(task) if task.id == first.id));
+    assert!(matches!(found, JobStart::Ended(task) if task.id == first.id));
 }
 
 #[tokio::test]

@@ -3,19 +3,20 @@
 //! Nothing here holds up a run: its core is looked at, never waited for. What is kept has a bound, whatever runs: all
 //! tasks share [`BYTES_MAX`], and those that ended go after [`KEPT`].
 
+pub mod live;
 pub mod of_task;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use super::Service;
-use windrow_core::ids::{Moment, RunNo, ShardId, TaskId};
+use super::cluster::Cluster;
+use super::node::ThisNode;
+use windrow_core::ids::{Moment, RunNo, ShardId, TaskId, WallMs};
 use windrow_core::settings::RateLimit;
 use windrow_core::stats::series::{Gauges, Point, Series, Slice, Span};
 use windrow_engine::actors::executor::run_view::RunSample;
 pub use windrow_engine::actors::executor::run_view::RunView;
-use windrow_engine::ports::clock::Clock;
 
 /// Between two samples.
 pub const SAMPLE_EVERY: Duration = Duration::from_secs(1);
@@ -26,25 +27,28 @@ pub const KEPT: Duration = Duration::from_secs(900);
 /// Tasks that don't run any more and whose past is kept.
 const GONE_MAX: usize = 1000;
 
-/// See the module.
+/// How tasks do on this node, lately and now, and what the other nodes say of them.
 pub struct Stats {
-    clock: Arc<dyn Clock>,
-    board: Mutex<Board>,
+    node: Arc<ThisNode>,
+    cluster: Arc<Cluster>,
+    board: Arc<Mutex<Board>>,
 }
 
 impl Stats {
-    pub(super) fn new(clock: Arc<dyn Clock>) -> Stats {
+    pub(super) fn new(node: Arc<ThisNode>, cluster: Arc<Cluster>) -> Stats {
         Stats {
-            clock,
-            board: Mutex::default(),
+            node,
+            cluster,
+            board: Arc::default(),
         }
     }
 
     /// What a task counted in the last `seconds`; none when it didn't run here in them. `covered` says how much of them
     /// is known.
     pub fn span(&self, task: TaskId, seconds: u64) -> Option<Span> {
-        let now = self.clock.now();
-        self.board()
+        let now = self.node.clock.now();
+        let board = lock(&self.board);
+        board
             .tasks
             .get(&task)?
             .series
@@ -53,62 +57,46 @@ impl Stats {
 
     /// For how long a task has had its rate; none while it was never seen to change.
     pub fn same_rate_for(&self, task: TaskId) -> Option<Duration> {
-        let now = self.clock.now();
-        self.board()
-            .tasks
-            .get(&task)?
-            .rate_changed_at
-            .map(|at| now.since(at))
+        let changed_at = lock(&self.board).tasks.get(&task)?.rate_changed_at?;
+        Some(self.node.clock.now().since(changed_at))
     }
 
-    /// The points of a task between two moments, oldest first; see [`Series::slices`].
-    pub fn slices(&self, task: TaskId, from: Moment, to: Moment, step: Duration) -> Vec<Slice> {
-        let board = self.board();
-        board
-            .tasks
-            .get(&task)
+    /// The points of a task between two times that were counted here, oldest first; see [`Series::slices`].
+    fn slices(&self, task: TaskId, from: WallMs, to: WallMs, step: Duration) -> Vec<Slice> {
+        let (from, to) = (self.node.moment_of(from), self.node.moment_of(to));
+        let board = lock(&self.board);
+        let track = board.tasks.get(&task);
+        track
             .map(|track| track.series.slices(from, to, step))
             .unwrap_or_default()
     }
 
-    /// The beginning of what is known of a task; none when nothing is.
-    pub fn begins(&self, task: TaskId) -> Option<Moment> {
-        self.board().tasks.get(&task)?.series.begins()
-    }
-
-    fn board(&self) -> MutexGuard<'_, Board> {
-        self.board.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl Service {
-    /// The recent past of the tasks that run here.
-    pub fn stats(&self) -> &Stats {
-        &self.stats
-    }
-
     /// Takes one sample of all that runs here.
     pub async fn sample(&self) {
-        let supervisor = self.supervisor();
+        let supervisor = &self.node.supervisor;
         // In this order: what ends in between is seen twice and counted once; the other way round it would be missed.
         let live = supervisor.samples().await;
         let ended = supervisor.take_ended_samples();
-        let (stats, now) = (self.stats.clone(), self.parts.clock.now());
+        let (board, now) = (self.board.clone(), self.node.clock.now());
         // Of thousands of runs it takes some hundredths of a second: too long for a thread that items move on.
-        let taken = tokio::task::spawn_blocking(move || stats.board().take_in(live, ended, now));
+        let taken = tokio::task::spawn_blocking(move || lock(&board).take_in(live, ended, now));
         if let Err(error) = taken.await {
             tracing::error!(%error, "a sample of the runs was lost");
         }
     }
 }
 
+fn lock(board: &Mutex<Board>) -> MutexGuard<'_, Board> {
+    board.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// Takes a sample each second. Never ends.
-pub async fn watch(service: Arc<Service>) {
+pub async fn watch(stats: Arc<Stats>) {
     let mut ticks = tokio::time::interval(SAMPLE_EVERY);
     ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     loop {
         ticks.tick().await;
-        service.sample().await;
+        stats.sample().await;
     }
 }
 

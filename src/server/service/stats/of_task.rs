@@ -2,12 +2,13 @@
 
 use std::time::Duration;
 
+use crate::service::ServiceError;
 use crate::service::cluster::amiss;
 use crate::service::stats::SAMPLE_EVERY;
-use crate::service::{Service, ServiceError};
-use windrow_core::ids::{Moment, TaskId, WallMs};
+use crate::service::stats::Stats;
+use windrow_core::ids::{TaskId, WallMs};
 use windrow_core::stats::series::{COARSE_STEP, Piece, Point, Slice, WallSlice, joined};
-use windrow_engine::ports::ownership::peers::{Answer, PastSlice, Question, Silent};
+use windrow_engine::ports::ownership::peers::{PastSlice, PeerReply, Question, Unreachable};
 
 /// Points of one answer: six hours of tens of seconds.
 pub const POINTS_MAX: u64 = 2160;
@@ -39,7 +40,7 @@ pub struct TaskStats {
     /// All of them together.
     pub sum: Point,
     /// Nodes that counted some of it and can't be asked, or are gone.
-    pub silent: Vec<Silent>,
+    pub silent: Vec<Unreachable>,
 }
 
 /// What was counted in one point of a series.
@@ -53,23 +54,21 @@ pub struct TaskPoint {
     pub point: Point,
 }
 
-impl Service {
+impl Stats {
     /// What is kept of the recent past of a task, by all nodes that ran it and can be asked; no points where it never
     /// ran.
     ///
     /// # Errors
     /// `Invalid` for a range that has no length, or more points than an answer has.
-    pub async fn task_stats(&self, task: TaskId, range: StatsRange) -> Result<TaskStats, ServiceError> {
-        let now = self.now();
+    pub async fn of_task(&self, task: TaskId, range: StatsRange) -> Result<TaskStats, ServiceError> {
+        let now = self.node.now();
         let to = range.to.unwrap_or(now);
         let from = range.from.unwrap_or_else(|| to.minus(REACH_DEFAULT));
         let step = step(to.since(from), range.step)?;
         let (elsewhere, silent) = self.past_elsewhere(task, from, to, step).await;
         let points = match elsewhere.is_empty() {
             true => {
-                let slices = self
-                    .stats()
-                    .slices(task, self.moment_of(from), self.moment_of(to), step);
+                let slices = self.slices(task, from, to, step);
                 self.steps(slices, step)
             }
             false => self.joined(task, elsewhere, from, to, step),
@@ -95,21 +94,39 @@ impl Service {
         from: WallMs,
         to: WallMs,
         step: Duration,
-    ) -> (Vec<Vec<WallSlice>>, Vec<Silent>) {
-        let (peers, mut silent) = self.witnesses(task, from).await;
+    ) -> (Vec<Vec<WallSlice>>, Vec<Unreachable>) {
+        let (peers, mut silent) = self.cluster.witnesses(task, from).await;
         let step_ms = u64::try_from(step.as_millis()).unwrap_or(u64::MAX);
         let question = Question::Past(task, from, to, step_ms);
         let asked = peers.into_iter().map(|peer| (peer, question.clone())).collect();
         let mut found: Vec<Vec<WallSlice>> = Vec::new();
-        for (peer, answer) in self.ask_all(asked).await {
+        for (peer, answer) in self.cluster.ask_all(asked).await {
             match answer {
-                Ok(Answer::Past(slices)) => found.push(slices.into_iter().map(wall_slice).collect()),
+                Ok(PeerReply::Past(slices)) => found.push(slices.into_iter().map(wall_slice).collect()),
                 Ok(_) => silent.push(amiss(&peer)),
                 Err(why) => silent.push(why),
             }
         }
         found.retain(|slices| !slices.is_empty());
         (found, silent)
+    }
+
+    /// What was counted of a task on this node.
+    pub(in crate::service) fn past_here(
+        &self,
+        task: TaskId,
+        from: WallMs,
+        to: WallMs,
+        step: Duration,
+    ) -> Vec<PastSlice> {
+        let slices = self.slices(task, from, to, step);
+        let surplus = slices.len().saturating_sub(POINTS_MAX as usize + 2);
+        let past = |slice: Slice| PastSlice {
+            from: self.node.wall_of(slice.from),
+            to: self.node.wall_of(slice.to),
+            point: slice.point,
+        };
+        slices.into_iter().skip(surplus).map(past).collect()
     }
 
     /// Lays what other nodes counted over what this one did.
@@ -150,18 +167,18 @@ impl Service {
         let mut points: Vec<TaskPoint> = Vec::new();
         let mut last = None;
         for slice in slices {
-            let middle = self.wall_of(slice.from.plus(slice.length() / 2));
+            let middle = self.node.wall_of(slice.from.plus(slice.length() / 2));
             let number = middle.0.div_euclid(step_ms);
             let running = slice.length();
             match points.last_mut().filter(|_| !is_raw && last == Some(number)) {
                 Some(point) => {
-                    point.at = self.wall_of(slice.to);
+                    point.at = self.node.wall_of(slice.to);
                     point.running += running;
                     point.point.extend(&slice.point);
                 }
                 None => {
                     points.push(TaskPoint {
-                        at: self.wall_of(slice.to),
+                        at: self.node.wall_of(slice.to),
                         running,
                         point: slice.point,
                     });
@@ -170,21 +187,6 @@ impl Service {
             last = Some(number);
         }
         points
-    }
-
-    pub(crate) fn wall_of(&self, moment: Moment) -> WallMs {
-        WallMs(self.parts.clock.wall_micros(moment).div_euclid(1000))
-    }
-
-    /// The moment of a wall-clock time; the beginning of this clock for what lies before it.
-    pub(crate) fn moment_of(&self, wall: WallMs) -> Moment {
-        let now = self.parts.clock.now();
-        let wall_now = self.wall_of(now);
-        if wall <= wall_now {
-            now.minus(wall_now.since(wall))
-        } else {
-            now.plus(wall.since(wall_now))
-        }
     }
 }
 

@@ -1,36 +1,37 @@
 //! Giving up the items of a task that wait with a code.
 
-use crate::service::tasks::Told;
-use crate::service::{FieldFault, Service, ServiceError};
+use crate::service::tasks::CommandOutcome;
+use crate::service::tasks::Tasks;
+use crate::service::{FieldFault, ServiceError};
 use windrow_core::ids::TaskId;
 use windrow_core::task::lifecycle::{Standing, Verb, decide};
 use windrow_engine::ports::tasks::failure_list::WaitingCode;
-use windrow_engine::ports::tasks::store::{Actor, TaskCommand, TaskView};
+use windrow_engine::ports::tasks::store::{TaskCommand, TaskView, Write};
 
 /// Codes that a refusal names.
 const NAMED_MAX: usize = 10;
 
-impl Service {
+impl Tasks {
     /// Gives up the items that wait now and whose last failure has this code; each run does it within a second, and the next
     /// one where there is none. Says how many such items were saved, too.
     ///
     /// # Errors
     /// `WrongState` before the task was started and after its end; `Unprocessable` where no item waits with the code and
     /// nobody gave items of it up before, with the codes that there are.
-    pub async fn abandon_items(
+    pub async fn abandon(
         &self,
         id: TaskId,
         code: &str,
-        actor: &Actor,
-    ) -> Result<(Told, u64), ServiceError> {
-        let task = self.task(id).await?;
+        write: &Write,
+    ) -> Result<(CommandOutcome, u64), ServiceError> {
+        let task = self.get(id).await?;
         let standing = Standing {
             wish: task.wish,
             status: task.status,
             owned: false,
         };
         decide(Verb::Abandon, standing).map_err(ServiceError::WrongState)?;
-        let waiting = self.parts.failures.waiting(id).await?;
+        let waiting = self.failures.list.waiting(id).await?;
         let items = waiting
             .iter()
             .find(|one| one.code == code)
@@ -43,7 +44,7 @@ impl Service {
             code: code.to_owned(),
         };
         // To decide it again is about what has failed since.
-        let told = self.tell(id, &command, actor, |_| false).await?;
+        let told = self.obey(id, &command, write, |_| false).await?;
         Ok((told, items))
     }
 }

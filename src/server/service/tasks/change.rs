@@ -5,10 +5,11 @@ use std::num::NonZeroU32;
 
 use serde_json::json;
 
+use crate::service::tasks::Tasks;
 use crate::service::tasks::create::{check_shards, check_shared, params, settings};
 use crate::service::tasks::outlook::Outlook;
 use crate::service::tasks::settings::{check_labels, check_name};
-use crate::service::{FieldFault, Service, ServiceError};
+use crate::service::{FieldFault, ServiceError};
 use windrow_core::capacity::{Load, Refusal};
 use windrow_core::ids::{ItemCount, ItemIndex, TaskId, WallMs};
 use windrow_core::settings::patch::TuningPatch;
@@ -16,9 +17,9 @@ use windrow_core::settings::{Auto, RateLimit};
 use windrow_core::shards::Share;
 use windrow_core::task::lifecycle::Status;
 use windrow_engine::ports::access::business_store::Business;
-use windrow_engine::ports::ownership::peers::{Answer, Peer, Question};
-use windrow_engine::ports::sources::desk::SourceRequest;
-use windrow_engine::ports::tasks::store::{Actor, CommandError, TaskCommand, TaskEdit, TaskView};
+use windrow_engine::ports::ownership::peers::{Peer, PeerReply, Question};
+use windrow_engine::ports::sources::resolver::SourceRequest;
+use windrow_engine::ports::tasks::store::{CommandError, TaskCommand, TaskEdit, TaskView, Write};
 
 /// How often a change is laid over the settings anew because they were changed meanwhile.
 const TRIES_MAX: u32 = 200;
@@ -50,25 +51,25 @@ pub struct TaskChange {
     pub strict: bool,
 }
 
-impl Service {
+impl Tasks {
     /// Changes a task; with `expected` only while it has that version.
     ///
     /// # Errors
     /// `FieldsRefused` names each member that is fixed now; `NoCapacity` says what would fit; `EtagMismatch`,
     /// `Unprocessable`, `BusinessRejected`, `WrongState` after the end.
-    pub async fn change_task(
+    pub async fn change(
         &self,
         id: TaskId,
         expected: Option<u64>,
         change: TaskChange,
-        actor: &Actor,
+        write: &Write,
     ) -> Result<TaskView, ServiceError> {
         let mut turn = None;
         for _ in 0..TRIES_MAX {
-            let task = self.task(id).await?;
+            let task = self.get(id).await?;
             self.check_change(&task, &change)?;
-            let business = self.business_of(&task).await?;
-            let edit = self.edit(&task, &business, change.clone(), actor).await?;
+            let business = self.businesses.get(&task.business).await?;
+            let edit = self.edit(&task, &business, change.clone(), write).await?;
             if change.strict {
                 // Whether it is started isn't changed here.
                 let outlook = Outlook::going_on(&task).started(None).changed(&task, &edit);
@@ -82,10 +83,10 @@ impl Service {
             }
             // Booked and stored rates of a task must not cross: one change of a task at a time.
             if turn.is_none() {
-                turn = Some(self.changes.turn(id).await);
+                turn = Some(self.turns.turn(id).await);
             }
-            if let Some(changed) = self.commit(&task, expected, edit, actor).await? {
-                if !actor.rehearses {
+            if let Some(changed) = self.commit(&task, expected, edit, write).await? {
+                if !write.dry_run {
                     self.look_at(id);
                 }
                 return Ok(changed);
@@ -104,9 +105,9 @@ impl Service {
         seen: &TaskView,
         expected: Option<u64>,
         edit: TaskEdit,
-        actor: &Actor,
+        write: &Write,
     ) -> Result<Option<TaskView>, ServiceError> {
-        let task = self.task(seen.id).await?;
+        let task = self.get(seen.id).await?;
         let lays_over = expected.is_none() && edit.tuning.is_some();
         if lays_over && task.tuning != seen.tuning {
             return Ok(None);
@@ -116,17 +117,16 @@ impl Service {
         let rate = edit.tuning.as_ref().map_or(held, |tuning| tuning.rate);
         let is_raise = self.load(rate) > self.load(held);
         if is_raise {
-            self.book(&task, rate, actor.rehearses).await?;
+            self.book(&task, rate, write.dry_run).await?;
         }
         let command = command(edit);
         let stored = self
-            .parts
-            .tasks
-            .command_if(task.id, expected, &command, actor, self.now())
+            .store
+            .command_if(task.id, expected, &command, write, self.node.now())
             .await;
         // A raise that was not stored goes back; a lower rate is booked once it holds.
         let to_book = match &stored {
-            _ if actor.rehearses => None,
+            _ if write.dry_run => None,
             Ok(_) if !is_raise && rate != held => Some(rate),
             Err(_) if is_raise => Some(held),
             _ => None,
@@ -165,28 +165,20 @@ impl Service {
         Ok(())
     }
 
-    pub(crate) async fn business_of(&self, task: &TaskView) -> Result<Business, ServiceError> {
-        let found = self.parts.businesses.business(&task.business).await?;
-        found.ok_or_else(|| ServiceError::NotFound {
-            what: "business",
-            name: task.business.clone(),
-        })
-    }
-
     /// What the store is asked for, after the business was.
     async fn edit(
         &self,
         task: &TaskView,
         business: &Business,
         change: TaskChange,
-        actor: &Actor,
+        write: &Write,
     ) -> Result<TaskEdit, ServiceError> {
         let tuning = change.tuning.apply(&task.tuning);
         self.check_settings(&tuning, &business.spec.limits)?;
         let wanted = change.shards.filter(|shards| *shards != task.shards_wanted);
         check_shared(&tuning, shards(task, wanted))?;
         let source = match &change.source {
-            Some(request) => Some(self.resolve_source(request, &task.business, actor).await?),
+            Some(request) => Some(self.sources.resolve(request, &task.business, write).await?),
             None => None,
         };
         let mut edit = TaskEdit {
@@ -210,17 +202,17 @@ impl Service {
         Ok(edit)
     }
 
-    /// Books a rate with every node that runs a part of the task, all or none; a rehearsal only asks whether it would
+    /// Books a rate with every node that runs a part of the task, all or none; a dry run only asks whether it would
     /// be. A node that can't be asked runs at what fits there.
-    async fn book(&self, task: &TaskView, rate: RateLimit, rehearses: bool) -> Result<(), ServiceError> {
+    async fn book(&self, task: &TaskView, rate: RateLimit, dry_run: bool) -> Result<(), ServiceError> {
         let share = Share::of_each(task.shards.len());
-        let (shards, peers, _) = self.owners(task.id).await;
+        let (shards, peers, _) = self.cluster.owners(task.id).await;
         let runs_elsewhere_only =
-            shards.iter().any(|shard| shard.session.is_some()) && self.live_here(task.id).is_none();
+            shards.iter().any(|shard| shard.session.is_some()) && self.stats.live_here(task.id).is_none();
         if !runs_elsewhere_only {
-            let booked = match rehearses {
-                true => self.supervisor().would_book(task.id, rate, share).await,
-                false => self.supervisor().rebook(task.id, rate, share).await,
+            let booked = match dry_run {
+                true => self.node.supervisor.would_book(task.id, rate, share).await,
+                false => self.node.supervisor.rebook(task.id, rate, share).await,
             };
             let refused = |refusal: &Refusal| {
                 no_capacity(
@@ -233,12 +225,12 @@ impl Service {
             };
             booked.map_err(|refusal| refused(&refusal))?;
         }
-        let Some((why, free, node)) = self.book_elsewhere(task, rate, rehearses, peers).await else {
+        let Some((why, free, node)) = self.book_elsewhere(task, rate, dry_run, peers).await else {
             return Ok(());
         };
-        if !runs_elsewhere_only && !rehearses {
+        if !runs_elsewhere_only && !dry_run {
             // What was held fits.
-            self.supervisor().rebook(task.id, task.tuning.rate, share).await.unwrap_or_else(|refusal| {
+            self.node.supervisor.rebook(task.id, task.tuning.rate, share).await.unwrap_or_else(|refusal| {
                 tracing::warn!(task = %task.id, %refusal, "a raise that failed elsewhere stays booked here");
             });
         }
@@ -251,13 +243,13 @@ impl Service {
         &self,
         task: &TaskView,
         rate: RateLimit,
-        rehearses: bool,
+        dry_run: bool,
         peers: Vec<Peer>,
     ) -> Option<(String, String, String)> {
         let question = Question::Book {
             task: task.id,
             rate,
-            is_trial: rehearses,
+            is_trial: dry_run,
         };
         let asked = peers
             .iter()
@@ -265,22 +257,22 @@ impl Service {
             .collect();
         let mut refused = None;
         let mut booked = Vec::new();
-        for (peer, answer) in self.ask_all(asked).await {
+        for (peer, answer) in self.cluster.ask_all(asked).await {
             match answer {
-                Ok(Answer::NoRoom { why, free }) => refused = refused.or(Some((why, free, peer.node))),
+                Ok(PeerReply::NoRoom { why, free }) => refused = refused.or(Some((why, free, peer.node))),
                 // One that was silent may have booked it: it is told to forget that, too.
                 _ => booked.push(peer),
             }
         }
-        if refused.is_some() && !rehearses {
+        if refused.is_some() && !dry_run {
             let held = Question::Book {
                 task: task.id,
                 rate: task.tuning.rate,
                 is_trial: false,
             };
             let asked = booked.into_iter().map(|peer| (peer, held.clone())).collect();
-            for (peer, answer) in self.ask_all(asked).await {
-                if !matches!(answer, Ok(Answer::Booked)) {
+            for (peer, answer) in self.cluster.ask_all(asked).await {
+                if !matches!(answer, Ok(PeerReply::Booked)) {
                     // It books what the task's row says when it looks at it next.
                     tracing::warn!(task = %task.id, node = peer.node, "a raise that failed may stay booked there");
                 }
@@ -290,16 +282,16 @@ impl Service {
     }
 
     fn own_name(&self) -> String {
-        match &self.config().node.id {
-            Auto::Fixed(_) => self.parts.cluster.node.clone(),
-            Auto::Auto if self.parts.cluster.is_shared => self.parts.cluster.node.clone(),
+        match &self.node.config().node.id {
+            Auto::Fixed(_) => self.node.name.clone(),
+            Auto::Auto if self.cluster.parts.is_shared => self.node.name.clone(),
             Auto::Auto => "this node".to_owned(),
         }
     }
 
     fn load(&self, rate: RateLimit) -> Load {
         match rate {
-            RateLimit::Unlimited => Load::needed_by(self.config().node.unlimited_reserves),
+            RateLimit::Unlimited => Load::needed_by(self.node.config().node.unlimited_reserves),
             RateLimit::Limited(rate) => Load::needed_by(rate),
         }
     }

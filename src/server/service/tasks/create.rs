@@ -5,9 +5,10 @@ use std::num::NonZeroU32;
 
 use serde_json::{Value, json};
 
+use crate::service::tasks::Tasks;
 use crate::service::tasks::outlook::Outlook;
 use crate::service::tasks::settings::{check_labels, check_name};
-use crate::service::{FieldFault, Service, ServiceError};
+use crate::service::{FieldFault, ServiceError};
 use windrow_config::TaskDefaults;
 use windrow_core::execution::shared_faults;
 use windrow_core::ids::{ItemCount, ItemIndex, TaskId, WallMs};
@@ -18,8 +19,8 @@ use windrow_core::shards::SHARDS_MAX;
 use windrow_core::task::meaning::{Meaning, MeaningChange, changed};
 use windrow_core::task::{Canary, Tuning};
 use windrow_engine::ports::access::business_store::Business;
-use windrow_engine::ports::sources::desk::{ResolvedSource, SourceRequest};
-use windrow_engine::ports::tasks::store::{Actor, Family, NewTask, TaskView};
+use windrow_engine::ports::sources::resolver::{ResolvedSource, SourceRequest};
+use windrow_engine::ports::tasks::store::{Family, NewTask, TaskView, Write};
 
 /// A task that somebody asks for.
 #[derive(Clone, Debug)]
@@ -67,23 +68,24 @@ pub struct TaskPlan {
     pub key: Option<String>,
 }
 
-impl Service {
+impl Tasks {
     /// Makes a task, and starts it if the plan says so.
     ///
     /// # Errors
     /// `Unprocessable` names what can't be; `BusinessRejected`, `NameTaken`, `KeyReused`.
-    pub async fn create_task(&self, request: TaskRequest, actor: &Actor) -> Result<TaskView, ServiceError> {
-        let business = self.open_business(&request.business).await?;
+    pub async fn create(&self, request: TaskRequest, write: &Write) -> Result<TaskView, ServiceError> {
+        let business = self.businesses.open(&request.business).await?;
         self.check_plan(&request.plan)?;
-        self.check_limits(&request.plan, &business, actor).await?;
+        self.limits.check(&request.plan, &business, write).await?;
         let tuning = self.settings(&business, &request.plan.tuning)?;
         let source = self
-            .resolve_source(&request.source, &request.business, actor)
+            .sources
+            .resolve(&request.source, &request.business, write)
             .await?;
-        let defaults = Defaults::of(&self.config().task_defaults, &tuning);
+        let defaults = Defaults::of(&self.node.config().task_defaults, &tuning);
         let how = Making::of(&request.plan);
         let task = new_task(&business, request.plan, tuning, source, defaults);
-        self.make(&business, task, how, actor).await
+        self.make(&business, task, how, write).await
     }
 
     /// Makes a task like another one: new keys, nothing done yet. The plan overrides what it names; its name is its own.
@@ -94,12 +96,12 @@ impl Service {
         &self,
         id: TaskId,
         plan: TaskPlan,
-        actor: &Actor,
+        write: &Write,
     ) -> Result<TaskView, ServiceError> {
-        let origin = self.task(id).await?;
-        let business = self.open_business(&origin.business).await?;
+        let origin = self.get(id).await?;
+        let business = self.businesses.open(&origin.business).await?;
         self.check_plan(&plan)?;
-        self.check_limits(&plan, &business, actor).await?;
+        self.limits.check(&plan, &business, write).await?;
         let tuning = plan.tuning.apply(&origin.tuning);
         self.check_settings(&tuning, &business.spec.limits)?;
         let how = Making::of(&plan);
@@ -124,7 +126,7 @@ impl Service {
         };
         let mut task = new_task(&business, plan, tuning, source, defaults);
         task.parent = origin.parent;
-        self.make(&business, task, how, actor).await
+        self.make(&business, task, how, write).await
     }
 
     pub(crate) fn check_plan(&self, plan: &TaskPlan) -> Result<(), ServiceError> {
@@ -154,7 +156,7 @@ impl Service {
         business: &Business,
         mut task: NewTask,
         how: Making,
-        actor: &Actor,
+        write: &Write,
     ) -> Result<TaskView, ServiceError> {
         check_shared(&task.tuning, task.shards)?;
         if let Some(total) = self.validate(business, picture(&task)?).await? {
@@ -168,13 +170,13 @@ impl Service {
             self.refuse_foreseen(&Outlook::of_new(&task, how.start), business)
                 .await?;
         }
-        let (tasks, now) = (&self.parts.tasks, self.now());
+        let (tasks, now) = (&self.store, self.node.now());
         let made = match (&how.beside, how.start) {
-            (Some(seen), starts) => tasks.create_redrive(&task, (seen, starts), actor, now).await?,
-            (None, true) => tasks.create_and_start(&task, actor, now).await?,
-            (None, false) => tasks.create(&task, actor, now).await?,
+            (Some(seen), starts) => tasks.create_redrive(&task, (seen, starts), write, now).await?,
+            (None, true) => tasks.create_and_start(&task, write, now).await?,
+            (None, false) => tasks.create(&task, write, now).await?,
         };
-        if how.start && !actor.rehearses {
+        if how.start && !write.dry_run {
             self.look_at(made.id);
         }
         Ok(made)

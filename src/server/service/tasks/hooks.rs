@@ -2,13 +2,14 @@
 
 use serde_json::{Value, json};
 
-use crate::service::{Service, ServiceError};
+use crate::service::ServiceError;
+use crate::service::tasks::Tasks;
 use windrow_core::business::{HOOK_TIMEOUT_DEFAULT, HookKind};
 use windrow_core::ids::{INDEX_MAX, ItemCount};
 use windrow_engine::ports::access::business_store::Business;
 use windrow_engine::ports::handling::hook::{HookCall, HookReply};
 
-impl Service {
+impl Tasks {
     /// Asks the business, if it wants to be asked; says how many items it wants instead, if it does.
     ///
     /// # Errors
@@ -28,7 +29,7 @@ impl Service {
             body: body.to_string(),
             timeout: hook.timeout.unwrap_or(HOOK_TIMEOUT_DEFAULT),
         };
-        match self.parts.hooks.call(business, &call).await {
+        match self.hooks.call(business, &call).await {
             HookReply::Done(Some(answer)) => wanted_total(&answer),
             HookReply::Done(None) | HookReply::Later => Ok(None),
             HookReply::Refused(text) => Err(ServiceError::BusinessRejected(text)),

@@ -11,23 +11,36 @@ pub mod redrives;
 pub mod report;
 pub mod settings;
 pub mod show;
+pub(super) mod turns;
 pub mod window;
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use super::{Service, ServiceError};
+use super::ServiceError;
+use crate::service::businesses::Businesses;
+use crate::service::cluster::Cluster;
+use crate::service::failures::Failures;
+use crate::service::limits::Limits;
+use crate::service::node::ThisNode;
+use crate::service::sources::Sources;
+use crate::service::stats::Stats;
 use crate::service::tasks::change::TaskChange;
 use crate::service::tasks::outlook::Outlook;
+use crate::service::tasks::turns::Turns;
 use windrow_core::ids::{ItemCount, ItemIndex, TaskId, WallMs};
 use windrow_core::settings::patch::TuningPatch;
 use windrow_core::task::lifecycle::{DORMANT, Status, StopReason, Wish};
+use windrow_engine::ports::handling::hook::HookCaller;
+use windrow_engine::ports::tasks::list::TaskList;
+use windrow_engine::ports::tasks::store::TaskStore;
 use windrow_engine::ports::tasks::store::{
-    Actor, CommandError, CommandRefusal, TaskCommand, TaskEdit, TaskView,
+    CommandError, CommandRefusal, TaskCommand, TaskEdit, TaskView, Write,
 };
 
 /// What became of a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Told {
+pub struct CommandOutcome {
     /// The task after it.
     pub task: TaskView,
     /// Whether it changed anything; not where the task was there already.
@@ -67,28 +80,46 @@ pub struct ReadyChange {
     pub params: Option<String>,
 }
 
-impl Service {
+/// The tasks of this node's store.
+pub struct Tasks {
+    pub(super) node: Arc<ThisNode>,
+    /// Where they are kept.
+    pub store: Arc<dyn TaskStore>,
+    /// Lists of tasks, runs and audit entries.
+    pub lists: Arc<dyn TaskList>,
+    pub(super) businesses: Arc<Businesses>,
+    pub(super) limits: Arc<Limits>,
+    pub(super) sources: Arc<Sources>,
+    pub(super) failures: Arc<Failures>,
+    pub(super) stats: Arc<Stats>,
+    pub(super) cluster: Arc<Cluster>,
+    pub(super) hooks: Arc<dyn HookCaller>,
+    pub(super) turns: Turns,
+}
+
+impl Tasks {
     /// A task as it is stored.
     ///
     /// # Errors
     /// `NotFound`.
-    pub async fn task(&self, id: TaskId) -> Result<TaskView, ServiceError> {
-        self.parts
-            .tasks
-            .get(id)
-            .await?
-            .ok_or_else(|| ServiceError::no_task(id))
+    pub async fn get(&self, id: TaskId) -> Result<TaskView, ServiceError> {
+        self.store.get(id).await?.ok_or_else(|| ServiceError::no_task(id))
     }
 
     /// Starts a task, or lets it go on. One that runs already is only told to judge its items, if it is to.
     ///
     /// # Errors
     /// `WrongState` while it stops or after it ended; `Unprocessable` for what would be warned of.
-    pub async fn start_task(&self, id: TaskId, how: StartHow, actor: &Actor) -> Result<Told, ServiceError> {
+    pub async fn start(
+        &self,
+        id: TaskId,
+        how: StartHow,
+        write: &Write,
+    ) -> Result<CommandOutcome, ServiceError> {
         let StartHow { at, judges, strict } = how;
         if strict {
-            let task = self.task(id).await?;
-            let business = self.business_of(&task).await?;
+            let task = self.get(id).await?;
+            let business = self.businesses.get(&task.business).await?;
             self.refuse_foreseen(&Outlook::going_on(&task).started(at), &business)
                 .await?;
         }
@@ -97,7 +128,7 @@ impl Service {
             Some(at) => TaskCommand::StartAt(at),
             None => TaskCommand::Start,
         };
-        let now = self.now();
+        let now = self.node.now();
         // One that waits for another time is not there yet.
         let is_then = move |task: &TaskView| {
             let is_due = |at: Option<WallMs>| at.is_none_or(|at| at <= now);
@@ -106,7 +137,7 @@ impl Service {
         let there = move |task: &TaskView| {
             task.wish == Wish::Run && !task.status.is_terminal() && !sleeps(task) && is_then(task)
         };
-        let told = self.tell(id, &command, actor, there).await?;
+        let told = self.obey(id, &command, write, there).await?;
         if told.is_new || !judges || told.task.tuning.judge_after.is_zero() {
             return Ok(told);
         }
@@ -118,16 +149,21 @@ impl Service {
             tuning,
             ..TaskChange::default()
         };
-        let task = self.change_task(id, None, change, actor).await?;
-        Ok(Told { task, is_new: true })
+        let task = self.change(id, None, change, write).await?;
+        Ok(CommandOutcome { task, is_new: true })
     }
 
     /// Stops a task; it can be started again.
     ///
     /// # Errors
     /// `WrongState` before it was started and after it ended.
-    pub async fn stop_task(&self, id: TaskId, how: StopHow, actor: &Actor) -> Result<Told, ServiceError> {
-        let reason = if actor.source == "business" {
+    pub async fn stop(
+        &self,
+        id: TaskId,
+        how: StopHow,
+        write: &Write,
+    ) -> Result<CommandOutcome, ServiceError> {
+        let reason = if write.actor.source == "business" {
             StopReason::Business
         } else {
             StopReason::Operator
@@ -135,14 +171,14 @@ impl Service {
         match how {
             StopHow::Drain => {
                 let there = |task: &TaskView| matches!(task.status, Status::Stopping | Status::Stopped);
-                self.tell(id, &TaskCommand::Stop { reason }, actor, there).await
+                self.obey(id, &TaskCommand::Stop { reason }, write, there).await
             }
             StopHow::Now => {
                 let there = |task: &TaskView| {
                     let is_at_once = matches!(task.wish, Wish::StopNow | Wish::Cancel);
                     task.status == Status::Stopped || (task.status == Status::Stopping && is_at_once)
                 };
-                self.tell(id, &TaskCommand::StopNow, actor, there).await
+                self.obey(id, &TaskCommand::StopNow, write, there).await
             }
         }
     }
@@ -151,11 +187,11 @@ impl Service {
     ///
     /// # Errors
     /// `WrongState` after it finished.
-    pub async fn cancel_task(&self, id: TaskId, actor: &Actor) -> Result<Told, ServiceError> {
+    pub async fn cancel(&self, id: TaskId, write: &Write) -> Result<CommandOutcome, ServiceError> {
         let there = |task: &TaskView| {
             task.status == Status::Cancelled || (task.status == Status::Stopping && task.wish == Wish::Cancel)
         };
-        self.tell(id, &TaskCommand::Cancel, actor, there).await
+        self.obey(id, &TaskCommand::Cancel, write, there).await
     }
 
     /// Finishes a task early: what was not dispatched at or above `total` is excluded; without it, what was not
@@ -163,15 +199,15 @@ impl Service {
     ///
     /// # Errors
     /// `WrongState`; `FieldsRefused` when the task isn't that long.
-    pub async fn finish_task(
+    pub async fn finish(
         &self,
         id: TaskId,
         total: Option<ItemCount>,
-        actor: &Actor,
-    ) -> Result<Told, ServiceError> {
+        write: &Write,
+    ) -> Result<CommandOutcome, ServiceError> {
         let end = ItemIndex(total.map_or(0, |total| total.0));
         let there = move |task: &TaskView| task.finish_at.is_some_and(|at| at <= end);
-        self.tell(id, &TaskCommand::Finish { end }, actor, there).await
+        self.obey(id, &TaskCommand::Finish { end }, write, there).await
     }
 
     /// Moves a running task, or one of its shards, to another node: what is in flight ends first, and nothing is done
@@ -179,45 +215,44 @@ impl Service {
     ///
     /// # Errors
     /// `Conflict` or `Unprocessable` where that can't be, with what would do.
-    pub async fn move_task(
+    pub async fn move_shards(
         &self,
         id: TaskId,
         shard: Option<u32>,
         to: &str,
-        actor: &Actor,
+        write: &Write,
     ) -> Result<(TaskView, u32), ServiceError> {
         let moved = self
-            .parts
-            .tasks
-            .move_shards(id, shard, to, actor, self.now())
+            .store
+            .move_shards(id, shard, to, write, self.node.now())
             .await?;
-        if !actor.rehearses {
+        if !write.dry_run {
             self.look_at(id);
         }
-        Ok((self.task(id).await?, moved))
+        Ok((self.get(id).await?, moved))
     }
 
     /// Tries a recovering task now. Of a task whose end didn't add up, the end is proved again.
     ///
     /// # Errors
     /// `WrongState` in any other state.
-    pub async fn recover_task(&self, id: TaskId, actor: &Actor) -> Result<Told, ServiceError> {
+    pub async fn recover(&self, id: TaskId, write: &Write) -> Result<CommandOutcome, ServiceError> {
         let there =
             |task: &TaskView| matches!(task.status, Status::Queued | Status::Running) && !sleeps(task);
-        self.tell(id, &TaskCommand::Recover, actor, there).await
+        self.obey(id, &TaskCommand::Recover, write, there).await
     }
 
     /// The business is ready for a start.
     ///
     /// # Errors
     /// `StaleStart` for another start than the present one; `WrongState` when nothing waits for it.
-    pub async fn task_ready(
+    pub async fn ready(
         &self,
         id: TaskId,
         change: ReadyChange,
-        actor: &Actor,
-    ) -> Result<Told, ServiceError> {
-        let present = self.task(id).await?.start_no;
+        write: &Write,
+    ) -> Result<CommandOutcome, ServiceError> {
+        let present = self.get(id).await?.start_no;
         let start_no = change.start_no.unwrap_or(present);
         if let Some(params) = &change.params {
             self.check_params(params)?;
@@ -233,13 +268,13 @@ impl Service {
         let there = move |task: &TaskView| {
             is_repeat && task.start_no == start_no && matches!(task.status, Status::Queued | Status::Running)
         };
-        self.tell(
+        self.obey(
             id,
             &TaskCommand::Ready {
                 start_no,
                 edit: Box::new(edit),
             },
-            actor,
+            write,
             there,
         )
         .await
@@ -249,33 +284,33 @@ impl Service {
     ///
     /// # Errors
     /// `WrongState` before it ended; `Conflict` while a redrive of it hasn't.
-    pub async fn delete_task(&self, id: TaskId, actor: &Actor) -> Result<(), ServiceError> {
-        Ok(self.parts.tasks.delete(id, actor, self.now()).await?)
+    pub async fn delete(&self, id: TaskId, write: &Write) -> Result<(), ServiceError> {
+        Ok(self.store.delete(id, write, self.node.now()).await?)
     }
 
     /// Gives a command unless the task is there already. `is_there` is asked again where the command came too late.
-    pub(super) async fn tell(
+    pub(super) async fn obey(
         &self,
         id: TaskId,
         command: &TaskCommand,
-        actor: &Actor,
+        write: &Write,
         is_there: impl Fn(&TaskView) -> bool + Send,
-    ) -> Result<Told, ServiceError> {
-        let task = self.task(id).await?;
+    ) -> Result<CommandOutcome, ServiceError> {
+        let task = self.get(id).await?;
         if is_there(&task) {
-            return Ok(Told { task, is_new: false });
+            return Ok(CommandOutcome { task, is_new: false });
         }
-        match self.parts.tasks.command(id, command, actor, self.now()).await {
+        match self.store.command(id, command, write, self.node.now()).await {
             Ok(task) => {
-                if !actor.rehearses {
+                if !write.dry_run {
                     self.look_at(id);
                 }
-                Ok(Told { task, is_new: true })
+                Ok(CommandOutcome { task, is_new: true })
             }
             Err(CommandError::Refused(CommandRefusal::Status(refusal))) => {
-                let task = self.task(id).await?;
+                let task = self.get(id).await?;
                 if is_there(&task) {
-                    return Ok(Told { task, is_new: false });
+                    return Ok(CommandOutcome { task, is_new: false });
                 }
                 Err(ServiceError::WrongState(refusal))
             }
@@ -285,8 +320,8 @@ impl Service {
 
     /// A task was changed: what runs of it looks at once, and so does whoever looks for work.
     pub(super) fn look_at(&self, id: TaskId) {
-        self.supervisor().nudge(id);
-        self.supervisor().wake();
+        self.node.supervisor.nudge(id);
+        self.node.supervisor.wake();
     }
 }
 

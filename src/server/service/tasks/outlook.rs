@@ -3,7 +3,8 @@
 
 use std::time::Duration;
 
-use crate::service::{FieldFault, Service, ServiceError};
+use crate::service::tasks::Tasks;
+use crate::service::{FieldFault, ServiceError};
 use windrow_core::capacity::Load;
 use windrow_core::ids::WallMs;
 use windrow_core::settings::{Auto, RateLimit};
@@ -119,7 +120,7 @@ fn fixed(shards: Auto<std::num::NonZeroU32>) -> Option<u32> {
     }
 }
 
-impl Service {
+impl Tasks {
     /// What of a task would not come about. What can't be looked up now isn't told: it is no reason to refuse an
     /// answer.
     pub async fn warnings(&self, task: &TaskView) -> Vec<Warning> {
@@ -129,7 +130,7 @@ impl Service {
         if outlook.deadline.is_none() {
             return not_started(&outlook).into_iter().collect();
         }
-        let found = match self.parts.businesses.business(&task.business).await {
+        let found = match self.businesses.store.business(&task.business).await {
             Ok(Some(business)) => self.foreseen(&outlook, &business).await,
             Ok(None) => Ok(Vec::new()),
             Err(error) => Err(error),
@@ -143,7 +144,7 @@ impl Service {
     async fn foreseen(&self, outlook: &Outlook, business: &Business) -> Result<Vec<Warning>, StoreError> {
         let mut found: Vec<Warning> = not_started(outlook).into_iter().collect();
         if let Some(deadline) = outlook.deadline {
-            let now = self.now();
+            let now = self.node.now();
             let begins = outlook.start_at.map_or(now, |at| at.max(now));
             let business_rate = business.spec.limits.rate;
             let plan = Plan {
@@ -200,7 +201,7 @@ impl Service {
     fn part(&self, outlook: &Outlook) -> Option<Load> {
         let rate = match outlook.rate {
             RateLimit::Limited(rate) => rate,
-            RateLimit::Unlimited => self.config().node.unlimited_reserves,
+            RateLimit::Unlimited => self.node.config().node.unlimited_reserves,
         };
         let shards = u128::from(outlook.shards?.max(1));
         Some(Load(Load::needed_by(rate).0.div_ceil(shards)))
@@ -208,10 +209,10 @@ impl Service {
 
     /// The most that a node may run that takes tasks; none is without limit.
     async fn largest_node(&self) -> Result<Option<Load>, StoreError> {
-        if !self.parts.cluster.is_shared {
-            return Ok(self.supervisor().room().capacity);
+        if !self.cluster.parts.is_shared {
+            return Ok(self.node.supervisor.room().capacity);
         }
-        let sessions = self.sessions().await?;
+        let sessions = self.cluster.sessions().await?;
         let takes = sessions.iter().filter(|session| {
             !session.fenced && session.face.pools.as_ref().is_none_or(|pools| !pools.is_empty())
         });

@@ -5,16 +5,20 @@ use std::time::Duration;
 
 use tokio::time::{Instant, timeout};
 
-use crate::service::{Service, ServiceError};
+use crate::service::ServiceError;
+use crate::service::node::ThisNode;
 use windrow_core::ids::{Attempt, Epoch, ItemIndex, RunNo, ShardId};
 use windrow_core::items::run::IndexRun;
 use windrow_core::items::verdict::{Dispatch, Failure, FailureClass, Outcome, Wish};
+use windrow_engine::ports::clock::Clock;
 use windrow_engine::ports::handling::handler::{
     Call, CallFailure, CallItems, CallRows, Handler, ItemVerdict, Mode, Reply, RunContext,
 };
 use windrow_engine::ports::ownership::gate::Gate;
+use windrow_engine::ports::sources::provision::Provider;
 use windrow_engine::ports::sources::provision::ProvisionError;
 use windrow_engine::ports::sources::source::Source;
+use windrow_engine::ports::tasks::store::TaskStore;
 use windrow_engine::ports::tasks::store::TaskView;
 
 /// Items of one preview.
@@ -39,7 +43,14 @@ pub struct PreviewedItem {
     pub took: Duration,
 }
 
-impl Service {
+/// Calls handlers as runs do, without their consequences.
+pub struct Previews {
+    pub(in crate::service) node: Arc<ThisNode>,
+    pub(in crate::service) tasks: Arc<dyn TaskStore>,
+    pub(in crate::service) provider: Arc<dyn Provider>,
+}
+
+impl Previews {
     /// Previews items of a task.
     ///
     /// # Errors
@@ -50,13 +61,13 @@ impl Service {
         items: &[ItemIndex],
     ) -> Result<Vec<PreviewedItem>, ServiceError> {
         check(task, items)?;
-        let provision = self.parts.provider.provide(task).await.map_err(not_provided)?;
+        let provision = self.provider.provide(task).await.map_err(not_provided)?;
         let context = Arc::new(self.preview_context(task).await?);
         let opened = provision.handler.open(context);
         let unusable = |text: String| ServiceError::unprocessable("/business", text);
         let handler = opened.map_err(|error| unusable(error.to_string()))?;
         let trial = Trial {
-            service: self,
+            clock: &*self.node.clock,
             task,
             handler: &*handler,
             source: &*provision.source,
@@ -77,7 +88,7 @@ impl Service {
             params: params.map_err(|error| ServiceError::Internal(error.to_string()))?,
             run: RunNo(0),
             epoch: Epoch(0),
-            store: self.parts.tasks.store_id().await?,
+            store: self.tasks.store_id().await?,
             keys_of: None,
             mode: Mode::Preview,
             gate: Arc::new(Gate::always_open()),
@@ -113,7 +124,7 @@ fn not_provided(error: ProvisionError) -> ServiceError {
 }
 
 struct Trial<'a> {
-    service: &'a Service,
+    clock: &'a dyn Clock,
     task: &'a TaskView,
     handler: &'a dyn Handler,
     source: &'a dyn Source,
@@ -143,8 +154,7 @@ impl Trial<'_> {
     }
 
     async fn call(&self, items: &[ItemIndex]) -> Result<Vec<PreviewedItem>, ServiceError> {
-        let clock = &self.service.parts.clock;
-        let begun = clock.now();
+        let begun = self.clock.now();
         let limit = self.task.tuning.timeout;
         let call = Call {
             items: dispatches(items),
@@ -153,7 +163,7 @@ impl Trial<'_> {
             timeout: limit,
         };
         let reply = timeout(limit + MARGIN, self.handler.process(call)).await;
-        let took = clock.now().since(begun);
+        let took = self.clock.now().since(begun);
         let late = || {
             Reply::failed(
                 FailureClass::Unclear,

@@ -6,15 +6,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroU32;
 
 use crate::service::failures::fates::{FATES_MAX, Fate, REDRIVES_MAX, fate_of};
+use crate::service::tasks::Tasks;
 use crate::service::tasks::create::{Defaults, Making, TaskPlan, new_task};
-use crate::service::{FieldFault, Service, ServiceError, nearest};
+use crate::service::{FieldFault, ServiceError, nearest};
 use windrow_core::ids::{ItemIndex, TaskId};
 use windrow_core::settings::Auto;
 use windrow_core::task::lifecycle::Status;
 use windrow_engine::ports::ownership::run_store::FAILURE_CODE_OTHER;
-use windrow_engine::ports::sources::desk::{RedrivePart, RedriveSpec, SourceRequest};
+use windrow_engine::ports::sources::resolver::{RedrivePart, RedriveSpec, SourceRequest};
 use windrow_engine::ports::tasks::failure_list::AMONG_MAX;
-use windrow_engine::ports::tasks::store::{Actor, FailureGroup, Family, TaskView};
+use windrow_engine::ports::tasks::store::{FailureGroup, Family, TaskView, Write};
 
 /// Runs of neighbouring items that a redrive's description may hold: about 2 MB of text.
 const RUNS_MAX: usize = 100_000;
@@ -38,7 +39,7 @@ pub struct RedriveRequest {
     pub plan: TaskPlan,
 }
 
-impl Service {
+impl Tasks {
     /// Makes a task over failures of another one, and starts it if wanted.
     ///
     /// # Errors
@@ -48,13 +49,13 @@ impl Service {
         &self,
         origin: &TaskView,
         request: RedriveRequest,
-        actor: &Actor,
+        write: &Write,
     ) -> Result<TaskView, ServiceError> {
         // Two at once would each take what the other is about to. On this node they follow one another; of two nodes the
         // store lets one make it, and the other looks again.
-        let _turn = self.changes.turn(origin.id).await;
+        let _turn = self.turns.turn(origin.id).await;
         for _ in 0..TRIES_MAX {
-            match self.redrive_once(origin, request.clone(), actor).await {
+            match self.redrive_once(origin, request.clone(), write).await {
                 Err(ServiceError::Overtaken(_)) => {}
                 done => return done,
             }
@@ -66,11 +67,11 @@ impl Service {
         &self,
         origin: &TaskView,
         request: RedriveRequest,
-        actor: &Actor,
+        write: &Write,
     ) -> Result<TaskView, ServiceError> {
-        let business = self.open_business(&origin.business).await?;
+        let business = self.businesses.open(&origin.business).await?;
         self.check_plan(&request.plan)?;
-        self.check_limits(&request.plan, &business, actor).await?;
+        self.limits.check(&request.plan, &business, write).await?;
         let tuning = request.plan.tuning.apply(&origin.tuning);
         self.check_settings(&tuning, &business.spec.limits)?;
         let parts = match &request.indexes {
@@ -95,7 +96,8 @@ impl Service {
             parts,
         };
         let source = self
-            .resolve_source(&SourceRequest::Redrive(spec), &origin.business, actor)
+            .sources
+            .resolve(&SourceRequest::Redrive(spec), &origin.business, write)
             .await?;
         let how = Making::of(&request.plan).beside(beside);
         let plan = inherited(request.plan, origin);
@@ -105,7 +107,7 @@ impl Service {
         };
         let mut task = new_task(&business, plan, tuning, source, defaults);
         task.parent = Some(origin.id);
-        self.make(&business, task, how, actor).await
+        self.make(&business, task, how, write).await
     }
 
     /// The selection without what earlier redrives made good, or have under way.
@@ -122,7 +124,10 @@ impl Service {
             keys_of: None,
             parts,
         };
-        let (fates, items) = (self.fates(origin).await?, self.positions(&spec).await?);
+        let (fates, items) = (
+            self.failures.fates(origin).await?,
+            self.failures.positions(&spec).await?,
+        );
         let (Some(fates), Some(items)) = (fates, items) else {
             return Err(cant_tell(origin));
         };
@@ -151,7 +156,7 @@ impl Service {
     async fn nothing_left(&self, origin: &TaskView, spoken: &Spoken) -> Result<ServiceError, ServiceError> {
         let mut leads_on = Vec::new();
         for id in spoken.under_way.keys().take(NAMED_MAX) {
-            leads_on.extend(self.parts.tasks.get(*id).await?.as_ref().map(leading_on));
+            leads_on.extend(self.store.get(*id).await?.as_ref().map(leading_on));
         }
         Ok(spoken.refusal(origin.id, &leads_on))
     }
@@ -160,14 +165,14 @@ impl Service {
     async fn family(&self, origin: &TaskView) -> Result<Family, ServiceError> {
         let mut root = origin.clone();
         while let Some(parent) = root.parent {
-            let Some(parent) = self.parts.tasks.get(parent).await? else {
+            let Some(parent) = self.store.get(parent).await? else {
                 break;
             };
             root = parent;
         }
         let (mut redrives, mut open) = (BTreeSet::new(), vec![root.id]);
         while let Some(id) = open.pop() {
-            for redrive in self.parts.reports.redrives_of(id, REDRIVES_MAX).await? {
+            for redrive in self.failures.reports.redrives_of(id, REDRIVES_MAX).await? {
                 if redrives.insert(redrive.id) {
                     open.push(redrive.id);
                 }
@@ -183,10 +188,10 @@ impl Service {
     async fn has_other_redrives(&self, origin: &TaskView) -> Result<bool, ServiceError> {
         let (mut at, mut known) = (origin.id, 0);
         loop {
-            if self.parts.reports.redrives_of(at, known + 1).await?.len() > known as usize {
+            if self.failures.reports.redrives_of(at, known + 1).await?.len() > known as usize {
                 return Ok(true);
             }
-            let parent = self.parts.tasks.get(at).await?.and_then(|task| task.parent);
+            let parent = self.store.get(at).await?.and_then(|task| task.parent);
             let Some(parent) = parent else { return Ok(false) };
             (at, known) = (parent, 1);
         }
@@ -194,13 +199,13 @@ impl Service {
 
     /// The task whose keys the failures of a task carry.
     fn keys_of(&self, origin: &TaskView) -> Result<TaskId, ServiceError> {
-        let earlier = self.parts.desk.redrive_of(&origin.source);
+        let earlier = self.failures.resolver.redrive_of(&origin.source);
         let earlier = earlier.map_err(|error| ServiceError::Internal(error.to_string()))?;
         Ok(earlier.and_then(|spec| spec.keys_of).unwrap_or(origin.id))
     }
 
     async fn by_group(&self, origin: &TaskView, codes: &[String]) -> Result<Vec<RedrivePart>, ServiceError> {
-        let groups = self.parts.failures.groups(origin.id).await?;
+        let groups = self.failures.list.groups(origin.id).await?;
         let faults: Vec<FieldFault> = codes
             .iter()
             .enumerate()
@@ -235,8 +240,8 @@ impl Service {
             };
             for place in [*first, first + count - 1] {
                 if self
-                    .parts
                     .failures
+                    .list
                     .places(origin.id, code, place, 1)
                     .await?
                     .is_empty()
@@ -260,7 +265,7 @@ impl Service {
     ) -> Result<Vec<RedrivePart>, ServiceError> {
         let fault = |why: String| ServiceError::unprocessable("/filter/indexes", why);
         let indexes = parse_indexes(text).map_err(fault)?;
-        let mut found = self.parts.failures.among(origin.id, &indexes).await?;
+        let mut found = self.failures.list.among(origin.id, &indexes).await?;
         let is_wanted =
             |group: Option<&String>| codes.is_empty() || group.is_some_and(|code| codes.contains(code));
         found.retain(|item| is_wanted(item.place.as_ref().map(|(code, _)| code)));

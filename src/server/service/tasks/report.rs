@@ -1,13 +1,18 @@
 //! The report of a task: what it was, what came of it, and the proof that every item is accounted for.
 
+use std::sync::Arc;
+
 use futures_util::future::BoxFuture;
 
+use crate::service::ServiceError;
+use crate::service::failures::Failures;
 use crate::service::failures::fates::Fate;
-use crate::service::{Service, ServiceError};
+use crate::service::node::ThisNode;
 use windrow_core::ids::{TaskId, WallMs};
 use windrow_core::task::lifecycle::Status;
-use windrow_engine::ports::sources::desk::{RedrivePart, RedriveSpec};
+use windrow_engine::ports::sources::resolver::{RedrivePart, RedriveSpec};
 use windrow_engine::ports::tasks::report_store::{ReportFacts, ShardFacts};
+use windrow_engine::ports::tasks::store::TaskStore;
 use windrow_engine::ports::tasks::store::{AuditEntry, TaskView};
 
 /// Runs and audit entries of a report.
@@ -69,22 +74,29 @@ impl Report {
     }
 }
 
-impl Service {
+/// Reports of tasks.
+pub struct Reports {
+    pub(in crate::service) node: Arc<ThisNode>,
+    pub(in crate::service) tasks: Arc<dyn TaskStore>,
+    pub(in crate::service) failures: Arc<Failures>,
+}
+
+impl Reports {
     /// The report of a task, as of now.
     ///
     /// # Errors
     /// `NotFound`.
-    pub async fn report(&self, id: TaskId) -> Result<Report, ServiceError> {
-        let facts = self.parts.reports.report_facts(id, RUNS_MAX).await?;
+    pub async fn of_task(&self, id: TaskId) -> Result<Report, ServiceError> {
+        let facts = self.failures.reports.report_facts(id, RUNS_MAX).await?;
         let facts = facts.ok_or_else(|| ServiceError::no_task(id))?;
-        let mut entries = self.parts.tasks.audit(id).await?;
+        let mut entries = self.tasks.audit(id).await?;
         let surplus = entries.len().saturating_sub(ENTRIES_MAX);
         entries.drain(..surplus);
-        let redrives = self.parts.reports.redrives_of(id, REDRIVES_MAX).await?;
+        let redrives = self.failures.reports.redrives_of(id, REDRIVES_MAX).await?;
         let net = self.net_result(&facts.task).await?;
         let proof = proof(&facts);
         Ok(Report {
-            at: self.now(),
+            at: self.node.now(),
             facts,
             entries,
             redrives,
@@ -100,7 +112,7 @@ impl Service {
         if sums.is_exact {
             return Ok(sums);
         }
-        let Some(fates) = self.fates_below(task, LEVELS_MAX).await? else {
+        let Some(fates) = self.failures.fates_below(task, LEVELS_MAX).await? else {
             return Ok(sums);
         };
         let made_good = fates
@@ -124,7 +136,7 @@ impl Service {
     ) -> BoxFuture<'a, Result<NetResult, ServiceError>> {
         Box::pin(async move {
             let abandoned = task.counters.abandoned;
-            let children = self.parts.reports.redrives_of(task.id, REDRIVES_MAX).await?;
+            let children = self.failures.reports.redrives_of(task.id, REDRIVES_MAX).await?;
             let mut is_exact = children.len() < REDRIVES_MAX as usize && (levels > 0 || children.is_empty());
             let (mut made_good, mut selections) = (0, Vec::new());
             for child in &children {
@@ -135,7 +147,7 @@ impl Service {
                     made_good += below.made_good;
                     is_exact &= below.is_exact;
                 }
-                let spec = self.parts.desk.redrive_of(&child.source);
+                let spec = self.failures.resolver.redrive_of(&child.source);
                 selections.extend(spec.map_err(|error| ServiceError::Internal(error.to_string()))?);
             }
             is_exact &= are_disjoint(&selections);

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::service::{FieldFault, Service, ServiceError};
+use crate::service::tasks::Tasks;
+use crate::service::{FieldFault, ServiceError};
 use windrow_core::business::BusinessLimits;
 use windrow_core::capacity::Load;
 use windrow_core::ids::WallMs;
@@ -27,36 +28,10 @@ pub const LABEL_KEY_BYTES_MAX: usize = 63;
 /// The longest value of a label. Unit: characters.
 pub const LABEL_VALUE_CHARS_MAX: usize = 255;
 
-impl Service {
-    /// A business that may have new tasks.
-    pub(crate) async fn open_business(&self, slug: &str) -> Result<Business, ServiceError> {
-        let found = self.parts.businesses.business(slug).await?;
-        let fault = |text: String| ServiceError::unprocessable("/business", text);
-        let Some(business) = found else {
-            let missing = FieldFault::new("/business", format!("there is no business {slug}"));
-            let like = self.business_like(slug).await?;
-            let named = like.map(|like| missing.clone().advise(format!("did you mean {like}?")));
-            return Err(ServiceError::Unprocessable(vec![named.unwrap_or(missing)]));
-        };
-        match business.archived_at {
-            Some(_) => Err(fault(format!("{slug} is archived; unarchive it first"))),
-            None => Ok(business),
-        }
-    }
-
-    /// The business whose name is nearest to one that isn't there, if any is near.
-    async fn business_like(&self, slug: &str) -> Result<Option<String>, ServiceError> {
-        let all = self
-            .parts
-            .businesses
-            .businesses(false, None, LOOKED_THROUGH_MAX)
-            .await?;
-        Ok(nearest(slug, all.into_iter().map(|one| one.slug)))
-    }
-
+impl Tasks {
     /// The settings of a task: the node's defaults, the business's, then what the request names.
     pub(crate) fn settings(&self, business: &Business, named: &TuningPatch) -> Result<Tuning, ServiceError> {
-        let node = self.config().task_defaults.tuning.clone();
+        let node = self.node.config().task_defaults.tuning.clone();
         let mut base = business.spec.defaults.apply(&node);
         if named.ordered == Some(true) {
             // What an ordered task can't have is no default of it.
@@ -93,7 +68,7 @@ impl Service {
     }
 
     fn rate_fault(&self, tuning: &Tuning, limits: &BusinessLimits) -> Option<FieldFault> {
-        let node = &self.config().node;
+        let node = &self.node.config().node;
         let load = match tuning.rate {
             RateLimit::Unlimited if !node.allow_unlimited => {
                 let text = "\"unlimited\" is not allowed on this node (node.allow_unlimited)";
@@ -114,7 +89,7 @@ impl Service {
 
     /// Whether parameters are of a size that goes with each call.
     pub(crate) fn check_params(&self, params: &str) -> Result<(), ServiceError> {
-        let most = self.config().task_defaults.max_params;
+        let most = self.node.config().task_defaults.max_params;
         if params.len() as u64 > most.0 {
             let text = format!(
                 "{} bytes are more than task_defaults.max_params, {most}",
@@ -128,7 +103,7 @@ impl Service {
     /// Whether a deadline lies ahead.
     pub(crate) fn check_deadline(&self, deadline: Option<WallMs>) -> Result<(), ServiceError> {
         match deadline {
-            Some(at) if at <= self.now() => Err(ServiceError::unprocessable(
+            Some(at) if at <= self.node.now() => Err(ServiceError::unprocessable(
                 "/deadline",
                 format!("{} is over", at.to_rfc3339()),
             )),

@@ -1,14 +1,18 @@
 //! The windows of a task: what every index of a shard's window is doing, or what was saved of it.
 
 use std::num::NonZeroU32;
+use std::sync::Arc;
 
+use crate::service::ServiceError;
+use crate::service::cluster::Cluster;
 use crate::service::cluster::amiss;
-use crate::service::{Service, ServiceError};
+use crate::service::failures::Failures;
+use crate::service::node::ThisNode;
 use windrow_core::checkpoint;
 use windrow_core::execution::WindowPicture;
 use windrow_core::ids::{ItemIndex, ShardId, TaskId};
 use windrow_core::task::WINDOW_ITEMS_MAX;
-use windrow_engine::ports::ownership::peers::{Answer, Question, Silent};
+use windrow_engine::ports::ownership::peers::{PeerReply, Question, Unreachable};
 use windrow_engine::ports::tasks::report_store::SavedWindow;
 
 pub use windrow_core::execution::{Cell, Head};
@@ -22,7 +26,7 @@ pub struct ShardWindow {
     /// The shard.
     pub shard: ShardId,
     /// Where it was seen.
-    pub seen: Seen,
+    pub seen: WindowOrigin,
     /// The node that runs it; none while nobody does.
     pub node: Option<String>,
     /// The lowest index that is neither settled nor parked.
@@ -41,7 +45,7 @@ pub struct ShardWindow {
 
 /// Where a window was seen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Seen {
+pub enum WindowOrigin {
     /// In the run that is under way.
     Live,
     /// In its last checkpoint.
@@ -50,25 +54,29 @@ pub enum Seen {
     Damaged,
 }
 
-impl Service {
+/// The windows of tasks.
+pub struct Windows {
+    pub(in crate::service) node: Arc<ThisNode>,
+    pub(in crate::service) cluster: Arc<Cluster>,
+    pub(in crate::service) failures: Arc<Failures>,
+}
+
+impl Windows {
     /// The windows of a task's shards, each in at most `cells_max` cells, and the nodes that run some and can't be asked.
     /// Of what doesn't run, and of theirs, as it was saved.
-    ///
-    /// # Errors
-    /// When the store can't be read.
-    pub async fn task_windows(
+    pub async fn of_task(
         &self,
         task: TaskId,
         cells_max: NonZeroU32,
-    ) -> Result<(Vec<ShardWindow>, Vec<Silent>), ServiceError> {
-        let here = self.parts.cluster.node.clone();
-        let live = self.supervisor().windows(task, cells_max);
+    ) -> Result<(Vec<ShardWindow>, Vec<Unreachable>), ServiceError> {
+        let here = self.node.name.clone();
+        let live = self.node.supervisor.windows(task, cells_max);
         let mut pictures: Vec<Pictured> = live
             .into_iter()
-            .map(|(shard, picture)| (shard, Seen::Live, Some(here.clone()), picture))
+            .map(|(shard, picture)| (shard, WindowOrigin::Live, Some(here.clone()), picture))
             .collect();
         let silent = self.windows_elsewhere(task, cells_max, &mut pictures).await;
-        for saved in self.parts.reports.saved_windows(task).await? {
+        for saved in self.failures.reports.saved_windows(task).await? {
             if pictures.iter().all(|(shard, ..)| *shard != saved.shard) {
                 let (shard, seen, picture) = picture_of(saved, cells_max);
                 pictures.push((shard, seen, None, picture));
@@ -84,9 +92,9 @@ impl Service {
                 node,
                 low_water: picture.low_water,
                 high_water: picture.high_water,
-                size: (seen == Seen::Live).then_some(picture.size),
+                size: (seen == WindowOrigin::Live).then_some(picture.size),
                 per_cell: picture.per_cell,
-                cells: if seen == Seen::Damaged {
+                cells: if seen == WindowOrigin::Damaged {
                     Vec::new()
                 } else {
                     picture.cells(&abandoned)
@@ -103,19 +111,19 @@ impl Service {
         task: TaskId,
         cells_max: NonZeroU32,
         pictures: &mut Vec<Pictured>,
-    ) -> Vec<Silent> {
-        let (_, peers, mut silent) = self.owners(task).await;
+    ) -> Vec<Unreachable> {
+        let (_, peers, mut silent) = self.cluster.owners(task).await;
         let question = Question::Windows(task, cells_max.get());
         let asked = peers.into_iter().map(|peer| (peer, question.clone())).collect();
-        for (peer, answer) in self.ask_all(asked).await {
+        for (peer, answer) in self.cluster.ask_all(asked).await {
             match answer {
-                Ok(Answer::Windows(found)) => {
+                Ok(PeerReply::Windows(found)) => {
                     let fresh = found
                         .into_iter()
                         .filter(|(_, picture)| is_sound(picture, cells_max));
                     for (shard, picture) in fresh {
                         if pictures.iter().all(|(known, ..)| *known != shard) {
-                            pictures.push((shard, Seen::Live, Some(peer.node.clone()), picture));
+                            pictures.push((shard, WindowOrigin::Live, Some(peer.node.clone()), picture));
                         }
                     }
                 }
@@ -133,7 +141,7 @@ impl Service {
         }
         // The item at low water is open.
         let found = self
-            .parts
+            .failures
             .tasks
             .failures(task, Some(window.low_water), ABANDONED_MAX)
             .await?;
@@ -146,7 +154,7 @@ impl Service {
 }
 
 /// A shard's window, and where it was seen.
-type Pictured = (ShardId, Seen, Option<String>, WindowPicture);
+type Pictured = (ShardId, WindowOrigin, Option<String>, WindowPicture);
 
 /// Whether a picture from elsewhere has no more cells than were asked for: it is drawn index by index.
 fn is_sound(picture: &WindowPicture, cells_max: NonZeroU32) -> bool {
@@ -156,7 +164,7 @@ fn is_sound(picture: &WindowPicture, cells_max: NonZeroU32) -> bool {
         && indexes.div_ceil(picture.per_cell) <= u64::from(cells_max.get())
 }
 
-fn picture_of(saved: SavedWindow, cells_max: NonZeroU32) -> (ShardId, Seen, WindowPicture) {
+fn picture_of(saved: SavedWindow, cells_max: NonZeroU32) -> (ShardId, WindowOrigin, WindowPicture) {
     let SavedWindow {
         shard,
         low_water,
@@ -168,10 +176,10 @@ fn picture_of(saved: SavedWindow, cells_max: NonZeroU32) -> (ShardId, Seen, Wind
         false => checkpoint::decode(&blob, low_water),
     };
     let (seen, words) = match snapshot {
-        Ok(snapshot) => (Seen::Saved, snapshot.words),
+        Ok(snapshot) => (WindowOrigin::Saved, snapshot.words),
         Err(error) => {
             tracing::warn!(%shard, %error, "a checkpoint can't be read");
-            (Seen::Damaged, Vec::new())
+            (WindowOrigin::Damaged, Vec::new())
         }
     };
     (

@@ -9,7 +9,7 @@ use crate::sql::entity::idempotency::{ActiveModel, Column as C, Entity, Model};
 use crate::sql::{Store, Transaction, damaged, error, settled, words};
 use windrow_core::ids::WallMs;
 use windrow_engine::ports::StoreError;
-use windrow_engine::ports::access::idempotency::{Answer, IdempotencyStore, KeyState};
+use windrow_engine::ports::access::idempotency::{IdempotencyStore, KeyState, StoredResponse};
 
 /// The status of a key whose request is being answered.
 const OPEN: i32 = 0;
@@ -30,7 +30,7 @@ impl IdempotencyStore for Store {
         settled(|| take(self, (&scope, &key), &fingerprint, stale_after_ms, now)).await
     }
 
-    async fn answer_key(&self, scope: &str, key: &str, answer: &Answer) -> Result<(), StoreError> {
+    async fn answer_key(&self, scope: &str, key: &str, answer: &StoredResponse) -> Result<(), StoreError> {
         let transaction = self.write().await?;
         let (scope, key) = hashed(scope, key);
         // One that was freed or forgotten meanwhile stays so: the request may be made again.
@@ -152,9 +152,9 @@ async fn retake(transaction: &Transaction, row: &Model, now: WallMs) -> Result<K
     })
 }
 
-fn answer(row: Model) -> Result<Answer, StoreError> {
+fn answer(row: Model) -> Result<StoredResponse, StoreError> {
     let status = u16::try_from(row.status).map_err(|_| damaged("a status", &row.status.to_string()))?;
-    Ok(Answer {
+    Ok(StoredResponse {
         status,
         text: row.response.unwrap_or_default(),
     })

@@ -16,12 +16,12 @@ use windrow_core::business::access::Role;
 use windrow_core::ids::WallMs;
 use windrow_engine::ports::StoreError;
 use windrow_engine::ports::access::token_store::{NewToken, TokenStore, TokenView};
-use windrow_engine::ports::tasks::store::Actor;
+use windrow_engine::ports::tasks::store::Write;
 
 #[async_trait]
 impl TokenStore for Store {
-    async fn add_token(&self, new: &NewToken, actor: &Actor, now: WallMs) -> Result<TokenView, StoreError> {
-        settled(|| add(self, new, actor, now)).await
+    async fn add_token(&self, new: &NewToken, write: &Write, now: WallMs) -> Result<TokenView, StoreError> {
+        settled(|| add(self, new, write, now)).await
     }
 
     async fn token(&self, hash: &str) -> Result<Option<TokenView>, StoreError> {
@@ -60,7 +60,7 @@ impl TokenStore for Store {
     async fn revoke_token(
         &self,
         id: i64,
-        actor: &Actor,
+        write: &Write,
         now: WallMs,
     ) -> Result<Option<TokenView>, StoreError> {
         let transaction = self.write().await?;
@@ -94,13 +94,13 @@ impl TokenStore for Store {
             ..before.clone()
         };
         let change = change("token.revoke", owner, Some(shown(&before)), Some(shown(&after)));
-        record::audit(&transaction, actor, change, now).await?;
-        keep(transaction, actor).await?;
+        record::audit(&transaction, &write.actor, change, now).await?;
+        keep(transaction, write).await?;
         Ok(Some(after))
     }
 }
 
-async fn add(store: &Store, new: &NewToken, actor: &Actor, now: WallMs) -> Result<TokenView, StoreError> {
+async fn add(store: &Store, new: &NewToken, write: &Write, now: WallMs) -> Result<TokenView, StoreError> {
     let transaction = store.write().await?;
     if let Some(known) = by_hash(&transaction, &new.hash).await? {
         return view(&transaction, known).await;
@@ -119,7 +119,7 @@ async fn add(store: &Store, new: &NewToken, actor: &Actor, now: WallMs) -> Resul
         revoked_at: Set(None),
         created_at: Set(now.0),
         prefix: Set(Some(new.prefix.clone())),
-        created_by: Set(Some(actor.name.clone())),
+        created_by: Set(Some(write.actor.name.clone())),
     };
     let id = token::Entity::insert(row)
         .exec(&transaction)
@@ -135,11 +135,11 @@ async fn add(store: &Store, new: &NewToken, actor: &Actor, now: WallMs) -> Resul
         expires_at: new.expires_at,
         revoked_at: None,
         created_at: now,
-        created_by: actor.name.clone(),
+        created_by: write.actor.name.clone(),
     };
     let change = change("token.create", business_id, None, Some(shown(&made)));
-    record::audit(&transaction, actor, change, now).await?;
-    keep(transaction, actor).await?;
+    record::audit(&transaction, &write.actor, change, now).await?;
+    keep(transaction, write).await?;
     Ok(made)
 }
 
@@ -222,14 +222,14 @@ mod tests {
         (place, store)
     }
 
-    fn ann() -> Actor {
+    fn ann() -> Write {
         Actor {
             name: "ann".to_owned(),
             source: "api",
             reason: None,
             request_id: None,
-            rehearses: false,
         }
+        .writes()
     }
 
     fn new(hash: &str, role: Role, business: Option<&str>) -> NewToken {

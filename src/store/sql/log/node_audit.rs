@@ -7,11 +7,11 @@ use crate::sql::{Store, keep};
 use windrow_core::ids::WallMs;
 use windrow_engine::ports::StoreError;
 use windrow_engine::ports::access::node_audit::{NodeAudit, NodeChange};
-use windrow_engine::ports::tasks::store::Actor;
+use windrow_engine::ports::tasks::store::Write;
 
 #[async_trait]
 impl NodeAudit for Store {
-    async fn note(&self, change: &NodeChange, actor: &Actor, now: WallMs) -> Result<(), StoreError> {
+    async fn note(&self, change: &NodeChange, write: &Write, now: WallMs) -> Result<(), StoreError> {
         let transaction = self.write().await?;
         let entry = Change {
             task: None,
@@ -20,7 +20,7 @@ impl NodeAudit for Store {
             before: Some(change.before.clone()),
             after: Some(change.after.clone()),
         };
-        record::audit(&transaction, actor, entry, now).await?;
-        keep(transaction, actor).await
+        record::audit(&transaction, &write.actor, entry, now).await?;
+        keep(transaction, write).await
     }
 }

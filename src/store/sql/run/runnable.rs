@@ -20,7 +20,9 @@ use windrow_core::settings::RateLimit;
 use windrow_core::shards::Share;
 use windrow_core::task::lifecycle::{ShardState, Wish};
 use windrow_engine::ports::StoreError;
-use windrow_engine::ports::ownership::run_store::{CLAIMABLE, Candidate, Game, Hunt, HuntPlace};
+use windrow_engine::ports::ownership::run_store::{
+    CLAIMABLE, Candidate, CandidateCursor, CandidatePage, CandidateQuery,
+};
 
 /// What a candidate is made of.
 #[derive(Debug)]
@@ -98,7 +100,7 @@ struct Pace {
 type Owners = BTreeMap<i64, Arc<str>>;
 
 /// See [`windrow_engine::ports::ownership::run_store::RunStore::candidates`].
-pub(crate) async fn candidates(store: &Store, hunt: &Hunt) -> Result<Game, StoreError> {
+pub(crate) async fn candidates(store: &Store, hunt: &CandidateQuery) -> Result<CandidatePage, StoreError> {
     let from = hunt.after.map_or(CLAIMABLE[0], |place| place.state);
     let pages = CLAIMABLE
         .into_iter()
@@ -119,7 +121,7 @@ pub(crate) async fn candidates(store: &Store, hunt: &Hunt) -> Result<Game, Store
     let limit = hunt.limit as usize;
     found.truncate(limit);
     let last = found.last().filter(|_| found.len() == limit);
-    let next = last.map(|(state, row)| HuntPlace {
+    let next = last.map(|(state, row)| CandidateCursor {
         state: *state,
         shard: shard(row),
     });
@@ -130,10 +132,14 @@ pub(crate) async fn candidates(store: &Store, hunt: &Hunt) -> Result<Game, Store
         .iter()
         .filter_map(|row| words::readable("shard", candidate(row, hunt, (&owners, &counts))))
         .collect();
-    Ok(Game { found, next })
+    Ok(CandidatePage { found, next })
 }
 
-fn page(hunt: &Hunt, state: ShardState, after: Option<ShardId>) -> sea_orm::Select<shard_head::Entity> {
+fn page(
+    hunt: &CandidateQuery,
+    state: ShardState,
+    after: Option<ShardId>,
+) -> sea_orm::Select<shard_head::Entity> {
     use shard_head::Column as C;
     let alive = hunt.alive.iter().map(|id| words::session_text(*id));
     let owners = unfenced().and_where(session::Column::Id.is_in(alive)).to_owned();
@@ -180,7 +186,7 @@ fn page(hunt: &Hunt, state: ShardState, after: Option<ShardId>) -> sea_orm::Sele
 
 /// What is due, of a pool that is served, and of a task that was active (or was told to wait until) not long ago and
 /// whose deadline lies ahead.
-fn to_run(hunt: &Hunt) -> Condition {
+fn to_run(hunt: &CandidateQuery) -> Condition {
     use shard_head::Column as C;
     let window = i64::try_from(hunt.restore_window.as_millis()).unwrap_or(i64::MAX);
     let oldest = hunt.now.0.saturating_sub(window);
@@ -275,7 +281,7 @@ async fn counts(store: &Store, rows: &[Row]) -> Result<BTreeMap<i64, i64>, Store
 
 fn candidate(
     row: &Row,
-    hunt: &Hunt,
+    hunt: &CandidateQuery,
     (owners, counts): (&Owners, &BTreeMap<i64, i64>),
 ) -> Result<Candidate, StoreError> {
     let task = || TaskId(row.task_id).to_string();

@@ -19,12 +19,13 @@ use windrow_core::task::ShardRange;
 use windrow_core::task::lifecycle::ShardState;
 use windrow_engine::ports::StoreError;
 use windrow_engine::ports::ownership::run_store::{
-    CheckpointAck, ClaimOutcome, ClaimRequest, Control, Game, Hunt, RunClose, RunStore, ShardCheckpoint,
+    CandidatePage, CandidateQuery, CheckpointAck, ClaimOutcome, ClaimRequest, Control, RunClose, RunStore,
+    ShardCheckpoint,
 };
 
 #[async_trait]
 impl RunStore for Store {
-    async fn candidates(&self, hunt: &Hunt) -> Result<Game, StoreError> {
+    async fn candidates(&self, hunt: &CandidateQuery) -> Result<CandidatePage, StoreError> {
         runnable::candidates(self, hunt).await
     }
 

@@ -17,7 +17,7 @@ use windrow_core::limit::key::LimitKey;
 use windrow_core::limit::round::{Round, Row, settle};
 use windrow_core::limit::{Amount, Bounds, Part};
 use windrow_engine::ports::StoreError;
-use windrow_engine::ports::ownership::limit_store::{LimitStore, PartView, Played, part_view};
+use windrow_engine::ports::ownership::limit_store::{LimitStore, PartView, RoundOutcome, part_view};
 
 #[async_trait]
 impl LimitStore for Store {
@@ -35,7 +35,7 @@ impl LimitStore for Store {
         Ok(found)
     }
 
-    async fn play(&self, rounds: &[(String, Round)]) -> Result<Vec<Played>, StoreError> {
+    async fn play(&self, rounds: &[(String, Round)]) -> Result<Vec<RoundOutcome>, StoreError> {
         // Two that play the first round of a limit at once may meet; then one plays again.
         settled(|| play_all(self, rounds)).await
     }
@@ -98,10 +98,10 @@ async fn bounds_of_named(
     found.map_err(error)?.into_iter().map(read).collect()
 }
 
-async fn play_all(store: &Store, rounds: &[(String, Round)]) -> Result<Vec<Played>, StoreError> {
+async fn play_all(store: &Store, rounds: &[(String, Round)]) -> Result<Vec<RoundOutcome>, StoreError> {
     let mut order: Vec<usize> = (0..rounds.len()).collect();
     order.sort_by_key(|at| &rounds[*at].0);
-    let mut played = vec![Played::Late; rounds.len()];
+    let mut played = vec![RoundOutcome::Late; rounds.len()];
     let transaction = store.write().await?;
     for at in order {
         let (name, round) = &rounds[at];
@@ -111,13 +111,13 @@ async fn play_all(store: &Store, rounds: &[(String, Round)]) -> Result<Vec<Playe
     Ok(played)
 }
 
-async fn play(transaction: &Transaction, name: &str, round: &Round) -> Result<Played, StoreError> {
+async fn play(transaction: &Transaction, name: &str, round: &Round) -> Result<RoundOutcome, StoreError> {
     let round_no = lock(transaction, name).await?;
     let own = session::Entity::find_by_id(words::session_text(round.session))
         .one(transaction)
         .await;
     if own.map_err(error)?.is_none_or(|own| own.fenced) {
-        return Ok(Played::Fenced);
+        return Ok(RoundOutcome::Fenced);
     }
     let found = match LimitKey::parse(name) {
         LimitKey::Business(slug) => bounds_of_businesses(transaction, vec![slug]).await?,
@@ -127,12 +127,12 @@ async fn play(transaction: &Transaction, name: &str, round: &Round) -> Result<Pl
     let sessions = live_sessions(transaction, name).await?;
     let rows = rows(transaction, name, &sessions).await?;
     let Some((row, dealt)) = settle(&bounds, &rows, round) else {
-        return Ok(Played::Late);
+        return Ok(RoundOutcome::Late);
     };
     if !rows.contains(&row) {
         write(transaction, name, &row).await?;
     }
-    Ok(Played::Dealt {
+    Ok(RoundOutcome::Dealt {
         bounds,
         dealt,
         round_no,

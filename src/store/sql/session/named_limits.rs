@@ -23,7 +23,7 @@ use windrow_engine::ports::StoreError;
 use windrow_engine::ports::access::named_limit_store::{
     LimitUsers, LimitedTask, NamedLimit, NamedLimitError, NamedLimitStore, TASKS_SHOWN_MAX,
 };
-use windrow_engine::ports::tasks::store::Actor;
+use windrow_engine::ports::tasks::store::Write;
 
 #[async_trait]
 impl NamedLimitStore for Store {
@@ -31,7 +31,7 @@ impl NamedLimitStore for Store {
         &self,
         name: &str,
         bounds: Bounds,
-        actor: &Actor,
+        write: &Write,
         now: WallMs,
     ) -> Result<NamedLimit, NamedLimitError> {
         let transaction = self.write().await?;
@@ -56,8 +56,8 @@ impl NamedLimitStore for Store {
                 _ => error(fault).into(),
             });
         }
-        record(&transaction, "limit.create", (None, Some(&made)), actor, now).await?;
-        keep(transaction, actor).await?;
+        record(&transaction, "limit.create", (None, Some(&made)), write, now).await?;
+        keep(transaction, write).await?;
         Ok(made)
     }
 
@@ -89,7 +89,7 @@ impl NamedLimitStore for Store {
         name: &str,
         expected: u64,
         bounds: Bounds,
-        actor: &Actor,
+        write: &Write,
         now: WallMs,
     ) -> Result<NamedLimit, NamedLimitError> {
         let transaction = self.write().await?;
@@ -117,18 +117,18 @@ impl NamedLimitStore for Store {
             &transaction,
             "limit.edit",
             (Some(&before), Some(&after)),
-            actor,
+            write,
             now,
         )
         .await?;
-        keep(transaction, actor).await?;
+        keep(transaction, write).await?;
         Ok(after)
     }
 
     async fn delete_limit(
         &self,
         name: &str,
-        actor: &Actor,
+        write: &Write,
         now: WallMs,
     ) -> Result<NamedLimit, NamedLimitError> {
         let transaction = self.write().await?;
@@ -142,8 +142,8 @@ impl NamedLimitStore for Store {
             .exec(&transaction)
             .await
             .map_err(error)?;
-        record(&transaction, "limit.delete", (Some(&before), None), actor, now).await?;
-        keep(transaction, actor).await?;
+        record(&transaction, "limit.delete", (Some(&before), None), write, now).await?;
+        keep(transaction, write).await?;
         Ok(before)
     }
 
@@ -336,7 +336,7 @@ async fn record(
     transaction: &Transaction,
     action: &str,
     (before, after): (Option<&NamedLimit>, Option<&NamedLimit>),
-    actor: &Actor,
+    write: &Write,
     now: WallMs,
 ) -> Result<(), StoreError> {
     let change = Change {
@@ -346,5 +346,5 @@ async fn record(
         before: before.map(shown),
         after: after.map(shown),
     };
-    record::audit(transaction, actor, change, now).await
+    record::audit(transaction, &write.actor, change, now).await
 }

@@ -12,7 +12,7 @@ use windrow_core::ids::{TaskId, WallMs};
 use windrow_core::life::{Circumstances, Deeds, Listener, StartToken};
 use windrow_core::shards::Nodes;
 use windrow_engine::ports::StoreError;
-use windrow_engine::ports::tasks::store::{Actor, CommandError, TaskCommand, TaskView};
+use windrow_engine::ports::tasks::store::{CommandError, TaskCommand, TaskView, Write};
 use windrow_host::start_token;
 
 /// See [`windrow_engine::ports::tasks::store::TaskStore::command_if`].
@@ -20,7 +20,7 @@ pub(crate) async fn command(
     store: &Store,
     (id, expected): (TaskId, Option<u64>),
     command: &TaskCommand,
-    actor: &Actor,
+    write: &Write,
     now: WallMs,
 ) -> Result<TaskView, CommandError> {
     let transaction = store.write().await?;
@@ -34,10 +34,10 @@ pub(crate) async fn command(
     if held.life.must_refresh(command) {
         deeds.push(held.refresh(&transaction, None, now).await?);
     }
-    held.keep(&transaction, (&deeds, Some(actor)), now).await?;
+    held.keep(&transaction, (&deeds, Some(&write.actor)), now).await?;
     let row = record::load(&transaction, id).await?;
     let view = view::view_with_owners(&transaction, row).await?;
-    keep(transaction, actor).await?;
+    keep(transaction, write).await?;
     Ok(view)
 }
 
@@ -45,7 +45,7 @@ pub(crate) async fn command(
 pub(crate) async fn start_new(
     transaction: &Transaction,
     row: task::Model,
-    actor: &Actor,
+    write: &Write,
     now: WallMs,
 ) -> Result<task::Model, StoreError> {
     let id = TaskId(row.id);
@@ -55,7 +55,8 @@ pub(crate) async fn start_new(
         Err(CommandError::Store(error)) => return Err(error),
         Err(refusal) => return Err(StoreError::Refused(refusal.to_string())),
     };
-    held.keep(transaction, (&[deeds], Some(actor)), now).await?;
+    held.keep(transaction, (&[deeds], Some(&write.actor)), now)
+        .await?;
     record::load(transaction, id).await
 }
 
@@ -143,7 +144,7 @@ async fn name_holder(
 pub(crate) async fn release_name(
     store: &Store,
     id: TaskId,
-    actor: &Actor,
+    write: &Write,
     now: WallMs,
 ) -> Result<(), CommandError> {
     let transaction = store.write().await?;
@@ -163,7 +164,7 @@ pub(crate) async fn release_name(
         before,
         after,
     };
-    record::audit(&transaction, actor, change, now).await?;
-    keep(transaction, actor).await?;
+    record::audit(&transaction, &write.actor, change, now).await?;
+    keep(transaction, write).await?;
     Ok(())
 }

@@ -17,7 +17,7 @@ use windrow_core::life::{ShardLife, status_json};
 use windrow_core::task::ShardRange;
 use windrow_core::task::lifecycle::{Status, Wish};
 use windrow_engine::ports::StoreError;
-use windrow_engine::ports::tasks::store::{Actor, CreateError, Family, NewTask, TaskView};
+use windrow_engine::ports::tasks::store::{CreateError, Family, NewTask, TaskView, Write};
 
 /// Tasks in one `IN (…)`.
 const MEMBERS_PER_STATEMENT: usize = 5_000;
@@ -26,7 +26,7 @@ const MEMBERS_PER_STATEMENT: usize = 5_000;
 pub(crate) async fn ensure_business(
     store: &Store,
     slug: &str,
-    actor: &Actor,
+    write: &Write,
     now: WallMs,
 ) -> Result<(), StoreError> {
     let transaction = store.write().await?;
@@ -61,8 +61,8 @@ pub(crate) async fn ensure_business(
         before: None,
         after,
     };
-    record::audit(&transaction, actor, change, now).await?;
-    keep(transaction, actor).await
+    record::audit(&transaction, &write.actor, change, now).await?;
+    keep(transaction, write).await
 }
 
 async fn find_business(transaction: &Transaction, slug: &str) -> Result<Option<business::Model>, StoreError> {
@@ -77,7 +77,7 @@ async fn find_business(transaction: &Transaction, slug: &str) -> Result<Option<b
 pub(crate) async fn create(
     store: &Store,
     (new, seen, starts): (&NewTask, Option<&Family>, bool),
-    actor: &Actor,
+    write: &Write,
     now: WallMs,
 ) -> Result<TaskView, CreateError> {
     if new.total.0 > INDEX_MAX || new.skip_first.0 > INDEX_MAX {
@@ -96,17 +96,17 @@ pub(crate) async fn create(
             if let Some(seen) = seen {
                 refuse_overtaken(&transaction, new, seen).await?;
             }
-            make(&transaction, &owner, new, actor, now).await?
+            make(&transaction, &owner, new, write, now).await?
         }
     };
     // One that was started before may have been stopped since: a repeat of the request changes nothing.
     let row = match starts && row.start_no == 0 && row.status == Status::Created.as_str() {
-        true => Box::pin(command::start_new(&transaction, row, actor, now)).await?,
+        true => Box::pin(command::start_new(&transaction, row, write, now)).await?,
         false => row,
     };
     // One that was made before may run, and so has owners.
     let view = Box::pin(view::view_with_owners(&transaction, row)).await?;
-    keep(transaction, actor).await?;
+    keep(transaction, write).await?;
     Ok(view)
 }
 
@@ -114,7 +114,7 @@ async fn make(
     transaction: &Transaction,
     owner: &business::Model,
     new: &NewTask,
-    actor: &Actor,
+    write: &Write,
     now: WallMs,
 ) -> Result<task::Model, CreateError> {
     refuse_taken_name(transaction, owner.id, new).await?;
@@ -132,7 +132,7 @@ async fn make(
         before: None,
         after,
     };
-    record::audit(transaction, actor, change, now).await?;
+    record::audit(transaction, &write.actor, change, now).await?;
     Ok(record::load(transaction, id).await?)
 }
 

@@ -13,7 +13,7 @@ use windrow_core::ids::{TaskId, WallMs};
 use windrow_core::life::{CommandRefusal, status_json};
 use windrow_core::task::lifecycle::{Refusal, Status};
 use windrow_engine::ports::StoreError;
-use windrow_engine::ports::tasks::store::{Actor, CommandError};
+use windrow_engine::ports::tasks::store::{CommandError, Write};
 
 /// The reason that a task shows from then on.
 pub(crate) const DELETING: &str = "deleting";
@@ -25,10 +25,10 @@ const ROWS_AT_ONCE: u64 = 2_000;
 pub(crate) async fn delete(
     store: &Store,
     id: TaskId,
-    actor: &Actor,
+    write: &Write,
     now: WallMs,
 ) -> Result<(), CommandError> {
-    if actor.rehearses {
+    if write.dry_run {
         let transaction = store.write().await?;
         return deletable(&transaction, id).await.map(drop);
     }
@@ -55,7 +55,7 @@ pub(crate) async fn delete(
         id,
     )
     .await?;
-    last(store, id, actor, now).await
+    last(store, id, write, now).await
 }
 
 /// Looks whether it may be deleted, and says so on the task: until it is gone, what it shows isn't whole.
@@ -147,7 +147,7 @@ where
 }
 
 /// What is left is small: groups, runs, shards, the task itself.
-async fn last(store: &Store, id: TaskId, actor: &Actor, now: WallMs) -> Result<(), CommandError> {
+async fn last(store: &Store, id: TaskId, write: &Write, now: WallMs) -> Result<(), CommandError> {
     let transaction = store.write().await?;
     let row = deletable(&transaction, id).await?;
     let db = &transaction;
@@ -182,6 +182,6 @@ async fn last(store: &Store, id: TaskId, actor: &Actor, now: WallMs) -> Result<(
         before: Some(before),
         after: None,
     };
-    record::audit(db, actor, change, now).await?;
-    Ok(keep(transaction, actor).await?)
+    record::audit(db, &write.actor, change, now).await?;
+    Ok(keep(transaction, write).await?)
 }

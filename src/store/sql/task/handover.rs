@@ -13,13 +13,13 @@ use windrow_core::ids::{ShardId, TaskId, WallMs};
 use windrow_core::task::lifecycle::ShardState;
 use windrow_engine::ports::StoreError;
 use windrow_engine::ports::ownership::run_store::MOVE_PATIENCE;
-use windrow_engine::ports::tasks::store::{Actor, CommandError, MoveRefusal};
+use windrow_engine::ports::tasks::store::{CommandError, MoveRefusal, Write};
 
 /// See [`windrow_engine::ports::tasks::store::TaskStore::move_shards`].
 pub(crate) async fn move_shards(
     store: &Store,
     (id, only, to): (TaskId, Option<u32>, &str),
-    actor: &Actor,
+    write: &Write,
     now: WallMs,
 ) -> Result<u32, CommandError> {
     let transaction = store.write().await?;
@@ -44,8 +44,8 @@ pub(crate) async fn move_shards(
         before: None,
         after,
     };
-    record::audit(&transaction, actor, change, now).await?;
-    keep(transaction, actor).await?;
+    record::audit(&transaction, &write.actor, change, now).await?;
+    keep(transaction, write).await?;
     Ok(u32::try_from(moved.len()).unwrap_or(u32::MAX))
 }
 

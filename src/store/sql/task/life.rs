@@ -10,7 +10,7 @@ use crate::sql::source::upload_use;
 use crate::sql::task::record::{self, Change};
 use crate::sql::{Transaction, damaged, error, words};
 use windrow_core::ids::{ItemCount, ItemIndex, RunNo, SessionId, TaskId, WallMs};
-use windrow_core::life::{Author, Deeds, Evidence, Life, Listener, ShardLife};
+use windrow_core::life::{Deeds, Evidence, Life, Listener, ShardLife};
 use windrow_core::task::lifecycle::Note;
 use windrow_engine::ports::StoreError;
 use windrow_engine::ports::tasks::store::Actor;
@@ -126,11 +126,7 @@ impl Held {
             keep_token(transaction, &self.life).await?;
         }
         for record in &deeds.records {
-            let author = match (record.by, by) {
-                (Author::Caller, Some(by)) => by.clone(),
-                (Author::Windrow(Some(reason)), _) => Actor::windrow(Some(reason.to_string())),
-                _ => Actor::windrow(None),
-            };
+            let author = Actor::of(record.by, by);
             let (before, after) = (Some(record.before.clone()), Some(record.after.clone()));
             let action = record.action.clone();
             let change = Change {

@@ -15,8 +15,8 @@ use crate::sql::{Store, error, settled};
 use windrow_core::ids::{ItemIndex, StoreId, TaskId, WallMs};
 use windrow_engine::ports::StoreError;
 use windrow_engine::ports::tasks::store::{
-    Actor, AuditEntry, CommandError, CreateError, FailedItem, FailureGroup, Family, NewTask, TaskCommand,
-    TaskStore, TaskView, TokenStart, WaitNote,
+    AuditEntry, CommandError, CreateError, FailedItem, FailureGroup, Family, NewTask, TaskCommand, TaskStore,
+    TaskView, TokenStart, WaitNote, Write,
 };
 use windrow_host::start_token as tokens;
 
@@ -26,31 +26,31 @@ impl TaskStore for Store {
         Ok(self.id.clone())
     }
 
-    async fn ensure_business(&self, slug: &str, actor: &Actor, now: WallMs) -> Result<(), StoreError> {
-        settled(|| create::ensure_business(self, slug, actor, now)).await
+    async fn ensure_business(&self, slug: &str, write: &Write, now: WallMs) -> Result<(), StoreError> {
+        settled(|| create::ensure_business(self, slug, write, now)).await
     }
 
-    async fn create(&self, new: &NewTask, actor: &Actor, now: WallMs) -> Result<TaskView, CreateError> {
-        settled(|| create::create(self, (new, None, false), actor, now)).await
+    async fn create(&self, new: &NewTask, write: &Write, now: WallMs) -> Result<TaskView, CreateError> {
+        settled(|| create::create(self, (new, None, false), write, now)).await
     }
 
     async fn create_redrive(
         &self,
         new: &NewTask,
         (seen, starts): (&Family, bool),
-        actor: &Actor,
+        write: &Write,
         now: WallMs,
     ) -> Result<TaskView, CreateError> {
-        settled(|| create::create(self, (new, Some(seen), starts), actor, now)).await
+        settled(|| create::create(self, (new, Some(seen), starts), write, now)).await
     }
 
     async fn create_and_start(
         &self,
         new: &NewTask,
-        actor: &Actor,
+        write: &Write,
         now: WallMs,
     ) -> Result<TaskView, CreateError> {
-        settled(|| create::create(self, (new, None, true), actor, now)).await
+        settled(|| create::create(self, (new, None, true), write, now)).await
     }
 
     async fn get(&self, id: TaskId) -> Result<Option<TaskView>, StoreError> {
@@ -84,8 +84,8 @@ impl TaskStore for Store {
         }
     }
 
-    async fn release_name(&self, id: TaskId, actor: &Actor, now: WallMs) -> Result<(), CommandError> {
-        settled(|| command::release_name(self, id, actor, now)).await
+    async fn release_name(&self, id: TaskId, write: &Write, now: WallMs) -> Result<(), CommandError> {
+        settled(|| command::release_name(self, id, write, now)).await
     }
 
     async fn command_if(
@@ -93,18 +93,18 @@ impl TaskStore for Store {
         id: TaskId,
         expected: Option<u64>,
         command: &TaskCommand,
-        actor: &Actor,
+        write: &Write,
         now: WallMs,
     ) -> Result<TaskView, CommandError> {
-        settled(|| command::command(self, (id, expected), command, actor, now)).await
+        settled(|| command::command(self, (id, expected), command, write, now)).await
     }
 
     async fn explain_waits(&self, notes: &[WaitNote], now: WallMs) -> Result<(), StoreError> {
         settled(|| wait::explain(self, notes, now)).await
     }
 
-    async fn delete(&self, id: TaskId, actor: &Actor, now: WallMs) -> Result<(), CommandError> {
-        settled(|| delete::delete(self, id, actor, now)).await
+    async fn delete(&self, id: TaskId, write: &Write, now: WallMs) -> Result<(), CommandError> {
+        settled(|| delete::delete(self, id, write, now)).await
     }
 
     async fn move_shards(
@@ -112,10 +112,10 @@ impl TaskStore for Store {
         task: TaskId,
         shard: Option<u32>,
         to: &str,
-        actor: &Actor,
+        write: &Write,
         now: WallMs,
     ) -> Result<u32, CommandError> {
-        handover::move_shards(self, (task, shard, to), actor, now).await
+        handover::move_shards(self, (task, shard, to), write, now).await
     }
 
     async fn start_of_token(&self, token: &str) -> Result<Option<TokenStart>, StoreError> {

@@ -142,7 +142,7 @@ pub(crate) async fn bodies(
         return Ok(found.into_iter().map(FailureBody::from).collect());
     };
     let indexes: Vec<ItemIndex> = found.iter().map(|shown| shown.item.index).collect();
-    let data = app.service.item_data(task, &members, &indexes).await?;
+    let data = app.service.failures.item_data(task, &members, &indexes).await?;
     let joined = found.into_iter().zip(data);
     let joined = joined.map(|(shown, ItemData { data, missing, .. })| FailureBody {
         data,

@@ -20,7 +20,7 @@ use windrow_core::ids::WallMs;
 use windrow_core::settings::Auto;
 use windrow_core::task::lifecycle::Status;
 use windrow_core::task::{Canary, CanaryThen};
-use windrow_engine::ports::ownership::peers::Silent;
+use windrow_engine::ports::ownership::peers::Unreachable;
 use windrow_engine::ports::tasks::store::TaskView;
 
 /// A task.
@@ -266,7 +266,7 @@ fn canary(canary: Canary) -> CanaryJson {
     }
 }
 
-fn live_json(live: Option<&Live>, silent: &[Silent]) -> Option<LiveJson> {
+fn live_json(live: Option<&Live>, silent: &[Unreachable]) -> Option<LiveJson> {
     let state = match (live, silent) {
         (None, []) => return None,
         (None, _) => "unreachable",

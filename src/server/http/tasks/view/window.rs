@@ -13,8 +13,8 @@ use crate::http::guard::body::Params;
 use crate::http::problem::HttpResult;
 use crate::http::tasks::path::PathTask;
 use crate::service::ServiceError;
-use crate::service::tasks::window::{Cell, Head, Seen, ShardWindow};
-use windrow_engine::ports::ownership::peers::Silent;
+use crate::service::tasks::window::{Cell, Head, ShardWindow, WindowOrigin};
+use windrow_engine::ports::ownership::peers::Unreachable;
 
 /// Cells of a shard when nothing is said: the width of the usual window.
 const CELLS_DEFAULT: u32 = 4096;
@@ -105,9 +105,9 @@ pub(crate) async fn window(
     }))
 }
 
-fn reason(windows: &[ShardWindow], unreachable: &[Silent]) -> Option<&'static str> {
+fn reason(windows: &[ShardWindow], unreachable: &[Unreachable]) -> Option<&'static str> {
     let any = |seen| windows.iter().any(|window| window.seen == seen);
-    match (any(Seen::Damaged), any(Seen::Saved)) {
+    match (any(WindowOrigin::Damaged), any(WindowOrigin::Saved)) {
         (true, _) => Some("checkpoint_corrupt"),
         (false, true) if !unreachable.is_empty() => Some("unreachable"),
         (false, true) => Some("not_running_here"),

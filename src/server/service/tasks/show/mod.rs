@@ -3,15 +3,16 @@
 
 use std::time::Duration;
 
-use crate::service::cluster::lives::Lives;
-use crate::service::{Service, ServiceError};
+use crate::service::ServiceError;
+use crate::service::stats::live::Lives;
+use crate::service::tasks::Tasks;
 use windrow_core::handler::sight::HandlerSight;
 use windrow_core::ids::{ItemIndex, RunNo, ShardId, TaskId, WallMs};
 use windrow_core::items::counters::Counters;
 use windrow_core::items::verdict::HandlerState;
 use windrow_core::task::lifecycle::{ShardState, Status};
-use windrow_engine::ports::ownership::peers::Silent;
-use windrow_engine::ports::tasks::list::{AuditFilter, AuditRow, RunRecord, TaskFilter};
+use windrow_engine::ports::ownership::peers::Unreachable;
+use windrow_engine::ports::tasks::list::{RunRecord, TaskFilter};
 use windrow_engine::ports::tasks::report_store::ShardFacts;
 use windrow_engine::ports::tasks::shard_map::OwnedFacts;
 use windrow_engine::ports::tasks::store::TaskView;
@@ -27,15 +28,10 @@ pub struct TaskPicture {
     /// What else is known of it while it runs.
     pub live: Option<Live>,
     /// Nodes that run a part of it and can't be asked: of their parts it has what was saved.
-    pub silent: Vec<Silent>,
+    pub silent: Vec<Unreachable>,
     /// How its handler fares, while it runs.
     pub handler: HandlerSight,
 }
-
-/// The rate that is shown is that of this span: long enough for slow tasks, short enough to follow a change. Unit: seconds.
-pub(crate) const RATE_SECONDS: u64 = 10;
-/// Before, there is no telling. The sampler is never quite on time.
-pub(crate) const RATE_KNOWN_AFTER: Duration = Duration::from_millis(900);
 
 /// What is known of a task that runs.
 #[derive(Clone, Debug, PartialEq)]
@@ -193,19 +189,19 @@ fn terms(facts: &ShardFacts) -> Counters {
     }
 }
 
-impl Service {
+impl Tasks {
     /// A task with its live progress, wherever it runs.
     pub async fn picture(&self, task: TaskView) -> TaskPicture {
-        let lives = self.lives_of(&task).await;
-        drawn(task, lives, self.now())
+        let lives = self.stats.lives_of(&task).await;
+        drawn(task, lives, self.node.now())
     }
 
     /// Tasks with their live progress, wherever they run: each owner is asked once.
     pub async fn pictures(&self, tasks: Vec<TaskView>) -> Vec<TaskPicture> {
-        let mut lives = self.lives(&tasks).await;
+        let mut lives = self.stats.lives(&tasks).await;
         let draw = |task: TaskView| {
             let live = lives.remove(&task.id).unwrap_or_default();
-            drawn(task, live, self.now())
+            drawn(task, live, self.node.now())
         };
         tasks.into_iter().map(draw).collect()
     }
@@ -222,7 +218,7 @@ impl Service {
     ) -> Result<TaskView, ServiceError> {
         let end = tokio::time::Instant::now() + patience;
         loop {
-            let task = self.task(id).await?;
+            let task = self.get(id).await?;
             if task.version != unless || tokio::time::Instant::now() >= end {
                 return Ok(task);
             }
@@ -231,66 +227,29 @@ impl Service {
     }
 
     /// A page of tasks.
-    ///
-    /// # Errors
-    /// When the store can't be read.
-    pub async fn list_tasks(
+    pub async fn list(
         &self,
         filter: &TaskFilter,
         after: Option<TaskId>,
         limit: u32,
     ) -> Result<PicturePage, ServiceError> {
-        let page = self.parts.lists.tasks(filter, after, limit).await?;
+        let page = self.lists.tasks(filter, after, limit).await?;
         Ok(PicturePage {
             tasks: self.pictures(page.tasks).await,
             next: page.next,
         })
     }
 
-    /// How many tasks have each status, counted up to `most` each.
-    ///
-    /// # Errors
-    /// When the store can't be read.
-    pub async fn count_tasks(&self, most: u32) -> Result<Vec<(Status, u64)>, ServiceError> {
-        Ok(self.parts.lists.status_counts(most).await?)
-    }
-
-    /// The runs of a task, newest first.
-    ///
-    /// # Errors
-    /// When the store can't be read.
-    pub async fn task_runs(
-        &self,
-        id: TaskId,
-        after: Option<(WallMs, ShardId, RunNo)>,
-        limit: u32,
-    ) -> Result<Vec<RunRecord>, ServiceError> {
-        Ok(self.parts.lists.runs(id, after, limit).await?)
-    }
-
     /// One run.
     ///
     /// # Errors
     /// `NotFound`.
-    pub async fn task_run(&self, shard: ShardId, run: RunNo) -> Result<RunRecord, ServiceError> {
-        let found = self.parts.lists.run(shard, run).await?;
+    pub async fn run(&self, shard: ShardId, run: RunNo) -> Result<RunRecord, ServiceError> {
+        let found = self.lists.run(shard, run).await?;
         found.ok_or_else(|| ServiceError::NotFound {
             what: "run",
             name: format!("{shard}.{}", run.0),
         })
-    }
-
-    /// Audit entries, newest first.
-    ///
-    /// # Errors
-    /// When the store can't be read.
-    pub async fn list_audit(
-        &self,
-        filter: &AuditFilter,
-        after: Option<i64>,
-        limit: u32,
-    ) -> Result<Vec<AuditRow>, ServiceError> {
-        Ok(self.parts.lists.audits(filter, after, limit).await?)
     }
 }
 

@@ -118,8 +118,8 @@ fn sum(picture: &TaskPicture) -> u64 {
     counters.accounted() + counters.pending(picture.task.total)
 }
 
-fn silent() -> Silent {
-    Silent {
+fn silent() -> Unreachable {
+    Unreachable {
         node: "n3".to_owned(),
         why: "it is away".to_owned(),
     }

@@ -18,7 +18,7 @@ use windrow_engine::ports::StoreError;
 use windrow_engine::ports::access::business_store::{
     Business, BusinessChange, BusinessError, BusinessRevision, BusinessStore,
 };
-use windrow_engine::ports::tasks::store::Actor;
+use windrow_engine::ports::tasks::store::Write;
 
 #[async_trait]
 impl BusinessStore for Store {
@@ -27,7 +27,7 @@ impl BusinessStore for Store {
         slug: &str,
         spec: &BusinessSpec,
         sealed: Option<Vec<u8>>,
-        actor: &Actor,
+        write: &Write,
         now: WallMs,
     ) -> Result<Business, BusinessError> {
         let transaction = self.write().await?;
@@ -44,8 +44,8 @@ impl BusinessStore for Store {
             Some(before) => update(&transaction, row, before).await?,
         }
         let made = load(&transaction, slug).await?;
-        record(&transaction, None, &made, "business.create", actor, now).await?;
-        keep(transaction, actor).await?;
+        record(&transaction, None, &made, "business.create", write, now).await?;
+        keep(transaction, write).await?;
         Ok(made)
     }
 
@@ -84,7 +84,7 @@ impl BusinessStore for Store {
         expected: Option<u64>,
         change: &BusinessChange,
         action: &str,
-        actor: &Actor,
+        write: &Write,
         now: WallMs,
     ) -> Result<Business, BusinessError> {
         let transaction = self.write().await?;
@@ -112,8 +112,8 @@ impl BusinessStore for Store {
         new.updated_at = Set(now.0);
         update(&transaction, new, &row).await?;
         let after = load(&transaction, slug).await?;
-        record(&transaction, Some(view(row)?), &after, action, actor, now).await?;
-        keep(transaction, actor).await?;
+        record(&transaction, Some(view(row)?), &after, action, write, now).await?;
+        keep(transaction, write).await?;
         Ok(after)
     }
 
@@ -240,7 +240,7 @@ async fn record(
     before: Option<Business>,
     after: &Business,
     action: &str,
-    actor: &Actor,
+    write: &Write,
     now: WallMs,
 ) -> Result<(), StoreError> {
     let secrets_before = before.as_ref().and_then(|was| was.sealed.as_ref());
@@ -252,7 +252,7 @@ async fn record(
         before: before.map(|was| shown(&was, false)).transpose()?,
         after: Some(shown(after, secrets_changed)?),
     };
-    record::audit(transaction, actor, change, now).await
+    record::audit(transaction, &write.actor, change, now).await
 }
 
 #[derive(Serialize)]

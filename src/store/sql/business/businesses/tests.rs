@@ -3,7 +3,7 @@ use windrow_core::business::{HandlerSpec, HttpHandlerSpec};
 use windrow_engine::ports::tasks::store::TaskStore;
 
 const NOW: WallMs = WallMs(1_000);
-static ANN: std::sync::LazyLock<Actor> = std::sync::LazyLock::new(ann);
+static ANN: std::sync::LazyLock<Write> = std::sync::LazyLock::new(ann);
 
 async fn store() -> (tempfile::TempDir, Store) {
     let place = tempfile::tempdir().expect("a directory");
@@ -13,14 +13,14 @@ async fn store() -> (tempfile::TempDir, Store) {
     (place, store)
 }
 
-fn ann() -> Actor {
+fn ann() -> Write {
     Actor {
         name: "ann".to_owned(),
         source: "api",
         reason: Some("new team".to_owned()),
         request_id: Some("r1".to_owned()),
-        rehearses: false,
     }
+    .writes()
 }
 
 fn spec(url: &str) -> BusinessSpec {

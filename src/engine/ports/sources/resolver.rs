@@ -113,7 +113,7 @@ pub struct ResolvedSource {
 
 /// A source can't be a task's.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum SourceDeskError {
+pub enum ResolveError {
     /// What the request says can't be done; for people, without paths of the node.
     #[error("{0}")]
     Refused(String),
@@ -160,47 +160,47 @@ pub struct Received {
 }
 
 /// Where sources are looked at before a task is made of them.
+///
+/// # Errors
+/// Of each method, beside what it says itself: the store can't be read or written.
 #[async_trait]
-pub trait SourceDesk: Send + Sync {
+pub trait SourceResolver: Send + Sync {
     /// Looks at an upload and says what to store, without taking it.
     ///
     /// # Errors
-    /// As [`SourceDesk::resolve`].
-    async fn look_at_upload(&self, id: UploadId) -> Result<ResolvedSource, SourceDeskError>;
+    /// As [`SourceResolver::resolve`].
+    async fn look_at_upload(&self, id: UploadId) -> Result<ResolvedSource, ResolveError>;
 
     /// Looks at a source, fetches it where it is a URL, and says what to store. An upload counts as taken then.
     ///
     /// # Errors
-    /// See [`SourceDeskError`]; nothing is kept of a source that was refused.
+    /// See [`ResolveError`]; nothing is kept of a source that was refused.
     async fn resolve(
         &self,
         request: &SourceRequest,
         sender: &Sender<'_>,
         now: WallMs,
-    ) -> Result<ResolvedSource, SourceDeskError>;
+    ) -> Result<ResolvedSource, ResolveError>;
 
     /// Takes in an upload in constant memory: stores it in parts, counts and indexes its rows in the same pass. Cancel
     /// safe: what was received stays open and is removed later.
     ///
     /// # Errors
-    /// See [`SourceDeskError`]; nothing is kept then.
+    /// See [`ResolveError`]; nothing is kept then.
     async fn receive(
         &self,
         format: &RowFormat,
         sender: &Sender<'_>,
         now: WallMs,
         body: UploadBytes<'_>,
-    ) -> Result<Received, SourceDeskError>;
+    ) -> Result<Received, ResolveError>;
 
     /// An upload that is ready; none where it isn't, or isn't there.
-    ///
-    /// # Errors
-    /// When the store can't be read.
-    async fn received(&self, id: UploadId) -> Result<Option<Received>, SourceDeskError>;
+    async fn received(&self, id: UploadId) -> Result<Option<Received>, ResolveError>;
 
     /// The redrive that a stored description is; none when it is another kind.
     ///
     /// # Errors
     /// When it can't be read.
-    fn redrive_of(&self, json: &str) -> Result<Option<RedriveSpec>, SourceDeskError>;
+    fn redrive_of(&self, json: &str) -> Result<Option<RedriveSpec>, ResolveError>;
 }

@@ -1,9 +1,7 @@
 //! The tree of actors as a tree.
 
-use std::time::Duration;
-
-use crate::service::Service;
-use windrow_core::ids::{Moment, TaskId};
+use super::ThisNode;
+use windrow_core::ids::TaskId;
 pub use windrow_engine::actors::runtime::tree::ActorView;
 use windrow_engine::actors::runtime::tree::table;
 
@@ -16,10 +14,10 @@ pub struct ActorNode {
     pub children: Vec<ActorNode>,
 }
 
-impl Service {
+impl ThisNode {
     /// The roots: the supervisor; or the launchers of one task. Those deeper than `depth` levels below are left out.
     pub fn actors(&self, task: Option<TaskId>, depth: usize) -> Vec<ActorNode> {
-        let all = self.supervisor().tree().view();
+        let all = self.supervisor.tree().view();
         let level = |path: &str| path.matches('/').count();
         let is_root = |actor: &ActorView| match task {
             None => level(&actor.path) == 0,
@@ -36,16 +34,6 @@ impl Service {
             .filter(|actor| is_root(actor))
             .map(|root| below(root, &all, depth))
             .collect()
-    }
-
-    /// The node's own clock.
-    pub fn moment(&self) -> Moment {
-        self.parts.clock.now()
-    }
-
-    /// For how long something has been so.
-    pub fn uptime(&self, since: Moment) -> Duration {
-        self.parts.clock.now().since(since)
     }
 }
 
@@ -91,6 +79,7 @@ pub fn text(roots: &[ActorNode]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::time::Duration;
     use windrow_engine::actors::runtime::policy::Kind;
     use windrow_engine::actors::runtime::tree::Activity;
 

@@ -4,23 +4,24 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::{FieldFault, Service, ServiceError};
+use crate::service::cluster::{Cluster, live_session};
+use crate::service::{FieldFault, ServiceError};
 use windrow_core::capacity::Capacity;
 use windrow_core::settings::RateLimit;
 use windrow_engine::actors::runtime::context::ServingNow;
 use windrow_engine::ports::access::node_audit::NodeChange;
 use windrow_engine::ports::ownership::hints::Hint;
-use windrow_engine::ports::tasks::store::Actor;
+use windrow_engine::ports::tasks::store::Write;
 
-impl Service {
+impl Cluster {
     /// Changes how much may run here, until the next restart or reload that says otherwise. What runs goes on, also
     /// where it no longer fits.
     ///
     /// # Errors
     /// `Unprocessable` when the configuration would contradict itself; `StoreUnavailable` when it can't be kept in the
     /// audit: nothing is changed then.
-    pub async fn set_capacity(&self, rate: RateLimit, actor: &Actor) -> Result<(), ServiceError> {
-        let old = self.config();
+    pub async fn set_capacity(&self, rate: RateLimit, write: &Write) -> Result<(), ServiceError> {
+        let old = self.node.config();
         let mut config = (*old).clone();
         config.node.capacity_rate = rate;
         let faults = config.faults();
@@ -33,13 +34,13 @@ impl Service {
             ));
         }
         let shown = |rate: RateLimit| self.of_this_node(json!({"capacity_rate": rate.to_string()}));
-        self.note_node("node.change", shown(old.node.capacity_rate), shown(rate), actor)
+        self.note("node.change", shown(old.node.capacity_rate), shown(rate), write)
             .await?;
-        if actor.rehearses {
+        if write.dry_run {
             return Ok(());
         }
-        self.reconfigure(config);
-        self.supervisor().set_capacity(match rate {
+        self.node.reconfigure(config);
+        self.node.supervisor.set_capacity(match rate {
             RateLimit::Unlimited => Capacity::Unlimited,
             RateLimit::Limited(rate) => Capacity::Limited(rate),
         });
@@ -50,42 +51,27 @@ impl Service {
     ///
     /// # Errors
     /// When the store can't be written: then the change must not be made.
-    pub async fn note_node(
+    pub async fn note(
         &self,
         action: &'static str,
         before: String,
         after: String,
-        actor: &Actor,
+        write: &Write,
     ) -> Result<(), ServiceError> {
         let change = NodeChange {
             action,
             before,
             after,
         };
-        Ok(self.parts.node_audit.note(&change, actor, self.now()).await?)
+        Ok(self.audit.note(&change, write, self.node.now()).await?)
     }
 
     /// Settings of this node for the audit: with its name, where there are others.
     pub fn of_this_node(&self, mut settings: Value) -> String {
-        if self.is_shared() {
-            settings["node"] = json!(self.parts.cluster.node);
+        if self.parts.is_shared {
+            settings["node"] = json!(self.parts.node);
         }
         settings.to_string()
-    }
-
-    /// Whether other nodes can share the store.
-    pub fn is_shared(&self) -> bool {
-        self.parts.cluster.is_shared
-    }
-
-    /// Which database the store is.
-    pub fn database(&self) -> &'static str {
-        self.parts.cluster.database
-    }
-
-    /// How other nodes reach this one.
-    pub fn own_address(&self) -> Option<String> {
-        self.parts.cluster.address.clone()
     }
 
     /// Says what people want of a node of a shared store: hand everything over and take nothing, or take work again. It
@@ -93,56 +79,54 @@ impl Service {
     ///
     /// # Errors
     /// `NotFound` where no node of that name lives; when the store can't be written.
-    pub async fn wish_drain(&self, node: &str, drain: bool, actor: &Actor) -> Result<(), ServiceError> {
+    pub async fn wish_drain(&self, node: &str, drain: bool, write: &Write) -> Result<(), ServiceError> {
         let missing = || ServiceError::NotFound {
             what: "node",
             name: node.to_owned(),
         };
         let sessions = self.sessions().await?;
-        let session = super::cluster::live_session(&sessions, node).ok_or_else(missing)?;
+        let session = live_session(&sessions, node).ok_or_else(missing)?;
         let present = session.drain;
         let shown = |drained: bool| json!({"node": node, "drained": drained}).to_string();
         let action = if drain { "node.drain" } else { "node.undrain" };
         if present != drain {
-            self.note_node(action, shown(present), shown(drain), actor)
-                .await?;
+            self.note(action, shown(present), shown(drain), write).await?;
         }
-        if actor.rehearses {
+        if write.dry_run {
             return Ok(());
         }
-        let is_live = self.parts.cluster.sessions.wish_drain(node, drain).await?;
+        let is_live = self.parts.sessions.wish_drain(node, drain).await?;
         self.forget_sessions().await;
-        self.supervisor().hint(Hint::Session(session.id));
-        self.supervisor().wake();
+        self.node.supervisor.hint(Hint::Session(session.id));
+        self.node.supervisor.wake();
         if is_live { Ok(()) } else { Err(missing()) }
     }
 
     /// Whether people want this node drained, by a wish in the store, or it has yet to hear that they no longer do: others
     /// may not move anything here before.
     pub async fn stands_by(&self) -> bool {
-        if !self.is_shared() {
+        if !self.parts.is_shared {
             return false;
         }
         let sessions = self.sessions().await.unwrap_or_default();
-        super::cluster::live_session(&sessions, &self.parts.cluster.node)
-            .is_some_and(|own| own.drain || own.face.draining)
+        live_session(&sessions, &self.parts.node).is_some_and(|own| own.drain || own.face.draining)
     }
 
     /// How long this node's heart has not beaten, as it saw itself; none where it doesn't look.
     pub async fn own_heartbeat_age(&self) -> Option<Duration> {
-        if !self.is_shared() {
+        if !self.parts.is_shared {
             return None;
         }
         let sessions = self.sessions().await.unwrap_or_default();
-        let own = super::cluster::live_session(&sessions, &self.parts.cluster.node)?;
-        self.supervisor().heartbeat_ages().get(&own.id).copied()
+        let own = live_session(&sessions, &self.parts.node)?;
+        self.node.supervisor.heartbeat_ages().get(&own.id).copied()
     }
 
     /// Takes new tasks from now on, as configured; or none while the node is drained. What runs goes on.
     pub fn serve_tasks(&self, is_drained: bool) {
-        let node = &self.config().node;
+        let node = &self.node.config().node;
         let run_tasks = node.run_tasks && !is_drained;
-        self.supervisor().set_serving(ServingNow {
+        self.node.supervisor.set_serving(ServingNow {
             run_tasks,
             pools: Some(node.pools.clone()),
         });

@@ -9,7 +9,7 @@ const TURNS: usize = 64;
 
 /// The turns of all tasks.
 #[derive(Debug)]
-pub(super) struct Turns(Vec<Mutex<()>>);
+pub(in crate::service) struct Turns(Vec<Mutex<()>>);
 
 impl Default for Turns {
     fn default() -> Turns {

@@ -1,15 +1,21 @@
 //! How the runs of tasks stand, wherever they are: one look at the store, one question to each node that owns some.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
-use super::{Reach, amiss};
-use crate::service::Service;
+use super::Stats;
+use crate::service::cluster::{Reach, amiss};
 use windrow_core::execution::Progress;
 use windrow_core::ids::{SessionId, ShardId, TaskId};
 use windrow_engine::ports::StoreError;
-use windrow_engine::ports::ownership::peers::{Answer, LiveShard, LiveTask, Peer, Question, Silent};
+use windrow_engine::ports::ownership::peers::{LiveShard, LiveTask, Peer, PeerReply, Question, Unreachable};
 use windrow_engine::ports::tasks::shard_map::OwnedFacts;
 use windrow_engine::ports::tasks::store::TaskView;
+
+/// The rate that is shown is that of this span: long enough for slow tasks, short enough to follow a change. Unit: seconds.
+const RATE_SECONDS: u64 = 10;
+/// Before, there is no telling. The sampler is never quite on time.
+const RATE_KNOWN_AFTER: Duration = Duration::from_millis(900);
 
 /// Tasks of one question.
 const TASKS_MAX: usize = 500;
@@ -24,15 +30,16 @@ pub struct Lives {
     /// The shards as they are stored; none where everything of the task is here.
     pub stored: Vec<OwnedFacts>,
     /// Owners that can't be asked.
-    pub silent: Vec<Silent>,
+    pub silent: Vec<Unreachable>,
 }
 
-impl Service {
+impl Stats {
     /// How the runs of a task stand that are live on this node. One whose trust ran out says nothing: after a cut, another
     /// node is further.
     pub(in crate::service) fn live_here(&self, task: TaskId) -> Option<LiveTask> {
         let shards: Vec<LiveShard> = self
-            .supervisor()
+            .node
+            .supervisor
             .trusted_progress(task)
             .into_iter()
             .map(live_shard)
@@ -65,13 +72,13 @@ impl Service {
                 .sum();
             let is_whole = covered + task.skip_first.0.min(task.total.0) == task.total.0;
             if let Some(here) = here {
-                take_in(&mut lives, self.parts.cluster.node.clone(), here);
+                take_in(&mut lives, self.node.name.clone(), here);
             }
             if !is_whole && task.start_no > 0 {
                 elsewhere.push(task.id);
             }
         }
-        if self.parts.cluster.is_shared && !elsewhere.is_empty() {
+        if self.cluster.parts.is_shared && !elsewhere.is_empty() {
             for ids in elsewhere.chunks(TASKS_MAX) {
                 if let Err(error) = self.ask_owners(ids, &mut lives).await {
                     tracing::debug!(%error, "the owners of tasks are not known");
@@ -86,8 +93,8 @@ impl Service {
         tasks: &[TaskId],
         lives: &mut BTreeMap<TaskId, Lives>,
     ) -> Result<(), StoreError> {
-        let stored = self.parts.cluster.shards.shards_of(tasks).await?;
-        let sessions = self.sessions().await?;
+        let stored = self.cluster.parts.shards.shards_of(tasks).await?;
+        let sessions = self.cluster.sessions().await?;
         let mut owned: BTreeMap<SessionId, Vec<TaskId>> = BTreeMap::new();
         for shard in stored {
             let task = shard.facts.shard.task;
@@ -101,19 +108,19 @@ impl Service {
         }
         let mut asked: Vec<(Peer, Question)> = Vec::new();
         for (session, tasks) in owned {
-            match self.reach(session, &sessions) {
+            match self.cluster.reach(session, &sessions) {
                 Reach::Here => {}
                 Reach::There(peer) => asked.push((peer, Question::Tasks(tasks))),
                 Reach::Nowhere(silent) => note(lives, &tasks, &silent),
             }
         }
         let questions: Vec<Question> = asked.iter().map(|(_, question)| question.clone()).collect();
-        for ((peer, answer), question) in self.ask_all(asked).await.into_iter().zip(questions) {
+        for ((peer, answer), question) in self.cluster.ask_all(asked).await.into_iter().zip(questions) {
             let Question::Tasks(tasks) = question else {
                 continue;
             };
             match answer {
-                Ok(Answer::Tasks(found)) => {
+                Ok(PeerReply::Tasks(found)) => {
                     found
                         .into_iter()
                         .for_each(|live| take_in(lives, peer.node.clone(), live));
@@ -127,8 +134,8 @@ impl Service {
 
     /// Items that were settled each second of the last ten on this node; none before that is known.
     fn actual_rate(&self, id: TaskId) -> Option<f64> {
-        let span = self.stats().span(id, crate::service::tasks::show::RATE_SECONDS);
-        let span = span.filter(|span| span.running >= crate::service::tasks::show::RATE_KNOWN_AFTER)?;
+        let span = self.span(id, RATE_SECONDS);
+        let span = span.filter(|span| span.running >= RATE_KNOWN_AFTER)?;
         Some(span.point.settled() as f64 / span.running.as_secs_f64())
     }
 }
@@ -144,7 +151,7 @@ fn take_in(lives: &mut BTreeMap<TaskId, Lives>, node: String, live: LiveTask) {
     }
 }
 
-fn note(lives: &mut BTreeMap<TaskId, Lives>, tasks: &[TaskId], silent: &Silent) {
+fn note(lives: &mut BTreeMap<TaskId, Lives>, tasks: &[TaskId], silent: &Unreachable) {
     for task in tasks {
         lives.entry(*task).or_default().silent.push(silent.clone());
     }
