@@ -12,7 +12,7 @@ use super::tasks::AuditJson;
 use crate::http::answer::page::{Page, PageQuery, Paging};
 use crate::http::guard::body::Params;
 use crate::service::ServiceError;
-use windrow_core::ids::TaskId;
+use windrow_core::ids::NotATaskId;
 use windrow_engine::ports::tasks::list::AuditFilter;
 
 /// The routes of this resource.
@@ -22,7 +22,6 @@ pub(super) fn routes() -> OpenApiRouter<App> {
 
 /// Which entries.
 #[derive(Debug, Deserialize, IntoParams)]
-#[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 struct AuditQuery {
     /// About this task, also one that was deleted.
@@ -44,18 +43,19 @@ struct AuditQuery {
     get, path = "/v1/audit", tag = "access", operation_id = "list_audit", params(AuditQuery, PageQuery),
     security(("bearer" = ["viewer"])), responses((status = 200, body = Page<AuditJson>))
 )]
-async fn audit(
-    State(app): State<App>,
-    paging: Paging<i64>,
-    Params(query): Params<AuditQuery>,
-) -> HttpResult {
+async fn audit(State(app): State<App>, paging: Paging<i64>, Params(query): Params<AuditQuery>) -> HttpResult {
     let task = query.task.as_deref().map(str::parse).transpose();
     let filter = AuditFilter {
-        task: task.map_err(|error: BadId| ServiceError::invalid("task", error.to_string()))?,
+        task: task.map_err(|error: NotATaskId| ServiceError::invalid("task", error.to_string()))?,
         business: query.business,
         actor: query.actor,
         action: query.action,
     };
-    let found = app.service.list_audit(&filter, paging.after, paging.to_read()).await?;
+    let found = app
+        .service
+        .tasks
+        .lists
+        .audits(&filter, paging.after, paging.to_read())
+        .await?;
     Ok(paging.answer(paging.page(found, |row| row.id).map(AuditJson::from)))
 }

@@ -44,7 +44,7 @@ impl Front {
             node: node.into(),
             since,
             hub,
-            meter: Meter::new(),
+            meter: Meter::default(),
             bodies: intake::memory(config),
             uploads: Shares::new(uploads, uploads.div_ceil(4)),
             streams: Shares::new(STREAMS_MAX, STREAMS_MAX / 4),

@@ -197,8 +197,17 @@ async fn create(call: Call, Body(body): Body<LimitBody>) -> HttpResult {
         rate: body.rate,
         concurrency: body.concurrency.map(NonZeroU32::get),
     };
-    let made = call.app.service.create_limit(&body.name, bounds, &call.actor(body.reason)).await?;
-    call.made(format!("/v1/limits/{}", made.name), Some(made.revision), LimitJson::new(&made))
+    let made = call
+        .app
+        .service
+        .limits
+        .create(&body.name, bounds, &call.write(body.reason))
+        .await?;
+    call.made(
+        format!("/v1/limits/{}", made.name),
+        Some(made.revision),
+        LimitJson::new(&made),
+    )
 }
 
 /// List limits in the order of their names; a business sees those that it uses.
@@ -208,7 +217,7 @@ async fn create(call: Call, Body(body): Body<LimitBody>) -> HttpResult {
 )]
 async fn list(State(app): State<App>, caller: Caller, paging: Paging<String>) -> HttpResult {
     let (own, after) = (caller.business.as_deref(), paging.after.as_deref());
-    let found = app.service.limits(own, after, paging.to_read()).await?;
+    let found = app.service.limits.list(own, after, paging.to_read()).await?;
     let page = paging.page(found, |limit| limit.name.clone());
     Ok(paging.answer(page.map(|limit| LimitJson::new(&limit))))
 }
@@ -220,7 +229,11 @@ async fn list(State(app): State<App>, caller: Caller, paging: Paging<String>) ->
     responses((status = 200, body = LimitInUseJson, headers(("etag" = String))))
 )]
 async fn read(State(app): State<App>, caller: Caller, Path(name): Path<String>) -> HttpResult {
-    let picture = app.service.limit_picture(&name, caller.business.as_deref()).await?;
+    let picture = app
+        .service
+        .limits
+        .picture(&name, caller.business.as_deref())
+        .await?;
     let tag = headers::tag(picture.limit.revision);
     Ok(([tag], Json(LimitInUseJson::new(picture))).into_response())
 }
@@ -243,8 +256,13 @@ async fn edit(
         rate: body.rate,
         concurrency: body.concurrency.map(|number| number.map(NonZeroU32::get)),
     };
-    let (expected, actor) = (headers::expected(&headers), call.actor(body.reason));
-    let changed = call.app.service.change_limit(&name, change, expected, &actor).await?;
+    let (expected, write) = (headers::expected(&headers), call.write(body.reason));
+    let changed = call
+        .app
+        .service
+        .limits
+        .change(&name, change, expected, &write)
+        .await?;
     let tag = headers::tag(changed.revision);
     call.changed(LimitJson::new(&changed), |limit| ([tag], limit))
 }
@@ -258,6 +276,10 @@ async fn edit(
     responses((status = 204, description = "It is gone"), (status = 409, description = "conflict"))
 )]
 async fn delete(call: Call, Path(name): Path<String>, Params(query): Params<ReasonQuery>) -> HttpResult {
-    call.app.service.delete_limit(&name, &call.actor(query.reason)).await?;
+    call.app
+        .service
+        .limits
+        .delete(&name, &call.write(query.reason))
+        .await?;
     call.deleted()
 }

@@ -117,7 +117,6 @@ pub(super) struct LinesPage {
 }
 
 #[derive(Debug, Deserialize, IntoParams)]
-#[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 struct SearchParams {
     /// This level or above.
@@ -150,7 +149,10 @@ fn query(
     business: Option<String>,
 ) -> Result<LogQuery, ServiceError> {
     if params.index.is_some_and(|index| index > INDEX_MAX) {
-        return Err(ServiceError::invalid("index", format!("must be at most {INDEX_MAX}")));
+        return Err(ServiceError::invalid(
+            "index",
+            format!("must be at most {INDEX_MAX}"),
+        ));
     }
     Ok(LogQuery {
         business,
@@ -181,13 +183,13 @@ async fn of_task(
     Params(params): Params<SearchParams>,
 ) -> HttpResult<Json<LinesPage>> {
     let mut page = search(&app, &query(params, &paging, Some(task.id), None)?).await?;
-    let dropped = app.service.dropped_lines(task.id).await?.into_iter();
+    let dropped = app.service.logs.store.dropped(task.id).await?.into_iter();
     page.dropped = Some(dropped.map(|(reason, lines)| (reason.as_str(), lines)).collect());
     Ok(Json(page))
 }
 
 async fn search(app: &App, query: &LogQuery) -> HttpResult<LinesPage> {
-    let found = app.service.search_log(query).await?;
+    let found = app.service.logs.store.search(query).await?;
     Ok(LinesPage {
         items: found.lines.into_iter().map(LineBody::from).collect(),
         next_cursor: found.next.map(|number| page::write(&number)),
@@ -212,7 +214,9 @@ async fn of_all(
     let is_business = caller.role == Role::Business;
     let own = is_business.then(|| caller.business.unwrap_or_default());
     // A start token is for its task only.
-    Ok(Json(search(&app, &query(params, &paging, caller.task, own)?).await?))
+    Ok(Json(
+        search(&app, &query(params, &paging, caller.task, own)?).await?,
+    ))
 }
 
 /// A line to append.
@@ -278,15 +282,24 @@ async fn append(
     if !faults.is_empty() {
         return Err(ServiceError::Invalid(faults).into());
     }
-    let done = app.service.append_log(task.id, lines).await?;
+    let done = app.service.logs.append(task.id, lines).await?;
     let (stored, below_min_level) = (done.stored, done.below_min_level);
-    Ok((StatusCode::ACCEPTED, Json(AppendedBody { stored, below_min_level })))
+    Ok((
+        StatusCode::ACCEPTED,
+        Json(AppendedBody {
+            stored,
+            below_min_level,
+        }),
+    ))
 }
 
 fn line(at: usize, entry: Entry) -> Result<LogLine, FieldFault> {
     let fault = |member: &str, text: String| Err(FieldFault::new(format!("/entries/{at}/{member}"), text));
     if !(1..=MESSAGE_CHARS_MAX).contains(&entry.message.chars().count()) {
-        return fault("message", format!("a message has 1 to {MESSAGE_CHARS_MAX} characters"));
+        return fault(
+            "message",
+            format!("a message has 1 to {MESSAGE_CHARS_MAX} characters"),
+        );
     }
     if entry.message.contains('\0') {
         return fault("message", "must not contain NUL".to_owned());

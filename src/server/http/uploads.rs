@@ -15,12 +15,13 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::App;
-use super::problem::{Problem, Slug};
+use super::problem::{HttpResult, Problem, Slug};
 use crate::http::answer::time::rfc3339;
 use crate::http::guard::access::Caller;
 use crate::http::guard::body::Params;
-use crate::http::tasks::failures::json;
-use crate::http::tasks::view::seen_task::path_param;
+use crate::http::guard::headers;
+use crate::http::tasks::failures::value;
+use crate::http::tasks::path::path_param;
 use crate::service::ServiceError;
 use windrow_core::business::access::Role;
 use windrow_engine::ports::sources::resolver::{Received, RowFormat, SourceRequest};
@@ -37,7 +38,6 @@ pub(super) fn routes() -> OpenApiRouter<App> {
 }
 
 #[derive(Debug, Deserialize, IntoParams)]
-#[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 struct UploadParams {
     /// Between the fields of a CSV: one ASCII character, or `tab`.
@@ -112,7 +112,7 @@ impl QuotaBody {
     }
 }
 
-async fn shown(app: &App, SeenUpload(upload, received): SeenUpload) -> Result<UploadBody, ServiceError> {
+async fn shown(app: &App, PathUpload(upload, received): PathUpload) -> Result<UploadBody, ServiceError> {
     let quota = app
         .service
         .sources
@@ -141,7 +141,7 @@ fn face(upload: Upload, received: Option<Received>, quota: Option<QuotaBody>) ->
         bytes: upload.bytes,
         rows,
         columns,
-        sample: upload.sample.as_deref().map(json).unwrap_or_default(),
+        sample: upload.sample.as_deref().map(value).unwrap_or_default(),
         sha256: upload.sha256,
         created_at: rfc3339(upload.created_at),
         used_at: upload.used_at.map(rfc3339),
@@ -168,13 +168,10 @@ async fn create(
     caller: Caller,
     Params(params): Params<UploadParams>,
     request: Request,
-) -> Result<impl IntoResponse, Problem> {
+) -> HttpResult<impl IntoResponse> {
     let who = caller.account();
-    let _place = app
-        .front
-        .uploads
-        .take(who.clone(), 1, false)
-        .map_err(|full| full.problem(PLACES))?;
+    let place = app.front.uploads.take(who.clone(), 1, false);
+    let _place = place.map_err(|full| full.problem(PLACES))?;
     let Some(format) = row_format(&params, request.headers())? else {
         let text = "an upload is text/csv or application/x-ndjson, as its Content-Type says";
         return Err(Problem::new(Slug::UnsupportedMediaType, text));
@@ -189,23 +186,15 @@ async fn create(
         })
     });
     let received = app.service.sources.receive(&format, &who, body.boxed()).await;
-    let received = match received {
-        Err(_) if broken.load(Ordering::Relaxed) => {
-            return Err(Problem::new(
-                Slug::InvalidRequest,
-                "the body broke off before its end",
-            ));
-        }
-        received => received?,
-    };
+    if received.is_err() && broken.load(Ordering::Relaxed) {
+        let text = "the body broke off before its end";
+        return Err(Problem::new(Slug::InvalidRequest, text));
+    }
+    let received = received?;
     let (upload, _) = app.service.sources.show(received.id).await?;
-    let location = format!("/v1/uploads/{}", received.id);
-    let seen = SeenUpload(upload, Some(received));
-    Ok((
-        StatusCode::CREATED,
-        [(header::LOCATION, location)],
-        Json(shown(&app, seen).await?),
-    ))
+    let place = [(header::LOCATION, format!("/v1/uploads/{}", received.id))];
+    let body = shown(&app, PathUpload(upload, Some(received))).await?;
+    Ok((StatusCode::CREATED, place, Json(body)))
 }
 
 /// Makes a source the caller's. A business may make tasks of its own uploads only; of others' it doesn't even learn that
@@ -241,11 +230,8 @@ pub(super) async fn judge_source(
 
 fn refuse_long(app: &App, headers: &HeaderMap) -> Result<(), ServiceError> {
     let limit = app.service.config().http.upload_limit;
-    let length = headers
-        .get(header::CONTENT_LENGTH)
-        .and_then(|value| value.to_str().ok());
-    match length.and_then(|text| text.parse::<u64>().ok()) {
-        Some(bytes) if bytes > limit.0 => Err(ServiceError::TooLarge(format!(
+    match headers::text(headers, header::CONTENT_LENGTH).parse::<u64>() {
+        Ok(bytes) if bytes > limit.0 => Err(ServiceError::TooLarge(format!(
             "the body has {bytes} bytes; http.upload_limit is {limit}"
         ))),
         _ => Ok(()),
@@ -254,17 +240,7 @@ fn refuse_long(app: &App, headers: &HeaderMap) -> Result<(), ServiceError> {
 
 /// How the body becomes rows; none for a body of another type.
 fn row_format(params: &UploadParams, headers: &HeaderMap) -> Result<Option<RowFormat>, ServiceError> {
-    let kind = headers
-        .get(header::CONTENT_TYPE)
-        .and_then(|value| value.to_str().ok())
-        .unwrap_or_default();
-    let kind = kind
-        .split(';')
-        .next()
-        .unwrap_or_default()
-        .trim()
-        .to_ascii_lowercase();
-    match kind.as_str() {
+    match headers::content_type(headers).as_str() {
         "text/csv" => return csv_format(params).map(Some),
         "application/x-ndjson" | "application/ndjson" | "application/jsonl" => {}
         _ => return Ok(None),
@@ -311,12 +287,12 @@ fn csv_format(params: &UploadParams) -> Result<RowFormat, ServiceError> {
 }
 
 /// The upload of the path, which the caller may see.
-struct SeenUpload(Upload, Option<Received>);
+struct PathUpload(Upload, Option<Received>);
 
-impl FromRequestParts<App> for SeenUpload {
+impl FromRequestParts<App> for PathUpload {
     type Rejection = Problem;
 
-    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<SeenUpload, Problem> {
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<PathUpload, Problem> {
         let caller = Caller::from_request_parts(parts, app).await?;
         let text = path_param(parts, app, "u").await?;
         let missing = || ServiceError::NotFound {
@@ -328,7 +304,7 @@ impl FromRequestParts<App> for SeenUpload {
         if caller.role == Role::Business && upload.created_by != caller.account() {
             return Err(missing().into());
         }
-        Ok(SeenUpload(upload, received))
+        Ok(PathUpload(upload, received))
     }
 }
 
@@ -337,8 +313,8 @@ impl FromRequestParts<App> for SeenUpload {
     get, path = "/v1/uploads/{u}", tag = "uploads", operation_id = "show_upload",
     security(("bearer" = ["viewer", "business"])), responses((status = 200, body = UploadBody))
 )]
-async fn show(State(app): State<App>, seen: SeenUpload) -> Result<Json<UploadBody>, Problem> {
-    Ok(Json(shown(&app, seen).await?))
+async fn show(State(app): State<App>, upload: PathUpload) -> HttpResult<Json<UploadBody>> {
+    Ok(Json(shown(&app, upload).await?))
 }
 
 /// Remove an upload.
@@ -348,7 +324,7 @@ async fn show(State(app): State<App>, seen: SeenUpload) -> Result<Json<UploadBod
     delete, path = "/v1/uploads/{u}", tag = "uploads", operation_id = "discard_upload",
     security(("bearer" = ["operator", "business"])), responses((status = 204), (status = 409))
 )]
-async fn discard(State(app): State<App>, SeenUpload(upload, _): SeenUpload) -> Result<StatusCode, Problem> {
+async fn discard(State(app): State<App>, PathUpload(upload, _): PathUpload) -> HttpResult<StatusCode> {
     app.service.sources.discard(upload.id).await?;
     Ok(StatusCode::NO_CONTENT)
 }

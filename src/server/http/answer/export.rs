@@ -14,8 +14,8 @@ use utoipa_axum::routes;
 use crate::http::App;
 use crate::http::answer::csv::push_row;
 use crate::http::guard::body::Params;
-use crate::http::logs::LineBody;
 use crate::http::guard::headers;
+use crate::http::logs::LineBody;
 use crate::http::problem::HttpResult;
 use crate::http::tasks::failures::bodies;
 use crate::http::tasks::path::PathTask;
@@ -45,7 +45,6 @@ enum Format {
 }
 
 #[derive(Debug, Deserialize, IntoParams)]
-#[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 struct ExportParams {
     /// How it is written; else as `Accept` says, NDJSON without.
@@ -71,9 +70,10 @@ impl ExportParams {
 
     fn after(&self) -> Result<Option<u64>, ServiceError> {
         match self.after {
-            Some(after) if after > INDEX_MAX => {
-                Err(ServiceError::invalid("after", format!("must be at most {INDEX_MAX}")))
-            }
+            Some(after) if after > INDEX_MAX => Err(ServiceError::invalid(
+                "after",
+                format!("must be at most {INDEX_MAX}"),
+            )),
             after => Ok(after),
         }
     }

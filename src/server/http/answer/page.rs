@@ -91,7 +91,9 @@ impl<K> Paging<K> {
             format!("<{}?{query}cursor={cursor}>; rel=\"next\"", self.uri.path())
         });
         let link = link.and_then(|link| HeaderValue::from_str(&link).ok());
-        response.headers_mut().extend(link.map(|link| (header::LINK, link)));
+        response
+            .headers_mut()
+            .extend(link.map(|link| (header::LINK, link)));
         response
     }
 }
@@ -116,4 +118,3 @@ fn read<K: DeserializeOwned>(cursor: &str) -> Result<K, ServiceError> {
 pub fn write<T: Serialize>(key: &T) -> String {
     URL_SAFE_NO_PAD.encode(serde_json::to_vec(key).unwrap_or_default())
 }
-

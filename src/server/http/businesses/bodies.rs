@@ -109,7 +109,6 @@ pub(super) enum CheckMode {
 }
 
 #[derive(Debug, Deserialize, IntoParams)]
-#[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(super) struct RegisterQuery {
     /// `skip` registers a business whose handler isn't there yet.
@@ -118,7 +117,6 @@ pub(super) struct RegisterQuery {
 }
 
 #[derive(Debug, Deserialize, IntoParams)]
-#[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(super) struct ListQuery {
     /// The archived ones instead of the others.

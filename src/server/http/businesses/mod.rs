@@ -67,8 +67,16 @@ async fn register(
 ) -> HttpResult {
     let skip = query.check == Some(CheckMode::Skip);
     let (body, reason) = body.parts();
-    let made = call.app.service.register_business(&body, skip, &call.actor(reason)).await?;
-    let (place, revision) = (format!("/v1/businesses/{}", made.business.slug), made.business.revision);
+    let made = call
+        .app
+        .service
+        .businesses
+        .register(&body, skip, &call.write(reason))
+        .await?;
+    let (place, revision) = (
+        format!("/v1/businesses/{}", made.business.slug),
+        made.business.revision,
+    );
     let secret = (!call.is_dry).then_some(made.secret);
     call.made(place, Some(revision), BusinessJson::new(&made.business, secret))
 }
@@ -84,7 +92,12 @@ async fn list(
     Params(query): Params<ListQuery>,
 ) -> HttpResult {
     let archived = query.archived.unwrap_or(false);
-    let found = app.service.businesses(archived, paging.after.as_deref(), paging.to_read()).await?;
+    let found = app
+        .service
+        .businesses
+        .store
+        .businesses(archived, paging.after.as_deref(), paging.to_read())
+        .await?;
     let page = paging.page(found, |business| business.slug.clone());
     Ok(paging.answer(page.map(|business| BusinessJson::new(&business, None))))
 }
@@ -115,11 +128,16 @@ async fn edit(
     headers: HeaderMap,
     Body(mut patch): Body<Map<String, Value>>,
 ) -> HttpResult {
-    let actor = call.actor(reason_of(patch.remove("reason"))?);
+    let write = call.write(reason_of(patch.remove("reason"))?);
     // Looked for first: of a business that isn't there, nothing was changed.
-    call.app.service.business(&slug).await?;
+    call.app.service.businesses.get(&slug).await?;
     let (patch, expected) = (Value::Object(patch), headers::expected(&headers));
-    let business = call.app.service.edit_business(&slug, &patch, expected, &actor).await?;
+    let business = call
+        .app
+        .service
+        .businesses
+        .edit(&slug, &patch, expected, &write)
+        .await?;
     changed(&call, &business)
 }
 
@@ -136,7 +154,7 @@ async fn check(
     Path(slug): Path<String>,
     _: Body<ReasonBody>,
 ) -> HttpResult<Json<CheckReply>> {
-    Ok(Json(CheckReply::new(app.service.check_business(&slug).await?)))
+    Ok(Json(CheckReply::new(app.service.businesses.check(&slug).await?)))
 }
 
 /// Hide a business: it takes no new tasks, those it has go on.
@@ -146,8 +164,11 @@ async fn check(
     responses((status = 200, body = BusinessJson, headers(("etag" = String))))
 )]
 async fn archive(call: Call, Path(slug): Path<String>, Body(body): Body<ReasonBody>) -> HttpResult {
-    let actor = call.actor(body.reason);
-    changed(&call, &call.app.service.archive_business(&slug, true, &actor).await?)
+    let write = call.write(body.reason);
+    changed(
+        &call,
+        &call.app.service.businesses.archive(&slug, true, &write).await?,
+    )
 }
 
 /// Show an archived business again.
@@ -158,8 +179,11 @@ async fn archive(call: Call, Path(slug): Path<String>, Body(body): Body<ReasonBo
     responses((status = 200, body = BusinessJson, headers(("etag" = String))))
 )]
 async fn unarchive(call: Call, Path(slug): Path<String>, Body(body): Body<ReasonBody>) -> HttpResult {
-    let actor = call.actor(body.reason);
-    changed(&call, &call.app.service.archive_business(&slug, false, &actor).await?)
+    let write = call.write(body.reason);
+    changed(
+        &call,
+        &call.app.service.businesses.archive(&slug, false, &write).await?,
+    )
 }
 
 /// Give a business a new signing secret.
@@ -176,7 +200,11 @@ async fn rotate_secret(
     Path(slug): Path<String>,
     Body(body): Body<ReasonBody>,
 ) -> HttpResult {
-    let rotated = app.service.rotate_secret(&slug, &caller.actor(body.reason)).await?;
+    let rotated = app
+        .service
+        .businesses
+        .rotate_secret(&slug, &caller.write(body.reason, false))
+        .await?;
     Ok(shown(&rotated.business, Some(rotated.secret)))
 }
 
@@ -193,6 +221,10 @@ async fn revisions(
     paging: Paging<i64>,
 ) -> HttpResult {
     caller.may_see(&slug, "business", &slug)?;
-    let found = app.service.business_revisions(&slug, paging.after, paging.to_read()).await?;
+    let found = app
+        .service
+        .businesses
+        .revisions(&slug, paging.after, paging.to_read())
+        .await?;
     Ok(paging.answer(paging.page(found, |revision| revision.id).map(RevisionJson::from)))
 }

@@ -56,7 +56,9 @@ fn add_path_parameters(path: &str, item: &mut PathItem) {
         if !path.contains(&format!("{{{name}}}")) {
             continue;
         }
-        let schema = ObjectBuilder::new().schema_type(Type::String).pattern(Some(pattern));
+        let schema = ObjectBuilder::new()
+            .schema_type(Type::String)
+            .pattern(Some(pattern));
         let parameter = ParameterBuilder::new()
             .name(name)
             .parameter_in(ParameterIn::Path)
@@ -108,7 +110,8 @@ fn complete(operation: &mut Operation) {
     let asks = !matches!(access::access_of(operation), Access::Public);
     let parameters = operation.parameters.as_deref().unwrap_or_default();
     let has_input = !parameters.is_empty();
-    let in_path = |one: &RefOr<Parameter>| matches!(one, RefOr::T(one) if one.parameter_in == ParameterIn::Path);
+    let in_path =
+        |one: &RefOr<Parameter>| matches!(one, RefOr::T(one) if one.parameter_in == ParameterIn::Path);
     let has_place = parameters.iter().any(in_path);
     let has_body = operation.request_body.is_some();
     let statuses = [
@@ -138,7 +141,9 @@ fn complete(operation: &mut Operation) {
             };
         }
         if status.starts_with(['4', '5']) && response.content.is_empty() {
-            response.content.insert("application/problem+json".to_owned(), problem_content());
+            response
+                .content
+                .insert("application/problem+json".to_owned(), problem_content());
         }
     }
 }
@@ -146,7 +151,10 @@ fn complete(operation: &mut Operation) {
 /// The problems that a status can be.
 fn slugs_of(status: &str) -> String {
     let facts = Slug::ALL.iter().map(|slug| slug.facts());
-    let slugs: Vec<&str> = facts.filter(|(_, of, ..)| of.as_str() == status).map(|(slug, ..)| slug).collect();
+    let slugs: Vec<&str> = facts
+        .filter(|(_, of, ..)| of.as_str() == status)
+        .map(|(slug, ..)| slug)
+        .collect();
     slugs.join(", ")
 }
 

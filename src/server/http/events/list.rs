@@ -10,7 +10,7 @@ use tokio::time::Instant;
 use super::handler::HandlerNews;
 use super::node::node_pictures;
 use super::task::{numbers, status, written};
-use super::topic::{Kind, Watcher};
+use super::topic::{Kind, Look, Topic, Watcher};
 use crate::http::{App, tasks};
 use crate::service::ServiceError;
 use crate::service::tasks::show::TaskPicture;
@@ -67,17 +67,19 @@ pub(super) async fn cluster_picture(app: &App) -> Result<Value, ServiceError> {
     Ok(json!({ "tasks": counts, "counted_up_to": COUNT_MAX, "nodes": node_pictures(app).await? }))
 }
 
-/// Tells of the cluster what changed.
-pub(super) struct ClusterWatcher {
+/// Tells of the cluster, or of one of its nodes, what changed.
+pub(super) struct NumbersWatcher {
     app: App,
+    topic: Topic,
     told: Value,
     read_at: Option<Instant>,
 }
 
-impl ClusterWatcher {
-    pub(super) fn new(app: App) -> ClusterWatcher {
-        ClusterWatcher {
+impl NumbersWatcher {
+    pub(super) fn new(app: App, topic: Topic) -> NumbersWatcher {
+        NumbersWatcher {
             app,
+            topic,
             told: Value::Null,
             read_at: None,
         }
@@ -85,20 +87,20 @@ impl ClusterWatcher {
 }
 
 #[async_trait]
-impl Watcher for ClusterWatcher {
+impl Watcher for NumbersWatcher {
     async fn look(&mut self) -> Vec<(Kind, Value)> {
         if self.read_at.is_some_and(|at| at.elapsed() < STORE_EVERY) {
             return Vec::new();
         }
         self.read_at = Some(Instant::now());
-        match cluster_picture(&self.app).await {
+        match self.app.snapshot(&self.topic).await {
             Ok(now) if now != self.told => {
                 self.told = now.clone();
                 vec![(Kind::Node, now)]
             }
             Ok(_) => Vec::new(),
             Err(error) => {
-                tracing::debug!(%error, "the store was not read for a stream");
+                tracing::debug!(topic = %self.topic, %error, "nothing was read for a stream");
                 Vec::new()
             }
         }

@@ -77,6 +77,12 @@ impl Caller {
         }
     }
 
+    /// A write that they ask for.
+    pub fn write(&self, reason: Option<String>, dry_run: bool) -> Write {
+        let actor = self.actor(reason);
+        Write { actor, dry_run }
+    }
+
     /// Who what they take is counted for: a business with all its tokens, or a person.
     pub fn account(&self) -> String {
         match (&self.role, &self.business) {
@@ -229,7 +235,9 @@ pub async fn guard(
         Access::Local(roles) => (roles, !app.service.config().auth.always_token),
         Access::Roles(roles) => (roles, false),
     };
-    let judged = policy.names.judge(request.method(), request.uri(), request.headers());
+    let judged = policy
+        .names
+        .judge(request.method(), request.uri(), request.headers());
     judged.map_err(|(slug, text)| Problem::new(slug, text))?;
     if is_open_here && is_local(&request) {
         return Ok(next.run(request).await);
@@ -253,7 +261,10 @@ pub async fn guard(
 /// The answer to a method that the path doesn't have; it names those that there are (RFC 9110, §15.5.6).
 fn method_not_allowed(request: &Request, others: &str) -> Response {
     let (path, method) = (request.uri().path(), request.method());
-    let problem = Problem::new(Slug::MethodNotAllowed, format!("{path} takes {others}, not {method}"));
+    let problem = Problem::new(
+        Slug::MethodNotAllowed,
+        format!("{path} takes {others}, not {method}"),
+    );
     let mut response = problem.into_response();
     let allow = others.parse().ok().map(|others| (ALLOW, others));
     response.headers_mut().extend(allow);

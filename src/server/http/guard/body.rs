@@ -31,7 +31,10 @@ impl<S: Send + Sync, T: DeserializeOwned + Send + 'static> FromRequest<S> for Bo
 
     async fn from_request(request: Request, state: &S) -> Result<Body<T>, Problem> {
         let kind = headers::content_type(request.headers());
-        if !matches!(kind.as_str(), "" | "application/json" | "application/merge-patch+json") {
+        if !matches!(
+            kind.as_str(),
+            "" | "application/json" | "application/merge-patch+json"
+        ) {
             let text = format!("the body is {kind}, not JSON");
             return Err(Problem::new(Slug::UnsupportedMediaType, text));
         }

@@ -2,9 +2,9 @@
 
 use axum::Json;
 use axum::extract::FromRequestParts;
-use axum::http::{HeaderValue, StatusCode};
 use axum::http::header::LOCATION;
 use axum::http::request::Parts;
+use axum::http::{HeaderValue, StatusCode};
 use axum::response::IntoResponse;
 use serde::Serialize;
 
@@ -14,7 +14,7 @@ use crate::http::guard::body::Params;
 use crate::http::guard::dry_run::{self, DryRunQuery};
 use crate::http::guard::headers;
 use crate::http::problem::{HttpResult, Problem};
-use windrow_engine::ports::tasks::store::Actor;
+use windrow_engine::ports::tasks::store::Write;
 
 /// A request of a known caller, and whether it is a dry run.
 pub(crate) struct Call {
@@ -38,12 +38,9 @@ impl FromRequestParts<App> for Call {
 }
 
 impl Call {
-    /// The caller as the audit shows them, with their reason.
-    pub(crate) fn actor(&self, reason: Option<String>) -> Actor {
-        Actor {
-            rehearses: self.is_dry,
-            ..self.caller.actor(reason)
-        }
+    /// The write that they ask for.
+    pub(crate) fn write(&self, reason: Option<String>) -> Write {
+        self.caller.write(reason, self.is_dry)
     }
 
     /// The answer to a change; to a dry run, what the change would have come to.
@@ -59,13 +56,20 @@ impl Call {
     }
 
     /// The answer to something new, at its place; to a dry run, what would have been made.
-    pub(crate) fn made<T: Serialize>(&self, place: impl Into<Option<String>>, etag: Option<u64>, body: T) -> HttpResult {
+    pub(crate) fn made<T: Serialize>(
+        &self,
+        place: impl Into<Option<String>>,
+        etag: Option<u64>,
+        body: T,
+    ) -> HttpResult {
         if self.is_dry {
             return Ok(dry_run::would(&body, true)?);
         }
         let mut response = (StatusCode::CREATED, Json(body)).into_response();
         let place = place.into().and_then(|place| HeaderValue::try_from(place).ok());
-        response.headers_mut().extend(place.map(|place| (LOCATION, place)));
+        response
+            .headers_mut()
+            .extend(place.map(|place| (LOCATION, place)));
         response.headers_mut().extend(etag.map(headers::tag));
         Ok(response)
     }

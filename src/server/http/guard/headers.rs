@@ -4,7 +4,7 @@ use axum::http::header::AsHeaderName;
 use axum::http::{HeaderMap, HeaderValue, header};
 
 /// The tag of a revision.
-pub fn tag(revision: u64) -> (header::HeaderName, HeaderValue) {
+pub(crate) fn tag(revision: u64) -> (header::HeaderName, HeaderValue) {
     let value = HeaderValue::from_str(&format!("\"{revision}\""));
     (
         header::ETAG,
@@ -17,7 +17,7 @@ const NO_REVISION: u64 = u64::MAX;
 
 /// The revision that `If-Match` insists on; none when it is absent or `*`. A tag that no answer of ours had is one that
 /// nothing matches: that is said after what else is wrong with the request (RFC 9110, §13.2.1).
-pub fn expected(headers: &HeaderMap) -> Option<u64> {
+pub(crate) fn expected(headers: &HeaderMap) -> Option<u64> {
     let text = headers.get(header::IF_MATCH)?.to_str().unwrap_or_default().trim();
     if text == "*" {
         return None;

@@ -100,8 +100,11 @@ async fn keyed(app: App, caller: Caller, key: String, request: Request, next: Ne
     let business = caller.business.as_deref().unwrap_or_default();
     let scope = format!("{}\n{business}\n{}", caller.subject, place.unwrap_or_default());
     let fingerprint = fingerprint(&parts.headers, bytes.clone()).await?;
-    let state = app.service.take_key(&scope, &key, &fingerprint, STALE_AFTER_MS).await?;
-    match state {
+    let (keys, now) = (&app.service.idempotency, app.service.now());
+    match keys
+        .take_key(&scope, &key, &fingerprint, STALE_AFTER_MS, now)
+        .await?
+    {
         KeyState::New => {
             parts.extensions.insert(TakenKey(format!("{scope}\n{key}")));
             let request = Request::from_parts(parts, Body::from(bytes));
@@ -177,7 +180,7 @@ fn without_secrets(body: &Bytes) -> String {
     }
 }
 
-fn replayed(answer: &Answer) -> HttpResult {
+fn replayed(answer: &StoredResponse) -> HttpResult {
     let damaged = |_| ServiceError::Internal("a remembered answer is damaged".to_owned());
     let stored: Stored = serde_json::from_str(&answer.text).map_err(damaged)?;
     let status = StatusCode::from_u16(answer.status).unwrap_or(StatusCode::OK);

@@ -5,9 +5,9 @@
 
 use std::sync::Arc;
 
+use axum::Extension;
 use axum::body::{Body, Bytes};
 use axum::extract::{MatchedPath, Request, State};
-use axum::Extension;
 use axum::http::header;
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};

@@ -50,7 +50,10 @@ impl Rules {
         let mut rules = HashMap::new();
         for (path, item) in document["paths"].as_object().into_iter().flatten() {
             for (method, operation) in item.as_object().into_iter().flatten() {
-                rules.insert((method.to_ascii_uppercase(), path.clone()), OperationRules::of(operation));
+                rules.insert(
+                    (method.to_ascii_uppercase(), path.clone()),
+                    OperationRules::of(operation),
+                );
             }
         }
         Rules(rules)
@@ -71,7 +74,8 @@ impl OperationRules {
         let of_place = |place: &str| {
             let parameters = operation["parameters"].as_array().into_iter().flatten();
             let here = parameters.filter(|parameter| parameter["in"] == place);
-            here.map(|parameter| Rule::of(&parameter["name"], &parameter["schema"])).collect()
+            here.map(|parameter| Rule::of(&parameter["name"], &parameter["schema"]))
+                .collect()
         };
         OperationRules {
             needs_body: operation["requestBody"]["required"] == true,
@@ -91,7 +95,10 @@ impl OperationRules {
             let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
             let (Some(name), Some(value)) = (text(&name.replace('+', " ")), text(&value.replace('+', " ")))
             else {
-                faults.push(FieldFault::new("query", format!("{pair:?} must be UTF-8 without NUL")));
+                faults.push(FieldFault::new(
+                    "query",
+                    format!("{pair:?} must be UTF-8 without NUL"),
+                ));
                 continue;
             };
             if let Some(rule) = self.query.iter().find(|rule| rule.name == name) {
@@ -105,7 +112,11 @@ impl OperationRules {
                 faults.push(FieldFault::new(name, text));
             }
         }
-        faults.extend(self.headers.iter().filter_map(|rule| rule.header_fault(request.headers())));
+        faults.extend(
+            self.headers
+                .iter()
+                .filter_map(|rule| rule.header_fault(request.headers())),
+        );
         faults
     }
 }
@@ -240,7 +251,11 @@ mod tests {
             assert_eq!(of("POST", uri), ["dry_run"], "{uri}");
         }
         assert!(of("POST", "/a?dry=true").is_empty());
-        assert_eq!(of("GET", "/a?dry_run=true"), ["dry_run"], "as any parameter that it doesn't know");
+        assert_eq!(
+            of("GET", "/a?dry_run=true"),
+            ["dry_run"],
+            "as any parameter that it doesn't know"
+        );
     }
 
     #[test]

@@ -84,7 +84,7 @@ impl<K: Clone + Eq + Hash> Shares<K> {
 
 /// An amount that was taken.
 #[derive(Debug)]
-pub(crate) struct Taken<K: Clone + Eq + Hash> {
+pub(crate) struct Share<K: Clone + Eq + Hash> {
     from: Arc<Shares<K>>,
     who: K,
     amount: u64,

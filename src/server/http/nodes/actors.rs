@@ -10,7 +10,7 @@ use utoipa_axum::routes;
 
 use crate::http::App;
 use crate::http::guard::body::Params;
-use crate::http::problem::Problem;
+use crate::http::problem::HttpResult;
 use crate::service::ServiceError;
 use crate::service::node::actors::{self, ActorNode};
 use windrow_core::ids::TaskId;
@@ -24,9 +24,8 @@ pub(crate) fn routes() -> OpenApiRouter<App> {
 }
 
 #[derive(Debug, Deserialize, IntoParams)]
-#[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
-struct Wanted {
+struct ActorsParams {
     /// `text` or `json`; without it `/actors` is text and the other JSON
     #[param(inline)]
     format: Option<Format>,
@@ -87,20 +86,20 @@ impl From<ActorNode> for ActorBody {
 
 /// The tree of this node's actors
 #[utoipa::path(
-    get, path = "/actors", operation_id = "own_actors", tag = "node", params(Wanted),
+    get, path = "/actors", operation_id = "own_actors", tag = "node", params(ActorsParams),
     security((), ("bearer" = ["viewer"])),
     responses(
         (status = 200, description = "The tree", content((String = "text/plain"), (Vec<ActorBody> = "application/json"))),
     )
 )]
-async fn local(State(app): State<App>, Params(wanted): Params<Wanted>) -> Result<Response, Problem> {
-    Ok(answer(&app, &wanted, Format::Text)?)
+async fn local(State(app): State<App>, Params(params): Params<ActorsParams>) -> HttpResult {
+    Ok(answer(&app, &params, Format::Text)?)
 }
 
 /// The tree of a node's actors
 #[utoipa::path(
     get, path = "/v1/nodes/{node}/actors", operation_id = "node_actors", tag = "node",
-    security(("bearer" = ["viewer"])), params(Wanted),
+    security(("bearer" = ["viewer"])), params(ActorsParams),
     responses(
         (status = 200, description = "The tree", content((Vec<ActorBody> = "application/json"), (String = "text/plain"))),
         (status = 502, description = "node-silent"),
@@ -109,18 +108,18 @@ async fn local(State(app): State<App>, Params(wanted): Params<Wanted>) -> Result
 async fn of_node(
     State(app): State<App>,
     Path(name): Path<String>,
-    Params(wanted): Params<Wanted>,
-) -> Result<Response, Problem> {
+    Params(params): Params<ActorsParams>,
+) -> HttpResult {
     if name == app.front.node {
-        return Ok(answer(&app, &wanted, Format::Json)?);
+        return Ok(answer(&app, &params, Format::Json)?);
     }
     let row = app.service.cluster.other_node(&name).await?;
-    let (wanted, format) = wanted.read(Format::Json)?;
-    let text = app.service.cluster.actors_of(&row, wanted).await?;
+    let (query, format) = params.read(Format::Json)?;
+    let text = app.service.cluster.actors_of(&row, query).await?;
     Ok(typed(format, text))
 }
 
-impl Wanted {
+impl ActorsParams {
     fn read(&self, usual: Format) -> Result<(ActorsQuery, Format), ServiceError> {
         let task = self.task.as_deref().map(str::parse::<TaskId>).transpose();
         let task = task.map_err(|_| ServiceError::invalid("task", "a task is written t42"))?;
@@ -136,9 +135,9 @@ impl Wanted {
     }
 }
 
-fn answer(app: &App, wanted: &Wanted, usual: Format) -> Result<Response, ServiceError> {
-    let (wanted, format) = wanted.read(usual)?;
-    match written(app, &wanted) {
+fn answer(app: &App, params: &ActorsParams, usual: Format) -> Result<Response, ServiceError> {
+    let (query, format) = params.read(usual)?;
+    match written(app, &query) {
         PeerReply::Text(text) => Ok(typed(format, text)),
         _ => Err(ServiceError::Internal("the tree can't be written".to_owned())),
     }
@@ -153,10 +152,10 @@ fn typed(format: Format, text: String) -> Response {
 }
 
 /// The tree of this node's actors, written out.
-pub(crate) fn written(app: &App, wanted: &ActorsQuery) -> PeerReply {
-    let depth = wanted.depth.map_or(usize::MAX, |depth| depth as usize);
-    let nodes = app.service.node.actors(wanted.task, depth);
-    if wanted.is_text {
+pub(crate) fn written(app: &App, query: &ActorsQuery) -> PeerReply {
+    let depth = query.depth.map_or(usize::MAX, |depth| depth as usize);
+    let nodes = app.service.node.actors(query.task, depth);
+    if query.is_text {
         return PeerReply::Text(actors::text(&nodes));
     }
     let bodies: Vec<ActorBody> = nodes.into_iter().map(ActorBody::from).collect();

@@ -8,7 +8,6 @@ pub(crate) mod internal;
 use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
-use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 use serde_json::json;
 use utoipa::ToSchema;
@@ -17,11 +16,11 @@ use utoipa_axum::routes;
 
 pub(super) use self::body::{NodeBody, face};
 use super::App;
-use super::problem::Problem;
+use super::problem::HttpResult;
 use crate::http::answer::page::Page;
-use crate::http::guard::access::Caller;
-use crate::http::guard::body::{Body, Params, reason};
-use crate::http::guard::dry_run::{self, DryRunQuery};
+use crate::http::guard::body::{Body, ReasonBody, reason};
+use crate::http::guard::call::Call;
+use crate::http::guard::dry_run::DryRunQuery;
 use crate::service::ServiceError;
 use crate::telemetry::Filter;
 use windrow_core::settings::RateLimit;
@@ -74,7 +73,7 @@ pub(super) async fn one(app: &App, name: &str) -> Result<NodeBody, ServiceError>
     get, path = "/v1/nodes", operation_id = "list_nodes", tag = "node", security(("bearer" = ["viewer"])),
     responses((status = 200, body = Page<NodeBody>))
 )]
-async fn list(State(app): State<App>) -> Result<Json<Page<NodeBody>>, Problem> {
+async fn list(State(app): State<App>) -> HttpResult<Json<Page<NodeBody>>> {
     Ok(Json(Page {
         items: all(&app).await?,
         next_cursor: None,
@@ -86,7 +85,7 @@ async fn list(State(app): State<App>) -> Result<Json<Page<NodeBody>>, Problem> {
     get, path = "/v1/nodes/{node}", operation_id = "show_node", tag = "node",
     security(("bearer" = ["viewer"])), responses((status = 200, body = NodeBody))
 )]
-async fn show(State(app): State<App>, Path(name): Path<String>) -> Result<Json<NodeBody>, Problem> {
+async fn show(State(app): State<App>, Path(name): Path<String>) -> HttpResult<Json<NodeBody>> {
     Ok(Json(one(&app, &name).await?))
 }
 
@@ -114,17 +113,10 @@ struct NodePatch {
     security(("bearer" = ["admin"])), params(DryRunQuery), request_body = NodePatch,
     responses((status = 200, body = NodeBody), (status = 502, description = "node-silent"))
 )]
-async fn change(
-    State(app): State<App>,
-    caller: Caller,
-    Path(name): Path<String>,
-    Params(query): Params<DryRunQuery>,
-    Body(patch): Body<NodePatch>,
-) -> Result<Response, Problem> {
-    let is_dry = query.is_dry();
-    let write = caller.write(patch.reason, is_dry);
+async fn change(call: Call, Path(name): Path<String>, Body(patch): Body<NodePatch>) -> HttpResult {
+    let (app, write) = (&call.app, call.write(patch.reason));
     let body = if name == app.front.node {
-        apply(&app, patch.capacity_rate, patch.log_filter.as_deref(), &write).await?
+        apply(app, patch.capacity_rate, patch.log_filter.as_deref(), &write).await?
     } else {
         let row = app.service.cluster.other_node(&name).await?;
         let wish = NodeChangeRequest {
@@ -134,16 +126,12 @@ async fn change(
             source: write.actor.source.to_owned(),
             reason: write.actor.reason,
             request_id: write.actor.request_id,
-            is_trial: is_dry,
+            is_trial: call.is_dry,
         };
         let face = app.service.cluster.change(&row, wish).await?;
-        NodeBody::there(&app, &row, Ok(face))
+        NodeBody::there(app, &row, Ok(face))
     };
-    Ok(if is_dry {
-        dry_run::would(&body)?
-    } else {
-        Json(body).into_response()
-    })
+    call.changed(body, |body| body)
 }
 
 /// Changes this node.
@@ -191,17 +179,6 @@ fn check_filter(app: &App, filter: &str) -> Result<Filter, ServiceError> {
         .map_err(|why| ServiceError::unprocessable("/log_filter", why))
 }
 
-/// Why a node is drained, or no longer.
-#[derive(Debug, Default, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-#[schema(as = DrainReason)]
-struct Why {
-    /// For the audit.
-    #[serde(default, deserialize_with = "reason")]
-    #[schema(max_length = 1000)]
-    reason: Option<String>,
-}
-
 /// Take no new tasks
 ///
 /// Where other nodes share the store, what runs is handed over to them, and the node takes nothing until it is undrained;
@@ -209,54 +186,43 @@ struct Why {
 /// `/readyz` answers 503.
 #[utoipa::path(
     post, path = "/v1/nodes/{node}/drain", operation_id = "drain_node", tag = "node",
-    security(("bearer" = ["admin"])), params(DryRunQuery), request_body = Option<Why>,
+    security(("bearer" = ["admin"])), params(DryRunQuery), request_body = Option<ReasonBody>,
     responses((status = 202, body = NodeBody))
 )]
-async fn drain(
-    State(app): State<App>,
-    caller: Caller,
-    Path(name): Path<String>,
-    Params(query): Params<DryRunQuery>,
-    Body(why): Body<Why>,
-) -> Result<Response, Problem> {
-    set_drained(&app, &name, &caller.write(why.reason, query.is_dry()), true).await
+async fn drain(call: Call, Path(name): Path<String>, Body(body): Body<ReasonBody>) -> HttpResult {
+    set_drained(&call, &name, &call.write(body.reason), true).await
 }
 
 /// Take tasks again
 #[utoipa::path(
     post, path = "/v1/nodes/{node}/undrain", operation_id = "undrain_node", tag = "node",
-    security(("bearer" = ["admin"])), params(DryRunQuery), request_body = Option<Why>,
+    security(("bearer" = ["admin"])), params(DryRunQuery), request_body = Option<ReasonBody>,
     responses((status = 202, body = NodeBody))
 )]
-async fn undrain(
-    State(app): State<App>,
-    caller: Caller,
-    Path(name): Path<String>,
-    Params(query): Params<DryRunQuery>,
-    Body(why): Body<Why>,
-) -> Result<Response, Problem> {
-    set_drained(&app, &name, &caller.write(why.reason, query.is_dry()), false).await
+async fn undrain(call: Call, Path(name): Path<String>, Body(body): Body<ReasonBody>) -> HttpResult {
+    set_drained(&call, &name, &call.write(body.reason), false).await
 }
 
-async fn set_drained(app: &App, name: &str, write: &Write, drained: bool) -> Result<Response, Problem> {
-    let mut would = one(app, name).await?;
-    if app.service.cluster.parts.is_shared {
-        app.service.cluster.wish_drain(name, drained, write).await?;
+async fn set_drained(call: &Call, name: &str, write: &Write, drained: bool) -> HttpResult {
+    let (app, cluster) = (&call.app, &call.app.service.cluster);
+    let mut node = one(app, name).await?;
+    if cluster.parts.is_shared {
+        cluster.wish_drain(name, drained, write).await?;
     } else if app.front.is_drained() != drained {
         let shown = |drained: bool| json!({ "drained": drained }).to_string();
         let action = if drained { "node.drain" } else { "node.undrain" };
-        app.service
-            .cluster
+        cluster
             .note(action, shown(!drained), shown(drained), write)
             .await?;
-        if !write.dry_run {
+        if !call.is_dry {
             app.front.set_drained(drained);
-            app.service.cluster.serve_tasks(drained);
+            cluster.serve_tasks(drained);
         }
     }
-    if write.dry_run {
-        would.state = body::wished(&would, drained);
-        return Ok(dry_run::would(&would)?);
+    if call.is_dry {
+        node.state = body::wished(&node, drained);
+    } else {
+        node = one(app, name).await?;
     }
-    Ok((StatusCode::ACCEPTED, Json(one(app, name).await?)).into_response())
+    call.changed(node, |node| (StatusCode::ACCEPTED, node))
 }

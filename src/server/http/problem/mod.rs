@@ -220,7 +220,9 @@ impl From<ServiceError> for Problem {
             ServiceError::WrongState(refusal) => problem.with("allowed", refusal.allowed.into()),
             ServiceError::Conflict { advice, .. } => problem.advise(advice),
             ServiceError::Overtaken(_) => problem.advise("the same again".to_owned()),
-            ServiceError::NoCapacity { max_rate, .. } => problem.with("max_rate", serde_json::json!(BTreeMap::from_iter(max_rate))),
+            ServiceError::NoCapacity { max_rate, .. } => {
+                problem.with("max_rate", serde_json::json!(BTreeMap::from_iter(max_rate)))
+            }
             ServiceError::CheckFailed { report, .. } => problem.with("check_report", report),
             _ => problem,
         }
@@ -236,7 +238,9 @@ fn slug_of(error: &ServiceError) -> Slug {
         ServiceError::NotFound { .. } => Slug::NotFound,
         ServiceError::ItemNotRecorded(_) => Slug::ItemNotRecorded,
         ServiceError::WrongState(_) => Slug::WrongState,
-        ServiceError::FieldsRefused(_) | ServiceError::Conflict { .. } | ServiceError::Overtaken(_) => Slug::Conflict,
+        ServiceError::FieldsRefused(_) | ServiceError::Conflict { .. } | ServiceError::Overtaken(_) => {
+            Slug::Conflict
+        }
         ServiceError::NameTaken(_) => Slug::NameTaken,
         ServiceError::NoCapacity { .. } => Slug::NoCapacity,
         ServiceError::StaleStart(_) => Slug::StaleStart,

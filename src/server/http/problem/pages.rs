@@ -75,7 +75,12 @@ async fn list(headers: HeaderMap) -> Response {
     )
 )]
 async fn show(Path(slug): Path<String>, headers: HeaderMap) -> HttpResult {
-    let missing = || Problem::new(Slug::NotFound, "there is no page of this problem; `/problems` lists them");
+    let missing = || {
+        Problem::new(
+            Slug::NotFound,
+            "there is no page of this problem; `/problems` lists them",
+        )
+    };
     let topic = topic(&slug).ok_or_else(missing)?;
     if wants_markdown(&headers) {
         let text = topic.text.trim_end().replace("\n**", "\n\n**");

@@ -49,9 +49,9 @@ impl Places {
             .iter()
             .any(|network| network.contains(peer.to_canonical()));
         let peer = household(peer);
-        let common = self.common.take(peer, 1, is_proxy).map(|taken| (taken, false));
-        let (taken, is_for_health) = common
-            .or_else(|_| self.health.take(peer, 1, is_proxy).map(|taken| (taken, true)))
+        let common = self.common.take(peer, 1, is_proxy).map(|share| (share, false));
+        let (share, is_for_health) = common
+            .or_else(|_| self.health.take(peer, 1, is_proxy).map(|share| (share, true)))
             .ok()?;
         Some(Place {
             _share: share,

@@ -9,9 +9,9 @@ use utoipa::ToSchema;
 use super::settings::with_settings;
 use super::source::SourceBody;
 use crate::http::guard::body::{reason, some, time_option};
+use crate::service::ServiceError;
 use crate::service::tasks::change::TaskChange;
 use crate::service::tasks::create::TaskPlan;
-use crate::service::ServiceError;
 use windrow_core::ids::{ItemCount, ItemIndex};
 use windrow_core::task::Canary;
 

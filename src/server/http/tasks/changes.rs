@@ -52,8 +52,17 @@ pub(super) async fn create(
     let mut source = body.source.read()?;
     judge_source(&call.app, &call.caller, &mut source).await?;
     let business = body.business;
-    let request = TaskRequest { business, source, plan };
-    let task = call.app.service.create_task(request, &call.actor(body.reason)).await?;
+    let request = TaskRequest {
+        business,
+        source,
+        plan,
+    };
+    let task = call
+        .app
+        .service
+        .tasks
+        .create(request, &call.write(body.reason))
+        .await?;
     made(&call, task).await
 }
 
@@ -80,7 +89,12 @@ pub(super) async fn clone(
         strict: query.is_strict(),
         ..body.plan(key(taken))?
     };
-    let clone = call.app.service.clone_task(task.id, plan, &call.actor(body.reason)).await?;
+    let clone = call
+        .app
+        .service
+        .tasks
+        .clone_task(task.id, plan, &call.write(body.reason))
+        .await?;
     made(&call, clone).await
 }
 
@@ -113,7 +127,12 @@ pub(super) async fn edit(
     if let Some(source) = &mut change.source {
         judge_source(&call.app, &call.caller, source).await?;
     }
-    let changed = call.app.service.change_task(task.id, expected, change, &call.actor(reason)).await?;
+    let changed = call
+        .app
+        .service
+        .tasks
+        .change(task.id, expected, change, &call.write(reason))
+        .await?;
     let tag = headers::tag(changed.version);
     call.changed(whole(&call.app, changed).await, |task| ([tag], task))
 }
@@ -130,6 +149,10 @@ pub(super) async fn edit(
     )
 )]
 pub(super) async fn delete(call: Call, PathTask(task): PathTask, Body(body): Body<ReasonBody>) -> HttpResult {
-    call.app.service.delete_task(task.id, &call.actor(body.reason)).await?;
+    call.app
+        .service
+        .tasks
+        .delete(task.id, &call.write(body.reason))
+        .await?;
     call.deleted()
 }

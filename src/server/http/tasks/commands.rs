@@ -86,7 +86,12 @@ async fn start(
         judges: matches!(body.judge, Some(JudgeBody::Items)),
         strict: query.is_strict(),
     };
-    let told = call.app.service.start_task(task.id, how, &call.actor(body.reason)).await?;
+    let told = call
+        .app
+        .service
+        .tasks
+        .start(task.id, how, &call.write(body.reason))
+        .await?;
     commanded(&call, told).await
 }
 
@@ -119,7 +124,12 @@ async fn stop(call: Call, PathTask(task): PathTask, Body(body): Body<StopBody>) 
         Some(true) => StopHow::Now,
         _ => StopHow::Drain,
     };
-    let told = call.app.service.stop_task(task.id, how, &call.actor(body.reason)).await?;
+    let told = call
+        .app
+        .service
+        .tasks
+        .stop(task.id, how, &call.write(body.reason))
+        .await?;
     commanded(&call, told).await
 }
 
@@ -134,7 +144,12 @@ async fn stop(call: Call, PathTask(task): PathTask, Body(body): Body<StopBody>) 
     )
 )]
 async fn cancel(call: Call, PathTask(task): PathTask, Body(body): Body<ReasonBody>) -> HttpResult {
-    let told = call.app.service.cancel_task(task.id, &call.actor(body.reason)).await?;
+    let told = call
+        .app
+        .service
+        .tasks
+        .cancel(task.id, &call.write(body.reason))
+        .await?;
     commanded(&call, told).await
 }
 
@@ -164,8 +179,8 @@ struct FinishBody {
     )
 )]
 async fn finish(call: Call, PathTask(task): PathTask, Body(body): Body<FinishBody>) -> HttpResult {
-    let (end, actor) = (body.total.map(ItemCount), call.actor(body.reason));
-    let told = call.app.service.finish_task(task.id, end, &actor).await?;
+    let (end, write) = (body.total.map(ItemCount), call.write(body.reason));
+    let told = call.app.service.tasks.finish(task.id, end, &write).await?;
     commanded(&call, told).await
 }
 
@@ -183,7 +198,12 @@ async fn finish(call: Call, PathTask(task): PathTask, Body(body): Body<FinishBod
     )
 )]
 async fn recover(call: Call, PathTask(task): PathTask, Body(body): Body<ReasonBody>) -> HttpResult {
-    let told = call.app.service.recover_task(task.id, &call.actor(body.reason)).await?;
+    let told = call
+        .app
+        .service
+        .tasks
+        .recover(task.id, &call.write(body.reason))
+        .await?;
     commanded(&call, told).await
 }
 
@@ -216,9 +236,14 @@ struct MoveBody {
     )
 )]
 async fn relocate(call: Call, PathTask(task): PathTask, Body(body): Body<MoveBody>) -> HttpResult {
-    let actor = call.actor(body.reason);
-    let (task, _) = call.app.service.move_task(task.id, body.shard, &body.to, &actor).await?;
-    commanded(&call, Told { task, is_new: true }).await
+    let write = call.write(body.reason);
+    let (task, _) = call
+        .app
+        .service
+        .tasks
+        .move_shards(task.id, body.shard, &body.to, &write)
+        .await?;
+    commanded(&call, CommandOutcome { task, is_new: true }).await
 }
 
 /// What a business says when it is ready.
@@ -266,6 +291,11 @@ async fn ready(
         skip_first: body.skip_first.map(ItemIndex),
         params: body.params.map(|params| params.get().to_owned()),
     };
-    let told = call.app.service.task_ready(task.id, change, &call.actor(body.reason)).await?;
+    let told = call
+        .app
+        .service
+        .tasks
+        .ready(task.id, change, &call.write(body.reason))
+        .await?;
     commanded(&call, told).await
 }

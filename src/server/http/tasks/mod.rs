@@ -35,7 +35,7 @@ use crate::http::guard::headers;
 pub(super) use crate::http::tasks::view::handler::{HandlerDownJson, LastErrorJson};
 pub(super) use crate::http::tasks::view::history::AuditJson;
 pub(super) use crate::http::tasks::view::shown::TaskJson;
-use crate::service::tasks::Told;
+use crate::service::tasks::CommandOutcome;
 use crate::service::tasks::show::TaskPicture;
 use windrow_core::ids::TaskId;
 use windrow_engine::ports::tasks::store::TaskView;
@@ -67,7 +67,7 @@ async fn shown(app: &App, status: StatusCode, task: TaskView) -> Response {
 }
 
 /// The answer to a command: 202 where it changed something, 200 where its end was reached already.
-async fn commanded(call: &Call, told: Told) -> HttpResult {
+async fn commanded(call: &Call, told: CommandOutcome) -> HttpResult {
     let tag = headers::tag(told.task.version);
     let status = match told.is_new {
         true => StatusCode::ACCEPTED,
@@ -84,12 +84,11 @@ async fn made(call: &Call, task: TaskView) -> HttpResult {
 
 /// A task with its live progress, and what it would not come to.
 async fn whole(app: &App, task: TaskView) -> TaskJson {
-    let picture = app.service.picture(task).await;
-    let warnings = app.service.warnings(&picture.task).await;
-    TaskJson {
-        warnings: WarningJson::all(warnings),
-        ..body(app, picture)
-    }
+    let picture = app.service.tasks.picture(task).await;
+    let warnings = app.service.tasks.warnings(&picture.task).await;
+    let mut task = body(app, picture);
+    task.warnings = WarningJson::all(warnings);
+    task
 }
 
 /// A task as every surface shows it.
@@ -118,8 +117,16 @@ async fn list(
         }
         filter.business = Some(own);
     }
-    let found = app.service.list_tasks(&filter, paging.after.map(TaskId), paging.limit).await?;
-    let items = found.tasks.into_iter().map(|picture| body(&app, picture)).collect();
+    let found = app
+        .service
+        .tasks
+        .list(&filter, paging.after.map(TaskId), paging.limit)
+        .await?;
+    let items = found
+        .tasks
+        .into_iter()
+        .map(|picture| body(&app, picture))
+        .collect();
     let next_cursor = found.next.map(|id| page::write(&id.0));
     Ok(paging.answer(page::Page { items, next_cursor }))
 }
@@ -132,7 +139,7 @@ async fn list(
     security(("bearer" = ["viewer"])), responses((status = 200, body = CountsJson))
 )]
 async fn counts(State(app): State<App>) -> HttpResult<Json<CountsJson>> {
-    let counts = app.service.count_tasks(COUNTED_UP_TO).await?;
+    let counts = app.service.tasks.lists.status_counts(COUNTED_UP_TO).await?;
     Ok(Json(CountsJson::new(COUNTED_UP_TO, &counts)))
 }
 

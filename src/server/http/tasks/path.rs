@@ -21,10 +21,12 @@ impl FromRequestParts<App> for StartToken {
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<StartToken, Problem> {
         let token = headers::text(&parts.headers, AUTHORIZATION).split_once(' ');
         let token = token.map(|(_, token)| token.trim());
-        Ok(StartToken(match token.filter(|token| token.starts_with(START_TOKEN_PREFIX)) {
-            Some(token) => Some(app.service.start_of_token(token).await?),
-            None => None,
-        }))
+        Ok(StartToken(
+            match token.filter(|token| token.starts_with(START_TOKEN_PREFIX)) {
+                Some(token) => Some(app.service.access.start_of_token(token).await?),
+                None => None,
+            },
+        ))
     }
 }
 
@@ -43,7 +45,7 @@ impl FromRequestParts<App> for PathTask {
         if start.is_some_and(|start| start.task != id) {
             return Err(missing().into());
         }
-        let task = app.service.task(id).await?;
+        let task = app.service.tasks.get(id).await?;
         caller.may_see(&task.business, "task", &text)?;
         Ok(PathTask(task))
     }

@@ -96,8 +96,8 @@ pub(super) async fn preview(
         Some(text) => chosen(text)?,
         None => (0..ITEMS_DEFAULT.min(task.total.0)).map(ItemIndex).collect(),
     };
-    let seen = app.service.preview(&task, &items).await?;
-    let warnings = WarningJson::all(app.service.warnings(&task).await);
+    let seen = app.service.previews.preview(&task, &items).await?;
+    let warnings = WarningJson::all(app.service.tasks.warnings(&task).await);
     let items = seen.into_iter().map(PreviewJson::from).collect();
     Ok(Json(PreviewReply { items, warnings }))
 }

@@ -18,7 +18,6 @@ const WAIT_MAX: Duration = Duration::from_secs(60);
 
 /// Which tasks, and which page of them.
 #[derive(Debug, Deserialize, IntoParams)]
-#[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(super) struct ListQuery {
     /// Of this business.
@@ -104,7 +103,6 @@ impl ListQuery {
 
 /// How long to wait for a change of which tag.
 #[derive(Debug, Deserialize, IntoParams)]
-#[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(super) struct ShowQuery {
     /// Wait so long, at most `60s`, for another tag than `unless`.

@@ -108,7 +108,12 @@ async fn create(call: Call, Body(body): Body<TokenBody>) -> HttpResult {
         business: body.business,
         expires_at: time_option("/expires_at", body.expires_at.as_ref())?,
     };
-    let made = call.app.service.create_token(wish, &call.actor(body.reason)).await?;
+    let made = call
+        .app
+        .service
+        .access
+        .create(wish, &call.write(body.reason))
+        .await?;
     let mut json = TokenJson::from(made.view);
     if call.is_dry {
         // The token that was drawn is none, so nobody is shown it.
@@ -125,7 +130,12 @@ async fn create(call: Call, Body(body): Body<TokenBody>) -> HttpResult {
     security(("bearer" = ["admin"])), responses((status = 200, body = Page<TokenJson>))
 )]
 async fn list(State(app): State<App>, paging: Paging<i64>) -> HttpResult {
-    let found = app.service.tokens(paging.after, paging.to_read()).await?;
+    let found = app
+        .service
+        .access
+        .tokens
+        .tokens(paging.after, paging.to_read())
+        .await?;
     Ok(paging.answer(paging.page(found, |token| token.id).map(TokenJson::from)))
 }
 
@@ -139,6 +149,11 @@ async fn revoke(call: Call, Path(id): Path<String>, Params(query): Params<Reason
     let number = id.parse::<i64>().ok().filter(|number| *number > 0);
     let fault = || ServiceError::invalid("id", format!("{id:?} is not the number of a token"));
     let number = number.ok_or_else(fault)?;
-    let revoked = call.app.service.revoke_token(number, &call.actor(query.reason)).await?;
+    let revoked = call
+        .app
+        .service
+        .access
+        .revoke(number, &call.write(query.reason))
+        .await?;
     call.changed(TokenJson::from(revoked), |_| StatusCode::NO_CONTENT)
 }

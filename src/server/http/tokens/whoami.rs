@@ -8,7 +8,6 @@ use utoipa_axum::routes;
 
 use crate::http::App;
 use crate::http::guard::access::Caller;
-use crate::http::problem::Problem;
 
 /// The routes of this resource.
 pub(crate) fn routes() -> OpenApiRouter<App> {

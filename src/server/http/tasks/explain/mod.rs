@@ -32,7 +32,6 @@ use windrow_engine::ports::tasks::store::TaskView;
 
 /// Of what time.
 #[derive(Debug, Deserialize, IntoParams)]
-#[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(super) struct ExplainQuery {
     /// The last so many seconds; 60 without it.
@@ -193,7 +192,11 @@ pub(super) async fn explain(
         let fault = format!("{seconds} is not from {SECONDS_MIN} to {SECONDS_MAX}");
         return Err(ServiceError::invalid("seconds", fault).into());
     }
-    let explained = app.service.explain(&task, seconds, caller.business.as_deref()).await;
+    let explained = app
+        .service
+        .explain
+        .task(&task, seconds, caller.business.as_deref())
+        .await;
     let body = ExplanationJson::new(&task, &explained, app.service.config().cluster.restore_max);
     if headers::accepts(&headers, "text/plain") {
         return Ok(text(&body).into_response());

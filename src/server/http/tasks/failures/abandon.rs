@@ -60,9 +60,18 @@ struct GivenUpJson {
         (status = 422, description = "validation-failed: no item waits with this code; it names those that there are"),
     )
 )]
-pub(crate) async fn abandon(call: Call, PathTask(task): PathTask, Body(body): Body<AbandonBody>) -> HttpResult {
-    let actor = call.actor(body.reason);
-    let (told, items) = call.app.service.abandon_items(task.id, &body.code, &actor).await?;
+pub(crate) async fn abandon(
+    call: Call,
+    PathTask(task): PathTask,
+    Body(body): Body<AbandonBody>,
+) -> HttpResult {
+    let write = call.write(body.reason);
+    let (told, items) = call
+        .app
+        .service
+        .tasks
+        .abandon(task.id, &body.code, &write)
+        .await?;
     let (tag, code) = (headers::tag(told.task.version), body.code);
     let answer = AbandonedJson {
         task: whole(&call.app, told.task).await,

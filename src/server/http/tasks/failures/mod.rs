@@ -9,8 +9,8 @@ use axum::Json;
 use axum::extract::{FromRequestParts, State};
 use axum::http::request::Parts;
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
 use serde_json::value::RawValue;
+use serde_json::{Value, json};
 use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -178,7 +178,6 @@ pub(crate) fn value(text: &str) -> Value {
 }
 
 #[derive(Debug, Deserialize, IntoParams)]
-#[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 struct ListParams {
     /// Only this group, in the order in which its items were given up; else all in the order of their indexes.
@@ -209,7 +208,7 @@ async fn list(
         Some(code) => FailurePage::OfGroup(code, after.map_or(0, |after| after + 1)),
         None => FailurePage::ByIndex(after.map(ItemIndex)),
     };
-    let found = app.service.failures(&task, &begin, paging.to_read()).await?;
+    let found = app.service.failures.page(&task, &begin, paging.to_read()).await?;
     let Page { items, next_cursor } = paging.page(found, |shown| key(&shown.item, by_group));
     let items = bodies(&app, &task, params.data.as_deref(), items).await?;
     Ok(paging.answer(Page { items, next_cursor }))
@@ -223,7 +222,6 @@ fn key(item: &RecordedItem, by_group: bool) -> u64 {
 }
 
 #[derive(Debug, Deserialize, IntoParams)]
-#[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 struct GroupParams {
     /// With what the item of each example carries: `*` is all of it, else these members separated by commas.
@@ -244,7 +242,7 @@ async fn groups(
     PathTask(task): PathTask,
     Params(params): Params<GroupParams>,
 ) -> HttpResult<Json<Groups>> {
-    let groups = app.service.failure_groups(task.id).await?;
+    let groups = app.service.failures.list.groups(task.id).await?;
     let mut items: Vec<Group> = groups.into_iter().map(Group::from).collect();
     if let Some(members) = params.data.as_deref().map(Members::parse) {
         add_data(&app, &task, &members, &mut items).await?;
@@ -259,8 +257,11 @@ pub(crate) async fn add_data(
     members: &Members,
     groups: &mut [Group],
 ) -> Result<(), Problem> {
-    let indexes: Vec<ItemIndex> = groups.iter().map(|group| ItemIndex(group.example_index)).collect();
-    let found = app.service.item_data(task, members, &indexes).await?;
+    let indexes: Vec<ItemIndex> = groups
+        .iter()
+        .map(|group| ItemIndex(group.example_index))
+        .collect();
+    let found = app.service.failures.item_data(task, members, &indexes).await?;
     for (group, carried) in groups.iter_mut().zip(found) {
         (group.example_data, group.example_data_missing) = (carried.data, carried.missing);
     }
@@ -323,8 +324,12 @@ async fn item(
     PathTask(task): PathTask,
     Index(index): Index,
 ) -> HttpResult<Json<ItemBody>> {
-    let story = app.service.item(&task, index).await?;
-    let carried = app.service.item_data(&task, &Members::All, &[index]).await?;
+    let story = app.service.failures.item(&task, index).await?;
+    let carried = app
+        .service
+        .failures
+        .item_data(&task, &Members::All, &[index])
+        .await?;
     let carried = carried.into_iter().next().unwrap_or_default();
     let plain = |state| ItemBody {
         index: index.0,
@@ -341,18 +346,22 @@ async fn item(
         ItemStory::Excluded => plain("excluded"),
         ItemStory::InWindow => plain("in_window"),
         ItemStory::Recorded(shown) => ItemBody {
+            state: state_word(shown.item.state),
             attempts: shown.item.attempts,
             due_at: shown.item.due_at.map(rfc3339),
             timeline: timeline(&shown.item),
-            failure: shown.item.code.is_some().then(|| FailureBody::from(*shown)),
-            ..plain(state_word(shown.item.state))
+            failure: shown.item.code.is_some().then_some(*shown).map(FailureBody::from),
+            ..plain("")
         },
     }))
 }
 
 /// The recorded attempts; of older rows, which have none, only the last failure is known.
 fn timeline(item: &RecordedItem) -> Vec<Value> {
-    let recorded = item.history.as_deref().and_then(|text| serde_json::from_str(text).ok());
+    let recorded = item
+        .history
+        .as_deref()
+        .and_then(|text| serde_json::from_str(text).ok());
     let last = |code: &String| json!({"attempt": item.attempts, "at_ms": item.last_at.0, "code": code});
     recorded.unwrap_or_else(|| item.code.iter().map(last).collect())
 }

@@ -13,8 +13,8 @@ use crate::http::guard::idempotency::TakenKey;
 use crate::http::problem::HttpResult;
 use crate::http::tasks::bodies::CanaryBody;
 use crate::http::tasks::changes::key;
-use crate::http::tasks::settings::with_settings;
 use crate::http::tasks::path::PathTask;
+use crate::http::tasks::settings::with_settings;
 use crate::http::tasks::{TaskJson, made};
 use crate::service::ServiceError;
 use crate::service::tasks::create::TaskPlan;
@@ -89,7 +89,10 @@ impl RedriveBody {
             return Err(ServiceError::invalid("/filter/codes", text));
         }
         let indexes = filter.indexes;
-        if indexes.as_ref().is_some_and(|text| text.len() > INDEXES_BYTES_MAX) {
+        if indexes
+            .as_ref()
+            .is_some_and(|text| text.len() > INDEXES_BYTES_MAX)
+        {
             let text = format!("at most {INDEXES_BYTES_MAX} characters");
             return Err(ServiceError::invalid("/filter/indexes", text));
         }
@@ -123,7 +126,11 @@ pub(crate) async fn redrive(
     taken: Option<Extension<TakenKey>>,
     Body(mut body): Body<RedriveBody>,
 ) -> HttpResult {
-    let actor = call.actor(body.reason.take());
+    let write = call.write(body.reason.take());
     let request = body.request(key(taken))?;
-    made(&call, call.app.service.redrive(&origin, request, &actor).await?).await
+    made(
+        &call,
+        call.app.service.tasks.redrive(&origin, request, &write).await?,
+    )
+    .await
 }

@@ -18,6 +18,7 @@ use crate::http::problem::HttpResult;
 use crate::http::tasks::failures::report_markdown::markdown;
 use crate::http::tasks::failures::{Group, add_data, value};
 use crate::http::tasks::path::PathTask;
+use crate::http::tasks::view::shown::CountsOfTask;
 use crate::service::failures::item_data::Members;
 use crate::service::tasks::report::{LIMIT_OF_PROOF, Report};
 use windrow_core::task::Tuning;
@@ -91,27 +92,15 @@ pub(crate) struct TaskPart {
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct Counts {
     pub(crate) total: u64,
-    pub(crate) succeeded: u64,
-    pub(crate) skipped: u64,
-    pub(crate) abandoned: u64,
-    pub(crate) parked: u64,
-    pub(crate) in_flight: u64,
-    pub(crate) pending: u64,
-    pub(crate) excluded: u64,
+    #[serde(flatten)]
+    pub(crate) terms: CountsOfTask,
 }
 
 impl Counts {
     fn of(task: &TaskView) -> Counts {
-        let counters = &task.counters;
         Counts {
             total: task.total.0,
-            succeeded: counters.succeeded,
-            skipped: counters.skipped,
-            abandoned: counters.abandoned,
-            parked: counters.parked,
-            in_flight: counters.in_flight,
-            pending: counters.pending(task.total),
-            excluded: counters.excluded,
+            terms: CountsOfTask::of(task),
         }
     }
 }
@@ -320,7 +309,6 @@ enum Format {
 }
 
 #[derive(Debug, Deserialize, IntoParams)]
-#[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 struct ReportParams {
     /// How it is written; else as `Accept` says, JSON without.
@@ -344,15 +332,21 @@ async fn report(
     Params(params): Params<ReportParams>,
     headers: HeaderMap,
 ) -> HttpResult {
-    let mut body = ReportBody::from(app.service.report(task.id).await?);
+    let mut body = ReportBody::from(app.service.reports.of_task(task.id).await?);
     add_data(&app, &task, &Members::All, &mut body.failures).await?;
     let accepts_markdown = headers::accepts(&headers, "text/markdown");
-    if params.format.map_or(!accepts_markdown, |format| format == Format::Json) {
+    if params
+        .format
+        .map_or(!accepts_markdown, |format| format == Format::Json)
+    {
         return Ok(Json(body).into_response());
     }
     let headers = [
         (header::CONTENT_TYPE, "text/markdown; charset=utf-8".to_owned()),
-        (header::CONTENT_DISPOSITION, format!("inline; filename=\"{}-report.md\"", task.id)),
+        (
+            header::CONTENT_DISPOSITION,
+            format!("inline; filename=\"{}-report.md\"", task.id),
+        ),
     ];
     Ok((headers, markdown(&body)).into_response())
 }

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use crate::http::tasks::failures::report::{Counts, ReportBody};
+use crate::http::tasks::view::shown::CountsOfTask;
 
 /// The report for people.
 pub(crate) fn markdown(report: &ReportBody) -> String {
@@ -83,9 +84,8 @@ fn counts(title: &str, counts: &Counts, out: &mut String) {
     line!(out, "{}\n", row(counts));
 }
 
-fn row(counts: &Counts) -> String {
-    let Counts {
-        total,
+fn row(Counts { total, terms }: &Counts) -> String {
+    let CountsOfTask {
         succeeded,
         skipped,
         abandoned,
@@ -93,7 +93,7 @@ fn row(counts: &Counts) -> String {
         in_flight,
         pending,
         excluded,
-    } = counts;
+    } = terms;
     format!(
         "| {total} | {succeeded} | {skipped} | {abandoned} | {parked} | {in_flight} | {pending} | {excluded} |"
     )
@@ -126,18 +126,16 @@ fn redrives(report: &ReportBody, out: &mut String) {
     line!(out, "| task | status | total | succeeded | skipped | abandoned |");
     line!(out, "|---|---|---:|---:|---:|---:|");
     for task in &report.redrives {
-        let Counts {
-            total,
+        let (id, status, Counts { total, terms }) = (&task.id, task.status, &task.counts);
+        let CountsOfTask {
             succeeded,
             skipped,
             abandoned,
             ..
-        } = task.counts;
+        } = terms;
         line!(
             out,
-            "| {} | {} | {total} | {succeeded} | {skipped} | {abandoned} |",
-            task.id,
-            task.status
+            "| {id} | {status} | {total} | {succeeded} | {skipped} | {abandoned} |"
         );
     }
     let net = &report.net;

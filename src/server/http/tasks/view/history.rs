@@ -95,7 +95,12 @@ async fn runs(
 ) -> HttpResult {
     let after = paging.after;
     let after = after.map(|(at, no, run)| (WallMs(at), ShardId { task: task.id, no }, RunNo(run)));
-    let found = app.service.task_runs(task.id, after, paging.to_read()).await?;
+    let found = app
+        .service
+        .tasks
+        .lists
+        .runs(task.id, after, paging.to_read())
+        .await?;
     let page = paging.page(found, |run| (run.started_at.0, run.shard.no, run.run.0));
     Ok(paging.answer(page.map(RunJson::from)))
 }
@@ -111,12 +116,20 @@ async fn run(
     PathTask(task): PathTask,
     Path((text, shard, run)): Path<(String, String, String)>,
 ) -> HttpResult<Json<RunJson>> {
-    let number = |text: &str| text.parse::<i32>().ok().and_then(|number| u32::try_from(number).ok());
+    let number = |text: &str| {
+        text.parse::<i32>()
+            .ok()
+            .and_then(|number| u32::try_from(number).ok())
+    };
     let (Some(no), Some(run)) = (number(&shard), number(&run)) else {
         let name = format!("{text}.{shard}.{run}");
         return Err(ServiceError::NotFound { what: "run", name }.into());
     };
-    let record = app.service.task_run(ShardId { task: task.id, no }, RunNo(run)).await?;
+    let record = app
+        .service
+        .tasks
+        .run(ShardId { task: task.id, no }, RunNo(run))
+        .await?;
     Ok(Json(RunJson::from(record)))
 }
 
@@ -176,15 +189,16 @@ impl From<AuditRow> for AuditJson {
     params(PageQuery), security(("bearer" = ["viewer", "business"])),
     responses((status = 200, body = Page<AuditJson>))
 )]
-async fn revisions(
-    State(app): State<App>,
-    PathTask(task): PathTask,
-    paging: Paging<i64>,
-) -> HttpResult {
+async fn revisions(State(app): State<App>, PathTask(task): PathTask, paging: Paging<i64>) -> HttpResult {
     let filter = AuditFilter {
         task: Some(task.id),
         ..AuditFilter::default()
     };
-    let found = app.service.list_audit(&filter, paging.after, paging.to_read()).await?;
+    let found = app
+        .service
+        .tasks
+        .lists
+        .audits(&filter, paging.after, paging.to_read())
+        .await?;
     Ok(paging.answer(paging.page(found, |row| row.id).map(AuditJson::from)))
 }

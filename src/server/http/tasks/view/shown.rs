@@ -131,21 +131,21 @@ pub(crate) struct NextJson {
 /// Where the items of a task stand.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = TaskCounts)]
-struct CountsOfTask {
+pub(in crate::http) struct CountsOfTask {
     /// Settled well.
-    succeeded: u64,
+    pub(in crate::http) succeeded: u64,
     /// Settled: nothing to do.
-    skipped: u64,
+    pub(in crate::http) skipped: u64,
     /// Failed for good.
-    abandoned: u64,
+    pub(in crate::http) abandoned: u64,
     /// Waiting for a later retry, outside the window.
-    parked: u64,
+    pub(in crate::http) parked: u64,
     /// Given to the handler, no verdict yet.
-    in_flight: u64,
+    pub(in crate::http) in_flight: u64,
     /// Left.
-    pending: u64,
+    pub(in crate::http) pending: u64,
     /// Never to be dispatched.
-    excluded: u64,
+    pub(in crate::http) excluded: u64,
 }
 
 /// The first items, run before any other.
@@ -200,7 +200,7 @@ impl TaskJson {
             since: rfc3339(task.since),
             next: next(&task, recoveries),
             total: task.total.0,
-            counts: counts(&task),
+            counts: CountsOfTask::of(&task),
             low_water: task.low_water.0,
             shards: task.shards_wanted,
             shard_list: ShardJson::of(&task),
@@ -242,16 +242,18 @@ impl TaskJson {
     }
 }
 
-fn counts(task: &TaskView) -> CountsOfTask {
-    let counters = &task.counters;
-    CountsOfTask {
-        succeeded: counters.succeeded,
-        skipped: counters.skipped,
-        abandoned: counters.abandoned,
-        parked: counters.parked,
-        in_flight: counters.in_flight,
-        pending: counters.pending(task.total),
-        excluded: counters.excluded,
+impl CountsOfTask {
+    pub(in crate::http) fn of(task: &TaskView) -> CountsOfTask {
+        let counters = &task.counters;
+        CountsOfTask {
+            succeeded: counters.succeeded,
+            skipped: counters.skipped,
+            abandoned: counters.abandoned,
+            parked: counters.parked,
+            in_flight: counters.in_flight,
+            pending: counters.pending(task.total),
+            excluded: counters.excluded,
+        }
     }
 }
 

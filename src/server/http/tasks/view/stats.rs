@@ -22,7 +22,6 @@ use windrow_core::stats::stall::StallReason;
 
 /// Of what time, and how fine.
 #[derive(Debug, Deserialize, IntoParams)]
-#[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct StatsQuery {
     /// From when on; without it a quarter of an hour before the end.
@@ -161,7 +160,7 @@ pub(crate) async fn stats(
     PathTask(task): PathTask,
     Params(query): Params<StatsQuery>,
 ) -> HttpResult<Json<StatsJson>> {
-    let stats = app.service.task_stats(task.id, query.read()?).await?;
+    let stats = app.service.stats.of_task(task.id, query.read()?).await?;
     Ok(Json(StatsJson::of(&stats)))
 }
 

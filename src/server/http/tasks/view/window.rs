@@ -23,7 +23,6 @@ const CELLS_MAX: u32 = 20_000;
 
 /// How fine.
 #[derive(Debug, Deserialize, IntoParams)]
-#[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct WindowQuery {
     /// Cells of a shard at most; without it 4096. A wider window has several items in each.
@@ -95,9 +94,14 @@ pub(crate) async fn window(
     PathTask(task): PathTask,
     Params(query): Params<WindowQuery>,
 ) -> HttpResult<Json<WindowJson>> {
-    let cells = NonZeroU32::new(query.cells.unwrap_or(CELLS_DEFAULT)).filter(|cells| cells.get() <= CELLS_MAX);
+    let cells =
+        NonZeroU32::new(query.cells.unwrap_or(CELLS_DEFAULT)).filter(|cells| cells.get() <= CELLS_MAX);
     let fault = || ServiceError::invalid("cells", format!("a window has 1 to {CELLS_MAX} cells"));
-    let (windows, unreachable) = app.service.task_windows(task.id, cells.ok_or_else(fault)?).await?;
+    let (windows, unreachable) = app
+        .service
+        .windows
+        .of_task(task.id, cells.ok_or_else(fault)?)
+        .await?;
     Ok(Json(WindowJson {
         shards: windows.iter().map(ShardJson::of).collect(),
         reason: reason(&windows, &unreachable),
