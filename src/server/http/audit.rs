@@ -3,8 +3,6 @@
 use axum::extract::State;
 use serde::Deserialize;
 use utoipa::IntoParams;
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
 
 use super::App;
 use super::problem::HttpResult;
@@ -15,15 +13,10 @@ use crate::service::ServiceError;
 use windrow_core::ids::NotATaskId;
 use windrow_engine::ports::tasks::list::AuditFilter;
 
-/// The routes of this resource.
-pub(super) fn routes() -> OpenApiRouter<App> {
-    OpenApiRouter::new().routes(routes!(audit))
-}
-
 /// Which entries.
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
-struct AuditQuery {
+pub(crate) struct AuditQuery {
     /// About this task, also one that was deleted.
     #[param(pattern = "^t[1-9][0-9]{0,17}$")]
     task: Option<String>,
@@ -43,7 +36,11 @@ struct AuditQuery {
     get, path = "/v1/audit", tag = "access", operation_id = "list_audit", params(AuditQuery, PageQuery),
     security(("bearer" = ["viewer"])), responses((status = 200, body = Page<AuditJson>))
 )]
-async fn audit(State(app): State<App>, paging: Paging<i64>, Params(query): Params<AuditQuery>) -> HttpResult {
+pub(crate) async fn audit(
+    State(app): State<App>,
+    paging: Paging<i64>,
+    Params(query): Params<AuditQuery>,
+) -> HttpResult {
     let task = query.task.as_deref().map(str::parse).transpose();
     let filter = AuditFilter {
         task: task.map_err(|error: NotATaskId| ServiceError::invalid("task", error.to_string()))?,

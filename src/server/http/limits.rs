@@ -9,8 +9,6 @@ use axum::http::HeaderMap;
 use axum::response::IntoResponse;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
 
 use super::App;
 use super::problem::HttpResult;
@@ -27,17 +25,10 @@ use windrow_core::settings::Rate;
 use windrow_engine::ports::access::named_limit_store::{LimitUsers, LimitedTask, NamedLimit};
 use windrow_engine::ports::ownership::limit_store::PartView;
 
-/// The routes of this resource.
-pub(super) fn routes() -> OpenApiRouter<App> {
-    OpenApiRouter::new()
-        .routes(routes!(create, list))
-        .routes(routes!(read, edit, delete))
-}
-
 /// A limit to be made; it has a rate, a concurrency, or both.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-struct LimitBody {
+pub(crate) struct LimitBody {
     /// Its name in URLs; never changes.
     #[schema(pattern = "^[a-z0-9-]{1,40}$")]
     name: String,
@@ -56,7 +47,7 @@ struct LimitBody {
 /// A change of a limit: what is named is set, null takes away, the rest stays.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-struct LimitEditBody {
+pub(crate) struct LimitEditBody {
     /// Attempts in a time; null is without a bound.
     #[serde(default, deserialize_with = "some")]
     #[schema(value_type = Option<String>, pattern = "^ *[0-9][0-9_]*k? */ *[0-9]*(ns|us|ms|s|m|h|d)( ?[0-9]{1,20}(ns|us|ms|s|m|h|d))* *$", max_length = 80)]
@@ -74,7 +65,7 @@ struct LimitEditBody {
 /// What a limit allows.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Limit)]
-struct LimitJson {
+pub(crate) struct LimitJson {
     /// Its name in URLs.
     name: String,
     /// Attempts in a time; null is without a bound.
@@ -94,7 +85,7 @@ struct LimitJson {
 /// A limit and who uses it.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = LimitInUse)]
-struct LimitInUseJson {
+pub(crate) struct LimitInUseJson {
     #[serde(flatten)]
     limit: LimitJson,
     /// The businesses that name it for all their tasks.
@@ -110,7 +101,7 @@ struct LimitInUseJson {
 /// A task that names a limit.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = LimitedTask)]
-struct LimitedTaskJson {
+pub(crate) struct LimitedTaskJson {
     /// Its number.
     id: String,
     /// Its business.
@@ -122,7 +113,7 @@ struct LimitedTaskJson {
 /// What one node may use of a limit now.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = LimitPart)]
-pub(super) struct LimitPartJson {
+pub(crate) struct LimitPartJson {
     /// Its name.
     node: String,
     /// Its runs that want something.
@@ -192,7 +183,7 @@ impl LimitInUseJson {
         (status = 409, description = "name-taken"),
     )
 )]
-async fn create(call: Call, Body(body): Body<LimitBody>) -> HttpResult {
+pub(crate) async fn create(call: Call, Body(body): Body<LimitBody>) -> HttpResult {
     let bounds = Bounds {
         rate: body.rate,
         concurrency: body.concurrency.map(NonZeroU32::get),
@@ -215,7 +206,7 @@ async fn create(call: Call, Body(body): Body<LimitBody>) -> HttpResult {
     get, path = "/v1/limits", operation_id = "list_limits", tag = "limits", params(PageQuery),
     security(("bearer" = ["viewer", "business"])), responses((status = 200, body = Page<LimitJson>))
 )]
-async fn list(State(app): State<App>, caller: Caller, paging: Paging<String>) -> HttpResult {
+pub(crate) async fn list(State(app): State<App>, caller: Caller, paging: Paging<String>) -> HttpResult {
     let (own, after) = (caller.business.as_deref(), paging.after.as_deref());
     let found = app.service.limits.list(own, after, paging.to_read()).await?;
     let page = paging.page(found, |limit| limit.name.clone());
@@ -228,7 +219,7 @@ async fn list(State(app): State<App>, caller: Caller, paging: Paging<String>) ->
     security(("bearer" = ["viewer", "business"])),
     responses((status = 200, body = LimitInUseJson, headers(("etag" = String))))
 )]
-async fn read(State(app): State<App>, caller: Caller, Path(name): Path<String>) -> HttpResult {
+pub(crate) async fn read(State(app): State<App>, caller: Caller, Path(name): Path<String>) -> HttpResult {
     let picture = app
         .service
         .limits
@@ -246,7 +237,7 @@ async fn read(State(app): State<App>, caller: Caller, Path(name): Path<String>) 
     request_body = LimitEditBody, security(("bearer" = ["admin"])),
     responses((status = 200, body = LimitJson, headers(("etag" = String))), (status = 409))
 )]
-async fn edit(
+pub(crate) async fn edit(
     call: Call,
     Path(name): Path<String>,
     headers: HeaderMap,
@@ -275,7 +266,11 @@ async fn edit(
     security(("bearer" = ["admin"])),
     responses((status = 204, description = "It is gone"), (status = 409, description = "conflict"))
 )]
-async fn delete(call: Call, Path(name): Path<String>, Params(query): Params<ReasonQuery>) -> HttpResult {
+pub(crate) async fn delete(
+    call: Call,
+    Path(name): Path<String>,
+    Params(query): Params<ReasonQuery>,
+) -> HttpResult {
     call.app
         .service
         .limits

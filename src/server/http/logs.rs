@@ -8,8 +8,6 @@ use axum::http::StatusCode;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::{IntoParams, ToSchema};
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
 
 use super::App;
 use super::problem::HttpResult;
@@ -31,17 +29,10 @@ use windrow_engine::ports::handling::handler::{LogLevel, LogLine};
 /// The longest message of a line that is sent. Unit: characters; stored are [`MESSAGE_BYTES_MAX`] bytes.
 const MESSAGE_CHARS_MAX: usize = 1024;
 
-/// The routes of this resource.
-pub(super) fn routes() -> OpenApiRouter<App> {
-    OpenApiRouter::new()
-        .routes(routes!(of_task, append))
-        .routes(routes!(of_all))
-}
-
 /// How important a line is.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Level {
+pub(crate) enum Level {
     /// For developers.
     Debug,
     /// Normal.
@@ -55,7 +46,7 @@ pub(super) enum Level {
 /// Who wrote a line.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Origin {
+pub(crate) enum Origin {
     /// The business.
     Business,
     /// Windrow.
@@ -64,7 +55,7 @@ pub(super) enum Origin {
 
 /// A line.
 #[derive(Debug, Serialize, ToSchema)]
-pub(super) struct LineBody {
+pub(crate) struct LineBody {
     /// Grows from line to line of a task, in the order in which they are stored.
     pub(super) number: i64,
     /// When it was written.
@@ -106,7 +97,7 @@ impl From<NumberedLine> for LineBody {
 
 /// A page of lines, newest first.
 #[derive(Debug, Serialize, ToSchema)]
-pub(super) struct LinesPage {
+pub(crate) struct LinesPage {
     /// The lines. May be fewer than asked for although there is a next page: a search looks at so many lines at a time.
     items: Vec<LineBody>,
     /// Where the next page begins; null on the last one.
@@ -118,7 +109,7 @@ pub(super) struct LinesPage {
 
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
-struct SearchParams {
+pub(crate) struct SearchParams {
     /// This level or above.
     #[param(value_type = Option<Level>)]
     level: Option<LogLevel>,
@@ -176,7 +167,7 @@ fn query(
     security(("bearer" = ["viewer", "business"])), params(SearchParams, PageQuery),
     responses((status = 200, body = LinesPage))
 )]
-async fn of_task(
+pub(crate) async fn of_task(
     State(app): State<App>,
     PathTask(task): PathTask,
     paging: Paging<i64>,
@@ -205,7 +196,7 @@ async fn search(app: &App, query: &LogQuery) -> HttpResult<LinesPage> {
     security(("bearer" = ["viewer", "business"])), params(SearchParams, PageQuery),
     responses((status = 200, body = LinesPage))
 )]
-async fn of_all(
+pub(crate) async fn of_all(
     State(app): State<App>,
     caller: Caller,
     paging: Paging<i64>,
@@ -223,7 +214,7 @@ async fn of_all(
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = LogEntry)]
-pub(super) struct Entry {
+pub(crate) struct Entry {
     /// How important; `info` if it isn't said.
     #[schema(value_type = Option<Level>)]
     level: Option<LogLevel>,
@@ -240,7 +231,7 @@ pub(super) struct Entry {
 /// Lines to append.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct AppendBody {
+pub(crate) struct AppendBody {
     /// At most a thousand.
     #[schema(min_items = 1, max_items = 1000, value_type = Vec<Entry>)]
     entries: Vec<Object<Entry>>,
@@ -248,7 +239,7 @@ pub(super) struct AppendBody {
 
 /// What came of it.
 #[derive(Debug, Serialize, ToSchema)]
-pub(super) struct AppendedBody {
+pub(crate) struct AppendedBody {
     /// Lines that are stored.
     stored: u64,
     /// Lines below `data_log.min_level`, which are not.
@@ -263,7 +254,7 @@ pub(super) struct AppendedBody {
     security(("bearer" = ["operator", "business"])), request_body = AppendBody,
     responses((status = 202, body = AppendedBody))
 )]
-async fn append(
+pub(crate) async fn append(
     State(app): State<App>,
     PathTask(task): PathTask,
     Body(body): Body<AppendBody>,

@@ -11,8 +11,6 @@ use futures_util::StreamExt;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::{IntoParams, ToSchema};
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
 
 use super::App;
 use super::problem::{HttpResult, Problem, Slug};
@@ -30,16 +28,9 @@ use windrow_engine::ports::sources::uploads::{Upload, UploadId, UploadState};
 /// What there are only so many of.
 const PLACES: &str = "places for uploads (http.max_uploads)";
 
-/// The routes of this resource.
-pub(super) fn routes() -> OpenApiRouter<App> {
-    OpenApiRouter::new()
-        .routes(routes!(create))
-        .routes(routes!(show, discard))
-}
-
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
-struct UploadParams {
+pub(crate) struct UploadParams {
     /// Between the fields of a CSV: one ASCII character, or `tab`.
     #[param(max_length = 3, default = ",")]
     delimiter: Option<String>,
@@ -53,7 +44,7 @@ struct UploadParams {
 
 /// An upload.
 #[derive(Debug, Serialize, ToSchema)]
-pub(super) struct UploadBody {
+pub(crate) struct UploadBody {
     /// Its name, for the `source` of a task.
     id: String,
     /// `open` while bytes are missing, else `ready`.
@@ -83,7 +74,7 @@ pub(super) struct UploadBody {
 
 /// What the uploads of a business may take, those that its tasks have included (`http.upload_quota`).
 #[derive(Debug, Serialize, ToSchema)]
-struct QuotaBody {
+pub(crate) struct QuotaBody {
     /// All of it. Unit: bytes.
     bytes: u64,
     /// What is taken now. Unit: bytes.
@@ -163,7 +154,7 @@ fn face(upload: Upload, received: Option<Received>, quota: Option<QuotaBody>) ->
         (status = 429),
     )
 )]
-async fn create(
+pub(crate) async fn create(
     State(app): State<App>,
     caller: Caller,
     Params(params): Params<UploadParams>,
@@ -287,7 +278,7 @@ fn csv_format(params: &UploadParams) -> Result<RowFormat, ServiceError> {
 }
 
 /// The upload of the path, which the caller may see.
-struct PathUpload(Upload, Option<Received>);
+pub(crate) struct PathUpload(Upload, Option<Received>);
 
 impl FromRequestParts<App> for PathUpload {
     type Rejection = Problem;
@@ -313,7 +304,7 @@ impl FromRequestParts<App> for PathUpload {
     get, path = "/v1/uploads/{u}", tag = "uploads", operation_id = "show_upload",
     security(("bearer" = ["viewer", "business"])), responses((status = 200, body = UploadBody))
 )]
-async fn show(State(app): State<App>, upload: PathUpload) -> HttpResult<Json<UploadBody>> {
+pub(crate) async fn show(State(app): State<App>, upload: PathUpload) -> HttpResult<Json<UploadBody>> {
     Ok(Json(shown(&app, upload).await?))
 }
 
@@ -324,7 +315,10 @@ async fn show(State(app): State<App>, upload: PathUpload) -> HttpResult<Json<Upl
     delete, path = "/v1/uploads/{u}", tag = "uploads", operation_id = "discard_upload",
     security(("bearer" = ["operator", "business"])), responses((status = 204), (status = 409))
 )]
-async fn discard(State(app): State<App>, PathUpload(upload, _): PathUpload) -> HttpResult<StatusCode> {
+pub(crate) async fn discard(
+    State(app): State<App>,
+    PathUpload(upload, _): PathUpload,
+) -> HttpResult<StatusCode> {
     app.service.sources.discard(upload.id).await?;
     Ok(StatusCode::NO_CONTENT)
 }

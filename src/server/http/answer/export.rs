@@ -8,8 +8,6 @@ use futures_util::stream;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use utoipa::{IntoParams, ToSchema};
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
 
 use crate::http::App;
 use crate::http::answer::csv::push_row;
@@ -27,17 +25,10 @@ use windrow_engine::ports::tasks::store::TaskView;
 /// Rows that are read and sent at once.
 const PAGE: u32 = 1_000;
 
-/// The routes of this resource.
-pub(crate) fn routes() -> OpenApiRouter<App> {
-    OpenApiRouter::new()
-        .routes(routes!(failures))
-        .routes(routes!(log))
-}
-
 /// How an export is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
-enum Format {
+pub(crate) enum Format {
     /// Comma-separated, with a header.
     Csv,
     /// One JSON object a line.
@@ -46,7 +37,7 @@ enum Format {
 
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
-struct ExportParams {
+pub(crate) struct ExportParams {
     /// How it is written; else as `Accept` says, NDJSON without.
     #[param(inline)]
     format: Option<Format>,
@@ -89,7 +80,7 @@ impl ExportParams {
         (status = 200, description = "The rows", content((String = "application/x-ndjson"), (String = "text/csv"))),
     )
 )]
-async fn failures(
+pub(crate) async fn failures(
     State(app): State<App>,
     PathTask(task): PathTask,
     Params(params): Params<ExportParams>,
@@ -170,7 +161,7 @@ async fn failure_rows(
         (status = 200, description = "The rows", content((String = "application/x-ndjson"), (String = "text/csv"))),
     )
 )]
-async fn log(
+pub(crate) async fn log(
     State(app): State<App>,
     PathTask(task): PathTask,
     Params(params): Params<ExportParams>,

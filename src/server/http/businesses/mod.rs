@@ -7,8 +7,6 @@ use axum::extract::{Path, State};
 use axum::http::HeaderMap;
 use axum::response::{IntoResponse, Response};
 use serde_json::{Map, Value};
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
 
 use self::bodies::{
     BusinessJson, CheckMode, CheckReply, ListQuery, RegisterBody, RegisterQuery, RevisionJson,
@@ -23,18 +21,6 @@ use crate::http::guard::call::Call;
 use crate::http::guard::dry_run::DryRunQuery;
 use crate::http::guard::headers;
 use windrow_engine::ports::access::business_store::Business;
-
-/// The routes of this resource.
-pub(super) fn routes() -> OpenApiRouter<App> {
-    OpenApiRouter::new()
-        .routes(routes!(register, list))
-        .routes(routes!(read, edit))
-        .routes(routes!(check))
-        .routes(routes!(archive))
-        .routes(routes!(unarchive))
-        .routes(routes!(rotate_secret))
-        .routes(routes!(revisions))
-}
 
 /// A business with its revision as the tag.
 fn shown(business: &Business, secret: Option<String>) -> Response {
@@ -60,7 +46,7 @@ fn changed(call: &Call, business: &Business) -> HttpResult {
         (status = 422, description = "validation-failed, check-failed"),
     )
 )]
-async fn register(
+pub(crate) async fn register(
     call: Call,
     Params(query): Params<RegisterQuery>,
     Body(body): Body<RegisterBody>,
@@ -86,7 +72,7 @@ async fn register(
     get, path = "/v1/businesses", operation_id = "list_businesses", tag = "businesses", params(ListQuery, PageQuery),
     security(("bearer" = ["viewer"])), responses((status = 200, body = Page<BusinessJson>))
 )]
-async fn list(
+pub(crate) async fn list(
     State(app): State<App>,
     paging: Paging<String>,
     Params(query): Params<ListQuery>,
@@ -108,7 +94,7 @@ async fn list(
     security(("bearer" = ["viewer", "business"])),
     responses((status = 200, body = BusinessJson, headers(("etag" = String))))
 )]
-async fn read(State(app): State<App>, caller: Caller, Path(slug): Path<String>) -> HttpResult {
+pub(crate) async fn read(State(app): State<App>, caller: Caller, Path(slug): Path<String>) -> HttpResult {
     caller.may_see(&slug, "business", &slug)?;
     Ok(shown(&app.service.businesses.get(&slug).await?, None))
 }
@@ -122,7 +108,7 @@ async fn read(State(app): State<App>, caller: Caller, Path(slug): Path<String>) 
     security(("bearer" = ["admin"])),
     responses((status = 200, body = BusinessJson, headers(("etag" = String))), (status = 409))
 )]
-async fn edit(
+pub(crate) async fn edit(
     call: Call,
     Path(slug): Path<String>,
     headers: HeaderMap,
@@ -149,7 +135,7 @@ async fn edit(
     request_body = Option<ReasonBody>, security(("bearer" = ["operator"])),
     responses((status = 200, body = CheckReply))
 )]
-async fn check(
+pub(crate) async fn check(
     State(app): State<App>,
     Path(slug): Path<String>,
     _: Body<ReasonBody>,
@@ -163,7 +149,11 @@ async fn check(
     params(DryRunQuery), request_body = Option<ReasonBody>, security(("bearer" = ["admin"])),
     responses((status = 200, body = BusinessJson, headers(("etag" = String))))
 )]
-async fn archive(call: Call, Path(slug): Path<String>, Body(body): Body<ReasonBody>) -> HttpResult {
+pub(crate) async fn archive(
+    call: Call,
+    Path(slug): Path<String>,
+    Body(body): Body<ReasonBody>,
+) -> HttpResult {
     let write = call.write(body.reason);
     changed(
         &call,
@@ -178,7 +168,11 @@ async fn archive(call: Call, Path(slug): Path<String>, Body(body): Body<ReasonBo
     security(("bearer" = ["admin"])),
     responses((status = 200, body = BusinessJson, headers(("etag" = String))))
 )]
-async fn unarchive(call: Call, Path(slug): Path<String>, Body(body): Body<ReasonBody>) -> HttpResult {
+pub(crate) async fn unarchive(
+    call: Call,
+    Path(slug): Path<String>,
+    Body(body): Body<ReasonBody>,
+) -> HttpResult {
     let write = call.write(body.reason);
     changed(
         &call,
@@ -194,7 +188,7 @@ async fn unarchive(call: Call, Path(slug): Path<String>, Body(body): Body<Reason
     tag = "businesses", request_body = Option<ReasonBody>, security(("bearer" = ["admin"])),
     responses((status = 200, body = BusinessJson, headers(("etag" = String))))
 )]
-async fn rotate_secret(
+pub(crate) async fn rotate_secret(
     State(app): State<App>,
     caller: Caller,
     Path(slug): Path<String>,
@@ -214,7 +208,7 @@ async fn rotate_secret(
     tag = "businesses", params(PageQuery), security(("bearer" = ["viewer", "business"])),
     responses((status = 200, body = Page<RevisionJson>))
 )]
-async fn revisions(
+pub(crate) async fn revisions(
     State(app): State<App>,
     caller: Caller,
     Path(slug): Path<String>,

@@ -17,7 +17,7 @@ use crate::http::problem::Slug;
 
 /// The document, written.
 #[derive(Debug)]
-pub(super) struct Written {
+pub(crate) struct Written {
     /// As JSON.
     pub(super) json: Bytes,
     /// As HTML for people, the inside of a page.

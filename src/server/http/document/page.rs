@@ -8,10 +8,7 @@ use axum::{Extension, Json};
 use serde::Serialize;
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
 
-use crate::http::App;
 use crate::http::answer::html::{self, escaped};
 use crate::http::document::Written;
 
@@ -32,14 +29,6 @@ curl -H "Authorization: Bearer $TOKEN" http://127.0.0.1:7700/v1/tasks/t1</pre>
 which are <a href="/problems">explained</a>.</p>
 "#;
 
-/// The routes of this resource.
-pub(crate) fn routes() -> OpenApiRouter<App> {
-    OpenApiRouter::new()
-        .routes(routes!(docs))
-        .routes(routes!(front))
-        .routes(routes!(index))
-}
-
 /// Where to begin
 ///
 /// A page for people who type the node's address into a browser.
@@ -47,7 +36,7 @@ pub(crate) fn routes() -> OpenApiRouter<App> {
     get, path = "/", operation_id = "front", tag = "node", security(()),
     responses((status = 200, description = "A page", body = String, content_type = "text/html"))
 )]
-async fn front() -> Response {
+pub(crate) async fn front() -> Response {
     html::page("a node", FRONT)
 }
 
@@ -79,7 +68,7 @@ pub(crate) struct Index {
     get, path = "/v1", operation_id = "index", tag = "node", security(()),
     responses((status = 200, body = Index))
 )]
-async fn index() -> Json<Index> {
+pub(crate) async fn index() -> Json<Index> {
     Json(Index {
         resources: RESOURCES.into(),
         docs: "/docs",
@@ -106,7 +95,7 @@ const RESOURCES: [(&str, &str); 10] = [
     get, path = "/docs", operation_id = "docs", tag = "node", security(()),
     responses((status = 200, description = "A page", body = String, content_type = "text/html"))
 )]
-async fn docs(Extension(written): Extension<Arc<Written>>) -> Response {
+pub(crate) async fn docs(Extension(written): Extension<Arc<Written>>) -> Response {
     html::page("API", &written.html)
 }
 

@@ -22,8 +22,6 @@ use axum::response::IntoResponse;
 use axum::response::sse::{KeepAlive, Sse};
 use serde::Deserialize;
 use utoipa::IntoParams;
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
 
 pub(crate) use self::hub::Hub;
 use self::look::check;
@@ -46,14 +44,9 @@ const HZ_MAX: u32 = 10;
 /// Between comments on a quiet stream.
 const KEEP_ALIVE: std::time::Duration = std::time::Duration::from_secs(15);
 
-/// The routes of this resource.
-pub(super) fn routes() -> OpenApiRouter<App> {
-    OpenApiRouter::new().routes(routes!(events))
-}
-
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
-struct EventsQuery {
+pub(crate) struct EventsQuery {
     /// Comma-separated: `cluster`, `tasks`, `task:t42`, `node:n1`
     #[param(max_length = 1024)]
     topics: String,
@@ -77,7 +70,7 @@ struct EventsQuery {
         (status = 429),
     )
 )]
-async fn events(
+pub(crate) async fn events(
     State(app): State<App>,
     caller: Caller,
     peer: Option<Extension<ConnectInfo<SocketAddr>>>,

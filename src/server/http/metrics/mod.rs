@@ -23,8 +23,6 @@ use axum::http::header;
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use tokio::time::Instant;
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
 
 use self::board::{Board, Entry, OTHER, TaskSample};
 use self::families::{self as f, Family};
@@ -41,17 +39,12 @@ use windrow_engine::ports::tasks::store::TaskView;
 /// Between two looks at the live runs.
 pub const LOOK_EVERY: Duration = Duration::from_secs(1);
 
-/// The routes of this resource.
-pub(super) fn routes() -> OpenApiRouter<App> {
-    OpenApiRouter::new().routes(routes!(scrape))
-}
-
 /// Sums by kind, and the last number seen by path.
 type Restarts = (BTreeMap<&'static str, u64>, BTreeMap<String, u32>);
 
 /// What is measured and remembered.
 #[derive(Default)]
-pub(super) struct Meter {
+pub(crate) struct Meter {
     requests: Requests,
     board: Mutex<Board>,
     /// One look at a time: a run is taken in as it lives, and once more as it ended.
@@ -156,7 +149,7 @@ async fn under_way(app: &App) -> Vec<TaskView> {
         (status = 404, description = "telemetry.metrics is off"),
     )
 )]
-async fn scrape(State(app): State<App>) -> HttpResult {
+pub(crate) async fn scrape(State(app): State<App>) -> HttpResult {
     if !app.service.config().telemetry.metrics {
         return Err(Problem::new(Slug::NotFound, "telemetry.metrics is off"));
     }

@@ -5,8 +5,6 @@ use axum::http::header;
 use axum::response::{IntoResponse, Response};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
 
 use crate::http::App;
 use crate::http::guard::body::Params;
@@ -16,16 +14,9 @@ use crate::service::node::actors::{self, ActorNode};
 use windrow_core::ids::TaskId;
 use windrow_engine::ports::ownership::peers::{ActorsQuery, PeerReply};
 
-/// The routes of this resource.
-pub(crate) fn routes() -> OpenApiRouter<App> {
-    OpenApiRouter::new()
-        .routes(routes!(local))
-        .routes(routes!(of_node))
-}
-
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
-struct ActorsParams {
+pub(crate) struct ActorsParams {
     /// `text` or `json`; without it `/actors` is text and the other JSON
     #[param(inline)]
     format: Option<Format>,
@@ -39,14 +30,14 @@ struct ActorsParams {
 
 #[derive(Clone, Copy, Debug, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
-enum Format {
+pub(crate) enum Format {
     Text,
     Json,
 }
 
 /// An actor and those below it.
 #[derive(Debug, Serialize, ToSchema)]
-struct ActorBody {
+pub(crate) struct ActorBody {
     /// `n1/t42.0/executor`.
     path: String,
     /// Its kind.
@@ -92,7 +83,7 @@ impl From<ActorNode> for ActorBody {
         (status = 200, description = "The tree", content((String = "text/plain"), (Vec<ActorBody> = "application/json"))),
     )
 )]
-async fn local(State(app): State<App>, Params(params): Params<ActorsParams>) -> HttpResult {
+pub(crate) async fn local(State(app): State<App>, Params(params): Params<ActorsParams>) -> HttpResult {
     Ok(answer(&app, &params, Format::Text)?)
 }
 
@@ -105,7 +96,7 @@ async fn local(State(app): State<App>, Params(params): Params<ActorsParams>) -> 
         (status = 502, description = "node-silent"),
     )
 )]
-async fn of_node(
+pub(crate) async fn of_node(
     State(app): State<App>,
     Path(name): Path<String>,
     Params(params): Params<ActorsParams>,

@@ -14,7 +14,7 @@ use windrow_engine::ports::ownership::peers::{NodeFace, Unreachable};
 
 /// A node.
 #[derive(Debug, Serialize, ToSchema)]
-pub(in crate::http) struct NodeBody {
+pub(crate) struct NodeBody {
     /// Its name.
     id: String,
     /// Of its program.
@@ -54,7 +54,7 @@ pub(in crate::http) struct NodeBody {
 
 /// Whether a node could be asked.
 #[derive(Debug, Serialize, ToSchema)]
-pub(in crate::http) struct NodeLive {
+pub(crate) struct NodeLive {
     /// `here` for the node that answers, `live` for one that was asked, `unreachable` for one that can't be.
     pub(super) state: &'static str,
     /// Why it can't be asked.
@@ -65,7 +65,7 @@ pub(in crate::http) struct NodeLive {
 
 /// What runs on a node.
 #[derive(Debug, Serialize, ToSchema)]
-pub(in crate::http) struct RunBody {
+pub(crate) struct RunBody {
     /// The task, `t42`.
     task: String,
     /// Which part of it.

@@ -15,7 +15,7 @@ use crate::service::cluster::nodes::ShardCounts;
 
 /// A cluster.
 #[derive(Debug, Serialize, ToSchema)]
-pub(super) struct ClusterBody {
+pub(crate) struct ClusterBody {
     /// Of the store; the first part of every item key.
     store: String,
     /// Which database it is: `sqlite`, `postgres` or `mysql`.
@@ -36,7 +36,7 @@ pub(super) struct ClusterBody {
 
 /// Something that isn't well.
 #[derive(Debug, Serialize, ToSchema)]
-pub(super) struct ClusterReason {
+pub(crate) struct ClusterReason {
     /// `node_silent`, `node_fenced`, `node_unreachable`, `none_takes_tasks` or `orphaned`.
     reason: &'static str,
     /// A sentence.
@@ -45,7 +45,7 @@ pub(super) struct ClusterReason {
 
 /// Where the parts of tasks stand.
 #[derive(Debug, Serialize, ToSchema)]
-pub(super) struct ClusterShards {
+pub(crate) struct ClusterShards {
     /// Owned by a node that lives.
     owned: u64,
     /// Owned by one that is silent or has lost its session: others take them over.
@@ -82,7 +82,7 @@ impl From<ShardCounts> for ClusterShards {
     get, path = "/v1/cluster", operation_id = "show_cluster", tag = "node", security(("bearer" = ["viewer"])),
     responses((status = 200, body = ClusterBody))
 )]
-pub(super) async fn cluster(State(app): State<App>) -> Result<Json<ClusterBody>, Problem> {
+pub(crate) async fn cluster(State(app): State<App>) -> Result<Json<ClusterBody>, Problem> {
     let store = app
         .service
         .tasks

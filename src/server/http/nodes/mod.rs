@@ -2,7 +2,7 @@
 
 pub(crate) mod actors;
 mod body;
-mod cluster;
+pub(crate) mod cluster;
 pub(crate) mod internal;
 
 use axum::Json;
@@ -11,8 +11,6 @@ use axum::http::StatusCode;
 use serde::Deserialize;
 use serde_json::json;
 use utoipa::ToSchema;
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
 
 pub(super) use self::body::{NodeBody, face};
 use super::App;
@@ -29,16 +27,6 @@ use windrow_engine::ports::tasks::store::Write;
 
 /// The longest filter of the log. Unit: characters.
 const FILTER_MAX: usize = 1024;
-
-/// The routes of this resource.
-pub(super) fn routes() -> OpenApiRouter<App> {
-    OpenApiRouter::new()
-        .routes(routes!(cluster::cluster))
-        .routes(routes!(list))
-        .routes(routes!(show, change))
-        .routes(routes!(drain))
-        .routes(routes!(undrain))
-}
 
 /// Every node, this one first.
 pub(super) async fn all(app: &App) -> Result<Vec<NodeBody>, ServiceError> {
@@ -73,7 +61,7 @@ pub(super) async fn one(app: &App, name: &str) -> Result<NodeBody, ServiceError>
     get, path = "/v1/nodes", operation_id = "list_nodes", tag = "node", security(("bearer" = ["viewer"])),
     responses((status = 200, body = Page<NodeBody>))
 )]
-async fn list(State(app): State<App>) -> HttpResult<Json<Page<NodeBody>>> {
+pub(crate) async fn list(State(app): State<App>) -> HttpResult<Json<Page<NodeBody>>> {
     Ok(Json(Page {
         items: all(&app).await?,
         next_cursor: None,
@@ -85,14 +73,14 @@ async fn list(State(app): State<App>) -> HttpResult<Json<Page<NodeBody>>> {
     get, path = "/v1/nodes/{node}", operation_id = "show_node", tag = "node",
     security(("bearer" = ["viewer"])), responses((status = 200, body = NodeBody))
 )]
-async fn show(State(app): State<App>, Path(name): Path<String>) -> HttpResult<Json<NodeBody>> {
+pub(crate) async fn show(State(app): State<App>, Path(name): Path<String>) -> HttpResult<Json<NodeBody>> {
     Ok(Json(one(&app, &name).await?))
 }
 
 /// What can be changed of a node until its next restart.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-struct NodePatch {
+pub(crate) struct NodePatch {
     /// The sum of task rates that it may hold.
     #[schema(value_type = Option<String>, max_length = 80, examples("3000/s"))]
     capacity_rate: Option<RateLimit>,
@@ -113,7 +101,7 @@ struct NodePatch {
     security(("bearer" = ["admin"])), params(DryRunQuery), request_body = NodePatch,
     responses((status = 200, body = NodeBody), (status = 502, description = "node-silent"))
 )]
-async fn change(call: Call, Path(name): Path<String>, Body(patch): Body<NodePatch>) -> HttpResult {
+pub(crate) async fn change(call: Call, Path(name): Path<String>, Body(patch): Body<NodePatch>) -> HttpResult {
     let (app, write) = (&call.app, call.write(patch.reason));
     let body = if name == app.front.node {
         apply(app, patch.capacity_rate, patch.log_filter.as_deref(), &write).await?
@@ -189,7 +177,7 @@ fn check_filter(app: &App, filter: &str) -> Result<Filter, ServiceError> {
     security(("bearer" = ["admin"])), params(DryRunQuery), request_body = Option<ReasonBody>,
     responses((status = 202, body = NodeBody))
 )]
-async fn drain(call: Call, Path(name): Path<String>, Body(body): Body<ReasonBody>) -> HttpResult {
+pub(crate) async fn drain(call: Call, Path(name): Path<String>, Body(body): Body<ReasonBody>) -> HttpResult {
     set_drained(&call, &name, &call.write(body.reason), true).await
 }
 
@@ -199,7 +187,11 @@ async fn drain(call: Call, Path(name): Path<String>, Body(body): Body<ReasonBody
     security(("bearer" = ["admin"])), params(DryRunQuery), request_body = Option<ReasonBody>,
     responses((status = 202, body = NodeBody))
 )]
-async fn undrain(call: Call, Path(name): Path<String>, Body(body): Body<ReasonBody>) -> HttpResult {
+pub(crate) async fn undrain(
+    call: Call,
+    Path(name): Path<String>,
+    Body(body): Body<ReasonBody>,
+) -> HttpResult {
     set_drained(&call, &name, &call.write(body.reason), false).await
 }
 

@@ -4,24 +4,16 @@
 use axum::extract::Path;
 use axum::http::{HeaderMap, header};
 use axum::response::{IntoResponse, Response};
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
 
-use crate::http::App;
 use crate::http::answer::html;
 use crate::http::guard::headers::text;
 use crate::http::problem::{HttpResult, Problem, Slug};
 
 const TEXTS: &str = include_str!("problems.md");
 
-/// The routes of this resource.
-pub(crate) fn routes() -> OpenApiRouter<App> {
-    OpenApiRouter::new().routes(routes!(list)).routes(routes!(show))
-}
-
 /// One page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Topic {
+pub(crate) struct Topic {
     slug: &'static str,
     title: &'static str,
     text: &'static str,
@@ -48,7 +40,7 @@ fn topic(slug: &str) -> Option<Topic> {
         (status = 200, description = "A list with links, as HTML or Markdown", content((String = "text/html"), (String = "text/markdown"))),
     )
 )]
-async fn list(headers: HeaderMap) -> Response {
+pub(crate) async fn list(headers: HeaderMap) -> Response {
     if wants_markdown(&headers) {
         let lines: Vec<String> = topics()
             .map(|topic| format!("- [{}](/problems/{})", topic.title, topic.slug))
@@ -74,7 +66,7 @@ async fn list(headers: HeaderMap) -> Response {
         (status = 200, description = "The page, as HTML or Markdown", content((String = "text/html"), (String = "text/markdown"))),
     )
 )]
-async fn show(Path(slug): Path<String>, headers: HeaderMap) -> HttpResult {
+pub(crate) async fn show(Path(slug): Path<String>, headers: HeaderMap) -> HttpResult {
     let missing = || {
         Problem::new(
             Slug::NotFound,

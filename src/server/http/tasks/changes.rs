@@ -34,7 +34,7 @@ pub(super) fn key(taken: Option<Extension<TakenKey>>) -> Option<String> {
         (status = 422, description = "validation-failed, business-rejected"),
     )
 )]
-pub(super) async fn create(
+pub(crate) async fn create(
     call: Call,
     taken: Option<Extension<TakenKey>>,
     Params(query): Params<StrictQuery>,
@@ -78,7 +78,7 @@ pub(super) async fn create(
         (status = 422, description = "validation-failed, business-rejected"),
     )
 )]
-pub(super) async fn clone(
+pub(crate) async fn clone(
     call: Call,
     PathTask(task): PathTask,
     taken: Option<Extension<TakenKey>>,
@@ -111,7 +111,7 @@ pub(super) async fn clone(
         (status = 422, description = "validation-failed, business-rejected"),
     )
 )]
-pub(super) async fn edit(
+pub(crate) async fn edit(
     call: Call,
     PathTask(task): PathTask,
     Params(query): Params<StrictQuery>,
@@ -148,7 +148,7 @@ pub(super) async fn edit(
         (status = 409, description = "wrong-state, conflict"),
     )
 )]
-pub(super) async fn delete(call: Call, PathTask(task): PathTask, Body(body): Body<ReasonBody>) -> HttpResult {
+pub(crate) async fn delete(call: Call, PathTask(task): PathTask, Body(body): Body<ReasonBody>) -> HttpResult {
     call.app
         .service
         .tasks

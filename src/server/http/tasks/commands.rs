@@ -3,13 +3,10 @@
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
 
 use super::path::{PathTask, StartToken};
 use super::warnings::StrictQuery;
 use super::{TaskJson, commanded};
-use crate::http::App;
 use crate::http::guard::body::{Body, Params, ReasonBody, reason, time};
 use crate::http::guard::call::Call;
 use crate::http::guard::dry_run::DryRunQuery;
@@ -18,21 +15,10 @@ use crate::service::ServiceError;
 use crate::service::tasks::{CommandOutcome, ReadyChange, StartHow, StopHow};
 use windrow_core::ids::{ItemCount, ItemIndex};
 
-pub(super) fn routes() -> OpenApiRouter<App> {
-    OpenApiRouter::new()
-        .routes(routes!(start))
-        .routes(routes!(stop))
-        .routes(routes!(cancel))
-        .routes(routes!(finish))
-        .routes(routes!(recover))
-        .routes(routes!(relocate))
-        .routes(routes!(ready))
-}
-
 /// How a task starts.
 #[derive(Debug, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-struct StartBody {
+pub(crate) struct StartBody {
     /// Not before this time; replaces the one that the task has.
     #[schema(format = "date-time")]
     start_at: Option<String>,
@@ -49,7 +35,7 @@ struct StartBody {
 /// Whose fault failures without a verdict are.
 #[derive(Clone, Copy, Debug, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
-enum JudgeBody {
+pub(crate) enum JudgeBody {
     /// The items'.
     Items,
 }
@@ -67,7 +53,7 @@ enum JudgeBody {
         (status = 422, description = "validation-failed (strict)"),
     )
 )]
-async fn start(
+pub(crate) async fn start(
     call: Call,
     PathTask(task): PathTask,
     Params(query): Params<StrictQuery>,
@@ -98,7 +84,7 @@ async fn start(
 /// How a task stops.
 #[derive(Debug, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-struct StopBody {
+pub(crate) struct StopBody {
     /// Without waiting for calls in flight: they are aborted, and may be made again later.
     now: Option<bool>,
     /// Why, for the audit.
@@ -119,7 +105,7 @@ struct StopBody {
         (status = 409, description = "wrong-state"),
     )
 )]
-async fn stop(call: Call, PathTask(task): PathTask, Body(body): Body<StopBody>) -> HttpResult {
+pub(crate) async fn stop(call: Call, PathTask(task): PathTask, Body(body): Body<StopBody>) -> HttpResult {
     let how = match body.now {
         Some(true) => StopHow::Now,
         _ => StopHow::Drain,
@@ -143,7 +129,7 @@ async fn stop(call: Call, PathTask(task): PathTask, Body(body): Body<StopBody>) 
         (status = 409, description = "wrong-state"),
     )
 )]
-async fn cancel(call: Call, PathTask(task): PathTask, Body(body): Body<ReasonBody>) -> HttpResult {
+pub(crate) async fn cancel(call: Call, PathTask(task): PathTask, Body(body): Body<ReasonBody>) -> HttpResult {
     let told = call
         .app
         .service
@@ -156,7 +142,7 @@ async fn cancel(call: Call, PathTask(task): PathTask, Body(body): Body<ReasonBod
 /// Where a task ends early.
 #[derive(Debug, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-struct FinishBody {
+pub(crate) struct FinishBody {
     /// Items at or above this index that were not dispatched are excluded; without it, all that were not dispatched.
     #[schema(minimum = 0, maximum = 9223372036854775807_u64)]
     total: Option<u64>,
@@ -178,7 +164,7 @@ struct FinishBody {
         (status = 409, description = "wrong-state, conflict"),
     )
 )]
-async fn finish(call: Call, PathTask(task): PathTask, Body(body): Body<FinishBody>) -> HttpResult {
+pub(crate) async fn finish(call: Call, PathTask(task): PathTask, Body(body): Body<FinishBody>) -> HttpResult {
     let (end, write) = (body.total.map(ItemCount), call.write(body.reason));
     let told = call.app.service.tasks.finish(task.id, end, &write).await?;
     commanded(&call, told).await
@@ -197,7 +183,11 @@ async fn finish(call: Call, PathTask(task): PathTask, Body(body): Body<FinishBod
         (status = 409, description = "wrong-state"),
     )
 )]
-async fn recover(call: Call, PathTask(task): PathTask, Body(body): Body<ReasonBody>) -> HttpResult {
+pub(crate) async fn recover(
+    call: Call,
+    PathTask(task): PathTask,
+    Body(body): Body<ReasonBody>,
+) -> HttpResult {
     let told = call
         .app
         .service
@@ -210,7 +200,7 @@ async fn recover(call: Call, PathTask(task): PathTask, Body(body): Body<ReasonBo
 /// Where a task goes on.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-struct MoveBody {
+pub(crate) struct MoveBody {
     /// The node.
     #[schema(min_length = 1, max_length = 64, examples("n2"))]
     to: String,
@@ -235,7 +225,7 @@ struct MoveBody {
         (status = 409, description = "wrong-state, conflict"),
     )
 )]
-async fn relocate(call: Call, PathTask(task): PathTask, Body(body): Body<MoveBody>) -> HttpResult {
+pub(crate) async fn relocate(call: Call, PathTask(task): PathTask, Body(body): Body<MoveBody>) -> HttpResult {
     let write = call.write(body.reason);
     let (task, _) = call
         .app
@@ -249,7 +239,7 @@ async fn relocate(call: Call, PathTask(task): PathTask, Body(body): Body<MoveBod
 /// What a business says when it is ready.
 #[derive(Debug, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-struct ReadyBody {
+pub(crate) struct ReadyBody {
     /// Which start it answers; a start token says it already.
     start: Option<u32>,
     /// How many items there are.
@@ -279,7 +269,7 @@ struct ReadyBody {
         (status = 409, description = "stale-start, wrong-state, conflict"),
     )
 )]
-async fn ready(
+pub(crate) async fn ready(
     call: Call,
     StartToken(start): StartToken,
     PathTask(task): PathTask,

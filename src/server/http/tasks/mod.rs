@@ -1,17 +1,17 @@
 //! `/v1/tasks`: one pass of a business over its items. Operators steer all tasks, a business its own.
 
-mod bodies;
-mod changes;
-mod commands;
-mod explain;
+pub(crate) mod bodies;
+pub(crate) mod changes;
+pub(crate) mod commands;
+pub(crate) mod explain;
 pub(crate) mod failures;
 pub(crate) mod path;
-mod preview;
-mod queries;
+pub(crate) mod preview;
+pub(crate) mod queries;
 mod settings;
-mod source;
+pub(crate) mod source;
 pub(crate) mod view;
-mod warnings;
+pub(crate) mod warnings;
 
 use std::time::Duration;
 
@@ -19,8 +19,6 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
 
 use self::path::PathTask;
 use self::queries::{CountsJson, ListQuery, ShowQuery};
@@ -42,23 +40,6 @@ use windrow_engine::ports::tasks::store::TaskView;
 
 /// How far tasks of one status are counted: a number for people, never a walk over all tasks.
 const COUNTED_UP_TO: u32 = 10_000;
-
-/// The routes of this resource.
-pub(super) fn routes() -> OpenApiRouter<App> {
-    OpenApiRouter::new()
-        .routes(routes!(list, changes::create))
-        .routes(routes!(counts))
-        .routes(routes!(read, changes::edit, changes::delete))
-        .routes(routes!(changes::clone))
-        .merge(commands::routes())
-        .routes(routes!(failures::abandon::abandon))
-        .merge(view::history::routes())
-        .routes(routes!(view::stats::stats))
-        .routes(routes!(explain::explain))
-        .routes(routes!(view::window::window))
-        .routes(routes!(preview::preview))
-        .routes(routes!(failures::redrives::redrive))
-}
 
 /// A task with its version as the tag.
 async fn shown(app: &App, status: StatusCode, task: TaskView) -> Response {
@@ -103,7 +84,7 @@ pub(super) fn body(app: &App, picture: TaskPicture) -> TaskJson {
     get, path = "/v1/tasks", tag = "tasks", operation_id = "list_tasks", params(ListQuery, PageQuery),
     security(("bearer" = ["viewer", "business"])), responses((status = 200, body = page::Page<TaskJson>))
 )]
-async fn list(
+pub(crate) async fn list(
     State(app): State<App>,
     caller: Caller,
     paging: Paging<i64>,
@@ -138,7 +119,7 @@ async fn list(
     get, path = "/v1/tasks/counts", tag = "tasks", operation_id = "count_tasks",
     security(("bearer" = ["viewer"])), responses((status = 200, body = CountsJson))
 )]
-async fn counts(State(app): State<App>) -> HttpResult<Json<CountsJson>> {
+pub(crate) async fn counts(State(app): State<App>) -> HttpResult<Json<CountsJson>> {
     let counts = app.service.tasks.lists.status_counts(COUNTED_UP_TO).await?;
     Ok(Json(CountsJson::new(COUNTED_UP_TO, &counts)))
 }
@@ -151,7 +132,7 @@ async fn counts(State(app): State<App>) -> HttpResult<Json<CountsJson>> {
     security(("bearer" = ["viewer", "business"])),
     responses((status = 200, body = TaskJson, headers(("etag" = String))))
 )]
-async fn read(
+pub(crate) async fn read(
     State(app): State<App>,
     PathTask(task): PathTask,
     Params(query): Params<ShowQuery>,

@@ -23,7 +23,7 @@ const INDEXES_BYTES_MAX: usize = 4000;
 /// Which items.
 #[derive(Debug, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct PreviewBody {
+pub(crate) struct PreviewBody {
     /// Their indexes, such as `0,17,999`, `5..9` (without 9) or `5-8`; the first three if none is named.
     #[schema(min_length = 1, max_length = 4000)]
     indexes: Option<String>,
@@ -39,7 +39,7 @@ pub(super) struct PreviewBody {
 
 /// What the handler said.
 #[derive(Debug, Serialize, ToSchema)]
-pub(super) struct PreviewReply {
+pub(crate) struct PreviewReply {
     /// Item by item, in the order asked for.
     items: Vec<PreviewJson>,
     /// What of the task would not come about as it was wished.
@@ -49,7 +49,7 @@ pub(super) struct PreviewReply {
 
 /// What the handler said of an item.
 #[derive(Debug, Serialize, ToSchema)]
-struct PreviewJson {
+pub(crate) struct PreviewJson {
     /// The item.
     index: u64,
     /// `succeeded`, `skipped`, `abandoned`, `retry`, `failed` (the contract is broken) or `not_called`.
@@ -87,7 +87,7 @@ impl From<PreviewedItem> for PreviewJson {
     request_body = Option<PreviewBody>, security(("bearer" = ["operator", "business"])),
     responses((status = 200, body = PreviewReply), (status = 409, description = "conflict"))
 )]
-pub(super) async fn preview(
+pub(crate) async fn preview(
     State(app): State<App>,
     PathTask(task): PathTask,
     Body(body): Body<PreviewBody>,

@@ -19,7 +19,7 @@ const WAIT_MAX: Duration = Duration::from_secs(60);
 /// Which tasks, and which page of them.
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
-pub(super) struct ListQuery {
+pub(crate) struct ListQuery {
     /// Of this business.
     #[param(pattern = "^[a-z0-9-]{1,40}$")]
     business: Option<String>,
@@ -104,7 +104,7 @@ impl ListQuery {
 /// How long to wait for a change of which tag.
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
-pub(super) struct ShowQuery {
+pub(crate) struct ShowQuery {
     /// Wait so long, at most `60s`, for another tag than `unless`.
     #[param(pattern = "^[0-9]{1,5}(ms|s)$")]
     wait: Option<String>,
@@ -132,7 +132,7 @@ impl ShowQuery {
 
 /// How many tasks have each status.
 #[derive(Debug, Serialize, ToSchema)]
-pub(super) struct CountsJson {
+pub(crate) struct CountsJson {
     /// By status.
     counts: BTreeMap<&'static str, u64>,
     /// A number that is as high as this may be higher.

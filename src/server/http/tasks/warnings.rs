@@ -8,7 +8,7 @@ use crate::service::tasks::outlook::Warning;
 /// What is asked of a write that plans something.
 #[derive(Debug, Default, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
-pub(super) struct StrictQuery {
+pub(crate) struct StrictQuery {
     /// With `true` what would only be warned of is refused, such as a deadline that can't be met.
     strict: Option<bool>,
 }
@@ -22,7 +22,7 @@ impl StrictQuery {
 /// What would not come about as it was wished.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = TaskWarning)]
-pub(in crate::http) struct WarningJson {
+pub(crate) struct WarningJson {
     /// `deadline_too_early` or `not_started`.
     code: &'static str,
     /// The member of the task that it is about, as a JSON pointer.

@@ -6,8 +6,6 @@ use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
 
 use super::App;
 use super::problem::HttpResult;
@@ -21,17 +19,10 @@ use crate::service::access::tokens::{TOKEN_PREFIX, TokenWish};
 use windrow_core::business::access::Role;
 use windrow_engine::ports::access::token_store::TokenView;
 
-/// The routes of this resource.
-pub(super) fn routes() -> OpenApiRouter<App> {
-    OpenApiRouter::new()
-        .routes(routes!(create, list))
-        .routes(routes!(revoke))
-}
-
 /// A token to be made.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-struct TokenBody {
+pub(crate) struct TokenBody {
     /// Who will hold it, for the audit.
     #[schema(min_length = 1, max_length = 100)]
     name: String,
@@ -52,7 +43,7 @@ struct TokenBody {
 
 /// A token.
 #[derive(Debug, Serialize, ToSchema)]
-struct TokenJson {
+pub(crate) struct TokenJson {
     /// Its number.
     id: i64,
     /// Who holds it.
@@ -101,7 +92,7 @@ impl From<TokenView> for TokenJson {
     post, path = "/v1/tokens", operation_id = "create_token", tag = "access", params(DryRunQuery),
     request_body = TokenBody, security(("bearer" = ["admin"])), responses((status = 201, body = TokenJson))
 )]
-async fn create(call: Call, Body(body): Body<TokenBody>) -> HttpResult {
+pub(crate) async fn create(call: Call, Body(body): Body<TokenBody>) -> HttpResult {
     let wish = TokenWish {
         name: body.name,
         role: body.role,
@@ -129,7 +120,7 @@ async fn create(call: Call, Body(body): Body<TokenBody>) -> HttpResult {
     get, path = "/v1/tokens", operation_id = "list_tokens", tag = "access", params(PageQuery),
     security(("bearer" = ["admin"])), responses((status = 200, body = Page<TokenJson>))
 )]
-async fn list(State(app): State<App>, paging: Paging<i64>) -> HttpResult {
+pub(crate) async fn list(State(app): State<App>, paging: Paging<i64>) -> HttpResult {
     let found = app
         .service
         .access
@@ -145,7 +136,11 @@ async fn list(State(app): State<App>, paging: Paging<i64>) -> HttpResult {
     params(("id" = i64, Path, description = "Its number", minimum = 1), ReasonQuery, DryRunQuery),
     security(("bearer" = ["admin"])), responses((status = 204, description = "It is not believed any more"))
 )]
-async fn revoke(call: Call, Path(id): Path<String>, Params(query): Params<ReasonQuery>) -> HttpResult {
+pub(crate) async fn revoke(
+    call: Call,
+    Path(id): Path<String>,
+    Params(query): Params<ReasonQuery>,
+) -> HttpResult {
     let number = id.parse::<i64>().ok().filter(|number| *number > 0);
     let fault = || ServiceError::invalid("id", format!("{id:?} is not the number of a token"));
     let number = number.ok_or_else(fault)?;

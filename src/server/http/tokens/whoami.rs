@@ -3,16 +3,8 @@
 use axum::Json;
 use serde::Serialize;
 use utoipa::ToSchema;
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
 
-use crate::http::App;
 use crate::http::guard::access::Caller;
-
-/// The routes of this resource.
-pub(crate) fn routes() -> OpenApiRouter<App> {
-    OpenApiRouter::new().routes(routes!(whoami))
-}
 
 /// Who the node takes the caller for.
 #[derive(Debug, Serialize, ToSchema)]
@@ -30,7 +22,7 @@ pub(crate) struct Whoami {
     get, path = "/v1/whoami", tag = "access", security(("bearer" = ["viewer", "business"])),
     responses((status = 200, body = Whoami))
 )]
-async fn whoami(caller: Caller) -> Json<Whoami> {
+pub(crate) async fn whoami(caller: Caller) -> Json<Whoami> {
     Json(Whoami {
         name: caller.name,
         role: caller.role.as_str(),

@@ -33,7 +33,7 @@ use windrow_engine::ports::tasks::store::TaskView;
 /// Of what time.
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
-pub(super) struct ExplainQuery {
+pub(crate) struct ExplainQuery {
     /// The last so many seconds; 60 without it.
     #[param(minimum = 5, maximum = 900)]
     seconds: Option<u32>,
@@ -42,7 +42,7 @@ pub(super) struct ExplainQuery {
 /// Why a task is as fast as it is. The causes add up to what is missing.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Explanation)]
-pub(super) struct ExplanationJson {
+pub(crate) struct ExplanationJson {
     /// The task.
     pub(super) task: String,
     /// Where it stands.
@@ -88,7 +88,7 @@ pub(super) struct ExplanationJson {
 /// A limit that tasks share on all nodes, and who uses it.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = ExplainedLimit)]
-struct LimitJson {
+pub(crate) struct LimitJson {
     /// Its name: that of the business whose own it is, or one of its own.
     name: String,
     /// `business` or `named`.
@@ -117,7 +117,7 @@ impl LimitJson {
 /// A node that runs a part of a task.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = ExplainedNode)]
-pub(super) struct PartJson {
+pub(crate) struct PartJson {
     /// Its name.
     pub(super) node: String,
     /// How many runs of the task it has.
@@ -127,7 +127,7 @@ pub(super) struct PartJson {
 /// A part of what is missing.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = ExplainedCause)]
-pub(super) struct CauseJson {
+pub(crate) struct CauseJson {
     /// What it is.
     slug: &'static str,
     /// The same in two or three words.
@@ -143,7 +143,7 @@ pub(super) struct CauseJson {
 /// What a task without a rate waits for.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = ExplainedWait)]
-pub(super) struct WaitJson {
+pub(crate) struct WaitJson {
     /// What it is.
     slug: &'static str,
     /// The same in two or three words.
@@ -155,7 +155,7 @@ pub(super) struct WaitJson {
 /// Something that would help, or why nothing does.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = ExplainedAdvice)]
-pub(super) struct AdviceJson {
+pub(crate) struct AdviceJson {
     /// Against which cause.
     about: &'static str,
     /// A sentence.
@@ -180,7 +180,7 @@ pub(super) struct AdviceJson {
         (status = 200, description = "The explanation", content((ExplanationJson = "application/json"), (String = "text/plain"))),
     )
 )]
-pub(super) async fn explain(
+pub(crate) async fn explain(
     State(app): State<App>,
     caller: Caller,
     PathTask(task): PathTask,

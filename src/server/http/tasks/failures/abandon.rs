@@ -28,7 +28,7 @@ pub(crate) struct AbandonBody {
 /// The task, and what is given up.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = AbandonedTask)]
-struct AbandonedJson {
+pub(crate) struct AbandonedJson {
     #[serde(flatten)]
     task: TaskJson,
     /// What is given up.
@@ -38,7 +38,7 @@ struct AbandonedJson {
 /// Items that are given up.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = GivenUp)]
-struct GivenUpJson {
+pub(crate) struct GivenUpJson {
     /// The code of their last failure.
     code: String,
     /// How many of them were saved when it was asked for; those that failed in the last seconds come on top.

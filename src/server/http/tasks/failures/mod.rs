@@ -12,8 +12,6 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use utoipa::{IntoParams, ToSchema};
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
 
 use crate::http::App;
 use crate::http::answer::page::{Page, PageQuery, Paging};
@@ -27,14 +25,6 @@ use crate::service::failures::{ItemStory, ShownFailure, state_word};
 use windrow_core::ids::{INDEX_MAX, ItemIndex};
 use windrow_engine::ports::tasks::failure_list::{FailurePage, RecordedItem};
 use windrow_engine::ports::tasks::store::{FailureGroup, TaskView};
-
-/// The routes of this resource.
-pub(crate) fn routes() -> OpenApiRouter<App> {
-    OpenApiRouter::new()
-        .routes(routes!(list))
-        .routes(routes!(groups))
-        .routes(routes!(item))
-}
 
 /// Failures of one code.
 #[derive(Debug, Serialize, ToSchema)]
@@ -179,7 +169,7 @@ pub(crate) fn value(text: &str) -> Value {
 
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
-struct ListParams {
+pub(crate) struct ListParams {
     /// Only this group, in the order in which its items were given up; else all in the order of their indexes.
     #[param(max_length = 64)]
     code: Option<String>,
@@ -196,7 +186,7 @@ struct ListParams {
     security(("bearer" = ["viewer", "business"])), params(ListParams, PageQuery),
     responses((status = 200, body = Page<FailureBody>))
 )]
-async fn list(
+pub(crate) async fn list(
     State(app): State<App>,
     PathTask(task): PathTask,
     paging: Paging<u64>,
@@ -223,7 +213,7 @@ fn key(item: &RecordedItem, by_group: bool) -> u64 {
 
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
-struct GroupParams {
+pub(crate) struct GroupParams {
     /// With what the item of each example carries: `*` is all of it, else these members separated by commas.
     #[param(max_length = 500, example = "user_id,email")]
     data: Option<String>,
@@ -237,7 +227,7 @@ struct GroupParams {
     security(("bearer" = ["viewer", "business"])), params(GroupParams),
     responses((status = 200, body = Groups))
 )]
-async fn groups(
+pub(crate) async fn groups(
     State(app): State<App>,
     PathTask(task): PathTask,
     Params(params): Params<GroupParams>,
@@ -293,7 +283,7 @@ pub(crate) struct ItemBody {
 }
 
 /// The number in the path.
-struct Index(ItemIndex);
+pub(crate) struct Index(ItemIndex);
 
 impl FromRequestParts<App> for Index {
     type Rejection = Problem;
@@ -319,7 +309,7 @@ impl FromRequestParts<App> for Index {
     params(("index" = u64, Path, description = "The item's 0-based index", example = 3817)),
     responses((status = 200, body = ItemBody))
 )]
-async fn item(
+pub(crate) async fn item(
     State(app): State<App>,
     PathTask(task): PathTask,
     Index(index): Index,

@@ -7,8 +7,6 @@ use axum::response::IntoResponse;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::{IntoParams, ToSchema};
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
 
 use crate::http::App;
 use crate::http::answer::time::rfc3339;
@@ -24,11 +22,6 @@ use crate::service::tasks::report::{LIMIT_OF_PROOF, Report};
 use windrow_core::task::Tuning;
 use windrow_engine::ports::tasks::report_store::{RunFacts, ShardFacts};
 use windrow_engine::ports::tasks::store::{AuditEntry, TaskView};
-
-/// The routes of this resource.
-pub(crate) fn routes() -> OpenApiRouter<App> {
-    OpenApiRouter::new().routes(routes!(report))
-}
 
 /// The whole story of a task.
 #[derive(Debug, Serialize, ToSchema)]
@@ -301,7 +294,7 @@ fn entry(entry: AuditEntry) -> Entry {
 /// How a report is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
-enum Format {
+pub(crate) enum Format {
     /// For machines.
     Json,
     /// For people.
@@ -310,7 +303,7 @@ enum Format {
 
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
-struct ReportParams {
+pub(crate) struct ReportParams {
     /// How it is written; else as `Accept` says, JSON without.
     #[param(inline)]
     format: Option<Format>,
@@ -326,7 +319,7 @@ struct ReportParams {
         (status = 200, description = "The report", content((ReportBody = "application/json"), (String = "text/markdown"))),
     )
 )]
-async fn report(
+pub(crate) async fn report(
     State(app): State<App>,
     PathTask(task): PathTask,
     Params(params): Params<ReportParams>,

@@ -10,7 +10,7 @@ use windrow_core::items::verdict::{LastError, Outage};
 /// The handler doesn't answer. The task goes on by itself once it does; nothing is charged for it.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = HandlerDown)]
-pub(in crate::http) struct HandlerDownJson {
+pub(crate) struct HandlerDownJson {
     /// Of whom the last failure speaks: `unreachable`, `unavailable` or `unclear`. Null where only its node knows, and
     /// can't be asked.
     class: Option<&'static str>,
@@ -31,7 +31,7 @@ pub(in crate::http) struct HandlerDownJson {
 /// What last went wrong with calls of a task that runs.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = LastError)]
-pub(in crate::http) struct LastErrorJson {
+pub(crate) struct LastErrorJson {
     /// Of whom it speaks: `answered`, `faulty`, `rejected`, `unreachable`, `unavailable` or `unclear`.
     class: &'static str,
     /// The failure's code.

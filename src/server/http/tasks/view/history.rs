@@ -5,8 +5,6 @@ use axum::extract::{Path, State};
 use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
 
 use crate::http::App;
 use crate::http::answer::page::{Page, PageQuery, Paging};
@@ -17,17 +15,10 @@ use crate::service::ServiceError;
 use windrow_core::ids::{RunNo, ShardId, WallMs};
 use windrow_engine::ports::tasks::list::{AuditFilter, AuditRow, RunRecord};
 
-pub(crate) fn routes() -> OpenApiRouter<App> {
-    OpenApiRouter::new()
-        .routes(routes!(runs))
-        .routes(routes!(run))
-        .routes(routes!(revisions))
-}
-
 /// One ownership of a shard.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Run)]
-struct RunJson {
+pub(crate) struct RunJson {
     /// The shard's number.
     shard: u32,
     /// The run's number within the shard.
@@ -50,7 +41,7 @@ struct RunJson {
 
 /// Items of a shard when a run of it ended.
 #[derive(Debug, Serialize, ToSchema)]
-struct RunCounts {
+pub(crate) struct RunCounts {
     /// Settled well.
     succeeded: u64,
     /// Nothing to do.
@@ -88,7 +79,7 @@ impl From<RunRecord> for RunJson {
     get, path = "/v1/tasks/{task}/runs", tag = "tasks", operation_id = "list_runs", params(PageQuery),
     security(("bearer" = ["viewer", "business"])), responses((status = 200, body = Page<RunJson>))
 )]
-async fn runs(
+pub(crate) async fn runs(
     State(app): State<App>,
     PathTask(task): PathTask,
     paging: Paging<(i64, u32, u32)>,
@@ -111,7 +102,7 @@ async fn runs(
     params(("shard" = String, Path, description = "The shard's number", pattern = "^[0-9]{1,10}$"), ("run" = String, Path, description = "The run's number within the shard", pattern = "^[0-9]{1,10}$")),
     security(("bearer" = ["viewer", "business"])), responses((status = 200, body = RunJson))
 )]
-async fn run(
+pub(crate) async fn run(
     State(app): State<App>,
     PathTask(task): PathTask,
     Path((text, shard, run)): Path<(String, String, String)>,
@@ -136,7 +127,7 @@ async fn run(
 /// One entry of the audit.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = AuditEntry)]
-pub(in crate::http) struct AuditJson {
+pub(crate) struct AuditJson {
     /// Grows with time.
     id: i64,
     /// When.
@@ -189,7 +180,11 @@ impl From<AuditRow> for AuditJson {
     params(PageQuery), security(("bearer" = ["viewer", "business"])),
     responses((status = 200, body = Page<AuditJson>))
 )]
-async fn revisions(State(app): State<App>, PathTask(task): PathTask, paging: Paging<i64>) -> HttpResult {
+pub(crate) async fn revisions(
+    State(app): State<App>,
+    PathTask(task): PathTask,
+    paging: Paging<i64>,
+) -> HttpResult {
     let filter = AuditFilter {
         task: Some(task.id),
         ..AuditFilter::default()

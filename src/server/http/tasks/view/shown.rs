@@ -26,7 +26,7 @@ use windrow_engine::ports::tasks::store::TaskView;
 /// A task.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Task)]
-pub(in crate::http) struct TaskJson {
+pub(crate) struct TaskJson {
     /// Its number, `t42`.
     id: String,
     /// The business.
@@ -131,7 +131,7 @@ pub(crate) struct NextJson {
 /// Where the items of a task stand.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = TaskCounts)]
-pub(in crate::http) struct CountsOfTask {
+pub(crate) struct CountsOfTask {
     /// Settled well.
     pub(in crate::http) succeeded: u64,
     /// Settled: nothing to do.
@@ -151,7 +151,7 @@ pub(in crate::http) struct CountsOfTask {
 /// The first items, run before any other.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = TaskCanary)]
-struct CanaryJson {
+pub(crate) struct CanaryJson {
     /// How many.
     items: u64,
     /// `stop` or `continue`.
@@ -161,7 +161,7 @@ struct CanaryJson {
 /// What is known of a task while it runs. Of nodes that can't be asked the task has what was saved last.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = TaskLive)]
-struct LiveJson {
+pub(crate) struct LiveJson {
     /// `live`; `partial` when some of its nodes can't be asked; `unreachable` when none can, and the numbers are null.
     state: &'static str,
     /// When its runs were looked at. Without `live`, and of nodes that can't be asked, the numbers are those of the last

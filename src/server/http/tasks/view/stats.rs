@@ -69,7 +69,7 @@ pub(crate) struct StatsJson {
 /// Series of a task.
 #[derive(Debug, Default, Serialize, ToSchema)]
 #[schema(as = TaskSeries)]
-struct SeriesJson {
+pub(crate) struct SeriesJson {
     /// The end of each point.
     time: Vec<String>,
     /// How many seconds of each the task ran.
@@ -103,7 +103,7 @@ struct SeriesJson {
 /// What a task did in a time.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = TaskSums)]
-struct SumsJson {
+pub(crate) struct SumsJson {
     /// For how many seconds of it the task ran.
     seconds: f64,
     /// Settled well.
@@ -119,7 +119,7 @@ struct SumsJson {
 /// How long calls took. What is answered at once, in this process, is not counted.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = TaskLatency)]
-struct LatencyJson {
+pub(crate) struct LatencyJson {
     /// How many calls.
     count: u64,
     /// The time that all took together.
@@ -137,7 +137,7 @@ struct LatencyJson {
 /// Calls that took about as long.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = LatencyBucket)]
-struct BucketJson {
+pub(crate) struct BucketJson {
     /// At least so long.
     from_seconds: f64,
     /// Shorter than this.

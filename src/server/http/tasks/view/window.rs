@@ -46,7 +46,7 @@ pub(crate) struct WindowJson {
 /// The window of a shard.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = ShardWindow)]
-struct ShardJson {
+pub(crate) struct ShardJson {
     /// The shard's number.
     shard: u32,
     /// The node that runs it; null while nobody does, or when it can't be asked.
@@ -71,7 +71,7 @@ struct ShardJson {
 /// The item at low water.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = WindowHead)]
-struct HeadJson {
+pub(crate) struct HeadJson {
     /// Its index.
     index: u64,
     /// The attempt that is out, or the last one; 0 when there was none.
