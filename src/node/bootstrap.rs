@@ -11,10 +11,10 @@ use windrow_config::{Auth, AuthMode};
 use windrow_core::business::access::Role;
 use windrow_core::ids::WallMs;
 use windrow_engine::ports::StoreError;
-use windrow_engine::ports::access::token_store::{TokenStore, TokenView};
+use windrow_engine::ports::access::token_store::{TokenGrant, TokenStore, TokenView};
 use windrow_engine::ports::tasks::store::Actor;
 use windrow_host::vault::write_private;
-use windrow_server::service::access::tokens::{self, TOKEN_PREFIX, TokenWish};
+use windrow_server::service::access::tokens::{self, TOKEN_PREFIX};
 use windrow_server::service::{Service, ServiceError};
 
 /// The file in the data directory, when the configured one can't be written.
@@ -191,7 +191,7 @@ fn write_to_first(places: &[PathBuf], token: &str) -> Result<(PathBuf, bool), Bo
 
 /// A token that is stored already keeps what it is: one that was revoked stays revoked.
 async fn remember(store: &dyn TokenStore, token: &str, now: WallMs) -> Result<(), BootstrapError> {
-    let wish = TokenWish {
+    let wish = TokenGrant {
         name: "bootstrap".to_owned(),
         role: Role::Admin,
         business: None,

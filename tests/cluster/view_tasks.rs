@@ -4,15 +4,15 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use windrow_core::handler::elsewhere::Reaching;
-use windrow_core::ids::{ItemIndex, SessionId, ShardId, StoreId, TaskId, WallMs};
+use windrow_core::ids::{SessionId, ShardId, StoreId, TaskId, WallMs};
 use windrow_engine::ports::StoreError;
 use windrow_engine::ports::handling::data_log::{
     DataLog, DataLogLine, DropReason, LogPage, LogQuery, LogRetention, NumberedLine,
 };
 use windrow_engine::ports::handling::handler::LogLevel;
 use windrow_engine::ports::tasks::store::{
-    AuditEntry, CommandError, CreateError, FailedItem, FailureGroup, Family, NewTask, TaskCommand, TaskStore,
-    TaskView, TokenStart, WaitNote, Write,
+    AuditEntry, CommandError, CreateError, Making, NewTask, TaskCommand, TaskStore, TaskView, TokenStart,
+    WaitNote, Write,
 };
 use windrow_engine::ports::tasks::upkeep::{Sweep, UpkeepStore};
 
@@ -30,18 +30,14 @@ impl TaskStore for View {
         self.store.ensure_business(slug, write, now).await
     }
 
-    async fn create(&self, task: &NewTask, write: &Write, now: WallMs) -> Result<TaskView, CreateError> {
-        self.store.create(task, write, now).await
-    }
-
-    async fn create_redrive(
+    async fn make(
         &self,
         task: &NewTask,
-        seen: (&Family, bool),
+        how: Making<'_>,
         write: &Write,
         now: WallMs,
     ) -> Result<TaskView, CreateError> {
-        self.store.create_redrive(task, seen, write, now).await
+        self.store.make(task, how, write, now).await
     }
 
     async fn get(&self, id: TaskId) -> Result<Option<TaskView>, StoreError> {
@@ -112,19 +108,6 @@ impl TaskStore for View {
 
     async fn start_of_token(&self, token: &str) -> Result<Option<TokenStart>, StoreError> {
         self.store.start_of_token(token).await
-    }
-
-    async fn failure_groups(&self, id: TaskId) -> Result<Vec<FailureGroup>, StoreError> {
-        self.store.failure_groups(id).await
-    }
-
-    async fn failures(
-        &self,
-        id: TaskId,
-        after: Option<ItemIndex>,
-        limit: u32,
-    ) -> Result<Vec<FailedItem>, StoreError> {
-        self.store.failures(id, after, limit).await
     }
 
     async fn audit(&self, id: TaskId) -> Result<Vec<AuditEntry>, StoreError> {

@@ -341,7 +341,7 @@ impl World {
                 let Ok(Some(view)) = self.store.get(task).await else {
                     return;
                 };
-                let mut tuning = view.tuning;
+                let mut tuning = view.life.tuning;
                 tuning.rate = RateLimit::Limited(Rate::per_second(rate).expect("not zero"));
                 TaskCommand::Tune(Box::new(tuning))
             }

@@ -12,6 +12,7 @@ use windrow_engine::ports::ownership::run_store::{
     CHECKPOINT_SHARDS_MAX, CheckpointAck, ClaimedShard, FAILURE_CODE_OTHER, FAILURE_CODES_MAX, RunClose,
     ShardCheckpoint,
 };
+use windrow_engine::ports::tasks::failure_list::{FailureList, FailurePage};
 use windrow_engine::ports::tasks::store::{CommandError, NewTask, TaskCommand};
 
 use crate::fixture::{Harness, NOW, abandoned, at, closing, parked, task, trouble, with, write};
@@ -49,10 +50,7 @@ pub async fn a_repeat_of_the_same_number_is_stored_once(harness: Harness) {
     for _ in 0..3 {
         harness.stored(checkpoint.clone()).await;
     }
-    assert_eq!(
-        harness.store.failure_groups(run.shard.task).await.unwrap()[0].count,
-        1
-    );
+    assert_eq!(harness.store.groups(run.shard.task).await.unwrap()[0].count, 1);
     let unwritten = ShardCheckpoint {
         seq: windrow_core::ids::CheckpointSeq(0),
         ..at(&run, 1, 9)
@@ -99,19 +97,12 @@ pub async fn a_zombie_leaves_no_side_records(harness: Harness) {
     assert!(
         harness
             .store
-            .failures(old.shard.task, None, 10)
+            .page(old.shard.task, &FailurePage::ByIndex(None), 10)
             .await
             .unwrap()
             .is_empty()
     );
-    assert!(
-        harness
-            .store
-            .failure_groups(old.shard.task)
-            .await
-            .unwrap()
-            .is_empty()
-    );
+    assert!(harness.store.groups(old.shard.task).await.unwrap().is_empty());
     assert!(
         harness
             .store
@@ -158,11 +149,18 @@ pub async fn a_fenced_shard_does_not_disturb_the_others(harness: Harness) {
     assert_eq!(acks, [Stored, Fenced, Fenced, Stored]);
     assert_eq!(harness.view(one.shard.task).await.low_water, ItemIndex(4));
     assert_eq!(harness.view(two.shard.task).await.low_water, ItemIndex(0));
-    assert_eq!(harness.store.failures(two.shard.task, None, 9).await.unwrap(), []);
     assert_eq!(
         harness
             .store
-            .failures(three.shard.task, None, 9)
+            .page(two.shard.task, &FailurePage::ByIndex(None), 9)
+            .await
+            .unwrap(),
+        []
+    );
+    assert_eq!(
+        harness
+            .store
+            .page(three.shard.task, &FailurePage::ByIndex(None), 9)
             .await
             .unwrap()
             .len(),
@@ -514,7 +512,7 @@ pub async fn abandoned_items_are_counted_once(harness: Harness) {
         SideRecord::Retrying(trouble(7, "X")),
     ];
     harness.stored(with(at(&run, 3, 20), final_ones)).await;
-    let groups = harness.store.failure_groups(run.shard.task).await.unwrap();
+    let groups = harness.store.groups(run.shard.task).await.unwrap();
     let counts: Vec<(&str, u64)> = groups
         .iter()
         .map(|group| (group.code.as_str(), group.count))
@@ -527,12 +525,12 @@ pub async fn abandoned_items_are_counted_once(harness: Harness) {
     );
     let failures = harness
         .store
-        .failures(run.shard.task, Some(ItemIndex(3)), 2)
+        .page(run.shard.task, &FailurePage::ByIndex(Some(ItemIndex(3))), 2)
         .await
         .unwrap();
     let found: Vec<(u64, u32, &str)> = failures
         .iter()
-        .map(|item| (item.index.0, item.attempts, item.code.as_str()))
+        .map(|item| (item.index.0, item.attempts, item.code.as_deref().unwrap()))
         .collect();
     assert_eq!(found, [(7, 3, "BAD"), (12, 3, "BAD")]);
 }
@@ -547,7 +545,7 @@ pub async fn codes_past_the_hundredth_are_counted_as_other(harness: Harness) {
     let mut second = second.to_vec();
     second.push(abandoned(160, "E000"));
     harness.stored(with(at(&run, 2, 200), second)).await;
-    let groups = harness.store.failure_groups(run.shard.task).await.unwrap();
+    let groups = harness.store.groups(run.shard.task).await.unwrap();
     assert_eq!(groups.len(), FAILURE_CODES_MAX + 1);
     assert_eq!(
         (groups[0].code.as_str(), groups[0].count),

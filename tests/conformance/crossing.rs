@@ -15,13 +15,26 @@ use windrow_engine::ports::handling::data_log::{DataLogLine, LogRetention};
 use windrow_engine::ports::ownership::run_store::{
     CheckpointAck, ClaimOutcome, ClaimedShard, ReplyLines, RunClose, ShardCheckpoint,
 };
-use windrow_engine::ports::tasks::store::{CommandError, CreateError, Family, NewTask, TaskCommand};
+use windrow_engine::ports::tasks::failure_list::FailureList;
+use windrow_engine::ports::tasks::store::{CommandError, CreateError, Family, Making, NewTask, TaskCommand};
 use windrow_engine::ports::tasks::upkeep::Sweep;
 
 use crate::fixture::{
     BUSINESS, Harness, NOW, Stores, abandoned, at, closing, hunt, request, task, tuning, with, write,
 };
 use crate::logs::line;
+
+const STARTS: Making<'_> = Making {
+    starts: true,
+    beside: None,
+};
+
+fn beside(seen: &Family, starts: bool) -> Making<'_> {
+    Making {
+        starts,
+        beside: Some(seen),
+    }
+}
 
 /// Asks again while the store says that another try may help; every other error fails the test.
 pub async fn again<T, F>(mut ask: impl FnMut() -> F) -> T
@@ -117,7 +130,7 @@ pub async fn checkpoint_batches_of_two_nodes_and_commands_cross_without_a_lost_u
         assert_eq!(view.counters.abandoned, ROUNDS);
         // Each of the two people changed it in each of their rounds.
         assert_eq!(view.control_rev, 1 + ROUNDS);
-        let groups = harness.store.failure_groups(run.shard.task).await.unwrap();
+        let groups = harness.store.groups(run.shard.task).await.unwrap();
         assert_eq!(groups.iter().map(|group| group.count).sum::<u64>(), ROUNDS);
     }
 }
@@ -166,7 +179,7 @@ pub async fn of_parallel_creates_with_the_same_key_or_name_one_makes_the_task(ha
                 let is_keyed = new.idempotency_key.is_some();
                 let starts = nth % 2 == 0;
                 let made = match starts && is_keyed {
-                    true => store.create_and_start(&new, &write(), NOW).await,
+                    true => store.make(&new, STARTS, &write(), NOW).await,
                     false => store.create(&new, &write(), NOW).await,
                 };
                 match made {
@@ -202,7 +215,7 @@ pub async fn of_redrives_that_have_not_seen_each_other_one_is_made(harness: Harn
         let mut creates = JoinSet::new();
         for _ in 0..8 {
             let (store, new, seen) = (harness.store.clone(), redrive.clone(), seen.clone());
-            creates.spawn(async move { store.create_redrive(&new, (&seen, starts), &write(), NOW).await });
+            creates.spawn(async move { store.make(&new, beside(&seen, starts), &write(), NOW).await });
         }
         let (mut made, mut late) = (Vec::new(), 0);
         for outcome in creates.join_all().await {
@@ -224,18 +237,18 @@ pub async fn of_redrives_that_have_not_seen_each_other_one_is_made(harness: Harn
     };
     let made = harness
         .store
-        .create_redrive(&below, (&seen, false), &write(), NOW)
+        .make(&below, beside(&seen, false), &write(), NOW)
         .await
         .unwrap();
     let late = harness
         .store
-        .create_redrive(&redrive, (&seen, false), &write(), NOW)
+        .make(&redrive, beside(&seen, false), &write(), NOW)
         .await;
     assert!(matches!(late, Err(CreateError::Overtaken(_))), "{late:?}");
     seen.redrives.insert(made.id);
     harness
         .store
-        .create_redrive(&redrive, (&seen, false), &write(), NOW)
+        .make(&redrive, beside(&seen, false), &write(), NOW)
         .await
         .unwrap();
     let keyed = NewTask {
@@ -244,7 +257,7 @@ pub async fn of_redrives_that_have_not_seen_each_other_one_is_made(harness: Harn
     };
     let all = harness
         .store
-        .create_redrive(&keyed, (&seen, false), &write(), NOW)
+        .make(&keyed, beside(&seen, false), &write(), NOW)
         .await;
     assert!(matches!(all, Err(CreateError::Overtaken(_))), "{all:?}");
 }

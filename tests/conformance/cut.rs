@@ -12,6 +12,7 @@ use windrow_engine::ports::ownership::run_store::{
 };
 use windrow_engine::ports::ownership::session_store::Heartbeat;
 use windrow_engine::ports::sources::uploads::UploadStore;
+use windrow_engine::ports::tasks::failure_list::FailureList;
 use windrow_engine::ports::tasks::store::{TaskCommand, TaskStore};
 use windrow_store::sql::{ServerAddress, Store};
 
@@ -107,7 +108,7 @@ fn a_cut_connection_costs_no_acknowledged_write(engine: Engine) {
         for shard in shards {
             let view = again(|| store.get(shard.task)).await.unwrap();
             assert_eq!((view.low_water.0, view.counters.abandoned), (300, 60));
-            let groups = again(|| store.failure_groups(shard.task)).await;
+            let groups = again(|| store.groups(shard.task)).await;
             assert_eq!(groups[0].count, 60, "counted once each");
         }
         let beat = again(|| store.beat(session)).await;
@@ -359,7 +360,7 @@ fn failures_of_two_shards_get_dense_places_whoever_is_first(engine: Engine) {
                 .collect();
             assert_eq!(places, (0..2 * ROUNDS).collect::<Vec<u64>>(), "{code}");
         }
-        let groups = harness.store.failure_groups(low.task).await.unwrap();
+        let groups = harness.store.groups(low.task).await.unwrap();
         assert!(groups.iter().all(|group| group.count == 2 * ROUNDS), "{groups:?}");
     });
 }
@@ -408,7 +409,7 @@ fn texts_are_compared_byte_by_byte(engine: Engine) {
             .map(|(code, index)| abandoned(index, code))
             .collect();
         harness.stored(with(at(&run, 1, 10), side)).await;
-        let groups = harness.store.failure_groups(run.shard.task).await.unwrap();
+        let groups = harness.store.groups(run.shard.task).await.unwrap();
         assert_eq!(
             groups.iter().map(|group| group.code.as_str()).collect::<Vec<_>>(),
             ["BAD", "Bad ", "bad"]

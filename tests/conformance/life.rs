@@ -10,6 +10,7 @@ use windrow_core::task::abandonment::ABANDONMENTS_MAX;
 use windrow_core::task::lifecycle::{Status, StopReason, TaskResult, Wish};
 use windrow_core::task::{Canary, CanaryThen};
 use windrow_engine::ports::ownership::run_store::{CandidateQuery, RunClose};
+use windrow_engine::ports::tasks::failure_list::{FailureList, FailurePage};
 use windrow_engine::ports::tasks::store::{
     CommandError, CommandRefusal, NewTask, TaskCommand, TaskEdit, TaskView, WaitNote,
 };
@@ -529,8 +530,15 @@ pub async fn an_ended_task_is_deleted_with_everything_of_it(harness: Harness) {
     harness.command(child.id, TaskCommand::Cancel).await;
     harness.store.delete(id, &write(), NOW).await.unwrap();
     assert_eq!(harness.store.get(id).await.unwrap(), None::<TaskView>);
-    assert_eq!(harness.store.failure_groups(id).await.unwrap(), []);
-    assert_eq!(harness.store.failures(id, None, 10).await.unwrap(), []);
+    assert_eq!(harness.store.groups(id).await.unwrap(), []);
+    assert_eq!(
+        harness
+            .store
+            .page(id, &FailurePage::ByIndex(None), 10)
+            .await
+            .unwrap(),
+        []
+    );
     let audit = harness.store.audit(id).await.unwrap();
     assert_eq!(audit.last().unwrap().action, "task.delete", "the audit stays");
     let gone = harness.store.delete(id, &write(), NOW).await.unwrap_err();

@@ -50,7 +50,7 @@ async fn shares(harness: &Harness, id: TaskId) -> Vec<Option<u32>> {
         .await
         .shards
         .iter()
-        .map(|shard| shard.share.map(Share::parts))
+        .map(|shard| shard.part().map(Share::parts))
         .collect()
 }
 
@@ -264,7 +264,10 @@ pub async fn a_command_is_answered_with_the_owners_that_a_look_shows(harness: Ha
     let id = runs[0].shard.task;
     let answer = harness.command(id, TaskCommand::Tune(Box::new(tuning()))).await;
     assert!(
-        answer.shards.iter().all(|shard| shard.node.is_some()),
+        answer
+            .shards
+            .iter()
+            .all(|shard| answer.owners.contains_key(&shard.no)),
         "{:?}",
         answer.shards
     );

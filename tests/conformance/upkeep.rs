@@ -11,6 +11,7 @@ use windrow_core::task::lifecycle::{Status, StopReason};
 use windrow_engine::ports::handling::outbox::{Delivery, Settlement};
 use windrow_engine::ports::ownership::run_store::{CheckpointAck, ClaimedShard, RunClose, ShardCheckpoint};
 use windrow_engine::ports::ownership::session_store::SessionFace;
+use windrow_engine::ports::tasks::failure_list::{FailureList, FailurePage};
 use windrow_engine::ports::tasks::store::{NewTask, TaskCommand};
 use windrow_engine::ports::tasks::upkeep::Sweep;
 
@@ -207,7 +208,14 @@ pub async fn failures_and_tasks_are_found_once_they_ended_long_enough_ago(harnes
             ..task(1)
         })
         .await;
-    let failures = async |id| harness.store.failures(id, None, 10).await.unwrap().len();
+    let failures = async |id| {
+        harness
+            .store
+            .page(id, &FailurePage::ByIndex(None), 10)
+            .await
+            .unwrap()
+            .len()
+    };
     harness.store.sweep(Sweep::Failures, later).await.unwrap();
     assert_eq!(failures(origin).await, 1, "its redrive needs it");
     harness.command(redrive.id, TaskCommand::Cancel).await;
@@ -215,7 +223,7 @@ pub async fn failures_and_tasks_are_found_once_they_ended_long_enough_ago(harnes
     assert_eq!(failures(origin).await, 1, "not old enough");
     harness.store.sweep(Sweep::Failures, later).await.unwrap();
     assert_eq!((failures(origin).await, failures(open.shard.task).await), (0, 1));
-    let groups = harness.store.failure_groups(origin).await.unwrap();
+    let groups = harness.store.groups(origin).await.unwrap();
     assert_eq!(groups[0].count, 1, "how many there were is kept");
 }
 

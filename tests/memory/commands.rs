@@ -4,7 +4,7 @@ use super::state::State;
 use super::{hooks, life, shards, shown};
 use windrow_core::ids::{TaskId, WallMs};
 use windrow_core::life::{Circumstances, CommandRefusal, StartToken, status_json};
-use windrow_core::task::lifecycle::Refusal;
+use windrow_core::task::lifecycle::decide_delete;
 use windrow_engine::ports::tasks::store::{CommandError, TaskCommand, TaskView, Write};
 use windrow_host::start_token;
 
@@ -66,14 +66,7 @@ fn holder_of_name(state: &State, id: TaskId, name: &str) -> Option<TaskId> {
 /// See [`windrow_engine::ports::tasks::store::TaskStore::delete`].
 pub(super) fn delete(state: &mut State, id: TaskId, write: &Write, now: WallMs) -> Result<(), CommandError> {
     let status = state.tasks.get(&id).ok_or(CommandError::NotFound(id))?.status;
-    if !status.is_terminal() {
-        return Err(CommandRefusal::from(Refusal {
-            verb: "delete",
-            status,
-            allowed: vec!["cancel"],
-        })
-        .into());
-    }
+    decide_delete(status).map_err(CommandRefusal::from)?;
     let mut children = state
         .tasks
         .iter()

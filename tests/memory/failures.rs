@@ -12,12 +12,18 @@ use windrow_engine::ports::StoreError;
 use windrow_engine::ports::tasks::failure_list::{
     AMONG_MAX, FailureList, FailurePage, RecordedItem, RecordedState, WaitingCode,
 };
-use windrow_engine::ports::tasks::store::{FailureGroup, TaskStore};
+use windrow_engine::ports::tasks::store::FailureGroup;
 
 #[async_trait]
 impl FailureList for MemoryStore {
     async fn groups(&self, task: TaskId) -> Result<Vec<FailureGroup>, StoreError> {
-        self.failure_groups(task).await
+        self.act(Call::Read, |state| {
+            let of_task = state.tasks.get(&task).map(|task| task.groups.values());
+            let mut groups: Vec<FailureGroup> = of_task.into_iter().flatten().cloned().collect();
+            groups.sort_by(|a, b| b.count.cmp(&a.count).then_with(|| a.code.cmp(&b.code)));
+            Ok(groups)
+        })
+        .await
     }
 
     async fn waiting(&self, task: TaskId) -> Result<Vec<WaitingCode>, StoreError> {

@@ -1,9 +1,10 @@
 //! Moves of shards between nodes: wishes in the shards' rows.
 
-use super::state::{Shard, State};
-use windrow_core::ids::{SessionId, ShardId, TaskId, WallMs};
-use windrow_core::task::lifecycle::ShardState;
+use super::life;
+use super::state::State;
+use windrow_core::ids::{SessionId, TaskId, WallMs};
 use windrow_engine::ports::ownership::run_store::MOVE_PATIENCE;
+use windrow_engine::ports::tasks::command::shards_to_move;
 use windrow_engine::ports::tasks::store::{CommandError, MoveRefusal, Write};
 
 /// See [`windrow_engine::ports::tasks::store::TaskStore::move_shards`].
@@ -15,27 +16,9 @@ pub(super) fn move_shards(
 ) -> Result<u32, CommandError> {
     let there = sessions_of(state, to)?;
     let task = state.tasks.get_mut(&id).ok_or(CommandError::NotFound(id))?;
-    let name = only.map_or_else(|| id.to_string(), |no| ShardId { task: id, no }.to_string());
-    let mut shards: Vec<&mut Shard> = task
-        .shards
-        .iter_mut()
-        .filter(|shard| only.is_none_or(|no| no == shard.no))
-        .collect();
-    if let (true, Some(no)) = (shards.is_empty(), only) {
-        return Err(MoveRefusal::NoShard(ShardId { task: id, no }).into());
-    }
-    shards.retain(|shard| shard.state == ShardState::Running && shard.session.is_some());
-    if shards.is_empty() {
-        return Err(MoveRefusal::NotRunning(name).into());
-    }
-    shards.retain(|shard| shard.session.is_none_or(|owner| !there.contains(&owner)));
-    if shards.is_empty() {
-        return Err(MoveRefusal::AlreadyThere(name, to.to_owned()).into());
-    }
-    let mut moved = Vec::new();
-    for shard in shards {
+    let moved = shards_to_move((id, only), to, &there, &life::read(id, task).shards)?;
+    for shard in task.shards.iter_mut().filter(|shard| moved.contains(&shard.no)) {
         shard.moves = Some((to.to_owned(), now.plus(MOVE_PATIENCE)));
-        moved.push(shard.no);
     }
     let after = serde_json::json!({ "to": to, "shards": moved }).to_string();
     state.record(

@@ -4,17 +4,16 @@ use async_trait::async_trait;
 
 use super::state::{Shard, State, Task};
 use super::{Call, MemoryStore, commands, life, moves, shown};
-use windrow_core::ids::{INDEX_MAX, ItemIndex, StoreId, TaskId, WallMs};
+use windrow_core::ids::{StoreId, TaskId, WallMs};
 use windrow_core::life::{ShardLife, status_json};
 use windrow_core::limit::key::LimitKey;
-use windrow_core::task::ShardRange;
 use windrow_core::task::abandonment::Abandonments;
 use windrow_core::task::lifecycle::CutOff;
 use windrow_core::task::lifecycle::{Status, Wish};
 use windrow_engine::ports::StoreError;
 use windrow_engine::ports::tasks::store::{
-    AuditEntry, COORDINATOR_DOWN, CommandError, CreateError, FailedItem, FailureGroup, Family, NewTask,
-    TaskCommand, TaskStore, TaskView, TokenStart, WaitNote, Write,
+    AuditEntry, CommandError, CreateError, Family, Making, NewTask, TaskCommand, TaskStore, TaskView,
+    TokenStart, WaitNote, Write,
 };
 use windrow_host::start_token;
 
@@ -41,29 +40,28 @@ impl TaskStore for MemoryStore {
         self.act(Call::Create, |state| on(state, write, make)).await
     }
 
-    async fn create(&self, new: &NewTask, write: &Write, now: WallMs) -> Result<TaskView, CreateError> {
-        self.act(Call::Create, |state| {
-            on(state, write, |state| create(state, new, write, now))
-        })
-        .await
-    }
-
-    async fn create_redrive(
+    async fn make(
         &self,
         new: &NewTask,
-        (seen, starts): (&Family, bool),
+        how: Making<'_>,
         write: &Write,
         now: WallMs,
     ) -> Result<TaskView, CreateError> {
         let make = |state: &mut State| {
-            refuse_overtaken(state, new, seen)?;
+            if let Some(seen) = how.beside {
+                refuse_overtaken(state, new, seen)?;
+            }
             create(state, new, write, now)
         };
         let made = self.act(Call::Create, |state| on(state, write, make)).await?;
-        if starts {
-            self.start_made(made, write, now).await
-        } else {
-            Ok(made)
+        if !how.starts || made.start_no > 0 {
+            return Ok(made);
+        }
+        match self.command(made.id, &TaskCommand::Start, write, now).await {
+            Ok(started) => Ok(started),
+            Err(CommandError::Store(error)) => Err(error.into()),
+            // Somebody steered it between the two: it stays as it is.
+            Err(_) => Ok(self.get(made.id).await?.unwrap_or(made)),
         }
     }
 
@@ -122,28 +120,20 @@ impl TaskStore for MemoryStore {
 
     async fn explain_waits(&self, notes: &[WaitNote], _now: WallMs) -> Result<(), StoreError> {
         self.act(Call::Command, |state| {
-            for WaitNote {
-                task: id,
-                reason,
-                text,
-            } in notes
-            {
+            for note in notes {
+                let WaitNote {
+                    task: id,
+                    reason,
+                    text,
+                } = note;
                 let Some(task) = state.tasks.get_mut(id) else {
                     continue;
                 };
                 let some = |text: &String| Some(text.clone()).filter(|_| !reason.is_empty());
-                let note = (some(reason), some(text));
+                let new = (some(reason), some(text));
                 let known = (task.status_reason.clone(), task.status_text.clone());
-                let is_down = |reason: &str| reason == COORDINATOR_DOWN;
-                let may = match (task.status, reason.as_str()) {
-                    (Status::Queued | Status::Recovering | Status::Running, "") => {
-                        known.0.as_deref().is_some_and(is_down)
-                    }
-                    (Status::Running, reason) => is_down(reason),
-                    (status, _) => matches!(status, Status::Queued | Status::Recovering),
-                };
-                if may && known != note {
-                    (task.status_reason, task.status_text) = note;
+                if note.is_for(task.status, known.0.as_deref()) && known != new {
+                    (task.status_reason, task.status_text) = new;
                     task.version += 1;
                 }
             }
@@ -189,20 +179,6 @@ impl TaskStore for MemoryStore {
         .await
     }
 
-    async fn failure_groups(&self, id: TaskId) -> Result<Vec<FailureGroup>, StoreError> {
-        self.act(Call::Read, |state| Ok(shown::groups(state, id))).await
-    }
-
-    async fn failures(
-        &self,
-        id: TaskId,
-        after: Option<ItemIndex>,
-        limit: u32,
-    ) -> Result<Vec<FailedItem>, StoreError> {
-        self.act(Call::Read, |state| Ok(shown::failures(state, id, after, limit)))
-            .await
-    }
-
     async fn audit(&self, id: TaskId) -> Result<Vec<AuditEntry>, StoreError> {
         self.act(Call::Read, |state| {
             let of_task = state.audit.iter().filter(|(task, _)| *task == Some(id));
@@ -222,13 +198,7 @@ fn on<T>(state: &mut State, write: &Write, change: impl FnOnce(&mut State) -> T)
 }
 
 fn create(state: &mut State, new: &NewTask, write: &Write, now: WallMs) -> Result<TaskView, CreateError> {
-    if new.total.0 > INDEX_MAX || new.skip_first.0 > INDEX_MAX {
-        let text = format!(
-            "a task has at most {INDEX_MAX} items, not {}",
-            new.total.0.max(new.skip_first.0)
-        );
-        return Err(StoreError::Refused(text).into());
-    }
+    new.check()?;
     if !state.businesses.contains(&new.business) {
         return Err(CreateError::NoBusiness(new.business.clone()));
     }
@@ -325,9 +295,5 @@ fn made(new: &NewTask, now: WallMs) -> Task {
 }
 
 fn shard(new: &NewTask, now: WallMs) -> Shard {
-    let (start, end) = (
-        ItemIndex(new.skip_first.0.min(new.total.0)),
-        ItemIndex(new.total.0),
-    );
-    life::shard(&ShardLife::new(0, ShardRange { start, end }, Wish::Rest, now))
+    life::shard(&ShardLife::new(0, new.range(), Wish::Rest, now))
 }

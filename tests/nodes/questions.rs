@@ -4,12 +4,12 @@ use hyper::Method;
 use serde_json::json;
 use uuid::Uuid;
 use windrow_core::ids::{SessionId, WallMs};
-use windrow_engine::ports::ownership::peers::{NodePatch, PATH, PeerReply, PeerSeal, Question, Seal};
+use windrow_engine::ports::ownership::peers::{NodeChangeRequest, PATH, PeerReply, PeerSeal, Question, Seal};
 use windrow_host::vault::KeyVault;
 use windrow_net::peers::PeerKey;
 
 use crate::cluster::Cluster;
-use crate::support::{Node, PeerReply as Heard};
+use crate::support::{Answer as Heard, Node};
 
 fn now() -> WallMs {
     let since = std::time::SystemTime::now()
@@ -33,7 +33,7 @@ async fn send(node: &Node, method: Method, seal: &Seal, body: &[u8]) -> Heard {
 }
 
 fn capacity(rate: &str) -> Vec<u8> {
-    let wish = NodePatch {
+    let wish = NodeChangeRequest {
         capacity_rate: Some(rate.parse().unwrap()),
         log_filter: None,
         actor: "eve".to_owned(),

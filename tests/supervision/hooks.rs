@@ -12,13 +12,11 @@ use windrow_core::ids::{TaskId, WallMs};
 use windrow_core::task::lifecycle::{Status, StopReason};
 use windrow_engine::actors::runtime::context::HookParts;
 use windrow_engine::ports::StoreError;
-use windrow_engine::ports::access::business_store::{
-    Business, BusinessChange, BusinessError, BusinessRevision, BusinessStore,
-};
+use windrow_engine::ports::access::business_store::{Business, BusinessChange, BusinessError, BusinessStore};
 use windrow_engine::ports::handling::data_log::{DataLog, LogQuery};
 use windrow_engine::ports::handling::handler::LogLevel;
 use windrow_engine::ports::handling::hook::{HookCall, HookCaller, HookReply};
-use windrow_engine::ports::tasks::store::{TaskCommand, Write};
+use windrow_engine::ports::tasks::store::{AuditEntry, TaskCommand, Write};
 
 use super::ok;
 use crate::world::World;
@@ -109,7 +107,7 @@ impl BusinessStore for Fake {
         _: &str,
         _: Option<i64>,
         _: u32,
-    ) -> Result<Vec<BusinessRevision>, StoreError> {
+    ) -> Result<Vec<(i64, AuditEntry)>, StoreError> {
         Ok(Vec::new())
     }
 }

@@ -253,7 +253,7 @@ async fn a_rate_that_was_changed_between_offer_and_claim_is_booked_as_it_runs() 
     world.store.faults().hold(Call::Control);
     let task = paced(&world, 100).await;
     world.store.faults().until_waiting(Call::Control).await;
-    let mut tuning = world.view(task).await.tuning;
+    let mut tuning = world.view(task).await.life.tuning;
     tuning.rate = RateLimit::Limited(rate(900));
     world.command(task, TaskCommand::Tune(Box::new(tuning))).await;
     world.store.faults().let_go(Call::Control);

@@ -124,7 +124,7 @@ async fn shards_deliver_every_item_once_and_the_task_finishes_once() {
     assert!(
         view.shards
             .iter()
-            .all(|shard| shard.share == Some(Share::one_of(4))),
+            .all(|shard| shard.part() == Some(Share::one_of(4))),
         "{:?}",
         view.shards
     );
@@ -134,7 +134,7 @@ async fn shards_deliver_every_item_once_and_the_task_finishes_once() {
     assert!(
         view.shards
             .iter()
-            .all(|shard| shard.state == ShardState::Done && shard.share.is_none())
+            .all(|shard| shard.state == ShardState::Done && shard.part().is_none())
     );
     let deliveries = world.handler.deliveries();
     assert_eq!(deliveries.len(), 1_003);
@@ -192,7 +192,7 @@ async fn shards_keep_the_rate_together_while_some_end_one_crashes_and_it_changes
             view.shards[0].state == ShardState::Done
         })
         .await;
-    let open: Vec<_> = view.shards.iter().filter_map(|shard| shard.share).collect();
+    let open: Vec<_> = view.shards.iter().filter_map(|shard| shard.part()).collect();
     assert!(
         open.iter().all(|share| share.parts() as usize == open.len()),
         "{:?}",
@@ -237,7 +237,7 @@ async fn what_a_shard_leaves_is_used_by_the_others() {
             },
         )
         .await;
-    let shares = |view: &TaskView| view.shards.iter().map(|shard| shard.share).collect::<Vec<_>>();
+    let shares = |view: &TaskView| view.shards.iter().map(|shard| shard.part()).collect::<Vec<_>>();
     let alone = [Some(Share::ALL), None, None, None];
     world
         .until_that(task, "alone in its first shard", |view| shares(view) == alone)
@@ -469,7 +469,7 @@ async fn too_many_failed_attempts_of_one_shard_let_the_whole_task_recover_once()
         text.contains("failed attempts") && text.contains("recovery 1 of 10"),
         "{text}"
     );
-    let until: Vec<_> = view.shards.iter().map(|shard| shard.next_at).collect();
+    let until: Vec<_> = view.shards.iter().map(|shard| shard.next_at()).collect();
     assert!(
         until.iter().all(|at| at.is_some() && *at == until[0]),
         "{until:?}"

@@ -62,7 +62,7 @@ async fn minute(world: &World, task: TaskId) -> Explanation {
     let before = progress(world, task).await;
     tokio::time::sleep(SPAN).await;
     let after = progress(world, task).await;
-    let tuning = world.view(task).await.tuning;
+    let tuning = world.view(task).await.life.tuning;
     explain(&Facts {
         task,
         covered: SPAN,

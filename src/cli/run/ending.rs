@@ -49,7 +49,7 @@ impl Desk<'_> {
         if let (Some(path), Some(source)) = (&self.args.failures_out, source) {
             onto_stdout = path.as_os_str() == "-";
             let of = failures_out::Failed {
-                tasks: &*self.store,
+                failures: &*self.store,
                 task: outcome.failed_in().id,
                 source,
                 members: &self.members(),

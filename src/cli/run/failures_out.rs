@@ -18,7 +18,7 @@ use super::first_row;
 use super::outcome::time_text;
 use windrow_core::ids::{ItemIndex, TaskId};
 use windrow_engine::ports::sources::source::Source;
-use windrow_engine::ports::tasks::store::{FailedItem, TaskStore};
+use windrow_engine::ports::tasks::failure_list::{FailureList, FailurePage, RecordedItem};
 use windrow_node::sources::OpenedSource;
 use windrow_server::service::failures::item_data::{ItemData, Lookup, Members};
 
@@ -27,7 +27,7 @@ const PAGE: u32 = 1_000;
 
 /// What is written.
 pub(super) struct Failed<'a> {
-    pub(super) tasks: &'a dyn TaskStore,
+    pub(super) failures: &'a dyn FailureList,
     pub(super) task: TaskId,
     /// Its items; they may be gone by now.
     pub(super) source: Result<Arc<dyn Source>, Fault>,
@@ -167,7 +167,10 @@ async fn pages(
         .as_ref()
         .map(|source| Lookup::new(&**source, of.members));
     loop {
-        let page = of.tasks.failures(of.task, after, PAGE).await?;
+        let page = of
+            .failures
+            .page(of.task, &FailurePage::ByIndex(after), PAGE)
+            .await?;
         for item in &page {
             let carried = match &mut lookup {
                 Ok(lookup) => lookup.item(item.index).await,
@@ -189,13 +192,14 @@ async fn pages(
 }
 
 /// Of what goes over failures of another job, the index is that of the first job: the row that people know.
-fn line(item: &FailedItem, carried: ItemData) -> String {
+fn line(item: &RecordedItem, carried: ItemData) -> String {
     let output = item.output.clone().map(|text| {
         RawValue::from_string(text.clone())
             .unwrap_or_else(|_| serde_json::value::to_raw_value(&text).expect("any text is a JSON string"))
     });
-    let (code, message) = (item.code.as_str(), item.message.as_str());
-    let at = time_text(item.at);
+    let code = item.code.as_deref().unwrap_or_default();
+    let message = item.message.as_deref().unwrap_or_default();
+    let at = time_text(item.last_at);
     let ItemData {
         data,
         missing: data_missing,

@@ -15,6 +15,7 @@ use windrow_core::explain::rate_text;
 use windrow_core::ids::{ItemIndex, WallMs};
 use windrow_core::task::lifecycle::{Status, StopReason, TaskResult};
 use windrow_engine::ports::sources::source::Source;
+use windrow_engine::ports::tasks::failure_list::FailureList;
 use windrow_engine::ports::tasks::store::{FailureGroup, TaskStore, TaskView};
 use windrow_server::service::failures::item_data::{ItemData, Lookup, Members};
 
@@ -39,13 +40,13 @@ pub(super) struct Outcome {
 impl Outcome {
     /// Reads what belongs to it.
     pub(super) async fn gather(
-        tasks: &dyn TaskStore,
+        store: &(impl TaskStore + FailureList),
         task: TaskView,
         driven: Option<(Duration, u64)>,
     ) -> Result<Outcome, Fault> {
         // Again: a run's last checkpoint may have come after the status that ended the watch.
-        let task = tasks.get(task.id).await?.unwrap_or(task);
-        let groups = tasks.failure_groups(task.id).await?;
+        let task = store.get(task.id).await?.unwrap_or(task);
+        let groups = store.groups(task.id).await?;
         let examples = vec![ItemData::default(); groups.len()];
         Ok(Outcome {
             task,
@@ -61,9 +62,13 @@ impl Outcome {
     ///
     /// # Errors
     /// When the store can't be read.
-    pub(super) async fn netted(mut self, tasks: &dyn TaskStore, net: Option<Net>) -> Result<Outcome, Fault> {
+    pub(super) async fn netted(
+        mut self,
+        failures: &dyn FailureList,
+        net: Option<Net>,
+    ) -> Result<Outcome, Fault> {
         if let Some(net) = net {
-            self.groups = tasks.failure_groups(net.last.id).await?;
+            self.groups = failures.groups(net.last.id).await?;
             self.examples = vec![ItemData::default(); self.groups.len()];
             self.net = Some(net);
         }

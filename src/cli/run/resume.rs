@@ -207,12 +207,12 @@ pub(super) async fn others(store: &impl TaskList, begun: &TaskView) -> Result<Ve
         .filter(|task| task.id != begun.id && is_piped(task));
     let line = |task: TaskView| {
         let done = task.counters.settled() + task.counters.excluded;
-        let name = task.name.unwrap_or_default();
+        let name = task.name.as_deref().unwrap_or_default();
         format!(
             "{} from an earlier pipe isn't done: {done} of {} items; {} goes on with it",
             task.id,
             task.total.0,
-            command(&name)
+            command(name)
         )
     };
     Ok(others.map(line).collect())

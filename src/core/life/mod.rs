@@ -34,7 +34,7 @@ use crate::task::abandonment::Abandonments;
 use crate::task::lifecycle::{CutOff, Note, Standing, Status, StopReason, TaskResult, Wish};
 
 /// A task and its shards, as far as its life depends on them.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Life {
     /// Which task.
     pub id: TaskId,
@@ -154,11 +154,7 @@ impl Life {
 
     /// The indexes that are not left out at its head.
     pub fn whole(&self) -> ShardRange {
-        let end = ItemIndex(self.total.0);
-        ShardRange {
-            start: self.skip_first.min(end),
-            end,
-        }
+        ShardRange::of_task(self.total, self.skip_first)
     }
 
     /// Whether a run ever owned a shard of it, so that items may have left.

@@ -2,6 +2,7 @@
 
 use crate::ids::{ItemIndex, RunNo, SessionId, WallMs};
 use crate::items::counters::Counters;
+use crate::shards::Share;
 use crate::task::ShardRange;
 use crate::task::lifecycle::{ShardState, Wish};
 
@@ -71,6 +72,24 @@ impl ShardLife {
             updated_at: now,
             moves_until: None,
             share: None,
+        }
+    }
+
+    /// Its part of the task's rate; none once it is done.
+    pub fn part(&self) -> Option<Share> {
+        (!self.is_done()).then(|| Share::read(self.share))
+    }
+
+    /// When it may be claimed again, where it recovers.
+    pub fn next_at(&self) -> Option<WallMs> {
+        (self.state == ShardState::Recovering).then_some(self.not_before)
+    }
+
+    /// Its counters, with what an early finish cut off as excluded.
+    pub fn counted(&self) -> Counters {
+        Counters {
+            excluded: self.range_end.0.saturating_sub(self.end.0),
+            ..self.counters
         }
     }
 

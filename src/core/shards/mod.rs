@@ -95,6 +95,23 @@ pub struct Nodes {
     pub capacity_micros: Option<u128>,
 }
 
+/// The capacities of the nodes; none is as much as comes.
+impl FromIterator<Option<u128>> for Nodes {
+    fn from_iter<I: IntoIterator<Item = Option<u128>>>(capacities: I) -> Nodes {
+        let none = Nodes {
+            count: 0,
+            capacity_micros: Some(0),
+        };
+        capacities.into_iter().fold(none, |nodes, capacity| Nodes {
+            count: nodes.count + 1,
+            capacity_micros: nodes
+                .capacity_micros
+                .zip(capacity)
+                .map(|(most, one)| most.max(one)),
+        })
+    }
+}
+
 /// What decides into how many shards a task is cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wanted {

@@ -105,6 +105,15 @@ pub struct ShardRange {
 }
 
 impl ShardRange {
+    /// The indexes of a task that are not left out at its head.
+    pub fn of_task(total: ItemCount, skip_first: ItemIndex) -> ShardRange {
+        let end = ItemIndex(total.0);
+        ShardRange {
+            start: skip_first.min(end),
+            end,
+        }
+    }
+
     /// How many items.
     pub fn len(self) -> ItemCount {
         ItemCount(self.end.0.saturating_sub(self.start.0))

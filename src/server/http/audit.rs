@@ -48,11 +48,7 @@ pub(crate) async fn audit(
         actor: query.actor,
         action: query.action,
     };
-    let found = app
-        .service
-        .tasks
-        .lists
-        .audits(&filter, paging.after, paging.to_read())
-        .await?;
+    let lists = &app.service.tasks.lists;
+    let found = lists.audits(&filter, paging.after, paging.to_read()).await?;
     Ok(paging.answer(paging.page(found, |row| row.id).map(AuditJson::from)))
 }

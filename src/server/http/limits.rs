@@ -188,12 +188,8 @@ pub(crate) async fn create(call: Call, Body(body): Body<LimitBody>) -> HttpResul
         rate: body.rate,
         concurrency: body.concurrency.map(NonZeroU32::get),
     };
-    let made = call
-        .app
-        .service
-        .limits
-        .create(&body.name, bounds, &call.write(body.reason))
-        .await?;
+    let write = call.write(body.reason);
+    let made = call.service.limits.create(&body.name, bounds, &write).await?;
     call.made(
         format!("/v1/limits/{}", made.name),
         Some(made.revision),
@@ -220,11 +216,8 @@ pub(crate) async fn list(State(app): State<App>, caller: Caller, paging: Paging<
     responses((status = 200, body = LimitInUseJson, headers(("etag" = String))))
 )]
 pub(crate) async fn read(State(app): State<App>, caller: Caller, Path(name): Path<String>) -> HttpResult {
-    let picture = app
-        .service
-        .limits
-        .picture(&name, caller.business.as_deref())
-        .await?;
+    let limits = &app.service.limits;
+    let picture = limits.picture(&name, caller.business.as_deref()).await?;
     let tag = headers::tag(picture.limit.revision);
     Ok(([tag], Json(LimitInUseJson::new(picture))).into_response())
 }
@@ -248,12 +241,8 @@ pub(crate) async fn edit(
         concurrency: body.concurrency.map(|number| number.map(NonZeroU32::get)),
     };
     let (expected, write) = (headers::expected(&headers), call.write(body.reason));
-    let changed = call
-        .app
-        .service
-        .limits
-        .change(&name, change, expected, &write)
-        .await?;
+    let limits = &call.service.limits;
+    let changed = limits.change(&name, change, expected, &write).await?;
     let tag = headers::tag(changed.revision);
     call.changed(LimitJson::new(&changed), |limit| ([tag], limit))
 }
@@ -271,10 +260,7 @@ pub(crate) async fn delete(
     Path(name): Path<String>,
     Params(query): Params<ReasonQuery>,
 ) -> HttpResult {
-    call.app
-        .service
-        .limits
-        .delete(&name, &call.write(query.reason))
-        .await?;
+    let write = call.write(query.reason);
+    call.service.limits.delete(&name, &write).await?;
     call.deleted()
 }

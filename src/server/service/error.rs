@@ -80,7 +80,7 @@ pub enum ServiceError {
         advice: String,
     },
     /// A redrive of the same task, or of one of its redrives, was made meanwhile.
-    #[error("{0} is redriven again and again, and which failures are left changes each time")]
+    #[error("other redrives of {0} keep changing which failures are left")]
     Overtaken(TaskId),
     /// The name belongs to another.
     #[error("{0}")]
@@ -117,7 +117,7 @@ pub enum ServiceError {
     #[error("a request with this idempotency key is being answered")]
     KeyInProgress,
     /// The create needs a key.
-    #[error("this node wants an Idempotency-Key with every create")]
+    #[error("this node requires an Idempotency-Key for every create")]
     KeyRequired,
     /// More bytes than are taken.
     #[error("{0}")]
@@ -135,7 +135,7 @@ pub enum ServiceError {
     #[error("this node is shutting down")]
     Draining,
     /// A bug; its text is for the node's own log.
-    #[error("something went wrong inside the node")]
+    #[error("internal error")]
     Internal(String),
 }
 
@@ -150,9 +150,29 @@ fn faults_text(faults: &[FieldFault]) -> String {
 impl ServiceError {
     /// There is no such task.
     pub fn no_task(id: impl ToString) -> ServiceError {
-        ServiceError::NotFound {
-            what: "task",
-            name: id.to_string(),
+        ServiceError::not_found("task", id)
+    }
+
+    /// There is no such thing of a kind.
+    pub fn not_found(what: &'static str, name: impl ToString) -> ServiceError {
+        let name = name.to_string();
+        ServiceError::NotFound { what, name }
+    }
+
+    /// Something is in the way; what, and what to try.
+    pub fn conflict(detail: impl Into<String>, advice: impl Into<String>) -> ServiceError {
+        let (detail, advice) = (detail.into(), advice.into());
+        ServiceError::Conflict { detail, advice }
+    }
+
+    /// Refuses a request for its faults, if it has any.
+    ///
+    /// # Errors
+    /// `Unprocessable` with all of them.
+    pub fn refuse(faults: Vec<FieldFault>) -> Result<(), ServiceError> {
+        match faults.is_empty() {
+            true => Ok(()),
+            false => Err(ServiceError::Unprocessable(faults)),
         }
     }
 
@@ -163,7 +183,13 @@ impl ServiceError {
 
     /// One thing that can't be done as it is said.
     pub fn unprocessable(pointer: impl Into<String>, detail: impl Into<String>) -> ServiceError {
-        ServiceError::Unprocessable(vec![FieldFault::new(pointer, detail)])
+        FieldFault::new(pointer, detail).into()
+    }
+}
+
+impl From<FieldFault> for ServiceError {
+    fn from(fault: FieldFault) -> ServiceError {
+        ServiceError::Unprocessable(vec![fault])
     }
 }
 
@@ -188,10 +214,10 @@ impl From<CommandError> for ServiceError {
             CommandError::Refused(refusal) => refusal.into(),
             CommandError::Changed { .. } => ServiceError::EtagMismatch(error.to_string()),
             CommandError::Move(refusal) => moved(&refusal),
-            CommandError::HasRedrive(child) => ServiceError::Conflict {
-                detail: error.to_string(),
-                advice: format!("wait for {child} to end, or cancel it"),
-            },
+            CommandError::HasRedrive(child) => ServiceError::conflict(
+                error.to_string(),
+                format!("wait for {child} to end, or cancel it"),
+            ),
             CommandError::Store(error) => error.into(),
         }
     }
@@ -215,19 +241,13 @@ fn moved(refusal: &MoveRefusal) -> ServiceError {
     let advice = match refusal {
         MoveRefusal::NoNode(_) => return ServiceError::unprocessable("/to", detail),
         MoveRefusal::NoShard(shard) => {
-            return ServiceError::NotFound {
-                what: "shard",
-                name: shard.to_string(),
-            };
+            return ServiceError::not_found("shard", shard);
         }
         MoveRefusal::Draining(_) => "undrain it first, or name another node",
         MoveRefusal::NotRunning(_) => "start it; what waits goes to whichever node has room",
-        MoveRefusal::AlreadyThere(..) => "nothing is to be done",
+        MoveRefusal::AlreadyThere(..) => "nothing to do",
     };
-    ServiceError::Conflict {
-        detail,
-        advice: advice.to_owned(),
-    }
+    ServiceError::conflict(detail, advice)
 }
 
 fn fields(refusals: Vec<windrow_core::task::meaning::FieldRefusal>) -> Vec<FieldFault> {
@@ -261,10 +281,7 @@ impl From<BusinessError> for ServiceError {
     fn from(error: BusinessError) -> ServiceError {
         let text = error.to_string();
         match error {
-            BusinessError::NotFound(slug) => ServiceError::NotFound {
-                what: "business",
-                name: slug,
-            },
+            BusinessError::NotFound(slug) => ServiceError::not_found("business", slug),
             BusinessError::Taken(_) => ServiceError::NameTaken(text),
             BusinessError::Changed { .. } => ServiceError::EtagMismatch(text),
             BusinessError::NoLimit(_) => ServiceError::unprocessable("/limits/named", text),
@@ -277,7 +294,7 @@ impl From<NamedLimitError> for ServiceError {
     fn from(error: NamedLimitError) -> ServiceError {
         let text = error.to_string();
         match error {
-            NamedLimitError::NotFound(name) => ServiceError::NotFound { what: "limit", name },
+            NamedLimitError::NotFound(name) => ServiceError::not_found("limit", name),
             NamedLimitError::Taken(_) => ServiceError::NameTaken(text),
             NamedLimitError::Changed { .. } => ServiceError::EtagMismatch(text),
             NamedLimitError::InUse(name, users) => in_use(&name, &users),
@@ -295,10 +312,10 @@ fn in_use(name: &str, users: &LimitUsers) -> ServiceError {
     if more > 0 {
         all.push(format!("{more} more tasks"));
     }
-    ServiceError::Conflict {
-        detail: format!("the limit {name} is in use by {}", all.join(", ")),
-        advice: "take it from the businesses (`windrow biz edit NAME --unset limits.named`), and wait for the tasks to \
-                 end, or cancel them; or raise it"
-            .to_owned(),
-    }
+    let advice = "take it from the businesses (`windrow biz edit NAME --unset limits.named`), and wait for the tasks to \
+                  end, or cancel them; or raise it";
+    ServiceError::conflict(
+        format!("the limit {name} is in use by {}", all.join(", ")),
+        advice,
+    )
 }

@@ -13,8 +13,9 @@ use windrow_core::limit::key::{LimitKey, NAMED_MAX};
 use windrow_core::settings::Rate;
 use windrow_engine::ports::StoreError;
 use windrow_engine::ports::access::business_store::Business;
-use windrow_engine::ports::access::named_limit_store::NamedLimitStore;
-use windrow_engine::ports::access::named_limit_store::{LimitUsers, NamedLimit, NamedLimitError};
+use windrow_engine::ports::access::named_limit_store::{
+    LimitUsers, NamedLimit, NamedLimitError, NamedLimitStore,
+};
 use windrow_engine::ports::ownership::limit_store::PartView;
 use windrow_engine::ports::tasks::store::Write;
 
@@ -70,8 +71,8 @@ impl Limits {
         write: &Write,
     ) -> Result<NamedLimit, ServiceError> {
         if !is_slug(name) {
-            let fault = FieldFault::new("/name", "it is made of 1 to 40 small letters, digits and -");
-            return Err(ServiceError::Unprocessable(vec![fault.advise("vendor-x")]));
+            let fault = FieldFault::new("/name", "must be 1 to 40 lowercase letters, digits and -");
+            return Err(ServiceError::from(fault.advise("vendor-x")));
         }
         check_bounds(bounds)?;
         let made = self
@@ -184,11 +185,7 @@ impl Limits {
         };
         let own = (write.actor.source == "business").then_some(business.slug.as_str());
         let faults = self.faults_of_names("/limits", names, own).await?;
-        if faults.is_empty() {
-            Ok(())
-        } else {
-            Err(ServiceError::Unprocessable(faults))
-        }
+        ServiceError::refuse(faults)
     }
 
     /// What is wrong with a list of limits; `business` is who may name only what it uses.
@@ -243,13 +240,10 @@ fn check_bounds(bounds: Bounds) -> Result<(), ServiceError> {
     if bounds.is_limited() {
         return Ok(());
     }
-    let fault = FieldFault::new(
-        "/rate",
-        "it has neither a rate nor a concurrency: it would limit nothing",
-    );
-    Err(ServiceError::Unprocessable(vec![
+    let fault = FieldFault::new("/rate", "a limit needs a rate or a concurrency");
+    Err(ServiceError::from(
         fault.advise("\"rate\":\"300/s\", or delete it"),
-    ]))
+    ))
 }
 
 fn unknown(place: String, name: &str, known: &BTreeSet<String>) -> FieldFault {

@@ -3,16 +3,13 @@
 pub use crate::service::node::ThisNode;
 use std::sync::Arc;
 
-use windrow_engine::ports::sources::resolver::SourceResolver;
 use windrow_engine::ports::sources::resolver::{
-    Received, ResolvedSource, RowFormat, Sender, SourceRequest, UploadBytes,
+    Received, ResolveError, ResolvedSource, RowFormat, Sender, SourceRequest, SourceResolver, UploadBytes,
 };
-use windrow_engine::ports::sources::uploads::UploadStore;
+use windrow_engine::ports::sources::uploads::{Upload, UploadId, UploadStore};
 
 use super::{FieldFault, ServiceError};
 use crate::service::tasks::settings::check_depth;
-use windrow_engine::ports::sources::resolver::ResolveError;
-use windrow_engine::ports::sources::uploads::{Upload, UploadId};
 use windrow_engine::ports::tasks::store::Write;
 
 /// How long an upload that no task took is kept. (Long enough to create the task tomorrow.)
@@ -124,10 +121,7 @@ impl Sources {
     /// # Errors
     /// `NotFound`.
     pub async fn show(&self, id: UploadId) -> Result<(Upload, Option<Received>), ServiceError> {
-        let missing = || ServiceError::NotFound {
-            what: "upload",
-            name: id.to_string(),
-        };
+        let missing = || ServiceError::not_found("upload", id);
         let upload = self.uploads.upload(id).await?.ok_or_else(missing)?;
         let received = self
             .resolver
@@ -144,11 +138,9 @@ impl Sources {
     pub async fn discard(&self, id: UploadId) -> Result<(), ServiceError> {
         let (upload, _) = self.show(id).await?;
         if upload.used_at.is_some() {
-            return Err(ServiceError::Conflict {
-                detail: format!("{id} is the source of a task, or was taken for one in the last 24 hours"),
-                advice: "DELETE the task; an upload that no task has goes by itself within 24 hours"
-                    .to_owned(),
-            });
+            let why = format!("{id} is the source of a task, or was taken for one in the last 24 hours");
+            let advice = "DELETE the task; an upload that no task has goes by itself within 24 hours";
+            return Err(ServiceError::conflict(why, advice));
         }
         Ok(self.uploads.discard(id).await?)
     }

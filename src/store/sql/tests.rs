@@ -204,7 +204,7 @@ async fn pages_for_people_are_found_along_an_index() {
     store.report_facts(TASK, 10).await.unwrap();
     store.redrives_of(TASK, 10).await.unwrap();
     store.get(TASK).await.unwrap();
-    store.failure_groups(TASK).await.unwrap();
+    store.groups(TASK).await.unwrap();
     store.search(&LogQuery::newest(Some(TASK), 50)).await.unwrap();
     store.search(&LogQuery::newest(None, 50)).await.unwrap();
     assert_eq!(scans(&store, &heard).await, Vec::<String>::new());

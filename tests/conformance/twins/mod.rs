@@ -9,6 +9,7 @@ mod writes;
 use uuid::Uuid;
 use windrow_core::ids::{ClaimId, Epoch, ItemIndex, SessionId, ShardId, TaskId, WallMs};
 use windrow_engine::ports::ownership::run_store::{ClaimRequest, ShardCheckpoint};
+use windrow_engine::ports::tasks::failure_list::{FailureList, FailurePage};
 use windrow_engine::ports::tasks::store::TaskView;
 
 use crate::crossing::Dice;
@@ -181,8 +182,8 @@ impl Twins {
             sqlite.unwrap().map(comparable),
             "{at}"
         );
-        both!(self, at, store => store.failure_groups(id)).unwrap();
-        both!(self, at, store => store.failures(id, None, 100)).unwrap();
+        both!(self, at, store => store.groups(id)).unwrap();
+        both!(self, at, store => store.page(id, &FailurePage::ByIndex(None), 100)).unwrap();
         both!(self, at, store => store.audit(id)).unwrap();
     }
 }

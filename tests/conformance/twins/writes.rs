@@ -6,6 +6,7 @@ use windrow_core::items::verdict::SideRecord;
 use windrow_core::shards::Told;
 use windrow_core::task::lifecycle::StopReason;
 use windrow_engine::ports::ownership::run_store::{CheckpointAck, RunClose, ShardCheckpoint};
+use windrow_engine::ports::tasks::failure_list::FailureList;
 
 use super::{ITEMS, Run, Twins, both};
 use crate::fixture::{NOW, parked, trouble};
@@ -82,7 +83,7 @@ impl Twins {
 
     /// The honest end of a run: everything is settled and the counters are those of the recorded failures.
     async fn whole(&self, run: &Run) -> ShardCheckpoint {
-        let groups = self.memory.store.failure_groups(run.shard.task).await.unwrap();
+        let groups = self.memory.store.groups(run.shard.task).await.unwrap();
         let abandoned = groups
             .iter()
             .map(|group| group.count)

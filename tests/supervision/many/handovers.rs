@@ -9,7 +9,7 @@ use windrow_engine::ports::tasks::store::{CommandError, MoveRefusal, TaskStore};
 
 use super::{LOST_WITHOUT_THE_STORE, TTL, finishes, two};
 use crate::link::Way;
-use crate::tasks::actor;
+use crate::tasks::write;
 
 async fn hands_over(prefix: &str, with_leases: bool) {
     let (mut cluster, task) = two(prefix, with_leases).await;

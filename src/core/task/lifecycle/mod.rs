@@ -179,6 +179,21 @@ pub struct Refusal {
     pub allowed: Vec<&'static str>,
 }
 
+/// Refuses to delete a task that hasn't ended.
+///
+/// # Errors
+/// What has to be done before.
+pub fn decide_delete(status: Status) -> Result<(), Refusal> {
+    match status.is_terminal() {
+        true => Ok(()),
+        false => Err(Refusal {
+            verb: "delete",
+            status,
+            allowed: vec!["cancel"],
+        }),
+    }
+}
+
 fn impossible(verb: &str) -> String {
     let done = match verb {
         "tune" | "describe" | "edit" => "changed",

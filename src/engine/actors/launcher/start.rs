@@ -225,10 +225,11 @@ fn context(
 ) -> RunContext {
     RunContext {
         shard: shard.shard,
-        task_name: task.name,
+        task_name: task.life.name,
         task_revision: control.rev,
         business: task.business,
         params: task
+            .life
             .params
             .and_then(|json| serde_json::value::RawValue::from_string(json).ok()),
         run: shard.run,

@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 
 use crate::ports::StoreError;
-use crate::ports::tasks::store::Write;
+use crate::ports::tasks::store::{AuditEntry, Write};
 use windrow_core::business::BusinessSpec;
 use windrow_core::ids::WallMs;
 
@@ -55,7 +55,7 @@ pub enum BusinessError {
     #[error("there is no business {0}")]
     NotFound(String),
     /// There is one of this slug.
-    #[error("the business {0} exists already")]
+    #[error("the business {0} already exists")]
     Taken(String),
     /// It was changed since the caller looked.
     #[error("the business was changed: it has revision {found}, not {expected}")]
@@ -71,27 +71,6 @@ pub enum BusinessError {
     /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
-}
-
-/// One change of a business, as the audit has it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct BusinessRevision {
-    /// Its row; grows.
-    pub id: i64,
-    /// When.
-    pub at: WallMs,
-    /// By whom.
-    pub actor: String,
-    /// From where.
-    pub source: String,
-    /// What, e.g. `business.edit`.
-    pub action: String,
-    /// Why.
-    pub reason: Option<String>,
-    /// `{"slug","revision","archived","spec"}` before, as JSON text; none for the first.
-    pub before: Option<String>,
-    /// The same after; with `"secrets_changed":true` where secrets did.
-    pub after: Option<String>,
 }
 
 /// Registers, finds and changes businesses.
@@ -133,11 +112,13 @@ pub trait BusinessStore: Send + Sync {
         now: WallMs,
     ) -> Result<Business, BusinessError>;
 
-    /// What was changed of a business, newest first, before a row of the audit, at most `limit`.
+    /// What was changed of a business, newest first, before a row of the audit, at most `limit`: each row with its number.
+    /// Its `before` and `after` are `{"slug","revision","archived","spec"}`; none before the first; the latter with
+    /// `"secrets_changed":true` where secrets did.
     async fn business_revisions(
         &self,
         slug: &str,
         before: Option<i64>,
         limit: u32,
-    ) -> Result<Vec<BusinessRevision>, StoreError>;
+    ) -> Result<Vec<(i64, AuditEntry)>, StoreError>;
 }

@@ -65,7 +65,7 @@ pub enum NamedLimitError {
     #[error("there is no limit {0}")]
     NotFound(String),
     /// There is one of this name.
-    #[error("the limit {0} exists already")]
+    #[error("the limit {0} already exists")]
     Taken(String),
     /// It was changed since the caller looked.
     #[error("the limit was changed: it has revision {found}, not {expected}")]

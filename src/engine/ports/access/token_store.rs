@@ -30,21 +30,28 @@ pub struct TokenView {
     pub created_by: String,
 }
 
+/// What a token is to be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TokenGrant {
+    /// Who will hold it, for the audit.
+    pub name: String,
+    /// What it allows.
+    pub role: Role,
+    /// The business, for [`Role::Business`].
+    pub business: Option<String>,
+    /// Not believed from then on.
+    pub expires_at: Option<WallMs>,
+}
+
 /// A token to be stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewToken {
     /// SHA-256 of the token, hexadecimal.
     pub hash: String,
-    /// See [`TokenView::name`].
-    pub name: String,
     /// See [`TokenView::prefix`].
     pub prefix: String,
-    /// See [`TokenView::role`].
-    pub role: Role,
-    /// See [`TokenView::business`].
-    pub business: Option<String>,
-    /// See [`TokenView::expires_at`].
-    pub expires_at: Option<WallMs>,
+    /// What it is.
+    pub grant: TokenGrant,
 }
 
 /// Keeps tokens. Every change keeps an audit entry in its transaction.

@@ -45,45 +45,43 @@ impl DataLogLine {
 
     /// The system's line about an item that was given up.
     pub fn abandoned(shard: ShardId, trouble: &ItemTrouble) -> DataLogLine {
-        let failure = trouble.failure.as_ref();
-        let message = match failure {
-            Some(failure) => failure.message.clone(),
-            None => "the item was given up while its call was still out".to_owned(),
+        let (code, message) = match &trouble.failure {
+            Some(failure) => (Some(failure.code.clone().into_owned()), failure.message.clone()),
+            None => (
+                None,
+                "the item was given up while its call was still out".to_owned(),
+            ),
         };
-        let code = failure.map(|failure| failure.code.clone().into_owned());
         let line = LogLine {
             index: Some(trouble.index),
             level: LogLevel::Error,
             message,
             extra: None,
         };
-        DataLogLine {
-            shard,
-            at: trouble.at,
-            origin: LogOrigin::System,
-            code,
-            line,
-        }
+        DataLogLine::of_system(shard, trouble.at, code, line)
     }
 
     /// The system's line about how the handler fares.
     pub fn of_handler(shard: ShardId, at: WallMs, entry: Entry) -> DataLogLine {
-        let level = if entry.is_good {
-            LogLevel::Info
-        } else {
-            LogLevel::Warn
-        };
         let line = LogLine {
             index: entry.index,
-            level,
+            level: if entry.is_good {
+                LogLevel::Info
+            } else {
+                LogLevel::Warn
+            },
             message: entry.message,
             extra: None,
         };
+        DataLogLine::of_system(shard, at, Some(entry.code), line)
+    }
+
+    fn of_system(shard: ShardId, at: WallMs, code: Option<String>, line: LogLine) -> DataLogLine {
         DataLogLine {
             shard,
             at,
             origin: LogOrigin::System,
-            code: Some(entry.code),
+            code,
             line,
         }
     }

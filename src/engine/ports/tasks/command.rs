@@ -1,7 +1,9 @@
-//! Why a store doesn't obey a command.
+//! What a command may not do, and why a store doesn't obey it.
 
 use crate::ports::StoreError;
-use windrow_core::ids::{ShardId, TaskId};
+use windrow_core::ids::{SessionId, ShardId, TaskId};
+use windrow_core::life::ShardLife;
+use windrow_core::task::lifecycle::ShardState;
 
 pub use windrow_core::life::{CommandRefusal, TaskCommand, TaskEdit};
 
@@ -23,6 +25,36 @@ pub enum MoveRefusal {
     /// It is where it is wanted.
     #[error("{0} is on the node {1} already")]
     AlreadyThere(String, String),
+}
+
+/// The numbers of a task's shards, or of `only` one of them, that run elsewhere than `at` one of the sessions of node `to`,
+/// and so can be moved there.
+///
+/// # Errors
+/// Where there is none.
+pub fn shards_to_move(
+    (task, only): (TaskId, Option<u32>),
+    to: &str,
+    at: &[SessionId],
+    shards: &[ShardLife],
+) -> Result<Vec<u32>, MoveRefusal> {
+    let name = only.map_or_else(|| task.to_string(), |no| ShardId { task, no }.to_string());
+    let mut found: Vec<&ShardLife> = shards.iter().collect();
+    if let Some(no) = only {
+        found.retain(|shard| shard.no == no);
+        if found.is_empty() {
+            return Err(MoveRefusal::NoShard(ShardId { task, no }));
+        }
+    }
+    found.retain(|shard| shard.state == ShardState::Running && shard.session.is_some());
+    if found.is_empty() {
+        return Err(MoveRefusal::NotRunning(name));
+    }
+    found.retain(|shard| shard.session.is_some_and(|owner| !at.contains(&owner)));
+    match found.is_empty() {
+        true => Err(MoveRefusal::AlreadyThere(name, to.to_owned())),
+        false => Ok(found.into_iter().map(|shard| shard.no).collect()),
+    }
 }
 
 /// A command could not be obeyed.

@@ -24,7 +24,7 @@ pub enum CreateError {
     #[error("there is no limit {0}")]
     NoLimit(String),
     /// Another redrive of the family was made since the caller looked.
-    #[error("{0} was redriven meanwhile")]
+    #[error("{0} was redriven by somebody else meanwhile")]
     Overtaken(TaskId),
     /// The store failed.
     #[error(transparent)]
@@ -45,4 +45,13 @@ impl Family {
     pub fn members(&self) -> impl Iterator<Item = TaskId> {
         std::iter::once(self.root).chain(self.redrives.iter().copied())
     }
+}
+
+/// What is done with a task that is made.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Making<'a> {
+    /// It is started.
+    pub starts: bool,
+    /// It is made only while its family has no other redrives than these.
+    pub beside: Option<&'a Family>,
 }

@@ -6,7 +6,6 @@ pub mod failure_list;
 pub mod list;
 pub mod report_store;
 pub mod shard_map;
-pub mod shard_view;
 pub mod store;
 pub mod upkeep;
 pub mod view;

@@ -3,18 +3,18 @@
 use async_trait::async_trait;
 
 use crate::ports::StoreError;
-use crate::ports::tasks::report_store::ShardFacts;
 use windrow_core::ids::{RunNo, SessionId, ShardId, TaskId};
 use windrow_core::items::verdict::Outage;
+use windrow_core::life::ShardLife;
 use windrow_core::task::lifecycle::ShardState;
 
-/// A shard as it is stored, with its owner.
+/// A shard as it is stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct OwnedFacts {
+pub struct StoredShard {
     /// The shard.
-    pub facts: ShardFacts,
-    /// Who owns it; none has given it back.
-    pub session: Option<SessionId>,
+    pub shard: ShardId,
+    /// Its life.
+    pub life: ShardLife,
     /// The outage of its handler, as the last checkpoint knew it.
     pub outage: Option<Outage>,
 }
@@ -37,7 +37,7 @@ pub struct Holding {
 #[async_trait]
 pub trait ShardMap: Send + Sync {
     /// The shards of these tasks, by task and number.
-    async fn shards_of(&self, tasks: &[TaskId]) -> Result<Vec<OwnedFacts>, StoreError>;
+    async fn shards_of(&self, tasks: &[TaskId]) -> Result<Vec<StoredShard>, StoreError>;
 
     /// Shards that somebody owns, by task and number, at most `limit`; of one session only, where it is named.
     async fn holdings(&self, of: Option<SessionId>, limit: u32) -> Result<Vec<Holding>, StoreError>;

@@ -6,15 +6,16 @@ use std::num::NonZeroU32;
 use async_trait::async_trait;
 
 use crate::ports::StoreError;
-use windrow_core::ids::{ItemCount, ItemIndex, StoreId, TaskId, WallMs};
+use windrow_core::ids::{INDEX_MAX, ItemCount, ItemIndex, StoreId, TaskId, WallMs};
 use windrow_core::settings::Auto;
-use windrow_core::task::{Canary, Tuning};
+use windrow_core::task::lifecycle::Status;
+use windrow_core::task::{Canary, ShardRange, Tuning};
 
 pub use crate::ports::access::actor::{Actor, Write};
 pub use crate::ports::tasks::command::{CommandError, CommandRefusal, MoveRefusal, TaskCommand, TaskEdit};
-pub use crate::ports::tasks::create::{CreateError, Family};
-pub use crate::ports::tasks::shard_view::ShardView;
-pub use crate::ports::tasks::view::{TaskRest, TaskView};
+pub use crate::ports::tasks::create::{CreateError, Family, Making};
+pub use crate::ports::tasks::view::TaskView;
+pub use windrow_core::life::ShardLife;
 
 /// A task to be made.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -58,6 +59,26 @@ pub struct NewTask {
     pub parent: Option<TaskId>,
 }
 
+impl NewTask {
+    /// Refuses what no store can number.
+    ///
+    /// # Errors
+    /// `Refused` where it has too many items.
+    pub fn check(&self) -> Result<(), StoreError> {
+        let most = self.total.0.max(self.skip_first.0);
+        if most <= INDEX_MAX {
+            return Ok(());
+        }
+        let text = format!("a task has at most {INDEX_MAX} items, not {most}");
+        Err(StoreError::Refused(text))
+    }
+
+    /// The indexes that are not left out at its head.
+    pub fn range(&self) -> ShardRange {
+        ShardRange::of_task(self.total, self.skip_first)
+    }
+}
+
 pub use windrow_core::life::COORDINATOR_DOWN;
 
 /// Why a queued task waits.
@@ -69,6 +90,18 @@ pub struct WaitNote {
     pub reason: String,
     /// The sentence shown to people.
     pub text: String,
+}
+
+impl WaitNote {
+    /// Whether a task of this status, of which this reason is known, takes it.
+    pub fn is_for(&self, status: Status, known: Option<&str>) -> bool {
+        let waits = matches!(status, Status::Queued | Status::Recovering);
+        match self.reason.as_str() {
+            "" => (waits || status == Status::Running) && known == Some(COORDINATOR_DOWN),
+            COORDINATOR_DOWN => waits || status == Status::Running,
+            _ => waits,
+        }
+    }
 }
 
 /// The start of a task that a start token belongs to.
@@ -97,23 +130,6 @@ pub struct FailureGroup {
     pub example_index: ItemIndex,
     /// Its message.
     pub example: String,
-}
-
-/// One abandoned item.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct FailedItem {
-    /// The item.
-    pub index: ItemIndex,
-    /// Attempts made.
-    pub attempts: u32,
-    /// The last failure's code.
-    pub code: String,
-    /// Its message.
-    pub message: String,
-    /// The handler's own JSON about it.
-    pub output: Option<String>,
-    /// When it was given up.
-    pub at: WallMs,
 }
 
 /// One entry of the audit.
@@ -147,45 +163,23 @@ pub trait TaskStore: Send + Sync {
     /// Makes the business of this slug unless it exists.
     async fn ensure_business(&self, slug: &str, write: &Write, now: WallMs) -> Result<(), StoreError>;
 
-    /// Makes a task in state `created` with one shard; its shard map is pinned at the first start.
-    async fn create(&self, task: &NewTask, write: &Write, now: WallMs) -> Result<TaskView, CreateError>;
-
-    /// Makes a redrive, and starts it if it is to, as the others do; not where a redrive of the family is there by now that
-    /// the caller has not seen.
+    /// Makes a task in state `created` with one shard; its shard map is pinned at the first start. With `starts` it is
+    /// started, in one step where the store can: a repeat of the request returns what the first one made, started or since
+    /// stopped.
     ///
     /// # Errors
     /// See [`CreateError`]; `Overtaken`: look again.
-    async fn create_redrive(
+    async fn make(
         &self,
         task: &NewTask,
-        (seen, starts): (&Family, bool),
+        how: Making<'_>,
         write: &Write,
         now: WallMs,
     ) -> Result<TaskView, CreateError>;
 
-    /// Makes a task and starts it, in one step where the store can. A repeat of the request returns what the first one
-    /// made, started or since stopped.
-    async fn create_and_start(
-        &self,
-        task: &NewTask,
-        write: &Write,
-        now: WallMs,
-    ) -> Result<TaskView, CreateError> {
-        let made = self.create(task, write, now).await?;
-        self.start_made(made, write, now).await
-    }
-
-    /// Starts a task that was made just now, unless an earlier request that this one repeats has started it.
-    async fn start_made(&self, made: TaskView, write: &Write, now: WallMs) -> Result<TaskView, CreateError> {
-        if made.start_no > 0 {
-            return Ok(made);
-        }
-        match self.command(made.id, &TaskCommand::Start, write, now).await {
-            Ok(started) => Ok(started),
-            Err(CommandError::Store(error)) => Err(error.into()),
-            // Somebody steered it between the two: it stays as it is.
-            Err(_) => Ok(self.get(made.id).await?.unwrap_or(made)),
-        }
+    /// Makes a task and leaves it at that.
+    async fn create(&self, task: &NewTask, write: &Write, now: WallMs) -> Result<TaskView, CreateError> {
+        self.make(task, Making::default(), write, now).await
     }
 
     /// A task by id.
@@ -252,17 +246,6 @@ pub trait TaskStore: Send + Sync {
 
     /// The start that a start token belongs to; none for a text that never was one.
     async fn start_of_token(&self, token: &str) -> Result<Option<TokenStart>, StoreError>;
-
-    /// Abandoned items grouped by code, most frequent first, without counting items.
-    async fn failure_groups(&self, id: TaskId) -> Result<Vec<FailureGroup>, StoreError>;
-
-    /// Abandoned items after an index, in index order.
-    async fn failures(
-        &self,
-        id: TaskId,
-        after: Option<ItemIndex>,
-        limit: u32,
-    ) -> Result<Vec<FailedItem>, StoreError>;
 
     /// The audit of a task, oldest first.
     async fn audit(&self, id: TaskId) -> Result<Vec<AuditEntry>, StoreError>;

@@ -116,11 +116,8 @@ async fn failure_rows(
     after: Option<ItemIndex>,
     format: Format,
 ) -> Result<(Vec<u8>, Option<ItemIndex>), ServiceError> {
-    let found = app
-        .service
-        .failures
-        .page(task, &FailurePage::ByIndex(after), PAGE)
-        .await?;
+    let failures = &app.service.failures;
+    let found = failures.page(task, &FailurePage::ByIndex(after), PAGE).await?;
     let last = found.last().map(|shown| shown.item.index);
     let mut out = Vec::new();
     for row in bodies(app, task, data, found).await? {

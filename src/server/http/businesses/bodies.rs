@@ -284,11 +284,11 @@ impl From<Revision> for RevisionJson {
         };
         RevisionJson {
             revision: revision.revision,
-            at: rfc3339(revision.at),
-            actor: revision.actor,
-            source: revision.source,
-            action: revision.action,
-            reason: revision.reason,
+            at: rfc3339(revision.entry.at),
+            actor: revision.entry.actor,
+            source: revision.entry.source,
+            action: revision.entry.action,
+            reason: revision.entry.reason,
             diff: revision.diff.into_iter().map(json).collect(),
             secrets_changed: revision.secrets_changed,
         }

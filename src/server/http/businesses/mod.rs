@@ -53,12 +53,8 @@ pub(crate) async fn register(
 ) -> HttpResult {
     let skip = query.check == Some(CheckMode::Skip);
     let (body, reason) = body.parts();
-    let made = call
-        .app
-        .service
-        .businesses
-        .register(&body, skip, &call.write(reason))
-        .await?;
+    let write = call.write(reason);
+    let made = call.service.businesses.register(&body, skip, &write).await?;
     let (place, revision) = (
         format!("/v1/businesses/{}", made.business.slug),
         made.business.revision,
@@ -78,10 +74,8 @@ pub(crate) async fn list(
     Params(query): Params<ListQuery>,
 ) -> HttpResult {
     let archived = query.archived.unwrap_or(false);
-    let found = app
-        .service
-        .businesses
-        .store
+    let store = &app.service.businesses.store;
+    let found = store
         .businesses(archived, paging.after.as_deref(), paging.to_read())
         .await?;
     let page = paging.page(found, |business| business.slug.clone());
@@ -116,14 +110,10 @@ pub(crate) async fn edit(
 ) -> HttpResult {
     let write = call.write(reason_of(patch.remove("reason"))?);
     // Looked for first: of a business that isn't there, nothing was changed.
-    call.app.service.businesses.get(&slug).await?;
+    call.service.businesses.get(&slug).await?;
     let (patch, expected) = (Value::Object(patch), headers::expected(&headers));
-    let business = call
-        .app
-        .service
-        .businesses
-        .edit(&slug, &patch, expected, &write)
-        .await?;
+    let businesses = &call.service.businesses;
+    let business = businesses.edit(&slug, &patch, expected, &write).await?;
     changed(&call, &business)
 }
 
@@ -157,7 +147,7 @@ pub(crate) async fn archive(
     let write = call.write(body.reason);
     changed(
         &call,
-        &call.app.service.businesses.archive(&slug, true, &write).await?,
+        &call.service.businesses.archive(&slug, true, &write).await?,
     )
 }
 
@@ -176,7 +166,7 @@ pub(crate) async fn unarchive(
     let write = call.write(body.reason);
     changed(
         &call,
-        &call.app.service.businesses.archive(&slug, false, &write).await?,
+        &call.service.businesses.archive(&slug, false, &write).await?,
     )
 }
 
@@ -194,9 +184,8 @@ pub(crate) async fn rotate_secret(
     Path(slug): Path<String>,
     Body(body): Body<ReasonBody>,
 ) -> HttpResult {
-    let rotated = app
-        .service
-        .businesses
+    let businesses = &app.service.businesses;
+    let rotated = businesses
         .rotate_secret(&slug, &caller.write(body.reason, false))
         .await?;
     Ok(shown(&rotated.business, Some(rotated.secret)))
@@ -215,9 +204,8 @@ pub(crate) async fn revisions(
     paging: Paging<i64>,
 ) -> HttpResult {
     caller.may_see(&slug, "business", &slug)?;
-    let found = app
-        .service
-        .businesses
+    let businesses = &app.service.businesses;
+    let found = businesses
         .revisions(&slug, paging.after, paging.to_read())
         .await?;
     Ok(paging.answer(paging.page(found, |revision| revision.id).map(RevisionJson::from)))

@@ -69,6 +69,8 @@ fn add_path_parameters(path: &str, item: &mut PathItem) {
             .build();
         for operation in operations_mut(item) {
             let parameters = operation.parameters.get_or_insert_default();
+            // utoipa adds what a handler reads from the path, of which it knows the name only.
+            parameters.retain(|one| !matches!(one, RefOr::T(one) if one.name == name));
             parameters.insert(0, RefOr::T(parameter.clone()));
         }
     }
@@ -114,6 +116,8 @@ fn complete(operation: &mut Operation) {
         |one: &RefOr<Parameter>| matches!(one, RefOr::T(one) if one.parameter_in == ParameterIn::Path);
     let has_place = parameters.iter().any(in_path);
     let has_body = operation.request_body.is_some();
+    let is_key = |one: &RefOr<Parameter>| matches!(one, RefOr::T(one) if one.name == "Idempotency-Key");
+    let has_key = parameters.iter().any(is_key);
     let statuses = [
         (has_input || has_body, "400"),
         (asks, "401"),
@@ -137,6 +141,8 @@ fn complete(operation: &mut Operation) {
                 "201" => "It was made".to_owned(),
                 "202" => "It is under way".to_owned(),
                 "204" => "It is done".to_owned(),
+                "422" if has_key => "validation-failed, idempotency-key-reused".to_owned(),
+                "422" => "validation-failed".to_owned(),
                 _ => slugs_of(status),
             };
         }

@@ -137,7 +137,7 @@ impl TaskWatcher {
             self.told = now;
         }
         if is_first || self.groups.values().sum::<u64>() != task.counters.abandoned {
-            let fresh = self.fresh_groups(service.tasks.store.failure_groups(self.id).await?);
+            let fresh = self.fresh_groups(service.failures.list.groups(self.id).await?);
             if !is_first {
                 found.extend(self.failures(&task, fresh).await);
             }
@@ -156,12 +156,8 @@ impl TaskWatcher {
     /// What is told of groups, with what their examples carry.
     async fn failures(&self, task: &TaskView, groups: Vec<FailureGroup>) -> Vec<(Kind, Value)> {
         let indexes: Vec<ItemIndex> = groups.iter().map(|group| group.example_index).collect();
-        let carried = self
-            .app
-            .service
-            .failures
-            .item_data(task, &Members::All, &indexes)
-            .await;
+        let failures = &self.app.service.failures;
+        let carried = failures.item_data(task, &Members::All, &indexes).await;
         let value = |item: ItemData| serde_json::from_str::<Value>(item.data?.get()).ok();
         let mut carried = carried.unwrap_or_default().into_iter().map(value);
         let told = groups.into_iter().map(|group| {
@@ -185,13 +181,8 @@ impl TaskWatcher {
             task: Some(self.id),
             ..AuditFilter::default()
         };
-        let newest = self
-            .app
-            .service
-            .tasks
-            .lists
-            .audits(&filter, None, CHANGES_MAX)
-            .await?;
+        let lists = &self.app.service.tasks.lists;
+        let newest = lists.audits(&filter, None, CHANGES_MAX).await?;
         let last = self.change.replace(newest.first().map_or(0, |row| row.id));
         let Some(last) = last else { return Ok(()) };
         for row in newest.into_iter().rev().filter(|row| row.id > last) {

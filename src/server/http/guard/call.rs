@@ -1,5 +1,7 @@
 //! What every handler of a known caller is given.
 
+use std::sync::Arc;
+
 use axum::Json;
 use axum::extract::FromRequestParts;
 use axum::http::header::LOCATION;
@@ -14,11 +16,13 @@ use crate::http::guard::body::Params;
 use crate::http::guard::dry_run::{self, DryRunQuery};
 use crate::http::guard::headers;
 use crate::http::problem::{HttpResult, Problem};
+use crate::service::Service;
 use windrow_engine::ports::tasks::store::Write;
 
 /// A request of a known caller, and whether it is a dry run.
 pub(crate) struct Call {
     pub(crate) app: App,
+    pub(crate) service: Arc<Service>,
     pub(crate) caller: Caller,
     pub(crate) is_dry: bool,
 }
@@ -31,6 +35,7 @@ impl FromRequestParts<App> for Call {
         let Params(DryRunQuery { dry_run }) = Params::from_request_parts(parts, app).await?;
         Ok(Call {
             app: app.clone(),
+            service: app.service.clone(),
             caller,
             is_dry: dry_run == Some(true),
         })

@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use axum::http::Method;
+
 use super::board::TaskSample;
 use super::*;
 use windrow_core::handler::failed_calls::FailedCalls;

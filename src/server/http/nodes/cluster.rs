@@ -9,8 +9,7 @@ use utoipa::ToSchema;
 
 use super::{NodeBody, all};
 use crate::http::App;
-use crate::http::problem::Problem;
-use crate::service::ServiceError;
+use crate::http::problem::HttpResult;
 use crate::service::cluster::nodes::ShardCounts;
 
 /// A cluster.
@@ -60,19 +59,12 @@ pub(crate) struct ClusterShards {
 
 impl From<ShardCounts> for ClusterShards {
     fn from(counts: ShardCounts) -> ClusterShards {
-        let ShardCounts {
-            owned,
-            orphaned,
-            released,
-            recovering,
-            counted_up_to,
-        } = counts;
         ClusterShards {
-            owned,
-            orphaned,
-            released,
-            recovering,
-            counted_up_to,
+            owned: counts.owned,
+            orphaned: counts.orphaned,
+            released: counts.released,
+            recovering: counts.recovering,
+            counted_up_to: counts.counted_up_to,
         }
     }
 }
@@ -82,14 +74,8 @@ impl From<ShardCounts> for ClusterShards {
     get, path = "/v1/cluster", operation_id = "show_cluster", tag = "node", security(("bearer" = ["viewer"])),
     responses((status = 200, body = ClusterBody))
 )]
-pub(crate) async fn cluster(State(app): State<App>) -> Result<Json<ClusterBody>, Problem> {
-    let store = app
-        .service
-        .tasks
-        .store
-        .store_id()
-        .await
-        .map_err(ServiceError::from)?;
+pub(crate) async fn cluster(State(app): State<App>) -> HttpResult<Json<ClusterBody>> {
+    let store = app.service.tasks.store.store_id().await?;
     let nodes = all(&app).await?;
     let counts = app.service.cluster.shard_counts().await?;
     let mut reasons: Vec<ClusterReason> = nodes.iter().filter_map(reason).collect();

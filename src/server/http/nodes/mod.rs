@@ -196,7 +196,7 @@ pub(crate) async fn undrain(
 }
 
 async fn set_drained(call: &Call, name: &str, write: &Write, drained: bool) -> HttpResult {
-    let (app, cluster) = (&call.app, &call.app.service.cluster);
+    let (app, cluster) = (&call.app, &call.service.cluster);
     let mut node = one(app, name).await?;
     if cluster.parts.is_shared {
         cluster.wish_drain(name, drained, write).await?;

@@ -13,6 +13,7 @@ use crate::service::ServiceError;
 use crate::service::tasks::change::TaskChange;
 use crate::service::tasks::create::TaskPlan;
 use windrow_core::ids::{ItemCount, ItemIndex};
+use windrow_core::life::TaskEdit;
 use windrow_core::task::Canary;
 
 /// The first items, run and settled before any other leaves.
@@ -191,8 +192,7 @@ impl EditBody {
             None => None,
             Some(text) => Some(time_option("/deadline", text.as_ref())?),
         };
-        let change = TaskChange {
-            tuning,
+        let edit = TaskEdit {
             name: self.name.map(Option::unwrap_or_default),
             labels: self.labels,
             priority: self.priority,
@@ -200,8 +200,13 @@ impl EditBody {
             params: raw(self.params.as_deref()),
             total: self.total.map(ItemCount),
             skip_first: self.skip_first.map(ItemIndex),
-            source: self.source.map(SourceBody::read).transpose()?,
             shards: self.shards,
+            ..TaskEdit::default()
+        };
+        let change = TaskChange {
+            edit,
+            tuning,
+            source: self.source.map(SourceBody::read).transpose()?,
             strict: false,
         };
         Ok((change, self.reason))
@@ -243,6 +248,7 @@ mod tests {
                 .change()
                 .expect("sound")
                 .0
+                .edit
         };
         let silent = change("{}");
         assert_eq!((silent.name, silent.deadline), (None, None));

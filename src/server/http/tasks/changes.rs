@@ -57,12 +57,8 @@ pub(crate) async fn create(
         source,
         plan,
     };
-    let task = call
-        .app
-        .service
-        .tasks
-        .create(request, &call.write(body.reason))
-        .await?;
+    let write = call.write(body.reason);
+    let task = call.service.tasks.create(request, &write).await?;
     made(&call, task).await
 }
 
@@ -89,12 +85,8 @@ pub(crate) async fn clone(
         strict: query.is_strict(),
         ..body.plan(key(taken))?
     };
-    let clone = call
-        .app
-        .service
-        .tasks
-        .clone_task(task.id, plan, &call.write(body.reason))
-        .await?;
+    let write = call.write(body.reason);
+    let clone = call.service.tasks.clone_task(task.id, plan, &write).await?;
     made(&call, clone).await
 }
 
@@ -127,12 +119,9 @@ pub(crate) async fn edit(
     if let Some(source) = &mut change.source {
         judge_source(&call.app, &call.caller, source).await?;
     }
-    let changed = call
-        .app
-        .service
-        .tasks
-        .change(task.id, expected, change, &call.write(reason))
-        .await?;
+    let write = call.write(reason);
+    let tasks = &call.service.tasks;
+    let changed = tasks.change(task.id, expected, change, &write).await?;
     let tag = headers::tag(changed.version);
     call.changed(whole(&call.app, changed).await, |task| ([tag], task))
 }
@@ -149,10 +138,7 @@ pub(crate) async fn edit(
     )
 )]
 pub(crate) async fn delete(call: Call, PathTask(task): PathTask, Body(body): Body<ReasonBody>) -> HttpResult {
-    call.app
-        .service
-        .tasks
-        .delete(task.id, &call.write(body.reason))
-        .await?;
+    let write = call.write(body.reason);
+    call.service.tasks.delete(task.id, &write).await?;
     call.deleted()
 }

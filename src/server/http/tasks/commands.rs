@@ -12,8 +12,9 @@ use crate::http::guard::call::Call;
 use crate::http::guard::dry_run::DryRunQuery;
 use crate::http::problem::HttpResult;
 use crate::service::ServiceError;
-use crate::service::tasks::{CommandOutcome, ReadyChange, StartHow, StopHow};
+use crate::service::tasks::{CommandOutcome, StartHow, StopHow};
 use windrow_core::ids::{ItemCount, ItemIndex};
+use windrow_core::life::TaskEdit;
 
 /// How a task starts.
 #[derive(Debug, Default, Deserialize, ToSchema)]
@@ -64,7 +65,7 @@ pub(crate) async fn start(
             return Err(ServiceError::invalid("/now", "either now or start_at, not both").into());
         }
         (Some(text), _) => Some(time("/start_at", text)?),
-        (None, Some(true)) => Some(call.app.service.now()),
+        (None, Some(true)) => Some(call.service.now()),
         (None, _) => None,
     };
     let how = StartHow {
@@ -72,12 +73,8 @@ pub(crate) async fn start(
         judges: matches!(body.judge, Some(JudgeBody::Items)),
         strict: query.is_strict(),
     };
-    let told = call
-        .app
-        .service
-        .tasks
-        .start(task.id, how, &call.write(body.reason))
-        .await?;
+    let write = call.write(body.reason);
+    let told = call.service.tasks.start(task.id, how, &write).await?;
     commanded(&call, told).await
 }
 
@@ -110,12 +107,8 @@ pub(crate) async fn stop(call: Call, PathTask(task): PathTask, Body(body): Body<
         Some(true) => StopHow::Now,
         _ => StopHow::Drain,
     };
-    let told = call
-        .app
-        .service
-        .tasks
-        .stop(task.id, how, &call.write(body.reason))
-        .await?;
+    let write = call.write(body.reason);
+    let told = call.service.tasks.stop(task.id, how, &write).await?;
     commanded(&call, told).await
 }
 
@@ -130,12 +123,8 @@ pub(crate) async fn stop(call: Call, PathTask(task): PathTask, Body(body): Body<
     )
 )]
 pub(crate) async fn cancel(call: Call, PathTask(task): PathTask, Body(body): Body<ReasonBody>) -> HttpResult {
-    let told = call
-        .app
-        .service
-        .tasks
-        .cancel(task.id, &call.write(body.reason))
-        .await?;
+    let write = call.write(body.reason);
+    let told = call.service.tasks.cancel(task.id, &write).await?;
     commanded(&call, told).await
 }
 
@@ -166,7 +155,7 @@ pub(crate) struct FinishBody {
 )]
 pub(crate) async fn finish(call: Call, PathTask(task): PathTask, Body(body): Body<FinishBody>) -> HttpResult {
     let (end, write) = (body.total.map(ItemCount), call.write(body.reason));
-    let told = call.app.service.tasks.finish(task.id, end, &write).await?;
+    let told = call.service.tasks.finish(task.id, end, &write).await?;
     commanded(&call, told).await
 }
 
@@ -188,12 +177,8 @@ pub(crate) async fn recover(
     PathTask(task): PathTask,
     Body(body): Body<ReasonBody>,
 ) -> HttpResult {
-    let told = call
-        .app
-        .service
-        .tasks
-        .recover(task.id, &call.write(body.reason))
-        .await?;
+    let write = call.write(body.reason);
+    let told = call.service.tasks.recover(task.id, &write).await?;
     commanded(&call, told).await
 }
 
@@ -227,12 +212,8 @@ pub(crate) struct MoveBody {
 )]
 pub(crate) async fn relocate(call: Call, PathTask(task): PathTask, Body(body): Body<MoveBody>) -> HttpResult {
     let write = call.write(body.reason);
-    let (task, _) = call
-        .app
-        .service
-        .tasks
-        .move_shards(task.id, body.shard, &body.to, &write)
-        .await?;
+    let tasks = &call.service.tasks;
+    let (task, _) = tasks.move_shards(task.id, body.shard, &body.to, &write).await?;
     commanded(&call, CommandOutcome { task, is_new: true }).await
 }
 
@@ -275,17 +256,14 @@ pub(crate) async fn ready(
     PathTask(task): PathTask,
     Body(body): Body<ReadyBody>,
 ) -> HttpResult {
-    let change = ReadyChange {
-        start_no: start.map(|start| start.start_no).or(body.start),
+    let start_no = start.map(|start| start.start_no).or(body.start);
+    let edit = TaskEdit {
         total: body.total.map(ItemCount),
         skip_first: body.skip_first.map(ItemIndex),
         params: body.params.map(|params| params.get().to_owned()),
+        ..TaskEdit::default()
     };
-    let told = call
-        .app
-        .service
-        .tasks
-        .ready(task.id, change, &call.write(body.reason))
-        .await?;
+    let write = call.write(body.reason);
+    let told = call.service.tasks.ready(task.id, start_no, edit, &write).await?;
     commanded(&call, told).await
 }

@@ -98,9 +98,8 @@ pub(crate) async fn list(
         }
         filter.business = Some(own);
     }
-    let found = app
-        .service
-        .tasks
+    let tasks = &app.service.tasks;
+    let found = tasks
         .list(&filter, paging.after.map(TaskId), paging.limit)
         .await?;
     let items = found

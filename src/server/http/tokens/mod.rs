@@ -15,9 +15,9 @@ use crate::http::guard::body::{Body, Params, ReasonQuery, reason, time_option};
 use crate::http::guard::call::Call;
 use crate::http::guard::dry_run::DryRunQuery;
 use crate::service::ServiceError;
-use crate::service::access::tokens::{TOKEN_PREFIX, TokenWish};
+use crate::service::access::tokens::TOKEN_PREFIX;
 use windrow_core::business::access::Role;
-use windrow_engine::ports::access::token_store::TokenView;
+use windrow_engine::ports::access::token_store::{TokenGrant, TokenView};
 
 /// A token to be made.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -93,18 +93,14 @@ impl From<TokenView> for TokenJson {
     request_body = TokenBody, security(("bearer" = ["admin"])), responses((status = 201, body = TokenJson))
 )]
 pub(crate) async fn create(call: Call, Body(body): Body<TokenBody>) -> HttpResult {
-    let wish = TokenWish {
+    let wish = TokenGrant {
         name: body.name,
         role: body.role,
         business: body.business,
         expires_at: time_option("/expires_at", body.expires_at.as_ref())?,
     };
-    let made = call
-        .app
-        .service
-        .access
-        .create(wish, &call.write(body.reason))
-        .await?;
+    let write = call.write(body.reason);
+    let made = call.service.access.create(wish, &write).await?;
     let mut json = TokenJson::from(made.view);
     if call.is_dry {
         // The token that was drawn is none, so nobody is shown it.
@@ -121,12 +117,8 @@ pub(crate) async fn create(call: Call, Body(body): Body<TokenBody>) -> HttpResul
     security(("bearer" = ["admin"])), responses((status = 200, body = Page<TokenJson>))
 )]
 pub(crate) async fn list(State(app): State<App>, paging: Paging<i64>) -> HttpResult {
-    let found = app
-        .service
-        .access
-        .tokens
-        .tokens(paging.after, paging.to_read())
-        .await?;
+    let tokens = &app.service.access.tokens;
+    let found = tokens.tokens(paging.after, paging.to_read()).await?;
     Ok(paging.answer(paging.page(found, |token| token.id).map(TokenJson::from)))
 }
 
@@ -144,11 +136,7 @@ pub(crate) async fn revoke(
     let number = id.parse::<i64>().ok().filter(|number| *number > 0);
     let fault = || ServiceError::invalid("id", format!("{id:?} is not the number of a token"));
     let number = number.ok_or_else(fault)?;
-    let revoked = call
-        .app
-        .service
-        .access
-        .revoke(number, &call.write(query.reason))
-        .await?;
+    let write = call.write(query.reason);
+    let revoked = call.service.access.revoke(number, &write).await?;
     call.changed(TokenJson::from(revoked), |_| StatusCode::NO_CONTENT)
 }

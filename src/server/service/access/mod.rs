@@ -35,6 +35,18 @@ pub struct Identity {
     pub task: Option<TaskId>,
 }
 
+impl Identity {
+    fn new(name: String, subject: String, role: Role) -> Identity {
+        Identity {
+            name,
+            subject,
+            role,
+            business: None,
+            task: None,
+        }
+    }
+}
+
 /// What a caller brings.
 #[derive(Clone, Copy, Default)]
 pub struct Credentials<'a> {
@@ -66,19 +78,12 @@ impl Access {
     pub async fn authenticate(&self, credentials: Credentials<'_>) -> Result<Identity, ServiceError> {
         let config = self.node.config();
         if config.auth.mode == AuthMode::Off {
-            let (name, subject) = ("local".to_owned(), "local".to_owned());
-            return Ok(Identity {
-                name,
-                subject,
-                role: Role::Admin,
-                business: None,
-                task: None,
-            });
+            return Ok(Identity::new("local".to_owned(), "local".to_owned(), Role::Admin));
         }
         if let Some(person) = behind_proxy(&config.auth, credentials) {
             return Ok(person);
         }
-        let token = credentials.token.ok_or_else(|| refuse("there is no token"))?;
+        let token = credentials.token.ok_or_else(|| refuse("no token"))?;
         if token.starts_with(START_TOKEN_PREFIX) {
             return self.identity_of_start(token).await;
         }
@@ -87,20 +92,16 @@ impl Access {
 
     async fn by_token(&self, token: &str) -> Result<Identity, ServiceError> {
         let found = self.tokens.token(&hash(token)).await?;
-        let view = found.ok_or_else(|| refuse("the token is not known"))?;
+        let view = found.ok_or_else(|| refuse("unknown token"))?;
         if view.revoked_at.is_some() {
             return Err(refuse("the token was revoked"));
         }
         if view.expires_at.is_some_and(|at| at <= self.node.now()) {
             return Err(refuse("the token has expired"));
         }
-        let subject = format!("token {}", view.id);
         Ok(Identity {
-            name: view.name,
-            subject,
-            role: view.role,
             business: view.business,
-            task: None,
+            ..Identity::new(view.name, format!("token {}", view.id), view.role)
         })
     }
 }
@@ -122,13 +123,7 @@ fn behind_proxy(auth: &Auth, credentials: Credentials<'_>) -> Option<Identity> {
         .map(str::trim)
         .filter(|name| !name.is_empty())?;
     let fits = name.chars().count() <= PROXY_NAME_MAX && !name.chars().any(char::is_control);
-    let person = || Identity {
-        name: name.to_owned(),
-        subject: format!("proxy {name}"),
-        role: Role::Operator,
-        business: None,
-        task: None,
-    };
+    let person = || Identity::new(name.to_owned(), format!("proxy {name}"), Role::Operator);
     (is_trusted && fits).then(person)
 }
 

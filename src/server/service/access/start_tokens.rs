@@ -13,7 +13,7 @@ impl Access {
     /// `Unauthenticated` for a text that never was a start token; `StaleStart` when its start is over.
     pub async fn start_of_token(&self, token: &str) -> Result<TokenStart, ServiceError> {
         let found = self.tasks.start_of_token(token).await?;
-        let unknown = || ServiceError::Unauthenticated("the start token is not known".to_owned());
+        let unknown = || ServiceError::Unauthenticated("unknown start token".to_owned());
         let start = found.ok_or_else(unknown)?;
         if start.is_live {
             return Ok(start);
@@ -27,7 +27,7 @@ impl Access {
     /// Who holds a start token: the business of its task.
     ///
     /// # Errors
-    /// As [`Service::start_of_token`].
+    /// As [`Access::start_of_token`].
     pub async fn identity_of_start(&self, token: &str) -> Result<Identity, ServiceError> {
         let start = self.start_of_token(token).await?;
         let business = self

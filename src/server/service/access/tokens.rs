@@ -8,7 +8,7 @@ use crate::service::ServiceError;
 use crate::service::access::Access;
 use windrow_core::business::access::Role;
 use windrow_core::ids::WallMs;
-use windrow_engine::ports::access::token_store::{NewToken, TokenView};
+use windrow_engine::ports::access::token_store::{NewToken, TokenGrant, TokenView};
 use windrow_engine::ports::tasks::store::Write;
 
 /// The beginning of every token of a caller.
@@ -31,28 +31,15 @@ pub struct MadeToken {
     pub token: String,
 }
 
-/// A token to be made.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TokenWish {
-    /// Who will hold it, for the audit.
-    pub name: String,
-    /// What it allows.
-    pub role: Role,
-    /// The business, for [`Role::Business`].
-    pub business: Option<String>,
-    /// Not believed from then on.
-    pub expires_at: Option<WallMs>,
-}
-
 impl Access {
     /// Makes a token.
     ///
     /// # Errors
     /// `Unprocessable` when name, role, business and expiry don't go together.
-    pub async fn create(&self, wish: TokenWish, write: &Write) -> Result<MadeToken, ServiceError> {
+    pub async fn create(&self, grant: TokenGrant, write: &Write) -> Result<MadeToken, ServiceError> {
         let now = self.node.now();
-        check_wish(&wish, now)?;
-        if let Some(slug) = &wish.business
+        check_grant(&grant, now)?;
+        if let Some(slug) = &grant.business
             && self.businesses.business(slug).await?.is_none()
         {
             return Err(ServiceError::unprocessable(
@@ -61,7 +48,7 @@ impl Access {
             ));
         }
         let token = make(TOKEN_PREFIX)?;
-        let new = new_token(&token, wish);
+        let new = new_token(&token, grant);
         let view = self.tokens.add_token(&new, write, now).await?;
         if !write.dry_run {
             tracing::info!(
@@ -80,49 +67,46 @@ impl Access {
     /// `NotFound`.
     pub async fn revoke(&self, id: i64, write: &Write) -> Result<TokenView, ServiceError> {
         let revoked = self.tokens.revoke_token(id, write, self.node.now()).await?;
-        revoked.ok_or_else(|| ServiceError::NotFound {
-            what: "token",
-            name: id.to_string(),
-        })
+        revoked.ok_or_else(|| ServiceError::not_found("token", id))
     }
 }
 
-fn check_wish(wish: &TokenWish, now: WallMs) -> Result<(), ServiceError> {
-    let length = wish.name.trim().chars().count();
-    if length == 0 || length > TOKEN_NAME_MAX || wish.name.chars().any(char::is_control) {
-        let text = format!("it has 1 to {TOKEN_NAME_MAX} characters, none of them a control character");
+fn check_grant(grant: &TokenGrant, now: WallMs) -> Result<(), ServiceError> {
+    let length = grant.name.trim().chars().count();
+    if length == 0 || length > TOKEN_NAME_MAX || grant.name.chars().any(char::is_control) {
+        let text = format!("must be 1 to {TOKEN_NAME_MAX} characters without control characters");
         return Err(ServiceError::unprocessable("/name", text));
     }
-    match (wish.role, &wish.business) {
+    match (grant.role, &grant.business) {
         (Role::Business, None) => {
             return Err(ServiceError::unprocessable(
                 "/business",
-                "a business's token names the business",
+                "required for the role `business`",
             ));
         }
         (Role::Viewer | Role::Operator | Role::Admin, Some(_)) => {
             return Err(ServiceError::unprocessable(
                 "/business",
-                "only the role business has one",
+                "only allowed for the role `business`",
             ));
         }
         _ => {}
     }
-    if wish.expires_at.is_some_and(|at| at <= now) {
-        return Err(ServiceError::unprocessable("/expires_at", "it is over already"));
+    if grant.expires_at.is_some_and(|at| at <= now) {
+        return Err(ServiceError::unprocessable(
+            "/expires_at",
+            "must be in the future",
+        ));
     }
     Ok(())
 }
 
 /// A token as it is stored.
-pub fn new_token(token: &str, wish: TokenWish) -> NewToken {
+pub fn new_token(token: &str, grant: TokenGrant) -> NewToken {
     NewToken {
         hash: hash(token),
         prefix: token.chars().take(SHOWN).collect(),
-        name: wish.name,
-        role: wish.role,
-        business: wish.business,
-        expires_at: wish.expires_at,
+        grant,
     }
 }
 
@@ -176,13 +160,13 @@ mod tests {
         ] {
             assert!(!is_token(wrong), "{wrong}");
         }
-        let wish = TokenWish {
+        let grant = TokenGrant {
             name: "ann".to_owned(),
             role: Role::Viewer,
             business: None,
             expires_at: None,
         };
-        let stored = new_token(&one, wish);
+        let stored = new_token(&one, grant);
         assert_eq!(stored.prefix, one[..8]);
         assert!(!format!("{stored:?}").contains(&one[8..]));
         assert_eq!(
@@ -193,26 +177,26 @@ mod tests {
 
     #[test]
     fn a_wish_names_a_business_if_and_only_if_it_is_for_one() {
-        let wish = |role, business: Option<&str>| TokenWish {
+        let grant = |role, business: Option<&str>| TokenGrant {
             name: "ann".to_owned(),
             role,
             business: business.map(str::to_owned),
             expires_at: None,
         };
-        let sound = |wish: TokenWish| check_wish(&wish, WallMs(1_000)).is_ok();
-        assert!(sound(wish(Role::Business, Some("push"))) && sound(wish(Role::Admin, None)));
-        assert!(!sound(wish(Role::Business, None)) && !sound(wish(Role::Admin, Some("push"))));
-        assert!(!sound(TokenWish {
+        let sound = |grant: TokenGrant| check_grant(&grant, WallMs(1_000)).is_ok();
+        assert!(sound(grant(Role::Business, Some("push"))) && sound(grant(Role::Admin, None)));
+        assert!(!sound(grant(Role::Business, None)) && !sound(grant(Role::Admin, Some("push"))));
+        assert!(!sound(TokenGrant {
             expires_at: Some(WallMs(1_000)),
-            ..wish(Role::Admin, None)
+            ..grant(Role::Admin, None)
         }));
-        assert!(!sound(TokenWish {
+        assert!(!sound(TokenGrant {
             name: " ".to_owned(),
-            ..wish(Role::Admin, None)
+            ..grant(Role::Admin, None)
         }));
-        assert!(!sound(TokenWish {
+        assert!(!sound(TokenGrant {
             name: "a\nb".to_owned(),
-            ..wish(Role::Admin, None)
+            ..grant(Role::Admin, None)
         }));
     }
 }

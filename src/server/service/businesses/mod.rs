@@ -5,17 +5,17 @@
 //! - Every change carries the revision that it was made from: two at once can't undo one another.
 
 mod revisions;
+mod secrets;
 mod validate;
 mod written;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 
 pub use self::revisions::{Difference, Revision};
+use self::secrets::{given_headers, signing_secret};
 pub use self::validate::{DISPLAY_NAME_MAX, HOOK_TIMEOUT_MAX};
 pub use self::written::{BusinessBody, MASK};
 use super::{FieldFault, ServiceError};
@@ -25,11 +25,9 @@ use crate::service::tasks::merge_patch;
 use crate::service::tasks::settings::{LOOKED_THROUGH_MAX, nearest};
 use windrow_core::business::secrets::BusinessSecrets;
 use windrow_core::ids::WallMs;
-use windrow_engine::ports::access::business_store::BusinessStore;
-use windrow_engine::ports::access::business_store::{Business, BusinessChange, BusinessError};
+use windrow_engine::ports::access::business_store::{Business, BusinessChange, BusinessError, BusinessStore};
 use windrow_engine::ports::access::vault::Vault;
-use windrow_engine::ports::handling::hook::HandlerChecker;
-use windrow_engine::ports::handling::hook::{CheckLine, CheckResult};
+use windrow_engine::ports::handling::hook::{CheckLine, CheckResult, HandlerChecker};
 use windrow_engine::ports::tasks::store::Write;
 
 /// How often a change without an expected revision is made again because another one came first.
@@ -110,7 +108,7 @@ impl Businesses {
                 }
             }
         };
-        Err(ServiceError::Unprocessable(vec![fault]))
+        Err(ServiceError::from(fault))
     }
 
     /// Changes a business by a merge-patch over its written form; with `expected` only while it has that revision.
@@ -173,26 +171,18 @@ impl Businesses {
     /// # Errors
     /// `NotFound`.
     pub async fn archive(&self, slug: &str, archived: bool, write: &Write) -> Result<Business, ServiceError> {
-        let action = if archived {
-            "business.archive"
-        } else {
-            "business.unarchive"
+        let action = match archived {
+            true => "business.archive",
+            false => "business.unarchive",
         };
-        for _ in 0..TRIES {
-            let before = self.get(slug).await?;
-            if before.archived_at.is_some() == archived {
-                return Ok(before);
-            }
+        let change = |before: &Business| {
             let change = BusinessChange {
                 archived: Some(archived),
                 ..BusinessChange::default()
             };
-            match self.change(&before, &change, action, write).await {
-                Err(ServiceError::EtagMismatch(_)) => {}
-                outcome => return outcome,
-            }
-        }
-        Err(changing_too_fast(slug))
+            Ok(Some(change).filter(|_| before.archived_at.is_some() != archived))
+        };
+        self.change_latest(slug, change, action, write).await
     }
 
     /// Gives a business a new signing secret; the one before it stays valid for a day.
@@ -201,21 +191,34 @@ impl Businesses {
     /// `NotFound`.
     pub async fn rotate_secret(&self, slug: &str, write: &Write) -> Result<WithSecret, ServiceError> {
         let secret = signing_secret()?;
+        let change = |before: &Business| {
+            let secrets = self.unseal(before)?.rotated(secret.clone(), self.node.now());
+            Ok(Some(BusinessChange {
+                sealed: Some(self.seal(slug, &secrets)),
+                ..BusinessChange::default()
+            }))
+        };
+        let action = "business.rotate_secret";
+        let business = self.change_latest(slug, change, action, write).await?;
+        Ok(WithSecret { business, secret })
+    }
+
+    /// Changes a business as it is; anew where another change came first. One without a change is left as it is.
+    async fn change_latest(
+        &self,
+        slug: &str,
+        change: impl Fn(&Business) -> Result<Option<BusinessChange>, ServiceError> + Send,
+        action: &str,
+        write: &Write,
+    ) -> Result<Business, ServiceError> {
         for _ in 0..TRIES {
             let before = self.get(slug).await?;
-            let secrets = self.unseal(&before)?.rotated(secret.clone(), self.node.now());
-            let sealed = Some(self.seal(slug, &secrets));
-            let change = BusinessChange {
-                sealed,
-                ..BusinessChange::default()
+            let Some(change) = change(&before)? else {
+                return Ok(before);
             };
-            match self
-                .change(&before, &change, "business.rotate_secret", write)
-                .await
-            {
-                Ok(business) => return Ok(WithSecret { business, secret }),
+            match self.change(&before, &change, action, write).await {
                 Err(ServiceError::EtagMismatch(_)) => {}
-                Err(error) => return Err(error),
+                outcome => return outcome,
             }
         }
         Err(changing_too_fast(slug))
@@ -286,30 +289,7 @@ impl Businesses {
                 .faults_of_names("/limits/named", &body.limits.named, None)
                 .await?,
         );
-        if faults.is_empty() {
-            Ok(())
-        } else {
-            Err(ServiceError::Unprocessable(faults))
-        }
-    }
-
-    fn seal(&self, slug: &str, secrets: &BusinessSecrets) -> Vec<u8> {
-        self.vault
-            .seal(&BusinessSecrets::place(slug), &secrets.to_bytes())
-    }
-
-    fn unseal(&self, business: &Business) -> Result<BusinessSecrets, ServiceError> {
-        let Some(sealed) = &business.sealed else {
-            return Ok(BusinessSecrets::default());
-        };
-        let opened = self.vault.open(&BusinessSecrets::place(&business.slug), sealed);
-        let opened = opened.map_err(|why| ServiceError::Conflict {
-            detail: format!("{}: {why}", business.slug),
-            advice: "give the node its key back; without it register the business anew under another name"
-                .to_owned(),
-        })?;
-        let secrets = BusinessSecrets::from_bytes(&opened);
-        secrets.ok_or_else(|| ServiceError::Internal(format!("{}: its secrets are not ours", business.slug)))
+        ServiceError::refuse(faults)
     }
 }
 
@@ -319,45 +299,16 @@ fn patched(before: &Business, patch: &Value) -> Result<BusinessBody, ServiceErro
     if !patch.is_object() {
         return Err(ServiceError::invalid(
             "",
-            "a change is a JSON object of the members to change",
+            "must be a JSON object of the members to change",
         ));
     }
     merge_patch::apply(&mut value, patch);
     let body = BusinessBody::from_json(value)?;
     if body.name != before.slug {
-        let fault = FieldFault::new(
-            "/name",
-            "the name of a business never changes: URLs and tasks hold it",
-        );
-        return Err(ServiceError::Unprocessable(vec![
-            fault.advise("register another business"),
-        ]));
+        let fault = FieldFault::new("/name", "can't be changed: URLs and tasks refer to it");
+        return Err(ServiceError::from(fault.advise("register another business")));
     }
     Ok(body)
-}
-
-/// The values of secret headers: those given, and for a [`MASK`] the one that is stored.
-fn given_headers(
-    body: &BusinessBody,
-    known: &BTreeMap<String, String>,
-) -> Result<BTreeMap<String, String>, ServiceError> {
-    let mut headers = BTreeMap::new();
-    for (name, value) in &body.secret_headers {
-        let value = if value == MASK {
-            known.get(name)
-        } else {
-            Some(value)
-        };
-        let value = value.cloned().ok_or_else(|| {
-            let pointer = format!("/secret_headers/{}", name.replace('~', "~0").replace('/', "~1"));
-            ServiceError::unprocessable(
-                pointer,
-                format!("{MASK} stands for a stored value, and there is none"),
-            )
-        })?;
-        headers.insert(name.clone(), value);
-    }
-    Ok(headers)
 }
 
 /// A business that isn't stored yet, for a check.
@@ -408,19 +359,8 @@ pub fn report_json(report: &[CheckLine]) -> Value {
     report.iter().map(line).collect()
 }
 
-/// `whsec_` and 32 random bytes.
-fn signing_secret() -> Result<String, ServiceError> {
-    Ok(format!(
-        "whsec_{}",
-        STANDARD.encode(crate::service::access::tokens::random()?)
-    ))
-}
-
 pub(super) fn changing_too_fast(slug: &str) -> ServiceError {
-    ServiceError::Conflict {
-        detail: format!("{slug} is being changed by others all the time"),
-        advice: "send it again".to_owned(),
-    }
+    ServiceError::conflict(format!("{slug} keeps being changed by others"), "send it again")
 }
 
 #[cfg(test)]

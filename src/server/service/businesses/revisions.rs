@@ -5,8 +5,7 @@ use serde_json::Value;
 
 use super::written::BusinessBody;
 use windrow_core::business::BusinessSpec;
-use windrow_core::ids::WallMs;
-use windrow_engine::ports::access::business_store::BusinessRevision;
+use windrow_engine::ports::tasks::store::AuditEntry;
 
 /// One change of a business.
 #[derive(Clone, Debug, PartialEq)]
@@ -15,16 +14,8 @@ pub struct Revision {
     pub id: i64,
     /// The revision that the change made; none where the entry doesn't tell.
     pub revision: Option<u64>,
-    /// When.
-    pub at: WallMs,
-    /// By whom.
-    pub actor: String,
-    /// From where.
-    pub source: String,
-    /// What, e.g. `business.edit`.
-    pub action: String,
-    /// Why.
-    pub reason: Option<String>,
+    /// Who did what, from where, when and why.
+    pub entry: AuditEntry,
     /// Each member that changed.
     pub diff: Vec<Difference>,
     /// Whether a secret changed.
@@ -43,7 +34,7 @@ pub struct Difference {
 }
 
 #[derive(Deserialize)]
-struct Recorded {
+struct AuditedBusiness {
     slug: String,
     revision: u64,
     #[serde(default)]
@@ -53,8 +44,8 @@ struct Recorded {
     spec: BusinessSpec,
 }
 
-impl Recorded {
-    fn read(text: Option<&String>) -> Option<Recorded> {
+impl AuditedBusiness {
+    fn read(text: Option<&String>) -> Option<AuditedBusiness> {
         text.and_then(|text| serde_json::from_str(text).ok())
     }
 
@@ -65,24 +56,20 @@ impl Recorded {
     }
 }
 
-impl From<BusinessRevision> for Revision {
-    fn from(entry: BusinessRevision) -> Revision {
-        let before = Recorded::read(entry.before.as_ref());
-        let after = Recorded::read(entry.after.as_ref());
+impl From<(i64, AuditEntry)> for Revision {
+    fn from((id, entry): (i64, AuditEntry)) -> Revision {
+        let before = AuditedBusiness::read(entry.before.as_ref());
+        let after = AuditedBusiness::read(entry.after.as_ref());
         let mut diff = Vec::new();
         if let Some(after) = &after {
             let nothing = || Value::Object(serde_json::Map::new());
-            let before = before.as_ref().map_or_else(nothing, Recorded::written);
+            let before = before.as_ref().map_or_else(nothing, AuditedBusiness::written);
             differences("", Some(&before), Some(&after.written()), &mut diff);
         }
         Revision {
-            id: entry.id,
+            id,
             revision: after.as_ref().map(|after| after.revision),
-            at: entry.at,
-            actor: entry.actor,
-            source: entry.source,
-            action: entry.action,
-            reason: entry.reason,
+            entry,
             diff,
             secrets_changed: after.is_some_and(|after| after.secrets_changed),
         }

@@ -42,14 +42,14 @@ pub(super) fn faults(
 fn check_names(body: &BusinessBody, faults: &mut Vec<FieldFault>) {
     for (pointer, text) in [("/name", &body.name), ("/pool", &body.pool)] {
         if !is_slug(text) {
-            let what = "it is made of 1 to 40 small letters, digits and -";
+            let what = "must be 1 to 40 lowercase letters, digits and -";
             faults.push(FieldFault::new(pointer, what).advise("push-campaign"));
         }
     }
     let shown = body.display_name.as_deref().unwrap_or("-");
     let length = shown.chars().count();
     if length == 0 || length > DISPLAY_NAME_MAX || shown.chars().any(char::is_control) {
-        let what = format!("it has 1 to {DISPLAY_NAME_MAX} characters, none of them a control character");
+        let what = format!("must be 1 to {DISPLAY_NAME_MAX} characters without control characters");
         faults.push(FieldFault::new("/display_name", what));
     }
 }
@@ -62,11 +62,11 @@ fn check_handler(body: &BusinessBody, config: &Config, faults: &mut Vec<FieldFau
             check_no_http(body, faults);
         }
         (None, None) => {
-            let what = "it says neither `url` nor `command`: who does the work?";
+            let what = "either `url` or `command` is required";
             faults.push(FieldFault::new("/url", what).advise("http://127.0.0.1:9000/windrow"));
         }
         (Some(_), Some(_)) => {
-            let what = "it says `url` and `command`; only one of them can do the work";
+            let what = "`url` and `command` exclude each other";
             faults.push(FieldFault::new("/command", what).advise("set the other one to null"));
         }
     }
@@ -75,7 +75,7 @@ fn check_handler(body: &BusinessBody, config: &Config, faults: &mut Vec<FieldFau
 fn check_command(command: &str, config: &Config, faults: &mut Vec<FieldFault>) {
     let commands = &config.command_handler;
     if !commands.enabled {
-        let what = "this node starts no commands";
+        let what = "commands are not enabled on this node";
         faults.push(
             FieldFault::new("/command", what).advise("handler.command.enabled = true in its config.toml"),
         );
@@ -86,7 +86,7 @@ fn check_command(command: &str, config: &Config, faults: &mut Vec<FieldFault>) {
         } else {
             format!("one of {}", names.join(", "))
         };
-        let what = "this node's configuration has no command of that name";
+        let what = "no command of this name is configured on this node";
         faults.push(FieldFault::new("/command", what).advise(advice));
     }
 }
@@ -105,7 +105,7 @@ fn check_no_http(body: &BusinessBody, faults: &mut Vec<FieldFault>) {
         if is_said {
             faults.push(FieldFault::new(
                 pointer,
-                "it says how a `url` is called; this business has a `command`",
+                "only applies to a `url`, and this business has a `command`",
             ));
         }
     }
@@ -119,14 +119,14 @@ fn check_hooks(body: &BusinessBody, faults: &mut Vec<FieldFault>) {
         };
         let name = kind.as_str().trim_start_matches("task.");
         if is_command && hook.url.is_none() {
-            let what = "a business with a `command` is called at a URL of the hook's own";
+            let what = "required: a business with a `command` has no URL that the hook could be sent to";
             faults.push(FieldFault::new(format!("/hooks/{name}/url"), what));
         }
         if hook
             .timeout
             .is_some_and(|span| span.is_zero() || span > HOOK_TIMEOUT_MAX)
         {
-            let what = "it is more than nothing and at most 7 days";
+            let what = "must be more than 0 and at most 7 days";
             faults.push(FieldFault::new(format!("/hooks/{name}/timeout"), what).advise("30m"));
         }
     }
@@ -138,7 +138,7 @@ fn check_defaults(body: &BusinessBody, config: &Config, faults: &mut Vec<FieldFa
         faults.push(FieldFault::new(format!("/defaults/{}", fault.key), fault.what).advise(fault.advice));
     }
     if body.defaults.rate == Some(RateLimit::Unlimited) && !config.node.allow_unlimited {
-        let what = "this node takes no unlimited tasks";
+        let what = "unlimited tasks are not allowed on this node";
         faults.push(FieldFault::new("/defaults/rate", what).advise("500/s, or node.allow_unlimited = true"));
     }
 }

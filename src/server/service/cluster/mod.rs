@@ -21,7 +21,7 @@ use windrow_engine::ports::access::node_audit::NodeAudit;
 use windrow_engine::ports::ownership::peers::{Peer, PeerReply, PeerSeal, Peers, Question, Unreachable};
 use windrow_engine::ports::ownership::session_store::{SessionStore, SessionView};
 use windrow_engine::ports::tasks::list::TaskList;
-use windrow_engine::ports::tasks::shard_map::{OwnedFacts, ShardMap};
+use windrow_engine::ports::tasks::shard_map::{ShardMap, StoredShard};
 
 /// How long what was read of the sessions is good for. (They beat once a second.)
 const ROSTER_FRESH: Duration = Duration::from_secs(1);
@@ -159,8 +159,28 @@ impl Cluster {
         join_all(each).await
     }
 
+    /// Asks peers the same, and keeps what `read` understands, each with its node; the others are unreachable.
+    pub(super) async fn gather<T>(
+        &self,
+        peers: Vec<Peer>,
+        question: &Question,
+        read: impl Fn(PeerReply) -> Option<T>,
+        unreachable: &mut Vec<Unreachable>,
+    ) -> Vec<(String, T)> {
+        let asked = peers.into_iter().map(|peer| (peer, question.clone())).collect();
+        let mut found = Vec::new();
+        for (peer, reply) in self.ask_all(asked).await {
+            match reply.map(&read) {
+                Ok(Some(read)) => found.push((peer.node, read)),
+                Ok(None) => unreachable.push(amiss(&peer)),
+                Err(why) => unreachable.push(why),
+            }
+        }
+        found
+    }
+
     /// The nodes besides this one that own a part of a task, and those that can't be asked.
-    pub(super) async fn owners(&self, task: TaskId) -> (Vec<OwnedFacts>, Vec<Peer>, Vec<Unreachable>) {
+    pub(super) async fn owners(&self, task: TaskId) -> (Vec<StoredShard>, Vec<Peer>, Vec<Unreachable>) {
         if !self.parts.is_shared {
             return (Vec::new(), Vec::new(), Vec::new());
         }
@@ -177,7 +197,7 @@ impl Cluster {
         };
         let owners: BTreeMap<SessionId, Reach> = shards
             .iter()
-            .filter_map(|shard| shard.session)
+            .filter_map(|shard| shard.life.session)
             .map(|session| (session, self.reach(session, &sessions)))
             .collect();
         let (mut peers, mut silent) = (Vec::new(), Vec::new());
@@ -212,7 +232,7 @@ impl Cluster {
                 Some(peer) => peers.push(peer),
                 None => silent.push(Unreachable {
                     node: name,
-                    why: "it has ended, and what it counted with it".to_owned(),
+                    why: "it has ended, and what it counted is gone".to_owned(),
                 }),
             }
         }
@@ -240,6 +260,6 @@ pub(super) fn peer(session: &SessionView, address: &str) -> Peer {
 pub(super) fn amiss(peer: &Peer) -> Unreachable {
     Unreachable {
         node: peer.node.clone(),
-        why: "it answered something else; is its version another one?".to_owned(),
+        why: "unexpected reply; does it run another version?".to_owned(),
     }
 }

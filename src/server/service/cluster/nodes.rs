@@ -101,10 +101,7 @@ impl Cluster {
             .await?
             .into_iter()
             .find(|row| row.session.node == name);
-        found.ok_or_else(|| ServiceError::NotFound {
-            what: "node",
-            name: name.to_owned(),
-        })
+        found.ok_or_else(|| ServiceError::not_found("node", name))
     }
 
     /// What nodes say of themselves, in the order of the rows.
@@ -185,7 +182,7 @@ fn peer_of(row: &NodeRow) -> Result<Peer, Unreachable> {
         why: why.to_owned(),
     };
     if row.session.fenced {
-        return Err(silent("it lost its session, and has begun no other"));
+        return Err(silent("it lost its session and has not begun another"));
     }
     let address = row
         .session

@@ -80,10 +80,7 @@ impl Cluster {
     /// # Errors
     /// `NotFound` where no node of that name lives; when the store can't be written.
     pub async fn wish_drain(&self, node: &str, drain: bool, write: &Write) -> Result<(), ServiceError> {
-        let missing = || ServiceError::NotFound {
-            what: "node",
-            name: node.to_owned(),
-        };
+        let missing = || ServiceError::not_found("node", node);
         let sessions = self.sessions().await?;
         let session = live_session(&sessions, node).ok_or_else(missing)?;
         let present = session.drain;

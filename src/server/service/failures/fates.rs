@@ -113,7 +113,10 @@ impl Failures {
         })
     }
 
-    fn redrive_of(&self, task: &TaskView) -> Result<Option<RedriveSpec>, ServiceError> {
+    pub(in crate::service) fn redrive_of(
+        &self,
+        task: &TaskView,
+    ) -> Result<Option<RedriveSpec>, ServiceError> {
         let spec = self.resolver.redrive_of(&task.source);
         spec.map_err(|error| ServiceError::Internal(error.to_string()))
     }
@@ -169,11 +172,10 @@ impl Failures {
     }
 
     async fn progress_of(&self, task: &TaskView) -> Result<Progress, ServiceError> {
-        let facts = self.reports.shard_facts(task.id).await?;
         let saved = self.reports.saved_windows(task.id).await?;
         let waiting = self.reports.waiting_items(task.id).await?;
         let windows = saved.into_iter().filter_map(|saved| {
-            let of = facts.iter().find(|facts| facts.shard == saved.shard)?;
+            let of = task.shards.iter().find(|shard| shard.no == saved.shard.no)?;
             Some(Window::new(of.first, of.range_end, &saved))
         });
         Ok(Progress {

@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 use crate::service::ServiceError;
 use crate::service::error::FieldFault;
 use crate::service::failures::Failures;
-use crate::service::tasks::settings::nearest;
+use crate::service::tasks::settings::one_of;
 use windrow_core::ids::ItemIndex;
 use windrow_engine::ports::sources::source::{RowChunk, Source};
 use windrow_engine::ports::tasks::store::TaskView;
@@ -39,18 +39,16 @@ impl Members {
     pub fn unknown(&self, has_data: bool, columns: &[String]) -> Option<(String, String)> {
         let Members::These(names) = self else { return None };
         if !has_data {
-            let why = "the items carry no data, so they have no columns: they are only counted";
+            let why = "the items carry no data and so have no columns";
             return Some((why.to_owned(), "the same without it".to_owned()));
         }
         let name = names
             .iter()
             .find(|name| !columns.is_empty() && !columns.contains(name))?;
-        let like = nearest(name, columns.iter().cloned());
-        let guess = like
-            .map(|like| format!("did you mean {like}? "))
-            .unwrap_or_default();
-        let there_are = format!("{guess}one of those that there are: {}", columns.join(", "));
-        Some((format!("the items have no column {name:?}"), there_are))
+        Some((
+            format!("the items have no column {name:?}"),
+            one_of(name, columns),
+        ))
     }
 }
 

@@ -2,23 +2,20 @@
 
 pub(crate) mod fates;
 pub mod item_data;
+pub mod selection;
 
 use std::sync::Arc;
 
 use super::ServiceError;
 use crate::service::stats::Stats;
 use tokio::sync::Semaphore;
-use windrow_core::ids::{ItemIndex, TaskId};
+use windrow_core::ids::{ItemIndex, ShardId, TaskId};
 use windrow_engine::ports::ownership::peers::LiveShard;
 use windrow_engine::ports::sources::provision::TaskItems;
-use windrow_engine::ports::sources::resolver::SourceResolver;
-use windrow_engine::ports::sources::resolver::{RedrivePart, RedriveSpec};
-use windrow_engine::ports::tasks::failure_list::FailureList;
-use windrow_engine::ports::tasks::failure_list::{FailurePage, RecordedItem, RecordedState};
+use windrow_engine::ports::sources::resolver::{RedrivePart, RedriveSpec, SourceResolver};
+use windrow_engine::ports::tasks::failure_list::{FailureList, FailurePage, RecordedItem, RecordedState};
 use windrow_engine::ports::tasks::report_store::ReportStore;
-use windrow_engine::ports::tasks::report_store::ShardFacts;
-use windrow_engine::ports::tasks::store::TaskStore;
-use windrow_engine::ports::tasks::store::TaskView;
+use windrow_engine::ports::tasks::store::{ShardLife, TaskStore, TaskView};
 
 /// Places of the origin that are looked up together.
 const PLACES_AT_ONCE: u32 = 256;
@@ -75,9 +72,7 @@ impl Failures {
         task: &TaskView,
         items: Vec<RecordedItem>,
     ) -> Result<Vec<ShownFailure>, ServiceError> {
-        let spec = self.resolver.redrive_of(&task.source);
-        let spec = spec.map_err(|error| ServiceError::Internal(error.to_string()))?;
-        let Some(spec) = spec else {
+        let Some(spec) = self.redrive_of(task)? else {
             return Ok(items
                 .into_iter()
                 .map(|item| ShownFailure { item, origin: None })
@@ -135,10 +130,10 @@ impl Failures {
     /// `NotFound` outside of the task; `ItemNotRecorded` when it was settled without a failure.
     pub async fn item(&self, task: &TaskView, index: ItemIndex) -> Result<ItemStory, ServiceError> {
         if index.0 >= task.total.0 {
-            return Err(ServiceError::NotFound {
-                what: "item",
-                name: format!("{} of {}", index.0, task.id),
-            });
+            return Err(ServiceError::not_found(
+                "item",
+                format!("{} of {}", index.0, task.id),
+            ));
         }
         if let Some(item) = self.list.item(task.id, index).await? {
             let shown = self.with_origins(task, vec![item]).await?;
@@ -147,9 +142,9 @@ impl Failures {
                 .map(|shown| ItemStory::Recorded(Box::new(shown)))
                 .ok_or_else(|| ServiceError::Internal("a failure was lost".to_owned()));
         }
-        let shards = self.reports.shard_facts(task.id).await?;
         let live = self.stats.lives_of(task).await.shards;
-        let Some(shard) = shards
+        let Some(shard) = task
+            .shards
             .iter()
             .find(|shard| shard.first <= index && index < shard.range_end)
         else {
@@ -160,7 +155,7 @@ impl Failures {
                 ItemStory::Pending
             });
         };
-        Ok(match standing(shard, &live, index) {
+        Ok(match standing((task.id, shard), &live, index) {
             Standing::Below => return Err(not_recorded(task, index)),
             Standing::Within => ItemStory::InWindow,
             Standing::Above if index >= shard.end || task.status.is_terminal() => ItemStory::Excluded,
@@ -197,12 +192,12 @@ enum Standing {
 }
 
 /// The live window of the node that runs the shard, if it can be asked; else what was saved.
-fn standing(shard: &ShardFacts, live: &[(String, LiveShard)], index: ItemIndex) -> Standing {
+fn standing((task, shard): (TaskId, &ShardLife), live: &[(String, LiveShard)], index: ItemIndex) -> Standing {
     let saved = (shard.low_water, shard.high_water);
     let found = live
         .iter()
         .map(|(_, live)| live)
-        .find(|live| live.shard == shard.shard);
+        .find(|live| live.shard == ShardId { task, no: shard.no });
     let (low, high) = found.map_or(saved, |live| (live.low_water, live.high_water));
     if index < low {
         Standing::Below

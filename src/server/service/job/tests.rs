@@ -2,6 +2,7 @@ use std::num::NonZeroU32;
 
 use super::*;
 use windrow_config::TaskDefaults;
+use windrow_engine::ports::tasks::store::Actor;
 use windrow_memory::MemoryStore;
 
 fn job(name: &str, meaning: u64) -> Job {
@@ -82,7 +83,7 @@ async fn restart_makes_a_new_task_and_cancels_the_old_one() {
     let second = new(begin_at(&tasks, &job("a", 2), true).await.expect("begun"));
     assert_ne!(first.id, second.id);
     let old = tasks.get(first.id).await.expect("read").expect("still there");
-    assert_eq!((old.status, old.name), (Status::Cancelled, None));
+    assert_eq!((old.status, old.life.name), (Status::Cancelled, None));
 }
 
 #[tokio::test]

@@ -9,7 +9,7 @@ use windrow_core::execution::Progress;
 use windrow_core::ids::{SessionId, ShardId, TaskId};
 use windrow_engine::ports::StoreError;
 use windrow_engine::ports::ownership::peers::{LiveShard, LiveTask, Peer, PeerReply, Question, Unreachable};
-use windrow_engine::ports::tasks::shard_map::OwnedFacts;
+use windrow_engine::ports::tasks::shard_map::StoredShard;
 use windrow_engine::ports::tasks::store::TaskView;
 
 /// The rate that is shown is that of this span: long enough for slow tasks, short enough to follow a change. Unit: seconds.
@@ -28,7 +28,7 @@ pub struct Lives {
     /// Items settled per second on each node that has runs, where it is known.
     pub rates: Vec<Option<f64>>,
     /// The shards as they are stored; none where everything of the task is here.
-    pub stored: Vec<OwnedFacts>,
+    pub stored: Vec<StoredShard>,
     /// Owners that can't be asked.
     pub silent: Vec<Unreachable>,
 }
@@ -97,8 +97,8 @@ impl Stats {
         let sessions = self.cluster.sessions().await?;
         let mut owned: BTreeMap<SessionId, Vec<TaskId>> = BTreeMap::new();
         for shard in stored {
-            let task = shard.facts.shard.task;
-            if let Some(session) = shard.session {
+            let task = shard.shard.task;
+            if let Some(session) = shard.life.session {
                 let tasks = owned.entry(session).or_default();
                 if tasks.last() != Some(&task) {
                     tasks.push(task);

@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use crate::service::ServiceError;
-use crate::service::cluster::amiss;
 use crate::service::stats::SAMPLE_EVERY;
 use crate::service::stats::Stats;
 use windrow_core::ids::{TaskId, WallMs};
@@ -36,22 +35,11 @@ pub struct TaskStats {
     /// The length of a point that was aimed at; what is older is kept in longer ones only.
     pub step: Duration,
     /// The points, oldest first: each with its end, and how long of it something of the task ran.
-    pub points: Vec<TaskPoint>,
+    pub points: Vec<Piece>,
     /// All of them together.
     pub sum: Point,
     /// Nodes that counted some of it and can't be asked, or are gone.
     pub silent: Vec<Unreachable>,
-}
-
-/// What was counted in one point of a series.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TaskPoint {
-    /// Its end.
-    pub at: WallMs,
-    /// For how long of it something of the task ran.
-    pub running: Duration,
-    /// What was counted.
-    pub point: Point,
 }
 
 impl Stats {
@@ -75,7 +63,7 @@ impl Stats {
         };
         let mut sum = Point::default();
         points.iter().for_each(|point| sum.extend(&point.point));
-        let begins = points.first().map(|first| first.at.minus(first.running));
+        let begins = points.first().map(|first| first.to.minus(first.running));
         let from = begins.map_or(from, |begins| begins.max(from));
         Ok(TaskStats {
             from,
@@ -98,15 +86,12 @@ impl Stats {
         let (peers, mut silent) = self.cluster.witnesses(task, from).await;
         let step_ms = u64::try_from(step.as_millis()).unwrap_or(u64::MAX);
         let question = Question::Past(task, from, to, step_ms);
-        let asked = peers.into_iter().map(|peer| (peer, question.clone())).collect();
-        let mut found: Vec<Vec<WallSlice>> = Vec::new();
-        for (peer, answer) in self.cluster.ask_all(asked).await {
-            match answer {
-                Ok(PeerReply::Past(slices)) => found.push(slices.into_iter().map(wall_slice).collect()),
-                Ok(_) => silent.push(amiss(&peer)),
-                Err(why) => silent.push(why),
-            }
-        }
+        let read = |reply| match reply {
+            PeerReply::Past(slices) => Some(slices.into_iter().map(wall_slice).collect()),
+            _ => None,
+        };
+        let found = self.cluster.gather(peers, &question, read, &mut silent).await;
+        let mut found: Vec<Vec<WallSlice>> = found.into_iter().map(|(_, slices)| slices).collect();
         found.retain(|slices| !slices.is_empty());
         (found, silent)
     }
@@ -137,7 +122,7 @@ impl Stats {
         from: WallMs,
         to: WallMs,
         step: Duration,
-    ) -> Vec<TaskPoint> {
+    ) -> Vec<Piece> {
         nodes.push(
             self.past_here(task, from, to, step)
                 .into_iter()
@@ -152,19 +137,14 @@ impl Stats {
             step
         };
         let step_ms = i64::try_from(step.as_millis()).unwrap_or(i64::MAX);
-        let point = |piece: Piece| TaskPoint {
-            at: piece.to,
-            running: piece.running,
-            point: piece.point,
-        };
-        joined(&nodes, step_ms).into_iter().map(point).collect()
+        joined(&nodes, step_ms)
     }
 
     /// Joins points to those of a step. The steps lie on the wall clock, so that the same question gets the same ones.
-    fn steps(&self, slices: Vec<Slice>, step: Duration) -> Vec<TaskPoint> {
+    fn steps(&self, slices: Vec<Slice>, step: Duration) -> Vec<Piece> {
         let is_raw = step <= SAMPLE_EVERY || (step <= COARSE_STEP && slices.iter().any(is_coarse));
         let step_ms = i64::try_from(step.as_millis()).unwrap_or(i64::MAX).max(1);
-        let mut points: Vec<TaskPoint> = Vec::new();
+        let mut points: Vec<Piece> = Vec::new();
         let mut last = None;
         for slice in slices {
             let middle = self.node.wall_of(slice.from.plus(slice.length() / 2));
@@ -172,13 +152,13 @@ impl Stats {
             let running = slice.length();
             match points.last_mut().filter(|_| !is_raw && last == Some(number)) {
                 Some(point) => {
-                    point.at = self.node.wall_of(slice.to);
+                    point.to = self.node.wall_of(slice.to);
                     point.running += running;
                     point.point.extend(&slice.point);
                 }
                 None => {
-                    points.push(TaskPoint {
-                        at: self.node.wall_of(slice.to),
+                    points.push(Piece {
+                        to: self.node.wall_of(slice.to),
                         running,
                         point: slice.point,
                     });
@@ -205,7 +185,7 @@ fn is_coarse(slice: &Slice) -> bool {
 
 fn step(length: Duration, asked: Option<Duration>) -> Result<Duration, ServiceError> {
     if length.is_zero() {
-        return Err(ServiceError::invalid("to", "it lies after `from`"));
+        return Err(ServiceError::invalid("to", "must be later than `from`"));
     }
     let shortest = Duration::from_millis(
         u64::try_from(length.as_millis())
@@ -222,7 +202,7 @@ fn step(length: Duration, asked: Option<Duration>) -> Result<Duration, ServiceEr
         });
     };
     if step < SAMPLE_EVERY {
-        return Err(ServiceError::invalid("step", "a point is at least 1s long"));
+        return Err(ServiceError::invalid("step", "must be at least 1s"));
     }
     if step < shortest {
         let least = shortest.as_secs() + 1;

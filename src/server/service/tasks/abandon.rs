@@ -68,5 +68,5 @@ fn unknown(task: &TaskView, code: &str, waiting: &[WaitingCode]) -> ServiceError
     } else {
         format!("one of those that items wait with: {}", named.join(", "))
     };
-    ServiceError::Unprocessable(vec![fault.advise(advice)])
+    ServiceError::from(fault.advise(advice))
 }

@@ -1,6 +1,5 @@
 //! Changes of a task: live settings within a second, names at any time, its meaning while it doesn't run.
 
-use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 
 use serde_json::json;
@@ -8,10 +7,9 @@ use serde_json::json;
 use crate::service::tasks::Tasks;
 use crate::service::tasks::create::{check_shards, check_shared, params, settings};
 use crate::service::tasks::outlook::Outlook;
-use crate::service::tasks::settings::{check_labels, check_name};
 use crate::service::{FieldFault, ServiceError};
 use windrow_core::capacity::{Load, Refusal};
-use windrow_core::ids::{ItemCount, ItemIndex, TaskId, WallMs};
+use windrow_core::ids::TaskId;
 use windrow_core::settings::patch::TuningPatch;
 use windrow_core::settings::{Auto, RateLimit};
 use windrow_core::shards::Share;
@@ -24,29 +22,15 @@ use windrow_engine::ports::tasks::store::{CommandError, TaskCommand, TaskEdit, T
 /// How often a change is laid over the settings anew because they were changed meanwhile.
 const TRIES_MAX: u32 = 200;
 
-/// What a change names; what is none stays.
+/// What somebody wants to be changed of a task; what is none stays.
 #[derive(Clone, Debug, Default)]
 pub struct TaskChange {
+    /// What is stored as it is said. It has no source and no settings: those are made of what follows.
+    pub edit: TaskEdit,
     /// The settings.
     pub tuning: TuningPatch,
-    /// The name; an empty one is taken away.
-    pub name: Option<String>,
-    /// All labels.
-    pub labels: Option<BTreeMap<String, String>>,
-    /// The priority.
-    pub priority: Option<i32>,
-    /// The deadline; the inner none takes it away.
-    pub deadline: Option<Option<WallMs>>,
-    /// The parameters as JSON text.
-    pub params: Option<String>,
-    /// How many items.
-    pub total: Option<ItemCount>,
-    /// Items left out at the head.
-    pub skip_first: Option<ItemIndex>,
     /// Where the items come from.
     pub source: Option<SourceRequest>,
-    /// Into how many shards it is cut when it starts.
-    pub shards: Option<Auto<NonZeroU32>>,
     /// Whether it is refused where it would only be warned of.
     pub strict: bool,
 }
@@ -87,15 +71,13 @@ impl Tasks {
             }
             if let Some(changed) = self.commit(&task, expected, edit, write).await? {
                 if !write.dry_run {
-                    self.look_at(id);
+                    self.node.look_at(id);
                 }
                 return Ok(changed);
             }
             // From now on the turn is ours, also while the business is asked.
         }
-        Err(ServiceError::EtagMismatch(format!(
-            "{id} is changed again and again"
-        )))
+        Err(ServiceError::EtagMismatch(format!("{id} keeps being changed")))
     }
 
     /// Books a higher rate, stores the change, and books a lower one. None when the settings that the change was laid
@@ -141,17 +123,11 @@ impl Tasks {
     }
 
     fn check_change(&self, task: &TaskView, change: &TaskChange) -> Result<(), ServiceError> {
-        if let Some(name) = change.name.as_deref().filter(|name| !name.is_empty()) {
-            check_name(name)?;
-        }
-        if let Some(labels) = &change.labels {
-            check_labels(labels)?;
-        }
-        if let Some(params) = &change.params {
-            self.check_params(params)?;
-        }
-        self.check_deadline(change.deadline.flatten())?;
-        check_shards(change.shards)?;
+        let edit = &change.edit;
+        let name = edit.name.as_ref().filter(|name| !name.is_empty());
+        self.check_words(name, edit.labels.as_ref(), edit.params.as_deref())?;
+        self.check_deadline(edit.deadline.flatten())?;
+        check_shards(edit.shards)?;
         let is_other_order = change
             .tuning
             .ordered
@@ -175,24 +151,15 @@ impl Tasks {
     ) -> Result<TaskEdit, ServiceError> {
         let tuning = change.tuning.apply(&task.tuning);
         self.check_settings(&tuning, &business.spec.limits)?;
-        let wanted = change.shards.filter(|shards| *shards != task.shards_wanted);
-        check_shared(&tuning, shards(task, wanted))?;
-        let source = match &change.source {
-            Some(request) => Some(self.sources.resolve(request, &task.business, write).await?),
-            None => None,
-        };
-        let mut edit = TaskEdit {
-            name: change.name,
-            labels: change.labels,
-            priority: change.priority,
-            deadline: change.deadline,
-            params: change.params,
-            total: source.as_ref().map(|source| source.total).or(change.total),
-            skip_first: change.skip_first,
-            source: source.map(|source| (source.json, source.meaning)),
-            shards: wanted,
-            tuning: (change.tuning != TuningPatch::default()).then_some(tuning),
-        };
+        let mut edit = change.edit;
+        edit.shards = edit.shards.filter(|shards| *shards != task.shards_wanted);
+        check_shared(&tuning, shards(task, edit.shards))?;
+        if let Some(request) = &change.source {
+            let source = self.sources.resolve(request, &task.business, write).await?;
+            edit.total = Some(source.total);
+            edit.source = Some((source.json, source.meaning));
+        }
+        edit.tuning = (change.tuning != TuningPatch::default()).then_some(tuning);
         if edit == TaskEdit::default() {
             return Ok(edit);
         }
@@ -207,8 +174,8 @@ impl Tasks {
     async fn book(&self, task: &TaskView, rate: RateLimit, dry_run: bool) -> Result<(), ServiceError> {
         let share = Share::of_each(task.shards.len());
         let (shards, peers, _) = self.cluster.owners(task.id).await;
-        let runs_elsewhere_only =
-            shards.iter().any(|shard| shard.session.is_some()) && self.stats.live_here(task.id).is_none();
+        let runs_elsewhere_only = shards.iter().any(|shard| shard.life.session.is_some())
+            && self.stats.live_here(task.id).is_none();
         if !runs_elsewhere_only {
             let booked = match dry_run {
                 true => self.node.supervisor.would_book(task.id, rate, share).await,

@@ -7,7 +7,6 @@ use serde_json::{Value, json};
 
 use crate::service::tasks::Tasks;
 use crate::service::tasks::outlook::Outlook;
-use crate::service::tasks::settings::{check_labels, check_name};
 use crate::service::{FieldFault, ServiceError};
 use windrow_config::TaskDefaults;
 use windrow_core::execution::shared_faults;
@@ -20,7 +19,7 @@ use windrow_core::task::meaning::{Meaning, MeaningChange, changed};
 use windrow_core::task::{Canary, Tuning};
 use windrow_engine::ports::access::business_store::Business;
 use windrow_engine::ports::sources::resolver::{ResolvedSource, SourceRequest};
-use windrow_engine::ports::tasks::store::{Family, NewTask, TaskView, Write};
+use windrow_engine::ports::tasks::store::{Making, NewTask, TaskView, Write};
 
 /// A task that somebody asks for.
 #[derive(Clone, Debug)]
@@ -68,6 +67,19 @@ pub struct TaskPlan {
     pub key: Option<String>,
 }
 
+impl TaskPlan {
+    /// The same with what another task has where it says nothing.
+    pub(crate) fn inheriting(self, origin: &TaskView) -> TaskPlan {
+        TaskPlan {
+            labels: self.labels.or_else(|| Some(origin.labels.clone())),
+            params: self.params.or_else(|| origin.params.clone()),
+            limits: self.limits.or_else(|| Some(origin.limits.clone())),
+            priority: self.priority.or(Some(origin.priority)),
+            ..self
+        }
+    }
+}
+
 impl Tasks {
     /// Makes a task, and starts it if the plan says so.
     ///
@@ -83,15 +95,16 @@ impl Tasks {
             .resolve(&request.source, &request.business, write)
             .await?;
         let defaults = Defaults::of(&self.node.config().task_defaults, &tuning);
-        let how = Making::of(&request.plan);
+        let (starts, strict) = (request.plan.start, request.plan.strict);
         let task = new_task(&business, request.plan, tuning, source, defaults);
-        self.make(&business, task, how, write).await
+        self.make(&business, task, Making { starts, beside: None }, strict, write)
+            .await
     }
 
     /// Makes a task like another one: new keys, nothing done yet. The plan overrides what it names; its name is its own.
     ///
     /// # Errors
-    /// As [`Service::create_task`]; `NotFound`.
+    /// As [`Tasks::create`]; `NotFound`.
     pub async fn clone_task(
         &self,
         id: TaskId,
@@ -104,21 +117,16 @@ impl Tasks {
         self.limits.check(&plan, &business, write).await?;
         let tuning = plan.tuning.apply(&origin.tuning);
         self.check_settings(&tuning, &business.spec.limits)?;
-        let how = Making::of(&plan);
+        let (starts, strict) = (plan.start, plan.strict);
         let source = ResolvedSource {
             json: origin.source.clone(),
             total: origin.total,
             meaning: origin.meaning,
         };
         let plan = TaskPlan {
-            labels: plan.labels.or(Some(origin.labels)),
             skip_first: plan.skip_first.or(Some(origin.skip_first)),
-            params: plan.params.or(origin.params),
-            send_params: plan.send_params.or(Some(origin.send_params)),
-            limits: plan.limits.or(Some(origin.limits)),
-            priority: plan.priority.or(Some(origin.priority)),
             canary: plan.canary.or(origin.canary),
-            ..plan
+            ..plan.inheriting(&origin)
         };
         let defaults = Defaults {
             send_params: origin.send_params,
@@ -126,26 +134,19 @@ impl Tasks {
         };
         let mut task = new_task(&business, plan, tuning, source, defaults);
         task.parent = origin.parent;
-        self.make(&business, task, how, write).await
+        self.make(&business, task, Making { starts, beside: None }, strict, write)
+            .await
     }
 
     pub(crate) fn check_plan(&self, plan: &TaskPlan) -> Result<(), ServiceError> {
-        if let Some(name) = &plan.name {
-            check_name(name)?;
-        }
-        if let Some(labels) = &plan.labels {
-            check_labels(labels)?;
-        }
-        if let Some(params) = &plan.params {
-            self.check_params(params)?;
-        }
+        self.check_words(plan.name.as_ref(), plan.labels.as_ref(), plan.params.as_deref())?;
         check_shards(plan.shards)?;
         if let (Some(start), Some(end)) = (plan.start_at, plan.deadline)
             && end <= start
         {
             return Err(ServiceError::unprocessable(
                 "/deadline",
-                "it is over before the task starts",
+                "must be later than `start_at`",
             ));
         }
         self.check_deadline(plan.deadline)
@@ -155,7 +156,8 @@ impl Tasks {
         &self,
         business: &Business,
         mut task: NewTask,
-        how: Making,
+        how: Making<'_>,
+        strict: bool,
         write: &Write,
     ) -> Result<TaskView, ServiceError> {
         check_shared(&task.tuning, task.shards)?;
@@ -166,46 +168,15 @@ impl Tasks {
             let text = format!("{} is more than the {} items", task.skip_first.0, task.total.0);
             return Err(ServiceError::unprocessable("/skip_first", text));
         }
-        if how.strict {
-            self.refuse_foreseen(&Outlook::of_new(&task, how.start), business)
+        if strict {
+            self.refuse_foreseen(&Outlook::of_new(&task, how.starts), business)
                 .await?;
         }
-        let (tasks, now) = (&self.store, self.node.now());
-        let made = match (&how.beside, how.start) {
-            (Some(seen), starts) => tasks.create_redrive(&task, (seen, starts), write, now).await?,
-            (None, true) => tasks.create_and_start(&task, write, now).await?,
-            (None, false) => tasks.create(&task, write, now).await?,
-        };
-        if how.start && !write.dry_run {
-            self.look_at(made.id);
+        let made = self.store.make(&task, how, write, self.node.now()).await?;
+        if how.starts && !write.dry_run {
+            self.node.look_at(made.id);
         }
         Ok(made)
-    }
-}
-
-/// How a task is made.
-#[derive(Clone, Debug)]
-pub(crate) struct Making {
-    start: bool,
-    strict: bool,
-    /// Only while there are no other redrives than these.
-    beside: Option<Family>,
-}
-
-impl Making {
-    /// As its plan says.
-    pub(crate) fn of(plan: &TaskPlan) -> Making {
-        Making {
-            start: plan.start,
-            strict: plan.strict,
-            beside: None,
-        }
-    }
-
-    /// The same of a redrive.
-    #[must_use]
-    pub(crate) fn beside(self, seen: Option<Family>) -> Making {
-        Making { beside: seen, ..self }
     }
 }
 

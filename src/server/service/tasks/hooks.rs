@@ -33,23 +33,23 @@ impl Tasks {
             HookReply::Done(Some(answer)) => wanted_total(&answer),
             HookReply::Done(None) | HookReply::Later => Ok(None),
             HookReply::Refused(text) => Err(ServiceError::BusinessRejected(text)),
-            HookReply::Failed(text) => Err(ServiceError::Conflict {
-                detail: format!("the business could not be asked whether it wants the task: {text}"),
-                advice: format!("try again; POST /v1/businesses/{}/check says more", business.slug),
-            }),
+            HookReply::Failed(text) => {
+                let advice = format!("try again; POST /v1/businesses/{}/check says more", business.slug);
+                let why = format!("the business could not be asked whether it wants the task: {text}");
+                Err(ServiceError::conflict(why, advice))
+            }
         }
     }
 }
 
 fn wanted_total(answer: &Value) -> Result<Option<ItemCount>, ServiceError> {
-    match answer.get("total") {
-        None | Some(Value::Null) => Ok(None),
-        Some(total) => match total.as_u64().filter(|total| *total <= INDEX_MAX) {
-            Some(total) => Ok(Some(ItemCount(total))),
-            None => Err(ServiceError::Conflict {
-                detail: format!("the business answered {total} as the total, which is no number of items"),
-                advice: "mend its validate hook".to_owned(),
-            }),
-        },
-    }
+    let Some(total) = answer.get("total").filter(|total| !total.is_null()) else {
+        return Ok(None);
+    };
+    let items = total.as_u64().filter(|items| *items <= INDEX_MAX);
+    let items = items.ok_or_else(|| {
+        let why = format!("the business answered {total} as the total, which is not a number of items");
+        ServiceError::conflict(why, "fix its validate hook")
+    })?;
+    Ok(Some(ItemCount(items)))
 }

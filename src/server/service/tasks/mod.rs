@@ -33,9 +33,8 @@ use windrow_core::settings::patch::TuningPatch;
 use windrow_core::task::lifecycle::{DORMANT, Status, StopReason, Wish};
 use windrow_engine::ports::handling::hook::HookCaller;
 use windrow_engine::ports::tasks::list::TaskList;
-use windrow_engine::ports::tasks::store::TaskStore;
 use windrow_engine::ports::tasks::store::{
-    CommandError, CommandRefusal, TaskCommand, TaskEdit, TaskView, Write,
+    CommandError, CommandRefusal, TaskCommand, TaskEdit, TaskStore, TaskView, Write,
 };
 
 /// What became of a command.
@@ -65,19 +64,6 @@ pub struct StartHow {
     pub judges: bool,
     /// Whether it is refused where it would only be warned of.
     pub strict: bool,
-}
-
-/// What a business changes when it is ready for a start.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ReadyChange {
-    /// Which start it answers; none is the present one.
-    pub start_no: Option<u32>,
-    /// How many items.
-    pub total: Option<ItemCount>,
-    /// How many of them are left out at the head.
-    pub skip_first: Option<ItemIndex>,
-    /// The parameters as JSON text.
-    pub params: Option<String>,
 }
 
 /// The tasks of this node's store.
@@ -227,7 +213,7 @@ impl Tasks {
             .move_shards(id, shard, to, write, self.node.now())
             .await?;
         if !write.dry_run {
-            self.look_at(id);
+            self.node.look_at(id);
         }
         Ok((self.get(id).await?, moved))
     }
@@ -242,27 +228,22 @@ impl Tasks {
         self.obey(id, &TaskCommand::Recover, write, there).await
     }
 
-    /// The business is ready for a start.
+    /// The business is ready for a start, the present one unless it says which, and perhaps changes the task for it.
     ///
     /// # Errors
     /// `StaleStart` for another start than the present one; `WrongState` when nothing waits for it.
     pub async fn ready(
         &self,
         id: TaskId,
-        change: ReadyChange,
+        start_no: Option<u32>,
+        edit: TaskEdit,
         write: &Write,
     ) -> Result<CommandOutcome, ServiceError> {
         let present = self.get(id).await?.start_no;
-        let start_no = change.start_no.unwrap_or(present);
-        if let Some(params) = &change.params {
+        let start_no = start_no.unwrap_or(present);
+        if let Some(params) = &edit.params {
             self.check_params(params)?;
         }
-        let edit = TaskEdit {
-            total: change.total,
-            skip_first: change.skip_first,
-            params: change.params,
-            ..TaskEdit::default()
-        };
         // A repeat of an answer that was heard; one that would change something more is refused.
         let is_repeat = edit == TaskEdit::default();
         let there = move |task: &TaskView| {
@@ -303,7 +284,7 @@ impl Tasks {
         match self.store.command(id, command, write, self.node.now()).await {
             Ok(task) => {
                 if !write.dry_run {
-                    self.look_at(id);
+                    self.node.look_at(id);
                 }
                 Ok(CommandOutcome { task, is_new: true })
             }
@@ -316,12 +297,6 @@ impl Tasks {
             }
             Err(error) => Err(error.into()),
         }
-    }
-
-    /// A task was changed: what runs of it looks at once, and so does whoever looks for work.
-    pub(super) fn look_at(&self, id: TaskId) {
-        self.node.supervisor.nudge(id);
-        self.node.supervisor.wake();
     }
 }
 

@@ -15,11 +15,9 @@ use windrow_engine::ports::handling::handler::{
     Call, CallFailure, CallItems, CallRows, Handler, ItemVerdict, Mode, Reply, RunContext,
 };
 use windrow_engine::ports::ownership::gate::Gate;
-use windrow_engine::ports::sources::provision::Provider;
-use windrow_engine::ports::sources::provision::ProvisionError;
+use windrow_engine::ports::sources::provision::{Provider, ProvisionError};
 use windrow_engine::ports::sources::source::Source;
-use windrow_engine::ports::tasks::store::TaskStore;
-use windrow_engine::ports::tasks::store::TaskView;
+use windrow_engine::ports::tasks::store::{TaskStore, TaskView};
 
 /// Items of one preview.
 pub const ITEMS_MAX: usize = 100;
@@ -105,7 +103,7 @@ fn check(task: &TaskView, items: &[ItemIndex]) -> Result<(), ServiceError> {
     }
     match items.iter().find(|index| index.0 >= task.total.0) {
         Some(index) => {
-            let text = format!("there is no item {}; the task has {}", index.0, task.total.0);
+            let text = format!("no item {}: the task has {}", index.0, task.total.0);
             Err(ServiceError::unprocessable("/indexes", text))
         }
         None => Ok(()),
@@ -116,10 +114,7 @@ fn not_provided(error: ProvisionError) -> ServiceError {
     match error {
         ProvisionError::SourceChanged(text) => ServiceError::unprocessable("/source", text),
         ProvisionError::HandlerUnusable(text) => ServiceError::unprocessable("/business", text),
-        ProvisionError::Unavailable(text) => ServiceError::Conflict {
-            detail: text,
-            advice: "try again in a moment".to_owned(),
-        },
+        ProvisionError::Unavailable(text) => ServiceError::conflict(text, "try again in a moment"),
     }
 }
 

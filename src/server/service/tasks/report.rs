@@ -11,9 +11,8 @@ use crate::service::node::ThisNode;
 use windrow_core::ids::{TaskId, WallMs};
 use windrow_core::task::lifecycle::Status;
 use windrow_engine::ports::sources::resolver::{RedrivePart, RedriveSpec};
-use windrow_engine::ports::tasks::report_store::{ReportFacts, ShardFacts};
-use windrow_engine::ports::tasks::store::TaskStore;
-use windrow_engine::ports::tasks::store::{AuditEntry, TaskView};
+use windrow_engine::ports::tasks::report_store::ReportFacts;
+use windrow_engine::ports::tasks::store::{AuditEntry, ShardLife, TaskStore, TaskView};
 
 /// Runs and audit entries of a report.
 const RUNS_MAX: u32 = 100;
@@ -147,8 +146,7 @@ impl Reports {
                     made_good += below.made_good;
                     is_exact &= below.is_exact;
                 }
-                let spec = self.failures.resolver.redrive_of(&child.source);
-                selections.extend(spec.map_err(|error| ServiceError::Internal(error.to_string()))?);
+                selections.extend(self.failures.redrive_of(child)?);
             }
             is_exact &= are_disjoint(&selections);
             let made_good = made_good.min(abandoned);
@@ -203,7 +201,7 @@ fn are_disjoint(specs: &[RedriveSpec]) -> bool {
 }
 
 /// Whether ranges follow each other from `first` to `total`.
-fn do_tile(shards: &[&ShardFacts], first: u64, total: u64) -> bool {
+fn do_tile(shards: &[&ShardLife], first: u64, total: u64) -> bool {
     let mut next = first;
     for shard in shards {
         if shard.first.0 != next {
@@ -216,58 +214,55 @@ fn do_tile(shards: &[&ShardFacts], first: u64, total: u64) -> bool {
 
 /// The completion proof, from sums over shards and groups.
 fn proof(facts: &ReportFacts) -> Vec<Check> {
-    let mut shards: Vec<&ShardFacts> = facts.shards.iter().collect();
-    shards.sort_by_key(|shard| shard.first);
-    let (first, total) = (
-        facts.task.skip_first.0.min(facts.task.total.0),
-        facts.task.total.0,
+    let task = &facts.task;
+    let shards: Vec<&ShardLife> = task.shards.iter().collect();
+    let (first, total) = (task.skip_first.0.min(task.total.0), task.total.0);
+    let sum = |of: fn(&ShardLife) -> u64| task.shards.iter().map(of).sum::<u64>();
+    let settled = sum(|shard| shard.counters.settled());
+    let due = sum(|shard| shard.end.0 - shard.first.0);
+    let excluded = first + sum(|shard| shard.range_end.0 - shard.end.0);
+    let (parked, abandoned) = (
+        sum(|shard| shard.counters.parked),
+        sum(|shard| shard.counters.abandoned),
     );
-    let tiles = do_tile(&shards, first, total);
-    let open: Vec<String> = shards
-        .iter()
-        .filter(|shard| shard.low_water != shard.end)
-        .map(|shard| format!("{} is at {} of {}", shard.shard, shard.low_water.0, shard.end.0))
-        .collect();
-    let parked: u64 = shards.iter().map(|shard| shard.counters.parked).sum();
-    let settled: u64 = shards.iter().map(|shard| shard.counters.settled()).sum();
-    let due: u64 = shards.iter().map(|shard| shard.end.0 - shard.first.0).sum();
-    let excluded = first
-        + shards
-            .iter()
-            .map(|shard| shard.range_end.0 - shard.end.0)
-            .sum::<u64>();
-    let abandoned: u64 = shards.iter().map(|shard| shard.counters.abandoned).sum();
     let recorded: u64 = facts.groups.iter().map(|group| group.count).sum();
-    let check = |claim, holds, evidence| Check {
-        claim,
-        holds,
-        evidence,
+    let (ranges, all) = match shards.len() {
+        1 => ("1 shard".to_owned(), "the only shard".to_owned()),
+        count => (format!("{count} shards"), format!("all {count} shards")),
     };
-    let count = shards.len();
-    let (ranges, all) = if count == 1 {
-        ("1 shard".to_owned(), "the only shard".to_owned())
-    } else {
-        (format!("{count} shards"), format!("all {count} shards"))
-    };
-    let at_end = if open.is_empty() { all } else { open.join("; ") };
-    let equals = |holds: bool| if holds { '=' } else { '≠' };
-    let (adds_up, is_recorded) = (
-        settled == due && settled + excluded == total,
-        recorded == abandoned,
-    );
+    let open = shards.iter().filter(|shard| shard.low_water != shard.end);
+    let open: Vec<String> = open
+        .map(|shard| {
+            format!(
+                "{}.{} is at {} of {}",
+                task.id, shard.no, shard.low_water.0, shard.end.0
+            )
+        })
+        .collect();
     // What is parked is among the items that wait.
     let waiting = match (parked, facts.has_waiting_items) {
         (0, true) => "0 parked, but some wait for a retry".to_owned(),
         (0, false) => "0 parked, 0 waiting".to_owned(),
         (parked, _) => format!("{parked} parked"),
     };
+    let adds_up = settled == due && settled + excluded == total;
+    let equals = |holds: bool| if holds { '=' } else { '≠' };
+    let check = |claim, holds, evidence| Check {
+        claim,
+        holds,
+        evidence,
+    };
     vec![
         check(
             "the shards' ranges tile the task",
-            tiles,
+            do_tile(&shards, first, total),
             format!("{ranges} over [{first}, {total})"),
         ),
-        check("each shard's low water is its end", open.is_empty(), at_end),
+        check(
+            "each shard's low water is its end",
+            open.is_empty(),
+            if open.is_empty() { all } else { open.join("; ") },
+        ),
         check(
             "nothing is parked or waits for a retry",
             parked == 0 && !facts.has_waiting_items,
@@ -283,10 +278,10 @@ fn proof(facts: &ReportFacts) -> Vec<Check> {
         ),
         check(
             "the failures recorded are the items abandoned",
-            is_recorded,
+            recorded == abandoned,
             format!(
                 "{recorded} recorded {} {abandoned} abandoned",
-                equals(is_recorded)
+                equals(recorded == abandoned)
             ),
         ),
     ]

@@ -60,11 +60,7 @@ impl Tasks {
             let text = format!("{asked} is more than the {most} that all tasks of the business may have");
             faults.push(FieldFault::new("/concurrency", text).advise(format!("{most}, or \"auto\"")));
         }
-        if faults.is_empty() {
-            Ok(())
-        } else {
-            Err(ServiceError::Unprocessable(faults))
-        }
+        ServiceError::refuse(faults)
     }
 
     fn rate_fault(&self, tuning: &Tuning, limits: &BusinessLimits) -> Option<FieldFault> {
@@ -85,6 +81,22 @@ impl Tasks {
             );
             FieldFault::new("/rate", text).advise(format!("at most \"{most}\""))
         })
+    }
+
+    /// Whether a task can have this name, these labels and these parameters.
+    pub(crate) fn check_words(
+        &self,
+        name: Option<&String>,
+        labels: Option<&BTreeMap<String, String>>,
+        params: Option<&str>,
+    ) -> Result<(), ServiceError> {
+        if let Some(name) = name {
+            check_name(name)?;
+        }
+        if let Some(labels) = labels {
+            check_labels(labels)?;
+        }
+        params.map_or(Ok(()), |params| self.check_params(params))
     }
 
     /// Whether parameters are of a size that goes with each call.
@@ -121,10 +133,19 @@ pub(crate) fn nearest(wrong: &str, names: impl Iterator<Item = String>) -> Optio
     near.map(|(_, name)| name)
 }
 
+/// What a name that isn't there was meant to be, and what there is.
+pub(crate) fn one_of(wrong: &str, names: &[String]) -> String {
+    let like = nearest(wrong, names.iter().cloned());
+    let guess = like
+        .map(|like| format!("did you mean {like}? "))
+        .unwrap_or_default();
+    format!("{guess}one of those that there are: {}", names.join(", "))
+}
+
 /// Whether JSON that is kept as it was written can be read again: readers give up on what is nested too deeply.
 pub(crate) fn check_depth(pointer: &str, json: &str) -> Result<(), ServiceError> {
     if depth(json) > DEPTH_MAX {
-        let text = format!("it is nested more than {DEPTH_MAX} deep");
+        let text = format!("must not be nested more than {DEPTH_MAX} levels deep");
         return Err(ServiceError::unprocessable(pointer, text));
     }
     Ok(())
@@ -163,7 +184,7 @@ pub(crate) fn check_name(name: &str) -> Result<(), ServiceError> {
     let is_fit = |c: char| !c.is_control() && !c.is_whitespace() && c != '/';
     let count = name.chars().count();
     if count == 0 || count > NAME_CHARS_MAX || !name.chars().all(is_fit) {
-        let text = format!("a name has 1 to {NAME_CHARS_MAX} characters, without spaces and slashes");
+        let text = format!("must be 1 to {NAME_CHARS_MAX} characters without spaces and slashes");
         return Err(ServiceError::unprocessable("/name", text));
     }
     Ok(())
@@ -186,19 +207,17 @@ pub(crate) fn check_labels(labels: &BTreeMap<String, String>) -> Result<(), Serv
     }
     for (key, value) in labels {
         if !is_key(key) {
-            let text = format!("a key has 1 to {LABEL_KEY_BYTES_MAX} of the characters a-z A-Z 0-9 . _ -");
+            let text =
+                format!("a key must be 1 to {LABEL_KEY_BYTES_MAX} of the characters a-z A-Z 0-9 . _ -");
             faults.push(FieldFault::new("/labels", text));
         } else if !is_value(value) {
-            let text =
-                format!("a value has at most {LABEL_VALUE_CHARS_MAX} characters, none of them for control");
+            let text = format!(
+                "a value must be at most {LABEL_VALUE_CHARS_MAX} characters without control characters"
+            );
             faults.push(FieldFault::new(format!("/labels/{key}"), text));
         }
     }
-    if faults.is_empty() {
-        Ok(())
-    } else {
-        Err(ServiceError::Unprocessable(faults))
-    }
+    ServiceError::refuse(faults)
 }
 
 #[cfg(test)]

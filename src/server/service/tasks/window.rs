@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use crate::service::ServiceError;
 use crate::service::cluster::Cluster;
-use crate::service::cluster::amiss;
 use crate::service::failures::Failures;
 use crate::service::node::ThisNode;
 use windrow_core::checkpoint;
@@ -13,6 +12,7 @@ use windrow_core::execution::WindowPicture;
 use windrow_core::ids::{ItemIndex, ShardId, TaskId};
 use windrow_core::task::WINDOW_ITEMS_MAX;
 use windrow_engine::ports::ownership::peers::{PeerReply, Question, Unreachable};
+use windrow_engine::ports::tasks::failure_list::FailurePage;
 use windrow_engine::ports::tasks::report_store::SavedWindow;
 
 pub use windrow_core::execution::{Cell, Head};
@@ -114,21 +114,15 @@ impl Windows {
     ) -> Vec<Unreachable> {
         let (_, peers, mut silent) = self.cluster.owners(task).await;
         let question = Question::Windows(task, cells_max.get());
-        let asked = peers.into_iter().map(|peer| (peer, question.clone())).collect();
-        for (peer, answer) in self.cluster.ask_all(asked).await {
-            match answer {
-                Ok(PeerReply::Windows(found)) => {
-                    let fresh = found
-                        .into_iter()
-                        .filter(|(_, picture)| is_sound(picture, cells_max));
-                    for (shard, picture) in fresh {
-                        if pictures.iter().all(|(known, ..)| *known != shard) {
-                            pictures.push((shard, WindowOrigin::Live, Some(peer.node.clone()), picture));
-                        }
-                    }
+        let read = |reply| match reply {
+            PeerReply::Windows(found) => Some(found),
+            _ => None,
+        };
+        for (node, found) in self.cluster.gather(peers, &question, read, &mut silent).await {
+            for (shard, picture) in found {
+                if is_sound(&picture, cells_max) && pictures.iter().all(|(known, ..)| *known != shard) {
+                    pictures.push((shard, WindowOrigin::Live, Some(node.clone()), picture));
                 }
-                Ok(_) => silent.push(amiss(&peer)),
-                Err(why) => silent.push(why),
             }
         }
         silent
@@ -140,11 +134,8 @@ impl Windows {
             return Ok(Vec::new());
         }
         // The item at low water is open.
-        let found = self
-            .failures
-            .tasks
-            .failures(task, Some(window.low_water), ABANDONED_MAX)
-            .await?;
+        let page = FailurePage::ByIndex(Some(window.low_water));
+        let found = self.failures.list.page(task, &page, ABANDONED_MAX).await?;
         Ok(found
             .into_iter()
             .map(|item| item.index)

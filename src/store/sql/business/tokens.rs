@@ -105,17 +105,17 @@ async fn add(store: &Store, new: &NewToken, write: &Write, now: WallMs) -> Resul
     if let Some(known) = by_hash(&transaction, &new.hash).await? {
         return view(&transaction, known).await;
     }
-    let business_id = match &new.business {
+    let business_id = match &new.grant.business {
         None => None,
         Some(slug) => Some(business_id(&transaction, slug).await?),
     };
     let row = token::ActiveModel {
         id: NotSet,
         token_hash: Set(new.hash.clone()),
-        name: Set(new.name.clone()),
-        role: Set(new.role.as_str().to_owned()),
+        name: Set(new.grant.name.clone()),
+        role: Set(new.grant.role.as_str().to_owned()),
         business_id: Set(business_id),
-        expires_at: Set(new.expires_at.map(|at| at.0)),
+        expires_at: Set(new.grant.expires_at.map(|at| at.0)),
         revoked_at: Set(None),
         created_at: Set(now.0),
         prefix: Set(Some(new.prefix.clone())),
@@ -128,11 +128,11 @@ async fn add(store: &Store, new: &NewToken, write: &Write, now: WallMs) -> Resul
         .last_insert_id;
     let made = TokenView {
         id,
-        name: new.name.clone(),
+        name: new.grant.name.clone(),
         prefix: new.prefix.clone(),
-        role: new.role,
-        business: new.business.clone(),
-        expires_at: new.expires_at,
+        role: new.grant.role,
+        business: new.grant.business.clone(),
+        expires_at: new.grant.expires_at,
         revoked_at: None,
         created_at: now,
         created_by: write.actor.name.clone(),
@@ -205,6 +205,7 @@ fn shown(token: &TokenView) -> String {
 mod tests {
     use super::*;
     use windrow_engine::ports::access::business_store::BusinessStore;
+    use windrow_engine::ports::access::token_store::TokenGrant;
 
     const NOW: WallMs = WallMs(1_000);
 
@@ -235,11 +236,13 @@ mod tests {
     fn new(hash: &str, role: Role, business: Option<&str>) -> NewToken {
         NewToken {
             hash: hash.to_owned(),
-            name: format!("token {hash}"),
             prefix: "wrk_abcd".to_owned(),
-            role,
-            business: business.map(str::to_owned),
-            expires_at: Some(WallMs(9)),
+            grant: TokenGrant {
+                name: format!("token {hash}"),
+                role,
+                business: business.map(str::to_owned),
+                expires_at: Some(WallMs(9)),
+            },
         }
     }
 

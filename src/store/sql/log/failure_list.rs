@@ -2,9 +2,9 @@
 
 use async_trait::async_trait;
 use sea_orm::sea_query::Query;
-use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect};
+use sea_orm::{ColumnTrait, ConnectionTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect};
 
-use crate::sql::entity::{item, shard};
+use crate::sql::entity::{failure_group, item, shard};
 use crate::sql::run::items;
 use crate::sql::{Store, damaged, error};
 use windrow_core::ids::{ItemIndex, TaskId, WallMs};
@@ -12,7 +12,7 @@ use windrow_engine::ports::StoreError;
 use windrow_engine::ports::tasks::failure_list::{
     AMONG_MAX, FailureList, FailurePage, RecordedItem, RecordedState, WaitingCode,
 };
-use windrow_engine::ports::tasks::store::{FailureGroup, TaskStore};
+use windrow_engine::ports::tasks::store::FailureGroup;
 
 /// Indexes in one `IN (…)`.
 const INDEXES_PER_STATEMENT: usize = 5_000;
@@ -20,7 +20,7 @@ const INDEXES_PER_STATEMENT: usize = 5_000;
 #[async_trait]
 impl FailureList for Store {
     async fn groups(&self, task: TaskId) -> Result<Vec<FailureGroup>, StoreError> {
-        self.failure_groups(task).await
+        groups(&self.readers, task).await
     }
 
     async fn waiting(&self, task: TaskId) -> Result<Vec<WaitingCode>, StoreError> {
@@ -165,4 +165,28 @@ fn recorded(row: item::Model) -> Result<RecordedItem, StoreError> {
         history: row.history,
         place: row.grp.zip(row.grp_no.map(i64::cast_unsigned)),
     })
+}
+
+/// The groups of a task, most frequent first.
+pub(crate) async fn groups<C: ConnectionTrait>(
+    db: &C,
+    task: TaskId,
+) -> Result<Vec<FailureGroup>, StoreError> {
+    use failure_group::Column as C;
+    let rows = failure_group::Entity::find()
+        .filter(C::TaskId.eq(task.0))
+        .order_by_desc(C::N)
+        .order_by_asc(C::Code)
+        .all(db)
+        .await
+        .map_err(error)?;
+    let group = |row: failure_group::Model| FailureGroup {
+        code: row.code,
+        count: row.n.cast_unsigned(),
+        first_at: WallMs(row.first_at),
+        last_at: WallMs(row.last_at),
+        example_index: ItemIndex(row.example_idx.cast_unsigned()),
+        example: row.example,
+    };
+    Ok(rows.into_iter().map(group).collect())
 }

@@ -3,16 +3,16 @@
 use async_trait::async_trait;
 use sea_orm::{ColumnTrait, ConnectionTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect, Select};
 
-use crate::sql::entity::{failure_group, item, run, shard, shard_head, task};
+use crate::sql::entity::{item, run, shard, shard_head, task};
+use crate::sql::log::failure_list;
 use crate::sql::run::items;
-use crate::sql::task::tasks;
+use crate::sql::task::list;
 use crate::sql::task::view;
-use crate::sql::{Store, error, words};
-use windrow_core::ids::{ItemIndex, RunNo, ShardId, TaskId, WallMs};
+use crate::sql::{Store, error};
+use windrow_core::ids::{ItemIndex, ShardId, TaskId};
 use windrow_engine::ports::StoreError;
-use windrow_engine::ports::tasks::report_store::{
-    ReportFacts, ReportStore, RunFacts, SavedWindow, ShardFacts,
-};
+use windrow_engine::ports::tasks::list::RunRecord;
+use windrow_engine::ports::tasks::report_store::{ReportFacts, ReportStore, SavedWindow};
 use windrow_engine::ports::tasks::store::TaskView;
 
 #[async_trait]
@@ -26,15 +26,10 @@ impl ReportStore for Store {
         let Some(row) = row else { return Ok(None) };
         Ok(Some(ReportFacts {
             task: view::view(&snapshot, row).await?,
-            shards: shards(&snapshot, id).await?,
-            groups: groups(&snapshot, id).await?,
+            groups: failure_list::groups(&snapshot, id).await?,
             has_waiting_items: has_waiting(&snapshot, id).await?,
             runs: newest_runs(&snapshot, id, runs).await?,
         }))
-    }
-
-    async fn shard_facts(&self, id: TaskId) -> Result<Vec<ShardFacts>, StoreError> {
-        shards(&self.readers, id).await
     }
 
     async fn saved_windows(&self, id: TaskId) -> Result<Vec<SavedWindow>, StoreError> {
@@ -86,45 +81,6 @@ impl ReportStore for Store {
     }
 }
 
-async fn shards<C: ConnectionTrait>(db: &C, id: TaskId) -> Result<Vec<ShardFacts>, StoreError> {
-    let rows = shard_head::Entity::find()
-        .filter(shard_head::Column::TaskId.eq(id.0))
-        .order_by_asc(shard_head::Column::ShardNo)
-        .all(db)
-        .await
-        .map_err(error)?;
-    rows.iter().map(facts).collect()
-}
-
-pub(crate) fn facts(row: &shard_head::Model) -> Result<ShardFacts, StoreError> {
-    let index = |column: i64| ItemIndex(column.cast_unsigned());
-    Ok(ShardFacts {
-        shard: words::shard_id(row),
-        state: words::shard_state(row)?,
-        first: index(row.first_index),
-        end: index(row.end_index),
-        range_end: index(row.range_end),
-        low_water: index(row.low_water),
-        high_water: index(row.high_water),
-        counters: words::counters(row),
-    })
-}
-
-async fn groups<C: ConnectionTrait>(
-    db: &C,
-    id: TaskId,
-) -> Result<Vec<windrow_engine::ports::tasks::store::FailureGroup>, StoreError> {
-    use failure_group::Column as C;
-    let rows = failure_group::Entity::find().filter(C::TaskId.eq(id.0));
-    let rows = rows
-        .order_by_desc(C::N)
-        .order_by_asc(C::Code)
-        .all(db)
-        .await
-        .map_err(error)?;
-    Ok(rows.into_iter().map(tasks::group).collect())
-}
-
 /// Looks for one row only.
 async fn has_waiting<C: ConnectionTrait>(db: &C, id: TaskId) -> Result<bool, StoreError> {
     for no in shard_numbers(db, id).await? {
@@ -165,7 +121,7 @@ async fn newest_runs<C: ConnectionTrait>(
     db: &C,
     id: TaskId,
     limit: u32,
-) -> Result<Vec<RunFacts>, StoreError> {
+) -> Result<Vec<RunRecord>, StoreError> {
     let rows = run::Entity::find()
         .filter(run::Column::TaskId.eq(id.0))
         .order_by_desc(run::Column::StartedAt)
@@ -174,21 +130,5 @@ async fn newest_runs<C: ConnectionTrait>(
         .all(db)
         .await
         .map_err(error)?;
-    Ok(rows.into_iter().map(shown).collect())
-}
-
-fn shown(row: run::Model) -> RunFacts {
-    RunFacts {
-        shard: ShardId {
-            task: TaskId(row.task_id),
-            no: row.shard_no.cast_unsigned(),
-        },
-        run: RunNo(row.run_no.cast_unsigned()),
-        node: row.node,
-        started_at: WallMs(row.started_at),
-        ended_at: row.ended_at.map(WallMs),
-        end_reason: row.end_reason,
-        low_water: ItemIndex(row.low_water.cast_unsigned()),
-        settled: (row.succeeded + row.skipped + row.abandoned).cast_unsigned(),
-    }
+    Ok(rows.into_iter().map(list::record).collect())
 }

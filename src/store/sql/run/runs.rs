@@ -12,7 +12,7 @@ use crate::sql::run::items;
 use crate::sql::run::runnable;
 use crate::sql::{Store, error, words};
 use windrow_core::execution::Shared;
-use windrow_core::ids::{ClaimId, Epoch, ItemIndex, ShardId, WallMs};
+use windrow_core::ids::{ClaimId, Epoch, ItemCount, ItemIndex, ShardId, WallMs};
 use windrow_core::items::verdict::{ItemTrouble, ParkedItem};
 use windrow_core::shards::Share;
 use windrow_core::task::ShardRange;
@@ -95,7 +95,11 @@ impl RunStore for Store {
             canary: words::canary(row.canary.as_deref())?,
             shared: Shared {
                 share,
-                items: whole(&row).len(),
+                items: ShardRange::of_task(
+                    ItemCount(row.total.cast_unsigned()),
+                    words::index(row.skip_first),
+                )
+                .len(),
                 abandoned_elsewhere,
                 all_down,
             },
@@ -136,14 +140,6 @@ fn parked_item(row: item::Model) -> Result<ParkedItem, StoreError> {
         due_at,
         history,
     })
-}
-
-/// The indexes of a task that are not left out at its head.
-fn whole(task: &task::Model) -> ShardRange {
-    ShardRange {
-        start: words::index(task.skip_first.min(task.total)),
-        end: words::index(task.total),
-    }
 }
 
 /// What the other shards have abandoned, and whether the handler is down for each of them that isn't done.

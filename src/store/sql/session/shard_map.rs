@@ -4,19 +4,19 @@ use async_trait::async_trait;
 use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect, QueryTrait};
 
 use crate::sql::entity::shard_head::{Column as C, Entity as Shards, Model};
-use crate::sql::log::report;
+use crate::sql::task::life;
 use crate::sql::{Store, error, words};
 use windrow_core::ids::{RunNo, SessionId, TaskId};
 use windrow_core::task::lifecycle::ShardState;
 use windrow_engine::ports::StoreError;
-use windrow_engine::ports::tasks::shard_map::{Holding, OwnedFacts, ShardMap};
+use windrow_engine::ports::tasks::shard_map::{Holding, ShardMap, StoredShard};
 
 /// The states of shards that have something left to do.
 const OPEN: [ShardState; 3] = [ShardState::Idle, ShardState::Running, ShardState::Recovering];
 
 #[async_trait]
 impl ShardMap for Store {
-    async fn shards_of(&self, tasks: &[TaskId]) -> Result<Vec<OwnedFacts>, StoreError> {
+    async fn shards_of(&self, tasks: &[TaskId]) -> Result<Vec<StoredShard>, StoreError> {
         if tasks.is_empty() {
             return Ok(Vec::new());
         }
@@ -27,10 +27,9 @@ impl ShardMap for Store {
             .all(&self.readers)
             .await;
         let owned = |row: &Model| {
-            let session = row.session_id.as_deref().map(session).transpose()?;
-            Ok(OwnedFacts {
-                facts: report::facts(row)?,
-                session,
+            Ok(StoredShard {
+                shard: words::shard_id(row),
+                life: life::shard_life(row)?,
                 outage: words::outage(row),
             })
         };

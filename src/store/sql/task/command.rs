@@ -105,22 +105,13 @@ async fn nodes(transaction: &Transaction, pool: Option<&str>) -> Result<Nodes, S
         .filter(session::Column::Fenced.eq(false))
         .all(transaction)
         .await;
-    let mut nodes = Nodes {
-        count: 0,
-        capacity_micros: Some(0),
-    };
+    let mut offered = Vec::new();
     for row in rows.map_err(error)? {
-        if !sessions::serves(&row, pool)? {
-            continue;
+        if sessions::serves(&row, pool)? {
+            offered.push(row.capacity.map(|micros| u128::from(micros.unsigned_abs())));
         }
-        nodes.count += 1;
-        let offered = row.capacity.map(|micros| u128::from(micros.unsigned_abs()));
-        nodes.capacity_micros = nodes
-            .capacity_micros
-            .zip(offered)
-            .map(|(most, other)| most.max(other));
     }
-    Ok(nodes)
+    Ok(offered.into_iter().collect())
 }
 
 /// The other task of the business that has the name which the command wants.

@@ -12,12 +12,11 @@ use crate::sql::task::life;
 use crate::sql::task::record::{self, Change};
 use crate::sql::task::view;
 use crate::sql::{Store, Transaction, error, keep, locks, words};
-use windrow_core::ids::{INDEX_MAX, ItemIndex, TaskId, WallMs};
+use windrow_core::ids::{TaskId, WallMs};
 use windrow_core::life::{ShardLife, status_json};
-use windrow_core::task::ShardRange;
 use windrow_core::task::lifecycle::{Status, Wish};
 use windrow_engine::ports::StoreError;
-use windrow_engine::ports::tasks::store::{CreateError, Family, NewTask, TaskView, Write};
+use windrow_engine::ports::tasks::store::{CreateError, Family, Making, NewTask, TaskView, Write};
 
 /// Tasks in one `IN (…)`.
 const MEMBERS_PER_STATEMENT: usize = 5_000;
@@ -72,35 +71,29 @@ async fn find_business(transaction: &Transaction, slug: &str) -> Result<Option<b
     found.await.map_err(error)
 }
 
-/// See [`windrow_engine::ports::tasks::store::TaskStore::create`] and `create_and_start`: one transaction, since thousands may be
+/// See [`windrow_engine::ports::tasks::store::TaskStore::make`]: one transaction, since thousands may be
 /// made at once and each commit waits for the disk.
 pub(crate) async fn create(
     store: &Store,
-    (new, seen, starts): (&NewTask, Option<&Family>, bool),
+    (new, how): (&NewTask, Making<'_>),
     write: &Write,
     now: WallMs,
 ) -> Result<TaskView, CreateError> {
-    if new.total.0 > INDEX_MAX || new.skip_first.0 > INDEX_MAX {
-        let text = format!(
-            "a task has at most {INDEX_MAX} items, not {}",
-            new.total.0.max(new.skip_first.0)
-        );
-        return Err(StoreError::Refused(text).into());
-    }
+    new.check()?;
     let transaction = store.write().await?;
     let owner = find_business(&transaction, &new.business).await?;
     let owner = owner.ok_or_else(|| CreateError::NoBusiness(new.business.clone()))?;
     let row = match made_before(&transaction, new).await? {
         Some(made) => made,
         None => {
-            if let Some(seen) = seen {
+            if let Some(seen) = how.beside {
                 refuse_overtaken(&transaction, new, seen).await?;
             }
             make(&transaction, &owner, new, write, now).await?
         }
     };
     // One that was started before may have been stopped since: a repeat of the request changes nothing.
-    let row = match starts && row.start_no == 0 && row.status == Status::Created.as_str() {
+    let row = match how.starts && row.start_no == 0 && row.status == Status::Created.as_str() {
         true => Box::pin(command::start_new(&transaction, row, write, now)).await?,
         false => row,
     };
@@ -276,12 +269,7 @@ async fn insert(
         .await
         .map_err(error)?
         .last_insert_id;
-    let first = new.skip_first.0.min(new.total.0);
-    let range = ShardRange {
-        start: ItemIndex(first),
-        end: ItemIndex(new.total.0),
-    };
-    let row = life::new_shard(id, &ShardLife::new(0, range, Wish::Rest, now), 1, now);
+    let row = life::new_shard(id, &ShardLife::new(0, new.range(), Wish::Rest, now), 1, now);
     shard::Entity::insert(row)
         .exec_without_returning(transaction)
         .await

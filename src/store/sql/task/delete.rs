@@ -11,7 +11,7 @@ use crate::sql::task::record::{self, Change};
 use crate::sql::{Store, Transaction, error, keep, locks, words};
 use windrow_core::ids::{TaskId, WallMs};
 use windrow_core::life::{CommandRefusal, status_json};
-use windrow_core::task::lifecycle::{Refusal, Status};
+use windrow_core::task::lifecycle::{Status, decide_delete};
 use windrow_engine::ports::StoreError;
 use windrow_engine::ports::tasks::store::{CommandError, Write};
 
@@ -88,14 +88,7 @@ async fn deletable(transaction: &Transaction, id: TaskId) -> Result<task::Model,
         .await?
         .ok_or(CommandError::NotFound(id))?;
     let status = words::status(&row)?;
-    if !status.is_terminal() {
-        return Err(CommandRefusal::from(Refusal {
-            verb: "delete",
-            status,
-            allowed: vec!["cancel"],
-        })
-        .into());
-    }
+    decide_delete(status).map_err(CommandRefusal::from)?;
     let ended = [Status::Finished, Status::Cancelled].map(Status::as_str);
     let child = task::Entity::find()
         .filter(task::Column::ParentId.eq(id.0))

@@ -7,12 +7,14 @@ use serde_json::json;
 
 use crate::sql::entity::{session, shard, shard_head, task};
 use crate::sql::session::sessions;
+use crate::sql::task::life;
 use crate::sql::task::record::{self, Change};
 use crate::sql::{Store, Transaction, error, keep, words};
-use windrow_core::ids::{ShardId, TaskId, WallMs};
+use windrow_core::ids::{SessionId, TaskId, WallMs};
 use windrow_core::task::lifecycle::ShardState;
 use windrow_engine::ports::StoreError;
 use windrow_engine::ports::ownership::run_store::MOVE_PATIENCE;
+use windrow_engine::ports::tasks::command::shards_to_move;
 use windrow_engine::ports::tasks::store::{CommandError, MoveRefusal, Write};
 
 /// See [`windrow_engine::ports::tasks::store::TaskStore::move_shards`].
@@ -29,9 +31,12 @@ pub(crate) async fn move_shards(
         .map_err(error)?;
     found.ok_or(CommandError::NotFound(id))?;
     let there = sessions_of(&transaction, to).await?;
-    let moving = to_move(&transaction, (id, only, to), &there).await?;
+    let mut rows = record::shards(&transaction, id).await?;
+    let shards = rows.iter().map(life::shard_life).collect::<Result<Vec<_>, _>>()?;
+    let moving = shards_to_move((id, only), to, &there, &shards)?;
+    rows.retain(|row| moving.contains(&row.shard_no.cast_unsigned()));
     let mut moved = Vec::new();
-    for row in moving {
+    for row in rows {
         if wish(&transaction, &row, to, now).await? {
             moved.push(row.shard_no);
         }
@@ -50,7 +55,7 @@ pub(crate) async fn move_shards(
 }
 
 /// The sessions of the node that may take something.
-async fn sessions_of(transaction: &Transaction, node: &str) -> Result<Vec<String>, CommandError> {
+async fn sessions_of(transaction: &Transaction, node: &str) -> Result<Vec<SessionId>, CommandError> {
     use session::Column as C;
     let live = session::Entity::find()
         .filter(C::Node.eq(node))
@@ -63,39 +68,13 @@ async fn sessions_of(transaction: &Transaction, node: &str) -> Result<Vec<String
     let takes = live
         .into_iter()
         .filter(|row| !row.drain && !sessions::is_draining(row));
-    let takes: Vec<String> = takes.map(|row| row.id).collect();
+    let takes = takes.map(|row| words::uuid(&row.id).map(SessionId));
+    let takes = takes.collect::<Result<Vec<_>, _>>()?;
     if takes.is_empty() {
         Err(MoveRefusal::Draining(node.to_owned()).into())
     } else {
         Ok(takes)
     }
-}
-
-/// The shards that run, and elsewhere.
-async fn to_move(
-    transaction: &Transaction,
-    (id, only, to): (TaskId, Option<u32>, &str),
-    there: &[String],
-) -> Result<Vec<shard_head::Model>, CommandError> {
-    let mut rows = record::shards(transaction, id).await?;
-    let mut name = id.to_string();
-    if let Some(no) = only {
-        let wanted = ShardId { task: id, no };
-        rows.retain(|row| words::shard_id(row) == wanted);
-        if rows.is_empty() {
-            return Err(MoveRefusal::NoShard(wanted).into());
-        }
-        name = wanted.to_string();
-    }
-    rows.retain(|row| row.state == ShardState::Running.as_str() && row.session_id.is_some());
-    if rows.is_empty() {
-        return Err(MoveRefusal::NotRunning(name).into());
-    }
-    rows.retain(|row| row.session_id.as_ref().is_none_or(|owner| !there.contains(owner)));
-    if rows.is_empty() {
-        return Err(MoveRefusal::AlreadyThere(name, to.to_owned()).into());
-    }
-    Ok(rows)
 }
 
 /// False where the shard has changed hands meanwhile.

@@ -282,7 +282,7 @@ fn written(row: &task::Model, life: &Life) -> Result<task::Model, StoreError> {
     Ok(new)
 }
 
-fn shard_life(row: &shard_head::Model) -> Result<ShardLife, StoreError> {
+pub(crate) fn shard_life(row: &shard_head::Model) -> Result<ShardLife, StoreError> {
     let session = row.session_id.as_deref().map(words::uuid).transpose()?;
     Ok(ShardLife {
         no: row.shard_no.cast_unsigned(),

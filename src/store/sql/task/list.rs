@@ -207,7 +207,7 @@ async fn views<C: sea_orm::ConnectionTrait>(
         .collect()
 }
 
-fn record(row: run::Model) -> RunRecord {
+pub(crate) fn record(row: run::Model) -> RunRecord {
     RunRecord {
         shard: ShardId {
             task: TaskId(row.task_id),

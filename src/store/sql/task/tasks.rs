@@ -1,10 +1,9 @@
 //! Businesses and tasks: the port's methods; changes are in `task_create` and `task_command`.
 
 use async_trait::async_trait;
-use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect};
+use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QueryOrder};
 
-use crate::sql::entity::{audit, business, failure_group, item, start_token, task};
-use crate::sql::run::items;
+use crate::sql::entity::{audit, business, start_token, task};
 use crate::sql::task::command;
 use crate::sql::task::create;
 use crate::sql::task::delete;
@@ -12,11 +11,11 @@ use crate::sql::task::handover;
 use crate::sql::task::view;
 use crate::sql::task::wait;
 use crate::sql::{Store, error, settled};
-use windrow_core::ids::{ItemIndex, StoreId, TaskId, WallMs};
+use windrow_core::ids::{StoreId, TaskId, WallMs};
 use windrow_engine::ports::StoreError;
 use windrow_engine::ports::tasks::store::{
-    AuditEntry, CommandError, CreateError, FailedItem, FailureGroup, Family, NewTask, TaskCommand, TaskStore,
-    TaskView, TokenStart, WaitNote, Write,
+    AuditEntry, CommandError, CreateError, Making, NewTask, TaskCommand, TaskStore, TaskView, TokenStart,
+    WaitNote, Write,
 };
 use windrow_host::start_token as tokens;
 
@@ -30,27 +29,14 @@ impl TaskStore for Store {
         settled(|| create::ensure_business(self, slug, write, now)).await
     }
 
-    async fn create(&self, new: &NewTask, write: &Write, now: WallMs) -> Result<TaskView, CreateError> {
-        settled(|| create::create(self, (new, None, false), write, now)).await
-    }
-
-    async fn create_redrive(
+    async fn make(
         &self,
         new: &NewTask,
-        (seen, starts): (&Family, bool),
+        how: Making<'_>,
         write: &Write,
         now: WallMs,
     ) -> Result<TaskView, CreateError> {
-        settled(|| create::create(self, (new, Some(seen), starts), write, now)).await
-    }
-
-    async fn create_and_start(
-        &self,
-        new: &NewTask,
-        write: &Write,
-        now: WallMs,
-    ) -> Result<TaskView, CreateError> {
-        settled(|| create::create(self, (new, None, true), write, now)).await
+        settled(|| create::create(self, (new, how), write, now)).await
     }
 
     async fn get(&self, id: TaskId) -> Result<Option<TaskView>, StoreError> {
@@ -122,38 +108,6 @@ impl TaskStore for Store {
         of_token(self, token).await
     }
 
-    async fn failure_groups(&self, id: TaskId) -> Result<Vec<FailureGroup>, StoreError> {
-        use failure_group::Column as C;
-        let rows = failure_group::Entity::find()
-            .filter(C::TaskId.eq(id.0))
-            .order_by_desc(C::N)
-            .order_by_asc(C::Code)
-            .all(&self.readers)
-            .await
-            .map_err(error)?;
-        Ok(rows.into_iter().map(group).collect())
-    }
-
-    async fn failures(
-        &self,
-        id: TaskId,
-        after: Option<ItemIndex>,
-        limit: u32,
-    ) -> Result<Vec<FailedItem>, StoreError> {
-        use item::Column as C;
-        let after = after.map_or(-1, |index| index.0.cast_signed());
-        let rows = item::Entity::find()
-            .filter(C::TaskId.eq(id.0))
-            .filter(C::State.eq(items::ABANDONED))
-            .filter(C::Idx.gt(after))
-            .order_by_asc(C::Idx)
-            .limit(u64::from(limit))
-            .all(&self.readers)
-            .await
-            .map_err(error)?;
-        Ok(rows.into_iter().map(failed).collect())
-    }
-
     async fn audit(&self, id: TaskId) -> Result<Vec<AuditEntry>, StoreError> {
         let rows = audit::Entity::find()
             .filter(audit::Column::TaskId.eq(id.0))
@@ -162,28 +116,6 @@ impl TaskStore for Store {
             .await
             .map_err(error)?;
         Ok(rows.into_iter().map(entry).collect())
-    }
-}
-
-pub(crate) fn group(row: failure_group::Model) -> FailureGroup {
-    FailureGroup {
-        code: row.code,
-        count: row.n.cast_unsigned(),
-        first_at: WallMs(row.first_at),
-        last_at: WallMs(row.last_at),
-        example_index: ItemIndex(row.example_idx.cast_unsigned()),
-        example: row.example,
-    }
-}
-
-fn failed(row: item::Model) -> FailedItem {
-    FailedItem {
-        index: ItemIndex(row.idx.cast_unsigned()),
-        attempts: row.attempts.cast_unsigned(),
-        code: row.code.unwrap_or_default(),
-        message: row.message.unwrap_or_default(),
-        output: row.output,
-        at: WallMs(row.last_at),
     }
 }
 

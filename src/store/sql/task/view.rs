@@ -8,7 +8,7 @@ use crate::sql::{damaged, error, words};
 use windrow_core::business::POOL_DEFAULT;
 use windrow_core::ids::{TaskId, WallMs};
 use windrow_engine::ports::StoreError;
-use windrow_engine::ports::tasks::store::{TaskRest, TaskView};
+use windrow_engine::ports::tasks::store::TaskView;
 
 /// Reads what the task's row alone doesn't say and puts it together.
 pub(crate) async fn view<C: ConnectionTrait>(db: &C, row: task::Model) -> Result<TaskView, StoreError> {
@@ -52,12 +52,11 @@ async fn name_owners<C: ConnectionTrait>(db: &C, task: &mut TaskView) -> Result<
         .all(db)
         .await
         .map_err(error)?;
-    for shard in &mut task.shards {
+    for shard in &task.life.shards {
         let id = shard.session.map(words::session_text);
-        shard.node = found
-            .iter()
-            .find(|row| Some(&row.id) == id.as_ref())
-            .map(|row| row.node.clone());
+        if let Some(row) = found.iter().find(|row| Some(&row.id) == id.as_ref()) {
+            task.owners.insert(shard.no, row.node.clone());
+        }
     }
     Ok(())
 }
@@ -67,7 +66,7 @@ pub(crate) fn together(
     business: String,
     shards: &[shard_head::Model],
 ) -> Result<TaskView, StoreError> {
-    let rest = TaskRest {
+    Ok(TaskView {
         business,
         version: row.version.cast_unsigned(),
         created_at: WallMs(row.created_at),
@@ -75,6 +74,6 @@ pub(crate) fn together(
         parent: row.parent_id.map(TaskId),
         send_params: row.send_params,
         pool: row.pool.clone().unwrap_or_else(|| POOL_DEFAULT.to_owned()),
-    };
-    Ok(TaskView::of(life::read(&row, shards)?, rest))
+        ..TaskView::of(life::read(&row, shards)?)
+    })
 }

@@ -6,7 +6,7 @@ use sea_orm::sea_query::{Expr, ExprTrait as _};
 use sea_orm::{ColumnTrait, Condition, EntityTrait, QueryFilter};
 
 use crate::sql::entity::task;
-use crate::sql::{Store, error};
+use crate::sql::{Store, error, words};
 use windrow_core::ids::WallMs;
 use windrow_core::task::lifecycle::Status;
 use windrow_engine::ports::StoreError;
@@ -42,14 +42,12 @@ async fn news<'a>(store: &Store, notes: &'a [WaitNote]) -> Result<Vec<&'a WaitNo
         .map_err(error)?;
     let rows: HashMap<i64, task::Model> = rows.into_iter().map(|row| (row.id, row)).collect();
     let is_new = |note: &&WaitNote| {
-        rows.get(&note.task.0).is_some_and(|row| {
-            let known = row.status_reason.as_deref().unwrap_or_default();
-            if note.reason.is_empty() {
-                return known == COORDINATOR_DOWN;
-            }
-            let may = row.status != RUNNING || note.reason == COORDINATOR_DOWN;
-            may && (known != note.reason || row.status_text.as_deref() != Some(&note.text))
-        })
+        let Some(row) = rows.get(&note.task.0) else {
+            return false;
+        };
+        let known = row.status_reason.as_deref();
+        let is_news = known != Some(&note.reason) || row.status_text.as_deref() != Some(&note.text);
+        is_news && words::status(row).is_ok_and(|status| note.is_for(status, known))
     };
     let mut news: Vec<&WaitNote> = notes.iter().filter(is_new).collect();
     // The order in which tasks are locked.

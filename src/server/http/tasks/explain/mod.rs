@@ -192,11 +192,8 @@ pub(crate) async fn explain(
         let fault = format!("{seconds} is not from {SECONDS_MIN} to {SECONDS_MAX}");
         return Err(ServiceError::invalid("seconds", fault).into());
     }
-    let explained = app
-        .service
-        .explain
-        .task(&task, seconds, caller.business.as_deref())
-        .await;
+    let explain = &app.service.explain;
+    let explained = explain.task(&task, seconds, caller.business.as_deref()).await;
     let body = ExplanationJson::new(&task, &explained, app.service.config().cluster.restore_max);
     if headers::accepts(&headers, "text/plain") {
         return Ok(text(&body).into_response());

@@ -66,12 +66,7 @@ pub(crate) async fn abandon(
     Body(body): Body<AbandonBody>,
 ) -> HttpResult {
     let write = call.write(body.reason);
-    let (told, items) = call
-        .app
-        .service
-        .tasks
-        .abandon(task.id, &body.code, &write)
-        .await?;
+    let (told, items) = call.service.tasks.abandon(task.id, &body.code, &write).await?;
     let (tag, code) = (headers::tag(told.task.version), body.code);
     let answer = AbandonedJson {
         task: whole(&call.app, told.task).await,

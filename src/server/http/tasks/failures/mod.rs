@@ -315,11 +315,8 @@ pub(crate) async fn item(
     Index(index): Index,
 ) -> HttpResult<Json<ItemBody>> {
     let story = app.service.failures.item(&task, index).await?;
-    let carried = app
-        .service
-        .failures
-        .item_data(&task, &Members::All, &[index])
-        .await?;
+    let failures = &app.service.failures;
+    let carried = failures.item_data(&task, &Members::All, &[index]).await?;
     let carried = carried.into_iter().next().unwrap_or_default();
     let plain = |state| ItemBody {
         index: index.0,

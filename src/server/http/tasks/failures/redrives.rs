@@ -128,9 +128,5 @@ pub(crate) async fn redrive(
 ) -> HttpResult {
     let write = call.write(body.reason.take());
     let request = body.request(key(taken))?;
-    made(
-        &call,
-        call.app.service.tasks.redrive(&origin, request, &write).await?,
-    )
-    .await
+    made(&call, call.service.tasks.redrive(&origin, request, &write).await?).await
 }

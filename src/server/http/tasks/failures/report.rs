@@ -20,8 +20,8 @@ use crate::http::tasks::view::shown::CountsOfTask;
 use crate::service::failures::item_data::Members;
 use crate::service::tasks::report::{LIMIT_OF_PROOF, Report};
 use windrow_core::task::Tuning;
-use windrow_engine::ports::tasks::report_store::{RunFacts, ShardFacts};
-use windrow_engine::ports::tasks::store::{AuditEntry, TaskView};
+use windrow_engine::ports::tasks::list::RunRecord;
+use windrow_engine::ports::tasks::store::{AuditEntry, ShardLife, TaskView};
 
 /// The whole story of a task.
 #[derive(Debug, Serialize, ToSchema)]
@@ -208,35 +208,35 @@ impl From<Report> for ReportBody {
             },
             redrives: redrives.iter().map(redrive_part).collect(),
             runs: facts.runs.into_iter().map(run_part).collect(),
-            shards: facts.shards.iter().map(shard_part).collect(),
+            shards: facts.task.shards.iter().map(shard_part).collect(),
             timeline: entries.into_iter().map(entry).collect(),
             proof: Proof {
                 holds,
                 checks: checks.collect(),
                 limit: LIMIT_OF_PROOF,
             },
-            task: task_part(facts.task),
+            task: task_part(&facts.task),
         }
     }
 }
 
-fn task_part(task: TaskView) -> TaskPart {
+fn task_part(task: &TaskView) -> TaskPart {
     let took = task
         .started_at
         .zip(task.finished_at)
         .map(|(begin, end)| end.since(begin).as_secs_f64());
     TaskPart {
         id: task.id.to_string(),
-        business: task.business,
-        name: task.name,
+        business: task.business.clone(),
+        name: task.name.clone(),
         status: task.status.as_str(),
         result: task.result.map(|result| result.as_str()),
         stop_reason: task.stop_reason.map(|reason| reason.as_str()),
-        status_text: task.status_text,
+        status_text: task.status_text.clone(),
         parent: task.parent.map(|id| id.to_string()),
         source: value(&task.source),
-        settings: task.tuning,
-        labels: task.labels,
+        settings: task.tuning.clone(),
+        labels: task.labels.clone(),
         starts: task.start_no,
         created_at: rfc3339(task.created_at),
         started_at: task.started_at.map(rfc3339),
@@ -256,7 +256,7 @@ fn redrive_part(task: &TaskView) -> RedrivePart {
     }
 }
 
-fn run_part(run: RunFacts) -> RunPart {
+fn run_part(run: RunRecord) -> RunPart {
     RunPart {
         shard: run.shard.no,
         run: run.run.0,
@@ -265,13 +265,13 @@ fn run_part(run: RunFacts) -> RunPart {
         ended_at: run.ended_at.map(rfc3339),
         end_reason: run.end_reason,
         low_water: run.low_water.0,
-        settled: run.settled,
+        settled: run.settled.iter().sum(),
     }
 }
 
-fn shard_part(shard: &ShardFacts) -> ShardPart {
+fn shard_part(shard: &ShardLife) -> ShardPart {
     ShardPart {
-        shard: shard.shard.no,
+        shard: shard.no,
         state: shard.state.as_str(),
         first: shard.first.0,
         end: shard.end.0,

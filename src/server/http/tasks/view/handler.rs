@@ -68,24 +68,15 @@ impl HandlerDownJson {
 impl LastErrorJson {
     /// None where nothing went wrong.
     pub(in crate::http) fn of(handler: &HandlerSight) -> Option<LastErrorJson> {
-        let LastError {
-            class,
-            code,
-            example,
-            index,
-            count,
-            since,
-            at,
-        } = handler.state.error.clone()?;
-        let (class, code, index) = (class.as_str(), code.into_owned(), index.0);
+        let error: LastError = handler.state.error.clone()?;
         Some(LastErrorJson {
-            class,
-            code,
-            example,
-            index,
-            count,
-            since: rfc3339(since),
-            at: rfc3339(at),
+            class: error.class.as_str(),
+            code: error.code.into_owned(),
+            example: error.example,
+            index: error.index.0,
+            count: error.count,
+            since: rfc3339(error.since),
+            at: rfc3339(error.at),
         })
     }
 }

@@ -86,12 +86,8 @@ pub(crate) async fn runs(
 ) -> HttpResult {
     let after = paging.after;
     let after = after.map(|(at, no, run)| (WallMs(at), ShardId { task: task.id, no }, RunNo(run)));
-    let found = app
-        .service
-        .tasks
-        .lists
-        .runs(task.id, after, paging.to_read())
-        .await?;
+    let lists = &app.service.tasks.lists;
+    let found = lists.runs(task.id, after, paging.to_read()).await?;
     let page = paging.page(found, |run| (run.started_at.0, run.shard.no, run.run.0));
     Ok(paging.answer(page.map(RunJson::from)))
 }
@@ -116,11 +112,8 @@ pub(crate) async fn run(
         let name = format!("{text}.{shard}.{run}");
         return Err(ServiceError::NotFound { what: "run", name }.into());
     };
-    let record = app
-        .service
-        .tasks
-        .run(ShardId { task: task.id, no }, RunNo(run))
-        .await?;
+    let tasks = &app.service.tasks;
+    let record = tasks.run(ShardId { task: task.id, no }, RunNo(run)).await?;
     Ok(Json(RunJson::from(record)))
 }
 
@@ -189,11 +182,7 @@ pub(crate) async fn revisions(
         task: Some(task.id),
         ..AuditFilter::default()
     };
-    let found = app
-        .service
-        .tasks
-        .lists
-        .audits(&filter, paging.after, paging.to_read())
-        .await?;
+    let lists = &app.service.tasks.lists;
+    let found = lists.audits(&filter, paging.after, paging.to_read()).await?;
     Ok(paging.answer(paging.page(found, |row| row.id).map(AuditJson::from)))
 }

@@ -7,7 +7,7 @@ use crate::http::answer::time::rfc3339;
 use crate::service::explain::ExplainedShard;
 use windrow_core::ids::ShardId;
 use windrow_core::task::lifecycle::ShardState;
-use windrow_engine::ports::tasks::store::{ShardView, TaskView};
+use windrow_engine::ports::tasks::store::{ShardLife, TaskView};
 
 /// One part of a task, that one node owns at a time.
 #[derive(Debug, Serialize, ToSchema)]
@@ -44,7 +44,7 @@ impl ShardJson {
             .collect()
     }
 
-    fn new(task: &TaskView, shard: &ShardView) -> ShardJson {
+    fn new(task: &TaskView, shard: &ShardLife) -> ShardJson {
         let is_running = shard.state == ShardState::Running;
         ShardJson {
             shard: ShardId {
@@ -53,14 +53,14 @@ impl ShardJson {
             }
             .to_string(),
             state: shard.state.as_str(),
-            node: shard.node.clone().filter(|_| is_running),
+            node: task.owners.get(&shard.no).filter(|_| is_running).cloned(),
             run: shard.run.0.into(),
             first: shard.first.0,
             end: shard.end.0,
             low_water: shard.low_water.0,
             settled: shard.counters.settled(),
-            rate_share: shard.share.map_or(0.0, |share| 1.0 / f64::from(share.parts())),
-            next_at: shard.next_at.map(rfc3339),
+            rate_share: shard.part().map_or(0.0, |share| 1.0 / f64::from(share.parts())),
+            next_at: shard.next_at().map(rfc3339),
         }
     }
 }

@@ -213,7 +213,10 @@ impl TaskJson {
             skip_first: task.skip_first.0,
             finish_at: task.finish_at.map(|end| end.0),
             // Parameters were checked when they came in.
-            params: task.params.and_then(|text| RawValue::from_string(text).ok()),
+            params: task
+                .params
+                .clone()
+                .and_then(|text| RawValue::from_string(text).ok()),
             canary: task.canary.map(canary),
             start_at: task.start_at.map(rfc3339),
             deadline: task.deadline.map(rfc3339),
@@ -226,14 +229,14 @@ impl TaskJson {
             warnings: Vec::new(),
             id: task.id.to_string(),
             business: task.business,
-            name: task.name,
+            name: task.life.name,
             status_reason: task.status_reason,
             status_text: task.status_text.or_else(|| handler.text()),
-            cut_off: CutOffJson::of(&task.cut_off),
+            cut_off: CutOffJson::of(&task.life.cut_off),
             handler_down: HandlerDownJson::of(&handler),
             last_error: LastErrorJson::of(&handler),
-            labels: task.labels,
-            priority: task.priority,
+            labels: task.life.labels,
+            priority: task.life.priority,
             pool: task.pool,
             send_params: task.send_params,
             limits: task.limits,

@@ -14,10 +14,11 @@ use crate::http::guard::body::{Params, time_option};
 use crate::http::problem::HttpResult;
 use crate::http::tasks::path::PathTask;
 use crate::service::ServiceError;
-use crate::service::stats::of_task::{StatsRange, TaskPoint, TaskStats};
+use crate::service::stats::of_task::{StatsRange, TaskStats};
 use windrow_core::settings::text::parse_span;
 use windrow_core::stats::histogram::Histogram;
 use windrow_core::stats::permits::Permits;
+use windrow_core::stats::series::Piece;
 use windrow_core::stats::stall::StallReason;
 
 /// Of what time, and how fine.
@@ -187,9 +188,9 @@ impl StatsJson {
 }
 
 impl SeriesJson {
-    fn of(points: &[TaskPoint]) -> SeriesJson {
+    fn of(points: &[Piece]) -> SeriesJson {
         let mut series = SeriesJson::default();
-        for TaskPoint { at, running, point } in points {
+        for Piece { to, running, point } in points {
             let seconds = running.as_secs_f64();
             let per_second = |count: f64| {
                 if seconds > 0.0 {
@@ -199,7 +200,7 @@ impl SeriesJson {
                 }
             };
             let gauges = &point.gauges;
-            series.time.push(rfc3339(*at));
+            series.time.push(rfc3339(*to));
             series.seconds.push(rounded(seconds));
             series.rate.push(per_second(point.settled() as f64));
             series

@@ -97,11 +97,8 @@ pub(crate) async fn window(
     let cells =
         NonZeroU32::new(query.cells.unwrap_or(CELLS_DEFAULT)).filter(|cells| cells.get() <= CELLS_MAX);
     let fault = || ServiceError::invalid("cells", format!("a window has 1 to {CELLS_MAX} cells"));
-    let (windows, unreachable) = app
-        .service
-        .windows
-        .of_task(task.id, cells.ok_or_else(fault)?)
-        .await?;
+    let windows = &app.service.windows;
+    let (windows, unreachable) = windows.of_task(task.id, cells.ok_or_else(fault)?).await?;
     Ok(Json(WindowJson {
         shards: windows.iter().map(ShardJson::of).collect(),
         reason: reason(&windows, &unreachable),

@@ -13,9 +13,8 @@ use windrow_core::items::verdict::HandlerState;
 use windrow_core::task::lifecycle::{ShardState, Status};
 use windrow_engine::ports::ownership::peers::Unreachable;
 use windrow_engine::ports::tasks::list::{RunRecord, TaskFilter};
-use windrow_engine::ports::tasks::report_store::ShardFacts;
-use windrow_engine::ports::tasks::shard_map::OwnedFacts;
-use windrow_engine::ports::tasks::store::TaskView;
+use windrow_engine::ports::tasks::shard_map::StoredShard;
+use windrow_engine::ports::tasks::store::{ShardLife, TaskView};
 
 /// How often a waiting look asks the store. (Status is at most a second old on every surface.)
 const LOOK_EVERY: Duration = Duration::from_millis(250);
@@ -64,81 +63,67 @@ pub struct PicturePage {
 }
 
 /// Lays what is live over what was saved. Only where the shards are all of the task do their terms add up to its total.
-fn drawn(task: TaskView, lives: Lives, now: WallMs) -> TaskPicture {
-    let handler = handler(&task, &lives, now);
-    let Lives {
-        shards,
-        rates,
-        stored,
-        mut silent,
-    } = lives;
-    silent.dedup();
-    let head = task.skip_first.0.min(task.total.0);
-    let is_live = |stored: &&OwnedFacts| shards.iter().all(|(_, live)| live.shard != stored.facts.shard);
-    let saved: Vec<&ShardFacts> = stored
-        .iter()
-        .filter(is_live)
-        .map(|stored| &stored.facts)
-        .collect();
-    let covered: u64 = shards.iter().map(|(_, live)| live.total.0).sum::<u64>()
-        + saved
-            .iter()
-            .map(|facts| facts.range_end.0.saturating_sub(facts.first.0))
-            .sum::<u64>();
-    if shards.is_empty() || covered + head != task.total.0 || task.status.is_terminal() {
-        return TaskPicture {
-            task,
-            live: None,
-            silent,
-            handler,
-        };
-    }
-    let lives = || shards.iter().map(|(_, live)| live);
-    let sum = lives().fold(Counters::default(), |sum, live| sum.plus(&live.counters));
-    let sum = saved.iter().fold(sum, |sum, facts| sum.plus(&terms(facts)));
-    let open = saved
-        .iter()
-        .filter(|facts| facts.state != ShardState::Done)
-        .map(|facts| facts.low_water);
-    let low_water = lives()
-        .map(|live| live.low_water)
-        .chain(open)
-        .min()
-        .unwrap_or(task.low_water);
-    let high_water = lives()
-        .map(|live| live.high_water)
-        .chain(saved.iter().map(|facts| facts.high_water))
-        .max();
-    let mut nodes: Vec<String> = shards.iter().map(|(node, _)| node.clone()).collect();
-    nodes.sort_unstable();
-    nodes.dedup();
-    let live = Live {
-        as_of: now,
-        // A sum that lacks a part is none.
-        actual_rate: rates
-            .into_iter()
-            .sum::<Option<f64>>()
-            .filter(|_| silent.is_empty()),
-        high_water: high_water.unwrap_or_default(),
-        window: lives().map(|live| u64::from(live.window)).sum(),
-        concurrency: lives().map(|live| u64::from(live.concurrency)).sum(),
-        latency_p95: lives().filter_map(|live| live.latency_p95).max(),
-        stall: lives().find_map(|live| live.stall).map(|stall| stall.as_str()),
-        nodes,
+fn drawn(task: TaskView, mut lives: Lives, now: WallMs) -> TaskPicture {
+    lives.silent.dedup();
+    let mut picture = TaskPicture {
+        handler: handler(&task, &lives, now),
+        silent: std::mem::take(&mut lives.silent),
+        live: None,
+        task,
     };
-    let counters = Counters {
+    let task = &mut picture.task;
+    let head = task.skip_first.0.min(task.total.0);
+    let is_saved = |stored: &&StoredShard| lives.shards.iter().all(|(_, live)| live.shard != stored.shard);
+    let saved: Vec<&ShardLife> = lives
+        .stored
+        .iter()
+        .filter(is_saved)
+        .map(|stored| &stored.life)
+        .collect();
+    let live = || lives.shards.iter().map(|(_, live)| live);
+    let length = |shard: &&ShardLife| shard.range_end.0.saturating_sub(shard.first.0);
+    let covered = live().map(|live| live.total.0).sum::<u64>() + saved.iter().map(length).sum::<u64>();
+    if lives.shards.is_empty() || covered + head != task.total.0 || task.status.is_terminal() {
+        return picture;
+    }
+    let counters = live().map(|live| live.counters);
+    let counters = counters.chain(saved.iter().map(|shard| shard.counted()));
+    let sum = counters.fold(Counters::default(), |sum, part| sum.plus(&part));
+    task.counters = Counters {
         excluded: sum.excluded + head,
         ..sum
     };
-    TaskPicture {
-        task: TaskView {
-            counters,
-            low_water,
-            ..task
-        },
-        live: Some(live),
-        silent,
-        handler,
+    let open = saved.iter().filter(|shard| shard.state != ShardState::Done);
+    let low_waters = live().map(|live| live.low_water);
+    let low_water = low_waters.chain(open.map(|shard| shard.low_water)).min();
+    task.low_water = low_water.unwrap_or(task.low_water);
+    let saved_to = saved.iter().map(|shard| shard.high_water).max();
+    picture.live = Some(together(lives, saved_to, picture.silent.is_empty(), now));
+    picture
+}
+
+/// What is known of the runs, together; what is saved of the other shards reaches up to `saved_to`.
+fn together(lives: Lives, saved_to: Option<ItemIndex>, is_whole: bool, now: WallMs) -> Live {
+    let mut nodes: Vec<String> = lives.shards.iter().map(|(node, _)| node.clone()).collect();
+    nodes.sort_unstable();
+    nodes.dedup();
+    let live = || lives.shards.iter().map(|(_, live)| live);
+    let high_water = live().map(|live| live.high_water).chain(saved_to).max();
+    Live {
+        as_of: now,
+        // A sum that lacks a part is none.
+        actual_rate: lives
+            .rates
+            .iter()
+            .copied()
+            .sum::<Option<f64>>()
+            .filter(|_| is_whole),
+        high_water: high_water.unwrap_or_default(),
+        window: live().map(|live| u64::from(live.window)).sum(),
+        concurrency: live().map(|live| u64::from(live.concurrency)).sum(),
+        latency_p95: live().filter_map(|live| live.latency_p95).max(),
+        stall: live().find_map(|live| live.stall).map(|stall| stall.as_str()),
+        nodes,
     }
 }
 
@@ -152,19 +137,15 @@ fn handler(task: &TaskView, lives: &Lives, now: WallMs) -> HandlerSight {
         .shards
         .iter()
         .map(|(node, live)| (node.clone(), live.handler.clone()));
-    let is_dark = |stored: &&OwnedFacts| {
-        stored.session.is_some()
-            && lives
-                .shards
-                .iter()
-                .all(|(_, live)| live.shard != stored.facts.shard)
+    let is_dark = |stored: &&StoredShard| {
+        stored.life.session.is_some() && lives.shards.iter().all(|(_, live)| live.shard != stored.shard)
     };
     let dark = lives.stored.iter().filter(is_dark).filter_map(|stored| {
         let state = HandlerState {
             outage: Some(stored.outage?),
             ..HandlerState::default()
         };
-        Some((owner(task, stored.facts.shard), state))
+        Some((owner(task, stored.shard), state))
     });
     let runs: Vec<(String, HandlerState)> = live.chain(dark).collect();
     HandlerSight::of(runs.iter().map(|(node, state)| (node.as_str(), state)), now)
@@ -172,21 +153,8 @@ fn handler(task: &TaskView, lives: &Lives, now: WallMs) -> HandlerSight {
 
 /// The node that runs a shard, as it is stored.
 fn owner(task: &TaskView, shard: ShardId) -> String {
-    let found = task
-        .shards
-        .iter()
-        .find(|one| one.no == shard.no)
-        .and_then(|one| one.node.clone());
+    let found = task.owners.get(&shard.no).cloned();
     found.unwrap_or_else(|| "a node".to_owned())
-}
-
-/// The terms of a shard as they were saved; what an early finish cut off is excluded.
-fn terms(facts: &ShardFacts) -> Counters {
-    let excluded = facts.range_end.0.saturating_sub(facts.end.0);
-    Counters {
-        excluded,
-        ..facts.counters
-    }
 }
 
 impl Tasks {
@@ -246,10 +214,7 @@ impl Tasks {
     /// `NotFound`.
     pub async fn run(&self, shard: ShardId, run: RunNo) -> Result<RunRecord, ServiceError> {
         let found = self.lists.run(shard, run).await?;
-        found.ok_or_else(|| ServiceError::NotFound {
-            what: "run",
-            name: format!("{shard}.{}", run.0),
-        })
+        found.ok_or_else(|| ServiceError::not_found("run", format!("{shard}.{}", run.0)))
     }
 }
 

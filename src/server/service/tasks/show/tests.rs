@@ -6,7 +6,9 @@ use windrow_config::Config;
 use windrow_core::ids::ItemCount;
 use windrow_core::ids::SessionId;
 use windrow_core::items::verdict::Outage;
+use windrow_core::life::Life;
 use windrow_core::settings::Auto;
+use windrow_core::task::ShardRange;
 use windrow_core::task::abandonment::Abandonments;
 use windrow_core::task::lifecycle::CutOff;
 use windrow_core::task::lifecycle::Wish;
@@ -14,53 +16,60 @@ use windrow_engine::ports::ownership::peers::LiveShard;
 
 /// A running task of 1,000 items, of which the first 10 are skipped.
 fn task() -> TaskView {
-    TaskView {
+    let life = Life {
         id: TaskId(1),
-        business: "push".to_owned(),
         name: None,
-        status: Status::Running,
-        status_reason: None,
-        status_text: None,
-        wish: Wish::Run,
-        control_rev: 1,
-        version: 1,
+        labels: BTreeMap::new(),
+        priority: 0,
+        deadline: None,
+        params: None,
         total: ItemCount(1_000),
+        skip_first: ItemIndex(10),
+        source: String::new(),
+        meaning: 0,
+        shards_wanted: Auto::Fixed(NonZeroU32::MIN),
+        tuning: Config::default().task_defaults.tuning,
+        canary: None,
+        abandonments: Abandonments::default(),
+        wish: Wish::Run,
+        status: Status::Running,
+        since: WallMs(0),
+        note: None,
+        cut_off: CutOff::default(),
+        next_at: None,
+        stop_reason: None,
+        result: None,
+        start_no: 1,
+        start_at: None,
+        queued_at: WallMs(0),
+        started_at: None,
+        finished_at: None,
+        awaiting_until: None,
+        start_token: None,
+        control_rev: 1,
+        finish_at: None,
+        pause: None,
+        slow: None,
+        shards: Vec::new(),
+    };
+    TaskView {
+        business: "push".to_owned(),
+        version: 1,
         counters: Counters {
             succeeded: 5,
             excluded: 10,
             ..Counters::default()
         },
         low_water: ItemIndex(15),
-        tuning: Config::default().task_defaults.tuning,
-        params: None,
-        source: String::new(),
-        meaning: 0,
-        result: None,
-        stop_reason: None,
-        start_no: 1,
-        created_at: WallMs(0),
-        started_at: None,
-        finished_at: None,
-        since: WallMs(0),
-        next_at: None,
-        skip_first: ItemIndex(10),
-        labels: BTreeMap::new(),
-        priority: 0,
-        pool: "default".to_owned(),
-        send_params: false,
-        limits: Vec::new(),
-        canary: None,
-        start_at: None,
-        deadline: None,
-        parent: None,
-        awaiting_until: None,
-        abandonments: Abandonments::default(),
-        cut_off: CutOff::default(),
-        finish_at: None,
-        recoveries: 0,
-        shards: Vec::new(),
-        shards_wanted: Auto::Fixed(NonZeroU32::MIN),
+        ..TaskView::of(life)
     }
+}
+
+/// The same with another status.
+fn with(status: Status) -> TaskView {
+    let mut task = task();
+    task.life.status = status;
+    task
 }
 
 const NOW: WallMs = WallMs(60_000);
@@ -91,24 +100,25 @@ fn live(no: u32, succeeded: u64) -> LiveShard {
     }
 }
 
-fn stored(no: u32, state: ShardState, succeeded: u64) -> OwnedFacts {
+fn stored(no: u32, state: ShardState, succeeded: u64) -> StoredShard {
     let (first, end) = RANGES[no as usize];
-    let facts = ShardFacts {
-        shard: shard(no),
-        state,
-        first: ItemIndex(first),
-        end: ItemIndex(end - 20),
-        range_end: ItemIndex(end),
-        low_water: ItemIndex(first + succeeded),
-        high_water: ItemIndex(first + succeeded),
-        counters: Counters {
-            succeeded,
-            ..Counters::default()
-        },
+    let range = ShardRange {
+        start: ItemIndex(first),
+        end: ItemIndex(end),
     };
-    OwnedFacts {
-        facts,
-        session: None,
+    StoredShard {
+        shard: shard(no),
+        life: ShardLife {
+            state,
+            end: ItemIndex(end - 20),
+            low_water: ItemIndex(first + succeeded),
+            high_water: ItemIndex(first + succeeded),
+            counters: Counters {
+                succeeded,
+                ..Counters::default()
+            },
+            ..ShardLife::new(no, range, Wish::Run, WallMs(0))
+        },
         outage: None,
     }
 }
@@ -169,7 +179,7 @@ fn shards_of_several_nodes_and_saved_ones_add_up() {
 
 #[test]
 fn of_a_node_that_is_silent_a_task_has_what_was_saved_and_no_rate() {
-    let stored: Vec<OwnedFacts> = (0..3).map(|no| stored(no, ShardState::Running, 7)).collect();
+    let stored: Vec<StoredShard> = (0..3).map(|no| stored(no, ShardState::Running, 7)).collect();
     let lives = Lives {
         shards: vec![("n1".to_owned(), live(0, 50)), ("n1".to_owned(), live(1, 50))],
         rates: vec![Some(5.0)],
@@ -210,10 +220,7 @@ fn a_part_alone_is_no_picture_of_the_task() {
         (None, task().counters),
         "the others' terms are unknown"
     );
-    let ended = TaskView {
-        status: Status::Cancelled,
-        ..task()
-    };
+    let ended = with(Status::Cancelled);
     assert_eq!(drawn(ended, lives, NOW).live, None);
 }
 
@@ -243,17 +250,14 @@ fn an_outage_is_told_by_whoever_is_asked_also_when_its_owner_is_silent() {
         ("n1".to_owned(), down(20_000).outage)
     );
     assert_eq!(handler.text().as_deref(), Some("handler down for 40s"));
-    let stopped = TaskView {
-        status: Status::Stopped,
-        ..task()
-    };
+    let stopped = with(Status::Stopped);
     assert_eq!(drawn(stopped, lives, NOW).handler, HandlerSight::default());
     // Of the owner of the second shard only its last checkpoint is known.
-    let row = OwnedFacts {
+    let mut row = StoredShard {
         outage: down(30_000).outage,
-        session: Some(SessionId(uuid::Uuid::nil())),
         ..stored(1, ShardState::Running, 3)
     };
+    row.life.session = Some(SessionId(uuid::Uuid::nil()));
     let lives = Lives {
         stored: vec![row],
         silent: vec![silent()],

@@ -11,14 +11,13 @@ use serde::de::DeserializeOwned;
 use crate::sql::entity::{audit, business};
 use crate::sql::session::named_limits;
 use crate::sql::task::record::{self, Change};
+use crate::sql::task::tasks;
 use crate::sql::{Store, Transaction, damaged, error, keep, locks};
 use windrow_core::business::{BusinessSpec, POOL_DEFAULT};
 use windrow_core::ids::WallMs;
 use windrow_engine::ports::StoreError;
-use windrow_engine::ports::access::business_store::{
-    Business, BusinessChange, BusinessError, BusinessRevision, BusinessStore,
-};
-use windrow_engine::ports::tasks::store::Write;
+use windrow_engine::ports::access::business_store::{Business, BusinessChange, BusinessError, BusinessStore};
+use windrow_engine::ports::tasks::store::{AuditEntry, Write};
 
 #[async_trait]
 impl BusinessStore for Store {
@@ -122,7 +121,7 @@ impl BusinessStore for Store {
         slug: &str,
         before: Option<i64>,
         limit: u32,
-    ) -> Result<Vec<BusinessRevision>, StoreError> {
+    ) -> Result<Vec<(i64, AuditEntry)>, StoreError> {
         use audit::Column as C;
         let Some(row) = find(&self.readers, slug).await? else {
             return Ok(Vec::new());
@@ -140,7 +139,7 @@ impl BusinessStore for Store {
             .await
             .map_err(error)?
             .into_iter()
-            .map(revision)
+            .map(|row| (row.id, tasks::entry(row)))
             .collect())
     }
 }
@@ -301,19 +300,6 @@ fn view(row: business::Model) -> Result<Business, StoreError> {
         created_at: WallMs(row.created_at),
         updated_at: WallMs(row.updated_at),
     })
-}
-
-fn revision(row: audit::Model) -> BusinessRevision {
-    BusinessRevision {
-        id: row.id,
-        at: WallMs(row.at_ms),
-        actor: row.actor,
-        source: row.source,
-        action: row.action,
-        reason: row.reason,
-        before: row.before_json,
-        after: row.after_json,
-    }
 }
 
 #[cfg(test)]

@@ -102,18 +102,19 @@ async fn revisions_say_who_changed_what_and_never_a_secret() {
         .await
         .expect("changed");
     let all = store.business_revisions("push", None, 10).await.expect("read");
-    let actions: Vec<&str> = all.iter().map(|revision| revision.action.as_str()).collect();
+    let actions: Vec<&str> = all.iter().map(|(_, entry)| entry.action.as_str()).collect();
     assert_eq!(
         actions,
         ["business.archive", "business.rotate_secret", "business.create"]
     );
-    let after = all[1].after.as_deref().expect("after");
+    let after = all[1].1.after.as_deref().expect("after");
     assert!(
         after.contains(r#""revision":2"#) && after.contains(r#""secrets_changed":true"#),
         "{after}"
     );
     assert!(
         !all[0]
+            .1
             .after
             .as_deref()
             .expect("after")
@@ -121,12 +122,12 @@ async fn revisions_say_who_changed_what_and_never_a_secret() {
     );
     assert!(!format!("{all:?}").contains("sealed"), "{all:?}");
     let older = store
-        .business_revisions("push", Some(all[1].id), 10)
+        .business_revisions("push", Some(all[1].0), 10)
         .await
         .expect("read");
     assert_eq!(older, all[2..]);
     assert_eq!(
-        (all[2].actor.as_str(), all[2].reason.as_deref()),
+        (all[2].1.actor.as_str(), all[2].1.reason.as_deref()),
         ("ann", Some("new team"))
     );
 }

@@ -1,212 +1,27 @@
-//! Why a task is as fast as it is: what was counted of it lately, given to `domain::explain`.
+//! What the nodes know of a task, put together to the facts of an explanation. Pure.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::time::Duration;
 
-use super::cluster::amiss;
-use crate::service::cluster::Cluster;
-use crate::service::limits::Limits;
-use crate::service::node::ThisNode;
-use crate::service::stats::Stats;
-use windrow_core::explain::{
-    Explanation, Facts, Head, HeldBack, Latency, Live, SharedLimit, Standing, explain,
-};
-use windrow_core::handler::sight::{HandlerSight, together};
-use windrow_core::ids::{ItemIndex, ShardId, TaskId};
+use super::{ExplainedShard, HeldBy};
+use windrow_core::explain::{Facts, Head, Latency, Live, SharedLimit, Standing};
+use windrow_core::handler::sight::HandlerSight;
+use windrow_core::ids::{ItemIndex, ShardId};
 use windrow_core::limit::key::LimitKey;
 use windrow_core::stats::series::Point;
-use windrow_core::stats::stall::StallReason;
 use windrow_core::stats::tally::FailedAttempts;
 use windrow_core::task::lifecycle::{ShardState, Status};
 use windrow_engine::actors::executor::run_view::RunView;
 use windrow_engine::actors::runtime::context::Room;
-use windrow_engine::ports::ownership::limit_store::PartView;
-use windrow_engine::ports::ownership::peers::{ExplainPart, PeerReply, Question, Unreachable};
-use windrow_engine::ports::tasks::store::{ShardView, TaskView};
+use windrow_engine::ports::ownership::peers::ExplainPart;
+use windrow_engine::ports::tasks::store::TaskView;
 
-/// The span that is explained when nothing is said. Unit: seconds.
-pub const SECONDS_DEFAULT: u32 = 60;
-/// The shortest span: a few samples. Unit: seconds.
-pub const SECONDS_MIN: u32 = 5;
-/// The longest span: what is kept second by second. Unit: seconds.
-pub const SECONDS_MAX: u32 = 900;
-/// So much is explained after a change of the rate, however young it is. Unit: seconds.
-const CHANGED_MIN: u64 = 3;
 /// A gap in the samples that is no longer than this is no time without a run: the next sample is not taken yet.
 const GAP_MAX: Duration = Duration::from_secs(2);
 
-/// An explanation, and what it is made of.
-#[derive(Clone, Debug)]
-pub struct Explained {
-    /// Why.
-    pub explanation: Explanation,
-    /// The nodes that run a part of the task, with how many runs each has.
-    pub nodes: Vec<(String, u32)>,
-    /// Its shards in the order of their ranges.
-    pub shards: Vec<ExplainedShard>,
-    /// Nodes that run a part and can't be asked: the explanation is that of the other parts.
-    pub silent: Vec<Unreachable>,
-    /// How the handler fares.
-    pub handler: HandlerSight,
-    /// The limit that kept something back, and what each node may use of it.
-    pub limit: Option<HeldBy>,
-}
-
-/// A limit that kept something of a task back.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct HeldBy {
-    /// Its key, see [`LimitKey`].
-    pub key: String,
-    /// The businesses that name it, as far as the caller may know.
-    pub businesses: Vec<String>,
-    /// What each node may use of it whose runs want something.
-    pub parts: Vec<PartView>,
-}
-
-/// Where a shard of a task stands.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ExplainedShard {
-    /// Its name.
-    pub shard: ShardId,
-    /// Its state as it is stored.
-    pub state: ShardState,
-    /// The node that runs it.
-    pub node: Option<String>,
-    /// The part of the rate that this node has no room for.
-    pub held_back: Option<HeldBack>,
-}
-
-/// Explains the speed of tasks.
-pub struct Explain {
-    pub(super) node: Arc<ThisNode>,
-    pub(super) cluster: Arc<Cluster>,
-    pub(super) stats: Arc<Stats>,
-    pub(super) limits: Arc<Limits>,
-}
-
-impl Explain {
-    /// Explains the last `seconds` of a task, wherever it ran. A business isn't told which others use a limit.
-    pub async fn task(&self, task: &TaskView, seconds: u32, business: Option<&str>) -> Explained {
-        let (shards, peers, mut silent) = self.cluster.owners(task.id).await;
-        let mut parts = vec![(self.node.name.clone(), self.part(task.id, seconds))];
-        let question = Question::Explain(task.id, seconds);
-        let asked = peers.into_iter().map(|peer| (peer, question.clone())).collect();
-        for (peer, answer) in self.cluster.ask_all(asked).await {
-            match answer {
-                Ok(PeerReply::Explain(part)) => parts.push((peer.node, *part)),
-                Ok(_) => silent.push(amiss(&peer)),
-                Err(why) => silent.push(why),
-            }
-        }
-        let open = shards
-            .iter()
-            .filter(|shard| shard.facts.state != ShardState::Done)
-            .count();
-        let open = u32::try_from(open)
-            .unwrap_or(u32::MAX)
-            .saturating_sub(silent.len() as u32);
-        let standing_for = self.node.now().since(task.since);
-        let holding = parts.iter().filter(|(_, part)| part.runs > 0);
-        let handler = holding.map(|(node, part)| (node.as_str(), &part.handler));
-        let mut facts = facts(task, &parts, open, standing_for, seconds);
-        facts.handler = HandlerSight::of(handler, self.node.now());
-        let handler = facts.handler.clone();
-        let limit = self.limit_of(task, &facts, &parts, business).await;
-        facts.limit = limit.as_ref().map(shared_limit);
-        let explanation = explain(&facts);
-        let shards = task
-            .shards
-            .iter()
-            .map(|shard| place(task.id, shard, &parts))
-            .collect();
-        let nodes = parts.into_iter().filter(|(_, part)| part.runs > 0);
-        Explained {
-            explanation,
-            nodes: nodes.map(|(node, part)| (node, part.runs)).collect(),
-            shards,
-            silent,
-            handler,
-            limit,
-        }
-    }
-
-    /// The shared limit that held most of its runs back last, if any kept something of this task back. Users that can't be
-    /// read are left out: the cause says enough.
-    async fn limit_of(
-        &self,
-        task: &TaskView,
-        facts: &Facts,
-        parts: &[(String, ExplainPart)],
-        business: Option<&str>,
-    ) -> Option<HeldBy> {
-        let at = StallReason::Limit as usize;
-        let stalled = facts
-            .live
-            .as_ref()
-            .map_or(Duration::ZERO, |live| live.stalled[at]);
-        if facts.permits.lost[at] == 0 && stalled.is_zero() {
-            return None;
-        }
-        let key = held_by(parts).unwrap_or_else(|| LimitKey::Business(&task.business).text());
-        let businesses = match LimitKey::parse(&key) {
-            LimitKey::Business(_) => Vec::new(),
-            LimitKey::Named(name) => {
-                let users = self.limits.store.limit_users(name).await.unwrap_or_default();
-                users
-                    .businesses
-                    .into_iter()
-                    .filter(|user| business.is_none_or(|own| own == user))
-                    .collect()
-            }
-        };
-        let parts = self
-            .node
-            .supervisor
-            .parts_of_limit(&key)
-            .await
-            .unwrap_or_default();
-        let parts = parts.into_iter().filter(|part| part.runs > 0).collect();
-        Some(HeldBy {
-            key,
-            businesses,
-            parts,
-        })
-    }
-
-    /// What this node knows of the last `seconds` of a task.
-    pub(super) fn part(&self, task: TaskId, seconds: u32) -> ExplainPart {
-        let asked = Duration::from_secs(u64::from(seconds));
-        let changed = self.stats.same_rate_for(task).filter(|age| *age < asked);
-        let seconds = changed.map_or_else(|| u64::from(seconds), |age| age.as_secs().max(CHANGED_MIN));
-        let span = self.stats.span(task, seconds);
-        let runs = self.node.supervisor.runs_of(task);
-        ExplainPart {
-            span: span.as_ref().map(|span| (span.covered, span.running)),
-            point: span.map(|span| span.point).unwrap_or_default(),
-            live: live(&runs),
-            runs: u32::try_from(runs.len()).unwrap_or(u32::MAX),
-            shards: runs
-                .iter()
-                .map(|run| (run.shard, run.held_back.clone()))
-                .collect(),
-            // A run's own histogram is four times as fine.
-            latency_p95: runs.iter().filter_map(|run| run.progress.latency_p95).max(),
-            handler: together(runs.iter().map(|run| &run.progress.handler)),
-            codes: codes(&runs),
-            free_rate: free_rate(self.node.supervisor.room()),
-            since_change: changed.is_some(),
-            held_by: runs
-                .iter()
-                .filter_map(|run| run.held_by.clone())
-                .fold(BTreeMap::new(), counted),
-        }
-    }
-}
-
 /// Puts the parts together; the first one is this node's. `open` is how many shards have something left to do, as far as
 /// that is known.
-fn facts(
+pub(super) fn facts(
     task: &TaskView,
     parts: &[(String, ExplainPart)],
     open: u32,
@@ -242,7 +57,11 @@ fn facts(
             reason: task.status_reason.clone(),
             text: task.status_text.clone(),
         },
-        worst_code: worst_code(parts),
+        worst_code: most(
+            each()
+                .flat_map(|part| &part.codes)
+                .map(|(code, times)| (code, *times)),
+        ),
         live: each().filter_map(|part| part.live.clone()).reduce(both),
         free_rate: room_for(parts),
         held_back: each()
@@ -255,7 +74,7 @@ fn facts(
     }
 }
 
-fn shared_limit(limit: &HeldBy) -> SharedLimit {
+pub(super) fn shared_limit(limit: &HeldBy) -> SharedLimit {
     let key = LimitKey::parse(&limit.key);
     let name = match key {
         LimitKey::Business(_) => None,
@@ -270,39 +89,40 @@ fn shared_limit(limit: &HeldBy) -> SharedLimit {
     }
 }
 
-/// The key of the limit that held most runs back last.
-fn held_by(parts: &[(String, ExplainPart)]) -> Option<String> {
-    let mut sums: BTreeMap<&str, u32> = BTreeMap::new();
-    for (key, runs) in parts.iter().flat_map(|(_, part)| &part.held_by) {
-        *sums.entry(key).or_default() += runs;
+/// The key of the largest sum; of several the first in the alphabet, so that the answer doesn't jump.
+pub(super) fn most<'a>(counts: impl Iterator<Item = (&'a String, u64)>) -> Option<(String, u64)> {
+    let mut sums: BTreeMap<&str, u64> = BTreeMap::new();
+    for (key, count) in counts {
+        *sums.entry(key).or_default() += count;
     }
-    // Of several the first in the alphabet, so that the answer doesn't jump.
-    sums.into_iter()
-        .rev()
-        .max_by_key(|(_, runs)| *runs)
-        .map(|(key, _)| key.to_owned())
+    let most = sums.into_iter().rev().max_by_key(|(_, count)| *count)?;
+    Some((most.0.to_owned(), most.1))
 }
 
 /// Where a shard stands: who runs it says so; of one whose owner can't be asked the store has said it.
-fn place(task: TaskId, shard: &ShardView, parts: &[(String, ExplainPart)]) -> ExplainedShard {
-    let id = ShardId { task, no: shard.no };
+pub(super) fn place(
+    shard: ShardId,
+    state: ShardState,
+    owner: Option<&String>,
+    parts: &[(String, ExplainPart)],
+) -> ExplainedShard {
     let runs = |part: &ExplainPart| {
         part.shards
             .iter()
-            .find(|(no, _)| *no == id)
+            .find(|(known, _)| *known == shard)
             .map(|(_, held)| held.clone())
     };
     let live = parts
         .iter()
         .find_map(|(node, part)| Some((node.clone(), runs(part)?)));
-    let stored = shard.node.clone().filter(|_| shard.state == ShardState::Running);
+    let stored = owner.filter(|_| state == ShardState::Running).cloned();
     let (node, held_back) = match live {
         Some((node, held_back)) => (Some(node), held_back),
         None => (stored, None),
     };
     ExplainedShard {
-        shard: id,
-        state: shard.state,
+        shard,
+        state,
         node,
         held_back,
     }
@@ -362,8 +182,8 @@ fn idle(
     }
 }
 
-/// The runs of two nodes.
-fn both(one: Live, other: Live) -> Live {
+/// The runs of two nodes, or two runs of one.
+pub(super) fn both(one: Live, other: Live) -> Live {
     let slots = [one.handler_slots, other.handler_slots]
         .into_iter()
         .flatten()
@@ -398,25 +218,19 @@ fn room_for(parts: &[(String, ExplainPart)]) -> Option<f64> {
     whole.reduce(f64::min)
 }
 
-fn live(runs: &[RunView]) -> Option<Live> {
-    let mut live = Live::default();
-    for run in runs {
-        let progress = &run.progress;
-        live.in_flight += progress.counters.in_flight;
-        live.concurrency += u64::from(progress.concurrency);
-        live.window += u64::from(progress.window);
-        live.troubled += progress.troubled;
-        live.parked += progress.counters.parked;
-        live.age += run.age;
-        for (sum, part) in live.stalled.iter_mut().zip(progress.stalled) {
-            *sum += part;
-        }
-        if let Some(slots) = progress.handler_slots {
-            live.handler_slots = Some(live.handler_slots.unwrap_or(0) + u64::from(slots));
-        }
-        live.head = live.head.into_iter().chain(head(run)).max_by_key(|head| head.age);
+pub(super) fn live(run: &RunView) -> Live {
+    let progress = &run.progress;
+    Live {
+        in_flight: progress.counters.in_flight,
+        concurrency: u64::from(progress.concurrency),
+        window: u64::from(progress.window),
+        handler_slots: progress.handler_slots.map(u64::from),
+        head: head(run),
+        troubled: progress.troubled,
+        parked: progress.counters.parked,
+        age: run.age,
+        stalled: progress.stalled,
     }
-    (!runs.is_empty()).then_some(live)
 }
 
 fn head(run: &RunView) -> Option<Head> {
@@ -431,12 +245,12 @@ fn head(run: &RunView) -> Option<Head> {
     })
 }
 
-fn counted(mut sums: BTreeMap<String, u32>, key: String) -> BTreeMap<String, u32> {
+pub(super) fn counted(mut sums: BTreeMap<String, u32>, key: String) -> BTreeMap<String, u32> {
     *sums.entry(key).or_default() += 1;
     sums
 }
 
-fn codes(runs: &[RunView]) -> Vec<(String, u64)> {
+pub(super) fn codes(runs: &[RunView]) -> Vec<(String, u64)> {
     let mut failed = FailedAttempts::default();
     runs.iter().for_each(|run| failed.add(&run.tally.failed));
     failed
@@ -445,20 +259,8 @@ fn codes(runs: &[RunView]) -> Vec<(String, u64)> {
         .collect()
 }
 
-fn worst_code(parts: &[(String, ExplainPart)]) -> Option<(String, u64)> {
-    let mut sums: BTreeMap<&str, u64> = BTreeMap::new();
-    for (code, times) in parts.iter().flat_map(|(_, part)| &part.codes) {
-        *sums.entry(code).or_default() += times;
-    }
-    // Of several the first in the alphabet, so that the answer doesn't jump.
-    sums.into_iter()
-        .rev()
-        .max_by_key(|(_, times)| *times)
-        .map(|(code, times)| (code.to_owned(), times))
-}
-
 /// What is left for other rates. Unit: items per second.
-fn free_rate(room: Room) -> Option<f64> {
+pub(super) fn free_rate(room: Room) -> Option<f64> {
     let whole = room.capacity?;
     Some(whole.0.saturating_sub(room.reserved.0) as f64 / 1e6)
 }
@@ -466,8 +268,8 @@ fn free_rate(room: Room) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use windrow_core::ids::RunNo;
-    use windrow_core::items::counters::Counters;
+    use windrow_core::explain::HeldBack;
+    use windrow_core::ids::TaskId;
     use windrow_core::settings::RateLimit;
 
     #[test]
@@ -533,21 +335,6 @@ mod tests {
     #[test]
     fn who_runs_a_shard_says_where_it_is_and_else_the_store() {
         let task = TaskId(3);
-        let stored = |no, state| ShardView {
-            no,
-            first: ItemIndex(0),
-            end: ItemIndex(9),
-            range_end: ItemIndex(9),
-            state,
-            session: None,
-            node: Some("n1".to_owned()),
-            run: RunNo(1),
-            low_water: ItemIndex(0),
-            high_water: ItemIndex(0),
-            counters: Counters::default(),
-            share: None,
-            next_at: None,
-        };
         let rate = |text: &str| RateLimit::Limited(text.parse().expect("a rate"));
         let (why, age) = ("no room".to_owned(), Duration::from_secs(4));
         let held = HeldBack {
@@ -571,7 +358,7 @@ mod tests {
             ),
         ];
         let place = |no, state| {
-            let found = place(task, &stored(no, state), &parts);
+            let found = place(ShardId { task, no }, state, Some(&"n1".to_owned()), &parts);
             (found.node, found.held_back)
         };
         assert_eq!(
@@ -598,6 +385,8 @@ mod tests {
         ];
         assert_eq!(room_for(&parts), Some(120.0), "of 120 more the second gets 90");
         assert_eq!(room_for(&[part(None, 1, None)]), None);
-        assert_eq!(worst_code(&parts), Some(("A".to_owned(), 4)));
+        let codes = parts.iter().flat_map(|(_, part)| &part.codes);
+        let worst = most(codes.map(|(code, times)| (code, *times)));
+        assert_eq!(worst, Some(("A".to_owned(), 4)));
     }
 }

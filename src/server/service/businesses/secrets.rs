@@ -1,0 +1,65 @@
+//! What a business keeps secret: its signing secrets and the values of secret headers, sealed where they are stored.
+
+use std::collections::BTreeMap;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+
+use super::Businesses;
+use super::written::{BusinessBody, MASK};
+use crate::service::ServiceError;
+use windrow_core::business::secrets::BusinessSecrets;
+use windrow_engine::ports::access::business_store::Business;
+
+impl Businesses {
+    pub(super) fn seal(&self, slug: &str, secrets: &BusinessSecrets) -> Vec<u8> {
+        self.vault
+            .seal(&BusinessSecrets::place(slug), &secrets.to_bytes())
+    }
+
+    pub(super) fn unseal(&self, business: &Business) -> Result<BusinessSecrets, ServiceError> {
+        let Some(sealed) = &business.sealed else {
+            return Ok(BusinessSecrets::default());
+        };
+        let opened = self.vault.open(&BusinessSecrets::place(&business.slug), sealed);
+        let opened = opened.map_err(|why| {
+            let advice =
+                "give the node its key back; without it register the business anew under another name";
+            ServiceError::conflict(format!("{}: {why}", business.slug), advice)
+        })?;
+        let secrets = BusinessSecrets::from_bytes(&opened);
+        secrets.ok_or_else(|| ServiceError::Internal(format!("{}: its secrets are not ours", business.slug)))
+    }
+}
+
+/// The values of secret headers: those given, and for a [`MASK`] the one that is stored.
+pub(super) fn given_headers(
+    body: &BusinessBody,
+    known: &BTreeMap<String, String>,
+) -> Result<BTreeMap<String, String>, ServiceError> {
+    let mut headers = BTreeMap::new();
+    for (name, value) in &body.secret_headers {
+        let value = if value == MASK {
+            known.get(name)
+        } else {
+            Some(value)
+        };
+        let value = value.cloned().ok_or_else(|| {
+            let pointer = format!("/secret_headers/{}", name.replace('~', "~0").replace('/', "~1"));
+            ServiceError::unprocessable(
+                pointer,
+                format!("{MASK} stands for a stored value, and there is none"),
+            )
+        })?;
+        headers.insert(name.clone(), value);
+    }
+    Ok(headers)
+}
+
+/// `whsec_` and 32 random bytes.
+pub(super) fn signing_secret() -> Result<String, ServiceError> {
+    Ok(format!(
+        "whsec_{}",
+        STANDARD.encode(crate::service::access::tokens::random()?)
+    ))
+}

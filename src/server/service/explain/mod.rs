@@ -1,0 +1,201 @@
+//! Why a task is as fast as it is: what was counted of it lately, given to `core::explain`.
+
+mod facts;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use self::facts::{both, codes, counted, facts, free_rate, live, most, place, shared_limit};
+use crate::service::cluster::Cluster;
+use crate::service::limits::Limits;
+use crate::service::node::ThisNode;
+use crate::service::stats::Stats;
+use windrow_core::explain::{Explanation, Facts, HeldBack, explain};
+use windrow_core::handler::sight::{HandlerSight, together};
+use windrow_core::ids::{ShardId, TaskId};
+use windrow_core::limit::key::LimitKey;
+use windrow_core::stats::stall::StallReason;
+use windrow_core::task::lifecycle::ShardState;
+use windrow_engine::ports::ownership::limit_store::PartView;
+use windrow_engine::ports::ownership::peers::{ExplainPart, PeerReply, Question, Unreachable};
+use windrow_engine::ports::tasks::store::{ShardLife, TaskView};
+
+/// The span that is explained when nothing is said. Unit: seconds.
+pub const SECONDS_DEFAULT: u32 = 60;
+/// The shortest span: a few samples. Unit: seconds.
+pub const SECONDS_MIN: u32 = 5;
+/// The longest span: what is kept second by second. Unit: seconds.
+pub const SECONDS_MAX: u32 = 900;
+/// So much is explained after a change of the rate, however young it is. Unit: seconds.
+const CHANGED_MIN: u64 = 3;
+
+/// An explanation, and what it is made of.
+#[derive(Clone, Debug)]
+pub struct Explained {
+    /// Why.
+    pub explanation: Explanation,
+    /// The nodes that run a part of the task, with how many runs each has.
+    pub nodes: Vec<(String, u32)>,
+    /// Its shards in the order of their ranges.
+    pub shards: Vec<ExplainedShard>,
+    /// Nodes that run a part and can't be asked: the explanation is that of the other parts.
+    pub silent: Vec<Unreachable>,
+    /// How the handler fares.
+    pub handler: HandlerSight,
+    /// The limit that kept something back, and what each node may use of it.
+    pub limit: Option<HeldBy>,
+}
+
+/// A limit that kept something of a task back.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HeldBy {
+    /// Its key, see [`LimitKey`].
+    pub key: String,
+    /// The businesses that name it, as far as the caller may know.
+    pub businesses: Vec<String>,
+    /// What each node may use of it whose runs want something.
+    pub parts: Vec<PartView>,
+}
+
+/// Where a shard of a task stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ExplainedShard {
+    /// Its name.
+    pub shard: ShardId,
+    /// Its state as it is stored.
+    pub state: ShardState,
+    /// The node that runs it.
+    pub node: Option<String>,
+    /// The part of the rate that this node has no room for.
+    pub held_back: Option<HeldBack>,
+}
+
+/// Explains the speed of tasks.
+pub struct Explain {
+    pub(super) node: Arc<ThisNode>,
+    pub(super) cluster: Arc<Cluster>,
+    pub(super) stats: Arc<Stats>,
+    pub(super) limits: Arc<Limits>,
+}
+
+impl Explain {
+    /// Explains the last `seconds` of a task, wherever it ran. A business isn't told which others use a limit.
+    pub async fn task(&self, task: &TaskView, seconds: u32, business: Option<&str>) -> Explained {
+        let (shards, peers, mut silent) = self.cluster.owners(task.id).await;
+        let mut parts = vec![(self.node.name.clone(), self.part(task.id, seconds))];
+        let question = Question::Explain(task.id, seconds);
+        let read = |reply| match reply {
+            PeerReply::Explain(part) => Some(*part),
+            _ => None,
+        };
+        parts.extend(self.cluster.gather(peers, &question, read, &mut silent).await);
+        let open = shards
+            .iter()
+            .filter(|shard| shard.life.state != ShardState::Done)
+            .count();
+        let open = u32::try_from(open)
+            .unwrap_or(u32::MAX)
+            .saturating_sub(silent.len() as u32);
+        let standing_for = self.node.now().since(task.since);
+        let holding = parts.iter().filter(|(_, part)| part.runs > 0);
+        let handler = holding.map(|(node, part)| (node.as_str(), &part.handler));
+        let mut facts = facts(task, &parts, open, standing_for, seconds);
+        facts.handler = HandlerSight::of(handler, self.node.now());
+        let handler = facts.handler.clone();
+        let limit = self.limit_of(task, &facts, &parts, business).await;
+        facts.limit = limit.as_ref().map(shared_limit);
+        let explanation = explain(&facts);
+        let shard = |life: &ShardLife| {
+            let id = ShardId {
+                task: task.id,
+                no: life.no,
+            };
+            place(id, life.state, task.owners.get(&life.no), &parts)
+        };
+        let shards = task.shards.iter().map(shard).collect();
+        let nodes = parts.into_iter().filter(|(_, part)| part.runs > 0);
+        Explained {
+            explanation,
+            nodes: nodes.map(|(node, part)| (node, part.runs)).collect(),
+            shards,
+            silent,
+            handler,
+            limit,
+        }
+    }
+
+    /// The shared limit that held most of its runs back last, if any kept something of this task back. Users that can't be
+    /// read are left out: the cause says enough.
+    async fn limit_of(
+        &self,
+        task: &TaskView,
+        facts: &Facts,
+        parts: &[(String, ExplainPart)],
+        business: Option<&str>,
+    ) -> Option<HeldBy> {
+        let at = StallReason::Limit as usize;
+        let stalled = facts
+            .live
+            .as_ref()
+            .map_or(Duration::ZERO, |live| live.stalled[at]);
+        if facts.permits.lost[at] == 0 && stalled.is_zero() {
+            return None;
+        }
+        let held = parts.iter().flat_map(|(_, part)| &part.held_by);
+        let held = most(held.map(|(key, runs)| (key, u64::from(*runs))));
+        let key = held.map_or_else(|| LimitKey::Business(&task.business).text(), |(key, _)| key);
+        let businesses = match LimitKey::parse(&key) {
+            LimitKey::Business(_) => Vec::new(),
+            LimitKey::Named(name) => {
+                let users = self.limits.store.limit_users(name).await.unwrap_or_default();
+                users
+                    .businesses
+                    .into_iter()
+                    .filter(|user| business.is_none_or(|own| own == user))
+                    .collect()
+            }
+        };
+        let parts = self
+            .node
+            .supervisor
+            .parts_of_limit(&key)
+            .await
+            .unwrap_or_default();
+        let parts = parts.into_iter().filter(|part| part.runs > 0).collect();
+        Some(HeldBy {
+            key,
+            businesses,
+            parts,
+        })
+    }
+
+    /// What this node knows of the last `seconds` of a task.
+    pub(super) fn part(&self, task: TaskId, seconds: u32) -> ExplainPart {
+        let asked = Duration::from_secs(u64::from(seconds));
+        let changed = self.stats.same_rate_for(task).filter(|age| *age < asked);
+        let seconds = changed.map_or_else(|| u64::from(seconds), |age| age.as_secs().max(CHANGED_MIN));
+        let span = self.stats.span(task, seconds);
+        let runs = self.node.supervisor.runs_of(task);
+        ExplainPart {
+            span: span.as_ref().map(|span| (span.covered, span.running)),
+            point: span.map(|span| span.point).unwrap_or_default(),
+            live: runs.iter().map(live).reduce(both),
+            runs: u32::try_from(runs.len()).unwrap_or(u32::MAX),
+            shards: runs
+                .iter()
+                .map(|run| (run.shard, run.held_back.clone()))
+                .collect(),
+            // A run's own histogram is four times as fine.
+            latency_p95: runs.iter().filter_map(|run| run.progress.latency_p95).max(),
+            handler: together(runs.iter().map(|run| &run.progress.handler)),
+            codes: codes(&runs),
+            free_rate: free_rate(self.node.supervisor.room()),
+            since_change: changed.is_some(),
+            held_by: runs
+                .iter()
+                .filter_map(|run| run.held_by.clone())
+                .fold(BTreeMap::new(), counted),
+        }
+    }
+}

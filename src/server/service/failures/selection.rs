@@ -1,0 +1,356 @@
+//! Which failures a redrive takes: those of groups, or of indexes, without what earlier redrives made good or have under
+//! way.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::service::failures::Failures;
+use crate::service::failures::fates::{FATES_MAX, Fate, REDRIVES_MAX, fate_of};
+use crate::service::tasks::settings::one_of;
+use crate::service::{FieldFault, ServiceError};
+use windrow_core::ids::{ItemIndex, TaskId};
+use windrow_core::task::lifecycle::Status;
+use windrow_engine::ports::ownership::run_store::FAILURE_CODE_OTHER;
+use windrow_engine::ports::sources::resolver::{RedrivePart, RedriveSpec};
+use windrow_engine::ports::tasks::failure_list::AMONG_MAX;
+use windrow_engine::ports::tasks::store::{FailureGroup, Family, TaskView};
+
+/// Runs of neighbouring items that a redrive's description may hold: about 2 MB of text.
+const RUNS_MAX: usize = 100_000;
+/// Redrives that a refusal names.
+const NAMED_MAX: usize = 5;
+
+impl Failures {
+    /// The selection without what earlier redrives made good, or have under way.
+    pub(in crate::service) async fn left_of(
+        &self,
+        origin: &TaskView,
+        parts: Vec<RedrivePart>,
+    ) -> Result<Vec<RedrivePart>, ServiceError> {
+        if !self.has_other_redrives(origin).await? {
+            return Ok(parts);
+        }
+        let spec = RedriveSpec {
+            origin: origin.id,
+            keys_of: None,
+            parts,
+        };
+        let (fates, items) = (self.fates(origin).await?, self.positions(&spec).await?);
+        let (Some(fates), Some(items)) = (fates, items) else {
+            return Err(cant_tell(origin));
+        };
+        let fate = |index: &ItemIndex| fate_of(&fates, *index).unwrap_or(Fate::Failed);
+        let left: Vec<ItemIndex> = items
+            .iter()
+            .copied()
+            .filter(|one| fate(one) == Fate::Failed)
+            .collect();
+        if left.len() == items.len() {
+            return Ok(spec.parts);
+        }
+        if left.is_empty() {
+            return Err(self
+                .nothing_left(origin, &Redriven::of(items.iter().map(fate)))
+                .await?);
+        }
+        let runs = runs_of(left);
+        if runs.len() > RUNS_MAX {
+            Err(cant_tell(origin))
+        } else {
+            Ok(runs)
+        }
+    }
+
+    async fn nothing_left(
+        &self,
+        origin: &TaskView,
+        redriven: &Redriven,
+    ) -> Result<ServiceError, ServiceError> {
+        let mut leads_on = Vec::new();
+        for id in redriven.under_way.keys().take(NAMED_MAX) {
+            leads_on.extend(self.tasks.get(*id).await?.as_ref().map(leading_on));
+        }
+        Ok(redriven.refusal(origin.id, &leads_on))
+    }
+
+    /// The redrives that may have the failures of a task. What isn't looked at here is refused by [`Failures::fates`](crate::service::failures::Failures).
+    pub(in crate::service) async fn family(&self, origin: &TaskView) -> Result<Family, ServiceError> {
+        let mut root = origin.clone();
+        while let Some(parent) = root.parent {
+            let Some(parent) = self.tasks.get(parent).await? else {
+                break;
+            };
+            root = parent;
+        }
+        let (mut redrives, mut open) = (BTreeSet::new(), vec![root.id]);
+        while let Some(id) = open.pop() {
+            for redrive in self.reports.redrives_of(id, REDRIVES_MAX).await? {
+                if redrives.insert(redrive.id) {
+                    open.push(redrive.id);
+                }
+            }
+        }
+        Ok(Family {
+            root: root.id,
+            redrives,
+        })
+    }
+
+    /// Whether any redrive but those that led here may have had the failures of a task: one of its own, or one beside them.
+    async fn has_other_redrives(&self, origin: &TaskView) -> Result<bool, ServiceError> {
+        let (mut at, mut known) = (origin.id, 0);
+        loop {
+            if self.reports.redrives_of(at, known + 1).await?.len() > known as usize {
+                return Ok(true);
+            }
+            let parent = self.tasks.get(at).await?.and_then(|task| task.parent);
+            let Some(parent) = parent else { return Ok(false) };
+            (at, known) = (parent, 1);
+        }
+    }
+
+    /// The task whose keys the failures of a task carry.
+    pub(in crate::service) fn keys_of(&self, origin: &TaskView) -> Result<TaskId, ServiceError> {
+        let earlier = self.redrive_of(origin)?;
+        Ok(earlier.and_then(|spec| spec.keys_of).unwrap_or(origin.id))
+    }
+
+    pub(in crate::service) async fn by_group(
+        &self,
+        origin: &TaskView,
+        codes: &[String],
+    ) -> Result<Vec<RedrivePart>, ServiceError> {
+        let groups = self.list.groups(origin.id).await?;
+        let faults: Vec<FieldFault> = codes
+            .iter()
+            .enumerate()
+            .filter(|(_, code)| !groups.iter().any(|group| group.code == **code))
+            .map(|(at, code)| unknown_code(origin, &groups, at, code))
+            .collect();
+        if !faults.is_empty() {
+            return Err(ServiceError::Unprocessable(faults));
+        }
+        let wanted = groups
+            .iter()
+            .filter(|group| codes.is_empty() || codes.contains(&group.code));
+        let places = |group: &FailureGroup| RedrivePart::Places {
+            code: group.code.clone(),
+            first: 0,
+            count: group.count,
+        };
+        let parts: Vec<RedrivePart> = wanted.filter(|group| group.count > 0).map(places).collect();
+        if parts.is_empty() {
+            let text = format!("{} has no failures, so there is nothing to do again", origin.id);
+            return Err(ServiceError::unprocessable("/filter", text));
+        }
+        self.refuse_forgotten(origin, &parts).await?;
+        Ok(parts)
+    }
+
+    /// The rows of failures are kept for a time only; the groups stay.
+    async fn refuse_forgotten(&self, origin: &TaskView, parts: &[RedrivePart]) -> Result<(), ServiceError> {
+        for part in parts {
+            let RedrivePart::Places { code, first, count } = part else {
+                continue;
+            };
+            for place in [*first, first + count - 1] {
+                if self.list.places(origin.id, code, place, 1).await?.is_empty() {
+                    let text = format!(
+                        "failures {code} of {} are no longer kept (retention.failures)",
+                        origin.id
+                    );
+                    return Err(ServiceError::unprocessable("/filter", text));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    pub(in crate::service) async fn by_index(
+        &self,
+        origin: &TaskView,
+        text: &str,
+        codes: &[String],
+    ) -> Result<Vec<RedrivePart>, ServiceError> {
+        let fault = |why: String| ServiceError::unprocessable("/filter/indexes", why);
+        let indexes = parse_indexes(text).map_err(fault)?;
+        let mut found = self.list.among(origin.id, &indexes).await?;
+        let is_wanted =
+            |group: Option<&String>| codes.is_empty() || group.is_some_and(|code| codes.contains(code));
+        found.retain(|item| is_wanted(item.place.as_ref().map(|(code, _)| code)));
+        if found.is_empty() {
+            return Err(fault(format!(
+                "none of these items of {} failed for good (with these codes)",
+                origin.id
+            )));
+        }
+        Ok(runs_of(found.into_iter().map(|item| item.index).collect()))
+    }
+}
+
+/// Items as runs of neighbours.
+fn runs_of(mut items: Vec<ItemIndex>) -> Vec<RedrivePart> {
+    items.sort_unstable();
+    let mut parts: Vec<RedrivePart> = Vec::new();
+    for item in items {
+        match parts.last_mut() {
+            Some(RedrivePart::Indexes { first, count }) if *first + *count == item.0 => *count += 1,
+            _ => parts.push(RedrivePart::Indexes {
+                first: item.0,
+                count: 1,
+            }),
+        }
+    }
+    parts
+}
+
+fn cant_tell(origin: &TaskView) -> ServiceError {
+    let text = format!(
+        "what earlier redrives of {} made good can't be told: its failures are more than {FATES_MAX}, too scattered, \
+         or no longer kept; redrive those of the newest redrive instead, or take all of them with `again`",
+        origin.id
+    );
+    ServiceError::unprocessable("/again", text)
+}
+
+/// Every item of the selection is made good or under way: by which redrives, and how many each.
+#[derive(Debug, Default)]
+struct Redriven {
+    good: BTreeMap<TaskId, u64>,
+    under_way: BTreeMap<TaskId, u64>,
+}
+
+impl Redriven {
+    fn of(fates: impl Iterator<Item = Fate>) -> Redriven {
+        let mut redriven = Redriven::default();
+        for fate in fates {
+            match fate {
+                Fate::Failed => {}
+                Fate::MadeGood(by) => *redriven.good.entry(by).or_insert(0_u64) += 1,
+                Fate::UnderWay(by) => *redriven.under_way.entry(by).or_insert(0_u64) += 1,
+            }
+        }
+        redriven
+    }
+
+    /// The first few of the redrives, and what leads on: what is under way is waited for, not taken twice.
+    fn refusal(&self, origin: TaskId, leads_on: &[String]) -> ServiceError {
+        let by = |tasks: &BTreeMap<TaskId, u64>, word: &str| {
+            let named: Vec<String> = tasks.keys().take(NAMED_MAX).map(TaskId::to_string).collect();
+            let more = if tasks.len() > NAMED_MAX {
+                " and others"
+            } else {
+                ""
+            };
+            format!(
+                "{} {word} {}{more}",
+                tasks.values().sum::<u64>(),
+                named.join(", ")
+            )
+        };
+        let mut said = Vec::new();
+        if !self.good.is_empty() {
+            said.push(by(&self.good, "made good by"));
+        }
+        if !self.under_way.is_empty() {
+            let which = if self.under_way.len() == 1 {
+                "which goes"
+            } else {
+                "which go"
+            };
+            said.push(format!(
+                "{}, {which} over them already",
+                by(&self.under_way, "under way in")
+            ));
+        }
+        let text = format!("nothing is left to do again of {origin}: {}", said.join("; "));
+        let fault = FieldFault::new("/filter", text);
+        let advice = match leads_on.is_empty() {
+            true => "`again`, which takes them nevertheless".to_owned(),
+            false => leads_on.join(", "),
+        };
+        ServiceError::from(fault.advise(advice))
+    }
+}
+
+/// The command that leads to the end of what a redrive has under way.
+fn leading_on(redrive: &TaskView) -> String {
+    let verb = match redrive.status {
+        Status::Created | Status::Stopped => "start",
+        _ => "watch",
+    };
+    format!("`windrow task {verb} {}`", redrive.id)
+}
+
+fn unknown_code(origin: &TaskView, groups: &[FailureGroup], at: usize, code: &str) -> FieldFault {
+    let fault = FieldFault::new(
+        format!("/filter/codes/{at}"),
+        format!("{} has no group of failures {code:?}", origin.id),
+    );
+    match groups.iter().find(|group| group.code == FAILURE_CODE_OTHER) {
+        Some(other) => {
+            let n = other.count;
+            fault.advise(format!("if it is among the {n} failures of rarer codes, {FAILURE_CODE_OTHER:?} does them all; or name their indexes"))
+        }
+        None if groups.is_empty() => fault,
+        None => {
+            let codes: Vec<String> = groups.iter().map(|group| group.code.clone()).collect();
+            fault.advise(one_of(code, &codes))
+        }
+    }
+}
+
+/// The indexes of `5,9-20`, ordered, each once.
+///
+/// # Errors
+/// When it is no such text, or names more than [`AMONG_MAX`].
+pub fn parse_indexes(text: &str) -> Result<Vec<ItemIndex>, String> {
+    let mut indexes = Vec::new();
+    for part in text.split(',') {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        let number = |digits: &str| {
+            let is_number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+            is_number.then(|| digits.parse::<u64>().ok()).flatten()
+        };
+        let bounds = number(first)
+            .zip(number(last))
+            .filter(|(first, last)| first <= last);
+        let (first, last) =
+            bounds.ok_or_else(|| format!("{part:?} is neither an index nor a range such as 9-20"))?;
+        if last - first >= AMONG_MAX as u64 || indexes.len() as u64 + (last - first) >= AMONG_MAX as u64 {
+            return Err(format!(
+                "at most {AMONG_MAX} indexes can be named; without them all failures are taken"
+            ));
+        }
+        indexes.extend((first..=last).map(ItemIndex));
+    }
+    indexes.sort_unstable();
+    indexes.dedup();
+    Ok(indexes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn indexes_are_numbers_and_ranges_each_once() {
+        let read =
+            |text: &str| parse_indexes(text).map(|found| found.iter().map(|i| i.0).collect::<Vec<_>>());
+        assert_eq!(read("5,9-12,10,0"), Ok(vec![0, 5, 9, 10, 11, 12]));
+        for wrong in [
+            "",
+            "5,",
+            "-3",
+            "3-",
+            "9-5",
+            "a",
+            "1 ,2",
+            "+1",
+            "99999999999999999999",
+        ] {
+            assert!(read(wrong).is_err(), "{wrong:?}");
+        }
+        assert_eq!(read("0-9999").map(|found| found.len()), Ok(10_000));
+        assert!(read("0-10000").is_err() && read("0-9999,20000").is_err());
+    }
+}
