@@ -8,7 +8,7 @@ use super::App;
 use super::problem::HttpResult;
 use super::tasks::AuditJson;
 use crate::http::answer::page::{Page, PageQuery, Paging};
-use crate::http::guard::body::Params;
+use crate::http::guard::Params;
 use crate::service::ServiceError;
 use windrow_core::ids::NotATaskId;
 use windrow_engine::ports::tasks::list::AuditFilter;

@@ -14,11 +14,7 @@ use super::App;
 use super::problem::HttpResult;
 use crate::http::answer::page::{Page, PageQuery, Paging};
 use crate::http::answer::time::rfc3339;
-use crate::http::guard::access::Caller;
-use crate::http::guard::body::{Body, Params, ReasonQuery, reason, some};
-use crate::http::guard::call::Call;
-use crate::http::guard::dry_run::DryRunQuery;
-use crate::http::guard::headers;
+use crate::http::guard::{Body, Call, Caller, DryRunQuery, Params, ReasonQuery, headers, reason, some};
 use crate::service::limits::{LimitChange, LimitPicture};
 use windrow_core::limit::{Bounds, NANOS_PER_ITEM};
 use windrow_core::settings::Rate;
@@ -190,11 +186,11 @@ pub(crate) async fn create(call: Call, Body(body): Body<LimitBody>) -> HttpResul
     };
     let write = call.write(body.reason);
     let made = call.service.limits.create(&body.name, bounds, &write).await?;
-    call.made(
+    Ok(call.made(
         format!("/v1/limits/{}", made.name),
         Some(made.revision),
         LimitJson::new(&made),
-    )
+    )?)
 }
 
 /// List limits in the order of their names; a business sees those that it uses.
@@ -244,7 +240,7 @@ pub(crate) async fn edit(
     let limits = &call.service.limits;
     let changed = limits.change(&name, change, expected, &write).await?;
     let tag = headers::tag(changed.revision);
-    call.changed(LimitJson::new(&changed), |limit| ([tag], limit))
+    Ok(call.changed(LimitJson::new(&changed), |limit| ([tag], limit))?)
 }
 
 /// Delete a limit that nobody uses.
@@ -262,5 +258,5 @@ pub(crate) async fn delete(
 ) -> HttpResult {
     let write = call.write(query.reason);
     call.service.limits.delete(&name, &write).await?;
-    call.deleted()
+    Ok(call.deleted()?)
 }

@@ -164,7 +164,7 @@ pub fn facade(app: App) -> (Router, Arc<Document>) {
         .layer(tower_http::catch_panic::CatchPanicLayer::custom(
             problem::on_panic,
         ))
-        .layer(from_fn_with_state(app.clone(), answer::stamp::stamp))
+        .layer(from_fn_with_state(app.clone(), answer::response::complete))
         .layer(from_fn_with_state(app.clone(), metrics::measure))
         .with_state(app);
     (router, document)

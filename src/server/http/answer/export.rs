@@ -11,8 +11,7 @@ use utoipa::{IntoParams, ToSchema};
 
 use crate::http::App;
 use crate::http::answer::csv::push_row;
-use crate::http::guard::body::Params;
-use crate::http::guard::headers;
+use crate::http::guard::{Params, headers};
 use crate::http::logs::LineBody;
 use crate::http::problem::HttpResult;
 use crate::http::tasks::failures::bodies;

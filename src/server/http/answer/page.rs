@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
 use crate::http::App;
-use crate::http::guard::body::Params;
+use crate::http::guard::Params;
 use crate::http::problem::Problem;
 use crate::service::ServiceError;
 

@@ -8,7 +8,7 @@ use utoipa::{IntoParams, ToSchema};
 
 use crate::http::answer::time::rfc3339;
 use crate::http::document::schema::{HooksSettings, LimitsSettings, TuningSettings};
-use crate::http::guard::body::reason;
+use crate::http::guard::reason;
 use crate::service::businesses::{BusinessBody, Revision};
 use windrow_core::business::{BusinessLimits, Hooks, POOL_DEFAULT};
 use windrow_core::settings::patch::TuningPatch;

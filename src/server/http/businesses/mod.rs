@@ -15,11 +15,8 @@ use super::App;
 use super::problem::HttpResult;
 use crate::http::answer::page::{Page, PageQuery, Paging};
 use crate::http::document::schema::BusinessPatch;
-use crate::http::guard::access::Caller;
-use crate::http::guard::body::{Body, Params, ReasonBody, reason_of};
-use crate::http::guard::call::Call;
-use crate::http::guard::dry_run::DryRunQuery;
-use crate::http::guard::headers;
+use crate::http::guard::{Body, Call, Caller, DryRunQuery, Params, ReasonBody, headers, reason_of};
+use crate::service::ServiceError;
 use windrow_engine::ports::access::business_store::Business;
 
 /// A business with its revision as the tag.
@@ -29,7 +26,7 @@ fn shown(business: &Business, secret: Option<String>) -> Response {
 }
 
 /// The answer to a change of a business.
-fn changed(call: &Call, business: &Business) -> HttpResult {
+fn changed(call: &Call, business: &Business) -> Result<Response, ServiceError> {
     let tag = headers::tag(business.revision);
     call.changed(BusinessJson::new(business, None), |body| ([tag], body))
 }
@@ -60,7 +57,7 @@ pub(crate) async fn register(
         made.business.revision,
     );
     let secret = (!call.is_dry).then_some(made.secret);
-    call.made(place, Some(revision), BusinessJson::new(&made.business, secret))
+    Ok(call.made(place, Some(revision), BusinessJson::new(&made.business, secret))?)
 }
 
 /// List businesses in the order of their names.
@@ -114,7 +111,7 @@ pub(crate) async fn edit(
     let (patch, expected) = (Value::Object(patch), headers::expected(&headers));
     let businesses = &call.service.businesses;
     let business = businesses.edit(&slug, &patch, expected, &write).await?;
-    changed(&call, &business)
+    Ok(changed(&call, &business)?)
 }
 
 /// Check whether its handler keeps to the contract.
@@ -145,10 +142,10 @@ pub(crate) async fn archive(
     Body(body): Body<ReasonBody>,
 ) -> HttpResult {
     let write = call.write(body.reason);
-    changed(
+    Ok(changed(
         &call,
         &call.service.businesses.archive(&slug, true, &write).await?,
-    )
+    )?)
 }
 
 /// Show an archived business again.
@@ -164,10 +161,10 @@ pub(crate) async fn unarchive(
     Body(body): Body<ReasonBody>,
 ) -> HttpResult {
     let write = call.write(body.reason);
-    changed(
+    Ok(changed(
         &call,
         &call.service.businesses.archive(&slug, false, &write).await?,
-    )
+    )?)
 }
 
 /// Give a business a new signing secret.

@@ -25,13 +25,12 @@ use utoipa::IntoParams;
 
 pub(crate) use self::hub::Hub;
 use self::look::check;
-use self::stream::Wish;
+use self::stream::StreamRequest;
 use self::topic::{Look, Topic};
 use super::App;
 use super::problem::HttpResult;
 use crate::http::guard::access::{Caller, no_longer_known};
-use crate::http::guard::body::Params;
-use crate::http::guard::headers;
+use crate::http::guard::{Params, headers};
 use crate::service::ServiceError;
 
 /// Topics of one stream.
@@ -98,7 +97,7 @@ pub(crate) async fn events(
             () = no_longer_known(&again, &headers, peer) => "the token holds no longer; connect again with another",
         }
     };
-    let stream = stream::stream(&app.front.hub, look, Wish { topics, hz, last }, ended);
+    let stream = stream::stream(&app.front.hub, look, StreamRequest { topics, hz, last }, ended);
     let keep_alive = KeepAlive::new().interval(KEEP_ALIVE).text("keep-alive");
     let headers = [("x-accel-buffering", "no"), ("cache-control", "no-store")];
     Ok((headers, Sse::new(stream).keep_alive(keep_alive)).into_response())

@@ -7,7 +7,7 @@ use axum::extract::FromRequestParts;
 use axum::http::header::LOCATION;
 use axum::http::request::Parts;
 use axum::http::{HeaderValue, StatusCode};
-use axum::response::IntoResponse;
+use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 
 use crate::http::App;
@@ -15,8 +15,8 @@ use crate::http::guard::access::Caller;
 use crate::http::guard::body::Params;
 use crate::http::guard::dry_run::{self, DryRunQuery};
 use crate::http::guard::headers;
-use crate::http::problem::{HttpResult, Problem};
-use crate::service::Service;
+use crate::http::problem::Problem;
+use crate::service::{Service, ServiceError};
 use windrow_engine::ports::tasks::store::Write;
 
 /// A request of a known caller, and whether it is a dry run.
@@ -53,11 +53,11 @@ impl Call {
         &self,
         body: T,
         done: impl FnOnce(Json<T>) -> R,
-    ) -> HttpResult {
-        Ok(match self.is_dry {
-            true => dry_run::would(&body, false)?,
-            false => done(Json(body)).into_response(),
-        })
+    ) -> Result<Response, ServiceError> {
+        match self.is_dry {
+            true => dry_run::would(&body, false),
+            false => Ok(done(Json(body)).into_response()),
+        }
     }
 
     /// The answer to something new, at its place; to a dry run, what would have been made.
@@ -66,9 +66,9 @@ impl Call {
         place: impl Into<Option<String>>,
         etag: Option<u64>,
         body: T,
-    ) -> HttpResult {
+    ) -> Result<Response, ServiceError> {
         if self.is_dry {
-            return Ok(dry_run::would(&body, true)?);
+            return dry_run::would(&body, true);
         }
         let mut response = (StatusCode::CREATED, Json(body)).into_response();
         let place = place.into().and_then(|place| HeaderValue::try_from(place).ok());
@@ -80,7 +80,7 @@ impl Call {
     }
 
     /// The answer to a deletion; a dry run leaves nothing.
-    pub(crate) fn deleted(&self) -> HttpResult {
+    pub(crate) fn deleted(&self) -> Result<Response, ServiceError> {
         self.changed((), |_| StatusCode::NO_CONTENT)
     }
 }

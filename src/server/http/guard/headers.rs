@@ -5,11 +5,8 @@ use axum::http::{HeaderMap, HeaderValue, header};
 
 /// The tag of a revision.
 pub(crate) fn tag(revision: u64) -> (header::HeaderName, HeaderValue) {
-    let value = HeaderValue::from_str(&format!("\"{revision}\""));
-    (
-        header::ETAG,
-        value.unwrap_or_else(|_| HeaderValue::from_static("\"\"")),
-    )
+    let tag = HeaderValue::from_str(&format!("\"{revision}\""));
+    (header::ETAG, tag.unwrap_or(HeaderValue::from_static("\"\"")))
 }
 
 /// What no revision is.

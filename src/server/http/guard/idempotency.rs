@@ -112,7 +112,7 @@ async fn keyed(app: App, caller: Caller, key: String, request: Request, next: Ne
         }
         KeyState::InProgress => Err(ServiceError::KeyInProgress.into()),
         KeyState::Reused => Err(ServiceError::KeyReused.into()),
-        KeyState::Answered(answer) => replayed(&answer),
+        KeyState::Answered(answer) => Ok(replayed(&answer)?),
     }
 }
 
@@ -180,7 +180,7 @@ fn without_secrets(body: &Bytes) -> String {
     }
 }
 
-fn replayed(answer: &StoredResponse) -> HttpResult {
+fn replayed(answer: &StoredResponse) -> Result<Response, ServiceError> {
     let damaged = |_| ServiceError::Internal("a remembered answer is damaged".to_owned());
     let stored: Stored = serde_json::from_str(&answer.text).map_err(damaged)?;
     let status = StatusCode::from_u16(answer.status).unwrap_or(StatusCode::OK);

@@ -11,3 +11,10 @@ pub(crate) mod outside;
 pub(crate) mod parameters;
 pub(crate) mod shares;
 pub(crate) mod visitor;
+
+pub(crate) use self::access::Caller;
+pub(crate) use self::body::{
+    Body, Params, ReasonBody, ReasonQuery, reason, reason_of, some, time, time_option,
+};
+pub(crate) use self::call::Call;
+pub(crate) use self::dry_run::DryRunQuery;

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
 use crate::http::App;
-use crate::http::guard::body::Params;
+use crate::http::guard::Params;
 use crate::http::problem::HttpResult;
 use crate::service::ServiceError;
 use crate::service::node::actors::{self, ActorNode};

@@ -16,9 +16,7 @@ pub(super) use self::body::{NodeBody, face};
 use super::App;
 use super::problem::HttpResult;
 use crate::http::answer::page::Page;
-use crate::http::guard::body::{Body, ReasonBody, reason};
-use crate::http::guard::call::Call;
-use crate::http::guard::dry_run::DryRunQuery;
+use crate::http::guard::{Body, Call, DryRunQuery, ReasonBody, reason};
 use crate::service::ServiceError;
 use crate::telemetry::Filter;
 use windrow_core::settings::RateLimit;
@@ -119,7 +117,7 @@ pub(crate) async fn change(call: Call, Path(name): Path<String>, Body(patch): Bo
         let face = app.service.cluster.change(&row, wish).await?;
         NodeBody::there(app, &row, Ok(face))
     };
-    call.changed(body, |body| body)
+    Ok(call.changed(body, |body| body)?)
 }
 
 /// Changes this node.
@@ -216,5 +214,5 @@ async fn set_drained(call: &Call, name: &str, write: &Write, drained: bool) -> H
     } else {
         node = one(app, name).await?;
     }
-    call.changed(node, |node| (StatusCode::ACCEPTED, node))
+    Ok(call.changed(node, |node| (StatusCode::ACCEPTED, node))?)
 }

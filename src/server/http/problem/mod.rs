@@ -263,7 +263,7 @@ impl IntoResponse for Problem {
     fn into_response(self) -> Response {
         let status = StatusCode::from_u16(self.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         let mut response = (status, Json(())).into_response();
-        // The body is written by `stamp::stamp`, which knows the request's number.
+        // The body is written by `answer::response`, which knows the request's number.
         response.extensions_mut().insert(self);
         response
     }

@@ -8,7 +8,7 @@ use utoipa::ToSchema;
 
 use super::settings::with_settings;
 use super::source::SourceBody;
-use crate::http::guard::body::{reason, some, time_option};
+use crate::http::guard::{reason, some, time_option};
 use crate::service::ServiceError;
 use crate::service::tasks::change::TaskChange;
 use crate::service::tasks::create::TaskPlan;

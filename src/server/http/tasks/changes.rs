@@ -7,11 +7,8 @@ use super::bodies::{CloneBody, CreateBody, EditBody};
 use super::path::PathTask;
 use super::warnings::StrictQuery;
 use super::{TaskJson, made, whole};
-use crate::http::guard::body::{Body, Params, ReasonBody};
-use crate::http::guard::call::Call;
-use crate::http::guard::dry_run::DryRunQuery;
-use crate::http::guard::headers;
 use crate::http::guard::idempotency::TakenKey;
+use crate::http::guard::{Body, Call, DryRunQuery, Params, ReasonBody, headers};
 use crate::http::problem::HttpResult;
 use crate::http::uploads::judge_source;
 use crate::service::ServiceError;
@@ -123,7 +120,7 @@ pub(crate) async fn edit(
     let tasks = &call.service.tasks;
     let changed = tasks.change(task.id, expected, change, &write).await?;
     let tag = headers::tag(changed.version);
-    call.changed(whole(&call.app, changed).await, |task| ([tag], task))
+    Ok(call.changed(whole(&call.app, changed).await, |task| ([tag], task))?)
 }
 
 /// Delete a task that has ended.
@@ -140,5 +137,5 @@ pub(crate) async fn edit(
 pub(crate) async fn delete(call: Call, PathTask(task): PathTask, Body(body): Body<ReasonBody>) -> HttpResult {
     let write = call.write(body.reason);
     call.service.tasks.delete(task.id, &write).await?;
-    call.deleted()
+    Ok(call.deleted()?)
 }

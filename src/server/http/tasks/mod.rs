@@ -26,10 +26,7 @@ use self::warnings::WarningJson;
 use super::App;
 use super::problem::HttpResult;
 use crate::http::answer::page::{self, PageQuery, Paging};
-use crate::http::guard::access::Caller;
-use crate::http::guard::body::Params;
-use crate::http::guard::call::Call;
-use crate::http::guard::headers;
+use crate::http::guard::{Call, Caller, Params, headers};
 pub(super) use crate::http::tasks::view::handler::{HandlerDownJson, LastErrorJson};
 pub(super) use crate::http::tasks::view::history::AuditJson;
 pub(super) use crate::http::tasks::view::shown::TaskJson;
@@ -54,13 +51,13 @@ async fn commanded(call: &Call, told: CommandOutcome) -> HttpResult {
         true => StatusCode::ACCEPTED,
         false => StatusCode::OK,
     };
-    call.changed(whole(&call.app, told.task).await, |task| (status, [tag], task))
+    Ok(call.changed(whole(&call.app, told.task).await, |task| (status, [tag], task))?)
 }
 
 /// The answer to what makes a task.
 async fn made(call: &Call, task: TaskView) -> HttpResult {
     let (place, version) = (format!("/v1/tasks/{}", task.id), task.version);
-    call.made(place, Some(version), whole(&call.app, task).await)
+    Ok(call.made(place, Some(version), whole(&call.app, task).await)?)
 }
 
 /// A task with its live progress, and what it would not come to.

@@ -5,8 +5,7 @@ use axum::http::header::AUTHORIZATION;
 use axum::http::request::Parts;
 
 use crate::http::App;
-use crate::http::guard::access::Caller;
-use crate::http::guard::headers;
+use crate::http::guard::{Caller, headers};
 use crate::http::problem::Problem;
 use crate::service::ServiceError;
 use crate::service::access::tokens::START_TOKEN_PREFIX;

@@ -8,7 +8,7 @@ use utoipa::ToSchema;
 use super::path::PathTask;
 use super::warnings::WarningJson;
 use crate::http::App;
-use crate::http::guard::body::{Body, reason};
+use crate::http::guard::{Body, reason};
 use crate::http::problem::HttpResult;
 use crate::service::ServiceError;
 use crate::service::tasks::preview::{ITEMS_MAX, PreviewedItem};

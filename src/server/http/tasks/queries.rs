@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
-use crate::http::guard::body::time_option;
+use crate::http::guard::time_option;
 use crate::service::{FieldFault, ServiceError, nearest};
 use windrow_core::ids::TaskId;
 use windrow_core::settings::text::parse_span;

@@ -11,9 +11,7 @@ use super::App;
 use super::problem::HttpResult;
 use crate::http::answer::page::{Page, PageQuery, Paging};
 use crate::http::answer::time::rfc3339;
-use crate::http::guard::body::{Body, Params, ReasonQuery, reason, time_option};
-use crate::http::guard::call::Call;
-use crate::http::guard::dry_run::DryRunQuery;
+use crate::http::guard::{Body, Call, DryRunQuery, Params, ReasonQuery, reason, time_option};
 use crate::service::ServiceError;
 use crate::service::access::tokens::TOKEN_PREFIX;
 use windrow_core::business::access::Role;
@@ -108,7 +106,7 @@ pub(crate) async fn create(call: Call, Body(body): Body<TokenBody>) -> HttpResul
     } else {
         json.token = Some(made.token);
     }
-    call.made(None, None, json)
+    Ok(call.made(None, None, json)?)
 }
 
 /// List tokens, revoked ones too, in the order in which they were made.
@@ -138,5 +136,5 @@ pub(crate) async fn revoke(
     let number = number.ok_or_else(fault)?;
     let write = call.write(query.reason);
     let revoked = call.service.access.revoke(number, &write).await?;
-    call.changed(TokenJson::from(revoked), |_| StatusCode::NO_CONTENT)
+    Ok(call.changed(TokenJson::from(revoked), |_| StatusCode::NO_CONTENT)?)
 }

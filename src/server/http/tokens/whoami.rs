@@ -4,7 +4,7 @@ use axum::Json;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::http::guard::access::Caller;
+use crate::http::guard::Caller;
 
 /// Who the node takes the caller for.
 #[derive(Debug, Serialize, ToSchema)]

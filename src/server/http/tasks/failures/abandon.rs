@@ -4,10 +4,7 @@ use axum::http::StatusCode;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::http::guard::body::{Body, reason};
-use crate::http::guard::call::Call;
-use crate::http::guard::dry_run::DryRunQuery;
-use crate::http::guard::headers;
+use crate::http::guard::{Body, Call, DryRunQuery, headers, reason};
 use crate::http::problem::HttpResult;
 use crate::http::tasks::path::PathTask;
 use crate::http::tasks::{TaskJson, whole};
@@ -72,5 +69,5 @@ pub(crate) async fn abandon(
         task: whole(&call.app, told.task).await,
         given_up: GivenUpJson { code, items },
     };
-    call.changed(answer, |answer| (StatusCode::ACCEPTED, [tag], answer))
+    Ok(call.changed(answer, |answer| (StatusCode::ACCEPTED, [tag], answer))?)
 }

@@ -16,7 +16,7 @@ use utoipa::{IntoParams, ToSchema};
 use crate::http::App;
 use crate::http::answer::page::{Page, PageQuery, Paging};
 use crate::http::answer::time::rfc3339;
-use crate::http::guard::body::Params;
+use crate::http::guard::Params;
 use crate::http::problem::{HttpResult, Problem};
 use crate::http::tasks::path::{PathTask, path_param};
 use crate::service::ServiceError;
@@ -30,26 +30,26 @@ use windrow_engine::ports::tasks::store::{FailureGroup, TaskView};
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct Group {
     /// The code; `OTHER` holds all past the first hundred.
-    code: String,
+    pub(crate) code: String,
     /// How many items failed for good with it.
-    count: u64,
+    pub(crate) count: u64,
     /// When the first of them was given up.
     #[schema(format = DateTime)]
-    first_at: String,
+    pub(crate) first_at: String,
     /// When the last of them was given up.
     #[schema(format = DateTime)]
-    last_at: String,
+    pub(crate) last_at: String,
     /// One of them.
-    example_index: u64,
+    pub(crate) example_index: u64,
     /// Its message.
-    example: String,
+    pub(crate) example: String,
     /// What the item of the example carries, where that is asked for and there is some.
     #[schema(value_type = Option<Value>)]
     #[serde(skip_serializing_if = "Option::is_none")]
-    example_data: Option<Box<RawValue>>,
+    pub(crate) example_data: Option<Box<RawValue>>,
     /// Why its data can't be shown.
     #[serde(skip_serializing_if = "Option::is_none")]
-    example_data_missing: Option<String>,
+    pub(crate) example_data_missing: Option<String>,
 }
 
 impl From<FailureGroup> for Group {
@@ -64,20 +64,6 @@ impl From<FailureGroup> for Group {
             example_data: None,
             example_data_missing: None,
         }
-    }
-}
-
-impl Group {
-    /// Its members for a table: code, count, first, last; its example's index, message and data.
-    pub(crate) fn cells(&self) -> (&str, u64, &str, &str, (u64, &str, &str)) {
-        let data = self.example_data.as_deref().map_or("", RawValue::get);
-        (
-            &self.code,
-            self.count,
-            &self.first_at,
-            &self.last_at,
-            (self.example_index, &self.example, data),
-        )
     }
 }
 

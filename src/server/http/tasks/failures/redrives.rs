@@ -6,10 +6,8 @@ use axum::Extension;
 use serde::Deserialize;
 use utoipa::ToSchema;
 
-use crate::http::guard::body::{Body, reason};
-use crate::http::guard::call::Call;
-use crate::http::guard::dry_run::DryRunQuery;
 use crate::http::guard::idempotency::TakenKey;
+use crate::http::guard::{Body, Call, DryRunQuery, reason};
 use crate::http::problem::HttpResult;
 use crate::http::tasks::bodies::CanaryBody;
 use crate::http::tasks::changes::key;

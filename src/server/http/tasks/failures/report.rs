@@ -10,8 +10,7 @@ use utoipa::{IntoParams, ToSchema};
 
 use crate::http::App;
 use crate::http::answer::time::rfc3339;
-use crate::http::guard::body::Params;
-use crate::http::guard::headers;
+use crate::http::guard::{Params, headers};
 use crate::http::problem::HttpResult;
 use crate::http::tasks::failures::report_markdown::markdown;
 use crate::http::tasks::failures::{Group, add_data, value};

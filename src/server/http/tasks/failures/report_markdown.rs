@@ -2,6 +2,8 @@
 
 use std::fmt::Write as _;
 
+use serde_json::value::RawValue;
+
 use crate::http::tasks::failures::report::{Counts, ReportBody};
 use crate::http::tasks::view::shown::CountsOfTask;
 
@@ -108,8 +110,10 @@ fn failures(report: &ReportBody, out: &mut String) {
     line!(out, "| code | items | first | last | for example |");
     line!(out, "|---|---:|---|---|---|");
     for group in &report.failures {
-        let (code, count, first, last, (index, example, data)) = group.cells();
-        let (code, example, data) = (plain(code), plain(example), plain(data));
+        let data = plain(group.example_data.as_deref().map_or("", RawValue::get));
+        let (code, example) = (plain(&group.code), plain(&group.example));
+        let (count, index) = (group.count, group.example_index);
+        let (first, last) = (&group.first_at, &group.last_at);
         line!(
             out,
             "| {code} | {count} | {first} | {last} | {index}: {example} {data} |"

@@ -10,7 +10,7 @@ use utoipa::{IntoParams, ToSchema};
 use crate::http::App;
 use crate::http::answer::silent::{SilentJson, silent};
 use crate::http::answer::time::rfc3339;
-use crate::http::guard::body::{Params, time_option};
+use crate::http::guard::{Params, time_option};
 use crate::http::problem::HttpResult;
 use crate::http::tasks::path::PathTask;
 use crate::service::ServiceError;

@@ -9,7 +9,7 @@ use utoipa::{IntoParams, ToSchema};
 
 use crate::http::App;
 use crate::http::answer::silent::{SilentJson, silent};
-use crate::http::guard::body::Params;
+use crate::http::guard::Params;
 use crate::http::problem::HttpResult;
 use crate::http::tasks::path::PathTask;
 use crate::service::ServiceError;
