@@ -65,10 +65,9 @@ struct Description;
 /// Bytes of an upload are limited by the route itself.
 const UPLOADS: &str = "/v1/uploads";
 
-/// The routes of each path.
-fn paths() -> Vec<UtoipaMethodRouter<App>> {
+/// The routes of the paths of tasks.
+fn task_paths() -> Vec<UtoipaMethodRouter<App>> {
     vec![
-        routes!(tokens::whoami::whoami),
         routes!(tasks::list, tasks::changes::create),
         routes!(tasks::counts),
         routes!(tasks::read, tasks::changes::edit, tasks::changes::delete),
@@ -89,6 +88,21 @@ fn paths() -> Vec<UtoipaMethodRouter<App>> {
         routes!(tasks::view::window::window),
         routes!(tasks::preview::preview),
         routes!(tasks::failures::redrives::redrive),
+        routes!(answer::export::failures),
+        routes!(answer::export::log),
+        routes!(tasks::failures::list),
+        routes!(tasks::failures::groups),
+        routes!(tasks::failures::item),
+        routes!(logs::of_task, logs::append),
+        routes!(logs::of_all),
+        routes!(tasks::failures::report::report),
+    ]
+}
+
+/// The routes of all other paths.
+fn other_paths() -> Vec<UtoipaMethodRouter<App>> {
+    vec![
+        routes!(tokens::whoami::whoami),
         routes!(audit::audit),
         routes!(events::events),
         routes!(nodes::cluster::cluster),
@@ -119,14 +133,6 @@ fn paths() -> Vec<UtoipaMethodRouter<App>> {
         routes!(document::page::index),
         routes!(problem::pages::list),
         routes!(problem::pages::show),
-        routes!(answer::export::failures),
-        routes!(answer::export::log),
-        routes!(tasks::failures::list),
-        routes!(tasks::failures::groups),
-        routes!(tasks::failures::item),
-        routes!(logs::of_task, logs::append),
-        routes!(logs::of_all),
-        routes!(tasks::failures::report::report),
         routes!(uploads::create),
         routes!(uploads::show, uploads::discard),
     ]
@@ -135,7 +141,8 @@ fn paths() -> Vec<UtoipaMethodRouter<App>> {
 /// Every route with its description.
 fn routes() -> OpenApiRouter<App> {
     let begin = OpenApiRouter::with_openapi(Description::openapi());
-    paths().into_iter().fold(begin, OpenApiRouter::routes)
+    let paths = task_paths().into_iter().chain(other_paths());
+    paths.fold(begin, OpenApiRouter::routes)
 }
 
 /// The façade: a router, and the document that describes it.
@@ -235,7 +242,11 @@ mod tests {
     #[test]
     fn each_schema_has_a_name_of_its_own_and_every_reference_a_schema() {
         let mut seen = std::collections::BTreeMap::new();
-        for (name, schema) in paths().into_iter().flat_map(|(schemas, ..)| schemas) {
+        for (name, schema) in task_paths()
+            .into_iter()
+            .chain(other_paths())
+            .flat_map(|(schemas, ..)| schemas)
+        {
             // Of two of one name the document would keep one.
             let schema = serde_json::to_value(schema).expect("it is JSON");
             let known = seen.entry(name.clone()).or_insert_with(|| schema.clone());

@@ -9,7 +9,7 @@ use tracing_subscriber::layer::{Layer, SubscriberExt};
 use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{EnvFilter, Registry, fmt, reload};
 
-use self::lines::{Json, Logfmt};
+use self::lines::Lines;
 
 /// Which lines are logged.
 #[derive(Debug)]
@@ -73,8 +73,8 @@ pub fn start_log<W: Write + 'static>(
     let lines = match style {
         Style::Pretty { colours } => lines.with_ansi(colours).boxed(),
         Style::Brief { colours } => lines.without_time().with_target(false).with_ansi(colours).boxed(),
-        Style::Json => lines.event_format(Json).boxed(),
-        Style::Logfmt => lines.event_format(Logfmt).boxed(),
+        Style::Json => lines.event_format(Lines::Json).boxed(),
+        Style::Logfmt => lines.event_format(Lines::Logfmt).boxed(),
     };
     let log = tracing_subscriber::registry().with(filter).with(lines);
     log.try_init().ok().map(|()| LogControl(handle))

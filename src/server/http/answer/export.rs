@@ -88,24 +88,13 @@ pub(crate) async fn failures(
     let format = params.format(&headers);
     let after = params.after()?.map(ItemIndex);
     let name = format!("{}-failures", task.id);
-    let columns = [
-        "index",
-        "code",
-        "message",
-        "attempts",
-        "first_at",
-        "last_at",
-        "output",
-        "origin_task",
-        "origin_index",
-        "data",
-        "data_missing",
-    ];
+    let columns =
+        "index,code,message,attempts,first_at,last_at,output,origin_task,origin_index,data,data_missing";
     let rows = move |state: Option<ItemIndex>| {
         let (app, task, data) = (app.clone(), task.clone(), params.data.clone());
         async move { failure_rows(&app, &task, data.as_deref(), state, format).await }
     };
-    Ok(answer(name, format, &columns, after, rows).await?)
+    Ok(answer(name, format, columns, after, rows).await?)
 }
 
 async fn failure_rows(
@@ -169,9 +158,7 @@ pub(crate) async fn log(
         return Err(ServiceError::invalid("data", "lines carry none; only failures do").into());
     }
     let name = format!("{}-log", task.id);
-    let columns = [
-        "number", "at", "task", "index", "level", "origin", "code", "message", "extra",
-    ];
+    let columns = "number,at,task,index,level,origin,code,message,extra";
     let rows = move |state: Option<i64>| {
         let (app, id) = (app.clone(), task.id);
         async move {
@@ -184,7 +171,7 @@ pub(crate) async fn log(
             Ok((out, last))
         }
     };
-    Ok(answer(name, format, &columns, after, rows).await?)
+    Ok(answer(name, format, columns, after, rows).await?)
 }
 
 fn push_line(line: &LineBody, format: Format, out: &mut Vec<u8>) -> Result<(), ServiceError> {
@@ -218,7 +205,7 @@ fn push_json(row: &impl serde::Serialize, out: &mut Vec<u8>) -> Result<(), Servi
 async fn answer<K, F, R>(
     name: String,
     format: Format,
-    columns: &[&str],
+    columns: &str,
     after: Option<K>,
     rows: F,
 ) -> Result<Response, ServiceError>
@@ -230,7 +217,7 @@ where
     let (first, next) = rows(after).await?;
     let mut head = Vec::new();
     if format == Format::Csv {
-        push_row(columns, &mut head);
+        head.extend_from_slice(format!("{columns}\r\n").as_bytes());
     }
     head.extend_from_slice(&first);
     let rest = stream::try_unfold((next, rows), |(at, rows)| async move {

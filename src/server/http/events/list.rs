@@ -15,7 +15,6 @@ use crate::http::{App, tasks};
 use crate::service::ServiceError;
 use crate::service::tasks::show::TaskPicture;
 use windrow_core::ids::TaskId;
-use windrow_core::task::lifecycle::Status;
 use windrow_engine::ports::tasks::list::TaskFilter;
 use windrow_engine::ports::tasks::store::TaskView;
 
@@ -31,15 +30,11 @@ const COUNT_MAX: u32 = 1000;
 /// The newest tasks and those under way, newest first.
 async fn listed(app: &App) -> Result<Vec<TaskView>, ServiceError> {
     let lists = &app.service.tasks.lists;
-    let waits =
-        |status: &Status| !status.is_terminal() && !matches!(status, Status::Created | Status::Stopped);
-    let statuses: Vec<Status> = Status::ALL.iter().copied().filter(waits).collect();
-    let under_way = TaskFilter {
-        statuses,
-        ..TaskFilter::default()
-    };
     let newest = lists.tasks(&TaskFilter::default(), None, NEWEST).await?.tasks;
-    let others = lists.tasks(&under_way, None, UNDER_WAY).await?.tasks;
+    let others = lists
+        .tasks(&tasks::queries::under_way(), None, UNDER_WAY)
+        .await?
+        .tasks;
     let all: BTreeMap<TaskId, TaskView> = newest
         .into_iter()
         .chain(others)

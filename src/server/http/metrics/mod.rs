@@ -30,10 +30,10 @@ use self::requests::Requests;
 use self::text::Page;
 use super::App;
 use super::problem::{HttpResult, Problem, Slug};
+use super::tasks::queries;
 use crate::service::node::actors::ActorView;
 use windrow_core::stats::stall::StallReason;
 use windrow_core::task::lifecycle::Status;
-use windrow_engine::ports::tasks::list::TaskFilter;
 use windrow_engine::ports::tasks::store::TaskView;
 
 /// Between two looks at the live runs.
@@ -119,26 +119,14 @@ async fn look(app: &App) {
 
 /// How the tasks stand that are under way; none when the store can't be read.
 async fn under_way(app: &App) -> Vec<TaskView> {
-    let waits =
-        |status: &Status| !status.is_terminal() && !matches!(status, Status::Created | Status::Stopped);
-    let statuses = Status::ALL.iter().copied().filter(waits).collect();
-    let filter = TaskFilter {
-        statuses,
-        ..TaskFilter::default()
-    };
-    match app
-        .service
-        .tasks
-        .lists
-        .tasks(&filter, None, board::TASKS_MAX as u32)
-        .await
-    {
-        Ok(page) => page.tasks,
-        Err(error) => {
-            tracing::debug!(%error, "tasks were not read for metrics");
-            Vec::new()
-        }
-    }
+    let lists = &app.service.tasks.lists;
+    let page = lists
+        .tasks(&queries::under_way(), None, board::TASKS_MAX as u32)
+        .await;
+    page.map(|page| page.tasks).unwrap_or_else(|error| {
+        tracing::debug!(%error, "tasks were not read for metrics");
+        Vec::new()
+    })
 }
 
 /// Numbers for Prometheus

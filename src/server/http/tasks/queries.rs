@@ -101,6 +101,16 @@ impl ListQuery {
     }
 }
 
+/// The tasks that are on their way to an end: queued, running, or waiting for something.
+pub(in crate::http) fn under_way() -> TaskFilter {
+    let waits =
+        |status: &Status| !status.is_terminal() && !matches!(status, Status::Created | Status::Stopped);
+    TaskFilter {
+        statuses: Status::ALL.iter().copied().filter(waits).collect(),
+        ..TaskFilter::default()
+    }
+}
+
 /// How long to wait for a change of which tag.
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]

@@ -187,12 +187,8 @@ pub(crate) struct LiveJson {
 impl TaskJson {
     /// The task's picture; `recoveries` is how many there are at most.
     pub(in crate::http) fn new(picture: TaskPicture, recoveries: u32) -> TaskJson {
-        let TaskPicture {
-            task,
-            live,
-            silent,
-            handler,
-        } = picture;
+        let (task, live) = (picture.task, picture.live);
+        let (silent, handler) = (picture.silent, picture.handler);
         TaskJson {
             status: task.status.as_str(),
             result: task.result.map(|result| result.as_str()),
@@ -204,19 +200,12 @@ impl TaskJson {
             low_water: task.low_water.0,
             shards: task.shards_wanted,
             shard_list: ShardJson::of(&task),
-            actual_rate: match &live {
-                Some(live) => live.actual_rate.map(|rate| (rate * 1000.0).round() / 1000.0),
-                None => (task.status != Status::Running).then_some(0.0),
-            },
+            actual_rate: actual_rate(&task, live.as_ref()),
             settings: SettingsJson::from(&task.tuning),
             source: SourceJson::of(&task.source),
             skip_first: task.skip_first.0,
             finish_at: task.finish_at.map(|end| end.0),
-            // Parameters were checked when they came in.
-            params: task
-                .params
-                .clone()
-                .and_then(|text| RawValue::from_string(text).ok()),
+            params: task.params.clone().and_then(checked),
             canary: task.canary.map(canary),
             start_at: task.start_at.map(rfc3339),
             deadline: task.deadline.map(rfc3339),
@@ -242,6 +231,18 @@ impl TaskJson {
             limits: task.limits,
             version: task.version,
         }
+    }
+}
+
+/// Parameters, which were checked when they came in.
+fn checked(params: String) -> Option<Box<RawValue>> {
+    RawValue::from_string(params).ok()
+}
+
+fn actual_rate(task: &TaskView, live: Option<&Live>) -> Option<f64> {
+    match live {
+        Some(live) => live.actual_rate.map(|rate| (rate * 1000.0).round() / 1000.0),
+        None => (task.status != Status::Running).then_some(0.0),
     }
 }
 
