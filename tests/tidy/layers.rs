@@ -81,7 +81,7 @@ const HOMES: &[(&str, &[&str])] = &[
             "src/tls",
         ],
     ),
-    ("csv", &["src/sources", "src/cli"]),
+    ("csv", &["src/sources", "src/cli", "src/server/http/answer"]),
     ("clap", &["src/cli"]),
     ("console", &["src/cli"]),
     ("anyhow", &["src/cli"]),

@@ -1,32 +1,22 @@
 //! `GET /v1/audit`: who changed what, and why.
 
 use axum::extract::State;
-use axum::http::Uri;
-use axum::response::Response;
 use serde::Deserialize;
 use utoipa::IntoParams;
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
 
 use super::App;
-use super::problem::Problem;
+use super::problem::HttpResult;
 use super::tasks::AuditJson;
-use crate::http::answer::page;
-use crate::http::guard::body::Params;
+use crate::http::answer::page::{Page, PageQuery, Paging};
+use crate::http::guard::Params;
 use crate::service::ServiceError;
-use windrow_core::ids::TaskId;
+use windrow_core::ids::NotATaskId;
 use windrow_engine::ports::tasks::list::AuditFilter;
-
-/// The routes of this resource.
-pub(super) fn routes() -> OpenApiRouter<App> {
-    OpenApiRouter::new().routes(routes!(audit))
-}
 
 /// Which entries.
 #[derive(Debug, Deserialize, IntoParams)]
-#[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
-struct AuditQuery {
+pub(crate) struct AuditQuery {
     /// About this task, also one that was deleted.
     #[param(pattern = "^t[1-9][0-9]{0,17}$")]
     task: Option<String>,
@@ -39,45 +29,26 @@ struct AuditQuery {
     /// This action, such as `task.start`.
     #[param(max_length = 32)]
     action: Option<String>,
-    /// Entries of the page.
-    #[param(minimum = 1, maximum = 500)]
-    limit: Option<u32>,
-    /// `next_cursor` of the page before.
-    #[param(max_length = 200)]
-    cursor: Option<String>,
 }
 
 /// List changes, newest first.
 #[utoipa::path(
-    get, path = "/v1/audit", tag = "access", operation_id = "list_audit", params(AuditQuery),
-    security(("bearer" = ["viewer"])),
-    responses((status = 200, body = page::Page<AuditJson>))
+    get, path = "/v1/audit", tag = "access", operation_id = "list_audit", params(AuditQuery, PageQuery),
+    security(("bearer" = ["viewer"])), responses((status = 200, body = Page<AuditJson>))
 )]
-async fn audit(
+pub(crate) async fn audit(
     State(app): State<App>,
-    uri: Uri,
+    paging: Paging<i64>,
     Params(query): Params<AuditQuery>,
-) -> Result<Response, Problem> {
-    let limit = page::limit(query.limit)?;
-    let after: Option<i64> = page::read(query.cursor.as_deref())?;
-    let task = query.task.as_deref().map(|text| {
-        let id: Result<TaskId, _> = text.parse();
-        id.map_err(|error| ServiceError::invalid("task", error.to_string()))
-    });
+) -> HttpResult {
+    let task = query.task.as_deref().map(str::parse).transpose();
     let filter = AuditFilter {
-        task: task.transpose()?,
+        task: task.map_err(|error: NotATaskId| ServiceError::invalid("task", error.to_string()))?,
         business: query.business,
         actor: query.actor,
         action: query.action,
     };
-    let found = app.service.tasks.lists.audits(&filter, after, limit + 1).await?;
-    let page = page::page(found, limit, |row| row.id);
-    let items: Vec<AuditJson> = page.items.into_iter().map(AuditJson::from).collect();
-    Ok(page::answer(
-        &uri,
-        page::Page {
-            items,
-            next_cursor: page.next_cursor,
-        },
-    ))
+    let lists = &app.service.tasks.lists;
+    let found = lists.audits(&filter, paging.after, paging.to_read()).await?;
+    Ok(paging.answer(paging.page(found, |row| row.id).map(AuditJson::from)))
 }

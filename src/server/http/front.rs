@@ -13,7 +13,7 @@ use crate::telemetry::{Filter, LogControl};
 use windrow_config::Config;
 use windrow_core::ids::{Moment, WallMs};
 
-/// See the module. Shared by every request; changed by whoever runs the process.
+/// The process as its façade sees it: shared by every request, changed by whoever runs the process.
 pub struct Front {
     /// The node's name, as it is in paths of actors and of `/v1/nodes`.
     pub node: String,
@@ -44,7 +44,7 @@ impl Front {
             node: node.into(),
             since,
             hub,
-            meter: Meter::new(),
+            meter: Meter::default(),
             bodies: intake::memory(config),
             uploads: Shares::new(uploads, uploads.div_ceil(4)),
             streams: Shares::new(STREAMS_MAX, STREAMS_MAX / 4),
@@ -84,17 +84,13 @@ impl Front {
     /// # Errors
     /// A sentence when the filter can't be read; nothing is changed then.
     pub fn change_log(&self, text: &str) -> Result<(), String> {
-        let filter = self.check_log(text)?;
-        self.set_log(text, filter);
-        Ok(())
+        self.check_log(text).map(|filter| self.set_log(text, filter))
     }
 
     /// The log's filter, if it was changed.
     pub(super) fn log_filter(&self) -> Option<String> {
-        self.log_filter
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+        let filter = self.log_filter.lock();
+        filter.unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// `serving`, `drained` or `draining`.

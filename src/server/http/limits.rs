@@ -5,41 +5,26 @@ use std::num::NonZeroU32;
 
 use axum::Json;
 use axum::extract::{Path, State};
-use axum::http::{HeaderMap, StatusCode, Uri, header};
-use axum::response::{IntoResponse, Response};
+use axum::http::HeaderMap;
+use axum::response::IntoResponse;
 use serde::{Deserialize, Serialize};
-use utoipa::{IntoParams, ToSchema};
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
+use utoipa::ToSchema;
 
 use super::App;
-use super::problem::Problem;
-use crate::http::answer::page;
-use crate::http::answer::page::ListQuery;
+use super::problem::HttpResult;
+use crate::http::answer::page::{Page, PageQuery, Paging};
 use crate::http::answer::time::rfc3339;
-use crate::http::guard::access::Caller;
-use crate::http::guard::body::{Body, Params, reason, some};
-use crate::http::guard::dry_run::{self, DryRunQuery};
-use crate::http::guard::etag;
+use crate::http::guard::{Body, Call, Caller, DryRunQuery, Params, ReasonQuery, headers, reason, some};
 use crate::service::limits::{LimitChange, LimitPicture};
 use windrow_core::limit::{Bounds, NANOS_PER_ITEM};
 use windrow_core::settings::Rate;
 use windrow_engine::ports::access::named_limit_store::{LimitUsers, LimitedTask, NamedLimit};
 use windrow_engine::ports::ownership::limit_store::PartView;
 
-/// The routes of this resource.
-pub(super) fn routes() -> OpenApiRouter<App> {
-    OpenApiRouter::new()
-        .routes(routes!(create, list))
-        .routes(routes!(read, edit, delete))
-}
-
-type Answer = Result<Response, Problem>;
-
 /// A limit to be made; it has a rate, a concurrency, or both.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-struct LimitBody {
+pub(crate) struct LimitBody {
     /// Its name in URLs; never changes.
     #[schema(pattern = "^[a-z0-9-]{1,40}$")]
     name: String,
@@ -58,7 +43,7 @@ struct LimitBody {
 /// A change of a limit: what is named is set, null takes away, the rest stays.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-struct LimitEditBody {
+pub(crate) struct LimitEditBody {
     /// Attempts in a time; null is without a bound.
     #[serde(default, deserialize_with = "some")]
     #[schema(value_type = Option<String>, pattern = "^ *[0-9][0-9_]*k? */ *[0-9]*(ns|us|ms|s|m|h|d)( ?[0-9]{1,20}(ns|us|ms|s|m|h|d))* *$", max_length = 80)]
@@ -73,22 +58,10 @@ struct LimitEditBody {
     reason: Option<String>,
 }
 
-#[derive(Debug, Deserialize, IntoParams)]
-#[serde(deny_unknown_fields)]
-#[into_params(parameter_in = Query)]
-struct DeleteQuery {
-    /// Why, for the audit.
-    #[serde(default, deserialize_with = "reason")]
-    #[param(max_length = 1000)]
-    reason: Option<String>,
-    /// With `true` only what would be is said: everything is checked as without it, and nothing is changed.
-    dry_run: Option<bool>,
-}
-
 /// What a limit allows.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Limit)]
-struct LimitJson {
+pub(crate) struct LimitJson {
     /// Its name in URLs.
     name: String,
     /// Attempts in a time; null is without a bound.
@@ -108,7 +81,7 @@ struct LimitJson {
 /// A limit and who uses it.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = LimitInUse)]
-struct LimitInUseJson {
+pub(crate) struct LimitInUseJson {
     #[serde(flatten)]
     limit: LimitJson,
     /// The businesses that name it for all their tasks.
@@ -124,7 +97,7 @@ struct LimitInUseJson {
 /// A task that names a limit.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = LimitedTask)]
-struct LimitedTaskJson {
+pub(crate) struct LimitedTaskJson {
     /// Its number.
     id: String,
     /// Its business.
@@ -136,7 +109,7 @@ struct LimitedTaskJson {
 /// What one node may use of a limit now.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = LimitPart)]
-pub(super) struct LimitPartJson {
+pub(crate) struct LimitPartJson {
     /// Its name.
     node: String,
     /// Its runs that want something.
@@ -199,80 +172,49 @@ impl LimitInUseJson {
 ///
 /// Businesses and tasks that name it share it, on all nodes.
 #[utoipa::path(
-    post, path = "/v1/limits", operation_id = "create_limit", tag = "limits", params(DryRunQuery), request_body = LimitBody,
-    security(("bearer" = ["admin"])),
+    post, path = "/v1/limits", operation_id = "create_limit", tag = "limits", params(DryRunQuery),
+    request_body = LimitBody, security(("bearer" = ["admin"])),
     responses(
         (status = 201, body = LimitJson, headers(("location" = String), ("etag" = String))),
-        (status = 400, body = Problem, content_type = "application/problem+json"),
-        (status = 409, body = Problem, content_type = "application/problem+json", description = "name-taken"),
-        (status = 422, body = Problem, content_type = "application/problem+json", description = "validation-failed"),
+        (status = 409, description = "name-taken"),
     )
 )]
-async fn create(
-    State(app): State<App>,
-    caller: Caller,
-    Params(query): Params<DryRunQuery>,
-    Body(body): Body<LimitBody>,
-) -> Answer {
+pub(crate) async fn create(call: Call, Body(body): Body<LimitBody>) -> HttpResult {
     let bounds = Bounds {
         rate: body.rate,
         concurrency: body.concurrency.map(NonZeroU32::get),
     };
-    let write = caller.write(body.reason, query.is_dry());
-    let made = app.service.limits.create(&body.name, bounds, &write).await?;
-    let json = LimitJson::new(&made);
-    if query.is_dry() {
-        return Ok(dry_run::would(&json)?);
-    }
-    let place = [(header::LOCATION, format!("/v1/limits/{}", made.name))];
-    Ok((StatusCode::CREATED, place, [etag::tag(made.revision)], Json(json)).into_response())
+    let write = call.write(body.reason);
+    let made = call.service.limits.create(&body.name, bounds, &write).await?;
+    Ok(call.made(
+        format!("/v1/limits/{}", made.name),
+        Some(made.revision),
+        LimitJson::new(&made),
+    )?)
 }
 
 /// List limits in the order of their names; a business sees those that it uses.
 #[utoipa::path(
-    get, path = "/v1/limits", operation_id = "list_limits", tag = "limits", params(ListQuery),
-    security(("bearer" = ["viewer", "business"])),
-    responses(
-        (status = 200, body = page::Page<LimitJson>),
-        (status = 400, body = Problem, content_type = "application/problem+json"),
-    )
+    get, path = "/v1/limits", operation_id = "list_limits", tag = "limits", params(PageQuery),
+    security(("bearer" = ["viewer", "business"])), responses((status = 200, body = Page<LimitJson>))
 )]
-async fn list(State(app): State<App>, caller: Caller, uri: Uri, Params(query): Params<ListQuery>) -> Answer {
-    let count = page::limit(query.limit)?;
-    let after: Option<String> = page::read(query.cursor.as_deref())?;
-    let found = app
-        .service
-        .limits
-        .list(caller.business.as_deref(), after.as_deref(), count + 1)
-        .await?;
-    let page = page::page(found, count, |limit| limit.name.clone());
-    let items = page.items.iter().map(LimitJson::new).collect();
-    Ok(page::answer(
-        &uri,
-        page::Page {
-            items,
-            next_cursor: page.next_cursor,
-        },
-    ))
+pub(crate) async fn list(State(app): State<App>, caller: Caller, paging: Paging<String>) -> HttpResult {
+    let (own, after) = (caller.business.as_deref(), paging.after.as_deref());
+    let found = app.service.limits.list(own, after, paging.to_read()).await?;
+    let page = paging.page(found, |limit| limit.name.clone());
+    Ok(paging.answer(page.map(|limit| LimitJson::new(&limit))))
 }
 
 /// Look at a limit: what it allows, who uses it, and what each node has of it.
 #[utoipa::path(
     get, path = "/v1/limits/{limit}", operation_id = "show_limit", tag = "limits",
-    params(("limit" = String, Path, description = "Its name", pattern = "^[a-z0-9-]{1,40}$")),
     security(("bearer" = ["viewer", "business"])),
-    responses(
-        (status = 200, body = LimitInUseJson, headers(("etag" = String))),
-        (status = 404, body = Problem, content_type = "application/problem+json"),
-    )
+    responses((status = 200, body = LimitInUseJson, headers(("etag" = String))))
 )]
-async fn read(State(app): State<App>, caller: Caller, Path(name): Path<String>) -> Answer {
-    let picture = app
-        .service
-        .limits
-        .picture(&name, caller.business.as_deref())
-        .await?;
-    let tag = etag::tag(picture.limit.revision);
+pub(crate) async fn read(State(app): State<App>, caller: Caller, Path(name): Path<String>) -> HttpResult {
+    let limits = &app.service.limits;
+    let picture = limits.picture(&name, caller.business.as_deref()).await?;
+    let tag = headers::tag(picture.limit.revision);
     Ok(([tag], Json(LimitInUseJson::new(picture))).into_response())
 }
 
@@ -280,76 +222,41 @@ async fn read(State(app): State<App>, caller: Caller, Path(name): Path<String>) 
 ///
 /// All nodes obey within seconds. With `If-Match` it is refused when the limit was changed meanwhile.
 #[utoipa::path(
-    patch, path = "/v1/limits/{limit}", operation_id = "change_limit", tag = "limits",
-    params(
-        ("limit" = String, Path, description = "Its name", pattern = "^[a-z0-9-]{1,40}$"),
-        ("If-Match" = Option<String>, Header, description = "The ETag of what was looked at"),
-        DryRunQuery,
-    ),
-    request_body = LimitEditBody,
-    security(("bearer" = ["admin"])),
-    responses(
-        (status = 200, body = LimitJson, headers(("etag" = String))),
-        (status = 400, body = Problem, content_type = "application/problem+json"),
-        (status = 404, body = Problem, content_type = "application/problem+json"),
-        (status = 409, body = Problem, content_type = "application/problem+json"),
-        (status = 412, body = Problem, content_type = "application/problem+json", description = "etag-mismatch"),
-        (status = 422, body = Problem, content_type = "application/problem+json", description = "validation-failed"),
-    )
+    patch, path = "/v1/limits/{limit}", operation_id = "change_limit", tag = "limits", params(DryRunQuery),
+    request_body = LimitEditBody, security(("bearer" = ["admin"])),
+    responses((status = 200, body = LimitJson, headers(("etag" = String))), (status = 409))
 )]
-async fn edit(
-    State(app): State<App>,
-    caller: Caller,
+pub(crate) async fn edit(
+    call: Call,
     Path(name): Path<String>,
-    Params(query): Params<DryRunQuery>,
     headers: HeaderMap,
     Body(body): Body<LimitEditBody>,
-) -> Answer {
-    let concurrency = body.concurrency.map(|number| number.map(NonZeroU32::get));
+) -> HttpResult {
     let change = LimitChange {
         rate: body.rate,
-        concurrency,
+        concurrency: body.concurrency.map(|number| number.map(NonZeroU32::get)),
     };
-    let write = caller.write(body.reason, query.is_dry());
-    let changed = app
-        .service
-        .limits
-        .change(&name, change, etag::expected(&headers), &write)
-        .await?;
-    let json = LimitJson::new(&changed);
-    if query.is_dry() {
-        return Ok(dry_run::would(&json)?);
-    }
-    Ok(([etag::tag(changed.revision)], Json(json)).into_response())
+    let (expected, write) = (headers::expected(&headers), call.write(body.reason));
+    let limits = &call.service.limits;
+    let changed = limits.change(&name, change, expected, &write).await?;
+    let tag = headers::tag(changed.revision);
+    Ok(call.changed(LimitJson::new(&changed), |limit| ([tag], limit))?)
 }
 
 /// Delete a limit that nobody uses.
 ///
 /// While a business names it, or a task that hasn't ended, it is refused, and says who.
 #[utoipa::path(
-    delete, path = "/v1/limits/{limit}", operation_id = "delete_limit", tag = "limits",
-    params(("limit" = String, Path, description = "Its name", pattern = "^[a-z0-9-]{1,40}$"), DeleteQuery),
+    delete, path = "/v1/limits/{limit}", operation_id = "delete_limit", tag = "limits", params(ReasonQuery, DryRunQuery),
     security(("bearer" = ["admin"])),
-    responses(
-        (status = 204, description = "It is gone"),
-        (status = 400, body = Problem, content_type = "application/problem+json"),
-        (status = 404, body = Problem, content_type = "application/problem+json"),
-        (status = 409, body = Problem, content_type = "application/problem+json", description = "conflict"),
-    )
+    responses((status = 204, description = "It is gone"), (status = 409, description = "conflict"))
 )]
-async fn delete(
-    State(app): State<App>,
-    caller: Caller,
+pub(crate) async fn delete(
+    call: Call,
     Path(name): Path<String>,
-    Params(query): Params<DeleteQuery>,
-) -> Answer {
-    let is_dry = query.dry_run == Some(true);
-    app.service
-        .limits
-        .delete(&name, &caller.write(query.reason, is_dry))
-        .await?;
-    if is_dry {
-        return Ok(dry_run::would(&())?);
-    }
-    Ok(StatusCode::NO_CONTENT.into_response())
+    Params(query): Params<ReasonQuery>,
+) -> HttpResult {
+    let write = call.write(query.reason);
+    call.service.limits.delete(&name, &write).await?;
+    Ok(call.deleted()?)
 }

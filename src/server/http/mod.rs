@@ -30,7 +30,8 @@ use axum::response::{IntoResponse, Response};
 use axum::{Extension, Router};
 use utoipa::OpenApi;
 use utoipa::openapi::OpenApi as Document;
-use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::router::{OpenApiRouter, UtoipaMethodRouter};
+use utoipa_axum::routes;
 
 pub use self::front::Front;
 use self::problem::{Problem, Slug};
@@ -50,7 +51,7 @@ pub struct App {
 #[openapi(
     info(title = "Windrow", description = "Drives the numbered items of a task through a handler at exactly the rate it was told."),
     modifiers(&Scheme),
-    components(schemas(guard::dry_run::DryRunJson)),
+    components(schemas(guard::dry_run::DryRunJson, Problem)),
     tags(
         (name = "tasks", description = "One pass of a business over its items"),
         (name = "businesses", description = "Who does the work"),
@@ -64,34 +65,84 @@ struct Description;
 /// Bytes of an upload are limited by the route itself.
 const UPLOADS: &str = "/v1/uploads";
 
-/// The routes of each resource, without state.
-fn resources() -> [OpenApiRouter<App>; 18] {
-    [
-        tokens::whoami::routes(),
-        tasks::routes(),
-        audit::routes(),
-        events::routes(),
-        nodes::routes(),
-        nodes::actors::routes(),
-        metrics::routes(),
-        businesses::routes(),
-        limits::routes(),
-        tokens::routes(),
-        guard::outside::routes(),
-        document::page::routes(),
-        problem::pages::routes(),
-        answer::export::routes(),
-        tasks::failures::routes(),
-        logs::routes(),
-        tasks::failures::report::routes(),
-        uploads::routes(),
+/// The routes of the paths of tasks.
+fn task_paths() -> Vec<UtoipaMethodRouter<App>> {
+    vec![
+        routes!(tasks::list, tasks::changes::create),
+        routes!(tasks::counts),
+        routes!(tasks::read, tasks::changes::edit, tasks::changes::delete),
+        routes!(tasks::changes::clone),
+        routes!(tasks::commands::start),
+        routes!(tasks::commands::stop),
+        routes!(tasks::commands::cancel),
+        routes!(tasks::commands::finish),
+        routes!(tasks::commands::recover),
+        routes!(tasks::commands::relocate),
+        routes!(tasks::commands::ready),
+        routes!(tasks::failures::abandon::abandon),
+        routes!(tasks::view::history::runs),
+        routes!(tasks::view::history::run),
+        routes!(tasks::view::history::revisions),
+        routes!(tasks::view::stats::stats),
+        routes!(tasks::explain::explain),
+        routes!(tasks::view::window::window),
+        routes!(tasks::preview::preview),
+        routes!(tasks::failures::redrives::redrive),
+        routes!(answer::export::failures),
+        routes!(answer::export::log),
+        routes!(tasks::failures::list),
+        routes!(tasks::failures::groups),
+        routes!(tasks::failures::item),
+        routes!(logs::of_task, logs::append),
+        routes!(logs::of_all),
+        routes!(tasks::failures::report::report),
+    ]
+}
+
+/// The routes of all other paths.
+fn other_paths() -> Vec<UtoipaMethodRouter<App>> {
+    vec![
+        routes!(tokens::whoami::whoami),
+        routes!(audit::audit),
+        routes!(events::events),
+        routes!(nodes::cluster::cluster),
+        routes!(nodes::list),
+        routes!(nodes::show, nodes::change),
+        routes!(nodes::drain),
+        routes!(nodes::undrain),
+        routes!(nodes::actors::local),
+        routes!(nodes::actors::of_node),
+        routes!(metrics::scrape),
+        routes!(businesses::register, businesses::list),
+        routes!(businesses::read, businesses::edit),
+        routes!(businesses::check),
+        routes!(businesses::archive),
+        routes!(businesses::unarchive),
+        routes!(businesses::rotate_secret),
+        routes!(businesses::revisions),
+        routes!(limits::create, limits::list),
+        routes!(limits::read, limits::edit, limits::delete),
+        routes!(tokens::create, tokens::list),
+        routes!(tokens::revoke),
+        routes!(guard::outside::healthz),
+        routes!(guard::outside::readyz),
+        routes!(guard::outside::version),
+        routes!(guard::outside::openapi),
+        routes!(document::page::docs),
+        routes!(document::page::front),
+        routes!(document::page::index),
+        routes!(problem::pages::list),
+        routes!(problem::pages::show),
+        routes!(uploads::create),
+        routes!(uploads::show, uploads::discard),
     ]
 }
 
 /// Every route with its description.
 fn routes() -> OpenApiRouter<App> {
     let begin = OpenApiRouter::with_openapi(Description::openapi());
-    resources().into_iter().fold(begin, OpenApiRouter::merge)
+    let paths = task_paths().into_iter().chain(other_paths());
+    paths.fold(begin, OpenApiRouter::routes)
 }
 
 /// The façade: a router, and the document that describes it.
@@ -120,7 +171,7 @@ pub fn facade(app: App) -> (Router, Arc<Document>) {
         .layer(tower_http::catch_panic::CatchPanicLayer::custom(
             problem::on_panic,
         ))
-        .layer(from_fn_with_state(app.clone(), answer::stamp::stamp))
+        .layer(from_fn_with_state(app.clone(), answer::response::complete))
         .layer(from_fn_with_state(app.clone(), metrics::measure))
         .with_state(app);
     (router, document)
@@ -191,17 +242,18 @@ mod tests {
     #[test]
     fn each_schema_has_a_name_of_its_own_and_every_reference_a_schema() {
         let mut seen = std::collections::BTreeMap::new();
-        for resource in resources() {
-            let document = serde_json::to_value(resource.into_openapi()).expect("it is JSON");
-            for (name, schema) in document["components"]["schemas"]
-                .as_object()
-                .into_iter()
-                .flatten()
-            {
-                // Of two of one name the document would keep one.
-                let known = seen.entry(name.clone()).or_insert_with(|| schema.clone());
-                assert_eq!(known, schema, "two schemas have the name {name}");
-            }
+        for (name, schema) in task_paths()
+            .into_iter()
+            .chain(other_paths())
+            .flat_map(|(schemas, ..)| schemas)
+        {
+            // Of two of one name the document would keep one.
+            let schema = serde_json::to_value(schema).expect("it is JSON");
+            let known = seen.entry(name.clone()).or_insert_with(|| schema.clone());
+            assert_eq!(*known, schema, "two schemas have the name {name}");
+        }
+        for name in ["Problem", "ProblemField", "DryRun"] {
+            seen.entry(name.to_owned()).or_default();
         }
         assert!(seen.len() > 20, "schemas are found: {}", seen.len());
         let (_, document) = routes().split_for_parts();

@@ -11,16 +11,13 @@ use futures_util::StreamExt;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::{IntoParams, ToSchema};
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
 
 use super::App;
-use super::problem::{Problem, Slug};
+use super::problem::{HttpResult, Problem, Slug};
 use crate::http::answer::time::rfc3339;
-use crate::http::guard::access::Caller;
-use crate::http::guard::body::Params;
-use crate::http::tasks::failures::json;
-use crate::http::tasks::view::seen_task::path_param;
+use crate::http::guard::{Caller, Params, headers};
+use crate::http::tasks::failures::value;
+use crate::http::tasks::path::path_param;
 use crate::service::ServiceError;
 use windrow_core::business::access::Role;
 use windrow_engine::ports::sources::resolver::{Received, RowFormat, SourceRequest};
@@ -29,17 +26,9 @@ use windrow_engine::ports::sources::uploads::{Upload, UploadId, UploadState};
 /// What there are only so many of.
 const PLACES: &str = "places for uploads (http.max_uploads)";
 
-/// The routes of this resource.
-pub(super) fn routes() -> OpenApiRouter<App> {
-    OpenApiRouter::new()
-        .routes(routes!(create))
-        .routes(routes!(show, discard))
-}
-
 #[derive(Debug, Deserialize, IntoParams)]
-#[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
-struct UploadParams {
+pub(crate) struct UploadParams {
     /// Between the fields of a CSV: one ASCII character, or `tab`.
     #[param(max_length = 3, default = ",")]
     delimiter: Option<String>,
@@ -53,11 +42,10 @@ struct UploadParams {
 
 /// An upload.
 #[derive(Debug, Serialize, ToSchema)]
-pub(super) struct UploadBody {
+pub(crate) struct UploadBody {
     /// Its name, for the `source` of a task.
     id: String,
     /// `open` while bytes are missing, else `ready`.
-    #[schema(value_type = String)]
     state: &'static str,
     /// `csv` or `ndjson`.
     kind: String,
@@ -84,7 +72,7 @@ pub(super) struct UploadBody {
 
 /// What the uploads of a business may take, those that its tasks have included (`http.upload_quota`).
 #[derive(Debug, Serialize, ToSchema)]
-struct QuotaBody {
+pub(crate) struct QuotaBody {
     /// All of it. Unit: bytes.
     bytes: u64,
     /// What is taken now. Unit: bytes.
@@ -113,7 +101,7 @@ impl QuotaBody {
     }
 }
 
-async fn shown(app: &App, SeenUpload(upload, received): SeenUpload) -> Result<UploadBody, ServiceError> {
+async fn shown(app: &App, PathUpload(upload, received): PathUpload) -> Result<UploadBody, ServiceError> {
     let quota = app
         .service
         .sources
@@ -142,7 +130,7 @@ fn face(upload: Upload, received: Option<Received>, quota: Option<QuotaBody>) ->
         bytes: upload.bytes,
         rows,
         columns,
-        sample: upload.sample.as_deref().map(json).unwrap_or_default(),
+        sample: upload.sample.as_deref().map(value).unwrap_or_default(),
         sha256: upload.sha256,
         created_at: rfc3339(upload.created_at),
         used_at: upload.used_at.map(rfc3339),
@@ -155,32 +143,24 @@ fn face(upload: Upload, received: Option<Received>, quota: Option<QuotaBody>) ->
 /// Takes in a CSV or NDJSON of any size up to `http.upload_limit`, and counts and checks its rows meanwhile.
 #[utoipa::path(
     post, path = "/v1/uploads", tag = "uploads", operation_id = "create_upload",
-    security(("bearer" = ["operator", "business"])),
-    params(UploadParams),
+    security(("bearer" = ["operator", "business"])), params(UploadParams),
     request_body(content((String = "text/csv"), (String = "application/x-ndjson")), description = "The rows"),
     responses(
         (status = 201, body = UploadBody, headers(("location" = String, description = "The upload"))),
-        (status = 400, body = Problem, content_type = "application/problem+json"),
-        (status = 409, body = Problem, content_type = "application/problem+json"),
-        (status = 413, body = Problem, content_type = "application/problem+json"),
-        (status = 415, body = Problem, content_type = "application/problem+json"),
-        (status = 422, body = Problem, content_type = "application/problem+json"),
-        (status = 429, body = Problem, content_type = "application/problem+json"),
-        (status = 503, body = Problem, content_type = "application/problem+json"),
+        (status = 409),
+        (status = 422),
+        (status = 429),
     )
 )]
-async fn create(
+pub(crate) async fn create(
     State(app): State<App>,
     caller: Caller,
     Params(params): Params<UploadParams>,
     request: Request,
-) -> Result<impl IntoResponse, Problem> {
+) -> HttpResult<impl IntoResponse> {
     let who = caller.account();
-    let _place = app
-        .front
-        .uploads
-        .take(who.clone(), 1, false)
-        .map_err(|full| full.problem(PLACES))?;
+    let place = app.front.uploads.take(who.clone(), 1, false);
+    let _place = place.map_err(|full| full.problem(PLACES))?;
     let Some(format) = row_format(&params, request.headers())? else {
         let text = "an upload is text/csv or application/x-ndjson, as its Content-Type says";
         return Err(Problem::new(Slug::UnsupportedMediaType, text));
@@ -195,23 +175,15 @@ async fn create(
         })
     });
     let received = app.service.sources.receive(&format, &who, body.boxed()).await;
-    let received = match received {
-        Err(_) if broken.load(Ordering::Relaxed) => {
-            return Err(Problem::new(
-                Slug::InvalidRequest,
-                "the body broke off before its end",
-            ));
-        }
-        received => received?,
-    };
+    if received.is_err() && broken.load(Ordering::Relaxed) {
+        let text = "the body broke off before its end";
+        return Err(Problem::new(Slug::InvalidRequest, text));
+    }
+    let received = received?;
     let (upload, _) = app.service.sources.show(received.id).await?;
-    let location = format!("/v1/uploads/{}", received.id);
-    let seen = SeenUpload(upload, Some(received));
-    Ok((
-        StatusCode::CREATED,
-        [(header::LOCATION, location)],
-        Json(shown(&app, seen).await?),
-    ))
+    let place = [(header::LOCATION, format!("/v1/uploads/{}", received.id))];
+    let body = shown(&app, PathUpload(upload, Some(received))).await?;
+    Ok((StatusCode::CREATED, place, Json(body)))
 }
 
 /// Makes a source the caller's. A business may make tasks of its own uploads only; of others' it doesn't even learn that
@@ -247,11 +219,8 @@ pub(super) async fn judge_source(
 
 fn refuse_long(app: &App, headers: &HeaderMap) -> Result<(), ServiceError> {
     let limit = app.service.config().http.upload_limit;
-    let length = headers
-        .get(header::CONTENT_LENGTH)
-        .and_then(|value| value.to_str().ok());
-    match length.and_then(|text| text.parse::<u64>().ok()) {
-        Some(bytes) if bytes > limit.0 => Err(ServiceError::TooLarge(format!(
+    match headers::text(headers, header::CONTENT_LENGTH).parse::<u64>() {
+        Ok(bytes) if bytes > limit.0 => Err(ServiceError::TooLarge(format!(
             "the body has {bytes} bytes; http.upload_limit is {limit}"
         ))),
         _ => Ok(()),
@@ -260,17 +229,7 @@ fn refuse_long(app: &App, headers: &HeaderMap) -> Result<(), ServiceError> {
 
 /// How the body becomes rows; none for a body of another type.
 fn row_format(params: &UploadParams, headers: &HeaderMap) -> Result<Option<RowFormat>, ServiceError> {
-    let kind = headers
-        .get(header::CONTENT_TYPE)
-        .and_then(|value| value.to_str().ok())
-        .unwrap_or_default();
-    let kind = kind
-        .split(';')
-        .next()
-        .unwrap_or_default()
-        .trim()
-        .to_ascii_lowercase();
-    match kind.as_str() {
+    match headers::content_type(headers).as_str() {
         "text/csv" => return csv_format(params).map(Some),
         "application/x-ndjson" | "application/ndjson" | "application/jsonl" => {}
         _ => return Ok(None),
@@ -317,12 +276,12 @@ fn csv_format(params: &UploadParams) -> Result<RowFormat, ServiceError> {
 }
 
 /// The upload of the path, which the caller may see.
-struct SeenUpload(Upload, Option<Received>);
+pub(crate) struct PathUpload(Upload, Option<Received>);
 
-impl FromRequestParts<App> for SeenUpload {
+impl FromRequestParts<App> for PathUpload {
     type Rejection = Problem;
 
-    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<SeenUpload, Problem> {
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<PathUpload, Problem> {
         let caller = Caller::from_request_parts(parts, app).await?;
         let text = path_param(parts, app, "u").await?;
         let missing = || ServiceError::NotFound {
@@ -334,22 +293,17 @@ impl FromRequestParts<App> for SeenUpload {
         if caller.role == Role::Business && upload.created_by != caller.account() {
             return Err(missing().into());
         }
-        Ok(SeenUpload(upload, received))
+        Ok(PathUpload(upload, received))
     }
 }
 
 /// Show an upload.
 #[utoipa::path(
     get, path = "/v1/uploads/{u}", tag = "uploads", operation_id = "show_upload",
-    security(("bearer" = ["viewer", "business"])),
-    params(("u" = String, Path, description = "The upload", pattern = "^u[1-9][0-9]{0,17}$", example = "u7")),
-    responses(
-        (status = 200, body = UploadBody),
-        (status = 404, body = Problem, content_type = "application/problem+json"),
-    )
+    security(("bearer" = ["viewer", "business"])), responses((status = 200, body = UploadBody))
 )]
-async fn show(State(app): State<App>, seen: SeenUpload) -> Result<Json<UploadBody>, Problem> {
-    Ok(Json(shown(&app, seen).await?))
+pub(crate) async fn show(State(app): State<App>, upload: PathUpload) -> HttpResult<Json<UploadBody>> {
+    Ok(Json(shown(&app, upload).await?))
 }
 
 /// Remove an upload.
@@ -357,15 +311,12 @@ async fn show(State(app): State<App>, seen: SeenUpload) -> Result<Json<UploadBod
 /// One that a task took stays with its task.
 #[utoipa::path(
     delete, path = "/v1/uploads/{u}", tag = "uploads", operation_id = "discard_upload",
-    security(("bearer" = ["operator", "business"])),
-    params(("u" = String, Path, description = "The upload", pattern = "^u[1-9][0-9]{0,17}$", example = "u7")),
-    responses(
-        (status = 204),
-        (status = 404, body = Problem, content_type = "application/problem+json"),
-        (status = 409, body = Problem, content_type = "application/problem+json"),
-    )
+    security(("bearer" = ["operator", "business"])), responses((status = 204), (status = 409))
 )]
-async fn discard(State(app): State<App>, SeenUpload(upload, _): SeenUpload) -> Result<StatusCode, Problem> {
+pub(crate) async fn discard(
+    State(app): State<App>,
+    PathUpload(upload, _): PathUpload,
+) -> HttpResult<StatusCode> {
     app.service.sources.discard(upload.id).await?;
     Ok(StatusCode::NO_CONTENT)
 }

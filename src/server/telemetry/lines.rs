@@ -15,29 +15,30 @@ use super::Style;
 /// The target of what a program says beside its log.
 const TARGET: &str = "windrow";
 
-/// One JSON object a line.
-pub(super) struct Json;
+/// How an event is written.
+pub(super) enum Lines {
+    /// One JSON object a line.
+    Json,
+    /// `key=value`, quoted where need be.
+    Logfmt,
+}
 
-/// `key=value`, quoted where need be.
-pub(super) struct Logfmt;
-
-impl<S, N> FormatEvent<S, N> for Json
-where
-    S: Subscriber + for<'a> LookupSpan<'a>,
-    N: for<'a> FormatFields<'a> + 'static,
-{
-    fn format_event(&self, _: &FmtContext<'_, S, N>, mut out: Writer<'_>, event: &Event<'_>) -> fmt::Result {
-        writeln!(out, "{}", Value::Object(members(event)?))
+impl Lines {
+    fn line(&self, members: Map<String, Value>) -> String {
+        match self {
+            Lines::Json => Value::Object(members).to_string(),
+            Lines::Logfmt => logfmt(&members),
+        }
     }
 }
 
-impl<S, N> FormatEvent<S, N> for Logfmt
+impl<S, N> FormatEvent<S, N> for Lines
 where
     S: Subscriber + for<'a> LookupSpan<'a>,
     N: for<'a> FormatFields<'a> + 'static,
 {
     fn format_event(&self, _: &FmtContext<'_, S, N>, mut out: Writer<'_>, event: &Event<'_>) -> fmt::Result {
-        writeln!(out, "{}", logfmt(&members(event)?))
+        writeln!(out, "{}", self.line(members(event)?))
     }
 }
 
@@ -64,8 +65,8 @@ fn head(level: Level, target: &str, text: &str) -> Result<Map<String, Value>, fm
 pub(super) fn said(style: Style, level: Level, text: &str) -> Result<String, fmt::Error> {
     Ok(match style {
         Style::Pretty { .. } | Style::Brief { .. } => text.to_owned(),
-        Style::Json => Value::Object(head(level, TARGET, text)?).to_string(),
-        Style::Logfmt => logfmt(&head(level, TARGET, text)?),
+        Style::Json => Lines::Json.line(head(level, TARGET, text)?),
+        Style::Logfmt => Lines::Logfmt.line(head(level, TARGET, text)?),
     })
 }
 
@@ -151,13 +152,7 @@ mod tests {
         }
     }
 
-    fn logged<E>(format: E) -> String
-    where
-        E: FormatEvent<tracing_subscriber::Registry, tracing_subscriber::fmt::format::DefaultFields>
-            + Send
-            + Sync
-            + 'static,
-    {
+    fn logged(format: Lines) -> String {
         let page = Page::default();
         let writer = page.clone();
         let log = tracing_subscriber::fmt()
@@ -173,7 +168,7 @@ mod tests {
 
     #[test]
     fn an_event_is_one_object_with_the_fixed_keys() {
-        let text = logged(Json);
+        let text = logged(Lines::Json);
         assert_eq!(text.lines().count(), 1, "{text}");
         let value: Value = serde_json::from_str(&text).expect("JSON");
         assert_eq!(value["reason"], serde_json::json!(["two", "lines"]));
@@ -209,7 +204,7 @@ mod tests {
 
     #[test]
     fn a_value_can_not_break_out_of_its_line() {
-        let text = logged(Logfmt);
+        let text = logged(Lines::Logfmt);
         assert_eq!(text.lines().count(), 1, "{text}");
         assert!(
             text.contains(r#"reason=["two","lines"]"#) && text.contains(" task=t42"),

@@ -5,9 +5,11 @@ mod lines;
 
 use std::io::Write;
 
-use tracing_subscriber::{EnvFilter, reload};
+use tracing_subscriber::layer::{Layer, SubscriberExt};
+use tracing_subscriber::util::SubscriberInitExt;
+use tracing_subscriber::{EnvFilter, Registry, fmt, reload};
 
-use self::lines::{Json, Logfmt};
+use self::lines::Lines;
 
 /// Which lines are logged.
 #[derive(Debug)]
@@ -50,12 +52,12 @@ pub enum Style {
 }
 
 /// Changes which lines a started log has.
-pub struct LogControl(Box<dyn Fn(Filter) -> bool + Send + Sync>);
+pub struct LogControl(reload::Handle<EnvFilter, Registry>);
 
 impl LogControl {
     /// Changes which lines are logged from now on; says whether the log is still there.
     pub fn change(&self, filter: Filter) -> bool {
-        (self.0)(filter)
+        self.0.reload(filter.0).is_ok()
     }
 }
 
@@ -65,46 +67,22 @@ pub fn start_log<W: Write + 'static>(
     style: Style,
     writer: impl Fn() -> W + Send + Sync + 'static,
 ) -> Option<LogControl> {
+    let (filter, handle) = reload::Layer::new(filter.0);
     // A line that nobody can read any more is dropped: to complain of it on a closed standard error would be a panic.
-    let log = tracing_subscriber::fmt()
-        .log_internal_errors(false)
-        .with_env_filter(filter.0)
-        .with_writer(writer);
-    match style {
-        Style::Pretty { colours } => {
-            let log = log.with_ansi(colours).with_filter_reloading();
-            let handle = log.reload_handle();
-            log.try_init().ok().map(|()| control(handle))
-        }
-        Style::Brief { colours } => {
-            let log = log
-                .without_time()
-                .with_target(false)
-                .with_ansi(colours)
-                .with_filter_reloading();
-            let handle = log.reload_handle();
-            log.try_init().ok().map(|()| control(handle))
-        }
-        Style::Json => {
-            let log = log.event_format(Json).with_filter_reloading();
-            let handle = log.reload_handle();
-            log.try_init().ok().map(|()| control(handle))
-        }
-        Style::Logfmt => {
-            let log = log.event_format(Logfmt).with_filter_reloading();
-            let handle = log.reload_handle();
-            log.try_init().ok().map(|()| control(handle))
-        }
-    }
+    let lines = fmt::layer().log_internal_errors(false).with_writer(writer);
+    let lines = match style {
+        Style::Pretty { colours } => lines.with_ansi(colours).boxed(),
+        Style::Brief { colours } => lines.without_time().with_target(false).with_ansi(colours).boxed(),
+        Style::Json => lines.event_format(Lines::Json).boxed(),
+        Style::Logfmt => lines.event_format(Lines::Logfmt).boxed(),
+    };
+    let log = tracing_subscriber::registry().with(filter).with(lines);
+    log.try_init().ok().map(|()| LogControl(handle))
 }
 
 /// What a program says beside its log, as a line of a log of this style: whoever reads objects finds nothing else.
 pub fn said(style: Style, level: tracing::Level, text: &str) -> String {
     lines::said(style, level, text).unwrap_or_else(|_| text.to_owned())
-}
-
-fn control<S: 'static>(handle: reload::Handle<EnvFilter, S>) -> LogControl {
-    LogControl(Box::new(move |filter| handle.reload(filter.0).is_ok()))
 }
 
 #[cfg(test)]

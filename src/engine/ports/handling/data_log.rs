@@ -9,7 +9,8 @@ use windrow_core::ids::{ItemIndex, ShardId, TaskId, WallMs};
 use windrow_core::items::verdict::ItemTrouble;
 
 /// Who wrote a line.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum LogOrigin {
     /// The business's handler.
     Business,

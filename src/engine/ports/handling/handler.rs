@@ -176,7 +176,8 @@ pub struct LogLine {
 }
 
 /// How important a data log line is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum LogLevel {
     /// For developers.
     Debug,

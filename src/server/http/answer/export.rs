@@ -6,17 +6,16 @@ use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use futures_util::stream;
 use serde::Deserialize;
+use serde_json::{Value, json};
 use utoipa::{IntoParams, ToSchema};
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
 
 use crate::http::App;
 use crate::http::answer::csv::push_row;
-use crate::http::guard::body::Params;
+use crate::http::guard::{Params, headers};
 use crate::http::logs::LineBody;
-use crate::http::problem::Problem;
+use crate::http::problem::HttpResult;
 use crate::http::tasks::failures::bodies;
-use crate::http::tasks::view::seen_task::SeenTask;
+use crate::http::tasks::path::PathTask;
 use crate::service::ServiceError;
 use windrow_core::ids::{INDEX_MAX, ItemIndex};
 use windrow_engine::ports::tasks::failure_list::FailurePage;
@@ -25,17 +24,10 @@ use windrow_engine::ports::tasks::store::TaskView;
 /// Rows that are read and sent at once.
 const PAGE: u32 = 1_000;
 
-/// The routes of this resource.
-pub(crate) fn routes() -> OpenApiRouter<App> {
-    OpenApiRouter::new()
-        .routes(routes!(failures))
-        .routes(routes!(log))
-}
-
 /// How an export is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
-enum Format {
+pub(crate) enum Format {
     /// Comma-separated, with a header.
     Csv,
     /// One JSON object a line.
@@ -43,9 +35,8 @@ enum Format {
 }
 
 #[derive(Debug, Deserialize, IntoParams)]
-#[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
-struct ExportParams {
+pub(crate) struct ExportParams {
     /// How it is written; else as `Accept` says, NDJSON without.
     #[param(inline)]
     format: Option<Format>,
@@ -60,14 +51,9 @@ struct ExportParams {
 
 impl ExportParams {
     fn format(&self, headers: &HeaderMap) -> Format {
-        let accept = headers
-            .get(header::ACCEPT)
-            .and_then(|value| value.to_str().ok())
-            .unwrap_or_default();
-        let accepted = if accept.contains("text/csv") {
-            Format::Csv
-        } else {
-            Format::Ndjson
+        let accepted = match headers::accepts(headers, "text/csv") {
+            true => Format::Csv,
+            false => Format::Ndjson,
         };
         self.format.unwrap_or(accepted)
     }
@@ -76,7 +62,7 @@ impl ExportParams {
         match self.after {
             Some(after) if after > INDEX_MAX => Err(ServiceError::invalid(
                 "after",
-                format!("this is at most {INDEX_MAX}"),
+                format!("must be at most {INDEX_MAX}"),
             )),
             after => Ok(after),
         }
@@ -88,41 +74,27 @@ impl ExportParams {
 /// All failures in the order of their indexes. An export that was cut goes on with `after` and the last index received.
 #[utoipa::path(
     get, path = "/v1/tasks/{task}/export/failures", tag = "failures", operation_id = "export_failures",
-    security(("bearer" = ["viewer", "business"])),
-    params(("task" = String, Path, description = "The task", pattern = "^t[1-9][0-9]{0,17}$", example = "t42"), ExportParams),
+    security(("bearer" = ["viewer", "business"])), params(ExportParams),
     responses(
         (status = 200, description = "The rows", content((String = "application/x-ndjson"), (String = "text/csv"))),
-        (status = 400, body = Problem, content_type = "application/problem+json"),
-        (status = 404, body = Problem, content_type = "application/problem+json"),
     )
 )]
-async fn failures(
+pub(crate) async fn failures(
     State(app): State<App>,
-    SeenTask(task): SeenTask,
+    PathTask(task): PathTask,
     Params(params): Params<ExportParams>,
     headers: HeaderMap,
-) -> Result<Response, Problem> {
+) -> HttpResult {
     let format = params.format(&headers);
     let after = params.after()?.map(ItemIndex);
     let name = format!("{}-failures", task.id);
-    let columns = [
-        "index",
-        "code",
-        "message",
-        "attempts",
-        "first_at",
-        "last_at",
-        "output",
-        "origin_task",
-        "origin_index",
-        "data",
-        "data_missing",
-    ];
+    let columns =
+        "index,code,message,attempts,first_at,last_at,output,origin_task,origin_index,data,data_missing";
     let rows = move |state: Option<ItemIndex>| {
         let (app, task, data) = (app.clone(), task.clone(), params.data.clone());
         async move { failure_rows(&app, &task, data.as_deref(), state, format).await }
     };
-    Ok(answer(name, format, &columns, after, rows).await?)
+    Ok(answer(name, format, columns, after, rows).await?)
 }
 
 async fn failure_rows(
@@ -132,11 +104,8 @@ async fn failure_rows(
     after: Option<ItemIndex>,
     format: Format,
 ) -> Result<(Vec<u8>, Option<ItemIndex>), ServiceError> {
-    let found = app
-        .service
-        .failures
-        .page(task, &FailurePage::ByIndex(after), PAGE)
-        .await?;
+    let failures = &app.service.failures;
+    let found = failures.page(task, &FailurePage::ByIndex(after), PAGE).await?;
     let last = found.last().map(|shown| shown.item.index);
     let mut out = Vec::new();
     for row in bodies(app, task, data, found).await? {
@@ -172,29 +141,24 @@ async fn failure_rows(
 /// All lines of a task, oldest first. An export that was cut goes on with `after` and the last number received.
 #[utoipa::path(
     get, path = "/v1/tasks/{task}/export/log", tag = "logs", operation_id = "export_log",
-    security(("bearer" = ["viewer", "business"])),
-    params(("task" = String, Path, description = "The task", pattern = "^t[1-9][0-9]{0,17}$", example = "t42"), ExportParams),
+    security(("bearer" = ["viewer", "business"])), params(ExportParams),
     responses(
         (status = 200, description = "The rows", content((String = "application/x-ndjson"), (String = "text/csv"))),
-        (status = 400, body = Problem, content_type = "application/problem+json"),
-        (status = 404, body = Problem, content_type = "application/problem+json"),
     )
 )]
-async fn log(
+pub(crate) async fn log(
     State(app): State<App>,
-    SeenTask(task): SeenTask,
+    PathTask(task): PathTask,
     Params(params): Params<ExportParams>,
     headers: HeaderMap,
-) -> Result<Response, Problem> {
+) -> HttpResult {
     let format = params.format(&headers);
     let after = params.after()?.map(u64::cast_signed);
     if params.data.is_some() {
         return Err(ServiceError::invalid("data", "lines carry none; only failures do").into());
     }
     let name = format!("{}-log", task.id);
-    let columns = [
-        "number", "at", "task", "index", "level", "origin", "code", "message", "extra",
-    ];
+    let columns = "number,at,task,index,level,origin,code,message,extra";
     let rows = move |state: Option<i64>| {
         let (app, id) = (app.clone(), task.id);
         async move {
@@ -207,26 +171,21 @@ async fn log(
             Ok((out, last))
         }
     };
-    Ok(answer(name, format, &columns, after, rows).await?)
+    Ok(answer(name, format, columns, after, rows).await?)
 }
 
 fn push_line(line: &LineBody, format: Format, out: &mut Vec<u8>) -> Result<(), ServiceError> {
     if format == Format::Ndjson {
         return push_json(line, out);
     }
-    let word = |value: Result<serde_json::Value, serde_json::Error>| {
-        value
-            .ok()
-            .and_then(|value| value.as_str().map(str::to_owned))
-            .unwrap_or_default()
-    };
+    let word = |value: Value| value.as_str().unwrap_or_default().to_owned();
     let cells = [
         line.number.to_string(),
         line.at.clone(),
         line.task.clone(),
         line.index.map(|index| index.to_string()).unwrap_or_default(),
-        word(serde_json::to_value(line.level)),
-        word(serde_json::to_value(line.origin)),
+        word(json!(line.level)),
+        word(json!(line.origin)),
         line.code.clone().unwrap_or_default(),
         line.message.clone(),
         line.extra.as_ref().map(ToString::to_string).unwrap_or_default(),
@@ -246,7 +205,7 @@ fn push_json(row: &impl serde::Serialize, out: &mut Vec<u8>) -> Result<(), Servi
 async fn answer<K, F, R>(
     name: String,
     format: Format,
-    columns: &[&str],
+    columns: &str,
     after: Option<K>,
     rows: F,
 ) -> Result<Response, ServiceError>
@@ -258,7 +217,7 @@ where
     let (first, next) = rows(after).await?;
     let mut head = Vec::new();
     if format == Format::Csv {
-        push_row(columns, &mut head);
+        head.extend_from_slice(format!("{columns}\r\n").as_bytes());
     }
     head.extend_from_slice(&first);
     let rest = stream::try_unfold((next, rows), |(at, rows)| async move {

@@ -4,7 +4,7 @@ pub(crate) mod csv;
 pub(crate) mod export;
 pub(crate) mod html;
 pub mod page;
+pub(crate) mod response;
 pub mod sample;
 pub(crate) mod silent;
-pub(crate) mod stamp;
 pub mod time;

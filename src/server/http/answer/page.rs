@@ -1,6 +1,8 @@
 //! Pages of lists: keyset cursors, opaque to callers.
 
 use axum::Json;
+use axum::extract::FromRequestParts;
+use axum::http::request::Parts;
 use axum::http::{HeaderValue, Uri, header};
 use axum::response::{IntoResponse, Response};
 use base64::Engine as _;
@@ -9,6 +11,9 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
+use crate::http::App;
+use crate::http::guard::Params;
+use crate::http::problem::Problem;
 use crate::service::ServiceError;
 
 /// Items of a page when the caller names no number.
@@ -25,83 +30,91 @@ pub struct Page<T> {
     pub next_cursor: Option<String>,
 }
 
-/// Which page of a list that has no other filter.
+/// Which page of a list.
 #[derive(Debug, Deserialize, IntoParams)]
-#[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
-pub struct ListQuery {
+pub struct PageQuery {
     /// Items of a page.
-    #[param(minimum = 1, maximum = 500)]
-    pub limit: Option<u32>,
+    #[param(minimum = 1, maximum = 500, default = 50)]
+    limit: Option<u32>,
     /// `next_cursor` of the page before.
-    pub cursor: Option<String>,
+    #[param(max_length = 200)]
+    cursor: Option<String>,
 }
 
-/// The number of things that a caller wants.
-///
-/// # Errors
-/// When it is 0 or above [`LIMIT_MAX`].
-pub fn limit(asked: Option<u32>) -> Result<u32, ServiceError> {
-    match asked {
-        None => Ok(LIMIT_DEFAULT),
-        Some(number @ 1..=LIMIT_MAX) => Ok(number),
-        Some(number) => Err(ServiceError::invalid(
-            "limit",
-            format!("{number} is not within 1 and {LIMIT_MAX}"),
-        )),
+/// The page that a request asks for, where a list is read from the store by key.
+pub struct Paging<K> {
+    /// Items of a page.
+    pub limit: u32,
+    /// The key of the last item of the page before.
+    pub after: Option<K>,
+    uri: Uri,
+}
+
+impl<K: DeserializeOwned> FromRequestParts<App> for Paging<K> {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Paging<K>, Problem> {
+        let Params(PageQuery { limit, cursor }) = Params::from_request_parts(parts, app).await?;
+        let (limit, uri) = (limit.unwrap_or(LIMIT_DEFAULT), parts.uri.clone());
+        if !(1..=LIMIT_MAX).contains(&limit) {
+            let text = format!("{limit} is not within 1 and {LIMIT_MAX}");
+            return Err(ServiceError::invalid("limit", text).into());
+        }
+        let after = cursor.as_deref().map(read).transpose()?;
+        Ok(Paging { limit, after, uri })
     }
 }
 
-/// The key behind a cursor.
-///
-/// # Errors
-/// When no page of this list gave it out.
-pub fn read<T: DeserializeOwned>(cursor: Option<&str>) -> Result<Option<T>, ServiceError> {
-    let Some(cursor) = cursor else { return Ok(None) };
+impl<K> Paging<K> {
+    /// How many to read: the one that the page has no room for says that another page follows.
+    pub fn to_read(&self) -> u32 {
+        self.limit + 1
+    }
+
+    /// The page of what was read; `key` is what the cursor says of its last item.
+    pub fn page<T, C: Serialize>(&self, mut items: Vec<T>, key: impl Fn(&T) -> C) -> Page<T> {
+        let more = items.len() > self.limit as usize;
+        items.truncate(self.limit as usize);
+        let next_cursor = items.last().filter(|_| more).map(|last| write(&key(last)));
+        Page { items, next_cursor }
+    }
+
+    /// The answer that a page is, with `Link: <…>; rel="next"` to the next one.
+    pub fn answer<T: Serialize>(&self, page: Page<T>) -> Response {
+        let cursor = page.next_cursor.clone();
+        let mut response = Json(page).into_response();
+        let link = cursor.map(|cursor| {
+            let pairs = self.uri.query().unwrap_or_default().split('&');
+            let kept = pairs.filter(|pair| !pair.is_empty() && !pair.starts_with("cursor="));
+            let query: String = kept.map(|pair| format!("{pair}&")).collect();
+            format!("<{}?{query}cursor={cursor}>; rel=\"next\"", self.uri.path())
+        });
+        let link = link.and_then(|link| HeaderValue::from_str(&link).ok());
+        response
+            .headers_mut()
+            .extend(link.map(|link| (header::LINK, link)));
+        response
+    }
+}
+
+impl<T> Page<T> {
+    /// The same page of items as they are shown.
+    pub fn map<J>(self, show: impl FnMut(T) -> J) -> Page<J> {
+        Page {
+            items: self.items.into_iter().map(show).collect(),
+            next_cursor: self.next_cursor,
+        }
+    }
+}
+
+fn read<K: DeserializeOwned>(cursor: &str) -> Result<K, ServiceError> {
     let bytes = URL_SAFE_NO_PAD.decode(cursor).ok();
     let key = bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok());
-    key.map(Some)
-        .ok_or_else(|| ServiceError::invalid("cursor", "this is no cursor of this list; begin without one"))
+    key.ok_or_else(|| ServiceError::invalid("cursor", "not a cursor of this list; begin without one"))
 }
 
 /// The cursor of a key.
 pub fn write<T: Serialize>(key: &T) -> String {
     URL_SAFE_NO_PAD.encode(serde_json::to_vec(key).unwrap_or_default())
-}
-
-/// A page of at most `limit` things out of `limit + 1` that were asked for; `key` is what the cursor says of the last.
-pub fn page<T, K: Serialize>(mut items: Vec<T>, limit: u32, key: impl Fn(&T) -> K) -> Page<T> {
-    let more = items.len() > limit as usize;
-    items.truncate(limit as usize);
-    let next_cursor = if more {
-        items.last().map(|last| write(&key(last)))
-    } else {
-        None
-    };
-    Page { items, next_cursor }
-}
-
-/// `Link: <…>; rel="next"` for a page of this path and these parameters.
-pub fn link(path: &str, query: &str, cursor: &str) -> Option<(header::HeaderName, HeaderValue)> {
-    let kept: Vec<&str> = query
-        .split('&')
-        .filter(|pair| !pair.is_empty() && !pair.starts_with("cursor="))
-        .collect();
-    let query: String = kept.iter().map(|pair| format!("{pair}&")).collect();
-    let text = format!("<{path}?{query}cursor={cursor}>; rel=\"next\"");
-    Some((header::LINK, HeaderValue::from_str(&text).ok()?))
-}
-
-/// The answer that a page is, with the link to the next one.
-pub fn answer<T: Serialize>(uri: &Uri, page: Page<T>) -> Response {
-    let query = uri.query().unwrap_or_default();
-    let link = page
-        .next_cursor
-        .as_deref()
-        .and_then(|cursor| link(uri.path(), query, cursor));
-    let mut response = Json(page).into_response();
-    if let Some((name, value)) = link {
-        response.headers_mut().insert(name, value);
-    }
-    response
 }

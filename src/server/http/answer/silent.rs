@@ -15,16 +15,11 @@ pub(crate) struct SilentJson {
     pub(crate) why: String,
 }
 
-impl From<&Unreachable> for SilentJson {
-    fn from(silent: &Unreachable) -> SilentJson {
-        SilentJson {
-            node: silent.node.clone(),
-            why: silent.why.clone(),
-        }
-    }
-}
-
 /// All of them.
 pub(crate) fn silent(all: &[Unreachable]) -> Vec<SilentJson> {
-    all.iter().map(SilentJson::from).collect()
+    let shown = |one: &Unreachable| SilentJson {
+        node: one.node.clone(),
+        why: one.why.clone(),
+    };
+    all.iter().map(shown).collect()
 }

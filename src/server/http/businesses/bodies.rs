@@ -8,7 +8,7 @@ use utoipa::{IntoParams, ToSchema};
 
 use crate::http::answer::time::rfc3339;
 use crate::http::document::schema::{HooksSettings, LimitsSettings, TuningSettings};
-use crate::http::guard::body::reason;
+use crate::http::guard::reason;
 use crate::service::businesses::{BusinessBody, Revision};
 use windrow_core::business::{BusinessLimits, Hooks, POOL_DEFAULT};
 use windrow_core::settings::patch::TuningPatch;
@@ -18,7 +18,7 @@ use windrow_engine::ports::handling::hook::{CheckLine, CheckResult};
 /// A business as it is registered. `name` and one of `url` and `command` are needed.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct RegisterBody {
+pub(crate) struct RegisterBody {
     /// Its name in URLs; never changes.
     #[schema(pattern = "^[a-z0-9-]{1,40}$")]
     name: String,
@@ -98,20 +98,10 @@ impl RegisterBody {
     }
 }
 
-/// Why, for the audit.
-#[derive(Debug, Default, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub(super) struct ReasonBody {
-    /// Why, for the audit.
-    #[serde(default, deserialize_with = "reason")]
-    #[schema(max_length = 1000)]
-    pub(super) reason: Option<String>,
-}
-
 /// Whether the handler is called before its business is registered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum CheckMode {
+pub(crate) enum CheckMode {
     /// It is, and must keep to the contract.
     Require,
     /// It isn't.
@@ -119,44 +109,23 @@ pub(super) enum CheckMode {
 }
 
 #[derive(Debug, Deserialize, IntoParams)]
-#[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
-pub(super) struct RegisterQuery {
+pub(crate) struct RegisterQuery {
     /// `skip` registers a business whose handler isn't there yet.
     #[param(inline)]
     pub(super) check: Option<CheckMode>,
-    /// With `true` only what would be is said: everything is checked as without it, but for calls of the handler, and
-    /// nothing is changed.
-    pub(super) dry_run: Option<bool>,
 }
 
 #[derive(Debug, Deserialize, IntoParams)]
-#[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
-pub(super) struct ListQuery {
+pub(crate) struct ListQuery {
     /// The archived ones instead of the others.
     pub(super) archived: Option<bool>,
-    /// Items of a page.
-    #[param(minimum = 1, maximum = 500)]
-    pub(super) limit: Option<u32>,
-    /// `next_cursor` of the page before.
-    pub(super) cursor: Option<String>,
-}
-
-#[derive(Debug, Deserialize, IntoParams)]
-#[serde(deny_unknown_fields)]
-#[into_params(parameter_in = Query)]
-pub(super) struct RevisionsQuery {
-    /// Items of a page.
-    #[param(minimum = 1, maximum = 500)]
-    pub(super) limit: Option<u32>,
-    /// `next_cursor` of the page before.
-    pub(super) cursor: Option<String>,
 }
 
 /// A business.
 #[derive(Serialize, ToSchema)]
-pub(super) struct BusinessJson {
+pub(crate) struct BusinessJson {
     /// Its name in URLs.
     name: String,
     /// A name for people.
@@ -236,7 +205,7 @@ impl BusinessJson {
 
 /// How a handler keeps to the contract.
 #[derive(Debug, Serialize, ToSchema)]
-pub(super) struct CheckReply {
+pub(crate) struct CheckReply {
     /// Whether no check failed.
     passed: bool,
     /// Each check.
@@ -245,7 +214,7 @@ pub(super) struct CheckReply {
 
 /// One check.
 #[derive(Debug, Serialize, ToSchema)]
-pub(super) struct CheckJson {
+pub(crate) struct CheckJson {
     /// What was looked at.
     check: &'static str,
     /// `ok`, `warn` or `fail`.
@@ -275,7 +244,7 @@ impl CheckReply {
 
 /// One change of a business.
 #[derive(Debug, Serialize, ToSchema)]
-pub(super) struct RevisionJson {
+pub(crate) struct RevisionJson {
     /// The revision that it made.
     revision: Option<u64>,
     /// When.
@@ -297,7 +266,7 @@ pub(super) struct RevisionJson {
 
 /// A member that changed.
 #[derive(Debug, Serialize, ToSchema)]
-pub(super) struct DifferenceJson {
+pub(crate) struct DifferenceJson {
     /// Which, as a JSON pointer.
     pointer: String,
     /// What it was; null where it wasn't there.

@@ -4,142 +4,88 @@ mod bodies;
 
 use axum::Json;
 use axum::extract::{Path, State};
-use axum::http::{HeaderMap, StatusCode, Uri, header};
+use axum::http::HeaderMap;
 use axum::response::{IntoResponse, Response};
 use serde_json::{Map, Value};
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
 
 use self::bodies::{
-    BusinessJson, CheckMode, CheckReply, ListQuery, ReasonBody, RegisterBody, RegisterQuery, RevisionJson,
-    RevisionsQuery,
+    BusinessJson, CheckMode, CheckReply, ListQuery, RegisterBody, RegisterQuery, RevisionJson,
 };
 use super::App;
-use super::problem::Problem;
-use crate::http::answer::page;
+use super::problem::HttpResult;
+use crate::http::answer::page::{Page, PageQuery, Paging};
 use crate::http::document::schema::BusinessPatch;
-use crate::http::guard::access::Caller;
-use crate::http::guard::body::{Body, Params, reason_of};
-use crate::http::guard::dry_run::{self, DryRunQuery};
-use crate::http::guard::etag;
+use crate::http::guard::{Body, Call, Caller, DryRunQuery, Params, ReasonBody, headers, reason_of};
 use crate::service::ServiceError;
 use windrow_engine::ports::access::business_store::Business;
 
-/// The routes of this resource.
-pub(super) fn routes() -> OpenApiRouter<App> {
-    OpenApiRouter::new()
-        .routes(routes!(register, list))
-        .routes(routes!(read, edit))
-        .routes(routes!(check))
-        .routes(routes!(archive))
-        .routes(routes!(unarchive))
-        .routes(routes!(rotate_secret))
-        .routes(routes!(revisions))
-}
-
-type Answer = Result<Response, Problem>;
-
 /// A business with its revision as the tag.
 fn shown(business: &Business, secret: Option<String>) -> Response {
-    (
-        [etag::tag(business.revision)],
-        Json(BusinessJson::new(business, secret)),
-    )
-        .into_response()
+    let tag = headers::tag(business.revision);
+    ([tag], Json(BusinessJson::new(business, secret))).into_response()
 }
 
-/// The same, or what it would be.
-fn told(query: &DryRunQuery, business: &Business) -> Result<Response, ServiceError> {
-    if query.is_dry() {
-        return dry_run::would(&BusinessJson::new(business, None));
-    }
-    Ok(shown(business, None))
+/// The answer to a change of a business.
+fn changed(call: &Call, business: &Business) -> Result<Response, ServiceError> {
+    let tag = headers::tag(business.revision);
+    call.changed(BusinessJson::new(business, None), |body| ([tag], body))
 }
 
 /// Register a business.
 ///
-/// Its handler is called with pings first; `check=skip` leaves that out. The reply holds the signing secret, once.
+/// Its handler is called with pings first; `check=skip` and a dry run leave that out. The reply holds the signing secret, once.
 #[utoipa::path(
-    post, path = "/v1/businesses", operation_id = "register_business", tag = "businesses", params(RegisterQuery), request_body = RegisterBody,
-    security(("bearer" = ["admin"])),
+    post, path = "/v1/businesses", operation_id = "register_business", tag = "businesses",
+    params(RegisterQuery, DryRunQuery), request_body = RegisterBody, security(("bearer" = ["admin"])),
     responses(
         (status = 201, body = BusinessJson, headers(("location" = String), ("etag" = String))),
-        (status = 400, body = Problem, content_type = "application/problem+json"),
-        (status = 409, body = Problem, content_type = "application/problem+json", description = "name-taken"),
-        (status = 422, body = Problem, content_type = "application/problem+json", description = "validation-failed, check-failed"),
+        (status = 409, description = "name-taken"),
+        (status = 422, description = "validation-failed, check-failed"),
     )
 )]
-async fn register(
-    State(app): State<App>,
-    caller: Caller,
+pub(crate) async fn register(
+    call: Call,
     Params(query): Params<RegisterQuery>,
     Body(body): Body<RegisterBody>,
-) -> Answer {
+) -> HttpResult {
     let skip = query.check == Some(CheckMode::Skip);
-    let is_dry = query.dry_run == Some(true);
     let (body, reason) = body.parts();
-    let made = app
-        .service
-        .businesses
-        .register(&body, skip, &caller.write(reason, is_dry))
-        .await?;
-    if is_dry {
-        return Ok(dry_run::would(&BusinessJson::new(&made.business, None))?);
-    }
-    let place = [(header::LOCATION, format!("/v1/businesses/{}", made.business.slug))];
-    Ok((
-        StatusCode::CREATED,
-        place,
-        shown(&made.business, Some(made.secret)),
-    )
-        .into_response())
+    let write = call.write(reason);
+    let made = call.service.businesses.register(&body, skip, &write).await?;
+    let (place, revision) = (
+        format!("/v1/businesses/{}", made.business.slug),
+        made.business.revision,
+    );
+    let secret = (!call.is_dry).then_some(made.secret);
+    Ok(call.made(place, Some(revision), BusinessJson::new(&made.business, secret))?)
 }
 
 /// List businesses in the order of their names.
 #[utoipa::path(
-    get, path = "/v1/businesses", operation_id = "list_businesses", tag = "businesses", params(ListQuery),
-    security(("bearer" = ["viewer"])),
-    responses(
-        (status = 200, body = page::Page<BusinessJson>),
-        (status = 400, body = Problem, content_type = "application/problem+json"),
-    )
+    get, path = "/v1/businesses", operation_id = "list_businesses", tag = "businesses", params(ListQuery, PageQuery),
+    security(("bearer" = ["viewer"])), responses((status = 200, body = Page<BusinessJson>))
 )]
-async fn list(State(app): State<App>, uri: Uri, Params(query): Params<ListQuery>) -> Answer {
-    let limit = page::limit(query.limit)?;
-    let after: Option<String> = page::read(query.cursor.as_deref())?;
+pub(crate) async fn list(
+    State(app): State<App>,
+    paging: Paging<String>,
+    Params(query): Params<ListQuery>,
+) -> HttpResult {
     let archived = query.archived.unwrap_or(false);
-    let found = app
-        .service
-        .businesses
-        .store
-        .businesses(archived, after.as_deref(), limit + 1)
+    let store = &app.service.businesses.store;
+    let found = store
+        .businesses(archived, paging.after.as_deref(), paging.to_read())
         .await?;
-    let page = page::page(found, limit, |business| business.slug.clone());
-    let items = page
-        .items
-        .iter()
-        .map(|business| BusinessJson::new(business, None))
-        .collect();
-    Ok(page::answer(
-        &uri,
-        page::Page {
-            items,
-            next_cursor: page.next_cursor,
-        },
-    ))
+    let page = paging.page(found, |business| business.slug.clone());
+    Ok(paging.answer(page.map(|business| BusinessJson::new(&business, None))))
 }
 
 /// Look at a business.
 #[utoipa::path(
     get, path = "/v1/businesses/{business}", operation_id = "show_business", tag = "businesses",
-    params(("business" = String, Path, description = "Its name", pattern = "^[a-z0-9-]{1,40}$")),
     security(("bearer" = ["viewer", "business"])),
-    responses(
-        (status = 200, body = BusinessJson, headers(("etag" = String))),
-        (status = 404, body = Problem, content_type = "application/problem+json"),
-    )
+    responses((status = 200, body = BusinessJson, headers(("etag" = String))))
 )]
-async fn read(State(app): State<App>, caller: Caller, Path(slug): Path<String>) -> Answer {
+pub(crate) async fn read(State(app): State<App>, caller: Caller, Path(slug): Path<String>) -> HttpResult {
     caller.may_see(&slug, "business", &slug)?;
     Ok(shown(&app.service.businesses.get(&slug).await?, None))
 }
@@ -149,41 +95,23 @@ async fn read(State(app): State<App>, caller: Caller, Path(slug): Path<String>) 
 /// A JSON merge-patch over what GET shows. With `If-Match` it is refused when the business was changed meanwhile.
 #[utoipa::path(
     patch, path = "/v1/businesses/{business}", operation_id = "change_business", tag = "businesses",
-    params(
-        ("business" = String, Path, description = "Its name", pattern = "^[a-z0-9-]{1,40}$"),
-        ("If-Match" = Option<String>, Header, description = "The ETag of what was looked at"),
-        DryRunQuery,
-    ),
-    request_body(content = BusinessPatch, content_type = "application/json"),
+    params(DryRunQuery), request_body(content = BusinessPatch, content_type = "application/json"),
     security(("bearer" = ["admin"])),
-    responses(
-        (status = 200, body = BusinessJson, headers(("etag" = String))),
-        (status = 400, body = Problem, content_type = "application/problem+json"),
-        (status = 404, body = Problem, content_type = "application/problem+json"),
-        (status = 409, body = Problem, content_type = "application/problem+json"),
-        (status = 412, body = Problem, content_type = "application/problem+json", description = "etag-mismatch"),
-        (status = 422, body = Problem, content_type = "application/problem+json", description = "validation-failed"),
-    )
+    responses((status = 200, body = BusinessJson, headers(("etag" = String))), (status = 409))
 )]
-async fn edit(
-    State(app): State<App>,
-    caller: Caller,
+pub(crate) async fn edit(
+    call: Call,
     Path(slug): Path<String>,
-    Params(query): Params<DryRunQuery>,
     headers: HeaderMap,
     Body(mut patch): Body<Map<String, Value>>,
-) -> Answer {
-    let reason = reason_of(patch.remove("reason"))?;
+) -> HttpResult {
+    let write = call.write(reason_of(patch.remove("reason"))?);
     // Looked for first: of a business that isn't there, nothing was changed.
-    app.service.businesses.get(&slug).await?;
-    let expected = etag::expected(&headers);
-    let write = caller.write(reason, query.is_dry());
-    let changed = app
-        .service
-        .businesses
-        .edit(&slug, &Value::Object(patch), expected, &write)
-        .await?;
-    Ok(told(&query, &changed)?)
+    call.service.businesses.get(&slug).await?;
+    let (patch, expected) = (Value::Object(patch), headers::expected(&headers));
+    let businesses = &call.service.businesses;
+    let business = businesses.edit(&slug, &patch, expected, &write).await?;
+    Ok(changed(&call, &business)?)
 }
 
 /// Check whether its handler keeps to the contract.
@@ -191,71 +119,51 @@ async fn edit(
 /// It is called with pings; nothing is recorded.
 #[utoipa::path(
     post, path = "/v1/businesses/{business}/check", operation_id = "check_business", tag = "businesses",
-    params(("business" = String, Path, description = "Its name", pattern = "^[a-z0-9-]{1,40}$")),
-    request_body = Option<ReasonBody>,
-    security(("bearer" = ["operator"])),
-    responses(
-        (status = 200, body = CheckReply),
-        (status = 404, body = Problem, content_type = "application/problem+json"),
-    )
+    request_body = Option<ReasonBody>, security(("bearer" = ["operator"])),
+    responses((status = 200, body = CheckReply))
 )]
-async fn check(
+pub(crate) async fn check(
     State(app): State<App>,
     Path(slug): Path<String>,
     _: Body<ReasonBody>,
-) -> Result<Json<CheckReply>, Problem> {
+) -> HttpResult<Json<CheckReply>> {
     Ok(Json(CheckReply::new(app.service.businesses.check(&slug).await?)))
 }
 
 /// Hide a business: it takes no new tasks, those it has go on.
 #[utoipa::path(
     post, path = "/v1/businesses/{business}/archive", operation_id = "archive_business", tag = "businesses",
-    params(("business" = String, Path, description = "Its name", pattern = "^[a-z0-9-]{1,40}$"), DryRunQuery),
-    request_body = Option<ReasonBody>,
-    security(("bearer" = ["admin"])),
-    responses(
-        (status = 200, body = BusinessJson, headers(("etag" = String))),
-        (status = 404, body = Problem, content_type = "application/problem+json"),
-        (status = 409, body = Problem, content_type = "application/problem+json"),
-    )
+    params(DryRunQuery), request_body = Option<ReasonBody>, security(("bearer" = ["admin"])),
+    responses((status = 200, body = BusinessJson, headers(("etag" = String))))
 )]
-async fn archive(
-    State(app): State<App>,
-    caller: Caller,
+pub(crate) async fn archive(
+    call: Call,
     Path(slug): Path<String>,
-    Params(query): Params<DryRunQuery>,
     Body(body): Body<ReasonBody>,
-) -> Answer {
-    let write = caller.write(body.reason, query.is_dry());
-    Ok(told(
-        &query,
-        &app.service.businesses.archive(&slug, true, &write).await?,
+) -> HttpResult {
+    let write = call.write(body.reason);
+    Ok(changed(
+        &call,
+        &call.service.businesses.archive(&slug, true, &write).await?,
     )?)
 }
 
 /// Show an archived business again.
 #[utoipa::path(
-    post, path = "/v1/businesses/{business}/unarchive", operation_id = "unarchive_business", tag = "businesses",
-    params(("business" = String, Path, description = "Its name", pattern = "^[a-z0-9-]{1,40}$"), DryRunQuery),
-    request_body = Option<ReasonBody>,
+    post, path = "/v1/businesses/{business}/unarchive", operation_id = "unarchive_business",
+    tag = "businesses", params(DryRunQuery), request_body = Option<ReasonBody>,
     security(("bearer" = ["admin"])),
-    responses(
-        (status = 200, body = BusinessJson, headers(("etag" = String))),
-        (status = 404, body = Problem, content_type = "application/problem+json"),
-        (status = 409, body = Problem, content_type = "application/problem+json"),
-    )
+    responses((status = 200, body = BusinessJson, headers(("etag" = String))))
 )]
-async fn unarchive(
-    State(app): State<App>,
-    caller: Caller,
+pub(crate) async fn unarchive(
+    call: Call,
     Path(slug): Path<String>,
-    Params(query): Params<DryRunQuery>,
     Body(body): Body<ReasonBody>,
-) -> Answer {
-    let write = caller.write(body.reason, query.is_dry());
-    Ok(told(
-        &query,
-        &app.service.businesses.archive(&slug, false, &write).await?,
+) -> HttpResult {
+    let write = call.write(body.reason);
+    Ok(changed(
+        &call,
+        &call.service.businesses.archive(&slug, false, &write).await?,
     )?)
 }
 
@@ -263,25 +171,18 @@ async fn unarchive(
 ///
 /// The reply holds it, once. The secret before it stays valid for 24 hours: calls carry both signatures.
 #[utoipa::path(
-    post, path = "/v1/businesses/{business}/rotate-secret", operation_id = "rotate_business_secret", tag = "businesses",
-    params(("business" = String, Path, description = "Its name", pattern = "^[a-z0-9-]{1,40}$")),
-    request_body = Option<ReasonBody>,
-    security(("bearer" = ["admin"])),
-    responses(
-        (status = 200, body = BusinessJson, headers(("etag" = String))),
-        (status = 404, body = Problem, content_type = "application/problem+json"),
-        (status = 409, body = Problem, content_type = "application/problem+json"),
-    )
+    post, path = "/v1/businesses/{business}/rotate-secret", operation_id = "rotate_business_secret",
+    tag = "businesses", request_body = Option<ReasonBody>, security(("bearer" = ["admin"])),
+    responses((status = 200, body = BusinessJson, headers(("etag" = String))))
 )]
-async fn rotate_secret(
+pub(crate) async fn rotate_secret(
     State(app): State<App>,
     caller: Caller,
     Path(slug): Path<String>,
     Body(body): Body<ReasonBody>,
-) -> Answer {
-    let rotated = app
-        .service
-        .businesses
+) -> HttpResult {
+    let businesses = &app.service.businesses;
+    let rotated = businesses
         .rotate_secret(&slug, &caller.write(body.reason, false))
         .await?;
     Ok(shown(&rotated.business, Some(rotated.secret)))
@@ -289,33 +190,20 @@ async fn rotate_secret(
 
 /// Who changed what of a business, and why; newest first.
 #[utoipa::path(
-    get, path = "/v1/businesses/{business}/revisions", operation_id = "business_revisions", tag = "businesses",
-    params(("business" = String, Path, description = "Its name", pattern = "^[a-z0-9-]{1,40}$"), RevisionsQuery),
-    security(("bearer" = ["viewer", "business"])),
-    responses(
-        (status = 200, body = page::Page<RevisionJson>),
-        (status = 400, body = Problem, content_type = "application/problem+json"),
-        (status = 404, body = Problem, content_type = "application/problem+json"),
-    )
+    get, path = "/v1/businesses/{business}/revisions", operation_id = "business_revisions",
+    tag = "businesses", params(PageQuery), security(("bearer" = ["viewer", "business"])),
+    responses((status = 200, body = Page<RevisionJson>))
 )]
-async fn revisions(
+pub(crate) async fn revisions(
     State(app): State<App>,
     caller: Caller,
-    uri: Uri,
     Path(slug): Path<String>,
-    Params(query): Params<RevisionsQuery>,
-) -> Answer {
+    paging: Paging<i64>,
+) -> HttpResult {
     caller.may_see(&slug, "business", &slug)?;
-    let limit = page::limit(query.limit)?;
-    let before: Option<i64> = page::read(query.cursor.as_deref())?;
-    let found = app.service.businesses.revisions(&slug, before, limit + 1).await?;
-    let page = page::page(found, limit, |revision| revision.id);
-    let items = page.items.into_iter().map(RevisionJson::from).collect();
-    Ok(page::answer(
-        &uri,
-        page::Page {
-            items,
-            next_cursor: page.next_cursor,
-        },
-    ))
+    let businesses = &app.service.businesses;
+    let found = businesses
+        .revisions(&slug, paging.after, paging.to_read())
+        .await?;
+    Ok(paging.answer(paging.page(found, |revision| revision.id).map(RevisionJson::from)))
 }

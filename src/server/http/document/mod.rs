@@ -4,10 +4,11 @@ pub(crate) mod page;
 pub mod schema;
 
 use bytes::Bytes;
-use utoipa::openapi::content::ContentBuilder;
-use utoipa::openapi::path::Operation;
-use utoipa::openapi::response::{Response, ResponseBuilder};
-use utoipa::openapi::{OpenApi, PathItem, Ref, RefOr};
+use utoipa::openapi::content::{Content, ContentBuilder};
+use utoipa::openapi::path::{Operation, Parameter, ParameterBuilder, ParameterIn};
+use utoipa::openapi::response::Response;
+use utoipa::openapi::schema::{ObjectBuilder, Type};
+use utoipa::openapi::{OpenApi, PathItem, Ref, RefOr, Required};
 
 use crate::http::guard::access::{self, Access};
 use crate::http::guard::dry_run;
@@ -16,7 +17,7 @@ use crate::http::problem::Slug;
 
 /// The document, written.
 #[derive(Debug)]
-pub(super) struct Written {
+pub(crate) struct Written {
     /// As JSON.
     pub(super) json: Bytes,
     /// As HTML for people, the inside of a page.
@@ -25,7 +26,11 @@ pub(super) struct Written {
 
 /// Completes the document, writes it, and says what it wants of parameters.
 pub(super) fn finish(document: &mut OpenApi) -> (Written, Rules) {
-    for item in document.paths.paths.values_mut() {
+    for (path, item) in &mut document.paths.paths {
+        add_path_parameters(path, item);
+        if let Some(change) = &mut item.patch {
+            guard_by_tag(change);
+        }
         operations_mut(item).into_iter().for_each(complete);
     }
     let value = serde_json::to_value(&*document).unwrap_or_default();
@@ -34,6 +39,60 @@ pub(super) fn finish(document: &mut OpenApi) -> (Written, Rules) {
         html: page::render(&value),
     };
     (written, Rules::of(&value))
+}
+
+/// Parameters of paths that several routes have: the name, what it is, its pattern, an example.
+const PATH_PARAMETERS: [(&str, &str, &str, &str); 5] = [
+    ("task", "Its number", "^t[1-9][0-9]{0,18}$", "t42"),
+    ("business", "Its name", "^[a-z0-9-]{1,40}$", "push"),
+    ("limit", "Its name", "^[a-z0-9-]{1,40}$", "crm"),
+    ("node", "Its name", "^.{1,64}$", "n1"),
+    ("u", "The upload", "^u[1-9][0-9]{0,17}$", "u7"),
+];
+
+/// Describes the parameters of a path that its routes leave to this table.
+fn add_path_parameters(path: &str, item: &mut PathItem) {
+    for (name, description, pattern, example) in PATH_PARAMETERS {
+        if !path.contains(&format!("{{{name}}}")) {
+            continue;
+        }
+        let schema = ObjectBuilder::new()
+            .schema_type(Type::String)
+            .pattern(Some(pattern));
+        let parameter = ParameterBuilder::new()
+            .name(name)
+            .parameter_in(ParameterIn::Path)
+            .required(Required::True)
+            .description(Some(description))
+            .schema(Some(schema))
+            .example(Some(example.into()))
+            .build();
+        for operation in operations_mut(item) {
+            let parameters = operation.parameters.get_or_insert_default();
+            // utoipa adds what a handler reads from the path, of which it knows the name only.
+            parameters.retain(|one| !matches!(one, RefOr::T(one) if one.name == name));
+            parameters.insert(0, RefOr::T(parameter.clone()));
+        }
+    }
+}
+
+/// A change of what is answered with a tag takes the tag that the caller has seen.
+fn guard_by_tag(change: &mut Operation) {
+    let has_tag = |response: &RefOr<Response>| match response {
+        RefOr::T(response) => response.headers.contains_key("etag"),
+        RefOr::Ref(_) => false,
+    };
+    if !change.responses.responses.values().any(has_tag) {
+        return;
+    }
+    let parameter = ParameterBuilder::new()
+        .name("If-Match")
+        .parameter_in(ParameterIn::Header)
+        .description(Some("The ETag of what was looked at"))
+        .schema(Some(ObjectBuilder::new().schema_type(Type::String)));
+    let parameters = change.parameters.get_or_insert_default();
+    parameters.insert(1, RefOr::T(parameter.build()));
+    change.responses.responses.insert("412".to_owned(), problem());
 }
 
 fn operations_mut(item: &mut PathItem) -> Vec<&mut Operation> {
@@ -47,67 +106,70 @@ fn operations_mut(item: &mut PathItem) -> Vec<&mut Operation> {
     all.into_iter().filter_map(Option::as_mut).collect()
 }
 
-/// Adds the problems that are answered before, around or after any handler, where the route doesn't name them.
+/// Adds the problems that a route can answer by what it takes, and says of each answer what it means: OpenAPI wants it said.
 fn complete(operation: &mut Operation) {
     dry_run::describe(operation);
     let asks = !matches!(access::access_of(operation), Access::Public);
-    let has_input = operation.parameters.as_ref().is_some_and(|all| !all.is_empty());
+    let parameters = operation.parameters.as_deref().unwrap_or_default();
+    let has_input = !parameters.is_empty();
+    let in_path =
+        |one: &RefOr<Parameter>| matches!(one, RefOr::T(one) if one.parameter_in == ParameterIn::Path);
+    let has_place = parameters.iter().any(in_path);
     let has_body = operation.request_body.is_some();
+    let is_key = |one: &RefOr<Parameter>| matches!(one, RefOr::T(one) if one.name == "Idempotency-Key");
+    let has_key = parameters.iter().any(is_key);
     let statuses = [
         (has_input || has_body, "400"),
         (asks, "401"),
         (asks, "403"),
+        (has_place, "404"),
         (has_body, "413"),
         (has_body, "415"),
+        (has_body, "422"),
         (true, "500"),
         (asks, "503"),
     ];
+    let responses = &mut operation.responses.responses;
     for (_, status) in statuses.into_iter().filter(|(applies, _)| *applies) {
-        operation
-            .responses
-            .responses
-            .entry(status.to_owned())
-            .or_insert_with(problem);
+        responses.entry(status.to_owned()).or_insert_with(problem);
     }
-    for (status, response) in &mut operation.responses.responses {
-        if let RefOr::T(response) = response {
-            describe(status, response);
+    for (status, response) in responses {
+        let RefOr::T(response) = response else { continue };
+        if response.description.trim().is_empty() {
+            response.description = match status.as_str() {
+                "200" => "What was asked for".to_owned(),
+                "201" => "It was made".to_owned(),
+                "202" => "It is under way".to_owned(),
+                "204" => "It is done".to_owned(),
+                "422" if has_key => "validation-failed, idempotency-key-reused".to_owned(),
+                "422" => "validation-failed".to_owned(),
+                _ => slugs_of(status),
+            };
         }
-    }
-}
-
-/// Says of an answer what it means where the route doesn't: OpenAPI wants it said of each.
-fn describe(status: &str, response: &mut Response) {
-    let said = &mut response.description;
-    if said.trim().is_empty() {
-        *said = match status {
-            "200" => "What was asked for".to_owned(),
-            "201" => "It was made".to_owned(),
-            "202" => "It is under way".to_owned(),
-            "204" => "It is done".to_owned(),
-            _ => slugs_of(status),
-        };
+        if status.starts_with(['4', '5']) && response.content.is_empty() {
+            response
+                .content
+                .insert("application/problem+json".to_owned(), problem_content());
+        }
     }
 }
 
 /// The problems that a status can be.
 fn slugs_of(status: &str) -> String {
-    let facts = Slug::ALL
-        .into_iter()
-        .map(Slug::facts)
-        .filter(|(_, of, ..)| of.as_str() == status);
-    let slugs: Vec<&str> = facts.map(|(slug, ..)| slug).collect();
-    // `4XX` is none of them.
-    if slugs.is_empty() {
-        "A problem".to_owned()
-    } else {
-        slugs.join(", ")
-    }
+    let facts = Slug::ALL.iter().map(|slug| slug.facts());
+    let slugs: Vec<&str> = facts
+        .filter(|(_, of, ..)| of.as_str() == status)
+        .map(|(slug, ..)| slug)
+        .collect();
+    slugs.join(", ")
 }
 
-pub(super) fn problem() -> RefOr<utoipa::openapi::Response> {
+/// An answer that is a problem; what it means is said in [`finish`].
+pub(super) fn problem() -> RefOr<Response> {
+    RefOr::T(Response::default())
+}
+
+fn problem_content() -> RefOr<Content> {
     let schema = Ref::from_schema_name("Problem");
-    let content = ContentBuilder::new().schema(Some(schema)).build();
-    let response = ResponseBuilder::new().content("application/problem+json", content);
-    RefOr::T(response.build())
+    RefOr::T(ContentBuilder::new().schema(Some(schema)).build())
 }

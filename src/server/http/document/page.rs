@@ -8,10 +8,7 @@ use axum::{Extension, Json};
 use serde::Serialize;
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
 
-use crate::http::App;
 use crate::http::answer::html::{self, escaped};
 use crate::http::document::Written;
 
@@ -32,14 +29,6 @@ curl -H "Authorization: Bearer $TOKEN" http://127.0.0.1:7700/v1/tasks/t1</pre>
 which are <a href="/problems">explained</a>.</p>
 "#;
 
-/// The routes of this resource.
-pub(crate) fn routes() -> OpenApiRouter<App> {
-    OpenApiRouter::new()
-        .routes(routes!(docs))
-        .routes(routes!(front))
-        .routes(routes!(index))
-}
-
 /// Where to begin
 ///
 /// A page for people who type the node's address into a browser.
@@ -47,7 +36,7 @@ pub(crate) fn routes() -> OpenApiRouter<App> {
     get, path = "/", operation_id = "front", tag = "node", security(()),
     responses((status = 200, description = "A page", body = String, content_type = "text/html"))
 )]
-async fn front() -> Response {
+pub(crate) async fn front() -> Response {
     html::page("a node", FRONT)
 }
 
@@ -76,9 +65,10 @@ pub(crate) struct Index {
 
 /// Where the resources are
 #[utoipa::path(
-    get, path = "/v1", operation_id = "index", tag = "node", security(()), responses((status = 200, body = Index))
+    get, path = "/v1", operation_id = "index", tag = "node", security(()),
+    responses((status = 200, body = Index))
 )]
-async fn index() -> Json<Index> {
+pub(crate) async fn index() -> Json<Index> {
     Json(Index {
         resources: RESOURCES.into(),
         docs: "/docs",
@@ -105,7 +95,7 @@ const RESOURCES: [(&str, &str); 10] = [
     get, path = "/docs", operation_id = "docs", tag = "node", security(()),
     responses((status = 200, description = "A page", body = String, content_type = "text/html"))
 )]
-async fn docs(Extension(written): Extension<Arc<Written>>) -> Response {
+pub(crate) async fn docs(Extension(written): Extension<Arc<Written>>) -> Response {
     html::page("API", &written.html)
 }
 
@@ -207,21 +197,26 @@ fn parameters_html(parameters: &Value) -> String {
             "<tr><td><code>{}</code></td><td>{}{}</td><td>{}</td><td>{}</td></tr>\n",
             escaped(text_of(parameter, "name")),
             escaped(text_of(parameter, "in")),
-            if parameter["required"] == true {
-                ", required"
-            } else {
-                ""
-            },
+            text_if(parameter["required"] == true, ", required"),
             escaped(&kind_of(&parameter["schema"])),
             html::inline(text_of(parameter, "description"))
         )
     });
-    let rows: String = rows.collect();
+    table(rows.collect())
+}
+
+/// Rows as a table; none is nothing.
+fn table(rows: String) -> String {
     if rows.is_empty() {
         rows
     } else {
         format!("<table>{rows}</table>\n")
     }
+}
+
+/// What is written where something holds.
+fn text_if(holds: bool, text: &str) -> &str {
+    if holds { text } else { "" }
 }
 
 fn responses_html(responses: &Value) -> String {
@@ -275,15 +270,14 @@ fn kind_of(schema: &Value) -> String {
     ];
     let told = bounds.iter().filter(|bound| !schema[**bound].is_null());
     let told: Vec<String> = told.map(|bound| format!("{bound} {}", schema[*bound])).collect();
-    let of = if schema["items"].is_object() {
-        format!(" of {}", kind_of(&schema["items"]))
-    } else {
-        String::new()
+    let items = &schema["items"];
+    let of = match items.is_object() {
+        true => format!(" of {}", kind_of(items)),
+        false => String::new(),
     };
-    let told = if told.is_empty() {
-        String::new()
-    } else {
-        format!(" ({})", told.join(", "))
+    let told = match told.is_empty() {
+        true => String::new(),
+        false => format!(" ({})", told.join(", ")),
     };
     format!("{kind}{of}{told}")
 }
@@ -294,15 +288,11 @@ fn schema_html(schema: &Value, depth: usize) -> String {
     }
     let required = schema["required"].as_array().cloned().unwrap_or_default();
     let rows = members(&schema["properties"]).map(|(name, property)| {
-        let mark = if required.iter().any(|one| one == name) {
-            ", required"
-        } else {
-            ""
-        };
-        let inner = if property["properties"].is_object() {
-            schema_html(property, depth + 1)
-        } else {
-            String::new()
+        let mark = text_if(required.iter().any(|one| one == name), ", required");
+        let has_members = property["properties"].is_object();
+        let inner = match has_members {
+            true => schema_html(property, depth + 1),
+            false => String::new(),
         };
         format!(
             "<tr><td><code>{}</code></td><td>{}{mark}</td><td>{}{inner}</td></tr>\n",
@@ -321,12 +311,7 @@ fn schema_html(schema: &Value, depth: usize) -> String {
         html::inline(text_of(schema, "description")),
         escaped(&kind_of(schema))
     );
-    let table = if rows.is_empty() {
-        rows
-    } else {
-        format!("<table>{rows}</table>\n")
-    };
-    format!("{head}{table}{choices}")
+    format!("{head}{}{choices}", table(rows))
 }
 
 #[cfg(test)]

@@ -10,12 +10,11 @@ use tokio::time::Instant;
 use super::handler::HandlerNews;
 use super::node::node_pictures;
 use super::task::{numbers, status, written};
-use super::topic::{Kind, Watcher};
+use super::topic::{Kind, Look, Topic, Watcher};
 use crate::http::{App, tasks};
 use crate::service::ServiceError;
 use crate::service::tasks::show::TaskPicture;
 use windrow_core::ids::TaskId;
-use windrow_core::task::lifecycle::Status;
 use windrow_engine::ports::tasks::list::TaskFilter;
 use windrow_engine::ports::tasks::store::TaskView;
 
@@ -31,15 +30,11 @@ const COUNT_MAX: u32 = 1000;
 /// The newest tasks and those under way, newest first.
 async fn listed(app: &App) -> Result<Vec<TaskView>, ServiceError> {
     let lists = &app.service.tasks.lists;
-    let waits =
-        |status: &Status| !status.is_terminal() && !matches!(status, Status::Created | Status::Stopped);
-    let statuses: Vec<Status> = Status::ALL.iter().copied().filter(waits).collect();
-    let under_way = TaskFilter {
-        statuses,
-        ..TaskFilter::default()
-    };
     let newest = lists.tasks(&TaskFilter::default(), None, NEWEST).await?.tasks;
-    let others = lists.tasks(&under_way, None, UNDER_WAY).await?.tasks;
+    let others = lists
+        .tasks(&tasks::queries::under_way(), None, UNDER_WAY)
+        .await?
+        .tasks;
     let all: BTreeMap<TaskId, TaskView> = newest
         .into_iter()
         .chain(others)
@@ -67,17 +62,19 @@ pub(super) async fn cluster_picture(app: &App) -> Result<Value, ServiceError> {
     Ok(json!({ "tasks": counts, "counted_up_to": COUNT_MAX, "nodes": node_pictures(app).await? }))
 }
 
-/// Tells of the cluster what changed.
-pub(super) struct ClusterWatcher {
+/// Tells of the cluster, or of one of its nodes, what changed.
+pub(super) struct NumbersWatcher {
     app: App,
+    topic: Topic,
     told: Value,
     read_at: Option<Instant>,
 }
 
-impl ClusterWatcher {
-    pub(super) fn new(app: App) -> ClusterWatcher {
-        ClusterWatcher {
+impl NumbersWatcher {
+    pub(super) fn new(app: App, topic: Topic) -> NumbersWatcher {
+        NumbersWatcher {
             app,
+            topic,
             told: Value::Null,
             read_at: None,
         }
@@ -85,20 +82,20 @@ impl ClusterWatcher {
 }
 
 #[async_trait]
-impl Watcher for ClusterWatcher {
+impl Watcher for NumbersWatcher {
     async fn look(&mut self) -> Vec<(Kind, Value)> {
         if self.read_at.is_some_and(|at| at.elapsed() < STORE_EVERY) {
             return Vec::new();
         }
         self.read_at = Some(Instant::now());
-        match cluster_picture(&self.app).await {
+        match self.app.snapshot(&self.topic).await {
             Ok(now) if now != self.told => {
                 self.told = now.clone();
                 vec![(Kind::Node, now)]
             }
             Ok(_) => Vec::new(),
             Err(error) => {
-                tracing::debug!(%error, "the store was not read for a stream");
+                tracing::debug!(topic = %self.topic, %error, "nothing was read for a stream");
                 Vec::new()
             }
         }

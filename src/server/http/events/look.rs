@@ -4,11 +4,11 @@ use async_trait::async_trait;
 use serde_json::Value;
 
 use super::list;
-use super::node::{NodeWatcher, node_picture};
+use super::node::node_picture;
 use super::task::{TaskWatcher, task_picture};
 use super::topic::{Look, Topic, Watcher};
 use crate::http::App;
-use crate::http::guard::access::Caller;
+use crate::http::guard::Caller;
 use crate::service::ServiceError;
 use windrow_core::business::access::Role;
 
@@ -47,8 +47,9 @@ impl Look for App {
     fn watcher(&self, topic: &Topic) -> Box<dyn Watcher> {
         match topic {
             Topic::Task(id) => Box::new(TaskWatcher::new(self.clone(), *id)),
-            Topic::Node(name) => Box::new(NodeWatcher::new(self.clone(), name.clone())),
-            Topic::Cluster => Box::new(list::ClusterWatcher::new(self.clone())),
+            Topic::Node(_) | Topic::Cluster => {
+                Box::new(list::NumbersWatcher::new(self.clone(), topic.clone()))
+            }
             Topic::Tasks => Box::new(list::TasksWatcher::new(self.clone())),
         }
     }

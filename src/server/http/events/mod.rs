@@ -17,22 +17,20 @@ use std::sync::Arc;
 
 use axum::Extension;
 use axum::extract::{ConnectInfo, State};
-use axum::http::{HeaderMap, HeaderValue};
+use axum::http::HeaderMap;
+use axum::response::IntoResponse;
 use axum::response::sse::{KeepAlive, Sse};
-use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 use utoipa::IntoParams;
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
 
 pub(crate) use self::hub::Hub;
 use self::look::check;
-use self::stream::Wish;
+use self::stream::StreamRequest;
 use self::topic::{Look, Topic};
 use super::App;
-use super::problem::Problem;
+use super::problem::HttpResult;
 use crate::http::guard::access::{Caller, no_longer_known};
-use crate::http::guard::body::Params;
+use crate::http::guard::{Params, headers};
 use crate::service::ServiceError;
 
 /// Topics of one stream.
@@ -45,15 +43,9 @@ const HZ_MAX: u32 = 10;
 /// Between comments on a quiet stream.
 const KEEP_ALIVE: std::time::Duration = std::time::Duration::from_secs(15);
 
-/// The routes of this resource.
-pub(super) fn routes() -> OpenApiRouter<App> {
-    OpenApiRouter::new().routes(routes!(events))
-}
-
 #[derive(Debug, Deserialize, IntoParams)]
-#[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
-struct Wanted {
+pub(crate) struct EventsQuery {
     /// Comma-separated: `cluster`, `tasks`, `task:t42`, `node:n1`
     #[param(max_length = 1024)]
     topics: String,
@@ -68,36 +60,33 @@ struct Wanted {
 /// fail with a code that is new), `failure`, `log`, `audit`, `node`, and `bye` when the node ends or the token holds no
 /// longer. Each has the topic in its data.
 #[utoipa::path(
-    get, path = "/v1/events", operation_id = "events", tag = "node", params(Wanted, ("last-event-id" = Option<String>, Header, description = "Where the stream goes on")),
+    get, path = "/v1/events", operation_id = "events", tag = "node",
+    params(EventsQuery, ("last-event-id" = Option<String>, Header, description = "Where the stream goes on")),
     security(("bearer" = ["viewer", "business"])),
     responses(
         (status = 200, description = "A stream of server-sent events", body = String, content_type = "text/event-stream"),
-        (status = 400, body = Problem, content_type = "application/problem+json"),
-        (status = 404, body = Problem, content_type = "application/problem+json"),
-        (status = 429, body = Problem, content_type = "application/problem+json"),
-        (status = 503, body = Problem, content_type = "application/problem+json"),
+        (status = 404),
+        (status = 429),
     )
 )]
-async fn events(
+pub(crate) async fn events(
     State(app): State<App>,
     caller: Caller,
     peer: Option<Extension<ConnectInfo<SocketAddr>>>,
-    Params(wanted): Params<Wanted>,
+    Params(query): Params<EventsQuery>,
     headers: HeaderMap,
-) -> Result<Response, Problem> {
-    let topics = topics(&wanted.topics)?;
+) -> HttpResult {
+    let topics = topics(&query.topics)?;
     for topic in &topics {
         check(&app, &caller, topic).await?;
     }
-    let hz = wanted.hz.unwrap_or(HZ_DEFAULT);
+    let hz = query.hz.unwrap_or(HZ_DEFAULT);
     if !(1..=HZ_MAX).contains(&hz) {
         return Err(ServiceError::invalid("hz", format!("{hz} is not within 1 and {HZ_MAX}")).into());
     }
     let place = app.front.streams.take(caller.account(), 1, false);
     let place = place.map_err(|full| full.problem("streams of events"))?;
-    let last = headers
-        .get("last-event-id")
-        .and_then(|value| value.to_str().ok()?.parse().ok());
+    let last = headers::text(&headers, "last-event-id").parse().ok();
     let look: Arc<dyn Look> = Arc::new(app.clone());
     let front = app.front.clone();
     let (again, peer) = (app.clone(), peer.map(|Extension(ConnectInfo(peer))| peer.ip()));
@@ -108,17 +97,10 @@ async fn events(
             () = no_longer_known(&again, &headers, peer) => "the token holds no longer; connect again with another",
         }
     };
-    let stream = stream::stream(&app.front.hub, look, Wish { topics, hz, last }, ended);
-    let mut response = Sse::new(stream)
-        .keep_alive(KeepAlive::new().interval(KEEP_ALIVE).text("keep-alive"))
-        .into_response();
-    response
-        .headers_mut()
-        .insert("x-accel-buffering", HeaderValue::from_static("no"));
-    response
-        .headers_mut()
-        .insert("cache-control", HeaderValue::from_static("no-store"));
-    Ok(response)
+    let stream = stream::stream(&app.front.hub, look, StreamRequest { topics, hz, last }, ended);
+    let keep_alive = KeepAlive::new().interval(KEEP_ALIVE).text("keep-alive");
+    let headers = [("x-accel-buffering", "no"), ("cache-control", "no-store")];
+    Ok((headers, Sse::new(stream).keep_alive(keep_alive)).into_response())
 }
 
 fn topics(text: &str) -> Result<Vec<Topic>, ServiceError> {

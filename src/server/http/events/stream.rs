@@ -21,7 +21,7 @@ use crate::service::ServiceError;
 const RETRY: Duration = Duration::from_secs(2);
 
 /// What a listener asked for.
-pub(super) struct Wish {
+pub(super) struct StreamRequest {
     pub(super) topics: Vec<Topic>,
     /// Batches a second.
     pub(super) hz: u32,
@@ -50,7 +50,7 @@ struct Listener {
 pub(super) fn stream<E: Future<Output = &'static str> + Send + 'static>(
     hub: &Hub,
     look: Arc<dyn Look>,
-    wish: Wish,
+    wish: StreamRequest,
     ended: E,
 ) -> impl Stream<Item = Result<sse::Event, Infallible>> + Send + use<E> {
     let listening = hub.listen(wish.topics.clone(), wish.hz, &look);

@@ -11,14 +11,14 @@ use tokio::time::Instant;
 use super::handler::{HandlerNews, members};
 use super::topic::{Kind, Watcher};
 use crate::http::answer::time::rfc3339;
+use crate::http::tasks::view::shown::CountsOfTask;
 use crate::http::{App, tasks};
 use crate::service::ServiceError;
 use crate::service::failures::item_data::{ItemData, Members};
 use crate::service::tasks::show::TaskPicture;
 use windrow_core::ids::{ItemIndex, TaskId};
 use windrow_engine::ports::StoreError;
-use windrow_engine::ports::handling::data_log::{LogOrigin, LogQuery};
-use windrow_engine::ports::handling::handler::LogLevel;
+use windrow_engine::ports::handling::data_log::LogQuery;
 use windrow_engine::ports::tasks::list::AuditFilter;
 use windrow_engine::ports::tasks::store::{FailureGroup, TaskView};
 
@@ -50,12 +50,6 @@ pub(super) fn written<T: Serialize>(body: &T) -> Result<Value, ServiceError> {
     serde_json::to_value(body).map_err(|error| ServiceError::Internal(error.to_string()))
 }
 
-fn merge(into: &mut Value, from: Value) {
-    if let (Value::Object(into), Value::Object(from)) = (into, from) {
-        into.extend(from);
-    }
-}
-
 /// Where the task stands.
 pub(super) fn status(task: &TaskView) -> Value {
     json!({
@@ -73,19 +67,10 @@ pub(super) fn status(task: &TaskView) -> Value {
 /// The numbers that move; the terms add up to `total`.
 pub(super) fn numbers(picture: &TaskPicture) -> Value {
     let (task, live) = (&picture.task, picture.live.as_ref());
-    let counters = &task.counters;
     let mut numbers = json!({
         "id": task.id.to_string(),
         "total": task.total.0,
-        "counts": {
-            "succeeded": counters.succeeded,
-            "skipped": counters.skipped,
-            "abandoned": counters.abandoned,
-            "parked": counters.parked,
-            "in_flight": counters.in_flight,
-            "pending": counters.pending(task.total),
-            "excluded": counters.excluded,
-        },
+        "counts": CountsOfTask::of(task),
         "low_water": task.low_water.0,
         "high_water": live.map(|live| live.high_water.0),
         "window": live.map(|live| live.window),
@@ -171,12 +156,8 @@ impl TaskWatcher {
     /// What is told of groups, with what their examples carry.
     async fn failures(&self, task: &TaskView, groups: Vec<FailureGroup>) -> Vec<(Kind, Value)> {
         let indexes: Vec<ItemIndex> = groups.iter().map(|group| group.example_index).collect();
-        let carried = self
-            .app
-            .service
-            .failures
-            .item_data(task, &Members::All, &indexes)
-            .await;
+        let failures = &self.app.service.failures;
+        let carried = failures.item_data(task, &Members::All, &indexes).await;
         let value = |item: ItemData| serde_json::from_str::<Value>(item.data?.get()).ok();
         let mut carried = carried.unwrap_or_default().into_iter().map(value);
         let told = groups.into_iter().map(|group| {
@@ -200,13 +181,8 @@ impl TaskWatcher {
             task: Some(self.id),
             ..AuditFilter::default()
         };
-        let newest = self
-            .app
-            .service
-            .tasks
-            .lists
-            .audits(&filter, None, CHANGES_MAX)
-            .await?;
+        let lists = &self.app.service.tasks.lists;
+        let newest = lists.audits(&filter, None, CHANGES_MAX).await?;
         let last = self.change.replace(newest.first().map_or(0, |row| row.id));
         let Some(last) = last else { return Ok(()) };
         for row in newest.into_iter().rev().filter(|row| row.id > last) {
@@ -229,8 +205,8 @@ impl TaskWatcher {
                 "id": self.id.to_string(),
                 "number": number,
                 "at": rfc3339(line.at),
-                "level": level(line.line.level),
-                "origin": origin(line.origin),
+                "level": line.line.level,
+                "origin": line.origin,
                 "code": line.code,
                 "index": line.line.index.map(|index| index.0),
                 "message": line.line.message,
@@ -271,27 +247,11 @@ impl TaskWatcher {
         found.extend(news.map(|news| (Kind::Handler, news)));
         let mut now = numbers(&picture);
         let rate = measured(&mut self.settled, Instant::now(), picture.task.counters.settled());
-        merge(&mut now, json!({"actual_rate": rate}));
+        now["actual_rate"] = rate.into();
         if self.numbers != now {
             self.numbers = now.clone();
             found.push((Kind::Stats, now));
         }
-    }
-}
-
-fn level(level: LogLevel) -> &'static str {
-    match level {
-        LogLevel::Debug => "debug",
-        LogLevel::Info => "info",
-        LogLevel::Warn => "warn",
-        LogLevel::Error => "error",
-    }
-}
-
-fn origin(origin: LogOrigin) -> &'static str {
-    match origin {
-        LogOrigin::Business => "business",
-        LogOrigin::System => "system",
     }
 }
 

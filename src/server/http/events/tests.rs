@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use tokio::sync::oneshot;
 
 use super::hub::{Hub, REPLAY};
-use super::stream::{Wish, stream};
+use super::stream::{StreamRequest, stream};
 use super::topic::{Kind, Look, Topic, Watcher};
 use super::*;
 use windrow_core::ids::TaskId;
@@ -62,7 +62,7 @@ struct Read {
 type Events = std::pin::Pin<Box<dyn Stream<Item = Read> + Send>>;
 
 fn open(hub: &Hub, fake: &Fake, last: Option<u64>, ended: oneshot::Receiver<()>) -> Events {
-    let wish = Wish {
+    let wish = StreamRequest {
         topics: vec![Topic::Task(TaskId(1))],
         hz: 4,
         last,

@@ -20,8 +20,8 @@ use utoipa::openapi::{OpenApi, PathItem};
 
 use crate::http::App;
 use crate::http::guard::visitor::Names;
-use crate::http::problem::{Problem, RequestId, Slug};
-use crate::service::access::{Credentials, Identity};
+use crate::http::problem::{HttpResult, Problem, RequestId, Slug};
+use crate::service::access::Credentials;
 use crate::service::{ServiceError, sources};
 use windrow_core::business::access::Role;
 use windrow_core::ids::TaskId;
@@ -46,7 +46,7 @@ impl Modify for Scheme {
 pub struct Caller {
     /// Their name, for the audit.
     pub name: String,
-    /// Which caller of that name, see [`Identity::subject`].
+    /// Which caller of that name, see [`crate::service::access::Identity::subject`].
     pub subject: String,
     /// What they may do.
     pub role: Role,
@@ -225,60 +225,56 @@ pub async fn guard(
     path: MatchedPath,
     mut request: Request,
     next: Next,
-) -> Response {
+) -> HttpResult {
     if let Some(others) = policy.others(request.method(), path.as_str()) {
-        let text = format!(
-            "{} takes {others}, not {}",
-            request.uri().path(),
-            request.method()
-        );
-        let mut response = Problem::new(Slug::MethodNotAllowed, text).into_response();
-        if let Ok(others) = others.parse() {
-            response.headers_mut().insert(ALLOW, others);
-        }
-        return response;
+        return Ok(method_not_allowed(&request, &others));
     }
     let (roles, is_open_here) = match policy.access(request.method(), path.as_str()) {
         // The same for everybody, and watchdogs ask for it in strange ways.
-        Access::Public => return next.run(request).await,
+        Access::Public => return Ok(next.run(request).await),
         Access::Local(roles) => (roles, !app.service.config().auth.always_token),
         Access::Roles(roles) => (roles, false),
     };
-    if let Err((slug, text)) = policy
+    let judged = policy
         .names
-        .judge(request.method(), request.uri(), request.headers())
-    {
-        return Problem::new(slug, text).into_response();
-    }
+        .judge(request.method(), request.uri(), request.headers());
+    judged.map_err(|(slug, text)| Problem::new(slug, text))?;
     if is_open_here && is_local(&request) {
-        return next.run(request).await;
+        return Ok(next.run(request).await);
     }
-    let request_id = request
-        .extensions()
-        .get::<RequestId>()
-        .map(|id| id.0.clone())
-        .unwrap_or_default();
-    let peer = request
-        .extensions()
-        .get::<ConnectInfo<SocketAddr>>()
-        .map(|info| info.0.ip());
-    let caller = match authenticate(&app, request.headers(), peer, request_id).await {
-        Ok(caller) => caller,
-        Err(error) => return Problem::from(error).into_response(),
-    };
+    let id = request.extensions().get::<RequestId>();
+    let id = id.map(|id| id.0.clone()).unwrap_or_default();
+    let caller = authenticate(&app, request.headers(), peer(&request), id).await?;
     if !roles.iter().any(|role| caller.role.allows(*role)) {
         let needed: Vec<&str> = roles.iter().map(|role| role.as_str()).collect();
         let (name, role) = (&caller.name, caller.role.as_str());
         let text = format!("{name} is {role}; this needs {}", needed.join(" or "));
-        return Problem::from(ServiceError::Forbidden(text)).into_response();
+        return Err(ServiceError::Forbidden(text).into());
     }
-    if let Some(task) = caller.task
-        && let Err(error) = keep_to(task, path.as_str(), request.uri().path())
-    {
-        return Problem::from(error).into_response();
+    if let Some(task) = caller.task {
+        keep_to(task, path.as_str(), request.uri().path())?;
     }
     request.extensions_mut().insert(caller);
-    next.run(request).await
+    Ok(next.run(request).await)
+}
+
+/// The answer to a method that the path doesn't have; it names those that there are (RFC 9110, §15.5.6).
+fn method_not_allowed(request: &Request, others: &str) -> Response {
+    let (path, method) = (request.uri().path(), request.method());
+    let problem = Problem::new(
+        Slug::MethodNotAllowed,
+        format!("{path} takes {others}, not {method}"),
+    );
+    let mut response = problem.into_response();
+    let allow = others.parse().ok().map(|others| (ALLOW, others));
+    response.headers_mut().extend(allow);
+    response
+}
+
+/// The address that the request came from.
+fn peer(request: &Request) -> Option<IpAddr> {
+    let peer = request.extensions().get::<ConnectInfo<SocketAddr>>();
+    peer.map(|info| info.0.ip())
 }
 
 /// Where a start token may go beside its own task: these tell it of nothing else.
@@ -324,11 +320,9 @@ pub(crate) async fn no_longer_known(app: &App, headers: &HeaderMap, peer: Option
 
 /// Whether whoever asks sits on this machine: not somebody behind a proxy that does.
 fn is_local(request: &Request) -> bool {
-    let peer = request.extensions().get::<ConnectInfo<SocketAddr>>();
-    let is_forwarded = ["forwarded", "x-forwarded-for", "x-real-ip", "via"]
-        .iter()
-        .any(|name| request.headers().contains_key(*name));
-    peer.is_some_and(|ConnectInfo(peer)| peer.ip().to_canonical().is_loopback()) && !is_forwarded
+    let by_proxy = ["forwarded", "x-forwarded-for", "x-real-ip", "via"];
+    let is_forwarded = by_proxy.iter().any(|name| request.headers().contains_key(*name));
+    peer(request).is_some_and(|peer| peer.to_canonical().is_loopback()) && !is_forwarded
 }
 
 async fn authenticate(
@@ -349,19 +343,12 @@ async fn authenticate(
         Some("ui") => "ui",
         _ => "api",
     };
-    let Identity {
-        name,
-        subject,
-        role,
-        business,
-        task,
-    } = identity;
     Ok(Caller {
-        name,
-        subject,
-        role,
-        business,
-        task,
+        name: identity.name,
+        subject: identity.subject,
+        role: identity.role,
+        business: identity.business,
+        task: identity.task,
         source,
         request_id,
     })

@@ -1,14 +1,19 @@
 //! JSON bodies and query parameters whose faults are problems that say where.
 
 use axum::extract::{FromRequest, FromRequestParts, Query, Request};
-use axum::http::header::CONTENT_TYPE;
 use axum::http::request::Parts;
 use bytes::Bytes;
-use serde::de::{Deserialize, DeserializeOwned, Deserializer, Error};
+use serde::Deserialize;
+use serde::de::{DeserializeOwned, Deserializer, Error};
+use time::OffsetDateTime;
+use time::format_description::well_known::Rfc3339;
 use tokio::sync::Semaphore;
+use utoipa::{IntoParams, ToSchema};
 
+use crate::http::guard::headers;
 use crate::http::problem::{Problem, Slug};
 use crate::service::{FieldFault, ServiceError};
+use windrow_core::ids::WallMs;
 use windrow_core::settings::json::Object;
 
 /// The largest body that is read where it arrives: some tens of microseconds. Unit: bytes.
@@ -25,31 +30,19 @@ impl<S: Send + Sync, T: DeserializeOwned + Send + 'static> FromRequest<S> for Bo
     type Rejection = Problem;
 
     async fn from_request(request: Request, state: &S) -> Result<Body<T>, Problem> {
-        let kind = request
-            .headers()
-            .get(CONTENT_TYPE)
-            .and_then(|value| value.to_str().ok());
-        let kind_is_missing = kind.is_none();
-        let is_json = kind.is_none_or(|kind| {
-            let kind = kind
-                .split(';')
-                .next()
-                .unwrap_or_default()
-                .trim()
-                .to_ascii_lowercase();
-            kind == "application/json" || kind == "application/merge-patch+json"
-        });
-        if !is_json {
-            let text = format!("the body is {}, not JSON", kind.unwrap_or_default());
+        let kind = headers::content_type(request.headers());
+        if !matches!(
+            kind.as_str(),
+            "" | "application/json" | "application/merge-patch+json"
+        ) {
+            let text = format!("the body is {kind}, not JSON");
             return Err(Problem::new(Slug::UnsupportedMediaType, text));
         }
         let bytes = Bytes::from_request(request, state).await;
         let bytes = bytes.map_err(|_| Problem::new(Slug::InvalidRequest, "the body can't be read"))?;
-        if kind_is_missing && !bytes.is_empty() {
-            return Err(Problem::new(
-                Slug::UnsupportedMediaType,
-                "the body has no Content-Type",
-            ));
+        if kind.is_empty() && !bytes.is_empty() {
+            let text = "the body has no Content-Type";
+            return Err(Problem::new(Slug::UnsupportedMediaType, text));
         }
         Ok(Body(worked(bytes, parse).await??))
     }
@@ -102,7 +95,7 @@ fn pointer(path: &serde_path_to_error::Path) -> String {
         .collect()
 }
 
-/// Query parameters. Unknown ones are refused.
+/// Query parameters. Those that the route doesn't describe are refused before ([`super::parameters`]).
 #[derive(Clone, Debug)]
 pub struct Params<T>(pub T);
 
@@ -115,6 +108,26 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequestParts<S> for Params<T> {
             read.map_err(|rejection| Problem::from(ServiceError::invalid("query", rejection.body_text())))?;
         Ok(Params(value))
     }
+}
+
+/// Why, for the audit.
+#[derive(Debug, Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ReasonBody {
+    /// Why, for the audit.
+    #[serde(default, deserialize_with = "reason")]
+    #[schema(max_length = 1000)]
+    pub(crate) reason: Option<String>,
+}
+
+/// Why something is taken away, where a body would not do.
+#[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct ReasonQuery {
+    /// Why, for the audit.
+    #[serde(default, deserialize_with = "reason")]
+    #[param(max_length = 1000)]
+    pub(crate) reason: Option<String>,
 }
 
 /// The longest reason of a change. Unit: characters.
@@ -152,6 +165,28 @@ pub fn reason<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>, D::E
 pub fn reason_of(member: Option<serde_json::Value>) -> Result<Option<String>, ServiceError> {
     let value = member.unwrap_or_default();
     reason(value).map_err(|error| ServiceError::invalid("/reason", error.to_string()))
+}
+
+/// Reads a time as people write it in a body or a query.
+///
+/// # Errors
+/// When it isn't RFC 3339, or before 1970.
+pub fn time(pointer: &str, text: &str) -> Result<WallMs, ServiceError> {
+    // `+` in a query is a blank.
+    let time = OffsetDateTime::parse(&text.trim().replace(' ', "+"), &Rfc3339).ok();
+    let millis = time.and_then(|time| i64::try_from(time.unix_timestamp_nanos() / 1_000_000).ok());
+    millis.filter(|millis| *millis >= 0).map(WallMs).ok_or_else(|| {
+        let fault = FieldFault::new(pointer, format!("{text:?} is not a time"));
+        ServiceError::Invalid(vec![fault.advise("RFC 3339, such as 2026-11-20T17:02:11Z")])
+    })
+}
+
+/// The same of a time that need not be there.
+///
+/// # Errors
+/// As [`time`].
+pub fn time_option(pointer: &str, text: Option<&String>) -> Result<Option<WallMs>, ServiceError> {
+    text.map(|text| time(pointer, text)).transpose()
 }
 
 #[cfg(test)]

@@ -23,17 +23,10 @@ pub(crate) const NAME: &str = "dry_run";
 
 /// Whether a write is only tried.
 #[derive(Debug, Default, Deserialize, IntoParams)]
-#[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct DryRunQuery {
     /// With `true` only what would be is said: everything is checked as without it, and nothing is changed.
     pub(crate) dry_run: Option<bool>,
-}
-
-impl DryRunQuery {
-    pub(crate) fn is_dry(&self) -> bool {
-        self.dry_run == Some(true)
-    }
 }
 
 /// What a write would have come to.
@@ -46,16 +39,10 @@ pub(crate) struct DryRunJson {
     would: Value,
 }
 
-/// The answer to a dry run.
-pub(crate) fn would<T: Serialize>(body: &T) -> Result<Response, ServiceError> {
-    let would = serde_json::to_value(body).map_err(|error| ServiceError::Internal(error.to_string()))?;
-    Ok(Json(DryRunJson { dry_run: true, would }).into_response())
-}
-
-/// The same of something that would be new: it has no number yet.
-pub(crate) fn would_make<T: Serialize>(body: &T) -> Result<Response, ServiceError> {
+/// The answer to a dry run. What would be made has no number yet.
+pub(crate) fn would<T: Serialize>(body: &T, is_new: bool) -> Result<Response, ServiceError> {
     let mut would = serde_json::to_value(body).map_err(|error| ServiceError::Internal(error.to_string()))?;
-    if let Some(id) = would.get_mut("id") {
+    if let Some(id) = would.get_mut("id").filter(|_| is_new) {
         *id = Value::Null;
     }
     Ok(Json(DryRunJson { dry_run: true, would }).into_response())
@@ -63,11 +50,7 @@ pub(crate) fn would_make<T: Serialize>(body: &T) -> Result<Response, ServiceErro
 
 /// Whether a request is only tried, whatever else its query says.
 pub(crate) fn is_asked(uri: &Uri) -> bool {
-    #[derive(Deserialize)]
-    struct Asked {
-        dry_run: Option<bool>,
-    }
-    Query::<Asked>::try_from_uri(uri).is_ok_and(|Query(asked)| asked.dry_run == Some(true))
+    Query::<DryRunQuery>::try_from_uri(uri).is_ok_and(|Query(query)| query.dry_run == Some(true))
 }
 
 /// Tells of the answer at every operation that can be tried.

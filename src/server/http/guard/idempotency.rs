@@ -4,6 +4,7 @@
 //! that was refused changed nothing and may be sent again. Secrets that an answer shows once are not remembered. An
 //! upload is a stream, which can't be compared; its key is not looked at.
 
+use axum::Extension;
 use axum::body::{Body, Bytes, to_bytes};
 use axum::extract::{MatchedPath, Request, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
@@ -20,7 +21,8 @@ use utoipa::openapi::schema::{ObjectBuilder, Type};
 use crate::http::guard::access::Caller;
 use crate::http::guard::body::worked;
 use crate::http::guard::dry_run;
-use crate::http::problem::{Problem, Slug};
+use crate::http::guard::headers;
+use crate::http::problem::{HttpResult, Problem, Slug};
 use crate::http::{App, UPLOADS};
 use crate::service::ServiceError;
 use windrow_engine::ports::access::idempotency::{KeyState, StoredResponse};
@@ -52,31 +54,26 @@ const KEPT: [HeaderName; 3] = [header::CONTENT_TYPE, header::LOCATION, header::E
 pub(crate) struct TakenKey(pub(crate) String);
 
 /// Remembers answers around every route; runs inside of the guard, which knows the caller.
-pub(crate) async fn remember(State(app): State<App>, request: Request, next: Next) -> Response {
-    let matched = request
-        .extensions()
-        .get::<MatchedPath>()
-        .map(|path| path.as_str().to_owned());
-    let path = matched.unwrap_or_default();
-    if request.method().is_safe() || path.starts_with(UPLOADS) {
-        return next.run(request).await;
+pub(crate) async fn remember(
+    State(app): State<App>,
+    path: MatchedPath,
+    caller: Option<Extension<Caller>>,
+    request: Request,
+    next: Next,
+) -> HttpResult {
+    let path = path.as_str();
+    if request.method() != Method::POST || path.starts_with(UPLOADS) {
+        return Ok(next.run(request).await);
     }
-    if request.method() != Method::POST {
-        return next.run(request).await;
+    let key = key_of(request.headers())?;
+    if key.is_none() && app.service.config().http.require_idempotency_key && CREATES.contains(&path) {
+        return Err(ServiceError::KeyRequired.into());
     }
-    let key = match key_of(request.headers()) {
-        // What was only tried is no answer to who means it.
-        Ok(Some(_)) if dry_run::is_asked(request.uri()) => return next.run(request).await,
-        Ok(Some(key)) => key,
-        Ok(None) if app.service.config().http.require_idempotency_key && CREATES.contains(&path.as_str()) => {
-            return Problem::from(ServiceError::KeyRequired).into_response();
-        }
-        Ok(None) => return next.run(request).await,
-        Err(error) => return Problem::from(error).into_response(),
-    };
-    match request.extensions().get::<Caller>().cloned() {
-        Some(caller) => keyed(app, caller, key, request, next).await,
-        None => next.run(request).await,
+    // What was only tried is no answer to who means it.
+    let key = key.filter(|_| !dry_run::is_asked(request.uri()));
+    match key.zip(caller) {
+        Some((key, Extension(caller))) => keyed(app, caller, key, request, next).await,
+        None => Ok(next.run(request).await),
     }
 }
 
@@ -94,71 +91,54 @@ fn key_of(headers: &HeaderMap) -> Result<Option<String>, ServiceError> {
     Ok(Some(text.to_owned()))
 }
 
-async fn keyed(app: App, caller: Caller, key: String, request: Request, next: Next) -> Response {
+async fn keyed(app: App, caller: Caller, key: String, request: Request, next: Next) -> HttpResult {
     let (mut parts, body) = request.into_parts();
     // It is in memory already: `intake` has read it within its limits.
-    let Ok(bytes) = to_bytes(body, usize::MAX).await else {
-        return Problem::new(Slug::InvalidRequest, "the body can't be read").into_response();
-    };
-    let place = parts
-        .uri
-        .path_and_query()
-        .map(ToString::to_string)
-        .unwrap_or_default();
+    let bytes = to_bytes(body, usize::MAX).await;
+    let bytes = bytes.map_err(|_| Problem::new(Slug::InvalidRequest, "the body can't be read"))?;
+    let place = parts.uri.path_and_query().map(ToString::to_string);
     let business = caller.business.as_deref().unwrap_or_default();
-    let scope = format!("{}\n{business}\n{place}", caller.subject);
-    let fingerprint = match fingerprint(&parts.headers, bytes.clone()).await {
-        Ok(fingerprint) => fingerprint,
-        Err(error) => return Problem::from(error).into_response(),
-    };
+    let scope = format!("{}\n{business}\n{}", caller.subject, place.unwrap_or_default());
+    let fingerprint = fingerprint(&parts.headers, bytes.clone()).await?;
     let (keys, now) = (&app.service.idempotency, app.service.now());
-    let state = match keys
+    match keys
         .take_key(&scope, &key, &fingerprint, STALE_AFTER_MS, now)
-        .await
+        .await?
     {
-        Ok(state) => state,
-        Err(error) => return Problem::from(error).into_response(),
-    };
-    match state {
         KeyState::New => {
             parts.extensions.insert(TakenKey(format!("{scope}\n{key}")));
             let request = Request::from_parts(parts, Body::from(bytes));
             answer(&app, &scope, &key, next.run(request).await).await
         }
-        KeyState::InProgress => Problem::from(ServiceError::KeyInProgress).into_response(),
-        KeyState::Reused => Problem::from(ServiceError::KeyReused).into_response(),
-        KeyState::Answered(answer) => replayed(&answer),
+        KeyState::InProgress => Err(ServiceError::KeyInProgress.into()),
+        KeyState::Reused => Err(ServiceError::KeyReused.into()),
+        KeyState::Answered(answer) => Ok(replayed(&answer)?),
     }
 }
 
 /// What a request said: two bodies of one key must say the same.
 async fn fingerprint(headers: &HeaderMap, bytes: Bytes) -> Result<String, ServiceError> {
-    let kind = headers
-        .get(header::CONTENT_TYPE)
-        .and_then(|value| value.to_str().ok())
-        .unwrap_or_default();
+    let kind = headers::text(headers, header::CONTENT_TYPE);
     let hash = worked(bytes, |bytes| URL_SAFE_NO_PAD.encode(Sha256::digest(bytes))).await?;
     Ok(format!("{kind}\n{hash}"))
 }
 
 /// Remembers an answer that did something; gives the key of any other back.
-async fn answer(app: &App, scope: &str, key: &str, response: Response) -> Response {
+async fn answer(app: &App, scope: &str, key: &str, response: Response) -> HttpResult {
     if !response.status().is_success() {
         if let Err(error) = app.service.idempotency.free_key(scope, key).await {
             tracing::warn!(%error, "an idempotency key was not given back; it is free in three minutes");
         }
-        return response;
+        return Ok(response);
     }
     let (parts, body) = response.into_parts();
-    let Ok(bytes) = to_bytes(body, usize::MAX).await else {
-        return Problem::from(ServiceError::Internal("an answer's body broke off".to_owned()))
-            .into_response();
-    };
+    let broken = |_| ServiceError::Internal("an answer's body broke off".to_owned());
+    let bytes = to_bytes(body, usize::MAX).await.map_err(broken)?;
     let kept = written(parts.status, &parts.headers, &bytes);
     if let Err(error) = app.service.idempotency.answer_key(scope, key, &kept).await {
         tracing::warn!(%error, "an answer was not remembered; a repeat of the request is refused for three minutes");
     }
-    Response::from_parts(parts, Body::from(bytes))
+    Ok(Response::from_parts(parts, Body::from(bytes)))
 }
 
 /// An answer as it is stored.
@@ -200,13 +180,9 @@ fn without_secrets(body: &Bytes) -> String {
     }
 }
 
-fn replayed(answer: &StoredResponse) -> Response {
-    let Ok(stored) = serde_json::from_str::<Stored>(&answer.text) else {
-        return Problem::from(ServiceError::Internal(
-            "a remembered answer is damaged".to_owned(),
-        ))
-        .into_response();
-    };
+fn replayed(answer: &StoredResponse) -> Result<Response, ServiceError> {
+    let damaged = |_| ServiceError::Internal("a remembered answer is damaged".to_owned());
+    let stored: Stored = serde_json::from_str(&answer.text).map_err(damaged)?;
     let status = StatusCode::from_u16(answer.status).unwrap_or(StatusCode::OK);
     let mut response = (status, stored.body).into_response();
     let headers = response.headers_mut();
@@ -217,7 +193,7 @@ fn replayed(answer: &StoredResponse) -> Response {
         }
     }
     headers.insert(REPLAYED, HeaderValue::from_static("true"));
-    response
+    Ok(response)
 }
 
 /// Tells of the header at every POST that takes it, and of what may come of it.
@@ -273,7 +249,7 @@ mod tests {
             answer.text
         );
         assert!(!answer.text.contains("a=b"), "only its own headers");
-        let response = replayed(&answer);
+        let response = replayed(&answer).expect("it was stored");
         assert_eq!(response.status(), StatusCode::CREATED);
         assert_eq!(response.headers()[header::LOCATION], "/v1/tasks/t1");
         assert_eq!(response.headers()[REPLAYED], "true");

@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use axum::Extension;
 use axum::body::{Body, Bytes};
 use axum::extract::{MatchedPath, Request, State};
 use axum::http::header;
@@ -13,8 +14,9 @@ use axum::response::{IntoResponse, Response};
 use futures_util::StreamExt;
 
 use crate::http::guard::access::Caller;
-use crate::http::guard::shares::{Full, Shares, Taken};
-use crate::http::problem::{Problem, Slug};
+use crate::http::guard::headers;
+use crate::http::guard::shares::{Full, Share, Shares};
+use crate::http::problem::{HttpResult, Problem, Slug};
 use crate::http::{App, UPLOADS};
 use crate::service::ServiceError;
 use windrow_config::Config;
@@ -63,48 +65,38 @@ pub(crate) fn memory(config: &Config) -> Arc<Shares<String>> {
 }
 
 /// Reads the body of a request that may change something, then lets it through to its end.
-pub(crate) async fn take_in(State(app): State<App>, request: Request, next: Next) -> Response {
-    let path = request
-        .extensions()
-        .get::<MatchedPath>()
-        .map(|path| path.as_str().to_owned());
-    let path = path.unwrap_or_default();
-    if request.method().is_safe() || path.starts_with(UPLOADS) {
-        return next.run(request).await;
+pub(crate) async fn take_in(
+    State(app): State<App>,
+    path: MatchedPath,
+    caller: Option<Extension<Caller>>,
+    request: Request,
+    next: Next,
+) -> HttpResult {
+    if request.method().is_safe() || path.as_str().starts_with(UPLOADS) {
+        return Ok(next.run(request).await);
     }
-    let who = request
-        .extensions()
-        .get::<Caller>()
-        .map(Caller::account)
-        .unwrap_or_default();
-    let measure = Measure::of(&path, &app.service.config());
+    let account = caller.map(|caller| caller.account()).unwrap_or_default();
+    let measure = Measure::of(path.as_str(), &app.service.config());
     let (parts, body) = request.into_parts();
-    let length = parts
-        .headers
-        .get(header::CONTENT_LENGTH)
-        .and_then(|value| value.to_str().ok()?.parse().ok());
-    match read(&app.front.bodies, who, measure, length, body).await {
-        Ok(bytes) => {
-            let request = Request::from_parts(parts, Body::from(bytes.clone()));
-            to_the_end(async move {
-                let response = next.run(request).await;
-                // What was made of it lives as long as the work.
-                drop(bytes);
-                response
-            })
-            .await
-        }
-        Err(problem) => problem.into_response(),
-    }
+    let length = headers::text(&parts.headers, header::CONTENT_LENGTH).parse().ok();
+    let bytes = read(&app.front.bodies, account, measure, length, body).await?;
+    let request = Request::from_parts(parts, Body::from(bytes.clone()));
+    let work = async move {
+        let response = next.run(request).await;
+        // What was made of it lives as long as the work.
+        drop(bytes);
+        response
+    };
+    Ok(to_the_end(work).await)
 }
 
 /// A body with what it takes; given back when the last of it is dropped.
-struct Held {
+struct CountedBody {
     bytes: Vec<u8>,
-    _taken: Taken<String>,
+    _share: Share<String>,
 }
 
-impl AsRef<[u8]> for Held {
+impl AsRef<[u8]> for CountedBody {
     fn as_ref(&self) -> &[u8] {
         &self.bytes
     }
@@ -123,7 +115,7 @@ async fn read(
         return Err(too_large());
     }
     let mut room = length.unwrap_or(0);
-    let mut taken = memory
+    let mut share = memory
         .take(who, room.saturating_mul(weight), false)
         .map_err(full)?;
     let mut bytes = Vec::with_capacity(usize::try_from(room).unwrap_or_default());
@@ -139,12 +131,12 @@ async fn read(
         }
         if arrived > room {
             let step = STEP.max(arrived - room);
-            taken.more(step.saturating_mul(weight)).map_err(full)?;
+            share.more(step.saturating_mul(weight)).map_err(full)?;
             room += step;
         }
         bytes.extend_from_slice(&chunk);
     }
-    Ok(Bytes::from_owner(Held { bytes, _taken: taken }))
+    Ok(Bytes::from_owner(CountedBody { bytes, _share: share }))
 }
 
 fn too_large(length: Option<u64>, most: u64) -> Problem {

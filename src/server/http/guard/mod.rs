@@ -2,11 +2,19 @@
 
 pub mod access;
 pub mod body;
+pub(crate) mod call;
 pub(crate) mod dry_run;
-pub mod etag;
+pub(crate) mod headers;
 pub(crate) mod idempotency;
 pub(crate) mod intake;
 pub(crate) mod outside;
 pub(crate) mod parameters;
 pub(crate) mod shares;
 pub(crate) mod visitor;
+
+pub(crate) use self::access::Caller;
+pub(crate) use self::body::{
+    Body, Params, ReasonBody, ReasonQuery, reason, reason_of, some, time, time_option,
+};
+pub(crate) use self::call::Call;
+pub(crate) use self::dry_run::DryRunQuery;

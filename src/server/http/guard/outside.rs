@@ -8,27 +8,15 @@ use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
 use serde::Serialize;
 use utoipa::ToSchema;
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
 
 use crate::http::App;
 use crate::http::document::Written;
 use crate::service::health::NotReady;
 
-/// The routes of this resource.
-pub(crate) fn routes() -> OpenApiRouter<App> {
-    OpenApiRouter::new()
-        .routes(routes!(healthz))
-        .routes(routes!(readyz))
-        .routes(routes!(version))
-        .routes(routes!(openapi))
-}
-
 /// That the process answers.
 #[derive(Debug, Serialize, ToSchema)]
-struct Health {
+pub(crate) struct Health {
     /// Always `ok`.
-    #[schema(value_type = String)]
     status: &'static str,
 }
 
@@ -37,13 +25,13 @@ struct Health {
     get, path = "/healthz", tag = "node", security(()),
     responses((status = 200, body = Health, description = "It answers; whether it can work, `/readyz` says"))
 )]
-async fn healthz() -> Json<Health> {
+pub(crate) async fn healthz() -> Json<Health> {
     Json(Health { status: "ok" })
 }
 
 /// Whether the node can take work.
 #[derive(Debug, Serialize, ToSchema)]
-struct Readiness {
+pub(crate) struct Readiness {
     /// Whether it can.
     ready: bool,
     /// What keeps it from it.
@@ -54,9 +42,8 @@ struct Readiness {
 
 /// What keeps a node from taking work, or makes that harder.
 #[derive(Debug, Serialize, ToSchema)]
-struct Reason {
+pub(crate) struct Reason {
     /// `draining`, `drained`, `store`, `session` or `actors`; `redis` of what is degraded.
-    #[schema(value_type = String)]
     reason: &'static str,
     /// A sentence.
     text: String,
@@ -65,9 +52,12 @@ struct Reason {
 /// Can the node take work?
 #[utoipa::path(
     get, path = "/readyz", tag = "node", security(()),
-    responses((status = 200, body = Readiness), (status = 503, body = Readiness, description = "It can't; `reasons` says why"))
+    responses(
+        (status = 200, body = Readiness),
+        (status = 503, body = Readiness, description = "It can't; `reasons` says why"),
+    )
 )]
-async fn readyz(State(app): State<App>) -> Response {
+pub(crate) async fn readyz(State(app): State<App>) -> Response {
     let mut reasons: Vec<Reason> = Vec::new();
     if app.front.is_ending() {
         reasons.push(Reason {
@@ -104,23 +94,22 @@ async fn readyz(State(app): State<App>) -> Response {
 
 /// Which program this is.
 #[derive(Debug, Serialize, ToSchema)]
-struct Version {
+pub(crate) struct Version {
     /// `windrow`.
-    #[schema(value_type = String)]
     name: &'static str,
     /// Of the program.
-    #[schema(value_type = String)]
     version: &'static str,
     /// Of the API.
-    #[schema(value_type = String)]
     api: &'static str,
     /// The node's name.
     node: String,
 }
 
 /// Which version is this?
-#[utoipa::path(get, path = "/version", tag = "node", security(()), responses((status = 200, body = Version)))]
-async fn version(State(app): State<App>) -> Json<Version> {
+#[utoipa::path(
+    get, path = "/version", tag = "node", security(()), responses((status = 200, body = Version))
+)]
+pub(crate) async fn version(State(app): State<App>) -> Json<Version> {
     let node = app.front.node.clone();
     Json(Version {
         name: "windrow",
@@ -135,6 +124,6 @@ async fn version(State(app): State<App>) -> Json<Version> {
     get, path = "/openapi.json", tag = "node", security(()),
     responses((status = 200, body = serde_json::Value, description = "OpenAPI 3.1"))
 )]
-async fn openapi(Extension(written): Extension<Arc<Written>>) -> Response {
+pub(crate) async fn openapi(Extension(written): Extension<Arc<Written>>) -> Response {
     ([(header::CONTENT_TYPE, "application/json")], written.json.clone()).into_response()
 }

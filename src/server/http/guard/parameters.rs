@@ -8,25 +8,24 @@ use std::sync::Arc;
 
 use axum::body::HttpBody as _;
 use axum::extract::{MatchedPath, Request, State};
-use axum::http::{HeaderMap, Method, Uri};
+use axum::http::{HeaderMap, Method};
 use axum::middleware::Next;
-use axum::response::{IntoResponse, Response};
 use percent_encoding::percent_decode;
 use regex::Regex;
 use serde_json::Value;
 
 use crate::http::guard::dry_run;
-use crate::http::problem::Problem;
+use crate::http::problem::HttpResult;
 use crate::service::{FieldFault, ServiceError};
 
-/// What each operation wants.
+/// What each operation takes.
 #[derive(Debug, Default)]
-pub(crate) struct Rules(HashMap<(String, String), Wanted>);
+pub(crate) struct Rules(HashMap<(String, String), OperationRules>);
 
-/// What one operation wants.
+/// What one operation takes.
 #[derive(Debug, Default)]
-struct Wanted {
-    has_body: bool,
+struct OperationRules {
+    needs_body: bool,
     query: Vec<Rule>,
     headers: Vec<Rule>,
 }
@@ -51,77 +50,83 @@ impl Rules {
         let mut rules = HashMap::new();
         for (path, item) in document["paths"].as_object().into_iter().flatten() {
             for (method, operation) in item.as_object().into_iter().flatten() {
-                rules.insert((method.to_ascii_uppercase(), path.clone()), Wanted::of(operation));
+                rules.insert(
+                    (method.to_ascii_uppercase(), path.clone()),
+                    OperationRules::of(operation),
+                );
             }
         }
         Rules(rules)
     }
 
     fn faults(&self, path: &str, request: &Request) -> Vec<FieldFault> {
-        let method = if request.method() == Method::HEAD {
-            "GET"
-        } else {
-            request.method().as_str()
+        let method = match request.method() {
+            &Method::HEAD => "GET",
+            method => method.as_str(),
         };
-        match self.0.get(&(method.to_owned(), path.to_owned())) {
-            Some(wanted) => wanted.faults(request),
-            None => Vec::new(),
-        }
+        let rules = self.0.get(&(method.to_owned(), path.to_owned()));
+        rules.map_or_else(Vec::new, |rules| rules.faults(request))
     }
 }
 
-impl Wanted {
-    fn of(operation: &Value) -> Wanted {
-        let has_body = operation["requestBody"]["required"].as_bool() == Some(true);
-        let mut wanted = Wanted {
-            has_body,
-            ..Wanted::default()
+impl OperationRules {
+    fn of(operation: &Value) -> OperationRules {
+        let of_place = |place: &str| {
+            let parameters = operation["parameters"].as_array().into_iter().flatten();
+            let here = parameters.filter(|parameter| parameter["in"] == place);
+            here.map(|parameter| Rule::of(&parameter["name"], &parameter["schema"]))
+                .collect()
         };
-        for parameter in operation["parameters"].as_array().into_iter().flatten() {
-            let Some(name) = parameter["name"].as_str() else {
-                continue;
-            };
-            match parameter["in"].as_str() {
-                Some("query") => wanted.query.push(Rule::of(name, &parameter["schema"])),
-                Some("header") => wanted.headers.push(Rule::of(name, &parameter["schema"])),
-                _ => {}
-            }
+        OperationRules {
+            needs_body: operation["requestBody"]["required"] == true,
+            query: of_place("query"),
+            headers: of_place("header"),
         }
-        wanted
     }
 
     fn faults(&self, request: &Request) -> Vec<FieldFault> {
         let mut faults = Vec::new();
-        if self.has_body && request.body().is_end_stream() {
-            faults.push(FieldFault::new("", "this takes a body, and there is none"));
+        if self.needs_body && request.body().is_end_stream() {
+            faults.push(FieldFault::new("", "a body is required"));
         }
-        faults.extend(query_faults(&self.query, request.uri()));
         let can_be_tried = self.query.iter().any(|rule| rule.name == dry_run::NAME);
-        if !request.method().is_safe()
-            && !can_be_tried
-            && names(request.uri()).any(|name| name == dry_run::NAME)
-        {
-            faults.push(FieldFault::new(
-                dry_run::NAME,
-                "this has no dry run: it can't be known before it is done",
-            ));
+        let is_write = !request.method().is_safe();
+        for pair in request.uri().query().unwrap_or_default().split('&') {
+            let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+            let (Some(name), Some(value)) = (text(&name.replace('+', " ")), text(&value.replace('+', " ")))
+            else {
+                faults.push(FieldFault::new(
+                    "query",
+                    format!("{pair:?} must be UTF-8 without NUL"),
+                ));
+                continue;
+            };
+            if let Some(rule) = self.query.iter().find(|rule| rule.name == name) {
+                faults.extend(rule.fault(&value));
+            } else if name == dry_run::NAME && is_write && !can_be_tried {
+                let text = "dry runs are not supported here: the outcome can't be known before it is done";
+                faults.push(FieldFault::new(name, text));
+            } else if !pair.is_empty() && !self.query.is_empty() {
+                let known: Vec<&str> = self.query.iter().map(|rule| rule.name.as_str()).collect();
+                let text = format!("unknown parameter; known are {}", known.join(", "));
+                faults.push(FieldFault::new(name, text));
+            }
         }
-        faults.extend(header_faults(&self.headers, request.headers()));
+        faults.extend(
+            self.headers
+                .iter()
+                .filter_map(|rule| rule.header_fault(request.headers())),
+        );
         faults
     }
 }
 
 impl Rule {
-    fn of(name: &str, schema: &Value) -> Rule {
+    fn of(name: &Value, schema: &Value) -> Rule {
         let chars = |key: &str| schema[key].as_u64().and_then(|most| usize::try_from(most).ok());
-        let bound = |key: &str| {
-            schema[key]
-                .as_i64()
-                .map(i128::from)
-                .or_else(|| schema[key].as_u64().map(i128::from))
-        };
+        let bound = |key: &str| schema[key].as_number()?.as_i128();
         Rule {
-            name: name.to_owned(),
+            name: name.as_str().unwrap_or_default().to_owned(),
             least_chars: chars("minLength").unwrap_or(0),
             most_chars: chars("maxLength").unwrap_or(usize::MAX),
             pattern: schema["pattern"]
@@ -137,73 +142,29 @@ impl Rule {
         let fault = |text: String| Some(FieldFault::new(self.name.clone(), text));
         let chars = value.chars().count();
         if chars < self.least_chars {
-            return fault(format!("it has at least {} characters", self.least_chars));
+            return fault(format!("must have at least {} characters", self.least_chars));
         }
         if chars > self.most_chars {
-            return fault(format!("it has at most {} characters", self.most_chars));
+            return fault(format!("must have at most {} characters", self.most_chars));
         }
         if let Some(pattern) = self.pattern.as_ref().filter(|pattern| !pattern.is_match(value)) {
-            return fault(format!("{value:?} is not of the form {pattern}"));
+            return fault(format!("{value:?} doesn't match {pattern}"));
         }
         // What is no number is for the handler, which says what it expects.
         let number: i128 = value.parse().ok()?;
         match (self.least, self.most) {
-            (Some(least), _) if number < least => fault(format!("it is at least {least}")),
-            (_, Some(most)) if number > most => fault(format!("it is at most {most}")),
+            (Some(least), _) if number < least => fault(format!("must be at least {least}")),
+            (_, Some(most)) if number > most => fault(format!("must be at most {most}")),
             _ => None,
         }
     }
-}
 
-/// The names of a query's members.
-fn names(uri: &Uri) -> impl Iterator<Item = String> {
-    let pairs = uri.query().unwrap_or_default().split('&');
-    pairs.filter_map(|pair| {
-        text(
-            &pair
-                .split_once('=')
-                .map_or(pair, |(name, _)| name)
-                .replace('+', " "),
-        )
-    })
-}
-
-fn query_faults(rules: &[Rule], uri: &Uri) -> Vec<FieldFault> {
-    let mut faults = Vec::new();
-    for pair in uri
-        .query()
-        .unwrap_or_default()
-        .split('&')
-        .filter(|pair| !pair.is_empty())
-    {
-        let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
-        match (text(&name.replace('+', " ")), text(&value.replace('+', " "))) {
-            (Some(name), Some(value)) => {
-                faults.extend(
-                    rules
-                        .iter()
-                        .find(|rule| rule.name == name)
-                        .and_then(|rule| rule.fault(&value)),
-                );
-            }
-            _ => faults.push(FieldFault::new(
-                "query",
-                format!("{pair:?} must be UTF-8 without NUL"),
-            )),
+    fn header_fault(&self, headers: &HeaderMap) -> Option<FieldFault> {
+        match headers.get(self.name.as_str())?.to_str() {
+            Ok(value) => self.fault(value),
+            Err(_) => Some(FieldFault::new(self.name.clone(), "it must be visible ASCII")),
         }
     }
-    faults
-}
-
-fn header_faults(rules: &[Rule], headers: &HeaderMap) -> Vec<FieldFault> {
-    let fault = |rule: &Rule| {
-        let value = headers.get(rule.name.as_str())?;
-        match value.to_str() {
-            Ok(value) => rule.fault(value),
-            Err(_) => Some(FieldFault::new(rule.name.clone(), "it is not visible ASCII")),
-        }
-    };
-    rules.iter().filter_map(fault).collect()
 }
 
 /// What percent-encoded text says; none when it is no UTF-8, or has a NUL, which databases don't store.
@@ -218,15 +179,15 @@ pub(crate) async fn hold(
     path: MatchedPath,
     request: Request,
     next: Next,
-) -> Response {
+) -> HttpResult {
     let mut faults = rules.faults(path.as_str(), &request);
     if text(request.uri().path()).is_none() {
         faults.push(FieldFault::new("path", "it must be UTF-8 without NUL"));
     }
     if faults.is_empty() {
-        return next.run(request).await;
+        return Ok(next.run(request).await);
     }
-    Problem::from(ServiceError::Invalid(faults)).into_response()
+    Err(ServiceError::Invalid(faults).into())
 }
 
 #[cfg(test)]
@@ -262,7 +223,6 @@ mod tests {
             "/a",
             "/a?q=%C3%BCab&n=1",
             "/a?n=18446744073709551615",
-            "/a?other=%20",
             "/a?n=x",
             "/a?&",
         ] {
@@ -271,6 +231,7 @@ mod tests {
         for wrong in ["/a?q=", "/a?q", "/a?q=abcd", "/a?q=A", "/a?%71=A", "/a?q=a+b"] {
             assert_eq!(get(wrong), ["q"], "{wrong}");
         }
+        assert_eq!(get("/a?other=%20"), ["other"], "the document doesn't know it");
         assert_eq!(get("/a?n=0&n=18446744073709551616"), ["n", "n"]);
         assert_eq!(faults("HEAD", "/a?n=0", Body::empty()), ["n"]);
         for no_text in ["/a?q=%ff", "/a?%00=a", "/a?other=%C3", "/a?other=a%00b"] {
@@ -289,7 +250,12 @@ mod tests {
         ] {
             assert_eq!(of("POST", uri), ["dry_run"], "{uri}");
         }
-        assert!(of("POST", "/a?dry=true").is_empty() && of("GET", "/a?dry_run=true").is_empty());
+        assert!(of("POST", "/a?dry=true").is_empty());
+        assert_eq!(
+            of("GET", "/a?dry_run=true"),
+            ["dry_run"],
+            "as any parameter that it doesn't know"
+        );
     }
 
     #[test]

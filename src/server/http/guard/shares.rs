@@ -61,9 +61,9 @@ impl<K: Clone + Eq + Hash> Shares<K> {
     ///
     /// # Errors
     /// When there isn't so much; nothing is taken then.
-    pub(crate) fn take(self: &Arc<Self>, who: K, amount: u64, unbounded: bool) -> Result<Taken<K>, Full> {
+    pub(crate) fn take(self: &Arc<Self>, who: K, amount: u64, unbounded: bool) -> Result<Share<K>, Full> {
         let share = if unbounded { self.most } else { self.share };
-        let mut taken = Taken {
+        let mut taken = Share {
             from: self.clone(),
             who,
             amount: 0,
@@ -84,14 +84,14 @@ impl<K: Clone + Eq + Hash> Shares<K> {
 
 /// An amount that was taken.
 #[derive(Debug)]
-pub(crate) struct Taken<K: Clone + Eq + Hash> {
+pub(crate) struct Share<K: Clone + Eq + Hash> {
     from: Arc<Shares<K>>,
     who: K,
     amount: u64,
     share: u64,
 }
 
-impl<K: Clone + Eq + Hash> Taken<K> {
+impl<K: Clone + Eq + Hash> Share<K> {
     /// Takes more of it.
     ///
     /// # Errors
@@ -113,7 +113,7 @@ impl<K: Clone + Eq + Hash> Taken<K> {
     }
 }
 
-impl<K: Clone + Eq + Hash> Drop for Taken<K> {
+impl<K: Clone + Eq + Hash> Drop for Share<K> {
     fn drop(&mut self) {
         let mut sum = self.from.lock();
         sum.all -= self.amount;

@@ -21,7 +21,7 @@ pub(super) const OTHER: &str = "other";
 
 /// What is seen of a task at one moment.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Sight {
+pub(super) struct TaskSample {
     pub(super) task: TaskId,
     pub(super) business: String,
     pub(super) counters: Counters,
@@ -43,12 +43,12 @@ pub(super) struct Sight {
     pub(super) is_handler_down: bool,
 }
 
-/// The sights of the tasks that run, their shards taken together.
-pub(super) fn sights(runs: &[RunView]) -> Vec<Sight> {
-    let mut sights: BTreeMap<TaskId, Sight> = BTreeMap::new();
+/// What is seen of the tasks that run, their shards taken together.
+pub(super) fn samples(runs: &[RunView]) -> Vec<TaskSample> {
+    let mut samples: BTreeMap<TaskId, TaskSample> = BTreeMap::new();
     for run in runs {
         let task = run.shard.task;
-        let sight = sights.entry(task).or_insert_with(|| Sight {
+        let sample = samples.entry(task).or_insert_with(|| TaskSample {
             task,
             business: run.business.clone(),
             counters: Counters::default(),
@@ -65,12 +65,22 @@ pub(super) fn sights(runs: &[RunView]) -> Vec<Sight> {
             unsaved_for: Duration::ZERO,
             is_handler_down: false,
         });
-        sight.add(run);
+        sample.add(run);
     }
-    sights.into_values().collect()
+    samples.into_values().collect()
 }
 
-impl Sight {
+impl TaskSample {
+    /// The part of the items that is settled or excluded.
+    pub(super) fn progress(&self) -> f64 {
+        let done = self.counters.settled() + self.counters.excluded;
+        if self.total == 0 {
+            1.0
+        } else {
+            done as f64 / self.total as f64
+        }
+    }
+
     fn add(&mut self, view: &RunView) {
         let run = &view.progress;
         self.began = self.began.plus(&view.began);
@@ -99,8 +109,8 @@ impl Sight {
 /// What is remembered of a task.
 #[derive(Clone, Debug)]
 pub(super) struct Entry {
-    pub(super) sight: Sight,
-    /// Items per second, as seen between the last two sights.
+    pub(super) sample: TaskSample,
+    /// Items per second, as seen between the last two samples.
     pub(super) actual_rate: f64,
     pub(super) has_own: bool,
     seen_at: Moment,
@@ -153,7 +163,7 @@ impl Board {
             })
             .cloned()
             .collect();
-        let unknown = self.look(sights(&live_still), sights(&over), now);
+        let unknown = self.look(samples(&live_still), samples(&over), now);
         live_still.iter().for_each(|run| self.count(run, false));
         ended.iter().for_each(|run| self.count(run, true));
         self.calls.forget_all_but(live);
@@ -161,10 +171,15 @@ impl Board {
     }
 
     /// Takes in what runs now, and what ended since the last look; says of which tasks the end has to be read.
-    pub(super) fn look(&mut self, sights: Vec<Sight>, ended: Vec<Sight>, now: Moment) -> Vec<TaskId> {
-        let live: BTreeSet<TaskId> = sights.iter().map(|sight| sight.task).collect();
-        for sight in ended.into_iter().chain(sights) {
-            self.see(sight, now);
+    pub(super) fn look(
+        &mut self,
+        samples: Vec<TaskSample>,
+        ended: Vec<TaskSample>,
+        now: Moment,
+    ) -> Vec<TaskId> {
+        let live: BTreeSet<TaskId> = samples.iter().map(|sample| sample.task).collect();
+        for sample in ended.into_iter().chain(samples) {
+            self.see(sample, now);
         }
         for (task, entry) in &mut self.entries {
             if !live.contains(task) && entry.gone_at.is_none() {
@@ -178,47 +193,47 @@ impl Board {
             .entries
             .values()
             .filter(|entry| entry.gone_at.is_some() && entry.status.is_none());
-        unknown.map(|entry| entry.sight.task).collect()
+        unknown.map(|entry| entry.sample.task).collect()
     }
 
     /// What the store says of a task that no longer runs.
     pub(super) fn settle(&mut self, task: TaskId, counters: Counters, status: Status) {
         if let Some(entry) = self.entries.get_mut(&task) {
-            let mut sight = entry.sight.clone();
-            sight.counters = counters;
+            let mut sample = entry.sample.clone();
+            sample.counters = counters;
             let seen_at = entry.seen_at;
             let gone_at = entry.gone_at;
-            self.see(sight, seen_at);
+            self.see(sample, seen_at);
             if let Some(entry) = self.entries.get_mut(&task) {
                 (entry.gone_at, entry.status, entry.actual_rate) = (gone_at, Some(status), 0.0);
             }
         }
     }
 
-    fn see(&mut self, sight: Sight, now: Moment) {
-        let before = self.entries.get(&sight.task);
+    fn see(&mut self, sample: TaskSample, now: Moment) {
+        let before = self.entries.get(&sample.task);
         // Of a task that is known it is decided: nothing is counted again and again.
         let has_room = || self.entries.values().filter(|entry| entry.has_own).count() < TASKS_MAX;
         let has_own = before.map_or_else(has_room, |entry| entry.has_own);
         let mut actual_rate = before.map_or(0.0, |entry| entry.actual_rate);
         if let Some(entry) = before {
             let span = now.since(entry.seen_at).as_secs_f64();
-            let settled = sight
+            let settled = sample
                 .counters
                 .settled()
-                .saturating_sub(entry.sight.counters.settled());
+                .saturating_sub(entry.sample.counters.settled());
             if span > 0.0 {
                 actual_rate = settled as f64 / span;
             }
         }
         if !has_own {
-            self.others.add(before.map(|entry| &entry.sight), &sight);
+            self.others.add(before.map(|entry| &entry.sample), &sample);
         }
-        let before = self.entries.remove(&sight.task);
+        let before = self.entries.remove(&sample.task);
         let (delays, failed) = before
             .map(|entry| (entry.delays, entry.failed))
             .unwrap_or_default();
-        let task = sight.task;
+        let task = sample.task;
         let entry = Entry {
             actual_rate,
             has_own,
@@ -227,7 +242,7 @@ impl Board {
             status: None,
             delays,
             failed,
-            sight,
+            sample,
         };
         self.entries.insert(task, entry);
     }
@@ -235,7 +250,7 @@ impl Board {
 
 impl Others {
     /// Adds what came since; of a task that was never seen, what its runs did: what was done before isn't new.
-    fn add(&mut self, before: Option<&Sight>, now: &Sight) {
+    fn add(&mut self, before: Option<&TaskSample>, now: &TaskSample) {
         let (old, new) = (before.map_or(now.began, |before| before.counters), now.counters);
         self.succeeded += new.succeeded.saturating_sub(old.succeeded);
         self.skipped += new.skipped.saturating_sub(old.skipped);
@@ -253,8 +268,8 @@ mod tests {
 
     const SECOND: u64 = 1_000_000_000;
 
-    fn sight(task: i64, succeeded: u64) -> Sight {
-        Sight {
+    fn sample(task: i64, succeeded: u64) -> TaskSample {
+        TaskSample {
             task: TaskId(task),
             business: "b".to_owned(),
             counters: Counters {
@@ -282,8 +297,8 @@ mod tests {
     #[test]
     fn a_task_has_series_until_a_while_after_its_end_and_ends_with_what_the_store_says() {
         let mut board = Board::default();
-        board.look(vec![sight(1, 10)], vec![], Moment(SECOND));
-        board.look(vec![sight(1, 30)], vec![], Moment(2 * SECOND));
+        board.look(vec![sample(1, 10)], vec![], Moment(SECOND));
+        board.look(vec![sample(1, 30)], vec![], Moment(2 * SECOND));
         assert_eq!(board.entries[&TaskId(1)].actual_rate, 20.0);
         assert_eq!(
             board.look(vec![], vec![], Moment(3 * SECOND)),
@@ -299,7 +314,7 @@ mod tests {
             Status::Finished,
         );
         let entry = &board.entries[&TaskId(1)];
-        assert_eq!((entry.sight.counters.succeeded, entry.actual_rate), (35, 0.0));
+        assert_eq!((entry.sample.counters.succeeded, entry.actual_rate), (35, 0.0));
         assert_eq!(board.look(vec![], vec![], Moment(4 * SECOND)), [], "once");
         board.look(vec![], vec![], Moment(3 * SECOND + KEPT.as_nanos() as u64));
         assert!(board.entries.is_empty());
@@ -308,7 +323,7 @@ mod tests {
     #[test]
     fn more_tasks_than_there_may_be_share_series_that_only_grow() {
         let mut board = Board::default();
-        let all = |done: u64| (1..=1000).map(|task| sight(task, done)).collect::<Vec<_>>();
+        let all = |done: u64| (1..=1000).map(|task| sample(task, done)).collect::<Vec<_>>();
         board.look(all(5), vec![], Moment(SECOND));
         board.look(all(7), vec![], Moment(2 * SECOND));
         assert_eq!(
@@ -324,19 +339,19 @@ mod tests {
     fn a_run_that_nobody_saw_alive_is_counted_also_among_the_others() {
         let mut board = Board::default();
         assert_eq!(
-            board.look(vec![], vec![sight(1, 35)], Moment(SECOND)),
+            board.look(vec![], vec![sample(1, 35)], Moment(SECOND)),
             [TaskId(1)]
         );
-        assert_eq!(board.entries[&TaskId(1)].sight.counters.succeeded, 35);
+        assert_eq!(board.entries[&TaskId(1)].sample.counters.succeeded, 35);
         assert!(board.entries[&TaskId(1)].gone_at.is_some());
-        let others = (2..=400).map(|task| sight(task, 1)).collect();
+        let others = (2..=400).map(|task| sample(task, 1)).collect();
         board.look(others, vec![], Moment(2 * SECOND));
-        let short = Sight {
+        let short = TaskSample {
             began: Counters {
                 succeeded: 2,
                 ..Counters::default()
             },
-            ..sight(500, 9)
+            ..sample(500, 9)
         };
         board.look(vec![], vec![short], Moment(3 * SECOND));
         assert_eq!(

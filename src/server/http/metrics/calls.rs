@@ -2,13 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::board::{Board, Entry, OTHER, TASKS_MAX};
-use super::text::{Kind, Page, Span};
+use super::board::{Board, Entry, OTHER, TASKS_MAX, TaskSample};
+use super::families as f;
+use super::text::{Page, Span};
 use crate::service::stats::RunView;
 use windrow_core::handler::failed_calls::FailedCalls;
 use windrow_core::ids::{RunNo, ShardId};
 use windrow_core::stats::histogram::Histogram;
-use windrow_core::stats::tally::{FailedAttempts, Tally};
+use windrow_core::stats::tally::Tally;
 
 /// Calls: 1 ms to 69 s.
 const CALLS: Span = Span { first: 20, last: 36 };
@@ -76,58 +77,52 @@ impl Calls {
 
 pub(super) fn write(page: &mut Page, board: &Board, own: &[(String, &Entry)]) {
     write_attempts(page, board, own);
-    let help = "Calls that brought no success since this process began, by whose fault they are";
-    let mut family = page.family("windrow_failed_calls_total", Kind::Counter, help);
-    for (business, failed) in &board.calls.failed {
-        for (class, code, count) in failed.iter() {
-            let labels = [
-                ("business", business.as_str()),
-                ("class", class.as_str()),
-                ("code", code),
-            ];
-            family.sample(&labels, count as f64);
-        }
-    }
-    let help = "How long calls took; what answers at once, in this process, is not among them";
-    let mut family = page.family("windrow_handler_duration_seconds", Kind::Histogram, help);
-    for ((business, kind), calls) in &board.calls.by_business {
-        family.histogram(&[("business", business), ("kind", kind)], calls, CALLS);
-    }
-    let help = "From the time at which the rate allowed an item to leave until it left";
-    let mut family = page.family("windrow_dispatch_delay_seconds", Kind::Histogram, help);
-    let all = own.iter().map(|(task, entry)| (task.as_str(), &entry.delays));
-    for (task, delays) in all.chain([(OTHER, &board.others.delays)]) {
-        family.histogram(&[("task", task)], delays, DELAYS);
-    }
+    let failed = board.calls.failed.iter().flat_map(|(business, failed)| {
+        failed.iter().map(move |(class, code, count)| {
+            let business = ("business", business.as_str());
+            ([business, ("class", class.as_str()), ("code", code)], count)
+        })
+    });
+    page.all(f::FAILED_CALLS, failed);
+    let calls = board.calls.by_business.iter();
+    let calls =
+        calls.map(|((business, kind), calls)| ([("business", business.as_str()), ("kind", *kind)], calls));
+    page.histograms(f::HANDLER_DURATION, CALLS, calls);
+    let own = own
+        .iter()
+        .map(|(task, entry)| ([("task", task.as_str())], &entry.delays));
+    let all = own.chain([([("task", OTHER)], &board.others.delays)]);
+    page.histograms(f::DISPATCH_DELAY, DELAYS, all);
 }
 
 /// A good attempt settles its item, so those are counted already; the others have a code.
 fn write_attempts(page: &mut Page, board: &Board, own: &[(String, &Entry)]) {
-    let help = "Attempts that came to something: those that went well since the task began, failed ones since this process did";
-    let mut family = page.family("windrow_item_attempts_total", Kind::Counter, help);
     let others = &board.others;
     let all = own.iter().map(|(task, entry)| {
-        let counters = &entry.sight.counters;
-        let good = (counters.succeeded, counters.skipped);
-        (task.as_str(), entry.sight.business.as_str(), good, &entry.failed)
+        let TaskSample {
+            business, counters, ..
+        } = &entry.sample;
+        let good = [("ok", counters.succeeded), ("skip", counters.skipped)];
+        (business.as_str(), task.as_str(), good, &entry.failed)
     });
-    let rest: (&str, &str, (u64, u64), &FailedAttempts) =
-        (OTHER, OTHER, (others.succeeded, others.skipped), &others.failed);
-    for (task, business, (ok, skip), failed) in all.chain([rest]) {
-        let mut sample = |result, code: &str, count: u64| {
-            let labels = [
-                ("business", business),
-                ("task", task),
-                ("result", result),
-                ("code", code),
-            ];
-            family.sample(&labels, count as f64);
-        };
-        sample("ok", "", ok);
-        sample("skip", "", skip);
-        for (code, ended) in failed.iter() {
-            sample("retry", code, ended.retry);
-            sample("abandon", code, ended.abandon);
-        }
-    }
+    let good = [("ok", others.succeeded), ("skip", others.skipped)];
+    let samples =
+        all.chain([(OTHER, OTHER, good, &others.failed)])
+            .flat_map(|(business, task, good, failed)| {
+                let good = good.map(|(result, count)| (result, "", count)).into_iter();
+                let bad = failed.iter();
+                let bad = bad.flat_map(|(code, ended)| {
+                    [("retry", code, ended.retry), ("abandon", code, ended.abandon)]
+                });
+                good.chain(bad).map(move |(result, code, count)| {
+                    let labels = [
+                        ("business", business),
+                        ("task", task),
+                        ("result", result),
+                        ("code", code),
+                    ];
+                    (labels, count)
+                })
+            });
+    page.all(f::ITEM_ATTEMPTS, samples);
 }

@@ -2,33 +2,19 @@
 
 use rustix::param::{clock_ticks_per_second, page_size};
 
-use super::text::{Kind, Page};
+use super::families as f;
+use super::text::Page;
 
 /// Writes what can be read; a system without `/proc` has none of it.
 pub(super) fn write(page: &mut Page) {
     let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
     if let Some(process) = Process::read(&stat) {
-        page.single(
-            "process_cpu_seconds_total",
-            Kind::Counter,
-            "Time on processors",
-            process.cpu_seconds,
-        );
-        page.single(
-            "process_resident_memory_bytes",
-            Kind::Gauge,
-            "Memory in use",
-            process.resident_bytes,
-        );
-        page.single("process_threads", Kind::Gauge, "Threads", process.threads);
+        page.one(f::PROCESS_CPU, process.cpu_seconds);
+        page.one(f::PROCESS_RESIDENT_MEMORY_BYTES, process.resident_bytes);
+        page.one(f::PROCESS_THREADS, process.threads);
     }
     if let Ok(files) = std::fs::read_dir("/proc/self/fd") {
-        page.single(
-            "process_open_fds",
-            Kind::Gauge,
-            "Open file descriptors",
-            files.count() as f64,
-        );
+        page.one(f::PROCESS_OPEN_FDS, files.count() as u64);
     }
 }
 

@@ -2,18 +2,8 @@
 
 use std::fmt::Write as _;
 
+use super::families::{Family, Kind};
 use windrow_core::stats::histogram::Histogram;
-
-/// What a family is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
-    /// Only grows.
-    Counter,
-    /// Goes up and down.
-    Gauge,
-    /// Durations by size.
-    Histogram,
-}
 
 /// Which bounds of a histogram are shown: powers of two of nanoseconds, the last one included.
 #[derive(Clone, Copy, Debug)]
@@ -22,81 +12,135 @@ pub(super) struct Span {
     pub(super) last: usize,
 }
 
+/// What a sample says.
+pub(super) trait Number {
+    fn number(self) -> f64;
+}
+
+impl Number for f64 {
+    fn number(self) -> f64 {
+        self
+    }
+}
+
+impl Number for u64 {
+    fn number(self) -> f64 {
+        self as f64
+    }
+}
+
+impl Number for bool {
+    fn number(self) -> f64 {
+        f64::from(u8::from(self))
+    }
+}
+
 /// A page under construction.
 #[derive(Debug, Default)]
-pub(super) struct Page {
-    text: String,
-}
-
-/// Where the samples of one family go.
-pub(super) struct Family<'a> {
-    page: &'a mut Page,
-    name: &'static str,
-}
+pub(super) struct Page(String);
 
 impl Page {
+    /// A family of one sample without labels.
+    pub(super) fn one(&mut self, family: Family, value: impl Number) {
+        self.all(family, [([], value)]);
+    }
+
+    /// A family whose samples differ in one label.
+    pub(super) fn by<'a, V: Number>(
+        &mut self,
+        family: Family,
+        label: &'static str,
+        samples: impl IntoIterator<Item = (&'a str, V)>,
+    ) {
+        let samples = samples.into_iter();
+        self.all(family, samples.map(|(value, number)| ([(label, value)], number)));
+    }
+
+    /// A family of samples with their labels.
+    pub(super) fn all<'a, const N: usize, V: Number>(
+        &mut self,
+        family: Family,
+        samples: impl IntoIterator<Item = ([(&'static str, &'a str); N], V)>,
+    ) {
+        self.begin(family);
+        for (labels, value) in samples {
+            self.sample(family.name, "", &labels, value);
+        }
+    }
+
+    /// A family of histograms with their labels, each with buckets up to the bounds of the span.
+    pub(super) fn histograms<'a, const N: usize>(
+        &mut self,
+        family: Family,
+        span: Span,
+        all: impl IntoIterator<Item = ([(&'static str, &'a str); N], &'a Histogram)>,
+    ) {
+        self.begin(family);
+        for (labels, of) in all {
+            let bound = |octave: usize| (1u64 << octave) as f64 / 1e9;
+            let buckets = (span.first..=span.last).map(|octave| (bound(octave), of.below(octave)));
+            self.histogram(family, &labels, buckets, of.count(), of.sum_seconds());
+        }
+    }
+
     /// Begins a family; its samples follow at once.
-    pub(super) fn family(&mut self, name: &'static str, kind: Kind, help: &str) -> Family<'_> {
+    pub(super) fn begin(&mut self, Family { name, kind, help }: Family) {
         let kind = match kind {
             Kind::Counter => "counter",
             Kind::Gauge => "gauge",
             Kind::Histogram => "histogram",
         };
         // A String takes whatever is written.
-        write!(self.text, "# HELP {name} {help}\n# TYPE {name} {kind}\n").ok();
-        Family { page: self, name }
+        write!(self.0, "# HELP {name} {help}\n# TYPE {name} {kind}\n").ok();
     }
 
-    /// A family of one sample without labels.
-    pub(super) fn single(&mut self, name: &'static str, kind: Kind, help: &str, value: f64) {
-        self.family(name, kind, help).sample(&[], value);
-    }
-
-    /// The page.
-    pub(super) fn finish(self) -> String {
-        self.text
-    }
-}
-
-impl Family<'_> {
-    /// Adds a sample.
-    pub(super) fn sample(&mut self, labels: &[(&str, &str)], value: f64) {
-        self.line("", labels, value);
-    }
-
-    /// Adds a histogram: its buckets, its sum and its count.
-    pub(super) fn histogram(&mut self, labels: &[(&str, &str)], of: &Histogram, span: Span) {
-        for octave in span.first..=span.last {
-            let bound = ((1u64 << octave) as f64 / 1e9).to_string();
-            let labels = [labels, &[("le", bound.as_str())]].concat();
-            self.line("_bucket", &labels, of.below(octave) as f64);
+    /// Adds a histogram to the family that was begun: its buckets by bound, its sum and its count.
+    pub(super) fn histogram(
+        &mut self,
+        family: Family,
+        labels: &[(&str, &str)],
+        buckets: impl IntoIterator<Item = (f64, u64)>,
+        count: u64,
+        sum_seconds: f64,
+    ) {
+        for (bound, below) in buckets {
+            let bound = bound.to_string();
+            self.sample(
+                family.name,
+                "_bucket",
+                &[labels, &[("le", &bound)]].concat(),
+                below,
+            );
         }
-        self.line(
+        self.sample(
+            family.name,
             "_bucket",
             &[labels, &[("le", "+Inf")]].concat(),
-            of.count() as f64,
+            count,
         );
-        self.line("_sum", labels, of.sum_seconds());
-        self.line("_count", labels, of.count() as f64);
+        self.sample(family.name, "_sum", labels, sum_seconds);
+        self.sample(family.name, "_count", labels, count);
     }
 
-    fn line(&mut self, end: &str, labels: &[(&str, &str)], value: f64) {
+    fn sample(&mut self, name: &str, end: &str, labels: &[(&str, &str)], value: impl Number) {
         let labels: Vec<String> = labels
             .iter()
             .map(|(name, value)| format!("{name}=\"{}\"", escaped(value)))
             .collect();
-        let labels = if labels.is_empty() {
-            String::new()
-        } else {
-            format!("{{{}}}", labels.join(","))
+        let labels = match labels.is_empty() {
+            true => String::new(),
+            false => format!("{{{}}}", labels.join(",")),
         };
-        writeln!(self.page.text, "{}{end}{labels} {value}", self.name).ok();
+        writeln!(self.0, "{name}{end}{labels} {}", value.number()).ok();
+    }
+
+    /// The page.
+    pub(super) fn finish(self) -> String {
+        self.0
     }
 }
 
 fn escaped(value: &str) -> String {
-    value
-        .replace('\\', "\\\\")
-        .replace('"', "\\\"")
-        .replace('\n', "\\n")
+    let value = value.replace('\\', "\\\\").replace('"', "\\\"");
+    value.replace('\n', "\\n")
 }

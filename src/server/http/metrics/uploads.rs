@@ -1,6 +1,7 @@
 //! What businesses store as uploads, and may store.
 
-use super::text::{Kind, Page};
+use super::families as f;
+use super::text::Page;
 use crate::http::App;
 
 /// Businesses whose uploads are told.
@@ -19,12 +20,7 @@ pub(super) async fn stored(app: &App) -> Vec<(String, u64)> {
 }
 
 pub(super) fn write(page: &mut Page, app: &App, stored: &[(String, u64)]) {
-    let quota = app.service.config().http.upload_quota.0;
-    let help = "What the uploads of a business may take";
-    page.single("windrow_upload_quota_bytes", Kind::Gauge, help, quota as f64);
-    let help = "What the uploads of a business take, of those who store most";
-    let mut family = page.family("windrow_upload_stored_bytes", Kind::Gauge, help);
-    stored
-        .iter()
-        .for_each(|(business, bytes)| family.sample(&[("business", business)], *bytes as f64));
+    page.one(f::UPLOAD_QUOTA_BYTES, app.service.config().http.upload_quota.0);
+    let stored = stored.iter().map(|(business, bytes)| (business.as_str(), *bytes));
+    page.by(f::UPLOAD_STORED_BYTES, "business", stored);
 }

@@ -5,28 +5,18 @@ use axum::http::header;
 use axum::response::{IntoResponse, Response};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
 
 use crate::http::App;
-use crate::http::guard::body::Params;
-use crate::http::problem::Problem;
+use crate::http::guard::Params;
+use crate::http::problem::HttpResult;
 use crate::service::ServiceError;
 use crate::service::node::actors::{self, ActorNode};
 use windrow_core::ids::TaskId;
 use windrow_engine::ports::ownership::peers::{ActorsQuery, PeerReply};
 
-/// The routes of this resource.
-pub(crate) fn routes() -> OpenApiRouter<App> {
-    OpenApiRouter::new()
-        .routes(routes!(local))
-        .routes(routes!(of_node))
-}
-
 #[derive(Debug, Deserialize, IntoParams)]
-#[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
-struct Wanted {
+pub(crate) struct ActorsParams {
     /// `text` or `json`; without it `/actors` is text and the other JSON
     #[param(inline)]
     format: Option<Format>,
@@ -40,14 +30,14 @@ struct Wanted {
 
 #[derive(Clone, Copy, Debug, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
-enum Format {
+pub(crate) enum Format {
     Text,
     Json,
 }
 
 /// An actor and those below it.
 #[derive(Debug, Serialize, ToSchema)]
-struct ActorBody {
+pub(crate) struct ActorBody {
     /// `n1/t42.0/executor`.
     path: String,
     /// Its kind.
@@ -87,38 +77,40 @@ impl From<ActorNode> for ActorBody {
 
 /// The tree of this node's actors
 #[utoipa::path(
-    get, path = "/actors", operation_id = "own_actors", tag = "node", params(Wanted), security((), ("bearer" = ["viewer"])),
-    responses((status = 200, description = "The tree", content((String = "text/plain"), (Vec<ActorBody> = "application/json"))))
+    get, path = "/actors", operation_id = "own_actors", tag = "node", params(ActorsParams),
+    security((), ("bearer" = ["viewer"])),
+    responses(
+        (status = 200, description = "The tree", content((String = "text/plain"), (Vec<ActorBody> = "application/json"))),
+    )
 )]
-async fn local(State(app): State<App>, Params(wanted): Params<Wanted>) -> Result<Response, Problem> {
-    Ok(answer(&app, &wanted, Format::Text)?)
+pub(crate) async fn local(State(app): State<App>, Params(params): Params<ActorsParams>) -> HttpResult {
+    Ok(answer(&app, &params, Format::Text)?)
 }
 
 /// The tree of a node's actors
 #[utoipa::path(
-    get, path = "/v1/nodes/{node}/actors", operation_id = "node_actors", tag = "node", security(("bearer" = ["viewer"])),
-    params(("node" = String, Path, description = "Its name", max_length = 64), Wanted),
+    get, path = "/v1/nodes/{node}/actors", operation_id = "node_actors", tag = "node",
+    security(("bearer" = ["viewer"])), params(ActorsParams),
     responses(
         (status = 200, description = "The tree", content((Vec<ActorBody> = "application/json"), (String = "text/plain"))),
-        (status = 404, body = Problem, content_type = "application/problem+json"),
-        (status = 502, body = Problem, content_type = "application/problem+json", description = "node-silent"),
+        (status = 502, description = "node-silent"),
     )
 )]
-async fn of_node(
+pub(crate) async fn of_node(
     State(app): State<App>,
     Path(name): Path<String>,
-    Params(wanted): Params<Wanted>,
-) -> Result<Response, Problem> {
+    Params(params): Params<ActorsParams>,
+) -> HttpResult {
     if name == app.front.node {
-        return Ok(answer(&app, &wanted, Format::Json)?);
+        return Ok(answer(&app, &params, Format::Json)?);
     }
     let row = app.service.cluster.other_node(&name).await?;
-    let (wanted, format) = wanted.read(Format::Json)?;
-    let text = app.service.cluster.actors_of(&row, wanted).await?;
+    let (query, format) = params.read(Format::Json)?;
+    let text = app.service.cluster.actors_of(&row, query).await?;
     Ok(typed(format, text))
 }
 
-impl Wanted {
+impl ActorsParams {
     fn read(&self, usual: Format) -> Result<(ActorsQuery, Format), ServiceError> {
         let task = self.task.as_deref().map(str::parse::<TaskId>).transpose();
         let task = task.map_err(|_| ServiceError::invalid("task", "a task is written t42"))?;
@@ -134,9 +126,9 @@ impl Wanted {
     }
 }
 
-fn answer(app: &App, wanted: &Wanted, usual: Format) -> Result<Response, ServiceError> {
-    let (wanted, format) = wanted.read(usual)?;
-    match written(app, &wanted) {
+fn answer(app: &App, params: &ActorsParams, usual: Format) -> Result<Response, ServiceError> {
+    let (query, format) = params.read(usual)?;
+    match written(app, &query) {
         PeerReply::Text(text) => Ok(typed(format, text)),
         _ => Err(ServiceError::Internal("the tree can't be written".to_owned())),
     }
@@ -151,10 +143,10 @@ fn typed(format: Format, text: String) -> Response {
 }
 
 /// The tree of this node's actors, written out.
-pub(crate) fn written(app: &App, wanted: &ActorsQuery) -> PeerReply {
-    let depth = wanted.depth.map_or(usize::MAX, |depth| depth as usize);
-    let nodes = app.service.node.actors(wanted.task, depth);
-    if wanted.is_text {
+pub(crate) fn written(app: &App, query: &ActorsQuery) -> PeerReply {
+    let depth = query.depth.map_or(usize::MAX, |depth| depth as usize);
+    let nodes = app.service.node.actors(query.task, depth);
+    if query.is_text {
         return PeerReply::Text(actors::text(&nodes));
     }
     let bodies: Vec<ActorBody> = nodes.into_iter().map(ActorBody::from).collect();

@@ -14,7 +14,7 @@ use windrow_engine::ports::ownership::peers::{NodeFace, Unreachable};
 
 /// A node.
 #[derive(Debug, Serialize, ToSchema)]
-pub(in crate::http) struct NodeBody {
+pub(crate) struct NodeBody {
     /// Its name.
     id: String,
     /// Of its program.
@@ -54,9 +54,8 @@ pub(in crate::http) struct NodeBody {
 
 /// Whether a node could be asked.
 #[derive(Debug, Serialize, ToSchema)]
-pub(in crate::http) struct NodeLive {
+pub(crate) struct NodeLive {
     /// `here` for the node that answers, `live` for one that was asked, `unreachable` for one that can't be.
-    #[schema(value_type = String)]
     pub(super) state: &'static str,
     /// Why it can't be asked.
     pub(super) why: Option<String>,
@@ -66,7 +65,7 @@ pub(in crate::http) struct NodeLive {
 
 /// What runs on a node.
 #[derive(Debug, Serialize, ToSchema)]
-pub(in crate::http) struct RunBody {
+pub(crate) struct RunBody {
     /// The task, `t42`.
     task: String,
     /// Which part of it.
@@ -169,28 +168,13 @@ impl NodeBody {
     pub(super) fn there(app: &App, row: &NodeRow, face: Result<NodeFace, Unreachable>) -> NodeBody {
         let session = &row.session;
         let now = app.service.now();
-        let (face, live) = match face {
-            Ok(face) => {
-                let ahead = (face.now.0 - now.0) as f64 / 1e3;
-                let live = NodeLive {
-                    state: "live",
-                    why: None,
-                    clock_ahead_seconds: Some(ahead),
-                };
-                (Some(face), live)
-            }
-            Err(silent) => {
-                let why = Some(silent.why);
-                (
-                    None,
-                    NodeLive {
-                        state: "unreachable",
-                        why,
-                        clock_ahead_seconds: None,
-                    },
-                )
-            }
+        let ahead = |face: &NodeFace| (face.now.0 - now.0) as f64 / 1e3;
+        let live = NodeLive {
+            state: if face.is_ok() { "live" } else { "unreachable" },
+            clock_ahead_seconds: face.as_ref().ok().map(ahead),
+            why: face.as_ref().err().map(|unreachable| unreachable.why.clone()),
         };
+        let face = face.ok();
         let told = |part: fn(&NodeFace) -> &String| face.as_ref().map(|face| part(face).clone());
         let stored = session
             .face

@@ -9,23 +9,19 @@ use utoipa::ToSchema;
 
 use super::{NodeBody, all};
 use crate::http::App;
-use crate::http::problem::Problem;
-use crate::service::ServiceError;
+use crate::http::problem::HttpResult;
 use crate::service::cluster::nodes::ShardCounts;
 
 /// A cluster.
 #[derive(Debug, Serialize, ToSchema)]
-pub(super) struct ClusterBody {
+pub(crate) struct ClusterBody {
     /// Of the store; the first part of every item key.
     store: String,
     /// Which database it is: `sqlite`, `postgres` or `mysql`.
-    #[schema(value_type = String)]
     database: &'static str,
     /// What keeps two nodes from running the same: `redis` with the database, or the `database` alone.
-    #[schema(value_type = String)]
     witness: &'static str,
     /// `ok`, or `degraded` when there are reasons.
-    #[schema(value_type = String)]
     status: &'static str,
     /// What isn't well.
     reasons: Vec<ClusterReason>,
@@ -39,9 +35,8 @@ pub(super) struct ClusterBody {
 
 /// Something that isn't well.
 #[derive(Debug, Serialize, ToSchema)]
-pub(super) struct ClusterReason {
+pub(crate) struct ClusterReason {
     /// `node_silent`, `node_fenced`, `node_unreachable`, `none_takes_tasks` or `orphaned`.
-    #[schema(value_type = String)]
     reason: &'static str,
     /// A sentence.
     text: String,
@@ -49,7 +44,7 @@ pub(super) struct ClusterReason {
 
 /// Where the parts of tasks stand.
 #[derive(Debug, Serialize, ToSchema)]
-pub(super) struct ClusterShards {
+pub(crate) struct ClusterShards {
     /// Owned by a node that lives.
     owned: u64,
     /// Owned by one that is silent or has lost its session: others take them over.
@@ -64,19 +59,12 @@ pub(super) struct ClusterShards {
 
 impl From<ShardCounts> for ClusterShards {
     fn from(counts: ShardCounts) -> ClusterShards {
-        let ShardCounts {
-            owned,
-            orphaned,
-            released,
-            recovering,
-            counted_up_to,
-        } = counts;
         ClusterShards {
-            owned,
-            orphaned,
-            released,
-            recovering,
-            counted_up_to,
+            owned: counts.owned,
+            orphaned: counts.orphaned,
+            released: counts.released,
+            recovering: counts.recovering,
+            counted_up_to: counts.counted_up_to,
         }
     }
 }
@@ -86,14 +74,8 @@ impl From<ShardCounts> for ClusterShards {
     get, path = "/v1/cluster", operation_id = "show_cluster", tag = "node", security(("bearer" = ["viewer"])),
     responses((status = 200, body = ClusterBody))
 )]
-pub(super) async fn cluster(State(app): State<App>) -> Result<Json<ClusterBody>, Problem> {
-    let store = app
-        .service
-        .tasks
-        .store
-        .store_id()
-        .await
-        .map_err(ServiceError::from)?;
+pub(crate) async fn cluster(State(app): State<App>) -> HttpResult<Json<ClusterBody>> {
+    let store = app.service.tasks.store.store_id().await?;
     let nodes = all(&app).await?;
     let counts = app.service.cluster.shard_counts().await?;
     let mut reasons: Vec<ClusterReason> = nodes.iter().filter_map(reason).collect();

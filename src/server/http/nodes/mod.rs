@@ -2,26 +2,21 @@
 
 pub(crate) mod actors;
 mod body;
-mod cluster;
+pub(crate) mod cluster;
 pub(crate) mod internal;
 
 use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
-use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 use serde_json::json;
 use utoipa::ToSchema;
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
 
 pub(super) use self::body::{NodeBody, face};
 use super::App;
-use super::problem::Problem;
+use super::problem::HttpResult;
 use crate::http::answer::page::Page;
-use crate::http::guard::access::Caller;
-use crate::http::guard::body::{Body, Params, reason};
-use crate::http::guard::dry_run::{self, DryRunQuery};
+use crate::http::guard::{Body, Call, DryRunQuery, ReasonBody, reason};
 use crate::service::ServiceError;
 use crate::telemetry::Filter;
 use windrow_core::settings::RateLimit;
@@ -30,16 +25,6 @@ use windrow_engine::ports::tasks::store::Write;
 
 /// The longest filter of the log. Unit: characters.
 const FILTER_MAX: usize = 1024;
-
-/// The routes of this resource.
-pub(super) fn routes() -> OpenApiRouter<App> {
-    OpenApiRouter::new()
-        .routes(routes!(cluster::cluster))
-        .routes(routes!(list))
-        .routes(routes!(show, change))
-        .routes(routes!(drain))
-        .routes(routes!(undrain))
-}
 
 /// Every node, this one first.
 pub(super) async fn all(app: &App) -> Result<Vec<NodeBody>, ServiceError> {
@@ -74,7 +59,7 @@ pub(super) async fn one(app: &App, name: &str) -> Result<NodeBody, ServiceError>
     get, path = "/v1/nodes", operation_id = "list_nodes", tag = "node", security(("bearer" = ["viewer"])),
     responses((status = 200, body = Page<NodeBody>))
 )]
-async fn list(State(app): State<App>) -> Result<Json<Page<NodeBody>>, Problem> {
+pub(crate) async fn list(State(app): State<App>) -> HttpResult<Json<Page<NodeBody>>> {
     Ok(Json(Page {
         items: all(&app).await?,
         next_cursor: None,
@@ -83,18 +68,17 @@ async fn list(State(app): State<App>) -> Result<Json<Page<NodeBody>>, Problem> {
 
 /// One node
 #[utoipa::path(
-    get, path = "/v1/nodes/{node}", operation_id = "show_node", tag = "node", security(("bearer" = ["viewer"])),
-    params(("node" = String, Path, description = "Its name", max_length = 64)),
-    responses((status = 200, body = NodeBody), (status = 404, body = Problem, content_type = "application/problem+json"))
+    get, path = "/v1/nodes/{node}", operation_id = "show_node", tag = "node",
+    security(("bearer" = ["viewer"])), responses((status = 200, body = NodeBody))
 )]
-async fn show(State(app): State<App>, Path(name): Path<String>) -> Result<Json<NodeBody>, Problem> {
+pub(crate) async fn show(State(app): State<App>, Path(name): Path<String>) -> HttpResult<Json<NodeBody>> {
     Ok(Json(one(&app, &name).await?))
 }
 
 /// What can be changed of a node until its next restart.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-struct NodePatch {
+pub(crate) struct NodePatch {
     /// The sum of task rates that it may hold.
     #[schema(value_type = Option<String>, max_length = 80, examples("3000/s"))]
     capacity_rate: Option<RateLimit>,
@@ -111,27 +95,14 @@ struct NodePatch {
 ///
 /// Another node is asked to change itself; it keeps that in the audit with the caller's name.
 #[utoipa::path(
-    patch, path = "/v1/nodes/{node}", operation_id = "change_node", tag = "node", security(("bearer" = ["admin"])),
-    params(("node" = String, Path, description = "Its name", max_length = 64), DryRunQuery),
-    request_body = NodePatch,
-    responses(
-        (status = 200, body = NodeBody),
-        (status = 404, body = Problem, content_type = "application/problem+json"),
-        (status = 422, body = Problem, content_type = "application/problem+json"),
-        (status = 502, body = Problem, content_type = "application/problem+json", description = "node-silent"),
-    )
+    patch, path = "/v1/nodes/{node}", operation_id = "change_node", tag = "node",
+    security(("bearer" = ["admin"])), params(DryRunQuery), request_body = NodePatch,
+    responses((status = 200, body = NodeBody), (status = 502, description = "node-silent"))
 )]
-async fn change(
-    State(app): State<App>,
-    caller: Caller,
-    Path(name): Path<String>,
-    Params(query): Params<DryRunQuery>,
-    Body(patch): Body<NodePatch>,
-) -> Result<Response, Problem> {
-    let is_dry = query.is_dry();
-    let write = caller.write(patch.reason, is_dry);
+pub(crate) async fn change(call: Call, Path(name): Path<String>, Body(patch): Body<NodePatch>) -> HttpResult {
+    let (app, write) = (&call.app, call.write(patch.reason));
     let body = if name == app.front.node {
-        apply(&app, patch.capacity_rate, patch.log_filter.as_deref(), &write).await?
+        apply(app, patch.capacity_rate, patch.log_filter.as_deref(), &write).await?
     } else {
         let row = app.service.cluster.other_node(&name).await?;
         let wish = NodeChangeRequest {
@@ -141,16 +112,12 @@ async fn change(
             source: write.actor.source.to_owned(),
             reason: write.actor.reason,
             request_id: write.actor.request_id,
-            is_trial: is_dry,
+            is_trial: call.is_dry,
         };
         let face = app.service.cluster.change(&row, wish).await?;
-        NodeBody::there(&app, &row, Ok(face))
+        NodeBody::there(app, &row, Ok(face))
     };
-    Ok(if is_dry {
-        dry_run::would(&body)?
-    } else {
-        Json(body).into_response()
-    })
+    Ok(call.changed(body, |body| body)?)
 }
 
 /// Changes this node.
@@ -198,74 +165,54 @@ fn check_filter(app: &App, filter: &str) -> Result<Filter, ServiceError> {
         .map_err(|why| ServiceError::unprocessable("/log_filter", why))
 }
 
-/// Why a node is drained, or no longer.
-#[derive(Debug, Default, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-#[schema(as = DrainReason)]
-struct Why {
-    /// For the audit.
-    #[serde(default, deserialize_with = "reason")]
-    #[schema(max_length = 1000)]
-    reason: Option<String>,
-}
-
 /// Take no new tasks
 ///
 /// Where other nodes share the store, what runs is handed over to them, and the node takes nothing until it is undrained;
 /// that it can't be asked now is no hindrance. A node alone has nobody to hand anything to: what runs goes on to its end.
 /// `/readyz` answers 503.
 #[utoipa::path(
-    post, path = "/v1/nodes/{node}/drain", operation_id = "drain_node", tag = "node", security(("bearer" = ["admin"])),
-    params(("node" = String, Path, description = "Its name", max_length = 64), DryRunQuery),
-    request_body = Option<Why>,
-    responses((status = 202, body = NodeBody), (status = 404, body = Problem, content_type = "application/problem+json"))
+    post, path = "/v1/nodes/{node}/drain", operation_id = "drain_node", tag = "node",
+    security(("bearer" = ["admin"])), params(DryRunQuery), request_body = Option<ReasonBody>,
+    responses((status = 202, body = NodeBody))
 )]
-async fn drain(
-    State(app): State<App>,
-    caller: Caller,
-    Path(name): Path<String>,
-    Params(query): Params<DryRunQuery>,
-    Body(why): Body<Why>,
-) -> Result<Response, Problem> {
-    set_drained(&app, &name, &caller.write(why.reason, query.is_dry()), true).await
+pub(crate) async fn drain(call: Call, Path(name): Path<String>, Body(body): Body<ReasonBody>) -> HttpResult {
+    set_drained(&call, &name, &call.write(body.reason), true).await
 }
 
 /// Take tasks again
 #[utoipa::path(
-    post, path = "/v1/nodes/{node}/undrain", operation_id = "undrain_node", tag = "node", security(("bearer" = ["admin"])),
-    params(("node" = String, Path, description = "Its name", max_length = 64), DryRunQuery),
-    request_body = Option<Why>,
-    responses((status = 202, body = NodeBody), (status = 404, body = Problem, content_type = "application/problem+json"))
+    post, path = "/v1/nodes/{node}/undrain", operation_id = "undrain_node", tag = "node",
+    security(("bearer" = ["admin"])), params(DryRunQuery), request_body = Option<ReasonBody>,
+    responses((status = 202, body = NodeBody))
 )]
-async fn undrain(
-    State(app): State<App>,
-    caller: Caller,
+pub(crate) async fn undrain(
+    call: Call,
     Path(name): Path<String>,
-    Params(query): Params<DryRunQuery>,
-    Body(why): Body<Why>,
-) -> Result<Response, Problem> {
-    set_drained(&app, &name, &caller.write(why.reason, query.is_dry()), false).await
+    Body(body): Body<ReasonBody>,
+) -> HttpResult {
+    set_drained(&call, &name, &call.write(body.reason), false).await
 }
 
-async fn set_drained(app: &App, name: &str, write: &Write, drained: bool) -> Result<Response, Problem> {
-    let mut would = one(app, name).await?;
-    if app.service.cluster.parts.is_shared {
-        app.service.cluster.wish_drain(name, drained, write).await?;
+async fn set_drained(call: &Call, name: &str, write: &Write, drained: bool) -> HttpResult {
+    let (app, cluster) = (&call.app, &call.service.cluster);
+    let mut node = one(app, name).await?;
+    if cluster.parts.is_shared {
+        cluster.wish_drain(name, drained, write).await?;
     } else if app.front.is_drained() != drained {
         let shown = |drained: bool| json!({ "drained": drained }).to_string();
         let action = if drained { "node.drain" } else { "node.undrain" };
-        app.service
-            .cluster
+        cluster
             .note(action, shown(!drained), shown(drained), write)
             .await?;
-        if !write.dry_run {
+        if !call.is_dry {
             app.front.set_drained(drained);
-            app.service.cluster.serve_tasks(drained);
+            cluster.serve_tasks(drained);
         }
     }
-    if write.dry_run {
-        would.state = body::wished(&would, drained);
-        return Ok(dry_run::would(&would)?);
+    if call.is_dry {
+        node.state = body::wished(&node, drained);
+    } else {
+        node = one(app, name).await?;
     }
-    Ok((StatusCode::ACCEPTED, Json(one(app, name).await?)).into_response())
+    Ok(call.changed(node, |node| (StatusCode::ACCEPTED, node))?)
 }

@@ -4,23 +4,16 @@
 use axum::extract::Path;
 use axum::http::{HeaderMap, header};
 use axum::response::{IntoResponse, Response};
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
 
-use crate::http::App;
 use crate::http::answer::html;
-use crate::http::problem::{Problem, Slug};
+use crate::http::guard::headers::text;
+use crate::http::problem::{HttpResult, Problem, Slug};
 
 const TEXTS: &str = include_str!("problems.md");
 
-/// The routes of this resource.
-pub(crate) fn routes() -> OpenApiRouter<App> {
-    OpenApiRouter::new().routes(routes!(list)).routes(routes!(show))
-}
-
 /// One page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Topic {
+pub(crate) struct Topic {
     slug: &'static str,
     title: &'static str,
     text: &'static str,
@@ -43,11 +36,11 @@ fn topic(slug: &str) -> Option<Topic> {
 /// Every kind of problem
 #[utoipa::path(
     get, path = "/problems", tag = "node", operation_id = "problems", security(()),
-    responses((status = 200, description = "A list with links, as HTML or Markdown", content(
-        (String = "text/html"), (String = "text/markdown")
-    )))
+    responses(
+        (status = 200, description = "A list with links, as HTML or Markdown", content((String = "text/html"), (String = "text/markdown"))),
+    )
 )]
-async fn list(headers: HeaderMap) -> Response {
+pub(crate) async fn list(headers: HeaderMap) -> Response {
     if wants_markdown(&headers) {
         let lines: Vec<String> = topics()
             .map(|topic| format!("- [{}](/problems/{})", topic.title, topic.slug))
@@ -71,30 +64,22 @@ async fn list(headers: HeaderMap) -> Response {
     params(("slug" = String, Path, description = "The last part of a problem's `type`, or a reason to stop or wait", max_length = 64)),
     responses(
         (status = 200, description = "The page, as HTML or Markdown", content((String = "text/html"), (String = "text/markdown"))),
-        (status = 404, body = Problem, content_type = "application/problem+json"),
     )
 )]
-async fn show(Path(slug): Path<String>, headers: HeaderMap) -> Response {
-    let Some(topic) = topic(&slug) else {
-        return Problem::new(
+pub(crate) async fn show(Path(slug): Path<String>, headers: HeaderMap) -> HttpResult {
+    let missing = || {
+        Problem::new(
             Slug::NotFound,
             "there is no page of this problem; `/problems` lists them",
         )
-        .into_response();
     };
+    let topic = topic(&slug).ok_or_else(missing)?;
     if wants_markdown(&headers) {
-        return markdown(
-            format!(
-                "# {}\n\n{}",
-                topic.title,
-                topic.text.trim_end().replace("\n**", "\n\n**")
-            ) + "\n",
-        );
+        let text = topic.text.trim_end().replace("\n**", "\n\n**");
+        return Ok(markdown(format!("# {}\n\n{text}\n", topic.title)));
     }
-    let status = Slug::ALL
-        .into_iter()
-        .map(Slug::facts)
-        .find(|(name, ..)| *name == topic.slug);
+    let mut facts = Slug::ALL.iter().map(|slug| slug.facts());
+    let status = facts.find(|(name, ..)| *name == topic.slug);
     let status = status.map(|(_, status, ..)| format!("<p class=\"d\">HTTP {}</p>\n", status.as_u16()));
     let body = format!(
         "<h1>{}</h1>\n<p><code>{}</code></p>\n{}{}",
@@ -103,19 +88,14 @@ async fn show(Path(slug): Path<String>, headers: HeaderMap) -> Response {
         status.unwrap_or_default(),
         html::rendered(topic.text)
     );
-    html::page(topic.title, &body)
+    Ok(html::page(topic.title, &body))
 }
 
 /// Markdown for who asks for it, HTML for everybody else.
 fn wants_markdown(headers: &HeaderMap) -> bool {
-    let accepted = headers
-        .get(header::ACCEPT)
-        .and_then(|value| value.to_str().ok())
-        .unwrap_or_default();
-    let mut kinds = accepted
-        .split(',')
-        .map(|kind| kind.split(';').next().unwrap_or_default().trim());
-    kinds.any(|kind| kind == "text/markdown") && !accepted.contains("text/html")
+    let accepted = text(headers, header::ACCEPT);
+    let mut kinds = accepted.split(',').filter_map(|kind| kind.split(';').next());
+    kinds.any(|kind| kind.trim() == "text/markdown") && !accepted.contains("text/html")
 }
 
 fn markdown(text: String) -> Response {
@@ -131,7 +111,7 @@ mod tests {
 
     #[test]
     fn each_problem_each_stop_and_each_wait_has_a_page_with_three_parts() {
-        let problems = Slug::ALL.into_iter().map(|slug| slug.facts().0);
+        let problems = Slug::ALL.iter().map(|slug| slug.facts().0);
         let stops = StopReason::ALL.iter().map(|reason| reason.as_str());
         let waits = [
             "capacity",

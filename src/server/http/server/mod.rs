@@ -5,12 +5,12 @@
 //! kept, on which the node tells of its health, and refuses all else with 503. A client that doesn't finish a request's head
 //! in time, stalls in its body or doesn't read its answer is cut off.
 
-mod patient;
+mod body_timeout;
 mod places;
-mod steady;
 #[cfg(test)]
 mod tests;
 mod tls;
+mod write_timeout;
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -32,10 +32,10 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::TlsAcceptor;
 use tower::ServiceExt;
 
-use self::patient::Patient;
+use self::body_timeout::BodyTimeout;
 use self::places::{Place, Places};
-use self::steady::Steady;
 pub use self::tls::{BadTls, acceptor};
+use self::write_timeout::WriteTimeout;
 use windrow_core::business::network::Network;
 
 /// What clients may take of the node.
@@ -222,18 +222,22 @@ impl Serving {
         } else {
             builder.http1_only()
         };
-        let stream = TokioIo::new(Patient::new(stream, self.limits.write_patience, unread.clone()));
+        let stream = TokioIo::new(WriteTimeout::new(
+            stream,
+            self.limits.write_patience,
+            unread.clone(),
+        ));
         let (router, patience) = (self.router.clone(), self.limits.body_patience);
         let is_for_health = place.is_for_health();
         let service = hyper::service::service_fn(move |request| {
-            let asked = Asked {
+            let context = RequestContext {
                 peer,
                 patience,
                 is_http2,
                 is_for_health,
                 unread: unread.clone(),
             };
-            asked.answer(router.clone(), request)
+            context.answer(router.clone(), request)
         });
         let connection = builder.serve_connection(stream, service).into_owned();
         if let Err(error) = watcher.watch(connection).await {
@@ -244,7 +248,7 @@ impl Serving {
 }
 
 /// What is known of a request beside itself.
-struct Asked {
+struct RequestContext {
     peer: SocketAddr,
     patience: Duration,
     is_http2: bool,
@@ -254,11 +258,11 @@ struct Asked {
     unread: Arc<AtomicBool>,
 }
 
-impl Asked {
+impl RequestContext {
     async fn answer(self, router: Router, request: hyper::Request<Incoming>) -> Result<Response, Infallible> {
         let is_read = Arc::new(AtomicBool::new(request.body().is_end_stream()));
         let mut request: Request =
-            request.map(|body| Body::new(Steady::new(body, self.patience, is_read.clone())));
+            request.map(|body| Body::new(BodyTimeout::new(body, self.patience, is_read.clone())));
         request.extensions_mut().insert(ConnectInfo(self.peer));
         if self.is_for_health && !HEALTH.contains(&request.uri().path()) {
             request.extensions_mut().insert(Crowded);

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use super::Limits;
-use crate::http::guard::shares::{Shares, Taken};
+use crate::http::guard::shares::{Share, Shares};
 use windrow_core::business::network::Network;
 
 /// Connections beside the others, for health.
@@ -22,7 +22,7 @@ pub(super) struct Places {
 
 /// A connection's place, until it is dropped.
 pub(super) struct Place {
-    _taken: Taken<IpAddr>,
+    _share: Share<IpAddr>,
     is_for_health: bool,
 }
 
@@ -49,12 +49,12 @@ impl Places {
             .iter()
             .any(|network| network.contains(peer.to_canonical()));
         let peer = household(peer);
-        let common = self.common.take(peer, 1, is_proxy).map(|taken| (taken, false));
-        let (taken, is_for_health) = common
-            .or_else(|_| self.health.take(peer, 1, is_proxy).map(|taken| (taken, true)))
+        let common = self.common.take(peer, 1, is_proxy).map(|share| (share, false));
+        let (share, is_for_health) = common
+            .or_else(|_| self.health.take(peer, 1, is_proxy).map(|share| (share, true)))
             .ok()?;
         Some(Place {
-            _taken: taken,
+            _share: share,
             is_for_health,
         })
     }

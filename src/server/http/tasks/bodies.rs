@@ -4,24 +4,22 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use time::OffsetDateTime;
-use time::format_description::well_known::Rfc3339;
 use utoipa::ToSchema;
 
 use super::settings::with_settings;
 use super::source::SourceBody;
-use crate::http::guard::body::{reason, some};
+use crate::http::guard::{reason, some, time_option};
+use crate::service::ServiceError;
 use crate::service::tasks::change::TaskChange;
 use crate::service::tasks::create::TaskPlan;
-use crate::service::{FieldFault, ServiceError};
-use windrow_core::ids::{ItemCount, ItemIndex, WallMs};
+use windrow_core::ids::{ItemCount, ItemIndex};
 use windrow_core::life::TaskEdit;
 use windrow_core::task::Canary;
 
 /// The first items, run and settled before any other leaves.
 #[derive(Clone, Copy, Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct CanaryBody {
+pub(crate) struct CanaryBody {
     /// How many.
     #[schema(minimum = 1, maximum = 9223372036854775807_u64)]
     pub(super) items: u64,
@@ -32,7 +30,7 @@ pub(super) struct CanaryBody {
 /// What follows a canary.
 #[derive(Clone, Copy, Debug, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
-enum CanaryThenBody {
+pub(crate) enum CanaryThenBody {
     /// Stop.
     Stop,
     /// Go on.
@@ -55,7 +53,79 @@ impl CanaryBody {
     }
 }
 
-with_settings! {
+/// Makes the body of a request that makes a task: members of its own, those of every plan, and all settings.
+macro_rules! plan_body {
+    ($(#[$about:meta])* $name:ident { $($own:tt)* }) => {
+        with_settings! {
+            $(#[$about])*
+            $name {
+                $($own)*
+                /// Its name, unique within the business.
+                #[schema(min_length = 1, max_length = 128, pattern = r"^[^\s/]+$")]
+                name: Option<String>,
+                /// Labels, to find it by.
+                #[serde(default, deserialize_with = "windrow_core::settings::json::few_texts")]
+                labels: Option<BTreeMap<String, String>>,
+                /// Items left out at the head.
+                #[schema(minimum = 0, maximum = 9223372036854775807_u64)]
+                skip_first: Option<u64>,
+                /// What the handler is given, any JSON.
+                #[schema(value_type = Option<serde_json::Value>)]
+                params: Option<Box<RawValue>>,
+                /// Whether it goes with each call.
+                send_params: Option<bool>,
+                /// Named limits that its items count against, beside those of its business; they stay as long as the task does.
+                #[schema(max_items = 4)]
+                limits: Option<Vec<String>>,
+                /// Parts that different nodes can own: a number, or `auto`.
+                #[schema(value_type = Option<crate::http::document::schema::NumberOrAuto>)]
+                shards: Option<windrow_core::settings::Auto<std::num::NonZeroU32>>,
+                /// Higher goes first.
+                priority: Option<i32>,
+                /// Not run before this time.
+                #[schema(format = "date-time")]
+                start_at: Option<String>,
+                /// Stopped at this time.
+                #[schema(format = "date-time")]
+                deadline: Option<String>,
+                /// The first items, run before any other.
+                #[serde(default, deserialize_with = "windrow_core::settings::json::object_option")]
+                canary: Option<CanaryBody>,
+                /// Whether it starts at once.
+                start: Option<bool>,
+                /// Why, for the audit.
+                #[serde(default, deserialize_with = "reason")]
+                #[schema(max_length = 1000)]
+                reason: Option<String>,
+            }
+        }
+
+        impl $name {
+            /// The plan; the source is read apart.
+            pub(super) fn plan(&self, key: Option<String>) -> Result<TaskPlan, ServiceError> {
+                Ok(TaskPlan {
+                    name: self.name.clone(),
+                    labels: self.labels.clone(),
+                    skip_first: self.skip_first.map(ItemIndex),
+                    params: raw(self.params.as_deref()),
+                    send_params: self.send_params,
+                    limits: self.limits.clone(),
+                    tuning: self.tuning(),
+                    shards: self.shards,
+                    priority: self.priority,
+                    start_at: time_option("/start_at", self.start_at.as_ref())?,
+                    deadline: time_option("/deadline", self.deadline.as_ref())?,
+                    canary: self.canary.map(CanaryBody::read).transpose()?,
+                    start: self.start.unwrap_or(false),
+                    strict: false,
+                    key,
+                })
+            }
+        }
+    };
+}
+
+plan_body! {
     /// A task to be made. `business` and `source` are needed.
     CreateBody {
         /// The business.
@@ -64,87 +134,12 @@ with_settings! {
         /// Where its items come from.
         #[serde(deserialize_with = "windrow_core::settings::json::object")]
         source: SourceBody,
-        /// Its name, unique within the business.
-        #[schema(min_length = 1, max_length = 128, pattern = r"^[^\s/]+$")]
-        name: Option<String>,
-        /// Labels, to find it by.
-        #[serde(default, deserialize_with = "windrow_core::settings::json::few_texts")]
-        labels: Option<BTreeMap<String, String>>,
-        /// Items left out at the head.
-        #[schema(minimum = 0, maximum = 9223372036854775807_u64)]
-        skip_first: Option<u64>,
-        /// What the handler is given, any JSON.
-        #[schema(value_type = Option<serde_json::Value>)]
-        params: Option<Box<RawValue>>,
-        /// Whether it goes with each call.
-        send_params: Option<bool>,
-        /// Named limits that its items count against, beside those of its business; they stay as long as the task does.
-        #[schema(max_items = 4)]
-        limits: Option<Vec<String>>,
-        /// Parts that different nodes can own: a number, or `auto`.
-        #[schema(value_type = Option<crate::http::document::schema::NumberOrAuto>)]
-        shards: Option<windrow_core::settings::Auto<std::num::NonZeroU32>>,
-        /// Higher goes first.
-        priority: Option<i32>,
-        /// Not run before this time.
-        #[schema(format = "date-time")]
-        start_at: Option<String>,
-        /// Stopped at this time.
-        #[schema(format = "date-time")]
-        deadline: Option<String>,
-        /// The first items, run before any other.
-        #[serde(default, deserialize_with = "windrow_core::settings::json::object_option")]
-        canary: Option<CanaryBody>,
-        /// Whether it starts at once.
-        start: Option<bool>,
-        /// Why, for the audit.
-        #[serde(default, deserialize_with = "reason")]
-        #[schema(max_length = 1000)]
-        reason: Option<String>,
     }
 }
 
-with_settings! {
+plan_body! {
     /// What a clone has that its origin doesn't; all else is the same, but for the name.
-    CloneBody {
-        /// Its name, unique within the business.
-        #[schema(min_length = 1, max_length = 128, pattern = r"^[^\s/]+$")]
-        name: Option<String>,
-        /// Labels, to find it by.
-        #[serde(default, deserialize_with = "windrow_core::settings::json::few_texts")]
-        labels: Option<BTreeMap<String, String>>,
-        /// Items left out at the head.
-        #[schema(minimum = 0, maximum = 9223372036854775807_u64)]
-        skip_first: Option<u64>,
-        /// What the handler is given, any JSON.
-        #[schema(value_type = Option<serde_json::Value>)]
-        params: Option<Box<RawValue>>,
-        /// Whether it goes with each call.
-        send_params: Option<bool>,
-        /// Named limits that its items count against, beside those of its business; they stay as long as the task does.
-        #[schema(max_items = 4)]
-        limits: Option<Vec<String>>,
-        /// Parts that different nodes can own: a number, or `auto`.
-        #[schema(value_type = Option<crate::http::document::schema::NumberOrAuto>)]
-        shards: Option<windrow_core::settings::Auto<std::num::NonZeroU32>>,
-        /// Higher goes first.
-        priority: Option<i32>,
-        /// Not run before this time.
-        #[schema(format = "date-time")]
-        start_at: Option<String>,
-        /// Stopped at this time.
-        #[schema(format = "date-time")]
-        deadline: Option<String>,
-        /// The first items, run before any other.
-        #[serde(default, deserialize_with = "windrow_core::settings::json::object_option")]
-        canary: Option<CanaryBody>,
-        /// Whether it starts at once.
-        start: Option<bool>,
-        /// Why, for the audit.
-        #[serde(default, deserialize_with = "reason")]
-        #[schema(max_length = 1000)]
-        reason: Option<String>,
-    }
+    CloneBody {}
 }
 
 with_settings! {
@@ -185,73 +180,8 @@ with_settings! {
     }
 }
 
-/// A time as people send it.
-pub(super) fn time(pointer: &str, text: &str) -> Result<WallMs, ServiceError> {
-    let refuse = || {
-        let fault = FieldFault::new(pointer, format!("{text:?} is no time"));
-        ServiceError::Invalid(vec![fault.advise("RFC 3339, such as 2026-11-20T17:02:11Z")])
-    };
-    let time = OffsetDateTime::parse(text, &Rfc3339).map_err(|_| refuse())?;
-    let millis = time.unix_timestamp_nanos() / 1_000_000;
-    i64::try_from(millis)
-        .ok()
-        .filter(|millis| *millis >= 0)
-        .map(WallMs)
-        .ok_or_else(refuse)
-}
-
-pub(super) fn time_option(pointer: &str, text: Option<&String>) -> Result<Option<WallMs>, ServiceError> {
-    text.map(|text| time(pointer, text)).transpose()
-}
-
 fn raw(value: Option<&RawValue>) -> Option<String> {
     value.map(|value| value.get().to_owned())
-}
-
-impl CreateBody {
-    /// The plan; the source is read apart.
-    pub(super) fn plan(&self, key: Option<String>) -> Result<TaskPlan, ServiceError> {
-        Ok(TaskPlan {
-            name: self.name.clone(),
-            labels: self.labels.clone(),
-            skip_first: self.skip_first.map(ItemIndex),
-            params: raw(self.params.as_deref()),
-            send_params: self.send_params,
-            limits: self.limits.clone(),
-            tuning: self.tuning(),
-            shards: self.shards,
-            priority: self.priority,
-            start_at: time_option("/start_at", self.start_at.as_ref())?,
-            deadline: time_option("/deadline", self.deadline.as_ref())?,
-            canary: self.canary.map(CanaryBody::read).transpose()?,
-            start: self.start.unwrap_or(false),
-            strict: false,
-            key,
-        })
-    }
-}
-
-impl CloneBody {
-    /// The plan.
-    pub(super) fn plan(&self, key: Option<String>) -> Result<TaskPlan, ServiceError> {
-        Ok(TaskPlan {
-            name: self.name.clone(),
-            labels: self.labels.clone(),
-            skip_first: self.skip_first.map(ItemIndex),
-            params: raw(self.params.as_deref()),
-            send_params: self.send_params,
-            limits: self.limits.clone(),
-            tuning: self.tuning(),
-            shards: self.shards,
-            priority: self.priority,
-            start_at: time_option("/start_at", self.start_at.as_ref())?,
-            deadline: time_option("/deadline", self.deadline.as_ref())?,
-            canary: self.canary.map(CanaryBody::read).transpose()?,
-            start: self.start.unwrap_or(false),
-            strict: false,
-            key,
-        })
-    }
 }
 
 impl EditBody {
@@ -298,7 +228,7 @@ mod tests {
             plan.params.as_deref(),
             Some(r#"{"b":1,"a":12345678901234567890123}"#)
         );
-        assert_eq!(plan.start_at, Some(WallMs(1_795_194_131_500)));
+        assert_eq!(plan.start_at, Some(windrow_core::ids::WallMs(1_795_194_131_500)));
         assert_eq!(plan.tuning.max_attempts.map(std::num::NonZeroU32::get), Some(5));
         assert_eq!(plan.canary.map(|canary| canary.items.get()), Some(100));
         assert!(!plan.start && plan.name.is_none());

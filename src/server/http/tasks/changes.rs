@@ -1,35 +1,19 @@
 //! Making, cloning, changing and deleting tasks.
 
 use axum::Extension;
-use axum::extract::{Path, State};
-use axum::http::{HeaderMap, StatusCode, header};
-use axum::response::{IntoResponse, Response};
+use axum::http::HeaderMap;
 
 use super::bodies::{CloneBody, CreateBody, EditBody};
-use super::commands::ReasonBody;
-use super::warnings::PlanQuery;
-use super::{Answer, Steer, TaskJson, whole, would};
-use crate::http::App;
-use crate::http::guard::body::{Body, Params};
-use crate::http::guard::dry_run::{self, DryRunQuery};
-use crate::http::guard::etag;
+use super::path::PathTask;
+use super::warnings::StrictQuery;
+use super::{TaskJson, made, whole};
 use crate::http::guard::idempotency::TakenKey;
-use crate::http::problem::Problem;
-use crate::http::tasks::shown;
+use crate::http::guard::{Body, Call, DryRunQuery, Params, ReasonBody, headers};
+use crate::http::problem::HttpResult;
 use crate::http::uploads::judge_source;
 use crate::service::ServiceError;
 use crate::service::tasks::change::TaskChange;
 use crate::service::tasks::create::{TaskPlan, TaskRequest};
-use windrow_engine::ports::tasks::store::TaskView;
-
-/// A task that was made now, or would be.
-pub(super) async fn made(app: &App, is_dry: bool, task: TaskView) -> Result<Response, ServiceError> {
-    if is_dry {
-        return dry_run::would_make(&whole(app, task).await);
-    }
-    let place = [(header::LOCATION, format!("/v1/tasks/{}", task.id))];
-    Ok((place, shown(app, StatusCode::CREATED, task).await).into_response())
-}
 
 pub(super) fn key(taken: Option<Extension<TakenKey>>) -> Option<String> {
     taken.map(|Extension(TakenKey(key))| key)
@@ -39,27 +23,22 @@ pub(super) fn key(taken: Option<Extension<TakenKey>>) -> Option<String> {
 ///
 /// Its source is counted first; the business may refuse it or set its total. With `start` it starts at once.
 #[utoipa::path(
-    post, path = "/v1/tasks", tag = "tasks", operation_id = "create_task", params(PlanQuery), request_body = CreateBody,
-    security(("bearer" = ["operator", "business"])),
+    post, path = "/v1/tasks", tag = "tasks", operation_id = "create_task", params(DryRunQuery, StrictQuery),
+    request_body = CreateBody, security(("bearer" = ["operator", "business"])),
     responses(
         (status = 201, body = TaskJson, headers(("location" = String), ("etag" = String))),
-        (status = 409, body = Problem, content_type = "application/problem+json", description = "name-taken, conflict"),
-        (status = 422, body = Problem, content_type = "application/problem+json", description = "validation-failed, business-rejected"),
+        (status = 409, description = "name-taken, conflict"),
+        (status = 422, description = "validation-failed, business-rejected"),
     )
 )]
-pub(super) async fn create(
-    State(app): State<App>,
-    steer: Steer,
+pub(crate) async fn create(
+    call: Call,
     taken: Option<Extension<TakenKey>>,
-    Params(query): Params<PlanQuery>,
+    Params(query): Params<StrictQuery>,
     Body(body): Body<CreateBody>,
-) -> Answer {
-    if steer
-        .caller
-        .business
-        .as_ref()
-        .is_some_and(|own| *own != body.business)
-    {
+) -> HttpResult {
+    let own = call.caller.business.as_ref();
+    if own.is_some_and(|own| *own != body.business) {
         let text = format!("there is no business {}", body.business);
         return Err(ServiceError::unprocessable("/business", text).into());
     }
@@ -67,56 +46,45 @@ pub(super) async fn create(
         strict: query.is_strict(),
         ..body.plan(key(taken))?
     };
-    let write = steer.caller.write(body.reason, query.is_dry());
     let mut source = body.source.read()?;
-    judge_source(&app, &steer.caller, &mut source).await?;
+    judge_source(&call.app, &call.caller, &mut source).await?;
+    let business = body.business;
     let request = TaskRequest {
-        business: body.business,
+        business,
         source,
         plan,
     };
-    Ok(made(
-        &app,
-        query.is_dry(),
-        app.service.tasks.create(request, &write).await?,
-    )
-    .await?)
+    let write = call.write(body.reason);
+    let task = call.service.tasks.create(request, &write).await?;
+    made(&call, task).await
 }
 
 /// Make a task like another one.
 ///
 /// A new task with new keys, nothing done yet; what is named here is as it is said here.
 #[utoipa::path(
-    post, path = "/v1/tasks/{task}/clone", tag = "tasks", operation_id = "clone_task", request_body = Option<CloneBody>,
-    params(("task" = String, Path, description = "Its number", pattern = "^t[1-9][0-9]{0,18}$"), PlanQuery),
-    security(("bearer" = ["operator", "business"])),
+    post, path = "/v1/tasks/{task}/clone", tag = "tasks", operation_id = "clone_task",
+    request_body = Option<CloneBody>, params(DryRunQuery, StrictQuery), security(("bearer" = ["operator", "business"])),
     responses(
         (status = 201, body = TaskJson, headers(("location" = String), ("etag" = String))),
-        (status = 404, body = Problem, content_type = "application/problem+json"),
-        (status = 409, body = Problem, content_type = "application/problem+json", description = "name-taken, conflict"),
-        (status = 422, body = Problem, content_type = "application/problem+json", description = "validation-failed, business-rejected"),
+        (status = 409, description = "name-taken, conflict"),
+        (status = 422, description = "validation-failed, business-rejected"),
     )
 )]
-pub(super) async fn clone(
-    State(app): State<App>,
-    steer: Steer,
+pub(crate) async fn clone(
+    call: Call,
+    PathTask(task): PathTask,
     taken: Option<Extension<TakenKey>>,
-    Path(text): Path<String>,
-    Params(query): Params<PlanQuery>,
+    Params(query): Params<StrictQuery>,
     Body(body): Body<CloneBody>,
-) -> Answer {
-    let task = steer.task(&app, &text).await?;
+) -> HttpResult {
     let plan = TaskPlan {
         strict: query.is_strict(),
         ..body.plan(key(taken))?
     };
-    let write = steer.caller.write(body.reason, query.is_dry());
-    Ok(made(
-        &app,
-        query.is_dry(),
-        app.service.tasks.clone_task(task.id, plan, &write).await?,
-    )
-    .await?)
+    let write = call.write(body.reason);
+    let clone = call.service.tasks.clone_task(task.id, plan, &write).await?;
+    made(&call, clone).await
 }
 
 /// Change a task.
@@ -124,80 +92,50 @@ pub(super) async fn clone(
 /// Settings, name, labels, priority and deadline change within a second, also while it runs; its meaning only while it
 /// doesn't. With `If-Match` it is refused when the task was changed meanwhile.
 #[utoipa::path(
-    patch, path = "/v1/tasks/{task}", tag = "tasks", operation_id = "change_task",
-    params(
-        ("task" = String, Path, description = "Its number", pattern = "^t[1-9][0-9]{0,18}$"),
-        ("If-Match" = Option<String>, Header, description = "The ETag of what was looked at"),
-        PlanQuery,
-    ),
-    request_body = EditBody,
-    security(("bearer" = ["operator", "business"])),
+    patch, path = "/v1/tasks/{task}", tag = "tasks", operation_id = "change_task", params(DryRunQuery, StrictQuery),
+    request_body = EditBody, security(("bearer" = ["operator", "business"])),
     responses(
         (status = 200, body = TaskJson, headers(("etag" = String))),
-        (status = 404, body = Problem, content_type = "application/problem+json"),
-        (status = 409, body = Problem, content_type = "application/problem+json", description = "conflict (each fixed member is named), no-capacity, wrong-state, name-taken"),
-        (status = 412, body = Problem, content_type = "application/problem+json", description = "etag-mismatch"),
-        (status = 422, body = Problem, content_type = "application/problem+json", description = "validation-failed, business-rejected"),
+        (status = 409, description = "conflict (each fixed member is named), no-capacity, wrong-state, name-taken"),
+        (status = 422, description = "validation-failed, business-rejected"),
     )
 )]
-pub(super) async fn edit(
-    State(app): State<App>,
-    steer: Steer,
-    Path(text): Path<String>,
-    Params(query): Params<PlanQuery>,
+pub(crate) async fn edit(
+    call: Call,
+    PathTask(task): PathTask,
+    Params(query): Params<StrictQuery>,
     headers: HeaderMap,
     Body(body): Body<EditBody>,
-) -> Answer {
-    let task = steer.task(&app, &text).await?;
-    let expected = etag::expected(&headers);
+) -> HttpResult {
+    let expected = headers::expected(&headers);
     let (change, reason) = body.change()?;
     let mut change = TaskChange {
         strict: query.is_strict(),
         ..change
     };
     if let Some(source) = &mut change.source {
-        judge_source(&app, &steer.caller, source).await?;
+        judge_source(&call.app, &call.caller, source).await?;
     }
-    let write = steer.caller.write(reason, query.is_dry());
-    let changed = app
-        .service
-        .tasks
-        .change(task.id, expected, change, &write)
-        .await?;
-    if query.is_dry() {
-        return Ok(would(&app, changed).await?);
-    }
-    Ok(shown(&app, StatusCode::OK, changed).await)
+    let write = call.write(reason);
+    let tasks = &call.service.tasks;
+    let changed = tasks.change(task.id, expected, change, &write).await?;
+    let tag = headers::tag(changed.version);
+    Ok(call.changed(whole(&call.app, changed).await, |task| ([tag], task))?)
 }
 
 /// Delete a task that has ended.
 ///
 /// Its items, runs, lines and undelivered calls go with it; the audit stays.
 #[utoipa::path(
-    delete, path = "/v1/tasks/{task}", tag = "tasks", operation_id = "delete_task",
-    params(("task" = String, Path, description = "Its number", pattern = "^t[1-9][0-9]{0,18}$"), DryRunQuery),
-    request_body = Option<ReasonBody>,
-    security(("bearer" = ["operator"])),
+    delete, path = "/v1/tasks/{task}", tag = "tasks", operation_id = "delete_task", params(DryRunQuery),
+    request_body = Option<ReasonBody>, security(("bearer" = ["operator"])),
     responses(
         (status = 204, description = "It is gone"),
-        (status = 404, body = Problem, content_type = "application/problem+json"),
-        (status = 409, body = Problem, content_type = "application/problem+json", description = "wrong-state, conflict"),
+        (status = 409, description = "wrong-state, conflict"),
     )
 )]
-pub(super) async fn delete(
-    State(app): State<App>,
-    steer: Steer,
-    Path(text): Path<String>,
-    Params(query): Params<DryRunQuery>,
-    Body(body): Body<ReasonBody>,
-) -> Answer {
-    let task = steer.task(&app, &text).await?;
-    app.service
-        .tasks
-        .delete(task.id, &steer.caller.write(body.reason, query.is_dry()))
-        .await?;
-    if query.is_dry() {
-        return Ok(dry_run::would(&())?);
-    }
-    Ok(StatusCode::NO_CONTENT.into_response())
+pub(crate) async fn delete(call: Call, PathTask(task): PathTask, Body(body): Body<ReasonBody>) -> HttpResult {
+    let write = call.write(body.reason);
+    call.service.tasks.delete(task.id, &write).await?;
+    Ok(call.deleted()?)
 }

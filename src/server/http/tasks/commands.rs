@@ -1,65 +1,23 @@
 //! The verbs of a task's life. A command that changes something is 202, one whose end is reached already 200.
 
-use axum::extract::{Path, State};
-use axum::http::StatusCode;
-use axum::response::Response;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
 
-use super::bodies::time;
-use super::warnings::PlanQuery;
-use super::{Answer, Steer, TaskJson, would};
-use crate::http::App;
-use crate::http::guard::body::{Body, Params, reason};
-use crate::http::guard::dry_run::DryRunQuery;
-use crate::http::problem::Problem;
-use crate::http::tasks::shown;
+use super::path::{PathTask, StartToken};
+use super::warnings::StrictQuery;
+use super::{TaskJson, commanded};
+use crate::http::guard::{Body, Call, DryRunQuery, Params, ReasonBody, reason, time};
+use crate::http::problem::HttpResult;
 use crate::service::ServiceError;
 use crate::service::tasks::{CommandOutcome, StartHow, StopHow};
 use windrow_core::ids::{ItemCount, ItemIndex};
 use windrow_core::life::TaskEdit;
 
-pub(super) fn routes() -> OpenApiRouter<App> {
-    OpenApiRouter::new()
-        .routes(routes!(start))
-        .routes(routes!(stop))
-        .routes(routes!(cancel))
-        .routes(routes!(finish))
-        .routes(routes!(recover))
-        .routes(routes!(relocate))
-        .routes(routes!(ready))
-}
-
-async fn answer(app: &App, is_dry: bool, told: CommandOutcome) -> Result<Response, ServiceError> {
-    if is_dry {
-        return would(app, told.task).await;
-    }
-    let status = if told.is_new {
-        StatusCode::ACCEPTED
-    } else {
-        StatusCode::OK
-    };
-    Ok(shown(app, status, told.task).await)
-}
-
-/// Why, for the audit.
-#[derive(Debug, Default, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-#[schema(as = TaskReason)]
-pub(super) struct ReasonBody {
-    /// Why, for the audit.
-    #[serde(default, deserialize_with = "reason")]
-    #[schema(max_length = 1000)]
-    pub(super) reason: Option<String>,
-}
-
 /// How a task starts.
 #[derive(Debug, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-struct StartBody {
+pub(crate) struct StartBody {
     /// Not before this time; replaces the one that the task has.
     #[schema(format = "date-time")]
     start_at: Option<String>,
@@ -76,7 +34,7 @@ struct StartBody {
 /// Whose fault failures without a verdict are.
 #[derive(Clone, Copy, Debug, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
-enum JudgeBody {
+pub(crate) enum JudgeBody {
     /// The items'.
     Items,
 }
@@ -85,48 +43,43 @@ enum JudgeBody {
 ///
 /// After `canary_done` it goes on with the rest. A business that prepares itself is asked first.
 #[utoipa::path(
-    post, path = "/v1/tasks/{task}/start", tag = "tasks", operation_id = "start_task", request_body = Option<StartBody>,
-    params(("task" = String, Path, description = "Its number", pattern = "^t[1-9][0-9]{0,18}$"), PlanQuery),
-    security(("bearer" = ["operator", "business"])),
+    post, path = "/v1/tasks/{task}/start", tag = "tasks", operation_id = "start_task",
+    request_body = Option<StartBody>, params(DryRunQuery, StrictQuery), security(("bearer" = ["operator", "business"])),
     responses(
         (status = 200, body = TaskJson, headers(("etag" = String)), description = "It was started already"),
         (status = 202, body = TaskJson, headers(("etag" = String))),
-        (status = 404, body = Problem, content_type = "application/problem+json"),
-        (status = 409, body = Problem, content_type = "application/problem+json", description = "wrong-state"),
-        (status = 422, body = Problem, content_type = "application/problem+json", description = "validation-failed (strict)"),
+        (status = 409, description = "wrong-state"),
+        (status = 422, description = "validation-failed (strict)"),
     )
 )]
-async fn start(
-    State(app): State<App>,
-    steer: Steer,
-    Path(text): Path<String>,
-    Params(query): Params<PlanQuery>,
+pub(crate) async fn start(
+    call: Call,
+    PathTask(task): PathTask,
+    Params(query): Params<StrictQuery>,
     Body(body): Body<StartBody>,
-) -> Answer {
-    let task = steer.task(&app, &text).await?;
+) -> HttpResult {
     let at = match (&body.start_at, body.now) {
         (Some(_), Some(true)) => {
-            return Err(ServiceError::invalid("/now", "it starts now or at a time, not both").into());
+            return Err(ServiceError::invalid("/now", "either now or start_at, not both").into());
         }
         (Some(text), _) => Some(time("/start_at", text)?),
-        (None, Some(true)) => Some(app.service.now()),
+        (None, Some(true)) => Some(call.service.now()),
         (None, _) => None,
     };
-    let write = steer.caller.write(body.reason, query.is_dry());
-    let judges = matches!(body.judge, Some(JudgeBody::Items));
     let how = StartHow {
         at,
-        judges,
+        judges: matches!(body.judge, Some(JudgeBody::Items)),
         strict: query.is_strict(),
     };
-    let told = app.service.tasks.start(task.id, how, &write).await?;
-    Ok(answer(&app, query.is_dry(), told).await?)
+    let write = call.write(body.reason);
+    let told = call.service.tasks.start(task.id, how, &write).await?;
+    commanded(&call, told).await
 }
 
 /// How a task stops.
 #[derive(Debug, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-struct StopBody {
+pub(crate) struct StopBody {
     /// Without waiting for calls in flight: they are aborted, and may be made again later.
     now: Option<bool>,
     /// Why, for the audit.
@@ -139,69 +92,44 @@ struct StopBody {
 ///
 /// Nothing is dispatched any more; calls in flight may finish. A start lets it go on where it was.
 #[utoipa::path(
-    post, path = "/v1/tasks/{task}/stop", tag = "tasks", operation_id = "stop_task", request_body = Option<StopBody>,
-    params(("task" = String, Path, description = "Its number", pattern = "^t[1-9][0-9]{0,18}$"), DryRunQuery),
-    security(("bearer" = ["operator", "business"])),
+    post, path = "/v1/tasks/{task}/stop", tag = "tasks", operation_id = "stop_task",
+    request_body = Option<StopBody>, params(DryRunQuery), security(("bearer" = ["operator", "business"])),
     responses(
         (status = 200, body = TaskJson, headers(("etag" = String)), description = "It was stopping or stopped already"),
         (status = 202, body = TaskJson, headers(("etag" = String))),
-        (status = 404, body = Problem, content_type = "application/problem+json"),
-        (status = 409, body = Problem, content_type = "application/problem+json", description = "wrong-state"),
+        (status = 409, description = "wrong-state"),
     )
 )]
-async fn stop(
-    State(app): State<App>,
-    steer: Steer,
-    Path(text): Path<String>,
-    Params(query): Params<DryRunQuery>,
-    Body(body): Body<StopBody>,
-) -> Answer {
-    let task = steer.task(&app, &text).await?;
-    let how = if body.now == Some(true) {
-        StopHow::Now
-    } else {
-        StopHow::Drain
+pub(crate) async fn stop(call: Call, PathTask(task): PathTask, Body(body): Body<StopBody>) -> HttpResult {
+    let how = match body.now {
+        Some(true) => StopHow::Now,
+        _ => StopHow::Drain,
     };
-    let told = app
-        .service
-        .tasks
-        .stop(task.id, how, &steer.caller.write(body.reason, query.is_dry()))
-        .await?;
-    Ok(answer(&app, query.is_dry(), told).await?)
+    let write = call.write(body.reason);
+    let told = call.service.tasks.stop(task.id, how, &write).await?;
+    commanded(&call, told).await
 }
 
 /// End a task for good.
 #[utoipa::path(
-    post, path = "/v1/tasks/{task}/cancel", tag = "tasks", operation_id = "cancel_task", request_body = Option<ReasonBody>,
-    params(("task" = String, Path, description = "Its number", pattern = "^t[1-9][0-9]{0,18}$"), DryRunQuery),
-    security(("bearer" = ["operator", "business"])),
+    post, path = "/v1/tasks/{task}/cancel", tag = "tasks", operation_id = "cancel_task",
+    request_body = Option<ReasonBody>, params(DryRunQuery), security(("bearer" = ["operator", "business"])),
     responses(
         (status = 200, body = TaskJson, headers(("etag" = String)), description = "It was cancelled already"),
         (status = 202, body = TaskJson, headers(("etag" = String))),
-        (status = 404, body = Problem, content_type = "application/problem+json"),
-        (status = 409, body = Problem, content_type = "application/problem+json", description = "wrong-state"),
+        (status = 409, description = "wrong-state"),
     )
 )]
-async fn cancel(
-    State(app): State<App>,
-    steer: Steer,
-    Path(text): Path<String>,
-    Params(query): Params<DryRunQuery>,
-    Body(body): Body<ReasonBody>,
-) -> Answer {
-    let task = steer.task(&app, &text).await?;
-    let told = app
-        .service
-        .tasks
-        .cancel(task.id, &steer.caller.write(body.reason, query.is_dry()))
-        .await?;
-    Ok(answer(&app, query.is_dry(), told).await?)
+pub(crate) async fn cancel(call: Call, PathTask(task): PathTask, Body(body): Body<ReasonBody>) -> HttpResult {
+    let write = call.write(body.reason);
+    let told = call.service.tasks.cancel(task.id, &write).await?;
+    commanded(&call, told).await
 }
 
 /// Where a task ends early.
 #[derive(Debug, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-struct FinishBody {
+pub(crate) struct FinishBody {
     /// Items at or above this index that were not dispatched are excluded; without it, all that were not dispatched.
     #[schema(minimum = 0, maximum = 9223372036854775807_u64)]
     total: Option<u64>,
@@ -215,31 +143,18 @@ struct FinishBody {
 ///
 /// What was dispatched, and what lies below, still settles.
 #[utoipa::path(
-    post, path = "/v1/tasks/{task}/finish", tag = "tasks", operation_id = "finish_task", request_body = Option<FinishBody>,
-    params(("task" = String, Path, description = "Its number", pattern = "^t[1-9][0-9]{0,18}$"), DryRunQuery),
-    security(("bearer" = ["operator", "business"])),
+    post, path = "/v1/tasks/{task}/finish", tag = "tasks", operation_id = "finish_task",
+    request_body = Option<FinishBody>, params(DryRunQuery), security(("bearer" = ["operator", "business"])),
     responses(
         (status = 200, body = TaskJson, headers(("etag" = String)), description = "It was cut there already"),
         (status = 202, body = TaskJson, headers(("etag" = String))),
-        (status = 404, body = Problem, content_type = "application/problem+json"),
-        (status = 409, body = Problem, content_type = "application/problem+json", description = "wrong-state, conflict"),
+        (status = 409, description = "wrong-state, conflict"),
     )
 )]
-async fn finish(
-    State(app): State<App>,
-    steer: Steer,
-    Path(text): Path<String>,
-    Params(query): Params<DryRunQuery>,
-    Body(body): Body<FinishBody>,
-) -> Answer {
-    let task = steer.task(&app, &text).await?;
-    let write = steer.caller.write(body.reason, query.is_dry());
-    let told = app
-        .service
-        .tasks
-        .finish(task.id, body.total.map(ItemCount), &write)
-        .await?;
-    Ok(answer(&app, query.is_dry(), told).await?)
+pub(crate) async fn finish(call: Call, PathTask(task): PathTask, Body(body): Body<FinishBody>) -> HttpResult {
+    let (end, write) = (body.total.map(ItemCount), call.write(body.reason));
+    let told = call.service.tasks.finish(task.id, end, &write).await?;
+    commanded(&call, told).await
 }
 
 /// Try a recovering task now.
@@ -247,36 +162,28 @@ async fn finish(
 /// Of a task that stays `finalizing` since its end doesn't add up, the end is proved again: once what its `status_text` names
 /// was mended.
 #[utoipa::path(
-    post, path = "/v1/tasks/{task}/recover", tag = "tasks", operation_id = "recover_task", request_body = Option<ReasonBody>,
-    params(("task" = String, Path, description = "Its number", pattern = "^t[1-9][0-9]{0,18}$"), DryRunQuery),
-    security(("bearer" = ["operator", "business"])),
+    post, path = "/v1/tasks/{task}/recover", tag = "tasks", operation_id = "recover_task",
+    request_body = Option<ReasonBody>, params(DryRunQuery), security(("bearer" = ["operator", "business"])),
     responses(
         (status = 200, body = TaskJson, headers(("etag" = String)), description = "It is queued or runs"),
         (status = 202, body = TaskJson, headers(("etag" = String))),
-        (status = 404, body = Problem, content_type = "application/problem+json"),
-        (status = 409, body = Problem, content_type = "application/problem+json", description = "wrong-state"),
+        (status = 409, description = "wrong-state"),
     )
 )]
-async fn recover(
-    State(app): State<App>,
-    steer: Steer,
-    Path(text): Path<String>,
-    Params(query): Params<DryRunQuery>,
+pub(crate) async fn recover(
+    call: Call,
+    PathTask(task): PathTask,
     Body(body): Body<ReasonBody>,
-) -> Answer {
-    let task = steer.task(&app, &text).await?;
-    let told = app
-        .service
-        .tasks
-        .recover(task.id, &steer.caller.write(body.reason, query.is_dry()))
-        .await?;
-    Ok(answer(&app, query.is_dry(), told).await?)
+) -> HttpResult {
+    let write = call.write(body.reason);
+    let told = call.service.tasks.recover(task.id, &write).await?;
+    commanded(&call, told).await
 }
 
 /// Where a task goes on.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-struct MoveBody {
+pub(crate) struct MoveBody {
     /// The node.
     #[schema(min_length = 1, max_length = 64, examples("n2"))]
     to: String,
@@ -295,36 +202,23 @@ struct MoveBody {
 /// hasn't taken them within 30 s, any node may.
 #[utoipa::path(
     post, path = "/v1/tasks/{task}/move", tag = "tasks", operation_id = "move_task", request_body = MoveBody,
-    params(("task" = String, Path, description = "Its number", pattern = "^t[1-9][0-9]{0,18}$"), DryRunQuery),
-    security(("bearer" = ["operator"])),
+    params(DryRunQuery), security(("bearer" = ["operator"])),
     responses(
         (status = 202, body = TaskJson, headers(("etag" = String))),
-        (status = 404, body = Problem, content_type = "application/problem+json"),
-        (status = 409, body = Problem, content_type = "application/problem+json", description = "wrong-state, conflict"),
-        (status = 422, body = Problem, content_type = "application/problem+json", description = "validation-failed"),
+        (status = 409, description = "wrong-state, conflict"),
     )
 )]
-async fn relocate(
-    State(app): State<App>,
-    steer: Steer,
-    Path(text): Path<String>,
-    Params(query): Params<DryRunQuery>,
-    Body(body): Body<MoveBody>,
-) -> Answer {
-    let task = steer.task(&app, &text).await?;
-    let write = steer.caller.write(body.reason, query.is_dry());
-    let (task, _) = app
-        .service
-        .tasks
-        .move_shards(task.id, body.shard, &body.to, &write)
-        .await?;
-    Ok(answer(&app, query.is_dry(), CommandOutcome { task, is_new: true }).await?)
+pub(crate) async fn relocate(call: Call, PathTask(task): PathTask, Body(body): Body<MoveBody>) -> HttpResult {
+    let write = call.write(body.reason);
+    let tasks = &call.service.tasks;
+    let (task, _) = tasks.move_shards(task.id, body.shard, &body.to, &write).await?;
+    commanded(&call, CommandOutcome { task, is_new: true }).await
 }
 
 /// What a business says when it is ready.
 #[derive(Debug, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-struct ReadyBody {
+pub(crate) struct ReadyBody {
     /// Which start it answers; a start token says it already.
     start: Option<u32>,
     /// How many items there are.
@@ -346,33 +240,28 @@ struct ReadyBody {
 ///
 /// For a business that has a `prepare` hook and answered it with 202. An answer to an earlier start is refused.
 #[utoipa::path(
-    post, path = "/v1/tasks/{task}/ready", tag = "tasks", operation_id = "ready_task", request_body = Option<ReadyBody>,
-    params(("task" = String, Path, description = "Its number", pattern = "^t[1-9][0-9]{0,18}$"), DryRunQuery),
-    security(("bearer" = ["business"])),
+    post, path = "/v1/tasks/{task}/ready", tag = "tasks", operation_id = "ready_task",
+    request_body = Option<ReadyBody>, params(DryRunQuery), security(("bearer" = ["business"])),
     responses(
         (status = 200, body = TaskJson, headers(("etag" = String)), description = "It was ready already"),
         (status = 202, body = TaskJson, headers(("etag" = String))),
-        (status = 404, body = Problem, content_type = "application/problem+json"),
-        (status = 409, body = Problem, content_type = "application/problem+json", description = "stale-start, wrong-state, conflict"),
-        (status = 422, body = Problem, content_type = "application/problem+json", description = "validation-failed"),
+        (status = 409, description = "stale-start, wrong-state, conflict"),
     )
 )]
-async fn ready(
-    State(app): State<App>,
-    steer: Steer,
-    Path(text): Path<String>,
-    Params(query): Params<DryRunQuery>,
+pub(crate) async fn ready(
+    call: Call,
+    StartToken(start): StartToken,
+    PathTask(task): PathTask,
     Body(body): Body<ReadyBody>,
-) -> Answer {
-    let task = steer.task(&app, &text).await?;
-    let start_no = steer.start.map(|start| start.start_no).or(body.start);
+) -> HttpResult {
+    let start_no = start.map(|start| start.start_no).or(body.start);
     let edit = TaskEdit {
         total: body.total.map(ItemCount),
         skip_first: body.skip_first.map(ItemIndex),
         params: body.params.map(|params| params.get().to_owned()),
         ..TaskEdit::default()
     };
-    let write = steer.caller.write(body.reason, query.is_dry());
-    let told = app.service.tasks.ready(task.id, start_no, edit, &write).await?;
-    Ok(answer(&app, query.is_dry(), told).await?)
+    let write = call.write(body.reason);
+    let told = call.service.tasks.ready(task.id, start_no, edit, &write).await?;
+    commanded(&call, told).await
 }

@@ -1,15 +1,15 @@
 //! Previews: the handler is called with some items, nothing is recorded.
 
 use axum::Json;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::Steer;
+use super::path::PathTask;
 use super::warnings::WarningJson;
 use crate::http::App;
-use crate::http::guard::body::{Body, reason};
-use crate::http::problem::Problem;
+use crate::http::guard::{Body, reason};
+use crate::http::problem::HttpResult;
 use crate::service::ServiceError;
 use crate::service::tasks::preview::{ITEMS_MAX, PreviewedItem};
 use windrow_core::ids::ItemIndex;
@@ -23,7 +23,7 @@ const INDEXES_BYTES_MAX: usize = 4000;
 /// Which items.
 #[derive(Debug, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct PreviewBody {
+pub(crate) struct PreviewBody {
     /// Their indexes, such as `0,17,999`, `5..9` (without 9) or `5-8`; the first three if none is named.
     #[schema(min_length = 1, max_length = 4000)]
     indexes: Option<String>,
@@ -39,7 +39,7 @@ pub(super) struct PreviewBody {
 
 /// What the handler said.
 #[derive(Debug, Serialize, ToSchema)]
-pub(super) struct PreviewReply {
+pub(crate) struct PreviewReply {
     /// Item by item, in the order asked for.
     items: Vec<PreviewJson>,
     /// What of the task would not come about as it was wished.
@@ -49,11 +49,10 @@ pub(super) struct PreviewReply {
 
 /// What the handler said of an item.
 #[derive(Debug, Serialize, ToSchema)]
-struct PreviewJson {
+pub(crate) struct PreviewJson {
     /// The item.
     index: u64,
     /// `succeeded`, `skipped`, `abandoned`, `retry`, `failed` (the contract is broken) or `not_called`.
-    #[schema(value_type = String)]
     result: &'static str,
     /// Why, unless it went well.
     code: Option<String>,
@@ -84,33 +83,23 @@ impl From<PreviewedItem> for PreviewJson {
 ///
 /// The handler is told that it is a preview. Nothing is recorded and nothing is tried again.
 #[utoipa::path(
-    post, path = "/v1/tasks/{task}/preview", tag = "tasks", operation_id = "preview_task", request_body = Option<PreviewBody>,
-    params(("task" = String, Path, description = "Its number", pattern = "^t[1-9][0-9]{0,18}$")),
-    security(("bearer" = ["operator", "business"])),
-    responses(
-        (status = 200, body = PreviewReply),
-        (status = 404, body = Problem, content_type = "application/problem+json"),
-        (status = 409, body = Problem, content_type = "application/problem+json", description = "conflict"),
-        (status = 422, body = Problem, content_type = "application/problem+json", description = "validation-failed"),
-    )
+    post, path = "/v1/tasks/{task}/preview", tag = "tasks", operation_id = "preview_task",
+    request_body = Option<PreviewBody>, security(("bearer" = ["operator", "business"])),
+    responses((status = 200, body = PreviewReply), (status = 409, description = "conflict"))
 )]
-pub(super) async fn preview(
+pub(crate) async fn preview(
     State(app): State<App>,
-    steer: Steer,
-    Path(text): Path<String>,
+    PathTask(task): PathTask,
     Body(body): Body<PreviewBody>,
-) -> Result<Json<PreviewReply>, Problem> {
-    let task = steer.task(&app, &text).await?;
+) -> HttpResult<Json<PreviewReply>> {
     let items: Vec<ItemIndex> = match &body.indexes {
         Some(text) => chosen(text)?,
         None => (0..ITEMS_DEFAULT.min(task.total.0)).map(ItemIndex).collect(),
     };
     let seen = app.service.previews.preview(&task, &items).await?;
     let warnings = WarningJson::all(app.service.tasks.warnings(&task).await);
-    Ok(Json(PreviewReply {
-        items: seen.into_iter().map(PreviewJson::from).collect(),
-        warnings,
-    }))
+    let items = seen.into_iter().map(PreviewJson::from).collect();
+    Ok(Json(PreviewReply { items, warnings }))
 }
 
 /// The indexes that a text names, in its order.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
-use super::bodies::time_option;
+use crate::http::guard::time_option;
 use crate::service::{FieldFault, ServiceError, nearest};
 use windrow_core::ids::TaskId;
 use windrow_core::settings::text::parse_span;
@@ -18,9 +18,8 @@ const WAIT_MAX: Duration = Duration::from_secs(60);
 
 /// Which tasks, and which page of them.
 #[derive(Debug, Deserialize, IntoParams)]
-#[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
-pub(super) struct ListQuery {
+pub(crate) struct ListQuery {
     /// Of this business.
     #[param(pattern = "^[a-z0-9-]{1,40}$")]
     business: Option<String>,
@@ -48,12 +47,6 @@ pub(super) struct ListQuery {
     /// `-id` is the newest first, `id` the oldest.
     #[param(pattern = "^-?(id|created)$")]
     sort: Option<String>,
-    /// Tasks of the page.
-    #[param(minimum = 1, maximum = 500)]
-    pub(super) limit: Option<u32>,
-    /// `next_cursor` of the page before.
-    #[param(max_length = 200)]
-    pub(super) cursor: Option<String>,
 }
 
 impl ListQuery {
@@ -108,11 +101,20 @@ impl ListQuery {
     }
 }
 
+/// The tasks that are on their way to an end: queued, running, or waiting for something.
+pub(in crate::http) fn under_way() -> TaskFilter {
+    let waits =
+        |status: &Status| !status.is_terminal() && !matches!(status, Status::Created | Status::Stopped);
+    TaskFilter {
+        statuses: Status::ALL.iter().copied().filter(waits).collect(),
+        ..TaskFilter::default()
+    }
+}
+
 /// How long to wait for a change of which tag.
 #[derive(Debug, Deserialize, IntoParams)]
-#[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
-pub(super) struct ShowQuery {
+pub(crate) struct ShowQuery {
     /// Wait so long, at most `60s`, for another tag than `unless`.
     #[param(pattern = "^[0-9]{1,5}(ms|s)$")]
     wait: Option<String>,
@@ -140,7 +142,7 @@ impl ShowQuery {
 
 /// How many tasks have each status.
 #[derive(Debug, Serialize, ToSchema)]
-pub(super) struct CountsJson {
+pub(crate) struct CountsJson {
     /// By status.
     counts: BTreeMap<&'static str, u64>,
     /// A number that is as high as this may be higher.

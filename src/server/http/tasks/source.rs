@@ -12,7 +12,7 @@ use windrow_engine::ports::sources::resolver::{INLINE_BYTES_MAX, RowFormat, Sour
 /// The kinds of sources.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum SourceKind {
+pub(crate) enum SourceKind {
     /// `total` numbers.
     Range,
     /// A short list: `items`.
@@ -26,7 +26,7 @@ pub(super) enum SourceKind {
 /// How the bytes at an address become rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum FileFormat {
+pub(crate) enum FileFormat {
     /// Comma-separated values and their relatives.
     Csv,
     /// One JSON value per line.
@@ -36,7 +36,7 @@ pub(super) enum FileFormat {
 /// Where a task's items come from. Each type has members of its own.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct SourceBody {
+pub(crate) struct SourceBody {
     /// Which.
     #[serde(rename = "type")]
     kind: SourceKind,
@@ -174,7 +174,7 @@ fn list(items: Box<RawValue>) -> Result<SourceRequest, ServiceError> {
 
 /// A task's source, without its items.
 #[derive(Debug, Serialize, ToSchema)]
-pub(super) struct SourceJson {
+pub(crate) struct SourceJson {
     /// `range`, `inline`, `csv`, `ndjson` or `redrive`.
     #[serde(rename = "type")]
     kind: String,

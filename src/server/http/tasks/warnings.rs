@@ -7,20 +7,13 @@ use crate::service::tasks::outlook::Warning;
 
 /// What is asked of a write that plans something.
 #[derive(Debug, Default, Deserialize, IntoParams)]
-#[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
-pub(super) struct PlanQuery {
-    /// With `true` only what would be is said: everything is checked as without it, and nothing is changed.
-    dry_run: Option<bool>,
+pub(crate) struct StrictQuery {
     /// With `true` what would only be warned of is refused, such as a deadline that can't be met.
     strict: Option<bool>,
 }
 
-impl PlanQuery {
-    pub(super) fn is_dry(&self) -> bool {
-        self.dry_run == Some(true)
-    }
-
+impl StrictQuery {
     pub(super) fn is_strict(&self) -> bool {
         self.strict == Some(true)
     }
@@ -29,9 +22,8 @@ impl PlanQuery {
 /// What would not come about as it was wished.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = TaskWarning)]
-pub(in crate::http) struct WarningJson {
+pub(crate) struct WarningJson {
     /// `deadline_too_early` or `not_started`.
-    #[schema(value_type = String)]
     code: &'static str,
     /// The member of the task that it is about, as a JSON pointer.
     pointer: String,

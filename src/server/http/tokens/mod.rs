@@ -2,42 +2,25 @@
 
 pub(crate) mod whoami;
 
-use axum::Json;
 use axum::extract::{Path, State};
-use axum::http::{StatusCode, Uri};
-use axum::response::{IntoResponse, Response};
+use axum::http::StatusCode;
 use serde::{Deserialize, Serialize};
-use time::OffsetDateTime;
-use time::format_description::well_known::Rfc3339;
-use utoipa::{IntoParams, ToSchema};
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
+use utoipa::ToSchema;
 
 use super::App;
-use super::problem::Problem;
-use crate::http::answer::page;
-use crate::http::answer::page::ListQuery;
+use super::problem::HttpResult;
+use crate::http::answer::page::{Page, PageQuery, Paging};
 use crate::http::answer::time::rfc3339;
-use crate::http::guard::access::Caller;
-use crate::http::guard::body::{Body, Params, reason};
-use crate::http::guard::dry_run::{self, DryRunQuery};
+use crate::http::guard::{Body, Call, DryRunQuery, Params, ReasonQuery, reason, time_option};
 use crate::service::ServiceError;
 use crate::service::access::tokens::TOKEN_PREFIX;
 use windrow_core::business::access::Role;
-use windrow_core::ids::WallMs;
 use windrow_engine::ports::access::token_store::{TokenGrant, TokenView};
-
-/// The routes of this resource.
-pub(super) fn routes() -> OpenApiRouter<App> {
-    OpenApiRouter::new()
-        .routes(routes!(create, list))
-        .routes(routes!(revoke))
-}
 
 /// A token to be made.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-struct TokenBody {
+pub(crate) struct TokenBody {
     /// Who will hold it, for the audit.
     #[schema(min_length = 1, max_length = 100)]
     name: String,
@@ -58,7 +41,7 @@ struct TokenBody {
 
 /// A token.
 #[derive(Debug, Serialize, ToSchema)]
-struct TokenJson {
+pub(crate) struct TokenJson {
     /// Its number.
     id: i64,
     /// Who holds it.
@@ -102,123 +85,56 @@ impl From<TokenView> for TokenJson {
     }
 }
 
-#[derive(Debug, Deserialize, IntoParams)]
-#[serde(deny_unknown_fields)]
-#[into_params(parameter_in = Query)]
-struct RevokeQuery {
-    /// Why, for the audit.
-    #[serde(default, deserialize_with = "reason")]
-    #[param(max_length = 1000)]
-    reason: Option<String>,
-    /// With `true` only what would be is said: everything is checked as without it, and nothing is changed.
-    dry_run: Option<bool>,
-}
-
 /// Make a token. The reply holds it, once.
 #[utoipa::path(
-    post, path = "/v1/tokens", operation_id = "create_token", tag = "access", params(DryRunQuery), request_body = TokenBody,
-    security(("bearer" = ["admin"])),
-    responses(
-        (status = 201, body = TokenJson),
-        (status = 400, body = Problem, content_type = "application/problem+json"),
-        (status = 422, body = Problem, content_type = "application/problem+json", description = "validation-failed"),
-    )
+    post, path = "/v1/tokens", operation_id = "create_token", tag = "access", params(DryRunQuery),
+    request_body = TokenBody, security(("bearer" = ["admin"])), responses((status = 201, body = TokenJson))
 )]
-async fn create(
-    State(app): State<App>,
-    caller: Caller,
-    Params(query): Params<DryRunQuery>,
-    Body(body): Body<TokenBody>,
-) -> Result<Response, Problem> {
-    let expires_at = body.expires_at.as_deref().map(instant).transpose()?;
+pub(crate) async fn create(call: Call, Body(body): Body<TokenBody>) -> HttpResult {
     let wish = TokenGrant {
         name: body.name,
         role: body.role,
         business: body.business,
-        expires_at,
+        expires_at: time_option("/expires_at", body.expires_at.as_ref())?,
     };
-    let write = caller.write(body.reason, query.is_dry());
-    let made = app.service.access.create(wish, &write).await?;
-    if query.is_dry() {
+    let write = call.write(body.reason);
+    let made = call.service.access.create(wish, &write).await?;
+    let mut json = TokenJson::from(made.view);
+    if call.is_dry {
         // The token that was drawn is none, so nobody is shown it.
-        let view = TokenView {
-            prefix: TOKEN_PREFIX.to_owned(),
-            ..made.view
-        };
-        return Ok(dry_run::would_make(&TokenJson::from(view))?);
+        json.prefix = TOKEN_PREFIX.to_owned();
+    } else {
+        json.token = Some(made.token);
     }
-    let json = TokenJson {
-        token: Some(made.token),
-        ..TokenJson::from(made.view)
-    };
-    Ok((StatusCode::CREATED, Json(json)).into_response())
-}
-
-fn instant(text: &str) -> Result<WallMs, ServiceError> {
-    let time = OffsetDateTime::parse(text, &Rfc3339).ok();
-    let millis = time.and_then(|time| i64::try_from(time.unix_timestamp_nanos() / 1_000_000).ok());
-    millis.map(WallMs).ok_or_else(|| {
-        ServiceError::invalid(
-            "/expires_at",
-            "it is no time as RFC 3339 writes it, like 2027-01-31T12:00:00Z",
-        )
-    })
+    Ok(call.made(None, None, json)?)
 }
 
 /// List tokens, revoked ones too, in the order in which they were made.
 #[utoipa::path(
-    get, path = "/v1/tokens", operation_id = "list_tokens", tag = "access", params(ListQuery),
-    security(("bearer" = ["admin"])),
-    responses(
-        (status = 200, body = page::Page<TokenJson>),
-        (status = 400, body = Problem, content_type = "application/problem+json"),
-    )
+    get, path = "/v1/tokens", operation_id = "list_tokens", tag = "access", params(PageQuery),
+    security(("bearer" = ["admin"])), responses((status = 200, body = Page<TokenJson>))
 )]
-async fn list(
-    State(app): State<App>,
-    uri: Uri,
-    Params(query): Params<ListQuery>,
-) -> Result<Response, Problem> {
-    let limit = page::limit(query.limit)?;
-    let after: Option<i64> = page::read(query.cursor.as_deref())?;
-    let found = app.service.access.tokens.tokens(after, limit + 1).await?;
-    let page = page::page(found, limit, |token| token.id);
-    let items: Vec<TokenJson> = page.items.into_iter().map(TokenJson::from).collect();
-    let page = page::Page {
-        items,
-        next_cursor: page.next_cursor,
-    };
-    Ok(page::answer(&uri, page))
+pub(crate) async fn list(State(app): State<App>, paging: Paging<i64>) -> HttpResult {
+    let tokens = &app.service.access.tokens;
+    let found = tokens.tokens(paging.after, paging.to_read()).await?;
+    Ok(paging.answer(paging.page(found, |token| token.id).map(TokenJson::from)))
 }
 
 /// Take a token's validity away, at once.
 #[utoipa::path(
     delete, path = "/v1/tokens/{id}", operation_id = "revoke_token", tag = "access",
-    params(("id" = i64, Path, description = "Its number", minimum = 1), RevokeQuery),
-    security(("bearer" = ["admin"])),
-    responses(
-        (status = 204, description = "It is not believed any more"),
-        (status = 400, body = Problem, content_type = "application/problem+json"),
-        (status = 404, body = Problem, content_type = "application/problem+json"),
-    )
+    params(("id" = i64, Path, description = "Its number", minimum = 1), ReasonQuery, DryRunQuery),
+    security(("bearer" = ["admin"])), responses((status = 204, description = "It is not believed any more"))
 )]
-async fn revoke(
-    State(app): State<App>,
-    caller: Caller,
+pub(crate) async fn revoke(
+    call: Call,
     Path(id): Path<String>,
-    Params(query): Params<RevokeQuery>,
-) -> Result<Response, Problem> {
+    Params(query): Params<ReasonQuery>,
+) -> HttpResult {
     let number = id.parse::<i64>().ok().filter(|number| *number > 0);
-    let number =
-        number.ok_or_else(|| ServiceError::invalid("id", format!("{id:?} is no number of a token")))?;
-    let is_dry = query.dry_run == Some(true);
-    let revoked = app
-        .service
-        .access
-        .revoke(number, &caller.write(query.reason, is_dry))
-        .await?;
-    if is_dry {
-        return Ok(dry_run::would(&TokenJson::from(revoked))?);
-    }
-    Ok(StatusCode::NO_CONTENT.into_response())
+    let fault = || ServiceError::invalid("id", format!("{id:?} is not the number of a token"));
+    let number = number.ok_or_else(fault)?;
+    let write = call.write(query.reason);
+    let revoked = call.service.access.revoke(number, &write).await?;
+    Ok(call.changed(TokenJson::from(revoked), |_| StatusCode::NO_CONTENT)?)
 }

@@ -3,17 +3,8 @@
 use axum::Json;
 use serde::Serialize;
 use utoipa::ToSchema;
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
 
-use crate::http::App;
-use crate::http::guard::access::Caller;
-use crate::http::problem::Problem;
-
-/// The routes of this resource.
-pub(crate) fn routes() -> OpenApiRouter<App> {
-    OpenApiRouter::new().routes(routes!(whoami))
-}
+use crate::http::guard::Caller;
 
 /// Who the node takes the caller for.
 #[derive(Debug, Serialize, ToSchema)]
@@ -21,7 +12,6 @@ pub(crate) struct Whoami {
     /// The token's name.
     name: String,
     /// viewer, operator, admin or business.
-    #[schema(value_type = String)]
     role: &'static str,
     /// The business, for the role business.
     business: Option<String>,
@@ -29,11 +19,10 @@ pub(crate) struct Whoami {
 
 /// Who am I?
 #[utoipa::path(
-    get, path = "/v1/whoami", tag = "access",
-    security(("bearer" = ["viewer", "business"])),
-    responses((status = 200, body = Whoami), (status = "4XX", body = Problem, content_type = "application/problem+json"))
+    get, path = "/v1/whoami", tag = "access", security(("bearer" = ["viewer", "business"])),
+    responses((status = 200, body = Whoami))
 )]
-async fn whoami(caller: Caller) -> Json<Whoami> {
+pub(crate) async fn whoami(caller: Caller) -> Json<Whoami> {
     Json(Whoami {
         name: caller.name,
         role: caller.role.as_str(),

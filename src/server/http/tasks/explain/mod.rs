@@ -3,20 +3,20 @@
 pub(crate) mod text;
 
 use axum::Json;
-use axum::extract::{Path, State};
-use axum::http::{HeaderMap, header};
+use axum::extract::State;
+use axum::http::HeaderMap;
 use axum::response::IntoResponse;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use utoipa::{IntoParams, ToSchema};
 
-use super::{Answer, Steer};
+use super::path::PathTask;
 use crate::http::App;
 use crate::http::answer::silent::{SilentJson, silent};
 use crate::http::answer::time::rfc3339;
-use crate::http::guard::body::Params;
+use crate::http::guard::{Caller, Params, headers};
 use crate::http::limits::LimitPartJson;
-use crate::http::problem::Problem;
+use crate::http::problem::HttpResult;
 use crate::http::tasks::explain::text::text;
 use crate::http::tasks::view::handler::{HandlerDownJson, LastErrorJson};
 use crate::http::tasks::view::shards::PlaceJson;
@@ -30,9 +30,8 @@ use windrow_engine::ports::tasks::store::TaskView;
 
 /// Of what time.
 #[derive(Debug, Deserialize, IntoParams)]
-#[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
-pub(super) struct ExplainQuery {
+pub(crate) struct ExplainQuery {
     /// The last so many seconds; 60 without it.
     #[param(minimum = 5, maximum = 900)]
     seconds: Option<u32>,
@@ -41,11 +40,10 @@ pub(super) struct ExplainQuery {
 /// Why a task is as fast as it is. The causes add up to what is missing.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Explanation)]
-pub(super) struct ExplanationJson {
+pub(crate) struct ExplanationJson {
     /// The task.
     pub(super) task: String,
     /// Where it stands.
-    #[schema(value_type = String)]
     pub(super) status: &'static str,
     /// A machine slug, where the status needs a reason.
     status_reason: Option<String>,
@@ -88,11 +86,10 @@ pub(super) struct ExplanationJson {
 /// A limit that tasks share on all nodes, and who uses it.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = ExplainedLimit)]
-struct LimitJson {
+pub(crate) struct LimitJson {
     /// Its name: that of the business whose own it is, or one of its own.
     name: String,
     /// `business` or `named`.
-    #[schema(value_type = String)]
     kind: &'static str,
     /// The businesses that name it; a business is told only of itself.
     businesses: Vec<String>,
@@ -118,7 +115,7 @@ impl LimitJson {
 /// A node that runs a part of a task.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = ExplainedNode)]
-pub(super) struct PartJson {
+pub(crate) struct PartJson {
     /// Its name.
     pub(super) node: String,
     /// How many runs of the task it has.
@@ -128,12 +125,10 @@ pub(super) struct PartJson {
 /// A part of what is missing.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = ExplainedCause)]
-pub(super) struct CauseJson {
+pub(crate) struct CauseJson {
     /// What it is.
-    #[schema(value_type = String)]
     slug: &'static str,
     /// The same in two or three words.
-    #[schema(value_type = String)]
     pub(super) title: &'static str,
     /// Permits per second.
     pub(super) rate: f64,
@@ -146,12 +141,10 @@ pub(super) struct CauseJson {
 /// What a task without a rate waits for.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = ExplainedWait)]
-pub(super) struct WaitJson {
+pub(crate) struct WaitJson {
     /// What it is.
-    #[schema(value_type = String)]
     slug: &'static str,
     /// The same in two or three words.
-    #[schema(value_type = String)]
     pub(super) title: &'static str,
     /// The share of the time since the run began.
     pub(super) share: f64,
@@ -160,9 +153,8 @@ pub(super) struct WaitJson {
 /// Something that would help, or why nothing does.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = ExplainedAdvice)]
-pub(super) struct AdviceJson {
+pub(crate) struct AdviceJson {
     /// Against which cause.
-    #[schema(value_type = String)]
     about: &'static str,
     /// A sentence.
     pub(super) text: String,
@@ -181,36 +173,28 @@ pub(super) struct AdviceJson {
 /// up to what is missing. With it comes what would help.
 #[utoipa::path(
     get, path = "/v1/tasks/{task}/explain", tag = "tasks", operation_id = "explain_task",
-    params(("task" = String, Path, description = "Its number", pattern = "^t[1-9][0-9]{0,18}$"), ExplainQuery),
-    security(("bearer" = ["viewer", "business"])),
+    params(ExplainQuery), security(("bearer" = ["viewer", "business"])),
     responses(
         (status = 200, description = "The explanation", content((ExplanationJson = "application/json"), (String = "text/plain"))),
-        (status = 400, body = Problem, content_type = "application/problem+json"),
-        (status = 404, body = Problem, content_type = "application/problem+json"),
     )
 )]
-pub(super) async fn explain(
+pub(crate) async fn explain(
     State(app): State<App>,
-    steer: Steer,
-    Path(id): Path<String>,
+    caller: Caller,
+    PathTask(task): PathTask,
     Params(query): Params<ExplainQuery>,
     headers: HeaderMap,
-) -> Answer {
+) -> HttpResult {
     let seconds = query.seconds.unwrap_or(SECONDS_DEFAULT);
     if !(SECONDS_MIN..=SECONDS_MAX).contains(&seconds) {
         let fault = format!("{seconds} is not from {SECONDS_MIN} to {SECONDS_MAX}");
         return Err(ServiceError::invalid("seconds", fault).into());
     }
-    let task = steer.task(&app, &id).await?;
-    let explained = app.service.explain.task(&task, seconds, steer.business()).await;
+    let explain = &app.service.explain;
+    let explained = explain.task(&task, seconds, caller.business.as_deref()).await;
     let body = ExplanationJson::new(&task, &explained, app.service.config().cluster.restore_max);
-    let accept = headers
-        .get(header::ACCEPT)
-        .and_then(|value| value.to_str().ok())
-        .unwrap_or_default();
-    if accept.contains("text/plain") {
-        let kind = [(header::CONTENT_TYPE, "text/plain; charset=utf-8")];
-        return Ok((kind, text(&body)).into_response());
+    if headers::accepts(&headers, "text/plain") {
+        return Ok(text(&body).into_response());
     }
     Ok(Json(body).into_response())
 }

@@ -1,19 +1,13 @@
 //! Giving up the items of a task that wait with a code.
 
-use axum::Json;
-use axum::extract::{Path, State};
 use axum::http::StatusCode;
-use axum::response::IntoResponse;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::http::App;
-use crate::http::guard::body::{Body, Params, reason};
-use crate::http::guard::dry_run;
-use crate::http::guard::dry_run::DryRunQuery;
-use crate::http::guard::etag;
-use crate::http::problem::Problem;
-use crate::http::tasks::{Answer, Steer, TaskJson, whole};
+use crate::http::guard::{Body, Call, DryRunQuery, headers, reason};
+use crate::http::problem::HttpResult;
+use crate::http::tasks::path::PathTask;
+use crate::http::tasks::{TaskJson, whole};
 
 /// Which items are given up.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -31,7 +25,7 @@ pub(crate) struct AbandonBody {
 /// The task, and what is given up.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = AbandonedTask)]
-struct AbandonedJson {
+pub(crate) struct AbandonedJson {
     #[serde(flatten)]
     task: TaskJson,
     /// What is given up.
@@ -41,7 +35,7 @@ struct AbandonedJson {
 /// Items that are given up.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = GivenUp)]
-struct GivenUpJson {
+pub(crate) struct GivenUpJson {
     /// The code of their last failure.
     code: String,
     /// How many of them were saved when it was asked for; those that failed in the last seconds come on top.
@@ -55,37 +49,25 @@ struct GivenUpJson {
 /// item that fails with the code later is tried again as usual. They count as abandoned, but don't stop the task by its error
 /// budget.
 #[utoipa::path(
-    post, path = "/v1/tasks/{task}/abandon", tag = "tasks", operation_id = "abandon_items", request_body = AbandonBody,
-    params(("task" = String, Path, description = "Its number", pattern = "^t[1-9][0-9]{0,18}$"), DryRunQuery),
-    security(("bearer" = ["operator", "business"])),
+    post, path = "/v1/tasks/{task}/abandon", tag = "tasks", operation_id = "abandon_items",
+    request_body = AbandonBody, params(DryRunQuery), security(("bearer" = ["operator", "business"])),
     responses(
         (status = 202, body = AbandonedJson, headers(("etag" = String))),
-        (status = 404, body = Problem, content_type = "application/problem+json"),
-        (status = 409, body = Problem, content_type = "application/problem+json", description = "wrong-state"),
-        (status = 422, body = Problem, content_type = "application/problem+json", description = "validation-failed: no item waits with this code; it names those that there are"),
+        (status = 409, description = "wrong-state"),
+        (status = 422, description = "validation-failed: no item waits with this code; it names those that there are"),
     )
 )]
 pub(crate) async fn abandon(
-    State(app): State<App>,
-    steer: Steer,
-    Path(text): Path<String>,
-    Params(query): Params<DryRunQuery>,
+    call: Call,
+    PathTask(task): PathTask,
     Body(body): Body<AbandonBody>,
-) -> Answer {
-    let task = steer.task(&app, &text).await?;
-    let write = steer.caller.write(body.reason, query.is_dry());
-    let (told, items) = app.service.tasks.abandon(task.id, &body.code, &write).await?;
-    let tag = etag::tag(told.task.version);
-    let given_up = GivenUpJson {
-        code: body.code,
-        items,
-    };
+) -> HttpResult {
+    let write = call.write(body.reason);
+    let (told, items) = call.service.tasks.abandon(task.id, &body.code, &write).await?;
+    let (tag, code) = (headers::tag(told.task.version), body.code);
     let answer = AbandonedJson {
-        task: whole(&app, told.task).await,
-        given_up,
+        task: whole(&call.app, told.task).await,
+        given_up: GivenUpJson { code, items },
     };
-    if query.is_dry() {
-        return Ok(dry_run::would(&answer)?);
-    }
-    Ok((StatusCode::ACCEPTED, [tag], Json(answer)).into_response())
+    Ok(call.changed(answer, |answer| (StatusCode::ACCEPTED, [tag], answer))?)
 }

@@ -8,21 +8,17 @@ pub(crate) mod report_markdown;
 use axum::Json;
 use axum::extract::{FromRequestParts, State};
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, Uri};
-use axum::response::IntoResponse;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 use serde_json::value::RawValue;
+use serde_json::{Value, json};
 use utoipa::{IntoParams, ToSchema};
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
 
 use crate::http::App;
-use crate::http::answer::page::{self, Page};
+use crate::http::answer::page::{Page, PageQuery, Paging};
 use crate::http::answer::time::rfc3339;
-use crate::http::guard::body::Params;
-use crate::http::problem::Problem;
-use crate::http::tasks::view::seen_task::{SeenTask, path_param};
+use crate::http::guard::Params;
+use crate::http::problem::{HttpResult, Problem};
+use crate::http::tasks::path::{PathTask, path_param};
 use crate::service::ServiceError;
 use crate::service::failures::item_data::{ItemData, Members};
 use crate::service::failures::{ItemStory, ShownFailure, state_word};
@@ -30,38 +26,30 @@ use windrow_core::ids::{INDEX_MAX, ItemIndex};
 use windrow_engine::ports::tasks::failure_list::{FailurePage, RecordedItem};
 use windrow_engine::ports::tasks::store::{FailureGroup, TaskView};
 
-/// The routes of this resource.
-pub(crate) fn routes() -> OpenApiRouter<App> {
-    OpenApiRouter::new()
-        .routes(routes!(list))
-        .routes(routes!(groups))
-        .routes(routes!(item))
-}
-
 /// Failures of one code.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct Group {
     /// The code; `OTHER` holds all past the first hundred.
-    code: String,
+    pub(crate) code: String,
     /// How many items failed for good with it.
-    count: u64,
+    pub(crate) count: u64,
     /// When the first of them was given up.
     #[schema(format = DateTime)]
-    first_at: String,
+    pub(crate) first_at: String,
     /// When the last of them was given up.
     #[schema(format = DateTime)]
-    last_at: String,
+    pub(crate) last_at: String,
     /// One of them.
-    example_index: u64,
+    pub(crate) example_index: u64,
     /// Its message.
-    example: String,
+    pub(crate) example: String,
     /// What the item of the example carries, where that is asked for and there is some.
     #[schema(value_type = Option<Value>)]
     #[serde(skip_serializing_if = "Option::is_none")]
-    example_data: Option<Box<RawValue>>,
+    pub(crate) example_data: Option<Box<RawValue>>,
     /// Why its data can't be shown.
     #[serde(skip_serializing_if = "Option::is_none")]
-    example_data_missing: Option<String>,
+    pub(crate) example_data_missing: Option<String>,
 }
 
 impl From<FailureGroup> for Group {
@@ -76,20 +64,6 @@ impl From<FailureGroup> for Group {
             example_data: None,
             example_data_missing: None,
         }
-    }
-}
-
-impl Group {
-    /// Its members for a table: code, count, first, last; its example's index, message and data.
-    pub(crate) fn cells(&self) -> (&str, u64, &str, &str, (u64, &str, &str)) {
-        let data = self.example_data.as_deref().map_or("", RawValue::get);
-        (
-            &self.code,
-            self.count,
-            &self.first_at,
-            &self.last_at,
-            (self.example_index, &self.example, data),
-        )
     }
 }
 
@@ -162,7 +136,7 @@ impl From<ShownFailure> for FailureBody {
             code: item.code,
             group: item.place.map(|(group, _)| group),
             message: item.message,
-            output: item.output.as_deref().map(json),
+            output: item.output.as_deref().map(value),
             attempts: item.attempts,
             first_at: rfc3339(item.first_at),
             last_at: rfc3339(item.last_at),
@@ -175,23 +149,16 @@ impl From<ShownFailure> for FailureBody {
 }
 
 /// JSON text as a value; what was cut and is no JSON any more as a string.
-pub(crate) fn json(text: &str) -> Value {
+pub(crate) fn value(text: &str) -> Value {
     serde_json::from_str(text).unwrap_or_else(|_| Value::String(text.to_owned()))
 }
 
 #[derive(Debug, Deserialize, IntoParams)]
-#[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
-struct ListParams {
+pub(crate) struct ListParams {
     /// Only this group, in the order in which its items were given up; else all in the order of their indexes.
     #[param(max_length = 64)]
     code: Option<String>,
-    /// Items of a page.
-    #[param(minimum = 1, maximum = 500, default = 50)]
-    limit: Option<u32>,
-    /// Where an earlier page ended.
-    #[param(max_length = 200)]
-    cursor: Option<String>,
     /// With what each item carries, looked up in the task's source: `*` is all of it, else these members separated by commas.
     #[param(max_length = 500, example = "user_id,email")]
     data: Option<String>,
@@ -202,37 +169,25 @@ struct ListParams {
 /// Items that failed for good. A page costs the same wherever it begins.
 #[utoipa::path(
     get, path = "/v1/tasks/{task}/failures", tag = "failures", operation_id = "list_failures",
-    security(("bearer" = ["viewer", "business"])),
-    params(("task" = String, Path, description = "The task", pattern = "^t[1-9][0-9]{0,17}$", example = "t42"), ListParams),
-    responses(
-        (status = 200, body = Page<FailureBody>),
-        (status = 400, body = Problem, content_type = "application/problem+json"),
-        (status = 404, body = Problem, content_type = "application/problem+json"),
-    )
+    security(("bearer" = ["viewer", "business"])), params(ListParams, PageQuery),
+    responses((status = 200, body = Page<FailureBody>))
 )]
-async fn list(
+pub(crate) async fn list(
     State(app): State<App>,
-    SeenTask(task): SeenTask,
+    PathTask(task): PathTask,
+    paging: Paging<u64>,
     Params(params): Params<ListParams>,
-    uri: Uri,
-) -> Result<impl IntoResponse, Problem> {
-    let limit = page::limit(params.limit)?;
-    let after: Option<u64> = page::read(params.cursor.as_deref())?;
-    let after = after.filter(|after| *after < INDEX_MAX);
-    let begin = match params.code.clone() {
+) -> HttpResult {
+    let after = paging.after.filter(|after| *after < INDEX_MAX);
+    let by_group = params.code.is_some();
+    let begin = match params.code {
         Some(code) => FailurePage::OfGroup(code, after.map_or(0, |after| after + 1)),
         None => FailurePage::ByIndex(after.map(ItemIndex)),
     };
-    let found = app.service.failures.page(&task, &begin, limit + 1).await?;
-    let by_group = params.code.is_some();
-    let page = page::page(found, limit, |shown| key(&shown.item, by_group));
-    let mut headers = HeaderMap::new();
-    if let Some(cursor) = &page.next_cursor {
-        headers.extend(page::link(uri.path(), uri.query().unwrap_or_default(), cursor));
-    }
-    let Page { items, next_cursor } = page;
+    let found = app.service.failures.page(&task, &begin, paging.to_read()).await?;
+    let Page { items, next_cursor } = paging.page(found, |shown| key(&shown.item, by_group));
     let items = bodies(&app, &task, params.data.as_deref(), items).await?;
-    Ok((headers, Json(Page { items, next_cursor })))
+    Ok(paging.answer(Page { items, next_cursor }))
 }
 
 fn key(item: &RecordedItem, by_group: bool) -> u64 {
@@ -243,9 +198,8 @@ fn key(item: &RecordedItem, by_group: bool) -> u64 {
 }
 
 #[derive(Debug, Deserialize, IntoParams)]
-#[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
-struct GroupParams {
+pub(crate) struct GroupParams {
     /// With what the item of each example carries: `*` is all of it, else these members separated by commas.
     #[param(max_length = 500, example = "user_id,email")]
     data: Option<String>,
@@ -256,29 +210,24 @@ struct GroupParams {
 /// Failures by code, most frequent first, each with an example. Counted as they happen, never by looking at items.
 #[utoipa::path(
     get, path = "/v1/tasks/{task}/failures/groups", tag = "failures", operation_id = "failure_groups",
-    security(("bearer" = ["viewer", "business"])),
-    params(("task" = String, Path, description = "The task", pattern = "^t[1-9][0-9]{0,17}$", example = "t42"), GroupParams),
-    responses(
-        (status = 200, body = Groups),
-        (status = 400, body = Problem, content_type = "application/problem+json"),
-        (status = 404, body = Problem, content_type = "application/problem+json"),
-    )
+    security(("bearer" = ["viewer", "business"])), params(GroupParams),
+    responses((status = 200, body = Groups))
 )]
-async fn groups(
+pub(crate) async fn groups(
     State(app): State<App>,
-    SeenTask(task): SeenTask,
+    PathTask(task): PathTask,
     Params(params): Params<GroupParams>,
-) -> Result<Json<Groups>, Problem> {
+) -> HttpResult<Json<Groups>> {
     let groups = app.service.failures.list.groups(task.id).await?;
     let mut items: Vec<Group> = groups.into_iter().map(Group::from).collect();
     if let Some(members) = params.data.as_deref().map(Members::parse) {
-        say_who(&app, &task, &members, &mut items).await?;
+        add_data(&app, &task, &members, &mut items).await?;
     }
     Ok(Json(Groups { items }))
 }
 
 /// Gives groups what the items of their examples carry.
-pub(crate) async fn say_who(
+pub(crate) async fn add_data(
     app: &App,
     task: &TaskView,
     members: &Members,
@@ -301,7 +250,6 @@ pub(crate) struct ItemBody {
     /// The item.
     index: u64,
     /// `pending`, `in_window` (dispatched or about to be, never failed so far), `parked`, `abandoned`, `excluded`.
-    #[schema(value_type = String)]
     state: &'static str,
     /// Attempts made, as far as they are recorded.
     attempts: u32,
@@ -321,7 +269,7 @@ pub(crate) struct ItemBody {
 }
 
 /// The number in the path.
-struct Index(ItemIndex);
+pub(crate) struct Index(ItemIndex);
 
 impl FromRequestParts<App> for Index {
     type Rejection = Problem;
@@ -344,20 +292,18 @@ impl FromRequestParts<App> for Index {
 #[utoipa::path(
     get, path = "/v1/tasks/{task}/items/{index}", tag = "failures", operation_id = "show_item",
     security(("bearer" = ["viewer", "business"])),
-    params(
-        ("task" = String, Path, description = "The task", pattern = "^t[1-9][0-9]{0,17}$", example = "t42"),
-        ("index" = u64, Path, description = "The item's 0-based index", example = 3817)
-    ),
-    responses(
-        (status = 200, body = ItemBody),
-        (status = 404, body = Problem, content_type = "application/problem+json"),
-    )
+    params(("index" = u64, Path, description = "The item's 0-based index", example = 3817)),
+    responses((status = 200, body = ItemBody))
 )]
-async fn item(
+pub(crate) async fn item(
     State(app): State<App>,
-    SeenTask(task): SeenTask,
+    PathTask(task): PathTask,
     Index(index): Index,
-) -> Result<Json<ItemBody>, Problem> {
+) -> HttpResult<Json<ItemBody>> {
+    let story = app.service.failures.item(&task, index).await?;
+    let failures = &app.service.failures;
+    let carried = failures.item_data(&task, &Members::All, &[index]).await?;
+    let carried = carried.into_iter().next().unwrap_or_default();
     let plain = |state| ItemBody {
         index: index.0,
         state,
@@ -365,21 +311,10 @@ async fn item(
         due_at: None,
         failure: None,
         timeline: Vec::new(),
-        data: None,
-        data_missing: None,
+        data: carried.data,
+        data_missing: carried.missing,
     };
-    let story = app.service.failures.item(&task, index).await?;
-    let data = app
-        .service
-        .failures
-        .item_data(&task, &Members::All, &[index])
-        .await?;
-    let ItemData {
-        data,
-        missing: data_missing,
-        ..
-    } = data.into_iter().next().unwrap_or_default();
-    let told = match story {
+    Ok(Json(match story {
         ItemStory::Pending => plain("pending"),
         ItemStory::Excluded => plain("excluded"),
         ItemStory::InWindow => plain("in_window"),
@@ -388,14 +323,9 @@ async fn item(
             attempts: shown.item.attempts,
             due_at: shown.item.due_at.map(rfc3339),
             timeline: timeline(&shown.item),
-            failure: shown.item.code.is_some().then(|| FailureBody::from(*shown)),
+            failure: shown.item.code.is_some().then_some(*shown).map(FailureBody::from),
             ..plain("")
         },
-    };
-    Ok(Json(ItemBody {
-        data,
-        data_missing,
-        ..told
     }))
 }
 
@@ -404,13 +334,7 @@ fn timeline(item: &RecordedItem) -> Vec<Value> {
     let recorded = item
         .history
         .as_deref()
-        .and_then(|text| serde_json::from_str::<Vec<Value>>(text).ok());
-    recorded.unwrap_or_else(|| {
-        let last = serde_json::json!({"attempt": item.attempts, "at_ms": item.last_at.0, "code": item.code});
-        if item.code.is_some() {
-            vec![last]
-        } else {
-            Vec::new()
-        }
-    })
+        .and_then(|text| serde_json::from_str(text).ok());
+    let last = |code: &String| json!({"attempt": item.attempts, "at_ms": item.last_at.0, "code": code});
+    recorded.unwrap_or_else(|| item.code.iter().map(last).collect())
 }

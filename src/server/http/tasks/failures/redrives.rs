@@ -3,19 +3,17 @@
 use std::collections::BTreeMap;
 
 use axum::Extension;
-use axum::extract::{Path, State};
 use serde::Deserialize;
 use utoipa::ToSchema;
 
-use crate::http::App;
-use crate::http::guard::body::{Body, Params, reason};
-use crate::http::guard::dry_run::DryRunQuery;
 use crate::http::guard::idempotency::TakenKey;
-use crate::http::problem::Problem;
+use crate::http::guard::{Body, Call, DryRunQuery, reason};
+use crate::http::problem::HttpResult;
 use crate::http::tasks::bodies::CanaryBody;
-use crate::http::tasks::changes::{key, made};
+use crate::http::tasks::changes::key;
+use crate::http::tasks::path::PathTask;
 use crate::http::tasks::settings::with_settings;
-use crate::http::tasks::{Answer, Steer, TaskJson};
+use crate::http::tasks::{TaskJson, made};
 use crate::service::ServiceError;
 use crate::service::tasks::create::TaskPlan;
 use crate::service::tasks::redrives::RedriveRequest;
@@ -85,26 +83,22 @@ impl RedriveBody {
         let filter = self.filter.unwrap_or_default();
         let codes = filter.codes.unwrap_or_default();
         if codes.len() > CODES_MAX {
-            return Err(ServiceError::invalid(
-                "/filter/codes",
-                format!("they are at most {CODES_MAX}"),
-            ));
+            let text = format!("at most {CODES_MAX} codes");
+            return Err(ServiceError::invalid("/filter/codes", text));
         }
-        if filter
-            .indexes
+        let indexes = filter.indexes;
+        if indexes
             .as_ref()
             .is_some_and(|text| text.len() > INDEXES_BYTES_MAX)
         {
-            let text = format!("it is longer than {INDEXES_BYTES_MAX} characters");
+            let text = format!("at most {INDEXES_BYTES_MAX} characters");
             return Err(ServiceError::invalid("/filter/indexes", text));
         }
-        let new_keys = self.new_keys.unwrap_or(false);
-        let again = self.again.unwrap_or(false);
         Ok(RedriveRequest {
             codes,
-            indexes: filter.indexes,
-            new_keys,
-            again,
+            indexes,
+            new_keys: self.new_keys.unwrap_or(false),
+            again: self.again.unwrap_or(false),
             plan,
         })
     }
@@ -116,31 +110,21 @@ impl RedriveBody {
 /// the indexes and (unless `new_keys`) the idempotency keys under which it knows the items. What an earlier redrive made
 /// good, or has under way, is left out (unless `again`).
 #[utoipa::path(
-    post, path = "/v1/tasks/{task}/redrives", operation_id = "redrive_task", tag = "failures", request_body = Option<RedriveBody>,
-    params(("task" = String, Path, description = "Its number", pattern = "^t[1-9][0-9]{0,18}$"), DryRunQuery),
-    security(("bearer" = ["operator", "business"])),
+    post, path = "/v1/tasks/{task}/redrives", operation_id = "redrive_task", tag = "failures",
+    request_body = Option<RedriveBody>, params(DryRunQuery), security(("bearer" = ["operator", "business"])),
     responses(
         (status = 201, body = TaskJson, headers(("location" = String), ("etag" = String))),
-        (status = 404, body = Problem, content_type = "application/problem+json"),
-        (status = 409, body = Problem, content_type = "application/problem+json", description = "name-taken, conflict"),
-        (status = 422, body = Problem, content_type = "application/problem+json", description = "validation-failed, business-rejected"),
+        (status = 409, description = "name-taken, conflict"),
+        (status = 422, description = "validation-failed, business-rejected"),
     )
 )]
 pub(crate) async fn redrive(
-    State(app): State<App>,
-    steer: Steer,
+    call: Call,
+    PathTask(origin): PathTask,
     taken: Option<Extension<TakenKey>>,
-    Path(text): Path<String>,
-    Params(query): Params<DryRunQuery>,
     Body(mut body): Body<RedriveBody>,
-) -> Answer {
-    let origin = steer.task(&app, &text).await?;
-    let write = steer.caller.write(body.reason.take(), query.is_dry());
+) -> HttpResult {
+    let write = call.write(body.reason.take());
     let request = body.request(key(taken))?;
-    Ok(made(
-        &app,
-        query.is_dry(),
-        app.service.tasks.redrive(&origin, request, &write).await?,
-    )
-    .await?)
+    made(&call, call.service.tasks.redrive(&origin, request, &write).await?).await
 }

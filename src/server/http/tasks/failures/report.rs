@@ -3,30 +3,24 @@
 use axum::Json;
 use axum::extract::State;
 use axum::http::{HeaderMap, header};
-use axum::response::{IntoResponse, Response};
+use axum::response::IntoResponse;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::{IntoParams, ToSchema};
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
 
 use crate::http::App;
 use crate::http::answer::time::rfc3339;
-use crate::http::guard::body::Params;
-use crate::http::problem::Problem;
+use crate::http::guard::{Params, headers};
+use crate::http::problem::HttpResult;
 use crate::http::tasks::failures::report_markdown::markdown;
-use crate::http::tasks::failures::{Group, json, say_who};
-use crate::http::tasks::view::seen_task::SeenTask;
+use crate::http::tasks::failures::{Group, add_data, value};
+use crate::http::tasks::path::PathTask;
+use crate::http::tasks::view::shown::CountsOfTask;
 use crate::service::failures::item_data::Members;
 use crate::service::tasks::report::{LIMIT_OF_PROOF, Report};
 use windrow_core::task::Tuning;
 use windrow_engine::ports::tasks::list::RunRecord;
 use windrow_engine::ports::tasks::store::{AuditEntry, ShardLife, TaskView};
-
-/// The routes of this resource.
-pub(crate) fn routes() -> OpenApiRouter<App> {
-    OpenApiRouter::new().routes(routes!(report))
-}
 
 /// The whole story of a task.
 #[derive(Debug, Serialize, ToSchema)]
@@ -60,13 +54,10 @@ pub(crate) struct TaskPart {
     pub(crate) id: String,
     pub(crate) business: String,
     pub(crate) name: Option<String>,
-    #[schema(value_type = String)]
     pub(crate) status: &'static str,
     /// Only when finished.
-    #[schema(value_type = Option<String>)]
     pub(crate) result: Option<&'static str>,
     /// Only when stopping or stopped.
-    #[schema(value_type = Option<String>)]
     pub(crate) stop_reason: Option<&'static str>,
     pub(crate) status_text: Option<String>,
     /// The task whose failures it did again.
@@ -93,27 +84,15 @@ pub(crate) struct TaskPart {
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct Counts {
     pub(crate) total: u64,
-    pub(crate) succeeded: u64,
-    pub(crate) skipped: u64,
-    pub(crate) abandoned: u64,
-    pub(crate) parked: u64,
-    pub(crate) in_flight: u64,
-    pub(crate) pending: u64,
-    pub(crate) excluded: u64,
+    #[serde(flatten)]
+    pub(crate) terms: CountsOfTask,
 }
 
 impl Counts {
     fn of(task: &TaskView) -> Counts {
-        let counters = &task.counters;
         Counts {
             total: task.total.0,
-            succeeded: counters.succeeded,
-            skipped: counters.skipped,
-            abandoned: counters.abandoned,
-            parked: counters.parked,
-            in_flight: counters.in_flight,
-            pending: counters.pending(task.total),
-            excluded: counters.excluded,
+            terms: CountsOfTask::of(task),
         }
     }
 }
@@ -135,11 +114,8 @@ pub(crate) struct Net {
 pub(crate) struct RedrivePart {
     pub(crate) id: String,
     pub(crate) name: Option<String>,
-    #[schema(value_type = String)]
     pub(crate) status: &'static str,
-    #[schema(value_type = Option<String>)]
     pub(crate) result: Option<&'static str>,
-    #[schema(value_type = Option<String>)]
     pub(crate) stop_reason: Option<&'static str>,
     pub(crate) counts: Counts,
 }
@@ -164,7 +140,6 @@ pub(crate) struct RunPart {
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct ShardPart {
     pub(crate) shard: u32,
-    #[schema(value_type = String)]
     pub(crate) state: &'static str,
     pub(crate) first: u64,
     /// One past the last index that was to be done.
@@ -193,14 +168,12 @@ pub(crate) struct Proof {
     pub(crate) holds: bool,
     pub(crate) checks: Vec<CheckPart>,
     /// What can't be proved from here.
-    #[schema(value_type = String)]
     pub(crate) limit: &'static str,
 }
 
 /// One step of the proof.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct CheckPart {
-    #[schema(value_type = String)]
     pub(crate) claim: &'static str,
     pub(crate) holds: bool,
     pub(crate) evidence: String,
@@ -260,7 +233,7 @@ fn task_part(task: &TaskView) -> TaskPart {
         stop_reason: task.stop_reason.map(|reason| reason.as_str()),
         status_text: task.status_text.clone(),
         parent: task.parent.map(|id| id.to_string()),
-        source: json(&task.source),
+        source: value(&task.source),
         settings: task.tuning.clone(),
         labels: task.labels.clone(),
         starts: task.start_no,
@@ -320,7 +293,7 @@ fn entry(entry: AuditEntry) -> Entry {
 /// How a report is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
-enum Format {
+pub(crate) enum Format {
     /// For machines.
     Json,
     /// For people.
@@ -328,9 +301,8 @@ enum Format {
 }
 
 #[derive(Debug, Deserialize, IntoParams)]
-#[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
-struct ReportParams {
+pub(crate) struct ReportParams {
     /// How it is written; else as `Accept` says, JSON without.
     #[param(inline)]
     format: Option<Format>,
@@ -341,41 +313,32 @@ struct ReportParams {
 /// What the task was, what came of it, and the proof that every item is accounted for.
 #[utoipa::path(
     get, path = "/v1/tasks/{task}/report", tag = "tasks", operation_id = "task_report",
-    security(("bearer" = ["viewer", "business"])),
-    params(("task" = String, Path, description = "The task", pattern = "^t[1-9][0-9]{0,17}$", example = "t42"), ReportParams),
+    security(("bearer" = ["viewer", "business"])), params(ReportParams),
     responses(
         (status = 200, description = "The report", content((ReportBody = "application/json"), (String = "text/markdown"))),
-        (status = 400, body = Problem, content_type = "application/problem+json"),
-        (status = 404, body = Problem, content_type = "application/problem+json"),
     )
 )]
-async fn report(
+pub(crate) async fn report(
     State(app): State<App>,
-    SeenTask(task): SeenTask,
+    PathTask(task): PathTask,
     Params(params): Params<ReportParams>,
     headers: HeaderMap,
-) -> Result<Response, Problem> {
+) -> HttpResult {
     let mut body = ReportBody::from(app.service.reports.of_task(task.id).await?);
-    say_who(&app, &task, &Members::All, &mut body.failures).await?;
-    let accept = headers
-        .get(header::ACCEPT)
-        .and_then(|value| value.to_str().ok())
-        .unwrap_or_default();
-    let accepted = if accept.contains("text/markdown") {
-        Format::Markdown
-    } else {
-        Format::Json
-    };
-    Ok(match params.format.unwrap_or(accepted) {
-        Format::Json => Json(body).into_response(),
-        Format::Markdown => {
-            let disposition = format!("inline; filename=\"{}-report.md\"", task.id);
-            let kind = "text/markdown; charset=utf-8".to_owned();
-            let headers = [
-                (header::CONTENT_TYPE, kind),
-                (header::CONTENT_DISPOSITION, disposition),
-            ];
-            (headers, markdown(&body)).into_response()
-        }
-    })
+    add_data(&app, &task, &Members::All, &mut body.failures).await?;
+    let accepts_markdown = headers::accepts(&headers, "text/markdown");
+    if params
+        .format
+        .map_or(!accepts_markdown, |format| format == Format::Json)
+    {
+        return Ok(Json(body).into_response());
+    }
+    let headers = [
+        (header::CONTENT_TYPE, "text/markdown; charset=utf-8".to_owned()),
+        (
+            header::CONTENT_DISPOSITION,
+            format!("inline; filename=\"{}-report.md\"", task.id),
+        ),
+    ];
+    Ok((headers, markdown(&body)).into_response())
 }

@@ -2,7 +2,10 @@
 
 use std::fmt::Write as _;
 
+use serde_json::value::RawValue;
+
 use crate::http::tasks::failures::report::{Counts, ReportBody};
+use crate::http::tasks::view::shown::CountsOfTask;
 
 /// The report for people.
 pub(crate) fn markdown(report: &ReportBody) -> String {
@@ -83,9 +86,8 @@ fn counts(title: &str, counts: &Counts, out: &mut String) {
     line!(out, "{}\n", row(counts));
 }
 
-fn row(counts: &Counts) -> String {
-    let Counts {
-        total,
+fn row(Counts { total, terms }: &Counts) -> String {
+    let CountsOfTask {
         succeeded,
         skipped,
         abandoned,
@@ -93,7 +95,7 @@ fn row(counts: &Counts) -> String {
         in_flight,
         pending,
         excluded,
-    } = counts;
+    } = terms;
     format!(
         "| {total} | {succeeded} | {skipped} | {abandoned} | {parked} | {in_flight} | {pending} | {excluded} |"
     )
@@ -108,8 +110,10 @@ fn failures(report: &ReportBody, out: &mut String) {
     line!(out, "| code | items | first | last | for example |");
     line!(out, "|---|---:|---|---|---|");
     for group in &report.failures {
-        let (code, count, first, last, (index, example, data)) = group.cells();
-        let (code, example, data) = (plain(code), plain(example), plain(data));
+        let data = plain(group.example_data.as_deref().map_or("", RawValue::get));
+        let (code, example) = (plain(&group.code), plain(&group.example));
+        let (count, index) = (group.count, group.example_index);
+        let (first, last) = (&group.first_at, &group.last_at);
         line!(
             out,
             "| {code} | {count} | {first} | {last} | {index}: {example} {data} |"
@@ -126,18 +130,16 @@ fn redrives(report: &ReportBody, out: &mut String) {
     line!(out, "| task | status | total | succeeded | skipped | abandoned |");
     line!(out, "|---|---|---:|---:|---:|---:|");
     for task in &report.redrives {
-        let Counts {
-            total,
+        let (id, status, Counts { total, terms }) = (&task.id, task.status, &task.counts);
+        let CountsOfTask {
             succeeded,
             skipped,
             abandoned,
             ..
-        } = task.counts;
+        } = terms;
         line!(
             out,
-            "| {} | {} | {total} | {succeeded} | {skipped} | {abandoned} |",
-            task.id,
-            task.status
+            "| {id} | {status} | {total} | {succeeded} | {skipped} | {abandoned} |"
         );
     }
     let net = &report.net;

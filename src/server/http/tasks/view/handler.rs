@@ -10,10 +10,9 @@ use windrow_core::items::verdict::{LastError, Outage};
 /// The handler doesn't answer. The task goes on by itself once it does; nothing is charged for it.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = HandlerDown)]
-pub(in crate::http) struct HandlerDownJson {
+pub(crate) struct HandlerDownJson {
     /// Of whom the last failure speaks: `unreachable`, `unavailable` or `unclear`. Null where only its node knows, and
     /// can't be asked.
-    #[schema(value_type = Option<String>)]
     class: Option<&'static str>,
     /// The code of the last failure.
     code: Option<String>,
@@ -32,9 +31,8 @@ pub(in crate::http) struct HandlerDownJson {
 /// What last went wrong with calls of a task that runs.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = LastError)]
-pub(in crate::http) struct LastErrorJson {
+pub(crate) struct LastErrorJson {
     /// Of whom it speaks: `answered`, `faulty`, `rejected`, `unreachable`, `unavailable` or `unclear`.
-    #[schema(value_type = String)]
     class: &'static str,
     /// The failure's code.
     code: String,
@@ -70,24 +68,15 @@ impl HandlerDownJson {
 impl LastErrorJson {
     /// None where nothing went wrong.
     pub(in crate::http) fn of(handler: &HandlerSight) -> Option<LastErrorJson> {
-        let LastError {
-            class,
-            code,
-            example,
-            index,
-            count,
-            since,
-            at,
-        } = handler.state.error.clone()?;
-        let (class, code, index) = (class.as_str(), code.into_owned(), index.0);
+        let error: LastError = handler.state.error.clone()?;
         Some(LastErrorJson {
-            class,
-            code,
-            example,
-            index,
-            count,
-            since: rfc3339(since),
-            at: rfc3339(at),
+            class: error.class.as_str(),
+            code: error.code.into_owned(),
+            example: error.example,
+            index: error.index.0,
+            count: error.count,
+            since: rfc3339(error.since),
+            at: rfc3339(error.at),
         })
     }
 }

@@ -2,47 +2,23 @@
 
 use axum::Json;
 use axum::extract::{Path, State};
-use axum::http::Uri;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use serde_json::Value;
-use utoipa::{IntoParams, ToSchema};
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
+use utoipa::ToSchema;
 
 use crate::http::App;
-use crate::http::answer::page;
+use crate::http::answer::page::{Page, PageQuery, Paging};
 use crate::http::answer::time::rfc3339;
-use crate::http::guard::body::Params;
-use crate::http::problem::Problem;
-use crate::http::tasks::{Answer, Steer};
+use crate::http::problem::HttpResult;
+use crate::http::tasks::path::PathTask;
 use crate::service::ServiceError;
 use windrow_core::ids::{RunNo, ShardId, WallMs};
 use windrow_engine::ports::tasks::list::{AuditFilter, AuditRow, RunRecord};
 
-pub(crate) fn routes() -> OpenApiRouter<App> {
-    OpenApiRouter::new()
-        .routes(routes!(runs))
-        .routes(routes!(run))
-        .routes(routes!(revisions))
-}
-
-/// Which page.
-#[derive(Debug, Deserialize, IntoParams)]
-#[serde(deny_unknown_fields)]
-#[into_params(parameter_in = Query)]
-struct PageQuery {
-    /// Things of the page.
-    #[param(minimum = 1, maximum = 500)]
-    limit: Option<u32>,
-    /// `next_cursor` of the page before.
-    #[param(max_length = 200)]
-    cursor: Option<String>,
-}
-
 /// One ownership of a shard.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Run)]
-struct RunJson {
+pub(crate) struct RunJson {
     /// The shard's number.
     shard: u32,
     /// The run's number within the shard.
@@ -65,7 +41,7 @@ struct RunJson {
 
 /// Items of a shard when a run of it ended.
 #[derive(Debug, Serialize, ToSchema)]
-struct RunCounts {
+pub(crate) struct RunCounts {
     /// Settled well.
     succeeded: u64,
     /// Nothing to do.
@@ -100,79 +76,51 @@ impl From<RunRecord> for RunJson {
 
 /// List the runs of a task, newest first.
 #[utoipa::path(
-    get, path = "/v1/tasks/{task}/runs", tag = "tasks", operation_id = "list_runs",
-    params(("task" = String, Path, description = "Its number", pattern = "^t[1-9][0-9]{0,18}$"), PageQuery),
-    security(("bearer" = ["viewer", "business"])),
-    responses(
-        (status = 200, body = page::Page<RunJson>),
-        (status = 404, body = Problem, content_type = "application/problem+json"),
-    )
+    get, path = "/v1/tasks/{task}/runs", tag = "tasks", operation_id = "list_runs", params(PageQuery),
+    security(("bearer" = ["viewer", "business"])), responses((status = 200, body = Page<RunJson>))
 )]
-async fn runs(
+pub(crate) async fn runs(
     State(app): State<App>,
-    steer: Steer,
-    uri: Uri,
-    Path(text): Path<String>,
-    Params(query): Params<PageQuery>,
-) -> Answer {
-    let task = steer.task(&app, &text).await?;
-    let limit = page::limit(query.limit)?;
-    let after = page::read::<(i64, u32, u32)>(query.cursor.as_deref())?;
+    PathTask(task): PathTask,
+    paging: Paging<(i64, u32, u32)>,
+) -> HttpResult {
+    let after = paging.after;
     let after = after.map(|(at, no, run)| (WallMs(at), ShardId { task: task.id, no }, RunNo(run)));
-    let found = app.service.tasks.lists.runs(task.id, after, limit + 1).await?;
-    let page = page::page(found, limit, |run| (run.started_at.0, run.shard.no, run.run.0));
-    let items: Vec<RunJson> = page.items.into_iter().map(RunJson::from).collect();
-    Ok(page::answer(
-        &uri,
-        page::Page {
-            items,
-            next_cursor: page.next_cursor,
-        },
-    ))
+    let lists = &app.service.tasks.lists;
+    let found = lists.runs(task.id, after, paging.to_read()).await?;
+    let page = paging.page(found, |run| (run.started_at.0, run.shard.no, run.run.0));
+    Ok(paging.answer(page.map(RunJson::from)))
 }
 
 /// Look at a run.
 #[utoipa::path(
     get, path = "/v1/tasks/{task}/runs/{shard}/{run}", tag = "tasks", operation_id = "show_run",
-    params(
-        ("task" = String, Path, description = "Its number", pattern = "^t[1-9][0-9]{0,18}$"),
-        ("shard" = String, Path, description = "The shard's number", pattern = "^[0-9]{1,10}$"),
-        ("run" = String, Path, description = "The run's number within the shard", pattern = "^[0-9]{1,10}$"),
-    ),
-    security(("bearer" = ["viewer", "business"])),
-    responses(
-        (status = 200, body = RunJson),
-        (status = 404, body = Problem, content_type = "application/problem+json"),
-    )
+    params(("shard" = String, Path, description = "The shard's number", pattern = "^[0-9]{1,10}$"), ("run" = String, Path, description = "The run's number within the shard", pattern = "^[0-9]{1,10}$")),
+    security(("bearer" = ["viewer", "business"])), responses((status = 200, body = RunJson))
 )]
-async fn run(
+pub(crate) async fn run(
     State(app): State<App>,
-    steer: Steer,
+    PathTask(task): PathTask,
     Path((text, shard, run)): Path<(String, String, String)>,
-) -> Result<Json<RunJson>, Problem> {
-    let task = steer.task(&app, &text).await?;
+) -> HttpResult<Json<RunJson>> {
     let number = |text: &str| {
         text.parse::<i32>()
             .ok()
-            .filter(|number| *number >= 0)
-            .map(i32::cast_unsigned)
+            .and_then(|number| u32::try_from(number).ok())
     };
     let (Some(no), Some(run)) = (number(&shard), number(&run)) else {
         let name = format!("{text}.{shard}.{run}");
         return Err(ServiceError::NotFound { what: "run", name }.into());
     };
-    let record = app
-        .service
-        .tasks
-        .run(ShardId { task: task.id, no }, RunNo(run))
-        .await?;
+    let tasks = &app.service.tasks;
+    let record = tasks.run(ShardId { task: task.id, no }, RunNo(run)).await?;
     Ok(Json(RunJson::from(record)))
 }
 
 /// One entry of the audit.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = AuditEntry)]
-pub(in crate::http) struct AuditJson {
+pub(crate) struct AuditJson {
     /// Grows with time.
     id: i64,
     /// When.
@@ -222,35 +170,19 @@ impl From<AuditRow> for AuditJson {
 /// Who changed what of a task, and why; newest first.
 #[utoipa::path(
     get, path = "/v1/tasks/{task}/revisions", tag = "tasks", operation_id = "task_revisions",
-    params(("task" = String, Path, description = "Its number", pattern = "^t[1-9][0-9]{0,18}$"), PageQuery),
-    security(("bearer" = ["viewer", "business"])),
-    responses(
-        (status = 200, body = page::Page<AuditJson>),
-        (status = 404, body = Problem, content_type = "application/problem+json"),
-    )
+    params(PageQuery), security(("bearer" = ["viewer", "business"])),
+    responses((status = 200, body = Page<AuditJson>))
 )]
-async fn revisions(
+pub(crate) async fn revisions(
     State(app): State<App>,
-    steer: Steer,
-    uri: Uri,
-    Path(text): Path<String>,
-    Params(query): Params<PageQuery>,
-) -> Answer {
-    let task = steer.task(&app, &text).await?;
-    let limit = page::limit(query.limit)?;
-    let after: Option<i64> = page::read(query.cursor.as_deref())?;
+    PathTask(task): PathTask,
+    paging: Paging<i64>,
+) -> HttpResult {
     let filter = AuditFilter {
         task: Some(task.id),
         ..AuditFilter::default()
     };
-    let found = app.service.tasks.lists.audits(&filter, after, limit + 1).await?;
-    let page = page::page(found, limit, |row| row.id);
-    let items: Vec<AuditJson> = page.items.into_iter().map(AuditJson::from).collect();
-    Ok(page::answer(
-        &uri,
-        page::Page {
-            items,
-            next_cursor: page.next_cursor,
-        },
-    ))
+    let lists = &app.service.tasks.lists;
+    let found = lists.audits(&filter, paging.after, paging.to_read()).await?;
+    Ok(paging.answer(paging.page(found, |row| row.id).map(AuditJson::from)))
 }

@@ -3,7 +3,6 @@
 pub(crate) mod cut_off;
 pub(crate) mod handler;
 pub(crate) mod history;
-pub(crate) mod seen_task;
 pub(crate) mod shards;
 pub(crate) mod shown;
 pub(crate) mod stats;

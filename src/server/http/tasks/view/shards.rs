@@ -16,7 +16,6 @@ pub(crate) struct ShardJson {
     /// Its name, `t42.0`.
     shard: String,
     /// `idle`, `running`, `recovering`, `stopped` or `done`.
-    #[schema(value_type = String)]
     state: &'static str,
     /// The node that owns it; null where none does, and in lists.
     node: Option<String>,
@@ -73,7 +72,6 @@ pub(crate) struct PlaceJson {
     /// Its name, `t42.0`.
     pub(crate) shard: String,
     /// `idle`, `running`, `recovering`, `stopped` or `done`.
-    #[schema(value_type = String)]
     pub(crate) state: &'static str,
     /// The node that runs it; null where none does.
     pub(crate) node: Option<String>,

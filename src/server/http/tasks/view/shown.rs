@@ -26,7 +26,7 @@ use windrow_engine::ports::tasks::store::TaskView;
 /// A task.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Task)]
-pub(in crate::http) struct TaskJson {
+pub(crate) struct TaskJson {
     /// Its number, `t42`.
     id: String,
     /// The business.
@@ -34,13 +34,10 @@ pub(in crate::http) struct TaskJson {
     /// The name, if it has one.
     name: Option<String>,
     /// Where it stands.
-    #[schema(value_type = String)]
     status: &'static str,
     /// How it ended; only when finished.
-    #[schema(value_type = Option<String>)]
     result: Option<&'static str>,
     /// Why it is stopping or stopped.
-    #[schema(value_type = Option<String>)]
     stop_reason: Option<&'static str>,
     /// A machine slug, where the status needs a reason.
     status_reason: Option<String>,
@@ -120,7 +117,6 @@ pub(in crate::http) struct TaskJson {
 #[schema(as = TaskNext)]
 pub(crate) struct NextJson {
     /// `start`, `recover` or `stop`.
-    #[schema(value_type = String)]
     action: &'static str,
     /// When.
     at: String,
@@ -135,40 +131,38 @@ pub(crate) struct NextJson {
 /// Where the items of a task stand.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = TaskCounts)]
-struct CountsOfTask {
+pub(crate) struct CountsOfTask {
     /// Settled well.
-    succeeded: u64,
+    pub(in crate::http) succeeded: u64,
     /// Settled: nothing to do.
-    skipped: u64,
+    pub(in crate::http) skipped: u64,
     /// Failed for good.
-    abandoned: u64,
+    pub(in crate::http) abandoned: u64,
     /// Waiting for a later retry, outside the window.
-    parked: u64,
+    pub(in crate::http) parked: u64,
     /// Given to the handler, no verdict yet.
-    in_flight: u64,
+    pub(in crate::http) in_flight: u64,
     /// Left.
-    pending: u64,
+    pub(in crate::http) pending: u64,
     /// Never to be dispatched.
-    excluded: u64,
+    pub(in crate::http) excluded: u64,
 }
 
 /// The first items, run before any other.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = TaskCanary)]
-struct CanaryJson {
+pub(crate) struct CanaryJson {
     /// How many.
     items: u64,
     /// `stop` or `continue`.
-    #[schema(value_type = String)]
     then: &'static str,
 }
 
 /// What is known of a task while it runs. Of nodes that can't be asked the task has what was saved last.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = TaskLive)]
-struct LiveJson {
+pub(crate) struct LiveJson {
     /// `live`; `partial` when some of its nodes can't be asked; `unreachable` when none can, and the numbers are null.
-    #[schema(value_type = String)]
     state: &'static str,
     /// When its runs were looked at. Without `live`, and of nodes that can't be asked, the numbers are those of the last
     /// checkpoint: after a take-over they may be lower than what was shown before.
@@ -187,19 +181,14 @@ struct LiveJson {
     /// The 95th percentile of how long calls take.
     latency_p95_seconds: Option<f64>,
     /// Why nothing leaves, if so.
-    #[schema(value_type = Option<String>)]
     stall: Option<&'static str>,
 }
 
 impl TaskJson {
     /// The task's picture; `recoveries` is how many there are at most.
     pub(in crate::http) fn new(picture: TaskPicture, recoveries: u32) -> TaskJson {
-        let TaskPicture {
-            task,
-            live,
-            silent,
-            handler,
-        } = picture;
+        let (task, live) = (picture.task, picture.live);
+        let (silent, handler) = (picture.silent, picture.handler);
         TaskJson {
             status: task.status.as_str(),
             result: task.result.map(|result| result.as_str()),
@@ -207,23 +196,16 @@ impl TaskJson {
             since: rfc3339(task.since),
             next: next(&task, recoveries),
             total: task.total.0,
-            counts: counts(&task),
+            counts: CountsOfTask::of(&task),
             low_water: task.low_water.0,
             shards: task.shards_wanted,
             shard_list: ShardJson::of(&task),
-            actual_rate: match &live {
-                Some(live) => live.actual_rate.map(|rate| (rate * 1000.0).round() / 1000.0),
-                None => (task.status != Status::Running).then_some(0.0),
-            },
+            actual_rate: actual_rate(&task, live.as_ref()),
             settings: SettingsJson::from(&task.tuning),
             source: SourceJson::of(&task.source),
             skip_first: task.skip_first.0,
             finish_at: task.finish_at.map(|end| end.0),
-            // Parameters were checked when they came in.
-            params: task
-                .params
-                .clone()
-                .and_then(|text| RawValue::from_string(text).ok()),
+            params: task.params.clone().and_then(checked),
             canary: task.canary.map(canary),
             start_at: task.start_at.map(rfc3339),
             deadline: task.deadline.map(rfc3339),
@@ -252,16 +234,30 @@ impl TaskJson {
     }
 }
 
-fn counts(task: &TaskView) -> CountsOfTask {
-    let counters = &task.counters;
-    CountsOfTask {
-        succeeded: counters.succeeded,
-        skipped: counters.skipped,
-        abandoned: counters.abandoned,
-        parked: counters.parked,
-        in_flight: counters.in_flight,
-        pending: counters.pending(task.total),
-        excluded: counters.excluded,
+/// Parameters, which were checked when they came in.
+fn checked(params: String) -> Option<Box<RawValue>> {
+    RawValue::from_string(params).ok()
+}
+
+fn actual_rate(task: &TaskView, live: Option<&Live>) -> Option<f64> {
+    match live {
+        Some(live) => live.actual_rate.map(|rate| (rate * 1000.0).round() / 1000.0),
+        None => (task.status != Status::Running).then_some(0.0),
+    }
+}
+
+impl CountsOfTask {
+    pub(in crate::http) fn of(task: &TaskView) -> CountsOfTask {
+        let counters = &task.counters;
+        CountsOfTask {
+            succeeded: counters.succeeded,
+            skipped: counters.skipped,
+            abandoned: counters.abandoned,
+            parked: counters.parked,
+            in_flight: counters.in_flight,
+            pending: counters.pending(task.total),
+            excluded: counters.excluded,
+        }
     }
 }
 

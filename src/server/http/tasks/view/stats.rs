@@ -3,18 +3,16 @@
 use std::collections::BTreeMap;
 
 use axum::Json;
-use axum::extract::{Path, State};
-use axum::response::IntoResponse;
+use axum::extract::State;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
 use crate::http::App;
 use crate::http::answer::silent::{SilentJson, silent};
 use crate::http::answer::time::rfc3339;
-use crate::http::guard::body::Params;
-use crate::http::problem::Problem;
-use crate::http::tasks::bodies::time_option;
-use crate::http::tasks::{Answer, Steer};
+use crate::http::guard::{Params, time_option};
+use crate::http::problem::HttpResult;
+use crate::http::tasks::path::PathTask;
 use crate::service::ServiceError;
 use crate::service::stats::of_task::{StatsRange, TaskStats};
 use windrow_core::settings::text::parse_span;
@@ -25,7 +23,6 @@ use windrow_core::stats::stall::StallReason;
 
 /// Of what time, and how fine.
 #[derive(Debug, Deserialize, IntoParams)]
-#[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct StatsQuery {
     /// From when on; without it a quarter of an hour before the end.
@@ -53,7 +50,7 @@ impl StatsQuery {
 /// What a task did lately.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = TaskStats)]
-struct StatsJson {
+pub(crate) struct StatsJson {
     /// Where the series begin: later than asked for where less is kept.
     from: String,
     /// Where they end.
@@ -73,7 +70,7 @@ struct StatsJson {
 /// Series of a task.
 #[derive(Debug, Default, Serialize, ToSchema)]
 #[schema(as = TaskSeries)]
-struct SeriesJson {
+pub(crate) struct SeriesJson {
     /// The end of each point.
     time: Vec<String>,
     /// How many seconds of each the task ran.
@@ -107,7 +104,7 @@ struct SeriesJson {
 /// What a task did in a time.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = TaskSums)]
-struct SumsJson {
+pub(crate) struct SumsJson {
     /// For how many seconds of it the task ran.
     seconds: f64,
     /// Settled well.
@@ -123,7 +120,7 @@ struct SumsJson {
 /// How long calls took. What is answered at once, in this process, is not counted.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = TaskLatency)]
-struct LatencyJson {
+pub(crate) struct LatencyJson {
     /// How many calls.
     count: u64,
     /// The time that all took together.
@@ -141,7 +138,7 @@ struct LatencyJson {
 /// Calls that took about as long.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = LatencyBucket)]
-struct BucketJson {
+pub(crate) struct BucketJson {
     /// At least so long.
     from_seconds: f64,
     /// Shorter than this.
@@ -156,23 +153,16 @@ struct BucketJson {
 /// seconds of the last six hours, less while thousands of tasks run. Counted by the nodes that ran it, since each began,
 /// and put together by the second; a task that didn't run has empty lists.
 #[utoipa::path(
-    get, path = "/v1/tasks/{task}/stats", tag = "tasks", operation_id = "task_stats",
-    params(("task" = String, Path, description = "Its number", pattern = "^t[1-9][0-9]{0,18}$"), StatsQuery),
-    security(("bearer" = ["viewer", "business"])),
-    responses(
-        (status = 200, body = StatsJson),
-        (status = 404, body = Problem, content_type = "application/problem+json"),
-    )
+    get, path = "/v1/tasks/{task}/stats", tag = "tasks", operation_id = "task_stats", params(StatsQuery),
+    security(("bearer" = ["viewer", "business"])), responses((status = 200, body = StatsJson))
 )]
 pub(crate) async fn stats(
     State(app): State<App>,
-    steer: Steer,
-    Path(text): Path<String>,
+    PathTask(task): PathTask,
     Params(query): Params<StatsQuery>,
-) -> Answer {
-    let task = steer.task(&app, &text).await?;
+) -> HttpResult<Json<StatsJson>> {
     let stats = app.service.stats.of_task(task.id, query.read()?).await?;
-    Ok(Json(StatsJson::of(&stats)).into_response())
+    Ok(Json(StatsJson::of(&stats)))
 }
 
 impl StatsJson {

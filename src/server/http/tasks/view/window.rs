@@ -3,16 +3,15 @@
 use std::num::NonZeroU32;
 
 use axum::Json;
-use axum::extract::{Path, State};
-use axum::response::IntoResponse;
+use axum::extract::State;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
 use crate::http::App;
 use crate::http::answer::silent::{SilentJson, silent};
-use crate::http::guard::body::Params;
-use crate::http::problem::Problem;
-use crate::http::tasks::{Answer, Steer};
+use crate::http::guard::Params;
+use crate::http::problem::HttpResult;
+use crate::http::tasks::path::PathTask;
 use crate::service::ServiceError;
 use crate::service::tasks::window::{Cell, Head, ShardWindow, WindowOrigin};
 use windrow_engine::ports::ownership::peers::Unreachable;
@@ -24,7 +23,6 @@ const CELLS_MAX: u32 = 20_000;
 
 /// How fine.
 #[derive(Debug, Deserialize, IntoParams)]
-#[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct WindowQuery {
     /// Cells of a shard at most; without it 4096. A wider window has several items in each.
@@ -35,12 +33,11 @@ pub(crate) struct WindowQuery {
 /// The windows of a task.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = TaskWindow)]
-struct WindowJson {
+pub(crate) struct WindowJson {
     /// One for each shard.
     shards: Vec<ShardJson>,
     /// Why this is not how things stand now, if so: `not_running_here` (some of it runs nowhere, and is as it was saved),
     /// `unreachable` (the same, since its node can't be asked), `checkpoint_corrupt` (what was saved can't be read).
-    #[schema(value_type = Option<String>)]
     reason: Option<&'static str>,
     /// Nodes that run a part of it and can't be asked.
     unreachable: Vec<SilentJson>,
@@ -49,7 +46,7 @@ struct WindowJson {
 /// The window of a shard.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = ShardWindow)]
-struct ShardJson {
+pub(crate) struct ShardJson {
     /// The shard's number.
     shard: u32,
     /// The node that runs it; null while nobody does, or when it can't be asked.
@@ -74,7 +71,7 @@ struct ShardJson {
 /// The item at low water.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = WindowHead)]
-struct HeadJson {
+pub(crate) struct HeadJson {
     /// Its index.
     index: u64,
     /// The attempt that is out, or the last one; 0 when there was none.
@@ -82,7 +79,6 @@ struct HeadJson {
     /// For how long low water has stood there.
     age_seconds: f64,
     /// `in_flight`, `retry_wait` or `pending`.
-    #[schema(value_type = String)]
     state: &'static str,
 }
 
@@ -90,37 +86,24 @@ struct HeadJson {
 ///
 /// Where its items stand that may be in motion, one shard at a time, and which one low water waits for.
 #[utoipa::path(
-    get, path = "/v1/tasks/{task}/window", tag = "tasks", operation_id = "task_window",
-    params(("task" = String, Path, description = "Its number", pattern = "^t[1-9][0-9]{0,18}$"), WindowQuery),
-    security(("bearer" = ["viewer", "business"])),
-    responses(
-        (status = 200, body = WindowJson),
-        (status = 404, body = Problem, content_type = "application/problem+json"),
-    )
+    get, path = "/v1/tasks/{task}/window", tag = "tasks", operation_id = "task_window", params(WindowQuery),
+    security(("bearer" = ["viewer", "business"])), responses((status = 200, body = WindowJson))
 )]
 pub(crate) async fn window(
     State(app): State<App>,
-    steer: Steer,
-    Path(text): Path<String>,
+    PathTask(task): PathTask,
     Params(query): Params<WindowQuery>,
-) -> Answer {
-    let task = steer.task(&app, &text).await?;
+) -> HttpResult<Json<WindowJson>> {
     let cells =
         NonZeroU32::new(query.cells.unwrap_or(CELLS_DEFAULT)).filter(|cells| cells.get() <= CELLS_MAX);
     let fault = || ServiceError::invalid("cells", format!("a window has 1 to {CELLS_MAX} cells"));
-    let (windows, unreachable) = app
-        .service
-        .windows
-        .of_task(task.id, cells.ok_or_else(fault)?)
-        .await?;
-    let shards = windows.iter().map(ShardJson::of).collect();
-    let reason = reason(&windows, &unreachable);
+    let windows = &app.service.windows;
+    let (windows, unreachable) = windows.of_task(task.id, cells.ok_or_else(fault)?).await?;
     Ok(Json(WindowJson {
-        shards,
-        reason,
+        shards: windows.iter().map(ShardJson::of).collect(),
+        reason: reason(&windows, &unreachable),
         unreachable: silent(&unreachable),
-    })
-    .into_response())
+    }))
 }
 
 fn reason(windows: &[ShardWindow], unreachable: &[Unreachable]) -> Option<&'static str> {

@@ -16,7 +16,7 @@ use tokio::time::{Instant, Sleep};
 const STEP: usize = 16 << 10;
 
 /// See the module. Time counts only while somebody waits for the client.
-pub(super) struct Steady<B> {
+pub(super) struct BodyTimeout<B> {
     inner: B,
     patience: Duration,
     /// Waited for the present step already.
@@ -28,9 +28,9 @@ pub(super) struct Steady<B> {
     is_read: Arc<AtomicBool>,
 }
 
-impl<B> Steady<B> {
-    pub(super) fn new(inner: B, patience: Duration, is_read: Arc<AtomicBool>) -> Steady<B> {
-        Steady {
+impl<B> BodyTimeout<B> {
+    pub(super) fn new(inner: B, patience: Duration, is_read: Arc<AtomicBool>) -> BodyTimeout<B> {
+        BodyTimeout {
             inner,
             patience,
             waited: Duration::ZERO,
@@ -59,7 +59,7 @@ impl<B> Steady<B> {
     }
 }
 
-impl<B> Body for Steady<B>
+impl<B> Body for BodyTimeout<B>
 where
     B: Body<Data = Bytes> + Unpin,
     B::Error: Into<BoxError>,

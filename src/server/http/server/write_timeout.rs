@@ -20,7 +20,7 @@ const LINGER: Duration = Duration::from_secs(5);
 const THROWN_AT_ONCE: usize = 64 << 10;
 
 /// See the module.
-pub(super) struct Patient<S> {
+pub(super) struct WriteTimeout<S> {
     stream: S,
     patience: Duration,
     /// Runs while a write waits.
@@ -31,9 +31,9 @@ pub(super) struct Patient<S> {
     lingering: Option<Pin<Box<Sleep>>>,
 }
 
-impl<S> Patient<S> {
-    pub(super) fn new(stream: S, patience: Duration, unread: Arc<AtomicBool>) -> Patient<S> {
-        Patient {
+impl<S> WriteTimeout<S> {
+    pub(super) fn new(stream: S, patience: Duration, unread: Arc<AtomicBool>) -> WriteTimeout<S> {
+        WriteTimeout {
             stream,
             patience,
             waiting: None,
@@ -59,7 +59,7 @@ impl<S> Patient<S> {
     }
 }
 
-impl<S: AsyncRead + Unpin> Patient<S> {
+impl<S: AsyncRead + Unpin> WriteTimeout<S> {
     /// Reads what nobody wants any more, until the client ends or has had its time.
     fn poll_linger(&mut self, context: &mut Context<'_>) -> Poll<()> {
         let sleep = self
@@ -82,7 +82,7 @@ impl<S: AsyncRead + Unpin> Patient<S> {
     }
 }
 
-impl<S: AsyncRead + Unpin> AsyncRead for Patient<S> {
+impl<S: AsyncRead + Unpin> AsyncRead for WriteTimeout<S> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -92,7 +92,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Patient<S> {
     }
 }
 
-impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Patient<S> {
+impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for WriteTimeout<S> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,

@@ -10,7 +10,7 @@ use crate::http::App;
 use crate::http::problem::{Problem, RequestId, Slug};
 
 /// Gives each request a number, and each problem its body. What axum refuses by itself becomes a problem too.
-pub(crate) async fn stamp(State(app): State<App>, mut request: Request, next: Next) -> Response {
+pub(crate) async fn complete(State(app): State<App>, mut request: Request, next: Next) -> Response {
     let id = uuid::Uuid::now_v7().to_string();
     request.extensions_mut().insert(RequestId(id.clone()));
     let instance = request.uri().path().to_owned();

@@ -1,0 +1,62 @@
+//! The task of a path, which is there and which the caller may see.
+
+use axum::extract::{FromRequestParts, RawPathParams};
+use axum::http::header::AUTHORIZATION;
+use axum::http::request::Parts;
+
+use crate::http::App;
+use crate::http::guard::{Caller, headers};
+use crate::http::problem::Problem;
+use crate::service::ServiceError;
+use crate::service::access::tokens::START_TOKEN_PREFIX;
+use windrow_engine::ports::tasks::store::{TaskView, TokenStart};
+
+/// The start of a task that the caller's token is for, if it is such a token.
+pub(crate) struct StartToken(pub(crate) Option<TokenStart>);
+
+impl FromRequestParts<App> for StartToken {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<StartToken, Problem> {
+        let token = headers::text(&parts.headers, AUTHORIZATION).split_once(' ');
+        let token = token.map(|(_, token)| token.trim());
+        Ok(StartToken(
+            match token.filter(|token| token.starts_with(START_TOKEN_PREFIX)) {
+                Some(token) => Some(app.service.access.start_of_token(token).await?),
+                None => None,
+            },
+        ))
+    }
+}
+
+/// The task that `{task}` names. To a business the tasks of others aren't there, to a start token all but its own.
+pub(crate) struct PathTask(pub(crate) TaskView);
+
+impl FromRequestParts<App> for PathTask {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<PathTask, Problem> {
+        let caller = Caller::from_request_parts(parts, app).await?;
+        let StartToken(start) = StartToken::from_request_parts(parts, app).await?;
+        let text = path_param(parts, app, "task").await?;
+        let missing = || ServiceError::no_task(&text);
+        let id = text.parse().map_err(|_| missing())?;
+        if start.is_some_and(|start| start.task != id) {
+            return Err(missing().into());
+        }
+        let task = app.service.tasks.get(id).await?;
+        caller.may_see(&task.business, "task", &text)?;
+        Ok(PathTask(task))
+    }
+}
+
+/// A parameter of the path, decoded.
+pub(crate) async fn path_param(parts: &mut Parts, app: &App, name: &str) -> Result<String, Problem> {
+    let found = RawPathParams::from_request_parts(parts, app).await;
+    let found = found.map_err(|_| ServiceError::invalid("path", "the path is not UTF-8"))?;
+    let value = found
+        .iter()
+        .find(|(key, _)| *key == name)
+        .map(|(_, value)| value.to_owned());
+    Ok(value.ok_or_else(|| ServiceError::Internal(format!("the route has no {name}")))?)
+}
