@@ -26,6 +26,7 @@ use windrow_core::task::lifecycle::Status;
 use windrow_engine::ports::sources::desk::SourceRequest;
 use windrow_engine::ports::tasks::list::TaskFilter;
 use windrow_engine::ports::tasks::store::{Actor, TaskView};
+use windrow_handlers::rust::InProcess;
 use windrow_server::http::answer::sample;
 use windrow_server::http::server::{Limits, Server};
 use windrow_server::service::businesses::BusinessBody;
@@ -161,6 +162,7 @@ async fn serve(options: &DevOptions) -> Result<(Serve, bool), ServeError> {
         Serve::start(ServeOptions {
             config: config(options.data_dir.clone(), port),
             environment: options.environment.clone(),
+            in_process: InProcess::new(),
             runtimes: options.runtimes.clone(),
             log: None,
         })

@@ -4,11 +4,11 @@
 
 pub mod agreement;
 pub mod bootstrap;
-mod chosen;
 pub mod database;
 pub mod dev;
 pub mod handler_log;
 pub mod handlers;
+pub mod jobs;
 mod min_level;
 pub mod provider;
 pub mod serve;
@@ -19,9 +19,8 @@ pub mod witness;
 use std::sync::Arc;
 use std::time::Duration;
 
-pub use self::chosen::Chosen;
-use self::chosen::ChosenRuns;
-use windrow_config::Cluster;
+use self::jobs::{JobRuns, Jobs};
+use windrow_config::{Cluster, Config};
 use windrow_core::capacity::{Capacity, Ledger};
 use windrow_core::execution::Progress;
 use windrow_core::ids::{ShardId, TaskId};
@@ -36,7 +35,6 @@ use windrow_engine::actors::runtime::tree::{Printed, Tree};
 use windrow_engine::ports::StoreError;
 use windrow_engine::ports::clock::Clock;
 use windrow_engine::ports::handling::data_log::DataLog;
-use windrow_engine::ports::ownership::run_store::RunStore;
 use windrow_engine::ports::sources::provision::Provider;
 use windrow_engine::ports::sources::uploads::UploadStore;
 use windrow_engine::ports::tasks::store::TaskStore;
@@ -70,8 +68,8 @@ pub struct NodeOptions {
     pub runtimes: Arc<Runtimes>,
     /// Whether no other process can use the store: older sessions are fenced at once then.
     pub exclusive: bool,
-    /// Runs these tasks only; none runs whatever the store has to run.
-    pub only: Option<Chosen>,
+    /// Runs these jobs only; none runs whatever the store has to run.
+    pub only: Option<Arc<Jobs>>,
 }
 
 /// The runtimes beside the one that the actors run on.
@@ -167,9 +165,6 @@ impl Node {
     }
 
     /// The same for a node that is steered from outside.
-    ///
-    /// # Errors
-    /// See [`StartError`].
     async fn start_with(options: NodeOptions, beside: Beside) -> Result<Node, StartError> {
         let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
         let store = options.store.clone();
@@ -185,7 +180,13 @@ impl Node {
             work: options.runtimes.work.handle().clone(),
             vital,
             lanes_unpaced: options.runtimes.lanes,
-            runs: runs_of(&store, options.only),
+            runs: match options.only {
+                None => store.clone(),
+                Some(jobs) => Arc::new(JobRuns {
+                    runs: store.clone(),
+                    jobs,
+                }),
+            },
             tasks: store.clone(),
             sessions: store.clone(),
             limits: store.clone(),
@@ -289,12 +290,20 @@ impl Node {
     }
 }
 
-fn runs_of(store: &Arc<Store>, only: Option<Chosen>) -> Arc<dyn RunStore> {
-    match only {
-        Some(chosen) => Arc::new(ChosenRuns {
-            runs: store.clone(),
-            chosen,
-        }),
-        None => store.clone(),
+/// The times of a configuration.
+fn times(config: &Config) -> Times {
+    let cluster = &config.cluster;
+    Times {
+        lease_ttl: cluster.lease_ttl,
+        lease_renew: cluster.lease_renew,
+        heartbeat: Times::default().heartbeat,
+        restore_scan: cluster.restore_scan,
+        restore_window: cluster.restore_window,
+        restore_max: cluster.restore_max,
+        restore_backoff: (cluster.restore_backoff.first, cluster.restore_backoff.max),
+        data_log_flush: config.data_log.flush,
+        drain_timeout: config.node.drain_timeout,
+        takeover_without_leases: cluster.takeover_without_redis,
+        first_contact: None,
     }
 }

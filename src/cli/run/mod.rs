@@ -21,7 +21,6 @@ mod watch;
 use std::sync::Arc;
 use std::time::Duration;
 
-use async_trait::async_trait;
 use tokio::sync::watch::{Receiver, channel};
 
 use self::control::{Control, Steered};
@@ -38,22 +37,17 @@ use super::fault::Fault;
 use super::signals::Signals;
 use crate::output::screen;
 use crate::run::source::open_shown;
-use windrow_core::capacity::Capacity;
 use windrow_core::ids::{ItemIndex, ShardId, TaskId};
 use windrow_core::task::lifecycle::Status;
 use windrow_engine::ports::clock::Clock;
 use windrow_engine::ports::handling::handler::HandlerFactory;
-use windrow_engine::ports::sources::provision::{Provider, Provision, ProvisionError};
+use windrow_engine::ports::sources::provision::Provision;
 use windrow_engine::ports::sources::source::Source;
 use windrow_engine::ports::tasks::store::{Actor, TaskView};
-use windrow_node::sources::{OpenedSource, StoredSources, origin_view};
-use windrow_node::{Node, NodeOptions, Runtimes, StateDir, Store, SystemClock, Times, handler_log, handlers};
+use windrow_node::jobs::{BUSINESS, Jobs};
+use windrow_node::sources::{OpenedSource, origin_view, stored_sources};
+use windrow_node::{Node, NodeOptions, Runtimes, StateDir, Store, SystemClock, handler_log, handlers};
 use windrow_server::service::{self, Found, Job, JobError};
-
-/// The business that all jobs of `run` belong to.
-const BUSINESS: &str = "run";
-/// Whoever gives the command wants it to run, however long it rested.
-const RESTORE_WINDOW: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
 
 /// What a run works with, once its directory is held.
 struct Desk<'a> {
@@ -171,15 +165,7 @@ impl Desk<'_> {
 
     /// The items of a job as they are stored with it.
     async fn source_of(&self, task: &TaskView) -> Result<Arc<dyn Source>, Fault> {
-        let (store, spool) = (self.store.clone(), self.state.spool());
-        let sources = StoredSources::new(
-            store.clone(),
-            store.clone(),
-            store.clone(),
-            store,
-            spool,
-            self.clock.clone(),
-        );
+        let sources = stored_sources(&self.store, &self.state, &self.clock);
         sources.open(task).await.map_err(|error| {
             Fault::new(
                 Exit::Rejected,
@@ -274,12 +260,7 @@ impl Desk<'_> {
             source: source.clone(),
             limits: Vec::new(),
         };
-        let node = self
-            .start(OneJob {
-                task: task.id,
-                provision,
-            })
-            .await?;
+        let node = self.start(task.id, provision).await?;
         let (begun, settled_before) = (self.clock.now(), task.counters.settled());
         let (shown, seen) = channel(None);
         let control = self.control(&node, &task, seen);
@@ -361,38 +342,12 @@ impl Desk<'_> {
             .ok()
     }
 
-    async fn start(&self, job: OneJob) -> Result<Node, Fault> {
-        let config = &self.prepared.config;
-        let (first, max) = (
-            config.cluster.restore_backoff.first,
-            config.cluster.restore_backoff.max,
-        );
-        let times = Times {
-            lease_ttl: config.cluster.lease_ttl,
-            lease_renew: config.cluster.lease_renew,
-            heartbeat: Times::default().heartbeat,
-            restore_scan: config.cluster.restore_scan,
-            restore_window: RESTORE_WINDOW,
-            restore_max: config.cluster.restore_max,
-            restore_backoff: (first, max),
-            data_log_flush: config.data_log.flush,
-            drain_timeout: config.node.drain_timeout,
-            takeover_without_leases: false,
-            first_contact: (!self.args.wait).then_some(self.args.first_contact),
-        };
-        let only = Some(job.task.into());
-        let options = NodeOptions {
-            exclusive: true,
-            name: "run".to_owned(),
-            state: self.state.clone(),
-            store: self.store.clone(),
-            provider: Arc::new(job),
-            capacity: Capacity::Unlimited,
-            unlimited_reserves: config.node.unlimited_reserves,
-            times,
-            runtimes: self.runtimes.clone(),
-            only,
-        };
+    async fn start(&self, task: TaskId, provision: Provision) -> Result<Node, Fault> {
+        let jobs = Arc::new(Jobs::default());
+        jobs.add(task, provision);
+        let (config, state, store) = (&self.prepared.config, self.state.clone(), self.store.clone());
+        let mut options = NodeOptions::of_jobs(config, state, store, jobs, self.runtimes.clone());
+        options.times.first_contact = (!self.args.wait).then_some(self.args.first_contact);
         let node = Node::start(options).await?;
         node.wake();
         Ok(node)
@@ -432,22 +387,4 @@ fn resuming(task: &TaskView) -> String {
         "resuming {}: {percent:.1} % done, {} abandoned, goes on at index {}",
         task.id, task.counters.abandoned, task.low_water.0
     )
-}
-
-/// Provides for the one task that this process runs.
-struct OneJob {
-    task: TaskId,
-    provision: Provision,
-}
-
-#[async_trait]
-impl Provider for OneJob {
-    async fn provide(&self, task: &TaskView) -> Result<Provision, ProvisionError> {
-        if task.id == self.task {
-            return Ok(self.provision.clone());
-        }
-        Err(ProvisionError::Unavailable(
-            "it is run by its own command".to_owned(),
-        ))
-    }
 }

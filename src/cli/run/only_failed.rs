@@ -3,12 +3,12 @@
 
 use super::super::exit::Exit;
 use super::super::fault::Fault;
-use super::BUSINESS;
 use windrow_core::ids::{ItemCount, TaskId};
 use windrow_core::task::lifecycle::Status;
 use windrow_engine::ports::sources::desk::{RedrivePart, RedriveSpec};
 use windrow_engine::ports::tasks::failure_list::FailureList;
 use windrow_engine::ports::tasks::store::{TaskStore, TaskView};
+use windrow_node::jobs::BUSINESS;
 use windrow_node::sources::SourceSpec;
 use windrow_server::service::Job;
 

@@ -5,12 +5,12 @@ use std::path::{Path, PathBuf};
 
 use super::super::exit::Exit;
 use super::super::fault::Fault;
-use super::BUSINESS;
 use crate::run::place;
 use windrow_core::task::lifecycle::Status;
 use windrow_engine::ports::tasks::list::{TaskFilter, TaskList};
 use windrow_engine::ports::tasks::store::{TaskStore, TaskView};
 use windrow_node::StateDir;
+use windrow_node::jobs::BUSINESS;
 use windrow_node::sources::{Input, SourceSpec};
 use windrow_server::service::JobError;
 

@@ -14,7 +14,7 @@ use crate::fault::Fault;
 use crate::signals::{Asked, Signals};
 use windrow_config::{Config, LogFormat};
 use windrow_node::agreement::WitnessError;
-use windrow_node::serve::{Serve, ServeError, ServeOptions};
+use windrow_node::serve::{InProcess, Serve, ServeError, ServeOptions};
 use windrow_node::{Runtimes, systemd};
 use windrow_server::telemetry::{self, BadFilter, LogControl, Style};
 
@@ -35,6 +35,7 @@ pub(crate) async fn serve(args: &ServeArgs, shell: &Shell, runtimes: Arc<Runtime
     let node = Serve::start(ServeOptions {
         config,
         environment,
+        in_process: InProcess::new(),
         runtimes,
         log,
     })
@@ -99,24 +100,11 @@ fn read(args: &ServeArgs, shell: &Shell) -> Result<Config, Vec<windrow_config::F
 /// # Errors
 /// Every fault.
 pub(crate) fn serviceable(config: Config) -> Result<Config, Vec<windrow_config::Fault>> {
-    let mut faults = config.faults();
-    faults.extend(config.not_built());
-    if let Err(error) = config.log.filter.parse::<telemetry::Filter>() {
-        faults.push(bad_filter(&error));
-    }
+    let faults = windrow_node::serve::faults(&config);
     if faults.is_empty() {
         Ok(config)
     } else {
         Err(faults)
-    }
-}
-
-fn bad_filter(error: &BadFilter) -> windrow_config::Fault {
-    windrow_config::Fault {
-        key: "log.filter".to_owned(),
-        origin: windrow_config::Origin::Default,
-        what: format!("it can't be read: {error}"),
-        try_: "\"info\", or levels by module: \"info,windrow_engine=debug\"".to_owned(),
     }
 }
 
