@@ -94,7 +94,7 @@ pub enum Command {
 }
 
 /// How much is printed beside the outcome.
-#[derive(Clone, Copy, Debug, Args)]
+#[derive(Clone, Copy, Debug, Default, Args)]
 pub struct Talk {
     /// Print nothing but errors and the outcome
     #[arg(short, long)]

@@ -121,34 +121,8 @@ fn quiet_shell() -> Shell {
 }
 
 fn execute(cli: Cli) -> Exit {
-    let talk = match &cli.command {
-        Command::Run(args) => args.talk,
-        Command::Try(args) => args.talk,
-        Command::Dev(args) => args.talk,
-        _ => Talk {
-            quiet: false,
-            verbose: 0,
-        },
-    };
     let env: Vec<(String, String)> = process_env().collect();
-    let log_filter = env
-        .iter()
-        .find(|(name, _)| name == "WINDROW_LOG")
-        .map(|(_, filter)| filter.as_str());
-    let log_filter = match &cli.command {
-        // No variable may keep `dev` from beginning.
-        Command::Dev(args) => local::dev::log_filter(args.talk),
-        _ => log_filter,
-    };
-    let is_brief = matches!(cli.command, Command::Dev(_)) && talk.verbose == 0;
-    // A node starts its log when it knows its configuration.
-    let is_node = matches!(cli.command, Command::Serve(_));
-    let opened = if is_node {
-        Ok(Screen::plain())
-    } else {
-        Screen::open(talk, log_filter, is_brief)
-    };
-    let screen = match opened {
+    let screen = match screen(&cli.command, &env) {
         Ok(screen) => Arc::new(screen),
         Err(fault) => {
             eprintln!("{fault}");
@@ -170,6 +144,21 @@ fn execute(cli: Cli) -> Exit {
         }
         fault.exit
     })
+}
+
+/// Standard error, and with it the log, as the command wants them.
+fn screen(command: &Command, env: &[(String, String)]) -> Result<Screen, Fault> {
+    let filter = env.iter().find(|(name, _)| name == "WINDROW_LOG");
+    let filter = filter.map(|(_, filter)| filter.as_str());
+    match command {
+        // A node starts its log when it knows its configuration.
+        Command::Serve(_) => Ok(Screen::plain()),
+        // No variable may keep it from beginning.
+        Command::Dev(args) => Screen::open(args.talk, local::dev::log_filter(args.talk), true),
+        Command::Run(args) => Screen::open(args.talk, filter, false),
+        Command::Try(args) => Screen::open(args.talk, filter, false),
+        _ => Screen::open(Talk::default(), filter, false),
+    }
 }
 
 fn obey(command: Command, shell: &Shell) -> Result<Exit, Fault> {

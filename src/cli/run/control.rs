@@ -16,6 +16,7 @@ use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
+use super::outcome::thousandths;
 use super::picture::Picture;
 use windrow_core::ids::TaskId;
 use windrow_core::settings::check;
@@ -242,15 +243,15 @@ impl Steered {
         };
         json!({
             "name": self.name, "task": self.task.to_string(), "process": std::process::id(),
-            "status": status.as_str(), "why": picture.why, "total": picture.total, "percent": picture.percent(),
+            "status": status.as_str(), "why": picture.why, "total": picture.total, "percent": thousandths(picture.percent()),
             "counts": {
                 "succeeded": counts.succeeded, "skipped": counts.skipped, "abandoned": counts.abandoned,
                 "parked": counts.parked, "in_flight": counts.in_flight, "pending": picture.pending,
                 "excluded": counts.excluded,
             },
-            "actual_rate": (picture.actual * 1000.0).round() / 1000.0,
+            "actual_rate": thousandths(picture.actual),
             "eta_seconds": picture.eta().map(|eta| eta.as_secs()),
-            "latency_p95_seconds": picture.latency_p95.map(|p95| p95.as_secs_f64()),
+            "latency_p95_seconds": picture.latency_p95.map(|p95| (p95.as_secs_f64() * 1e6).round() / 1e6),
             "stall": picture.stall.map(|stall| stall.as_str()), "handler": handler,
             "settings": settings_json(&task.tuning),
         })

@@ -128,13 +128,14 @@ impl Outcome {
     /// Items settled per second while this process drove it.
     fn mean_rate(&self) -> f64 {
         match self.driven {
-            Some((took, settled)) if !took.is_zero() => round(settled as f64 / took.as_secs_f64()),
+            Some((took, settled)) if !took.is_zero() => thousandths(settled as f64 / took.as_secs_f64()),
             _ => 0.0,
         }
     }
 
     fn seconds(&self) -> f64 {
-        self.driven.map_or(0.0, |(took, _)| round(took.as_secs_f64()))
+        self.driven
+            .map_or(0.0, |(took, _)| thousandths(took.as_secs_f64()))
     }
 
     /// The body of a task, with what is known of the run and its failures.
@@ -378,7 +379,8 @@ fn second_text(at: WallMs) -> String {
     time_text(WallMs(at.0 / 1000 * 1000))
 }
 
-fn round(number: f64) -> f64 {
+/// With three digits behind the point: more would be noise.
+pub(super) fn thousandths(number: f64) -> f64 {
     (number * 1000.0).round() / 1000.0
 }
 

@@ -63,7 +63,7 @@ fn head(level: Level, target: &str, text: &str) -> Result<Map<String, Value>, fm
 /// What a program says beside its log, as a line of it.
 pub(super) fn said(style: Style, level: Level, text: &str) -> Result<String, fmt::Error> {
     Ok(match style {
-        Style::Pretty { .. } | Style::Brief { .. } => text.to_owned(),
+        Style::Pretty { .. } => text.to_owned(),
         Style::Json => Value::Object(head(level, TARGET, text)?).to_string(),
         Style::Logfmt => logfmt(&head(level, TARGET, text)?),
     })

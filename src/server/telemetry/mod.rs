@@ -38,11 +38,6 @@ pub enum Style {
         /// Whether it is one.
         colours: bool,
     },
-    /// For people who look at something else: without time and module.
-    Brief {
-        /// Whether it is a terminal.
-        colours: bool,
-    },
     /// One object a line.
     Json,
     /// `key=value`.
@@ -73,15 +68,6 @@ pub fn start_log<W: Write + 'static>(
     match style {
         Style::Pretty { colours } => {
             let log = log.with_ansi(colours).with_filter_reloading();
-            let handle = log.reload_handle();
-            log.try_init().ok().map(|()| control(handle))
-        }
-        Style::Brief { colours } => {
-            let log = log
-                .without_time()
-                .with_target(false)
-                .with_ansi(colours)
-                .with_filter_reloading();
             let handle = log.reload_handle();
             log.try_init().ok().map(|()| control(handle))
         }
