@@ -219,8 +219,6 @@ pub(crate) fn actor() -> Actor {
     Actor {
         name: "program".to_owned(),
         source: "cli",
-        reason: None,
-        request_id: None,
-        rehearses: false,
+        ..Actor::windrow(None)
     }
 }

@@ -293,9 +293,7 @@ mod tests {
         let actor = Actor {
             name: "ann".to_owned(),
             source: "api",
-            reason: None,
-            request_id: None,
-            rehearses: false,
+            ..Actor::windrow(None)
         };
         let id = place.store.tokens(None, 1).await.expect("listed")[0].id;
         place.store.revoke_token(id, &actor, NOW).await.expect("revoked");

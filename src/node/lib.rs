@@ -23,7 +23,7 @@ use self::jobs::{JobRuns, Jobs};
 use windrow_config::{Cluster, Config};
 use windrow_core::capacity::{Capacity, Ledger};
 use windrow_core::execution::Progress;
-use windrow_core::ids::{ShardId, TaskId};
+use windrow_core::ids::TaskId;
 use windrow_core::settings::Rate;
 use windrow_engine::actors::runtime::context::{
     Heartbeats, HookParts, Keep, NodeContext, NodePlace, Pots, RoomBoard, RunDirectory, Serving,
@@ -240,9 +240,10 @@ impl Node {
         self.supervisor.nudge(task);
     }
 
-    /// The live progress of each shard of a task.
-    pub fn progress(&self, task: TaskId) -> Vec<(ShardId, Progress)> {
-        self.supervisor.progress(task)
+    /// The live progress of each shard of a task that runs here.
+    pub fn progress(&self, task: TaskId) -> Vec<Progress> {
+        let live = self.supervisor.progress(task).into_iter();
+        live.map(|(_, progress)| progress).collect()
     }
 
     /// The supervision tree.

@@ -16,7 +16,7 @@ use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-use super::outcome::thousandths;
+use super::outcome::{counts_json, thousandths};
 use super::picture::Picture;
 use windrow_core::ids::TaskId;
 use windrow_core::settings::check;
@@ -230,8 +230,7 @@ impl Steered {
 
     fn show(&self, task: &TaskView) -> Value {
         let picture = self.shown.borrow().clone();
-        let picture = picture.unwrap_or_else(|| Picture::of(task, &[], 0.0, self.clock.wall()));
-        let counts = &picture.counts;
+        let picture = picture.unwrap_or_else(|| Picture::of(task, &[], self.clock.wall()));
         let handler = picture
             .handler
             .as_ref()
@@ -244,11 +243,7 @@ impl Steered {
         json!({
             "name": self.name, "task": self.task.to_string(), "process": std::process::id(),
             "status": status.as_str(), "why": picture.why, "total": picture.total, "percent": thousandths(picture.percent()),
-            "counts": {
-                "succeeded": counts.succeeded, "skipped": counts.skipped, "abandoned": counts.abandoned,
-                "parked": counts.parked, "in_flight": counts.in_flight, "pending": picture.pending,
-                "excluded": counts.excluded,
-            },
+            "counts": counts_json(&picture.counts, picture.pending),
             "actual_rate": thousandths(picture.actual),
             "eta_seconds": picture.eta().map(|eta| eta.as_secs()),
             "latency_p95_seconds": picture.latency_p95.map(|p95| (p95.as_secs_f64() * 1e6).round() / 1e6),

@@ -31,6 +31,17 @@ impl Desk<'_> {
         })
     }
 
+    /// The run was cut off, and how it goes on.
+    pub(super) fn tell_cut(&self, how: &str) -> Result<Exit, Fault> {
+        let because = "calls in flight were ended and will be repeated";
+        self.shell.screen.must_say(&format!("cut off: {because}; {how}"));
+        if self.args.output == Output::Json {
+            let cut = Fault::new(Exit::Interrupted, "the run was cut off", because);
+            screen::print(&cut.hint(how).json().to_string())?;
+        }
+        Ok(Exit::Interrupted)
+    }
+
     /// Says what came of the job; writes its failures where they are wanted.
     pub(super) async fn tell(&self, outcome: Outcome) -> Result<Exit, Fault> {
         let source = if outcome.has_failures() || self.args.failures_out.is_some() {

@@ -15,11 +15,11 @@ use super::super::args::{Output, RunArgs};
 use super::super::exit::Exit;
 use super::super::fault::Fault;
 use super::first_row;
-use super::outcome::time_text;
 use windrow_core::ids::{ItemIndex, TaskId};
 use windrow_engine::ports::sources::source::Source;
 use windrow_engine::ports::tasks::store::{FailedItem, TaskStore};
 use windrow_node::sources::OpenedSource;
+use windrow_server::http::answer::time::rfc3339;
 use windrow_server::service::failures::item_data::{ItemData, Lookup, Members};
 
 /// Items read at once.
@@ -195,7 +195,7 @@ fn line(item: &FailedItem, carried: ItemData) -> String {
             .unwrap_or_else(|_| serde_json::value::to_raw_value(&text).expect("any text is a JSON string"))
     });
     let (code, message) = (item.code.as_str(), item.message.as_str());
-    let at = time_text(item.at);
+    let at = rfc3339(item.at);
     let ItemData {
         data,
         missing: data_missing,

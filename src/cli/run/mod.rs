@@ -31,22 +31,22 @@ use self::prepare::Prepared;
 pub(super) use self::prepare::load;
 use self::watch::{End, Watch};
 use super::Shell;
-use super::args::{IfFinished, Output, RunArgs, Switch};
+use super::args::{IfFinished, RunArgs, Switch};
 use super::exit::Exit;
 use super::fault::Fault;
 use super::signals::Signals;
-use crate::output::screen;
 use crate::run::source::open_shown;
-use windrow_core::ids::{ItemIndex, ShardId, TaskId};
+use windrow_core::ids::{ItemIndex, ShardId};
 use windrow_core::task::lifecycle::Status;
 use windrow_engine::ports::clock::Clock;
 use windrow_engine::ports::handling::handler::HandlerFactory;
 use windrow_engine::ports::sources::provision::Provision;
 use windrow_engine::ports::sources::source::Source;
 use windrow_engine::ports::tasks::store::{Actor, TaskView};
+use windrow_node::handler_log::{self, HandlerLog};
 use windrow_node::jobs::{BUSINESS, Jobs};
 use windrow_node::sources::{OpenedSource, origin_view, stored_sources};
-use windrow_node::{Node, NodeOptions, Runtimes, StateDir, Store, SystemClock, handler_log, handlers};
+use windrow_node::{Node, NodeOptions, Runtimes, StateDir, Store, SystemClock, handlers};
 use windrow_server::service::{self, Found, Job, JobError};
 
 /// What a run works with, once its directory is held.
@@ -78,9 +78,7 @@ pub(super) async fn run(args: &RunArgs, shell: &Shell, runtimes: Arc<Runtimes>) 
     let actor = Actor {
         name: shell.user(),
         source: "cli",
-        reason: None,
-        request_id: None,
-        rehearses: false,
+        ..Actor::windrow(None)
     };
     let desk = Desk {
         args,
@@ -246,21 +244,8 @@ impl Desk<'_> {
         source: Arc<dyn Source>,
         signals: &mut Signals,
     ) -> Result<Exit, Fault> {
-        let shard = ShardId { task: task.id, no: 0 };
         let how = resume::how(&task);
-        let (sink, log) = handler_log::open(
-            self.store.clone(),
-            shard,
-            self.clock.clone(),
-            self.runtimes.work(),
-        );
-        let handler = self.handler(&task, sink)?;
-        let provision = Provision {
-            handler,
-            source: source.clone(),
-            limits: Vec::new(),
-        };
-        let node = self.start(task.id, provision).await?;
+        let (node, log) = self.start(&task, source.clone()).await?;
         let (begun, settled_before) = (self.clock.now(), task.counters.settled());
         let (shown, seen) = channel(None);
         let control = self.control(&node, &task, seen);
@@ -287,15 +272,7 @@ impl Desk<'_> {
                 let outcome = Outcome::gather(&*self.store, *task, Some((took, settled))).await?;
                 self.tell(outcome.troubled(trouble)).await
             }
-            End::Stopped(..) | End::Cut => {
-                let because = "calls in flight were ended and will be repeated";
-                self.shell.screen.must_say(&format!("cut off: {because}; {how}"));
-                if self.args.output == Output::Json {
-                    let cut = Fault::new(Exit::Interrupted, "the run was cut off", because);
-                    screen::print(&cut.hint(how).json().to_string())?;
-                }
-                Ok(Exit::Interrupted)
-            }
+            End::Stopped(..) | End::Cut => self.tell_cut(&how),
         }
     }
 
@@ -342,15 +319,23 @@ impl Desk<'_> {
             .ok()
     }
 
-    async fn start(&self, task: TaskId, provision: Provision) -> Result<Node, Fault> {
+    /// The node of this task, and what keeps the lines of its handler.
+    async fn start(&self, task: &TaskView, source: Arc<dyn Source>) -> Result<(Node, HandlerLog), Fault> {
+        let (state, store, runtimes) = (self.state.clone(), self.store.clone(), self.runtimes.clone());
+        let shard = ShardId { task: task.id, no: 0 };
+        let (sink, log) = handler_log::open(store.clone(), shard, self.clock.clone(), runtimes.work());
+        let provision = Provision {
+            handler: self.handler(task, sink)?,
+            source,
+            limits: Vec::new(),
+        };
         let jobs = Arc::new(Jobs::default());
-        jobs.add(task, provision);
-        let (config, state, store) = (&self.prepared.config, self.state.clone(), self.store.clone());
-        let mut options = NodeOptions::of_jobs(config, state, store, jobs, self.runtimes.clone());
+        jobs.add(task.id, provision);
+        let mut options = NodeOptions::of_jobs(&self.prepared.config, state, store, jobs, runtimes);
         options.times.first_contact = (!self.args.wait).then_some(self.args.first_contact);
         let node = Node::start(options).await?;
         node.wake();
-        Ok(node)
+        Ok((node, log))
     }
 
     /// Calls under way may take their whole time; only a handler that hangs is cut off.

@@ -15,7 +15,7 @@ use windrow_node::sources::{Input, SourceSpec};
 use windrow_server::service::JobError;
 
 /// How a job goes on whose source is still there.
-pub(super) const SAME: &str = "the same command resumes";
+const SAME: &str = "the same command resumes";
 /// Jobs that are looked at together.
 const JOBS_AT_ONCE: u32 = 200;
 /// Jobs that are named to whoever looks for another.
@@ -37,11 +37,7 @@ const OPEN: [Status; 8] = [
 /// # Errors
 /// `NotFound` when no directory keeps its progress.
 pub(super) fn place(name: &str, state: Option<&Path>, env: &[(String, String)]) -> Result<PathBuf, Fault> {
-    let places = match state {
-        Some(place) => vec![place.to_owned()],
-        // A job that a pipe began without a name is where all of them are.
-        None => vec![place::of_job(Some(name), env)?, place::of_job(None, env)?],
-    };
+    let places = place::candidates(name, state, env)?;
     let found = places.iter().find(|place| StateDir::database_in(place).is_file());
     found.cloned().ok_or_else(|| {
         let looked: Vec<String> = places.iter().map(|place| place.display().to_string()).collect();

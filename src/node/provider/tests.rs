@@ -100,9 +100,7 @@ fn me() -> Actor {
     Actor {
         name: "ann".to_owned(),
         source: "api",
-        reason: None,
-        request_id: None,
-        rehearses: false,
+        ..Actor::windrow(None)
     }
 }
 

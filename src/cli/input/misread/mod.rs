@@ -13,101 +13,65 @@ use clap::{Command, Error};
 
 use crate::args;
 
-/// A verb of other programs, and ours of the same meaning: the first one that a noun has is meant.
-const MEANT: [(&str, &[&str]); 38] = [
-    ("pause", &["stop", "drain"]),
-    ("suspend", &["stop", "drain"]),
-    ("resume", &["start", "undrain"]),
-    ("continue", &["start"]),
-    ("unpause", &["start", "undrain"]),
-    ("run", &["start"]),
-    ("retry", &["redrive"]),
-    ("rerun", &["redrive"]),
-    ("replay", &["redrive"]),
-    ("ls", &["list"]),
-    ("ps", &["list"]),
-    ("rm", &["delete", "remove", "revoke"]),
-    ("delete", &["remove", "revoke"]),
-    ("remove", &["delete", "revoke"]),
-    ("kill", &["cancel", "stop", "revoke"]),
-    ("abort", &["cancel", "stop"]),
-    ("terminate", &["cancel", "stop"]),
-    ("cancel", &["stop", "revoke"]),
-    ("status", &["show"]),
-    ("print", &["show"]),
-    ("business", &["biz"]),
-    ("businesses", &["biz"]),
-    ("tasks", &["task"]),
-    ("jobs", &["job"]),
-    ("get", &["show"]),
-    ("describe", &["show"]),
-    ("inspect", &["show"]),
-    ("info", &["show"]),
-    ("create", &["register", "add"]),
-    ("add", &["create", "register"]),
-    ("new", &["create", "register", "add"]),
-    ("update", &["set", "edit"]),
-    ("change", &["set", "edit"]),
-    ("tail", &["log"]),
-    ("errors", &["failures"]),
-    ("history", &["revisions"]),
-    ("disable", &["archive", "drain"]),
-    ("enable", &["unarchive", "undrain"]),
+/// Verbs of other programs, and ours of the same meaning: the first one that a noun has is meant.
+const MEANT: [(&str, &str); 24] = [
+    ("pause suspend", "stop drain"),
+    ("resume unpause", "start undrain"),
+    ("continue run", "start"),
+    ("retry rerun replay", "redrive"),
+    ("ls ps", "list"),
+    ("rm", "delete remove revoke"),
+    ("delete", "remove revoke"),
+    ("remove", "delete revoke"),
+    ("kill", "cancel stop revoke"),
+    ("abort terminate", "cancel stop"),
+    ("cancel", "stop revoke"),
+    ("status print get describe inspect info", "show"),
+    ("business businesses", "biz"),
+    ("tasks", "task"),
+    ("jobs", "job"),
+    ("create", "register add"),
+    ("add", "create register"),
+    ("new", "create register add"),
+    ("update change", "set edit"),
+    ("tail", "log"),
+    ("errors", "failures"),
+    ("history", "revisions"),
+    ("disable", "archive drain"),
+    ("enable", "unarchive undrain"),
 ];
 
-/// Verbs that a noun has no equal of, and why. The program itself is the noun `windrow`.
-const NONE_OF: [(&str, &[&str], &str); 10] = [
-    (
-        "biz",
-        &["delete", "rm", "remove"],
-        "a business is not deleted, since its tasks name it; 'windrow biz archive' hides it",
-    ),
-    (
-        "biz",
-        &["stop", "pause", "start", "resume"],
-        "tasks are stopped and started: 'windrow task stop', 'start'",
-    ),
-    (
-        "job",
-        &["start", "resume", "continue", "unpause"],
-        "the same 'windrow run' goes on with a job, or 'windrow run --resume NAME'",
-    ),
-    (
-        "job",
-        &["retry", "rerun", "redrive"],
-        "'windrow run --only-failed' goes over what a job gave up",
-    ),
-    (
-        "job",
-        &["delete", "rm", "remove"],
-        "'windrow run --restart' forgets what a job did, and begins anew",
-    ),
-    (
-        "job",
-        &["watch", "explain", "log", "tail", "top"],
-        "what a job does is shown where it runs; 'windrow job show' says how it stands",
-    ),
-    (
-        "node",
-        &["delete", "rm", "remove", "stop", "kill"],
-        "a node ends where it runs, with SIGTERM; 'windrow node drain' lets it hand its tasks over first",
-    ),
-    (
-        "cluster",
-        &["list", "ls", "ps", "nodes"],
-        "'windrow node list' lists the nodes",
-    ),
-    (
-        "cluster",
-        &["join", "add", "create", "init"],
-        "nodes with the same store.url are a cluster: 'windrow help serve'",
-    ),
-    (
-        "windrow",
-        &["status"],
-        "'windrow task list' shows the tasks, 'windrow cluster status' the nodes",
-    ),
-];
+/// Verbs that a noun has no equal of, and why: `noun: verbs: why`. The program itself is the noun `windrow`.
+const NONE_OF: &str = "\
+biz: delete rm remove: a business is not deleted, since its tasks name it; 'windrow biz archive' hides it
+biz: stop pause start resume: tasks are stopped and started: 'windrow task stop', 'start'
+job: start resume continue unpause: the same 'windrow run' goes on with a job, or 'windrow run --resume NAME'
+job: retry rerun redrive: 'windrow run --only-failed' goes over what a job gave up
+job: delete rm remove: 'windrow run --restart' forgets what a job did, and begins anew
+job: watch explain log tail top: what a job does is shown where it runs; 'windrow job show' says how it stands
+node: delete rm remove stop kill: a node ends where it runs, with SIGTERM; 'windrow node drain' hands its tasks over first
+cluster: list ls ps nodes: 'windrow node list' lists the nodes
+cluster: join add create init: nodes with the same store.url are a cluster: 'windrow help serve'
+windrow: status: 'windrow task list' shows the tasks, 'windrow cluster status' the nodes";
+
+/// The reason that a table of `noun: words: why` has for a word.
+fn reason(table: &'static str, noun: &str, word: &str) -> Option<&'static str> {
+    table.lines().find_map(|line| {
+        let mut parts = line.splitn(3, ": ");
+        let (of, words, why) = (parts.next()?, parts.next()?, parts.next()?);
+        (of == noun && has(words, word)).then_some(why)
+    })
+}
+
+/// What a table says for a word.
+fn same(table: &[(&'static str, &'static str)], word: &str) -> &'static str {
+    let found = table.iter().find(|(others, _)| has(others, word));
+    found.map_or("", |(_, same)| same)
+}
+
+fn has(words: &str, word: &str) -> bool {
+    words.split(' ').any(|one| one == word)
+}
 
 /// The argument that is a handler's command, and where it stands.
 const HANDLER: &str = "worker";
@@ -219,23 +183,14 @@ fn noun<'a>(root: &'a Command, word: &str, words: &[OsString]) -> (&'a Command, 
 
 /// What is said instead of a verb that isn't there.
 fn equivalent(word: &str, root: &Command, noun: &Command, path: &[&str]) -> Option<String> {
-    let why = NONE_OF
-        .iter()
-        .find(|(of, verbs, _)| *of == noun.get_name() && verbs.contains(&word));
-    if let Some((_, _, why)) = why {
-        return Some((*why).to_owned());
+    if let Some(why) = reason(NONE_OF, noun.get_name(), word) {
+        return Some(why.to_owned());
     }
-    let same = MEANT
-        .iter()
-        .find(|(other, _)| *other == word)
-        .map(|(_, same)| *same)
-        .unwrap_or_default();
+    let same = same(&MEANT, word).split_whitespace();
     let of = |noun: &Command| {
-        let meant = std::iter::once(word).chain(same.iter().copied());
-        meant
-            .filter_map(|verb| noun.find_subcommand(verb))
-            .next()
-            .map(|verb| verb.get_name().to_owned())
+        let mut meant = std::iter::once(word).chain(same.clone());
+        let verb = meant.find_map(|verb| noun.find_subcommand(verb))?;
+        Some(verb.get_name().to_owned())
     };
     let at = path.join(" ");
     if let Some(verb) = of(noun) {
@@ -397,7 +352,7 @@ mod tests {
     fn a_verb_that_is_named_is_there() {
         let root = args::command();
         let nouns = || std::iter::once(&root).chain(root.get_subcommands());
-        for verb in MEANT.iter().flat_map(|(_, same)| same.iter()) {
+        for verb in MEANT.iter().flat_map(|(_, same)| same.split(' ')) {
             assert!(nouns().any(|noun| noun.find_subcommand(verb).is_some()), "{verb}");
         }
     }

@@ -17,6 +17,7 @@ use crate::Shell;
 use crate::args::Talk;
 use crate::exit::Exit;
 use crate::fault::Fault;
+use crate::local::serve::of_serve;
 use crate::signals::{Asked, Signals};
 use windrow_core::ids::ItemCount;
 use windrow_core::settings::RateLimit;
@@ -106,9 +107,7 @@ fn options(args: &DevArgs, shell: &Shell, runtimes: Arc<Runtimes>, place: &Place
         actor: Actor {
             name: shell.user(),
             source: "cli",
-            reason,
-            request_id: None,
-            rehearses: false,
+            ..Actor::windrow(reason)
         },
     }
 }
@@ -174,26 +173,15 @@ impl From<DevError> for Fault {
     fn from(error: DevError) -> Fault {
         let text = error.to_string();
         match error {
-            DevError::Serve(error) => with_own_words(error.into()),
+            DevError::Serve(error) => of_serve(
+                &error,
+                "--data directory",
+                "choose another port: --port 0 takes a free one",
+            ),
             DevError::Listen(_) => Fault::new(Exit::Failed, "the sample business can't start", text)
                 .hint("look which limits this machine has on ports and open files"),
             DevError::Service(_) => Fault::new(Exit::Failed, "the sample can't be made", text)
                 .hint("leave out --data, or name another directory; -v says more"),
         }
-    }
-}
-
-/// The same with the flags of this command.
-fn with_own_words(fault: Fault) -> Fault {
-    let words = |text: String| {
-        text.replace("node.data_dir (--data-dir)", "--data directory")
-            .replace(
-                "set http.listen (--listen) to another port",
-                "choose another port: --port 0 takes a free one",
-            )
-    };
-    Fault {
-        hint: fault.hint.map(words),
-        ..fault
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::place::Place;
 use crate::output::screen::{RunLines, Screen};
 use crate::run::grouped;
-use crate::run::picture::{Meter, Picture};
+use crate::run::picture::Meter;
 use windrow_core::execution::Progress;
 use windrow_core::ids::{Moment, TaskId};
 use windrow_core::task::lifecycle::Status;
@@ -126,9 +126,7 @@ impl Following {
         if let Some(lines) = &mut self.lines {
             let live = serve.service().supervisor().progress(self.id);
             let live: Vec<Progress> = live.into_iter().map(|(_, progress)| progress).collect();
-            let mut picture = Picture::of(&task, &live, 0.0, clock.wall());
-            picture.actual = self.meter.on_settled(clock.now(), picture.counts.settled());
-            screen.show(lines, &picture, clock.now());
+            screen.show(lines, &self.meter.picture(&task, &live, clock), clock.now());
         }
         let changed = std::mem::replace(&mut self.status, task.status) != task.status;
         let is_over = task.status.is_terminal();

@@ -3,7 +3,6 @@
 pub(crate) mod args;
 
 use std::io::{self, IsTerminal};
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,6 +10,7 @@ use crate::Shell;
 use crate::args::ServeArgs;
 use crate::exit::Exit;
 use crate::fault::Fault;
+use crate::local::configuration;
 use crate::signals::{Asked, Signals};
 use windrow_config::{Config, LogFormat};
 use windrow_node::agreement::WitnessError;
@@ -18,8 +18,6 @@ use windrow_node::serve::{InProcess, Serve, ServeError, ServeOptions};
 use windrow_node::{Runtimes, systemd};
 use windrow_server::telemetry::{self, BadFilter, LogControl, Style};
 
-/// What is read when no file is named.
-const FILE_DEFAULT: &str = "config.toml";
 /// Until the service manager hears from a node without a pulse; it never asked for one.
 const NO_PULSE: Duration = Duration::from_secs(3600);
 
@@ -29,7 +27,8 @@ const NO_PULSE: Duration = Duration::from_secs(3600);
 /// What keeps it from serving, with its exit code.
 pub(crate) async fn serve(args: &ServeArgs, shell: &Shell, runtimes: Arc<Runtimes>) -> Result<Exit, Fault> {
     let mut signals = Signals::catch_for_a_node().map_err(|error| Fault::bug(error.to_string()))?;
-    let config = configured(args, shell)?;
+    // Everything that is wrong with it is found before anything is begun.
+    let config = read(args, shell).map_err(|faults| Fault::of_config(&faults))?;
     let log = start_log(&config, shell)?;
     let environment = shell.environment.clone();
     let node = Serve::start(ServeOptions {
@@ -78,13 +77,8 @@ fn tell_address(node: &Serve, shell: &Shell) {
     }
 }
 
-/// Everything that is wrong with the configuration is found before anything is begun.
-fn configured(args: &ServeArgs, shell: &Shell) -> Result<Config, Fault> {
-    read(args, shell).map_err(|faults| Fault::of_config(&faults))
-}
-
 fn read(args: &ServeArgs, shell: &Shell) -> Result<Config, Vec<windrow_config::Fault>> {
-    let file = file(args);
+    let file = configuration(args.config.as_ref());
     let mut config = windrow_config::load(file.as_deref(), shell.env.iter().cloned())?;
     if let Some(listen) = args.listen {
         config.http.listen = listen;
@@ -106,13 +100,6 @@ pub(crate) fn serviceable(config: Config) -> Result<Config, Vec<windrow_config::
     } else {
         Err(faults)
     }
-}
-
-fn file(args: &ServeArgs) -> Option<PathBuf> {
-    let here = Path::new(FILE_DEFAULT);
-    args.config
-        .clone()
-        .or_else(|| here.exists().then(|| here.to_owned()))
 }
 
 /// `WINDROW_LOG` wins over the configuration, for one start.
@@ -181,40 +168,35 @@ async fn drain(node: Serve, signals: &mut Signals, shell: &Shell) -> Exit {
 
 impl From<ServeError> for Fault {
     fn from(error: ServeError) -> Fault {
-        let text = error.to_string();
-        let what = "the node can't start";
-        match error {
-            ServeError::Lock(error) => data_dir(error.into()),
-            ServeError::Store(error) => data_dir(error.into()),
-            ServeError::Start(error) => data_dir(error.into()),
-            ServeError::Witness(WitnessError::Store(error)) => data_dir(error.into()),
-            ServeError::Witness(WitnessError::Differs { .. }) => Fault::new(Exit::Config, what, text).hint(
-                "set cluster.redis_url, redis_prefix and takeover_without_redis as on the other nodes; to change them for \
-                 the store, stop all nodes, then start them with the new setting",
-            ),
-            ServeError::Name(_) => Fault::new(Exit::Config, what, text).hint("node.id = \"n1\""),
-            ServeError::Tls(_) => Fault::new(Exit::Config, what, text)
-                .hint("PEM files of a certificate chain and its key; or neither for plain HTTP"),
-            ServeError::Key(_) => Fault::new(Exit::Config, what, text)
-                .hint("correct auth.key_file; without its key stored secrets are lost"),
-            ServeError::PeerTrust(_) => Fault::new(Exit::Config, what, text)
-                .hint("a file of certificates in PEM form; or \"\" for the system's"),
-            ServeError::Token(_) => Fault::new(Exit::Config, what, text)
-                .hint("correct auth.bootstrap_token_file, or make its directory writable"),
-            ServeError::Listen { .. } => Fault::new(Exit::Conflict, what, text)
-                .hint("end what listens there, or set http.listen (--listen) to another port"),
-        }
+        of_serve(
+            &error,
+            "node.data_dir (--data-dir)",
+            "set http.listen (--listen) to another port",
+        )
     }
 }
 
-/// The same with the words of a node, whose directory is named by the configuration.
-fn data_dir(fault: Fault) -> Fault {
-    let words = |text: String| {
-        text.replace("another --state directory", "another node.data_dir (--data-dir)")
-            .replace("a --state directory", "a node.data_dir (--data-dir)")
+/// A node can't serve; what the command line calls its directory, and how another port is chosen.
+pub(crate) fn of_serve(error: &ServeError, place: &str, port: &str) -> Fault {
+    let hint = match error {
+        ServeError::Lock(error) => return Fault::of_lock(error, place),
+        ServeError::Store(error) | ServeError::Witness(WitnessError::Store(error)) => {
+            return Fault::of_store(error, place);
+        }
+        ServeError::Start(error) => return Fault::of_start(error, place),
+        ServeError::Witness(WitnessError::Differs { .. }) => {
+            "set cluster.redis_url, redis_prefix and takeover_without_redis as on the other nodes; to change them for \
+             the store, stop all nodes, then start them with the new setting"
+        }
+        ServeError::Name(_) => "node.id = \"n1\"",
+        ServeError::Tls(_) => "PEM files of a certificate chain and its key; or neither for plain HTTP",
+        ServeError::Key(_) => "correct auth.key_file; without its key stored secrets are lost",
+        ServeError::PeerTrust(_) => "a file of certificates in PEM form; or \"\" for the system's",
+        ServeError::Token(_) => "correct auth.bootstrap_token_file, or make its directory writable",
+        ServeError::Listen { .. } => {
+            let hint = format!("end what listens there, or {port}");
+            return Fault::new(Exit::Conflict, "the node can't start", error.to_string()).hint(hint);
+        }
     };
-    Fault {
-        hint: fault.hint.map(words),
-        ..fault
-    }
+    Fault::new(Exit::Config, "the node can't start", error.to_string()).hint(hint)
 }
