@@ -27,7 +27,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         .await?;
     println!("listens on {}", node.url());
     tokio::select! {
-        () = node.failed() => eprintln!("the node ended by itself"),
+        () = node.failed() => eprintln!("the node stopped unexpectedly"),
         _ = tokio::signal::ctrl_c() => println!("draining"),
     }
     node.close().await;

@@ -95,7 +95,7 @@ pub enum Command {
 
 /// How much is printed beside the outcome.
 #[derive(Clone, Copy, Debug, Default, Args)]
-pub struct Talk {
+pub struct Verbosity {
     /// Print nothing but errors and the outcome
     #[arg(short, long)]
     pub quiet: bool,

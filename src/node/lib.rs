@@ -3,14 +3,14 @@
 //! What touches the world and actors meet only here. `windrow run` and `windrow serve` are thin over it.
 
 pub mod agreement;
-pub mod bootstrap;
+mod bootstrap;
 pub mod database;
 pub mod dev;
 pub mod handler_log;
 pub mod handlers;
 pub mod jobs;
 mod min_level;
-pub mod provider;
+mod provider;
 pub mod serve;
 pub mod sources;
 pub mod systemd;

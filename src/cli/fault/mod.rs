@@ -95,7 +95,7 @@ impl Fault {
 
     /// A mistake of the program.
     pub fn bug(because: impl Into<String>) -> Fault {
-        Fault::new(Exit::Bug, "windrow made a mistake", because)
+        Fault::new(Exit::Bug, "this is a bug in windrow", because)
             .hint("report it with the command and the lines above; what was saved is safe")
     }
 }
@@ -235,15 +235,10 @@ impl From<JobError> for Fault {
                 } else {
                     format!("bring the old items back, --restart to forget that job, {beside}")
                 };
-                Fault::new(
-                    Exit::Rejected,
-                    "this is another job under a name that is taken",
-                    because,
-                )
-                .hint(hint)
+                Fault::new(Exit::Rejected, "the name is taken by another job", because).hint(hint)
             }
             JobError::Create(_) | JobError::Command(_) => {
-                Fault::new(Exit::Conflict, "the task can't be begun", error.to_string())
+                Fault::new(Exit::Conflict, "the job can't start", error.to_string())
             }
         }
     }

@@ -9,7 +9,7 @@ use console::{Term, colors_enabled_stderr};
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use tracing::Level;
 
-use crate::args::Talk;
+use crate::args::Verbosity;
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::output::fold;
@@ -36,7 +36,7 @@ impl Screen {
     ///
     /// # Errors
     /// When the log's filter can't be read.
-    pub(crate) fn open(talk: Talk, log_filter: Option<&str>, is_node: bool) -> Result<Screen, Fault> {
+    pub(crate) fn open(talk: Verbosity, log_filter: Option<&str>, is_node: bool) -> Result<Screen, Fault> {
         let stderr = ProgressDrawTarget::stderr();
         // Hidden also where the terminal can't move its cursor (TERM=dumb): plain lines then.
         let live = io::stderr().is_terminal() && !talk.quiet && !stderr.is_hidden();
@@ -280,7 +280,7 @@ pub(crate) fn put_piece(bytes: &[u8]) -> Result<bool, Fault> {
     }
 }
 
-fn filter(talk: Talk, wanted: Option<&str>) -> Result<telemetry::Filter, Fault> {
+fn filter(talk: Verbosity, wanted: Option<&str>) -> Result<telemetry::Filter, Fault> {
     let level = match talk.verbose {
         0 => "warn",
         1 => "info,windrow::handler=debug",

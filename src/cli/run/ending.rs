@@ -4,13 +4,13 @@ use super::super::args::{IfFinished, Output};
 use super::super::exit::Exit;
 use super::super::fault::Fault;
 use super::outcome::{self, Outcome};
-use super::{Desk, failures_out, only_failed};
+use super::{JobRun, failures_out, only_failed};
 use crate::output::screen;
 use windrow_core::task::lifecycle::Status;
 use windrow_engine::ports::tasks::store::TaskView;
 use windrow_server::service::failures::item_data::Members;
 
-impl Desk<'_> {
+impl JobRun<'_> {
     /// The job was done by an earlier run. Said also when it is to be quiet: nothing was done now, and a script that
     /// runs it again and again would never know.
     pub(super) async fn tell_ended(&self, task: TaskView) -> Result<Exit, Fault> {

@@ -23,7 +23,7 @@ use std::time::Duration;
 
 use tokio::sync::watch::{Receiver, channel};
 
-use self::control::{Control, Steered};
+use self::control::{Control, ControlTarget};
 use self::outcome::Outcome;
 pub(super) use self::outcome::grouped;
 use self::picture::Picture;
@@ -50,7 +50,7 @@ use windrow_node::{Node, NodeOptions, Runtimes, StateDir, Store, SystemClock, ha
 use windrow_server::service::{self, Found, Job, JobError};
 
 /// What a run works with, once its directory is held.
-struct Desk<'a> {
+struct JobRun<'a> {
     args: &'a RunArgs,
     shell: &'a Shell,
     prepared: Prepared,
@@ -80,7 +80,7 @@ pub(super) async fn run(args: &RunArgs, shell: &Shell, runtimes: Arc<Runtimes>) 
         source: "cli",
         ..Actor::windrow(None)
     };
-    let desk = Desk {
+    let desk = JobRun {
         args,
         shell,
         prepared,
@@ -95,7 +95,7 @@ pub(super) async fn run(args: &RunArgs, shell: &Shell, runtimes: Arc<Runtimes>) 
     exit
 }
 
-impl Desk<'_> {
+impl JobRun<'_> {
     async fn work(&self, signals: &mut Signals) -> Result<Exit, Fault> {
         let spec = match (&self.prepared.spec, &self.args.resume) {
             (Some(spec), _) => spec.clone(),
@@ -146,9 +146,9 @@ impl Desk<'_> {
         let next = match only_failed::next(&*self.store, job).await? {
             only_failed::Next::Job(next) => next,
             only_failed::Next::Nothing(last) => {
-                self.shell.screen.must_say(&format!(
-                    "no item of {of} is failed any more; nothing was done now"
-                ));
+                self.shell
+                    .screen
+                    .must_say(&format!("{of} has no failed items left; nothing to do"));
                 return self.tell(Outcome::gather(&*self.store, *last, None).await?).await;
             }
         };
@@ -300,7 +300,7 @@ impl Desk<'_> {
             return None;
         }
         let (supervisor, id) = (node.supervisor().clone(), task.id);
-        let steered = Steered {
+        let steered = ControlTarget {
             name: task.name.clone().unwrap_or_default(),
             task: id,
             tasks: self.store.clone(),

@@ -55,7 +55,7 @@ pub(crate) fn of_jobs(env: &[(String, String)]) -> Result<PathBuf, Fault> {
     let base = value("XDG_STATE_HOME").or_else(|| value("HOME").map(|home| home.join(".local/state")));
     let base = base.ok_or_else(|| {
         let because = "neither XDG_STATE_HOME nor HOME is an absolute path";
-        Fault::new(Exit::Config, "there is no place to keep the progress", because)
+        Fault::new(Exit::Config, "no directory for the progress", because)
             .hint("name a directory: --state DIR")
     })?;
     Ok(base.join("windrow"))

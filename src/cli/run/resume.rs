@@ -20,18 +20,6 @@ const SAME: &str = "the same command resumes";
 const JOBS_AT_ONCE: u32 = 200;
 /// Jobs that are named to whoever looks for another.
 const NAMED_MAX: u32 = 5;
-/// Statuses of jobs that can go on.
-const OPEN: [Status; 8] = [
-    Status::Created,
-    Status::Queued,
-    Status::AwaitingBusiness,
-    Status::Running,
-    Status::Recovering,
-    Status::Stopping,
-    Status::Stopped,
-    Status::Finalizing,
-];
-
 /// The directory of a job by its name. Nothing is made: where there is none there is no job.
 ///
 /// # Errors
@@ -81,9 +69,10 @@ fn unknown(name: &str, because: &str) -> Fault {
 
 /// The latest jobs that can go on.
 pub(super) async fn open_jobs(store: &impl TaskList) -> Result<Vec<TaskView>, Fault> {
+    let open = Status::ALL.iter().copied().filter(|status| !status.is_terminal());
     let filter = TaskFilter {
         business: Some(BUSINESS.to_owned()),
-        statuses: OPEN.to_vec(),
+        statuses: open.collect(),
         ..TaskFilter::default()
     };
     Ok(store.tasks(&filter, None, NAMED_MAX).await?.tasks)

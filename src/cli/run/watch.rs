@@ -7,7 +7,7 @@ use tokio::time::{MissedTickBehavior, interval, timeout};
 
 use super::super::exit::Exit;
 use super::super::fault::Fault;
-use super::super::signals::{Asked, Signals};
+use super::super::signals::{ProcessSignal, Signals};
 use super::outcome;
 use super::picture::{Meter, Picture};
 use crate::output::screen::{RunLines, Screen};
@@ -86,10 +86,10 @@ impl Watch<'_> {
         loop {
             tokio::select! {
                 asked = signals.next() => match asked {
-                    Asked::Tree => self.screen.must_say(&self.node.tree().render("")),
-                    Asked::Stop if stopping != Stopping::No => return self.cut(id).await,
+                    ProcessSignal::Tree => self.screen.must_say(&self.node.tree().render("")),
+                    ProcessSignal::Stop if stopping != Stopping::No => return self.cut(id).await,
                     // SIGHUP means to a job that its terminal was closed.
-                    Asked::Stop | Asked::Reload => stopping = self.stop(id).await?,
+                    ProcessSignal::Stop | ProcessSignal::Reload => stopping = self.stop(id).await?,
                 },
                 _ = looks.tick() => {}
             }

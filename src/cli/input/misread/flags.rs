@@ -80,7 +80,7 @@ fn flag_tip(word: &str, command: &Command, path: &str, similar: Option<&str>) ->
         .get_arguments()
         .any(|argument| argument.get_long() == Some(flag))
     {
-        return Some(format!("here that is '--{same}'"));
+        return Some(format!("use '--{same}'"));
     }
     if !word.starts_with("--") {
         return None;
@@ -89,7 +89,7 @@ fn flag_tip(word: &str, command: &Command, path: &str, similar: Option<&str>) ->
     let begun = || similar?.strip_prefix("--").filter(|flag| flag.starts_with(given));
     nearest(given, flags)
         .or_else(begun)
-        .map(|flag| format!("is '--{flag}' meant?"))
+        .map(|flag| format!("did you mean '--{flag}'?"))
 }
 
 /// Where a negative number was given to a flag. (clap takes it for a flag of its own.)
@@ -141,20 +141,14 @@ mod tests {
         for (line, tip) in [
             (
                 "windrow run --retries 3 --total 3 -- true",
-                "tip: here that is '--max-attempts'",
+                "tip: use '--max-attempts'",
             ),
-            (
-                "windrow run -j4 --total 3 -- true",
-                "tip: here that is '--concurrency'",
-            ),
-            ("windrow run --input u.csv -- true", "tip: here that is '--csv'"),
-            (
-                "windrow run --json --total 3 -- true",
-                "tip: here that is '--output json'",
-            ),
+            ("windrow run -j4 --total 3 -- true", "tip: use '--concurrency'"),
+            ("windrow run --input u.csv -- true", "tip: use '--csv'"),
+            ("windrow run --json --total 3 -- true", "tip: use '--output json'"),
             (
                 "windrow run --conc 5 --total 3 -- true",
-                "tip: is '--concurrency' meant?",
+                "tip: did you mean '--concurrency'?",
             ),
             (
                 "windrow run --start-at 5pm --total 3 -- true",
@@ -168,7 +162,7 @@ mod tests {
                 "windrow task set t1 --start-at 5pm",
                 "tip: 'windrow task start --start-at'",
             ),
-            ("windrow serve --port 80", "tip: here that is '--listen'"),
+            ("windrow serve --port 80", "tip: use '--listen'"),
             (
                 "windrow run --rate -5/s --total 3 -- true",
                 "tip: '--rate' takes nothing below zero",

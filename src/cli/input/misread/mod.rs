@@ -107,7 +107,7 @@ fn verb(mut error: Error, words: &[OsString]) -> Error {
     }
     match mistyped() {
         Some(verb) if error.get(ContextKind::SuggestedSubcommand).is_none() => {
-            tipped(error, format!("is '{} {verb}' meant?", path.join(" ")))
+            tipped(error, format!("did you mean '{} {verb}'?", path.join(" ")))
         }
         Some(verb) => {
             // What has more slips in it would only be in the way.
@@ -194,7 +194,7 @@ fn equivalent(word: &str, root: &Command, noun: &Command, path: &[&str]) -> Opti
     };
     let at = path.join(" ");
     if let Some(verb) = of(noun) {
-        return Some(format!("here that is '{at} {verb}'"));
+        return Some(format!("use '{at} {verb}'"));
     }
     if path.len() > 1 {
         return None;
@@ -202,9 +202,9 @@ fn equivalent(word: &str, root: &Command, noun: &Command, path: &[&str]) -> Opti
     // Most verbs are of tasks, some also of what 'windrow run' does.
     let [task, job] = ["task", "job"].map(|noun| of(root.find_subcommand(noun)?));
     let job = job
-        .map(|verb| format!("; of a 'windrow run' it is '{at} job {verb}'"))
+        .map(|verb| format!("; for a 'windrow run' use '{at} job {verb}'"))
         .unwrap_or_default();
-    task.map(|verb| format!("here that is '{at} task {verb}'{job}"))
+    task.map(|verb| format!("use '{at} task {verb}'{job}"))
 }
 
 /// The standard library's words for numbers name types.
@@ -269,36 +269,27 @@ mod tests {
     #[test]
     fn verbs_of_other_programs_lead_to_those_of_this_one() {
         for (line, tip) in [
-            ("windrow job pause x", "tip: here that is 'windrow job stop'"),
-            ("windrow task pause t1", "tip: here that is 'windrow task stop'"),
-            ("windrow task resume t1", "tip: here that is 'windrow task start'"),
-            (
-                "windrow task retry t1",
-                "tip: here that is 'windrow task redrive'",
-            ),
-            ("windrow task ls", "tip: here that is 'windrow task list'"),
-            ("windrow task rm t1", "tip: here that is 'windrow task delete'"),
-            ("windrow task kill t1", "tip: here that is 'windrow task cancel'"),
-            ("windrow task status t1", "tip: here that is 'windrow task show'"),
+            ("windrow job pause x", "tip: use 'windrow job stop'"),
+            ("windrow task pause t1", "tip: use 'windrow task stop'"),
+            ("windrow task resume t1", "tip: use 'windrow task start'"),
+            ("windrow task retry t1", "tip: use 'windrow task redrive'"),
+            ("windrow task ls", "tip: use 'windrow task list'"),
+            ("windrow task rm t1", "tip: use 'windrow task delete'"),
+            ("windrow task kill t1", "tip: use 'windrow task cancel'"),
+            ("windrow task status t1", "tip: use 'windrow task show'"),
             ("windrow biz delete push", "tip: a business is not deleted"),
-            (
-                "windrow biz create push",
-                "tip: here that is 'windrow biz register'",
-            ),
-            ("windrow ctx rm a", "tip: here that is 'windrow ctx remove'"),
-            (
-                "windrow token delete 1",
-                "tip: here that is 'windrow token revoke'",
-            ),
+            ("windrow biz create push", "tip: use 'windrow biz register'"),
+            ("windrow ctx rm a", "tip: use 'windrow ctx remove'"),
+            ("windrow token delete 1", "tip: use 'windrow token revoke'"),
             ("windrow job resume x", "windrow run --resume NAME"),
-            ("windrow pause t1", "tip: here that is 'windrow task stop'"),
+            ("windrow pause t1", "tip: use 'windrow task stop'"),
             (
                 "windrow ls",
-                "tip: here that is 'windrow task list'; of a 'windrow run' it is 'windrow job list'",
+                "tip: use 'windrow task list'; for a 'windrow run' use 'windrow job list'",
             ),
             ("windrow stop t1", "of a 'windrow run' it is 'windrow job stop'"),
-            ("windrow businesses", "tip: here that is 'windrow biz'"),
-            ("windrow config print", "tip: here that is 'windrow config show'"),
+            ("windrow businesses", "tip: use 'windrow biz'"),
+            ("windrow config print", "tip: use 'windrow config show'"),
             ("windrow job watch x", "'windrow job show' says how it stands"),
             ("windrow status", "windrow cluster status"),
         ] {
@@ -336,8 +327,8 @@ mod tests {
     #[test]
     fn slips_of_the_finger_are_seen() {
         for (line, tip) in [
-            ("windrow rnu --total 3", "is 'windrow run' meant?"),
-            ("windrow run --cvs u.csv -- true", "is '--csv' meant?"),
+            ("windrow rnu --total 3", "did you mean 'windrow run'?"),
+            ("windrow run --cvs u.csv -- true", "did you mean '--csv'?"),
             ("windrow run --csv u.csv --rat 5/s -- true", "--rate"),
             ("windrow run --csv u.csv python3 handler.py", "behind --"),
             ("windrow run --csv u.csv", "behind --"),

@@ -11,7 +11,7 @@ use crate::args::ServeArgs;
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::local::configuration;
-use crate::signals::{Asked, Signals};
+use crate::signals::{ProcessSignal, Signals};
 use windrow_config::{Config, LogFormat};
 use windrow_node::agreement::WitnessError;
 use windrow_node::serve::{InProcess, Serve, ServeError, ServeOptions};
@@ -45,12 +45,12 @@ pub(crate) async fn serve(args: &ServeArgs, shell: &Shell, runtimes: Arc<Runtime
     loop {
         tokio::select! {
             asked = signals.next() => match asked {
-                Asked::Stop => return Ok(drain(node, &mut signals, shell).await),
-                Asked::Reload => reload(&node, args, shell),
-                Asked::Tree => shell.screen.must_say(node.tree().trim_end()),
+                ProcessSignal::Stop => return Ok(drain(node, &mut signals, shell).await),
+                ProcessSignal::Reload => reload(&node, args, shell),
+                ProcessSignal::Tree => shell.screen.must_say(node.tree().trim_end()),
             },
             () = node.failed() => {
-                return Err(Fault::new(Exit::Failed, "the node ended by itself", "its actors failed too often; the log says why")
+                return Err(Fault::new(Exit::Failed, "the node stopped unexpectedly", "its actors failed too often; the log says why")
                     .hint("start it again; every task goes on from its last checkpoint"));
             }
             () = tokio::time::sleep(pulse.unwrap_or(NO_PULSE)) => {
@@ -153,10 +153,10 @@ fn reload(node: &Serve, args: &ServeArgs, shell: &Shell) {
 /// Drains; a second signal ends the process at once.
 async fn drain(node: Serve, signals: &mut Signals, shell: &Shell) -> Exit {
     let within = node.config().node.drain_timeout + Duration::from_secs(15);
-    systemd::stopping(within, "drains: calls under way end, progress is saved");
+    systemd::stopping(within, "draining: waiting for calls in flight");
     shell
         .screen
-        .must_say("draining: calls under way end, progress is saved; again to end at once");
+        .must_say("draining: no new calls; waiting for those in flight; a second signal stops at once");
     tokio::select! {
         drained = node.drain() => if drained { Exit::Ok } else { Exit::Failed },
         () = signals.stop() => {

@@ -11,7 +11,7 @@ use std::time::Duration;
 use tokio::time::{sleep, timeout};
 
 use self::data::Data;
-use self::verdicts::{Said, Tally};
+use self::verdicts::{ItemReport, Tally};
 use crate::Shell;
 use crate::args::TryArgs;
 use crate::exit::Exit;
@@ -27,7 +27,7 @@ use windrow_core::items::run::IndexRun;
 use windrow_core::items::verdict::Dispatch;
 use windrow_engine::ports::clock::Clock;
 use windrow_engine::ports::handling::handler::{Call, CallItems, Handler, HandlerFactory};
-use windrow_node::handlers::{self, Making};
+use windrow_node::handlers::{self, HandlerParts};
 use windrow_node::{Runtimes, SystemClock};
 
 /// The longest wait before another attempt; a person is watching.
@@ -79,7 +79,7 @@ fn factory(
     clock: &Arc<dyn Clock>,
 ) -> Result<Arc<dyn HandlerFactory>, Fault> {
     let screen = shell.screen.clone();
-    let making = Making {
+    let making = HandlerParts {
         config,
         environment: shell.environment.clone(),
         clock: clock.clone(),
@@ -168,7 +168,7 @@ fn dispatches(items: &[u64], attempt: Attempt) -> CallItems {
     }
 }
 
-impl Said {
+impl ItemReport {
     /// One line for people.
     fn line(&self, attempt: u32) -> String {
         let again = match attempt {

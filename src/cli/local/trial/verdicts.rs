@@ -8,7 +8,7 @@ use windrow_core::items::verdict::{Failure, Outcome, Wish};
 use windrow_engine::ports::handling::handler::{CallFailure, ItemVerdict, Reply};
 
 /// What was said of one item.
-pub(super) struct Said {
+pub(super) struct ItemReport {
     pub(super) index: u64,
     pub(super) text: String,
     pub(super) took: Duration,
@@ -23,8 +23,8 @@ pub(super) struct Said {
 }
 
 /// What a reply says of each item of a call.
-pub(super) fn read(items: &[u64], reply: Reply, took: Duration) -> Vec<Said> {
-    let said = |index: u64, text: String| Said {
+pub(super) fn read(items: &[u64], reply: Reply, took: Duration) -> Vec<ItemReport> {
+    let said = |index: u64, text: String| ItemReport {
         index,
         text,
         took,
@@ -54,7 +54,7 @@ pub(super) fn read(items: &[u64], reply: Reply, took: Duration) -> Vec<Said> {
 /// Codes of items that got no answer.
 const NO_ANSWER: [&str; 4] = ["TIMEOUT", "WORKER_CRASH", "WORKER_HUNG", "WORKER_RESTARTED"];
 
-fn item(said: impl Fn(String) -> Said, verdict: ItemVerdict) -> Said {
+fn item(said: impl Fn(String) -> ItemReport, verdict: ItemVerdict) -> ItemReport {
     match verdict {
         ItemVerdict::Settled(Outcome::Succeeded) => said("✓ succeeded".to_owned()),
         ItemVerdict::Settled(Outcome::Skipped) => said("– skipped".to_owned()),
@@ -62,7 +62,7 @@ fn item(said: impl Fn(String) -> Said, verdict: ItemVerdict) -> Said {
             failure,
             wish: Wish::Abandon,
         } => said(format!("✗ abandoned {}", told(&failure))),
-        ItemVerdict::Unclear(failure) => Said {
+        ItemVerdict::Unclear(failure) => ItemReport {
             retry: Some(None),
             ..said(format!("↻ retry {}", told(&failure)))
         },
@@ -72,7 +72,7 @@ fn item(said: impl Fn(String) -> Said, verdict: ItemVerdict) -> Said {
         } => {
             // The platform's own codes mean that there was no answer to this item.
             let understood = !NO_ANSWER.contains(&failure.code.as_ref());
-            Said {
+            ItemReport {
                 retry: Some(after),
                 understood,
                 answered: understood,
@@ -82,7 +82,7 @@ fn item(said: impl Fn(String) -> Said, verdict: ItemVerdict) -> Said {
     }
 }
 
-fn whole(said: Said, failure: &CallFailure) -> Said {
+fn whole(said: ItemReport, failure: &CallFailure) -> ItemReport {
     let fenced = Failure::new(
         "FENCED",
         "it answers that a newer run exists, but nothing runs here",
@@ -96,7 +96,7 @@ fn whole(said: Said, failure: &CallFailure) -> Said {
         CallFailure::Gone(failure) => ("✗ gone:", failure, true, None),
         CallFailure::Fenced => ("✗ refused:", &fenced, true, None),
         CallFailure::NotSent => {
-            return Said {
+            return ItemReport {
                 text: "✗ not sent".to_owned(),
                 understood: false,
                 answered: false,
@@ -109,7 +109,7 @@ fn whole(said: Said, failure: &CallFailure) -> Said {
         CallFailure::Abandoned(_) | CallFailure::BackPressure { .. }
     );
     let is_http = matches!(failure, CallFailure::Failed { failure, .. } if failure.code.starts_with("HTTP_"));
-    Said {
+    ItemReport {
         text: format!("{sign} {}{}", told(why), wait_text(retry.flatten())),
         flaw: is_flaw.then(|| why.clone()),
         retry,
@@ -141,7 +141,7 @@ pub(super) struct Tally {
 
 impl Tally {
     /// Counts a call.
-    pub(super) fn on_call(&mut self, said: Vec<Said>, took: Duration) {
+    pub(super) fn on_call(&mut self, said: Vec<ItemReport>, took: Duration) {
         if said.iter().any(|one| one.understood && one.flaw.is_none()) {
             self.understood = true;
             self.latencies.push(took);

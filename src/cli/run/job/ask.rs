@@ -13,7 +13,7 @@ use crate::Shell;
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::link::contexts::like;
-use crate::run::control::{Address, Ask, Refusal, Told};
+use crate::run::control::{Address, Command, Refusal, Reply};
 use crate::run::place;
 use crate::run::resume::command;
 
@@ -26,12 +26,12 @@ const TOLD_BYTES_MAX: u64 = 1 << 20;
 ///
 /// # Errors
 /// `NotFound` when it doesn't run; `Rejected` with what it refused.
-pub(super) async fn ask(which: &Which, ask: &Ask, shell: &Shell) -> Result<Value, Fault> {
+pub(super) async fn ask(which: &Which, ask: &Command, shell: &Shell) -> Result<Value, Fault> {
     for place in &place::candidates(&which.name, which.state.as_deref(), &shell.env)? {
         let Some(found) = reach(place).await? else {
             continue;
         };
-        let is_it = told(found, place, &Ask::Show).await?["name"] == *which.name;
+        let is_it = told(found, place, &Command::Show).await?["name"] == *which.name;
         if let (true, Some(again)) = (is_it, reach(place).await?) {
             return told(again, place, ask).await;
         }
@@ -49,7 +49,7 @@ pub(super) async fn all(shell: &Shell) -> Result<Vec<Value>, Fault> {
     let mut found = Vec::new();
     for place in places(shell)? {
         let shown = match reach(&place).await {
-            Ok(Some(stream)) => told(stream, &place, &Ask::Show).await,
+            Ok(Some(stream)) => told(stream, &place, &Command::Show).await,
             Ok(None) => continue,
             Err(fault) => Err(fault),
         };
@@ -91,7 +91,7 @@ async fn reach(place: &Path) -> Result<Option<UnixStream>, Fault> {
     }
 }
 
-async fn told(mut stream: UnixStream, place: &Path, ask: &Ask) -> Result<Value, Fault> {
+async fn told(mut stream: UnixStream, place: &Path, ask: &Command) -> Result<Value, Fault> {
     let broken = |error: io::Error| {
         Fault::new(
             Exit::Unreachable,
@@ -106,17 +106,17 @@ async fn told(mut stream: UnixStream, place: &Path, ask: &Ask) -> Result<Value, 
             .await?;
         let mut text = String::new();
         stream.take(TOLD_BYTES_MAX).read_to_string(&mut text).await?;
-        Ok(serde_json::from_str::<Told>(&text)?)
+        Ok(serde_json::from_str::<Reply>(&text)?)
     };
     let told = tokio::time::timeout(PATIENCE, talk)
         .await
         .unwrap_or_else(|late| Err(late.into()));
     match told.map_err(broken)? {
-        Told::Done(value) => Ok(value),
-        Told::Refused(Refusal { because, hint }) => {
+        Reply::Done(value) => Ok(value),
+        Reply::Refused(Refusal { because, hint }) => {
             let fault = Fault {
                 exit: Exit::Rejected,
-                what: "the run refused it".to_owned(),
+                what: "the run refused the command".to_owned(),
                 because,
                 hint,
             };
