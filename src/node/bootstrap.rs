@@ -50,7 +50,7 @@ impl From<StoreError> for BootstrapError {
 ///
 /// # Errors
 /// See [`BootstrapError`].
-pub async fn admin(service: &Service, data_dir: &Path) -> Result<Option<PathBuf>, BootstrapError> {
+pub(crate) async fn admin(service: &Service, data_dir: &Path) -> Result<Option<PathBuf>, BootstrapError> {
     let (config, now) = (service.config(), service.now());
     first(service.token_store(), &config.auth, data_dir, now).await
 }
@@ -59,7 +59,7 @@ pub async fn admin(service: &Service, data_dir: &Path) -> Result<Option<PathBuf>
 ///
 /// # Errors
 /// See [`BootstrapError`].
-pub fn look(auth: &Auth, data_dir: &Path) -> Result<(), BootstrapError> {
+pub(crate) fn look(auth: &Auth, data_dir: &Path) -> Result<(), BootstrapError> {
     match auth.mode {
         AuthMode::Off => Ok(()),
         AuthMode::Token | AuthMode::Proxy => known(&places(auth, data_dir)).map(drop),

@@ -30,36 +30,36 @@ use windrow_handlers::command::{CommandHandlerFactory, Environment};
 use windrow_handlers::http::{HttpHandlerFactory, HttpOptions};
 use windrow_handlers::rust::InProcess;
 
-pub use windrow_handlers::command::Leftovers;
-pub use windrow_handlers::http::{HookClient, Transports};
-pub use windrow_host::vault::KeyVault;
+pub(crate) use windrow_handlers::command::Leftovers;
+pub(crate) use windrow_handlers::http::{HookClient, Transports};
+pub(crate) use windrow_host::vault::KeyVault;
 
 /// What handlers and sources are made with.
-pub struct ServiceProvider {
+pub(crate) struct ServiceProvider {
     /// Businesses.
-    pub businesses: Arc<dyn BusinessStore>,
+    pub(crate) businesses: Arc<dyn BusinessStore>,
     /// Opens their secrets.
-    pub vault: Arc<dyn Vault>,
+    pub(crate) vault: Arc<dyn Vault>,
     /// The configuration.
-    pub config: Arc<Config>,
+    pub(crate) config: Arc<Config>,
     /// The handlers of the program that the node is part of.
-    pub in_process: InProcess,
+    pub(crate) in_process: InProcess,
     /// The node's name, which handlers are told.
-    pub node: String,
+    pub(crate) node: String,
     /// This process's environment: commands get `PATH`, `HOME` and `LANG` of it.
-    pub environment: Vec<(OsString, OsString)>,
+    pub(crate) environment: Vec<(OsString, OsString)>,
     /// Time.
-    pub clock: Arc<dyn Clock>,
+    pub(crate) clock: Arc<dyn Clock>,
     /// Where handlers' own lines go.
-    pub data_log: Arc<dyn DataLog>,
+    pub(crate) data_log: Arc<dyn DataLog>,
     /// Connections.
-    pub transports: Arc<Transports>,
+    pub(crate) transports: Arc<Transports>,
     /// Live workers.
-    pub workers: Arc<Leftovers>,
+    pub(crate) workers: Arc<Leftovers>,
     /// Sources of tasks.
-    pub sources: Arc<StoredSources>,
+    pub(crate) sources: Arc<StoredSources>,
     /// Where handlers work.
-    pub work: Runtime,
+    pub(crate) work: Runtime,
 }
 
 #[async_trait]
