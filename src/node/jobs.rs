@@ -84,10 +84,19 @@ impl NodeOptions {
     }
 }
 
+/// The runs of a store: of these jobs only, or all.
+pub(super) fn runs(store: &Arc<Store>, only: Option<Arc<Jobs>>) -> Arc<dyn RunStore> {
+    let runs = store.clone();
+    match only {
+        Some(jobs) => Arc::new(JobRuns { runs, jobs }),
+        None => runs,
+    }
+}
+
 /// The runs of these jobs.
-pub(super) struct JobRuns {
-    pub(super) runs: Arc<dyn RunStore>,
-    pub(super) jobs: Arc<Jobs>,
+struct JobRuns {
+    runs: Arc<dyn RunStore>,
+    jobs: Arc<Jobs>,
 }
 
 #[async_trait]

@@ -19,7 +19,7 @@ pub mod witness;
 use std::sync::Arc;
 use std::time::Duration;
 
-use self::jobs::{JobRuns, Jobs};
+use self::jobs::Jobs;
 use windrow_config::{Cluster, Config};
 use windrow_core::capacity::{Capacity, Ledger};
 use windrow_core::execution::Progress;
@@ -180,13 +180,7 @@ impl Node {
             work: options.runtimes.work.handle().clone(),
             vital,
             lanes_unpaced: options.runtimes.lanes,
-            runs: match options.only {
-                None => store.clone(),
-                Some(jobs) => Arc::new(JobRuns {
-                    runs: store.clone(),
-                    jobs,
-                }),
-            },
+            runs: jobs::runs(&store, options.only),
             tasks: store.clone(),
             sessions: store.clone(),
             limits: store.clone(),

@@ -126,8 +126,11 @@ pub(crate) fn init(args: &InitArgs) -> Result<Exit, Fault> {
 fn refused(path: &Path, error: &io::Error) -> Fault {
     let what = format!("{} is not written", path.display());
     match error.kind() {
-        ErrorKind::AlreadyExists => Fault::new(Exit::Conflict, what, "it is there already")
-            .hint("--dir DIR for another directory, or --force to replace it"),
+        // Not where a file stands in the place of its directory.
+        ErrorKind::AlreadyExists if path.symlink_metadata().is_ok() => {
+            Fault::new(Exit::Conflict, what, "it is there already")
+                .hint("--dir DIR for another directory, or --force to replace it")
+        }
         _ => Fault::new(Exit::Failed, what, error.to_string())
             .hint("--dir DIR for a directory that can be written"),
     }
