@@ -122,9 +122,7 @@ impl From<Fault> for CallFailure {
                 failed(FailureClass::Unclear, "RESET", message)
             }
             Fault::ResetPlain(why) => {
-                let message = format!(
-                    "the connection broke before the reply began; {MAY_SPEAK_TLS}; or did the handler crash? ({why})"
-                );
+                let message = format!("the connection broke before a reply began; {MAY_SPEAK_TLS} ({why})");
                 failed(FailureClass::Unclear, "RESET", message)
             }
             Fault::Garbled(why) => {

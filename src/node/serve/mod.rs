@@ -15,7 +15,6 @@ use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
-use tokio_rustls::TlsAcceptor;
 
 use self::compose::Base;
 pub use self::error::ServeError;
@@ -28,7 +27,7 @@ use windrow_core::settings::{Auto, RateLimit};
 use windrow_engine::actors::runtime::context::ServingNow;
 pub use windrow_handlers::rust::InProcess;
 use windrow_server::http::metrics::watch;
-use windrow_server::http::server::{self, BadTls, Limits, Server};
+use windrow_server::http::server::{self, BadTls, Limits, Server, TlsAcceptor};
 use windrow_server::http::{App, Front, facade};
 use windrow_server::service::{Service, stats};
 use windrow_server::telemetry::{Filter, LogControl};
