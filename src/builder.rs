@@ -1,44 +1,44 @@
 //! Windrow in this process: a folder, threads, and the tree of actors.
 
-use std::collections::HashMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use async_trait::async_trait;
 use tokio::runtime::Runtime;
 use windrow_config::Config;
-use windrow_core::capacity::Capacity;
-use windrow_core::ids::TaskId;
 use windrow_core::task::lifecycle::Status;
 use windrow_engine::ports::clock::Clock;
-use windrow_engine::ports::sources::provision::{Provider, Provision, ProvisionError};
-use windrow_engine::ports::tasks::store::{Actor, TaskView, Write};
+use windrow_engine::ports::sources::provision::Provision;
+use windrow_engine::ports::tasks::store::{Actor, Write};
+use windrow_node::jobs::{BUSINESS, Jobs};
 use windrow_node::sources::{IndexWatch, OpenedSource, Opening, open};
-use windrow_node::{Chosen, Node, NodeOptions, Runtimes, StateDir, Store, Times};
+use windrow_node::{Node, NodeOptions, Runtimes, StateDir, Store};
 use windrow_server::service::{self, JobStart};
 
-use crate::{Error, Job, Report, Running};
-
-/// The business that all jobs of a folder belong to.
-const BUSINESS: &str = "run";
-/// Whoever runs a job wants it to run, however long it rested.
-const RESTORE_WINDOW: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
+use crate::{Error, Job, NodeBuilder, Report, Running};
 
 /// How Windrow is made.
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct Builder {
-    folder: PathBuf,
+    folder: Option<PathBuf>,
 }
+
+/// The folder in which progress is kept where none is named.
+pub(crate) const FOLDER_DEFAULT: &str = "windrow";
 
 impl Builder {
     /// The folder in which progress is kept; made if it isn't there. Without this it is `windrow` where the program runs.
     pub fn store(mut self, folder: impl AsRef<Path>) -> Builder {
-        self.folder = folder.as_ref().to_owned();
+        self.folder = Some(folder.as_ref().to_owned());
         self
+    }
+
+    /// A node instead, with an HTTP API, registered businesses and handlers of your own.
+    pub fn node(self) -> NodeBuilder {
+        NodeBuilder::of(self.folder)
     }
 
     /// Takes the folder and starts the actors, on threads of their own.
@@ -46,36 +46,25 @@ impl Builder {
     /// # Errors
     /// When the folder can't be used, or another program holds it.
     pub async fn build(self) -> Result<Windrow, Error> {
-        let locked = StateDir::lock(&self.folder);
-        let state = Arc::new(locked.map_err(|cause| Error::Folder {
-            folder: self.folder.clone(),
+        let folder = self.folder.unwrap_or_else(|| FOLDER_DEFAULT.into());
+        let state = StateDir::lock(&folder).map_err(|cause| Error::Folder {
+            folder,
             cause: Box::new(cause),
-        })?);
+        })?;
+        let state = Arc::new(state);
         let store = Arc::new(Store::open(&state.database()).await?);
-        let (threads, jobs, chosen) = (Threads::new()?, Arc::new(Jobs::default()), Chosen::default());
+        let (threads, jobs) = (Threads::new()?, Arc::new(Jobs::default()));
+        let (config, runtimes) = (Config::default(), threads.runtimes()?);
         let options = NodeOptions {
             name: name(),
-            state: state.clone(),
-            store: store.clone(),
-            provider: jobs.clone(),
-            capacity: Capacity::Unlimited,
-            unlimited_reserves: Config::default().node.unlimited_reserves,
-            times: Times {
-                restore_window: RESTORE_WINDOW,
-                first_contact: None,
-                ..Times::default()
-            },
-            runtimes: threads.work.clone().ok_or(Error::Ended)?,
-            exclusive: true,
-            only: Some(chosen.clone()),
+            ..NodeOptions::of_jobs(&config, state.clone(), store.clone(), jobs.clone(), runtimes)
         };
-        let node = threads.start(options).await?;
+        let node = threads.run(Node::start(options)).await??;
         Ok(Windrow {
             node,
             state,
             store,
             jobs,
-            chosen,
             _threads: threads,
         })
     }
@@ -88,7 +77,6 @@ pub struct Windrow {
     state: Arc<StateDir>,
     store: Arc<Store>,
     jobs: Arc<Jobs>,
-    chosen: Chosen,
     /// The last, so that it is dropped after what runs on it.
     _threads: Threads,
 }
@@ -104,9 +92,7 @@ impl fmt::Debug for Windrow {
 impl Windrow {
     /// Begins to make one.
     pub fn builder() -> Builder {
-        Builder {
-            folder: PathBuf::from("windrow"),
-        }
+        Builder { folder: None }
     }
 
     /// Runs a job to its end, or goes on with it; several may run at a time.
@@ -124,7 +110,7 @@ impl Windrow {
     pub async fn start(&self, mut job: Job) -> Result<Running<'_>, Error> {
         let node = &self.node;
         let tuning = job.tuning()?;
-        let make = job.handler.take().ok_or(Error::NoHandler)?;
+        let handler = job.handler.take().ok_or(Error::NoHandler)?;
         let opened = self.open(&job, node.clock()).await?;
         let wanted = service::Job {
             business: BUSINESS.to_owned(),
@@ -138,16 +124,12 @@ impl Windrow {
         let (actor, now) = (actor(), node.clock().wall());
         let (JobStart::New(task) | JobStart::Resumed(task) | JobStart::Ended(task)) =
             service::begin(&*self.store, &wanted, false, &actor, now).await?;
-        let handler = make(node.clock().clone());
-        self.jobs.provide(
-            task.id,
-            Provision {
-                handler,
-                source: opened.source,
-                limits: Vec::new(),
-            },
-        );
-        self.chosen.add(task.id);
+        let provision = Provision {
+            handler,
+            source: opened.source,
+            limits: Vec::new(),
+        };
+        self.jobs.add(task.id, provision);
         node.wake();
         // Its last process died while it was stopping; it has to be stopped before it can be started.
         let starts_again = AtomicBool::new(task.status == Status::Stopping);
@@ -178,15 +160,15 @@ impl Windrow {
     }
 }
 
-/// The threads of its own on which a Windrow's actors and work run: they don't depend on the runtime of the caller. Where
-/// this is dropped they are given up, since a runtime can't be awaited where others run.
-struct Threads {
+/// The threads on which a Windrow's actors and work run, whatever runtime the caller has. Where this is dropped they are
+/// given up, since a runtime can't be awaited where others run.
+pub(crate) struct Threads {
     actors: Option<Runtime>,
     work: Option<Arc<Runtimes>>,
 }
 
 impl Threads {
-    fn new() -> std::io::Result<Threads> {
+    pub(crate) fn new() -> std::io::Result<Threads> {
         let actors = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(1)
             .thread_name("windrow-actors")
@@ -198,12 +180,17 @@ impl Threads {
         })
     }
 
-    async fn start(&self, options: NodeOptions) -> Result<Node, Error> {
-        let Some(actors) = &self.actors else {
-            return Err(Error::Ended);
-        };
-        let started = actors.spawn(Node::start(options)).await;
-        Ok(started.map_err(|_| Error::Ended)??)
+    pub(crate) fn runtimes(&self) -> Result<Arc<Runtimes>, Error> {
+        self.work.clone().ok_or(Error::Ended)
+    }
+
+    /// Does something where actors run.
+    pub(crate) async fn run<T: Send + 'static>(
+        &self,
+        work: impl Future<Output = T> + Send + 'static,
+    ) -> Result<T, Error> {
+        let actors = self.actors.as_ref().ok_or(Error::Ended)?;
+        actors.spawn(work).await.map_err(|_| Error::Ended)
     }
 }
 
@@ -232,30 +219,9 @@ pub(crate) fn actor() -> Write {
     Actor {
         name: "program".to_owned(),
         source: "cli",
-        reason: None,
-        request_id: None,
+        ..Actor::windrow(None)
     }
     .writes()
 }
-
-/// The handlers and items of the jobs that were begun here.
-#[derive(Default)]
-struct Jobs(Mutex<HashMap<TaskId, Provision>>);
-
-impl Jobs {
-    fn provide(&self, task: TaskId, provision: Provision) {
-        self.0
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .insert(task, provision);
-    }
-}
-
-#[async_trait]
-impl Provider for Jobs {
-    async fn provide(&self, task: &TaskView) -> Result<Provision, ProvisionError> {
-        let jobs = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let none = || ProvisionError::Unavailable("nobody has begun it in this process".to_owned());
-        jobs.get(&task.id).cloned().ok_or_else(none)
     }
 }

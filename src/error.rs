@@ -1,13 +1,14 @@
-//! What can go wrong before a job runs.
+//! What can go wrong before anything runs.
 
 use std::path::PathBuf;
 
 use windrow_engine::ports::StoreError;
+use windrow_node::serve::ServeError;
 use windrow_node::sources::OpenSourceError;
 use windrow_node::{LockError, StartError};
 use windrow_server::service::JobError;
 
-/// A job can't be run. Nothing of what was done before is lost.
+/// A job can't be run, or a node can't serve. Nothing of what was done before is lost.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -25,6 +26,12 @@ pub enum Error {
     /// Threads can't be started.
     #[error("threads can't be started: {0}")]
     Threads(#[from] std::io::Error),
+    /// The node can't serve.
+    #[error(transparent)]
+    Serve(Box<ServeError>),
+    /// The configuration of a node has faults.
+    #[error("{}", .0.join("; "))]
+    Config(Vec<String>),
     /// The actors did not come up.
     #[error(transparent)]
     Start(#[from] StartError),
@@ -43,4 +50,10 @@ pub enum Error {
     /// The actors ended while the job was not done.
     #[error("windrow ended before the job did; what was saved is safe, run it again")]
     Ended,
+}
+
+impl From<ServeError> for Error {
+    fn from(error: ServeError) -> Error {
+        Error::Serve(Box::new(error))
+    }
 }

@@ -14,24 +14,43 @@ use windrow_core::items::verdict::Outcome;
 use windrow_core::settings::check;
 use windrow_core::settings::{Auto, RateLimit};
 use windrow_core::task::Tuning;
-use windrow_engine::ports::clock::Clock;
 use windrow_engine::ports::handling::handler::{HandlerFactory, ItemVerdict};
 use windrow_handlers::rust::{ItemHandler, OwnedItem, RustHandlerFactory, handler_fn};
+use windrow_node::SystemClock;
 use windrow_node::sources::{CsvFormat, Format, Input, SourceSpec};
 
 use crate::Error;
 
 /// What an error of a closure becomes.
-type Cause = Box<dyn std::error::Error + Send + Sync>;
-/// Makes the handler of each run.
-pub(crate) type MakeHandler = Box<dyn FnOnce(Arc<dyn Clock>) -> Arc<dyn HandlerFactory> + Send>;
+pub(crate) type Cause = Box<dyn std::error::Error + Send + Sync>;
+/// A closure as a handler: `Err` and a panic are failed attempts.
+pub(crate) fn closure<F, Fut, E>(work: F) -> impl ItemHandler
+where
+    F: Fn(OwnedItem) -> Fut + Send + Sync + 'static,
+    Fut: Future<Output = Result<(), E>> + Send,
+    E: Into<Cause>,
+{
+    handler_fn(move |item| {
+        let work = work(item);
+        async move {
+            work.await
+                .map(|()| ItemVerdict::Settled(Outcome::Succeeded))
+                .map_err(Into::into)
+        }
+    })
+}
+
+/// A handler as a node has it.
+pub(crate) fn factory(handler: impl ItemHandler) -> Arc<dyn HandlerFactory> {
+    Arc::new(RustHandlerFactory::new(handler, Arc::new(SystemClock::new())))
+}
 
 /// Items, a handler, and how fast. Known by its [name](Job::name).
 pub struct Job {
     pub(crate) name: String,
     pub(crate) items: SourceSpec,
     pub(crate) skip_first: ItemIndex,
-    pub(crate) handler: Option<MakeHandler>,
+    pub(crate) handler: Option<Arc<dyn HandlerFactory>>,
     tuning: Tuning,
     /// Why the first setting that is wrong is wrong.
     fault: Option<String>,
@@ -113,22 +132,13 @@ impl Job {
         Fut: Future<Output = Result<(), E>> + Send,
         E: Into<Cause>,
     {
-        self.handler_of(handler_fn(move |item| {
-            let work = work(item);
-            async move {
-                work.await
-                    .map(|()| ItemVerdict::Settled(Outcome::Succeeded))
-                    .map_err(Into::into)
-            }
-        }))
+        self.handler_of(closure(work))
     }
 
     /// A handler that gets many items at once, with [`Job::batch`], and may say more of each than whether it succeeded.
     #[must_use]
     pub fn handler_of(mut self, handler: impl ItemHandler) -> Job {
-        self.handler = Some(Box::new(|clock| {
-            Arc::new(RustHandlerFactory::new(handler, clock))
-        }));
+        self.handler = Some(factory(handler));
         self
     }
 

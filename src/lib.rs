@@ -19,6 +19,28 @@
 //! # }
 //! ```
 //!
+//! # A node of your own
+//!
+//! [`Builder::node`] makes what `windrow serve` is, an HTTP API with registered businesses, in your program: a business
+//! names one of your handlers as its `command`.
+//!
+//! ```
+//! use windrow::{Item, Windrow};
+//!
+//! # async fn push(_: &str) -> Result<(), std::io::Error> { Ok(()) }
+//! # #[tokio::main]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let folder = tempfile::tempdir()?;
+//! # std::env::set_current_dir(&folder)?;
+//! let builder = Windrow::builder().store("node").node().listen("127.0.0.1:0");
+//! let node = builder.handler("push", async |item: Item| push(&item.key).await).serve().await?;
+//! println!("POST {}/v1/businesses {{\"name\": \"campaign\", \"command\": \"push\"}}", node.url());
+//! # assert!(node.token_file().is_some());
+//! node.close().await;
+//! # Ok(())
+//! # }
+//! ```
+//!
 //! # What holds
 //!
 //! - A job is known by its [name](Job::name). The same job again goes on where it was: after a [stop](Running::stop), an
@@ -40,10 +62,12 @@ mod error;
 mod job;
 mod report;
 mod running;
+mod serving;
 
 pub use builder::{Builder, Windrow};
 pub use error::Error;
 pub use job::Job;
 pub use report::{End, Failures, Progress, Report};
 pub use running::Running;
+pub use serving::{Node, NodeBuilder};
 pub use windrow_handlers::rust::{Batch, ItemCtx, ItemHandler, OwnedItem as Item, Results};

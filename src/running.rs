@@ -6,7 +6,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use windrow_core::ids::TaskId;
-use windrow_core::items::counters::Counters;
 use windrow_core::task::lifecycle::{Status, StopReason};
 use windrow_engine::ports::ErrorClass;
 use windrow_engine::ports::tasks::failure_list::FailureList;
@@ -44,14 +43,9 @@ impl Running<'_> {
     /// When the store can't be read.
     pub async fn progress(&self) -> Result<Progress, Error> {
         let task = self.view().await?;
-        let live = self
-            .node
-            .progress(task.id)
-            .into_iter()
-            .map(|(_, live)| live.counters);
+        let live = self.node.progress(task.id).into_iter().map(|live| live.counters);
         let live = live.reduce(|one, other| one.plus(&other));
-        let counters: Counters = live.unwrap_or(task.counters);
-        Ok(Progress::of(task.total.0, &counters))
+        Ok(Progress::of(task.total.0, &live.unwrap_or(task.counters)))
     }
 
     /// Lets no more items leave; those under way end. The same job goes on another time.

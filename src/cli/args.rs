@@ -94,8 +94,8 @@ pub enum Command {
 }
 
 /// How much is printed beside the outcome.
-#[derive(Clone, Copy, Debug, Args)]
-pub struct Talk {
+#[derive(Clone, Copy, Debug, Default, Args)]
+pub struct Verbosity {
     /// Print nothing but errors and the outcome
     #[arg(short, long)]
     pub quiet: bool,

@@ -68,7 +68,7 @@ impl Exit {
         ),
         (Exit::TimedOut, "wait: waited long enough; the task still goes on"),
         (Exit::BadHandler, "try: the handler breaks the contract"),
-        (Exit::Bug, "a mistake of windrow; please report it"),
+        (Exit::Bug, "a bug in windrow; please report it"),
         (
             Exit::Config,
             "invalid configuration (every fault is listed), or a database of a newer windrow",

@@ -1,27 +1,16 @@
 //! The command line: what people type, what they see, how the process ends.
 //!
-//! | part | does |
+//! | room | has |
 //! |---|---|
-//! | `args`, `choice` | reads the command line; what one command takes is in its own folder |
-//! | `run` | one job in this process |
-//! | `job` | `windrow job`: steers such a job from another terminal |
-//! | `trial` | `windrow try` |
-//! | `serve` | `windrow serve` |
-//! | `dev` | `windrow dev` |
-//! | `init` | `windrow init` |
-//! | `settings` | `windrow config` |
-//! | `task`, `biz`, `limit`, `node`, `cluster`, `token`, `log`, `api`, `openapi` | clients of a running node: a noun each |
-//! | `doctor` | what is wrong between here and the handlers; `checks` prints reports |
-//! | `db` | the database of a state directory on this machine |
-//! | `ctx` | which node that is |
-//! | `remote` | what they share: flags, contexts, the open link to a node, pages of lists |
-//! | `table` | lists and cards for people, the same for scripts |
-//! | `misread` | what was meant by words and numbers that clap refuses |
-//! | `help`, `completion` | topics; what a word may become |
-//! | `moment` | times as people say them: `22:00`, `tonight`, `8h` |
-//! | `source`, `handler`, `place` | makes what a job needs from flags |
-//! | `screen`, `signals` | standard error, Ctrl-C |
-//! | `fault`, `exit` | errors in three parts, exit codes |
+//! | `args` | the commands, and what several of them take; what one command takes is in its own folder |
+//! | `run` | one job in this process, and `windrow job`, which steers it from another terminal |
+//! | `local` | commands that need no node: `try`, `serve`, `dev`, `init`, `config`, `doctor`, `db` |
+//! | `task`, `remote` | clients of a running node: a noun each, a file a verb |
+//! | `link` | what clients share: flags, contexts, the open link to a node, pages of lists |
+//! | `output` | lists and cards for people, the same for scripts; standard error |
+//! | `input` | items, times and slips of the finger, read |
+//! | `help` | topics; what a word may become when Tab is pressed |
+//! | `signals`, `fault`, `exit` | Ctrl-C, errors in three parts, exit codes |
 //!
 //! Standard output carries the outcome only; everything else goes to standard error.
 //!
@@ -59,7 +48,7 @@ use std::time::Duration;
 
 use clap::FromArgMatches;
 
-use self::args::{Cli, Command, Output, Talk};
+use self::args::{Cli, Command, Output, Verbosity};
 use self::exit::Exit;
 use self::fault::Fault;
 use crate::output::screen::Screen;
@@ -121,34 +110,8 @@ fn quiet_shell() -> Shell {
 }
 
 fn execute(cli: Cli) -> Exit {
-    let talk = match &cli.command {
-        Command::Run(args) => args.talk,
-        Command::Try(args) => args.talk,
-        Command::Dev(args) => args.talk,
-        _ => Talk {
-            quiet: false,
-            verbose: 0,
-        },
-    };
     let env: Vec<(String, String)> = process_env().collect();
-    let log_filter = env
-        .iter()
-        .find(|(name, _)| name == "WINDROW_LOG")
-        .map(|(_, filter)| filter.as_str());
-    let log_filter = match &cli.command {
-        // No variable may keep `dev` from beginning.
-        Command::Dev(args) => local::dev::log_filter(args.talk),
-        _ => log_filter,
-    };
-    let is_brief = matches!(cli.command, Command::Dev(_)) && talk.verbose == 0;
-    // A node starts its log when it knows its configuration.
-    let is_node = matches!(cli.command, Command::Serve(_));
-    let opened = if is_node {
-        Ok(Screen::plain())
-    } else {
-        Screen::open(talk, log_filter, is_brief)
-    };
-    let screen = match opened {
+    let screen = match screen(&cli.command, &env) {
         Ok(screen) => Arc::new(screen),
         Err(fault) => {
             eprintln!("{fault}");
@@ -170,6 +133,21 @@ fn execute(cli: Cli) -> Exit {
         }
         fault.exit
     })
+}
+
+/// Standard error, and with it the log, as the command wants them.
+fn screen(command: &Command, env: &[(String, String)]) -> Result<Screen, Fault> {
+    let filter = env.iter().find(|(name, _)| name == "WINDROW_LOG");
+    let filter = filter.map(|(_, filter)| filter.as_str());
+    match command {
+        // A node starts its log when it knows its configuration.
+        Command::Serve(_) => Ok(Screen::plain()),
+        // No variable may keep it from beginning.
+        Command::Dev(args) => Screen::open(args.talk, local::dev::log_filter(args.talk), true),
+        Command::Run(args) => Screen::open(args.talk, filter, false),
+        Command::Try(args) => Screen::open(args.talk, filter, false),
+        _ => Screen::open(Verbosity::default(), filter, false),
+    }
 }
 
 fn obey(command: Command, shell: &Shell) -> Result<Exit, Fault> {
@@ -204,35 +182,28 @@ fn on_runtimes<'a, F>(work: impl FnOnce(Arc<Runtimes>) -> F) -> Result<Exit, Fau
 where
     F: Future<Output = Result<Exit, Fault>> + 'a,
 {
-    let failed = |error: std::io::Error| {
-        Fault::new(Exit::Failed, "windrow can't start", error.to_string()).hint("raise the limit of threads")
-    };
-    let runtimes = Arc::new(Runtimes::new().map_err(failed)?);
-    let control = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(failed)?;
-    let outcome = catch_unwind(AssertUnwindSafe(|| control.block_on(work(runtimes.clone()))));
-    // A read of standard input that waits for data can't be ended; the process doesn't wait for it.
-    control.shutdown_timeout(Duration::ZERO);
+    let runtimes = Arc::new(Runtimes::new().map_err(cant_start)?);
+    let outcome = on_client(work(runtimes.clone()));
     match Arc::into_inner(runtimes) {
         Some(runtimes) => runtimes.shut_down(END_PATIENCE),
         None => {
             tracing::warn!("the runtimes are still in use; workers may outlive this process for a moment")
         }
     }
-    outcome.unwrap_or_else(|_| Err(Fault::bug("a part of it panicked; the line above says where")))
+    outcome
 }
 
 /// Runs a command that only talks to a node; everything happens on this thread.
 fn on_client(work: impl Future<Output = Result<Exit, Fault>>) -> Result<Exit, Fault> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let runtime = runtime.map_err(|error| {
-        Fault::new(Exit::Failed, "windrow can't start", error.to_string())
-            .hint("raise the limit of open files")
-    })?;
+    let runtime = runtime.map_err(cant_start)?;
     let outcome = catch_unwind(AssertUnwindSafe(|| runtime.block_on(work)));
     // A read of standard input that waits for data can't be ended; the process doesn't wait for it.
     runtime.shutdown_timeout(Duration::ZERO);
     outcome.unwrap_or_else(|_| Err(Fault::bug("a part of it panicked; the line above says where")))
+}
+
+fn cant_start(error: std::io::Error) -> Fault {
+    Fault::new(Exit::Failed, "windrow can't start", error.to_string())
+        .hint("raise the limits of threads and open files")
 }

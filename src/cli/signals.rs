@@ -7,7 +7,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 
 /// What somebody outside asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Asked {
+pub(super) enum ProcessSignal {
     /// Ctrl-C, SIGTERM, or the terminal was closed (SIGHUP).
     Stop,
     /// SIGUSR1: print the tree of actors.
@@ -24,7 +24,7 @@ pub(super) struct Signals {
     hang_up: Option<Signal>,
     tree: Signal,
     /// What SIGHUP means.
-    hang_up_means: Asked,
+    hang_up_means: ProcessSignal,
 }
 
 impl Signals {
@@ -40,7 +40,7 @@ impl Signals {
                 .then(|| signal(SignalKind::hangup()))
                 .transpose()?,
             tree: signal(SignalKind::user_defined1())?,
-            hang_up_means: Asked::Stop,
+            hang_up_means: ProcessSignal::Stop,
         })
     }
 
@@ -52,24 +52,24 @@ impl Signals {
         let hang_up = Some(signal(SignalKind::hangup())?);
         Ok(Signals {
             hang_up,
-            hang_up_means: Asked::Reload,
+            hang_up_means: ProcessSignal::Reload,
             ..Signals::catch()?
         })
     }
 
     /// The next one. Cancel safe.
-    pub(super) async fn next(&mut self) -> Asked {
+    pub(super) async fn next(&mut self) -> ProcessSignal {
         tokio::select! {
-            _ = self.interrupt.recv() => Asked::Stop,
-            _ = self.terminate.recv() => Asked::Stop,
+            _ = self.interrupt.recv() => ProcessSignal::Stop,
+            _ = self.terminate.recv() => ProcessSignal::Stop,
             () = hung_up(&mut self.hang_up) => self.hang_up_means,
-            _ = self.tree.recv() => Asked::Tree,
+            _ = self.tree.recv() => ProcessSignal::Tree,
         }
     }
 
     /// The next that asks to stop. Cancel safe.
     pub(super) async fn stop(&mut self) {
-        while self.next().await != Asked::Stop {}
+        while self.next().await != ProcessSignal::Stop {}
     }
 }
 

@@ -6,6 +6,7 @@
 //! The hot path costs one box per call, that of the port: the adapter is generic, so the embedder's future lives
 //! inside it.
 
+use std::collections::BTreeMap;
 use std::future::Future;
 use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -29,6 +30,9 @@ pub const PANIC: &str = "PANIC";
 const TIMEOUT: &str = "TIMEOUT";
 /// The code of a handler's error that names none.
 const ERROR: &str = "ERROR";
+
+/// The handlers of a program that runs a node, by the names that businesses give as their `command`.
+pub type InProcess = BTreeMap<String, Arc<dyn HandlerFactory>>;
 
 /// A business's code.
 ///

@@ -1,6 +1,7 @@
 //! What the machine gives: time, secrets, and the state directory. Everything else in Windrow is given them.
 
 pub mod clock;
+pub mod secret_file;
 pub mod start_token;
 pub mod state_dir;
 pub mod vault;

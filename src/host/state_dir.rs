@@ -29,7 +29,7 @@ pub struct StateDir {
 pub enum LockError {
     /// Another process works in it.
     #[error(
-        "process {} is working in {} ({command}); wait for it, stop it, or use another --state directory",
+        "process {} is working in {} ({command})",
         pid.map_or("?".to_owned(), |pid| pid.to_string()), path.display()
     )]
     LockedBy {
@@ -41,7 +41,7 @@ pub enum LockError {
         command: String,
     },
     /// Nothing can be written there.
-    #[error("can't write to the state directory {}: {cause}; make it writable or use --state DIR", path.display())]
+    #[error("nothing can be written to {}: {cause}", path.display())]
     ReadOnly {
         /// The directory.
         path: PathBuf,
@@ -49,13 +49,13 @@ pub enum LockError {
         cause: io::Error,
     },
     /// Something else has that name.
-    #[error("{} is not a directory; remove it or use --state DIR", path.display())]
+    #[error("{} is not a directory", path.display())]
     NotADirectory {
         /// The path.
         path: PathBuf,
     },
     /// The file system doesn't cooperate; locks need a local one.
-    #[error("can't lock the state directory {}: {cause}; use --state with a directory on a local disk", path.display())]
+    #[error("{} can't be locked: {cause}", path.display())]
     Io {
         /// The directory.
         path: PathBuf,
@@ -274,10 +274,13 @@ mod tests {
     }
 
     #[test]
-    fn what_the_system_refuses_is_named_with_a_remedy() {
+    fn what_the_system_refuses_is_named() {
         let path = Path::new("/here");
         let denied = refuse(path, io::Error::from(io::ErrorKind::PermissionDenied));
-        assert!(denied.to_string().contains("make it writable"), "{denied}");
+        assert!(
+            denied.to_string().contains("nothing can be written to /here"),
+            "{denied}"
+        );
         let full = refuse(path, io::Error::from(io::ErrorKind::StorageFull));
         assert!(matches!(full, LockError::Io { .. }));
     }

@@ -5,10 +5,8 @@
 //! key, so that a wrong key is told apart from damage. Neither `Debug` nor an error shows the key.
 
 use std::fmt;
-use std::fs::{File, OpenOptions};
-use std::io::{self, Read, Write};
-use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
-use std::path::{Path, PathBuf};
+use std::io;
+use std::path::Path;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -16,6 +14,7 @@ use chacha20poly1305::aead::{Aead, KeyInit, Payload};
 use chacha20poly1305::{Key, XChaCha20Poly1305, XNonce};
 use sha2::{Digest, Sha256};
 
+use crate::secret_file::{self, SecretFile, SecretFileError};
 use windrow_engine::ports::access::vault::{Unopenable, Vault};
 
 /// The first byte of every sealed value.
@@ -26,33 +25,13 @@ const KEY_ID: usize = 8;
 const NONCE: usize = 24;
 /// The file that is made in the data directory when `auth.key_file` names none.
 const KEY_FILE_DEFAULT: &str = "key";
-/// More than any key in base64. Unit: bytes.
-const KEY_FILE_BYTES_MAX: u64 = 1024;
-
-/// The key can't be had.
-#[derive(Debug, thiserror::Error)]
-pub enum KeyError {
-    /// It can't be read, or not be made.
-    #[error("the key {} can't be used: {cause}; check auth.key_file, its owner and its permissions", path.display())]
-    Io {
-        /// The file.
-        path: PathBuf,
-        /// What the system said.
-        cause: io::Error,
-    },
-    /// It is something else.
-    #[error("{} is not 32 bytes in base64; `openssl rand -base64 32` makes a key", path.display())]
-    Malformed {
-        /// The file.
-        path: PathBuf,
-    },
-    /// Everybody on the machine may read it.
-    #[error("everybody may read or change the key {}; chmod 0600 it", path.display())]
-    Exposed {
-        /// The file.
-        path: PathBuf,
-    },
-}
+/// The file, whichever it is.
+const KEY: SecretFile = SecretFile {
+    what: "key",
+    setting: "auth.key_file",
+    form: "is not 32 bytes in base64; `openssl rand -base64 32` makes a key",
+    refused: 0o026,
+};
 
 /// The node's key, ready for use.
 pub struct KeyVault {
@@ -71,17 +50,14 @@ impl KeyVault {
     /// A vault with the key of a file; with none, of a file in `data_dir` that is made once.
     ///
     /// # Errors
-    /// See [`KeyError`].
-    pub fn open(key_file: Option<&Path>, data_dir: &Path) -> Result<KeyVault, KeyError> {
+    /// See [`SecretFileError`].
+    pub fn open(key_file: Option<&Path>, data_dir: &Path) -> Result<KeyVault, SecretFileError> {
         if let Some(path) = key_file {
             return read(path);
         }
         let path = data_dir.join(KEY_FILE_DEFAULT);
         if !path.exists() {
-            make(&path).map_err(|cause| KeyError::Io {
-                path: path.clone(),
-                cause,
-            })?;
+            make(&path).map_err(|cause| KEY.unusable(&path, cause))?;
         }
         read(&path)
     }
@@ -89,8 +65,8 @@ impl KeyVault {
     /// Whether [`KeyVault::open`] would find a key that it can use, or make one; makes none.
     ///
     /// # Errors
-    /// See [`KeyError`].
-    pub fn look(key_file: Option<&Path>, data_dir: &Path) -> Result<(), KeyError> {
+    /// See [`SecretFileError`].
+    pub fn look(key_file: Option<&Path>, data_dir: &Path) -> Result<(), SecretFileError> {
         let made = data_dir.join(KEY_FILE_DEFAULT);
         match key_file {
             Some(path) => read(path).map(drop),
@@ -130,30 +106,10 @@ impl KeyVault {
     }
 }
 
-fn read(path: &Path) -> Result<KeyVault, KeyError> {
-    let fail = |cause| KeyError::Io {
-        path: path.to_owned(),
-        cause,
-    };
-    let file = File::open(path).map_err(fail)?;
-    let mode = file.metadata().map_err(fail)?.permissions().mode();
-    if mode & 0o026 != 0 {
-        return Err(KeyError::Exposed {
-            path: path.to_owned(),
-        });
-    }
-    if mode & 0o040 != 0 {
-        tracing::warn!(path = %path.display(), "the group of the key's file may read it");
-    }
-    let mut text = String::new();
-    file.take(KEY_FILE_BYTES_MAX)
-        .read_to_string(&mut text)
-        .map_err(fail)?;
-    let bytes = STANDARD.decode(text.trim()).ok();
+fn read(path: &Path) -> Result<KeyVault, SecretFileError> {
+    let bytes = STANDARD.decode(KEY.read(path)?.trim()).ok();
     let key = bytes.and_then(|bytes| <[u8; 32]>::try_from(bytes).ok());
-    key.map(KeyVault::with_key).ok_or_else(|| KeyError::Malformed {
-        path: path.to_owned(),
-    })
+    key.map(KeyVault::with_key).ok_or_else(|| KEY.malformed(path))
 }
 
 /// Makes a key file whole or not at all; one that another process made meanwhile stays.
@@ -161,37 +117,7 @@ fn make(path: &Path) -> io::Result<()> {
     let mut key = [0; 32];
     getrandom::fill(&mut key).map_err(io::Error::other)?;
     // One that was there already is the one that is read.
-    write_private(path, &format!("{}\n", STANDARD.encode(key))).map(drop)
-}
-
-/// Writes a new file that only its owner may read: whole, or not at all. False: something has that name already, and
-/// stays; what it holds has to be read.
-///
-/// Nobody knows the draft's name before, and neither name is followed where it is a link: whoever may write in the
-/// directory can't have the text written elsewhere.
-///
-/// # Errors
-/// As the system says.
-pub fn write_private(path: &Path, text: &str) -> io::Result<bool> {
-    let mut name = [0; 8];
-    getrandom::fill(&mut name).map_err(io::Error::other)?;
-    let draft = path.with_extension(format!("new-{:016x}", u64::from_le_bytes(name)));
-    let mut file = OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .mode(0o600)
-        .open(&draft)?;
-    let written = file.write_all(text.as_bytes()).and_then(|()| file.sync_all());
-    let written = written.and_then(|()| std::fs::hard_link(&draft, path));
-    std::fs::remove_file(&draft)?;
-    match written {
-        Err(cause) if cause.kind() == io::ErrorKind::AlreadyExists => Ok(false),
-        Err(cause) => Err(cause),
-        Ok(()) => path
-            .parent()
-            .map_or(Ok(()), |folder| File::open(folder)?.sync_all())
-            .map(|()| true),
-    }
+    secret_file::write(path, &format!("{}\n", STANDARD.encode(key))).map(drop)
 }
 
 impl Vault for KeyVault {
@@ -228,11 +154,16 @@ impl Vault for KeyVault {
 #[cfg(test)]
 mod tests {
     use std::fs::Permissions;
-    use std::os::unix::fs::symlink;
+    use std::os::unix::fs::{PermissionsExt, symlink};
 
     use super::*;
+    use crate::secret_file::SecretFault;
 
     const ROW: &str = "business/push";
+
+    fn is_io(opened: Result<KeyVault, SecretFileError>) -> bool {
+        matches!(opened, Err(error) if matches!(error.fault, SecretFault::Io(_)))
+    }
 
     #[test]
     fn what_was_sealed_opens_again_and_shows_nothing_before() {
@@ -307,17 +238,14 @@ mod tests {
         let guessed = path.with_extension(format!("new-{}", std::process::id()));
         symlink(&elsewhere, &guessed).expect("planted");
         assert!(
-            !write_private(&path, "secret").expect("refused"),
+            !secret_file::write(&path, "secret").expect("refused"),
             "the name is taken"
         );
         assert!(!elsewhere.exists(), "nothing was written through a link");
-        assert!(
-            matches!(KeyVault::open(None, place.path()), Err(KeyError::Io { .. })),
-            "there is no key"
-        );
+        assert!(is_io(KeyVault::open(None, place.path())), "there is no key");
         std::fs::remove_file(&path).expect("removed");
-        assert!(write_private(&path, "first").expect("written"));
-        assert!(!write_private(&path, "second").expect("refused"));
+        assert!(secret_file::write(&path, "first").expect("written"));
+        assert!(!secret_file::write(&path, "second").expect("refused"));
         assert_eq!(std::fs::read_to_string(&path).expect("there"), "first");
         assert_eq!(
             std::fs::read_dir(place.path()).expect("readable").count(),
@@ -331,10 +259,7 @@ mod tests {
         let place = tempfile::tempdir().expect("a directory");
         let path = place.path().join("k");
         let open = || KeyVault::open(Some(&path), place.path());
-        assert!(
-            matches!(open(), Err(KeyError::Io { .. })),
-            "a named file is never made"
-        );
+        assert!(is_io(open()), "a named file is never made");
         for (text, mode, sound) in [
             (STANDARD.encode([1; 32]), 0o600, true),
             (format!("{}\n", STANDARD.encode([1; 32])), 0o440, true),

@@ -3,8 +3,7 @@
 //! Without it nobody could make the first token. A node whose store knows a valid administrator makes none, so that the
 //! file can be removed once its token was put in a safe place.
 
-use std::io::{self, ErrorKind};
-use std::os::unix::fs::PermissionsExt;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use windrow_config::{Auth, AuthMode};
@@ -13,38 +12,28 @@ use windrow_core::ids::WallMs;
 use windrow_engine::ports::StoreError;
 use windrow_engine::ports::access::token_store::{TokenGrant, TokenStore, TokenView};
 use windrow_engine::ports::tasks::store::Actor;
-use windrow_host::vault::write_private;
+use windrow_host::secret_file::{self, SecretFault, SecretFile, SecretFileError};
 use windrow_server::service::access::tokens::{self, TOKEN_PREFIX};
 use windrow_server::service::{Service, ServiceError};
 
 /// The file in the data directory, when the configured one can't be written.
 const TOKEN_FILE_DEFAULT: &str = "admin.token";
+/// The file, whichever it is.
+const TOKEN: SecretFile = SecretFile {
+    what: "token file",
+    setting: "auth.bootstrap_token_file",
+    form: "holds no token (wrk_ and 43 letters, digits, - or _); remove it, and one is made",
+    refused: 0o026,
+};
 /// Tokens read at once.
 const PAGE: u32 = 500;
 
 /// There is no first administrator.
 #[derive(Debug, thiserror::Error)]
 pub enum BootstrapError {
-    /// The file can't be read or made.
-    #[error("the token file {} can't be used: {cause}; check auth.bootstrap_token_file and its permissions", path.display())]
-    Io {
-        /// The file.
-        path: PathBuf,
-        /// What the system said.
-        cause: io::Error,
-    },
-    /// It holds something else.
-    #[error("{} holds no token (wrk_ and 43 letters, digits, - or _); remove it, and one is made", path.display())]
-    Malformed {
-        /// The file.
-        path: PathBuf,
-    },
-    /// Everybody on the machine may read it.
-    #[error("everybody may read or change the token file {}; chmod 0600 it", path.display())]
-    Exposed {
-        /// The file.
-        path: PathBuf,
-    },
+    /// The file can't be read or made, or holds something else.
+    #[error(transparent)]
+    File(#[from] SecretFileError),
     /// The store, or the system's randomness.
     #[error(transparent)]
     Service(#[from] ServiceError),
@@ -56,36 +45,21 @@ impl From<StoreError> for BootstrapError {
     }
 }
 
-/// What came of it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Bootstrap {
-    /// Nobody signs in here, or there are administrators already.
-    NotNeeded,
-    /// The token of this file is an administrator's.
-    Read(PathBuf),
-    /// The same; the file was made now.
-    Made(PathBuf),
-}
-
-/// Sees to it that there is an administrator's token, and says in which file it is.
+/// Sees to it that there is an administrator's token, and says in which file it is; none where nobody signs in, or where
+/// the store knows an administrator and no file has a token.
 ///
 /// # Errors
 /// See [`BootstrapError`].
-pub async fn admin(service: &Service, data_dir: &Path) -> Result<Bootstrap, BootstrapError> {
-    first(
-        &*service.access.tokens,
-        &service.config().auth,
-        data_dir,
-        service.now(),
-    )
-    .await
+pub(crate) async fn admin(service: &Service, data_dir: &Path) -> Result<Option<PathBuf>, BootstrapError> {
+    let (config, now) = (service.config(), service.now());
+    first(&*service.access.tokens, &config.auth, data_dir, now).await
 }
 
 /// Whether the token files that are there can be used; makes none.
 ///
 /// # Errors
 /// See [`BootstrapError`].
-pub fn look(auth: &Auth, data_dir: &Path) -> Result<(), BootstrapError> {
+pub(crate) fn look(auth: &Auth, data_dir: &Path) -> Result<(), BootstrapError> {
     match auth.mode {
         AuthMode::Off => Ok(()),
         AuthMode::Token | AuthMode::Proxy => known(&places(auth, data_dir)).map(drop),
@@ -116,77 +90,53 @@ async fn first(
     auth: &Auth,
     data_dir: &Path,
     now: WallMs,
-) -> Result<Bootstrap, BootstrapError> {
+) -> Result<Option<PathBuf>, BootstrapError> {
     if auth.mode == AuthMode::Off {
-        return Ok(Bootstrap::NotNeeded);
+        return Ok(None);
     }
     let places = places(auth, data_dir);
-    if let Some((place, token)) = known(&places)? {
-        remember(store, &token, now).await?;
-        return Ok(Bootstrap::Read(place.clone()));
-    }
-    if has_administrator(store, now).await? {
-        return Ok(Bootstrap::NotNeeded);
-    }
-    let token = tokens::make(TOKEN_PREFIX)?;
-    let (place, is_new) = write_to_first(&places, &token)?;
-    if is_new {
-        remember(store, &token, now).await?;
-        return Ok(Bootstrap::Made(place));
-    }
-    // Somebody made it in this moment; a link to nothing is no token.
-    let gone = || BootstrapError::Io {
-        path: place.clone(),
-        cause: ErrorKind::AlreadyExists.into(),
+    let (place, token) = match known(&places)? {
+        Some((place, token)) => (place.clone(), token),
+        None if has_administrator(store, now).await? => return Ok(None),
+        None => {
+            let place = write_to_first(&places, &tokens::make(TOKEN_PREFIX)?)?;
+            // Somebody may have made another in this moment; a link to nothing is no token.
+            let gone = || TOKEN.unusable(&place, ErrorKind::AlreadyExists.into());
+            let token = read(&place)?.ok_or_else(gone)?;
+            (place, token)
+        }
     };
-    let token = read(&place)?.ok_or_else(gone)?;
     remember(store, &token, now).await?;
-    Ok(Bootstrap::Read(place))
+    Ok(Some(place))
 }
 
 fn read(path: &Path) -> Result<Option<String>, BootstrapError> {
-    let fail = |cause| BootstrapError::Io {
-        path: path.to_owned(),
-        cause,
+    let is_none = |fault: &SecretFault| {
+        matches!(fault, SecretFault::Io(cause)
+        if matches!(cause.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory))
     };
-    let text = match std::fs::read_to_string(path) {
-        Ok(text) => text,
-        Err(cause) if matches!(cause.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
-            return Ok(None);
-        }
-        Err(cause) => return Err(fail(cause)),
+    let text = match TOKEN.read(path) {
+        Err(error) if is_none(&error.fault) => return Ok(None),
+        text => text?,
     };
-    let mode = std::fs::metadata(path).map_err(fail)?.permissions().mode();
-    if mode & 0o026 != 0 {
-        return Err(BootstrapError::Exposed {
-            path: path.to_owned(),
-        });
-    }
     let token = text.trim();
-    if !tokens::is_token(token) {
-        return Err(BootstrapError::Malformed {
-            path: path.to_owned(),
-        });
+    if tokens::is_token(token) {
+        Ok(Some(token.to_owned()))
+    } else {
+        Err(TOKEN.malformed(path).into())
     }
-    Ok(Some(token.to_owned()))
 }
 
-/// Writes the token to the first place that can be written; false when something is there already.
-fn write_to_first(places: &[PathBuf], token: &str) -> Result<(PathBuf, bool), BootstrapError> {
-    let mut last = None;
+/// Writes the token to the first place that can be written, unless something is there already.
+fn write_to_first(places: &[PathBuf], token: &str) -> Result<PathBuf, BootstrapError> {
+    let mut last = ServiceError::Internal("there is no place for the first token".to_owned()).into();
     for place in places {
-        match write_private(place, &format!("{token}\n")) {
-            Ok(is_new) => return Ok((place.clone(), is_new)),
-            Err(cause) => {
-                last = Some(BootstrapError::Io {
-                    path: place.clone(),
-                    cause,
-                })
-            }
+        match secret_file::write(place, &format!("{token}\n")) {
+            Ok(_) => return Ok(place.clone()),
+            Err(cause) => last = TOKEN.unusable(place, cause).into(),
         }
     }
-    let nowhere = || ServiceError::Internal("there is no place for the first token".to_owned()).into();
-    Err(last.unwrap_or_else(nowhere))
+    Err(last)
 }
 
 /// A token that is stored already keeps what it is: one that was revoked stays revoked.
@@ -197,8 +147,7 @@ async fn remember(store: &dyn TokenStore, token: &str, now: WallMs) -> Result<()
         business: None,
         expires_at: None,
     };
-    let reason = Some("the first administrator".to_owned());
-    let write = Actor::windrow(reason).writes();
+    let write = Actor::windrow(Some("the first administrator".to_owned())).writes();
     store
         .add_token(&tokens::new_token(token, wish), &write, now)
         .await?;
@@ -224,6 +173,7 @@ async fn has_administrator(store: &dyn TokenStore, now: WallMs) -> Result<bool, 
 #[cfg(test)]
 mod tests {
     use std::fs::{Permissions, set_permissions};
+    use std::os::unix::fs::PermissionsExt;
 
     use super::*;
     use windrow_store::sql::Store;
@@ -245,7 +195,7 @@ mod tests {
         }
 
         /// With `auth.bootstrap_token_file` at this path in the directory.
-        async fn first(&self, file: &str) -> Result<Bootstrap, BootstrapError> {
+        async fn first(&self, file: &str) -> Result<Option<PathBuf>, BootstrapError> {
             let auth = Auth {
                 bootstrap_token_file: Some(self.path(file)),
                 ..Auth::default()
@@ -264,6 +214,10 @@ mod tests {
         }
     }
 
+    fn is(error: &BootstrapError, fault: impl Fn(&SecretFault) -> bool) -> bool {
+        matches!(error, BootstrapError::File(why) if fault(&why.fault))
+    }
+
     fn write(path: &Path, text: &str, mode: u32) {
         std::fs::write(path, text).expect("written");
         set_permissions(path, Permissions::from_mode(mode)).expect("set");
@@ -273,7 +227,7 @@ mod tests {
     async fn a_token_is_made_once_for_its_owner_only_and_is_an_administrators() {
         let place = Place::new().await;
         let made = place.first("a.token").await.expect("made");
-        assert_eq!(made, Bootstrap::Made(place.path("a.token")));
+        assert_eq!(made, Some(place.path("a.token")));
         assert_eq!(place.role_of("a.token").await, Some(Role::Admin));
         let mode = std::fs::metadata(place.path("a.token"))
             .expect("there")
@@ -282,21 +236,18 @@ mod tests {
         assert_eq!(mode & 0o777, 0o600);
         assert_eq!(
             place.first("a.token").await.expect("read"),
-            Bootstrap::Read(place.path("a.token"))
+            Some(place.path("a.token"))
         );
         assert_eq!(place.store.tokens(None, 9).await.expect("listed").len(), 1);
         std::fs::remove_file(place.path("a.token")).expect("put in a safe place");
-        assert_eq!(
-            place.first("a.token").await.expect("looked"),
-            Bootstrap::NotNeeded
-        );
+        assert_eq!(place.first("a.token").await.expect("looked"), None);
     }
 
     #[tokio::test]
     async fn where_the_named_file_can_not_be_written_it_lies_in_the_data_directory() {
         let place = Place::new().await;
         let made = place.first("no/such/directory/a.token").await.expect("made");
-        assert_eq!(made, Bootstrap::Made(place.path(TOKEN_FILE_DEFAULT)));
+        assert_eq!(made, Some(place.path(TOKEN_FILE_DEFAULT)));
         assert_eq!(place.role_of(TOKEN_FILE_DEFAULT).await, Some(Role::Admin));
     }
 
@@ -307,19 +258,18 @@ mod tests {
         write(&place.path("a.token"), &format!("{token}\n"), 0o640);
         assert_eq!(
             place.first("a.token").await.expect("read"),
-            Bootstrap::Read(place.path("a.token"))
+            Some(place.path("a.token"))
         );
         assert_eq!(place.role_of("a.token").await, Some(Role::Admin));
         write(&place.path("b.token"), "password1", 0o600);
         let garbage = place.first("b.token").await.expect_err("garbage");
         assert!(
-            matches!(garbage, BootstrapError::Malformed { .. }) && !garbage.to_string().contains("password1")
+            is(&garbage, |fault| matches!(fault, SecretFault::Malformed))
+                && !garbage.to_string().contains("password1")
         );
         write(&place.path("c.token"), &token, 0o644);
-        assert!(matches!(
-            place.first("c.token").await,
-            Err(BootstrapError::Exposed { .. })
-        ));
+        let open = place.first("c.token").await.expect_err("everybody may read it");
+        assert!(is(&open, |fault| matches!(fault, SecretFault::Exposed)), "{open}");
     }
 
     #[tokio::test]
@@ -327,10 +277,8 @@ mod tests {
         let place = Place::new().await;
         let elsewhere = place.path("elsewhere");
         std::os::unix::fs::symlink(&elsewhere, place.path("a.token")).expect("planted");
-        assert!(matches!(
-            place.first("a.token").await,
-            Err(BootstrapError::Io { .. })
-        ));
+        let link = place.first("a.token").await.expect_err("a link");
+        assert!(is(&link, |fault| matches!(fault, SecretFault::Io(_))), "{link}");
         assert!(!elsewhere.exists(), "nothing was written through it");
         assert!(
             place.store.tokens(None, 9).await.expect("listed").is_empty(),
@@ -345,8 +293,7 @@ mod tests {
         let actor = Actor {
             name: "ann".to_owned(),
             source: "api",
-            reason: None,
-            request_id: None,
+            ..Actor::windrow(None)
         }
         .writes();
         let id = place.store.tokens(None, 1).await.expect("listed")[0].id;

@@ -1,15 +1,22 @@
 //! The store of a configuration: opened for a node, and its file looked at by people who look after it.
 
-use std::fs;
 use std::io;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use super::{ServerAddress, ServerKind, StateDir, Store};
 use windrow_config::{Config, StoreUrl};
 use windrow_engine::ports::StoreError;
+use windrow_host::secret_file::SecretFile;
 pub use windrow_store::sql::Durability;
 pub use windrow_store::sql::inspect::{BackupError, Finding, Inspection, Schema};
+
+/// The file with the password of a server, whichever it is.
+const PASSWORD: SecretFile = SecretFile {
+    what: "password file",
+    setting: "store.password_file",
+    form: "has no password in its first line",
+    refused: 0o006,
+};
 
 /// Opens the store of a node.
 ///
@@ -43,26 +50,12 @@ pub fn address(config: &Config) -> Result<Option<ServerAddress>, StoreError> {
 
 /// The first line of a file that not everybody can read.
 fn password(file: &Path) -> Result<String, StoreError> {
-    let refuse = |why: String| {
-        let name = file.display();
-        StoreError::Refused(format!(
-            "the password file {name} can't be used: {why}; check store.password_file"
-        ))
-    };
-    let text = fs::read_to_string(file).map_err(|cause| refuse(cause.to_string()))?;
-    let mode = fs::metadata(file)
-        .map_err(|cause| refuse(cause.to_string()))?
-        .permissions()
-        .mode();
-    if mode & 0o006 != 0 {
-        return Err(refuse(
-            "everybody on this machine may read or change it (chmod 0600)".to_owned(),
-        ));
-    }
-    match text.lines().next().filter(|line| !line.is_empty()) {
+    let text = PASSWORD.read(file);
+    let line = text.and_then(|text| match text.lines().next() {
+        None | Some("") => Err(PASSWORD.malformed(file)),
         Some(line) => Ok(line.to_owned()),
-        None => Err(refuse("it is empty".to_owned())),
-    }
+    });
+    line.map_err(|error| StoreError::Refused(error.to_string()))
 }
 
 /// The database file that a node with this configuration has.

@@ -26,6 +26,7 @@ use windrow_core::task::lifecycle::Status;
 use windrow_engine::ports::sources::resolver::SourceRequest;
 use windrow_engine::ports::tasks::list::TaskFilter;
 use windrow_engine::ports::tasks::store::{TaskView, Write};
+use windrow_handlers::rust::InProcess;
 use windrow_server::http::answer::sample;
 use windrow_server::http::server::{Limits, Server};
 use windrow_server::service::businesses::BusinessBody;
@@ -82,19 +83,22 @@ pub enum DevError {
 
 /// The task to look at.
 #[derive(Clone, Debug)]
-pub struct Begun {
+pub struct SampleRun {
     /// As it was at the start.
     pub task: TaskView,
     /// Whether it was there before.
     pub goes_on: bool,
 }
 
-/// See the module.
+/// The node with what was put into it.
 pub struct Dev {
-    serve: Serve,
+    /// The node.
+    pub serve: Serve,
     business: SampleBusiness,
-    begun: Option<Begun>,
-    is_port_taken: bool,
+    /// The task to look at; none if none was asked for.
+    pub begun: Option<SampleRun>,
+    /// Whether [`PORT_DEFAULT`] was taken, and another one was chosen.
+    pub is_port_taken: bool,
 }
 
 impl Dev {
@@ -118,21 +122,6 @@ impl Dev {
                 Err(error)
             }
         }
-    }
-
-    /// The node.
-    pub fn serve(&self) -> &Serve {
-        &self.serve
-    }
-
-    /// The task to look at; none if none was asked for.
-    pub fn begun(&self) -> Option<&Begun> {
-        self.begun.as_ref()
-    }
-
-    /// Whether [`PORT_DEFAULT`] was taken, and another one was chosen.
-    pub fn is_port_taken(&self) -> bool {
-        self.is_port_taken
     }
 
     /// Drains, looks at what came of it, and ends everything; says whether all ended in time.
@@ -161,6 +150,7 @@ async fn serve(options: &DevOptions) -> Result<(Serve, bool), ServeError> {
         Serve::start(ServeOptions {
             config: config(options.data_dir.clone(), port),
             environment: options.environment.clone(),
+            in_process: InProcess::new(),
             runtimes: options.runtimes.clone(),
             log: None,
         })
@@ -176,14 +166,17 @@ async fn serve(options: &DevOptions) -> Result<(Serve, bool), ServeError> {
 }
 
 /// Puts in what a fresh node lacks, and lets it work.
-async fn furnish(serve: &Serve, options: &DevOptions) -> Result<(SampleBusiness, Option<Begun>), DevError> {
+async fn furnish(
+    serve: &Serve,
+    options: &DevOptions,
+) -> Result<(SampleBusiness, Option<SampleRun>), DevError> {
     let business = SampleBusiness::start(&options.runtimes).await?;
     let service = serve.service();
     introduce(service, &business.url(), &options.write).await?;
     let begun = match unfinished(service).await? {
-        Some(task) => Some(Begun { task, goes_on: true }),
+        Some(task) => Some(SampleRun { task, goes_on: true }),
         None => match options.task {
-            Some(wanted) => Some(Begun {
+            Some(wanted) => Some(SampleRun {
                 task: make(service, wanted, &options.write).await?,
                 goes_on: false,
             }),

@@ -17,7 +17,7 @@ use windrow_handlers::command::{CommandHandlerFactory, Environment, Inherit, Set
 use windrow_handlers::http::{HttpHandlerFactory, HttpOptions};
 
 /// What people say of their handler.
-pub enum Wanted<'a> {
+pub enum HandlerChoice<'a> {
     /// A URL to call.
     Url {
         /// The URL.
@@ -39,7 +39,7 @@ pub enum Wanted<'a> {
 }
 
 /// What handlers are made with.
-pub struct Making<'a> {
+pub struct HandlerParts<'a> {
     /// The configuration.
     pub config: &'a Config,
     /// This process's environment, passed on to workers.
@@ -58,9 +58,12 @@ pub struct Making<'a> {
 ///
 /// # Errors
 /// When no call can ever succeed.
-pub fn factory(wanted: &Wanted<'_>, making: Making<'_>) -> Result<Arc<dyn HandlerFactory>, OpenError> {
+pub fn factory(
+    wanted: &HandlerChoice<'_>,
+    making: HandlerParts<'_>,
+) -> Result<Arc<dyn HandlerFactory>, OpenError> {
     let inner: Arc<dyn HandlerFactory> = match wanted {
-        Wanted::Url {
+        HandlerChoice::Url {
             url,
             headers,
             secrets,
@@ -74,7 +77,7 @@ pub fn factory(wanted: &Wanted<'_>, making: Making<'_>) -> Result<Arc<dyn Handle
             factory.open(Arc::new(preview_context()))?;
             Arc::new(factory)
         }
-        Wanted::Worker { argv, workers } => {
+        HandlerChoice::Worker { argv, workers } => {
             let environment = Environment {
                 inherit: Inherit::All(making.environment),
                 variables: Vec::new(),

@@ -3,14 +3,14 @@
 //! What touches the world and actors meet only here. `windrow run` and `windrow serve` are thin over it.
 
 pub mod agreement;
-pub mod bootstrap;
-mod chosen;
+mod bootstrap;
 pub mod database;
 pub mod dev;
 pub mod handler_log;
 pub mod handlers;
+pub mod jobs;
 mod min_level;
-pub mod provider;
+mod provider;
 pub mod serve;
 pub mod sources;
 pub mod systemd;
@@ -19,12 +19,11 @@ pub mod witness;
 use std::sync::Arc;
 use std::time::Duration;
 
-pub use self::chosen::Chosen;
-use self::chosen::ChosenRuns;
-use windrow_config::Cluster;
+use self::jobs::Jobs;
+use windrow_config::{Cluster, Config};
 use windrow_core::capacity::{Capacity, Ledger};
 use windrow_core::execution::Progress;
-use windrow_core::ids::{ShardId, TaskId};
+use windrow_core::ids::TaskId;
 use windrow_core::settings::Rate;
 use windrow_engine::actors::runtime::context::{
     Heartbeats, HookParts, Keep, NodeContext, NodePlace, Pots, RoomBoard, RunDirectory, Serving,
@@ -36,7 +35,6 @@ use windrow_engine::actors::runtime::tree::{Printed, Tree};
 use windrow_engine::ports::StoreError;
 use windrow_engine::ports::clock::Clock;
 use windrow_engine::ports::handling::data_log::DataLog;
-use windrow_engine::ports::ownership::run_store::RunStore;
 use windrow_engine::ports::sources::provision::Provider;
 use windrow_engine::ports::sources::uploads::UploadStore;
 use windrow_engine::ports::tasks::store::TaskStore;
@@ -70,8 +68,8 @@ pub struct NodeOptions {
     pub runtimes: Arc<Runtimes>,
     /// Whether no other process can use the store: older sessions are fenced at once then.
     pub exclusive: bool,
-    /// Runs these tasks only; none runs whatever the store has to run.
-    pub only: Option<Chosen>,
+    /// Runs these jobs only; none runs whatever the store has to run.
+    pub only: Option<Arc<Jobs>>,
 }
 
 /// The runtimes beside the one that the actors run on.
@@ -175,9 +173,6 @@ impl Node {
     }
 
     /// The same for a node that is steered from outside.
-    ///
-    /// # Errors
-    /// See [`StartError`].
     async fn start_with(options: NodeOptions, beside: Beside) -> Result<Node, StartError> {
         let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
         let store = options.store.clone();
@@ -193,7 +188,7 @@ impl Node {
             work: options.runtimes.work.handle().clone(),
             vital,
             lanes_unpaced: options.runtimes.lanes,
-            runs: runs_of(&store, options.only),
+            runs: jobs::runs(&store, options.only),
             tasks: store.clone(),
             sessions: store.clone(),
             limits: store.clone(),
@@ -247,9 +242,10 @@ impl Node {
         self.supervisor.nudge(task);
     }
 
-    /// The live progress of each shard of a task.
-    pub fn progress(&self, task: TaskId) -> Vec<(ShardId, Progress)> {
-        self.supervisor.progress(task)
+    /// The live progress of each shard of a task that runs here.
+    pub fn progress(&self, task: TaskId) -> Vec<Progress> {
+        let live = self.supervisor.progress(task).into_iter();
+        live.map(|(_, progress)| progress).collect()
     }
 
     /// The supervision tree.
@@ -297,12 +293,20 @@ impl Node {
     }
 }
 
-fn runs_of(store: &Arc<Store>, only: Option<Chosen>) -> Arc<dyn RunStore> {
-    match only {
-        Some(chosen) => Arc::new(ChosenRuns {
-            runs: store.clone(),
-            chosen,
-        }),
-        None => store.clone(),
+/// The times of a configuration.
+fn times(config: &Config) -> Times {
+    let cluster = &config.cluster;
+    Times {
+        lease_ttl: cluster.lease_ttl,
+        lease_renew: cluster.lease_renew,
+        heartbeat: Times::default().heartbeat,
+        restore_scan: cluster.restore_scan,
+        restore_window: cluster.restore_window,
+        restore_max: cluster.restore_max,
+        restore_backoff: (cluster.restore_backoff.first, cluster.restore_backoff.max),
+        data_log_flush: config.data_log.flush,
+        drain_timeout: config.node.drain_timeout,
+        takeover_without_leases: cluster.takeover_without_redis,
+        first_contact: None,
     }
 }

@@ -29,23 +29,19 @@ impl MinLevel {
     }
 
     fn keeps(&self, level: LogLevel) -> bool {
-        let rank = match level {
-            LogLevel::Debug => 0,
-            LogLevel::Info => 1,
-            LogLevel::Warn => 2,
-            LogLevel::Error => 3,
-        };
-        rank >= self.0.load(Ordering::Relaxed)
+        level as u8 >= self.0.load(Ordering::Relaxed)
     }
 }
 
+/// The level as the engine ranks it.
 fn rank_of(level: DataLogLevel) -> u8 {
-    match level {
-        DataLogLevel::Debug => 0,
-        DataLogLevel::Info => 1,
-        DataLogLevel::Warn => 2,
-        DataLogLevel::Error => 3,
-    }
+    let level = match level {
+        DataLogLevel::Debug => LogLevel::Debug,
+        DataLogLevel::Info => LogLevel::Info,
+        DataLogLevel::Warn => LogLevel::Warn,
+        DataLogLevel::Error => LogLevel::Error,
+    };
+    level as u8
 }
 
 /// See the module.

@@ -3,9 +3,11 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use crate::{StateDir, Store};
 use async_trait::async_trait;
 use windrow_core::ids::WallMs;
 use windrow_engine::ports::StoreError;
+use windrow_engine::ports::clock::Clock;
 use windrow_engine::ports::sources::provision::ProvisionError;
 use windrow_engine::ports::sources::source::Source;
 use windrow_engine::ports::sources::store::{IndexedSource, SourceStore};
@@ -51,6 +53,19 @@ impl SourceStore for Forgetful {
     async fn part(&self, _: i64, _: u32) -> Result<Option<Vec<u8>>, StoreError> {
         Ok(None)
     }
+}
+
+/// The sources of a store's tasks, as a node has them.
+pub fn stored_sources(store: &Arc<Store>, state: &StateDir, clock: &Arc<dyn Clock>) -> StoredSources {
+    let (uploads, failures, tasks) = (store.clone(), store.clone(), store.clone());
+    StoredSources::new(
+        store.clone(),
+        uploads,
+        failures,
+        tasks,
+        state.spool(),
+        clock.clone(),
+    )
 }
 
 /// Opens the source that a task was made with, for a run or a preview; the last ones stay open.

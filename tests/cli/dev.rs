@@ -371,31 +371,36 @@ fn the_end_of_its_terminal_is_its_end() {
 }
 
 #[test]
-fn the_tree_of_actors_is_shown_in_brief_whenever_it_changes() {
+fn the_tree_of_actors_is_an_event_of_the_log_whenever_it_changes() {
     let place = Place::new();
     let mut dev = Dev::start(&place, "--port 0 --items 20 --rate 200/s");
     dev.live.wait_for("t1 finished: ");
     let (_, said) = dev.stop();
-    for event in [
-        "INFO node up",
-        "INFO run began actor=\"dev/t1.0\"",
-        "INFO node drains",
-        "INFO node down",
-    ] {
-        let line = said.lines().find(|line| line.contains(event));
-        let line = line.unwrap_or_else(|| panic!("{event:?} was not said:\n{said}"));
-        assert!(
-            line.starts_with(&format!(" {event}")),
-            "nothing stands before it: {line}"
-        );
+    let events: Vec<Value> = said
+        .lines()
+        .filter(|line| line.starts_with('{'))
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    let event = |message: &str| {
+        let is_it = |event: &&Value| event["msg"].as_str().is_some_and(|msg| msg.starts_with(message));
+        let found = events.iter().find(is_it);
+        found.unwrap_or_else(|| panic!("{message:?} was not said:\n{said}"))
+    };
+    for message in ["node up", "run began", "node drains", "node down"] {
+        assert!(event(message)["ts"].as_str().unwrap().ends_with('Z'), "{said}");
     }
-    for part in [
-        "\n  dev (supervisor) ",
-        "\n  ├─ session ",
-        "\n  t1.0 (launcher) ",
-        "\n  ├─ executor ",
+    assert_eq!(event("run began")["actor"], "dev/t1.0");
+    for (message, part) in [
+        ("node up", "dev (supervisor) "),
+        ("node up", "├─ session "),
+        ("run began", "t1.0 (launcher) "),
+        ("run began", "├─ executor "),
     ] {
-        assert!(said.contains(part), "{part:?} was not shown:\n{said}");
+        let tree = event(message)["tree"].as_array().unwrap();
+        let is_shown = tree
+            .iter()
+            .any(|line| line.as_str().unwrap().trim_start().starts_with(part));
+        assert!(is_shown, "{part:?} is not in {tree:?}");
     }
 }
 
@@ -422,7 +427,10 @@ fn on_a_terminal_the_progress_is_shown_while_it_runs() {
         "in flight ",
         "t1 finished: 300 items, 297 succeeded, 3 abandoned",
         "stopped: t1 finished. bye.",
+        "  dev (supervisor) ",
     ] {
         assert!(shown.contains(text), "{text:?} was not shown:\n{shown}");
     }
+    let up = shown.lines().find(|line| line.contains("node up")).unwrap();
+    assert!(up.contains("INFO") && up.contains('Z'), "it has a time: {up}");
 }

@@ -208,7 +208,7 @@ fn another_terminal_looks_at_a_run_changes_it_and_stops_it() {
     let mut words = vec![
         "run",
         "--total",
-        "10",
+        "7",
         "--name",
         "mine",
         "--concurrency",
@@ -222,8 +222,11 @@ fn another_terminal_looks_at_a_run_changes_it_and_stops_it() {
     let listed = place.windrow(&["job", "-o", "json"]).expect(0).json();
     assert_eq!(
         (&listed["items"][0]["name"], &listed["items"][0]["total"]),
-        (&json!("mine"), &json!(10))
+        (&json!("mine"), &json!(7))
     );
+    let csv = place.windrow(&["job", "-o", "csv"]).expect(0).stdout;
+    let is_short = |field: &str| field.rsplit_once('.').is_none_or(|(_, digits)| digits.len() <= 3);
+    assert!(csv.contains("42.857") && csv.split(',').all(is_short), "{csv}");
     let set = place
         .windrow(&["job", "set", "mine", "--rate", "7/s", "--timeout", "1m"])
         .expect(0);

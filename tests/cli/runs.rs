@@ -135,6 +135,10 @@ fn what_a_worker_prints_is_shown_before_what_actors_do() {
     ] {
         let (worker, actors, text) = said(verbose);
         assert_eq!((worker, actors), wanted, "{verbose:?}:\n{text}");
+        assert!(
+            !text.contains("Actor{") && !text.contains("Some("),
+            "no words of Rust:\n{text}"
+        );
     }
 }
 

@@ -140,9 +140,13 @@ fn unusable(person: &Person) -> Vec<(&'static str, String, &'static str)> {
         (
             "store.password_file",
             password("open.password"),
-            "everybody on this machine",
+            "everybody may read",
         ),
-        ("store.password_file", password("empty.password"), "it is empty"),
+        (
+            "store.password_file",
+            password("empty.password"),
+            "no password in its first line",
+        ),
         ("http.tls_cert_file", tls, "can't be used"),
         (
             "cluster.ca_file",

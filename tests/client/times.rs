@@ -149,7 +149,12 @@ async fn what_is_no_time_is_told_with_what_would_be_one_and_nothing_is_made() {
         let done = person.windrow(words).await;
         done.refused(
             2,
-            &["this is no time", "it isn't understood", "22:00, ", "T22:00:00Z"],
+            &[
+                "the time can't be read",
+                "it isn't understood",
+                "22:00, ",
+                "T22:00:00Z",
+            ],
         );
     }
     assert_eq!(node.admin.get("/v1/tasks").await.expect(200)["items"], json!([]));

@@ -1,5 +1,7 @@
 //! Windrow as a library: what the public surface promises, over a real folder.
 
+mod node;
+
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -27,6 +27,7 @@ pub(crate) fn client() -> HookClient {
     HookClient {
         http: HttpHandler::default(),
         commands: CommandHandler::default(),
+        in_process: BTreeMap::new(),
         environment: Vec::new(),
         node: "n7".to_owned(),
         vault: vault(),

@@ -1,6 +1,7 @@
 //! Callbacks over https.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use hyper::Version;
 use rcgen::{CertifiedKey, generate_simple_self_signed};
@@ -15,7 +16,9 @@ use windrow_engine::ports::ownership::gate::Gate;
 use windrow_handlers::http::{HttpHandlerFactory, HttpOptions};
 use windrow_net::Outbound;
 
-use crate::support_server::{Server, answer, clock, context, failure, open, raw, read_request, single};
+use crate::support_server::{
+    Act, Seen, Server, answer, clock, context, failure, open, raw, read_request, single,
+};
 
 /// A server whose certificate is for `host`, and the file that holds it.
 pub(crate) async fn secure(host: &str) -> (Server, TempDir) {
@@ -102,7 +105,9 @@ async fn an_unknown_certificate_is_refused() {
         failure.message
     );
     assert!(
-        failure.message.contains("certificate is refused: ") && failure.message.contains("`ca_file`"),
+        ["certificate is refused: ", "`ca_file`", "`insecure_skip_verify`"]
+            .iter()
+            .all(|part| failure.message.contains(part)),
         "{}",
         failure.message
     );
@@ -145,6 +150,38 @@ async fn verification_can_be_switched_off() {
         },
     );
     assert_eq!(open(options).process(single()).await, Reply::AllOk);
+}
+
+#[tokio::test]
+async fn where_no_answer_ever_came_to_plain_http_tls_is_guessed() {
+    let resetting = raw(|mut stream| async move { drop(read_request(&mut stream).await) }).await;
+    let silent = raw(|mut stream| async move {
+        drop(read_request(&mut stream).await);
+        std::future::pending::<()>().await;
+    })
+    .await;
+    let calls = AtomicU32::new(0);
+    let answers_once = move |_: &Seen| match calls.fetch_add(1, Ordering::Relaxed) {
+        0 => answer(204, ""),
+        _ => Act::Hang,
+    };
+    let slow = Server::start(answers_once).await;
+    for (address, code, guessed) in [
+        (resetting, "RESET", true),
+        (silent, "TIMEOUT", true),
+        (slow.address, "TIMEOUT", false),
+    ] {
+        let handler = open(HttpOptions::new(format!("http://127.0.0.1:{}/", address.port())));
+        if !guessed {
+            assert_eq!(handler.process(single()).await, Reply::AllOk);
+        }
+        let mut call = single();
+        call.timeout = std::time::Duration::from_millis(300);
+        let (_, failure) = failure(handler.process(call).await);
+        assert_eq!(failure.code, code, "{}", failure.message);
+        let has_guess = failure.message.contains("the server may speak TLS: try https://");
+        assert_eq!(has_guess, guessed, "{}", failure.message);
+    }
 }
 
 #[tokio::test]

@@ -20,7 +20,7 @@ impl Fault {
     /// What a node refused, or why there was no answer.
     pub fn of_client(error: ClientError, names: Names) -> Fault {
         let text = error.to_string();
-        let unanswered = "the node gave no answer";
+        let unanswered = "no answer from the node";
         match error {
             ClientError::Problem(problem) => Fault::of_problem(*problem, names),
             ClientError::Address { .. } => {
@@ -28,7 +28,7 @@ impl Fault {
                     .hint("--server http://127.0.0.1:7700")
             }
             ClientError::Token(_) => Fault::new(Exit::NotAllowed, "not signed in", text).hint(SIGN_IN_HINT),
-            ClientError::Trust(_) => Fault::new(Exit::Config, "no certificate is trusted", text)
+            ClientError::Trust(_) => Fault::new(Exit::Config, "the trusted certificates can't be read", text)
                 .hint("--ca-file FILE with certificates in PEM form"),
             ClientError::Request(_) => Fault::new(Exit::Usage, "the request can't be sent", text)
                 .hint("`windrow openapi` has every path"),
@@ -46,7 +46,7 @@ impl Fault {
                 Fault::new(Exit::Unreachable, unanswered, text).hint(format!("--server {wanted}"))
             }
             ClientError::NotWindrow { .. } => {
-                Fault::new(Exit::Failed, "that isn't a node's answer", text).hint(REACH_HINT)
+                Fault::new(Exit::Failed, "this is not a Windrow node", text).hint(REACH_HINT)
             }
         }
     }

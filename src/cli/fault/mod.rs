@@ -95,7 +95,7 @@ impl Fault {
 
     /// A mistake of the program.
     pub fn bug(because: impl Into<String>) -> Fault {
-        Fault::new(Exit::Bug, "windrow made a mistake", because)
+        Fault::new(Exit::Bug, "this is a bug in windrow", because)
             .hint("report it with the command and the lines above; what was saved is safe")
     }
 }
@@ -113,59 +113,79 @@ impl fmt::Display for Fault {
     }
 }
 
-impl From<LockError> for Fault {
-    fn from(error: LockError) -> Fault {
-        let what = "the state directory can't be used";
-        let (exit, because, hint) = match &error {
-            LockError::LockedBy { path, pid, command } => (
+/// What the directory of jobs is called where it can be chosen.
+const STATE: &str = "--state directory";
+
+impl Fault {
+    /// A directory can't be held; `place` is what the command line calls it.
+    pub(crate) fn of_lock(error: &LockError, place: &str) -> Fault {
+        let (exit, hint) = match error {
+            LockError::LockedBy { .. } => (
                 Exit::Conflict,
                 format!(
-                    "process {} is working in {} ({command})",
-                    pid.map_or("?".to_owned(), |pid| pid.to_string()),
-                    path.display()
+                    "`windrow job list` shows it if it is a run, `windrow job stop NAME` stops it; or use another {place}"
                 ),
-                "`windrow job list` shows it if it is a run, `windrow job stop NAME` stops it; or use another --state directory",
             ),
-            LockError::ReadOnly { path, cause } => (
-                Exit::Failed,
-                format!("nothing can be written to {}: {cause}", path.display()),
-                "make it writable, or use another --state directory",
-            ),
-            LockError::NotADirectory { path } => (
-                Exit::Failed,
-                format!("{} is not a directory", path.display()),
-                "remove it, or use another --state directory",
-            ),
-            LockError::Io { path, cause } => (
-                Exit::Failed,
-                format!("{} can't be locked: {cause}", path.display()),
-                "use a --state directory on a local disk",
-            ),
+            LockError::ReadOnly { .. } => (Exit::Failed, format!("make it writable, or use another {place}")),
+            LockError::NotADirectory { .. } => (Exit::Failed, format!("remove it, or use another {place}")),
+            LockError::Io { .. } => (Exit::Failed, format!("use a {place} on a local disk")),
         };
-        Fault::new(exit, what, because).hint(hint)
+        Fault::new(exit, "the state directory can't be used", error.to_string()).hint(hint)
+    }
+
+    /// A database can't be used that lies in what the command line calls `place`.
+    pub(crate) fn of_store(error: &StoreError, place: &str) -> Fault {
+        let (exit, hint) = match error {
+            StoreError::NewerSchema(_) => {
+                (Exit::Config, format!("use the newer windrow, or another {place}"))
+            }
+            StoreError::OlderSchema => (
+                Exit::Config,
+                "windrow db migrate --config FILE, once for all nodes".to_owned(),
+            ),
+            StoreError::Unavailable(text) | StoreError::Refused(text)
+                if text.starts_with("can't connect") =>
+            {
+                let hint = "see that the server runs, and look at store.url and store.password_file";
+                (Exit::Failed, hint.to_owned())
+            }
+            StoreError::Unavailable(_) | StoreError::Refused(_) => {
+                let hint =
+                    "check the disk's free space and permissions, then run it again; nothing saved is lost";
+                (Exit::Failed, hint.to_owned())
+            }
+        };
+        Fault::new(exit, "the database can't be used", error.to_string()).hint(hint)
+    }
+
+    /// A node can't start whose directory the command line calls `place`.
+    pub(crate) fn of_start(error: &StartError, place: &str) -> Fault {
+        match error {
+            StartError::Store(error) => Fault::of_store(error, place),
+            StartError::Tree(error @ NotStarted::NameTaken(_)) => {
+                Fault::new(Exit::Conflict, "the node can't start", error.to_string())
+                    .hint("set node.id to a name of its own, or stop the other node")
+            }
+            StartError::Tree(error @ NotStarted::Actors(_)) => Fault::bug(error.to_string()),
+        }
+    }
+}
+
+impl From<LockError> for Fault {
+    fn from(error: LockError) -> Fault {
+        Fault::of_lock(&error, STATE)
     }
 }
 
 impl From<StoreError> for Fault {
     fn from(error: StoreError) -> Fault {
-        let because = error.to_string();
-        match error {
-            StoreError::NewerSchema(_) => Fault::new(Exit::Config, "the database can't be used", because)
-                .hint("use the newer windrow, or another --state directory"),
-            StoreError::OlderSchema => Fault::new(Exit::Config, "the database can't be used", because)
-                .hint("windrow db migrate --config FILE, once for all nodes"),
-            StoreError::Unavailable(text) | StoreError::Refused(text)
-                if text.starts_with("can't connect") =>
-            {
-                Fault::new(Exit::Failed, "the database can't be used", because)
-                    .hint("see that the server runs, and look at store.url and store.password_file")
-            }
-            StoreError::Unavailable(_) | StoreError::Refused(_) => {
-                Fault::new(Exit::Failed, "the database can't be used", because).hint(
-                    "check the disk's free space and permissions, then run it again; nothing saved is lost",
-                )
-            }
-        }
+        Fault::of_store(&error, STATE)
+    }
+}
+
+impl From<StartError> for Fault {
+    fn from(error: StartError) -> Fault {
+        Fault::of_start(&error, STATE)
     }
 }
 
@@ -192,19 +212,6 @@ impl From<OpenError> for Fault {
     }
 }
 
-impl From<StartError> for Fault {
-    fn from(error: StartError) -> Fault {
-        match error {
-            StartError::Store(error) => error.into(),
-            StartError::Tree(error @ NotStarted::NameTaken(_)) => {
-                Fault::new(Exit::Conflict, "the node can't start", error.to_string())
-                    .hint("set node.id to a name of its own, or stop the other node")
-            }
-            StartError::Tree(error @ NotStarted::Actors(_)) => Fault::bug(error.to_string()),
-        }
-    }
-}
-
 impl From<JobError> for Fault {
     fn from(error: JobError) -> Fault {
         match error {
@@ -228,15 +235,10 @@ impl From<JobError> for Fault {
                 } else {
                     format!("bring the old items back, --restart to forget that job, {beside}")
                 };
-                Fault::new(
-                    Exit::Rejected,
-                    "this is another job under a name that is taken",
-                    because,
-                )
-                .hint(hint)
+                Fault::new(Exit::Rejected, "the name is taken by another job", because).hint(hint)
             }
             JobError::Create(_) | JobError::Command(_) => {
-                Fault::new(Exit::Conflict, "the task can't be begun", error.to_string())
+                Fault::new(Exit::Conflict, "the job can't start", error.to_string())
             }
         }
     }

@@ -56,7 +56,7 @@ fn command_help(words: &[String]) -> Result<String, Fault> {
         found = found.find_subcommand_mut(word).ok_or_else(|| {
             Fault::new(
                 Exit::Usage,
-                "there is no such help",
+                "unknown help topic",
                 format!("{word:?} is neither a command nor a topic"),
             )
             .hint("windrow help, windrow help run, windrow help serve, windrow help exit-codes")

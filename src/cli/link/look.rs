@@ -1,11 +1,15 @@
 //! How things are shown on this standard output.
 
 use console::Term;
+use serde_json::{Value, json};
 
 use super::args::{Form, View};
 use crate::Shell;
-use crate::output::table::Paper;
+use crate::exit::Exit;
+use crate::fault::Fault;
+use crate::output::screen;
 use crate::output::table::times::{TimeStyle, Times};
+use crate::output::table::{Listing, Paper};
 
 /// How things are shown.
 #[derive(Clone, Copy, Debug)]
@@ -40,6 +44,26 @@ impl Look {
             style: view.time,
             is_quiet: view.quiet,
         }
+    }
+
+    /// Prints a list of what no node was asked for.
+    ///
+    /// # Errors
+    /// When standard output can't be written.
+    pub(crate) fn list(&self, listing: &Listing, all: &[Value], shell: &Shell) -> Result<Exit, Fault> {
+        let times = self.times(0);
+        let text = match self.form {
+            Form::Json => json!({"items": all, "next_cursor": null}).to_string(),
+            Form::Ndjson => all.iter().map(|one| format!("{one}\n")).collect(),
+            Form::Name => listing.names(all),
+            Form::Csv => listing.csv(all, &times),
+            Form::Table | Form::Wide if all.is_empty() => {
+                shell.screen.must_say(listing.none);
+                return Ok(Exit::Ok);
+            }
+            Form::Table | Form::Wide => listing.table(all, &times, self.paper, self.form == Form::Wide),
+        };
+        screen::put(&text).map(|()| Exit::Ok)
     }
 
     /// How times are shown, seen from this moment.

@@ -56,46 +56,33 @@ struct Sample {
     file: &'static str,
     text: &'static str,
     /// What makes it ready to be called.
-    prepare: Option<&'static str>,
-    kind: Kind,
-}
-
-/// How items reach it.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    /// By POST on port 9000.
-    Http,
-    /// As lines of a process that is started by this command.
-    Worker(&'static str),
+    prepare: &'static str,
+    /// The worker to start; none for a server on port 9000.
+    worker: Option<&'static str>,
 }
 
 /// None for [`Language::Http`], which isn't one.
 fn sample(language: Language) -> Option<Sample> {
-    let (file, text, prepare, kind) = match language {
+    let (file, text, prepare, worker) = match language {
         Language::Python => {
             let text = include_str!("../../../examples/handlers/http_handler.py");
-            ("handler.py", text, Some("python3 handler.py"), Kind::Http)
+            ("handler.py", text, "python3 handler.py", None)
         }
         Language::Node => {
             let text = include_str!("../../../examples/handlers/http_handler.mjs");
-            ("handler.mjs", text, Some("node handler.mjs"), Kind::Http)
+            ("handler.mjs", text, "node handler.mjs", None)
         }
         Language::Go => {
             let text = include_str!("../../../examples/handlers/http_handler.go");
-            ("handler.go", text, Some("go run handler.go"), Kind::Http)
+            ("handler.go", text, "go run handler.go", None)
         }
         Language::Bash => {
             let text = include_str!("../../../examples/handlers/worker.sh");
-            ("handler.sh", text, None, Kind::Worker("./handler.sh"))
+            ("handler.sh", text, "", Some("./handler.sh"))
         }
         Language::Rust => {
             let text = include_str!("../../../examples/handlers/worker.rs");
-            (
-                "handler.rs",
-                text,
-                Some("rustc handler.rs"),
-                Kind::Worker("./handler"),
-            )
+            ("handler.rs", text, "rustc handler.rs", Some("./handler"))
         }
         Language::Http => return None,
     };
@@ -103,7 +90,7 @@ fn sample(language: Language) -> Option<Sample> {
         file,
         text,
         prepare,
-        kind,
+        worker,
     })
 }
 
@@ -127,7 +114,7 @@ pub(crate) fn init(args: &InitArgs) -> Result<Exit, Fault> {
         Some(sample) => {
             let path = args.dir.iter().collect::<PathBuf>().join(sample.file);
             if let Some(dir) = &args.dir {
-                std::fs::create_dir_all(dir).map_err(|error| failed(&path, &error))?;
+                std::fs::create_dir_all(dir).map_err(|error| refused(&path, &error))?;
             }
             write(&path, &sample, args.force).map_err(|error| refused(&path, &error))?;
             told(&sample, &path, args.dir.as_deref())
@@ -137,20 +124,16 @@ pub(crate) fn init(args: &InitArgs) -> Result<Exit, Fault> {
 }
 
 fn refused(path: &Path, error: &io::Error) -> Fault {
-    if error.kind() != ErrorKind::AlreadyExists {
-        return failed(path, error);
+    let what = format!("{} is not written", path.display());
+    match error.kind() {
+        // Not where a file stands in the place of its directory.
+        ErrorKind::AlreadyExists if path.symlink_metadata().is_ok() => {
+            Fault::new(Exit::Conflict, what, "it is there already")
+                .hint("--dir DIR for another directory, or --force to replace it")
+        }
+        _ => Fault::new(Exit::Failed, what, error.to_string())
+            .hint("--dir DIR for a directory that can be written"),
     }
-    Fault::new(Exit::Conflict, not_written(path), "it is there already")
-        .hint("--dir DIR for another directory, or --force to replace it")
-}
-
-fn failed(path: &Path, error: &io::Error) -> Fault {
-    Fault::new(Exit::Failed, not_written(path), error.to_string())
-        .hint("--dir DIR for a directory that can be written")
-}
-
-fn not_written(path: &Path) -> String {
-    format!("{} is not written", path.display())
 }
 
 /// A file that is there is left alone, or with `force` replaced as a whole.
@@ -188,41 +171,32 @@ fn remove_half(path: &Path) {
 /// What was written, and commands that can be pasted.
 fn told(sample: &Sample, path: &Path, dir: Option<&Path>) -> String {
     let lines = sample.text.lines().count();
-    let how = match sample.kind {
-        Kind::Http => "an HTTP handler on 127.0.0.1:9000 (PORT=9001 in its environment: on another port)",
-        Kind::Worker(_) => "a worker that reads items as lines and answers each with a line",
+    let how = match sample.worker {
+        None => "an HTTP handler on 127.0.0.1:9000 (PORT=9001 in its environment: on another port)",
+        Some(_) => "a worker that reads items as lines and answers each with a line",
     };
     let mut text = format!("{}: {lines} lines, {how}\nnext:", path.display());
-    let mut next = |command: &str, about: &str| text += &format!("\n  {command:<64} # {about}");
-    if let Some(dir) = dir {
-        next(&format!("cd {}", quoted(dir)), "where it is");
-    }
-    match sample.kind {
-        Kind::Http => {
-            sample
-                .prepare
-                .inspect(|command| next(command, "in a terminal of its own"));
-            next(
-                "windrow try http://127.0.0.1:9000",
-                "three items; nothing is stored",
-            );
-            let register = "windrow biz register hello-push --url http://127.0.0.1:9000";
-            next(register, "for tasks of a node, such as windrow dev");
-            let run = "windrow run --total 100 --rate 20/s --url http://127.0.0.1:9000";
-            next(run, "or one job without a node");
+    let mut next = |command: &str, about: &str| {
+        if !command.is_empty() {
+            text += &format!("\n  {command:<64} # {about}");
         }
-        Kind::Worker(command) => {
-            sample.prepare.inspect(|command| next(command, "builds it"));
-            next(
-                &format!("windrow try -- {command}"),
-                "three items; nothing is stored",
-            );
-            next(
-                &format!("windrow run --total 100 --rate 20/s -- {command}"),
-                "one job without a node",
-            );
-        }
+    };
+    let dir = dir.map(|dir| format!("cd {}", quoted(dir)));
+    next(dir.as_deref().unwrap_or_default(), "where it is");
+    let tried = "three items; nothing is stored";
+    if let Some(command) = sample.worker {
+        next(sample.prepare, "builds it");
+        next(&format!("windrow try -- {command}"), tried);
+        let run = format!("windrow run --total 100 --rate 20/s -- {command}");
+        next(&run, "one job without a node");
+        return text;
     }
+    next(sample.prepare, "in a terminal of its own");
+    next("windrow try http://127.0.0.1:9000", tried);
+    let register = "windrow biz register hello-push --url http://127.0.0.1:9000";
+    next(register, "for tasks of a node, such as windrow dev");
+    let run = "windrow run --total 100 --rate 20/s --url http://127.0.0.1:9000";
+    next(run, "or one job without a node");
     text
 }
 

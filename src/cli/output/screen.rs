@@ -9,7 +9,7 @@ use console::{Term, colors_enabled_stderr};
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use tracing::Level;
 
-use crate::args::Talk;
+use crate::args::Verbosity;
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::output::fold;
@@ -32,11 +32,11 @@ pub(crate) struct Screen {
 }
 
 impl Screen {
-    /// A screen for how much was asked for; also where the log goes, whose lines may be brief.
+    /// A screen for how much was asked for; also where the log goes. A node's log is for machines where nobody looks.
     ///
     /// # Errors
     /// When the log's filter can't be read.
-    pub(crate) fn open(talk: Talk, log_filter: Option<&str>, is_brief: bool) -> Result<Screen, Fault> {
+    pub(crate) fn open(talk: Verbosity, log_filter: Option<&str>, is_node: bool) -> Result<Screen, Fault> {
         let stderr = ProgressDrawTarget::stderr();
         // Hidden also where the terminal can't move its cursor (TERM=dumb): plain lines then.
         let live = io::stderr().is_terminal() && !talk.quiet && !stderr.is_hidden();
@@ -46,7 +46,7 @@ impl Screen {
             ProgressDrawTarget::hidden()
         };
         let bars = MultiProgress::with_draw_target(target);
-        start_log(bars.clone(), filter(talk, log_filter)?, is_brief);
+        start_log(bars.clone(), filter(talk, log_filter)?, is_node);
         Ok(Screen {
             bars,
             quiet: talk.quiet,
@@ -90,7 +90,7 @@ impl Screen {
     fn put_down(&self, level: Level, line: &str) {
         let line = match self.log.get() {
             Some(style @ (Style::Json | Style::Logfmt)) => telemetry::said(*style, level, line),
-            Some(Style::Pretty { .. } | Style::Brief { .. }) | None => fold::to(&Term::stderr(), line),
+            Some(Style::Pretty { .. }) | None => fold::to(&Term::stderr(), line),
         };
         self.bars.suspend(|| print_error(&line));
     }
@@ -280,12 +280,12 @@ pub(crate) fn put_piece(bytes: &[u8]) -> Result<bool, Fault> {
     }
 }
 
-fn filter(talk: Talk, wanted: Option<&str>) -> Result<telemetry::Filter, Fault> {
+fn filter(talk: Verbosity, wanted: Option<&str>) -> Result<telemetry::Filter, Fault> {
     let level = match talk.verbose {
         0 => "warn",
         1 => "info,windrow::handler=debug",
-        // Libraries at debug would bury what is looked for; ractor logs every message.
-        _ => "info,windrow=debug,ractor=info,sqlx=warn",
+        // Libraries at debug would bury what is looked for; ractor logs every message, and names each actor by a number.
+        _ => "info,windrow=debug,ractor=warn,sqlx=warn",
     };
     wanted
         .unwrap_or(level)
@@ -296,11 +296,11 @@ fn filter(talk: Talk, wanted: Option<&str>) -> Result<telemetry::Filter, Fault> 
         })
 }
 
-fn start_log(bars: MultiProgress, filter: telemetry::Filter, is_brief: bool) {
+fn start_log(bars: MultiProgress, filter: telemetry::Filter, is_node: bool) {
     let writer = move || Between { bars: bars.clone() };
     let colours = io::stderr().is_terminal();
-    let style = if is_brief {
-        Style::Brief { colours }
+    let style = if is_node && !colours {
+        Style::Json
     } else {
         Style::Pretty { colours }
     };

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use clap::{ArgGroup, Args, ValueEnum, ValueHint};
 
-use crate::args::{HttpArgs, Items, Talk};
+use crate::args::{HttpArgs, Items, Verbosity};
 use windrow_core::settings::text::parse_span;
 use windrow_core::settings::{Auto, Backoff, Burst, ErrorBudget, OnExhausted, RateLimit};
 
@@ -189,7 +189,7 @@ pub struct RunArgs {
     pub output: Output,
     /// How much is printed.
     #[command(flatten)]
-    pub talk: Talk,
+    pub talk: Verbosity,
 }
 
 /// On or off.

@@ -1,5 +1,5 @@
 //! A run is steered from another terminal through a socket in its state directory: one line of JSON each way, see
-//! [`Ask`]. Whoever may read the directory may steer: nobody but its owner.
+//! [`Command`]. Whoever may read the directory may steer: nobody but its owner.
 
 use std::fs::File;
 use std::io;
@@ -16,6 +16,7 @@ use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
+use super::outcome::{counts_json, thousandths};
 use super::picture::Picture;
 use windrow_core::ids::TaskId;
 use windrow_core::settings::check;
@@ -39,7 +40,7 @@ const ASK_PATIENCE: Duration = Duration::from_secs(5);
 /// What another terminal asks of a run.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(tag = "do", rename_all = "snake_case", deny_unknown_fields)]
-pub(crate) enum Ask {
+pub(crate) enum Command {
     /// How it stands.
     Show,
     /// Other settings; answered with those before and after.
@@ -58,7 +59,7 @@ pub(crate) enum Ask {
 /// What it answers.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Told {
+pub(crate) enum Reply {
     /// What was asked for.
     Done(Value),
     /// Why it can't be.
@@ -122,7 +123,7 @@ impl Address {
 }
 
 /// What answers know of.
-pub(super) struct Steered {
+pub(super) struct ControlTarget {
     pub(super) name: String,
     pub(super) task: TaskId,
     pub(super) tasks: Arc<dyn TaskStore>,
@@ -144,7 +145,7 @@ impl Control {
     ///
     /// # Errors
     /// When there can be no socket, such as on a file system that has none.
-    pub(super) fn open(state: &Path, steered: Steered) -> io::Result<Control> {
+    pub(super) fn open(state: &Path, steered: ControlTarget) -> io::Result<Control> {
         let path = state.join(SOCKET);
         match std::fs::remove_file(&path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
@@ -173,28 +174,28 @@ impl Drop for Control {
     }
 }
 
-impl Steered {
+impl ControlTarget {
     async fn answer(&self, mut stream: UnixStream) -> io::Result<()> {
         let (reading, mut writing) = stream.split();
         let mut line = String::new();
         let mut reading = BufReader::new(reading.take(ASK_BYTES_MAX));
         tokio::time::timeout(ASK_PATIENCE, reading.read_line(&mut line)).await??;
         let told = match serde_json::from_str(&line) {
-            Ok(ask) => self.obey(ask).await.map_or_else(Told::Refused, Told::Done),
-            Err(error) => Told::Refused(format!("the question can't be understood: {error}").into()),
+            Ok(ask) => self.obey(ask).await.map_or_else(Reply::Refused, Reply::Done),
+            Err(error) => Reply::Refused(format!("the question can't be understood: {error}").into()),
         };
         let mut text = serde_json::to_string(&told)?;
         text.push('\n');
         tokio::time::timeout(ASK_PATIENCE, writing.write_all(text.as_bytes())).await?
     }
 
-    async fn obey(&self, ask: Ask) -> Result<Value, Refusal> {
+    async fn obey(&self, ask: Command) -> Result<Value, Refusal> {
         let task = self.tasks.get(self.task).await?;
         let task = task.ok_or_else(|| format!("{} is gone", self.task))?;
         match ask {
-            Ask::Show => Ok(self.show(&task)),
-            Ask::Set { settings } => self.set(&task, &settings).await,
-            Ask::Stop { now } => {
+            Command::Show => Ok(self.show(&task)),
+            Command::Set { settings } => self.set(&task, &settings).await,
+            Command::Stop { now } => {
                 let done = service::stop(&*self.tasks, self.task, now, &self.write, self.clock.wall()).await;
                 (self.nudge)();
                 Ok(done.map(|()| self.show(&task))?)
@@ -229,8 +230,7 @@ impl Steered {
 
     fn show(&self, task: &TaskView) -> Value {
         let picture = self.shown.borrow().clone();
-        let picture = picture.unwrap_or_else(|| Picture::of(task, &[], 0.0, self.clock.wall()));
-        let counts = &picture.counts;
+        let picture = picture.unwrap_or_else(|| Picture::of(task, &[], self.clock.wall()));
         let handler = picture
             .handler
             .as_ref()
@@ -242,15 +242,11 @@ impl Steered {
         };
         json!({
             "name": self.name, "task": self.task.to_string(), "process": std::process::id(),
-            "status": status.as_str(), "why": picture.why, "total": picture.total, "percent": picture.percent(),
-            "counts": {
-                "succeeded": counts.succeeded, "skipped": counts.skipped, "abandoned": counts.abandoned,
-                "parked": counts.parked, "in_flight": counts.in_flight, "pending": picture.pending,
-                "excluded": counts.excluded,
-            },
-            "actual_rate": (picture.actual * 1000.0).round() / 1000.0,
+            "status": status.as_str(), "why": picture.why, "total": picture.total, "percent": thousandths(picture.percent()),
+            "counts": counts_json(&picture.counts, picture.pending),
+            "actual_rate": thousandths(picture.actual),
             "eta_seconds": picture.eta().map(|eta| eta.as_secs()),
-            "latency_p95_seconds": picture.latency_p95.map(|p95| p95.as_secs_f64()),
+            "latency_p95_seconds": picture.latency_p95.map(|p95| (p95.as_secs_f64() * 1e6).round() / 1e6),
             "stall": picture.stall.map(|stall| stall.as_str()), "handler": handler,
             "settings": settings_json(&task.tuning),
         })

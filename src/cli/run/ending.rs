@@ -4,13 +4,13 @@ use super::super::args::{IfFinished, Output};
 use super::super::exit::Exit;
 use super::super::fault::Fault;
 use super::outcome::{self, Outcome};
-use super::{Desk, failures_out, only_failed};
+use super::{JobRun, failures_out, only_failed};
 use crate::output::screen;
 use windrow_core::task::lifecycle::Status;
 use windrow_engine::ports::tasks::store::TaskView;
 use windrow_server::service::failures::item_data::Members;
 
-impl Desk<'_> {
+impl JobRun<'_> {
     /// The job was done by an earlier run. Said also when it is to be quiet: nothing was done now, and a script that
     /// runs it again and again would never know.
     pub(super) async fn tell_ended(&self, task: TaskView) -> Result<Exit, Fault> {
@@ -29,6 +29,17 @@ impl Desk<'_> {
             Some(IfFinished::Error) => Exit::Conflict,
             Some(IfFinished::Restart) | None => exit,
         })
+    }
+
+    /// The run was cut off, and how it goes on.
+    pub(super) fn tell_cut(&self, how: &str) -> Result<Exit, Fault> {
+        let because = "calls in flight were ended and will be repeated";
+        self.shell.screen.must_say(&format!("cut off: {because}; {how}"));
+        if self.args.output == Output::Json {
+            let cut = Fault::new(Exit::Interrupted, "the run was cut off", because);
+            screen::print(&cut.hint(how).json().to_string())?;
+        }
+        Ok(Exit::Interrupted)
     }
 
     /// Says what came of the job; writes its failures where they are wanted.

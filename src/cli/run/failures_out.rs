@@ -15,11 +15,11 @@ use super::super::args::{Output, RunArgs};
 use super::super::exit::Exit;
 use super::super::fault::Fault;
 use super::first_row;
-use super::outcome::time_text;
 use windrow_core::ids::{ItemIndex, TaskId};
 use windrow_engine::ports::sources::source::Source;
 use windrow_engine::ports::tasks::failure_list::{FailureList, FailurePage, RecordedItem};
 use windrow_node::sources::OpenedSource;
+use windrow_server::http::answer::time::rfc3339;
 use windrow_server::service::failures::item_data::{ItemData, Lookup, Members};
 
 /// Items read at once.
@@ -199,7 +199,7 @@ fn line(item: &RecordedItem, carried: ItemData) -> String {
     });
     let code = item.code.as_deref().unwrap_or_default();
     let message = item.message.as_deref().unwrap_or_default();
-    let at = time_text(item.last_at);
+    let at = rfc3339(item.last_at);
     let ItemData {
         data,
         missing: data_missing,

@@ -22,7 +22,7 @@ pub(crate) const HAS_BOM: &str =
 
 /// How the items look.
 #[derive(Debug, Default)]
-pub(super) struct Looks {
+pub(super) struct FirstRow {
     /// Columns and the first item.
     pub(super) lines: Vec<String>,
     /// What looks like a mistake.
@@ -30,12 +30,12 @@ pub(super) struct Looks {
 }
 
 /// Looks at the first item; nothing where items are only counted. A row that can't be read is told when it is wanted.
-pub(super) async fn look(opened: &OpenedSource) -> Looks {
+pub(super) async fn look(opened: &OpenedSource) -> FirstRow {
     let Some(chunk) = first(opened).await else {
-        return Looks::default();
+        return FirstRow::default();
     };
     let Some(row) = chunk.row(ItemIndex(0)) else {
-        return Looks::default();
+        return FirstRow::default();
     };
     let columns = opened
         .indexed
@@ -51,7 +51,7 @@ pub(super) async fn look(opened: &OpenedSource) -> Looks {
     }
     lines.push(format!("item 0: {}", shown(row, ITEM_CHARS_MAX)));
     let bom = opened.has_bom.then(|| HAS_BOM.to_owned());
-    Looks {
+    FirstRow {
         lines,
         doubts: bom.into_iter().chain(doubt(row, columns)).collect(),
     }

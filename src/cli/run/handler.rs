@@ -8,7 +8,7 @@ use std::path::Path;
 use crate::args::HttpArgs;
 use crate::exit::Exit;
 use crate::fault::Fault;
-use windrow_node::handlers::Wanted;
+use windrow_node::handlers::HandlerChoice;
 
 /// The URL or the command; clap has seen to it that there is one of them.
 ///
@@ -19,11 +19,11 @@ pub(crate) fn wanted<'a>(
     http: &HttpArgs,
     batch: NonZeroU32,
     worker: (Vec<OsString>, NonZeroU32),
-) -> Result<Wanted<'a>, Fault> {
+) -> Result<HandlerChoice<'a>, Fault> {
     let Some(url) = url else {
         check_unused(http)?;
         let (argv, workers) = worker;
-        return Ok(Wanted::Worker { argv, workers });
+        return Ok(HandlerChoice::Worker { argv, workers });
     };
     let headers = http
         .headers
@@ -34,7 +34,7 @@ pub(crate) fn wanted<'a>(
         Some(path) => secrets(path)?,
         None => Vec::new(),
     };
-    Ok(Wanted::Url {
+    Ok(HandlerChoice::Url {
         url,
         headers,
         secrets,

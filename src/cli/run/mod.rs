@@ -21,10 +21,9 @@ mod watch;
 use std::sync::Arc;
 use std::time::Duration;
 
-use async_trait::async_trait;
 use tokio::sync::watch::{Receiver, channel};
 
-use self::control::{Control, Steered};
+use self::control::{Control, ControlTarget};
 use self::outcome::Outcome;
 pub(super) use self::outcome::grouped;
 use self::picture::Picture;
@@ -32,31 +31,26 @@ use self::prepare::Prepared;
 pub(super) use self::prepare::load;
 use self::watch::{End, Watch};
 use super::Shell;
-use super::args::{IfFinished, Output, RunArgs, Switch};
+use super::args::{IfFinished, RunArgs, Switch};
 use super::exit::Exit;
 use super::fault::Fault;
 use super::signals::Signals;
-use crate::output::screen;
 use crate::run::source::open_shown;
-use windrow_core::capacity::Capacity;
-use windrow_core::ids::{ItemIndex, ShardId, TaskId};
+use windrow_core::ids::{ItemIndex, ShardId};
 use windrow_core::task::lifecycle::Status;
 use windrow_engine::ports::clock::Clock;
 use windrow_engine::ports::handling::handler::HandlerFactory;
-use windrow_engine::ports::sources::provision::{Provider, Provision, ProvisionError};
+use windrow_engine::ports::sources::provision::Provision;
 use windrow_engine::ports::sources::source::Source;
 use windrow_engine::ports::tasks::store::{Actor, TaskView, Write};
-use windrow_node::sources::{OpenedSource, StoredSources, origin_view};
-use windrow_node::{Node, NodeOptions, Runtimes, StateDir, Store, SystemClock, Times, handler_log, handlers};
+use windrow_node::handler_log::{self, HandlerLog};
+use windrow_node::jobs::{BUSINESS, Jobs};
+use windrow_node::sources::{OpenedSource, origin_view, stored_sources};
+use windrow_node::{Node, NodeOptions, Runtimes, StateDir, Store, SystemClock, handlers};
 use windrow_server::service::{self, Job, JobError, JobStart};
 
-/// The business that all jobs of `run` belong to.
-const BUSINESS: &str = "run";
-/// Whoever gives the command wants it to run, however long it rested.
-const RESTORE_WINDOW: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
-
 /// What a run works with, once its directory is held.
-struct Desk<'a> {
+struct JobRun<'a> {
     args: &'a RunArgs,
     shell: &'a Shell,
     prepared: Prepared,
@@ -84,11 +78,10 @@ pub(super) async fn run(args: &RunArgs, shell: &Shell, runtimes: Arc<Runtimes>) 
     let write = Actor {
         name: shell.user(),
         source: "cli",
-        reason: None,
-        request_id: None,
+        ..Actor::windrow(None)
     }
     .writes();
-    let desk = Desk {
+    let desk = JobRun {
         args,
         shell,
         prepared,
@@ -103,7 +96,7 @@ pub(super) async fn run(args: &RunArgs, shell: &Shell, runtimes: Arc<Runtimes>) 
     exit
 }
 
-impl Desk<'_> {
+impl JobRun<'_> {
     async fn work(&self, signals: &mut Signals) -> Result<Exit, Fault> {
         let spec = match (&self.prepared.spec, &self.args.resume) {
             (Some(spec), _) => spec.clone(),
@@ -154,9 +147,9 @@ impl Desk<'_> {
         let next = match only_failed::next(&*self.store, job).await? {
             only_failed::Next::Job(next) => next,
             only_failed::Next::Nothing(last) => {
-                self.shell.screen.must_say(&format!(
-                    "no item of {of} is failed any more; nothing was done now"
-                ));
+                self.shell
+                    .screen
+                    .must_say(&format!("{of} has no failed items left; nothing to do"));
                 return self.tell(Outcome::gather(&*self.store, *last, None).await?).await;
             }
         };
@@ -172,15 +165,7 @@ impl Desk<'_> {
 
     /// The items of a job as they are stored with it.
     async fn source_of(&self, task: &TaskView) -> Result<Arc<dyn Source>, Fault> {
-        let (store, spool) = (self.store.clone(), self.state.spool());
-        let sources = StoredSources::new(
-            store.clone(),
-            store.clone(),
-            store.clone(),
-            store,
-            spool,
-            self.clock.clone(),
-        );
+        let sources = stored_sources(&self.store, &self.state, &self.clock);
         sources.open(task).await.map_err(|error| {
             Fault::new(
                 Exit::Rejected,
@@ -261,26 +246,8 @@ impl Desk<'_> {
         source: Arc<dyn Source>,
         signals: &mut Signals,
     ) -> Result<Exit, Fault> {
-        let shard = ShardId { task: task.id, no: 0 };
         let how = resume::how(&task);
-        let (sink, log) = handler_log::open(
-            self.store.clone(),
-            shard,
-            self.clock.clone(),
-            self.runtimes.work(),
-        );
-        let handler = self.handler(&task, sink)?;
-        let provision = Provision {
-            handler,
-            source: source.clone(),
-            limits: Vec::new(),
-        };
-        let node = self
-            .start(OneJob {
-                task: task.id,
-                provision,
-            })
-            .await?;
+        let (node, log) = self.start(&task, source.clone()).await?;
         let (begun, settled_before) = (self.clock.now(), task.counters.settled());
         let (shown, seen) = channel(None);
         let control = self.control(&node, &task, seen);
@@ -307,15 +274,7 @@ impl Desk<'_> {
                 let outcome = Outcome::gather(&*self.store, *task, Some((took, settled))).await?;
                 self.tell(outcome.troubled(trouble)).await
             }
-            End::Stopped(..) | End::Cut => {
-                let because = "calls in flight were ended and will be repeated";
-                self.shell.screen.must_say(&format!("cut off: {because}; {how}"));
-                if self.args.output == Output::Json {
-                    let cut = Fault::new(Exit::Interrupted, "the run was cut off", because);
-                    screen::print(&cut.hint(how).json().to_string())?;
-                }
-                Ok(Exit::Interrupted)
-            }
+            End::Stopped(..) | End::Cut => self.tell_cut(&how),
         }
     }
 
@@ -343,7 +302,7 @@ impl Desk<'_> {
             return None;
         }
         let (supervisor, id) = (node.supervisor().clone(), task.id);
-        let steered = Steered {
+        let steered = ControlTarget {
             name: task.name.clone().unwrap_or_default(),
             task: id,
             tasks: self.store.clone(),
@@ -362,41 +321,23 @@ impl Desk<'_> {
             .ok()
     }
 
-    async fn start(&self, job: OneJob) -> Result<Node, Fault> {
-        let config = &self.prepared.config;
-        let (first, max) = (
-            config.cluster.restore_backoff.first,
-            config.cluster.restore_backoff.max,
-        );
-        let times = Times {
-            lease_ttl: config.cluster.lease_ttl,
-            lease_renew: config.cluster.lease_renew,
-            heartbeat: Times::default().heartbeat,
-            restore_scan: config.cluster.restore_scan,
-            restore_window: RESTORE_WINDOW,
-            restore_max: config.cluster.restore_max,
-            restore_backoff: (first, max),
-            data_log_flush: config.data_log.flush,
-            drain_timeout: config.node.drain_timeout,
-            takeover_without_leases: false,
-            first_contact: (!self.args.wait).then_some(self.args.first_contact),
+    /// The node of this task, and what keeps the lines of its handler.
+    async fn start(&self, task: &TaskView, source: Arc<dyn Source>) -> Result<(Node, HandlerLog), Fault> {
+        let (state, store, runtimes) = (self.state.clone(), self.store.clone(), self.runtimes.clone());
+        let shard = ShardId { task: task.id, no: 0 };
+        let (sink, log) = handler_log::open(store.clone(), shard, self.clock.clone(), runtimes.work());
+        let provision = Provision {
+            handler: self.handler(task, sink)?,
+            source,
+            limits: Vec::new(),
         };
-        let only = Some(job.task.into());
-        let options = NodeOptions {
-            exclusive: true,
-            name: "run".to_owned(),
-            state: self.state.clone(),
-            store: self.store.clone(),
-            provider: Arc::new(job),
-            capacity: Capacity::Unlimited,
-            unlimited_reserves: config.node.unlimited_reserves,
-            times,
-            runtimes: self.runtimes.clone(),
-            only,
-        };
+        let jobs = Arc::new(Jobs::default());
+        jobs.add(task.id, provision);
+        let mut options = NodeOptions::of_jobs(&self.prepared.config, state, store, jobs, runtimes);
+        options.times.first_contact = (!self.args.wait).then_some(self.args.first_contact);
         let node = Node::start(options).await?;
         node.wake();
-        Ok(node)
+        Ok((node, log))
     }
 
     /// Calls under way may take their whole time; only a handler that hangs is cut off.
@@ -433,22 +374,4 @@ fn resuming(task: &TaskView) -> String {
         "resuming {}: {percent:.1} % done, {} abandoned, goes on at index {}",
         task.id, task.counters.abandoned, task.low_water.0
     )
-}
-
-/// Provides for the one task that this process runs.
-struct OneJob {
-    task: TaskId,
-    provision: Provision,
-}
-
-#[async_trait]
-impl Provider for OneJob {
-    async fn provide(&self, task: &TaskView) -> Result<Provision, ProvisionError> {
-        if task.id == self.task {
-            return Ok(self.provision.clone());
-        }
-        Err(ProvisionError::Unavailable(
-            "it is run by its own command".to_owned(),
-        ))
-    }
 }

@@ -3,12 +3,12 @@
 
 use super::super::exit::Exit;
 use super::super::fault::Fault;
-use super::BUSINESS;
 use windrow_core::ids::{ItemCount, TaskId};
 use windrow_core::task::lifecycle::Status;
 use windrow_engine::ports::sources::resolver::{RedrivePart, RedriveSpec};
 use windrow_engine::ports::tasks::failure_list::FailureList;
 use windrow_engine::ports::tasks::store::{TaskStore, TaskView};
+use windrow_node::jobs::BUSINESS;
 use windrow_node::sources::SourceSpec;
 use windrow_server::service::Job;
 
@@ -128,7 +128,7 @@ fn goes_over(task: &TaskView, failed: TaskId) -> bool {
 
 /// There is no job whose failures could be meant.
 pub(super) fn never_ran() -> Fault {
-    let what = "there are no failures to go over";
+    let what = "no failures to retry";
     Fault::new(Exit::NotFound, what, "no job of this name has run here")
         .hint("run it without --only-failed; or name the job it was: --name NAME, --state DIR")
 }
@@ -156,7 +156,7 @@ fn not_ended(task: &TaskView) -> Fault {
     };
     Fault::new(
         Exit::Conflict,
-        "the job has not ended, so its failures are not all known",
+        "the job has not finished, so not all of its failures are known",
         because,
     )
     .hint("the same command without --only-failed goes on with it")

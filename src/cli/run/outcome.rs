@@ -5,18 +5,18 @@ use std::time::Duration;
 
 use console::truncate_str;
 use serde_json::{Value, json};
-use time::OffsetDateTime;
-use time::format_description::well_known::Rfc3339;
 
 use super::super::exit::Exit;
 use super::super::fault::Fault;
 use super::only_failed::Net;
 use windrow_core::explain::rate_text;
 use windrow_core::ids::{ItemIndex, WallMs};
+use windrow_core::items::counters::Counters;
 use windrow_core::task::lifecycle::{Status, StopReason, TaskResult};
 use windrow_engine::ports::sources::source::Source;
 use windrow_engine::ports::tasks::failure_list::FailureList;
 use windrow_engine::ports::tasks::store::{FailureGroup, TaskStore, TaskView};
+use windrow_server::http::answer::time::rfc3339;
 use windrow_server::service::failures::item_data::{ItemData, Lookup, Members};
 
 /// What is shown of an item's data beside its failure. Unit: characters.
@@ -133,19 +133,19 @@ impl Outcome {
     /// Items settled per second while this process drove it.
     fn mean_rate(&self) -> f64 {
         match self.driven {
-            Some((took, settled)) if !took.is_zero() => round(settled as f64 / took.as_secs_f64()),
+            Some((took, settled)) if !took.is_zero() => thousandths(settled as f64 / took.as_secs_f64()),
             _ => 0.0,
         }
     }
 
     fn seconds(&self) -> f64 {
-        self.driven.map_or(0.0, |(took, _)| round(took.as_secs_f64()))
+        self.driven
+            .map_or(0.0, |(took, _)| thousandths(took.as_secs_f64()))
     }
 
     /// The body of a task, with what is known of the run and its failures.
     pub(super) fn json(&self) -> Value {
         let task = &self.task;
-        let counts = &task.counters;
         json!({
             "id": task.id.to_string(),
             "business": task.business,
@@ -155,18 +155,10 @@ impl Outcome {
             "stop_reason": task.stop_reason.filter(|_| task.status == Status::Stopped).map(StopReason::as_str),
             "status_reason": task.status_reason,
             "status_text": task.status_text,
-            "since": time_text(task.since),
-            "next": task.next_at.map(|at| json!({ "action": "recover", "at": time_text(at) })),
+            "since": rfc3339(task.since),
+            "next": task.next_at.map(|at| json!({ "action": "recover", "at": rfc3339(at) })),
             "total": task.total.0,
-            "counts": {
-                "succeeded": counts.succeeded,
-                "skipped": counts.skipped,
-                "abandoned": counts.abandoned,
-                "parked": counts.parked,
-                "in_flight": counts.in_flight,
-                "pending": counts.pending(task.total),
-                "excluded": counts.excluded,
-            },
+            "counts": counts_json(&task.counters, task.counters.pending(task.total)),
             "net": { "made_good": self.made_good(), "still_failed": self.still_failed() },
             "low_water": task.low_water.0,
             "rate": task.tuning.rate.to_string(),
@@ -285,7 +277,7 @@ impl Outcome {
             (Status::Stopped, Some(reason)) => {
                 let because = task.status_text.clone().unwrap_or_else(|| reason.to_string());
                 let what = format!("the task stopped at low water {}: {reason}", task.low_water.0);
-                let hint = hint(reason).replace(super::resume::SAME, &super::resume::how(task));
+                let hint = hint(reason, &super::resume::how(task));
                 Some(Fault::new(self.exit(), what, because).hint(hint).to_string())
             }
             _ => None,
@@ -318,33 +310,33 @@ pub(super) fn already(task: &TaskView, net: Option<&Net>, is_resumed: bool) -> S
     )
 }
 
-/// What to try when a task stopped by itself.
-fn hint(reason: StopReason) -> &'static str {
-    match reason {
-        StopReason::ErrorBudget => {
-            "look at the failures, fix the handler or raise --error-budget; the same command resumes"
-        }
-        StopReason::ItemExhausted => {
-            "fix what the item needs, or --on-exhausted abandon; the same command resumes"
-        }
+/// What to try when a task stopped by itself; `resume` says how it goes on.
+fn hint(reason: StopReason, resume: &str) -> String {
+    let first = match reason {
+        StopReason::ErrorBudget => "look at the failures, fix the handler or raise --error-budget; ",
+        StopReason::ItemExhausted => "fix what the item needs, or --on-exhausted abandon; ",
         StopReason::HandlerUnreachable => {
-            "start the handler, or correct what is said of it (--url, its certificate, the command); nothing was charged, the same command resumes, and --wait waits for it"
+            return format!(
+                "start the handler, or correct what is said of it (--url, its certificate, the command); nothing was \
+                 charged, {resume}, and --wait waits for it"
+            );
         }
-        StopReason::NoItemSucceeds => "look at the handler's own log, fix it; the same command resumes",
+        StopReason::NoItemSucceeds => "look at the handler's own log, fix it; ",
         StopReason::HandlerGone | StopReason::HandlerRejected => {
-            "see what it answers with `windrow try`, fix it; the same command resumes"
+            "see what it answers with `windrow try`, fix it; "
         }
-        StopReason::SourceChanged => "bring the old content back and resume, or begin anew with --restart",
+        StopReason::SourceChanged => {
+            return "bring the old content back and resume, or begin anew with --restart".to_owned();
+        }
         StopReason::CheckpointCorrupt => {
-            "bring the state directory back from a backup, or begin anew with --restart"
+            return "bring the state directory back from a backup, or begin anew with --restart".to_owned();
         }
         StopReason::RecoveriesExhausted | StopReason::CrashLoop => {
-            "look at the failures and at -v, fix the handler; the same command resumes"
+            "look at the failures and at -v, fix the handler; "
         }
-        StopReason::Operator | StopReason::Business | StopReason::CanaryDone | StopReason::Deadline => {
-            "the same command resumes"
-        }
-    }
+        StopReason::Operator | StopReason::Business | StopReason::CanaryDone | StopReason::Deadline => "",
+    };
+    format!("{first}{resume}")
 }
 
 /// The row that people know: of what goes over failures of another job, that job's.
@@ -362,28 +354,29 @@ fn group_json((group, example): (&FailureGroup, &ItemData)) -> Value {
     json!({
         "code": group.code,
         "count": group.count,
-        "first_at": time_text(group.first_at),
-        "last_at": time_text(group.last_at),
+        "first_at": rfc3339(group.first_at),
+        "last_at": rfc3339(group.last_at),
         "example_index": index(group, example).0,
         "example_data": example.data,
         "example": group.example,
     })
 }
 
-/// RFC 3339 in UTC, to the millisecond.
-pub(super) fn time_text(at: WallMs) -> String {
-    let time = OffsetDateTime::from_unix_timestamp_nanos(i128::from(at.0) * 1_000_000);
-    time.ok()
-        .and_then(|time| time.format(&Rfc3339).ok())
-        .unwrap_or_else(|| at.0.to_string())
-}
-
-/// The same to the second.
+/// A time as people read it, to the second.
 fn second_text(at: WallMs) -> String {
-    time_text(WallMs(at.0 / 1000 * 1000))
+    rfc3339(WallMs(at.0 / 1000 * 1000)).replace(".000Z", "Z")
 }
 
-fn round(number: f64) -> f64 {
+/// Every term of the sum, as the API has them.
+pub(super) fn counts_json(counts: &Counters, pending: u64) -> Value {
+    json!({
+        "succeeded": counts.succeeded, "skipped": counts.skipped, "abandoned": counts.abandoned,
+        "parked": counts.parked, "in_flight": counts.in_flight, "pending": pending, "excluded": counts.excluded,
+    })
+}
+
+/// With three digits behind the point: more would be noise.
+pub(super) fn thousandths(number: f64) -> f64 {
     (number * 1000.0).round() / 1000.0
 }
 
@@ -409,7 +402,6 @@ mod tests {
         assert_eq!(grouped(0), "0");
         assert_eq!(grouped(999), "999");
         assert_eq!(grouped(1_234_567), "1,234,567");
-        assert_eq!(time_text(WallMs(1_500)), "1970-01-01T00:00:01.5Z");
         assert_eq!(second_text(WallMs(1_500)), "1970-01-01T00:00:01Z");
     }
 }

@@ -15,6 +15,7 @@ use windrow_core::settings::RateLimit;
 use windrow_core::settings::text::span_text;
 use windrow_core::stats::stall::StallReason;
 use windrow_core::task::lifecycle::Status;
+use windrow_engine::ports::clock::Clock;
 use windrow_engine::ports::tasks::store::TaskView;
 
 /// The span over which the rate is measured.
@@ -52,7 +53,7 @@ const AT_SPEED: f64 = 0.97;
 
 impl Picture {
     /// The picture of a task: what its live run says, else what was saved.
-    pub(crate) fn of(view: &TaskView, live: &[Progress], actual: f64, now: WallMs) -> Picture {
+    pub(crate) fn of(view: &TaskView, live: &[Progress], now: WallMs) -> Picture {
         let counts = live_counts(view, live).unwrap_or(view.counters);
         Picture {
             status: view.status,
@@ -61,7 +62,7 @@ impl Picture {
             counts,
             pending: counts.pending(view.total),
             rate: view.tuning.rate,
-            actual,
+            actual: 0.0,
             latency_p95: live.iter().filter_map(|progress| progress.latency_p95).max(),
             stall: live.iter().find_map(|progress| progress.stall),
             handler: live
@@ -252,8 +253,15 @@ pub(crate) struct Meter {
 }
 
 impl Meter {
+    /// The picture of a task now, at the rate of the last seconds.
+    pub(crate) fn picture(&mut self, view: &TaskView, live: &[Progress], clock: &dyn Clock) -> Picture {
+        let mut picture = Picture::of(view, live, clock.wall());
+        picture.actual = self.on_settled(clock.now(), picture.counts.settled());
+        picture
+    }
+
     /// Takes note of how many are settled now, and answers with the rate. Unit: items per second.
-    pub(crate) fn on_settled(&mut self, now: Moment, settled: u64) -> f64 {
+    fn on_settled(&mut self, now: Moment, settled: u64) -> f64 {
         self.seen.push_back((now, settled));
         while self.seen.len() > 2 && now.since(self.seen[1].0) >= RATE_SPAN {
             self.seen.pop_front();

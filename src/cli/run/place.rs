@@ -1,7 +1,7 @@
 //! Where a job keeps its progress unless `--state` says so: a directory of its own, so that different jobs of one
 //! person can run at the same time, and the same job can't.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use xxhash_rust::xxh3::xxh3_64;
@@ -24,6 +24,21 @@ pub(crate) fn of_job(name: Option<&str>, env: &[(String, String)]) -> Result<Pat
     Ok(of_jobs(env)?.join(name.map_or_else(|| "stdin".to_owned(), directory)))
 }
 
+/// The directories that may keep a job of this name: the one that is named, else its own and that of pipes without a name.
+///
+/// # Errors
+/// As [`of_job`].
+pub(crate) fn candidates(
+    name: &str,
+    state: Option<&Path>,
+    env: &[(String, String)],
+) -> Result<Vec<PathBuf>, Fault> {
+    match state {
+        Some(place) => Ok(vec![place.to_owned()]),
+        None => Ok(vec![of_job(Some(name), env)?, of_job(None, env)?]),
+    }
+}
+
 /// Where the directories of jobs are.
 ///
 /// # Errors
@@ -40,7 +55,7 @@ pub(crate) fn of_jobs(env: &[(String, String)]) -> Result<PathBuf, Fault> {
     let base = value("XDG_STATE_HOME").or_else(|| value("HOME").map(|home| home.join(".local/state")));
     let base = base.ok_or_else(|| {
         let because = "neither XDG_STATE_HOME nor HOME is an absolute path";
-        Fault::new(Exit::Config, "there is no place to keep the progress", because)
+        Fault::new(Exit::Config, "no directory for the progress", because)
             .hint("name a directory: --state DIR")
     })?;
     Ok(base.join("windrow"))

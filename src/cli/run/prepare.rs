@@ -19,7 +19,7 @@ use windrow_core::settings::check;
 use windrow_core::task::Tuning;
 use windrow_engine::ports::clock::Clock;
 use windrow_node::Runtimes;
-use windrow_node::handlers::{self, Making, Sink, Wanted};
+use windrow_node::handlers::{self, HandlerChoice, HandlerParts, Sink};
 use windrow_node::sources::SourceSpec;
 
 /// A start of a worker has at least this time, however short the first contact is to be.
@@ -73,7 +73,7 @@ pub(super) fn prepare(
 }
 
 impl Prepared {
-    pub(super) fn wanted<'a>(&self, args: &'a RunArgs) -> Result<Wanted<'a>, Fault> {
+    pub(super) fn wanted<'a>(&self, args: &'a RunArgs) -> Result<HandlerChoice<'a>, Fault> {
         let worker = (args.worker.clone(), args.workers.unwrap_or(NonZeroU32::MIN));
         handler::wanted(args.url.as_deref(), &args.http, self.tuning.batch, worker)
     }
@@ -85,8 +85,8 @@ impl Prepared {
         clock: &Arc<dyn Clock>,
         sink: Sink,
         leftovers: Option<PathBuf>,
-    ) -> Making<'_> {
-        Making {
+    ) -> HandlerParts<'_> {
+        HandlerParts {
             config: &self.config,
             environment: shell.environment.clone(),
             clock: clock.clone(),

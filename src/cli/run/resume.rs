@@ -5,43 +5,27 @@ use std::path::{Path, PathBuf};
 
 use super::super::exit::Exit;
 use super::super::fault::Fault;
-use super::BUSINESS;
 use crate::run::place;
 use windrow_core::task::lifecycle::Status;
 use windrow_engine::ports::tasks::list::{TaskFilter, TaskList};
 use windrow_engine::ports::tasks::store::{TaskStore, TaskView};
 use windrow_node::StateDir;
+use windrow_node::jobs::BUSINESS;
 use windrow_node::sources::{Input, SourceSpec};
 use windrow_server::service::JobError;
 
 /// How a job goes on whose source is still there.
-pub(super) const SAME: &str = "the same command resumes";
+const SAME: &str = "the same command resumes";
 /// Jobs that are looked at together.
 const JOBS_AT_ONCE: u32 = 200;
 /// Jobs that are named to whoever looks for another.
 const NAMED_MAX: u32 = 5;
-/// Statuses of jobs that can go on.
-const OPEN: [Status; 8] = [
-    Status::Created,
-    Status::Queued,
-    Status::AwaitingBusiness,
-    Status::Running,
-    Status::Recovering,
-    Status::Stopping,
-    Status::Stopped,
-    Status::Finalizing,
-];
-
 /// The directory of a job by its name. Nothing is made: where there is none there is no job.
 ///
 /// # Errors
 /// `NotFound` when no directory keeps its progress.
 pub(super) fn place(name: &str, state: Option<&Path>, env: &[(String, String)]) -> Result<PathBuf, Fault> {
-    let places = match state {
-        Some(place) => vec![place.to_owned()],
-        // A job that a pipe began without a name is where all of them are.
-        None => vec![place::of_job(Some(name), env)?, place::of_job(None, env)?],
-    };
+    let places = place::candidates(name, state, env)?;
     let found = places.iter().find(|place| StateDir::database_in(place).is_file());
     found.cloned().ok_or_else(|| {
         let looked: Vec<String> = places.iter().map(|place| place.display().to_string()).collect();
@@ -85,9 +69,10 @@ fn unknown(name: &str, because: &str) -> Fault {
 
 /// The latest jobs that can go on.
 pub(super) async fn open_jobs(store: &impl TaskList) -> Result<Vec<TaskView>, Fault> {
+    let open = Status::ALL.iter().copied().filter(|status| !status.is_terminal());
     let filter = TaskFilter {
         business: Some(BUSINESS.to_owned()),
-        statuses: OPEN.to_vec(),
+        statuses: open.collect(),
         ..TaskFilter::default()
     };
     Ok(store.tasks(&filter, None, NAMED_MAX).await?.tasks)

@@ -7,7 +7,7 @@ use tokio::time::{MissedTickBehavior, interval, timeout};
 
 use super::super::exit::Exit;
 use super::super::fault::Fault;
-use super::super::signals::{Asked, Signals};
+use super::super::signals::{ProcessSignal, Signals};
 use super::outcome;
 use super::picture::{Meter, Picture};
 use crate::output::screen::{RunLines, Screen};
@@ -86,10 +86,10 @@ impl Watch<'_> {
         loop {
             tokio::select! {
                 asked = signals.next() => match asked {
-                    Asked::Tree => self.screen.must_say(&self.node.tree().render("")),
-                    Asked::Stop if stopping != Stopping::No => return self.cut(id).await,
+                    ProcessSignal::Tree => self.screen.must_say(&self.node.tree().render("")),
+                    ProcessSignal::Stop if stopping != Stopping::No => return self.cut(id).await,
                     // SIGHUP means to a job that its terminal was closed.
-                    Asked::Stop | Asked::Reload => stopping = self.stop(id).await?,
+                    ProcessSignal::Stop | ProcessSignal::Reload => stopping = self.stop(id).await?,
                 },
                 _ = looks.tick() => {}
             }
@@ -98,12 +98,10 @@ impl Watch<'_> {
             };
             if view.status == Status::Stopped && start_again && stopping == Stopping::No {
                 start_again = false;
-                service::start_if_stopped(self.node.tasks(), view, self.write, self.node.clock().wall())
-                    .await?;
-                self.node.wake();
+                self.start_again(view).await?;
                 continue;
             }
-            let live: Vec<Progress> = self.node.progress(id).into_iter().map(|(_, live)| live).collect();
+            let live = self.node.progress(id);
             let now = self.node.clock().wall();
             let failed = live.iter().find_map(|live| failed_item(live, now));
             if who.as_ref().map(|(index, _)| *index) != failed {
@@ -120,6 +118,13 @@ impl Watch<'_> {
             }
             stopping = self.hurry(id, stopping).await?;
         }
+    }
+
+    async fn start_again(&self, stopped: TaskView) -> Result<(), Fault> {
+        let now = self.node.clock().wall();
+        service::start_if_stopped(self.node.tasks(), stopped, self.actor, now).await?;
+        self.node.wake();
+        Ok(())
     }
 
     /// The task as stored; none when the store can't be read now.
@@ -153,22 +158,16 @@ impl Watch<'_> {
     }
 
     fn show(&self, view: &TaskView, live: &[Progress], who: &str, lines: &mut RunLines, meter: &mut Meter) {
-        let now = self.node.clock().now();
-        let wall = self.node.clock().wall();
-        let mut picture = Picture::of(view, live, 0.0, wall);
-        picture.actual = meter.on_settled(now, picture.counts.settled());
+        let clock = &**self.node.clock();
+        let mut picture = meter.picture(view, live, clock);
         who.clone_into(&mut picture.who);
-        self.screen.show(lines, &picture, now);
+        self.screen.show(lines, &picture, clock.now());
         self.shown.send_replace(Some(picture));
     }
 
     async fn stop(&self, id: TaskId) -> Result<Stopping, Fault> {
-        let in_flight: u64 = self
-            .node
-            .progress(id)
-            .iter()
-            .map(|(_, p)| p.counters.in_flight)
-            .sum();
+        let live = self.node.progress(id);
+        let in_flight: u64 = live.iter().map(|live| live.counters.in_flight).sum();
         self.command_stop(id, false).await?;
         self.screen.say(&format!(
             "stopping: no new calls; waiting for {in_flight} in flight; Ctrl-C again cuts them off"

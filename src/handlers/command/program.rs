@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::Access;
 
+use windrow_config::Command;
 use windrow_core::items::verdict::Failure;
 use windrow_engine::ports::handling::handler::{OpenError, RunContext};
 
@@ -36,6 +37,18 @@ pub enum Inherit {
 }
 
 impl Environment {
+    /// Of a command that a node's configuration names.
+    pub fn of(command: &Command, given: &[(OsString, OsString)]) -> Environment {
+        let variables = command
+            .env
+            .iter()
+            .map(|(name, value)| (name.into(), value.into()));
+        Environment {
+            inherit: Inherit::Clean(given.to_vec()),
+            variables: variables.collect(),
+        }
+    }
+
     fn base(&self) -> BTreeMap<OsString, OsString> {
         let passes = |name: &OsStr| CLEAN_VARIABLES.iter().any(|kept| name == *kept);
         let mut base: BTreeMap<OsString, OsString> = match &self.inherit {

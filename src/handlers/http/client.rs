@@ -33,6 +33,8 @@ pub(super) struct CallbackClient {
     /// None once closed.
     pool: RwLock<Option<Lease>>,
     reply_bytes_max: usize,
+    /// Whether anything ever came back.
+    has_answered: AtomicBool,
 }
 
 impl CallbackClient {
@@ -40,6 +42,7 @@ impl CallbackClient {
         CallbackClient {
             pool: RwLock::new(Some(lease)),
             reply_bytes_max,
+            has_answered: AtomicBool::new(false),
         }
     }
 
@@ -52,15 +55,21 @@ impl CallbackClient {
         timeout: Duration,
     ) -> Result<Answer, Fault> {
         let has_left = request.body().has_left.clone();
+        let may_be_tls =
+            request.uri().scheme_str() == Some("http") && !self.has_answered.load(Ordering::Relaxed);
+        let guessed = |fault: Fault| if may_be_tls { fault.guessing_tls() } else { fault };
         let answered = deadline.cut_short(self.pool()?.client.request(request)).await;
         let answered = answered.ok_or_else(|| {
             if has_left.load(Ordering::Relaxed) {
-                Fault::late(timeout, "the handler did not begin to answer")
+                guessed(Fault::late(timeout, "the handler did not begin to answer"))
             } else {
                 Fault::unsent(timeout)
             }
         })?;
-        let (parts, body) = answered.map_err(|why| Fault::of_request(&why))?.into_parts();
+        let (parts, body) = answered
+            .map_err(|why| guessed(Fault::of_request(&why)))?
+            .into_parts();
+        self.has_answered.store(true, Ordering::Relaxed);
         if is_too_long(&parts) {
             return Err(Fault::Garbled(format!(
                 "its headers are longer than {HEADER_BYTES_MAX} bytes"

@@ -13,7 +13,7 @@ use super::desk;
 use super::fault::Fault;
 use super::hook::{Caller, HookClient, described, sentence};
 use crate::classify::{Answer, is_page};
-use crate::command::{Environment, Inherit, check_program};
+use crate::command::{Environment, check_program};
 use crate::wire::quote;
 use windrow_core::business::secrets::BusinessSecrets;
 use windrow_core::business::{BusinessSpec, HandlerSpec, HookKind, HttpHandlerSpec};
@@ -35,6 +35,10 @@ const WRONG_SIGNATURE: &str = "v1,AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=";
 impl HandlerChecker for HookClient {
     fn faults(&self, spec: &BusinessSpec, secrets: &BusinessSecrets) -> Vec<HandlerFault> {
         desk::faults(spec, secrets)
+    }
+
+    fn in_process(&self) -> Vec<String> {
+        self.in_process.keys().cloned().collect()
     }
 
     fn refresh(&self, business: &Business) {
@@ -91,6 +95,12 @@ impl HookClient {
     }
 
     fn command(&self, name: &str) -> CheckLine {
+        if self.in_process.contains_key(name) {
+            return ok(
+                "command",
+                format!("{name} is a handler in the node's own program"),
+            );
+        }
         let Some(command) = self.commands.commands.get(name).filter(|_| self.commands.enabled) else {
             let hint = "handler.command in the node's config.toml";
             return fail(
@@ -100,15 +110,7 @@ impl HookClient {
             );
         };
         let argv: Vec<_> = command.cmd.iter().map(Into::into).collect();
-        let variables = command
-            .env
-            .iter()
-            .map(|(name, value)| (name.into(), value.into()))
-            .collect();
-        let environment = Environment {
-            inherit: Inherit::Clean(self.environment.clone()),
-            variables,
-        };
+        let environment = Environment::of(command, &self.environment);
         match check_program(&argv, &environment) {
             Ok(()) => ok(
                 "command",

@@ -11,6 +11,9 @@ use windrow_engine::ports::handling::handler::CallFailure;
 use windrow_net::connect::ConnectError;
 use windrow_tls::{Trouble, causes, deepest};
 
+/// A guess, where no answer ever came to plain HTTP.
+const MAY_SPEAK_TLS: &str = "the server may speak TLS: try https://";
+
 /// A request without a usable answer.
 #[derive(Debug)]
 pub(super) enum Fault {
@@ -28,6 +31,8 @@ pub(super) enum Fault {
     NoSession(String),
     /// The connection broke before the answer was complete.
     Reset(String),
+    /// The same where plain HTTP is spoken to a server that never answered.
+    ResetPlain(String),
     /// What came back is not HTTP, or its headers are too long.
     Garbled(String),
     /// The reply is longer than allowed. Unit: bytes.
@@ -40,6 +45,15 @@ impl Fault {
         Fault::Late(format!(
             "no complete reply within {timeout}: {stage}; speed the handler up or raise `timeout`"
         ))
+    }
+
+    /// The same of a request in plain HTTP to a server that never answered.
+    pub(super) fn guessing_tls(self) -> Fault {
+        match self {
+            Fault::Late(message) => Fault::Late(format!("{message}; {MAY_SPEAK_TLS}")),
+            Fault::Reset(why) => Fault::ResetPlain(why),
+            other => other,
+        }
     }
 
     pub(super) fn unsent(timeout: Duration) -> Fault {
@@ -102,9 +116,13 @@ impl From<Fault> for CallFailure {
             Fault::Reset(why) => {
                 // The questions first: a line that is cut keeps its beginning.
                 let message = format!(
-                    "the connection broke before the reply was complete; does it serve TLS (use https)? did the handler crash, or close \
-                     a connection that it promised to keep? ({why})"
+                    "the connection broke before the reply was complete; did the handler crash, or close a connection \
+                     that it promised to keep? ({why})"
                 );
+                failed(FailureClass::Unclear, "RESET", message)
+            }
+            Fault::ResetPlain(why) => {
+                let message = format!("the connection broke before a reply began; {MAY_SPEAK_TLS} ({why})");
                 failed(FailureClass::Unclear, "RESET", message)
             }
             Fault::Garbled(why) => {
@@ -133,7 +151,8 @@ fn trouble_words(trouble: &Trouble) -> String {
         }
         Trouble::Certificate(why) => format!(
             "the handler's certificate is refused: {why}; check the url's host, or name the certificate's authority in \
-             `ca_file` (for `windrow run`: WINDROW_HANDLER__HTTP__CA_FILE=FILE)"
+             `ca_file` (for `windrow run`: WINDROW_HANDLER__HTTP__CA_FILE=FILE); for a test system only, \
+             `insecure_skip_verify` (WINDROW_HANDLER__HTTP__INSECURE_SKIP_VERIFY=true) believes any"
         ),
         Trouble::Handshake(why) => format!("no secure connection: {why}; check the url's host and port"),
     }

@@ -18,6 +18,7 @@ use super::request::lossy;
 use super::transport::{Lease, Transports};
 use crate::classify::Answer;
 use crate::deadline::Deadline;
+use crate::rust::InProcess;
 use crate::wire::quote;
 use windrow_config::{CommandHandler, HttpHandler};
 use windrow_core::business::HandlerSpec;
@@ -38,6 +39,8 @@ pub struct HookClient {
     pub http: HttpHandler,
     /// `[handler.command]`, for checks.
     pub commands: CommandHandler,
+    /// Handlers in this process, which need no check.
+    pub in_process: InProcess,
     /// What commands would inherit, for checks.
     pub environment: Vec<(OsString, OsString)>,
     /// The name of this node, for `user-agent`.

@@ -14,7 +14,7 @@ use tokio::runtime::Handle as Runtime;
 use super::handler_log;
 use super::handlers::{OnWork, Sink, command_settings};
 use super::sources::{OriginView, StoredSources, open_stored, origin_view};
-use windrow_config::{Command, Config, StoreUrl};
+use windrow_config::{Config, StoreUrl};
 use windrow_core::business::HandlerSpec;
 use windrow_core::business::secrets::BusinessSecrets;
 use windrow_core::limit::key::LimitKey;
@@ -26,37 +26,40 @@ use windrow_engine::ports::handling::handler::{Handler, HandlerFactory, Mode, Op
 use windrow_engine::ports::sources::provision::{LimitOf, Provider, Provision, ProvisionError, TaskItems};
 use windrow_engine::ports::sources::source::Source;
 use windrow_engine::ports::tasks::store::TaskView;
-use windrow_handlers::command::{CommandHandlerFactory, Environment, Inherit};
+use windrow_handlers::command::{CommandHandlerFactory, Environment};
 use windrow_handlers::http::{HttpHandlerFactory, HttpOptions};
+use windrow_handlers::rust::InProcess;
 
-pub use windrow_handlers::command::Leftovers;
-pub use windrow_handlers::http::{HookClient, Transports};
-pub use windrow_host::vault::{KeyError, KeyVault};
+pub(crate) use windrow_handlers::command::Leftovers;
+pub(crate) use windrow_handlers::http::{HookClient, Transports};
+pub(crate) use windrow_host::vault::KeyVault;
 
 /// What handlers and sources are made with.
-pub struct ServiceProvider {
+pub(crate) struct ServiceProvider {
     /// Businesses.
-    pub businesses: Arc<dyn BusinessStore>,
+    pub(crate) businesses: Arc<dyn BusinessStore>,
     /// Opens their secrets.
-    pub vault: Arc<dyn Vault>,
+    pub(crate) vault: Arc<dyn Vault>,
     /// The configuration.
-    pub config: Arc<Config>,
+    pub(crate) config: Arc<Config>,
+    /// The handlers of the program that the node is part of.
+    pub(crate) in_process: InProcess,
     /// The node's name, which handlers are told.
-    pub node: String,
+    pub(crate) node: String,
     /// This process's environment: commands get `PATH`, `HOME` and `LANG` of it.
-    pub environment: Vec<(OsString, OsString)>,
+    pub(crate) environment: Vec<(OsString, OsString)>,
     /// Time.
-    pub clock: Arc<dyn Clock>,
+    pub(crate) clock: Arc<dyn Clock>,
     /// Where handlers' own lines go.
-    pub data_log: Arc<dyn DataLog>,
+    pub(crate) data_log: Arc<dyn DataLog>,
     /// Connections.
-    pub transports: Arc<Transports>,
+    pub(crate) transports: Arc<Transports>,
     /// Live workers.
-    pub workers: Arc<Leftovers>,
+    pub(crate) workers: Arc<Leftovers>,
     /// Sources of tasks.
-    pub sources: Arc<StoredSources>,
+    pub(crate) sources: Arc<StoredSources>,
     /// Where handlers work.
-    pub work: Runtime,
+    pub(crate) work: Runtime,
 }
 
 #[async_trait]
@@ -70,6 +73,7 @@ impl Provider for ServiceProvider {
             view: origin_view(task)?,
             kind: match &business.spec.handler {
                 HandlerSpec::Http(_) => "http",
+                HandlerSpec::Command(name) if self.in_process.contains_key(name) => "rust",
                 HandlerSpec::Command(_) => "command",
             },
             data_log: self.data_log.clone(),
@@ -134,7 +138,10 @@ impl ServiceProvider {
     fn maker(&self, business: &Business, task: &TaskView) -> Result<Maker, ProvisionError> {
         match &business.spec.handler {
             HandlerSpec::Http(http) => self.http(business, &http.url, task),
-            HandlerSpec::Command(name) => self.command(name),
+            HandlerSpec::Command(name) => match self.in_process.get(name).cloned() {
+                Some(factory) => Ok(Box::new(move |_| factory.clone())),
+                None => self.command(name),
+            },
         }
     }
 
@@ -174,7 +181,7 @@ impl ServiceProvider {
         let settings = {
             let (config, clock, given) = (config.clone(), self.clock.clone(), self.environment.clone());
             move |sink: Sink| {
-                let environment = environment(&command, &given);
+                let environment = Environment::of(&command, &given);
                 let argv = command.cmd.iter().map(OsString::from).collect();
                 let mut settings = command_settings(&config, argv, environment, clock.clone(), sink);
                 settings.workers = command.workers;
@@ -188,18 +195,6 @@ impl ServiceProvider {
         Ok(Box::new(move |sink| {
             Arc::new(CommandHandlerFactory::sharing(settings(sink), workers.clone()))
         }))
-    }
-}
-
-fn environment(command: &Command, given: &[(OsString, OsString)]) -> Environment {
-    let variables = command
-        .env
-        .iter()
-        .map(|(name, value)| (name.into(), value.into()))
-        .collect();
-    Environment {
-        inherit: Inherit::Clean(given.to_vec()),
-        variables,
     }
 }
 

@@ -4,6 +4,7 @@ use serde_json::json;
 
 use super::*;
 use crate::handlers::preview_context;
+use windrow_config::Command;
 use windrow_core::ids::{ItemCount, ItemIndex, WallMs};
 use windrow_engine::ports::tasks::store::{Actor, NewTask, TaskStore, Write};
 use windrow_host::clock::SystemClock;
@@ -30,6 +31,7 @@ impl Place {
             businesses: store.clone(),
             vault: Arc::new(KeyVault::with_key([1; 32])),
             config: Arc::new(config),
+            in_process: InProcess::new(),
             node: "n1".to_owned(),
             environment: vec![("PATH".into(), "/usr/bin:/bin".into())],
             clock: Arc::new(SystemClock::new()),
@@ -98,8 +100,7 @@ fn me() -> Write {
     Actor {
         name: "ann".to_owned(),
         source: "api",
-        reason: None,
-        request_id: None,
+        ..Actor::windrow(None)
     }
     .writes()
 }

@@ -1,15 +1,18 @@
 //! The parts of a node that serves: adapters behind the ports, the tree over them, and what the service works with.
 
-use std::ffi::OsString;
+use std::net::SocketAddr;
 use std::sync::Arc;
 
-use super::{ServeError, capacity};
+use tokio::net::TcpListener;
+
+use super::{ServeError, ServeOptions, capacity, name, url};
 use crate::min_level::{MinLevel, Sieve};
 use crate::provider::{HookClient, KeyVault, Leftovers, ServiceProvider, Transports};
-use crate::sources::{Desk, Fetcher, Guard, StoredSources};
-use crate::{Beside, Node, NodeOptions, Runtimes, StateDir, Store, SystemClock};
+use crate::sources::{Desk, Fetcher, Guard, stored_sources};
+use crate::{Beside, Node, NodeOptions, StateDir, Store, SystemClock, agreement, database, times};
 use windrow_config::Config;
-use windrow_engine::actors::runtime::context::{HookParts, Keep, NodePlace, Serving, Times};
+use windrow_core::settings::Auto;
+use windrow_engine::actors::runtime::context::{HookParts, Keep, NodePlace, Serving};
 use windrow_engine::actors::runtime::tree::Printed;
 use windrow_engine::ports::access::vault::Vault;
 use windrow_engine::ports::clock::Clock;
@@ -22,24 +25,51 @@ use windrow_net::peers::{PeerClient, PeerKey, PeerTls, Shared};
 use windrow_server::service::Parts;
 use windrow_server::service::cluster::ClusterParts;
 
-/// What a node is composed of.
-pub(super) struct Ingredients<'a> {
-    pub(super) config: &'a Config,
-    pub(super) name: &'a str,
-    /// What command handlers inherit.
-    pub(super) environment: Vec<(OsString, OsString)>,
-    pub(super) runtimes: Arc<Runtimes>,
+/// What a node is composed over.
+pub(super) struct Base<'a> {
+    options: &'a ServeOptions,
+    name: String,
     pub(super) state: Arc<StateDir>,
-    pub(super) store: Arc<Store>,
-    /// The port of the façade.
-    pub(super) port: u16,
-    /// The base of its URL.
-    pub(super) address: String,
+    store: Arc<Store>,
+    clock: Arc<dyn Clock>,
+    /// Where the façade listens.
+    pub(super) address: SocketAddr,
+    /// The base of its URL, as other nodes reach it.
+    url: String,
     /// Which lines of the data log are kept.
     pub(super) min_level: MinLevel,
 }
 
-impl Ingredients<'_> {
+impl Base<'_> {
+    /// Takes the state directory and opens the store, which agrees with the other nodes.
+    pub(super) async fn of<'a>(
+        options: &'a ServeOptions,
+        listener: &TcpListener,
+        is_tls: bool,
+    ) -> Result<Base<'a>, ServeError> {
+        let config = &options.config;
+        let address = listener.local_addr().map_err(|cause| ServeError::Listen {
+            address: config.http.listen,
+            cause,
+        })?;
+        let state = Arc::new(StateDir::lock(&config.node.data_dir)?);
+        let store = Arc::new(database::open(config).await?);
+        agreement::agree(&*store, &config.cluster).await?;
+        Ok(Base {
+            options,
+            name: name(config)?,
+            state,
+            store,
+            clock: Arc::new(SystemClock::new()),
+            address,
+            url: match &config.http.advertise {
+                Auto::Fixed(url) => url.clone(),
+                Auto::Auto => url(address, is_tls),
+            },
+            min_level: MinLevel::new(config.data_log.min_level),
+        })
+    }
+
     fn data_log(&self) -> Arc<dyn DataLog> {
         Arc::new(Sieve {
             inner: self.store.clone(),
@@ -53,35 +83,28 @@ impl Ingredients<'_> {
 ///
 /// # Errors
 /// When the key that seals secrets can't be used, or the tree doesn't come up.
-pub(super) async fn compose(from: Ingredients<'_>) -> Result<(Node, Parts<Store>), ServeError> {
-    let config = from.config;
-    let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
+pub(super) async fn compose(from: Base<'_>) -> Result<(Node, Parts<Store>), ServeError> {
+    let config = &from.options.config;
     let key = KeyVault::open(config.auth.key_file.as_deref(), from.state.path())?;
-    let cluster = cluster(&from, &clock, &key)?;
+    let cluster = cluster(&from, &key)?;
     let vault: Arc<dyn Vault> = Arc::new(key);
     let transports = Arc::new(Transports::default());
-    let provider = Arc::new(provider(&from, &clock, &vault, &transports));
+    let provider = Arc::new(provider(&from, &vault, &transports));
     let calls = Arc::new(HookClient {
         http: config.http_handler.clone(),
         commands: config.command_handler.clone(),
-        environment: from.environment.clone(),
-        node: from.name.to_owned(),
+        in_process: from.options.in_process.clone(),
+        environment: from.options.environment.clone(),
+        node: from.name.clone(),
         vault: vault.clone(),
-        clock: clock.clone(),
+        clock: from.clock.clone(),
         transports,
     });
-    let fetcher = Fetcher::new(Outbound::of(&config.http_handler), guard(&from));
+    let node = start(&from, provider.clone(), calls.clone()).await?;
     let store = from.store.clone();
-    let desk = Desk {
-        sources: store.clone(),
-        uploads: store.clone(),
-        fetcher,
-    };
-    let caller: Arc<dyn HookCaller> = calls.clone();
-    let node = start(&from, provider.clone(), caller).await?;
     let parts = Parts {
         data_log: from.data_log(),
-        resolver: Arc::new(desk),
+        resolver: resolver(&from),
         hooks: calls.clone(),
         handlers: calls,
         vault,
@@ -91,39 +114,40 @@ pub(super) async fn compose(from: Ingredients<'_>) -> Result<(Node, Parts<Store>
         store,
         cluster,
         supervisor: node.supervisor().clone(),
-        clock,
+        clock: from.clock,
     };
     Ok((node, parts))
 }
 
-/// What a source of a business may not be.
-fn guard(from: &Ingredients<'_>) -> Guard {
-    let public = from.config.http.public_url.clone();
-    Guard {
-        networks: from.config.http_handler.source_networks.clone(),
-        own_port: from.port,
-        own_urls: public.into_iter().chain([from.address.clone()]).collect(),
-    }
+/// Where sources of tasks are looked at and taken in.
+fn desk(from: &Base<'_>) -> Arc<Desk> {
+    let config = &from.options.config;
+    let public = config.http.public_url.clone();
+    // What a source of a business may not be.
+    let guard = Guard {
+        networks: config.http_handler.source_networks.clone(),
+        own_port: from.address.port(),
+        own_urls: public.into_iter().chain([from.url.clone()]).collect(),
+    };
+    Arc::new(Desk {
+        sources: from.store.clone(),
+        uploads: from.store.clone(),
+        fetcher: Fetcher::new(Outbound::of(&config.http_handler), guard),
+    })
 }
 
 /// How other nodes of the store are known and asked.
-fn cluster(
-    from: &Ingredients<'_>,
-    clock: &Arc<dyn Clock>,
-    key: &KeyVault,
-) -> Result<ClusterParts, ServeError> {
+fn cluster(from: &Base<'_>, key: &KeyVault) -> Result<ClusterParts, ServeError> {
+    let config = &from.options.config;
     let seal: Arc<dyn PeerSeal> = Arc::new(PeerKey::new(key.peers_key()));
-    let tls = PeerTls {
-        ca_file: from.config.cluster.ca_file.clone(),
-    };
-    let client =
-        PeerClient::new(from.name, seal.clone(), clock.clone(), tls).map_err(ServeError::PeerTrust)?;
+    let client = PeerClient::new(&from.name, seal.clone(), from.clock.clone(), peer_tls(config))
+        .map_err(ServeError::PeerTrust)?;
     Ok(ClusterParts {
-        node: from.name.to_owned(),
-        began: clock.wall(),
-        is_shared: from.config.store.url.is_server(),
-        address: Some(from.address.clone()),
-        database: from.config.store.url.engine(),
+        node: from.name.clone(),
+        began: from.clock.wall(),
+        is_shared: config.store.url.is_server(),
+        address: Some(from.url.clone()),
+        database: config.store.url.engine(),
         sessions: from.store.clone(),
         shards: from.store.clone(),
         peers: Arc::new(Shared::new(Arc::new(client))),
@@ -131,64 +155,58 @@ fn cluster(
     })
 }
 
-fn provider(
-    from: &Ingredients<'_>,
-    clock: &Arc<dyn Clock>,
-    vault: &Arc<dyn Vault>,
-    transports: &Arc<Transports>,
-) -> ServiceProvider {
-    let (store, spool) = (from.store.clone(), from.state.spool());
-    let sources = StoredSources::new(
-        store.clone(),
-        store.clone(),
-        store.clone(),
-        store,
-        spool,
-        clock.clone(),
-    );
+/// Whom a node believes to be another one.
+pub(super) fn peer_tls(config: &Config) -> PeerTls {
+    PeerTls {
+        ca_file: config.cluster.ca_file.clone(),
+    }
+}
+
+fn provider(from: &Base<'_>, vault: &Arc<dyn Vault>, transports: &Arc<Transports>) -> ServiceProvider {
     ServiceProvider {
         businesses: from.store.clone(),
         vault: vault.clone(),
-        config: Arc::new(from.config.clone()),
-        node: from.name.to_owned(),
-        environment: from.environment.clone(),
-        clock: clock.clone(),
+        config: Arc::new(from.options.config.clone()),
+        in_process: from.options.in_process.clone(),
+        node: from.name.clone(),
+        environment: from.options.environment.clone(),
+        clock: from.clock.clone(),
         data_log: from.data_log(),
         transports: transports.clone(),
         workers: Arc::new(Leftovers::take_over(Some(from.state.workers()))),
-        sources: Arc::new(sources),
-        work: from.runtimes.work().clone(),
+        sources: Arc::new(stored_sources(&from.store, &from.state, &from.clock)),
+        work: from.options.runtimes.work().clone(),
     }
 }
 
 async fn start(
-    from: &Ingredients<'_>,
+    from: &Base<'_>,
     provider: Arc<dyn Provider>,
     caller: Arc<dyn HookCaller>,
 ) -> Result<Node, ServeError> {
-    let config = from.config;
+    let config = &from.options.config;
     let options = NodeOptions {
-        name: from.name.to_owned(),
+        name: from.name.clone(),
         state: from.state.clone(),
         store: from.store.clone(),
         provider,
         capacity: capacity(config),
         unlimited_reserves: config.node.unlimited_reserves,
         times: times(config),
-        runtimes: from.runtimes.clone(),
+        runtimes: from.options.runtimes.clone(),
         exclusive: !config.store.url.is_server(),
         only: None,
     };
     Ok(Node::start_with(options, beside(from, caller)).await?)
 }
 
-fn beside(from: &Ingredients<'_>, caller: Arc<dyn HookCaller>) -> Beside {
-    let (config, store) = (from.config, from.store.clone());
+fn beside(from: &Base<'_>, caller: Arc<dyn HookCaller>) -> Beside {
+    let (config, store) = (&from.options.config, from.store.clone());
     let shown = config.log.actor_tree;
     Beside {
         serving: Serving::new(config.node.run_tasks, Some(config.node.pools.clone())),
         place: NodePlace {
-            address: Some(from.address.clone()),
+            address: Some(from.url.clone()),
             labels: config.node.labels.clone(),
         },
         hooks: Some(HookParts {
@@ -210,22 +228,5 @@ fn beside(from: &Ingredients<'_>, caller: Arc<dyn HookCaller>) -> Beside {
             restart: shown.restart,
             stop: shown.stop,
         },
-    }
-}
-
-fn times(config: &Config) -> Times {
-    let cluster = &config.cluster;
-    Times {
-        lease_ttl: cluster.lease_ttl,
-        lease_renew: cluster.lease_renew,
-        heartbeat: Times::default().heartbeat,
-        restore_scan: cluster.restore_scan,
-        restore_window: cluster.restore_window,
-        restore_max: cluster.restore_max,
-        restore_backoff: (cluster.restore_backoff.first, cluster.restore_backoff.max),
-        data_log_flush: config.data_log.flush,
-        drain_timeout: config.node.drain_timeout,
-        takeover_without_leases: cluster.takeover_without_redis,
-        first_contact: None,
     }
 }

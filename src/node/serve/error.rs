@@ -7,7 +7,7 @@ use crate::agreement::WitnessError;
 use crate::bootstrap::BootstrapError;
 use crate::{LockError, StartError};
 use windrow_engine::ports::StoreError;
-use windrow_host::vault::KeyError;
+use windrow_host::secret_file::SecretFileError;
 use windrow_server::http::server::BadTls;
 
 /// See the module. Nothing runs then.
@@ -35,7 +35,7 @@ pub enum ServeError {
     Store(#[from] StoreError),
     /// The key that seals secrets can't be used.
     #[error(transparent)]
-    Key(#[from] KeyError),
+    Key(#[from] SecretFileError),
     /// Nobody can be trusted to be another node.
     #[error("cluster.ca_file: {0}")]
     PeerTrust(String),

@@ -7,12 +7,11 @@
 use std::io::ErrorKind;
 use std::net::{SocketAddr, TcpListener};
 
-use super::{ServeError, name};
+use super::compose::peer_tls;
+use super::{ServeError, acceptor, name};
 use crate::{StateDir, bootstrap, database, witness};
 use windrow_config::Config;
 use windrow_host::vault::KeyVault;
-use windrow_net::peers::PeerTls;
-use windrow_server::http::server;
 
 /// Whether a port can be had.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,14 +25,9 @@ pub enum Port {
 /// Everything that is wrong, in the order in which a start meets it, each with the key of the configuration.
 pub fn faults(config: &Config) -> Vec<(&'static str, ServeError)> {
     let (auth, data_dir) = (&config.auth, &config.node.data_dir);
-    let tls = match (&config.http.tls_cert_file, &config.http.tls_key_file) {
-        (Some(certificates), Some(key)) => server::acceptor(certificates, key).map(drop),
-        _ => Ok(()),
-    };
+    let tls = acceptor(config).map(drop);
     let tls_key = tls.as_ref().err().map_or("http.tls_cert_file", |bad| bad.key);
-    let peers = PeerTls {
-        ca_file: config.cluster.ca_file.clone(),
-    };
+    let peers = peer_tls(config);
     let looks: [(&'static str, Result<(), ServeError>); 8] = [
         ("node.id", name(config).map(drop)),
         (tls_key, tls.map_err(ServeError::from)),

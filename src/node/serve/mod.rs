@@ -16,20 +16,21 @@ use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
-use self::compose::Ingredients;
+use self::compose::Base;
 pub use self::error::ServeError;
-use super::bootstrap::{self, Bootstrap};
+use super::bootstrap;
 use super::min_level::MinLevel;
-use super::{Node, Runtimes, StateDir, agreement, database};
-use windrow_config::{AuthMode, Config};
+use super::{Node, Runtimes};
+use windrow_config::{AuthMode, Config, Fault, Origin};
 use windrow_core::capacity::Capacity;
 use windrow_core::settings::{Auto, RateLimit};
 use windrow_engine::actors::runtime::context::ServingNow;
+pub use windrow_handlers::rust::InProcess;
 use windrow_server::http::metrics::watch;
-use windrow_server::http::server::{self, Limits, Server};
+use windrow_server::http::server::{self, BadTls, Limits, Server, TlsAcceptor};
 use windrow_server::http::{App, Front, facade};
 use windrow_server::service::{Service, stats};
-use windrow_server::telemetry::LogControl;
+use windrow_server::telemetry::{Filter, LogControl};
 
 /// Beside the drain, until the last actor has ended.
 const DRAIN_MARGIN: Duration = Duration::from_secs(10);
@@ -47,6 +48,8 @@ pub struct ServeOptions {
     pub config: Config,
     /// What command handlers inherit.
     pub environment: Vec<(OsString, OsString)>,
+    /// The handlers of the program that the node is part of.
+    pub in_process: InProcess,
     /// Where work runs.
     pub runtimes: Arc<Runtimes>,
     /// The log of this process.
@@ -73,72 +76,36 @@ impl Serve {
     /// # Errors
     /// See [`ServeError`]. What was begun is given back.
     pub async fn start(options: ServeOptions) -> Result<Serve, ServeError> {
-        let ServeOptions {
-            config,
-            environment,
-            runtimes,
-            log,
-        } = options;
+        let (config, runtimes) = (&options.config, &options.runtimes);
         // Whatever can be refused is refused before the first task is touched.
-        look::refuse(&config)?;
-        let name = name(&config)?;
-        let tls = match (&config.http.tls_cert_file, &config.http.tls_key_file) {
-            (Some(certificates), Some(key)) => Some(server::acceptor(certificates, key)?),
-            _ => None,
-        };
+        look::refuse(config)?;
+        let tls = acceptor(config)?;
         let listener = listen(config.http.listen).await?;
-        let address = listener.local_addr().map_err(|cause| ServeError::Listen {
-            address: config.http.listen,
-            cause,
-        })?;
-        let state = Arc::new(StateDir::lock(&config.node.data_dir)?);
-        let store = Arc::new(database::open(&config).await?);
-        agreement::agree(&*store, &config.cluster).await?;
-        let min_level = MinLevel::new(config.data_log.min_level);
-        let ingredients = Ingredients {
-            config: &config,
-            name: &name,
-            environment,
-            runtimes: runtimes.clone(),
-            state: state.clone(),
-            store,
-            min_level: min_level.clone(),
-            port: address.port(),
-            address: advertised(&config, address, tls.is_some()),
-        };
-        let (node, parts) = compose::compose(ingredients).await?;
+        let is_tls = tls.is_some();
+        let base = Base::of(&options, &listener, is_tls).await?;
+        let (address, min_level, state) = (base.address, base.min_level.clone(), base.state.clone());
+        let (node, parts) = compose::compose(base).await?;
         secrets::check(&parts).await?;
-        let limits = limits(&config);
-        let front = Front::new(name, node.clock().now(), node.clock().wall(), &config).with_log(log);
-        let (is_tls, front) = (tls.is_some(), Arc::new(front));
-        let service = Arc::new(Service::new(parts, config));
-        let bootstrap = match bootstrap::admin(&service, state.path()).await? {
-            Bootstrap::NotNeeded => None,
-            Bootstrap::Read(file) | Bootstrap::Made(file) => Some(file),
-        };
-        let (router, _) = facade(App {
-            service: service.clone(),
-            front: front.clone(),
-        });
+        let front = Front::new(name(config)?, node.clock().now(), node.clock().wall(), config);
+        let front = Arc::new(front.with_log(options.log));
+        let limits = limits(config);
+        let service = Arc::new(Service::new(parts, options.config));
+        let bootstrap = bootstrap::admin(&service, state.path()).await?;
         let (stop, stopped) = oneshot::channel();
         // The sender going away is the end as well.
         let ending = async move { drop(stopped.await) };
-        let watchers = watchers(
-            &runtimes,
-            App {
-                service: service.clone(),
-                front: front.clone(),
-            },
-        );
-        let server = runtimes.front().spawn(
-            Server {
-                listener,
-                tls,
-                router,
-                limits,
-            }
-            .serve(ending),
-        );
+        let app = App {
+            service: service.clone(),
+            front: front.clone(),
+        };
+        let watchers = watchers(runtimes, app.clone());
+        let server = Server {
+            listener,
+            tls,
+            router: facade(app).0,
+            limits,
+        };
+        let server = runtimes.front().spawn(server.serve(ending));
         node.wake();
         await_ready(&service).await;
         Ok(Serve {
@@ -303,16 +270,31 @@ fn name(config: &Config) -> Result<String, ServeError> {
     }
 }
 
-/// How other nodes reach this one.
-fn advertised(config: &Config, address: SocketAddr, is_tls: bool) -> String {
-    match &config.http.advertise {
-        Auto::Fixed(address) => address.clone(),
-        Auto::Auto => url(address, is_tls),
-    }
-}
-
 fn url(address: SocketAddr, is_tls: bool) -> String {
     format!("{}://{address}", if is_tls { "https" } else { "http" })
+}
+
+/// Everything that is wrong with a configuration itself, whatever this machine has.
+pub fn faults(config: &Config) -> Vec<Fault> {
+    let mut faults = config.faults();
+    faults.extend(config.not_built());
+    if let Err(error) = config.log.filter.parse::<Filter>() {
+        faults.push(Fault {
+            key: "log.filter".to_owned(),
+            origin: Origin::Default,
+            what: format!("it can't be read: {error}"),
+            try_: "\"info\", or levels by module: \"info,windrow_engine=debug\"".to_owned(),
+        });
+    }
+    faults
+}
+
+/// TLS of the façade, where the configuration names a certificate.
+fn acceptor(config: &Config) -> Result<Option<TlsAcceptor>, BadTls> {
+    match (&config.http.tls_cert_file, &config.http.tls_key_file) {
+        (Some(certificates), Some(key)) => server::acceptor(certificates, key).map(Some),
+        _ => Ok(None),
+    }
 }
 
 async fn listen(address: SocketAddr) -> Result<TcpListener, ServeError> {

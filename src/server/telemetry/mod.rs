@@ -40,11 +40,6 @@ pub enum Style {
         /// Whether it is one.
         colours: bool,
     },
-    /// For people who look at something else: without time and module.
-    Brief {
-        /// Whether it is a terminal.
-        colours: bool,
-    },
     /// One object a line.
     Json,
     /// `key=value`.
@@ -72,7 +67,6 @@ pub fn start_log<W: Write + 'static>(
     let lines = fmt::layer().log_internal_errors(false).with_writer(writer);
     let lines = match style {
         Style::Pretty { colours } => lines.with_ansi(colours).boxed(),
-        Style::Brief { colours } => lines.without_time().with_target(false).with_ansi(colours).boxed(),
         Style::Json => lines.event_format(Lines::Json).boxed(),
         Style::Logfmt => lines.event_format(Lines::Logfmt).boxed(),
     };

@@ -5,7 +5,7 @@
 
 mod cache;
 mod files;
-mod found;
+mod suggestions;
 
 use std::ffi::{OsStr, OsString};
 
@@ -14,7 +14,7 @@ use clap_complete::CompleteEnv;
 use clap_complete::engine::{ArgValueCompleter, CompletionCandidate};
 use clap_complete::env::Shells;
 
-use self::found::Found;
+use self::suggestions::Suggestion;
 use crate::Shell;
 use crate::args::Cli;
 use crate::link::Remote;
@@ -148,10 +148,10 @@ impl Asker {
         let (Some(word), Ok(line)) = (word.to_str(), Line::try_parse_from(reach_flags(&self.line))) else {
             return Vec::new();
         };
-        let found = found::find(kind, word, &line.remote, &(self.shell)());
+        let found = suggestions::find(kind, word, &line.remote, &(self.shell)());
         let fitting = found.into_iter().filter(|found| found.value.starts_with(word));
         fitting
-            .map(|Found { value, help }| CompletionCandidate::new(value).help(Some(help.into())))
+            .map(|Suggestion { value, help }| CompletionCandidate::new(value).help(Some(help.into())))
             .collect()
     }
 }

@@ -6,67 +6,37 @@ use clap::builder::StyledStr;
 use clap::error::{ContextKind, ContextValue};
 use clap::{Command, Error};
 
-use super::{HANDLER, HANDLER_TIP, nearest, noun, tipped};
+use super::{HANDLER, HANDLER_TIP, nearest, noun, reason, same, tipped};
 use crate::args;
 
-/// A flag of other programs, and ours of the same meaning; the first that a command has is meant. Behind the flag may
-/// stand a value of it.
-const FLAGS: [(&str, &[&str]); 30] = [
-    ("retries", &["max-attempts"]),
-    ("retry", &["max-attempts"]),
-    ("max-retries", &["max-attempts"]),
-    ("attempts", &["max-attempts"]),
-    ("tries", &["max-attempts"]),
-    ("jobs", &["concurrency"]),
-    ("j", &["concurrency"]),
-    ("parallel", &["concurrency"]),
-    ("parallelism", &["concurrency"]),
-    ("threads", &["concurrency"]),
-    ("workers", &["concurrency"]),
-    ("max-concurrency", &["concurrency"]),
-    ("rps", &["rate"]),
-    ("qps", &["rate"]),
-    ("rate-limit", &["rate"]),
-    ("throttle", &["rate"]),
-    ("max-errors", &["error-budget"]),
-    ("max-failures", &["error-budget"]),
-    ("input", &["csv"]),
-    ("file", &["csv"]),
-    ("jsonl", &["ndjson"]),
-    ("count", &["total"]),
-    ("items", &["total"]),
-    ("call-timeout", &["timeout"]),
-    ("port", &["listen"]),
-    ("addr", &["listen"]),
-    ("bind", &["listen"]),
-    ("data", &["data-dir"]),
-    ("json", &["output json"]),
-    ("format", &["output"]),
+/// Flags of other programs, and ours of the same meaning; the first that a command has is meant. Behind it may stand a
+/// value of it.
+const FLAGS: [(&str, &str); 12] = [
+    ("retries retry max-retries attempts tries", "max-attempts"),
+    (
+        "jobs j parallel parallelism threads workers max-concurrency",
+        "concurrency",
+    ),
+    ("rps qps rate-limit throttle", "rate"),
+    ("max-errors max-failures", "error-budget"),
+    ("input file", "csv"),
+    ("jsonl", "ndjson"),
+    ("count items", "total"),
+    ("call-timeout", "timeout"),
+    ("port addr bind", "listen"),
+    ("data", "data-dir"),
+    ("json", "output json"),
+    ("format", "output"),
 ];
 
-/// Flags that a command has no equal of, and why.
-const NO_FLAG: [(&str, &[&str], &str); 4] = [
-    (
-        "windrow run",
-        &["start-at", "at", "deadline", "cron", "schedule"],
-        "a run starts at once; a node starts tasks when it is time: 'windrow task create --start-at'",
-    ),
-    (
-        "windrow run",
-        &["limit", "limits"],
-        "a run has its own --rate and --concurrency; limits that tasks share are of nodes: 'windrow help limit'",
-    ),
-    (
-        "windrow run",
-        &["dry-run"],
-        "'windrow try' asks the handler without doing anything",
-    ),
-    (
-        "windrow task set",
-        &["start-at"],
-        "'windrow task start --start-at' says when a task starts",
-    ),
-];
+/// Flags that a command has no equal of, and why: `command: flags: why`.
+const NO_FLAG: &str = "\
+windrow run: start-at at deadline cron schedule: a run starts at once; a node starts tasks when it is time: 'windrow task \
+create --start-at'
+windrow run: limit limits: a run has its own --rate and --concurrency; limits that tasks share are of nodes: 'windrow help \
+limit'
+windrow run: dry-run: 'windrow try' asks the handler without doing anything
+windrow task set: start-at: 'windrow task start --start-at' says when a task starts";
 
 /// A flag with a slip of the finger in it or of another program, a negative number, or a handler without the `--` before
 /// it. What clap finds similar, and its advice to pass a flag as a value, would lead astray.
@@ -101,27 +71,16 @@ pub(super) fn argument(mut error: Error, words: &[OsString]) -> Error {
 fn flag_tip(word: &str, command: &Command, path: &str, similar: Option<&str>) -> Option<String> {
     let given = word.strip_prefix("--").or_else(|| word.strip_prefix('-'))?;
     let given = given.split('=').next().unwrap_or_default();
-    let none = NO_FLAG
-        .iter()
-        .find(|(of, flags, _)| *of == path && flags.contains(&given));
-    if let Some((_, _, why)) = none {
-        return Some((*why).to_owned());
+    if let Some(why) = reason(NO_FLAG, path, given) {
+        return Some(why.to_owned());
     }
-    let has = |flag: &str| {
-        command
-            .get_arguments()
-            .any(|argument| argument.get_long() == Some(flag))
-    };
-    let same = FLAGS
-        .iter()
-        .find(|(other, _)| *other == given)
-        .map(|(_, same)| *same)
-        .unwrap_or_default();
-    if let Some(flag) = same
-        .iter()
-        .find(|flag| has(flag.split(' ').next().unwrap_or_default()))
+    let same = same(&FLAGS, given);
+    let flag = same.split(' ').next().unwrap_or_default();
+    if command
+        .get_arguments()
+        .any(|argument| argument.get_long() == Some(flag))
     {
-        return Some(format!("here that is '--{flag}'"));
+        return Some(format!("use '--{same}'"));
     }
     if !word.starts_with("--") {
         return None;
@@ -130,7 +89,7 @@ fn flag_tip(word: &str, command: &Command, path: &str, similar: Option<&str>) ->
     let begun = || similar?.strip_prefix("--").filter(|flag| flag.starts_with(given));
     nearest(given, flags)
         .or_else(begun)
-        .map(|flag| format!("is '--{flag}' meant?"))
+        .map(|flag| format!("did you mean '--{flag}'?"))
 }
 
 /// Where a negative number was given to a flag. (clap takes it for a flag of its own.)
@@ -182,20 +141,14 @@ mod tests {
         for (line, tip) in [
             (
                 "windrow run --retries 3 --total 3 -- true",
-                "tip: here that is '--max-attempts'",
+                "tip: use '--max-attempts'",
             ),
-            (
-                "windrow run -j4 --total 3 -- true",
-                "tip: here that is '--concurrency'",
-            ),
-            ("windrow run --input u.csv -- true", "tip: here that is '--csv'"),
-            (
-                "windrow run --json --total 3 -- true",
-                "tip: here that is '--output json'",
-            ),
+            ("windrow run -j4 --total 3 -- true", "tip: use '--concurrency'"),
+            ("windrow run --input u.csv -- true", "tip: use '--csv'"),
+            ("windrow run --json --total 3 -- true", "tip: use '--output json'"),
             (
                 "windrow run --conc 5 --total 3 -- true",
-                "tip: is '--concurrency' meant?",
+                "tip: did you mean '--concurrency'?",
             ),
             (
                 "windrow run --start-at 5pm --total 3 -- true",
@@ -209,7 +162,7 @@ mod tests {
                 "windrow task set t1 --start-at 5pm",
                 "tip: 'windrow task start --start-at'",
             ),
-            ("windrow serve --port 80", "tip: here that is '--listen'"),
+            ("windrow serve --port 80", "tip: use '--listen'"),
             (
                 "windrow run --rate -5/s --total 3 -- true",
                 "tip: '--rate' takes nothing below zero",
@@ -248,7 +201,7 @@ mod tests {
                 .iter()
                 .any(|command| command.get_arguments().any(|one| one.get_long() == Some(flag)))
         };
-        for flag in FLAGS.iter().flat_map(|(_, same)| *same) {
+        for (_, flag) in FLAGS {
             assert!(is_there(flag.split(' ').next().unwrap_or_default()), "{flag}");
         }
     }

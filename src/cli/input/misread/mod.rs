@@ -13,101 +13,65 @@ use clap::{Command, Error};
 
 use crate::args;
 
-/// A verb of other programs, and ours of the same meaning: the first one that a noun has is meant.
-const MEANT: [(&str, &[&str]); 38] = [
-    ("pause", &["stop", "drain"]),
-    ("suspend", &["stop", "drain"]),
-    ("resume", &["start", "undrain"]),
-    ("continue", &["start"]),
-    ("unpause", &["start", "undrain"]),
-    ("run", &["start"]),
-    ("retry", &["redrive"]),
-    ("rerun", &["redrive"]),
-    ("replay", &["redrive"]),
-    ("ls", &["list"]),
-    ("ps", &["list"]),
-    ("rm", &["delete", "remove", "revoke"]),
-    ("delete", &["remove", "revoke"]),
-    ("remove", &["delete", "revoke"]),
-    ("kill", &["cancel", "stop", "revoke"]),
-    ("abort", &["cancel", "stop"]),
-    ("terminate", &["cancel", "stop"]),
-    ("cancel", &["stop", "revoke"]),
-    ("status", &["show"]),
-    ("print", &["show"]),
-    ("business", &["biz"]),
-    ("businesses", &["biz"]),
-    ("tasks", &["task"]),
-    ("jobs", &["job"]),
-    ("get", &["show"]),
-    ("describe", &["show"]),
-    ("inspect", &["show"]),
-    ("info", &["show"]),
-    ("create", &["register", "add"]),
-    ("add", &["create", "register"]),
-    ("new", &["create", "register", "add"]),
-    ("update", &["set", "edit"]),
-    ("change", &["set", "edit"]),
-    ("tail", &["log"]),
-    ("errors", &["failures"]),
-    ("history", &["revisions"]),
-    ("disable", &["archive", "drain"]),
-    ("enable", &["unarchive", "undrain"]),
+/// Verbs of other programs, and ours of the same meaning: the first one that a noun has is meant.
+const MEANT: [(&str, &str); 24] = [
+    ("pause suspend", "stop drain"),
+    ("resume unpause", "start undrain"),
+    ("continue run", "start"),
+    ("retry rerun replay", "redrive"),
+    ("ls ps", "list"),
+    ("rm", "delete remove revoke"),
+    ("delete", "remove revoke"),
+    ("remove", "delete revoke"),
+    ("kill", "cancel stop revoke"),
+    ("abort terminate", "cancel stop"),
+    ("cancel", "stop revoke"),
+    ("status print get describe inspect info", "show"),
+    ("business businesses", "biz"),
+    ("tasks", "task"),
+    ("jobs", "job"),
+    ("create", "register add"),
+    ("add", "create register"),
+    ("new", "create register add"),
+    ("update change", "set edit"),
+    ("tail", "log"),
+    ("errors", "failures"),
+    ("history", "revisions"),
+    ("disable", "archive drain"),
+    ("enable", "unarchive undrain"),
 ];
 
-/// Verbs that a noun has no equal of, and why. The program itself is the noun `windrow`.
-const NONE_OF: [(&str, &[&str], &str); 10] = [
-    (
-        "biz",
-        &["delete", "rm", "remove"],
-        "a business is not deleted, since its tasks name it; 'windrow biz archive' hides it",
-    ),
-    (
-        "biz",
-        &["stop", "pause", "start", "resume"],
-        "tasks are stopped and started: 'windrow task stop', 'start'",
-    ),
-    (
-        "job",
-        &["start", "resume", "continue", "unpause"],
-        "the same 'windrow run' goes on with a job, or 'windrow run --resume NAME'",
-    ),
-    (
-        "job",
-        &["retry", "rerun", "redrive"],
-        "'windrow run --only-failed' goes over what a job gave up",
-    ),
-    (
-        "job",
-        &["delete", "rm", "remove"],
-        "'windrow run --restart' forgets what a job did, and begins anew",
-    ),
-    (
-        "job",
-        &["watch", "explain", "log", "tail", "top"],
-        "what a job does is shown where it runs; 'windrow job show' says how it stands",
-    ),
-    (
-        "node",
-        &["delete", "rm", "remove", "stop", "kill"],
-        "a node ends where it runs, with SIGTERM; 'windrow node drain' lets it hand its tasks over first",
-    ),
-    (
-        "cluster",
-        &["list", "ls", "ps", "nodes"],
-        "'windrow node list' lists the nodes",
-    ),
-    (
-        "cluster",
-        &["join", "add", "create", "init"],
-        "nodes with the same store.url are a cluster: 'windrow help serve'",
-    ),
-    (
-        "windrow",
-        &["status"],
-        "'windrow task list' shows the tasks, 'windrow cluster status' the nodes",
-    ),
-];
+/// Verbs that a noun has no equal of, and why: `noun: verbs: why`. The program itself is the noun `windrow`.
+const NONE_OF: &str = "\
+biz: delete rm remove: a business is not deleted, since its tasks name it; 'windrow biz archive' hides it
+biz: stop pause start resume: tasks are stopped and started: 'windrow task stop', 'start'
+job: start resume continue unpause: the same 'windrow run' goes on with a job, or 'windrow run --resume NAME'
+job: retry rerun redrive: 'windrow run --only-failed' goes over what a job gave up
+job: delete rm remove: 'windrow run --restart' forgets what a job did, and begins anew
+job: watch explain log tail top: what a job does is shown where it runs; 'windrow job show' says how it stands
+node: delete rm remove stop kill: a node ends where it runs, with SIGTERM; 'windrow node drain' hands its tasks over first
+cluster: list ls ps nodes: 'windrow node list' lists the nodes
+cluster: join add create init: nodes with the same store.url are a cluster: 'windrow help serve'
+windrow: status: 'windrow task list' shows the tasks, 'windrow cluster status' the nodes";
+
+/// The reason that a table of `noun: words: why` has for a word.
+fn reason(table: &'static str, noun: &str, word: &str) -> Option<&'static str> {
+    table.lines().find_map(|line| {
+        let mut parts = line.splitn(3, ": ");
+        let (of, words, why) = (parts.next()?, parts.next()?, parts.next()?);
+        (of == noun && has(words, word)).then_some(why)
+    })
+}
+
+/// What a table says for a word.
+fn same(table: &[(&'static str, &'static str)], word: &str) -> &'static str {
+    let found = table.iter().find(|(others, _)| has(others, word));
+    found.map_or("", |(_, same)| same)
+}
+
+fn has(words: &str, word: &str) -> bool {
+    words.split(' ').any(|one| one == word)
+}
 
 /// The argument that is a handler's command, and where it stands.
 const HANDLER: &str = "worker";
@@ -143,7 +107,7 @@ fn verb(mut error: Error, words: &[OsString]) -> Error {
     }
     match mistyped() {
         Some(verb) if error.get(ContextKind::SuggestedSubcommand).is_none() => {
-            tipped(error, format!("is '{} {verb}' meant?", path.join(" ")))
+            tipped(error, format!("did you mean '{} {verb}'?", path.join(" ")))
         }
         Some(verb) => {
             // What has more slips in it would only be in the way.
@@ -219,27 +183,18 @@ fn noun<'a>(root: &'a Command, word: &str, words: &[OsString]) -> (&'a Command, 
 
 /// What is said instead of a verb that isn't there.
 fn equivalent(word: &str, root: &Command, noun: &Command, path: &[&str]) -> Option<String> {
-    let why = NONE_OF
-        .iter()
-        .find(|(of, verbs, _)| *of == noun.get_name() && verbs.contains(&word));
-    if let Some((_, _, why)) = why {
-        return Some((*why).to_owned());
+    if let Some(why) = reason(NONE_OF, noun.get_name(), word) {
+        return Some(why.to_owned());
     }
-    let same = MEANT
-        .iter()
-        .find(|(other, _)| *other == word)
-        .map(|(_, same)| *same)
-        .unwrap_or_default();
+    let same = same(&MEANT, word).split_whitespace();
     let of = |noun: &Command| {
-        let meant = std::iter::once(word).chain(same.iter().copied());
-        meant
-            .filter_map(|verb| noun.find_subcommand(verb))
-            .next()
-            .map(|verb| verb.get_name().to_owned())
+        let mut meant = std::iter::once(word).chain(same.clone());
+        let verb = meant.find_map(|verb| noun.find_subcommand(verb))?;
+        Some(verb.get_name().to_owned())
     };
     let at = path.join(" ");
     if let Some(verb) = of(noun) {
-        return Some(format!("here that is '{at} {verb}'"));
+        return Some(format!("use '{at} {verb}'"));
     }
     if path.len() > 1 {
         return None;
@@ -247,9 +202,9 @@ fn equivalent(word: &str, root: &Command, noun: &Command, path: &[&str]) -> Opti
     // Most verbs are of tasks, some also of what 'windrow run' does.
     let [task, job] = ["task", "job"].map(|noun| of(root.find_subcommand(noun)?));
     let job = job
-        .map(|verb| format!("; of a 'windrow run' it is '{at} job {verb}'"))
+        .map(|verb| format!("; for a 'windrow run' use '{at} job {verb}'"))
         .unwrap_or_default();
-    task.map(|verb| format!("here that is '{at} task {verb}'{job}"))
+    task.map(|verb| format!("use '{at} task {verb}'{job}"))
 }
 
 /// The standard library's words for numbers name types.
@@ -314,36 +269,27 @@ mod tests {
     #[test]
     fn verbs_of_other_programs_lead_to_those_of_this_one() {
         for (line, tip) in [
-            ("windrow job pause x", "tip: here that is 'windrow job stop'"),
-            ("windrow task pause t1", "tip: here that is 'windrow task stop'"),
-            ("windrow task resume t1", "tip: here that is 'windrow task start'"),
-            (
-                "windrow task retry t1",
-                "tip: here that is 'windrow task redrive'",
-            ),
-            ("windrow task ls", "tip: here that is 'windrow task list'"),
-            ("windrow task rm t1", "tip: here that is 'windrow task delete'"),
-            ("windrow task kill t1", "tip: here that is 'windrow task cancel'"),
-            ("windrow task status t1", "tip: here that is 'windrow task show'"),
+            ("windrow job pause x", "tip: use 'windrow job stop'"),
+            ("windrow task pause t1", "tip: use 'windrow task stop'"),
+            ("windrow task resume t1", "tip: use 'windrow task start'"),
+            ("windrow task retry t1", "tip: use 'windrow task redrive'"),
+            ("windrow task ls", "tip: use 'windrow task list'"),
+            ("windrow task rm t1", "tip: use 'windrow task delete'"),
+            ("windrow task kill t1", "tip: use 'windrow task cancel'"),
+            ("windrow task status t1", "tip: use 'windrow task show'"),
             ("windrow biz delete push", "tip: a business is not deleted"),
-            (
-                "windrow biz create push",
-                "tip: here that is 'windrow biz register'",
-            ),
-            ("windrow ctx rm a", "tip: here that is 'windrow ctx remove'"),
-            (
-                "windrow token delete 1",
-                "tip: here that is 'windrow token revoke'",
-            ),
+            ("windrow biz create push", "tip: use 'windrow biz register'"),
+            ("windrow ctx rm a", "tip: use 'windrow ctx remove'"),
+            ("windrow token delete 1", "tip: use 'windrow token revoke'"),
             ("windrow job resume x", "windrow run --resume NAME"),
-            ("windrow pause t1", "tip: here that is 'windrow task stop'"),
+            ("windrow pause t1", "tip: use 'windrow task stop'"),
             (
                 "windrow ls",
-                "tip: here that is 'windrow task list'; of a 'windrow run' it is 'windrow job list'",
+                "tip: use 'windrow task list'; for a 'windrow run' use 'windrow job list'",
             ),
             ("windrow stop t1", "of a 'windrow run' it is 'windrow job stop'"),
-            ("windrow businesses", "tip: here that is 'windrow biz'"),
-            ("windrow config print", "tip: here that is 'windrow config show'"),
+            ("windrow businesses", "tip: use 'windrow biz'"),
+            ("windrow config print", "tip: use 'windrow config show'"),
             ("windrow job watch x", "'windrow job show' says how it stands"),
             ("windrow status", "windrow cluster status"),
         ] {
@@ -381,8 +327,8 @@ mod tests {
     #[test]
     fn slips_of_the_finger_are_seen() {
         for (line, tip) in [
-            ("windrow rnu --total 3", "is 'windrow run' meant?"),
-            ("windrow run --cvs u.csv -- true", "is '--csv' meant?"),
+            ("windrow rnu --total 3", "did you mean 'windrow run'?"),
+            ("windrow run --cvs u.csv -- true", "did you mean '--csv'?"),
             ("windrow run --csv u.csv --rat 5/s -- true", "--rate"),
             ("windrow run --csv u.csv python3 handler.py", "behind --"),
             ("windrow run --csv u.csv", "behind --"),
@@ -397,7 +343,7 @@ mod tests {
     fn a_verb_that_is_named_is_there() {
         let root = args::command();
         let nouns = || std::iter::once(&root).chain(root.get_subcommands());
-        for verb in MEANT.iter().flat_map(|(_, same)| same.iter()) {
+        for verb in MEANT.iter().flat_map(|(_, same)| same.split(' ')) {
             assert!(nouns().any(|noun| noun.find_subcommand(verb).is_some()), "{verb}");
         }
     }

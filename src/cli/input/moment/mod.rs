@@ -63,7 +63,7 @@ pub(crate) struct Understood {
 
 /// Why a text is no time.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum NoTime {
+pub(crate) enum MomentError {
     /// It isn't understood.
     Unknown,
     /// It says a time of today that is over, or one to come where one that was is asked for.
@@ -74,13 +74,13 @@ pub(crate) enum NoTime {
     TooFar,
 }
 
-impl fmt::Display for NoTime {
+impl fmt::Display for MomentError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            NoTime::Unknown => write!(f, "it isn't understood"),
-            NoTime::Over(at) => write!(f, "that was {at}, which is over"),
-            NoTime::Skipped(at) => write!(f, "there is no {at} here: clocks are put forward over it"),
-            NoTime::TooFar => write!(f, "no clock goes that far"),
+            MomentError::Unknown => write!(f, "it isn't understood"),
+            MomentError::Over(at) => write!(f, "that was {at}, which is over"),
+            MomentError::Skipped(at) => write!(f, "there is no {at} here: clocks are put forward over it"),
+            MomentError::TooFar => write!(f, "no clock goes that far"),
         }
     }
 }
@@ -88,8 +88,8 @@ impl fmt::Display for NoTime {
 /// Reads a time. `now` has the zone in which it is meant.
 ///
 /// # Errors
-/// See [`NoTime`].
-pub(crate) fn read<Z: TimeZone>(text: &str, lean: Lean, now: &DateTime<Z>) -> Result<Understood, NoTime>
+/// See [`MomentError`].
+pub(crate) fn read<Z: TimeZone>(text: &str, lean: Lean, now: &DateTime<Z>) -> Result<Understood, MomentError>
 where
     Z::Offset: fmt::Display,
 {
@@ -145,17 +145,17 @@ fn calendar(text: &str) -> Option<NaiveDateTime> {
     Some(date.and_time(time.map_or(Some(NaiveTime::MIN), |time| clock(time.trim()))?))
 }
 
-fn moved<Z: TimeZone>(now: &DateTime<Z>, span: &str, lean: Lean) -> Result<Understood, NoTime>
+fn moved<Z: TimeZone>(now: &DateTime<Z>, span: &str, lean: Lean) -> Result<Understood, MomentError>
 where
     Z::Offset: fmt::Display,
 {
-    let span = parse_span(span).map_err(|_| NoTime::Unknown)?;
-    let span = TimeDelta::from_std(span).map_err(|_| NoTime::TooFar)?;
+    let span = parse_span(span).map_err(|_| MomentError::Unknown)?;
+    let span = TimeDelta::from_std(span).map_err(|_| MomentError::TooFar)?;
     let at = match lean {
         Lean::Ahead => now.clone().checked_add_signed(span),
         Lean::Back => now.clone().checked_sub_signed(span),
     };
-    let at = at.ok_or(NoTime::TooFar)?;
+    let at = at.ok_or(MomentError::TooFar)?;
     // Nobody who says 8h means milliseconds.
     let is_long = span >= TimeDelta::minutes(1);
     understood(&if is_long { at.trunc_subsecs(0) } else { at }, false)
@@ -166,11 +166,11 @@ fn at_clock<Z: TimeZone>(
     clock: Option<NaiveTime>,
     lean: Lean,
     now: &DateTime<Z>,
-) -> Result<Understood, NoTime>
+) -> Result<Understood, MomentError>
 where
     Z::Offset: fmt::Display,
 {
-    let clock = clock.ok_or(NoTime::Unknown)?;
+    let clock = clock.ok_or(MomentError::Unknown)?;
     let today = now.naive_local().time();
     let day = match lean {
         Lean::Ahead if clock <= today => 1,
@@ -186,11 +186,11 @@ fn on_day<Z: TimeZone>(
     clock: Option<NaiveTime>,
     lean: Lean,
     now: &DateTime<Z>,
-) -> Result<Understood, NoTime>
+) -> Result<Understood, MomentError>
 where
     Z::Offset: fmt::Display,
 {
-    let clock = clock.ok_or(NoTime::Unknown)?;
+    let clock = clock.ok_or(MomentError::Unknown)?;
     let today = now.naive_local().date();
     let step = Days::new(day.unsigned_abs());
     let date = if day < 0 {
@@ -198,25 +198,25 @@ where
     } else {
         today.checked_add_days(step)
     };
-    let at = zoned(&date.ok_or(NoTime::TooFar)?.and_time(clock), now)?;
+    let at = zoned(&date.ok_or(MomentError::TooFar)?.and_time(clock), now)?;
     let found = understood(&at, false)?;
     // "tonight", said at 23:00, is a slip: whoever means the past says yesterday.
     if lean == Lean::Ahead && day == 0 && at <= *now {
-        return Err(NoTime::Over(found.exact));
+        return Err(MomentError::Over(found.exact));
     }
     Ok(found)
 }
 
 /// A time of the calendar where clocks go like those of `now`; of two in autumn the first.
-fn zoned<Z: TimeZone>(at: &NaiveDateTime, now: &DateTime<Z>) -> Result<DateTime<Z>, NoTime> {
-    let skipped = || NoTime::Skipped(at.format("%Y-%m-%d %H:%M:%S").to_string());
+fn zoned<Z: TimeZone>(at: &NaiveDateTime, now: &DateTime<Z>) -> Result<DateTime<Z>, MomentError> {
+    let skipped = || MomentError::Skipped(at.format("%Y-%m-%d %H:%M:%S").to_string());
     now.timezone()
         .from_local_datetime(at)
         .earliest()
         .ok_or_else(skipped)
 }
 
-fn understood<Z: TimeZone>(at: &DateTime<Z>, is_exact: bool) -> Result<Understood, NoTime>
+fn understood<Z: TimeZone>(at: &DateTime<Z>, is_exact: bool) -> Result<Understood, MomentError>
 where
     Z::Offset: fmt::Display,
 {
@@ -228,7 +228,11 @@ where
         exact,
         is_exact,
     };
-    if is_known { Ok(found) } else { Err(NoTime::TooFar) }
+    if is_known {
+        Ok(found)
+    } else {
+        Err(MomentError::TooFar)
+    }
 }
 
 /// What a flag says, as the API takes it. What was understood is said where it had to be guessed, and where it is over.
@@ -276,7 +280,7 @@ where
     let found = read(text, lean, now).map_err(|error| {
         Fault::new(
             Exit::Usage,
-            "this is no time",
+            "the time can't be read",
             format!("{flag} {text:?}: {error}"),
         )
         .hint(lean.examples(now))

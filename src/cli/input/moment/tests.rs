@@ -9,11 +9,11 @@ fn sunday() -> DateTime<FixedOffset> {
     DateTime::parse_from_rfc3339("2026-11-22T14:05:06.789+01:00").expect("a time")
 }
 
-fn ahead(text: &str) -> Result<String, NoTime> {
+fn ahead(text: &str) -> Result<String, MomentError> {
     read(text, Lean::Ahead, &sunday()).map(|found| found.exact)
 }
 
-fn back(text: &str) -> Result<String, NoTime> {
+fn back(text: &str) -> Result<String, MomentError> {
     read(text, Lean::Back, &sunday()).map(|found| found.exact)
 }
 
@@ -99,19 +99,19 @@ fn what_is_no_time_is_not_guessed_at() {
         "2026-12-24T18:00+01",
         "0x16:00",
     ] {
-        assert_eq!(ahead(text), Err(NoTime::Unknown), "{text:?}");
-        assert_eq!(back(text), Err(NoTime::Unknown), "{text:?}");
+        assert_eq!(ahead(text), Err(MomentError::Unknown), "{text:?}");
+        assert_eq!(back(text), Err(MomentError::Unknown), "{text:?}");
     }
     for text in ["99999999999d", "3000000d", "9999-12-31T23:59:59-23:00"] {
-        assert_eq!(ahead(text), Err(NoTime::TooFar), "{text:?}");
+        assert_eq!(ahead(text), Err(MomentError::TooFar), "{text:?}");
     }
-    assert_eq!(ahead("1969-12-31 23:00"), Err(NoTime::TooFar));
-    assert_eq!(back("30000d"), Err(NoTime::TooFar), "before 1970");
+    assert_eq!(ahead("1969-12-31 23:00"), Err(MomentError::TooFar));
+    assert_eq!(back("30000d"), Err(MomentError::TooFar), "before 1970");
 }
 
 #[test]
 fn a_time_of_today_that_is_over_is_told() {
-    let over = |at: &str| Err(NoTime::Over(format!("2026-11-22T{at}+01:00")));
+    let over = |at: &str| Err(MomentError::Over(format!("2026-11-22T{at}+01:00")));
     assert_eq!(ahead("today 13:00"), over("13:00:00"));
     let late = DateTime::parse_from_rfc3339("2026-11-22T23:00:00+01:00").expect("a time");
     let tonight = read("tonight", Lean::Ahead, &late).map(|found| found.exact);
@@ -246,7 +246,10 @@ fn a_time_has_the_offset_of_its_own_day() {
     );
     // The night in which they are put forward: there is no half past two.
     let spring = at("2026-03-28T20:00:00Z", "02:30");
-    assert_eq!(spring, Err(NoTime::Skipped("2026-03-29 02:30:00".to_owned())));
+    assert_eq!(
+        spring,
+        Err(MomentError::Skipped("2026-03-29 02:30:00".to_owned()))
+    );
     assert_eq!(
         at("2026-03-28T20:00:00Z", "03:00").as_deref(),
         Ok("2026-03-29T03:00:00+02:00")

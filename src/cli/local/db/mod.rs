@@ -5,19 +5,17 @@ mod copy;
 mod migrate;
 mod status;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use self::args::{DbArgs, Place, Verb};
 use crate::Shell;
 use crate::exit::Exit;
 use crate::fault::Fault;
+use crate::local::configuration;
 use crate::run::load;
 use windrow_config::{Config, StoreUrl};
 use windrow_node::ServerAddress;
 use windrow_node::database::{self, Inspection};
-
-/// What is read when no file is named.
-const FILE_DEFAULT: &str = "config.toml";
 
 /// Does what the verb says.
 ///
@@ -37,12 +35,7 @@ pub(crate) async fn db(args: &DbArgs, shell: &Shell) -> Result<Exit, Fault> {
 /// # Errors
 /// `Config` with every fault of it.
 pub(crate) fn configured(place: &Place, shell: &Shell) -> Result<Config, Fault> {
-    let here = Path::new(FILE_DEFAULT);
-    let file = place
-        .config
-        .clone()
-        .or_else(|| here.exists().then(|| here.to_owned()));
-    let mut config = load(file.as_deref(), shell)?;
+    let mut config = load(configuration(place.config.as_ref()).as_deref(), shell)?;
     if let Some(directory) = &place.data_dir {
         config.node.data_dir.clone_from(directory);
         // Who names a directory means the database in it.

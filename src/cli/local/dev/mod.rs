@@ -2,7 +2,7 @@
 //! the sample task goes, and sums up at the end.
 
 mod place;
-mod told;
+mod report;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -12,12 +12,13 @@ use clap::Args;
 use tokio::time::{MissedTickBehavior, interval, sleep};
 
 use self::place::Place;
-use self::told::{Following, Summary};
+use self::report::{Following, Summary};
 use crate::Shell;
-use crate::args::Talk;
+use crate::args::Verbosity;
 use crate::exit::Exit;
 use crate::fault::Fault;
-use crate::signals::{Asked, Signals};
+use crate::local::serve::of_serve;
+use crate::signals::{ProcessSignal, Signals};
 use windrow_core::ids::ItemCount;
 use windrow_core::settings::RateLimit;
 use windrow_engine::ports::clock::Clock;
@@ -52,7 +53,7 @@ pub struct DevArgs {
     pub no_task: bool,
     /// How much is printed.
     #[command(flatten)]
-    pub talk: Talk,
+    pub talk: Verbosity,
 }
 
 pub(crate) const EXAMPLES: &str = "\
@@ -70,7 +71,7 @@ up; a second one ends at once.";
 
 /// Which lines of the log are shown unless more or less is wanted: what is wrong, and the tree of actors whenever it
 /// changes, which is what a node is.
-pub(crate) fn log_filter(talk: Talk) -> Option<&'static str> {
+pub(crate) fn log_filter(talk: Verbosity) -> Option<&'static str> {
     (talk.verbose == 0 && !talk.quiet).then_some("warn,windrow_engine::actors::runtime::tree=info")
 }
 
@@ -84,7 +85,7 @@ pub(crate) async fn dev(args: &DevArgs, shell: &Shell, runtimes: Arc<Runtimes>) 
     let dev = Dev::start(options(args, shell, runtimes, &place)).await?;
     shell
         .screen
-        .say(&told::greeting(&dev, &place, env!("CARGO_PKG_VERSION")));
+        .say(&report::greeting(&dev, &place, env!("CARGO_PKG_VERSION")));
     let clock = SystemClock::new();
     look_on(&dev, shell, &clock, &mut signals).await?;
     let exit = end(dev, shell, &clock, &mut signals).await;
@@ -106,8 +107,7 @@ fn options(args: &DevArgs, shell: &Shell, runtimes: Arc<Runtimes>, place: &Place
         write: Actor {
             name: shell.user(),
             source: "cli",
-            reason,
-            request_id: None,
+            ..Actor::windrow(reason)
         }
         .writes(),
     }
@@ -115,23 +115,26 @@ fn options(args: &DevArgs, shell: &Shell, runtimes: Arc<Runtimes>, place: &Place
 
 /// Shows how the task goes until somebody asks for the end.
 async fn look_on(dev: &Dev, shell: &Shell, clock: &dyn Clock, signals: &mut Signals) -> Result<(), Fault> {
-    let mut following = dev.begun().map(|begun| Following::new(begun, &shell.screen));
+    let mut following = dev
+        .begun
+        .as_ref()
+        .map(|begun| Following::new(begun, &shell.screen));
     let mut looks = interval(LOOK_EVERY);
     looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         tokio::select! {
             asked = signals.next() => match asked {
-                Asked::Tree => shell.screen.must_say(dev.serve().tree().trim_end()),
-                Asked::Stop | Asked::Reload => return Ok(()),
+                ProcessSignal::Tree => shell.screen.must_say(dev.serve.tree().trim_end()),
+                ProcessSignal::Stop | ProcessSignal::Reload => return Ok(()),
             },
-            () = dev.serve().failed() => {
-                return Err(Fault::new(Exit::Failed, "the node ended by itself", "its actors failed too often; -v says why")
+            () = dev.serve.failed() => {
+                return Err(Fault::new(Exit::Failed, "the node stopped unexpectedly", "its actors failed too often; -v says why")
                     .hint("start it again; with --data DIR every task goes on from its last checkpoint"));
             }
             _ = looks.tick() => {}
         }
         if let Some(followed) = &mut following {
-            let is_over = followed.look(dev.serve(), &shell.screen, clock).await;
+            let is_over = followed.look(&dev.serve, &shell.screen, clock).await;
             if is_over {
                 following = None;
             }
@@ -154,7 +157,7 @@ async fn end(dev: Dev, shell: &Shell, clock: &dyn Clock, signals: &mut Signals) 
                     return Exit::Interrupted;
                 }
                 () = sleep(TELL_AFTER), if !is_told => {
-                    shell.screen.say("draining: calls under way end; Ctrl-C again ends at once");
+                    shell.screen.say("draining: no new calls; waiting for those in flight; Ctrl-C again stops at once");
                     is_told = true;
                 }
             }
@@ -174,26 +177,15 @@ impl From<DevError> for Fault {
     fn from(error: DevError) -> Fault {
         let text = error.to_string();
         match error {
-            DevError::Serve(error) => with_own_words(error.into()),
+            DevError::Serve(error) => of_serve(
+                &error,
+                "--data directory",
+                "choose another port: --port 0 takes a free one",
+            ),
             DevError::Listen(_) => Fault::new(Exit::Failed, "the sample business can't start", text)
                 .hint("look which limits this machine has on ports and open files"),
             DevError::Service(_) => Fault::new(Exit::Failed, "the sample can't be made", text)
                 .hint("leave out --data, or name another directory; -v says more"),
         }
-    }
-}
-
-/// The same with the flags of this command.
-fn with_own_words(fault: Fault) -> Fault {
-    let words = |text: String| {
-        text.replace("node.data_dir (--data-dir)", "--data directory")
-            .replace(
-                "set http.listen (--listen) to another port",
-                "choose another port: --port 0 takes a free one",
-            )
-    };
-    Fault {
-        hint: fault.hint.map(words),
-        ..fault
     }
 }

@@ -2,15 +2,13 @@
 
 use std::path::Path;
 
-use serde_json::Value;
-
-use super::told;
+use super::Report;
 use crate::Shell;
 use crate::fault::Fault;
 use crate::local::db::args::Place;
 use crate::local::db::configured;
 use crate::local::serve::serviceable;
-use crate::output::checks::{Outcome, line};
+use crate::output::checks::Outcome;
 use crate::output::table::human;
 use windrow_config::Config;
 use windrow_engine::ports::StoreError;
@@ -24,46 +22,36 @@ const ROOM_WARN: u64 = 1_000_000_000;
 const ROOM_FAIL: u64 = 100_000_000;
 
 /// Looks at the state directory that is named; at none that isn't.
-pub(super) async fn look(place: &Place, shell: &Shell, report: &mut Vec<Value>) {
+pub(super) async fn look(place: &Place, shell: &Shell, report: &mut Report) {
     if place.config.is_none() && place.data_dir.is_none() {
         return;
     }
     let config = match configured(place, shell) {
         Ok(config) => config,
-        Err(fault) => return report.push(told("configuration", &fault)),
+        Err(fault) => return report.fault("configuration", &fault),
     };
-    report.push(match serviceable(config.clone()) {
-        Ok(_) => line("configuration", Outcome::Ok, "sound", None),
-        Err(faults) => told("configuration", &Fault::of_config(&faults)),
-    });
-    report.push(database(&config).await);
+    match serviceable(config.clone()) {
+        Ok(_) => report.ok("configuration", "sound"),
+        Err(faults) => report.fault("configuration", &Fault::of_config(&faults)),
+    }
+    schema(&config, report).await;
     if let Ok(Some(server)) = database::address(&config) {
-        report.push(durability(&server).await);
+        durability(&server, report).await;
     }
-    if let Some(outcome) = witness::look(&config.cluster).await {
-        report.push(redis_line(outcome));
-    }
-    report.push(room(&config.node.data_dir));
-}
-
-/// No authority, so a node runs without it.
-fn redis_line(outcome: Result<(), StoreError>) -> Value {
-    match outcome {
-        Ok(()) => line("redis", Outcome::Ok, "it answers", None),
-        Err(StoreError::Unavailable(text) | StoreError::Refused(text)) => line(
-            "redis",
-            Outcome::Fail,
-            text,
-            Some("check cluster.redis_url and whether Redis runs"),
-        ),
-        Err(error @ (StoreError::NewerSchema(_) | StoreError::OlderSchema)) => {
-            line("redis", Outcome::Fail, error.to_string(), None)
+    // No authority, so a node runs without it.
+    match witness::look(&config.cluster).await {
+        None => {}
+        Some(Ok(())) => report.ok("redis", "it answers"),
+        Some(Err(error)) => {
+            let advice = "check cluster.redis_url and whether Redis runs";
+            report.fail("redis", error.to_string(), advice);
         }
     }
+    room(&config.node.data_dir, report);
 }
 
 /// Whether a server's commits wait for its disk.
-async fn durability(server: &ServerAddress) -> Value {
+async fn durability(server: &ServerAddress, report: &mut Report) {
     let found = match Inspection::connect(server).await {
         Ok(inspection) => {
             let found = inspection.durability().await;
@@ -72,98 +60,76 @@ async fn durability(server: &ServerAddress) -> Value {
         Err(error) => Err(error),
     };
     match found {
-        Ok(found) if found.is_durable => line("durability", Outcome::Ok, found.setting, None),
+        Ok(found) if found.is_durable => report.ok("durability", found.setting),
         Ok(found) => {
             let detail = format!(
                 "{}: a power cut of the database's machine takes back commits",
                 found.setting
             );
-            line(
-                "durability",
-                Outcome::Warn,
-                detail,
-                Some("synchronous_commit = on, innodb_flush_log_at_trx_commit = 1"),
-            )
+            let advice = "synchronous_commit = on, innodb_flush_log_at_trx_commit = 1";
+            report.warn("durability", detail, advice);
         }
-        Err(error) => told("durability", &error.into()),
+        Err(error) => report.fault("durability", &error.into()),
     }
 }
 
-async fn database(config: &Config) -> Value {
-    match database::address(config) {
-        Ok(None) => {}
-        Ok(Some(server)) => {
-            return shown(
-                schema(Inspection::connect(&server).await).await,
-                "windrow db migrate, once for all nodes",
-            );
+async fn schema(config: &Config, report: &mut Report) {
+    let (opened, advice) = match database::address(config) {
+        Ok(Some(server)) => (
+            Inspection::connect(&server).await,
+            "windrow db migrate, once for all nodes",
+        ),
+        Ok(None) => {
+            let path = database::path(config);
+            if !path.exists() {
+                return report.ok("schema", format!("{} isn't there yet", path.display()));
+            }
+            let advice = "the node's next start does them, or windrow db migrate";
+            (Inspection::open(&path).await, advice)
         }
-        Err(error) => return told("schema", &error.into()),
-    }
-    let path = database::path(config);
-    if !path.exists() {
-        let detail = format!("{} isn't there yet", path.display());
-        return line("schema", Outcome::Ok, detail, None);
-    }
-    shown(
-        schema(Inspection::open(&path).await).await,
-        "the node's next start does them, or windrow db migrate",
-    )
-}
-
-fn shown(schema: Result<database::Schema, Fault>, advice: &str) -> Value {
-    match schema {
+        Err(error) => return report.fault("schema", &error.into()),
+    };
+    match read(opened).await {
         Ok(schema) if !schema.unknown.is_empty() => {
             let detail = format!("the database is newer: {}", schema.unknown.join(", "));
-            line("schema", Outcome::Fail, detail, Some("use the newer windrow"))
+            report.fail("schema", detail, "use the newer windrow");
         }
         Ok(schema) if !schema.pending.is_empty() => {
             let detail = format!("steps are missing: {}", schema.pending.join(", "));
-            line("schema", Outcome::Warn, detail, Some(advice))
+            report.warn("schema", detail, advice);
         }
-        Ok(schema) => line(
-            "schema",
-            Outcome::Ok,
-            format!("up to date ({} steps)", schema.done.len()),
-            None,
-        ),
-        Err(fault) => told("schema", &fault),
+        Ok(schema) => report.ok("schema", format!("up to date ({} steps)", schema.done.len())),
+        Err(error) => report.fault("schema", &error.into()),
     }
 }
 
-async fn schema(opened: Result<Inspection, StoreError>) -> Result<database::Schema, Fault> {
+async fn read(opened: Result<Inspection, StoreError>) -> Result<database::Schema, StoreError> {
     let inspection = opened?;
     let schema = inspection.schema().await?;
     inspection.close().await?;
     Ok(schema)
 }
 
-fn room(directory: &Path) -> Value {
+fn room(directory: &Path, report: &mut Report) {
+    let shown = directory.display();
     match database::room(directory) {
         Ok(Room { free, total }) => {
             let detail = format!(
-                "{} of {} free in {}",
+                "{} of {} free in {shown}",
                 human::bytes(free),
-                human::bytes(total),
-                directory.display()
+                human::bytes(total)
             );
             let outcome = match free {
                 ..ROOM_FAIL => Outcome::Fail,
                 ROOM_FAIL..ROOM_WARN => Outcome::Warn,
                 _ => Outcome::Ok,
             };
-            let advice =
-                (outcome != Outcome::Ok).then_some("make room; [retention] in config.toml says what is kept");
-            line("disk", outcome, detail, advice)
+            let advice = "make room; [retention] in config.toml says what is kept";
+            report.came_out("disk", outcome, detail, advice);
         }
         Err(error) => {
-            let detail = format!("{}: {error}", directory.display());
-            line(
-                "disk",
-                Outcome::Fail,
-                detail,
-                Some("check node.data_dir and its permissions"),
-            )
+            let advice = "check node.data_dir and its permissions";
+            report.fail("disk", format!("{shown}: {error}"), advice);
         }
     }
 }

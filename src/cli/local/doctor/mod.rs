@@ -51,14 +51,15 @@ pub(crate) async fn doctor(args: &DoctorArgs, shell: &Shell) -> Result<Exit, Fau
         server: args.url.clone().or_else(|| args.remote.server.clone()),
         ..args.remote.clone()
     };
-    let mut report = vec![contexts(shell)];
+    let mut report = Report::default();
+    contexts(shell, &mut report);
     let mut is_unreachable = false;
     match Link::open(&remote, shell) {
         Ok(link) => is_unreachable = !server::look(&link, args.no_handlers, &mut report).await,
-        Err(fault) => report.push(told("server", &fault)),
+        Err(fault) => report.fault("server", &fault),
     }
     local::look(&args.place, shell, &mut report).await;
-    let look = Look::new(&remote.view, shell);
+    let (look, report) = (Look::new(&remote.view, shell), report.0);
     checks::show(&look, &report)?;
     Ok(match (is_unreachable, checks::passed(&report)) {
         (true, _) => Exit::Unreachable,
@@ -72,31 +73,53 @@ pub(crate) async fn doctor(args: &DoctorArgs, shell: &Shell) -> Result<Exit, Fau
     })
 }
 
-fn contexts(shell: &Shell) -> Value {
+fn contexts(shell: &Shell, report: &mut Report) {
     match Contexts::load(shell) {
-        Ok(contexts) if contexts.all.is_empty() => line(
-            "contexts",
-            Outcome::Ok,
-            "none; the environment, flags and the default say where the node is",
-            None,
-        ),
+        Ok(contexts) if contexts.all.is_empty() => {
+            report.ok(
+                "contexts",
+                "none; the environment, flags and the default say where the node is",
+            );
+        }
         Ok(contexts) => {
             let current = contexts.current.as_deref().unwrap_or("none of them");
-            line(
+            report.ok(
                 "contexts",
-                Outcome::Ok,
                 format!("{}, current is {current}", contexts.all.len()),
-                None,
-            )
+            );
         }
-        Err(fault) => told("contexts", &fault),
+        Err(fault) => report.fault("contexts", &fault),
     }
 }
 
-/// A fault as a line that failed.
-fn told(check: &str, fault: &Fault) -> Value {
-    let detail = format!("{}: {}", fault.what, fault.because.join("; "));
-    // A card has one line for what to try.
-    let hint = fault.hint.as_ref().map(|hint| hint.replace("\n  try  ", "; "));
-    line(check, Outcome::Fail, detail, hint.as_deref())
+/// What was looked at so far, in order.
+#[derive(Default)]
+struct Report(Vec<Value>);
+
+impl Report {
+    fn ok(&mut self, check: &str, detail: impl Into<String>) {
+        self.0.push(line(check, Outcome::Ok, detail, None));
+    }
+
+    fn warn(&mut self, check: &str, detail: impl Into<String>, advice: &str) {
+        self.0.push(line(check, Outcome::Warn, detail, Some(advice)));
+    }
+
+    fn fail(&mut self, check: &str, detail: impl Into<String>, advice: &str) {
+        self.0.push(line(check, Outcome::Fail, detail, Some(advice)));
+    }
+
+    /// As bad as it came out; there is something to try only where it isn't well.
+    fn came_out(&mut self, check: &str, outcome: Outcome, detail: impl Into<String>, advice: &str) {
+        let advice = (outcome != Outcome::Ok).then_some(advice);
+        self.0.push(line(check, outcome, detail, advice));
+    }
+
+    /// A fault as a check that failed.
+    fn fault(&mut self, check: &str, fault: &Fault) {
+        let detail = format!("{}: {}", fault.what, fault.because.join("; "));
+        // A card has one line for what to try.
+        let advice = fault.hint.as_ref().map(|hint| hint.replace("\n  try  ", "; "));
+        self.0.push(line(check, Outcome::Fail, detail, advice.as_deref()));
+    }
 }

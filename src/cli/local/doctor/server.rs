@@ -1,5 +1,6 @@
 //! What is looked at over the network: the node, its clock, who is calling, the handlers.
 
+use std::collections::BTreeSet;
 use std::num::NonZeroU32;
 
 use futures_util::StreamExt;
@@ -7,7 +8,7 @@ use futures_util::stream;
 use serde_json::Value;
 use tokio::time::Instant;
 
-use super::told;
+use super::Report;
 use crate::fault::Fault;
 use crate::link::{Link, Paging};
 use crate::output::checks::{Outcome, line};
@@ -23,7 +24,7 @@ const SKEW_FAIL_MS: i64 = 300_000;
 const HANDLERS_AT_ONCE: usize = 8;
 
 /// Looks at the node; false when it can't be reached.
-pub(super) async fn look(link: &Link<'_>, no_handlers: bool, report: &mut Vec<Value>) -> bool {
+pub(super) async fn look(link: &Link<'_>, no_handlers: bool, report: &mut Report) -> bool {
     let begun = (Instant::now(), SystemClock::new().wall().0);
     let version = match link.client.send(Request::get("/version").once()).await {
         Ok(answer) => answer,
@@ -33,153 +34,123 @@ pub(super) async fn look(link: &Link<'_>, no_handlers: bool, report: &mut Vec<Va
                 error,
                 Unreachable { .. } | Timeout { .. } | Tls { .. } | Scheme { .. }
             );
-            report.push(told("server", &error.into()));
+            report.fault("server", &error.into());
             return !is_away;
         }
     };
     let took = begun.0.elapsed().as_millis();
-    let detail = format!("{} answered in {took} ms", link.client.server());
-    report.push(line("server", Outcome::Ok, detail, None));
-    report.push(versions(&version));
-    report.push(clock(&version, begun.1, SystemClock::new().wall().0));
-    report.push(ready(link).await);
-    let caller = match link
-        .client
-        .send(Request::get("/v1/whoami").once())
-        .await
-        .map_err(Fault::from)
-    {
-        Ok(answer) => answer.json().unwrap_or_default(),
+    report.ok(
+        "server",
+        format!("{} answered in {took} ms", link.client.server()),
+    );
+    versions(&version, report);
+    clock(&version, begun.1, SystemClock::new().wall().0, report);
+    ready(link, report).await;
+    let caller = match get(link, "/v1/whoami").await {
+        Ok(caller) => caller,
         Err(fault) => {
-            report.push(told("token", &fault));
+            report.fault("token", &fault);
             return true;
         }
     };
-    let text = |name: &str| caller[name].as_str().unwrap_or_default();
-    report.push(line(
-        "token",
-        Outcome::Ok,
-        format!("{}, role {}", text("name"), text("role")),
-        None,
-    ));
-    if text("role") != "business" {
-        report.push(store(link).await);
-        report.extend(peers(link).await);
+    let role = caller["role"].as_str().unwrap_or_default();
+    let name = caller["name"].as_str().unwrap_or_default();
+    report.ok("token", format!("{name}, role {role}"));
+    if role != "business" {
+        store(link, report).await;
+        peers(link, report).await;
     }
-    if no_handlers {
-        return true;
-    }
-    if ["operator", "admin"].contains(&text("role")) {
-        handlers(link, report).await;
-    } else {
-        let detail = format!("not called: that isn't for the role {}", text("role"));
-        report.push(line(
-            "handlers",
-            Outcome::Warn,
-            detail,
-            Some("--token-file of an operator, or --no-handlers"),
-        ));
+    match role {
+        _ if no_handlers => {}
+        "operator" | "admin" => handlers(link, report).await,
+        _ => {
+            let detail = format!("not called: that isn't for the role {role}");
+            report.warn(
+                "handlers",
+                detail,
+                "--token-file of an operator, or --no-handlers",
+            );
+        }
     }
     true
 }
 
-/// Whether the nodes reach one another, and are alike. A node alone has nothing to say.
-async fn peers(link: &Link<'_>) -> Vec<Value> {
-    let nodes = match link
-        .get("/v1/nodes")
-        .await
-        .and_then(|answer| answer.json().map_err(Fault::from))
-    {
-        Ok(page) => page["items"].as_array().cloned().unwrap_or_default(),
-        Err(fault) => return vec![told("nodes", &fault)],
-    };
-    if nodes.len() < 2 {
-        return Vec::new();
-    }
-    let name = |node: &Value| node["id"].as_str().unwrap_or("?").to_owned();
-    let mut lines: Vec<Value> = Vec::new();
-    for node in &nodes {
-        let state = node["state"].as_str().unwrap_or_default();
-        let why = node["live"]["why"].as_str();
-        if ["silent", "fenced"].contains(&state) {
-            let detail = format!("{} is {state}", name(node));
-            lines.push(line(
-                "nodes",
-                Outcome::Warn,
-                detail,
-                Some("start it again, or let others take over"),
-            ));
-        } else if let Some(why) = why {
-            let address = node["address"].as_str().unwrap_or("no address");
-            let detail = format!("{} ({address}) can't be asked: {why}", name(node));
-            let hint = "http.advertise there must be an address that this node reaches; auth.key_file is the same on all";
-            lines.push(line("nodes", Outcome::Fail, detail, Some(hint)));
-        }
-    }
-    if lines.is_empty() {
-        lines.push(line(
-            "nodes",
-            Outcome::Ok,
-            format!("{}, and all can be asked", nodes.len()),
-            None,
-        ));
-    }
-    let mut versions: Vec<&str> = nodes.iter().filter_map(|node| node["version"].as_str()).collect();
-    versions.sort_unstable();
-    versions.dedup();
-    if versions.len() > 1 {
-        let detail = format!("the nodes have different ones: {}", versions.join(", "));
-        lines.push(line(
-            "node_versions",
-            Outcome::Warn,
-            detail,
-            Some("finish the upgrade of all nodes"),
-        ));
-    }
-    for node in &nodes {
-        let ahead = node["live"]["clock_ahead_seconds"].as_f64().unwrap_or(0.0);
-        if ahead.abs() * 1e3 > SKEW_WARN_MS as f64 {
-            let detail = format!("{} differs by {ahead:.1} s", name(node));
-            let hint =
-                "let NTP set all clocks; nodes whose clocks are a minute apart don't believe one another";
-            lines.push(line("node_clocks", Outcome::Warn, detail, Some(hint)));
-        }
-    }
-    lines
+async fn get(link: &Link<'_>, path: &str) -> Result<Value, Fault> {
+    let answer = link.client.send(Request::get(path).once()).await?;
+    Ok(answer.json().unwrap_or_default())
 }
 
-fn versions(answer: &Answer) -> Value {
+/// Whether the nodes reach one another, and are alike. A node alone has nothing to say.
+async fn peers(link: &Link<'_>, report: &mut Report) {
+    let page = match get(link, "/v1/nodes").await {
+        Ok(page) => page,
+        Err(fault) => return report.fault("nodes", &fault),
+    };
+    let nodes = page["items"].as_array().map(Vec::as_slice).unwrap_or_default();
+    if nodes.len() < 2 {
+        return;
+    }
+    let bad = nodes.iter().filter(|node| !is_well(node, report)).count();
+    if bad == 0 {
+        report.ok("nodes", format!("{}, and all can be asked", nodes.len()));
+    }
+    let versions: BTreeSet<&str> = nodes.iter().filter_map(|node| node["version"].as_str()).collect();
+    if versions.len() > 1 {
+        let versions: Vec<&str> = versions.into_iter().collect();
+        let detail = format!("the nodes have different ones: {}", versions.join(", "));
+        report.warn("node_versions", detail, "finish the upgrade of all nodes");
+    }
+    for node in nodes {
+        let ahead = node["live"]["clock_ahead_seconds"].as_f64().unwrap_or(0.0);
+        if ahead.abs() * 1e3 > SKEW_WARN_MS as f64 {
+            let hint =
+                "let NTP set all clocks; nodes whose clocks are a minute apart don't believe one another";
+            let detail = format!("{} differs by {ahead:.1} s", name_of(node));
+            report.warn("node_clocks", detail, hint);
+        }
+    }
+}
+
+fn name_of(node: &Value) -> &str {
+    node["id"].as_str().unwrap_or("?")
+}
+
+/// Whether a node lives and can be asked; said where not.
+fn is_well(node: &Value, report: &mut Report) -> bool {
+    let (name, state) = (name_of(node), node["state"].as_str().unwrap_or_default());
+    if ["silent", "fenced"].contains(&state) {
+        let advice = "start it again, or let others take over";
+        report.warn("nodes", format!("{name} is {state}"), advice);
+    } else if let Some(why) = node["live"]["why"].as_str() {
+        let address = node["address"].as_str().unwrap_or("no address");
+        let hint = "http.advertise there must be an address that this node reaches; auth.key_file is the same on all";
+        report.fail("nodes", format!("{name} ({address}) can't be asked: {why}"), hint);
+    } else {
+        return true;
+    }
+    false
+}
+
+fn versions(answer: &Answer, report: &mut Report) {
     let own = env!("CARGO_PKG_VERSION");
     let node = answer.json().unwrap_or_default();
-    let (name, version) = (
-        node["node"].as_str().unwrap_or("?"),
-        node["version"].as_str().unwrap_or("unknown"),
-    );
-    if version == own {
-        return line(
-            "version",
-            Outcome::Ok,
-            format!("{own}, the node {name} too"),
-            None,
-        );
+    let name = node["node"].as_str().unwrap_or("?");
+    match node["version"].as_str().unwrap_or("unknown") {
+        version if version == own => report.ok("version", format!("{own}, the node {name} too")),
+        version => {
+            let advice = "the same version on both sides knows the same commands";
+            report.warn("version", format!("{own} here, {version} on {name}"), advice);
+        }
     }
-    let detail = format!("{own} here, {version} on {name}");
-    line(
-        "version",
-        Outcome::Warn,
-        detail,
-        Some("the same version on both sides knows the same commands"),
-    )
 }
 
 /// How far the clocks are apart, at the least.
-fn clock(answer: &Answer, before_ms: i64, after_ms: i64) -> Value {
+fn clock(answer: &Answer, before_ms: i64, after_ms: i64, report: &mut Report) {
     let Some(node_ms) = answer.date_ms() else {
-        return line(
+        return report.warn(
             "clock",
-            Outcome::Warn,
             "the node doesn't tell its time",
-            Some("look for a proxy between"),
+            "look for a proxy between",
         );
     };
     let skew = skew(node_ms, before_ms, after_ms);
@@ -193,12 +164,7 @@ fn clock(answer: &Answer, before_ms: i64, after_ms: i64) -> Value {
         gap if gap <= SKEW_FAIL_MS => Outcome::Warn,
         _ => Outcome::Fail,
     };
-    line(
-        "clock",
-        outcome,
-        detail,
-        (outcome != Outcome::Ok).then_some("let NTP set both clocks"),
-    )
+    report.came_out("clock", outcome, detail, "let NTP set both clocks");
 }
 
 /// What can't be explained by the way there and back and the seconds of the node's time. Unit: milliseconds.
@@ -217,124 +183,98 @@ fn seconds(milliseconds: i64) -> String {
     format!("{}.{} s", milliseconds / 1000, milliseconds % 1000 / 100)
 }
 
-async fn ready(link: &Link<'_>) -> Value {
-    let told = match link.client.send_raw(Request::get("/readyz").once()).await {
-        Ok(answer) => answer.json(),
-        Err(error) => Err(error),
-    };
-    let told = match told {
+async fn ready(link: &Link<'_>, report: &mut Report) {
+    let answer = link.client.send_raw(Request::get("/readyz").once()).await;
+    let told: Value = match answer.and_then(|answer| answer.json()) {
         Ok(told) => told,
-        Err(error) => return self::told("ready", &error.into()),
+        Err(error) => return report.fault("ready", &error.into()),
     };
     let texts = |list: &str| {
-        let texts = told[list]
-            .as_array()
-            .into_iter()
-            .flatten()
-            .filter_map(|one| one["text"].as_str());
+        let list = told[list].as_array().into_iter().flatten();
+        let texts = list.filter_map(|one| one["text"].as_str());
         texts.collect::<Vec<_>>().join("; ")
     };
-    if told["ready"] == true {
-        let degraded = texts("degraded");
-        if degraded.is_empty() {
-            return line("ready", Outcome::Ok, "it takes work", None);
-        }
-        let advice = Some("windrow doctor --config FILE on the node's machine looks at it from there");
-        return line(
-            "ready",
-            Outcome::Warn,
-            format!("it takes work, but {degraded}"),
-            advice,
-        );
-    }
-    let reasons = texts("reasons");
-    let is_drained = told["reasons"][0]["reason"] == "drained";
-    let advice = if is_drained {
-        "windrow node undrain NODE (windrow node list names it)"
+    let degraded = texts("degraded");
+    if told["ready"] != true {
+        let advice = match told["reasons"][0]["reason"] == "drained" {
+            true => "windrow node undrain NODE (windrow node list names it)",
+            false => "the node's log says more",
+        };
+        report.fail("ready", texts("reasons"), advice);
+    } else if degraded.is_empty() {
+        report.ok("ready", "it takes work");
     } else {
-        "the node's log says more"
-    };
-    line("ready", Outcome::Fail, reasons, Some(advice))
-}
-
-async fn store(link: &Link<'_>) -> Value {
-    match link
-        .client
-        .send(Request::get("/v1/cluster").once())
-        .await
-        .map_err(Fault::from)
-    {
-        Ok(answer) => {
-            let cluster = answer.json().unwrap_or_default();
-            let text = |name: &str| cluster[name].as_str().unwrap_or("?");
-            let nodes = cluster["nodes"].as_array().map_or(0, Vec::len);
-            let nodes = if nodes == 1 {
-                "1 node".to_owned()
-            } else {
-                format!("{nodes} nodes")
-            };
-            let detail = format!("{} {}, {nodes}", text("database"), text("store"));
-            line("store", Outcome::Ok, detail, None)
-        }
-        Err(fault) => told("store", &fault),
+        let advice = "windrow doctor --config FILE on the node's machine looks at it from there";
+        report.warn("ready", format!("it takes work, but {degraded}"), advice);
     }
 }
 
-async fn handlers(link: &Link<'_>, report: &mut Vec<Value>) {
+async fn store(link: &Link<'_>, report: &mut Report) {
+    match get(link, "/v1/cluster").await {
+        Ok(cluster) => {
+            let text = |name: &str| cluster[name].as_str().unwrap_or("?");
+            let nodes = match cluster["nodes"].as_array().map_or(0, Vec::len) {
+                1 => "1 node".to_owned(),
+                many => format!("{many} nodes"),
+            };
+            report.ok(
+                "store",
+                format!("{} {}, {nodes}", text("database"), text("store")),
+            );
+        }
+        Err(fault) => report.fault("store", &fault),
+    }
+}
+
+async fn handlers(link: &Link<'_>, report: &mut Report) {
     let all = Paging {
         limit: NonZeroU32::MIN,
         all: true,
     };
-    let names = match link.list(Request::get("/v1/businesses"), Some(&all)).await {
+    let businesses = match link.list(Request::get("/v1/businesses"), Some(&all)).await {
         Ok(listed) => listed.things().unwrap_or_default(),
-        Err(fault) => return report.push(told("handlers", &fault)),
+        Err(fault) => return report.fault("handlers", &fault),
     };
-    let names: Vec<String> = names
-        .iter()
-        .filter_map(|business| business["name"].as_str().map(str::to_owned))
-        .collect();
-    if names.is_empty() {
-        report.push(line("handlers", Outcome::Ok, "no business is registered", None));
+    if businesses.is_empty() {
+        report.ok("handlers", "no business is registered");
     }
-    let checks = stream::iter(names)
-        .map(|name| handler(link, name))
+    let names = businesses.iter().filter_map(|business| business["name"].as_str());
+    let checks = stream::iter(names.map(str::to_owned))
+        .map(async |name| (check(link, &name).await, name))
         .buffered(HANDLERS_AT_ONCE);
-    report.extend(checks.collect::<Vec<Value>>().await);
+    for (checked, name) in checks.collect::<Vec<_>>().await {
+        handler(&name, checked, report);
+    }
 }
 
-async fn handler(link: &Link<'_>, name: String) -> Value {
+async fn check(link: &Link<'_>, name: &str) -> Result<Value, Fault> {
+    let request = Request::post(&format!("/v1/businesses/{}/check", segment(name)));
+    Ok(link.client.send(request.once()).await?.json().unwrap_or_default())
+}
+
+fn handler(name: &str, checked: Result<Value, Fault>, report: &mut Report) {
     let label = format!("handler {name}");
-    let request = Request::post(&format!("/v1/businesses/{}/check", segment(&name))).once();
-    let checked = match link.client.send(request).await.map_err(Fault::from) {
-        Ok(answer) => answer.json().unwrap_or_default(),
-        Err(fault) => return told(&label, &fault),
+    let checked = match checked {
+        Ok(checked) => checked,
+        Err(fault) => return report.fault(&label, &fault),
     };
     let checks = checked["checks"]
         .as_array()
         .map(Vec::as_slice)
         .unwrap_or_default();
-    let worst = checks.iter().find(|check| check["result"] == "fail");
-    let worst = worst.or_else(|| checks.iter().find(|check| check["result"] == "warn"));
-    let Some(worst) = worst else {
-        return line(
-            &label,
-            Outcome::Ok,
-            format!("keeps the contract ({} checks)", checks.len()),
-            None,
-        );
+    let with = |result: &str| checks.iter().find(|check| check["result"] == result);
+    let Some(worst) = with("fail").or_else(|| with("warn")) else {
+        return report.ok(&label, format!("keeps the contract ({} checks)", checks.len()));
     };
-    let outcome = if checked["passed"] == true {
-        Outcome::Warn
-    } else {
-        Outcome::Fail
+    let outcome = match checked["passed"] == true {
+        true => Outcome::Warn,
+        false => Outcome::Fail,
     };
-    let text = |name: &str| worst[name].as_str().unwrap_or_default().to_owned();
-    line(
-        &label,
-        outcome,
-        format!("{}: {}", text("check").replace('_', " "), text("detail")),
-        worst["try"].as_str(),
-    )
+    let text = |name: &str| worst[name].as_str().unwrap_or_default();
+    let detail = format!("{}: {}", text("check").replace('_', " "), text("detail"));
+    report
+        .0
+        .push(line(&label, outcome, detail, worst["try"].as_str()));
 }
 
 #[cfg(test)]

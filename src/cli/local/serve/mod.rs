@@ -3,7 +3,6 @@
 pub(crate) mod args;
 
 use std::io::{self, IsTerminal};
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,15 +10,14 @@ use crate::Shell;
 use crate::args::ServeArgs;
 use crate::exit::Exit;
 use crate::fault::Fault;
-use crate::signals::{Asked, Signals};
+use crate::local::configuration;
+use crate::signals::{ProcessSignal, Signals};
 use windrow_config::{Config, LogFormat};
 use windrow_node::agreement::WitnessError;
-use windrow_node::serve::{Serve, ServeError, ServeOptions};
+use windrow_node::serve::{InProcess, Serve, ServeError, ServeOptions};
 use windrow_node::{Runtimes, systemd};
 use windrow_server::telemetry::{self, BadFilter, LogControl, Style};
 
-/// What is read when no file is named.
-const FILE_DEFAULT: &str = "config.toml";
 /// Until the service manager hears from a node without a pulse; it never asked for one.
 const NO_PULSE: Duration = Duration::from_secs(3600);
 
@@ -29,12 +27,14 @@ const NO_PULSE: Duration = Duration::from_secs(3600);
 /// What keeps it from serving, with its exit code.
 pub(crate) async fn serve(args: &ServeArgs, shell: &Shell, runtimes: Arc<Runtimes>) -> Result<Exit, Fault> {
     let mut signals = Signals::catch_for_a_node().map_err(|error| Fault::bug(error.to_string()))?;
-    let config = configured(args, shell)?;
+    // Everything that is wrong with it is found before anything is begun.
+    let config = read(args, shell).map_err(|faults| Fault::of_config(&faults))?;
     let log = start_log(&config, shell)?;
     let environment = shell.environment.clone();
     let node = Serve::start(ServeOptions {
         config,
         environment,
+        in_process: InProcess::new(),
         runtimes,
         log,
     })
@@ -45,12 +45,12 @@ pub(crate) async fn serve(args: &ServeArgs, shell: &Shell, runtimes: Arc<Runtime
     loop {
         tokio::select! {
             asked = signals.next() => match asked {
-                Asked::Stop => return Ok(drain(node, &mut signals, shell).await),
-                Asked::Reload => reload(&node, args, shell),
-                Asked::Tree => shell.screen.must_say(node.tree().trim_end()),
+                ProcessSignal::Stop => return Ok(drain(node, &mut signals, shell).await),
+                ProcessSignal::Reload => reload(&node, args, shell),
+                ProcessSignal::Tree => shell.screen.must_say(node.tree().trim_end()),
             },
             () = node.failed() => {
-                return Err(Fault::new(Exit::Failed, "the node ended by itself", "its actors failed too often; the log says why")
+                return Err(Fault::new(Exit::Failed, "the node stopped unexpectedly", "its actors failed too often; the log says why")
                     .hint("start it again; every task goes on from its last checkpoint"));
             }
             () = tokio::time::sleep(pulse.unwrap_or(NO_PULSE)) => {
@@ -77,13 +77,8 @@ fn tell_address(node: &Serve, shell: &Shell) {
     }
 }
 
-/// Everything that is wrong with the configuration is found before anything is begun.
-fn configured(args: &ServeArgs, shell: &Shell) -> Result<Config, Fault> {
-    read(args, shell).map_err(|faults| Fault::of_config(&faults))
-}
-
 fn read(args: &ServeArgs, shell: &Shell) -> Result<Config, Vec<windrow_config::Fault>> {
-    let file = file(args);
+    let file = configuration(args.config.as_ref());
     let mut config = windrow_config::load(file.as_deref(), shell.env.iter().cloned())?;
     if let Some(listen) = args.listen {
         config.http.listen = listen;
@@ -99,32 +94,12 @@ fn read(args: &ServeArgs, shell: &Shell) -> Result<Config, Vec<windrow_config::F
 /// # Errors
 /// Every fault.
 pub(crate) fn serviceable(config: Config) -> Result<Config, Vec<windrow_config::Fault>> {
-    let mut faults = config.faults();
-    faults.extend(config.not_built());
-    if let Err(error) = config.log.filter.parse::<telemetry::Filter>() {
-        faults.push(bad_filter(&error));
-    }
+    let faults = windrow_node::serve::faults(&config);
     if faults.is_empty() {
         Ok(config)
     } else {
         Err(faults)
     }
-}
-
-fn bad_filter(error: &BadFilter) -> windrow_config::Fault {
-    windrow_config::Fault {
-        key: "log.filter".to_owned(),
-        origin: windrow_config::Origin::Default,
-        what: format!("it can't be read: {error}"),
-        try_: "\"info\", or levels by module: \"info,windrow_engine=debug\"".to_owned(),
-    }
-}
-
-fn file(args: &ServeArgs) -> Option<PathBuf> {
-    let here = Path::new(FILE_DEFAULT);
-    args.config
-        .clone()
-        .or_else(|| here.exists().then(|| here.to_owned()))
 }
 
 /// `WINDROW_LOG` wins over the configuration, for one start.
@@ -178,10 +153,10 @@ fn reload(node: &Serve, args: &ServeArgs, shell: &Shell) {
 /// Drains; a second signal ends the process at once.
 async fn drain(node: Serve, signals: &mut Signals, shell: &Shell) -> Exit {
     let within = node.config().node.drain_timeout + Duration::from_secs(15);
-    systemd::stopping(within, "drains: calls under way end, progress is saved");
+    systemd::stopping(within, "draining: waiting for calls in flight");
     shell
         .screen
-        .must_say("draining: calls under way end, progress is saved; again to end at once");
+        .must_say("draining: no new calls; waiting for those in flight; a second signal stops at once");
     tokio::select! {
         drained = node.drain() => if drained { Exit::Ok } else { Exit::Failed },
         () = signals.stop() => {
@@ -193,40 +168,35 @@ async fn drain(node: Serve, signals: &mut Signals, shell: &Shell) -> Exit {
 
 impl From<ServeError> for Fault {
     fn from(error: ServeError) -> Fault {
-        let text = error.to_string();
-        let what = "the node can't start";
-        match error {
-            ServeError::Lock(error) => data_dir(error.into()),
-            ServeError::Store(error) => data_dir(error.into()),
-            ServeError::Start(error) => data_dir(error.into()),
-            ServeError::Witness(WitnessError::Store(error)) => data_dir(error.into()),
-            ServeError::Witness(WitnessError::Differs { .. }) => Fault::new(Exit::Config, what, text).hint(
-                "set cluster.redis_url, redis_prefix and takeover_without_redis as on the other nodes; to change them for \
-                 the store, stop all nodes, then start them with the new setting",
-            ),
-            ServeError::Name(_) => Fault::new(Exit::Config, what, text).hint("node.id = \"n1\""),
-            ServeError::Tls(_) => Fault::new(Exit::Config, what, text)
-                .hint("PEM files of a certificate chain and its key; or neither for plain HTTP"),
-            ServeError::Key(_) => Fault::new(Exit::Config, what, text)
-                .hint("correct auth.key_file; without its key stored secrets are lost"),
-            ServeError::PeerTrust(_) => Fault::new(Exit::Config, what, text)
-                .hint("a file of certificates in PEM form; or \"\" for the system's"),
-            ServeError::Token(_) => Fault::new(Exit::Config, what, text)
-                .hint("correct auth.bootstrap_token_file, or make its directory writable"),
-            ServeError::Listen { .. } => Fault::new(Exit::Conflict, what, text)
-                .hint("end what listens there, or set http.listen (--listen) to another port"),
-        }
+        of_serve(
+            &error,
+            "node.data_dir (--data-dir)",
+            "set http.listen (--listen) to another port",
+        )
     }
 }
 
-/// The same with the words of a node, whose directory is named by the configuration.
-fn data_dir(fault: Fault) -> Fault {
-    let words = |text: String| {
-        text.replace("another --state directory", "another node.data_dir (--data-dir)")
-            .replace("a --state directory", "a node.data_dir (--data-dir)")
+/// A node can't serve; what the command line calls its directory, and how another port is chosen.
+pub(crate) fn of_serve(error: &ServeError, place: &str, port: &str) -> Fault {
+    let hint = match error {
+        ServeError::Lock(error) => return Fault::of_lock(error, place),
+        ServeError::Store(error) | ServeError::Witness(WitnessError::Store(error)) => {
+            return Fault::of_store(error, place);
+        }
+        ServeError::Start(error) => return Fault::of_start(error, place),
+        ServeError::Witness(WitnessError::Differs { .. }) => {
+            "set cluster.redis_url, redis_prefix and takeover_without_redis as on the other nodes; to change them for \
+             the store, stop all nodes, then start them with the new setting"
+        }
+        ServeError::Name(_) => "node.id = \"n1\"",
+        ServeError::Tls(_) => "PEM files of a certificate chain and its key; or neither for plain HTTP",
+        ServeError::Key(_) => "correct auth.key_file; without its key stored secrets are lost",
+        ServeError::PeerTrust(_) => "a file of certificates in PEM form; or \"\" for the system's",
+        ServeError::Token(_) => "correct auth.bootstrap_token_file, or make its directory writable",
+        ServeError::Listen { .. } => {
+            let hint = format!("end what listens there, or {port}");
+            return Fault::new(Exit::Conflict, "the node can't start", error.to_string()).hint(hint);
+        }
     };
-    Fault {
-        hint: fault.hint.map(words),
-        ..fault
-    }
+    Fault::new(Exit::Config, "the node can't start", error.to_string()).hint(hint)
 }

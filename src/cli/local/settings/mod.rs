@@ -3,22 +3,20 @@
 pub(crate) mod args;
 mod shown;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use self::args::FileArgs;
 use crate::Shell;
 use crate::args::{ConfigArgs, ConfigVerb};
 use crate::exit::Exit;
 use crate::fault::Fault;
+use crate::local::configuration;
 use crate::local::serve::serviceable;
 use crate::output::screen;
 use crate::run::load;
 use windrow_config::{AuthMode, Config, DOCUMENTED};
 use windrow_node::serve::ServeError;
 use windrow_node::serve::look::{self, Port};
-
-/// What is read when no file is named.
-const FILE_DEFAULT: &str = "config.toml";
 
 /// Obeys.
 ///
@@ -43,9 +41,7 @@ pub(crate) fn settings(args: &ConfigArgs, shell: &Shell) -> Result<Exit, Fault> 
 
 /// The file that is meant: the one that is named, else the one that a node would read.
 fn chosen(args: &FileArgs) -> Option<PathBuf> {
-    let here = Path::new(FILE_DEFAULT);
-    let file = args.file.as_ref().or(args.named.as_ref());
-    file.cloned().or_else(|| here.exists().then(|| here.to_owned()))
+    configuration(args.file.as_ref().or(args.named.as_ref()))
 }
 
 /// Whether a start would refuse what the configuration names; whether its port is free now.

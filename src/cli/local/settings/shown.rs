@@ -65,14 +65,5 @@ pub(super) fn show(args: &ShowArgs, shell: &Shell) -> Result<Exit, Fault> {
     });
     let keys: Result<Vec<Value>, serde_json::Error> = keys.collect();
     let keys = keys.map_err(|error| Fault::bug(error.to_string()))?;
-    let times = look.times(0);
-    let text = match look.form {
-        Form::Json => json!({"items": keys, "next_cursor": null}).to_string(),
-        Form::Ndjson => keys.iter().map(|key| format!("{key}\n")).collect(),
-        Form::Name => KEYS.names(&keys),
-        Form::Csv => KEYS.csv(&keys, &times),
-        Form::Table => KEYS.table(&keys, &times, look.paper, false),
-        Form::Wide => KEYS.table(&keys, &times, look.paper, true),
-    };
-    screen::put(&text).map(|()| Exit::Ok)
+    look.list(&KEYS, &keys, shell)
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use clap::{ArgGroup, Args, ValueHint};
 
-use crate::args::{HttpArgs, Items, Talk};
+use crate::args::{HttpArgs, Items, Verbosity};
 use crate::input::choice::{self, Choice};
 use windrow_core::settings::text::parse_span;
 
@@ -60,5 +60,5 @@ pub struct TryArgs {
     pub config: Option<PathBuf>,
     /// How much is printed.
     #[command(flatten)]
-    pub talk: Talk,
+    pub talk: Verbosity,
 }

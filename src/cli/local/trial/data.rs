@@ -36,7 +36,7 @@ impl Data {
         if chosen.0.iter().any(|index| *index > INDEX_MAX) {
             return Err(Fault::new(
                 Exit::Usage,
-                "an item can't be called",
+                "there is no such item",
                 format!("the highest is {INDEX_MAX}"),
             ));
         }

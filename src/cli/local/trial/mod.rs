@@ -11,7 +11,7 @@ use std::time::Duration;
 use tokio::time::{sleep, timeout};
 
 use self::data::Data;
-use self::verdicts::{Seen, Tally};
+use self::verdicts::{ItemReport, Tally};
 use crate::Shell;
 use crate::args::TryArgs;
 use crate::exit::Exit;
@@ -27,7 +27,7 @@ use windrow_core::items::run::IndexRun;
 use windrow_core::items::verdict::Dispatch;
 use windrow_engine::ports::clock::Clock;
 use windrow_engine::ports::handling::handler::{Call, CallItems, Handler, HandlerFactory};
-use windrow_node::handlers::{self, Making};
+use windrow_node::handlers::{self, HandlerParts};
 use windrow_node::{Runtimes, SystemClock};
 
 /// The longest wait before another attempt; a person is watching.
@@ -79,7 +79,7 @@ fn factory(
     clock: &Arc<dyn Clock>,
 ) -> Result<Arc<dyn HandlerFactory>, Fault> {
     let screen = shell.screen.clone();
-    let making = Making {
+    let making = HandlerParts {
         config,
         environment: shell.environment.clone(),
         clock: clock.clone(),
@@ -139,20 +139,15 @@ impl Trial<'_> {
             };
             let reply = self.handler.process(call).await;
             let took = self.clock.now().since(begun);
-            let seen = verdicts::read(&left, reply, took);
-            for line in &seen {
-                screen::print(&line.text(attempt))?;
+            let said = verdicts::read(&left, reply, took);
+            for one in &said {
+                screen::print(&one.line(attempt))?;
             }
-            let wait = seen
-                .iter()
-                .filter_map(|one| one.retry.map(|wait| wait.unwrap_or(RETRY_WAIT_DEFAULT)))
-                .max();
-            left = seen
-                .iter()
-                .filter(|one| one.retry.is_some())
-                .map(|one| one.index)
-                .collect();
-            tally.on_call(seen, took);
+            let again = said.iter().filter(|one| one.retry.is_some());
+            left = again.map(|one| one.index).collect();
+            let waits = said.iter().filter_map(|one| one.retry);
+            let wait = waits.map(|wait| wait.unwrap_or(RETRY_WAIT_DEFAULT)).max();
+            tally.on_call(said, took);
             match wait {
                 Some(wait) if attempt < self.args.max_attempts.get() => sleep(wait.min(RETRY_WAIT_MAX)).await,
                 _ => break,
@@ -173,21 +168,15 @@ fn dispatches(items: &[u64], attempt: Attempt) -> CallItems {
     }
 }
 
-impl Seen {
+impl ItemReport {
     /// One line for people.
-    fn text(&self, attempt: u32) -> String {
-        let again = if attempt > 1 {
-            format!(" (attempt {attempt})")
-        } else {
-            String::new()
+    fn line(&self, attempt: u32) -> String {
+        let again = match attempt {
+            1 => String::new(),
+            _ => format!(" (attempt {attempt})"),
         };
         let micros = self.took.as_micros();
-        format!(
-            "#{} {}{again}  {}.{} ms",
-            self.index,
-            self.said,
-            micros / 1000,
-            micros % 1000 / 100
-        )
+        let (whole, tenth) = (micros / 1000, micros % 1000 / 100);
+        format!("#{} {}{again}  {whole}.{tenth} ms", self.index, self.text)
     }
 }

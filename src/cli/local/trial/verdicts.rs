@@ -8,9 +8,9 @@ use windrow_core::items::verdict::{Failure, Outcome, Wish};
 use windrow_engine::ports::handling::handler::{CallFailure, ItemVerdict, Reply};
 
 /// What was said of one item.
-pub(super) struct Seen {
+pub(super) struct ItemReport {
     pub(super) index: u64,
-    pub(super) said: String,
+    pub(super) text: String,
     pub(super) took: Duration,
     /// Another attempt is due, after this wait if the handler named one.
     pub(super) retry: Option<Option<Duration>>,
@@ -23,10 +23,10 @@ pub(super) struct Seen {
 }
 
 /// What a reply says of each item of a call.
-pub(super) fn read(items: &[u64], reply: Reply, took: Duration) -> Vec<Seen> {
-    let seen = |index: u64, said: String| Seen {
+pub(super) fn read(items: &[u64], reply: Reply, took: Duration) -> Vec<ItemReport> {
+    let said = |index: u64, text: String| ItemReport {
         index,
-        said,
+        text,
         took,
         retry: None,
         understood: true,
@@ -34,48 +34,19 @@ pub(super) fn read(items: &[u64], reply: Reply, took: Duration) -> Vec<Seen> {
         flaw: None,
     };
     match reply {
-        Reply::AllOk => items
-            .iter()
-            .map(|index| seen(*index, "✓ succeeded".to_owned()))
-            .collect(),
+        Reply::AllOk => {
+            let succeeded = |index: &u64| said(*index, "✓ succeeded".to_owned());
+            items.iter().map(succeeded).collect()
+        }
         Reply::Items(replies) => {
             let verdicts = replies.verdicts.into_iter();
             verdicts
-                .map(|(index, verdict)| item(seen, index.0, verdict))
+                .map(|(index, verdict)| item(|text| said(index.0, text), verdict))
                 .collect()
         }
-        Reply::Failed(failure) => items
-            .iter()
-            .map(|index| whole(seen(*index, String::new()), &failure))
-            .collect(),
-    }
-}
-
-fn item(seen: impl Fn(u64, String) -> Seen, index: u64, verdict: ItemVerdict) -> Seen {
-    match verdict {
-        ItemVerdict::Settled(Outcome::Succeeded) => seen(index, "✓ succeeded".to_owned()),
-        ItemVerdict::Settled(Outcome::Skipped) => seen(index, "– skipped".to_owned()),
-        ItemVerdict::Failed {
-            failure,
-            wish: Wish::Abandon,
-        } => seen(index, format!("✗ abandoned {}", told(&failure))),
-        ItemVerdict::Unclear(failure) => Seen {
-            retry: Some(None),
-            ..seen(index, format!("↻ retry {}", told(&failure)))
-        },
-        ItemVerdict::Failed {
-            failure,
-            wish: Wish::Retry { after },
-        } => {
-            // The platform's own codes mean that there was no answer to this item.
-            let understood = !NO_ANSWER.contains(&failure.code.as_ref());
-            let said = format!("↻ retry {}{}", told(&failure), wait_text(after));
-            Seen {
-                retry: Some(after),
-                understood,
-                answered: understood,
-                ..seen(index, said)
-            }
+        Reply::Failed(failure) => {
+            let failed = |index: &u64| whole(said(*index, String::new()), &failure);
+            items.iter().map(failed).collect()
         }
     }
 }
@@ -83,56 +54,68 @@ fn item(seen: impl Fn(u64, String) -> Seen, index: u64, verdict: ItemVerdict) ->
 /// Codes of items that got no answer.
 const NO_ANSWER: [&str; 4] = ["TIMEOUT", "WORKER_CRASH", "WORKER_HUNG", "WORKER_RESTARTED"];
 
-fn whole(seen: Seen, failure: &CallFailure) -> Seen {
-    let flawed =
-        |failure: &Failure, sign: &str| (format!("✗ {sign} {}", told(failure)), Some(failure.clone()));
-    let (said, flaw, retry) = match failure {
-        CallFailure::Failed { failure, after, .. } => (
-            format!("↻ failed {}{}", told(failure), wait_text(*after)),
-            None,
-            Some(*after),
-        ),
-        CallFailure::Abandoned(failure) => (format!("✗ abandoned {}", told(failure)), None, None),
-        CallFailure::BadReply(failure) => {
-            let (said, flaw) = flawed(failure, "not understood:");
-            (said, flaw, None)
+fn item(said: impl Fn(String) -> ItemReport, verdict: ItemVerdict) -> ItemReport {
+    match verdict {
+        ItemVerdict::Settled(Outcome::Succeeded) => said("✓ succeeded".to_owned()),
+        ItemVerdict::Settled(Outcome::Skipped) => said("– skipped".to_owned()),
+        ItemVerdict::Failed {
+            failure,
+            wish: Wish::Abandon,
+        } => said(format!("✗ abandoned {}", told(&failure))),
+        ItemVerdict::Unclear(failure) => ItemReport {
+            retry: Some(None),
+            ..said(format!("↻ retry {}", told(&failure)))
+        },
+        ItemVerdict::Failed {
+            failure,
+            wish: Wish::Retry { after },
+        } => {
+            // The platform's own codes mean that there was no answer to this item.
+            let understood = !NO_ANSWER.contains(&failure.code.as_ref());
+            ItemReport {
+                retry: Some(after),
+                understood,
+                answered: understood,
+                ..said(format!("↻ retry {}{}", told(&failure), wait_text(after)))
+            }
         }
-        CallFailure::Rejected(failure) => {
-            let (said, flaw) = flawed(failure, "refused:");
-            (said, flaw, None)
+    }
+}
+
+fn whole(said: ItemReport, failure: &CallFailure) -> ItemReport {
+    let fenced = Failure::new(
+        "FENCED",
+        "it answers that a newer run exists, but nothing runs here",
+    );
+    let (sign, why, is_flaw, retry) = match failure {
+        CallFailure::Failed { failure, after, .. } => ("↻ failed", failure, false, Some(*after)),
+        CallFailure::BackPressure { after, failure } => ("↻ busy", failure, false, Some(*after)),
+        CallFailure::Abandoned(failure) => ("✗ abandoned", failure, false, None),
+        CallFailure::BadReply(failure) => ("✗ not understood:", failure, true, None),
+        CallFailure::Rejected(failure) => ("✗ refused:", failure, true, None),
+        CallFailure::Gone(failure) => ("✗ gone:", failure, true, None),
+        CallFailure::Fenced => ("✗ refused:", &fenced, true, None),
+        CallFailure::NotSent => {
+            return ItemReport {
+                text: "✗ not sent".to_owned(),
+                understood: false,
+                answered: false,
+                ..said
+            };
         }
-        CallFailure::Gone(failure) => {
-            let (said, flaw) = flawed(failure, "gone:");
-            (said, flaw, None)
-        }
-        CallFailure::BackPressure { after, failure } => (
-            format!("↻ busy {}{}", told(failure), wait_text(*after)),
-            None,
-            Some(*after),
-        ),
-        CallFailure::Fenced => {
-            let failure = Failure::new(
-                "FENCED",
-                "it answers that a newer run exists, but nothing runs here",
-            );
-            let (said, flaw) = flawed(&failure, "refused:");
-            (said, flaw, None)
-        }
-        CallFailure::NotSent => ("✗ not sent".to_owned(), None, None),
     };
     let understood = matches!(
         failure,
         CallFailure::Abandoned(_) | CallFailure::BackPressure { .. }
     );
-    let answered = understood
-        || matches!(failure, CallFailure::Failed { failure, .. } if failure.code.starts_with("HTTP_"));
-    Seen {
-        said,
-        flaw,
+    let is_http = matches!(failure, CallFailure::Failed { failure, .. } if failure.code.starts_with("HTTP_"));
+    ItemReport {
+        text: format!("{sign} {}{}", told(why), wait_text(retry.flatten())),
+        flaw: is_flaw.then(|| why.clone()),
         retry,
         understood,
-        answered,
-        ..seen
+        answered: understood || is_http,
+        ..said
     }
 }
 
@@ -158,16 +141,16 @@ pub(super) struct Tally {
 
 impl Tally {
     /// Counts a call.
-    pub(super) fn on_call(&mut self, seen: Vec<Seen>, took: Duration) {
-        if seen.iter().any(|one| one.understood && one.flaw.is_none()) {
+    pub(super) fn on_call(&mut self, said: Vec<ItemReport>, took: Duration) {
+        if said.iter().any(|one| one.understood && one.flaw.is_none()) {
             self.understood = true;
             self.latencies.push(took);
         }
-        self.answered |= seen.iter().any(|one| one.answered);
-        if let Some(one) = seen.last() {
-            self.last = Some(one.said.clone());
+        self.answered |= said.iter().any(|one| one.answered);
+        if let Some(one) = said.last() {
+            self.last = Some(one.text.clone());
         }
-        self.flaws.extend(seen.into_iter().filter_map(|one| one.flaw));
+        self.flaws.extend(said.into_iter().filter_map(|one| one.flaw));
     }
 
     fn is_kept(&self) -> bool {

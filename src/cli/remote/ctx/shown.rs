@@ -45,19 +45,7 @@ pub(super) fn list(args: &ListArgs, shell: &Shell) -> Result<Exit, Fault> {
         .iter()
         .map(|(name, context)| shown(&contexts, name, context))
         .collect();
-    let times = look.times(0);
-    let text = match look.form {
-        Form::Json => json!({"items": all, "next_cursor": null}).to_string(),
-        Form::Ndjson => all.iter().map(|context| format!("{context}\n")).collect(),
-        Form::Name => CONTEXTS.names(&all),
-        Form::Csv => CONTEXTS.csv(&all, &times),
-        Form::Table | Form::Wide if all.is_empty() => {
-            shell.screen.must_say(CONTEXTS.none);
-            return Ok(Exit::Ok);
-        }
-        Form::Table | Form::Wide => CONTEXTS.table(&all, &times, look.paper, look.form == Form::Wide),
-    };
-    screen::put(&text).map(|()| Exit::Ok)
+    look.list(&CONTEXTS, &all, shell)
 }
 
 /// Shows one.

@@ -13,7 +13,7 @@ use crate::Shell;
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::link::contexts::like;
-use crate::run::control::{Address, Ask, Refusal, Told};
+use crate::run::control::{Address, Command, Refusal, Reply};
 use crate::run::place;
 use crate::run::resume::command;
 
@@ -26,33 +26,19 @@ const TOLD_BYTES_MAX: u64 = 1 << 20;
 ///
 /// # Errors
 /// `NotFound` when it doesn't run; `Rejected` with what it refused.
-pub(super) async fn ask(which: &Which, ask: &Ask, shell: &Shell) -> Result<Value, Fault> {
-    let places = match &which.state {
-        Some(place) => vec![place.clone()],
-        // A job that a pipe began without a name is where all of them are.
-        None => vec![
-            place::of_job(Some(&which.name), &shell.env)?,
-            place::of_job(None, &shell.env)?,
-        ],
-    };
-    for place in &places {
+pub(super) async fn ask(which: &Which, ask: &Command, shell: &Shell) -> Result<Value, Fault> {
+    for place in &place::candidates(&which.name, which.state.as_deref(), &shell.env)? {
         let Some(found) = reach(place).await? else {
             continue;
         };
-        let is_it = is_named(told(found, place, &Ask::Show).await?, &which.name);
+        let is_it = told(found, place, &Command::Show).await?["name"] == *which.name;
         if let (true, Some(again)) = (is_it, reach(place).await?) {
             return told(again, place, ask).await;
         }
     }
-    Err(not_running(
-        which,
-        &running(shell).await?,
-        &place::readable_names(&shell.env),
-    ))
-}
-
-fn is_named(shown: Value, name: &str) -> bool {
-    shown["name"] == name
+    let running = all(shell).await?;
+    let running: Vec<&str> = running.iter().filter_map(|job| job["name"].as_str()).collect();
+    Err(not_running(which, &running, &place::readable_names(&shell.env)))
 }
 
 /// All jobs of this user that run.
@@ -63,7 +49,7 @@ pub(super) async fn all(shell: &Shell) -> Result<Vec<Value>, Fault> {
     let mut found = Vec::new();
     for place in places(shell)? {
         let shown = match reach(&place).await {
-            Ok(Some(stream)) => told(stream, &place, &Ask::Show).await,
+            Ok(Some(stream)) => told(stream, &place, &Command::Show).await,
             Ok(None) => continue,
             Err(fault) => Err(fault),
         };
@@ -105,7 +91,7 @@ async fn reach(place: &Path) -> Result<Option<UnixStream>, Fault> {
     }
 }
 
-async fn told(mut stream: UnixStream, place: &Path, ask: &Ask) -> Result<Value, Fault> {
+async fn told(mut stream: UnixStream, place: &Path, ask: &Command) -> Result<Value, Fault> {
     let broken = |error: io::Error| {
         Fault::new(
             Exit::Unreachable,
@@ -120,17 +106,17 @@ async fn told(mut stream: UnixStream, place: &Path, ask: &Ask) -> Result<Value, 
             .await?;
         let mut text = String::new();
         stream.take(TOLD_BYTES_MAX).read_to_string(&mut text).await?;
-        Ok(serde_json::from_str::<Told>(&text)?)
+        Ok(serde_json::from_str::<Reply>(&text)?)
     };
     let told = tokio::time::timeout(PATIENCE, talk)
         .await
         .unwrap_or_else(|late| Err(late.into()));
     match told.map_err(broken)? {
-        Told::Done(value) => Ok(value),
-        Told::Refused(Refusal { because, hint }) => {
+        Reply::Done(value) => Ok(value),
+        Reply::Refused(Refusal { because, hint }) => {
             let fault = Fault {
                 exit: Exit::Rejected,
-                what: "the run refused it".to_owned(),
+                what: "the run refused the command".to_owned(),
                 because,
                 hint,
             };
@@ -139,16 +125,7 @@ async fn told(mut stream: UnixStream, place: &Path, ask: &Ask) -> Result<Value, 
     }
 }
 
-/// The names of the jobs that run.
-async fn running(shell: &Shell) -> Result<Vec<String>, Fault> {
-    let names = all(shell).await?;
-    Ok(names
-        .iter()
-        .filter_map(|job| job["name"].as_str().map(str::to_owned))
-        .collect())
-}
-
-fn not_running(which: &Which, running: &[String], kept: &[String]) -> Fault {
+fn not_running(which: &Which, running: &[&str], kept: &[String]) -> Fault {
     let because = match &which.state {
         Some(place) => format!("nobody runs it in {}", place.display()),
         None => "no `windrow run` of this user runs it".to_owned(),
@@ -168,7 +145,8 @@ fn not_running(which: &Which, running: &[String], kept: &[String]) -> Fault {
             command(&which.name)
         ));
     }
-    let known: Vec<&str> = running.iter().chain(kept).map(String::as_str).collect();
+    let kept = kept.iter().map(String::as_str);
+    let known: Vec<&str> = running.iter().copied().chain(kept).collect();
     fault.meant(like(&which.name, &known))
 }
 

@@ -13,7 +13,7 @@ use crate::fault::Fault;
 use crate::link::View;
 use crate::output::screen;
 use crate::run::args::Tunes;
-use crate::run::control::Ask;
+use crate::run::control::Command;
 use crate::run::place;
 use crate::task::difference_but;
 use windrow_core::settings::patch::TuningPatch;
@@ -27,7 +27,7 @@ pub(crate) async fn job(args: &JobArgs, shell: &Shell) -> Result<Exit, Fault> {
         None => list(&args.list, shell).await,
         Some(Verb::List(view)) => list(view, shell).await,
         Some(Verb::Show(args)) => shown::one(
-            &ask::ask(&args.which, &Ask::Show, shell).await?,
+            &ask::ask(&args.which, &Command::Show, shell).await?,
             &args.view,
             shell,
         ),
@@ -57,7 +57,7 @@ async fn set(args: &SetArgs, shell: &Shell) -> Result<Exit, Fault> {
                 .hint("--rate 50/s, --concurrency 8 … `windrow job set --help` has them all"),
         );
     }
-    let ask = Ask::Set {
+    let ask = Command::Set {
         settings: Box::new(settings),
     };
     let changed = ask::ask(&args.which, &ask, shell).await?;
@@ -70,7 +70,7 @@ async fn set(args: &SetArgs, shell: &Shell) -> Result<Exit, Fault> {
 }
 
 async fn stop(args: &StopArgs, shell: &Shell) -> Result<Exit, Fault> {
-    let stopping = ask::ask(&args.which, &Ask::Stop { now: args.now }, shell).await?;
+    let stopping = ask::ask(&args.which, &Command::Stop { now: args.now }, shell).await?;
     let in_flight = stopping["counts"]["in_flight"].as_u64().unwrap_or(0);
     let what = match args.now {
         true => format!("stopping at once: {in_flight} items in flight will be repeated"),

@@ -1,6 +1,6 @@
 //! Jobs as people and scripts see them.
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::Shell;
 use crate::exit::Exit;
@@ -67,20 +67,7 @@ fn eta(job: &Value) -> Option<String> {
 
 /// Lists them.
 pub(super) fn list(jobs: &[Value], view: &View, shell: &Shell) -> Result<Exit, Fault> {
-    let look = Look::new(view, shell);
-    let times = look.times(0);
-    let text = match look.form {
-        Form::Json => json!({"items": jobs, "next_cursor": null}).to_string(),
-        Form::Ndjson => jobs.iter().map(|job| format!("{job}\n")).collect(),
-        Form::Name => JOBS.names(jobs),
-        Form::Csv => JOBS.csv(jobs, &times),
-        Form::Table | Form::Wide if jobs.is_empty() => {
-            shell.screen.must_say(JOBS.none);
-            return Ok(Exit::Ok);
-        }
-        Form::Table | Form::Wide => JOBS.table(jobs, &times, look.paper, look.form == Form::Wide),
-    };
-    screen::put(&text).map(|()| Exit::Ok)
+    Look::new(view, shell).list(&JOBS, jobs, shell)
 }
 
 /// Shows one.

@@ -88,6 +88,9 @@ pub struct CheckLine {
 /// Looks at handlers before tasks use them.
 #[async_trait]
 pub trait HandlerChecker: Send + Sync {
+    /// The names of the handlers in this process, each of which a business may name as its command.
+    fn in_process(&self) -> Vec<String>;
+
     /// Everything in a description of a URL handler and its hooks that no call could be made with; makes no call.
     fn faults(&self, spec: &BusinessSpec, secrets: &BusinessSecrets) -> Vec<HandlerFault>;
 

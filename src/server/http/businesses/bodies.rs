@@ -31,7 +31,7 @@ pub(crate) struct RegisterBody {
     /// What is called.
     #[schema(pattern = "^https?://[^@#]+$", max_length = 2048)]
     url: Option<String>,
-    /// What is started: a name under `[handler.command.commands]`.
+    /// What is started: a name under `[handler.command.commands]`, or a handler of the program that the node is part of.
     #[schema(max_length = 64)]
     command: Option<String>,
     /// Headers to send.

@@ -1,3 +1,4 @@
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde_json::json;
@@ -13,6 +14,7 @@ fn desk() -> impl HandlerChecker {
     HookClient {
         http: Config::default().http_handler,
         commands: Config::default().command_handler,
+        in_process: BTreeMap::new(),
         environment: Vec::new(),
         node: "n1".to_owned(),
         vault: Arc::new(KeyVault::with_key([1; 32])),

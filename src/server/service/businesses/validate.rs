@@ -26,7 +26,7 @@ pub(super) fn faults(
 ) -> Vec<FieldFault> {
     let mut faults = Vec::new();
     check_names(body, &mut faults);
-    check_handler(body, config, &mut faults);
+    check_handler(body, config, desk, &mut faults);
     check_hooks(body, &mut faults);
     check_defaults(body, config, &mut faults);
     check_limits(body, config, &mut faults);
@@ -54,11 +54,11 @@ fn check_names(body: &BusinessBody, faults: &mut Vec<FieldFault>) {
     }
 }
 
-fn check_handler(body: &BusinessBody, config: &Config, faults: &mut Vec<FieldFault>) {
+fn check_handler(body: &BusinessBody, config: &Config, handlers: &dyn HandlerChecker, faults: &mut Vec<FieldFault>) {
     match (&body.url, &body.command) {
         (Some(_), None) => {}
         (None, Some(command)) => {
-            check_command(command, config, faults);
+            check_command(command, config, desk, faults);
             check_no_http(body, faults);
         }
         (None, None) => {
@@ -72,23 +72,28 @@ fn check_handler(body: &BusinessBody, config: &Config, faults: &mut Vec<FieldFau
     }
 }
 
-fn check_command(command: &str, config: &Config, faults: &mut Vec<FieldFault>) {
+fn check_command(command: &str, config: &Config, handlers: &dyn HandlerChecker, faults: &mut Vec<FieldFault>) {
     let commands = &config.command_handler;
-    if !commands.enabled {
-        let what = "commands are not enabled on this node";
-        faults.push(
-            FieldFault::new("/command", what).advise("handler.command.enabled = true in its config.toml"),
-        );
-    } else if !commands.commands.contains_key(command) {
-        let names: Vec<&str> = commands.commands.keys().map(String::as_str).collect();
-        let advice = if names.is_empty() {
-            format!("[handler.command.commands.{command}] in its config.toml")
-        } else {
-            format!("one of {}", names.join(", "))
-        };
-        let what = "no command of this name is configured on this node";
-        faults.push(FieldFault::new("/command", what).advise(advice));
+    let mut names = handlers.in_process();
+    if commands.enabled {
+        names.extend(commands.commands.keys().cloned());
     }
+    if names.iter().any(|name| name == command) {
+        return;
+    }
+    let unknown = "this node has no command of that name";
+    let (what, advice) = match names.as_slice() {
+        [] if !commands.enabled => (
+            "this node starts no commands",
+            "handler.command.enabled = true in its config.toml".to_owned(),
+        ),
+        [] => (
+            unknown,
+            format!("[handler.command.commands.{command}] in its config.toml"),
+        ),
+        names => (unknown, format!("one of {}", names.join(", "))),
+    };
+    faults.push(FieldFault::new("/command", what).advise(advice));
 }
 
 /// What says how a URL is called means nothing for a command.

@@ -6,14 +6,14 @@ use std::time::Duration;
 use super::place::Place;
 use crate::output::screen::{RunLines, Screen};
 use crate::run::grouped;
-use crate::run::picture::{Meter, Picture};
+use crate::run::picture::Meter;
 use windrow_core::execution::Progress;
 use windrow_core::ids::{Moment, TaskId};
 use windrow_core::task::lifecycle::Status;
 use windrow_engine::ports::clock::Clock;
 use windrow_engine::ports::tasks::list::TaskFilter;
 use windrow_engine::ports::tasks::store::TaskView;
-use windrow_node::dev::{BUSINESS, Begun, Dev, PORT_DEFAULT};
+use windrow_node::dev::{BUSINESS, Dev, PORT_DEFAULT, SampleRun};
 use windrow_node::serve::Serve;
 use windrow_server::service::Service;
 
@@ -31,7 +31,7 @@ const MOVING: [Status; 6] = [
 
 /// Where to look and what to try.
 pub(super) fn greeting(dev: &Dev, place: &Place, version: &str) -> String {
-    let url = dev.serve().url();
+    let url = dev.serve.url();
     let kept = if place.is_kept() {
         "kept"
     } else {
@@ -40,7 +40,7 @@ pub(super) fn greeting(dev: &Dev, place: &Place, version: &str) -> String {
     let mut text = format!(
         "windrow {version} — development mode, not for production: everybody on this machine may do everything"
     );
-    if dev.is_port_taken() {
+    if dev.is_port_taken {
         text += &format!("\n  port {PORT_DEFAULT} is taken, so another one was chosen; --port N sets it");
     }
     let mut row = |name: &str, what: &str| text += &format!("\n  {name:<9} {what}");
@@ -52,9 +52,12 @@ pub(super) fn greeting(dev: &Dev, place: &Place, version: &str) -> String {
         "business",
         &format!("{BUSINESS}: 10 % of its items are busy at first, 1 % are given up"),
     );
-    row("task", &dev.begun().map_or_else(|| "none".to_owned(), task_text));
+    row(
+        "task",
+        &dev.begun.as_ref().map_or_else(|| "none".to_owned(), task_text),
+    );
     let server = server_flag(&url);
-    if let Some(begun) = dev.begun() {
+    if let Some(begun) = dev.begun.as_ref() {
         let id = begun.task.id;
         row("next", &format!("windrow task watch {id}{server}"));
         row("", &format!("windrow task explain {id}{server}"));
@@ -66,7 +69,7 @@ pub(super) fn greeting(dev: &Dev, place: &Place, version: &str) -> String {
     text
 }
 
-fn task_text(begun: &Begun) -> String {
+fn task_text(begun: &SampleRun) -> String {
     let task = &begun.task;
     let size = format!(
         "{}: {} items at {}",
@@ -105,7 +108,7 @@ pub(super) struct Following {
 
 impl Following {
     /// From the start on; a picture is drawn only on a terminal.
-    pub(super) fn new(begun: &Begun, screen: &Screen) -> Following {
+    pub(super) fn new(begun: &SampleRun, screen: &Screen) -> Following {
         Following {
             id: begun.task.id,
             status: begun.task.status,
@@ -126,9 +129,7 @@ impl Following {
         if let Some(lines) = &mut self.lines {
             let live = serve.service().supervisor().progress(self.id);
             let live: Vec<Progress> = live.into_iter().map(|(_, progress)| progress).collect();
-            let mut picture = Picture::of(&task, &live, 0.0, clock.wall());
-            picture.actual = self.meter.on_settled(clock.now(), picture.counts.settled());
-            screen.show(lines, &picture, clock.now());
+            screen.show(lines, &self.meter.picture(&task, &live, clock), clock.now());
         }
         let changed = std::mem::replace(&mut self.status, task.status) != task.status;
         let is_over = task.status.is_terminal();
@@ -177,7 +178,7 @@ pub(super) struct Summary {
 impl Summary {
     /// Before the drain.
     pub(super) async fn begin(dev: &Dev, now: Moment) -> Summary {
-        let service = dev.serve().service();
+        let service = dev.serve.service();
         let filter = TaskFilter {
             statuses: MOVING.to_vec(),
             oldest_first: true,
@@ -196,7 +197,7 @@ impl Summary {
         let has_moved = !moving.is_empty();
         let mut tasks: Vec<TaskView> = moving.into_iter().map(|picture| picture.task).collect();
         if tasks.is_empty() {
-            tasks.extend(dev.begun().map(|begun| begun.task.clone()));
+            tasks.extend(dev.begun.as_ref().map(|begun| begun.task.clone()));
         }
         Summary {
             begun: now,

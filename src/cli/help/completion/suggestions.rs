@@ -23,14 +23,14 @@ const OFFERED_MAX: u32 = 200;
 
 /// A word, and what it stands for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Found {
+pub(super) struct Suggestion {
     pub(super) value: String,
     pub(super) help: String,
 }
 
-impl Found {
-    fn new(value: impl Into<String>, help: impl AsRef<str>) -> Found {
-        Found {
+impl Suggestion {
+    fn new(value: impl Into<String>, help: impl AsRef<str>) -> Suggestion {
+        Suggestion {
             value: value.into(),
             help: clean(help.as_ref()),
         }
@@ -38,7 +38,7 @@ impl Found {
 }
 
 /// What a word may become; nothing when it can't be found out in time.
-pub(super) fn find(kind: Kind, word: &str, remote: &Remote, shell: &Shell) -> Vec<Found> {
+pub(super) fn find(kind: Kind, word: &str, remote: &Remote, shell: &Shell) -> Vec<Suggestion> {
     let (path, business) = match kind {
         Kind::Context => return contexts(shell),
         Kind::Job => return jobs(shell),
@@ -71,20 +71,20 @@ pub(super) fn find(kind: Kind, word: &str, remote: &Remote, shell: &Shell) -> Ve
     read(kind, &body)
 }
 
-fn jobs(shell: &Shell) -> Vec<Found> {
+fn jobs(shell: &Shell) -> Vec<Suggestion> {
     place::readable_names(&shell.env)
         .into_iter()
-        .map(|name| Found::new(name, ""))
+        .map(|name| Suggestion::new(name, ""))
         .collect()
 }
 
-fn topics() -> Vec<Found> {
+fn topics() -> Vec<Suggestion> {
     let root = args::command();
     let commands = root.get_subcommands().filter(|command| !command.is_hide_set());
     let about = |command: &clap::Command| command.get_about().map(ToString::to_string).unwrap_or_default();
-    let commands = commands.map(|command| Found::new(command.get_name(), about(command)));
+    let commands = commands.map(|command| Suggestion::new(command.get_name(), about(command)));
     commands
-        .chain([Found::new(EXIT_CODES, "What the program's exit codes mean")])
+        .chain([Suggestion::new(EXIT_CODES, "What the program's exit codes mean")])
         .collect()
 }
 
@@ -109,16 +109,16 @@ fn ask(reach: Reach, request: Request) -> Option<Value> {
     answer.ok()?.ok()?.json().ok()
 }
 
-fn read(kind: Kind, body: &Value) -> Vec<Found> {
+fn read(kind: Kind, body: &Value) -> Vec<Suggestion> {
     let items = body["items"].as_array().into_iter().flatten();
     match kind {
         Kind::Task => items.flat_map(task).collect(),
         Kind::Business | Kind::Limit => items
-            .filter_map(|item| Some(Found::new(item["name"].as_str()?, "")))
+            .filter_map(|item| Some(Suggestion::new(item["name"].as_str()?, "")))
             .collect(),
         Kind::Node => items
             .filter_map(|item| {
-                Some(Found::new(
+                Some(Suggestion::new(
                     item["id"].as_str()?,
                     item["state"].as_str().unwrap_or_default(),
                 ))
@@ -129,27 +129,27 @@ fn read(kind: Kind, body: &Value) -> Vec<Found> {
 }
 
 /// Its number, and its name if it has one.
-fn task(task: &Value) -> Vec<Found> {
+fn task(task: &Value) -> Vec<Suggestion> {
     let Some(id) = task["id"].as_str() else {
         return Vec::new();
     };
     let status = words::short_status(task);
     let address = words::address(task);
-    let mut found = vec![Found::new(id, format!("{address} {status}"))];
+    let mut found = vec![Suggestion::new(id, format!("{address} {status}"))];
     if task["name"].is_string() {
-        found.push(Found::new(address, format!("{id} {status}")));
+        found.push(Suggestion::new(address, format!("{id} {status}")));
     }
     found
 }
 
-fn contexts(shell: &Shell) -> Vec<Found> {
+fn contexts(shell: &Shell) -> Vec<Suggestion> {
     let Ok(contexts) = Contexts::load(shell) else {
         return Vec::new();
     };
     contexts
         .all
         .into_iter()
-        .map(|(name, context)| Found::new(name, context.server))
+        .map(|(name, context)| Suggestion::new(name, context.server))
         .collect()
 }
 

@@ -1,0 +1,132 @@
+//! Files that hold a secret (a key, a token, a password): read only where not everybody may, written for their owner alone.
+
+use std::fmt;
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+/// More than any secret. Unit: bytes.
+const BYTES_MAX: u64 = 64 << 10;
+
+/// What a file is for, and what is sound of it.
+#[derive(Clone, Copy, Debug)]
+pub struct SecretFile {
+    /// `key`
+    pub what: &'static str,
+    /// The setting that names it.
+    pub setting: &'static str,
+    /// What is said of one that holds something else, behind its path.
+    pub form: &'static str,
+    /// Permissions with which it is refused.
+    pub refused: u32,
+}
+
+/// A file with a secret can't be used.
+#[derive(Debug)]
+pub struct SecretFileError {
+    kind: SecretFile,
+    path: PathBuf,
+    /// Why.
+    pub fault: SecretFault,
+}
+
+/// Why such a file can't be used.
+#[derive(Debug)]
+pub enum SecretFault {
+    /// It can't be read or made.
+    Io(io::Error),
+    /// It holds something else.
+    Malformed,
+    /// Everybody on the machine may read or change it.
+    Exposed,
+}
+
+impl fmt::Display for SecretFileError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (kind, path) = (self.kind, self.path.display());
+        let what = kind.what;
+        match &self.fault {
+            SecretFault::Io(cause) => write!(
+                f,
+                "the {what} {path} can't be used: {cause}; check {} and the file's permissions",
+                kind.setting
+            ),
+            SecretFault::Malformed => write!(f, "{path} {}", kind.form),
+            SecretFault::Exposed => {
+                write!(f, "everybody may read or change the {what} {path}; chmod 0600 it")
+            }
+        }
+    }
+}
+
+impl std::error::Error for SecretFileError {}
+
+impl SecretFile {
+    /// The whole text.
+    ///
+    /// # Errors
+    /// When it can't be read, or lies open.
+    pub fn read(self, path: &Path) -> Result<String, SecretFileError> {
+        let fail = |cause| self.unusable(path, cause);
+        let file = File::open(path).map_err(fail)?;
+        let mode = file.metadata().map_err(fail)?.permissions().mode();
+        if mode & self.refused != 0 {
+            return Err(self.error(path, SecretFault::Exposed));
+        }
+        if mode & 0o040 != 0 {
+            tracing::warn!(path = %path.display(), "the group of the {} may read it", self.what);
+        }
+        let mut text = String::new();
+        file.take(BYTES_MAX).read_to_string(&mut text).map_err(fail)?;
+        Ok(text)
+    }
+
+    /// It can't be read or made.
+    pub fn unusable(self, path: &Path, cause: io::Error) -> SecretFileError {
+        self.error(path, SecretFault::Io(cause))
+    }
+
+    /// It holds something else.
+    pub fn malformed(self, path: &Path) -> SecretFileError {
+        self.error(path, SecretFault::Malformed)
+    }
+
+    fn error(self, path: &Path, fault: SecretFault) -> SecretFileError {
+        SecretFileError {
+            kind: self,
+            path: path.to_owned(),
+            fault,
+        }
+    }
+}
+
+/// Writes a new file that only its owner may read: whole, or not at all. False: something has that name already, and
+/// stays; what it holds has to be read.
+///
+/// Nobody knows the draft's name before, and neither name is followed where it is a link: whoever may write in the
+/// directory can't have the text written elsewhere.
+///
+/// # Errors
+/// As the system says.
+pub fn write(path: &Path, text: &str) -> io::Result<bool> {
+    let mut name = [0; 8];
+    getrandom::fill(&mut name).map_err(io::Error::other)?;
+    let draft = path.with_extension(format!("new-{:016x}", u64::from_le_bytes(name)));
+    let mut file = OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(&draft)?;
+    let written = file.write_all(text.as_bytes()).and_then(|()| file.sync_all());
+    let written = written.and_then(|()| std::fs::hard_link(&draft, path));
+    std::fs::remove_file(&draft)?;
+    match written {
+        Err(cause) if cause.kind() == io::ErrorKind::AlreadyExists => Ok(false),
+        Err(cause) => Err(cause),
+        Ok(()) => path
+            .parent()
+            .map_or(Ok(()), |folder| File::open(folder)?.sync_all())
+            .map(|()| true),
+    }
+}

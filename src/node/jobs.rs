@@ -1,0 +1,144 @@
+//! The jobs of a process: `windrow run` has one, a program of its own as many as it begins. A node that has jobs runs
+//! nothing else of its store.
+//!
+//! Other tasks of the store are offered only to be stopped; what a `kill -9` left running stays as it is until its
+//! own command comes.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use async_trait::async_trait;
+
+use crate::{NodeOptions, Runtimes, StateDir, Store, times};
+use windrow_config::Config;
+use windrow_core::capacity::Capacity;
+use windrow_core::ids::{ClaimId, Epoch, ItemIndex, ShardId, TaskId, WallMs};
+use windrow_core::items::verdict::ParkedItem;
+use windrow_core::task::lifecycle::Wish;
+use windrow_engine::actors::runtime::context::Times;
+use windrow_engine::ports::StoreError;
+use windrow_engine::ports::ownership::run_store::{
+    CandidatePage, CandidateQuery, CheckpointAck, ClaimOutcome, ClaimRequest, Control, RunClose, RunStore,
+    ShardCheckpoint,
+};
+use windrow_engine::ports::sources::provision::{Provider, Provision, ProvisionError};
+use windrow_engine::ports::tasks::store::TaskView;
+
+/// The business that all jobs of a store belong to.
+pub const BUSINESS: &str = "run";
+/// Whoever begins a job wants it to run, however long it rested.
+const RESTORE_WINDOW: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
+
+/// The handlers and items of the jobs that were begun in this process.
+#[derive(Default)]
+pub struct Jobs(Mutex<HashMap<TaskId, Provision>>);
+
+impl Jobs {
+    /// One more, which runs from now on.
+    pub fn add(&self, task: TaskId, provision: Provision) {
+        self.all().insert(task, provision);
+    }
+
+    fn has(&self, task: TaskId) -> bool {
+        self.all().contains_key(&task)
+    }
+
+    fn all(&self) -> MutexGuard<'_, HashMap<TaskId, Provision>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[async_trait]
+impl Provider for Jobs {
+    async fn provide(&self, task: &TaskView) -> Result<Provision, ProvisionError> {
+        let none = || ProvisionError::Unavailable("nobody has begun it in this process".to_owned());
+        self.all().get(&task.id).cloned().ok_or_else(none)
+    }
+}
+
+impl NodeOptions {
+    /// A node of jobs, in a store that this process has for itself.
+    pub fn of_jobs(
+        config: &Config,
+        state: Arc<StateDir>,
+        store: Arc<Store>,
+        jobs: Arc<Jobs>,
+        runtimes: Arc<Runtimes>,
+    ) -> NodeOptions {
+        NodeOptions {
+            name: BUSINESS.to_owned(),
+            state,
+            store,
+            provider: jobs.clone(),
+            capacity: Capacity::Unlimited,
+            unlimited_reserves: config.node.unlimited_reserves,
+            times: Times {
+                restore_window: RESTORE_WINDOW,
+                takeover_without_leases: false,
+                ..times(config)
+            },
+            runtimes,
+            exclusive: true,
+            only: Some(jobs),
+        }
+    }
+}
+
+/// The runs of a store: of these jobs only, or all.
+pub(super) fn runs(store: &Arc<Store>, only: Option<Arc<Jobs>>) -> Arc<dyn RunStore> {
+    let runs = store.clone();
+    match only {
+        Some(jobs) => Arc::new(JobRuns { runs, jobs }),
+        None => runs,
+    }
+}
+
+/// The runs of these jobs.
+struct JobRuns {
+    runs: Arc<dyn RunStore>,
+    jobs: Arc<Jobs>,
+}
+
+#[async_trait]
+impl RunStore for JobRuns {
+    async fn candidates(&self, query: &CandidateQuery) -> Result<CandidatePage, StoreError> {
+        let mut page = self.runs.candidates(query).await?;
+        page.found
+            .retain(|candidate| self.jobs.has(candidate.shard.task) || candidate.wish != Wish::Run);
+        Ok(page)
+    }
+
+    async fn claim(&self, request: ClaimRequest) -> Result<ClaimOutcome, StoreError> {
+        self.runs.claim(request).await
+    }
+
+    async fn checkpoint(&self, checkpoints: &[ShardCheckpoint]) -> Result<Vec<CheckpointAck>, StoreError> {
+        self.runs.checkpoint(checkpoints).await
+    }
+
+    async fn release(
+        &self,
+        shard: ShardId,
+        epoch: Epoch,
+        claim: ClaimId,
+        close: &RunClose,
+        now: WallMs,
+    ) -> Result<CheckpointAck, StoreError> {
+        self.runs.release(shard, epoch, claim, close, now).await
+    }
+
+    async fn parked_due(
+        &self,
+        shard: ShardId,
+        before: WallMs,
+        after: Option<(WallMs, ItemIndex)>,
+        limit: u32,
+    ) -> Result<Vec<ParkedItem>, StoreError> {
+        self.runs.parked_due(shard, before, after, limit).await
+    }
+
+    async fn control(&self, shard: ShardId) -> Result<Control, StoreError> {
+        self.runs.control(shard).await
+    }
+}
