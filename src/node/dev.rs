@@ -20,7 +20,7 @@ use super::serve::{Serve, ServeError, ServeOptions};
 use windrow_config::{AuthMode, Config};
 use windrow_core::business::HandlerSpec;
 use windrow_core::ids::ItemCount;
-use windrow_core::settings::patch::TuningPatch;
+use windrow_core::settings::table::TuningPatch;
 use windrow_core::settings::{Auto, RateLimit};
 use windrow_core::task::lifecycle::Status;
 use windrow_engine::ports::sources::desk::SourceRequest;

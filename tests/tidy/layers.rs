@@ -55,7 +55,6 @@ const VOCABULARY: &[&str] = &[
     "handler::text",
     "handler::sight",
     "settings",
-    "live_settings", // its macro, which Rust exports at the root of the crate
     "task",
     "business",
     "shards",

@@ -16,7 +16,7 @@ use crate::run::args::Tunes;
 use crate::run::control::Ask;
 use crate::run::place;
 use crate::task::difference_but;
-use windrow_core::settings::patch::TuningPatch;
+use windrow_core::settings::table::TuningPatch;
 
 /// Does what the verb says; without one it lists.
 ///

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::Args;
 
-use windrow_core::settings::patch::TuningPatch;
+use windrow_core::settings::table::TuningPatch;
 use windrow_core::settings::text::parse_span;
 use windrow_core::settings::{Auto, Backoff, Burst, ErrorBudget, OnExhausted, RateLimit};
 

@@ -19,7 +19,7 @@ use crate::task::wait::until;
 use crate::task::which::{Told, each};
 use crate::task::words;
 use windrow_client::{Answer, Request};
-use windrow_core::settings::patch::TuningPatch;
+use windrow_core::settings::table::TuningPatch;
 
 /// Members that only the making of a task knows; they say nothing of one that is there.
 const OF_THE_MAKING: [&str; 2] = ["start", "canary"];

@@ -6,7 +6,7 @@ use super::{Advice, Case, cant};
 use crate::explain::causes::CauseKind;
 use crate::explain::facts::Facts;
 use crate::explain::text::{rate_text, round_up};
-use crate::settings::patch::TuningPatch;
+use crate::settings::table::TuningPatch;
 use crate::settings::{Rate, RateLimit};
 use crate::stats::stall::StallReason;
 use crate::task::lifecycle::{DORMANT, Status};

@@ -11,7 +11,7 @@ use crate::http::document::schema::{HooksSettings, LimitsSettings, TuningSetting
 use crate::http::guard::body::reason;
 use crate::service::businesses::{BusinessBody, Revision};
 use windrow_core::business::{BusinessLimits, Hooks, POOL_DEFAULT};
-use windrow_core::settings::patch::TuningPatch;
+use windrow_core::settings::table::TuningPatch;
 use windrow_engine::ports::access::business_store::Business;
 use windrow_engine::ports::handling::hook::{CheckLine, CheckResult};
 

@@ -53,11 +53,11 @@ macro_rules! with_settings {
             #[schema(value_type = Option<u32>, minimum = 1)]
             batch: Option<std::num::NonZeroU32>,
             /// How long an item may wait for its batch to fill.
-            #[serde(default, with = "windrow_core::settings::table::written_option")]
+            #[serde(default, with = "windrow_core::settings::value::written_option")]
             #[schema(value_type = Option<String>, pattern = "^[0-9]{1,20}(ns|us|ms|s|m|h|d)( ?[0-9]{1,20}(ns|us|ms|s|m|h|d))*$", max_length = 80)]
             batch_linger: Option<std::time::Duration>,
             /// How long a call may take.
-            #[serde(default, with = "windrow_core::settings::table::written_option")]
+            #[serde(default, with = "windrow_core::settings::value::written_option")]
             #[schema(value_type = Option<String>, pattern = "^[0-9]{1,20}(ns|us|ms|s|m|h|d)( ?[0-9]{1,20}(ns|us|ms|s|m|h|d))*$", max_length = 80)]
             timeout: Option<std::time::Duration>,
             /// Attempts of items.
@@ -67,32 +67,32 @@ macro_rules! with_settings {
             #[schema(value_type = Option<crate::http::document::schema::ErrorBudget>)]
             error_budget: Option<windrow_core::settings::ErrorBudget>,
             /// The window of the error budget.
-            #[serde(default, with = "windrow_core::settings::table::written_option")]
+            #[serde(default, with = "windrow_core::settings::value::written_option")]
             #[schema(value_type = Option<String>, pattern = "^[0-9]{1,20}(ns|us|ms|s|m|h|d)( ?[0-9]{1,20}(ns|us|ms|s|m|h|d))*$", max_length = 80)]
             error_window: Option<std::time::Duration>,
             /// How often progress is saved.
-            #[serde(default, with = "windrow_core::settings::table::written_option")]
+            #[serde(default, with = "windrow_core::settings::value::written_option")]
             #[schema(value_type = Option<String>, pattern = "^[0-9]{1,20}(ns|us|ms|s|m|h|d)( ?[0-9]{1,20}(ns|us|ms|s|m|h|d))*$", max_length = 80)]
             checkpoint_interval: Option<std::time::Duration>,
             /// Completions that may be unsaved.
             #[schema(value_type = Option<crate::http::document::schema::NumberOrAuto>)]
             unsaved_max: Option<windrow_core::settings::Auto<std::num::NonZeroU32>>,
             /// How long an item may hold a full window before it is parked although in flight.
-            #[serde(default, with = "windrow_core::settings::table::written_option")]
+            #[serde(default, with = "windrow_core::settings::value::written_option")]
             #[schema(value_type = Option<String>, pattern = "^[0-9]{1,20}(ns|us|ms|s|m|h|d)( ?[0-9]{1,20}(ns|us|ms|s|m|h|d))*$", max_length = 80)]
             straggler_after: Option<std::time::Duration>,
             /// A longer retry wait parks the item.
-            #[serde(default, with = "windrow_core::settings::table::written_option")]
+            #[serde(default, with = "windrow_core::settings::value::written_option")]
             #[schema(value_type = Option<String>, pattern = "^[0-9]{1,20}(ns|us|ms|s|m|h|d)( ?[0-9]{1,20}(ns|us|ms|s|m|h|d))*$", max_length = 80)]
             park_after: Option<std::time::Duration>,
             /// Parked items per shard.
             parked_max: Option<u32>,
             /// How long the handler may be down before the task stops; nothing is lost by it.
-            #[serde(default, with = "windrow_core::settings::table::written_option")]
+            #[serde(default, with = "windrow_core::settings::value::written_option")]
             #[schema(value_type = Option<String>, pattern = "^[0-9]{1,20}(ns|us|ms|s|m|h|d)( ?[0-9]{1,20}(ns|us|ms|s|m|h|d))*$", max_length = 80)]
             outage_patience: Option<std::time::Duration>,
             /// How long items without a verdict are tried when nothing else is left to compare them with.
-            #[serde(default, with = "windrow_core::settings::table::written_option")]
+            #[serde(default, with = "windrow_core::settings::value::written_option")]
             #[schema(value_type = Option<String>, pattern = "^[0-9]{1,20}(ns|us|ms|s|m|h|d)( ?[0-9]{1,20}(ns|us|ms|s|m|h|d))*$", max_length = 80)]
             judge_after: Option<std::time::Duration>,
             /// One at a time, in index order.
@@ -101,9 +101,9 @@ macro_rules! with_settings {
 
         impl $name {
             /// The settings that are named.
-            pub(super) fn tuning(&self) -> windrow_core::settings::patch::TuningPatch {
+            pub(super) fn tuning(&self) -> windrow_core::settings::table::TuningPatch {
                 let retry = self.retry.clone().unwrap_or_default();
-                windrow_core::settings::patch::TuningPatch {
+                windrow_core::settings::table::TuningPatch {
                     rate: self.rate,
                     burst: self.burst,
                     concurrency: self.concurrency,

@@ -11,7 +11,7 @@ use crate::service::tasks::settings::{check_labels, check_name};
 use crate::service::{FieldFault, Service, ServiceError};
 use windrow_core::capacity::{Load, Refusal};
 use windrow_core::ids::{ItemCount, ItemIndex, TaskId, WallMs};
-use windrow_core::settings::patch::TuningPatch;
+use windrow_core::settings::table::TuningPatch;
 use windrow_core::settings::{Auto, RateLimit};
 use windrow_core::shards::Share;
 use windrow_core::task::lifecycle::Status;

@@ -19,7 +19,7 @@ use super::{Service, ServiceError};
 use crate::service::tasks::change::TaskChange;
 use crate::service::tasks::outlook::Outlook;
 use windrow_core::ids::{ItemCount, ItemIndex, TaskId, WallMs};
-use windrow_core::settings::patch::TuningPatch;
+use windrow_core::settings::table::TuningPatch;
 use windrow_core::task::lifecycle::{DORMANT, Status, StopReason, Wish};
 use windrow_engine::ports::tasks::store::{
     Actor, CommandError, CommandRefusal, TaskCommand, TaskEdit, TaskView,

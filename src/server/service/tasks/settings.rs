@@ -7,7 +7,7 @@ use windrow_core::business::BusinessLimits;
 use windrow_core::capacity::Load;
 use windrow_core::ids::WallMs;
 use windrow_core::settings::check;
-use windrow_core::settings::patch::TuningPatch;
+use windrow_core::settings::table::TuningPatch;
 use windrow_core::settings::{Auto, RateLimit};
 use windrow_core::task::Tuning;
 use windrow_engine::ports::access::business_store::Business;

@@ -25,7 +25,7 @@ use crate::service::ServiceError;
 use crate::service::explain::{Explained, HeldBy, SECONDS_DEFAULT, SECONDS_MAX, SECONDS_MIN};
 use windrow_core::explain::{Advice, Cause, CauseKind, Explanation};
 use windrow_core::limit::key::LimitKey;
-use windrow_core::settings::patch::TuningPatch;
+use windrow_core::settings::table::TuningPatch;
 use windrow_engine::ports::tasks::store::TaskView;
 
 /// Of what time.
