@@ -189,9 +189,9 @@ impl Serve {
     ///
     /// # Errors
     /// When the log's filter can't be read: nothing is changed then.
-    pub fn reload(&self, new: &Config) -> Result<(Vec<&'static str>, Vec<&'static str>), String> {
+    pub fn reload(&self, new: &Config) -> Result<(Vec<String>, Vec<String>), String> {
         let reload = self.service.config().reloaded(new);
-        if reload.applied.contains(&"log.filter") {
+        if reload.applied.iter().any(|key| key == "log.filter") {
             self.front.change_log(&reload.config.log.filter)?;
         }
         let (applied, ignored) = (reload.applied, reload.ignored);

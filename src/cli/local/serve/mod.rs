@@ -100,7 +100,6 @@ fn read(args: &ServeArgs, shell: &Shell) -> Result<Config, Vec<windrow_config::F
 /// Every fault.
 pub(crate) fn serviceable(config: Config) -> Result<Config, Vec<windrow_config::Fault>> {
     let mut faults = config.faults();
-    faults.extend(config.not_built());
     if let Err(error) = config.log.filter.parse::<telemetry::Filter>() {
         faults.push(bad_filter(&error));
     }
