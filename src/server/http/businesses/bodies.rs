@@ -7,7 +7,8 @@ use serde_json::Value;
 use utoipa::{IntoParams, ToSchema};
 
 use crate::http::answer::time::rfc3339;
-use crate::http::document::schema::{HooksSettings, LimitsSettings, TuningSettings};
+use crate::http::document::schema::{HooksSettings, LimitsSettings};
+use crate::http::document::settings::TuningSettings;
 use crate::http::guard::body::reason;
 use crate::service::businesses::{BusinessBody, Revision};
 use windrow_core::business::{BusinessLimits, Hooks, POOL_DEFAULT};

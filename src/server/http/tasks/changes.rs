@@ -58,20 +58,20 @@ pub(super) async fn create(
         .caller
         .business
         .as_ref()
-        .is_some_and(|own| *own != body.business)
+        .is_some_and(|own| *own != body.own.business)
     {
-        let text = format!("there is no business {}", body.business);
+        let text = format!("there is no business {}", body.own.business);
         return Err(ServiceError::unprocessable("/business", text).into());
     }
     let plan = TaskPlan {
         strict: query.is_strict(),
         ..body.plan(key(taken))?
     };
-    let actor = steer.caller.actor_of(body.reason, query.is_dry());
-    let mut source = body.source.read()?;
+    let actor = steer.caller.actor_of(body.own.reason, query.is_dry());
+    let mut source = body.own.source.read()?;
     judge_source(&app, &steer.caller, &mut source).await?;
     let request = TaskRequest {
-        business: body.business,
+        business: body.own.business,
         source,
         plan,
     };
@@ -110,7 +110,7 @@ pub(super) async fn clone(
         strict: query.is_strict(),
         ..body.plan(key(taken))?
     };
-    let actor = steer.caller.actor_of(body.reason, query.is_dry());
+    let actor = steer.caller.actor_of(body.own.reason, query.is_dry());
     Ok(made(
         &app,
         query.is_dry(),

@@ -7,7 +7,7 @@ mod explain;
 pub(crate) mod failures;
 mod preview;
 mod queries;
-mod settings;
+pub(in crate::http) mod settings;
 mod source;
 pub(crate) mod view;
 mod warnings;

@@ -76,7 +76,7 @@ impl Service {
     ) -> Result<(), ServiceError> {
         let mut faults: Vec<FieldFault> = check::faults(tuning)
             .into_iter()
-            .map(|fault| FieldFault::new(pointer(fault.key), fault.what).advise(fault.advice))
+            .map(|fault| FieldFault::new(format!("/{}", fault.key), fault.what).advise(fault.advice))
             .collect();
         faults.extend(self.rate_fault(tuning, limits));
         if let (Auto::Fixed(asked), Some(most)) = (tuning.concurrency, limits.concurrency)
@@ -173,14 +173,6 @@ fn depth(json: &str) -> usize {
         }
     }
     most
-}
-
-/// Where a setting is in a request: those of retries are nested.
-fn pointer(key: &str) -> String {
-    match key {
-        "max_attempts" | "backoff" | "on_exhausted" => format!("/retry/{key}"),
-        _ => format!("/{key}"),
-    }
 }
 
 /// Whether a text can be a task's name: it is said in URLs and in shells.

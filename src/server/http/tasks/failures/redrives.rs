@@ -14,7 +14,7 @@ use crate::http::guard::idempotency::TakenKey;
 use crate::http::problem::Problem;
 use crate::http::tasks::bodies::CanaryBody;
 use crate::http::tasks::changes::{key, made};
-use crate::http::tasks::settings::with_settings;
+use crate::http::tasks::settings::WithSettings;
 use crate::http::tasks::{Answer, Steer, TaskJson};
 use crate::service::ServiceError;
 use crate::service::tasks::create::TaskPlan;
@@ -41,48 +41,53 @@ pub(crate) struct FilterBody {
     indexes: Option<String>,
 }
 
-with_settings! {
-    /// A redrive. What isn't named is as the other task has it, but for the name.
-    RedriveBody {
-        /// Which failures; nothing named is all of them.
-        #[serde(default, deserialize_with = "windrow_core::settings::json::object_option")]
-        filter: Option<FilterBody>,
-        /// Whether the items get new keys, so that the business takes them for new ones.
-        new_keys: Option<bool>,
-        /// Whether it also takes items that earlier redrives made good or have under way; without, they are left out.
-        again: Option<bool>,
-        /// Its name, unique within the business.
-        #[schema(min_length = 1, max_length = 128, pattern = r"^[^\s/]+$")]
-        name: Option<String>,
-        /// Labels, to find it by.
-        labels: Option<BTreeMap<String, String>>,
-        /// Higher goes first.
-        priority: Option<i32>,
-        /// The first items, run before any other.
-        #[serde(default, deserialize_with = "windrow_core::settings::json::object_option")]
-        canary: Option<CanaryBody>,
-        /// Whether it starts at once.
-        start: Option<bool>,
-        /// Why, for the audit.
-        #[serde(default, deserialize_with = "reason")]
-        #[schema(max_length = 1000)]
-        reason: Option<String>,
-    }
+/// A redrive. What isn't named is as the other task has it, but for the name.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = RedriveBody)]
+pub(crate) struct RedriveMembers {
+    /// Which failures; nothing named is all of them.
+    #[serde(default, deserialize_with = "windrow_core::settings::json::object_option")]
+    pub(super) filter: Option<FilterBody>,
+    /// Whether the items get new keys, so that the business takes them for new ones.
+    pub(super) new_keys: Option<bool>,
+    /// Whether it also takes items that earlier redrives made good or have under way; without, they are left out.
+    pub(super) again: Option<bool>,
+    /// Its name, unique within the business.
+    #[schema(min_length = 1, max_length = 128, pattern = r"^[^\s/]+$")]
+    pub(super) name: Option<String>,
+    /// Labels, to find it by.
+    pub(super) labels: Option<BTreeMap<String, String>>,
+    /// Higher goes first.
+    pub(super) priority: Option<i32>,
+    /// The first items, run before any other.
+    #[serde(default, deserialize_with = "windrow_core::settings::json::object_option")]
+    pub(super) canary: Option<CanaryBody>,
+    /// Whether it starts at once.
+    pub(super) start: Option<bool>,
+    /// Why, for the audit.
+    #[serde(default, deserialize_with = "reason")]
+    #[schema(max_length = 1000)]
+    pub(super) reason: Option<String>,
 }
+
+/// The same, and settings.
+pub(crate) type RedriveBody = WithSettings<RedriveMembers>;
 
 impl RedriveBody {
     fn request(self, key: Option<String>) -> Result<RedriveRequest, ServiceError> {
+        let WithSettings { own, tuning } = self;
         let plan = TaskPlan {
-            tuning: self.tuning(),
-            name: self.name,
-            labels: self.labels,
-            priority: self.priority,
-            canary: self.canary.map(CanaryBody::read).transpose()?,
-            start: self.start.unwrap_or(false),
+            tuning,
+            name: own.name,
+            labels: own.labels,
+            priority: own.priority,
+            canary: own.canary.map(CanaryBody::read).transpose()?,
+            start: own.start.unwrap_or(false),
             key,
             ..TaskPlan::default()
         };
-        let filter = self.filter.unwrap_or_default();
+        let filter = own.filter.unwrap_or_default();
         let codes = filter.codes.unwrap_or_default();
         if codes.len() > CODES_MAX {
             return Err(ServiceError::invalid(
@@ -98,8 +103,8 @@ impl RedriveBody {
             let text = format!("it is longer than {INDEXES_BYTES_MAX} characters");
             return Err(ServiceError::invalid("/filter/indexes", text));
         }
-        let new_keys = self.new_keys.unwrap_or(false);
-        let again = self.again.unwrap_or(false);
+        let new_keys = own.new_keys.unwrap_or(false);
+        let again = own.again.unwrap_or(false);
         Ok(RedriveRequest {
             codes,
             indexes: filter.indexes,
@@ -135,7 +140,7 @@ pub(crate) async fn redrive(
     Body(mut body): Body<RedriveBody>,
 ) -> Answer {
     let origin = steer.task(&app, &text).await?;
-    let actor = steer.caller.actor_of(body.reason.take(), query.is_dry());
+    let actor = steer.caller.actor_of(body.own.reason.take(), query.is_dry());
     let request = body.request(key(taken))?;
     Ok(made(
         &app,
