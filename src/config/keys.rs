@@ -31,8 +31,17 @@ pub fn documented() -> String {
         line(&mut text, &format!("[{section}]"), &about);
         for key in keys.iter().filter(|key| key.place().0 == section) {
             let mark = if key.reloads { "[reload] " } else { "" };
-            line(&mut text, &format!("{} = {}", key.place().1, key.default), &format!("{mark}{}", key.about));
-            for example in key.example.unwrap_or_default().lines().filter(|line| !line.trim().is_empty()) {
+            line(
+                &mut text,
+                &format!("{} = {}", key.place().1, key.default),
+                &format!("{mark}{}", key.about),
+            );
+            for example in key
+                .example
+                .unwrap_or_default()
+                .lines()
+                .filter(|line| !line.trim().is_empty())
+            {
                 text.push_str(&format!("#{example}\n"));
             }
         }
@@ -43,7 +52,9 @@ pub fn documented() -> String {
 /// The sections, with what each is about.
 pub fn sections() -> impl Iterator<Item = (&'static str, String)> {
     let about = |about| paragraphs(about).next().unwrap_or_default();
-    SECTIONS.iter().map(move |(section, text)| (*section, about(text)))
+    SECTIONS
+        .iter()
+        .map(move |(section, text)| (*section, about(text)))
 }
 
 /// A value with its comment, which goes on in lines of its own where it is long.

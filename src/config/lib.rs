@@ -29,8 +29,8 @@ pub use load::{load, process_env, process_env_os};
 pub use redis_url::{RedisHost, RedisServers, RedisUrl};
 pub use reload::Reload;
 pub use sections::{
-    Auth, Cluster, Command, CommandHandler, Config, DataLog, Http, HttpHandler, Log, Node,
-    Retention, Store, TaskDefaults, Telemetry,
+    Auth, Cluster, Command, CommandHandler, Config, DataLog, Http, HttpHandler, Log, Node, Retention, Store,
+    TaskDefaults, Telemetry,
 };
 pub use shown::{Shown, shown};
 pub use table::Key;

@@ -64,15 +64,13 @@ impl Reader {
         for (key, entry) in self.layers.into_rest() {
             let (what, try_) = match (&entry.origin, key.contains('.')) {
                 // Other variables of ours have one word, or several: only what a key would become is meant as one.
-                (Origin::Env(_), false) => {
-                    match known.iter().find(|known| known.replace('.', "_") == key) {
-                        Some(meant) => (
-                            "a variable has two underscores behind its section".to_owned(),
-                            env_name(meant),
-                        ),
-                        None => continue,
-                    }
-                }
+                (Origin::Env(_), false) => match known.iter().find(|known| known.replace('.', "_") == key) {
+                    Some(meant) => (
+                        "a variable has two underscores behind its section".to_owned(),
+                        env_name(meant),
+                    ),
+                    None => continue,
+                },
                 _ => unknown(&key, &known),
             };
             self.faults.push(Fault {

@@ -30,6 +30,9 @@ mod tests {
         assert_eq!(reload.config.node.capacity_rate, new.node.capacity_rate);
         assert_eq!(reload.config.http, old.http);
         let again = old.reloaded(&old);
-        assert_eq!((again.config, again.applied.len(), again.ignored.len()), (old, 0, 0));
+        assert_eq!(
+            (again.config, again.applied.len(), again.ignored.len()),
+            (old, 0, 0)
+        );
     }
 }

@@ -23,13 +23,26 @@ pub struct Key {
 
 impl Key {
     /// A key with the text that its declaration has.
-    pub(super) fn new(row: &Row, name: String, written: &'static str, default: &'static str, about: &'static str) -> Key {
+    pub(super) fn new(
+        row: &Row,
+        name: String,
+        written: &'static str,
+        default: &'static str,
+        about: &'static str,
+    ) -> Key {
         let (about, example) = match about.split_once("```toml\n") {
             Some((about, example)) => (about, example.split("```").next()),
             None => (about, None),
         };
         let (about, reloads) = (in_a_line(about), row.reloads);
-        Key { name, written, default, about, reloads, example }
+        Key {
+            name,
+            written,
+            default,
+            about,
+            reloads,
+            example,
+        }
     }
 
     /// The environment variable that wins over a file.

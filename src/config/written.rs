@@ -38,7 +38,13 @@ pub(super) trait Value: Clone + PartialEq {
 
     /// The keys of the field.
     fn keys(row: &Row) -> Vec<Key> {
-        vec![Key::new(row, row.key.to_owned(), row.written, row.default, row.about)]
+        vec![Key::new(
+            row,
+            row.key.to_owned(),
+            row.written,
+            row.default,
+            row.about,
+        )]
     }
 
     /// The keys whose values differ.
@@ -129,13 +135,19 @@ impl Value for Tuning {
     }
 
     fn changes(&self, new: &Tuning, key: &'static str) -> Vec<String> {
-        self.differences(new).into_iter().map(|name| beside(key, name)).collect()
+        self.differences(new)
+            .into_iter()
+            .map(|name| beside(key, name))
+            .collect()
     }
 }
 
 /// The key of a setting in the section of the table of settings.
 fn beside(key: &str, name: &str) -> String {
-    format!("{}.{name}", key.rsplit_once('.').map_or(key, |(section, _)| section))
+    format!(
+        "{}.{name}",
+        key.rsplit_once('.').map_or(key, |(section, _)| section)
+    )
 }
 
 fn kind(kind: Kind) -> &'static str {
@@ -179,7 +191,9 @@ fn literal<T>(value: &Toml, read: impl Fn(Toml) -> Result<T, Error>) -> Result<T
     let as_is = read(value.clone()).map_err(message);
     let Toml::String(text) = value else { return as_is };
     as_is.or_else(|error| {
-        let meant = super::table::toml_of(text).filter(|meant| !meant.is_str()).ok_or(error);
+        let meant = super::table::toml_of(text)
+            .filter(|meant| !meant.is_str())
+            .ok_or(error);
         meant.and_then(|meant| read(meant).map_err(message))
     })
 }

@@ -1,8 +1,11 @@
 //! `config.toml` and `docs/configuration.md` are made from the table of keys in `windrow_config`.
 
+use std::path::PathBuf;
+
 use windrow_config::{Key, documented, keys, sections};
 
 use super::generated::{cell, check};
+use super::root;
 
 const HEAD: &str = "\
 # Configuration
@@ -50,4 +53,53 @@ fn generated_the_reference_of_the_configuration_is_what_the_program_reads() {
 #[test]
 fn generated_the_documented_configuration_has_every_key() {
     check("config.toml", &documented());
+}
+
+/// Product code outside of what declares and checks keys.
+fn sources() -> Vec<(PathBuf, String)> {
+    let (mut open, mut files) = (vec![root().join("src")], Vec::new());
+    while let Some(folder) = open.pop() {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            let declares = ["src/config", "src/core/settings", "src/cli"]
+                .iter()
+                .any(|own| path.ends_with(own));
+            if path.is_dir() && !declares {
+                open.push(path);
+            } else if path.extension().is_some_and(|end| end == "rs") && !path.ends_with("tests.rs") {
+                let text = std::fs::read_to_string(&path).unwrap();
+                let product = text.split("#[cfg(test)]").next().unwrap().to_owned();
+                files.push((path, product));
+            }
+        }
+    }
+    files
+}
+
+/// Whether a text reads a field: `.name`, and it is no call.
+fn reads(text: &str, name: &str) -> bool {
+    let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    text.match_indices(&format!(".{name}"))
+        .any(|(at, found)| !text[at + found.len()..].starts_with(|c: char| is_word(c) || c == '('))
+}
+
+#[test]
+fn every_key_has_a_reader() {
+    let sources = sources();
+    let unread: Vec<String> = keys()
+        .into_iter()
+        .filter(|key| {
+            let (section, name) = key.place();
+            let about = section.rsplit('.').next().unwrap();
+            let words = [about, "tuning", "config"];
+            !sources
+                .iter()
+                .any(|(_, text)| words.iter().any(|word| text.contains(word)) && reads(text, name))
+        })
+        .map(|key| key.name)
+        .collect();
+    assert_eq!(
+        unread, [""; 0],
+        "nothing obeys these: build them, or take them out of the table"
+    );
 }

@@ -6,7 +6,6 @@ use super::*;
 use crate::{AuthMode, StoreUrl};
 use windrow_core::settings::RateLimit;
 
-
 fn env(vars: &[(&str, &str)]) -> impl Iterator<Item = (String, String)> {
     vars.iter()
         .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
@@ -210,7 +209,10 @@ fn keys_are_compared_with_one_another() {
         ),
         ("[node]\npools = []", "node.pools"),
         ("[data_log]\nmax_per_task = 0", "data_log.max_per_task"),
-        ("[handler.command]\nmax_line = \"1023 B\"", "handler.command.max_line"),
+        (
+            "[handler.command]\nmax_line = \"1023 B\"",
+            "handler.command.max_line",
+        ),
         ("[http]\ntls_cert_file = \"a.pem\"", "http.tls_key_file"),
         (
             "[http]\nlisten = \"0.0.0.0:7700\"\n[auth]\nmode = \"off\"",

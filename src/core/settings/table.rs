@@ -262,7 +262,10 @@ mod tests {
         let changed = patch.apply(&whole);
         assert_eq!(changed.differences(&whole), ["rate", "timeout", "error_budget"]);
         assert_eq!(changed.timeout, Duration::from_secs(3));
-        assert_eq!(serde_json::to_string(&patch).expect("a patch can be written"), text);
+        assert_eq!(
+            serde_json::to_string(&patch).expect("a patch can be written"),
+            text
+        );
         assert!(serde_json::from_str::<TuningPatch>(r#"{"rats":1}"#).is_err());
     }
 
@@ -271,8 +274,17 @@ mod tests {
         for setting in SETTINGS {
             let text = setting.default.trim_matches('"').replace('_', "");
             let named = TuningPatch::parse(setting.name, &text).expect(setting.name);
-            assert_eq!(named.apply(&Tuning::default()), Tuning::default(), "{}", setting.name);
-            assert!(!setting.summary().is_empty() && !setting.summary().ends_with('.'), "{}", setting.name);
+            assert_eq!(
+                named.apply(&Tuning::default()),
+                Tuning::default(),
+                "{}",
+                setting.name
+            );
+            assert!(
+                !setting.summary().is_empty() && !setting.summary().ends_with('.'),
+                "{}",
+                setting.name
+            );
         }
         assert_eq!(Tuning::default().out_of_bounds(), []);
         assert!(TuningPatch::parse("rats", "1").is_err());
@@ -285,10 +297,24 @@ mod tests {
             let faults = patch.apply(&Tuning::default()).out_of_bounds();
             faults.iter().map(ToString::to_string).collect::<Vec<_>>()
         };
-        assert_eq!(of("timeout", "0s"), ["timeout: it must be more than 0s and at most 365d; try \"10s\""]);
-        assert_eq!(of("backoff", "1s..366d"), ["backoff: it must be at most 365d; try \"1s..60s x2 jitter 20%\""]);
-        assert_eq!(of("window", "1048577"), ["window: it must be at most 1048576; try \"auto\""]);
-        for (name, text) in [("burst", "2_000_000 items"), ("window", "1048576"), ("timeout", "365d"), ("judge_after", "0s")] {
+        assert_eq!(
+            of("timeout", "0s"),
+            ["timeout: it must be more than 0s and at most 365d; try \"10s\""]
+        );
+        assert_eq!(
+            of("backoff", "1s..366d"),
+            ["backoff: it must be at most 365d; try \"1s..60s x2 jitter 20%\""]
+        );
+        assert_eq!(
+            of("window", "1048577"),
+            ["window: it must be at most 1048576; try \"auto\""]
+        );
+        for (name, text) in [
+            ("burst", "2_000_000 items"),
+            ("window", "1048576"),
+            ("timeout", "365d"),
+            ("judge_after", "0s"),
+        ] {
             assert_eq!(of(name, text), [""; 0], "{name} {text}");
         }
     }

@@ -36,8 +36,12 @@ const OF_A_RUN: [&str; 13] = [
 pub struct Settings<const OF_RUN: bool = false>(pub TuningPatch);
 
 /// The flag of each setting: its name as the command line writes names.
-static FLAGS: LazyLock<Vec<String>> =
-    LazyLock::new(|| SETTINGS.iter().map(|setting| setting.name.replace('_', "-")).collect());
+static FLAGS: LazyLock<Vec<String>> = LazyLock::new(|| {
+    SETTINGS
+        .iter()
+        .map(|setting| setting.name.replace('_', "-"))
+        .collect()
+});
 
 impl<const OF_RUN: bool> Settings<OF_RUN> {
     /// The settings that have a flag, each with it.

@@ -395,10 +395,7 @@ mod tests {
         let mut draft = Draft::default();
         draft.settings(&settings).expect("JSON");
         let text = serde_json::to_string(&draft.members).expect("JSON");
-        assert_eq!(
-            text,
-            r#"{"max_attempts":5,"rate":"500/s","timeout":"3s"}"#
-        );
+        assert_eq!(text, r#"{"max_attempts":5,"rate":"500/s","timeout":"3s"}"#);
     }
 
     #[test]

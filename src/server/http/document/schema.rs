@@ -17,16 +17,6 @@ pub struct AutoText(String);
 #[schema(minimum = 1, maximum = 4294967295_u64)]
 pub struct Items(u32);
 
-/// Such as `100ms` or `50 items`.
-#[derive(Debug, Serialize, ToSchema)]
-#[schema(max_length = 80)]
-pub struct BurstText(String);
-
-/// Such as `10/s`, `1%`, `10/s 1%` or `none`.
-#[derive(Debug, Serialize, ToSchema)]
-#[schema(max_length = 80)]
-pub struct BudgetText(String);
-
 /// A number, or one that windrow derives.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(untagged)]
@@ -35,26 +25,6 @@ pub enum NumberOrAuto {
     Auto(AutoText),
     /// Chosen.
     Number(Items),
-}
-
-/// A number of items, or a span of time of the rate.
-#[derive(Debug, Serialize, ToSchema)]
-#[serde(untagged)]
-pub enum Burst {
-    /// A span, or items in words.
-    Text(BurstText),
-    /// Items.
-    Number(Items),
-}
-
-/// Failed attempts in a time, abandoned items, or both.
-#[derive(Debug, Serialize, ToSchema)]
-#[serde(untagged)]
-pub enum ErrorBudget {
-    /// In words.
-    Text(BudgetText),
-    /// Abandoned items.
-    Number(u64),
 }
 
 /// One hook.

@@ -1,12 +1,13 @@
 //! The live settings as the description has them: a property each, made from their table.
 
 use utoipa::openapi::schema::{
-    AdditionalProperties, KnownFormat, Object, ObjectBuilder, OneOfBuilder, Schema, SchemaFormat, SchemaType, Type,
+    AdditionalProperties, KnownFormat, Object, ObjectBuilder, OneOfBuilder, Schema, SchemaFormat, SchemaType,
+    Type,
 };
 use utoipa::openapi::{Ref, RefOr};
 use utoipa::{PartialSchema, ToSchema};
 
-use super::schema::{Burst, ErrorBudget, NumberOrAuto};
+use super::schema::NumberOrAuto;
 use crate::http::tasks::settings::SettingsJson;
 use windrow_core::settings::json::TEXT_CHARS_MAX;
 use windrow_core::settings::table::{SETTINGS, Setting};
@@ -18,7 +19,8 @@ pub(in crate::http) const RETRY: &str = "retry";
 const OF_RETRIES: [&str; 3] = ["max_attempts", "backoff", "on_exhausted"];
 
 /// A rate, or `unlimited`.
-const RATE_LIMIT: &str = "^( *[0-9][0-9_]*k? */ *[0-9]*(ns|us|ms|s|m|h|d)( ?[0-9]{1,20}(ns|us|ms|s|m|h|d))* *| *unlimited *)$";
+const RATE_LIMIT: &str =
+    "^( *[0-9][0-9_]*k? */ *[0-9]*(ns|us|ms|s|m|h|d)( ?[0-9]{1,20}(ns|us|ms|s|m|h|d))* *| *unlimited *)$";
 /// A span of time.
 const SPAN: &str = "^[0-9]{1,20}(ns|us|ms|s|m|h|d)( ?[0-9]{1,20}(ns|us|ms|s|m|h|d))*$";
 const ON_EXHAUSTED: &str = "^ *(abandon|stop) *$";
@@ -31,7 +33,11 @@ pub(in crate::http) fn properties(is_request: bool) -> impl Iterator<Item = (Str
 
 fn property(setting: &Setting, is_request: bool) -> RefOr<Schema> {
     let about = format!("{}.", setting.summary());
-    let object = |kind| ObjectBuilder::new().schema_type(nullable(kind, is_request)).description(Some(about.clone()));
+    let object = |kind| {
+        ObjectBuilder::new()
+            .schema_type(nullable(kind, is_request))
+            .description(Some(about.clone()))
+    };
     let text = || object(Type::String).max_length(Some(TEXT_CHARS_MAX));
     let number = |least| {
         let format = SchemaFormat::KnownFormat(KnownFormat::Int32);
@@ -45,9 +51,15 @@ fn property(setting: &Setting, is_request: bool) -> RefOr<Schema> {
         Kind::Positive => number(1),
         Kind::Number => number(0),
         Kind::Switch => object(Type::Boolean),
-        Kind::NumberOrAuto => return named::<NumberOrAuto>(about, is_request),
-        Kind::Burst if is_request => return named::<Burst>(about, true),
-        Kind::ErrorBudget if is_request => return named::<ErrorBudget>(about, true),
+        Kind::NumberOrAuto => return number_or_auto(about, is_request),
+        Kind::Burst if is_request => return either(about, text(), number(1)),
+        Kind::ErrorBudget if is_request => {
+            return either(
+                about,
+                text(),
+                number(0).format(Some(SchemaFormat::KnownFormat(KnownFormat::Int64))),
+            );
+        }
         Kind::Burst | Kind::ErrorBudget => text(),
     }
     .into()
@@ -60,15 +72,23 @@ fn nullable(kind: Type, is_nullable: bool) -> SchemaType {
     }
 }
 
-/// A schema that has a name, or none in its place.
-fn named<T: ToSchema>(about: String, is_nullable: bool) -> RefOr<Schema> {
-    let mut named = Ref::from_schema_name(T::name());
+fn number_or_auto(about: String, is_nullable: bool) -> RefOr<Schema> {
+    let mut named = Ref::from_schema_name(NumberOrAuto::name());
     named.description = about;
     if !is_nullable {
         return named.into();
     }
     let none = ObjectBuilder::new().schema_type(Type::Null);
     OneOfBuilder::new().item(named).item(none).into()
+}
+
+/// A text, a number, or nothing.
+fn either(about: String, text: ObjectBuilder, number: ObjectBuilder) -> RefOr<Schema> {
+    let number = number.schema_type(Type::Integer).description(None::<String>);
+    let either = OneOfBuilder::new()
+        .item(text.description(None::<String>))
+        .item(number);
+    either.description(Some(about)).into()
 }
 
 /// The member where the settings of retries stood at first.
@@ -107,27 +127,15 @@ impl PartialSchema for TuningSettings {
 
 impl PartialSchema for SettingsJson {
     fn schema() -> RefOr<Schema> {
-        let mut settings = object("The live settings of a task, as they are written.", false, |_| true);
+        let mut settings = object("The live settings of a task, as they are written.", false, |_| {
+            true
+        });
         settings.properties.insert(RETRY.to_owned(), retry(false));
         settings.required.push(RETRY.to_owned());
         RefOr::T(settings.into())
     }
 }
 
-macro_rules! with_parts {
-    ($($type:ty),+) => {$(
-        impl ToSchema for $type {
-            fn schemas(schemas: &mut Vec<(String, RefOr<Schema>)>) {
-                fn add<T: ToSchema>(schemas: &mut Vec<(String, RefOr<Schema>)>) {
-                    schemas.push((T::name().into_owned(), T::schema()));
-                    T::schemas(schemas);
-                }
-                add::<NumberOrAuto>(schemas);
-                add::<Burst>(schemas);
-                add::<ErrorBudget>(schemas);
-            }
-        }
-    )+};
-}
+impl ToSchema for TuningSettings {}
 
-with_parts!(TuningSettings, SettingsJson);
+impl ToSchema for SettingsJson {}

@@ -4,6 +4,7 @@
 use std::borrow::Cow;
 use std::fmt;
 use std::marker::PhantomData;
+use std::num::NonZeroU32;
 use std::ops::Deref;
 
 use serde::de::value::{MapAccessDeserializer, StringDeserializer};
@@ -14,6 +15,7 @@ use utoipa::openapi::schema::Schema;
 use utoipa::{PartialSchema, ToSchema};
 
 use crate::http::document::settings::{RETRY, properties, retry};
+use windrow_core::settings::json::Object;
 use windrow_core::settings::table::{SETTINGS, Tuning, TuningPatch};
 use windrow_core::settings::{Backoff, OnExhausted};
 
@@ -50,11 +52,15 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for Members<T> {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<WithSettings<T>, A::Error> {
-        let mut tuning = TuningPatch::default();
+        let (mut tuning, mut retry) = (TuningPatch::default(), None);
         let own = T::deserialize(MapAccessDeserializer::new(Own {
             map,
             tuning: &mut tuning,
+            retry: &mut retry,
         }))?;
+        if let Some(Object(retry)) = retry {
+            tuning = TuningPatch::from(retry).and(&tuning);
+        }
         Ok(WithSettings { own, tuning })
     }
 }
@@ -63,6 +69,7 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for Members<T> {
 struct Own<'a, A> {
     map: A,
     tuning: &'a mut TuningPatch,
+    retry: &'a mut Option<Object<Retry>>,
 }
 
 impl<'de, A: MapAccess<'de>> MapAccess<'de> for Own<'_, A> {
@@ -74,7 +81,7 @@ impl<'de, A: MapAccess<'de>> MapAccess<'de> for Own<'_, A> {
             match name {
                 Name::Own(name) => return Ok(Some(name)),
                 Name::Setting(name) => self.map.next_value_seed(One(name, self.tuning))?,
-                Name::Retry => self.map.next_value_seed(Retry(self.tuning))?,
+                Name::Retry => *self.retry = self.map.next_value()?,
             }
         }
         Ok(None)
@@ -105,7 +112,10 @@ impl<'de, K: DeserializeSeed<'de>> DeserializeSeed<'de> for NameSeed<'_, K> {
         if name == RETRY {
             return Ok(Name::Retry);
         }
-        let seed = self.0.take().ok_or_else(|| D::Error::custom("a member was read twice"))?;
+        let seed = self
+            .0
+            .take()
+            .ok_or_else(|| D::Error::custom("a member was read twice"))?;
         let name: StringDeserializer<D::Error> = name.into_deserializer();
         let read = seed.deserialize(name).map(Name::Own);
         read.map_err(|error| {
@@ -123,50 +133,6 @@ impl<'de> DeserializeSeed<'de> for One<'_> {
 
     fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<(), D::Error> {
         self.1.read(self.0, from)
-    }
-}
-
-/// Reads `retry`, or nothing.
-struct Retry<'a>(&'a mut TuningPatch);
-
-/// Its members.
-#[derive(Deserialize)]
-#[serde(field_identifier, rename_all = "snake_case")]
-enum RetryName {
-    MaxAttempts,
-    Backoff,
-    OnExhausted,
-}
-
-impl<'de> DeserializeSeed<'de> for Retry<'_> {
-    type Value = ();
-
-    fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<(), D::Error> {
-        from.deserialize_any(self)
-    }
-}
-
-impl<'de> Visitor<'de> for Retry<'_> {
-    type Value = ();
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an object")
-    }
-
-    fn visit_unit<E: Error>(self) -> Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
-        while let Some(name) = map.next_key()? {
-            let name = match name {
-                RetryName::MaxAttempts => "max_attempts",
-                RetryName::Backoff => "backoff",
-                RetryName::OnExhausted => "on_exhausted",
-            };
-            map.next_value_seed(One(name, self.0))?;
-        }
-        Ok(())
     }
 }
 
@@ -188,7 +154,26 @@ impl<T: ToSchema> ToSchema for WithSettings<T> {
 
     fn schemas(schemas: &mut Vec<(String, RefOr<Schema>)>) {
         T::schemas(schemas);
-        SettingsJson::schemas(schemas);
+    }
+}
+
+/// The settings of retries, where they were at first.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Retry {
+    max_attempts: Option<NonZeroU32>,
+    backoff: Option<Backoff>,
+    on_exhausted: Option<OnExhausted>,
+}
+
+impl From<Retry> for TuningPatch {
+    fn from(retry: Retry) -> TuningPatch {
+        TuningPatch {
+            max_attempts: retry.max_attempts,
+            backoff: retry.backoff,
+            on_exhausted: retry.on_exhausted,
+            ..TuningPatch::default()
+        }
     }
 }
 
@@ -197,25 +182,17 @@ impl<T: ToSchema> ToSchema for WithSettings<T> {
 pub(in crate::http) struct SettingsJson {
     #[serde(flatten)]
     tuning: Tuning,
-    retry: RetryJson,
-}
-
-/// Those of retries once more, where they were at first.
-#[derive(Debug, Serialize)]
-struct RetryJson {
-    max_attempts: u32,
-    backoff: Backoff,
-    on_exhausted: OnExhausted,
+    retry: Retry,
 }
 
 impl From<&Tuning> for SettingsJson {
     fn from(tuning: &Tuning) -> SettingsJson {
         SettingsJson {
             tuning: tuning.clone(),
-            retry: RetryJson {
-                max_attempts: tuning.max_attempts.get(),
-                backoff: tuning.backoff,
-                on_exhausted: tuning.on_exhausted,
+            retry: Retry {
+                max_attempts: Some(tuning.max_attempts),
+                backoff: Some(tuning.backoff),
+                on_exhausted: Some(tuning.on_exhausted),
             },
         }
     }
@@ -237,10 +214,14 @@ mod tests {
 
     #[test]
     fn settings_are_read_beside_the_other_members_and_in_retry() {
-        let body = read(r#"{"rate":"5/s","name":"x","retry":{"backoff":"1s"},"max_attempts":3,"timeout":null}"#);
+        let body =
+            read(r#"{"rate":"5/s","name":"x","retry":{"backoff":"1s"},"max_attempts":3,"timeout":null}"#);
         let body = body.expect("sound");
         let named = serde_json::to_string(&body.tuning).expect("it can be written");
-        assert_eq!(named, r#"{"rate":"5/s","max_attempts":3,"backoff":"1s jitter 20%"}"#);
+        assert_eq!(
+            named,
+            r#"{"rate":"5/s","max_attempts":3,"backoff":"1s jitter 20%"}"#
+        );
         assert_eq!(body.name.as_deref(), Some("x"));
         assert!(read(r#"{"retry":null}"#).is_ok());
     }
@@ -248,11 +229,13 @@ mod tests {
     #[test]
     fn what_is_no_member_or_stands_twice_is_refused() {
         for (text, what) in [
-            (r#"{"nam":1}"#, "unknown field `nam`, expected `name`, `rate`, `burst`"),
+            (
+                r#"{"nam":1}"#,
+                "unknown field `nam`, expected `name`, `rate`, `burst`",
+            ),
             (r#"{"retry":{"rate":"1/s"}}"#, "unknown field `rate`"),
             (r#"{"retry":[5]}"#, "an object"),
             (r#"{"rate":"1/s","rate":"2/s"}"#, "duplicate field `rate`"),
-            (r#"{"max_attempts":3,"retry":{"max_attempts":3}}"#, "duplicate field `max_attempts`"),
             (r#"{"timeout":5}"#, "expected a string"),
             ("[]", "an object"),
         ] {
