@@ -52,13 +52,10 @@ fn property(setting: &Setting, is_request: bool) -> RefOr<Schema> {
         Kind::Number => number(0),
         Kind::Switch => object(Type::Boolean),
         Kind::NumberOrAuto => return number_or_auto(about, is_request),
-        Kind::Burst if is_request => return either(about, text(), number(1)),
+        Kind::Burst if is_request => return either(&about, text(), number(1)),
         Kind::ErrorBudget if is_request => {
-            return either(
-                about,
-                text(),
-                number(0).format(Some(SchemaFormat::KnownFormat(KnownFormat::Int64))),
-            );
+            let number = number(0).format(Some(SchemaFormat::KnownFormat(KnownFormat::Int64)));
+            return either(&about, text(), number);
         }
         Kind::Burst | Kind::ErrorBudget => text(),
     }
@@ -83,7 +80,7 @@ fn number_or_auto(about: String, is_nullable: bool) -> RefOr<Schema> {
 }
 
 /// A text, a number, or nothing.
-fn either(about: String, text: ObjectBuilder, number: ObjectBuilder) -> RefOr<Schema> {
+fn either(about: &str, text: ObjectBuilder, number: ObjectBuilder) -> RefOr<Schema> {
     let number = number.schema_type(Type::Integer).description(None::<String>);
     let either = OneOfBuilder::new()
         .item(text.description(None::<String>))
