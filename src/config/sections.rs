@@ -45,9 +45,9 @@ sections! {
         labels: BTreeMap<String, String> = {};
     }
 
-    /// The façade's port
+    /// The node's port: API, metrics and health
     ["http"] http: Http {
-        /// One port for API, metrics and health; loopback until someone decides more
+        /// Where it listens; loopback until someone decides more
         listen: SocketAddr = "127.0.0.1:7700";
         /// How other nodes reach this one; "auto" = the address of `listen`
         advertise: Auto<String> = "auto";
