@@ -16,11 +16,11 @@ impl Config {
 }
 
 /// Collects faults.
-struct Faults(Vec<Fault>);
+pub(super) struct Faults(Vec<Fault>);
 
 impl Faults {
     /// A fault where a rule doesn't hold.
-    fn unless(&mut self, holds: bool, key: &str, what: &str, try_: &str) {
+    pub(super) fn unless(&mut self, holds: bool, key: &str, what: &str, try_: &str) {
         if !holds {
             let (what, try_) = (what.to_owned(), try_.to_owned());
             self.0.push(Fault {
@@ -35,7 +35,7 @@ impl Faults {
 
 pub(super) fn faults(config: &Config) -> Vec<Fault> {
     let mut faults = Faults(Vec::new());
-    check_spans(config, &mut faults);
+    config.check_bounds(&mut faults);
     check_node(config, &mut faults);
     check_http(config, &mut faults);
     check_hosts(config, &mut faults);
@@ -43,38 +43,7 @@ pub(super) fn faults(config: &Config) -> Vec<Fault> {
     check_cluster(config, &mut faults);
     check_task_defaults(config, &mut faults);
     check_handlers(config, &mut faults);
-    check_rest(config, &mut faults);
     faults.0
-}
-
-fn check_spans(config: &Config, faults: &mut Faults) {
-    for (key, span) in [
-        ("node.drain_timeout", config.node.drain_timeout),
-        ("cluster.lease_ttl", config.cluster.lease_ttl),
-        ("cluster.lease_renew", config.cluster.lease_renew),
-        ("cluster.restore_scan", config.cluster.restore_scan),
-        ("cluster.restore_window", config.cluster.restore_window),
-        (
-            "handler.http.connect_timeout",
-            config.http_handler.connect_timeout,
-        ),
-        ("handler.http.pool_idle", config.http_handler.pool_idle),
-        (
-            "handler.command.startup_timeout",
-            config.command_handler.startup_timeout,
-        ),
-        ("data_log.flush", config.data_log.flush),
-        ("data_log.retention", config.data_log.retention),
-        ("retention.failures", config.retention.failures),
-        ("retention.tasks", config.retention.tasks),
-    ] {
-        faults.unless(
-            !span.is_zero(),
-            key,
-            "it can't be nothing",
-            "the default stands in config.toml",
-        );
-    }
 }
 
 fn check_node(config: &Config, faults: &mut Faults) {
@@ -86,12 +55,6 @@ fn check_node(config: &Config, faults: &mut Faults) {
         "a node that runs tasks serves at least one pool, and \
         pools are named by small letters, digits, - and _",
         "[\"default\"]",
-    );
-    faults.unless(
-        !node.data_dir.as_os_str().is_empty(),
-        "node.data_dir",
-        "it is empty",
-        "\"/var/lib/windrow\"",
     );
     if let RateLimit::Limited(capacity) = node.capacity_rate {
         let reserves = node.unlimited_reserves.as_per_second();
@@ -111,12 +74,6 @@ fn check_http(config: &Config, faults: &mut Faults) {
         "http.tls_key_file",
         "certificate and key are needed together",
         "both of http.tls_cert_file and http.tls_key_file, or neither",
-    );
-    faults.unless(
-        http.body_limit.0 > 0,
-        "http.body_limit",
-        "no request would fit",
-        "\"16 MiB\"",
     );
     faults.unless(
         http.body_memory >= http.body_limit,
@@ -270,20 +227,13 @@ fn check_task_defaults(config: &Config, faults: &mut Faults) {
 }
 
 fn check_handlers(config: &Config, faults: &mut Faults) {
-    let (http, command) = (&config.http_handler, &config.command_handler);
     faults.unless(
-        is_url(http.proxy.as_deref(), &["http", "https"]),
+        is_url(config.http_handler.proxy.as_deref(), &["http", "https"]),
         "handler.http.proxy",
         "it isn't an http or https URL",
         "\"http://proxy:3128\", or \"\" for none",
     );
-    faults.unless(
-        command.max_line.0 >= 1024,
-        "handler.command.max_line",
-        "an answer wouldn't fit",
-        "\"1 MiB\"",
-    );
-    for (name, command) in &command.commands {
+    for (name, command) in &config.command_handler.commands {
         let key = format!("handler.command.commands.{name}");
         faults.unless(
             is_slug(name),
@@ -299,27 +249,6 @@ fn check_handlers(config: &Config, faults: &mut Faults) {
             "[\"python3\", \"-u\", \"worker.py\"]",
         );
     }
-}
-
-fn check_rest(config: &Config, faults: &mut Faults) {
-    faults.unless(
-        is_url(config.telemetry.otlp_endpoint.as_deref(), &["http", "https"]),
-        "telemetry.otlp_endpoint",
-        "it isn't an http or https URL",
-        "\"http://otel:4317\", or \"\" for none",
-    );
-    faults.unless(
-        config.dashboard.base_path.starts_with('/'),
-        "dashboard.base_path",
-        "it doesn't begin with /",
-        "\"/\"",
-    );
-    faults.unless(
-        config.data_log.max_per_task > 0,
-        "data_log.max_per_task",
-        "no line would be kept",
-        "5_000_000",
-    );
 }
 
 /// Whether a URL, if there is one, has one of the schemes and a host.

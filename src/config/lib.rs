@@ -4,13 +4,12 @@
 //! defaults and answers with a [`Config`] or with *all* its faults. Nothing here reads a file that an option
 //! names, opens a connection or knows a global. Each layer imports only its own options type.
 //!
-//! Raw and checked form are two things: `layers` holds what was written, key by key with its origin; `read` turns
-//! it into these types; `check` compares keys with one another.
+//! `sections` declares every key once. `layers` holds what was written, key by key with its origin; `read` turns it into
+//! these types; `check` compares keys with one another.
 
 #![warn(missing_docs)]
 
 mod check;
-mod defaults;
 mod fault;
 mod keys;
 mod layers;
@@ -20,18 +19,19 @@ mod redis_url;
 mod reload;
 mod sections;
 mod shown;
+mod table;
 mod values;
+mod written;
 
 pub use fault::{Fault, Origin};
-pub use keys::{Key, keys};
+pub use keys::{documented, keys, sections};
 pub use load::{load, process_env, process_env_os};
 pub use redis_url::{RedisHost, RedisServers, RedisUrl};
 pub use reload::Reload;
 pub use sections::{
-    Auth, Cluster, Command, CommandHandler, Config, Dashboard, DataLog, Http, HttpHandler, Log, Node,
-    Retention, Store, TaskDefaults, Telemetry,
+    Auth, Cluster, Command, CommandHandler, Config, DataLog, Http, HttpHandler, Log, Node, Retention, Store,
+    TaskDefaults, Telemetry,
 };
-pub use shown::{DOCUMENTED, Shown, shown};
-pub use values::{
-    ActorTree, AuthMode, DataLogLevel, Locale, LogFormat, Share, StopDrain, StoreUrl, SuccessDetail,
-};
+pub use shown::{Shown, shown};
+pub use table::Key;
+pub use values::{ActorTree, AuthMode, DataLogLevel, LogFormat, StoreUrl};

@@ -1,5 +1,7 @@
-//! The checked options, one type a section of `config.toml`. What a key means and why its default is what it is
-//! stands there; here are the types.
+//! The checked options, one type a section of `config.toml`: each key once, with its type, default and meaning.
+//!
+//! From this table come the types and their defaults, what is read and which keys are known, what a reload takes,
+//! `config.toml` and the reference in `docs/`. The live settings of tasks have a table of their own in the core.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -7,214 +9,252 @@ use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::values::{
-    ActorTree, AuthMode, DataLogLevel, Locale, LogFormat, Share, StopDrain, StoreUrl, SuccessDetail,
-};
+use super::check::Faults;
+use super::read::Reader;
+use super::reload::Reload;
+use super::table::{Row, built_in, sections};
+use super::values::{ActorTree, AuthMode, DataLogLevel, LogFormat, StoreUrl};
+use super::written::Value;
 use windrow_core::business::network::Network;
 use windrow_core::settings::text::ByteSize;
 use windrow_core::settings::{Auto, Backoff, Rate, RateLimit};
 use windrow_core::task::Tuning;
 
-/// Everything.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Config {
-    /// `[node]`
-    pub node: Node,
-    /// `[http]`
-    pub http: Http,
-    /// `[auth]`
-    pub auth: Auth,
-    /// `[store]`
-    pub store: Store,
-    /// `[cluster]`
-    pub cluster: Cluster,
-    /// `[task_defaults]`
-    pub task_defaults: TaskDefaults,
-    /// `[handler.http]`
-    pub http_handler: HttpHandler,
-    /// `[handler.command]`
-    pub command_handler: CommandHandler,
-    /// `[data_log]`
-    pub data_log: DataLog,
-    /// `[retention]`
-    pub retention: Retention,
-    /// `[log]`
-    pub log: Log,
-    /// `[telemetry]`
-    pub telemetry: Telemetry,
-    /// `[dashboard]`
-    pub dashboard: Dashboard,
+sections! {
+    /// This node
+    ["node"] node: Node {
+        /// The node's name: must be unique and stay the same across restarts; "auto" = host name
+        id: Auto<String> = "auto";
+        /// The embedded store, its lock, spooled input
+        data_dir: PathBuf = "/var/lib/windrow";
+        /// The sum of task rates that this node may hold; "unlimited" is possible
+        capacity_rate: RateLimit = "2000/s", reload;
+        /// What a task without a rate counts as: half a node, so that two fit
+        unlimited_reserves: Rate = "1000/s";
+        /// true: tasks may say rate = "unlimited" (`windrow run` always may)
+        allow_unlimited: bool = false;
+        /// false: this node serves the API only, and runs no tasks
+        run_tasks: bool = true, reload;
+        /// Businesses of these pools run here
+        pools: Vec<String> = ["default"];
+        /// SIGTERM: dispatch stops, calls end, shards are handed over, exit; three times `timeout`
+        ///
+        /// systemd: TimeoutStopSec of deploy/windrow.service must be 20 s more
+        drain_timeout: Duration = "30s" above "0s";
+        /// Shown with the node, for instance { zone = "a" }
+        labels: BTreeMap<String, String> = {};
+    }
+
+    /// The node's port: API, metrics and health
+    ["http"] http: Http {
+        /// Where it listens; loopback until someone decides more
+        listen: SocketAddr = "127.0.0.1:7700";
+        /// How other nodes reach this one; "auto" = the address of `listen`
+        advertise: Auto<String> = "auto";
+        /// The URL that people use, for links and problem types behind a proxy; "" = none
+        public_url: Option<String> = "";
+        /// PEM, the certificate chain; "" = plain HTTP
+        tls_cert_file: Option<PathBuf> = "";
+        /// PEM, its key
+        tls_key_file: Option<PathBuf> = "";
+        /// Of a request that creates or changes a task; others have 1 MiB, uploads their own
+        body_limit: ByteSize = "16 MiB" above "0 B";
+        /// All bodies that are read or worked on at once; one caller may have a quarter, and one whole body
+        body_memory: ByteSize = "64 MiB";
+        /// Of an uploaded source
+        upload_limit: ByteSize = "20 GiB";
+        /// What the uploads of one business may take, those of its tasks included; others have no quota
+        upload_quota: ByteSize = "50 GiB";
+        /// Uploads that arrive at once, each with up to 6 MiB of memory; one caller may have a quarter
+        max_uploads: NonZeroU32 = 16;
+        /// Connections at once; some more are kept for /healthz, /readyz and /version
+        max_connections: NonZeroU32 = 1024;
+        /// Those of one address (IPv6: /64); "auto" = a quarter
+        ///
+        /// Addresses in auth.proxy_trust have no share with mode = "proxy"; behind another proxy set it to max_connections
+        max_connections_per_peer: Auto<NonZeroU32> = "auto";
+        /// true: a create without one is refused
+        require_idempotency_key: bool = false;
+        /// More names under which clients call this node
+        ///
+        /// It answers to what it listens on, localhost and the hosts of advertise and public_url, so that no page can
+        /// bind its own name to it
+        allowed_hosts: Vec<String> = [];
+    }
+
+    /// Who may do what
+    ["auth"] auth: Auth {
+        /// "token", "proxy" (an authenticating proxy in front) or "off" (loopback only)
+        mode: AuthMode = "token";
+        /// The first administrator's token; admin.token in data_dir where it can't be written
+        bootstrap_token_file: Option<PathBuf> = "/etc/windrow/admin.token";
+        /// mode = "proxy": the header that says who it is
+        proxy_header: String = "X-Forwarded-User";
+        /// mode = "proxy": the networks that may say so
+        proxy_trust: Vec<Network> = ["127.0.0.1/32"];
+        /// true: /metrics and /actors ask for a token from this machine too
+        ///
+        /// Set it where a proxy on this machine forwards to the node, and lets everybody look as if they sat at it
+        always_token: bool = false;
+        /// 32 bytes, base64: seals stored secrets and signs calls between nodes
+        ///
+        /// "" = made once in data_dir (SQLite only); with a database server the same on every node
+        key_file: Option<PathBuf> = "";
+    }
+
+    /// Where tasks and their progress are kept
+    ["store"] store: Store {
+        /// "auto" = SQLite, windrow.db in data_dir; or "sqlite://PATH"; or a server that several nodes share:
+        /// "postgres://windrow@db/windrow", "mysql://windrow@db/windrow" (MariaDB too); TLS by parameters:
+        /// "?sslmode=verify-full&sslrootcert=FILE", "?ssl-mode=VERIFY_IDENTITY&ssl-ca=FILE"
+        url: StoreUrl = "auto";
+        /// Of the database's user; a password is never part of `url`
+        password_file: Option<PathBuf> = "";
+        /// To a server, of this node; heartbeats have two of their own
+        max_connections: NonZeroU32 = 16;
+        /// Of a server: false = `windrow db migrate` does it, once for all nodes; SQLite always does it itself
+        migrate_on_start: bool = false;
+    }
+
+    /// Ownership among nodes
+    ["cluster"] cluster: Cluster {
+        /// "redis://host:6379", rediss:// with TLS; "redis-sentinel://s1,s2,s3/mymaster",
+        /// "redis-cluster://r1,r2,r3", "redis+unix:///path"; "" = the database is the only witness
+        redis_url: Option<String> = "";
+        /// Of the Redis user (user@ in `redis_url`); a password is never part of `redis_url`
+        redis_password_file: Option<PathBuf> = "";
+        /// PEM file with the authorities of a rediss:// server; "" = those of the system
+        redis_ca_file: Option<PathBuf> = "";
+        /// First part of every key and channel; the store's id is the second
+        redis_prefix: String = "windrow";
+        /// PEM authorities of other nodes' certificates, for https addresses; "" = the system's
+        ca_file: Option<PathBuf> = "";
+        /// true: while Redis is configured but unreachable, the database alone decides
+        takeover_without_redis: bool = false;
+        /// How long the owner of a shard is believed without a sign; recovery takes one TTL
+        lease_ttl: Duration = "15s" above "0s";
+        /// How often it gives one: at most a quarter of lease_ttl, so that some may be lost
+        lease_renew: Duration = "3s" above "0s";
+        /// How often runnable shards without an owner are looked for, ± 30 %
+        restore_scan: Duration = "1s" above "0s";
+        /// Tasks that were not active for longer need a manual start
+        restore_window: Duration = "30d" above "0s";
+        /// Recoveries before a task is stopped (recoveries_exhausted)
+        restore_max: u32 = 10;
+        /// The wait between recoveries
+        restore_backoff: Backoff = "15s..10m x2 jitter 20%";
+    }
+
+    /// What a task has that says nothing else; each one may be overridden per business and per task
+    ["task_defaults"] task_defaults: TaskDefaults {
+        /// The live settings: the table of `windrow_core::settings::table`
+        tuning: Tuning = {}, reload;
+        /// Parts of a task that different nodes can own; a number or "auto"
+        shards: Auto<NonZeroU32> = 1, reload;
+        /// A task's parameters go with every call
+        send_params: bool = true, reload;
+        /// The largest parameters, as JSON
+        max_params: ByteSize = "64 KiB", reload;
+    }
+
+    /// Handlers that are called by HTTP
+    ["handler.http"] http_handler: HttpHandler {
+        /// Until the handler's address answers; part of the call's `timeout`
+        connect_timeout: Duration = "2s" above "0s";
+        /// Idle connections are kept this long
+        pool_idle: Duration = "90s" above "0s";
+        /// Offered by ALPN; a plain-text server is spoken to in HTTP/1.1
+        http2: bool = true;
+        /// "http://…", a forward proxy for callbacks and for the URLs of sources; "" = none
+        proxy: Option<String> = "";
+        /// PEM, in addition to the system's
+        ca_file: Option<PathBuf> = "";
+        /// Addresses that callbacks may reach; empty = all but deny_networks
+        allow_networks: Vec<Network> = [];
+        /// Addresses that they may not, whatever allow_networks says: link-local, where cloud metadata lives
+        ///
+        /// Private ranges are where businesses live
+        deny_networks: Vec<Network> = ["169.254.0.0/16", "fe80::/10"];
+        /// Private networks that a business's token may name in the URL of a source
+        ///
+        /// Public addresses it may, this node never. Operators may name what callbacks may reach
+        source_networks: Vec<Network> = [];
+        /// true: certificates aren't checked; shown as a warning
+        insecure_skip_verify: bool = false;
+    }
+
+    /// Handlers that are commands on this machine
+    ["handler.command"] command_handler: CommandHandler {
+        /// Commands come from here, never from the API (`run` and `try` take theirs as arguments)
+        enabled: bool = false;
+        /// Until a worker takes its first item
+        startup_timeout: Duration = "10s" above "0s";
+        /// Between asking a worker to end and killing its process group
+        kill_grace: Duration = "10s";
+        /// The longest line of a worker's answer
+        max_line: ByteSize = "1 MiB" above "1023 B";
+        /// The commands that businesses may name; as a table:
+        ///
+        /// ```toml
+        /// [handler.command.commands.push]
+        /// cmd     = ["python3", "-u", "/opt/push/worker.py"]
+        /// workers = 2                                    # default 1
+        /// env     = { PYTHONDONTWRITEBYTECODE = "1" }    # default {}
+        /// ```
+        commands: BTreeMap<String, Command> = {};
+    }
+
+    /// Lines that businesses write about tasks and items
+    ["data_log"] data_log: DataLog {
+        /// What is kept at all: "debug", "info", "warn" or "error"
+        min_level: DataLogLevel = "info", reload;
+        /// Lines of one write
+        batch: NonZeroU32 = 200;
+        /// The longest wait of a line
+        flush: Duration = "1s" above "0s";
+        /// Lines older than this go
+        retention: Duration = "30d" above "0s";
+        /// Lines of one task; the oldest debug and info go first, and what went is counted and shown
+        max_per_task: u64 = 5_000_000 above 0;
+    }
+
+    /// How long things are kept
+    ["retention"] retention: Retention {
+        /// Rows of abandoned items of ended tasks
+        failures: Duration = "90d" above "0s";
+        /// Ended tasks
+        tasks: Duration = "365d" above "0s";
+    }
+
+    /// The node's own log
+    ["log"] log: Log {
+        /// "auto" = "pretty" on a terminal, else "json"; or "logfmt"
+        format: LogFormat = "auto";
+        /// Level, or levels by module: "info,windrow_engine=debug"
+        filter: String = "info", reload;
+        /// When the tree of actors is printed; "" = never
+        actor_tree: ActorTree = "start,restart,stop";
+    }
+
+    /// What others measure
+    ["telemetry"] telemetry: Telemetry {
+        /// false: /metrics answers 404
+        metrics: bool = true;
+    }
 }
 
-/// This node.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Node {
-    /// The name; `Auto` is the host's.
-    pub id: Auto<String>,
-    /// Where the embedded store, its lock and spooled input are.
-    pub data_dir: PathBuf,
-    /// The sum of task rates that the node may hold.
-    pub capacity_rate: RateLimit,
-    /// What a task without a rate counts as.
-    pub unlimited_reserves: Rate,
-    /// Whether tasks may be unpaced.
-    pub allow_unlimited: bool,
-    /// Whether tasks run here at all.
-    pub run_tasks: bool,
-    /// Businesses of these pools run here.
-    pub pools: Vec<String>,
-    /// How long a shutdown may take.
-    pub drain_timeout: Duration,
-    /// Shown with the node.
-    pub labels: BTreeMap<String, String>,
-}
+/// Keys of earlier versions that nothing ever obeyed.
+pub(super) const REMOVED: [&str; 7] = [
+    "task_defaults.stop_drain",
+    "retention.success_detail",
+    "telemetry.otlp_endpoint",
+    "telemetry.sample",
+    "dashboard.enabled",
+    "dashboard.base_path",
+    "dashboard.locale",
+];
 
-/// The façade's port.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Http {
-    /// Where it listens.
-    pub listen: SocketAddr,
-    /// How other nodes reach it; `Auto` is `listen`.
-    pub advertise: Auto<String>,
-    /// The URL that people use.
-    pub public_url: Option<String>,
-    /// Certificate chain, PEM.
-    pub tls_cert_file: Option<PathBuf>,
-    /// Its key, PEM.
-    pub tls_key_file: Option<PathBuf>,
-    /// The largest request, uploads excepted.
-    pub body_limit: ByteSize,
-    /// All bodies that are read or worked on at once; one caller may have a quarter.
-    pub body_memory: ByteSize,
-    /// The largest upload.
-    pub upload_limit: ByteSize,
-    /// What the uploads of a business may take.
-    pub upload_quota: ByteSize,
-    /// Uploads that arrive at once; one caller may have a quarter.
-    pub max_uploads: NonZeroU32,
-    /// Connections at once.
-    pub max_connections: NonZeroU32,
-    /// Those of one address; `Auto` is a quarter.
-    pub max_connections_per_peer: Auto<NonZeroU32>,
-    /// Whether a create needs a key.
-    pub require_idempotency_key: bool,
-    /// More names under which the node may be called.
-    pub allowed_hosts: Vec<String>,
-}
-
-/// Who may do what.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Auth {
-    /// How callers prove who they are.
-    pub mode: AuthMode,
-    /// The first administrator's token; `admin.token` in the data directory where it can't be written.
-    pub bootstrap_token_file: Option<PathBuf>,
-    /// The header in which a proxy says who it is.
-    pub proxy_header: String,
-    /// The networks from which it may.
-    pub proxy_trust: Vec<Network>,
-    /// Whether even this machine needs a token for metrics and the tree of actors.
-    pub always_token: bool,
-    /// The key that seals secrets; none is made in the data directory.
-    pub key_file: Option<PathBuf>,
-}
-
-/// The store.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Store {
-    /// Which.
-    pub url: StoreUrl,
-    /// The file that holds the password.
-    pub password_file: Option<PathBuf>,
-    /// The size of the pool.
-    pub max_connections: NonZeroU32,
-    /// Whether a database server is migrated at start.
-    pub migrate_on_start: bool,
-}
-
-/// Ownership among nodes.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Cluster {
-    /// The second witness.
-    pub redis_url: Option<String>,
-    /// The file that holds its password.
-    pub redis_password_file: Option<PathBuf>,
-    /// The file with the authorities that its certificate may come from; none trusts those of the system.
-    pub redis_ca_file: Option<PathBuf>,
-    /// The first part of its keys.
-    pub redis_prefix: String,
-    /// Certificates (PEM) of authorities that other nodes' certificates come from; none is the system's.
-    pub ca_file: Option<PathBuf>,
-    /// Whether the database alone decides while Redis is unreachable.
-    pub takeover_without_redis: bool,
-    /// How long an owner is believed without a sign.
-    pub lease_ttl: Duration,
-    /// How often it gives one; at most a quarter of the TTL.
-    pub lease_renew: Duration,
-    /// How often ownerless shards are looked for.
-    pub restore_scan: Duration,
-    /// Tasks idle for longer need a manual start.
-    pub restore_window: Duration,
-    /// Recoveries before a task is stopped.
-    pub restore_max: u32,
-    /// The wait between recoveries.
-    pub restore_backoff: Backoff,
-}
-
-/// What a task has that says nothing else.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TaskDefaults {
-    /// The live settings.
-    pub tuning: Tuning,
-    /// Parts that different nodes can own.
-    pub shards: Auto<NonZeroU32>,
-    /// How long a stop waits for calls.
-    pub stop_drain: StopDrain,
-    /// Whether parameters go with each call.
-    pub send_params: bool,
-    /// The largest parameters, as JSON.
-    pub max_params: ByteSize,
-}
-
-/// HTTP callbacks.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct HttpHandler {
-    /// How long a connection may take.
-    pub connect_timeout: Duration,
-    /// How long an idle one is kept.
-    pub pool_idle: Duration,
-    /// Whether HTTP/2 is offered.
-    pub http2: bool,
-    /// A forward proxy.
-    pub proxy: Option<String>,
-    /// Certificates in addition to the system's.
-    pub ca_file: Option<PathBuf>,
-    /// Addresses that may be reached; empty is all.
-    pub allow_networks: Vec<Network>,
-    /// Addresses that may not; wins.
-    pub deny_networks: Vec<Network>,
-    /// Private networks that URL sources of businesses may lie in.
-    pub source_networks: Vec<Network>,
-    /// Whether certificates go unchecked.
-    pub insecure_skip_verify: bool,
-}
-
-/// Worker subprocesses.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CommandHandler {
-    /// Whether the node starts any.
-    pub enabled: bool,
-    /// Until a worker takes its first item.
-    pub startup_timeout: Duration,
-    /// Between asking to end and killing.
-    pub kill_grace: Duration,
-    /// The longest line of an answer.
-    pub max_line: ByteSize,
-    /// The commands that businesses may name.
-    pub commands: BTreeMap<String, Command>,
-}
-
-/// One command.
+/// A command that businesses may name.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Command {
@@ -230,63 +270,4 @@ pub struct Command {
 
 fn one() -> NonZeroU32 {
     NonZeroU32::MIN
-}
-
-/// Lines that businesses write about tasks and items.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct DataLog {
-    /// What is kept at all.
-    pub min_level: DataLogLevel,
-    /// Lines of one write.
-    pub batch: NonZeroU32,
-    /// The longest wait of a line.
-    pub flush: Duration,
-    /// How long lines are kept.
-    pub retention: Duration,
-    /// Lines of one task.
-    pub max_per_task: u64,
-}
-
-/// How long things are kept.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Retention {
-    /// Rows of abandoned items of ended tasks.
-    pub failures: Duration,
-    /// What is kept of items that succeeded.
-    pub success_detail: SuccessDetail,
-    /// Ended tasks.
-    pub tasks: Duration,
-}
-
-/// The node's own log.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Log {
-    /// How lines look.
-    pub format: LogFormat,
-    /// Which lines.
-    pub filter: String,
-    /// When the tree of actors is printed.
-    pub actor_tree: ActorTree,
-}
-
-/// Metrics and traces.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Telemetry {
-    /// Whether `/metrics` is served.
-    pub metrics: bool,
-    /// Where traces go; none turns them off.
-    pub otlp_endpoint: Option<String>,
-    /// The share of items that are traced when they succeed.
-    pub sample: Share,
-}
-
-/// The dashboard.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Dashboard {
-    /// Whether it is served.
-    pub enabled: bool,
-    /// Under which path.
-    pub base_path: String,
-    /// In which language.
-    pub locale: Locale,
 }

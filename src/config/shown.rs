@@ -5,11 +5,11 @@ use std::path::Path;
 use toml::Value;
 
 use super::fault::{Fault, Origin};
+use super::keys::keys;
 use super::layers::Layers;
 use super::load::load;
+use super::table::toml_of;
 
-/// Every key with its default, as it stands in the repository.
-pub const DOCUMENTED: &str = include_str!("../../config.toml");
 /// What stands for a secret.
 const MASK: &str = "***";
 
@@ -33,10 +33,6 @@ pub fn shown(
     env: impl Iterator<Item = (String, String)> + Clone,
 ) -> Result<Vec<Shown>, Vec<Fault>> {
     load(path, env.clone())?;
-    let mut defaults = Layers::default();
-    defaults
-        .add_file(Path::new("config.toml"), DOCUMENTED)
-        .map_err(|fault| vec![fault])?;
     let mut written = Layers::default();
     if let Some(path) = path {
         let text =
@@ -44,18 +40,20 @@ pub fn shown(
         written.add_file(path, &text).map_err(|fault| vec![fault])?;
     }
     written.add_env(env);
-    let all = defaults.into_rest().map(|(key, default)| {
-        let (value, origin) = match written.take(&key) {
+    let all = keys().into_iter().filter_map(|key| {
+        let (value, origin) = match written.take(&key.name) {
             Some(entry) => (entry.value, entry.origin),
-            None => (default.value, Origin::Default),
+            None => (toml_of(key.default)?, Origin::Default),
         };
-        Shown {
-            value: masked(&key, value),
-            key,
+        Some(Shown {
+            value: masked(&key.name, value),
+            key: key.name,
             origin,
-        }
+        })
     });
-    Ok(all.collect())
+    let mut all: Vec<Shown> = all.collect();
+    all.sort_by(|a, b| a.key.cmp(&b.key));
+    Ok(all)
 }
 
 /// Without what is nobody else's: variables of commands, and a user in an address.

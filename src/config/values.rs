@@ -3,9 +3,8 @@
 use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
-use std::time::Duration;
 
-use windrow_core::settings::text::{TextError, parse_span};
+use windrow_core::settings::text::TextError;
 
 /// A closed choice: its variants and their texts.
 macro_rules! choice {
@@ -74,17 +73,6 @@ choice!(
     Json => "json",
     /// `key=value`.
     Logfmt => "logfmt",
-});
-
-choice!(
-    /// The dashboard's language.
-    Locale, "a language", {
-    /// The browser's.
-    Auto => "auto",
-    /// English.
-    English => "en",
-    /// Simplified Chinese.
-    Chinese => "zh-CN",
 });
 
 /// Which store.
@@ -167,90 +155,6 @@ pub(super) fn without_password(url: &str) -> String {
     {
         Some((user, host)) => format!("{scheme}://{user}:***@{host}{path}"),
         None => url.to_owned(),
-    }
-}
-
-/// How long a stop waits for calls in flight.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum StopDrain {
-    /// Each up to its own timeout.
-    Timeout,
-    /// At most this long.
-    Span(Duration),
-}
-
-impl FromStr for StopDrain {
-    type Err = TextError;
-
-    fn from_str(text: &str) -> Result<StopDrain, TextError> {
-        match text {
-            "timeout" => Ok(StopDrain::Timeout),
-            span => parse_span(span).map(StopDrain::Span).map_err(|_| TextError {
-                text: text.to_owned(),
-                expected: "\"timeout\" or a span of time",
-                examples: "\"timeout\", \"5s\"",
-            }),
-        }
-    }
-}
-
-/// A share of all. Unit: parts per million, at most a million.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Share {
-    /// Parts per million.
-    pub ppm: u32,
-}
-
-impl FromStr for Share {
-    type Err = TextError;
-
-    fn from_str(text: &str) -> Result<Share, TextError> {
-        let percent = text
-            .strip_suffix('%')
-            .and_then(|number| number.parse::<f64>().ok());
-        match percent {
-            // In range, so the product fits and loses nothing that anyone could have meant.
-            Some(percent) if (0.0..=100.0).contains(&percent) => Ok(Share {
-                ppm: (percent * 10_000.0).round() as u32,
-            }),
-            _ => Err(TextError {
-                text: text.to_owned(),
-                expected: "a share from 0% to 100%",
-                examples: "\"1%\", \"0.1%\", \"100%\"",
-            }),
-        }
-    }
-}
-
-/// What is kept of items that succeeded.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SuccessDetail {
-    /// Nothing: they have no rows.
-    None,
-    /// A share of them.
-    Sampled(Share),
-    /// All of them.
-    All,
-}
-
-impl FromStr for SuccessDetail {
-    type Err = TextError;
-
-    fn from_str(text: &str) -> Result<SuccessDetail, TextError> {
-        match text {
-            "none" => Ok(SuccessDetail::None),
-            "all" => Ok(SuccessDetail::All),
-            other => {
-                let share = other
-                    .strip_prefix("sampled ")
-                    .and_then(|share| share.trim().parse().ok());
-                share.map(SuccessDetail::Sampled).ok_or_else(|| TextError {
-                    text: text.to_owned(),
-                    expected: "what to keep of items that succeeded",
-                    examples: "\"none\", \"sampled 1%\", \"all\"",
-                })
-            }
-        }
     }
 }
 

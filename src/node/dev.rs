@@ -20,7 +20,7 @@ use super::serve::{Serve, ServeError, ServeOptions};
 use windrow_config::{AuthMode, Config};
 use windrow_core::business::HandlerSpec;
 use windrow_core::ids::ItemCount;
-use windrow_core::settings::patch::TuningPatch;
+use windrow_core::settings::table::TuningPatch;
 use windrow_core::settings::{Auto, RateLimit};
 use windrow_core::task::lifecycle::Status;
 use windrow_engine::ports::sources::resolver::SourceRequest;
@@ -297,7 +297,7 @@ mod tests {
     #[test]
     fn the_configuration_is_one_that_serve_would_take() {
         let config = config(PathBuf::from("x"), 0);
-        assert_eq!((config.faults(), config.not_built()), (Vec::new(), Vec::new()));
+        assert_eq!(config.faults(), []);
         assert!(config.http.listen.ip().is_loopback());
     }
 }

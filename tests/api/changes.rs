@@ -49,6 +49,30 @@ async fn of_changes_that_meet_none_is_lost() {
 }
 
 #[tokio::test]
+async fn settings_of_retries_have_their_own_names_and_stand_in_retry_too() {
+    let node = Node::start().await;
+    node.business("push", "http://127.0.0.1:1/", json!({})).await;
+    let more = json!({"max_attempts": 3, "retry": {"on_exhausted": "stop"}});
+    let path = format!("/v1/tasks/{}", node.task("push", 5, more).await);
+    let change = json!({"backoff": "2s jitter 0%", "retry": {"max_attempts": 4}});
+    let task = node.admin.patch(&path, change).await.expect(200);
+    let retry = json!({"max_attempts": 4, "backoff": "2s jitter 0%", "on_exhausted": "stop"});
+    assert_eq!(task["retry"], retry);
+    for (name, value) in retry.as_object().unwrap() {
+        assert_eq!(&task[name], value, "{name}");
+    }
+    for (wrong, pointer) in [
+        (json!({"retry": {"rate": "1/s"}}), "/retry/rate"),
+        (json!({"backof": "1s"}), "/backof"),
+        (json!({"backoff": "1s..400d"}), "/backoff"),
+        (json!({"timeout": "fast"}), "/timeout"),
+    ] {
+        let problem = node.admin.patch(&path, wrong).await.json();
+        assert_eq!(problem["errors"][0]["pointer"], pointer, "{problem:#}");
+    }
+}
+
+#[tokio::test]
 async fn a_change_is_made_whole_although_its_client_hung_up() {
     let business = pensive(Duration::from_secs(1)).await;
     let node = Node::start().await;

@@ -111,7 +111,7 @@ fn every_fault_of_a_configuration_is_told_before_anything_is_begun() {
     let place = Place::new();
     place.write(
         "config.toml",
-        "[node]\ndata_dir = \"data\"\nunlimited_reserves = \"5000/s\"\n[retention]\nsuccess_detail = \"all\"\n\
+        "[node]\ndata_dir = \"data\"\nunlimited_reserves = \"5000/s\"\n\
         [store]\nurl = \"postgres://db/windrow\"\n[http]\nlisten = \"0.0.0.0:7700\"\n[auth]\nmode = \"off\"\n",
     );
     let first = place
@@ -120,11 +120,11 @@ fn every_fault_of_a_configuration_is_told_before_anything_is_begun() {
     assert!(first.stderr.contains("(config.toml)"), "{}", first.stderr);
     place.write(
         "config.toml",
-        "[retention]\nsuccess_detail = \"all\"\n[log]\nfilter = \"a=b=c\"\n",
+        "[auth]\nmode = \"off\"\n[log]\nfilter = \"a=b=c\"\n",
     );
     place
-        .windrow(&["serve"])
-        .refused(78, &["retention.success_detail", "log.filter"]);
+        .windrow(&["serve", "--listen", "0.0.0.0:7700"])
+        .refused(78, &["auth.mode", "log.filter"]);
     assert!(!place.path("data").exists(), "nothing was begun");
 }
 

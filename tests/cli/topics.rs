@@ -137,15 +137,14 @@ fn a_check_finds_what_a_start_would_refuse_and_says_what_a_node_needs() {
     ] {
         assert!(said.contains(word), "{word} is not in\n{said}");
     }
-    place.write(
-        "config.toml",
-        "[log]\nfilter = \"a=b=c\"\n[retention]\nsuccess_detail = \"all\"\n",
-    );
-    let keys = ["log.filter", "retention.success_detail"];
+    place.write("config.toml", "[log]\nfilter = \"a=b=c\"\n");
     place
         .windrow(&["config", "check", "config.toml"])
-        .refused(78, &keys);
-    place.windrow(&["serve"]).refused(78, &keys);
+        .refused(78, &["log.filter"]);
+    place.windrow(&["serve"]).refused(78, &["log.filter"]);
+    place.write("config.toml", "[dashboard]\nenabled = false\n");
+    let removed = ["dashboard.enabled", "nothing obeys it"];
+    place.windrow(&["serve"]).refused(78, &removed);
     place.write("config.toml", "[store]\nurl = \"postgres://db/windrow\"\n");
     place
         .windrow(&["config", "check", "config.toml"])

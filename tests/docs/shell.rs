@@ -128,16 +128,6 @@ impl Shell {
             .unwrap_or(self.ports[HANDLER])
     }
 
-    /// What `windrow` prints, for a command that must succeed.
-    pub(crate) fn output(&self, words: &[&str]) -> String {
-        let output = Command::new(env!("CARGO_BIN_EXE_windrow"))
-            .args(words)
-            .output()
-            .unwrap();
-        assert!(output.status.success(), "{words:?}: {output:?}");
-        String::from_utf8(output.stdout).unwrap()
-    }
-
     /// Runs one command and compares.
     pub(crate) fn run(&mut self, step: &Step, loose: bool) -> Result<(), String> {
         let mut child = self.start(&self.with_port(&step.command));

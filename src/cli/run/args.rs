@@ -8,8 +8,8 @@ use std::time::Duration;
 use clap::{ArgGroup, Args, ValueEnum, ValueHint};
 
 use crate::args::{HttpArgs, Items, Verbosity};
+use crate::task::args::settings::Settings;
 use windrow_core::settings::text::parse_span;
-use windrow_core::settings::{Auto, Backoff, Burst, ErrorBudget, OnExhausted, RateLimit};
 
 /// clap's own is longer than a line, and doesn't show where a command stands.
 pub(crate) const USAGE: &str = "\
@@ -49,49 +49,7 @@ What a pipe brought is kept: --resume NAME goes on with it, also where the pipe 
 Exit codes: windrow help exit-codes";
 
 /// How items are driven; what isn't said here comes from the configuration.
-#[derive(Debug, Args)]
-#[command(next_help_heading = "Pace and limits")]
-pub struct Tunes {
-    /// Item attempts, retries included: 500/s, 30/m, 1/2s, unlimited
-    #[arg(long)]
-    pub rate: Option<RateLimit>,
-    /// How much may leave at once above the steady rate: 100ms (of the rate) or '50 items'
-    #[arg(long)]
-    pub burst: Option<Burst>,
-    /// Items in flight at the same time: a number or auto
-    #[arg(long)]
-    pub concurrency: Option<Auto<NonZeroU32>>,
-    /// Items between low water and the highest that may leave: a number or auto
-    #[arg(long)]
-    pub window: Option<Auto<NonZeroU32>>,
-    /// Items of one call
-    #[arg(long)]
-    pub batch: Option<NonZeroU32>,
-    /// How long one call may take
-    #[arg(long, value_parser = parse_span)]
-    pub timeout: Option<Duration>,
-    /// Attempts of one item before it is given up
-    #[arg(long)]
-    pub max_attempts: Option<NonZeroU32>,
-    /// The wait between attempts: '1s..60s x2 jitter 20%'
-    #[arg(long)]
-    pub backoff: Option<Backoff>,
-    /// What an item without attempts left means: abandon (it) or stop (everything)
-    #[arg(long)]
-    pub on_exhausted: Option<OnExhausted>,
-    /// Errors that are tolerated: 10/s failed attempts (more: it pauses), 1% or 500 given up (more: it stops), none
-    #[arg(long)]
-    pub error_budget: Option<ErrorBudget>,
-    /// One at a time, in order
-    #[arg(long)]
-    pub ordered: bool,
-    /// How long the handler may be down before the job stops; nothing is lost by it
-    #[arg(long, value_name = "SPAN", value_parser = parse_span)]
-    pub outage_patience: Option<Duration>,
-    /// How long items without a verdict are tried when nothing else is left to compare them with; 0s judges at once
-    #[arg(long, value_name = "SPAN", value_parser = parse_span)]
-    pub judge_after: Option<Duration>,
-}
+pub type Tunes = Settings<true>;
 
 /// More processes than any machine is helped by; a slip of the finger must not take it down.
 const WORKERS_MAX: u32 = 4096;

@@ -20,7 +20,7 @@ use super::outcome::{counts_json, thousandths};
 use super::picture::Picture;
 use windrow_core::ids::TaskId;
 use windrow_core::settings::check;
-use windrow_core::settings::patch::TuningPatch;
+use windrow_core::settings::table::TuningPatch;
 use windrow_core::settings::text::span_text;
 use windrow_core::task::Tuning;
 use windrow_core::task::lifecycle::Status;

@@ -16,6 +16,7 @@ use crate::run::source;
 use windrow_config::{CommandHandler, Config};
 use windrow_core::settings::RateLimit;
 use windrow_core::settings::check;
+use windrow_core::settings::table::TuningPatch;
 use windrow_core::task::Tuning;
 use windrow_engine::ports::clock::Clock;
 use windrow_node::Runtimes;
@@ -48,7 +49,7 @@ pub(super) fn prepare(
         // A worker that doesn't get ready was never reached. Who knows of a slow one has set its own time.
         *startup = args.first_contact.max(STARTUP_MIN).min(*startup);
     }
-    let tuning = tuned(&args.tunes, config.task_defaults.tuning.clone())?;
+    let tuning = tuned(&args.tunes, &config.task_defaults.tuning)?;
     let spec = source::spec(&args.items, args.total.map_or(0, std::num::NonZeroU64::get))?;
     let place = match (&args.resume, &args.state) {
         (Some(name), state) => resume::place(name, state.as_deref(), &shell.env)?,
@@ -103,23 +104,12 @@ pub(in super::super) fn load(file: Option<&Path>, shell: &Shell) -> Result<Confi
 }
 
 /// The settings that flags change. Without `--rate` a run is unpaced, whatever the configuration says.
-fn tuned(tunes: &Tunes, base: Tuning) -> Result<Tuning, Fault> {
-    let tuning = Tuning {
-        rate: tunes.rate.unwrap_or(RateLimit::Unlimited),
-        burst: tunes.burst.unwrap_or(base.burst),
-        concurrency: tunes.concurrency.unwrap_or(base.concurrency),
-        window: tunes.window.unwrap_or(base.window),
-        batch: tunes.batch.unwrap_or(base.batch),
-        timeout: tunes.timeout.unwrap_or(base.timeout),
-        max_attempts: tunes.max_attempts.unwrap_or(base.max_attempts),
-        backoff: tunes.backoff.unwrap_or(base.backoff),
-        on_exhausted: tunes.on_exhausted.unwrap_or(base.on_exhausted),
-        error_budget: tunes.error_budget.unwrap_or(base.error_budget),
-        ordered: tunes.ordered || base.ordered,
-        outage_patience: tunes.outage_patience.unwrap_or(base.outage_patience),
-        judge_after: tunes.judge_after.unwrap_or(base.judge_after),
-        ..base
+fn tuned(tunes: &Tunes, base: &Tuning) -> Result<Tuning, Fault> {
+    let unpaced = TuningPatch {
+        rate: Some(RateLimit::Unlimited),
+        ..TuningPatch::default()
     };
+    let tuning = unpaced.and(&tunes.0).apply(base);
     let faults = check::faults(&tuning);
     if faults.is_empty() {
         return Ok(tuning);
@@ -154,14 +144,14 @@ mod tests {
     fn a_run_without_a_rate_is_unpaced_and_flags_win() {
         let base = TaskDefaults::default().tuning;
         let flags = args("windrow run --total 3 --rate 5/s --max-attempts 1 --error-budget 1% -- true");
-        let tuning = tuned(&flags.tunes, base.clone()).expect("sound");
+        let tuning = tuned(&flags.tunes, &base).expect("sound");
         assert_eq!(tuning.rate.to_string(), "5/s");
         assert_eq!(
             (tuning.max_attempts.get(), tuning.error_budget.to_string()),
             (1, "1%".to_owned())
         );
         assert_eq!(tuning.error_window, base.error_window);
-        let plain = tuned(&args("windrow run --total 3 -- true").tunes, base.clone()).expect("sound");
+        let plain = tuned(&args("windrow run --total 3 -- true").tunes, &base).expect("sound");
         assert_eq!(
             plain,
             Tuning {
@@ -174,7 +164,7 @@ mod tests {
     #[test]
     fn settings_that_contradict_one_another_are_all_listed() {
         let flags = args("windrow run --total 3 --window 4 --concurrency 64 --batch 8 -- true");
-        let fault = tuned(&flags.tunes, TaskDefaults::default().tuning).expect_err("contradictions");
+        let fault = tuned(&flags.tunes, &TaskDefaults::default().tuning).expect_err("contradictions");
         assert_eq!((fault.exit, fault.because.len()), (Exit::Usage, 2));
     }
 }

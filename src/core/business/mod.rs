@@ -12,8 +12,8 @@ use serde::{Deserialize, Serialize};
 
 use super::settings::Rate;
 use crate::settings::json::object_option;
-use crate::settings::patch::TuningPatch;
-use crate::settings::table::written_option;
+use crate::settings::table::TuningPatch;
+use crate::settings::value::written_option;
 
 /// The pool of a business that names none, and of a node that serves no other.
 pub const POOL_DEFAULT: &str = "default";

@@ -20,7 +20,7 @@ pub use facts::{Facts, Head, HeldBack, Latency, Live, SharedLimit, Standing};
 pub use text::{rate_like, rate_text};
 
 use super::settings::RateLimit;
-use crate::settings::patch::TuningPatch;
+use crate::settings::table::TuningPatch;
 use crate::stats::stall::StallReason;
 use crate::task::lifecycle::Status;
 

@@ -1,4 +1,4 @@
-//! The serde form of settings: their text (`settings_text`), and a plain number where a number is meant.
+//! The serde form of settings: their text, and a plain number where a number is meant.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -164,16 +164,16 @@ pub fn object_option<'de, D: Deserializer<'de>, T: Deserialize<'de>>(from: D) ->
 /// The most members of a map that people write: more are refused while they are read. What a map means may allow fewer.
 pub const MEMBERS_MAX: usize = 1_000;
 
-struct Few;
+struct Texts;
 
-impl<'de> Visitor<'de> for Few {
-    type Value = BTreeMap<String, String>;
+impl<'de> Visitor<'de> for Texts {
+    type Value = FewTexts;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("an object of texts")
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut from: A) -> Result<Self::Value, A::Error> {
+    fn visit_map<A: MapAccess<'de>>(self, mut from: A) -> Result<FewTexts, A::Error> {
         let mut members = BTreeMap::new();
         while let Some((name, text)) = from.next_entry()? {
             if members.len() == MEMBERS_MAX {
@@ -183,29 +183,15 @@ impl<'de> Visitor<'de> for Few {
             }
             members.insert(name, text);
         }
-        Ok(members)
+        Ok(FewTexts(members))
     }
 }
 
-struct FewOrNone;
+struct FewTexts(BTreeMap<String, String>);
 
-impl<'de> Visitor<'de> for FewOrNone {
-    type Value = Option<BTreeMap<String, String>>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an object of texts")
-    }
-
-    fn visit_unit<E: Error>(self) -> Result<Self::Value, E> {
-        Ok(None)
-    }
-
-    fn visit_some<D: Deserializer<'de>>(self, from: D) -> Result<Self::Value, D::Error> {
-        from.deserialize_map(Few).map(Some)
-    }
-
-    fn visit_none<E: Error>(self) -> Result<Self::Value, E> {
-        Ok(None)
+impl<'de> Deserialize<'de> for FewTexts {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<FewTexts, D::Error> {
+        from.deserialize_map(Texts)
     }
 }
 
@@ -214,13 +200,14 @@ impl<'de> Visitor<'de> for FewOrNone {
 /// # Errors
 /// When it is something else, or has too many members.
 pub fn few_texts<'de, D: Deserializer<'de>>(from: D) -> Result<Option<BTreeMap<String, String>>, D::Error> {
-    from.deserialize_option(FewOrNone)
+    let read = Option::<FewTexts>::deserialize(from)?;
+    Ok(read.map(|FewTexts(members)| members))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::settings::patch::TuningPatch;
+    use crate::settings::table::TuningPatch;
     use crate::task::Tuning;
 
     const WRITTEN: &str = r#"{"rate":"500/s","burst":"100ms","concurrency":"auto","max_concurrency":1024,"window":4096,

@@ -1,11 +1,11 @@
-//! The settings of a task as checked values. How people write them is `settings_text`, how serde does
-//! `settings_serde`.
+//! The settings of a task: [`table`] declares them; here are their types as checked values. How people write them is
+//! [`text`], how serde does [`json`].
 
 pub mod check;
 pub mod json;
-pub mod patch;
 pub mod table;
 pub mod text;
+pub mod value;
 
 use std::num::NonZeroU32;
 use std::time::Duration;

@@ -12,34 +12,14 @@ use serde::{Deserialize, Serialize};
 
 use super::ids::{ItemCount, ItemIndex};
 use super::settings::Auto;
-use crate::live_settings;
-use crate::settings::table::{default, written};
 
 pub use super::settings::Rate;
+pub use super::settings::table::Tuning;
 
-/// The largest window. Unit: items. (a bitmap of 128 KiB.)
+/// The largest window. Unit: items. (a bitmap of 128 KiB; the bound of `window` and `batch` in the table of settings.)
 pub const WINDOW_ITEMS_MAX: u32 = 1 << 20;
 /// The smallest automatic window. Unit: items.
 pub const WINDOW_ITEMS_AUTO_MIN: u32 = 4096;
-
-macro_rules! tuning {
-    ($($(#[doc = $about:literal])* $name:ident: $type:ty = $default:tt;)*) => {
-        /// The live settings of a task: the table [`live_settings`](crate::live_settings).
-        #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-        // A task that was saved before a setting came has the default of it.
-        #[serde(deny_unknown_fields, default)]
-        pub struct Tuning {
-            $($(#[doc = $about])* #[serde(with = "written")] pub $name: $type,)*
-        }
-
-        impl Default for Tuning {
-            fn default() -> Tuning {
-                Tuning { $($name: default(stringify!($default)),)* }
-            }
-        }
-    };
-}
-live_settings!(tuning);
 
 impl Tuning {
     /// The concurrency to begin with: `auto` is 64 until a latency is known (`config.toml`); ordered is 1.

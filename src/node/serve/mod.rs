@@ -156,9 +156,9 @@ impl Serve {
     ///
     /// # Errors
     /// When the log's filter can't be read: nothing is changed then.
-    pub fn reload(&self, new: &Config) -> Result<(Vec<&'static str>, Vec<&'static str>), String> {
+    pub fn reload(&self, new: &Config) -> Result<(Vec<String>, Vec<String>), String> {
         let reload = self.service.config().reloaded(new);
-        if reload.applied.contains(&"log.filter") {
+        if reload.applied.iter().any(|key| key == "log.filter") {
             self.front.change_log(&reload.config.log.filter)?;
         }
         let (applied, ignored) = (reload.applied, reload.ignored);
@@ -277,7 +277,6 @@ fn url(address: SocketAddr, is_tls: bool) -> String {
 /// Everything that is wrong with a configuration itself, whatever this machine has.
 pub fn faults(config: &Config) -> Vec<Fault> {
     let mut faults = config.faults();
-    faults.extend(config.not_built());
     if let Err(error) = config.log.filter.parse::<Filter>() {
         faults.push(Fault {
             key: "log.filter".to_owned(),

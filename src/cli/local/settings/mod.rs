@@ -14,7 +14,7 @@ use crate::local::configuration;
 use crate::local::serve::serviceable;
 use crate::output::screen;
 use crate::run::load;
-use windrow_config::{AuthMode, Config, DOCUMENTED};
+use windrow_config::{AuthMode, Config};
 use windrow_node::serve::ServeError;
 use windrow_node::serve::look::{self, Port};
 
@@ -33,7 +33,7 @@ pub(crate) fn settings(args: &ConfigArgs, shell: &Shell) -> Result<Exit, Fault> 
             let name = file.map_or_else(|| "the default".to_owned(), |file| file.display().to_string());
             format!("{name} is sound\n{}", needs(&config, port))
         }
-        ConfigVerb::Default => DOCUMENTED.to_owned(),
+        ConfigVerb::Default => windrow_config::documented(),
         ConfigVerb::Show(args) => return shown::show(args, shell),
     };
     screen::print(&text).map(|()| Exit::Ok)

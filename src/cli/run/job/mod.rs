@@ -12,11 +12,10 @@ use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::link::View;
 use crate::output::screen;
-use crate::run::args::Tunes;
 use crate::run::control::Command;
 use crate::run::place;
 use crate::task::difference_but;
-use windrow_core::settings::patch::TuningPatch;
+use windrow_core::settings::table::TuningPatch;
 
 /// Does what the verb says; without one it lists.
 ///
@@ -50,7 +49,7 @@ async fn list(view: &View, shell: &Shell) -> Result<Exit, Fault> {
 }
 
 async fn set(args: &SetArgs, shell: &Shell) -> Result<Exit, Fault> {
-    let settings = patch(&args.tunes);
+    let settings = args.tunes.0.clone();
     if settings == TuningPatch::default() {
         return Err(
             Fault::new(Exit::Usage, "nothing is to be changed", "no flag names a setting")
@@ -87,23 +86,4 @@ fn say(answer: &Value, sentence: &str, view: &View) -> Result<Exit, Fault> {
         answer.to_string()
     };
     screen::put(&text).map(|()| Exit::Ok)
-}
-
-fn patch(tunes: &Tunes) -> TuningPatch {
-    TuningPatch {
-        rate: tunes.rate,
-        burst: tunes.burst,
-        concurrency: tunes.concurrency,
-        window: tunes.window,
-        batch: tunes.batch,
-        timeout: tunes.timeout,
-        max_attempts: tunes.max_attempts,
-        backoff: tunes.backoff,
-        on_exhausted: tunes.on_exhausted,
-        error_budget: tunes.error_budget,
-        ordered: tunes.ordered.then_some(true),
-        outage_patience: tunes.outage_patience,
-        judge_after: tunes.judge_after,
-        ..TuningPatch::default()
-    }
 }

@@ -1,108 +1,117 @@
-//! The live settings of a task as flags: the same for making, changing, cloning and doing again.
+//! The live settings of a task as flags, made from their table: the same for making, changing, cloning and doing again,
+//! and those of `windrow run`.
 
-use std::num::NonZeroU32;
-use std::time::Duration;
+use std::sync::LazyLock;
 
-use clap::Args;
+use clap::{Arg, ArgMatches, Args, Command, Error, FromArgMatches};
 
-use windrow_core::settings::patch::TuningPatch;
-use windrow_core::settings::text::parse_span;
-use windrow_core::settings::{Auto, Backoff, Burst, ErrorBudget, OnExhausted, RateLimit};
+use windrow_core::settings::table::{SETTINGS, Setting, TuningPatch};
+use windrow_core::settings::value::Kind;
 
-/// How items are driven; what isn't said stays as it is, or is as the business has it.
-#[derive(Clone, Debug, Default, Args)]
-#[command(next_help_heading = "Pace and limits")]
-pub struct Settings {
-    /// Item attempts, retries included: 500/s, 30/m, 1/2s, unlimited
-    #[arg(long)]
-    pub rate: Option<RateLimit>,
-    /// How much may leave at once above the steady rate: 100ms (of the rate) or '50 items'
-    #[arg(long)]
-    pub burst: Option<Burst>,
-    /// Items in flight at the same time: a number or auto
-    #[arg(long)]
-    pub concurrency: Option<Auto<NonZeroU32>>,
-    /// Bounds --concurrency auto
-    #[arg(long, value_name = "N")]
-    pub max_concurrency: Option<NonZeroU32>,
-    /// Items between low water and the highest that may leave: a number or auto
-    #[arg(long)]
-    pub window: Option<Auto<NonZeroU32>>,
-    /// Items of one call
-    #[arg(long, value_name = "N")]
-    pub batch: Option<NonZeroU32>,
-    /// How long an item may wait for its batch to fill
-    #[arg(long, value_name = "SPAN", value_parser = parse_span)]
-    pub batch_linger: Option<Duration>,
-    /// How long one call of the handler may take (--timeout is of requests to the node)
-    #[arg(long, value_name = "SPAN", value_parser = parse_span)]
-    pub call_timeout: Option<Duration>,
-    /// Attempts of one item before it is given up
-    #[arg(long, value_name = "N")]
-    pub max_attempts: Option<NonZeroU32>,
-    /// The wait between attempts: '1s..60s x2 jitter 20%'
-    #[arg(long)]
-    pub backoff: Option<Backoff>,
-    /// What an item without attempts left means: abandon (it) or stop (everything)
-    #[arg(long, value_name = "WHAT")]
-    pub on_exhausted: Option<OnExhausted>,
-    /// Errors that are tolerated: 10/s failed attempts (more: it pauses), 1% or 500 given up (more: it stops), none
-    #[arg(long, value_name = "BUDGET")]
-    pub error_budget: Option<ErrorBudget>,
-    /// The window of the error budget
-    #[arg(long, value_name = "SPAN", value_parser = parse_span)]
-    pub error_window: Option<Duration>,
-    /// How often progress is saved
-    #[arg(long, value_name = "SPAN", value_parser = parse_span)]
-    pub checkpoint_interval: Option<Duration>,
-    /// Completions that may be unsaved: a number or auto
-    #[arg(long, value_name = "N")]
-    pub unsaved_max: Option<Auto<NonZeroU32>>,
-    /// How long an item may hold a full window before it is parked although in flight
-    #[arg(long, value_name = "SPAN", value_parser = parse_span)]
-    pub straggler_after: Option<Duration>,
-    /// A longer retry wait parks the item
-    #[arg(long, value_name = "SPAN", value_parser = parse_span)]
-    pub park_after: Option<Duration>,
-    /// Parked items per shard
-    #[arg(long, value_name = "N")]
-    pub parked_max: Option<u32>,
-    /// How long the handler may be down before the task stops; nothing is lost by it
-    #[arg(long, value_name = "SPAN", value_parser = parse_span)]
-    pub outage_patience: Option<Duration>,
-    /// How long items without a verdict are tried when nothing else is left to compare them with
-    #[arg(long, value_name = "SPAN", value_parser = parse_span)]
-    pub judge_after: Option<Duration>,
-    /// One at a time, in order; --ordered=false takes it back
-    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
-    pub ordered: Option<bool>,
+/// The heading of the flags in help.
+const HEADING: &str = "Pace and limits";
+/// The setting whose flag has another name where `--timeout` is of requests to the node.
+const TIMEOUT: &str = "timeout";
+/// That name.
+const CALL_TIMEOUT: &str = "call-timeout";
+/// The settings that `windrow run` and `windrow job` have flags for; its configuration has all.
+const OF_A_RUN: [&str; 13] = [
+    "rate",
+    "burst",
+    "concurrency",
+    "window",
+    "batch",
+    "timeout",
+    "max_attempts",
+    "backoff",
+    "on_exhausted",
+    "error_budget",
+    "ordered",
+    "outage_patience",
+    "judge_after",
+];
+
+/// How items are driven; what isn't said stays as it is, or is as the business or the configuration has it.
+#[derive(Clone, Debug, Default)]
+pub struct Settings<const OF_RUN: bool = false>(pub TuningPatch);
+
+/// The flag of each setting: its name as the command line writes names.
+static FLAGS: LazyLock<Vec<String>> = LazyLock::new(|| {
+    SETTINGS
+        .iter()
+        .map(|setting| setting.name.replace('_', "-"))
+        .collect()
+});
+
+impl<const OF_RUN: bool> Settings<OF_RUN> {
+    /// The settings that have a flag, each with it.
+    fn flags() -> impl Iterator<Item = (&'static Setting, &'static str)> {
+        let all = SETTINGS.iter().zip(FLAGS.iter().map(String::as_str));
+        let all = all.filter(|(setting, _)| !OF_RUN || OF_A_RUN.contains(&setting.name));
+        all.map(|(setting, flag)| match flag {
+            TIMEOUT if !OF_RUN => (setting, CALL_TIMEOUT),
+            flag => (setting, flag),
+        })
+    }
+
+    fn arg((setting, flag): (&'static Setting, &'static str)) -> Arg {
+        let mut help = setting.summary();
+        if flag == CALL_TIMEOUT {
+            help.push_str(": the setting `timeout` (--timeout is of requests to the node)");
+        }
+        let read = |text: &str| TuningPatch::parse(setting.name, text);
+        let arg = Arg::new(flag)
+            .long(flag)
+            .help(help)
+            .help_heading(HEADING)
+            .value_name(value_name(setting.kind))
+            .value_parser(read);
+        match setting.kind {
+            Kind::Switch => arg
+                .num_args(0..=1)
+                .require_equals(true)
+                .default_missing_value("true"),
+            _ => arg,
+        }
+    }
 }
 
-impl Settings {
-    /// Those that are named.
-    pub fn patch(&self) -> TuningPatch {
-        TuningPatch {
-            rate: self.rate,
-            burst: self.burst,
-            concurrency: self.concurrency,
-            max_concurrency: self.max_concurrency,
-            window: self.window,
-            batch: self.batch,
-            batch_linger: self.batch_linger,
-            timeout: self.call_timeout,
-            max_attempts: self.max_attempts,
-            backoff: self.backoff,
-            on_exhausted: self.on_exhausted,
-            error_budget: self.error_budget,
-            error_window: self.error_window,
-            checkpoint_interval: self.checkpoint_interval,
-            unsaved_max: self.unsaved_max,
-            straggler_after: self.straggler_after,
-            park_after: self.park_after,
-            parked_max: self.parked_max,
-            ordered: self.ordered,
-            outage_patience: self.outage_patience,
-            judge_after: self.judge_after,
+fn value_name(kind: Kind) -> &'static str {
+    match kind {
+        Kind::RateLimit => "RATE",
+        Kind::Burst => "BURST",
+        Kind::NumberOrAuto | Kind::Positive | Kind::Number => "N",
+        Kind::Span => "SPAN",
+        Kind::Backoff => "BACKOFF",
+        Kind::OnExhausted => "WHAT",
+        Kind::ErrorBudget => "BUDGET",
+        Kind::Switch => "BOOL",
+    }
+}
+
+impl<const OF_RUN: bool> Args for Settings<OF_RUN> {
+    fn augment_args(command: Command) -> Command {
+        command.args(Self::flags().map(Self::arg))
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Self::augment_args(command)
+    }
+}
+
+impl<const OF_RUN: bool> FromArgMatches for Settings<OF_RUN> {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Settings<OF_RUN>, Error> {
+        let mut settings = Settings::default();
+        settings.update_from_arg_matches(matches)?;
+        Ok(settings)
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), Error> {
+        for (_, flag) in Self::flags() {
+            if let Some(named) = matches.get_one::<TuningPatch>(flag) {
+                self.0 = self.0.and(named);
+            }
         }
+        Ok(())
     }
 }

@@ -137,25 +137,17 @@ async fn apply(args: &ExplainArgs, link: &Link<'_>, path: &str, explanation: &Va
     Ok(Exit::Ok)
 }
 
-/// `window 600 → 1500, concurrency 8 → 16`: what belongs to retries is in a part of its own, here and there.
+/// `window 600 → 1500, concurrency 8 → 16`.
 fn changes(change: &Map<String, Value>, task: &Value) -> String {
     let written = |value: &Value| match value {
         Value::String(text) => text.clone(),
         other => other.to_string(),
     };
-    let mut texts = Vec::new();
-    for (name, value) in change {
-        match value {
-            Value::Object(inner) => texts.push(changes(inner, &task[name])),
-            value => texts.push(format!(
-                "{} {} → {}",
-                name.replace('_', " "),
-                written(&task[name]),
-                written(value)
-            )),
-        }
-    }
-    clean(&texts.join(", "))
+    let texts = change.iter().map(|(name, value)| {
+        let (was, is) = (written(&task[name]), written(value));
+        format!("{} {was} → {is}", name.replace('_', " "))
+    });
+    clean(&texts.collect::<Vec<_>>().join(", "))
 }
 
 /// The node's text with its marks in colour and its times as they are wanted; each line stays a line.
@@ -185,13 +177,13 @@ mod tests {
 
     #[test]
     fn a_change_shows_what_was_and_what_would_be() {
-        let task = json!({"window": 600, "concurrency": "auto", "retry": {"backoff": "1s..60s x2"}});
-        let change = json!({"concurrency": 16, "retry": {"backoff": "1s..5s x2"}, "window": 1500});
+        let task = json!({"window": 600, "concurrency": "auto", "backoff": "1s..60s x2"});
+        let change = json!({"concurrency": 16, "backoff": "1s..5s x2", "window": 1500});
         let change = change.as_object().expect("an object");
         let text = changes(change, &task);
         assert_eq!(
             text,
-            "concurrency auto → 16, backoff 1s..60s x2 → 1s..5s x2, window 600 → 1500"
+            "backoff 1s..60s x2 → 1s..5s x2, concurrency auto → 16, window 600 → 1500"
         );
     }
 

@@ -19,7 +19,7 @@ use crate::task::wait::until;
 use crate::task::which::{Told, each};
 use crate::task::words;
 use windrow_client::{Answer, Request};
-use windrow_core::settings::patch::TuningPatch;
+use windrow_core::settings::table::TuningPatch;
 
 /// Members that only the making of a task knows; they say nothing of one that is there.
 const OF_THE_MAKING: [&str; 2] = ["start", "canary"];
@@ -237,14 +237,7 @@ fn canonical(settings: &Map<String, Value>) -> Option<Map<String, Value>> {
 }
 
 fn holds(wanted: &Map<String, Value>, task: &Value) -> bool {
-    wanted.iter().all(|(name, value)| {
-        let is = if task[name.as_str()].is_null() {
-            &task["retry"][name.as_str()]
-        } else {
-            &task[name.as_str()]
-        };
-        is == value
-    })
+    wanted.iter().all(|(name, value)| task[name.as_str()] == *value)
 }
 
 #[cfg(test)]
@@ -259,7 +252,7 @@ mod tests {
 
     fn task() -> Value {
         json!({"business": "push", "name": "x", "rate": "500/s", "window": "auto", "batch": 1, "timeout": "3s",
-            "retry": {"max_attempts": 5, "backoff": "1s..60s x2 jitter 20%", "on_exhausted": "abandon"},
+            "max_attempts": 5, "backoff": "1s..60s x2 jitter 20%", "on_exhausted": "abandon",
             "labels": {"a": "b"}, "source": {"type": "range"}, "total": 10, "send_params": false,
             "deadline": "2026-11-20T17:00:00.000Z", "params": null, "shards": 1})
     }
@@ -277,6 +270,7 @@ mod tests {
         for file in [
             json!({"rate": "600/s"}),
             json!({"retry": {"max_attempts": 6}}),
+            json!({"max_attempts": 6}),
             json!({"labels": {}}),
             json!({"source": {"type": "range", "total": 11}}),
             json!({"params": {"a": 1}}),

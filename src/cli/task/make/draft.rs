@@ -19,14 +19,12 @@ use crate::task::steer::set::difference_but;
 use crate::task::wait::until;
 use windrow_client::{Answer, ClientError, Request, segment};
 
-/// Members of `retry` in the API; settings of their own everywhere else.
-const RETRY: [&str; 3] = ["max_attempts", "backoff", "on_exhausted"];
-
 /// What takes a deadline away.
 const NO_DEADLINE: &str = "none";
 
-/// Members that change by themselves, which a plan doesn't tell.
-const PASSING: [&str; 12] = [
+/// Members that change by themselves, which a plan doesn't tell; those of `retry` stand beside it.
+const PASSING: [&str; 13] = [
+    "retry",
     "since",
     "warnings",
     "version",
@@ -155,22 +153,9 @@ impl Draft {
     /// # Errors
     /// As [`Draft::put`].
     pub(crate) fn settings(&mut self, settings: &Settings) -> Result<(), Fault> {
-        let value = serde_json::to_value(settings.patch()).map_err(|error| Fault::bug(error.to_string()))?;
-        let Value::Object(members) = value else {
-            return Ok(());
-        };
-        let (retry, flat): (Vec<_>, Vec<_>) = members
-            .into_iter()
-            .partition(|(name, _)| RETRY.contains(&name.as_str()));
-        for (name, value) in flat {
-            self.put(&name, value)?;
-        }
-        let retry: serde_json::Map<String, Value> = retry.into_iter().collect();
-        if retry.is_empty() {
-            Ok(())
-        } else {
-            self.put("retry", retry)
-        }
+        let value = serde_json::to_value(&settings.0).map_err(|error| Fault::bug(error.to_string()))?;
+        let mut members = value.as_object().into_iter().flatten();
+        members.try_for_each(|(name, value)| self.put(name, value))
     }
 
     /// Adds what a task is known by.
@@ -404,20 +389,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn settings_are_flat_but_for_those_of_retries() {
-        let settings = Settings {
-            rate: Some("500/s".parse().expect("a rate")),
-            call_timeout: Some(std::time::Duration::from_secs(3)),
-            max_attempts: std::num::NonZeroU32::new(5),
-            ..Settings::default()
-        };
+    fn settings_are_sent_by_their_names() {
+        let named = r#"{"rate":"500/s","timeout":"3s","max_attempts":5}"#;
+        let settings = Settings(serde_json::from_str(named).expect("settings"));
         let mut draft = Draft::default();
         draft.settings(&settings).expect("JSON");
         let text = serde_json::to_string(&draft.members).expect("JSON");
-        assert_eq!(
-            text,
-            r#"{"rate":"500/s","retry":{"max_attempts":5},"timeout":"3s"}"#
-        );
+        assert_eq!(text, r#"{"max_attempts":5,"rate":"500/s","timeout":"3s"}"#);
     }
 
     #[test]

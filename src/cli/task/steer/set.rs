@@ -16,7 +16,8 @@ use crate::task::which::{Deed, Told, chosen, each};
 use windrow_client::Answer;
 
 /// Members that change by themselves, or say what the others say.
-const MOVING: [&str; 14] = [
+const MOVING: [&str; 15] = [
+    "retry", // its members stand beside it
     "warnings",
     "status",
     "status_reason",
@@ -159,7 +160,7 @@ pub(crate) fn difference_but(before: &Value, after: &Value, but: &[&str]) -> Str
 
 fn add(changes: &mut Vec<String>, name: &str, was: &Value, is: &Value) {
     if let (Value::Object(was), Value::Object(is)) = (was, is)
-        && ["retry", "settings", "labels"].contains(&name)
+        && ["settings", "labels"].contains(&name)
     {
         for key in was.keys().chain(is.keys().filter(|key| !was.contains_key(*key))) {
             let pair = (
@@ -197,12 +198,12 @@ mod tests {
     #[test]
     fn a_difference_names_what_was_and_what_is() {
         let before = json!({"rate": "500/s", "window": "auto", "version": 3, "shard_list": [{"node": "n2"}], "labels": {"a": "1", "b": "2"},
-            "retry": {"max_attempts": 3, "backoff": "1s"}, "name": null});
+            "max_attempts": 3, "retry": {"max_attempts": 3, "backoff": "1s"}, "name": null});
         let after = json!({"rate": "1000/s", "window": "auto", "version": 4, "shard_list": [{"node": null}], "labels": {"b": "3", "c": "4"},
-            "retry": {"max_attempts": 5, "backoff": "1s"}, "name": "x"});
+            "max_attempts": 5, "retry": {"max_attempts": 5, "backoff": "1s"}, "name": "x"});
         assert_eq!(
             difference(&before, &after),
-            "label a 1 → none  label b 2 → 3  label c none → 4  name none → x  rate 500/s → 1000/s  max attempts 3 → 5"
+            "label a 1 → none  label b 2 → 3  label c none → 4  max attempts 3 → 5  name none → x  rate 500/s → 1000/s"
         );
         assert_eq!(difference(&before, &before), "is so already");
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::{Advice, Case, patch};
 use crate::explain::facts::Facts;
 use crate::explain::text::{count, round_up, setting, time};
-use crate::settings::patch::TuningPatch;
+use crate::settings::table::TuningPatch;
 use crate::settings::text::span_text;
 use crate::settings::{Auto, Burst};
 use crate::task::WINDOW_ITEMS_MAX;

@@ -6,7 +6,7 @@ mod others;
 use super::causes::{Cause, CauseKind};
 use super::facts::Facts;
 use super::{ADVICES_MAX, Advice, Explanation};
-use crate::settings::patch::TuningPatch;
+use crate::settings::table::TuningPatch;
 use crate::stats::stall::StallReason;
 use crate::task::lifecycle::Status;
 

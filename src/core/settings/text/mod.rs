@@ -149,12 +149,39 @@ pub fn span_text(span: Duration) -> String {
     )
 }
 
-impl FromStr for Rate {
-    type Err = TextError;
+/// How each type reads its text; its form says what was expected.
+macro_rules! reads {
+    ($($type:ty: $form:ident, $read:expr;)+) => {$(
+        impl FromStr for $type {
+            type Err = TextError;
 
-    fn from_str(text: &str) -> Result<Rate, TextError> {
-        rate(text).ok_or_else(|| RATE.error(text))
-    }
+            fn from_str(text: &str) -> Result<$type, TextError> {
+                let read: fn(&str) -> Option<$type> = $read;
+                read(text).ok_or_else(|| $form.error(text))
+            }
+        }
+    )+};
+}
+
+reads! {
+    Rate: RATE, rate;
+    RateLimit: RATE_LIMIT, |text| match text.trim() {
+        "unlimited" => Some(RateLimit::Unlimited),
+        limited => rate(limited).map(RateLimit::Limited),
+    };
+    Burst: BURST, burst;
+    Auto<NonZeroU32>: AUTO, |text| match text.trim() {
+        "auto" => Some(Auto::Auto),
+        fixed => number(fixed).map(Auto::Fixed),
+    };
+    Backoff: BACKOFF, backoff;
+    OnExhausted: ON_EXHAUSTED, |text| match text.trim() {
+        "abandon" => Some(OnExhausted::Abandon),
+        "stop" => Some(OnExhausted::Stop),
+        _ => None,
+    };
+    ErrorBudget: BUDGET, error_budget;
+    ByteSize: BYTES, byte_size;
 }
 
 fn rate(text: &str) -> Option<Rate> {
@@ -165,9 +192,9 @@ fn rate(text: &str) -> Option<Rate> {
     };
     let period = period.trim();
     let period = if period.starts_with(|c: char| c.is_ascii_digit()) {
-        parse_span(period).ok()?
+        span(period)?
     } else {
-        parse_span(&format!("1{period}")).ok()?
+        span(&format!("1{period}"))?
     };
     Rate::new(items, period)
 }
@@ -183,19 +210,6 @@ impl fmt::Display for Rate {
     }
 }
 
-impl FromStr for RateLimit {
-    type Err = TextError;
-
-    fn from_str(text: &str) -> Result<RateLimit, TextError> {
-        match text.trim() {
-            "unlimited" => Ok(RateLimit::Unlimited),
-            limited => rate(limited)
-                .map(RateLimit::Limited)
-                .ok_or_else(|| RATE_LIMIT.error(text)),
-        }
-    }
-}
-
 impl fmt::Display for RateLimit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -205,22 +219,15 @@ impl fmt::Display for RateLimit {
     }
 }
 
-impl FromStr for Burst {
-    type Err = TextError;
-
-    fn from_str(text: &str) -> Result<Burst, TextError> {
-        let trimmed = text.trim();
-        let items = trimmed
-            .strip_suffix("items")
-            .or_else(|| trimmed.strip_suffix("item"))
-            .unwrap_or(trimmed);
-        match number::<NonZeroU32>(items.trim()) {
-            Some(items) => Ok(Burst::Items(items)),
-            None => parse_span(trimmed)
-                .map(Burst::Span)
-                .map_err(|_| BURST.error(text)),
-        }
-    }
+fn burst(text: &str) -> Option<Burst> {
+    let text = text.trim();
+    let items = text
+        .strip_suffix("items")
+        .or_else(|| text.strip_suffix("item"))
+        .unwrap_or(text);
+    number(items.trim())
+        .map(Burst::Items)
+        .or_else(|| span(text).map(Burst::Span))
 }
 
 impl fmt::Display for Burst {
@@ -228,17 +235,6 @@ impl fmt::Display for Burst {
         match self {
             Burst::Span(span) => f.write_str(&span_text(*span)),
             Burst::Items(items) => write!(f, "{items} items"),
-        }
-    }
-}
-
-impl FromStr for Auto<NonZeroU32> {
-    type Err = TextError;
-
-    fn from_str(text: &str) -> Result<Auto<NonZeroU32>, TextError> {
-        match text.trim() {
-            "auto" => Ok(Auto::Auto),
-            fixed => number(fixed).map(Auto::Fixed).ok_or_else(|| AUTO.error(text)),
         }
     }
 }
@@ -252,20 +248,12 @@ impl fmt::Display for Auto<NonZeroU32> {
     }
 }
 
-impl FromStr for Backoff {
-    type Err = TextError;
-
-    fn from_str(text: &str) -> Result<Backoff, TextError> {
-        backoff(text).ok_or_else(|| BACKOFF.error(text))
-    }
-}
-
 /// `5s` alone is a constant wait; a factor and a jitter that aren't named have their defaults.
 fn backoff(text: &str) -> Option<Backoff> {
     let mut words = text.split_whitespace().peekable();
     let waits = words.next()?;
     let (first, max) = waits.split_once("..").unwrap_or((waits, waits));
-    let (first, max) = (parse_span(first).ok()?, parse_span(max).ok()?);
+    let (first, max) = (span(first)?, span(max)?);
     let factor = match words.next_if(|word| word.starts_with('x')) {
         Some(word) => number(word.strip_prefix('x')?)?,
         None => BACKOFF_FACTOR_DEFAULT,
@@ -297,32 +285,12 @@ impl fmt::Display for Backoff {
     }
 }
 
-impl FromStr for OnExhausted {
-    type Err = TextError;
-
-    fn from_str(text: &str) -> Result<OnExhausted, TextError> {
-        match text.trim() {
-            "abandon" => Ok(OnExhausted::Abandon),
-            "stop" => Ok(OnExhausted::Stop),
-            _ => Err(ON_EXHAUSTED.error(text)),
-        }
-    }
-}
-
 impl fmt::Display for OnExhausted {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             OnExhausted::Abandon => "abandon",
             OnExhausted::Stop => "stop",
         })
-    }
-}
-
-impl FromStr for ErrorBudget {
-    type Err = TextError;
-
-    fn from_str(text: &str) -> Result<ErrorBudget, TextError> {
-        error_budget(text).ok_or_else(|| BUDGET.error(text))
     }
 }
 
@@ -409,18 +377,13 @@ const SIZES: [(&str, u64); 9] = [
     ("B", 1),
 ];
 
-impl FromStr for ByteSize {
-    type Err = TextError;
-
-    fn from_str(text: &str) -> Result<ByteSize, TextError> {
-        let trimmed = text.trim();
-        let unit = SIZES
-            .iter()
-            .find_map(|(unit, bytes)| Some((trimmed.strip_suffix(unit)?, *bytes)));
-        let (count, bytes) = unit.unwrap_or((trimmed, 1));
-        let size = number::<u64>(count.trim()).and_then(|count| count.checked_mul(bytes));
-        size.map(ByteSize).ok_or_else(|| BYTES.error(text))
-    }
+fn byte_size(text: &str) -> Option<ByteSize> {
+    let text = text.trim();
+    let unit = SIZES
+        .iter()
+        .find_map(|(unit, bytes)| Some((text.strip_suffix(unit)?, *bytes)));
+    let (count, bytes) = unit.unwrap_or((text, 1));
+    number::<u64>(count.trim())?.checked_mul(bytes).map(ByteSize)
 }
 
 impl fmt::Display for ByteSize {

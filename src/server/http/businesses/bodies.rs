@@ -7,11 +7,12 @@ use serde_json::Value;
 use utoipa::{IntoParams, ToSchema};
 
 use crate::http::answer::time::rfc3339;
-use crate::http::document::schema::{HooksSettings, LimitsSettings, TuningSettings};
+use crate::http::document::schema::{HooksSettings, LimitsSettings};
+use crate::http::document::settings::TuningSettings;
 use crate::http::guard::reason;
 use crate::service::businesses::{BusinessBody, Revision};
 use windrow_core::business::{BusinessLimits, Hooks, POOL_DEFAULT};
-use windrow_core::settings::patch::TuningPatch;
+use windrow_core::settings::table::TuningPatch;
 use windrow_engine::ports::access::business_store::Business;
 use windrow_engine::ports::handling::hook::{CheckLine, CheckResult};
 

@@ -2,6 +2,7 @@
 
 pub(crate) mod page;
 pub mod schema;
+pub(in crate::http) mod settings;
 
 use bytes::Bytes;
 use utoipa::openapi::content::{Content, ContentBuilder};

@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use super::settings::TuningSettings;
+
 /// `auto`, or a number as text.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(pattern = "^ *(auto|[0-9][0-9_]*) *$", max_length = 80)]
@@ -15,16 +17,6 @@ pub struct AutoText(String);
 #[schema(minimum = 1, maximum = 4294967295_u64)]
 pub struct Items(u32);
 
-/// Such as `100ms` or `50 items`.
-#[derive(Debug, Serialize, ToSchema)]
-#[schema(max_length = 80)]
-pub struct BurstText(String);
-
-/// Such as `10/s`, `1%`, `10/s 1%` or `none`.
-#[derive(Debug, Serialize, ToSchema)]
-#[schema(max_length = 80)]
-pub struct BudgetText(String);
-
 /// A number, or one that windrow derives.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(untagged)]
@@ -33,116 +25,6 @@ pub enum NumberOrAuto {
     Auto(AutoText),
     /// Chosen.
     Number(Items),
-}
-
-/// A number of items, or a span of time of the rate.
-#[derive(Debug, Serialize, ToSchema)]
-#[serde(untagged)]
-pub enum Burst {
-    /// A span, or items in words.
-    Text(BurstText),
-    /// Items.
-    Number(Items),
-}
-
-/// Failed attempts in a time, abandoned items, or both.
-#[derive(Debug, Serialize, ToSchema)]
-#[serde(untagged)]
-pub enum ErrorBudget {
-    /// In words.
-    Text(BudgetText),
-    /// Abandoned items.
-    Number(u64),
-}
-
-/// Some of the live settings of a task; what isn't named stays. Keys and defaults: `[task_defaults]`.
-#[derive(Debug, Serialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub struct TuningSettings {
-    /// Attempts in a time, such as `500/s`; or `unlimited`.
-    #[schema(
-        pattern = "^( *[0-9][0-9_]*k? */ *[0-9]*(ns|us|ms|s|m|h|d)( ?[0-9]{1,20}(ns|us|ms|s|m|h|d))* *| *unlimited *)$",
-        max_length = 80
-    )]
-    pub rate: Option<String>,
-    /// What may leave at once above the steady rate.
-    pub burst: Option<Burst>,
-    /// Items in flight at the same time.
-    pub concurrency: Option<NumberOrAuto>,
-    /// Bounds `concurrency = "auto"`.
-    #[schema(minimum = 1)]
-    pub max_concurrency: Option<u32>,
-    /// The distance from low water to the highest dispatchable index.
-    pub window: Option<NumberOrAuto>,
-    /// Items of one call.
-    #[schema(minimum = 1)]
-    pub batch: Option<u32>,
-    /// How long an item may wait for its batch to fill.
-    #[schema(
-        pattern = "^[0-9]{1,20}(ns|us|ms|s|m|h|d)( ?[0-9]{1,20}(ns|us|ms|s|m|h|d))*$",
-        max_length = 80
-    )]
-    pub batch_linger: Option<String>,
-    /// How long a call may take.
-    #[schema(
-        pattern = "^[0-9]{1,20}(ns|us|ms|s|m|h|d)( ?[0-9]{1,20}(ns|us|ms|s|m|h|d))*$",
-        max_length = 80
-    )]
-    pub timeout: Option<String>,
-    /// Attempts of an item before it is exhausted.
-    #[schema(minimum = 1)]
-    pub max_attempts: Option<u32>,
-    /// The wait between attempts, such as `1s..60s x2 jitter 20%`.
-    #[schema(max_length = 80)]
-    pub backoff: Option<String>,
-    /// What exhaustion means: `abandon` or `stop`.
-    #[schema(pattern = "^ *(abandon|stop) *$", max_length = 80)]
-    pub on_exhausted: Option<String>,
-    /// The errors that are tolerated.
-    pub error_budget: Option<ErrorBudget>,
-    /// The window of the error budget.
-    #[schema(
-        pattern = "^[0-9]{1,20}(ns|us|ms|s|m|h|d)( ?[0-9]{1,20}(ns|us|ms|s|m|h|d))*$",
-        max_length = 80
-    )]
-    pub error_window: Option<String>,
-    /// How often progress is saved.
-    #[schema(
-        pattern = "^[0-9]{1,20}(ns|us|ms|s|m|h|d)( ?[0-9]{1,20}(ns|us|ms|s|m|h|d))*$",
-        max_length = 80
-    )]
-    pub checkpoint_interval: Option<String>,
-    /// Completions that may be unsaved.
-    pub unsaved_max: Option<NumberOrAuto>,
-    /// How long an item may hold a full window before it is parked although in flight.
-    #[schema(
-        pattern = "^[0-9]{1,20}(ns|us|ms|s|m|h|d)( ?[0-9]{1,20}(ns|us|ms|s|m|h|d))*$",
-        max_length = 80
-    )]
-    pub straggler_after: Option<String>,
-    /// A longer retry wait parks the item.
-    #[schema(
-        pattern = "^[0-9]{1,20}(ns|us|ms|s|m|h|d)( ?[0-9]{1,20}(ns|us|ms|s|m|h|d))*$",
-        max_length = 80
-    )]
-    pub park_after: Option<String>,
-    /// Parked items per shard.
-    #[schema(minimum = 0)]
-    pub parked_max: Option<u32>,
-    /// How long the handler may be down before the task stops; nothing is lost by it.
-    #[schema(
-        pattern = "^[0-9]{1,20}(ns|us|ms|s|m|h|d)( ?[0-9]{1,20}(ns|us|ms|s|m|h|d))*$",
-        max_length = 80
-    )]
-    pub outage_patience: Option<String>,
-    /// How long items without a verdict are tried when nothing else is left to compare them with.
-    #[schema(
-        pattern = "^[0-9]{1,20}(ns|us|ms|s|m|h|d)( ?[0-9]{1,20}(ns|us|ms|s|m|h|d))*$",
-        max_length = 80
-    )]
-    pub judge_after: Option<String>,
-    /// One at a time, in index order.
-    pub ordered: Option<bool>,
 }
 
 /// One hook.

@@ -1,19 +1,22 @@
 //! What is sent.
 
 use std::collections::BTreeMap;
+use std::num::NonZeroU32;
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
-use super::settings::with_settings;
+use super::settings::WithSettings;
 use super::source::SourceBody;
+use crate::http::document::schema::NumberOrAuto;
 use crate::http::guard::{reason, some, time_option};
 use crate::service::ServiceError;
 use crate::service::tasks::change::TaskChange;
 use crate::service::tasks::create::TaskPlan;
 use windrow_core::ids::{ItemCount, ItemIndex};
 use windrow_core::life::TaskEdit;
+use windrow_core::settings::Auto;
 use windrow_core::task::Canary;
 
 /// The first items, run and settled before any other leaves.
@@ -53,163 +56,224 @@ impl CanaryBody {
     }
 }
 
-/// Makes the body of a request that makes a task: members of its own, those of every plan, and all settings.
-macro_rules! plan_body {
-    ($(#[$about:meta])* $name:ident { $($own:tt)* }) => {
-        with_settings! {
-            $(#[$about])*
-            $name {
-                $($own)*
-                /// Its name, unique within the business.
-                #[schema(min_length = 1, max_length = 128, pattern = r"^[^\s/]+$")]
-                name: Option<String>,
-                /// Labels, to find it by.
-                #[serde(default, deserialize_with = "windrow_core::settings::json::few_texts")]
-                labels: Option<BTreeMap<String, String>>,
-                /// Items left out at the head.
-                #[schema(minimum = 0, maximum = 9223372036854775807_u64)]
-                skip_first: Option<u64>,
-                /// What the handler is given, any JSON.
-                #[schema(value_type = Option<serde_json::Value>)]
-                params: Option<Box<RawValue>>,
-                /// Whether it goes with each call.
-                send_params: Option<bool>,
-                /// Named limits that its items count against, beside those of its business; they stay as long as the task does.
-                #[schema(max_items = 4)]
-                limits: Option<Vec<String>>,
-                /// Parts that different nodes can own: a number, or `auto`.
-                #[schema(value_type = Option<crate::http::document::schema::NumberOrAuto>)]
-                shards: Option<windrow_core::settings::Auto<std::num::NonZeroU32>>,
-                /// Higher goes first.
-                priority: Option<i32>,
-                /// Not run before this time.
-                #[schema(format = "date-time")]
-                start_at: Option<String>,
-                /// Stopped at this time.
-                #[schema(format = "date-time")]
-                deadline: Option<String>,
-                /// The first items, run before any other.
-                #[serde(default, deserialize_with = "windrow_core::settings::json::object_option")]
-                canary: Option<CanaryBody>,
-                /// Whether it starts at once.
-                start: Option<bool>,
-                /// Why, for the audit.
-                #[serde(default, deserialize_with = "reason")]
-                #[schema(max_length = 1000)]
-                reason: Option<String>,
-            }
-        }
-
-        impl $name {
-            /// The plan; the source is read apart.
-            pub(super) fn plan(&self, key: Option<String>) -> Result<TaskPlan, ServiceError> {
-                Ok(TaskPlan {
-                    name: self.name.clone(),
-                    labels: self.labels.clone(),
-                    skip_first: self.skip_first.map(ItemIndex),
-                    params: raw(self.params.as_deref()),
-                    send_params: self.send_params,
-                    limits: self.limits.clone(),
-                    tuning: self.tuning(),
-                    shards: self.shards,
-                    priority: self.priority,
-                    start_at: time_option("/start_at", self.start_at.as_ref())?,
-                    deadline: time_option("/deadline", self.deadline.as_ref())?,
-                    canary: self.canary.map(CanaryBody::read).transpose()?,
-                    start: self.start.unwrap_or(false),
-                    strict: false,
-                    key,
-                })
-            }
-        }
-    };
+/// A task to be made. `business` and `source` are needed.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = CreateBody)]
+pub(crate) struct CreateMembers {
+    /// The business.
+    #[schema(pattern = "^[a-z0-9-]{1,40}$")]
+    pub(super) business: String,
+    /// Where its items come from.
+    #[serde(deserialize_with = "windrow_core::settings::json::object")]
+    pub(super) source: SourceBody,
+    /// Its name, unique within the business.
+    #[schema(min_length = 1, max_length = 128, pattern = r"^[^\s/]+$")]
+    pub(super) name: Option<String>,
+    /// Labels, to find it by.
+    #[serde(default, deserialize_with = "windrow_core::settings::json::few_texts")]
+    pub(super) labels: Option<BTreeMap<String, String>>,
+    /// Items left out at the head.
+    #[schema(minimum = 0, maximum = 9223372036854775807_u64)]
+    pub(super) skip_first: Option<u64>,
+    /// What the handler is given, any JSON.
+    #[schema(value_type = Option<serde_json::Value>)]
+    pub(super) params: Option<Box<RawValue>>,
+    /// Whether it goes with each call.
+    pub(super) send_params: Option<bool>,
+    /// Named limits that its items count against, beside those of its business; they stay as long as the task does.
+    #[schema(max_items = 4)]
+    pub(super) limits: Option<Vec<String>>,
+    /// Parts that different nodes can own: a number, or `auto`.
+    #[schema(value_type = Option<NumberOrAuto>)]
+    pub(super) shards: Option<Auto<NonZeroU32>>,
+    /// Higher goes first.
+    pub(super) priority: Option<i32>,
+    /// Not run before this time.
+    #[schema(format = "date-time")]
+    pub(super) start_at: Option<String>,
+    /// Stopped at this time.
+    #[schema(format = "date-time")]
+    pub(super) deadline: Option<String>,
+    /// The first items, run before any other.
+    #[serde(default, deserialize_with = "windrow_core::settings::json::object_option")]
+    pub(super) canary: Option<CanaryBody>,
+    /// Whether it starts at once.
+    pub(super) start: Option<bool>,
+    /// Why, for the audit.
+    #[serde(default, deserialize_with = "reason")]
+    #[schema(max_length = 1000)]
+    pub(super) reason: Option<String>,
 }
 
-plan_body! {
-    /// A task to be made. `business` and `source` are needed.
-    CreateBody {
-        /// The business.
-        #[schema(pattern = "^[a-z0-9-]{1,40}$")]
-        business: String,
-        /// Where its items come from.
-        #[serde(deserialize_with = "windrow_core::settings::json::object")]
-        source: SourceBody,
-    }
+/// The same, and settings.
+pub(crate) type CreateBody = WithSettings<CreateMembers>;
+
+/// What a clone has that its origin doesn't; all else is the same, but for the name.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = CloneBody)]
+pub(crate) struct CloneMembers {
+    /// Its name, unique within the business.
+    #[schema(min_length = 1, max_length = 128, pattern = r"^[^\s/]+$")]
+    pub(super) name: Option<String>,
+    /// Labels, to find it by.
+    #[serde(default, deserialize_with = "windrow_core::settings::json::few_texts")]
+    pub(super) labels: Option<BTreeMap<String, String>>,
+    /// Items left out at the head.
+    #[schema(minimum = 0, maximum = 9223372036854775807_u64)]
+    pub(super) skip_first: Option<u64>,
+    /// What the handler is given, any JSON.
+    #[schema(value_type = Option<serde_json::Value>)]
+    pub(super) params: Option<Box<RawValue>>,
+    /// Whether it goes with each call.
+    pub(super) send_params: Option<bool>,
+    /// Named limits that its items count against, beside those of its business; they stay as long as the task does.
+    #[schema(max_items = 4)]
+    pub(super) limits: Option<Vec<String>>,
+    /// Parts that different nodes can own: a number, or `auto`.
+    #[schema(value_type = Option<NumberOrAuto>)]
+    pub(super) shards: Option<Auto<NonZeroU32>>,
+    /// Higher goes first.
+    pub(super) priority: Option<i32>,
+    /// Not run before this time.
+    #[schema(format = "date-time")]
+    pub(super) start_at: Option<String>,
+    /// Stopped at this time.
+    #[schema(format = "date-time")]
+    pub(super) deadline: Option<String>,
+    /// The first items, run before any other.
+    #[serde(default, deserialize_with = "windrow_core::settings::json::object_option")]
+    pub(super) canary: Option<CanaryBody>,
+    /// Whether it starts at once.
+    pub(super) start: Option<bool>,
+    /// Why, for the audit.
+    #[serde(default, deserialize_with = "reason")]
+    #[schema(max_length = 1000)]
+    pub(super) reason: Option<String>,
 }
 
-plan_body! {
-    /// What a clone has that its origin doesn't; all else is the same, but for the name.
-    CloneBody {}
+/// The same, and settings.
+pub(crate) type CloneBody = WithSettings<CloneMembers>;
+
+/// A change of a task: what is named is set, the rest stays.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = EditBody)]
+pub(crate) struct EditMembers {
+    /// Its name; null takes it away.
+    #[serde(default, deserialize_with = "some")]
+    #[schema(value_type = Option<String>, min_length = 1, max_length = 128, pattern = r"^[^\s/]+$")]
+    pub(super) name: Option<Option<String>>,
+    /// All its labels.
+    #[serde(default, deserialize_with = "windrow_core::settings::json::few_texts")]
+    pub(super) labels: Option<BTreeMap<String, String>>,
+    /// Higher goes first.
+    pub(super) priority: Option<i32>,
+    /// Stopped at this time; null takes it away.
+    #[serde(default, deserialize_with = "some")]
+    #[schema(value_type = Option<String>, format = "date-time")]
+    pub(super) deadline: Option<Option<String>>,
+    /// What the handler is given; only while it doesn't run.
+    #[schema(value_type = Option<serde_json::Value>)]
+    pub(super) params: Option<Box<RawValue>>,
+    /// How many items; only while it doesn't run, and never fewer once it has.
+    #[schema(minimum = 0, maximum = 9223372036854775807_u64)]
+    pub(super) total: Option<u64>,
+    /// Items left out at the head; only before it has run.
+    #[schema(minimum = 0, maximum = 9223372036854775807_u64)]
+    pub(super) skip_first: Option<u64>,
+    /// Where its items come from; only before it has run.
+    #[serde(default, deserialize_with = "windrow_core::settings::json::object_option")]
+    pub(super) source: Option<SourceBody>,
+    /// Parts that different nodes can own: a number, or `auto`; only before it has run, and while it isn't queued.
+    #[schema(value_type = Option<NumberOrAuto>)]
+    pub(super) shards: Option<Auto<NonZeroU32>>,
+    /// Why, for the audit.
+    #[serde(default, deserialize_with = "reason")]
+    #[schema(max_length = 1000)]
+    pub(super) reason: Option<String>,
 }
 
-with_settings! {
-    /// A change of a task: what is named is set, the rest stays.
-    EditBody {
-        /// Its name; null takes it away.
-        #[serde(default, deserialize_with = "some")]
-        #[schema(value_type = Option<String>, min_length = 1, max_length = 128, pattern = r"^[^\s/]+$")]
-        name: Option<Option<String>>,
-        /// All its labels.
-        #[serde(default, deserialize_with = "windrow_core::settings::json::few_texts")]
-        labels: Option<BTreeMap<String, String>>,
-        /// Higher goes first.
-        priority: Option<i32>,
-        /// Stopped at this time; null takes it away.
-        #[serde(default, deserialize_with = "some")]
-        #[schema(value_type = Option<String>, format = "date-time")]
-        deadline: Option<Option<String>>,
-        /// What the handler is given; only while it doesn't run.
-        #[schema(value_type = Option<serde_json::Value>)]
-        params: Option<Box<RawValue>>,
-        /// How many items; only while it doesn't run, and never fewer once it has.
-        #[schema(minimum = 0, maximum = 9223372036854775807_u64)]
-        total: Option<u64>,
-        /// Items left out at the head; only before it has run.
-        #[schema(minimum = 0, maximum = 9223372036854775807_u64)]
-        skip_first: Option<u64>,
-        /// Where its items come from; only before it has run.
-        #[serde(default, deserialize_with = "windrow_core::settings::json::object_option")]
-        source: Option<SourceBody>,
-        /// Parts that different nodes can own: a number, or `auto`; only before it has run, and while it isn't queued.
-        #[schema(value_type = Option<crate::http::document::schema::NumberOrAuto>)]
-        shards: Option<windrow_core::settings::Auto<std::num::NonZeroU32>>,
-        /// Why, for the audit.
-        #[serde(default, deserialize_with = "reason")]
-        #[schema(max_length = 1000)]
-        reason: Option<String>,
-    }
-}
+/// The same, and settings.
+pub(crate) type EditBody = WithSettings<EditMembers>;
 
 fn raw(value: Option<&RawValue>) -> Option<String> {
     value.map(|value| value.get().to_owned())
 }
 
+impl CreateBody {
+    /// The plan; the source is read apart.
+    pub(super) fn plan(&self, key: Option<String>) -> Result<TaskPlan, ServiceError> {
+        Ok(TaskPlan {
+            name: self.name.clone(),
+            labels: self.labels.clone(),
+            skip_first: self.skip_first.map(ItemIndex),
+            params: raw(self.params.as_deref()),
+            send_params: self.send_params,
+            limits: self.limits.clone(),
+            tuning: self.tuning.clone(),
+            shards: self.shards,
+            priority: self.priority,
+            start_at: time_option("/start_at", self.start_at.as_ref())?,
+            deadline: time_option("/deadline", self.deadline.as_ref())?,
+            canary: self.canary.map(CanaryBody::read).transpose()?,
+            start: self.start.unwrap_or(false),
+            strict: false,
+            key,
+        })
+    }
+}
+
+impl CloneBody {
+    /// The plan.
+    pub(super) fn plan(&self, key: Option<String>) -> Result<TaskPlan, ServiceError> {
+        Ok(TaskPlan {
+            name: self.name.clone(),
+            labels: self.labels.clone(),
+            skip_first: self.skip_first.map(ItemIndex),
+            params: raw(self.params.as_deref()),
+            send_params: self.send_params,
+            limits: self.limits.clone(),
+            tuning: self.tuning.clone(),
+            shards: self.shards,
+            priority: self.priority,
+            start_at: time_option("/start_at", self.start_at.as_ref())?,
+            deadline: time_option("/deadline", self.deadline.as_ref())?,
+            canary: self.canary.map(CanaryBody::read).transpose()?,
+            start: self.start.unwrap_or(false),
+            strict: false,
+            key,
+        })
+    }
+}
+
 impl EditBody {
     /// The change, and why.
     pub(super) fn change(self) -> Result<(TaskChange, Option<String>), ServiceError> {
-        let tuning = self.tuning();
-        let deadline = match &self.deadline {
+        let WithSettings { own, tuning } = self;
+        let deadline = match &own.deadline {
             None => None,
             Some(text) => Some(time_option("/deadline", text.as_ref())?),
         };
         let edit = TaskEdit {
-            name: self.name.map(Option::unwrap_or_default),
-            labels: self.labels,
-            priority: self.priority,
+            name: own.name.map(Option::unwrap_or_default),
+            labels: own.labels,
+            priority: own.priority,
             deadline,
-            params: raw(self.params.as_deref()),
-            total: self.total.map(ItemCount),
-            skip_first: self.skip_first.map(ItemIndex),
-            shards: self.shards,
+            params: raw(own.params.as_deref()),
+            total: own.total.map(ItemCount),
+            skip_first: own.skip_first.map(ItemIndex),
+            shards: own.shards,
             ..TaskEdit::default()
         };
         let change = TaskChange {
             edit,
             tuning,
-            source: self.source.map(SourceBody::read).transpose()?,
+            source: own.source.map(SourceBody::read).transpose()?,
             strict: false,
         };
-        Ok((change, self.reason))
+        Ok((change, own.reason))
     }
 }
 

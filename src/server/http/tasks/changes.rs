@@ -38,23 +38,22 @@ pub(crate) async fn create(
     Body(body): Body<CreateBody>,
 ) -> HttpResult {
     let own = call.caller.business.as_ref();
-    if own.is_some_and(|own| *own != body.business) {
-        let text = format!("there is no business {}", body.business);
+    if own.is_some_and(|own| *own != body.own.business) {
+        let text = format!("there is no business {}", body.own.business);
         return Err(ServiceError::unprocessable("/business", text).into());
     }
     let plan = TaskPlan {
         strict: query.is_strict(),
         ..body.plan(key(taken))?
     };
-    let mut source = body.source.read()?;
+    let mut source = body.own.source.read()?;
     judge_source(&call.app, &call.caller, &mut source).await?;
-    let business = body.business;
     let request = TaskRequest {
-        business,
+        business: body.own.business,
         source,
         plan,
     };
-    let write = call.write(body.reason);
+    let write = call.write(body.own.reason);
     let task = call.service.tasks.create(request, &write).await?;
     made(&call, task).await
 }
@@ -82,7 +81,7 @@ pub(crate) async fn clone(
         strict: query.is_strict(),
         ..body.plan(key(taken))?
     };
-    let write = call.write(body.reason);
+    let write = call.write(body.own.reason);
     let clone = call.service.tasks.clone_task(task.id, plan, &write).await?;
     made(&call, clone).await
 }

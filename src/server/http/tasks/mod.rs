@@ -8,7 +8,7 @@ pub(crate) mod failures;
 pub(crate) mod path;
 pub(crate) mod preview;
 pub(crate) mod queries;
-mod settings;
+pub(in crate::http) mod settings;
 pub(crate) mod source;
 pub(crate) mod view;
 pub(crate) mod warnings;

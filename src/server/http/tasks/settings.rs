@@ -1,241 +1,246 @@
-//! The live settings in bodies: flat, as `[task_defaults]` has them, but for what belongs to retries.
+//! The live settings in bodies: flat, as `[task_defaults]` has them. Those of retries may stand in `retry` too, where
+//! they were at first.
 
+use std::borrow::Cow;
+use std::fmt;
+use std::marker::PhantomData;
 use std::num::NonZeroU32;
-use std::time::Duration;
+use std::ops::Deref;
 
-use serde::{Deserialize, Serialize};
-use utoipa::ToSchema;
+use serde::de::value::{MapAccessDeserializer, StringDeserializer};
+use serde::de::{DeserializeSeed, Error, IntoDeserializer, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
+use utoipa::openapi::RefOr;
+use utoipa::openapi::schema::Schema;
+use utoipa::{PartialSchema, ToSchema};
 
-use crate::http::document::schema;
-use windrow_core::settings::json::span;
-use windrow_core::settings::{Auto, Backoff, Burst, ErrorBudget, OnExhausted, RateLimit};
-use windrow_core::task::Tuning;
+use crate::http::document::settings::{RETRY, properties, retry};
+use windrow_core::settings::json::Object;
+use windrow_core::settings::table::{SETTINGS, Tuning, TuningPatch};
+use windrow_core::settings::{Backoff, OnExhausted};
 
-/// Attempts of items.
-#[derive(Clone, Debug, Default, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields, default)]
-pub(super) struct RetryBody {
-    /// Attempts of an item before it is exhausted.
-    #[schema(value_type = Option<u32>, minimum = 1)]
-    pub(super) max_attempts: Option<NonZeroU32>,
-    /// The wait between attempts, such as `1s..60s x2 jitter 20%`.
-    #[schema(value_type = Option<String>, max_length = 80)]
-    pub(super) backoff: Option<Backoff>,
-    /// What exhaustion means: `abandon` or `stop`.
-    #[schema(value_type = Option<String>, pattern = "^ *(abandon|stop) *$", max_length = 80)]
-    pub(super) on_exhausted: Option<OnExhausted>,
+/// A body: members of its own, and the live settings beside them.
+#[derive(Debug)]
+pub(crate) struct WithSettings<T> {
+    /// Its own members.
+    pub(super) own: T,
+    /// The settings that are named.
+    pub(super) tuning: TuningPatch,
 }
 
-/// Makes a body of the members that are given and of all settings, and reads the settings out of it.
-macro_rules! with_settings {
-    ($(#[$about:meta])* $name:ident { $($(#[$attribute:meta])* $member:ident: $kind:ty,)* }) => {
-        $(#[$about])*
-        #[derive(Debug, serde::Deserialize, utoipa::ToSchema)]
-        #[serde(deny_unknown_fields)]
-        pub(crate) struct $name {
-            $($(#[$attribute])* pub(super) $member: $kind,)*
-            /// Attempts in a time, such as `500/s`; or `unlimited`.
-            #[schema(value_type = Option<String>, pattern = "^( *[0-9][0-9_]*k? */ *[0-9]*(ns|us|ms|s|m|h|d)( ?[0-9]{1,20}(ns|us|ms|s|m|h|d))* *| *unlimited *)$", max_length = 80)]
-            rate: Option<windrow_core::settings::RateLimit>,
-            /// What may leave at once above the steady rate.
-            #[schema(value_type = Option<crate::http::document::schema::Burst>)]
-            burst: Option<windrow_core::settings::Burst>,
-            /// Items in flight at the same time.
-            #[schema(value_type = Option<crate::http::document::schema::NumberOrAuto>)]
-            concurrency: Option<windrow_core::settings::Auto<std::num::NonZeroU32>>,
-            /// Bounds `concurrency = "auto"`.
-            #[schema(value_type = Option<u32>, minimum = 1)]
-            max_concurrency: Option<std::num::NonZeroU32>,
-            /// The distance from low water to the highest dispatchable index.
-            #[schema(value_type = Option<crate::http::document::schema::NumberOrAuto>)]
-            window: Option<windrow_core::settings::Auto<std::num::NonZeroU32>>,
-            /// Items of one call.
-            #[schema(value_type = Option<u32>, minimum = 1)]
-            batch: Option<std::num::NonZeroU32>,
-            /// How long an item may wait for its batch to fill.
-            #[serde(default, with = "windrow_core::settings::table::written_option")]
-            #[schema(value_type = Option<String>, pattern = "^[0-9]{1,20}(ns|us|ms|s|m|h|d)( ?[0-9]{1,20}(ns|us|ms|s|m|h|d))*$", max_length = 80)]
-            batch_linger: Option<std::time::Duration>,
-            /// How long a call may take.
-            #[serde(default, with = "windrow_core::settings::table::written_option")]
-            #[schema(value_type = Option<String>, pattern = "^[0-9]{1,20}(ns|us|ms|s|m|h|d)( ?[0-9]{1,20}(ns|us|ms|s|m|h|d))*$", max_length = 80)]
-            timeout: Option<std::time::Duration>,
-            /// Attempts of items.
-            #[serde(default, deserialize_with = "windrow_core::settings::json::object_option")]
-            retry: Option<crate::http::tasks::settings::RetryBody>,
-            /// The errors that are tolerated.
-            #[schema(value_type = Option<crate::http::document::schema::ErrorBudget>)]
-            error_budget: Option<windrow_core::settings::ErrorBudget>,
-            /// The window of the error budget.
-            #[serde(default, with = "windrow_core::settings::table::written_option")]
-            #[schema(value_type = Option<String>, pattern = "^[0-9]{1,20}(ns|us|ms|s|m|h|d)( ?[0-9]{1,20}(ns|us|ms|s|m|h|d))*$", max_length = 80)]
-            error_window: Option<std::time::Duration>,
-            /// How often progress is saved.
-            #[serde(default, with = "windrow_core::settings::table::written_option")]
-            #[schema(value_type = Option<String>, pattern = "^[0-9]{1,20}(ns|us|ms|s|m|h|d)( ?[0-9]{1,20}(ns|us|ms|s|m|h|d))*$", max_length = 80)]
-            checkpoint_interval: Option<std::time::Duration>,
-            /// Completions that may be unsaved.
-            #[schema(value_type = Option<crate::http::document::schema::NumberOrAuto>)]
-            unsaved_max: Option<windrow_core::settings::Auto<std::num::NonZeroU32>>,
-            /// How long an item may hold a full window before it is parked although in flight.
-            #[serde(default, with = "windrow_core::settings::table::written_option")]
-            #[schema(value_type = Option<String>, pattern = "^[0-9]{1,20}(ns|us|ms|s|m|h|d)( ?[0-9]{1,20}(ns|us|ms|s|m|h|d))*$", max_length = 80)]
-            straggler_after: Option<std::time::Duration>,
-            /// A longer retry wait parks the item.
-            #[serde(default, with = "windrow_core::settings::table::written_option")]
-            #[schema(value_type = Option<String>, pattern = "^[0-9]{1,20}(ns|us|ms|s|m|h|d)( ?[0-9]{1,20}(ns|us|ms|s|m|h|d))*$", max_length = 80)]
-            park_after: Option<std::time::Duration>,
-            /// Parked items per shard.
-            parked_max: Option<u32>,
-            /// How long the handler may be down before the task stops; nothing is lost by it.
-            #[serde(default, with = "windrow_core::settings::table::written_option")]
-            #[schema(value_type = Option<String>, pattern = "^[0-9]{1,20}(ns|us|ms|s|m|h|d)( ?[0-9]{1,20}(ns|us|ms|s|m|h|d))*$", max_length = 80)]
-            outage_patience: Option<std::time::Duration>,
-            /// How long items without a verdict are tried when nothing else is left to compare them with.
-            #[serde(default, with = "windrow_core::settings::table::written_option")]
-            #[schema(value_type = Option<String>, pattern = "^[0-9]{1,20}(ns|us|ms|s|m|h|d)( ?[0-9]{1,20}(ns|us|ms|s|m|h|d))*$", max_length = 80)]
-            judge_after: Option<std::time::Duration>,
-            /// One at a time, in index order.
-            ordered: Option<bool>,
-        }
+impl<T> Deref for WithSettings<T> {
+    type Target = T;
 
-        impl $name {
-            /// The settings that are named.
-            pub(super) fn tuning(&self) -> windrow_core::settings::patch::TuningPatch {
-                let retry = self.retry.clone().unwrap_or_default();
-                windrow_core::settings::patch::TuningPatch {
-                    rate: self.rate,
-                    burst: self.burst,
-                    concurrency: self.concurrency,
-                    max_concurrency: self.max_concurrency,
-                    window: self.window,
-                    batch: self.batch,
-                    batch_linger: self.batch_linger,
-                    timeout: self.timeout,
-                    max_attempts: retry.max_attempts,
-                    backoff: retry.backoff,
-                    on_exhausted: retry.on_exhausted,
-                    error_budget: self.error_budget,
-                    error_window: self.error_window,
-                    checkpoint_interval: self.checkpoint_interval,
-                    unsaved_max: self.unsaved_max,
-                    straggler_after: self.straggler_after,
-                    park_after: self.park_after,
-                    parked_max: self.parked_max,
-                    ordered: self.ordered,
-                    outage_patience: self.outage_patience,
-                    judge_after: self.judge_after,
-                }
+    fn deref(&self) -> &T {
+        &self.own
+    }
+}
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for WithSettings<T> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<WithSettings<T>, D::Error> {
+        from.deserialize_map(Members(PhantomData))
+    }
+}
+
+struct Members<T>(PhantomData<T>);
+
+impl<'de, T: Deserialize<'de>> Visitor<'de> for Members<T> {
+    type Value = WithSettings<T>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<WithSettings<T>, A::Error> {
+        let (mut tuning, mut retry) = (TuningPatch::default(), None);
+        let own = T::deserialize(MapAccessDeserializer::new(Own {
+            map,
+            tuning: &mut tuning,
+            retry: &mut retry,
+        }))?;
+        if let Some(Object(retry)) = retry {
+            tuning = TuningPatch::from(retry).and(&tuning);
+        }
+        Ok(WithSettings { own, tuning })
+    }
+}
+
+/// The members of a body that are no settings; those are read on the way.
+struct Own<'a, A> {
+    map: A,
+    tuning: &'a mut TuningPatch,
+    retry: &'a mut Option<Object<Retry>>,
+}
+
+impl<'de, A: MapAccess<'de>> MapAccess<'de> for Own<'_, A> {
+    type Error = A::Error;
+
+    fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, A::Error> {
+        let mut seed = Some(seed);
+        while let Some(name) = self.map.next_key_seed(NameSeed(&mut seed))? {
+            match name {
+                Name::Own(name) => return Ok(Some(name)),
+                Name::Setting(name) => self.map.next_value_seed(One(name, self.tuning))?,
+                Name::Retry => *self.retry = self.map.next_value()?,
             }
         }
-    };
+        Ok(None)
+    }
+
+    fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, A::Error> {
+        self.map.next_value_seed(seed)
+    }
 }
-pub(super) use with_settings;
+
+/// What a member is.
+enum Name<T> {
+    Own(T),
+    Setting(&'static str),
+    Retry,
+}
+
+struct NameSeed<'a, K>(&'a mut Option<K>);
+
+impl<'de, K: DeserializeSeed<'de>> DeserializeSeed<'de> for NameSeed<'_, K> {
+    type Value = Name<K::Value>;
+
+    fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<Name<K::Value>, D::Error> {
+        let name = String::deserialize(from)?;
+        if let Some(setting) = SETTINGS.iter().find(|setting| setting.name == name) {
+            return Ok(Name::Setting(setting.name));
+        }
+        if name == RETRY {
+            return Ok(Name::Retry);
+        }
+        let seed = self
+            .0
+            .take()
+            .ok_or_else(|| D::Error::custom("a member was read twice"))?;
+        let name: StringDeserializer<D::Error> = name.into_deserializer();
+        let read = seed.deserialize(name).map(Name::Own);
+        read.map_err(|error| {
+            let settings = SETTINGS.iter().map(|setting| format!("`{}`", setting.name));
+            D::Error::custom(format!("{error}, {}", settings.collect::<Vec<_>>().join(", ")))
+        })
+    }
+}
+
+/// Reads the value of one setting.
+struct One<'a>(&'static str, &'a mut TuningPatch);
+
+impl<'de> DeserializeSeed<'de> for One<'_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<(), D::Error> {
+        self.1.read(self.0, from)
+    }
+}
+
+impl<T: ToSchema> PartialSchema for WithSettings<T> {
+    fn schema() -> RefOr<Schema> {
+        let mut schema = T::schema();
+        if let RefOr::T(Schema::Object(object)) = &mut schema {
+            object.properties.extend(properties(true));
+            object.properties.insert(RETRY.to_owned(), retry(true));
+        }
+        schema
+    }
+}
+
+impl<T: ToSchema> ToSchema for WithSettings<T> {
+    fn name() -> Cow<'static, str> {
+        T::name()
+    }
+
+    fn schemas(schemas: &mut Vec<(String, RefOr<Schema>)>) {
+        T::schemas(schemas);
+    }
+}
+
+/// The settings of retries, where they were at first.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Retry {
+    max_attempts: Option<NonZeroU32>,
+    backoff: Option<Backoff>,
+    on_exhausted: Option<OnExhausted>,
+}
+
+impl From<Retry> for TuningPatch {
+    fn from(retry: Retry) -> TuningPatch {
+        TuningPatch {
+            max_attempts: retry.max_attempts,
+            backoff: retry.backoff,
+            on_exhausted: retry.on_exhausted,
+            ..TuningPatch::default()
+        }
+    }
+}
 
 /// The live settings of a task, as they are written.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Serialize)]
 pub(in crate::http) struct SettingsJson {
-    /// Attempts in a time, or `unlimited`.
-    #[schema(value_type = String)]
-    rate: RateLimit,
-    /// What may leave at once above the steady rate.
-    #[schema(value_type = String)]
-    burst: Burst,
-    /// Items in flight at the same time.
-    #[schema(value_type = schema::NumberOrAuto)]
-    concurrency: Auto<NonZeroU32>,
-    /// Bounds `concurrency = "auto"`.
-    max_concurrency: u32,
-    /// The distance from low water to the highest dispatchable index.
-    #[schema(value_type = schema::NumberOrAuto)]
-    window: Auto<NonZeroU32>,
-    /// Items of one call.
-    batch: u32,
-    /// How long an item may wait for its batch to fill.
-    #[serde(with = "span")]
-    #[schema(value_type = String)]
-    batch_linger: Duration,
-    /// How long a call may take.
-    #[serde(with = "span")]
-    #[schema(value_type = String)]
-    timeout: Duration,
-    /// Attempts of items.
-    retry: RetryJson,
-    /// The errors that are tolerated.
-    #[schema(value_type = String)]
-    error_budget: ErrorBudget,
-    /// The window of the error budget.
-    #[serde(with = "span")]
-    #[schema(value_type = String)]
-    error_window: Duration,
-    /// How often progress is saved.
-    #[serde(with = "span")]
-    #[schema(value_type = String)]
-    checkpoint_interval: Duration,
-    /// Completions that may be unsaved.
-    #[schema(value_type = schema::NumberOrAuto)]
-    unsaved_max: Auto<NonZeroU32>,
-    /// How long an item may hold a full window before it is parked although in flight.
-    #[serde(with = "span")]
-    #[schema(value_type = String)]
-    straggler_after: Duration,
-    /// A longer retry wait parks the item.
-    #[serde(with = "span")]
-    #[schema(value_type = String)]
-    park_after: Duration,
-    /// Parked items per shard.
-    parked_max: u32,
-    /// How long the handler may be down before the task stops; nothing is lost by it.
-    #[serde(with = "span")]
-    #[schema(value_type = String)]
-    outage_patience: Duration,
-    /// How long items without a verdict are tried when nothing else is left to compare them with.
-    #[serde(with = "span")]
-    #[schema(value_type = String)]
-    judge_after: Duration,
-    /// One at a time, in index order.
-    ordered: bool,
-}
-
-/// Attempts of items.
-#[derive(Debug, Serialize, ToSchema)]
-struct RetryJson {
-    /// Attempts of an item before it is exhausted.
-    max_attempts: u32,
-    /// The wait between attempts.
-    #[schema(value_type = String)]
-    backoff: Backoff,
-    /// What exhaustion means.
-    #[schema(value_type = String)]
-    on_exhausted: OnExhausted,
+    #[serde(flatten)]
+    tuning: Tuning,
+    retry: Retry,
 }
 
 impl From<&Tuning> for SettingsJson {
     fn from(tuning: &Tuning) -> SettingsJson {
         SettingsJson {
-            rate: tuning.rate,
-            burst: tuning.burst,
-            concurrency: tuning.concurrency,
-            max_concurrency: tuning.max_concurrency.get(),
-            window: tuning.window,
-            batch: tuning.batch.get(),
-            batch_linger: tuning.batch_linger,
-            timeout: tuning.timeout,
-            retry: RetryJson {
-                max_attempts: tuning.max_attempts.get(),
-                backoff: tuning.backoff,
-                on_exhausted: tuning.on_exhausted,
+            tuning: tuning.clone(),
+            retry: Retry {
+                max_attempts: Some(tuning.max_attempts),
+                backoff: Some(tuning.backoff),
+                on_exhausted: Some(tuning.on_exhausted),
             },
-            error_budget: tuning.error_budget,
-            error_window: tuning.error_window,
-            checkpoint_interval: tuning.checkpoint_interval,
-            unsaved_max: tuning.unsaved_max,
-            straggler_after: tuning.straggler_after,
-            park_after: tuning.park_after,
-            parked_max: tuning.parked_max,
-            ordered: tuning.ordered,
-            outage_patience: tuning.outage_patience,
-            judge_after: tuning.judge_after,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Debug, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Named {
+        name: Option<String>,
+    }
+
+    fn read(text: &str) -> Result<WithSettings<Named>, String> {
+        serde_json::from_str(text).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn settings_are_read_beside_the_other_members_and_in_retry() {
+        let body =
+            read(r#"{"rate":"5/s","name":"x","retry":{"backoff":"1s"},"max_attempts":3,"timeout":null}"#);
+        let body = body.expect("sound");
+        let named = serde_json::to_string(&body.tuning).expect("it can be written");
+        assert_eq!(
+            named,
+            r#"{"rate":"5/s","max_attempts":3,"backoff":"1s jitter 20%"}"#
+        );
+        assert_eq!(body.name.as_deref(), Some("x"));
+        assert!(read(r#"{"retry":null}"#).is_ok());
+    }
+
+    #[test]
+    fn what_is_no_member_or_stands_twice_is_refused() {
+        for (text, what) in [
+            (
+                r#"{"nam":1}"#,
+                "unknown field `nam`, expected `name`, `rate`, `burst`",
+            ),
+            (r#"{"retry":{"rate":"1/s"}}"#, "unknown field `rate`"),
+            (r#"{"retry":[5]}"#, "an object"),
+            (r#"{"rate":"1/s","rate":"2/s"}"#, "duplicate field `rate`"),
+            (r#"{"timeout":5}"#, "expected a string"),
+            ("[]", "an object"),
+        ] {
+            let error = read(text).expect_err(text);
+            assert!(error.contains(what), "{text}: {error}");
         }
     }
 }

@@ -10,7 +10,7 @@ use crate::service::ServiceError;
 use windrow_core::business::{
     BusinessLimits, BusinessSpec, HandlerSpec, Hooks, HttpHandlerSpec, POOL_DEFAULT,
 };
-use windrow_core::settings::patch::TuningPatch;
+use windrow_core::settings::table::TuningPatch;
 
 /// What is shown instead of a secret; sent back, it leaves the secret as it is.
 pub const MASK: &str = "***";

@@ -10,7 +10,7 @@ use crate::service::tasks::outlook::Outlook;
 use crate::service::{FieldFault, ServiceError};
 use windrow_core::capacity::{Load, Refusal};
 use windrow_core::ids::TaskId;
-use windrow_core::settings::patch::TuningPatch;
+use windrow_core::settings::table::TuningPatch;
 use windrow_core::settings::{Auto, RateLimit};
 use windrow_core::shards::Share;
 use windrow_core::task::lifecycle::Status;

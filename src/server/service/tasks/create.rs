@@ -13,7 +13,7 @@ use windrow_core::execution::shared_faults;
 use windrow_core::ids::{ItemCount, ItemIndex, TaskId, WallMs};
 use windrow_core::settings::Auto;
 use windrow_core::settings::check::TuningFault;
-use windrow_core::settings::patch::TuningPatch;
+use windrow_core::settings::table::TuningPatch;
 use windrow_core::shards::SHARDS_MAX;
 use windrow_core::task::meaning::{Meaning, MeaningChange, changed};
 use windrow_core::task::{Canary, Tuning};

@@ -29,7 +29,7 @@ use crate::service::tasks::change::TaskChange;
 use crate::service::tasks::outlook::Outlook;
 use crate::service::tasks::turns::Turns;
 use windrow_core::ids::{ItemCount, ItemIndex, TaskId, WallMs};
-use windrow_core::settings::patch::TuningPatch;
+use windrow_core::settings::table::TuningPatch;
 use windrow_core::task::lifecycle::{DORMANT, Status, StopReason, Wish};
 use windrow_engine::ports::handling::hook::HookCaller;
 use windrow_engine::ports::tasks::list::TaskList;

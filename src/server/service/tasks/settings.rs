@@ -8,7 +8,7 @@ use windrow_core::business::BusinessLimits;
 use windrow_core::capacity::Load;
 use windrow_core::ids::WallMs;
 use windrow_core::settings::check;
-use windrow_core::settings::patch::TuningPatch;
+use windrow_core::settings::table::TuningPatch;
 use windrow_core::settings::{Auto, RateLimit};
 use windrow_core::task::Tuning;
 use windrow_engine::ports::access::business_store::Business;
@@ -51,7 +51,7 @@ impl Tasks {
     ) -> Result<(), ServiceError> {
         let mut faults: Vec<FieldFault> = check::faults(tuning)
             .into_iter()
-            .map(|fault| FieldFault::new(pointer(fault.key), fault.what).advise(fault.advice))
+            .map(|fault| FieldFault::new(format!("/{}", fault.key), fault.what).advise(fault.advice))
             .collect();
         faults.extend(self.rate_fault(tuning, limits));
         if let (Auto::Fixed(asked), Some(most)) = (tuning.concurrency, limits.concurrency)
@@ -169,14 +169,6 @@ fn depth(json: &str) -> usize {
         }
     }
     most
-}
-
-/// Where a setting is in a request: those of retries are nested.
-fn pointer(key: &str) -> String {
-    match key {
-        "max_attempts" | "backoff" | "on_exhausted" => format!("/retry/{key}"),
-        _ => format!("/{key}"),
-    }
 }
 
 /// Whether a text can be a task's name: it is said in URLs and in shells.

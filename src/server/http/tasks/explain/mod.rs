@@ -25,7 +25,7 @@ use crate::service::ServiceError;
 use crate::service::explain::{Explained, HeldBy, SECONDS_DEFAULT, SECONDS_MAX, SECONDS_MIN};
 use windrow_core::explain::{Advice, Cause, CauseKind, Explanation};
 use windrow_core::limit::key::LimitKey;
-use windrow_core::settings::patch::TuningPatch;
+use windrow_core::settings::table::TuningPatch;
 use windrow_engine::ports::tasks::store::TaskView;
 
 /// Of what time.
@@ -275,17 +275,12 @@ fn rounded(number: f64) -> f64 {
     (number * 1e6).round() / 1e6
 }
 
-/// The settings as a PATCH has them: what belongs to retries is a part of its own.
+/// The settings as a PATCH has them.
 fn as_patch(change: &TuningPatch) -> Option<Map<String, Value>> {
-    let Ok(Value::Object(mut flat)) = serde_json::to_value(change) else {
-        return None;
-    };
-    let moved = ["max_attempts", "backoff", "on_exhausted"].map(|key| flat.remove_entry(key));
-    let retry: Map<String, Value> = moved.into_iter().flatten().collect();
-    if !retry.is_empty() {
-        flat.insert("retry".to_owned(), Value::Object(retry));
+    match serde_json::to_value(change) {
+        Ok(Value::Object(members)) => Some(members),
+        _ => None,
     }
-    Some(flat)
 }
 
 #[cfg(test)]
@@ -298,7 +293,7 @@ mod tests {
         let change: TuningPatch = serde_json::from_str(text).expect("sound");
         let patch = Value::Object(as_patch(&change).expect("an object"));
         let expected = serde_json::json!({
-            "window": 1500, "straggler_after": "100ms", "retry": {"backoff": "1s..60s x2 jitter 20%"}
+            "window": 1500, "straggler_after": "100ms", "backoff": "1s..60s x2 jitter 20%"
         });
         assert_eq!(patch, expected);
     }

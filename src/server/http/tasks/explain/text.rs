@@ -164,13 +164,7 @@ fn advised(task: &str, advice: &AdviceJson) -> String {
 
 /// The command that makes the change.
 fn command(task: &str, change: &Map<String, Value>) -> String {
-    let retry = change
-        .get("retry")
-        .and_then(Value::as_object)
-        .into_iter()
-        .flatten();
-    let flags = change.iter().filter(|(_, value)| !value.is_object()).chain(retry);
-    let flags = flags.map(|(key, value)| match value {
+    let flags = change.iter().map(|(key, value)| match value {
         Value::String(text) if text.contains(' ') => format!(" --{} {text:?}", key.replace('_', "-")),
         Value::String(text) => format!(" --{} {text}", key.replace('_', "-")),
         other => format!(" --{} {other}", key.replace('_', "-")),
@@ -219,11 +213,11 @@ mod tests {
 
     #[test]
     fn a_change_is_a_command_that_can_be_pasted() {
-        let change = serde_json::json!({"window": 1500, "straggler_after": "100ms", "retry": {"backoff": "1s..5s x2"}});
+        let change = serde_json::json!({"window": 1500, "straggler_after": "100ms", "backoff": "1s..5s x2"});
         let change = change.as_object().expect("an object");
         assert_eq!(
             command("t1031", change),
-            "windrow task set t1031 --straggler-after 100ms --window 1500 --backoff \"1s..5s x2\""
+            "windrow task set t1031 --backoff \"1s..5s x2\" --straggler-after 100ms --window 1500"
         );
     }
 }

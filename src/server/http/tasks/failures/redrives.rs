@@ -12,7 +12,7 @@ use crate::http::problem::HttpResult;
 use crate::http::tasks::bodies::CanaryBody;
 use crate::http::tasks::changes::key;
 use crate::http::tasks::path::PathTask;
-use crate::http::tasks::settings::with_settings;
+use crate::http::tasks::settings::WithSettings;
 use crate::http::tasks::{TaskJson, made};
 use crate::service::ServiceError;
 use crate::service::tasks::create::TaskPlan;
@@ -39,48 +39,53 @@ pub(crate) struct FilterBody {
     indexes: Option<String>,
 }
 
-with_settings! {
-    /// A redrive. What isn't named is as the other task has it, but for the name.
-    RedriveBody {
-        /// Which failures; nothing named is all of them.
-        #[serde(default, deserialize_with = "windrow_core::settings::json::object_option")]
-        filter: Option<FilterBody>,
-        /// Whether the items get new keys, so that the business takes them for new ones.
-        new_keys: Option<bool>,
-        /// Whether it also takes items that earlier redrives made good or have under way; without, they are left out.
-        again: Option<bool>,
-        /// Its name, unique within the business.
-        #[schema(min_length = 1, max_length = 128, pattern = r"^[^\s/]+$")]
-        name: Option<String>,
-        /// Labels, to find it by.
-        labels: Option<BTreeMap<String, String>>,
-        /// Higher goes first.
-        priority: Option<i32>,
-        /// The first items, run before any other.
-        #[serde(default, deserialize_with = "windrow_core::settings::json::object_option")]
-        canary: Option<CanaryBody>,
-        /// Whether it starts at once.
-        start: Option<bool>,
-        /// Why, for the audit.
-        #[serde(default, deserialize_with = "reason")]
-        #[schema(max_length = 1000)]
-        reason: Option<String>,
-    }
+/// A redrive. What isn't named is as the other task has it, but for the name.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = RedriveBody)]
+pub(crate) struct RedriveMembers {
+    /// Which failures; nothing named is all of them.
+    #[serde(default, deserialize_with = "windrow_core::settings::json::object_option")]
+    pub(super) filter: Option<FilterBody>,
+    /// Whether the items get new keys, so that the business takes them for new ones.
+    pub(super) new_keys: Option<bool>,
+    /// Whether it also takes items that earlier redrives made good or have under way; without, they are left out.
+    pub(super) again: Option<bool>,
+    /// Its name, unique within the business.
+    #[schema(min_length = 1, max_length = 128, pattern = r"^[^\s/]+$")]
+    pub(super) name: Option<String>,
+    /// Labels, to find it by.
+    pub(super) labels: Option<BTreeMap<String, String>>,
+    /// Higher goes first.
+    pub(super) priority: Option<i32>,
+    /// The first items, run before any other.
+    #[serde(default, deserialize_with = "windrow_core::settings::json::object_option")]
+    pub(super) canary: Option<CanaryBody>,
+    /// Whether it starts at once.
+    pub(super) start: Option<bool>,
+    /// Why, for the audit.
+    #[serde(default, deserialize_with = "reason")]
+    #[schema(max_length = 1000)]
+    pub(super) reason: Option<String>,
 }
+
+/// The same, and settings.
+pub(crate) type RedriveBody = WithSettings<RedriveMembers>;
 
 impl RedriveBody {
     fn request(self, key: Option<String>) -> Result<RedriveRequest, ServiceError> {
+        let WithSettings { own, tuning } = self;
         let plan = TaskPlan {
-            tuning: self.tuning(),
-            name: self.name,
-            labels: self.labels,
-            priority: self.priority,
-            canary: self.canary.map(CanaryBody::read).transpose()?,
-            start: self.start.unwrap_or(false),
+            tuning,
+            name: own.name,
+            labels: own.labels,
+            priority: own.priority,
+            canary: own.canary.map(CanaryBody::read).transpose()?,
+            start: own.start.unwrap_or(false),
             key,
             ..TaskPlan::default()
         };
-        let filter = self.filter.unwrap_or_default();
+        let filter = own.filter.unwrap_or_default();
         let codes = filter.codes.unwrap_or_default();
         if codes.len() > CODES_MAX {
             let text = format!("at most {CODES_MAX} codes");
@@ -97,8 +102,8 @@ impl RedriveBody {
         Ok(RedriveRequest {
             codes,
             indexes,
-            new_keys: self.new_keys.unwrap_or(false),
-            again: self.again.unwrap_or(false),
+            new_keys: own.new_keys.unwrap_or(false),
+            again: own.again.unwrap_or(false),
             plan,
         })
     }
@@ -124,7 +129,7 @@ pub(crate) async fn redrive(
     taken: Option<Extension<TakenKey>>,
     Body(mut body): Body<RedriveBody>,
 ) -> HttpResult {
-    let write = call.write(body.reason.take());
+    let write = call.write(body.own.reason.take());
     let request = body.request(key(taken))?;
     made(&call, call.service.tasks.redrive(&origin, request, &write).await?).await
 }

@@ -1,0 +1,199 @@
+//! The types of keys: how each is read from TOML, and what people write.
+
+use std::collections::BTreeMap;
+use std::fmt::Display;
+use std::net::SocketAddr;
+use std::num::NonZeroU32;
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::time::Duration;
+
+use serde::de::DeserializeOwned;
+use toml::Value as Toml;
+use toml::de::Error;
+
+use super::read::Reader;
+use super::sections::Command;
+use super::table::{Key, Row};
+use super::values::{ActorTree, AuthMode, DataLogLevel, LogFormat, StoreUrl};
+use windrow_core::business::network::Network;
+use windrow_core::settings::table::{SETTINGS, TuningPatch};
+use windrow_core::settings::text::{ByteSize, parse_span};
+use windrow_core::settings::value::Kind;
+use windrow_core::settings::{Auto, Backoff, Rate, RateLimit};
+use windrow_core::task::Tuning;
+
+/// The type of a field of a section: a key, or a table of keys.
+pub(super) trait Value: Clone + PartialEq {
+    /// What people write.
+    const WRITTEN: &'static str;
+
+    /// Reads it.
+    fn read(value: &Toml) -> Result<Self, String>;
+
+    /// What was written, or the default.
+    fn take(from: &mut Reader, key: &'static str, default: Self) -> Self {
+        from.key(key, Self::read).unwrap_or(default)
+    }
+
+    /// The keys of the field.
+    fn keys(row: &Row) -> Vec<Key> {
+        vec![Key::new(
+            row,
+            row.key.to_owned(),
+            row.written,
+            row.default,
+            row.about,
+        )]
+    }
+
+    /// The keys whose values differ.
+    fn changes(&self, new: &Self, key: &'static str) -> Vec<String> {
+        (self != new).then(|| key.to_owned()).into_iter().collect()
+    }
+}
+
+macro_rules! values {
+    ($($type:ty = $written:literal by $read:expr;)+) => {$(
+        impl Value for $type {
+            const WRITTEN: &'static str = $written;
+
+            fn read(value: &Toml) -> Result<$type, String> {
+                let read: fn(&Toml) -> Result<$type, String> = $read;
+                read(value)
+            }
+        }
+    )+};
+}
+
+values! {
+    bool = "true or false" by whole;
+    u32 = "number" by whole;
+    u64 = "number" by whole;
+    NonZeroU32 = "number" by whole;
+    Auto<NonZeroU32> = "number or \"auto\"" by whole;
+    String = "text" by whole;
+    Option<String> = "text" by optional;
+    Auto<String> = "text" by |value| match text(value)? {
+        "" => Err("it is empty; write \"auto\" or a name".to_owned()),
+        "auto" => Ok(Auto::Auto),
+        name => Ok(Auto::Fixed(name.to_owned())),
+    };
+    PathBuf = "path" by |value| whole(value).and_then(|path: PathBuf| match path.as_os_str().is_empty() {
+        true => Err("it is empty".to_owned()),
+        false => Ok(path),
+    });
+    Option<PathBuf> = "path" by optional;
+    Duration = "span" by |value| parse_span(text(value)?).map_err(|error| error.to_string());
+    Rate = "rate" by whole;
+    RateLimit = "rate or \"unlimited\"" by whole;
+    ByteSize = "size" by whole;
+    Backoff = "\"FIRST..LONGEST xFACTOR jitter N%\"" by whole;
+    SocketAddr = "address:port" by parsed;
+    StoreUrl = "URL or \"auto\"" by parsed;
+    AuthMode = "one of" by parsed;
+    DataLogLevel = "one of" by parsed;
+    LogFormat = "one of" by parsed;
+    ActorTree = "some of" by parsed;
+    Vec<String> = "list of texts" by whole;
+    Vec<Network> = "list of networks" by |value| {
+        let texts: Vec<String> = whole(value)?;
+        texts.iter().map(|text| text.parse().map_err(|error| format!("{error}"))).collect()
+    };
+    BTreeMap<String, String> = "table of texts" by whole;
+    BTreeMap<String, Command> = "tables" by whole;
+}
+
+/// The live settings: a key each, beside the other keys of their section.
+impl Value for Tuning {
+    const WRITTEN: &'static str = "";
+
+    fn read(value: &Toml) -> Result<Tuning, String> {
+        whole(value)
+    }
+
+    fn take(from: &mut Reader, key: &'static str, default: Tuning) -> Tuning {
+        let mut named = TuningPatch::default();
+        for setting in SETTINGS {
+            let read = |value: Toml| {
+                let mut one = TuningPatch::default();
+                one.read(setting.name, value).map(|()| one)
+            };
+            if let Some(one) = from.key(&beside(key, setting.name), |value| literal(value, read)) {
+                named = named.and(&one);
+            }
+        }
+        named.apply(&default)
+    }
+
+    fn keys(row: &Row) -> Vec<Key> {
+        let key = |setting: &windrow_core::settings::table::Setting| {
+            let name = beside(row.key, setting.name);
+            Key::new(row, name, kind(setting.kind), setting.default, setting.about)
+        };
+        SETTINGS.iter().map(key).collect()
+    }
+
+    fn changes(&self, new: &Tuning, key: &'static str) -> Vec<String> {
+        self.differences(new)
+            .into_iter()
+            .map(|name| beside(key, name))
+            .collect()
+    }
+}
+
+/// The key of a setting in the section of the table of settings.
+fn beside(key: &str, name: &str) -> String {
+    format!(
+        "{}.{name}",
+        key.rsplit_once('.').map_or(key, |(section, _)| section)
+    )
+}
+
+fn kind(kind: Kind) -> &'static str {
+    match kind {
+        Kind::RateLimit => RateLimit::WRITTEN,
+        Kind::Burst => "span of the rate, or \"N items\"",
+        Kind::NumberOrAuto => <Auto<NonZeroU32>>::WRITTEN,
+        Kind::Positive | Kind::Number => u32::WRITTEN,
+        Kind::Span => Duration::WRITTEN,
+        Kind::Backoff => Backoff::WRITTEN,
+        Kind::OnExhausted => AuthMode::WRITTEN,
+        Kind::ErrorBudget => "rate, share, number, or \"none\"",
+        Kind::Switch => bool::WRITTEN,
+    }
+}
+
+fn text(value: &Toml) -> Result<&str, String> {
+    let fault = || format!("a text in quotes was expected, not {}", value.type_str());
+    value.as_str().ok_or_else(fault)
+}
+
+/// A text that a type reads.
+fn parsed<T: FromStr<Err: Display>>(value: &Toml) -> Result<T, String> {
+    text(value)?.parse().map_err(|error: T::Err| error.to_string())
+}
+
+/// A text where "" means none.
+fn optional<T: From<String>>(value: &Toml) -> Result<Option<T>, String> {
+    let text = text(value)?;
+    Ok((!text.is_empty()).then(|| T::from(text.to_owned())))
+}
+
+/// A value that serde reads.
+fn whole<T: DeserializeOwned>(value: &Toml) -> Result<T, String> {
+    literal(value, |value| T::deserialize(value))
+}
+
+/// The environment holds texts only: one that isn't what was expected as it is may be TOML (`16`, `true`, `["a"]`).
+fn literal<T>(value: &Toml, read: impl Fn(Toml) -> Result<T, Error>) -> Result<T, String> {
+    let message = |error: Error| error.message().trim().replace('\n', " ");
+    let as_is = read(value.clone()).map_err(message);
+    let Toml::String(text) = value else { return as_is };
+    as_is.or_else(|error| {
+        let meant = super::table::toml_of(text)
+            .filter(|meant| !meant.is_str())
+            .ok_or(error);
+        meant.and_then(|meant| read(meant).map_err(message))
+    })
+}
