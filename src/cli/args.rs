@@ -46,15 +46,15 @@ pub enum Command {
     /// List and steer tasks; without a verb it lists them
     Task(Box<task::args::TaskArgs>),
     /// Businesses: who does the work; without a verb it lists them
-    Biz(Box<biz::args::BizArgs>),
+    Biz(Box<biz::BizArgs>),
     /// Limits that businesses and tasks share; without a verb it lists them
-    Limit(Box<limit::args::LimitArgs>),
+    Limit(Box<limit::LimitArgs>),
     /// Nodes; without a verb it lists them
-    Node(Box<node::args::NodeArgs>),
+    Node(Box<node::NodeArgs>),
     /// All nodes together; without a verb their status is shown
-    Cluster(Box<cluster::args::ClusterArgs>),
+    Cluster(Box<cluster::ClusterArgs>),
     /// Tokens: who may call; without a verb it lists them
-    Token(Box<token::args::TokenArgs>),
+    Token(Box<token::TokenArgs>),
     /// Search the data log of all tasks, or follow it
     #[command(after_help = log::EXAMPLES)]
     Log(Box<log::LogArgs>),
@@ -65,7 +65,7 @@ pub enum Command {
     #[command(after_help = db::args::EXAMPLES)]
     Db(db::args::DbArgs),
     /// Contexts: which server is asked, and with which token; without a verb it lists them
-    Ctx(ctx::args::CtxArgs),
+    Ctx(ctx::CtxArgs),
     /// Call the API as it is, with the context's server and token
     #[command(after_help = api::EXAMPLES)]
     Api(Box<api::ApiArgs>),

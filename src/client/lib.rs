@@ -38,7 +38,7 @@ use serde_json::Value;
 pub use self::answer::Answer;
 pub use self::download::Download;
 pub use self::error::ClientError;
-pub use self::events::{Event, Events, Heard};
+pub use self::events::{Event, Events, StreamNews};
 pub use self::problem::{Problem, ProblemField};
 pub use self::request::{Request, segment};
 pub use self::tap::{Depth, Tap};

@@ -4,13 +4,14 @@ pub mod args;
 mod ask;
 pub mod change;
 pub mod contexts;
+pub(crate) mod document;
 mod link;
 mod look;
 mod meant;
 mod pages;
 pub mod reach;
 
-pub use self::args::{Form, Paging, Remote, View, Write};
+pub use self::args::{Form, Named, NamedWrite, Pages, Paging, Remote, View, Write, word};
 pub use self::ask::Danger;
 pub use self::link::Link;
 pub use self::look::Look;

@@ -94,7 +94,7 @@ impl Picture {
             .flatten()
     }
 
-    /// ` 40.0 % ███▉✕░░ 10.0/s  ETA 6s`, as wide as the terminal. Full cells are items that succeeded or were skipped.
+    /// ` 40.0 % ███▉✕░░ 10.0/s  ETA 6s`, as wide as the terminal. Full cells are items that succeeded.
     pub(crate) fn bar_line(&self, columns: usize, colours: bool) -> String {
         let Counters {
             succeeded,
@@ -105,12 +105,7 @@ impl Picture {
         } = self.counts;
         let (percent, pace) = (format!("{:>5.1} %", self.percent()), self.pace_text());
         let cells = columns.saturating_sub(measure_text_width(&percent) + measure_text_width(&pace) + 2);
-        let bar = human::item_bar(
-            succeeded.saturating_add(skipped),
-            [abandoned, excluded],
-            self.total,
-            cells,
-        );
+        let bar = human::item_bar(succeeded, [skipped, abandoned, excluded], self.total, cells);
         format!("{percent} {} {pace}", Tone::Good.paint(&bar, colours))
     }
 

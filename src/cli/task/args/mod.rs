@@ -54,7 +54,7 @@ pub enum Verb {
     /// Start tasks, or let them go on
     #[command(override_usage = usage!("start", ""))]
     Start(StartArgs),
-    /// Stop tasks: nothing leaves any more, calls in flight may end
+    /// Stop tasks: no new calls; calls in flight may finish
     #[command(override_usage = usage!("stop", ""))]
     Stop(StopArgs),
     /// End tasks for good

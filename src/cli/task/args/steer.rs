@@ -4,7 +4,7 @@ use clap::{Args, ValueEnum};
 
 use super::make::{Strict, label, label_sought};
 use super::settings::Settings;
-use crate::link::{Remote, Write};
+use crate::link::Write;
 
 /// How a task is moved.
 pub(in crate::task) const MOVE_EXAMPLES: &str = "\
@@ -57,9 +57,6 @@ pub struct StartArgs {
     /// Why, or only to see.
     #[command(flatten)]
     pub write: Write,
-    /// How the node is reached.
-    #[command(flatten)]
-    pub remote: Remote,
 }
 
 /// Whose fault failures without a verdict are.
@@ -84,9 +81,6 @@ pub struct StopArgs {
     /// Why, or only to see.
     #[command(flatten)]
     pub write: Write,
-    /// How the node is reached.
-    #[command(flatten)]
-    pub remote: Remote,
 }
 
 /// `windrow task cancel`, `recover` and `delete`
@@ -98,9 +92,6 @@ pub struct PlainArgs {
     /// Why, or only to see.
     #[command(flatten)]
     pub write: Write,
-    /// How the node is reached.
-    #[command(flatten)]
-    pub remote: Remote,
 }
 
 /// `windrow task finish`
@@ -115,9 +106,6 @@ pub struct FinishArgs {
     /// Why, or only to see.
     #[command(flatten)]
     pub write: Write,
-    /// How the node is reached.
-    #[command(flatten)]
-    pub remote: Remote,
 }
 
 /// How items are given up.
@@ -141,9 +129,6 @@ pub struct AbandonArgs {
     /// Why, or only to see.
     #[command(flatten)]
     pub write: Write,
-    /// How the node is reached.
-    #[command(flatten)]
-    pub remote: Remote,
 }
 
 /// `windrow task set`
@@ -209,9 +194,6 @@ pub struct SetArgs {
     /// Why, or only to see.
     #[command(flatten)]
     pub write: Write,
-    /// How the node is reached.
-    #[command(flatten)]
-    pub remote: Remote,
 }
 
 impl SetArgs {
@@ -246,7 +228,4 @@ pub struct MoveArgs {
     /// Why, or only to see.
     #[command(flatten)]
     pub write: Write,
-    /// How the node is reached.
-    #[command(flatten)]
-    pub remote: Remote,
 }

@@ -15,9 +15,10 @@ use crate::Shell;
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::link::{Form, Link, Remote};
+use crate::output::body::text;
 use crate::output::screen;
 use crate::signals::Signals;
-use windrow_client::{Answer, Request, segment};
+use windrow_client::{Answer, Request};
 use windrow_core::settings::text::parse_span;
 
 /// Examples under `--help`.
@@ -93,12 +94,12 @@ async fn wait_for_all(args: &WaitArgs, link: &Link<'_>) -> Result<Exit, Fault> {
         let (answer, exit) = end?;
         let task = answer.json()?;
         screen::put(&match link.look.form {
-            Form::Json | Form::Ndjson => answer.text().replace(['\n', '\r'], " "),
-            Form::Name => task["id"].as_str().unwrap_or_default().to_owned(),
+            Form::Json | Form::Ndjson => answer.line(),
+            Form::Name => text(&task["id"]).to_owned(),
             Form::Table | Form::Wide | Form::Csv => line(&task),
         })?;
         if exit == Exit::TimedOut {
-            link.hint("it goes on; the time that was given to wait is over");
+            link.hint("the wait timed out; the task goes on");
         }
         worst = worse(worst, exit);
     }
@@ -148,31 +149,21 @@ impl Wait<'_> {
 
     /// That calls fail, once a code, and that they go well again.
     fn say_of_handler(&mut self, task: &Value) {
-        let text = task["status_text"]
-            .as_str()
-            .filter(|_| task["status"] == "running");
-        let code = text.map(|_| task["last_error"]["code"].as_str().unwrap_or_default().to_owned());
+        let said = task["status_text"].as_str().filter(|_| task["status"] == "running");
+        let code = said.map(|_| text(&task["last_error"]["code"]).to_owned());
         if self.failing != code {
-            self.link.say(&format!(
-                "{}: {}",
-                self.id,
-                text.unwrap_or("its calls go well again")
-            ));
+            let said = said.unwrap_or("its calls succeed again");
+            self.link.say(&format!("{}: {said}", self.id));
             self.failing = code;
         }
     }
 
     fn request(&self, seen: Option<u64>) -> Request {
-        let request = Request::get(&format!("/v1/tasks/{}", segment(&self.id)));
+        let request = Request::get(&format!("/v1/tasks/{}", self.id));
         let Some(version) = seen else { return request };
         let limit = HOLD_MAX.min(self.args.remote.timeout * 2 / 3);
-        let hold = self
-            .left()
-            .map_or(limit, |left| left.min(limit))
-            .max(Duration::from_millis(1));
-        request
-            .query("wait", format!("{}ms", hold.as_millis()))
-            .query("unless", version)
+        let hold = self.left().map_or(limit, |left| left.min(limit)).as_millis().max(1);
+        request.query("wait", format!("{hold}ms")).query("unless", version)
     }
 
     fn left(&self) -> Option<Duration> {
