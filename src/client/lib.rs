@@ -130,22 +130,6 @@ impl Client {
     pub async fn patch(&self, path: &str, body: &Value) -> Result<Answer, ClientError> {
         self.send(Request::patch(path).json(body)).await
     }
-
-    /// Replaces what is at a path.
-    ///
-    /// # Errors
-    /// As [`Client::send`].
-    pub async fn put(&self, path: &str, body: &Value) -> Result<Answer, ClientError> {
-        self.send(Request::put(path).json(body)).await
-    }
-
-    /// Removes what is at a path.
-    ///
-    /// # Errors
-    /// As [`Client::send`].
-    pub async fn delete(&self, path: &str) -> Result<Answer, ClientError> {
-        self.send(Request::delete(path)).await
-    }
 }
 
 /// The address in its plain form, without a slash at its end.

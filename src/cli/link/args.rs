@@ -4,8 +4,8 @@ use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{ArgAction, Args, ValueEnum};
 use crate::output::table::times::TimeStyle;
+use clap::{ArgAction, Args, ValueEnum};
 use windrow_core::settings::text::parse_span;
 
 /// How an answer is printed.
@@ -160,7 +160,5 @@ pub struct Pages {
 /// The word of a choice, as the command line and the API have it.
 pub fn word(choice: &impl ValueEnum) -> String {
     let value = choice.to_possible_value();
-    value
-        .map(|value| value.get_name().to_owned())
-        .unwrap_or_default()
+    value.map(|value| value.get_name().to_owned()).unwrap_or_default()
 }

@@ -58,8 +58,10 @@ impl Link<'_> {
             Way::Go => Ok(()),
             Way::Refuse => Err(nobody(question)),
             Way::Ask if ask(&format!("{question} Type {word} to go on:"))?.trim() == word => Ok(()),
-            Way::Ask => Err(refused(format!("the answer was not {word}"))
-                .hint(format!("{word}, or --yes, to confirm"))),
+            Way::Ask => {
+                Err(refused(format!("the answer was not {word}"))
+                    .hint(format!("{word}, or --yes, to confirm")))
+            }
         }
     }
 

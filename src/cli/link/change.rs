@@ -28,7 +28,13 @@ pub struct Difference {
 impl Difference {
     /// `defaults.rate  500/s → 1000/s`.
     pub fn line(&self) -> String {
-        let text = |value: &Value| if value.is_null() { "–".to_owned() } else { shown(value) };
+        let text = |value: &Value| {
+            if value.is_null() {
+                "–".to_owned()
+            } else {
+                shown(value)
+            }
+        };
         format!("{}  {} → {}", self.member, text(&self.from), text(&self.to))
     }
 }
@@ -101,8 +107,9 @@ impl Link<'_> {
         }
         let (answer, plan) = self.try_out(request).await?;
         screen::put(&match self.look.form {
-            Form::Table | Form::Wide => serde_json::to_string_pretty(&plan["would"])
-                .map_err(|error| Fault::bug(error.to_string()))?,
+            Form::Table | Form::Wide => {
+                serde_json::to_string_pretty(&plan["would"]).map_err(|error| Fault::bug(error.to_string()))?
+            }
             Form::Json | Form::Ndjson | Form::Name | Form::Csv => answer.text(),
         })?;
         Ok(None)
@@ -135,14 +142,20 @@ impl Link<'_> {
         // A node that knows no dry run of it would make the change.
         let document: Value = self.get("/openapi.json").await?.json()?;
         if !can_be_tried(&document, request.method(), request.path()) {
-            let because = format!("the node has no dry run of {} {}", request.method(), request.path());
+            let because = format!(
+                "the node has no dry run of {} {}",
+                request.method(),
+                request.path()
+            );
             return Err(Fault::new(Exit::Conflict, "dry run not supported", because)
                 .hint("a newer node, or without --dry-run"));
         }
         let answer = self.send(request.query("dry_run", true)).await?;
         let plan = answer.json()?;
         if plan["dry_run"] != true {
-            return Err(Fault::bug("the node promised a dry run, but answered as if it had made the change"));
+            return Err(Fault::bug(
+                "the node promised a dry run, but answered as if it had made the change",
+            ));
         }
         if self.look.form.is_for_people() {
             self.say("dry run: nothing was changed; this would be:");

@@ -9,7 +9,7 @@ use serde_json::Value;
 ///
 /// # Errors
 /// Why it can't be read; whether it is JSON is judged by whoever reads that.
-pub fn json(path: &Path) -> Result<String, String> {
+pub(crate) fn json(path: &Path) -> Result<String, String> {
     let mut text = String::new();
     let read = match path == Path::new("-") {
         true => std::io::stdin().lock().read_to_string(&mut text).map(|_| text),

@@ -36,6 +36,8 @@ pub fn joined(words: &[impl AsRef<str>], between: &str) -> Option<String> {
 /// `team:growth  day:5`; none where there are none.
 pub fn labels(value: &Value) -> Option<String> {
     let pairs = value.as_object()?.iter();
-    let pairs: Vec<String> = pairs.map(|(key, value)| format!("{key}:{}", text(value))).collect();
+    let pairs: Vec<String> = pairs
+        .map(|(key, value)| format!("{key}:{}", text(value)))
+        .collect();
     joined(&pairs, "  ")
 }

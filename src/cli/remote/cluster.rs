@@ -76,7 +76,11 @@ async fn status(args: &StatusArgs, shell: &Shell) -> Result<Exit, Fault> {
             screen::put(&NODES.table(nodes, &link.look.times(0), link.look.paper, is_wide))?;
         }
         Form::Ndjson | Form::Name | Form::Csv => {
-            let fault = Fault::new(Exit::Usage, "unsupported output format", "a cluster is not a list");
+            let fault = Fault::new(
+                Exit::Usage,
+                "unsupported output format",
+                "a cluster is not a list",
+            );
             return Err(fault.hint("-o table, or -o json; `windrow node list` lists nodes"));
         }
     }

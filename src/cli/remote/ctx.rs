@@ -138,9 +138,7 @@ fn list(args: &ListArgs, shell: &Shell) -> Result<Exit, Fault> {
             shell.screen.must_say(CONTEXTS.none);
             return Ok(Exit::Ok);
         }
-        Form::Table | Form::Wide => {
-            CONTEXTS.table(&all, &look.times(0), look.paper, look.form == Form::Wide)
-        }
+        Form::Table | Form::Wide => CONTEXTS.table(&all, &look.times(0), look.paper, look.form == Form::Wide),
     };
     screen::put(&text).map(|()| Exit::Ok)
 }
@@ -237,7 +235,11 @@ fn remove(name: &str, shell: &Shell) -> Result<Exit, Fault> {
     contexts.all.remove(name);
     let was_current = contexts.current.take_if(|current| current == name).is_some();
     contexts.save(shell)?;
-    let current = if was_current { "; no context is current now" } else { "" };
+    let current = if was_current {
+        "; no context is current now"
+    } else {
+        ""
+    };
     shell.screen.say(&format!("{name} is removed{current}"));
     Ok(Exit::Ok)
 }

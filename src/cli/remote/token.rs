@@ -218,11 +218,12 @@ async fn revoke(args: &RevokeArgs, shell: &Shell) -> Result<Exit, Fault> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::output::table::times::parsed;
 
     #[test]
     fn a_span_becomes_a_time_that_the_api_reads() {
         let at = after(Duration::from_secs(60)).expect("a time");
-        let read = DateTime::parse_from_rfc3339(&at).expect("RFC 3339");
+        let read = parsed(&at).expect("RFC 3339");
         assert!(read.timestamp_millis() > SystemClock::new().wall().0, "{at}");
         let never = after(Duration::from_secs(u64::MAX)).expect_err("no time");
         assert_eq!(never.exit, Exit::Usage);

@@ -54,7 +54,9 @@ pub(super) fn worse(one: Exit, other: Exit) -> Exit {
 pub(super) fn line(task: &Value) -> String {
     let (done, total) = words::done(task);
     // What goes wrong with the handler, while it does.
-    let said = task["status_text"].as_str().filter(|_| task["status"] == "running");
+    let said = task["status_text"]
+        .as_str()
+        .filter(|_| task["status"] == "running");
     clean(&format!(
         "{}  {}  {}  {}  {}{}",
         words::address(task),

@@ -62,7 +62,9 @@ pub fn item_bar(succeeded: u64, others: [u64; 3], total: u64, cells: usize) -> S
 fn marked_bar(part: u64, others: &[(u64, char)], whole: u64, cells: usize) -> String {
     let scaled = |part: u64, cells: usize| percent(part, whole) / 100.0 * cells as f64;
     let others = others.iter().filter(|(count, _)| *count > 0);
-    let all = others.clone().fold(part, |sum, (count, _)| sum.saturating_add(*count));
+    let all = others
+        .clone()
+        .fold(part, |sum, (count, _)| sum.saturating_add(*count));
     let marks = others.flat_map(|(count, sign)| {
         std::iter::repeat_n(*sign, (scaled(*count, cells).round() as usize).max(1))
     });

@@ -57,10 +57,15 @@ fn tell(link: &Link<'_>, done: &[Applied]) -> Result<(), Fault> {
     let told: String = match link.look.form {
         Form::Json => json!({"items": done.iter().map(|one| &one.json).collect::<Vec<_>>()}).to_string(),
         Form::Ndjson => done.iter().map(|one| format!("{}\n", one.json)).collect(),
-        Form::Name => done.iter().map(|one| format!("{}\n", text(&one.json["name"]))).collect(),
+        Form::Name => done
+            .iter()
+            .map(|one| format!("{}\n", text(&one.json["name"])))
+            .collect(),
         Form::Csv => {
             let members = ["name", "outcome"];
-            let rows = done.iter().map(|one| members.map(|name| text(&one.json[name]).to_owned()).to_vec());
+            let rows = done
+                .iter()
+                .map(|one| members.map(|name| text(&one.json[name]).to_owned()).to_vec());
             csv(std::iter::once(members.map(str::to_owned).to_vec()).chain(rows))
         }
         Form::Table | Form::Wide => done.iter().map(|one| one.lines.join("\n") + "\n").collect(),

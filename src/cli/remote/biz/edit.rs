@@ -49,7 +49,10 @@ pub(super) async fn archive(args: &NamedWrite, shell: &Shell, verb: &str) -> Res
         return Ok(Exit::Ok);
     };
     let done = match verb {
-        "archive" => format!("archived {}: it takes no new tasks, those it has go on", args.name),
+        "archive" => format!(
+            "archived {}: it takes no new tasks, those it has go on",
+            args.name
+        ),
         _ => format!("{} takes tasks again", args.name),
     };
     link.show_done(&BUSINESSES, &answer, &done)

@@ -91,12 +91,18 @@ impl Settings {
         let mut body = named([
             ("url", self.url.as_ref().map(|url| json!(url))),
             ("command", self.command.as_ref().map(|command| json!(command))),
-            ("response_pointer", self.response_pointer.as_ref().map(|pointer| json!(pointer))),
+            (
+                "response_pointer",
+                self.response_pointer.as_ref().map(|pointer| json!(pointer)),
+            ),
             ("proxy", self.proxy.as_ref().map(|proxy| json!(proxy))),
             ("display_name", self.display_name.as_ref().map(|name| json!(name))),
             ("pool", self.pool.as_ref().map(|pool| json!(pool))),
             ("require_signature", self.require_signature.map(|is| json!(is))),
-            ("insecure_skip_verify", self.insecure_skip_verify.map(|is| json!(is))),
+            (
+                "insecure_skip_verify",
+                self.insecure_skip_verify.map(|is| json!(is)),
+            ),
         ]);
         if let Some(file) = &self.handler_ca_file {
             body.insert("ca_pem".to_owned(), json!(read(file)?));
@@ -144,7 +150,10 @@ impl Settings {
         }
         defaults.extend(named([
             ("rate", self.rate.map(|rate| json!(rate.to_string()))),
-            ("concurrency", self.concurrency.map(|many| json!(many.to_string()))),
+            (
+                "concurrency",
+                self.concurrency.map(|many| json!(many.to_string())),
+            ),
             ("batch", self.batch.map(|many| json!(many))),
             ("timeout", self.call_timeout.map(|span| json!(span_text(span)))),
         ]));

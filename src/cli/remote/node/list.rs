@@ -56,7 +56,9 @@ fn state(node: &Value) -> Cell {
 
 /// How long something has lasted; scripts get seconds with so many digits.
 fn age(seconds: &Value, digits: usize) -> Cell {
-    let age = seconds.as_f64().and_then(|age| Duration::try_from_secs_f64(age).ok());
+    let age = seconds
+        .as_f64()
+        .and_then(|age| Duration::try_from_secs_f64(age).ok());
     age.map_or_else(Cell::nothing, |age| {
         Cell::new(human::span(age)).plain(format!("{:.digits$}", age.as_secs_f64()))
     })
@@ -106,16 +108,24 @@ pub(super) fn card(node: &Value, times: &Times) -> Card {
     };
     let runs = list_of(&node["runs"]);
     let waiting = human::count(number(&node["waiting"]));
-    let unreachable = node["live"]["why"].as_str().map(|why| format!("unreachable: {why}"));
+    let unreachable = node["live"]["why"]
+        .as_str()
+        .map(|why| format!("unreachable: {why}"));
     let card = Card::new()
         .title(is("id"), Tone::Strong)
         .title(is("state"), tone(is("state")))
         .line("version", is("version"))
         .maybe("address", node["address"].as_str())
         .maybe("live", unreachable)
-        .maybe("up", uptime.map(|seconds| human::span(Duration::from_secs(seconds))))
+        .maybe(
+            "up",
+            uptime.map(|seconds| human::span(Duration::from_secs(seconds))),
+        )
         .line("capacity", capacity)
-        .line("tasks", format!("{} running  {waiting} waiting for room", runs.len()))
+        .line(
+            "tasks",
+            format!("{} running  {waiting} waiting for room", runs.len()),
+        )
         .maybe("runs", listed(runs))
         .line("pools", texts(&node["pools"]).join(","))
         .maybe("labels", labels(&node["labels"]))

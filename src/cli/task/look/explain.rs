@@ -142,7 +142,11 @@ fn painted(text: &str, colours: bool, style: TimeStyle) -> String {
     let mut lines = Vec::new();
     for line in text.lines() {
         let line = style.within(&clean(line));
-        let mark = [("why:", Tone::Strong), ("try:", Tone::Good), ("target", Tone::Strong)];
+        let mark = [
+            ("why:", Tone::Strong),
+            ("try:", Tone::Good),
+            ("target", Tone::Strong),
+        ];
         let mark = mark.into_iter().find(|(mark, _)| line.starts_with(mark));
         lines.push(match mark {
             Some((mark, tone)) => tone.paint(mark, colours) + &line[mark.len()..],
@@ -172,8 +176,12 @@ mod tests {
 
     #[test]
     fn what_settled_more_than_left_is_no_cause() {
-        let explanation = json!({"causes": [{"slug": "late", "rate": 2.0}, {"slug": "in_flight", "rate": -1.0}]});
-        let slugs: Vec<Value> = rows(&explanation).iter().map(|cause| cause["slug"].clone()).collect();
+        let explanation =
+            json!({"causes": [{"slug": "late", "rate": 2.0}, {"slug": "in_flight", "rate": -1.0}]});
+        let slugs: Vec<Value> = rows(&explanation)
+            .iter()
+            .map(|cause| cause["slug"].clone())
+            .collect();
         assert_eq!(slugs, ["late"]);
     }
 

@@ -110,7 +110,10 @@ async fn report(link: &Link<'_>, task: &Value, p95: Option<f64>) -> Result<(), F
     let items = human::counted(words::done(task).0, "item");
     let p95 = p95.map(|p95| format!("   p95 {:.0} ms", p95 * 1000.0));
     let counts = until::counts(task);
-    tell(link, &format!("canary   {items}   {counts}{}", p95.unwrap_or_default()))?;
+    tell(
+        link,
+        &format!("canary   {items}   {counts}{}", p95.unwrap_or_default()),
+    )?;
     for failure in failures::told(link, text(&task["id"])).await? {
         tell(link, &clean(&format!("  abandoned: {failure}")))?;
     }

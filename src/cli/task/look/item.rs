@@ -51,13 +51,18 @@ fn card(item: &Value, times: &Times) -> Card {
     }
     let failure = &item["failure"];
     let json = |value: &Value| (!value.is_null()).then(|| value.to_string());
-    let missing = item["data_missing"].as_str().map(|why| format!("not shown: {why}"));
+    let missing = item["data_missing"]
+        .as_str()
+        .map(|why| format!("not shown: {why}"));
     let origin = failure["origin_task"].as_str();
     card.maybe("data", json(&item["data"]).or(missing))
         .time("next attempt", &item["due_at"], times)
         .maybe("message", failure["message"].as_str())
         .maybe("output", json(&failure["output"]))
-        .maybe("origin", origin.map(|task| format!("#{} of {task}", failure["origin_index"])))
+        .maybe(
+            "origin",
+            origin.map(|task| format!("#{} of {task}", failure["origin_index"])),
+        )
 }
 
 /// `3m ago   run 3   3.000 s   TIMEOUT`

@@ -57,7 +57,9 @@ async fn add_nodes(link: &Link<'_>, tasks: &mut [Value]) {
     let mut of: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
     for node in items(&nodes["items"]) {
         for run in items(&node["runs"]) {
-            of.entry(text(&run["task"])).or_default().insert(text(&node["id"]));
+            of.entry(text(&run["task"]))
+                .or_default()
+                .insert(text(&node["id"]));
         }
     }
     for task in tasks {

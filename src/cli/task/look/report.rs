@@ -45,7 +45,11 @@ pub(crate) async fn report(args: &ReportArgs, shell: &Shell) -> Result<Exit, Fau
         Form::Table | Form::Wide | Form::Name | Form::Csv => ReportForm::Text,
     };
     let form = args.format.unwrap_or(by_output);
-    let format = if form == ReportForm::Markdown { "markdown" } else { "json" };
+    let format = if form == ReportForm::Markdown {
+        "markdown"
+    } else {
+        "json"
+    };
     let request = Request::get(&format!("/v1/tasks/{id}/report")).query("format", format);
     let answer = link.send(request).await?;
     screen::put(&match form {
@@ -76,7 +80,10 @@ fn card(story: &Value, times: &Times) -> Card {
     }
     for redrive in list(&story["redrives"]) {
         let (id, status) = (text(&redrive["id"]), words::status(redrive).0);
-        card = card.line("redrive", format!("{id}  {status}   {}", counts(&redrive["counts"])));
+        card = card.line(
+            "redrive",
+            format!("{id}  {status}   {}", counts(&redrive["counts"])),
+        );
     }
     card = card
         .line("net", net(&story["net"]))

@@ -63,8 +63,7 @@ pub(crate) fn check(args: &CreateArgs) -> Result<(), Fault> {
 
 fn unread(path: &str, why: &str) -> Fault {
     let because = format!("{path}: {why}");
-    Fault::new(Exit::Rejected, "the items can't be read", because)
-        .hint("check the path; - is standard input")
+    Fault::new(Exit::Rejected, "the items can't be read", because).hint("check the path; - is standard input")
 }
 
 /// Uploads a file or standard input, and tells what was found; the upload's number.
@@ -94,7 +93,10 @@ pub(crate) async fn upload(items: &Items, link: &Link<'_>) -> Result<String, Fau
     first.read_to_end(&mut head).await.map_err(wrong)?;
     let has_bom = head == BOM;
     let input = std::io::Cursor::new(head).chain(input);
-    let answer = link.client.upload(request, input, progress(link, name, size)).await?;
+    let answer = link
+        .client
+        .upload(request, input, progress(link, name, size))
+        .await?;
     let found = answer.json()?;
     tell(link, &found);
     if has_bom {
@@ -135,7 +137,10 @@ fn progress(link: &Link<'_>, name: &str, size: Option<u64>) -> impl Fn(u64) + Se
         let pace = human::bytes(pace as u64);
         meter.show(&match size {
             Some(size) => {
-                let (bar, percent) = (human::bar(bytes, size, BAR_CELLS), human::percent_text(bytes, size));
+                let (bar, percent) = (
+                    human::bar(bytes, size, BAR_CELLS),
+                    human::percent_text(bytes, size),
+                );
                 format!("uploading {name}  {bar}  {percent}  {pace}/s")
             }
             None => format!("uploading {name}  {}  {pace}/s", human::bytes(bytes)),

@@ -47,7 +47,9 @@ pub(crate) async fn show(args: &ShowArgs, shell: &Shell) -> Result<Exit, Fault> 
     };
     link.show_one(&TASKS, &answer, |task, times| {
         let shown = failures.iter().take(FAILURES_SHOWN);
-        shown.fold(card(task, times), |card, failure| card.toned("failure", failure, Tone::Bad))
+        shown.fold(card(task, times), |card, failure| {
+            card.toned("failure", failure, Tone::Bad)
+        })
     })
 }
 
@@ -57,7 +59,11 @@ pub(crate) fn card(task: &Value, times: &Times) -> Card {
     let (status, tone) = words::status_at(task, times);
     let (done, total) = words::done(task);
     let bar = words::bar(task, BAR_CELLS);
-    let progress = format!("{bar} {}   {}", human::percent_text(done, total), words::done_of(task));
+    let progress = format!(
+        "{bar} {}   {}",
+        human::percent_text(done, total),
+        words::done_of(task)
+    );
     let because = task["status_text"].as_str().map(|text| times.style.within(text));
     let params = task.get("params").filter(|params| !params.is_null());
     let mut card = Card::new()
@@ -68,7 +74,10 @@ pub(crate) fn card(task: &Value, times: &Times) -> Card {
         .time("since", &task["since"], times)
         .maybe("next", next(task, times))
         .line("progress", progress)
-        .line("items", words::counts(&task["counts"], &words::TERMS, &words::RARE))
+        .line(
+            "items",
+            words::counts(&task["counts"], &words::TERMS, &words::RARE),
+        )
         .maybe("pace", words::rate(task, times).map(|rate| pace(task, &rate)))
         .maybe("nodes", nodes(task))
         .line("window", window(task))
@@ -89,7 +98,9 @@ pub(crate) fn card(task: &Value, times: &Times) -> Card {
         .time("deadline", &task["deadline"], times)
         .time("finished", &task["finished_at"], times);
     let warnings = warnings::lines(task, id, times.style);
-    warnings.into_iter().fold(card, |card, warning| card.line("warning", warning))
+    warnings
+        .into_iter()
+        .fold(card, |card, warning| card.line("warning", warning))
 }
 
 /// What the time of its start is: of one that waits and has not run yet, only somebody's wish.
@@ -105,7 +116,10 @@ fn shards(task: &Value, times: &Times) -> Vec<(&'static str, String)> {
         return Vec::new();
     }
     let labels = std::iter::once("shards").chain(std::iter::repeat(""));
-    let shown = list.iter().take(SHARDS_SHOWN).map(|shard| shard_line(shard, times));
+    let shown = list
+        .iter()
+        .take(SHARDS_SHOWN)
+        .map(|shard| shard_line(shard, times));
     let more = list.len().saturating_sub(SHARDS_SHOWN);
     let more = (more > 0).then(|| format!("… and {more} more (-o json shows all)"));
     labels.zip(shown.chain(more)).collect()
@@ -113,7 +127,9 @@ fn shards(task: &Value, times: &Times) -> Vec<(&'static str, String)> {
 
 fn shard_line(shard: &Value, times: &Times) -> String {
     let count = |name: &str| number(&shard[name]);
-    let at = shard["next_at"].as_str().map(|at| format!(" until {}", times.text(at)));
+    let at = shard["next_at"]
+        .as_str()
+        .map(|at| format!(" until {}", times.text(at)));
     let node = shard["node"].as_str().map(|node| format!(" on {node}"));
     let share = shard["rate_share"].as_f64().filter(|share| *share > 0.0);
     let share = share.map(|share| format!("   {:.1} % of the rate", share * 100.0));
@@ -132,16 +148,24 @@ fn shard_line(shard: &Value, times: &Times) -> String {
 
 fn next(task: &Value, times: &Times) -> Option<String> {
     let next = &task["next"];
-    Some(format!("{} {}", next["action"].as_str()?, times.text(next["at"].as_str()?)))
+    Some(format!(
+        "{} {}",
+        next["action"].as_str()?,
+        times.text(next["at"].as_str()?)
+    ))
 }
 
 fn pace(task: &Value, rate: &str) -> String {
     let live = &task["live"];
     let parts = [
         Some(rate.to_owned()),
-        live["latency_p95_seconds"].as_f64().map(|p95| format!("p95 {:.0} ms", p95 * 1000.0)),
+        live["latency_p95_seconds"]
+            .as_f64()
+            .map(|p95| format!("p95 {:.0} ms", p95 * 1000.0)),
         words::eta(task).map(|eta| format!("ETA {}", human::span(eta))),
-        live["stall"].as_str().map(|stall| format!("held by {}", stall.replace('_', " "))),
+        live["stall"]
+            .as_str()
+            .map(|stall| format!("held by {}", stall.replace('_', " "))),
     ];
     parts.into_iter().flatten().collect::<Vec<_>>().join("   ")
 }
@@ -180,5 +204,8 @@ fn source(source: &Value) -> String {
     let members = members.filter(|(name, value)| *name != "type" && !value.is_null() && !value.is_array());
     let members = members.map(|(name, value)| format!("{name} {}", shown(value)));
     let kind = source["type"].as_str().unwrap_or("unknown").to_owned();
-    std::iter::once(kind).chain(members).collect::<Vec<_>>().join("  ")
+    std::iter::once(kind)
+        .chain(members)
+        .collect::<Vec<_>>()
+        .join("  ")
 }

@@ -61,7 +61,11 @@ pub(crate) async fn apply(args: &ApplyArgs, shell: &Shell) -> Result<Exit, Fault
     let draft = change(&wanted, task)?.strictly(args.strict);
     let send = async |id: &str| match draft.is_empty() {
         true => Ok(Some(until::look(&link, id).await?.answer)),
-        false => draft.send(&link, &args.write, Request::patch(&format!("/v1/tasks/{id}")), id).await,
+        false => {
+            draft
+                .send(&link, &args.write, Request::patch(&format!("/v1/tasks/{id}")), id)
+                .await
+        }
     };
     let became = async |id: &str, answer: Answer| {
         let difference = difference(task, &answer.json()?);

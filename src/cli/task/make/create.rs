@@ -27,7 +27,9 @@ pub(crate) async fn create(args: &CreateArgs, shell: &Shell) -> Result<Exit, Fau
     let link = Link::open(&args.new.write.remote, shell)?;
     draft.times(&args.new.content, &link)?;
     let upload = source(args, &link, &mut draft).await?;
-    let sent = draft.send(&link, &args.new.write, Request::post("/v1/tasks"), "").await;
+    let sent = draft
+        .send(&link, &args.new.write, Request::post("/v1/tasks"), "")
+        .await;
     let Ok(Some(answer)) = sent else {
         if let Some(upload) = &upload {
             discard(&link, upload).await;
@@ -54,7 +56,13 @@ pub(crate) async fn clone(args: &CloneArgs, shell: &Shell) -> Result<Exit, Fault
     };
     let task = answer.json()?;
     let items = human::counted(number(&task["total"]), "item");
-    created(&link, &args.new, answer, &format!("  a clone of {id}, {items} with new keys")).await
+    created(
+        &link,
+        &args.new,
+        answer,
+        &format!("  a clone of {id}, {items} with new keys"),
+    )
+    .await
 }
 
 /// Tells of a new task, and follows it as far as that is wanted.

@@ -77,7 +77,10 @@ async fn left_out(link: &Link<'_>, origin: &str, total: u64) -> Result<String, F
     let task = until::look(link, origin).await?.task;
     Ok(match number(&task["counts"]["abandoned"]).saturating_sub(total) {
         0 => String::new(),
-        left_out => format!("; without {} made good or under way already", human::count(left_out)),
+        left_out => format!(
+            "; without {} made good or under way already",
+            human::count(left_out)
+        ),
     })
 }
 

@@ -18,7 +18,9 @@ pub(crate) fn tell(link: &Link<'_>, answer: &Value, task: &str) {
 
 /// Whether a node warned of this.
 pub(crate) fn has(task: &Value, code: &str) -> bool {
-    list(&task["warnings"]).iter().any(|warning| warning["code"] == code)
+    list(&task["warnings"])
+        .iter()
+        .any(|warning| warning["code"] == code)
 }
 
 /// Each with what to do about it.

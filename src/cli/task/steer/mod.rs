@@ -128,7 +128,10 @@ fn stopping(task: &Value) -> String {
     let in_flight = human::count(number(&task["counts"]["in_flight"]));
     let halt = task["live"]["high_water"].as_u64();
     let halt = halt.map(|high| format!(", dispatch halted at index {}", human::count(high)));
-    let next = format!("no new calls; waiting for {in_flight} in flight{}", halt.unwrap_or_default());
+    let next = format!(
+        "no new calls; waiting for {in_flight} in flight{}",
+        halt.unwrap_or_default()
+    );
     format!("{}  stopping: {next}", text(&task["id"]))
 }
 
@@ -179,7 +182,10 @@ pub(super) async fn cancel(args: &PlainArgs, shell: &Shell) -> Result<Exit, Faul
         let are = if left == 1 { "is" } else { "are" };
         let next = format!("{} {are} left undone", human::counted(left, "item"));
         let id = text(&task["id"]);
-        format!("{}   do it after all: windrow task clone {id}", standing(task, &next))
+        format!(
+            "{}   do it after all: windrow task clone {id}",
+            standing(task, &next)
+        )
     };
     let action = irreversible("cancel", LIVING);
     steer((&args.which, &args.write), shell, action, Draft::default(), line).await
@@ -212,7 +218,10 @@ pub(super) async fn finish(args: &FinishArgs, shell: &Shell) -> Result<Exit, Fau
     let mut draft = Draft::default();
     draft.put_option("total", args.total)?;
     let line = |task: &Value| match task["finish_at"].as_u64() {
-        Some(cut) => standing(task, &format!("items from index {} on are left out", human::count(cut))),
+        Some(cut) => standing(
+            task,
+            &format!("items from index {} on are left out", human::count(cut)),
+        ),
         None => standing(task, "what was not dispatched is left out"),
     };
     let action = ordinary("finish", "running,stopped");
@@ -228,7 +237,10 @@ pub(super) async fn abandon(args: &AbandonArgs, shell: &Shell) -> Result<Exit, F
     draft.put("code", &args.code)?;
     let action = Action {
         path: "abandon",
-        ..ordinary("give up items of", "queued,awaiting_business,running,recovering,stopping,stopped")
+        ..ordinary(
+            "give up items of",
+            "queued,awaiting_business,running,recovering,stopping,stopped",
+        )
     };
     steer((&args.which, &args.write), shell, action, draft, given_up).await
 }

@@ -20,7 +20,12 @@ use windrow_client::Answer;
 /// What the node refused.
 pub(crate) async fn relocate(args: &MoveArgs, shell: &Shell) -> Result<Exit, Fault> {
     let link = Link::open(&args.write.remote, shell)?;
-    let to = args.to.as_ref().or(args.node.as_ref()).cloned().unwrap_or_default();
+    let to = args
+        .to
+        .as_ref()
+        .or(args.node.as_ref())
+        .cloned()
+        .unwrap_or_default();
     let ids = [link.task(&args.task).await?];
     let mut draft = Draft::default();
     draft.put("to", &to)?;

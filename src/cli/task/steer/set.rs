@@ -45,12 +45,19 @@ pub(crate) async fn set(args: &SetArgs, shell: &Shell) -> Result<Exit, Fault> {
     let touches_labels = !args.labels.is_empty() || !args.unlabels.is_empty();
     if draft.is_empty() && !touches_labels && args.deadline.is_none() {
         let fault = Fault::new(Exit::Usage, "nothing to change", "no flag names a setting");
-        return Err(fault
-            .hint("--rate 500/s, --window auto, --label team=growth … `windrow help task set` has them all"));
+        return Err(fault.hint(
+            "--rate 500/s, --window auto, --label team=growth … `windrow help task set` has them all",
+        ));
     }
     let link = Link::open(&args.write.remote, shell)?;
     draft.deadline(args.deadline.as_ref(), &link)?;
-    let ids = chosen(&link, &args.which(), ordinary("change", LIVING), args.write.dry_run).await?;
+    let ids = chosen(
+        &link,
+        &args.which(),
+        ordinary("change", LIVING),
+        args.write.dry_run,
+    )
+    .await?;
     let send = async |id: &str| {
         let before = until::look(&link, id).await?;
         change(&link, args, &draft, before).await
@@ -139,11 +146,19 @@ pub(crate) fn difference_but(before: &Value, after: &Value, but: &[&str]) -> Str
 
 fn add(changes: &mut Vec<String>, name: &str, was: &Value, is: &Value) {
     let (Value::Object(was), Value::Object(is), "retry" | "settings" | "labels") = (was, is, name) else {
-        changes.push(format!("{} {} → {}", name.replace('_', " "), value(was), value(is)));
+        changes.push(format!(
+            "{} {} → {}",
+            name.replace('_', " "),
+            value(was),
+            value(is)
+        ));
         return;
     };
     for key in was.keys().chain(is.keys().filter(|key| !was.contains_key(*key))) {
-        let (was, is) = (was.get(key).unwrap_or(&Value::Null), is.get(key).unwrap_or(&Value::Null));
+        let (was, is) = (
+            was.get(key).unwrap_or(&Value::Null),
+            is.get(key).unwrap_or(&Value::Null),
+        );
         let name = match name {
             "labels" => format!("label {key}"),
             _ => key.replace('_', " "),

@@ -149,7 +149,9 @@ impl Wait<'_> {
 
     /// That calls fail, once a code, and that they go well again.
     fn say_of_handler(&mut self, task: &Value) {
-        let said = task["status_text"].as_str().filter(|_| task["status"] == "running");
+        let said = task["status_text"]
+            .as_str()
+            .filter(|_| task["status"] == "running");
         let code = said.map(|_| text(&task["last_error"]["code"]).to_owned());
         if self.failing != code {
             let said = said.unwrap_or("its calls succeed again");
@@ -162,8 +164,14 @@ impl Wait<'_> {
         let request = Request::get(&format!("/v1/tasks/{}", self.id));
         let Some(version) = seen else { return request };
         let limit = HOLD_MAX.min(self.args.remote.timeout * 2 / 3);
-        let hold = self.left().map_or(limit, |left| left.min(limit)).as_millis().max(1);
-        request.query("wait", format!("{hold}ms")).query("unless", version)
+        let hold = self
+            .left()
+            .map_or(limit, |left| left.min(limit))
+            .as_millis()
+            .max(1);
+        request
+            .query("wait", format!("{hold}ms"))
+            .query("unless", version)
     }
 
     fn left(&self) -> Option<Duration> {

@@ -101,7 +101,9 @@ pub(crate) fn outcome(task: &Value) -> String {
         told += &format!("\n  because {why}");
     }
     match text(&task["status"]) {
-        "finished" if words::has_failures(task) => told += &format!("\n  failures: windrow task failures {id}"),
+        "finished" if words::has_failures(task) => {
+            told += &format!("\n  failures: windrow task failures {id}")
+        }
         "stopped" => told += &format!("\n  go on: windrow task start {id}"),
         _ => {}
     }

@@ -240,7 +240,13 @@ impl State {
         // `audit`, and then the whole task is looked at.
         self.merge(data, &["total", "counts", "low_water", "actual_rate"]);
         self.merge(data, &HANDLER);
-        let names = ["high_water", "window", "concurrency", "latency_p95_seconds", "stall"];
+        let names = [
+            "high_water",
+            "window",
+            "concurrency",
+            "latency_p95_seconds",
+            "stall",
+        ];
         let live = names.map(|name| (name.to_owned(), data[name].clone()));
         let live = match data["window"] {
             Value::Null => Value::Null,
@@ -259,7 +265,9 @@ fn pace(stats: &Value) -> Pace {
     let series = &stats["series"];
     let numbers = |name: &str| {
         let points = list(&series[name]).iter();
-        points.map(|point| point.as_f64().unwrap_or(0.0)).collect::<Vec<_>>()
+        points
+            .map(|point| point.as_f64().unwrap_or(0.0))
+            .collect::<Vec<_>>()
     };
     let errors = numbers("errors");
     let last = &errors[errors.len().saturating_sub(ERRORS_OVER)..];

@@ -116,7 +116,9 @@ mod tests {
             ),
         ] {
             assert_eq!(
-                entry(kind, &data).map(|entry| entry.line(TimeStyle::Utc)).as_deref(),
+                entry(kind, &data)
+                    .map(|entry| entry.line(TimeStyle::Utc))
+                    .as_deref(),
                 Some(line)
             );
         }

@@ -229,7 +229,9 @@ impl TaskWatcher {
         };
         let lines = log.after(self.id, last, LINES_MAX).await?;
         // Who an error is about.
-        let failed = lines.iter().filter(|(_, line)| line.line.level == LogLevel::Error);
+        let failed = lines
+            .iter()
+            .filter(|(_, line)| line.line.level == LogLevel::Error);
         let failed: Vec<ItemIndex> = failed.filter_map(|(_, line)| line.line.index).collect();
         let carried: BTreeMap<ItemIndex, Option<Value>> = match &self.task {
             Some(task) if !failed.is_empty() => {

@@ -42,20 +42,30 @@ fn failures(group: &Value, sheet: &Sheet) -> Vec<String> {
 }
 
 pub(super) fn tail(state: &State, sheet: &Sheet) -> Vec<String> {
-    let shown = state.tail.iter().skip(state.tail.len().saturating_sub(TAIL_LINES));
+    let shown = state
+        .tail
+        .iter()
+        .skip(state.tail.len().saturating_sub(TAIL_LINES));
     let entry = |entry: &Entry| about(&entry.line(state.style), &entry.who, entry.tone, sheet);
     shown.flat_map(entry).collect()
 }
 
 /// A line with whom it is about at its end.
 fn about(text: &str, who: &str, tone: Tone, sheet: &Sheet) -> Vec<String> {
-    line(&human::ended(text, who, sheet.width.saturating_sub(1)), tone, 1, sheet)
+    line(
+        &human::ended(text, who, sheet.width.saturating_sub(1)),
+        tone,
+        1,
+        sheet,
+    )
 }
 
 pub(super) fn note(state: &State, sheet: &Sheet) -> Vec<String> {
     let typed = state.typed.as_ref();
     let typed = typed.map(|typed| format!("rate: {typed}▏  Enter sets it, Esc leaves it"));
-    let asked = state.asks.then(|| "stop the task? It can be started again. [y/N]".to_owned());
+    let asked = state
+        .asks
+        .then(|| "stop the task? It can be started again. [y/N]".to_owned());
     match (typed.or(asked), &state.note) {
         (Some(question), _) => wrapped(&question, Tone::Warn, 0, sheet),
         (None, Some(note)) => wrapped(note, Tone::Strong, 0, sheet),

@@ -24,7 +24,10 @@ pub(super) fn head(state: &State, sheet: &Sheet) -> Vec<String> {
     let task = &state.task;
     let (status, tone) = words::status(task);
     let id = task["name"].is_string().then(|| state.id().to_owned());
-    let run = state.run.as_ref().map(|(run, node)| format!("run {run} on {node}"));
+    let run = state
+        .run
+        .as_ref()
+        .map(|(run, node)| format!("run {run} on {node}"));
     let rate = task["rate"].as_str().map(|rate| match rate {
         "unlimited" => "no rate limit".to_owned(),
         rate => format!("rate {rate}"),
@@ -47,7 +50,9 @@ pub(super) fn head(state: &State, sheet: &Sheet) -> Vec<String> {
 /// The pieces that are there.
 fn those<const N: usize>(pieces: [(Option<String>, Tone); N]) -> Vec<Piece> {
     let pieces = pieces.into_iter();
-    pieces.filter_map(|(text, tone)| Some(piece(text?, tone))).collect()
+    pieces
+        .filter_map(|(text, tone)| Some(piece(text?, tone)))
+        .collect()
 }
 
 pub(super) fn progress(state: &State, sheet: &Sheet) -> Vec<String> {
@@ -60,7 +65,11 @@ pub(super) fn progress(state: &State, sheet: &Sheet) -> Vec<String> {
         room if room < BAR_CELLS[1] => sheet.width.saturating_sub(2),
         room => room,
     };
-    let tone = if words::has_failures(&state.task) { Tone::Warn } else { Tone::Good };
+    let tone = if words::has_failures(&state.task) {
+        Tone::Warn
+    } else {
+        Tone::Good
+    };
     let mut pieces = vec![piece(words::bar(&state.task, cells.min(BAR_CELLS[0])), tone)];
     pieces.extend(texts.into_iter().map(|text| piece(text, Tone::Plain)));
     flow(&pieces, 2, [1, 1], sheet)
@@ -69,14 +78,26 @@ pub(super) fn progress(state: &State, sheet: &Sheet) -> Vec<String> {
 pub(super) fn pace(state: &State, sheet: &Sheet) -> Vec<String> {
     let (task, pace) = (&state.task, &state.pace);
     let is_moving = matches!(task["status"].as_str(), Some("running" | "stopping"));
-    let now = task["actual_rate"].as_f64().map(|actual| format!("{} now", rate_text(actual)));
+    let now = task["actual_rate"]
+        .as_f64()
+        .map(|actual| format!("{} now", rate_text(actual)));
     let spark = (!pace.points.is_empty()).then(|| spark(&pace.points, pace.target, SPARK_CELLS));
     let took = pace.p50.zip(pace.p95);
     let took = took.map(|(p50, p95)| format!("p50 {}  p95 {}", took_text(p50), took_text(p95)));
-    let budget = task["error_budget"].as_str().map(|budget| format!(" of {budget}"));
-    let errors = pace.errors.map(|errors| format!("errors {}{}", rate_text(errors), budget.unwrap_or_default()));
-    let errors_tone = if pace.errors > Some(0.0) { Tone::Warn } else { Tone::Plain };
-    let stall = task["live"]["stall"].as_str().map(|stall| format!("waits: {}", cause(stall)));
+    let budget = task["error_budget"]
+        .as_str()
+        .map(|budget| format!(" of {budget}"));
+    let errors = pace
+        .errors
+        .map(|errors| format!("errors {}{}", rate_text(errors), budget.unwrap_or_default()));
+    let errors_tone = if pace.errors > Some(0.0) {
+        Tone::Warn
+    } else {
+        Tone::Plain
+    };
+    let stall = task["live"]["stall"]
+        .as_str()
+        .map(|stall| format!("waits: {}", cause(stall)));
     let pieces = [
         (now.filter(|_| is_moving), Tone::Strong),
         (spark, Tone::Wait),
@@ -171,7 +192,7 @@ mod tests {
     #[test]
     fn times_of_calls_have_the_digits_that_matter() {
         assert_eq!(
-            [0.0004, 0.0118, 0.453, 2.41].map(took),
+            [0.0004, 0.0118, 0.453, 2.41].map(took_text),
             ["0.4ms", "12ms", "453ms", "2.4s"]
         );
     }
