@@ -48,7 +48,8 @@ async fn a_task_is_stopped_with_what_is_in_flight_and_goes_on_to_its_end() {
     ];
     let done = person.run(&words, "").await.expect(0).stdout;
     assert!(
-        done.starts_with("t1  stopping: ") && done.contains(" in flight, dispatch halted at index "),
+        done.starts_with("t1  stopping: no new calls; waiting for ")
+            && done.contains(" in flight, dispatch halted at index "),
         "{done}"
     );
     assert!(
@@ -117,7 +118,7 @@ async fn what_cant_be_undone_needs_a_yes_and_a_script_is_never_asked() {
             person
                 .run(&words, "y\nt1\nyes\n")
                 .await
-                .refused(2, &["Nobody can be asked here", "--yes"]);
+                .refused(2, &["There is no terminal to ask at", "--yes"]);
         }
         person
             .windrow("task cancel --business push")
@@ -395,7 +396,7 @@ async fn a_dry_run_changes_nothing_whether_or_not_the_node_knows_one() {
         let done = person.windrow(&format!("task {words} --dry-run")).await;
         assert!(matches!(done.code, Some(0 | 4)), "{words}: {done:?}");
         assert!(
-            done.code == Some(0) || done.stderr.contains("in earnest"),
+            done.code == Some(0) || done.stderr.contains("no dry run of"),
             "{words}: {done:?}"
         );
     }

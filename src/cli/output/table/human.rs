@@ -179,6 +179,14 @@ mod tests {
     }
 
     #[test]
+    fn a_full_cell_is_an_item_that_succeeded() {
+        assert_eq!(item_bar(4, [4, 4, 0], 16, 8), "██··✕✕░░");
+        assert_eq!(item_bar(0, [16, 0, 0], 16, 4), "····");
+        assert_eq!(item_bar(1, [0, 0, 15], 16, 4), "––––");
+        assert_eq!(item_bar(12, [1, 1, 2], 16, 4), "█·✕–");
+    }
+
+    #[test]
     fn what_stands_at_the_end_of_a_line_is_seen_however_long_the_line_is() {
         let at = |cells| ended("the handler answered 500", "  {\"id\":\"u7\"}", cells);
         assert_eq!(at(80), "the handler answered 500  {\"id\":\"u7\"}");

@@ -132,21 +132,13 @@ pub struct AbandonArgs {
 }
 
 /// `windrow task set`
+// `--label` sets one here.
 #[derive(Debug, Args)]
+#[command(mut_arg("label", |arg| arg.long("with-label").short(None).help("All with this label (--label sets one)")))]
 pub struct SetArgs {
-    /// The tasks: t42, or business/name
-    #[arg(value_name = "TASK", required_unless_present_any = ["business", "status", "with_label"],
-        conflicts_with_all = ["business", "status", "with_label"])]
-    pub tasks: Vec<String>,
-    /// All tasks of this business
-    #[arg(long, short = 'b', value_name = "BUSINESS", help_heading = "Which")]
-    pub business: Option<String>,
-    /// All of these statuses, separated by commas; without it those that haven't ended
-    #[arg(long, short = 's', value_name = "STATUSES", help_heading = "Which")]
-    pub status: Option<String>,
-    /// All with this label (--label sets one)
-    #[arg(long, value_name = "KEY=VALUE", value_parser = label_sought, help_heading = "Which")]
-    pub with_label: Option<String>,
+    /// Which tasks.
+    #[command(flatten)]
+    pub which: Which,
     /// How items are driven.
     #[command(flatten)]
     pub settings: Settings,
@@ -194,18 +186,6 @@ pub struct SetArgs {
     /// Why, or only to see.
     #[command(flatten)]
     pub write: Write,
-}
-
-impl SetArgs {
-    /// Which tasks.
-    pub fn which(&self) -> Which {
-        Which {
-            tasks: self.tasks.clone(),
-            business: self.business.clone(),
-            status: self.status.clone(),
-            label: self.with_label.clone(),
-        }
-    }
 }
 
 /// `windrow task move`

@@ -51,13 +51,7 @@ pub(crate) async fn set(args: &SetArgs, shell: &Shell) -> Result<Exit, Fault> {
     }
     let link = Link::open(&args.write.remote, shell)?;
     draft.deadline(args.deadline.as_ref(), &link)?;
-    let ids = chosen(
-        &link,
-        &args.which(),
-        ordinary("change", LIVING),
-        args.write.dry_run,
-    )
-    .await?;
+    let ids = chosen(&link, &args.which, ordinary("change", LIVING), args.write.dry_run).await?;
     let send = async |id: &str| {
         let before = until::look(&link, id).await?;
         change(&link, args, &draft, before).await
@@ -192,6 +186,6 @@ mod tests {
             difference(&before, &after),
             "label a 1 → none  label b 2 → 3  label c none → 4  name none → x  rate 500/s → 1000/s  max attempts 3 → 5"
         );
-        assert_eq!(difference(&before, &before), "is so already");
+        assert_eq!(difference(&before, &before), "unchanged");
     }
 }

@@ -93,16 +93,7 @@ impl Changes {
     }
 }
 
-impl<'a> Feed<'a> {
-    pub(super) fn new(link: &'a Link<'a>, id: &'a str, time: NodeTime, changes: &'a Changes) -> Feed<'a> {
-        Feed {
-            link,
-            id,
-            time,
-            changes,
-        }
-    }
-
+impl Feed<'_> {
     /// Tells of every event, for as long as the node is there.
     ///
     /// # Errors

@@ -80,7 +80,12 @@ pub(super) async fn watch(args: &WatchArgs, shell: &Shell) -> Result<Exit, Fault
     }
     let changes = Changes::default();
     changes.on_task(&state.task);
-    let feed = Feed::new(&link, &id, time, &changes);
+    let feed = Feed {
+        link: &link,
+        id: &id,
+        time,
+        changes: &changes,
+    };
     let watched = async {
         match is_live {
             true => Box::pin(live::live(feed, state, shell)).await,

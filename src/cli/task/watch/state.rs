@@ -103,7 +103,7 @@ pub(super) struct Head {
 }
 
 /// What the watch knows.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct State {
     /// The task as the node shows it, with what events said since.
     pub(super) task: Value,
@@ -136,19 +136,9 @@ impl State {
     pub(super) fn new(task: Value, now_ms: i64, style: TimeStyle) -> State {
         State {
             task,
-            run: None,
-            pace: Pace::default(),
-            windows: Vec::new(),
-            tail: VecDeque::new(),
-            lost_at_ms: None,
             now_ms,
             style,
-            note: None,
-            asks: false,
-            panel: Panel::Closed,
-            wanted: None,
-            typed: None,
-            has_keys: false,
+            ..State::default()
         }
     }
 
