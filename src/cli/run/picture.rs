@@ -301,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn the_bar_is_as_wide_as_the_terminal_and_full_of_what_went_well() {
+    fn the_bar_is_as_wide_as_the_terminal_and_full_of_what_succeeded() {
         let counts = Counters {
             succeeded: 38,
             skipped: 2,
@@ -310,7 +310,7 @@ mod tests {
         };
         assert_eq!(
             picture(counts).bar_line(54, false),
-            " 50.0 % ████████✕✕░░░░░░░░░░ 10.0/s  ETA 5s  p95 1.5ms"
+            " 50.0 % ███████▌·✕✕░░░░░░░░░ 10.0/s  ETA 5s  p95 1.5ms"
         );
         assert!(picture(counts).bar_line(10, false).starts_with(" 50.0 %  10.0/s"));
     }

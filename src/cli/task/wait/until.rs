@@ -3,20 +3,23 @@
 use std::time::Duration;
 
 use serde_json::Value;
+use tokio::time::{Instant, sleep};
 
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::link::Link;
-use crate::output::body::text;
+use crate::output::body::{number, text};
 use crate::output::table::human;
 use crate::output::table::times::parsed;
 use crate::task::words;
 use windrow_client::{Answer, Request};
 
-/// How long a node is asked to hold an answer back; less than a request may take.
-const HOLD_MAX: Duration = Duration::from_secs(15);
+/// The longest time that a node is asked to hold an answer back.
+pub(crate) const HOLD_MAX: Duration = Duration::from_secs(10);
 /// The same where somebody watches how far it is.
 const HOLD_SHOWN: Duration = Duration::from_secs(1);
+/// Between two attempts to find a node that is away.
+const AGAIN_EVERY: Duration = Duration::from_secs(1);
 /// Cells of the bar.
 const BAR_CELLS: usize = 24;
 
@@ -39,34 +42,103 @@ pub(crate) async fn look(link: &Link<'_>, id: &str) -> Result<TaskAnswer, Fault>
     Ok(TaskAnswer { answer, task })
 }
 
+/// A wait for what becomes of a task. A node that was there a moment ago may be away for as long as a request may take.
+pub(crate) struct Wait<'a> {
+    pub(crate) link: &'a Link<'a>,
+    pub(crate) id: &'a str,
+    /// How long a node is asked to hold an answer back at the most.
+    pub(crate) hold: Duration,
+    /// When the wait ends whatever became of the task.
+    pub(crate) deadline: Option<Instant>,
+    /// The version that was seen last.
+    pub(crate) seen: Option<u64>,
+    /// Since when the node is away.
+    pub(crate) lost: Option<Instant>,
+}
+
+impl Wait<'_> {
+    /// The task: at first as it is, then once it is another or a while has passed.
+    ///
+    /// # Errors
+    /// As [`Link::send`]; `Unreachable` at once for a node that never was there.
+    pub(crate) async fn next(&mut self) -> Result<TaskAnswer, Fault> {
+        loop {
+            match self.link.client.send(self.request()).await {
+                Ok(answer) => {
+                    if self.lost.take().is_some() {
+                        self.link.say("the node is back");
+                    }
+                    let task = answer.json()?;
+                    self.seen = Some(number(&task["version"]));
+                    return Ok(TaskAnswer { answer, task });
+                }
+                Err(error) if self.seen.is_some() && error.is_passing() && self.has_hope() => {
+                    sleep(AGAIN_EVERY).await;
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+
+    fn request(&self) -> Request {
+        let request = Request::get(&format!("/v1/tasks/{}", self.id));
+        let Some(version) = self.seen else { return request };
+        let limit = self.hold.min(self.link.timeout() * 2 / 3);
+        let hold = self
+            .left()
+            .map_or(limit, |left| left.min(limit))
+            .as_millis()
+            .max(1);
+        request
+            .query("wait", format!("{hold}ms"))
+            .query("unless", version)
+    }
+
+    /// How long it may still last; none is for ever.
+    pub(crate) fn left(&self) -> Option<Duration> {
+        let deadline = self.deadline;
+        deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()))
+    }
+
+    /// Whether the node is worth another attempt.
+    fn has_hope(&mut self) -> bool {
+        let since = *self.lost.get_or_insert_with(|| {
+            self.link.say("the node is away; it is asked again every second");
+            Instant::now()
+        });
+        since.elapsed() < self.link.timeout() && self.left() != Some(Duration::ZERO)
+    }
+}
+
 /// Waits until the task fits, and shows on a terminal how far it is.
 ///
 /// # Errors
-/// `Interrupted` at Ctrl-C: the task goes on. Else as [`Link::send`].
+/// `Interrupted` at Ctrl-C: the task goes on. Else as [`Wait::next`].
 pub(crate) async fn until(
     link: &Link<'_>,
     id: &str,
     mut fits: impl FnMut(&Value) -> bool,
 ) -> Result<TaskAnswer, Fault> {
     let meter = link.meter();
-    let hold = if meter.is_live() { HOLD_SHOWN } else { HOLD_MAX };
-    let hold = hold.min(link.timeout() / 2).as_millis();
-    let path = format!("/v1/tasks/{id}");
-    let wait = async {
-        let mut tag: Option<String> = None;
+    let mut wait = Wait {
+        link,
+        id,
+        hold: if meter.is_live() { HOLD_SHOWN } else { HOLD_MAX },
+        deadline: None,
+        seen: None,
+        lost: None,
+    };
+    let over = async {
         loop {
-            let request = Request::get(&path).query("wait", format!("{hold}ms"));
-            let answer = link.send(request.query_option("unless", tag.as_deref())).await?;
-            let task: Value = answer.json()?;
-            if fits(&task) {
-                return Ok(TaskAnswer { answer, task });
+            let seen = wait.next().await?;
+            if fits(&seen.task) {
+                return Ok(seen);
             }
-            meter.show(&progress(&task));
-            tag = answer.header("etag").map(str::to_owned);
+            meter.show(&progress(&seen.task));
         }
     };
     tokio::select! {
-        seen = wait => seen,
+        over = over => over,
         _ = tokio::signal::ctrl_c() => {
             let because = format!("only the wait was interrupted; {id} goes on");
             Err(Fault::new(Exit::Interrupted, "no longer waiting", because)

@@ -211,7 +211,7 @@ mod tests {
             "letters are no keys meanwhile"
         );
         assert!(
-            state.note.as_deref().is_some_and(|note| note.contains("no rate")),
+            state.note.as_deref().is_some_and(|note| note.contains("not a rate")),
             "{:?}",
             state.note
         );
