@@ -270,7 +270,7 @@ async fn a_canary_is_told_and_nobody_is_asked_without_a_terminal() {
         done.stdout
     );
     assert!(
-        done.stdout.contains("  abandoned: NO_USER ×1 (#1 gone)\n"),
+        done.stdout.contains("  abandoned: NO_USER ×1   #1 gone"),
         "{}",
         done.stdout
     );

@@ -23,10 +23,13 @@ impl Card {
         Card::default()
     }
 
-    /// Adds a part of the first line.
+    /// Adds a part of the first line, if there is something to say.
     #[must_use]
     pub fn title(mut self, text: impl Into<String>, tone: Tone) -> Card {
-        self.title.push((text.into(), tone));
+        let text = text.into();
+        if !text.is_empty() {
+            self.title.push((text, tone));
+        }
         self
     }
 

@@ -131,6 +131,11 @@ pub struct AbandonArgs {
     pub write: Write,
 }
 
+/// clap's own is longer than a line.
+pub(super) const SET_USAGE: &str = "\
+windrow task set [OPTIONS]
+                    TASK…|--business NAME|--status STATUSES|--with-label KEY=VALUE";
+
 /// `windrow task set`
 // `--label` sets one here.
 #[derive(Debug, Args)]

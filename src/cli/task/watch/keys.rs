@@ -178,7 +178,11 @@ mod tests {
         assert_eq!(state.note.as_deref(), Some("it goes on"));
         assert_eq!(press(&mut state, b"y"), [], "nobody asked");
         assert_eq!(press(&mut state, b"sy"), [Order::Stop]);
-        assert_eq!(press(&mut state, b"sq"), [], "an answer that is no yes is a no");
+        assert_eq!(
+            press(&mut state, b"sq"),
+            [],
+            "an answer that is not a yes is a no"
+        );
         assert_eq!(press(&mut state, b"q"), [Order::Quit]);
     }
 
@@ -211,7 +215,10 @@ mod tests {
             "letters are no keys meanwhile"
         );
         assert!(
-            state.note.as_deref().is_some_and(|note| note.contains("not a rate")),
+            state
+                .note
+                .as_deref()
+                .is_some_and(|note| note.contains("not a rate")),
             "{:?}",
             state.note
         );
