@@ -4,7 +4,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::args::{Form, Write};
-use super::link::Link;
+use super::open::Link;
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::output::body::shown;

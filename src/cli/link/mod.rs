@@ -5,14 +5,14 @@ mod ask;
 pub mod change;
 pub mod contexts;
 pub(crate) mod document;
-mod link;
 mod look;
 mod meant;
+mod open;
 mod pages;
 pub mod reach;
 
 pub use self::args::{Form, Named, NamedWrite, Pages, Paging, Remote, View, Write, word};
 pub use self::ask::Danger;
-pub use self::link::Link;
 pub use self::look::Look;
+pub use self::open::Link;
 pub use self::pages::Listed;

@@ -6,7 +6,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::args::Paging;
-use super::link::Link;
+use super::open::Link;
 use crate::exit::Exit;
 use crate::fault::Fault;
 use windrow_client::{Answer, Request};

@@ -160,7 +160,7 @@ async fn create(args: &CreateArgs, shell: &Shell) -> Result<Exit, Fault> {
         ("name", args.name.clone().or_else(|| Some(shell.user()))),
         ("role", Some(word(&args.role))),
         ("business", args.business.clone()),
-        ("expires_at", expires_in.or(expires_at.map(|at| at.exact))),
+        ("expires_at", expires_in.or_else(|| expires_at.map(|at| at.exact))),
     ];
     let members = members
         .into_iter()
