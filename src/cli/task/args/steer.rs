@@ -134,7 +134,7 @@ pub struct AbandonArgs {
 /// clap's own is longer than a line.
 pub(super) const SET_USAGE: &str = "\
 windrow task set [OPTIONS]
-                    TASK…|--business NAME|--status STATUSES|--with-label KEY=VALUE";
+             TASK…|--business NAME|--status STATUSES|--with-label KEY=VALUE";
 
 /// `windrow task set`
 // `--label` sets one here.
