@@ -4,6 +4,7 @@
 use std::path::PathBuf;
 
 use clap::{ArgAction, Args, CommandFactory, Parser, Subcommand, ValueHint};
+use console::Term;
 
 use super::local::{db, doctor, serve, trial, version};
 use super::remote::{api, biz, cluster, ctx, limit, log, node, openapi, token};
@@ -13,6 +14,10 @@ use super::{run, task};
 pub use crate::local::serve::args::ServeArgs;
 pub use crate::local::settings::args::{ConfigArgs, ConfigVerb};
 pub use crate::local::trial::args::TryArgs;
+use windrow_config::process_env;
+
+/// The width of help where nobody says how wide lines may be. Unit: terminal cells.
+const WIDTH_UNSIZED: usize = 80;
 
 /// Drives the numbered items of a task through a handler at exactly the rate it was told.
 #[derive(Debug, Parser)]
@@ -46,15 +51,15 @@ pub enum Command {
     /// List and steer tasks; without a verb it lists them
     Task(Box<task::args::TaskArgs>),
     /// Businesses: who does the work; without a verb it lists them
-    Biz(Box<biz::args::BizArgs>),
+    Biz(Box<biz::BizArgs>),
     /// Limits that businesses and tasks share; without a verb it lists them
-    Limit(Box<limit::args::LimitArgs>),
+    Limit(Box<limit::LimitArgs>),
     /// Nodes; without a verb it lists them
-    Node(Box<node::args::NodeArgs>),
+    Node(Box<node::NodeArgs>),
     /// All nodes together; without a verb their status is shown
-    Cluster(Box<cluster::args::ClusterArgs>),
+    Cluster(Box<cluster::ClusterArgs>),
     /// Tokens: who may call; without a verb it lists them
-    Token(Box<token::args::TokenArgs>),
+    Token(Box<token::TokenArgs>),
     /// Search the data log of all tasks, or follow it
     #[command(after_help = log::EXAMPLES)]
     Log(Box<log::LogArgs>),
@@ -65,7 +70,7 @@ pub enum Command {
     #[command(after_help = db::args::EXAMPLES)]
     Db(db::args::DbArgs),
     /// Contexts: which server is asked, and with which token; without a verb it lists them
-    Ctx(ctx::args::CtxArgs),
+    Ctx(ctx::CtxArgs),
     /// Call the API as it is, with the context's server and token
     #[command(after_help = api::EXAMPLES)]
     Api(Box<api::ApiArgs>),
@@ -148,7 +153,18 @@ pub struct HttpArgs {
 
 /// The command line with help that is wrapped once: by the terminal that shows it.
 pub fn command() -> clap::Command {
-    flowing(Cli::command())
+    let command = flowing(Cli::command());
+    match is_sized() {
+        true => command,
+        false => command.term_width(WIDTH_UNSIZED),
+    }
+}
+
+/// Whether a terminal or the environment says how wide lines may be.
+fn is_sized() -> bool {
+    let terminals = [Term::stdout(), Term::stderr()];
+    let is_named = |(name, _): (String, String)| name == "COLUMNS";
+    terminals.iter().any(|terminal| terminal.size_checked().is_some()) || process_env().any(is_named)
 }
 
 fn flowing(command: clap::Command) -> clap::Command {

@@ -17,15 +17,16 @@
 //! # How to add a command of a client
 //!
 //! A verb of a noun that is there: put its flags into the noun's `args.rs` (a struct with `#[command(flatten)] remote:
-//! Remote`, and `write: Write` if it changes something), a line into the noun's `Verb`, a line into the `match` of the
+//! Remote`, or `write: Write`, which has it, if it changes something), a line into the noun's `Verb`, a line into the `match` of the
 //! noun's `mod.rs`, and the work into a file of its own: `pub(super) async fn stop(args: &StopArgs, shell: &Shell) ->
 //! Result<Exit, Fault>`. There, `Link::open(&args.remote, shell)?` is the way to the node: `link.task("business/name")`
 //! addresses a task, `link.send(Request::post(…))` asks (its errors are faults with their exit codes already),
-//! `link.list` reads pages, `link.show_list`, `link.show_one` and `link.show_plan` print what `-o` asks for, `link.say`
-//! and `link.hint` talk on standard error, `link.confirm` asks a person, `link.confirm_word` before what can't be undone.
-//! A change of a task is a `task::draft::Draft`: it knows reasons and dry runs; `task::which` does it to many.
+//! `link.list` reads pages, `link.change` makes a change or prints its dry run, `link.show_list`, `link.show_one` and
+//! `link.show_done` print what `-o` asks for, `link.say` and `link.hint` talk on standard error, `link.confirm` asks a
+//! person, `link.confirm_word` before what can't be undone. The columns of a list are one `Listing`.
+//! A change of a task is a `task::make::draft::Draft`: it knows reasons and dry runs; `task::which` does it to many.
 //!
-//! A new noun: a folder like `biz/`, a line each in `Command` (`args.rs`) and in `obey` below.
+//! A new noun: a file like `remote/limit.rs`, a line each in `Command` (`args.rs`) and in `obey` below.
 
 pub mod args;
 pub mod exit;

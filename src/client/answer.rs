@@ -26,6 +26,11 @@ impl Answer {
         String::from_utf8_lossy(&self.body).into_owned()
     }
 
+    /// The same in one line, for a list of bodies.
+    pub fn line(&self) -> String {
+        self.text().replace(['\n', '\r'], " ")
+    }
+
     /// The body as JSON; null where there is none.
     ///
     /// # Errors

@@ -29,26 +29,12 @@ impl Client {
     pub async fn download(&self, request: Request) -> Result<Download<'_>, ClientError> {
         request.check()?;
         let begun = Instant::now();
-        self.tap.sent(
-            request.method.as_str(),
-            &request.path,
-            &request.headers,
-            Some(&request.body),
-        );
+        self.tap.sent(&request, Some(&request.body));
         let body = Empty::new().map_err(|never| match never {}).boxed_unsync();
-        let late = |_| ClientError::Timeout {
-            server: self.server.clone(),
-            after: self.timeout,
-        };
         let exchange = timeout(self.timeout, self.exchange_once(&request, body));
-        let response = exchange.await.map_err(late)??;
+        let response = exchange.await.map_err(|_| self.late())??;
         let status = response.status();
-        self.tap.answered(
-            request.method.as_str(),
-            &request.path,
-            status.as_u16(),
-            begun.elapsed(),
-        );
+        self.tap.answered(&request, status.as_u16(), begun.elapsed());
         if !status.is_success() {
             return Err(self.refused(response).await);
         }
@@ -69,14 +55,9 @@ impl Download<'_> {
     /// # Errors
     /// When the connection breaks off, or nothing comes for as long as a request may take.
     pub async fn chunk(&mut self) -> Result<Option<Bytes>, ClientError> {
-        let after = self.client.timeout;
-        match timeout(after, self.piece()).await {
-            Ok(piece) => piece,
-            Err(_) => Err(ClientError::Timeout {
-                server: self.client.server.clone(),
-                after,
-            }),
-        }
+        let client = self.client;
+        let piece = timeout(client.timeout, self.piece()).await;
+        piece.unwrap_or_else(|_| Err(client.late()))
     }
 
     /// The same, however long it takes. Cancel safe.
@@ -89,13 +70,7 @@ impl Download<'_> {
                         return Ok(Some(bytes));
                     }
                 }
-                Some(Err(error)) => {
-                    let (server, why) = (
-                        self.client.server.clone(),
-                        format!("the answer broke off: {error}"),
-                    );
-                    return Err(ClientError::Unreachable { server, why });
-                }
+                Some(Err(error)) => return Err(self.client.broken_off(error)),
             }
         }
     }

@@ -1,10 +1,11 @@
 //! Everything that keeps a request from its answer.
 
 use std::error::Error;
+use std::io;
 use std::time::Duration;
 
 use super::problem::Problem;
-use windrow_tls::{Trouble, deepest};
+use windrow_tls::{Trouble, causes, deepest};
 
 /// Why there is no answer.
 #[derive(Debug, thiserror::Error)]
@@ -36,6 +37,16 @@ pub enum ClientError {
         server: String,
         /// What was seen.
         why: String,
+    },
+    /// A connection over plain HTTP was closed before an answer came: who listens there may speak TLS.
+    #[error("{server} closed the connection without an answer: {why}; does it speak TLS (use {secure})?")]
+    Closed {
+        /// The node.
+        server: String,
+        /// What was seen.
+        why: String,
+        /// The node's address with https.
+        secure: String,
     },
     /// The other side isn't who it should be.
     #[error("no trusted connection to {server}: {why}")]
@@ -88,6 +99,11 @@ impl ClientError {
                 server: server.to_owned(),
                 why: trouble.to_string(),
             },
+            None if server.starts_with("http:") && is_closed(error) => ClientError::Closed {
+                server: server.to_owned(),
+                why: deepest(error),
+                secure: server.replacen("http:", "https:", 1),
+            },
             None => ClientError::Unreachable {
                 server: server.to_owned(),
                 why: deepest(error),
@@ -98,9 +114,20 @@ impl ClientError {
     /// Whether the same request may find a node later.
     pub fn is_passing(&self) -> bool {
         match self {
-            ClientError::Unreachable { .. } | ClientError::Timeout { .. } => true,
+            ClientError::Unreachable { .. } | ClientError::Closed { .. } | ClientError::Timeout { .. } => {
+                true
+            }
             ClientError::Problem(problem) => matches!(problem.status, 429 | 503),
             _ => false,
         }
     }
+}
+
+/// Whether the other side closed a connection that it had accepted.
+fn is_closed(error: &(dyn Error + 'static)) -> bool {
+    causes(error).any(|cause| {
+        let kind = cause.downcast_ref::<io::Error>().map(io::Error::kind);
+        let http = cause.downcast_ref::<hyper::Error>();
+        kind == Some(io::ErrorKind::ConnectionReset) || http.is_some_and(hyper::Error::is_incomplete_message)
+    })
 }

@@ -38,7 +38,7 @@ use serde_json::Value;
 pub use self::answer::Answer;
 pub use self::download::Download;
 pub use self::error::ClientError;
-pub use self::events::{Event, Events, Heard};
+pub use self::events::{Event, Events, StreamNews};
 pub use self::problem::{Problem, ProblemField};
 pub use self::request::{Request, segment};
 pub use self::tap::{Depth, Tap};
@@ -129,22 +129,6 @@ impl Client {
     /// As [`Client::send`].
     pub async fn patch(&self, path: &str, body: &Value) -> Result<Answer, ClientError> {
         self.send(Request::patch(path).json(body)).await
-    }
-
-    /// Replaces what is at a path.
-    ///
-    /// # Errors
-    /// As [`Client::send`].
-    pub async fn put(&self, path: &str, body: &Value) -> Result<Answer, ClientError> {
-        self.send(Request::put(path).json(body)).await
-    }
-
-    /// Removes what is at a path.
-    ///
-    /// # Errors
-    /// As [`Client::send`].
-    pub async fn delete(&self, path: &str) -> Result<Answer, ClientError> {
-        self.send(Request::delete(path)).await
     }
 }
 

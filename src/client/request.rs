@@ -56,11 +56,6 @@ impl Request {
         Request::new(Method::GET, path)
     }
 
-    /// A HEAD.
-    pub fn head(path: &str) -> Request {
-        Request::new(Method::HEAD, path)
-    }
-
     /// A POST, with a key of its own.
     pub fn post(path: &str) -> Request {
         Request::new(Method::POST, path)
@@ -69,11 +64,6 @@ impl Request {
     /// A PATCH.
     pub fn patch(path: &str) -> Request {
         Request::new(Method::PATCH, path)
-    }
-
-    /// A PUT.
-    pub fn put(path: &str) -> Request {
-        Request::new(Method::PUT, path)
     }
 
     /// A DELETE.

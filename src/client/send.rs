@@ -44,6 +44,18 @@ struct Failed {
     wait: Option<Duration>,
 }
 
+impl From<ClientError> for Failed {
+    /// Nobody knows what became of it.
+    fn from(error: ClientError) -> Failed {
+        Failed {
+            error,
+            is_undone: false,
+            is_absent: false,
+            wait: None,
+        }
+    }
+}
+
 impl Client {
     /// Sends a request and reads the whole answer.
     ///
@@ -72,10 +84,9 @@ impl Client {
                     Some(_) if request.once => return Ok(answer),
                     Some(pause) if Instant::now() + pause >= deadline => return Ok(answer),
                     Some(pause) => Failed {
-                        error: self.refusal(&answer),
                         is_undone: true,
-                        is_absent: false,
                         wait: Some(pause),
+                        ..self.refusal(&answer).into()
                     },
                 },
                 Err(failed) => failed,
@@ -96,53 +107,44 @@ impl Client {
 
     async fn once(&self, request: &Request, deadline: Instant) -> Result<Answer, Failed> {
         let begun = Instant::now();
-        self.tap.sent(
-            request.method.as_str(),
-            &request.path,
-            &request.headers,
-            Some(&request.body),
-        );
+        self.tap.sent(request, Some(&request.body));
         let body = Full::new(request.body.clone())
             .map_err(|never| match never {})
             .boxed_unsync();
         let whole = async {
             let response = self.exchange(request, body).await?;
-            self.whole(response).await
+            Ok::<_, Failed>(self.whole(response).await?)
         };
-        let late = |_| Failed {
-            error: ClientError::Timeout {
-                server: self.server.clone(),
-                after: self.timeout,
-            },
-            is_undone: false,
-            is_absent: false,
-            wait: None,
-        };
-        let answer = timeout_at(deadline, whole).await.map_err(late)??;
-        self.tap.answered(
-            request.method.as_str(),
-            &request.path,
-            answer.status,
-            begun.elapsed(),
-        );
+        let answer = timeout_at(deadline, whole).await.map_err(|_| self.late())??;
+        self.tap.answered(request, answer.status, begun.elapsed());
         self.tap.received(&answer.headers, Some(&answer.body));
         Ok(answer)
     }
 
     /// Sends the head and a body; the answer's body is still on its way.
     async fn exchange(&self, request: &Request, body: Body) -> Result<Response<Incoming>, Failed> {
-        let made = self.made(request, body).map_err(|error| Failed {
-            error,
-            is_undone: true,
-            is_absent: false,
-            wait: None,
-        })?;
+        let made = self.made(request, body)?;
         self.pool.request(made).await.map_err(|error| Failed {
             is_undone: error.is_connect(),
             is_absent: error.is_connect(),
-            error: ClientError::of_exchange(&self.server, &error),
-            wait: None,
+            ..ClientError::of_exchange(&self.server, &error).into()
         })
+    }
+
+    /// No answer came in time.
+    pub(super) fn late(&self) -> ClientError {
+        ClientError::Timeout {
+            server: self.server.clone(),
+            after: self.timeout,
+        }
+    }
+
+    /// An answer that began and didn't end.
+    pub(super) fn broken_off(&self, error: impl std::fmt::Display) -> ClientError {
+        ClientError::Unreachable {
+            server: self.server.clone(),
+            why: format!("the answer broke off: {error}"),
+        }
     }
 
     /// The same for streams, which can't be sent again.
@@ -174,20 +176,10 @@ impl Client {
         Ok(made)
     }
 
-    async fn whole(&self, response: Response<Incoming>) -> Result<Answer, Failed> {
+    async fn whole(&self, response: Response<Incoming>) -> Result<Answer, ClientError> {
         let (head, body) = response.into_parts();
-        let body = Limited::new(body, ANSWER_BYTES_MAX)
-            .collect()
-            .await
-            .map_err(|error| Failed {
-                error: ClientError::Unreachable {
-                    server: self.server.clone(),
-                    why: format!("the answer broke off: {error}"),
-                },
-                is_undone: false,
-                is_absent: false,
-                wait: None,
-            })?;
+        let body = Limited::new(body, ANSWER_BYTES_MAX).collect().await;
+        let body = body.map_err(|error| self.broken_off(error))?;
         Ok(self.answer(head.status, head.headers, body.to_bytes()))
     }
 
@@ -204,16 +196,16 @@ impl Client {
     pub(super) async fn refused(&self, response: Response<Incoming>) -> ClientError {
         match self.whole(response).await {
             Ok(answer) => self.refusal(&answer),
-            Err(failed) => failed.error,
+            Err(error) => error,
         }
     }
 
     /// How long the node wants to be left alone before the same is asked again; none when it answered.
     fn asks_for_patience(&self, answer: &Answer) -> Option<Duration> {
-        let named = answer
-            .header(RETRY_AFTER.as_str())
-            .and_then(|text| text.trim().parse().ok());
-        let named = named.map(Duration::from_secs);
+        let named = answer.header(RETRY_AFTER.as_str());
+        let named = named
+            .and_then(|text| text.trim().parse().ok())
+            .map(Duration::from_secs);
         match answer.status {
             503 => Some(named.unwrap_or(WAIT_MAX)),
             429 => named,
@@ -234,24 +226,17 @@ impl Client {
         if let Some(problem) = Problem::read(answer.status, kind, &answer.body) {
             return ClientError::Problem(Box::new(problem));
         }
-        let server = self.server.clone();
-        match (answer.status, answer.header(LOCATION.as_str())) {
-            (300..=399, Some(place)) => ClientError::NotWindrow {
-                server,
-                why: format!(
-                    "it answered {} and points to {place}; redirects are not followed",
-                    answer.status
-                ),
-            },
+        let (server, status) = (self.server.clone(), answer.status);
+        let why = match answer.header(LOCATION.as_str()) {
+            Some(place) if (300..400).contains(&status) => {
+                format!("it answered {status} and points to {place}; redirects are not followed")
+            }
+            _ => format!("it answered {status} with {kind}, not with a problem"),
+        };
+        match status {
             // A proxy whose node is away.
-            (502..=504, _) => ClientError::Unreachable {
-                server,
-                why: format!("it answered {} with {kind}", answer.status),
-            },
-            _ => ClientError::NotWindrow {
-                server,
-                why: format!("it answered {} with {kind}, not with a problem", answer.status),
-            },
+            502..=504 => ClientError::Unreachable { server, why },
+            _ => ClientError::NotWindrow { server, why },
         }
     }
 }

@@ -7,6 +7,8 @@ use std::time::Duration;
 use hyper::header::{CONTENT_TYPE, HeaderMap};
 use serde_json::Value;
 
+use super::request::Request;
+
 /// What stands where a secret was.
 const MASK: &str = "***";
 /// Words in the name of a header or member whose value is secret.
@@ -62,15 +64,16 @@ impl Tap {
         }
     }
 
-    pub(super) fn sent(&self, method: &str, path: &str, headers: &HeaderMap, body: Option<&[u8]>) {
+    pub(super) fn sent(&self, request: &Request, body: Option<&[u8]>) {
         if self.depth == Depth::Everything {
-            (self.show)(&format!("> {method} {path}"));
-            self.insides('>', headers, body);
+            (self.show)(&format!("> {} {}", request.method, request.path));
+            self.insides('>', &request.headers, body);
         }
     }
 
-    pub(super) fn answered(&self, method: &str, path: &str, status: u16, took: Duration) {
+    pub(super) fn answered(&self, request: &Request, status: u16, took: Duration) {
         if self.depth >= Depth::Lines {
+            let (method, path) = (&request.method, &request.path);
             (self.show)(&format!("< {status} {method} {path}  {} ms", took.as_millis()));
         }
     }
@@ -97,14 +100,11 @@ impl Tap {
             };
             (self.show)(&format!("{sign} {name}: {value}"));
         }
-        let kind = headers
-            .get(CONTENT_TYPE)
-            .and_then(|value| value.to_str().ok())
-            .unwrap_or_default();
+        let kind = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
         match body {
             None => (self.show)(&format!("{sign} (a stream)")),
             Some([]) => {}
-            Some(bytes) => (self.show)(&format!("{sign} {}", shown(kind, bytes))),
+            Some(bytes) => (self.show)(&format!("{sign} {}", shown(kind.unwrap_or_default(), bytes))),
         }
     }
 }
@@ -155,7 +155,7 @@ fn hide(value: &mut Value) {
 mod tests {
     use std::sync::Mutex;
 
-    use hyper::header::{AUTHORIZATION, HeaderValue};
+    use hyper::header::AUTHORIZATION;
 
     use super::*;
 
@@ -166,12 +166,11 @@ mod tests {
         let tap = Tap::new(Depth::Everything, move |line| {
             sink.lock().expect("no panic").push_str(&format!("{line}\n"));
         });
-        let mut headers = HeaderMap::new();
-        headers.insert(AUTHORIZATION, HeaderValue::from_static("Bearer wrk_x"));
-        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        let request = Request::post("/v1/businesses").header(AUTHORIZATION.as_str(), "Bearer wrk_x");
+        let request = request.header(CONTENT_TYPE.as_str(), "application/json");
         let body =
             br#"{"name":"b","secret_headers":{"a":"s1"},"items":[{"token":"s2"}],"require_signature":true}"#;
-        tap.sent("POST", "/v1/businesses", &headers, Some(body));
+        tap.sent(&request, Some(body));
         let seen = seen.lock().expect("no panic");
         for secret in ["wrk_x", "s1", "s2"] {
             assert!(!seen.contains(secret), "{seen}");

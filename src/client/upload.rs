@@ -44,35 +44,25 @@ impl Client {
     ) -> Result<Answer, ClientError> {
         request.check()?;
         let begun = Instant::now();
-        self.tap
-            .sent(request.method.as_str(), &request.path, &request.headers, None);
+        self.tap.sent(&request, None);
         let meter = Arc::new(Meter::default());
         let exchange = self.exchange_once(&request, body(input, meter.clone(), progress));
         let response = tokio::select! {
             response = exchange => response,
-            () = self.stands_still(&meter) => {
-                Err(ClientError::Timeout { server: self.server.clone(), after: self.timeout })
-            }
+            () = self.stands_still(&meter) => Err(self.late()),
         };
         if let Some(why) = meter.fault.lock().unwrap_or_else(PoisonError::into_inner).take() {
             return Err(ClientError::Input(why));
         }
         let response = response?;
         let status = response.status();
-        self.tap.answered(
-            request.method.as_str(),
-            &request.path,
-            status.as_u16(),
-            begun.elapsed(),
-        );
+        self.tap.answered(&request, status.as_u16(), begun.elapsed());
         if !status.is_success() {
             return Err(self.refused(response).await);
         }
         let (head, body) = response.into_parts();
-        let body = body
-            .collect()
-            .await
-            .map_err(|error| ClientError::of_exchange(&self.server, &error))?;
+        let body = body.collect().await;
+        let body = body.map_err(|error| ClientError::of_exchange(&self.server, &error))?;
         let answer = self.answer(status, head.headers, body.to_bytes());
         self.tap.received(&answer.headers, Some(&answer.body));
         Ok(answer)

@@ -172,6 +172,18 @@ fn helps(words: &[&str], found: &mut Vec<(String, String, String)>) {
 }
 
 #[test]
+fn help_is_80_columns_wide_where_nobody_says_how_wide() {
+    for words in [["help", "run"], ["task", "--help"], ["serve", "--help"]] {
+        let help = Place::new().windrow(&words).expect(0).stdout;
+        let longest = help.lines().map(|line| line.chars().count()).max();
+        assert!(
+            longest.is_some_and(|cells| (70..=80).contains(&cells)),
+            "{words:?}: {longest:?}"
+        );
+    }
+}
+
+#[test]
 fn help_fits_80_columns_and_examples_keep_their_lines() {
     let mut found = Vec::new();
     helps(&[], &mut found);

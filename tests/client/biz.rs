@@ -384,9 +384,9 @@ async fn what_is_only_tried_changes_nothing() {
         .windrow("biz edit push --default speed=9 --dry-run")
         .await
         .refused(7, &["speed"]);
-    // A secret can't be tried: the node says so, or would make it in earnest.
+    // A secret can't be tried: the node says so, or would really make it.
     person
         .windrow("biz rotate-secret push --dry-run")
         .await
-        .refused(4, &["in earnest"]);
+        .refused(4, &["no dry run of"]);
 }

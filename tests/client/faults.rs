@@ -215,3 +215,57 @@ async fn who_mixes_up_http_and_https_is_told_the_address_that_would_do() {
         .await
         .refused(6, &[&told]);
 }
+
+/// A server that does nothing with a connection but this, and its address.
+async fn odd_server(closes: bool) -> String {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let place = listener.local_addr().unwrap();
+    tokio::spawn(async move {
+        let mut open = Vec::new();
+        while let Ok((stream, _)) = listener.accept().await {
+            match closes {
+                true => drop(stream),
+                false => open.push(stream),
+            }
+        }
+    });
+    place.to_string()
+}
+
+#[tokio::test]
+async fn a_server_that_closes_or_keeps_silent_may_speak_tls() {
+    for closes in [true, false] {
+        let place = odd_server(closes).await;
+        let person = Person::new().env("WINDROW_SERVER", &format!("http://{place}"));
+        let told = format!("--server https://{place}");
+        person
+            .windrow("task list --timeout 1s")
+            .await
+            .refused(6, &["speak", "TLS", &told]);
+    }
+}
+
+#[tokio::test]
+async fn a_business_with_an_unknown_certificate_is_told_what_trusts_one() {
+    let made = rcgen::generate_simple_self_signed(vec!["127.0.0.1".to_owned()]).unwrap();
+    let recipe = Recipe::new();
+    std::fs::write(recipe.path("cert.pem"), made.cert.pem()).unwrap();
+    std::fs::write(recipe.path("key.pem"), made.signing_key.serialize_pem()).unwrap();
+    let (cert, key) = (recipe.path("cert.pem"), recipe.path("key.pem"));
+    let secure = recipe
+        .config(&format!(
+            "[http]\ntls_cert_file = {cert:?}\ntls_key_file = {key:?}"
+        ))
+        .start()
+        .await;
+    let node = Node::start().await;
+    let words = format!("biz register push --url {}/hook", secure.url);
+    Person::admin(&node).windrow(&words).await.refused(
+        11,
+        &[
+            "certificate is refused: ",
+            "--handler-ca-file",
+            "--insecure-skip-verify",
+        ],
+    );
+}

@@ -270,7 +270,7 @@ async fn a_canary_is_told_and_nobody_is_asked_without_a_terminal() {
         done.stdout
     );
     assert!(
-        done.stdout.contains("  abandoned: NO_USER ×1 (#1 gone)\n"),
+        done.stdout.contains("  abandoned: NO_USER ×1   #1 gone"),
         "{}",
         done.stdout
     );
@@ -386,7 +386,7 @@ async fn a_file_is_applied_once_and_then_only_what_differs() {
     );
     let version = node.admin.get("/v1/tasks/t1").await.expect(200)["version"].clone();
     let same = person.run(&["task", "apply", "-f", &file], "").await.expect(0);
-    assert_eq!(same.stdout, "t1  push/nightly  is so already\n");
+    assert_eq!(same.stdout, "t1  push/nightly  unchanged\n");
     assert_eq!(
         node.admin.get("/v1/tasks/t1").await.expect(200)["version"],
         version,

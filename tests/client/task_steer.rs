@@ -48,7 +48,8 @@ async fn a_task_is_stopped_with_what_is_in_flight_and_goes_on_to_its_end() {
     ];
     let done = person.run(&words, "").await.expect(0).stdout;
     assert!(
-        done.starts_with("t1  stopping: ") && done.contains(" in flight, dispatch halted at index "),
+        done.starts_with("t1  stopping: no new calls; waiting for ")
+            && done.contains(" in flight, dispatch halted at index "),
         "{done}"
     );
     assert!(
@@ -117,7 +118,7 @@ async fn what_cant_be_undone_needs_a_yes_and_a_script_is_never_asked() {
             person
                 .run(&words, "y\nt1\nyes\n")
                 .await
-                .refused(2, &["Nobody can be asked here", "--yes"]);
+                .refused(2, &["There is no terminal to ask at", "--yes"]);
         }
         person
             .windrow("task cancel --business push")
@@ -192,8 +193,7 @@ async fn who_no_longer_waits_leaves_the_task_alone() {
     let words = ["task", "start", "t1", "--wait"];
     let done = person.at_terminal(&words, "running", "\u{3}").await.expect(130);
     assert!(
-        done.stdout
-            .contains("only the wait was interrupted; t1 is as it was told to be"),
+        done.stdout.contains("only the wait was interrupted; t1 goes on"),
         "{}",
         done.stdout
     );
@@ -395,7 +395,7 @@ async fn a_dry_run_changes_nothing_whether_or_not_the_node_knows_one() {
         let done = person.windrow(&format!("task {words} --dry-run")).await;
         assert!(matches!(done.code, Some(0 | 4)), "{words}: {done:?}");
         assert!(
-            done.code == Some(0) || done.stderr.contains("in earnest"),
+            done.code == Some(0) || done.stderr.contains("no dry run of"),
             "{words}: {done:?}"
         );
     }

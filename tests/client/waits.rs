@@ -71,7 +71,8 @@ async fn a_wait_has_an_end_of_its_own_and_other_goals() {
     );
     let late = person.windrow("task wait t1 --timeout 300ms").await.expect(10);
     assert!(
-        late.stdout.contains("▶ running") && late.stderr.contains("hint: it goes on"),
+        late.stdout.contains("▶ running")
+            && late.stderr.contains("hint: the wait timed out; the task goes on"),
         "{late:?}"
     );
     person

@@ -139,6 +139,32 @@ async fn failures_in_the_watch_say_who_they_are_about() {
         .expect("the last failure");
     assert!(told.contains("no  {\"id\":\"u"), "{last}");
     assert!(last.contains("✕") && !last.contains("▁█"), "{last}");
+    let shown = person.windrow("task show t1").await.expect(0).stdout;
+    assert!(
+        shown.contains("failure   BAD ×8   #") && shown.contains("  {\"id\":\"u"),
+        "{shown}"
+    );
+}
+
+#[tokio::test]
+async fn errors_in_the_watch_say_who_they_are_about() {
+    let (_business, node) = long_task().await;
+    let person = Person::admin(&node);
+    let file = person.write("users.csv", "id\nu0\nu1\n");
+    person
+        .run(&["task", "create", "push", "--csv", &file], "")
+        .await
+        .expect(0);
+    let mut watch = in_terminal(&person, "task watch t2");
+    watch.says("○ created").await;
+    let entries = json!([{"level": "error", "message": "no such user", "index": 1}]);
+    node.admin
+        .post("/v1/tasks/t2/logs", json!({ "entries": entries }))
+        .await
+        .expect(202);
+    watch.says("error #1 no such user  {\"id\":\"u1\"}").await;
+    watch.types("q").await;
+    watch.ended().await.expect(0);
 }
 
 #[tokio::test]
@@ -178,7 +204,7 @@ async fn failures_that_lie_open_go_on_and_the_last_picture_is_of_the_end() {
 async fn what_goes_on_has_no_columns() {
     let (_business, node) = long_task().await;
     let refused = Person::admin(&node).windrow("task watch t1 -o csv").await;
-    refused.refused(2, &["watched as csv", "-o ndjson"]);
+    refused.refused(2, &["unsupported output format", "-o ndjson"]);
 }
 
 #[tokio::test]

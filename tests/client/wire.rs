@@ -86,7 +86,7 @@ async fn a_patch_whose_answer_is_lost_is_not_sent_again() {
         .patch("/v1/tasks/t1", &json!({}))
         .await
         .expect_err("no answer");
-    assert!(matches!(error, ClientError::Unreachable { .. }), "{error}");
+    assert!(matches!(error, ClientError::Closed { .. }), "{error}");
     assert_eq!(asked.await.unwrap().len(), 1);
 }
 

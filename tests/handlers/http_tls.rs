@@ -105,7 +105,7 @@ async fn an_unknown_certificate_is_refused() {
         failure.message
     );
     assert!(
-        ["certificate is refused: ", "`ca_file`", "`insecure_skip_verify`"]
+        ["certificate is refused: ", "`ca_file`", "--insecure-skip-verify"]
             .iter()
             .all(|part| failure.message.contains(part)),
         "{}",

@@ -37,8 +37,17 @@ impl Fault {
             ClientError::Unreachable { .. } => {
                 Fault::new(Exit::Unreachable, unanswered, text).hint(REACH_HINT)
             }
-            ClientError::Timeout { .. } => Fault::new(Exit::Unreachable, unanswered, text)
-                .hint("the same again: nothing is done twice; --timeout waits longer"),
+            ClientError::Timeout { server, .. } => {
+                let secure = server.strip_prefix("http://");
+                let secure = secure.map(|place| format!("; if it speaks TLS: --server https://{place}"));
+                Fault::new(Exit::Unreachable, unanswered, text).hint(format!(
+                    "the same again: nothing is done twice; --timeout waits longer{}",
+                    secure.unwrap_or_default()
+                ))
+            }
+            ClientError::Closed { secure, .. } => Fault::new(Exit::Unreachable, unanswered, text).hint(
+                format!("--server {secure}, if it speaks TLS; else the same again"),
+            ),
             ClientError::Tls { .. } => Fault::new(Exit::Unreachable, unanswered, text).hint(
                 "--ca-file FILE trusts an authority of your own; a node without TLS has an http:// address",
             ),

@@ -4,11 +4,8 @@ use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{ArgAction, Args, ValueEnum};
-use serde_json::{Map, Value};
-
 use crate::output::table::times::TimeStyle;
-use windrow_client::Request;
+use clap::{ArgAction, Args, ValueEnum};
 use windrow_core::settings::text::parse_span;
 
 /// How an answer is printed.
@@ -85,7 +82,7 @@ pub struct Remote {
 }
 
 /// The flags of every command that changes something.
-#[derive(Clone, Debug, Default, Args)]
+#[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Change")]
 pub struct Write {
     /// Why, for the audit
@@ -94,29 +91,29 @@ pub struct Write {
     /// Change nothing; show what would be changed
     #[arg(long)]
     pub dry_run: bool,
+    /// How the node is reached.
+    #[command(flatten)]
+    pub remote: Remote,
 }
 
-impl Write {
-    /// A request with a body, the reason in it, and the wish of a dry run.
-    pub fn request(&self, request: Request, mut body: Map<String, Value>) -> Request {
-        if let Some(reason) = &self.reason {
-            body.insert("reason".to_owned(), Value::String(reason.clone()));
-        }
-        self.dry(request.json(&Value::Object(body)))
-    }
+/// A command about one thing.
+#[derive(Clone, Debug, Args)]
+pub struct Named {
+    /// Its name
+    pub name: String,
+    /// How the node is reached.
+    #[command(flatten)]
+    pub remote: Remote,
+}
 
-    /// The same for a request without a body, e.g. DELETE: the reason goes into the query.
-    pub fn bare_request(&self, request: Request) -> Request {
-        self.dry(request.query_option("reason", self.reason.as_deref()))
-    }
-
-    fn dry(&self, request: Request) -> Request {
-        if self.dry_run {
-            request.query("dry_run", true)
-        } else {
-            request
-        }
-    }
+/// A command that changes one thing.
+#[derive(Clone, Debug, Args)]
+pub struct NamedWrite {
+    /// Its name
+    pub name: String,
+    /// Why, or only to see.
+    #[command(flatten)]
+    pub write: Write,
 }
 
 /// The flags of every list.
@@ -132,8 +129,36 @@ pub struct Paging {
 }
 
 impl Paging {
+    /// Everything.
+    pub const ALL: Paging = Paging {
+        limit: NonZeroU32::MIN,
+        all: true,
+    };
+
+    /// So many of the first.
+    pub fn first(limit: NonZeroU32) -> Paging {
+        Paging { limit, all: false }
+    }
+
     /// How many are wanted; none is all.
     pub fn wanted(&self) -> Option<usize> {
         (!self.all).then_some(self.limit.get() as usize)
     }
+}
+
+/// A command that lists, and nothing else.
+#[derive(Clone, Debug, Args)]
+pub struct Pages {
+    /// How many.
+    #[command(flatten)]
+    pub paging: Paging,
+    /// How the node is reached.
+    #[command(flatten)]
+    pub remote: Remote,
+}
+
+/// The word of a choice, as the command line and the API have it.
+pub fn word(choice: &impl ValueEnum) -> String {
+    let value = choice.to_possible_value();
+    value.map(|value| value.get_name().to_owned()).unwrap_or_default()
 }

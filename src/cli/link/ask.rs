@@ -2,6 +2,7 @@
 
 use std::io::{self, BufRead, IsTerminal, Write};
 
+use super::open::Link;
 use crate::exit::Exit;
 use crate::fault::Fault;
 
@@ -34,66 +35,73 @@ fn way(danger: Danger, yes: bool, is_ci: bool, is_terminal: bool) -> Way {
     }
 }
 
-/// Asks, unless it is answered already.
-///
-/// # Errors
-/// `Usage` where nobody can be asked, `Interrupted` when the person says no.
-pub(super) fn confirm(danger: Danger, question: &str, yes: bool, is_ci: bool) -> Result<(), Fault> {
-    match way(danger, yes, is_ci, is_terminal()) {
-        Way::Go => Ok(()),
-        Way::Refuse => Err(nobody(question)),
-        Way::Ask if is_yes(&ask(&format!("{question} [y/N]"))?) => Ok(()),
-        Way::Ask => Err(
-            Fault::new(Exit::Interrupted, "nothing was done", "the answer was no")
-                .hint("y, or --yes, if it is meant"),
-        ),
+impl Link<'_> {
+    /// Asks a person before something is done, unless it is answered already.
+    ///
+    /// # Errors
+    /// `Usage` where nobody can be asked, `Interrupted` when the person says no.
+    pub fn confirm(&self, danger: Danger, question: &str) -> Result<(), Fault> {
+        match way(danger, self.remote.yes, self.is_ci(), is_terminal()) {
+            Way::Go => Ok(()),
+            Way::Refuse => Err(nobody(question)),
+            Way::Ask if is_yes(&ask(&format!("{question} [y/N]"))?) => Ok(()),
+            Way::Ask => Err(refused("the answer was no").hint("y, or --yes, to confirm")),
+        }
     }
-}
 
-/// The same for what can't be undone: a person types the word.
-///
-/// # Errors
-/// `Usage` where nobody can be asked, `Interrupted` when the person types something else.
-pub(super) fn confirm_word(question: &str, word: &str, yes: bool, is_ci: bool) -> Result<(), Fault> {
-    match way(Danger::Final, yes, is_ci, is_terminal()) {
-        Way::Go => Ok(()),
-        Way::Refuse => Err(nobody(question)),
-        Way::Ask if ask(&format!("{question} Type {word} to go on:"))?.trim() == word => Ok(()),
-        Way::Ask => Err(
-            Fault::new(Exit::Interrupted, "nothing was done", format!("it wasn't {word}"))
-                .hint(format!("{word}, or --yes, if it is meant")),
-        ),
+    /// The same for what can't be undone: a person types the word.
+    ///
+    /// # Errors
+    /// `Usage` where nobody can be asked, `Interrupted` when the person types something else.
+    pub fn confirm_word(&self, question: &str, word: &str) -> Result<(), Fault> {
+        match way(Danger::Final, self.remote.yes, self.is_ci(), is_terminal()) {
+            Way::Go => Ok(()),
+            Way::Refuse => Err(nobody(question)),
+            Way::Ask if ask(&format!("{question} Type {word} to go on:"))?.trim() == word => Ok(()),
+            Way::Ask => {
+                Err(refused(format!("the answer was not {word}"))
+                    .hint(format!("{word}, or --yes, to confirm")))
+            }
+        }
     }
-}
 
-/// Asks for one of some letters, until it is one of them; none where nobody can be asked.
-///
-/// # Errors
-/// When the terminal can't be read, or was closed; `Interrupted` at Ctrl-C.
-pub(super) async fn choose(question: &str, letters: &[char], is_ci: bool) -> Result<Option<char>, Fault> {
-    if is_ci || !is_terminal() {
-        return Ok(None);
-    }
-    let gone = |because: &str| {
-        Fault::new(Exit::Interrupted, "no answer", because)
-            .hint("a script says beforehand what is to be done; everything stays as it is")
-    };
-    loop {
-        let question = question.to_owned();
-        // Elsewhere than on this thread: once somebody listens for Ctrl-C, it ends no read by itself.
-        let asked = tokio::task::spawn_blocking(move || ask(&question));
-        let line = tokio::select! {
-            line = asked => line.map_err(|error| Fault::bug(error.to_string()))??,
-            _ = tokio::signal::ctrl_c() => return Err(gone("it was interrupted")),
+    /// Asks a person for one of some letters, until it is one of them; none where nobody can be asked.
+    ///
+    /// # Errors
+    /// When the terminal can't be read, or was closed; `Interrupted` at Ctrl-C.
+    pub async fn choose(&self, question: &str, letters: &[char]) -> Result<Option<char>, Fault> {
+        if self.is_ci() || !is_terminal() {
+            return Ok(None);
+        }
+        let gone = |because: &str| {
+            Fault::new(Exit::Interrupted, "no answer", because)
+                .hint("a script says beforehand what is to be done; everything stays as it is")
         };
-        if line.is_empty() {
-            return Err(gone("the terminal was closed"));
-        }
-        let letter = line.trim().to_lowercase().chars().next();
-        if let Some(letter) = letter.filter(|letter| letters.contains(letter)) {
-            return Ok(Some(letter));
+        loop {
+            let question = question.to_owned();
+            // Elsewhere than on this thread: once somebody listens for Ctrl-C, it ends no read by itself.
+            let asked = tokio::task::spawn_blocking(move || ask(&question));
+            let line = tokio::select! {
+                line = asked => line.map_err(|error| Fault::bug(error.to_string()))??,
+                _ = tokio::signal::ctrl_c() => return Err(gone("it was interrupted")),
+            };
+            if line.is_empty() {
+                return Err(gone("the terminal was closed"));
+            }
+            let letter = line.trim().to_lowercase().chars().next();
+            if let Some(letter) = letter.filter(|letter| letters.contains(letter)) {
+                return Ok(Some(letter));
+            }
         }
     }
+
+    fn is_ci(&self) -> bool {
+        self.shell.var("CI").is_some()
+    }
+}
+
+fn refused(because: impl Into<String>) -> Fault {
+    Fault::new(Exit::Interrupted, "nothing was done", because)
 }
 
 fn is_terminal() -> bool {
@@ -101,12 +109,8 @@ fn is_terminal() -> bool {
 }
 
 fn nobody(question: &str) -> Fault {
-    Fault::new(
-        Exit::Usage,
-        "that needs a yes",
-        format!("{question} Nobody can be asked here"),
-    )
-    .hint("--yes, if it is meant")
+    let because = format!("{question} There is no terminal to ask at");
+    Fault::new(Exit::Usage, "confirmation required", because).hint("--yes, to confirm")
 }
 
 fn ask(question: &str) -> Result<String, Fault> {

@@ -1,18 +1,21 @@
 //! Changes: sent, or only tried; and what was changed, member by member.
 
+use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::args::Write;
-use super::link::Link;
+use super::args::{Form, Write};
+use super::open::Link;
 use crate::exit::Exit;
 use crate::fault::Fault;
+use crate::output::body::shown;
+use crate::output::screen;
 use windrow_client::{Answer, Request};
 
 /// Members that grow with every change and say nothing of what was changed.
 const COUNTED: [&str; 2] = ["revision", "updated_at"];
 
 /// A member that is another now.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Difference {
     /// Which, with dots between the levels.
     pub member: String,
@@ -25,15 +28,14 @@ pub struct Difference {
 impl Difference {
     /// `defaults.rate  500/s → 1000/s`.
     pub fn line(&self) -> String {
+        let text = |value: &Value| {
+            if value.is_null() {
+                "–".to_owned()
+            } else {
+                shown(value)
+            }
+        };
         format!("{}  {} → {}", self.member, text(&self.from), text(&self.to))
-    }
-}
-
-fn text(value: &Value) -> String {
-    match value {
-        Value::Null => "–".to_owned(),
-        Value::String(text) => text.clone(),
-        other => other.to_string(),
     }
 }
 
@@ -76,33 +78,89 @@ fn compare(member: &str, before: &Value, after: &Value, found: &mut Vec<Differen
     }
 }
 
+impl Write {
+    /// A request with this body and the reason; that of a DELETE, which has no body, is in its query.
+    pub fn request(&self, request: Request, mut body: Map<String, Value>) -> Request {
+        let reason = self.reason.clone();
+        if request.method() == "DELETE" {
+            return request.query_option("reason", reason);
+        }
+        body.extend(reason.map(|reason| ("reason".to_owned(), Value::String(reason))));
+        request.json(&Value::Object(body))
+    }
+}
+
 impl Link<'_> {
-    /// Sends a change. None is the answer to a dry run, which is printed then.
+    /// Sends a change with this body; a DELETE has none. None is the answer to a dry run, whose plan is printed then.
     ///
     /// # Errors
     /// As [`Link::send`]; `Conflict` where a change is only to be tried, and the node can't do that.
-    pub async fn change(&self, write: &Write, request: Request) -> Result<Option<Answer>, Fault> {
+    pub async fn change(
+        &self,
+        write: &Write,
+        request: Request,
+        body: Map<String, Value>,
+    ) -> Result<Option<Answer>, Fault> {
+        let request = write.request(request, body);
         if !write.dry_run {
             return self.send(request).await.map(Some);
         }
+        let (answer, plan) = self.try_out(request).await?;
+        screen::put(&match self.look.form {
+            Form::Table | Form::Wide => {
+                serde_json::to_string_pretty(&plan["would"]).map_err(|error| Fault::bug(error.to_string()))?
+            }
+            Form::Json | Form::Ndjson | Form::Name | Form::Csv => answer.text(),
+        })?;
+        Ok(None)
+    }
+
+    /// Changes what is at a path: what it was, and the answer. What somebody else changes in between is not overwritten.
+    ///
+    /// # Errors
+    /// As [`Link::change`].
+    pub async fn patch(
+        &self,
+        write: &Write,
+        path: &str,
+        body: Map<String, Value>,
+    ) -> Result<Option<(Value, Answer)>, Fault> {
+        let before = self.get(path).await?;
+        let mut request = Request::patch(path);
+        if let Some(tag) = before.header("etag") {
+            request = request.header("if-match", tag);
+        }
+        let after = self.change(write, request, body).await?;
+        after.map(|after| Ok((before.json()?, after))).transpose()
+    }
+
+    /// Asks what a change would do, and says to people that nothing was done: the answer and its plan.
+    ///
+    /// # Errors
+    /// `Conflict` where the node can't do that; else as [`Link::send`].
+    pub async fn try_out(&self, request: Request) -> Result<(Answer, Value), Fault> {
         // A node that knows no dry run of it would make the change.
         let document: Value = self.get("/openapi.json").await?.json()?;
         if !can_be_tried(&document, request.method(), request.path()) {
             let because = format!(
-                "this node would do {} {} in earnest",
+                "the node has no dry run of {} {}",
                 request.method(),
                 request.path()
             );
-            return Err(Fault::new(Exit::Conflict, "it can't be tried", because)
-                .hint("leave --dry-run out; a newer node may know more"));
+            return Err(Fault::new(Exit::Conflict, "dry run not supported", because)
+                .hint("a newer node, or without --dry-run"));
         }
-        let answer = self.send(request).await?;
-        if self.show_plan(&answer)? {
-            return Ok(None);
+        let answer = self.send(request.query("dry_run", true)).await?;
+        let plan = answer.json()?;
+        if plan["dry_run"] != true {
+            return Err(Fault::bug(
+                "the node promised a dry run, but answered as if it had made the change",
+            ));
         }
-        Err(Fault::bug(
-            "the node says that it can try this, but it answered as if it had done it",
-        ))
+        if self.look.form.is_for_people() {
+            self.say("dry run: nothing was changed; this would be:");
+        }
+        Ok((answer, plan))
     }
 }
 

@@ -91,7 +91,7 @@ impl Contexts {
                     contexts.all.insert(name.clone(), read(name, value, &mut faults));
                 }
             }
-            Some(_) => faults.push("context: it is no table; write [context.NAME]".to_owned()),
+            Some(_) => faults.push("context: it must be a table; write [context.NAME]".to_owned()),
         }
         if let Some(current) = contexts
             .current
@@ -116,7 +116,7 @@ impl Contexts {
             let known: Vec<&str> = self.all.keys().map(String::as_str).collect();
             let because = match known.as_slice() {
                 [] => "there are no contexts yet".to_owned(),
-                known => format!("{name:?} is none of {}", known.join(", ")),
+                known => format!("{name:?} is not one of {}", known.join(", ")),
             };
             Fault::new(Exit::NotFound, "there is no such context", because).hint(
                 like(name, &known).map_or_else(
@@ -180,7 +180,7 @@ fn path(shell: &Shell) -> Option<PathBuf> {
 
 fn read(name: &str, value: &Value, faults: &mut Vec<String>) -> Context {
     let Value::Table(table) = value else {
-        faults.push(format!("context.{name}: it is no table"));
+        faults.push(format!("context.{name}: it must be a table"));
         return Context::default();
     };
     faults.extend(unknown(&format!("context.{name}."), table, &CONTEXT_KEYS));

@@ -4,7 +4,7 @@ use percent_encoding::percent_decode_str;
 use serde_json::Value;
 
 use super::contexts::like;
-use super::link::Link;
+use super::open::Link;
 use crate::exit::Exit;
 use crate::fault::Fault;
 use windrow_client::{ClientError, Problem, Request, segment};
@@ -44,8 +44,8 @@ impl Link<'_> {
         if let Err(fault) = self.is_business(Some(business)).await {
             return fault;
         }
-        let because = format!("no task of {business} has the name {name:?}");
-        let fault = Fault::new(Exit::NotFound, "there is no such thing", because)
+        let because = format!("{business} has no task {name:?}");
+        let fault = Fault::new(Exit::NotFound, "no such task", because)
             .hint(format!("windrow task list --business {business}"));
         let list = Request::get("/v1/tasks")
             .query("business", business)

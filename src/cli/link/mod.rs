@@ -4,14 +4,15 @@ pub mod args;
 mod ask;
 pub mod change;
 pub mod contexts;
-mod link;
+pub(crate) mod document;
 mod look;
 mod meant;
+mod open;
 mod pages;
 pub mod reach;
 
-pub use self::args::{Form, Paging, Remote, View, Write};
+pub use self::args::{Form, Named, NamedWrite, Pages, Paging, Remote, View, Write, word};
 pub use self::ask::Danger;
-pub use self::link::Link;
 pub use self::look::Look;
+pub use self::open::Link;
 pub use self::pages::Listed;

@@ -6,7 +6,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::args::Paging;
-use super::link::Link;
+use super::open::Link;
 use crate::exit::Exit;
 use crate::fault::Fault;
 use windrow_client::{Answer, Request};
@@ -81,27 +81,28 @@ impl Link<'_> {
             let answer = self.send(request).await?;
             return self.page(&answer);
         };
-        let mut wanted = paging.wanted();
-        let ask = |cursor: Option<&str>, wanted: Option<usize>| {
-            let limit = wanted.unwrap_or(PAGE_MAX).min(PAGE_MAX);
-            request
+        let ask = async |cursor: Option<&str>, have: usize| {
+            let left = paging.wanted().map(|wanted| wanted.saturating_sub(have));
+            let limit = left.unwrap_or(PAGE_MAX).min(PAGE_MAX);
+            let request = request
                 .clone()
                 .query("limit", limit)
-                .query_option("cursor", cursor)
+                .query_option("cursor", cursor);
+            self.page(&self.send(request).await?)
         };
-        let answer = self.send(ask(None, wanted)).await?;
-        let mut found = self.page(&answer)?;
-        wanted = wanted.map(|wanted| wanted.saturating_sub(found.page.items.len()));
-        while let Some(cursor) = found.page.next_cursor.clone().filter(|_| wanted != Some(0)) {
-            let answer = self.send(ask(Some(&cursor), wanted)).await?;
-            let page: Page = answer.read()?;
-            if page.next_cursor.as_ref() == Some(&cursor) {
-                return Err(
-                    Fault::new(Exit::Failed, "the list doesn't end", "a page points to itself")
-                        .hint("report it; --limit N reads less"),
-                );
+        let mut found = ask(None, 0).await?;
+        while let Some(cursor) = found.page.next_cursor.clone() {
+            if paging
+                .wanted()
+                .is_some_and(|wanted| found.page.items.len() >= wanted)
+            {
+                break;
             }
-            wanted = wanted.map(|wanted| wanted.saturating_sub(page.items.len()));
+            let page = ask(Some(&cursor), found.page.items.len()).await?.page;
+            if page.next_cursor.as_ref() == Some(&cursor) {
+                let fault = Fault::new(Exit::Failed, "the list doesn't end", "a page points to itself");
+                return Err(fault.hint("report it; --limit N reads less"));
+            }
             found.verbatim = None;
             found.page.items.extend(page.items);
             found.page.next_cursor = page.next_cursor;

@@ -93,12 +93,18 @@ fn read_token(file: &Path) -> Result<String, Fault> {
         Fault::new(Exit::NotAllowed, "the token's file can't be used", because)
             .hint("a file that you may read, with the token and nothing else in it")
     };
-    let text = fs::read_to_string(file).map_err(|error| unusable(error.to_string()))?;
+    let text = fs::read_to_string(file).map_err(|error| error.to_string());
+    text.and_then(|text| one_token(&text)).map_err(unusable)
+}
+
+/// The token that a text consists of.
+///
+/// # Errors
+/// What is wrong with it.
+pub fn one_token(text: &str) -> Result<String, String> {
     match text.trim() {
-        "" => Err(unusable("it is empty".to_owned())),
-        token if token.contains(char::is_whitespace) => {
-            Err(unusable("it holds more than a token".to_owned()))
-        }
+        "" => Err("it is empty".to_owned()),
+        token if token.contains(char::is_whitespace) => Err("it holds more than a token".to_owned()),
         token => Ok(token.to_owned()),
     }
 }

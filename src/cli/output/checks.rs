@@ -4,11 +4,11 @@
 
 use serde_json::{Value, json};
 
-use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::link::{Form, Look};
+use crate::output::body::text;
 use crate::output::screen;
-use crate::output::table::{Cell, Column, Keep, Listing, Side, Tone, clean};
+use crate::output::table::{Column, Keep, Listing, Tone, clean, human};
 
 /// The least width of a check's name. Unit: terminal cells.
 const CHECK_CELLS_MIN: usize = 18;
@@ -16,20 +16,12 @@ const CHECK_CELLS_MIN: usize = 18;
 /// Checks.
 pub(crate) const CHECKS: Listing = Listing {
     columns: &[
-        Column::new("CHECK", Side::Left, Keep::Always, 8, |check, _| {
-            Cell::member(check, "check")
-        }),
-        Column::new("RESULT", Side::Left, Keep::Always, 4, |check, _| {
-            Cell::member(check, "result")
-        }),
-        Column::new("DETAIL", Side::Left, Keep::Always, 16, |check, _| {
-            Cell::member(check, "detail")
-        }),
-        Column::new("TRY", Side::Left, Keep::Rank(10), 16, |check, _| {
-            Cell::member(check, "try")
-        }),
+        Column::text("CHECK", Keep::Always, 8, "check"),
+        Column::text("RESULT", Keep::Always, 4, "result"),
+        Column::text("DETAIL", Keep::Always, 16, "detail"),
+        Column::text("TRY", Keep::Rank(10), 16, "try"),
     ],
-    name: |check| check["check"].as_str().unwrap_or_default().to_owned(),
+    name: |check| text(&check["check"]).to_owned(),
     none: "no checks",
 };
 
@@ -61,17 +53,15 @@ pub(crate) fn passed(report: &[Value]) -> bool {
 
 /// `1 check failed`.
 pub(crate) fn failed(report: &[Value]) -> String {
-    match report.iter().filter(|check| check["result"] == "fail").count() {
-        1 => "1 check failed".to_owned(),
-        many => format!("{many} checks failed"),
-    }
+    let failed = report.iter().filter(|check| check["result"] == "fail").count();
+    format!("{} failed", human::counted(failed as u64, "check"))
 }
 
 /// Prints a report in the form that was asked for.
 ///
 /// # Errors
 /// When standard output can't be written.
-pub(crate) fn show(look: &Look, report: &[Value]) -> Result<Exit, Fault> {
+pub(crate) fn show(look: &Look, report: &[Value]) -> Result<(), Fault> {
     let text = match look.form {
         Form::Json => json!({"passed": passed(report), "checks": report}).to_string(),
         Form::Ndjson => report.iter().map(|check| format!("{check}\n")).collect(),
@@ -79,32 +69,24 @@ pub(crate) fn show(look: &Look, report: &[Value]) -> Result<Exit, Fault> {
         Form::Csv => CHECKS.csv(report, &look.times(0)),
         Form::Table | Form::Wide => lines(report, look.paper.colours).join("\n"),
     };
-    screen::put(&text).map(|()| Exit::Ok)
+    screen::put(&text)
 }
 
 /// A report for people: a line each, and what to try below those that didn't come out well.
 pub(crate) fn lines(report: &[Value], colours: bool) -> Vec<String> {
-    let name = |check: &Value| clean(check["check"].as_str().unwrap_or_default()).replace('_', " ");
-    let width = report
-        .iter()
-        .map(|check| name(check).chars().count())
-        .max()
-        .unwrap_or(0)
-        .max(CHECK_CELLS_MIN);
+    let name = |check: &Value| clean(text(&check["check"])).replace('_', " ");
+    let widths = report.iter().map(|check| name(check).chars().count());
+    let width = widths.max().unwrap_or(0).max(CHECK_CELLS_MIN);
     let mut lines = Vec::new();
     for check in report {
-        let text = |member: &str| clean(check[member].as_str().unwrap_or_default());
+        let text = |member: &str| clean(text(&check[member]));
         let (sign, tone) = match check["result"].as_str() {
             Some("ok") => ("✓", Tone::Good),
             Some("fail") => ("✗", Tone::Bad),
             _ => ("!", Tone::Warn),
         };
-        lines.push(format!(
-            " {} {:<width$}  {}",
-            tone.paint(sign, colours),
-            name(check),
-            text("detail")
-        ));
+        let sign = tone.paint(sign, colours);
+        lines.push(format!(" {sign} {:<width$}  {}", name(check), text("detail")));
         if check["try"].is_string() {
             lines.push(format!("   {:<width$}  try  {}", "", text("try")));
         }

@@ -1,5 +1,6 @@
 //! What people read: tables, cards, checks, the live bar.
 
+pub mod body;
 pub(crate) mod checks;
 pub(crate) mod fold;
 pub(crate) mod screen;

@@ -51,7 +51,7 @@ impl Screen {
             bars,
             quiet: talk.quiet,
             live,
-            log: OnceLock::new(),
+            ..Screen::plain()
         })
     }
 
@@ -102,34 +102,24 @@ impl Screen {
 
     /// A bar for an index pass.
     pub(crate) fn indexing(&self) -> IndexBar {
-        let bar = self.bars.add(ProgressBar::new(0));
-        let style = ProgressStyle::with_template("reading items  {wide_bar} {bytes} of {total_bytes}  {msg}");
-        bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+        let bar = self.add("reading items  {wide_bar} {bytes} of {total_bytes}  {msg}");
         IndexBar { bar }
     }
 
     /// A line that changes in place; nothing where there is no terminal, or when it is to be quiet.
     pub(crate) fn meter(&self, quiet: bool) -> Meter {
-        if quiet || !self.live {
-            return Meter {
-                bar: ProgressBar::hidden(),
-            };
-        }
-        let bar = self.bars.add(ProgressBar::new_spinner());
-        let style = ProgressStyle::with_template("{wide_msg}");
-        bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()));
+        let bar = match quiet || !self.live {
+            true => ProgressBar::hidden(),
+            false => self.add("{wide_msg}"),
+        };
         Meter { bar }
     }
 
     /// The live picture of a run.
     pub(crate) fn run(&self) -> RunLines {
         // Wide: cut off at the edge of a narrow terminal, not wrapped.
-        let [bar, below, why] = ["{wide_msg}", "  {wide_msg}", "  {wide_msg}"].map(|template| {
-            let line = self.bars.add(ProgressBar::new_spinner());
-            let style = ProgressStyle::with_template(template);
-            line.set_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()));
-            line
-        });
+        let [bar, below, why] =
+            ["{wide_msg}", "  {wide_msg}", "  {wide_msg}"].map(|template| self.add(template));
         RunLines {
             bar,
             below,
@@ -137,6 +127,12 @@ impl Screen {
             said: None,
             status: None,
         }
+    }
+
+    fn add(&self, template: &str) -> ProgressBar {
+        let bar = self.bars.add(ProgressBar::new(0));
+        let style = ProgressStyle::with_template(template);
+        bar.with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
     }
 
     /// Shows a picture: the bar on a terminal; elsewhere a line when the status changed or some time has passed.

@@ -48,13 +48,11 @@ pub(crate) async fn api(args: &ApiArgs, shell: &Shell) -> Result<Exit, Fault> {
     let request = request(args)?;
     let link = Link::open(&args.remote, shell)?;
     let answer = link.client.send_raw(request).await?;
-    let is_text_without_end = !answer.body.is_empty() && !answer.body.ends_with(b"\n");
-    if std::io::stdout().is_terminal() {
-        link.put(harmless(&answer.body).as_bytes())?;
-    } else {
-        link.put(&answer.body)?;
-    }
-    if is_text_without_end {
+    match std::io::stdout().is_terminal() {
+        true => link.put(harmless(&answer.body).as_bytes())?,
+        false => link.put(&answer.body)?,
+    };
+    if !answer.body.is_empty() && !answer.body.ends_with(b"\n") {
         link.put(b"\n")?;
     }
     match answer.status {
@@ -74,24 +72,22 @@ fn request(args: &ApiArgs) -> Result<Request, Fault> {
     let wrong = |because: String| Fault::new(Exit::Usage, "the request can't be sent", because);
     let method = args.method.to_ascii_uppercase();
     let known = ["GET", "HEAD", "POST", "PATCH", "PUT", "DELETE"];
-    if !known.contains(&method.as_str()) {
-        return Err(wrong(format!("{:?} is no method", args.method)).hint(known.join(", ")));
-    }
-    let request = match method.as_str() {
-        "POST" => Request::post(&args.path),
-        "PATCH" => Request::patch(&args.path),
-        "PUT" => Request::put(&args.path),
-        "DELETE" => Request::delete(&args.path),
-        "HEAD" => Request::head(&args.path),
-        _ => Request::get(&args.path),
+    let known_method = known
+        .contains(&method.as_str())
+        .then(|| method.parse().ok())
+        .flatten();
+    let Some(method) = known_method else {
+        let because = format!("{:?} is not a method", args.method);
+        return Err(wrong(because).hint(known.join(", ")));
     };
+    let request = Request::new(method, &args.path);
     let mut request = match &args.data {
         Some(data) => request.body("application/json", body(data)?),
         None => request,
     };
     for header in &args.headers {
         let Some((name, value)) = header.split_once(':') else {
-            return Err(wrong(format!("{header:?} is no header")).hint("-H 'name: value'"));
+            return Err(wrong(format!("{header:?} is not a header")).hint("-H 'name: value'"));
         };
         request = request.header(name.trim(), value.trim());
     }
@@ -101,21 +97,16 @@ fn request(args: &ApiArgs) -> Result<Request, Fault> {
 /// The bytes that a `-d` means.
 fn body(data: &str) -> Result<Vec<u8>, Fault> {
     let unread = |name: &str, error: std::io::Error| {
-        Fault::new(
-            Exit::Rejected,
-            "the body can't be read",
-            format!("{name}: {error}"),
-        )
-        .hint("-d '{…}', -d @FILE, or -d - for standard input")
+        let because = format!("{name}: {error}");
+        Fault::new(Exit::Rejected, "the body can't be read", because)
+            .hint("-d '{…}', -d @FILE, or -d - for standard input")
     };
     match (data, data.strip_prefix('@')) {
         ("-", _) => {
             let mut bytes = Vec::new();
-            std::io::stdin()
-                .lock()
-                .read_to_end(&mut bytes)
-                .map_err(|error| unread("standard input", error))?;
-            Ok(bytes)
+            let read = std::io::stdin().lock().read_to_end(&mut bytes);
+            read.map(|_| bytes)
+                .map_err(|error| unread("standard input", error))
         }
         (_, Some(file)) => std::fs::read(file).map_err(|error| unread(file, error)),
         (text, None) => Ok(text.as_bytes().to_vec()),

@@ -5,8 +5,8 @@ use serde_json::Value;
 
 use super::words;
 use crate::exit::Exit;
-use crate::output::table::clean;
-use crate::task::look::show;
+use crate::output::body::text;
+use crate::output::table::{clean, human};
 
 /// What is waited for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -36,7 +36,7 @@ impl Goal {
 /// How the command ends with a task that doesn't go on by itself; none while it does.
 pub(super) fn ended(task: &Value) -> Option<Exit> {
     match task["status"].as_str()? {
-        "finished" if task["counts"]["abandoned"].as_u64().unwrap_or(0) > 0 => Some(Exit::WithFailures),
+        "finished" if words::has_failures(task) => Some(Exit::WithFailures),
         "finished" => Some(Exit::Ok),
         "stopped" | "cancelled" => Some(Exit::Stopped),
         _ => None,
@@ -53,20 +53,19 @@ pub(super) fn worse(one: Exit, other: Exit) -> Exit {
 /// A task in one line.
 pub(super) fn line(task: &Value) -> String {
     let (done, total) = words::done(task);
-    let percent = crate::output::table::human::percent_text(done, total);
-    let id = task["id"].as_str().unwrap_or_default();
     // What goes wrong with the handler, while it does.
     let said = task["status_text"]
         .as_str()
         .filter(|_| task["status"] == "running");
-    let said = said.map(|said| format!("  {said}")).unwrap_or_default();
-    let text = format!(
-        "{}  {id}  {}  {percent}  {}{said}",
+    clean(&format!(
+        "{}  {}  {}  {}  {}{}",
         words::address(task),
+        text(&task["id"]),
         words::status(task).0,
-        show::counts(task)
-    );
-    clean(&text)
+        human::percent_text(done, total),
+        words::counts(&task["counts"], &words::TERMS, &words::RARE),
+        said.map(|said| format!("  {said}")).unwrap_or_default()
+    ))
 }
 
 #[cfg(test)]

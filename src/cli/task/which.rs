@@ -1,7 +1,5 @@
 //! Which tasks a command is about, and the same done to each of them.
 
-use std::num::NonZeroU32;
-
 use serde_json::Value;
 
 use super::args::steer::Which;
@@ -9,6 +7,7 @@ use super::words;
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::link::{Danger, Form, Link, Paging};
+use crate::output::body::text;
 use crate::output::screen;
 use crate::output::table::{clean, human};
 use windrow_client::{Answer, Request};
@@ -18,44 +17,46 @@ const NAMED_MAX: usize = 5;
 
 /// What is done to tasks.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Deed {
+pub(super) struct Action {
     /// `stop`
     pub(super) verb: &'static str,
+    /// The last part of its path in the API.
+    pub(super) path: &'static str,
     /// The statuses that it can be done to, for tasks that are picked without one.
     pub(super) usual: &'static str,
     /// Whether it can be undone.
     pub(super) danger: Danger,
-    /// Whether it is only tried, which needs no yes.
-    pub(super) is_dry: bool,
 }
 
 /// What became of a task.
 #[derive(Debug)]
-pub(super) struct Told {
+pub(super) struct Became {
     /// A line for people.
     pub(super) line: String,
-    /// The API's body for scripts; none where it has none.
-    pub(super) answer: Option<Answer>,
+    /// The API's body for scripts; empty where it has none.
+    pub(super) answer: Answer,
     /// How the program ends, if this is all.
     pub(super) exit: Exit,
 }
 
-impl Told {
+impl Became {
     /// All is well.
-    pub(super) fn well(line: String, answer: Answer) -> Told {
-        Told {
-            line,
-            answer: Some(answer),
-            exit: Exit::Ok,
-        }
+    pub(super) fn well(line: String, answer: Answer) -> Became {
+        let exit = Exit::Ok;
+        Became { line, answer, exit }
     }
 }
 
-/// The numbers of the tasks that are meant; a person has agreed where that is needed.
+/// The numbers of the tasks that are meant; a person has agreed where that is needed, which a dry run doesn't.
 ///
 /// # Errors
 /// `Usage` where a person must agree and there is none; else as [`Link::send`].
-pub(super) async fn chosen(link: &Link<'_>, which: &Which, deed: Deed) -> Result<Vec<String>, Fault> {
+pub(super) async fn chosen(
+    link: &Link<'_>,
+    which: &Which,
+    action: Action,
+    is_dry: bool,
+) -> Result<Vec<String>, Fault> {
     if !which.tasks.is_empty() {
         let mut ids = Vec::with_capacity(which.tasks.len());
         for address in &which.tasks {
@@ -64,63 +65,44 @@ pub(super) async fn chosen(link: &Link<'_>, which: &Which, deed: Deed) -> Result
                 ids.push(id);
             }
         }
-        if deed.danger == Danger::Final {
-            agree(link, deed, &ids, &which.tasks.join(", "))?;
+        if action.danger == Danger::Final && !is_dry {
+            agree(link, action, &ids, &which.tasks.join(", "))?;
         }
         return Ok(ids);
     }
     let request = Request::get("/v1/tasks")
         .query_option("business", which.business.as_deref())
-        .query("status", which.status.as_deref().unwrap_or(deed.usual))
+        .query("status", which.status.as_deref().unwrap_or(action.usual))
         .query_option("label", which.label.as_deref())
         .query("sort", "id");
-    let found = link
-        .list(
-            request,
-            Some(&Paging {
-                limit: NonZeroU32::MIN,
-                all: true,
-            }),
-        )
-        .await?
-        .things()?;
-    let ids: Vec<String> = found
-        .iter()
-        .filter_map(|task| task["id"].as_str())
-        .map(str::to_owned)
-        .collect();
+    let found = link.list(request, Some(&Paging::ALL)).await?.things()?;
+    let ids: Vec<String> = found.iter().map(|task| text(&task["id"]).to_owned()).collect();
     if ids.is_empty() {
         link.is_business(which.business.as_deref()).await?;
-        link.say(&format!("no task to {}", deed.verb));
-        return Ok(ids);
+        link.say(&format!("no task to {}", action.verb));
+    } else if !is_dry {
+        agree(link, action, &ids, &named(&found))?;
     }
-    agree(link, deed, &ids, &named(&found))?;
     Ok(ids)
 }
 
 /// What cannot be undone is agreed to with the task's number, or with how many they are.
-fn agree(link: &Link<'_>, deed: Deed, ids: &[String], names: &str) -> Result<(), Fault> {
-    if deed.is_dry {
-        return Ok(());
-    }
-    let count = human::count(ids.len() as u64);
+fn agree(link: &Link<'_>, action: Action, ids: &[String], names: &str) -> Result<(), Fault> {
+    let (verb, count) = (capital(action.verb), human::count(ids.len() as u64));
     let question = match ids {
-        [_] => format!("{} {names}?", capital(deed.verb)),
-        _ => format!("{} {count} tasks ({names})?", capital(deed.verb)),
+        [_] => format!("{verb} {names}?"),
+        _ => format!("{verb} {count} tasks ({names})?"),
     };
-    match (deed.danger, ids) {
-        (Danger::Ordinary, _) => link.confirm(deed.danger, &question),
+    match (action.danger, ids) {
+        (Danger::Ordinary, _) => link.confirm(action.danger, &question),
         (Danger::Final, [id]) => link.confirm_word(&format!("{question} It can't be undone."), id),
         (Danger::Final, _) => link.confirm_word(&format!("{question} It can't be undone."), &count),
     }
 }
 
 fn named(tasks: &[Value]) -> String {
-    let mut names: Vec<String> = tasks
-        .iter()
-        .take(NAMED_MAX)
-        .map(|task| clean(&words::address(task)))
-        .collect();
+    let some = tasks.iter().take(NAMED_MAX);
+    let mut names: Vec<String> = some.map(|task| clean(&words::address(task))).collect();
     if tasks.len() > NAMED_MAX {
         names.push("…".to_owned());
     }
@@ -140,10 +122,10 @@ fn capital(word: &str) -> String {
 ///
 /// # Errors
 /// The refusal of a task that is the only one; or when standard output can't be written.
-pub(super) async fn each<T, D, B>(link: &Link<'_>, ids: &[String], do_it: D, became: B) -> Result<Exit, Fault>
+pub(super) async fn each<T, D, B>(link: &Link<'_>, ids: &[String], do_it: D, tell: B) -> Result<Exit, Fault>
 where
     D: AsyncFn(&str) -> Result<Option<T>, Fault>,
-    B: AsyncFn(&str, T) -> Result<Told, Fault>,
+    B: AsyncFn(&str, T) -> Result<Became, Fault>,
 {
     let mut done = Vec::with_capacity(ids.len());
     for id in ids {
@@ -152,28 +134,29 @@ where
     let mut exit = Exit::Ok;
     let mut bodies = Vec::new();
     for (id, done) in done {
-        let told = match done {
+        let became = match done {
             // A dry run, which has been printed.
             Ok(None) => continue,
-            Ok(Some(done)) => became(id, done).await,
+            Ok(Some(done)) => tell(id, done).await,
             Err(fault) => Err(fault),
         };
-        match told {
+        match became {
             Err(fault) if ids.len() == 1 => return Err(fault),
             Err(fault) => {
                 link.must_say(&format!("{id}  {fault}"));
                 exit = first(exit, fault.exit);
             }
-            Ok(told) => {
-                exit = first(exit, told.exit);
+            Ok(became) => {
+                exit = first(exit, became.exit);
                 match link.look.form {
-                    Form::Table | Form::Wide => screen::put(&told.line)?,
+                    Form::Table | Form::Wide => screen::put(&became.line)?,
                     Form::Name => screen::put(id)?,
-                    Form::Json | Form::Ndjson | Form::Csv => bodies.extend(told.answer),
+                    Form::Json | Form::Ndjson | Form::Csv => bodies.push(became.answer),
                 }
             }
         }
     }
+    bodies.retain(|body| !body.body.is_empty());
     show(link, &bodies, ids.len() == 1)?;
     Ok(exit)
 }
@@ -187,18 +170,10 @@ fn show(link: &Link<'_>, bodies: &[Answer], is_one: bool) -> Result<(), Fault> {
     match (link.look.form, bodies) {
         (_, []) => Ok(()),
         (Form::Csv, [.., last]) => {
-            let tasks = bodies
-                .iter()
-                .map(Answer::json)
-                .collect::<Result<Vec<Value>, _>>()?;
+            let tasks = bodies.iter().map(Answer::json).collect::<Result<Vec<_>, _>>()?;
             screen::put(&super::TASKS.csv(&tasks, &link.times(last)))
         }
         (Form::Json, [body]) if is_one => screen::put(&body.text()),
-        _ => {
-            let lines = bodies
-                .iter()
-                .map(|body| body.text().replace(['\n', '\r'], " ") + "\n");
-            screen::put(&lines.collect::<String>())
-        }
+        _ => screen::put(&bodies.iter().map(|body| body.line() + "\n").collect::<String>()),
     }
 }

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+use crate::output::body::{number, text};
 use crate::output::table::times::Times;
 use crate::output::table::{Tone, human};
 use windrow_core::explain::rate_like;
@@ -13,7 +14,7 @@ use windrow_core::settings::{Rate, RateLimit};
 /// and its colour.
 pub fn status(task: &Value) -> (String, Tone) {
     let (word, tone) = plain_status(task);
-    match remark(task, task["status"].as_str().unwrap_or_default()) {
+    match remark(task, text(&task["status"])) {
         Some(remark) => (format!("{word} {remark}"), tone),
         None => (word, tone),
     }
@@ -83,7 +84,7 @@ fn remark(task: &Value, status: &str) -> Option<String> {
 
 /// The name that people use: `business/name`, or the number of a task without a name.
 pub fn address(task: &Value) -> String {
-    let id = task["id"].as_str().unwrap_or_default();
+    let id = text(&task["id"]);
     match (task["business"].as_str(), task["name"].as_str()) {
         (Some(business), Some(name)) => format!("{business}/{name}"),
         (Some(business), None) => format!("{business} {id}"),
@@ -91,24 +92,52 @@ pub fn address(task: &Value) -> String {
     }
 }
 
-/// Items that are settled or left out, and all.
-pub fn done(task: &Value) -> (u64, u64) {
-    let count = |name: &str| task["counts"][name].as_u64().unwrap_or(0);
-    let done = ["succeeded", "skipped", "abandoned", "excluded"]
-        .into_iter()
-        .map(count);
-    (
-        done.fold(0, u64::saturating_add),
-        task["total"].as_u64().unwrap_or(0),
-    )
+/// The terms that add up to the total, in the order in which they are read.
+pub const TERMS: [&str; 7] = [
+    "succeeded",
+    "skipped",
+    "abandoned",
+    "in_flight",
+    "parked",
+    "pending",
+    "excluded",
+];
+/// What never happens in most tasks is named only where it did.
+pub const RARE: [&str; 2] = ["parked", "excluded"];
+
+/// `succeeded 997  skipped 2  abandoned 1`: these terms, the rare ones only where they are there.
+pub fn counts(counts: &Value, terms: &[&str], rare: &[&str]) -> String {
+    let terms = terms
+        .iter()
+        .filter_map(|name| Some((name, counts[*name].as_u64()?)));
+    let terms = terms.filter(|(name, count)| *count > 0 || !rare.contains(name));
+    let terms = terms.map(|(name, count)| format!("{} {}", name.replace('_', " "), human::count(count)));
+    terms.collect::<Vec<_>>().join("  ")
 }
 
-/// The bar of a task: full cells are items that succeeded or were skipped.
+/// Items that are settled or left out, and all.
+pub fn done(task: &Value) -> (u64, u64) {
+    let done = ["succeeded", "skipped", "abandoned", "excluded"].map(|name| number(&task["counts"][name]));
+    let done = done.into_iter().fold(0, u64::saturating_add);
+    (done, number(&task["total"]))
+}
+
+/// `389,939 / 1,000,000`
+pub fn done_of(task: &Value) -> String {
+    let (done, total) = done(task);
+    format!("{} / {}", human::count(done), human::count(total))
+}
+
+/// The bar of a task: full cells are items that succeeded.
 pub fn bar(task: &Value, cells: usize) -> String {
-    let count = |name: &str| task["counts"][name].as_u64().unwrap_or(0);
-    let good = count("succeeded").saturating_add(count("skipped"));
-    let total = task["total"].as_u64().unwrap_or(0);
-    human::item_bar(good, [count("abandoned"), count("excluded")], total, cells)
+    let [succeeded, others @ ..] =
+        ["succeeded", "skipped", "abandoned", "excluded"].map(|name| number(&task["counts"][name]));
+    human::item_bar(succeeded, others, number(&task["total"]), cells)
+}
+
+/// Whether some of its items were abandoned.
+pub fn has_failures(task: &Value) -> bool {
+    number(&task["counts"]["abandoned"]) > 0
 }
 
 /// When it will be done at its present pace; none while it doesn't run.

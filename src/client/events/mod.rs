@@ -65,7 +65,7 @@ impl Client {
 
 /// What a listener hears.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Heard {
+pub enum StreamNews {
     /// Something happened.
     Event(Event),
     /// The connection is lost: what was heard grows old. It is taken up again.
@@ -81,7 +81,7 @@ impl Events<'_> {
     /// When the node refuses, or can't be reached for as long as a request may take.
     pub async fn next(&mut self) -> Result<Event, ClientError> {
         loop {
-            if let Heard::Event(event) = self.hear().await? {
+            if let StreamNews::Event(event) = self.hear().await? {
                 return Ok(event);
             }
         }
@@ -91,10 +91,10 @@ impl Events<'_> {
     ///
     /// # Errors
     /// As [`Events::next`].
-    pub async fn hear(&mut self) -> Result<Heard, ClientError> {
+    pub async fn hear(&mut self) -> Result<StreamNews, ClientError> {
         loop {
             if let Some(event) = self.reader.event() {
-                return Ok(Heard::Event(event));
+                return Ok(StreamNews::Event(event));
             }
             if let Some(retry) = self.reader.retry() {
                 self.retry = retry;
@@ -106,7 +106,7 @@ impl Events<'_> {
                 Ok(Some(bytes)) => {
                     self.reader.push(&bytes).map_err(|why| self.strange(why))?;
                     match self.lost.take() {
-                        Some(_) => return Ok(Heard::Back),
+                        Some(_) => return Ok(StreamNews::Back),
                         None => false,
                     }
                 }
@@ -120,7 +120,7 @@ impl Events<'_> {
                 Err(error) => return Err(error),
             };
             if is_news {
-                return Ok(Heard::Lost);
+                return Ok(StreamNews::Lost);
             }
         }
     }

@@ -150,9 +150,9 @@ fn trouble_words(trouble: &Trouble) -> String {
             format!("no secure connection: {trouble}; use http in the url, or serve TLS there")
         }
         Trouble::Certificate(why) => format!(
-            "the handler's certificate is refused: {why}; check the url's host, or name the certificate's authority in \
-             `ca_file` (for `windrow run`: WINDROW_HANDLER__HTTP__CA_FILE=FILE); for a test system only, \
-             `insecure_skip_verify` (WINDROW_HANDLER__HTTP__INSECURE_SKIP_VERIFY=true) believes any"
+            "the handler's certificate is refused: {why}; check the url's host, or trust its authority (`ca_file`: \
+             WINDROW_HANDLER__HTTP__CA_FILE=FILE), or on a test system any (`insecure_skip_verify`: \
+             WINDROW_HANDLER__HTTP__INSECURE_SKIP_VERIFY=true; of a business --handler-ca-file, --insecure-skip-verify)"
         ),
         Trouble::Handshake(why) => format!("no secure connection: {why}; check the url's host and port"),
     }

@@ -1,8 +1,10 @@
 //! One thing in lines: a name and a text each.
 
 use console::measure_text_width;
+use serde_json::Value;
 
 use super::paint::Tone;
+use super::times::Times;
 use super::{Paper, clean};
 
 /// Where the texts begin at the least. Unit: terminal cells.
@@ -21,10 +23,13 @@ impl Card {
         Card::default()
     }
 
-    /// Adds a part of the first line.
+    /// Adds a part of the first line, if there is something to say.
     #[must_use]
     pub fn title(mut self, text: impl Into<String>, tone: Tone) -> Card {
-        self.title.push((text.into(), tone));
+        let text = text.into();
+        if !text.is_empty() {
+            self.title.push((text, tone));
+        }
         self
     }
 
@@ -50,6 +55,12 @@ impl Card {
         }
     }
 
+    /// Adds a line for a time of the API, if there is one.
+    #[must_use]
+    pub fn time(self, label: &str, at: &Value, times: &Times) -> Card {
+        self.maybe(label, at.as_str().map(|at| times.text(at)))
+    }
+
     /// The text. Long lines are left to the terminal: a card is read, not scanned.
     pub fn text(&self, paper: Paper) -> String {
         let title: Vec<String> = self
@@ -57,11 +68,10 @@ impl Card {
             .iter()
             .map(|(text, tone)| tone.paint(&clean(text), paper.colours))
             .collect();
-        let mut text = if title.is_empty() {
-            String::new()
-        } else {
-            title.join("  ") + "\n"
-        };
+        let mut text = title.join("  ");
+        if !title.is_empty() {
+            text.push('\n');
+        }
         let labels = self.lines.iter().map(|(label, ..)| measure_text_width(label));
         let width = labels.max().unwrap_or(0).max(LABEL_CELLS_MIN);
         for (label, line, tone) in &self.lines {

@@ -7,8 +7,8 @@ use console::{measure_text_width, truncate_str};
 /// Eighths of a block, for bars.
 const EIGHTHS: [char; 8] = [' ', '▏', '▎', '▍', '▌', '▋', '▊', '▉'];
 
-/// What stands for items that were abandoned, and for those that are left out.
-const NOT_GOOD: [char; 2] = ['✕', '–'];
+/// What stands for items that were skipped, were abandoned, and are left out. A full cell is one that succeeded.
+const OTHERS: [char; 3] = ['·', '✕', '–'];
 
 /// `1,234,567`.
 pub fn count(number: u64) -> String {
@@ -51,33 +51,28 @@ pub fn bar(part: u64, whole: u64, cells: usize) -> String {
     marked_bar(part, &[], whole, cells)
 }
 
-/// The bar of items: of all those that went well, were abandoned, and are left out.
-pub fn item_bar(good: u64, others: [u64; 2], total: u64, cells: usize) -> String {
-    let others = [(others[0], NOT_GOOD[0]), (others[1], NOT_GOOD[1])];
-    marked_bar(good, &others, total, cells)
+/// The bar of items: of those that succeeded, and of all that were skipped, were abandoned, and are left out.
+pub fn item_bar(succeeded: u64, others: [u64; 3], total: u64, cells: usize) -> String {
+    let others: Vec<(u64, char)> = others.into_iter().zip(OTHERS).collect();
+    marked_bar(succeeded, &others, total, cells)
 }
 
-/// `███▉✕░░`: the same with other parts of the whole behind it, each under a sign of its own. None is too small for a
+/// `███▉·✕░░`: the same with other parts of the whole behind it, each under a sign of its own. None is too small for a
 /// cell, so that it is seen.
 fn marked_bar(part: u64, others: &[(u64, char)], whole: u64, cells: usize) -> String {
     let scaled = |part: u64, cells: usize| percent(part, whole) / 100.0 * cells as f64;
-    let marks = others
-        .iter()
-        .filter(|(count, _)| *count > 0)
-        .flat_map(|(count, sign)| {
-            std::iter::repeat_n(*sign, (scaled(*count, cells).round() as usize).max(1))
-        });
+    let others = others.iter().filter(|(count, _)| *count > 0);
+    let all = others
+        .clone()
+        .fold(part, |sum, (count, _)| sum.saturating_add(*count));
+    let marks = others.flat_map(|(count, sign)| {
+        std::iter::repeat_n(*sign, (scaled(*count, cells).round() as usize).max(1))
+    });
     let marks: String = marks.take(cells).collect();
     let room = cells - marks.chars().count();
-    let is_whole = others
-        .iter()
-        .map(|(count, _)| *count)
-        .fold(part, u64::saturating_add)
-        >= whole;
-    let eighths = if is_whole {
-        room * 8
-    } else {
-        (scaled(part, cells * 8) as usize).min(room * 8)
+    let eighths = match all >= whole {
+        true if part > 0 || room == cells => room * 8,
+        _ => (scaled(part, cells * 8) as usize).min(room * 8),
     };
     let mut text = "█".repeat(eighths / 8);
     if eighths % 8 > 0 {
@@ -181,6 +176,14 @@ mod tests {
             marked_bar(999_000, &[(1, '✕'), (999, '–')], 1_000_000, 10),
             "████████✕–"
         );
+    }
+
+    #[test]
+    fn a_full_cell_is_an_item_that_succeeded() {
+        assert_eq!(item_bar(4, [4, 4, 0], 16, 8), "██··✕✕░░");
+        assert_eq!(item_bar(0, [16, 0, 0], 16, 4), "····");
+        assert_eq!(item_bar(1, [0, 0, 15], 16, 4), "––––");
+        assert_eq!(item_bar(12, [1, 1, 2], 16, 4), "█·✕–");
     }
 
     #[test]

@@ -5,7 +5,6 @@
 //! What comes from a server is cleaned of control characters before a terminal sees it.
 
 mod card;
-mod csv;
 mod fit;
 pub mod human;
 mod paint;
@@ -16,6 +15,9 @@ use serde_json::Value;
 pub use self::card::Card;
 pub use self::paint::Tone;
 use self::times::Times;
+
+/// A time is shortened to no less than this. Unit: terminal cells.
+const TIME_CELLS: usize = 7;
 
 /// A list of one kind of things.
 #[derive(Debug)]
@@ -32,21 +34,32 @@ pub struct Listing {
 #[derive(Debug)]
 pub struct Column {
     /// Its head, in capitals; in lower case the head of the CSV, where that has no name of its own.
-    pub title: &'static str,
+    title: &'static str,
     /// The head of the CSV.
-    pub name: Option<&'static str>,
-    /// Where its cells stand.
-    pub side: Side,
-    /// When it may go where there is no room.
-    pub keep: Keep,
+    name: Option<&'static str>,
+    side: Side,
+    keep: Keep,
     /// It is shortened to no less than this before a column goes. Unit: terminal cells.
-    pub least: usize,
-    /// What it shows of a thing.
-    pub cell: fn(&Value, &Times) -> Cell,
+    least: usize,
+    content: Content,
+    tone: Option<Tone>,
+}
+
+/// What a column shows of a thing. Members may be nested: `counts.succeeded`.
+#[derive(Debug)]
+enum Content {
+    /// A member as it is.
+    Text(&'static str),
+    /// A number with its thousands apart.
+    Count(&'static str),
+    /// A time.
+    Time(&'static str),
+    /// Anything else.
+    Cell(fn(&Value, &Times) -> Cell),
 }
 
 impl Column {
-    /// A column of these parts, in the order of a table's definition.
+    /// A column that is made from the whole thing.
     pub const fn new(
         title: &'static str,
         side: Side,
@@ -54,13 +67,38 @@ impl Column {
         least: usize,
         cell: fn(&Value, &Times) -> Cell,
     ) -> Column {
+        Column::showing(title, side, keep, least, Content::Cell(cell))
+    }
+
+    /// A column of texts.
+    pub const fn text(title: &'static str, keep: Keep, least: usize, member: &'static str) -> Column {
+        Column::showing(title, Side::Left, keep, least, Content::Text(member))
+    }
+
+    /// A column of numbers and rates that are shown as they are.
+    pub const fn plain(title: &'static str, keep: Keep, least: usize, member: &'static str) -> Column {
+        Column::showing(title, Side::Right, keep, least, Content::Text(member))
+    }
+
+    /// A column of numbers whose thousands stand apart.
+    pub const fn count(title: &'static str, keep: Keep, least: usize, member: &'static str) -> Column {
+        Column::showing(title, Side::Right, keep, least, Content::Count(member))
+    }
+
+    /// A column of times.
+    pub const fn time(title: &'static str, keep: Keep, member: &'static str) -> Column {
+        Column::showing(title, Side::Left, keep, TIME_CELLS, Content::Time(member))
+    }
+
+    const fn showing(title: &'static str, side: Side, keep: Keep, least: usize, content: Content) -> Column {
         Column {
             title,
             name: None,
             side,
             keep,
             least,
-            cell,
+            content,
+            tone: None,
         }
     }
 
@@ -72,6 +110,33 @@ impl Column {
             ..self
         }
     }
+
+    /// In this colour, where there is something to show.
+    #[must_use]
+    pub const fn tone(self, tone: Tone) -> Column {
+        Column {
+            tone: Some(tone),
+            ..self
+        }
+    }
+
+    fn cell(&self, thing: &Value, times: &Times) -> Cell {
+        let cell = match self.content {
+            Content::Text(member) => Cell::member(thing, member),
+            Content::Count(member) => Cell::count(nested(thing, member).as_u64()),
+            Content::Time(member) => Cell::time(thing, member, times),
+            Content::Cell(cell) => cell(thing, times),
+        };
+        match self.tone {
+            Some(tone) if cell.tone == Tone::Plain => cell.tone(tone),
+            _ => cell,
+        }
+    }
+}
+
+/// A member of a thing, or of a member of it: `counts.succeeded`.
+fn nested<'a>(thing: &'a Value, path: &str) -> &'a Value {
+    path.split('.').fold(thing, |thing, member| &thing[member])
 }
 
 /// Where cells stand in their column.
@@ -125,16 +190,23 @@ impl Cell {
 
     /// A member's text; a dash where it is missing or null.
     pub fn member(thing: &Value, name: &str) -> Cell {
-        match thing.get(name) {
-            Some(Value::String(text)) => Cell::new(text.clone()),
-            Some(Value::Null) | None => Cell::nothing(),
-            Some(other) => Cell::new(other.to_string()),
+        match nested(thing, name) {
+            Value::String(text) => Cell::new(text.clone()),
+            Value::Null => Cell::nothing(),
+            other => Cell::new(other.to_string()),
         }
+    }
+
+    /// A number with its thousands apart; a dash where there is none.
+    pub fn count(number: Option<u64>) -> Cell {
+        number.map_or_else(Cell::nothing, |number| {
+            Cell::new(human::count(number)).plain(number.to_string())
+        })
     }
 
     /// A time; scripts get it as the API has it.
     pub fn time(thing: &Value, name: &str, times: &Times) -> Cell {
-        match thing.get(name).and_then(Value::as_str) {
+        match nested(thing, name).as_str() {
             Some(at) => Cell::new(times.text(at)).plain(at),
             None => Cell::nothing(),
         }
@@ -180,7 +252,8 @@ impl Listing {
             Keep::Csv => false,
         };
         let columns: Vec<&Column> = self.columns.iter().filter(shown).collect();
-        let rows: Vec<Vec<Cell>> = things.iter().map(|thing| cells(&columns, thing, times)).collect();
+        let cells = |thing| columns.iter().map(|column| column.cell(thing, times)).collect();
+        let rows: Vec<Vec<Cell>> = things.iter().map(cells).collect();
         // Who asks for everything gets everything, however long the lines are.
         let width = paper.width.filter(|_| !wide);
         let places = fit::places(&columns, &rows, width);
@@ -193,18 +266,15 @@ impl Listing {
 
     /// The same as CSV, every column of it.
     pub fn csv(&self, things: &[Value], times: &Times) -> String {
-        let columns: Vec<&Column> = self.columns.iter().collect();
-        let named = |column: &&Column| column.name.map(str::to_owned);
-        let titled = |column: &&Column| column.title.to_lowercase().replace(' ', "_");
-        let head = columns
-            .iter()
-            .map(|column| named(column).unwrap_or_else(|| titled(column)));
-        let mut text = csv::line(head);
-        for thing in things {
-            let cells = cells(&columns, thing, times).into_iter();
-            text += &csv::line(cells.map(|cell| cell.plain.unwrap_or(cell.text)));
-        }
-        text
+        let head = self.columns.iter().map(|column| match column.name {
+            Some(name) => name.to_owned(),
+            None => column.title.to_lowercase().replace(' ', "_"),
+        });
+        let rows = things.iter().map(|thing| {
+            let cells = self.columns.iter().map(|column| column.cell(thing, times));
+            cells.map(|cell| cell.plain.unwrap_or(cell.text)).collect()
+        });
+        csv(std::iter::once(head.collect()).chain(rows))
     }
 
     /// The names, a line each.
@@ -216,8 +286,16 @@ impl Listing {
     }
 }
 
-fn cells(columns: &[&Column], thing: &Value, times: &Times) -> Vec<Cell> {
-    columns.iter().map(|column| (column.cell)(thing, times)).collect()
+/// Rows as CSV (RFC 4180).
+pub fn csv(rows: impl Iterator<Item = Vec<String>>) -> String {
+    let mut writer = csv::Writer::from_writer(Vec::new());
+    for row in rows {
+        if let Err(error) = writer.write_record(row) {
+            tracing::error!(%error, "a row can't be written to memory");
+        }
+    }
+    let bytes = writer.into_inner().unwrap_or_default();
+    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 /// Text that can't move a terminal's cursor or change its colours.

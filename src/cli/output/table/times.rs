@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use chrono::{DateTime, Local, Utc};
+use chrono::{DateTime, FixedOffset, Local, SecondsFormat, Utc};
 use clap::ValueEnum;
 
 use super::human;
@@ -59,7 +59,7 @@ pub struct Times {
 impl Times {
     /// A time of the API; one that can't be read is shown as it is.
     pub fn text(&self, at: &str) -> String {
-        let Ok(time) = DateTime::parse_from_rfc3339(at) else {
+        let Some(time) = parsed(at) else {
             return at.to_owned();
         };
         match self.style {
@@ -78,9 +78,19 @@ impl Times {
 
     /// How long ago a time was; what is to come is negative. Unit: milliseconds.
     pub fn since(&self, at: &str) -> Option<i64> {
-        let time = DateTime::parse_from_rfc3339(at).ok()?;
-        self.now_ms.checked_sub(time.timestamp_millis())
+        self.now_ms.checked_sub(parsed(at)?.timestamp_millis())
     }
+}
+
+/// A time as the API reads it, in UTC with milliseconds; none for a year that it can't write.
+pub fn written(at_ms: i64) -> Option<String> {
+    let at = DateTime::from_timestamp_millis(at_ms)?;
+    Some(at.to_rfc3339_opts(SecondsFormat::Millis, true)).filter(|text| text.len() == 24)
+}
+
+/// A time of the API.
+pub fn parsed(at: &str) -> Option<DateTime<FixedOffset>> {
+    DateTime::parse_from_rfc3339(at).ok()
 }
 
 fn span(milliseconds: i64) -> String {

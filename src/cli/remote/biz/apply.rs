@@ -1,21 +1,19 @@
 //! `windrow biz apply`: makes businesses as a file says.
 
-use std::io::Read;
 use std::path::Path;
 
 use serde_json::{Map, Value, json};
 
-use super::args::ApplyArgs;
-use super::edit::{self, told};
-use super::path;
-use super::register;
-use super::settings::read;
+use super::edit::told;
+use super::{ApplyArgs, path, register};
 use crate::Shell;
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::link::change::differences;
-use crate::link::{Form, Link};
+use crate::link::{Form, Link, document};
+use crate::output::body::text;
 use crate::output::screen;
+use crate::output::table::csv;
 use windrow_client::ClientError;
 
 /// Members that the node keeps itself; what it shows can be given back to it.
@@ -30,10 +28,10 @@ const TABLES: [&str; 5] = ["headers", "secret_headers", "hooks", "defaults", "li
 /// breaks the contract; else as [`Link::send`]. Those before it in the file are done then.
 pub(super) async fn apply(args: &ApplyArgs, shell: &Shell) -> Result<Exit, Fault> {
     let wanted = wanted(&args.file)?;
-    let link = Link::open(&args.remote, shell)?.of_file();
+    let link = Link::open(&args.write.remote, shell)?.of_file();
     let mut done = Vec::new();
     for (name, body) in wanted {
-        let one = one(&link, shell, args, &name, body).await;
+        let one = one(&link, args, &name, body).await;
         if one.is_err() && !done.is_empty() {
             tell(&link, &done)?;
         }
@@ -56,28 +54,28 @@ struct Applied {
 }
 
 fn tell(link: &Link<'_>, done: &[Applied]) -> Result<(), Fault> {
-    let text: String = match link.look.form {
+    let told: String = match link.look.form {
         Form::Json => json!({"items": done.iter().map(|one| &one.json).collect::<Vec<_>>()}).to_string(),
         Form::Ndjson => done.iter().map(|one| format!("{}\n", one.json)).collect(),
         Form::Name => done
             .iter()
-            .filter_map(|one| Some(format!("{}\n", one.json["name"].as_str()?)))
+            .map(|one| format!("{}\n", text(&one.json["name"])))
             .collect(),
         Form::Csv => {
-            let rows = done.iter().map(|one| (&one.json["name"], &one.json["outcome"]));
-            let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-            let rows = rows.map(|(name, outcome)| format!("{},{}\n", text(name), text(outcome)));
-            ["name,outcome\n".to_owned()].into_iter().chain(rows).collect()
+            let members = ["name", "outcome"];
+            let rows = done
+                .iter()
+                .map(|one| members.map(|name| text(&one.json[name]).to_owned()).to_vec());
+            csv(std::iter::once(members.map(str::to_owned).to_vec()).chain(rows))
         }
         Form::Table | Form::Wide => done.iter().map(|one| one.lines.join("\n") + "\n").collect(),
     };
-    screen::put(&text)
+    screen::put(&told)
 }
 
 /// None is a dry run, which is printed.
 async fn one(
     link: &Link<'_>,
-    shell: &Shell,
     args: &ApplyArgs,
     name: &str,
     mut body: Map<String, Value>,
@@ -86,7 +84,7 @@ async fn one(
         Ok(before) => before.json()?,
         Err(ClientError::Problem(problem)) if problem.status == 404 => {
             body.retain(|_, value| !value.is_null());
-            let made = register::send(link, shell, body, &args.write, args.force).await?;
+            let made = register::send(link, body, &args.write, args.force).await?;
             return made.map(|made| Ok(created(name, &made.json()?))).transpose();
         }
         Err(error) => return Err(error.into()),
@@ -96,19 +94,16 @@ async fn one(
         replace(&mut body, &before, table);
     }
     // It is sent even where it seems to be so already: of a secret only the node can tell.
-    let Some((before, after)) = edit::send(link, name, body, &args.write).await? else {
+    let Some((before, after)) = link.patch(&args.write, &path(name), body).await? else {
         return Ok(None);
     };
-    let (before, after) = (before.json()?, after.json()?);
+    let after = after.json()?;
     let outcome = if before["revision"] == after["revision"] {
         "unchanged"
     } else {
         "changed"
     };
-    let diff = differences(&before, &after).into_iter();
-    let diff: Vec<Value> = diff
-        .map(|one| json!({"member": one.member, "from": one.from, "to": one.to}))
-        .collect();
+    let diff = differences(&before, &after);
     let json = json!({"name": name, "outcome": outcome, "revision": after["revision"], "diff": diff});
     Ok(Some(Applied {
         lines: told(name, &before, &after),
@@ -117,7 +112,7 @@ async fn one(
 }
 
 fn created(name: &str, made: &Value) -> Applied {
-    let secret = made["secret"].as_str().unwrap_or_default();
+    let secret = text(&made["secret"]);
     let lines = vec![
         format!("{name}  registered"),
         format!("  its signing secret, shown this once  {secret}"),
@@ -141,25 +136,12 @@ fn replace(body: &mut Map<String, Value>, before: &Value, table: &str) {
 /// The businesses of a file, each with its name.
 fn wanted(file: &Path) -> Result<Vec<Wanted>, Fault> {
     let bad = |because: String| {
-        Fault::new(
-            Exit::Rejected,
-            "the file can't be applied",
-            format!("{}: {because}", file.display()),
-        )
-        .hint("`windrow biz show NAME -o json` is an example; `windrow biz apply --help` says more")
+        let because = format!("{}: {because}", file.display());
+        Fault::new(Exit::Rejected, "the file can't be applied", because)
+            .hint("`windrow biz show NAME -o json` is an example; `windrow biz apply --help` says more")
     };
-    let parsed = if file == Path::new("-") {
-        let mut text = String::new();
-        std::io::stdin()
-            .lock()
-            .read_to_string(&mut text)
-            .map_err(|error| bad(error.to_string()))?;
-        serde_json::from_str(&text).map_err(|error| bad(error.to_string()))?
-    } else if file.extension().is_some_and(|end| end == "toml") {
-        toml::from_str(&read(file)?).map_err(|error| bad(error.to_string().trim().replace('\n', " ")))?
-    } else {
-        serde_json::from_str(&read(file)?).map_err(|error| bad(error.to_string()))?
-    };
+    let json = document::json(file).map_err(bad)?;
+    let parsed = serde_json::from_str(&json).map_err(|error| bad(error.to_string()))?;
     businesses(parsed).map_err(bad)
 }
 
@@ -171,20 +153,16 @@ fn businesses(parsed: Value) -> Result<Vec<Wanted>, String> {
             (_, Some(_)) => return Err("`business` is a list, and alone in its file".to_owned()),
             (_, None) => vec![Value::Object(table)],
         },
-        _ => return Err("it is neither a business nor a list of them".to_owned()),
+        _ => return Err("neither a business nor a list of businesses".to_owned()),
     };
     let named = all.into_iter().enumerate().map(|(at, one)| {
         let Value::Object(mut body) = one else {
             return Err(format!("the {}. isn't a table", at + 1));
         };
         body.retain(|name, _| !KEPT.contains(&name.as_str()));
-        match body
-            .get("name")
-            .and_then(Value::as_str)
-            .filter(|name| !name.is_empty())
-        {
-            Some(name) => Ok((name.to_owned(), body)),
-            None => Err(format!("the {}. has no name", at + 1)),
+        match body.get("name").map(text).unwrap_or_default().to_owned() {
+            name if name.is_empty() => Err(format!("the {}. has no name", at + 1)),
+            name => Ok((name, body)),
         }
     });
     named.collect()

@@ -2,17 +2,14 @@
 
 use serde_json::{Map, Value, json};
 
-use super::args::{ChangeArgs, EditArgs};
 use super::list::BUSINESSES;
-use super::path;
-use super::show::card;
+use super::{EditArgs, path};
 use crate::Shell;
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::link::change::differences;
-use crate::link::{Form, Link, Write};
-use crate::output::screen;
-use windrow_client::{Answer, Request};
+use crate::link::{Link, NamedWrite};
+use windrow_client::Request;
 
 /// Changes a business.
 ///
@@ -33,56 +30,32 @@ pub(super) async fn edit(args: &EditArgs, shell: &Shell) -> Result<Exit, Fault> 
         let fault = Fault::new(Exit::Usage, "there is nothing to change", "no setting was named");
         return Err(fault.hint("--url, --rate, --unset …; `windrow biz edit --help` has them all"));
     }
-    let link = Link::open(&args.remote, shell)?;
-    let Some((before, after)) = send(&link, &args.name, patch, &args.write).await? else {
+    let link = Link::open(&args.write.remote, shell)?;
+    let Some((before, after)) = link.patch(&args.write, &path(&args.name), patch).await? else {
         return Ok(Exit::Ok);
     };
-    match link.look.form {
-        Form::Table | Form::Wide => {
-            let (before, after) = (before.json()?, after.json()?);
-            screen::put(&told(&args.name, &before, &after).join("\n")).map(|()| Exit::Ok)
-        }
-        _ => link.show_one(&BUSINESSES, &after, card),
-    }
+    let done = told(&args.name, &before, &after.json()?).join("\n");
+    link.show_done(&BUSINESSES, &after, &done)
 }
 
 /// Hides a business, or shows it again.
 ///
 /// # Errors
 /// As [`Link::send`].
-pub(super) async fn archive(args: &ChangeArgs, shell: &Shell, verb: &str) -> Result<Exit, Fault> {
-    let link = Link::open(&args.remote, shell)?;
-    let request = args
-        .write
-        .request(Request::post(&format!("{}/{verb}", path(&args.name))), Map::new());
-    let Some(answer) = link.change(&args.write, request).await? else {
+pub(super) async fn archive(args: &NamedWrite, shell: &Shell, verb: &str) -> Result<Exit, Fault> {
+    let link = Link::open(&args.write.remote, shell)?;
+    let request = Request::post(&format!("{}/{verb}", path(&args.name)));
+    let Some(answer) = link.change(&args.write, request, Map::new()).await? else {
         return Ok(Exit::Ok);
     };
-    match (link.look.form, verb) {
-        (Form::Table | Form::Wide, "archive") => screen::put(&format!(
+    let done = match verb {
+        "archive" => format!(
             "archived {}: it takes no new tasks, those it has go on",
             args.name
-        )),
-        (Form::Table | Form::Wide, _) => screen::put(&format!("{} takes tasks again", args.name)),
-        _ => return link.show_one(&BUSINESSES, &answer, card),
-    }
-    .map(|()| Exit::Ok)
-}
-
-/// Sends a patch of what is there now: what somebody else changes in between is not overwritten. None is a dry run.
-pub(super) async fn send(
-    link: &Link<'_>,
-    name: &str,
-    patch: Map<String, Value>,
-    write: &Write,
-) -> Result<Option<(Answer, Answer)>, Fault> {
-    let before = link.get(&path(name)).await?;
-    let mut request = Request::patch(&path(name));
-    if let Some(tag) = before.header("etag") {
-        request = request.header("if-match", tag);
-    }
-    let after = link.change(write, write.request(request, patch)).await?;
-    Ok(after.map(|after| (before, after)))
+        ),
+        _ => format!("{} takes tasks again", args.name),
+    };
+    link.show_done(&BUSINESSES, &answer, &done)
 }
 
 /// What was changed, in lines.

@@ -2,14 +2,13 @@
 
 use serde_json::{Map, Value};
 
-use super::args::{ChangeArgs, RegisterArgs};
-use super::list::BUSINESSES;
-use super::path;
-use super::show::card;
+use super::list::{BUSINESSES, card};
+use super::{RegisterArgs, path};
 use crate::Shell;
 use crate::exit::Exit;
 use crate::fault::Fault;
-use crate::link::{Form, Link, Write};
+use crate::link::{Form, Link, Named, NamedWrite, Write};
+use crate::output::body::{list, text};
 use crate::output::checks;
 use crate::output::screen;
 use windrow_client::{Answer, ClientError, Problem, Request};
@@ -21,8 +20,8 @@ use windrow_client::{Answer, ClientError, Problem, Request};
 pub(super) async fn register(args: &RegisterArgs, shell: &Shell) -> Result<Exit, Fault> {
     let mut body = args.settings.body()?;
     body.insert("name".to_owned(), Value::String(args.name.clone()));
-    let link = Link::open(&args.remote, shell)?;
-    let Some(answer) = send(&link, shell, body, &args.write, args.force).await? else {
+    let link = Link::open(&args.write.remote, shell)?;
+    let Some(answer) = send(&link, body, &args.write, args.force).await? else {
         return Ok(Exit::Ok);
     };
     if args.force {
@@ -30,99 +29,98 @@ pub(super) async fn register(args: &RegisterArgs, shell: &Shell) -> Result<Exit,
             "its handler wasn't called: windrow biz check {}",
             args.name
         ));
-    } else if matches!(link.look.form, Form::Table | Form::Wide) {
+    } else if link.look.form.is_for_people() {
         // A handler that passed may have been warned of something.
         let report = link
             .send(Request::post(&format!("{}/check", path(&args.name))))
             .await?
             .json()?;
-        let report = report["checks"].as_array().map(Vec::as_slice).unwrap_or_default();
-        checks::lines(report, false)
-            .iter()
-            .for_each(|line| link.say(line));
+        for line in checks::lines(list(&report["checks"]), false) {
+            link.say(&line);
+        }
     }
     link.say(&format!("registered {}", args.name));
-    tell_secret(&link, shell, &answer)
+    tell_secret(&link, &answer)
 }
 
 /// Gives it a new secret.
 ///
 /// # Errors
 /// As [`Link::send`].
-pub(super) async fn rotate_secret(args: &ChangeArgs, shell: &Shell) -> Result<Exit, Fault> {
-    let link = Link::open(&args.remote, shell)?;
-    let request = args.write.request(
-        Request::post(&format!("{}/rotate-secret", path(&args.name))),
-        Map::new(),
-    );
-    let Some(answer) = link.change(&args.write, request).await? else {
+pub(super) async fn rotate_secret(args: &NamedWrite, shell: &Shell) -> Result<Exit, Fault> {
+    let link = Link::open(&args.write.remote, shell)?;
+    let request = Request::post(&format!("{}/rotate-secret", path(&args.name)));
+    let Some(answer) = link.change(&args.write, request, Map::new()).await? else {
         return Ok(Exit::Ok);
     };
-    link.say("the secret before it stays valid for 24 hours: calls carry both signatures until then");
-    tell_secret(&link, shell, &answer)
+    link.say("the old secret stays valid for 24 hours: calls carry both signatures until then");
+    tell_secret(&link, &answer)
 }
 
 /// Sends the wish to register; a failed check is told in lines. None is a dry run, which is printed.
 pub(super) async fn send(
     link: &Link<'_>,
-    shell: &Shell,
     body: Map<String, Value>,
     write: &Write,
     force: bool,
 ) -> Result<Option<Answer>, Fault> {
-    let name = body
-        .get("name")
-        .and_then(Value::as_str)
-        .unwrap_or_default()
-        .to_owned();
+    let name = body.get("name").map(text).unwrap_or_default().to_owned();
     let request = Request::post("/v1/businesses").query_option("check", force.then_some("skip"));
-    let request = write.request(request, body);
     if write.dry_run {
-        return link.change(write, request).await;
+        return link.change(write, request, body).await;
     }
-    match link.client.send(request).await {
-        Ok(answer) => Ok(Some(answer)),
+    match link.client.send(write.request(request, body)).await {
         Err(ClientError::Problem(problem)) if problem.slug() == "check-failed" => {
-            Err(broken(&name, &problem, shell))
+            Err(broken(&name, &problem, link))
         }
-        Err(error) => Err(error.into()),
+        sent => Ok(Some(sent?)),
     }
 }
 
 /// The report on standard error, and what it comes to.
-fn broken(name: &str, problem: &Problem, shell: &Shell) -> Fault {
-    let report = problem.more.get("check_report").and_then(Value::as_array);
-    let report = report.map(Vec::as_slice).unwrap_or_default();
-    checks::lines(report, false)
-        .iter()
-        .for_each(|line| shell.screen.must_say(line));
-    Fault::new(
-        Exit::BadHandler,
-        format!("{name} is not registered: {}", checks::failed(report)),
-        &*problem.detail,
-    )
-    .hint("mend the handler; --force registers it all the same")
+fn broken(name: &str, problem: &Problem, link: &Link<'_>) -> Fault {
+    let report = problem.more.get("check_report").map(list).unwrap_or_default();
+    for line in checks::lines(report, false) {
+        link.must_say(&line);
+    }
+    let what = format!("{name} is not registered: {}", checks::failed(report));
+    Fault::new(Exit::BadHandler, what, &*problem.detail)
+        .hint("correct the handler; --force registers it all the same")
 }
 
 /// The secret, on standard output in every form but two, which have no place for it.
-fn tell_secret(link: &Link<'_>, shell: &Shell, answer: &Answer) -> Result<Exit, Fault> {
+fn tell_secret(link: &Link<'_>, answer: &Answer) -> Result<Exit, Fault> {
     let business = answer.json()?;
     let Some(secret) = business["secret"].as_str() else {
         return link.show_one(&BUSINESSES, answer, card);
     };
     match link.look.form {
-        Form::Table | Form::Wide => {
-            link.say(
-                "its signing secret, shown this once; give it to the handler, which checks calls with it:",
-            );
-            screen::put(secret).map(|()| Exit::Ok)
-        }
-        Form::Json | Form::Ndjson => link.show_one(&BUSINESSES, answer, card),
-        Form::Name | Form::Csv => {
-            shell
-                .screen
-                .must_say(&format!("its signing secret, shown this once: {secret}"));
-            link.show_one(&BUSINESSES, answer, card)
-        }
+        Form::Table | Form::Wide => link
+            .say("its signing secret, shown this once; give it to the handler, which checks calls with it:"),
+        Form::Json | Form::Ndjson => {}
+        Form::Name | Form::Csv => link.must_say(&format!("its signing secret, shown this once: {secret}")),
     }
+    link.show_done(&BUSINESSES, answer, secret)
+}
+
+/// Checks its handler.
+///
+/// # Errors
+/// As [`Link::send`].
+pub(super) async fn check(args: &Named, shell: &Shell) -> Result<Exit, Fault> {
+    let link = Link::open(&args.remote, shell)?;
+    let request = Request::post(&format!("{}/check", path(&args.name)));
+    let answer = link.send(request).await?;
+    let answered = answer.json()?;
+    let report = list(&answered["checks"]);
+    match link.look.form {
+        Form::Json => screen::put(&answer.text())?,
+        _ => checks::show(&link.look, report)?,
+    }
+    if checks::passed(report) {
+        return Ok(Exit::Ok);
+    }
+    let failed = checks::failed(report);
+    link.say(&format!("{} breaks the contract: {failed}", args.name));
+    Ok(Exit::BadHandler)
 }

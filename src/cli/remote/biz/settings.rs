@@ -88,35 +88,27 @@ impl Settings {
     /// # Errors
     /// `Usage` for a header, hook or setting that is none; `Rejected` for a file that can't be read.
     pub(super) fn body(&self) -> Result<Map<String, Value>, Fault> {
-        let mut body = Map::new();
-        let texts = [
-            ("url", &self.url),
-            ("command", &self.command),
-            ("response_pointer", &self.response_pointer),
-            ("proxy", &self.proxy),
-            ("display_name", &self.display_name),
-            ("pool", &self.pool),
-        ];
-        let texts = texts
-            .into_iter()
-            .filter_map(|(name, text)| Some((name, json!(text.as_ref()?))));
-        let flags = [
-            ("require_signature", self.require_signature),
-            ("insecure_skip_verify", self.insecure_skip_verify),
-        ];
-        let flags = flags
-            .into_iter()
-            .filter_map(|(name, flag)| Some((name, json!(flag?))));
-        body.extend(texts.chain(flags).map(|(name, value)| (name.to_owned(), value)));
+        let mut body = named([
+            ("url", self.url.as_ref().map(|url| json!(url))),
+            ("command", self.command.as_ref().map(|command| json!(command))),
+            (
+                "response_pointer",
+                self.response_pointer.as_ref().map(|pointer| json!(pointer)),
+            ),
+            ("proxy", self.proxy.as_ref().map(|proxy| json!(proxy))),
+            ("display_name", self.display_name.as_ref().map(|name| json!(name))),
+            ("pool", self.pool.as_ref().map(|pool| json!(pool))),
+            ("require_signature", self.require_signature.map(|is| json!(is))),
+            (
+                "insecure_skip_verify",
+                self.insecure_skip_verify.map(|is| json!(is)),
+            ),
+        ]);
         if let Some(file) = &self.handler_ca_file {
             body.insert("ca_pem".to_owned(), json!(read(file)?));
         }
-        let secret = self
-            .secret_header_file
-            .as_deref()
-            .map(secret_headers)
-            .transpose()?
-            .unwrap_or_default();
+        let secret = self.secret_header_file.as_deref().map(secret_headers);
+        let secret = secret.transpose()?.unwrap_or_default();
         let tables = [
             ("headers", headers(self.headers.iter().map(String::as_str))?),
             ("secret_headers", secret),
@@ -137,7 +129,7 @@ impl Settings {
                 None => (hook.as_str(), json!({})),
             };
             if !["validate", "prepare", "stopped", "finished"].contains(&name) {
-                let fault = Fault::new(Exit::Usage, "there is no such hook", format!("--hook {hook:?}"));
+                let fault = Fault::new(Exit::Usage, "unknown hook", format!("--hook {hook:?}"));
                 return Err(fault.hint("validate, prepare, stopped or finished"));
             }
             hooks.insert(name.to_owned(), value);
@@ -149,15 +141,14 @@ impl Settings {
         let mut defaults = Map::new();
         for default in &self.defaults {
             let Some((key, value)) = default.split_once('=').filter(|(key, _)| !key.is_empty()) else {
-                let because = format!("--default {default:?}");
-                return Err(
-                    Fault::new(Exit::Usage, "this sets nothing", because).hint("--default window=1500")
-                );
+                let because = format!("--default {default:?} is not KEY=VALUE");
+                let fault = Fault::new(Exit::Usage, "invalid setting", because);
+                return Err(fault.hint("--default window=1500"));
             };
             let value = serde_json::from_str(value).unwrap_or_else(|_| json!(value));
             defaults.insert(key.to_owned(), value);
         }
-        let named = [
+        defaults.extend(named([
             ("rate", self.rate.map(|rate| json!(rate.to_string()))),
             (
                 "concurrency",
@@ -165,26 +156,25 @@ impl Settings {
             ),
             ("batch", self.batch.map(|many| json!(many))),
             ("timeout", self.call_timeout.map(|span| json!(span_text(span)))),
-        ];
-        defaults.extend(
-            named
-                .into_iter()
-                .filter_map(|(name, value)| Some((name.to_owned(), value?))),
-        );
+        ]));
         Ok(defaults)
     }
 
     fn limits_table(&self) -> Map<String, Value> {
-        let limits = [
+        named([
             ("rate", self.limit_rate.map(|rate| json!(rate.to_string()))),
             ("concurrency", self.limit_concurrency.map(|many| json!(many))),
             ("named", (!self.limits.is_empty()).then(|| json!(self.limits))),
-        ];
-        limits
-            .into_iter()
-            .filter_map(|(name, value)| Some((name.to_owned(), value?)))
-            .collect()
+        ])
     }
+}
+
+/// The members that are there.
+fn named<const N: usize>(members: [(&str, Option<Value>); N]) -> Map<String, Value> {
+    let members = members.into_iter();
+    members
+        .filter_map(|(name, value)| Some((name.to_owned(), value?)))
+        .collect()
 }
 
 /// Headers as people write them; the message doesn't repeat one, which may be a secret.
@@ -193,7 +183,7 @@ fn headers<'a>(lines: impl Iterator<Item = &'a str>) -> Result<Map<String, Value
     for (at, line) in lines.enumerate() {
         let Some((name, value)) = line.split_once(':') else {
             let because = format!("the {}. one has no colon", at + 1);
-            return Err(Fault::new(Exit::Usage, "this is no header", because).hint("'name: value'"));
+            return Err(Fault::new(Exit::Usage, "invalid header", because).hint("'name: value'"));
         };
         all.insert(name.trim().to_owned(), json!(value.trim()));
     }
@@ -210,10 +200,10 @@ fn secret_headers(file: &Path) -> Result<Map<String, Value>, Fault> {
 }
 
 /// A file's text.
-pub(super) fn read(file: &Path) -> Result<String, Fault> {
+fn read(file: &Path) -> Result<String, Fault> {
     fs::read_to_string(file).map_err(|error| {
         let because = format!("{}: {error}", file.display());
-        Fault::new(Exit::Rejected, "a file can't be read", because).hint("check its path and permissions")
+        Fault::new(Exit::Rejected, "the file can't be read", because).hint("check its path and permissions")
     })
 }
 

@@ -10,11 +10,12 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::{lines, number, written};
+use super::{lines, number};
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::link::{Link, Paging};
 use crate::output::screen;
+use crate::output::table::times::written;
 use windrow_client::Request;
 
 /// Between two looks.
@@ -40,16 +41,10 @@ impl Place {
     /// As [`Link::send`].
     pub(super) async fn end(link: &Link<'_>, request: &Request, from: Option<i64>) -> Result<Place, Fault> {
         // How far a look goes back is counted by the node's clock, which an answer tells.
-        let one = Paging {
-            limit: NonZeroU32::MIN,
-            all: false,
-        };
+        let one = Paging::first(NonZeroU32::MIN);
         let now_ms = link.list(request.clone(), Some(&one)).await?.now_ms;
-        let mut place = Place {
-            seen: BTreeSet::new(),
-            from,
-            now_ms,
-        };
+        let seen = BTreeSet::new();
+        let mut place = Place { seen, from, now_ms };
         place.look(link, request).await?;
         Ok(place)
     }
@@ -62,13 +57,8 @@ impl Place {
     async fn look(&mut self, link: &Link<'_>, request: &Request) -> Result<Vec<Value>, Fault> {
         let back = self.now_ms.saturating_sub(STORED_LATE_MS);
         let from = self.from.map_or(back, |from| from.max(back));
-        let all = Paging {
-            limit: NonZeroU32::MIN,
-            all: true,
-        };
-        let listed = link
-            .list(request.clone().query_option("from", written(from)), Some(&all))
-            .await?;
+        let request = request.clone().query_option("from", written(from));
+        let listed = link.list(request, Some(&Paging::ALL)).await?;
         // Another node may answer, whose clock is behind: a look never goes further back than the one before.
         self.now_ms = self.now_ms.max(listed.now_ms);
         Ok(self.new_of(listed.things()?))

@@ -5,28 +5,24 @@ use serde_json::Value;
 use super::Form;
 use crate::link::Link;
 use crate::output::table::times::{TimeStyle, Times};
-use crate::output::table::{Cell, Column, Keep, Listing, Side, Tone, clean, human};
+use crate::output::table::{Column, Keep, Listing, Tone, clean, human};
 
 /// Lines of the data log.
 pub(super) const LINES: Listing = Listing {
     columns: &[
-        column("NUMBER", Side::Right, |line, _| Cell::member(line, "number")),
-        column("AT", Side::Left, |line, times| Cell::time(line, "at", times)),
-        column("LEVEL", Side::Left, |line, _| Cell::member(line, "level")),
-        column("TASK", Side::Left, |line, _| Cell::member(line, "task")),
-        column("INDEX", Side::Right, |line, _| Cell::member(line, "index")),
-        column("ORIGIN", Side::Left, |line, _| Cell::member(line, "origin")),
-        column("CODE", Side::Left, |line, _| Cell::member(line, "code")),
-        column("MESSAGE", Side::Left, |line, _| Cell::member(line, "message")),
-        column("EXTRA", Side::Left, |line, _| Cell::member(line, "extra")),
+        Column::plain("NUMBER", Keep::Always, 4, "number"),
+        Column::time("AT", Keep::Always, "at"),
+        Column::text("LEVEL", Keep::Always, 4, "level"),
+        Column::text("TASK", Keep::Always, 4, "task"),
+        Column::plain("INDEX", Keep::Always, 4, "index"),
+        Column::text("ORIGIN", Keep::Always, 4, "origin"),
+        Column::text("CODE", Keep::Always, 4, "code"),
+        Column::text("MESSAGE", Keep::Always, 4, "message"),
+        Column::text("EXTRA", Keep::Always, 4, "extra"),
     ],
     name: |line| line["number"].to_string(),
     none: "no lines",
 };
-
-const fn column(title: &'static str, side: Side, cell: fn(&Value, &Times) -> Cell) -> Column {
-    Column::new(title, side, Keep::Always, 4, cell)
-}
 
 /// A line in the form that was asked for, with its end.
 pub(super) fn told(link: &Link<'_>, line: &Value, names_task: bool, now_ms: i64) -> String {
@@ -35,19 +31,12 @@ pub(super) fn told(link: &Link<'_>, line: &Value, names_task: bool, now_ms: i64)
         return format!("{line}\n");
     }
     // "3m ago" is wrong a minute later, and a log stays on the screen.
-    let style = if look.style == TimeStyle::Relative {
-        TimeStyle::Local
-    } else {
-        look.style
+    let style = match look.style {
+        TimeStyle::Relative => TimeStyle::Local,
+        style => style,
     };
-    let times = Times { style, now_ms };
-    text(
-        line,
-        &times,
-        names_task,
-        look.form == Form::Wide,
-        look.paper.colours,
-    )
+    let (times, is_wide) = (Times { style, now_ms }, look.form == Form::Wide);
+    text(line, &times, names_task, is_wide, look.paper.colours)
 }
 
 /// `17:02:11 warn  t42 #388,012 RATE_LIMITED upstream 429`.
@@ -67,11 +56,8 @@ fn text(line: &Value, times: &Times, names_task: bool, is_wide: bool, colours: b
     if names_task {
         parts.push(member("task"));
     }
-    parts.extend(
-        line["index"]
-            .as_u64()
-            .map(|index| format!("#{}", human::count(index))),
-    );
+    let index = line["index"].as_u64();
+    parts.extend(index.map(|index| format!("#{}", human::count(index))));
     parts.extend(Some(member("code")).filter(|code| !code.is_empty()));
     parts.push(member("message"));
     if is_wide && !line["extra"].is_null() {

@@ -6,7 +6,6 @@
 mod follow;
 mod lines;
 
-use chrono::{DateTime, SecondsFormat};
 use clap::{Args, ValueEnum};
 use serde_json::Value;
 
@@ -16,8 +15,9 @@ use crate::Shell;
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::input::moment::{self, Lean};
-use crate::link::{Form, Link, Paging, Remote};
+use crate::link::{Form, Link, Paging, Remote, word};
 use crate::output::screen;
+use crate::output::table::times::written;
 use windrow_client::{Request, segment};
 
 /// How it is used.
@@ -118,75 +118,62 @@ pub(crate) async fn show(flags: &LogFlags, task: Option<&str>, shell: &Shell) ->
     let link = Link::open(&flags.remote, shell)?;
     let form = link.look.form;
     if flags.follow && !matches!(form, Form::Table | Form::Wide | Form::Ndjson) {
-        let because = "what follows the log comes line by line";
-        let fault = Fault::new(Exit::Usage, "a log isn't followed like that", because);
+        let because = "--follow prints lines one by one";
+        let fault = Fault::new(Exit::Usage, "unsupported output format", because);
         return Err(fault.hint("-o table or -o ndjson"));
     }
     let from = moment("--since", flags.since.as_ref(), &link)?;
     let to = moment("--until", flags.until.as_ref(), &link)?;
-    let request = match task {
-        Some(task) => Request::get(&format!("/v1/tasks/{}/logs", segment(&link.task(task).await?))),
-        None => Request::get("/v1/logs"),
+    let request = request(flags, task, &link).await?;
+    let first = request.clone().query_option("from", from.and_then(written));
+    let first = first.query_option("to", to.and_then(written));
+    // Taken before the first page is read, so that what is stored between the two isn't missed.
+    let end = match flags.follow {
+        true => Some(Place::end(&link, &request, from).await?),
+        false => None,
     };
-    let request = request
+    let listed = link.list(first, Some(&flags.paging)).await?;
+    let mut things = listed.things()?;
+    if end.is_none() && !form.is_for_people() {
+        return link.show_list(&LINES, &listed, &things);
+    }
+    things.reverse();
+    let line = |line| told(&link, line, task.is_none(), listed.now_ms);
+    let text: String = things.iter().map(line).collect();
+    if let Some(mut end) = end {
+        if !screen::put_piece(text.as_bytes())? {
+            return Ok(Exit::Ok);
+        }
+        end.pass(&things);
+        return follow::follow(&link, &request, task.is_none(), end).await;
+    }
+    if things.is_empty() {
+        link.say(LINES.none);
+    }
+    screen::put(&text)?;
+    if listed.has_more() {
+        link.hint("there are older lines; --limit N or --all shows them");
+    }
+    Ok(Exit::Ok)
+}
+
+/// What is asked of the node, but for the times.
+async fn request(flags: &LogFlags, task: Option<&str>, link: &Link<'_>) -> Result<Request, Fault> {
+    let path = match task {
+        Some(task) => format!("/v1/tasks/{}/logs", segment(&link.task(task).await?)),
+        None => "/v1/logs".to_owned(),
+    };
+    Ok(Request::get(&path)
         .query_option("level", flags.level.as_ref().map(word))
         .query_option("index", flags.index)
         .query_option("q", flags.text.as_deref())
         .query_option("origin", flags.origin.as_ref().map(word))
-        .query_option("code", flags.code.as_deref());
-    let first = request.clone().query_option("from", from.and_then(written));
-    let first = first.query_option("to", to.and_then(written));
-    // Taken before the first page is read, so that what is stored between the two isn't missed.
-    let end = if flags.follow {
-        Some(Place::end(&link, &request, from).await?)
-    } else {
-        None
-    };
-    let listed = link.list(first, Some(&flags.paging)).await?;
-    let mut things = listed.things()?;
-    if end.is_none() && !matches!(form, Form::Table | Form::Wide) {
-        return link.show_list(&LINES, &listed, &things);
-    }
-    things.reverse();
-    let names_task = task.is_none();
-    if things.is_empty() && end.is_none() {
-        link.say(LINES.none);
-    }
-    let text: String = things
-        .iter()
-        .map(|line| told(&link, line, names_task, listed.now_ms))
-        .collect();
-    let Some(mut end) = end else {
-        screen::put(&text)?;
-        if listed.has_more() {
-            link.hint("there are older lines; --limit N or --all shows them");
-        }
-        return Ok(Exit::Ok);
-    };
-    if !screen::put_piece(text.as_bytes())? {
-        return Ok(Exit::Ok);
-    }
-    end.pass(&things);
-    follow::follow(&link, &request, names_task, end).await
-}
-
-/// The word of a level or an origin in the API.
-fn word<T: ValueEnum>(value: &T) -> String {
-    value
-        .to_possible_value()
-        .map(|value| value.get_name().to_owned())
-        .unwrap_or_default()
+        .query_option("code", flags.code.as_deref()))
 }
 
 /// The time of a flag. Unit: milliseconds since 1970.
 fn moment(flag: &str, text: Option<&String>, link: &Link<'_>) -> Result<Option<i64>, Fault> {
     Ok(moment::given_option(flag, text, Lean::Back, link)?.map(|given| given.at_ms))
-}
-
-/// A time as the API reads it; none for a year that it can't write.
-fn written(at_ms: i64) -> Option<String> {
-    let at = DateTime::from_timestamp_millis(at_ms)?;
-    Some(at.to_rfc3339_opts(SecondsFormat::Millis, true)).filter(|text| text.len() == 24)
 }
 
 /// A line's number.

@@ -2,8 +2,7 @@
 
 use console::Term;
 
-use super::args::ActorsArgs;
-use super::{named, path};
+use super::{ActorsArgs, named, path};
 use crate::Shell;
 use crate::exit::Exit;
 use crate::fault::Fault;
@@ -21,7 +20,7 @@ pub(super) async fn actors(args: &ActorsArgs, shell: &Shell) -> Result<Exit, Fau
         Form::Table | Form::Wide => ("text", "text/plain"),
         Form::Json | Form::Ndjson => ("json", "application/json"),
         Form::Name | Form::Csv => {
-            let fault = Fault::new(Exit::Usage, "unsupported output format", "a tree is no list");
+            let fault = Fault::new(Exit::Usage, "unsupported output format", "a tree is not a list");
             return Err(fault.hint("-o table, or -o json"));
         }
     };

@@ -4,15 +4,14 @@ use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 
-use super::args::{ChangeArgs, DrainArgs, SetArgs};
-use super::list::NODES;
-use super::path;
-use super::show::card;
+use super::list::{NODES, card};
+use super::{DrainArgs, SetArgs, path};
 use crate::Shell;
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::link::change::Difference;
-use crate::link::{Form, Link};
+use crate::link::{Link, NamedWrite};
+use crate::output::body::{list, text};
 use crate::output::screen;
 use windrow_client::Request;
 
@@ -26,17 +25,15 @@ const LOOKS_MAX: u32 = 15;
 /// # Errors
 /// As [`Link::send`].
 pub(super) async fn drain(args: &DrainArgs, shell: &Shell) -> Result<Exit, Fault> {
-    let link = Link::open(&args.remote, shell)?;
-    let request = args
-        .write
-        .request(Request::post(&format!("{}/drain", path(&args.node))), Map::new());
-    let Some(mut answer) = link.change(&args.write, request).await? else {
+    let link = Link::open(&args.write.remote, shell)?;
+    let request = Request::post(&format!("{}/drain", path(&args.node)));
+    let Some(mut answer) = link.change(&args.write, request, Map::new()).await? else {
         return Ok(Exit::Ok);
     };
-    let is_table = matches!(link.look.form, Form::Table | Form::Wide);
+    let is_for_people = link.look.form.is_for_people();
     let has_heir = others_take(&link, &args.node).await?;
     if args.wait {
-        if is_table && runs_on(&answer.json()?) > 0 {
+        if is_for_people && runs_on(&answer.json()?) > 0 {
             screen::put(&drained(&args.node, &answer.json()?, has_heir))?;
         }
         while is_busy(&answer.json()?) {
@@ -44,7 +41,7 @@ pub(super) async fn drain(args: &DrainArgs, shell: &Shell) -> Result<Exit, Fault
             answer = link.get(&path(&args.node)).await?;
         }
     }
-    if !is_table {
+    if !is_for_people {
         return link.show_one(&NODES, &answer, card);
     }
     link.hint(&format!(
@@ -61,11 +58,7 @@ pub(super) async fn drain(args: &DrainArgs, shell: &Shell) -> Result<Exit, Fault
 /// Whether another node takes tasks. Which pools it serves isn't asked: a task that none serves says so itself.
 async fn others_take(link: &Link<'_>, name: &str) -> Result<bool, Fault> {
     let nodes = link.get("/v1/nodes").await?.json()?;
-    let mut others = nodes["items"]
-        .as_array()
-        .into_iter()
-        .flatten()
-        .filter(|node| node["id"] != name);
+    let mut others = list(&nodes["items"]).iter().filter(|node| node["id"] != name);
     Ok(others.any(|node| node["state"] == "serving" && node["run_tasks"] == true))
 }
 
@@ -79,11 +72,11 @@ fn is_busy(node: &Value) -> bool {
 }
 
 fn runs_on(node: &Value) -> usize {
-    node["runs"].as_array().map_or(0, Vec::len)
+    list(&node["runs"]).len()
 }
 
 fn drained(name: &str, node: &Value, has_heir: bool) -> String {
-    let state = node["state"].as_str().unwrap_or_default();
+    let state = text(&node["state"]);
     let what = match (state, runs_on(node)) {
         ("silent" | "fenced", _) => "it gives no sign; others take over what it has".to_owned(),
         (_, 0) => "nothing runs on it".to_owned(),
@@ -106,13 +99,10 @@ fn is_drained(node: &Value) -> bool {
 ///
 /// # Errors
 /// As [`Link::send`].
-pub(super) async fn undrain(args: &ChangeArgs, shell: &Shell) -> Result<Exit, Fault> {
-    let link = Link::open(&args.remote, shell)?;
-    let request = args.write.request(
-        Request::post(&format!("{}/undrain", path(&args.node))),
-        Map::new(),
-    );
-    let Some(mut answer) = link.change(&args.write, request).await? else {
+pub(super) async fn undrain(args: &NamedWrite, shell: &Shell) -> Result<Exit, Fault> {
+    let link = Link::open(&args.write.remote, shell)?;
+    let request = Request::post(&format!("{}/undrain", path(&args.name)));
+    let Some(mut answer) = link.change(&args.write, request, Map::new()).await? else {
         return Ok(Exit::Ok);
     };
     // It hears of it with its next heartbeat; nothing can be moved to it before.
@@ -121,13 +111,11 @@ pub(super) async fn undrain(args: &ChangeArgs, shell: &Shell) -> Result<Exit, Fa
             break;
         }
         tokio::time::sleep(LOOK_EVERY).await;
-        answer = link.get(&path(&args.node)).await?;
+        answer = link.get(&path(&args.name)).await?;
     }
-    if !matches!(link.look.form, Form::Table | Form::Wide) {
-        return link.show_one(&NODES, &answer, card);
-    }
-    let state = answer.json()?["state"].as_str().unwrap_or_default().to_owned();
-    screen::put(&format!("{}: {state}", args.node)).map(|()| Exit::Ok)
+    let state = answer.json()?;
+    let done = format!("{}: {}", args.name, text(&state["state"]));
+    link.show_done(&NODES, &answer, &done)
 }
 
 /// Changes a node until its next restart.
@@ -135,8 +123,7 @@ pub(super) async fn undrain(args: &ChangeArgs, shell: &Shell) -> Result<Exit, Fa
 /// # Errors
 /// As [`Link::send`].
 pub(super) async fn set(args: &SetArgs, shell: &Shell) -> Result<Exit, Fault> {
-    let link = Link::open(&args.remote, shell)?;
-    let before = link.get(&path(&args.node)).await?.json()?;
+    let link = Link::open(&args.write.remote, shell)?;
     let mut patch = Map::new();
     if let Some(rate) = args.capacity {
         patch.insert("capacity_rate".to_owned(), json!(rate.to_string()));
@@ -145,27 +132,15 @@ pub(super) async fn set(args: &SetArgs, shell: &Shell) -> Result<Exit, Fault> {
         patch.insert("log_filter".to_owned(), json!(filter));
     }
     let names: Vec<String> = patch.keys().cloned().collect();
-    let request = args.write.request(Request::patch(&path(&args.node)), patch);
-    let Some(answer) = link.change(&args.write, request).await? else {
+    let Some((before, answer)) = link.patch(&args.write, &path(&args.node), patch).await? else {
         return Ok(Exit::Ok);
     };
-    if !matches!(link.look.form, Form::Table | Form::Wide) {
-        return link.show_one(&NODES, &answer, card);
-    }
     let after = answer.json()?;
-    let of = |node: &Value, name: &String| node[name].clone();
-    let lines = names.iter().map(|name| {
-        let one = Difference {
-            member: name.clone(),
-            from: of(&before, name),
-            to: of(&after, name),
-        };
-        format!("  {}\n", one.line())
-    });
-    let text = format!(
-        "{}, until its next restart\n{}",
-        args.node,
-        lines.collect::<String>()
-    );
-    screen::put(&text).map(|()| Exit::Ok)
+    let mut done = format!("{}, until its next restart", args.node);
+    for name in names {
+        let (from, to) = (before[&name].clone(), after[&name].clone());
+        let member = name;
+        done += &format!("\n  {}", Difference { member, from, to }.line());
+    }
+    link.show_done(&NODES, &answer, &done)
 }

@@ -1,53 +1,45 @@
-//! `windrow node list`.
+//! `windrow node list` and `show`.
 
 use std::time::Duration;
 
 use serde_json::Value;
 
-use super::args::ListArgs;
+use super::{ListArgs, ShowArgs, named, path};
 use crate::Shell;
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::link::Link;
-use crate::output::table::{Cell, Column, Keep, Listing, Side, Tone, human};
+use crate::output::body::{joined, labels, list as list_of, number, text, texts};
+use crate::output::table::times::Times;
+use crate::output::table::{Card, Cell, Column, Keep, Listing, Side, Tone, human};
 use windrow_client::Request;
 
 /// Nodes.
 pub(crate) const NODES: Listing = Listing {
     columns: &[
-        Column::new("NODE", Side::Left, Keep::Always, 4, |node, _| {
-            Cell::member(node, "id").tone(Tone::Strong)
-        }),
+        Column::text("NODE", Keep::Always, 4, "id").tone(Tone::Strong),
         Column::new("STATE", Side::Left, Keep::Always, 7, |node, _| state(node)),
-        Column::new("RUNS", Side::Right, Keep::Rank(60), 4, |node, _| runs(node)),
-        Column::new("WAITING", Side::Right, Keep::Rank(50), 4, |node, _| {
-            Cell::member(node, "waiting")
+        Column::new("RUNS", Side::Right, Keep::Rank(60), 4, |node, _| {
+            Cell::count(node["runs"].as_array().map(|runs| runs.len() as u64))
         }),
-        Column::new("RESERVED", Side::Right, Keep::Rank(80), 7, |node, _| {
-            Cell::member(node, "reserved_rate")
+        Column::plain("WAITING", Keep::Rank(50), 4, "waiting"),
+        Column::plain("RESERVED", Keep::Rank(80), 7, "reserved_rate"),
+        Column::plain("CAPACITY", Keep::Rank(90), 7, "capacity_rate"),
+        Column::new("UPTIME", Side::Right, Keep::Rank(40), 4, |node, _| {
+            age(&node["uptime_seconds"], 0)
         }),
-        Column::new("CAPACITY", Side::Right, Keep::Rank(90), 7, |node, _| {
-            Cell::member(node, "capacity_rate")
+        Column::new("BEAT", Side::Right, Keep::Rank(45), 4, |node, _| {
+            age(&node["heartbeat_age_seconds"], 1)
         }),
-        Column::new("UPTIME", Side::Right, Keep::Rank(40), 4, |node, _| uptime(node)),
-        Column::new("BEAT", Side::Right, Keep::Rank(45), 4, |node, _| beat(node)),
-        Column::new("VERSION", Side::Left, Keep::Rank(30), 5, |node, _| {
-            Cell::member(node, "version")
-        }),
-        Column::new("ADDRESS", Side::Left, Keep::Rank(20), 8, |node, _| {
-            Cell::member(node, "address")
-        }),
+        Column::text("VERSION", Keep::Rank(30), 5, "version"),
+        Column::text("ADDRESS", Keep::Rank(20), 8, "address"),
         Column::new("POOLS", Side::Left, Keep::Wide, 5, |node, _| {
-            Cell::new(joined(&node["pools"]))
+            Cell::new(texts(&node["pools"]).join(","))
         }),
-        Column::new("LOG", Side::Left, Keep::Wide, 5, |node, _| {
-            Cell::member(node, "log_filter")
-        }),
-        Column::new("SEEN", Side::Left, Keep::Wide, 7, |node, times| {
-            Cell::time(node, "last_seen", times)
-        }),
+        Column::text("LOG", Keep::Wide, 5, "log_filter"),
+        Column::time("SEEN", Keep::Wide, "last_seen"),
     ],
-    name: |node| node["id"].as_str().unwrap_or_default().to_owned(),
+    name: |node| text(&node["id"]).to_owned(),
     none: "no nodes",
 };
 
@@ -62,43 +54,23 @@ fn state(node: &Value) -> Cell {
     }
 }
 
-/// How long ago it gave a sign.
-fn beat(node: &Value) -> Cell {
-    let age = node["heartbeat_age_seconds"]
+/// How long something has lasted; scripts get seconds with so many digits.
+fn age(seconds: &Value, digits: usize) -> Cell {
+    let age = seconds
         .as_f64()
         .and_then(|age| Duration::try_from_secs_f64(age).ok());
     age.map_or_else(Cell::nothing, |age| {
-        Cell::new(human::span(Duration::from_secs(age.as_secs()))).plain(format!("{:.1}", age.as_secs_f64()))
-    })
-}
-
-fn runs(node: &Value) -> Cell {
-    let runs = node["runs"].as_array().map(|runs| runs.len() as u64);
-    runs.map_or_else(Cell::nothing, |runs| {
-        Cell::new(human::count(runs)).plain(runs.to_string())
-    })
-}
-
-fn uptime(node: &Value) -> Cell {
-    let seconds = node["uptime_seconds"].as_u64();
-    seconds.map_or_else(Cell::nothing, |seconds| {
-        Cell::new(human::span(Duration::from_secs(seconds))).plain(seconds.to_string())
+        Cell::new(human::span(age)).plain(format!("{:.digits$}", age.as_secs_f64()))
     })
 }
 
 /// The tone of a state.
-pub(crate) fn tone(state: &str) -> Tone {
+fn tone(state: &str) -> Tone {
     match state {
         "serving" => Tone::Good,
         "silent" | "fenced" => Tone::Bad,
         _ => Tone::Warn,
     }
-}
-
-/// Words with commas between.
-pub(super) fn joined(words: &Value) -> String {
-    let words = words.as_array().into_iter().flatten().filter_map(Value::as_str);
-    words.collect::<Vec<_>>().join(",")
 }
 
 /// Lists nodes.
@@ -109,4 +81,67 @@ pub(super) async fn list(args: &ListArgs, shell: &Shell) -> Result<Exit, Fault> 
     let link = Link::open(&args.remote, shell)?;
     let listed = link.list(Request::get("/v1/nodes"), None).await?;
     link.show_list(&NODES, &listed, &listed.things()?)
+}
+
+/// Shows a node.
+///
+/// # Errors
+/// As [`Link::send`].
+pub(super) async fn show(args: &ShowArgs, shell: &Shell) -> Result<Exit, Fault> {
+    let link = Link::open(&args.remote, shell)?;
+    let name = named(&link, args.node.as_deref()).await?;
+    let answer = link.get(&path(&name)).await?;
+    link.show_one(&NODES, &answer, card)
+}
+
+/// A node for people.
+pub(super) fn card(node: &Value, times: &Times) -> Card {
+    let is = |name: &str| text(&node[name]);
+    let uptime = node["uptime_seconds"].as_u64();
+    let capacity = match node["reserved_rate"].as_str() {
+        Some(reserved) => format!(
+            "{reserved} of {} reserved; a task without a rate counts as {}",
+            is("capacity_rate"),
+            is("unlimited_reserves")
+        ),
+        None => is("capacity_rate").to_owned(),
+    };
+    let runs = list_of(&node["runs"]);
+    let waiting = human::count(number(&node["waiting"]));
+    let unreachable = node["live"]["why"]
+        .as_str()
+        .map(|why| format!("unreachable: {why}"));
+    let card = Card::new()
+        .title(is("id"), Tone::Strong)
+        .title(is("state"), tone(is("state")))
+        .line("version", is("version"))
+        .maybe("address", node["address"].as_str())
+        .maybe("live", unreachable)
+        .maybe(
+            "up",
+            uptime.map(|seconds| human::span(Duration::from_secs(seconds))),
+        )
+        .line("capacity", capacity)
+        .line(
+            "tasks",
+            format!("{} running  {waiting} waiting for room", runs.len()),
+        )
+        .maybe("runs", listed(runs))
+        .line("pools", texts(&node["pools"]).join(","))
+        .maybe("labels", labels(&node["labels"]))
+        .maybe("log", node["log_filter"].as_str())
+        .time("seen", &node["last_seen"], times);
+    if node["run_tasks"] == false {
+        return card.toned("tasks", "it is configured to run none", Tone::Warn);
+    }
+    card
+}
+
+/// `t42 run 3  t43.1 run 1`: a shard is named where it isn't the first.
+fn listed(runs: &[Value]) -> Option<String> {
+    let texts = runs.iter().map(|run| match number(&run["shard"]) {
+        0 => format!("{} run {}", text(&run["task"]), run["run"]),
+        shard => format!("{}.{shard} run {}", text(&run["task"]), run["run"]),
+    });
+    joined(&texts.collect::<Vec<_>>(), "  ")
 }

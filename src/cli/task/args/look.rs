@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
+use super::make::RowForm;
 use crate::link::{Paging, Remote, Write};
 use crate::remote::log::LogFlags;
 
@@ -97,36 +98,6 @@ pub enum Exported {
     Log,
 }
 
-impl Exported {
-    /// Its word in the API.
-    pub fn word(self) -> &'static str {
-        match self {
-            Exported::Failures => "failures",
-            Exported::Log => "log",
-        }
-    }
-}
-
-/// How an export is written.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub enum ExportForm {
-    /// Comma-separated, with a header
-    Csv,
-    /// One JSON object a line
-    #[default]
-    Ndjson,
-}
-
-impl ExportForm {
-    /// Its word in the API.
-    pub fn word(self) -> &'static str {
-        match self {
-            ExportForm::Csv => "csv",
-            ExportForm::Ndjson => "ndjson",
-        }
-    }
-}
-
 /// `windrow task export`
 #[derive(Debug, Args)]
 pub struct ExportArgs {
@@ -136,8 +107,8 @@ pub struct ExportArgs {
     #[arg(value_enum)]
     pub what: Exported,
     /// How it is written
-    #[arg(long, value_enum, value_name = "FORM", default_value_t = ExportForm::Ndjson)]
-    pub format: ExportForm,
+    #[arg(long, value_enum, value_name = "FORM", default_value_t = RowForm::Ndjson)]
+    pub format: RowForm,
     /// Of what failed items carry export these columns only, separated by commas
     #[arg(long, value_name = "COLUMNS")]
     pub key_column: Option<String>,
@@ -163,7 +134,4 @@ pub struct PreviewArgs {
     /// Why, or only to see.
     #[command(flatten)]
     pub write: Write,
-    /// How the node is reached.
-    #[command(flatten)]
-    pub remote: Remote,
 }

@@ -7,7 +7,7 @@ use clap::{ArgGroup, Args, ValueEnum};
 
 use super::settings::Settings;
 use crate::args::Items;
-use crate::link::{Remote, Write};
+use crate::link::Write;
 
 /// clap's own is longer than a line.
 pub(super) const CREATE_USAGE: &str = "\
@@ -99,10 +99,10 @@ impl CanaryArgs {
     }
 }
 
-/// What a task is known by.
+/// What a task is found by.
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Identity")]
-pub struct Known {
+pub struct Identity {
     /// Its name, unique within the business
     #[arg(long, value_name = "NAME")]
     pub name: Option<String>,
@@ -167,23 +167,39 @@ pub struct Content {
     pub deadline: Option<String>,
 }
 
-/// How the bytes at a URL become rows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum RowForm {
-    /// Comma-separated values and their relatives
-    Csv,
-    /// One JSON value a line
-    Ndjson,
+/// What a new task becomes, wherever its items come from.
+#[derive(Clone, Debug, Args)]
+pub struct NewTask {
+    /// What it is found by.
+    #[command(flatten)]
+    pub identity: Identity,
+    /// What is given to the handler.
+    #[command(flatten)]
+    pub content: Content,
+    /// How items are driven.
+    #[command(flatten)]
+    pub settings: Settings,
+    /// The first items.
+    #[command(flatten)]
+    pub canary: CanaryArgs,
+    /// Whether it begins.
+    #[command(flatten)]
+    pub begin: Begin,
+    /// Whether warnings refuse.
+    #[command(flatten)]
+    pub strict: Strict,
+    /// Why, or only to see.
+    #[command(flatten)]
+    pub write: Write,
 }
 
-impl RowForm {
-    /// Its word in the API.
-    pub fn word(self) -> &'static str {
-        match self {
-            RowForm::Csv => "csv",
-            RowForm::Ndjson => "ndjson",
-        }
-    }
+/// How rows are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum RowForm {
+    /// Values with a character between them
+    Csv,
+    /// A JSON value a line
+    Ndjson,
 }
 
 /// `windrow task create`
@@ -218,30 +234,9 @@ pub struct CreateArgs {
         help_heading = "Items"
     )]
     pub inline: Option<String>,
-    /// What it is known by.
+    /// What it becomes.
     #[command(flatten)]
-    pub known: Known,
-    /// What is given to the handler.
-    #[command(flatten)]
-    pub content: Content,
-    /// How items are driven.
-    #[command(flatten)]
-    pub settings: Settings,
-    /// The first items.
-    #[command(flatten)]
-    pub canary: CanaryArgs,
-    /// Whether it begins.
-    #[command(flatten)]
-    pub begin: Begin,
-    /// Whether warnings refuse.
-    #[command(flatten)]
-    pub strict: Strict,
-    /// Why, or only to see.
-    #[command(flatten)]
-    pub write: Write,
-    /// How the node is reached.
-    #[command(flatten)]
-    pub remote: Remote,
+    pub new: NewTask,
 }
 
 /// `windrow task clone`
@@ -249,30 +244,9 @@ pub struct CreateArgs {
 pub struct CloneArgs {
     /// The task: t42, or business/name
     pub task: String,
-    /// What it is known by.
+    /// What it becomes.
     #[command(flatten)]
-    pub known: Known,
-    /// What is given to the handler.
-    #[command(flatten)]
-    pub content: Content,
-    /// How items are driven.
-    #[command(flatten)]
-    pub settings: Settings,
-    /// The first items.
-    #[command(flatten)]
-    pub canary: CanaryArgs,
-    /// Whether it begins.
-    #[command(flatten)]
-    pub begin: Begin,
-    /// Whether warnings refuse.
-    #[command(flatten)]
-    pub strict: Strict,
-    /// Why, or only to see.
-    #[command(flatten)]
-    pub write: Write,
-    /// How the node is reached.
-    #[command(flatten)]
-    pub remote: Remote,
+    pub new: NewTask,
 }
 
 /// `windrow task redrive`
@@ -302,9 +276,9 @@ pub struct RedriveArgs {
     /// Give the items new idempotency keys, so that the business takes them for new ones
     #[arg(long, help_heading = "Content")]
     pub new_keys: bool,
-    /// What it is known by.
+    /// What it is found by.
     #[command(flatten)]
-    pub known: Known,
+    pub identity: Identity,
     /// How items are driven.
     #[command(flatten)]
     pub settings: Settings,
@@ -317,9 +291,6 @@ pub struct RedriveArgs {
     /// Why, or only to see.
     #[command(flatten)]
     pub write: Write,
-    /// How the node is reached.
-    #[command(flatten)]
-    pub remote: Remote,
 }
 
 /// `windrow task apply`
@@ -334,7 +305,4 @@ pub struct ApplyArgs {
     /// Why, or only to see.
     #[command(flatten)]
     pub write: Write,
-    /// How the node is reached.
-    #[command(flatten)]
-    pub remote: Remote,
 }

@@ -54,7 +54,7 @@ pub enum Verb {
     /// Start tasks, or let them go on
     #[command(override_usage = usage!("start", ""))]
     Start(StartArgs),
-    /// Stop tasks: nothing leaves any more, calls in flight may end
+    /// Stop tasks: no new calls; calls in flight may finish
     #[command(override_usage = usage!("stop", ""))]
     Stop(StopArgs),
     /// End tasks for good
@@ -70,7 +70,7 @@ pub enum Verb {
     #[command(override_usage = usage!("recover", ""))]
     Recover(PlainArgs),
     /// Change tasks, also while they run; what was and what is are printed
-    #[command(visible_alias = "edit")]
+    #[command(visible_alias = "edit", override_usage = steer::SET_USAGE)]
     Set(Box<SetArgs>),
     /// Make a task like another one, with nothing done yet
     Clone(Box<CloneArgs>),

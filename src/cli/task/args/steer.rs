@@ -4,7 +4,7 @@ use clap::{Args, ValueEnum};
 
 use super::make::{Strict, label, label_sought};
 use super::settings::Settings;
-use crate::link::{Remote, Write};
+use crate::link::Write;
 
 /// How a task is moved.
 pub(in crate::task) const MOVE_EXAMPLES: &str = "\
@@ -57,9 +57,6 @@ pub struct StartArgs {
     /// Why, or only to see.
     #[command(flatten)]
     pub write: Write,
-    /// How the node is reached.
-    #[command(flatten)]
-    pub remote: Remote,
 }
 
 /// Whose fault failures without a verdict are.
@@ -84,9 +81,6 @@ pub struct StopArgs {
     /// Why, or only to see.
     #[command(flatten)]
     pub write: Write,
-    /// How the node is reached.
-    #[command(flatten)]
-    pub remote: Remote,
 }
 
 /// `windrow task cancel`, `recover` and `delete`
@@ -98,9 +92,6 @@ pub struct PlainArgs {
     /// Why, or only to see.
     #[command(flatten)]
     pub write: Write,
-    /// How the node is reached.
-    #[command(flatten)]
-    pub remote: Remote,
 }
 
 /// `windrow task finish`
@@ -115,9 +106,6 @@ pub struct FinishArgs {
     /// Why, or only to see.
     #[command(flatten)]
     pub write: Write,
-    /// How the node is reached.
-    #[command(flatten)]
-    pub remote: Remote,
 }
 
 /// How items are given up.
@@ -141,27 +129,21 @@ pub struct AbandonArgs {
     /// Why, or only to see.
     #[command(flatten)]
     pub write: Write,
-    /// How the node is reached.
-    #[command(flatten)]
-    pub remote: Remote,
 }
 
+/// clap's own is longer than a line.
+pub(super) const SET_USAGE: &str = "\
+windrow task set [OPTIONS]
+             TASK…|--business NAME|--status STATUSES|--with-label KEY=VALUE";
+
 /// `windrow task set`
+// `--label` sets one here.
 #[derive(Debug, Args)]
+#[command(mut_arg("label", |arg| arg.long("with-label").short(None).help("All with this label (--label sets one)")))]
 pub struct SetArgs {
-    /// The tasks: t42, or business/name
-    #[arg(value_name = "TASK", required_unless_present_any = ["business", "status", "with_label"],
-        conflicts_with_all = ["business", "status", "with_label"])]
-    pub tasks: Vec<String>,
-    /// All tasks of this business
-    #[arg(long, short = 'b', value_name = "BUSINESS", help_heading = "Which")]
-    pub business: Option<String>,
-    /// All of these statuses, separated by commas; without it those that haven't ended
-    #[arg(long, short = 's', value_name = "STATUSES", help_heading = "Which")]
-    pub status: Option<String>,
-    /// All with this label (--label sets one)
-    #[arg(long, value_name = "KEY=VALUE", value_parser = label_sought, help_heading = "Which")]
-    pub with_label: Option<String>,
+    /// Which tasks.
+    #[command(flatten)]
+    pub which: Which,
     /// How items are driven.
     #[command(flatten)]
     pub settings: Settings,
@@ -209,21 +191,6 @@ pub struct SetArgs {
     /// Why, or only to see.
     #[command(flatten)]
     pub write: Write,
-    /// How the node is reached.
-    #[command(flatten)]
-    pub remote: Remote,
-}
-
-impl SetArgs {
-    /// Which tasks.
-    pub fn which(&self) -> Which {
-        Which {
-            tasks: self.tasks.clone(),
-            business: self.business.clone(),
-            status: self.status.clone(),
-            label: self.with_label.clone(),
-        }
-    }
 }
 
 /// `windrow task move`
@@ -246,7 +213,4 @@ pub struct MoveArgs {
     /// Why, or only to see.
     #[command(flatten)]
     pub write: Write,
-    /// How the node is reached.
-    #[command(flatten)]
-    pub remote: Remote,
 }

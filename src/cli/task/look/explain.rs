@@ -6,11 +6,12 @@ use serde_json::{Map, Value};
 use crate::Shell;
 use crate::exit::Exit;
 use crate::fault::Fault;
-use crate::link::{Danger, Form, Link, Remote, Write};
+use crate::link::{Danger, Form, Link, Write};
+use crate::output::body::{list, shown, text};
 use crate::output::screen;
-use crate::output::table::times::{TimeStyle, Times};
-use crate::output::table::{Cell, Column, Keep, Listing, Side, Tone, clean};
-use windrow_client::{Request, segment};
+use crate::output::table::times::TimeStyle;
+use crate::output::table::{Column, Keep, Listing, Tone, clean};
+use windrow_client::Request;
 use windrow_core::explain::rate_text;
 
 /// Examples under `--help`.
@@ -35,31 +36,20 @@ pub struct ExplainArgs {
     /// Make the first change that is advised
     #[arg(long)]
     pub apply: bool,
-    /// What is said of the change.
+    /// Why, or only to see.
     #[command(flatten)]
     pub write: Write,
-    /// How the node is reached.
-    #[command(flatten)]
-    pub remote: Remote,
 }
 
 /// The causes, for scripts.
 const CAUSES: Listing = Listing {
     columns: &[
-        Column::new("CAUSE", Side::Left, Keep::Always, 8, |cause, _| {
-            Cell::member(cause, "slug")
-        }),
-        Column::new("RATE", Side::Right, Keep::Always, 4, |cause, _| {
-            Cell::member(cause, "rate")
-        }),
-        Column::new("SHARE", Side::Right, Keep::Always, 5, |cause, _| {
-            Cell::member(cause, "share")
-        }),
-        Column::new("TEXT", Side::Left, Keep::Always, 8, |cause, _| {
-            Cell::member(cause, "text")
-        }),
+        Column::text("CAUSE", Keep::Always, 8, "slug"),
+        Column::plain("RATE", Keep::Always, 4, "rate"),
+        Column::plain("SHARE", Keep::Always, 5, "share"),
+        Column::text("TEXT", Keep::Always, 8, "text"),
     ],
-    name: |cause| cause["slug"].as_str().unwrap_or_default().to_owned(),
+    name: |cause| text(&cause["slug"]).to_owned(),
     none: "nothing is missing",
 };
 
@@ -68,9 +58,9 @@ const CAUSES: Listing = Listing {
 /// # Errors
 /// As [`Link::send`]; `Interrupted` when the change isn't wanted after all.
 pub(crate) async fn explain(args: &ExplainArgs, shell: &Shell) -> Result<Exit, Fault> {
-    let link = Link::open(&args.remote, shell)?;
+    let link = Link::open(&args.write.remote, shell)?;
     let id = link.task(&args.task).await?;
-    let path = format!("/v1/tasks/{}", segment(&id));
+    let path = format!("/v1/tasks/{id}");
     let request = Request::get(&format!("{path}/explain")).query_option("seconds", args.seconds);
     let is_for_people = link.look.form.is_for_people();
     if is_for_people {
@@ -81,57 +71,52 @@ pub(crate) async fn explain(args: &ExplainArgs, shell: &Shell) -> Result<Exit, F
         return Ok(Exit::Ok);
     }
     let answer = link.send(request).await?;
-    let explanation: Value = answer.json()?;
+    let explanation = answer.json()?;
     if args.apply {
         return apply(args, &link, &path, &explanation).await;
     }
-    let causes = explanation["causes"].as_array().cloned().unwrap_or_default();
-    let times: Times = link.times(&answer);
-    let text = match link.look.form {
+    let causes = rows(&explanation);
+    screen::put(&match link.look.form {
         Form::Name => CAUSES.names(&causes),
-        Form::Csv => CAUSES.csv(&causes, &times),
+        Form::Csv => CAUSES.csv(&causes, &link.times(&answer)),
         Form::Table | Form::Wide | Form::Json => answer.text(),
-        Form::Ndjson => answer.text().replace(['\n', '\r'], " "),
-    };
-    screen::put(&text).map(|()| Exit::Ok)
+        Form::Ndjson => answer.line(),
+    })?;
+    Ok(Exit::Ok)
+}
+
+/// The causes that slow it down. More may have settled than left, which is no cause.
+fn rows(explanation: &Value) -> Vec<Value> {
+    let mut causes = list(&explanation["causes"]).to_vec();
+    causes.retain(|cause| cause["rate"].as_f64() > Some(0.0));
+    causes
 }
 
 async fn apply(args: &ExplainArgs, link: &Link<'_>, path: &str, explanation: &Value) -> Result<Exit, Fault> {
-    let advice = explanation["advice"].as_array().into_iter().flatten();
-    let advised =
+    let advice = list(&explanation["advice"]).iter();
+    let mut advised =
         advice.filter_map(|advice| Some((advice["change"].as_object()?, &advice["predicted_rate"])));
-    let Some((change, predicted)) = advised.clone().next() else {
+    let Some((change, predicted)) = advised.next() else {
         link.say("nothing to apply: no change of settings is advised");
         return Ok(Exit::Ok);
     };
-    let task: Value = link.get(path).await?.json()?;
-    let changes = changes(change, &task);
-    let predicted = predicted
-        .as_f64()
-        .map(|rate| format!(" (predicted {})", rate_text(rate)));
-    let what = format!(
-        "{}: {changes}{}",
-        explanation["task"].as_str().unwrap_or_default(),
-        predicted.unwrap_or_default()
-    );
+    let changes = changes(change, &link.get(path).await?.json()?);
+    let predicted = predicted.as_f64();
+    let predicted = predicted.map(|rate| format!(" (predicted {})", rate_text(rate)));
+    let task = text(&explanation["task"]);
+    let what = format!("{task}: {changes}{}", predicted.unwrap_or_default());
     if !args.write.dry_run {
         link.confirm(Danger::Ordinary, &format!("Change {what}?"))?;
     }
-    let reason = args.write.reason.clone().or_else(|| Some(REASON.to_owned()));
-    let write = Write {
-        reason,
-        dry_run: args.write.dry_run,
-    };
-    let answer = link
-        .send(write.request(Request::patch(path), change.clone()))
-        .await?;
-    if link.show_plan(&answer)? {
+    let mut write = args.write.clone();
+    write.reason.get_or_insert_with(|| REASON.to_owned());
+    let Some(answer) = link.change(&write, Request::patch(path), change.clone()).await? else {
         return Ok(Exit::Ok);
-    }
+    };
     screen::put(&match link.look.form {
         Form::Json => answer.text(),
-        Form::Ndjson => answer.text().replace(['\n', '\r'], " "),
-        Form::Name => explanation["task"].as_str().unwrap_or_default().to_owned(),
+        Form::Ndjson => answer.line(),
+        Form::Name => task.to_owned(),
         Form::Table | Form::Wide | Form::Csv => format!("changed {what}"),
     })?;
     Ok(Exit::Ok)
@@ -139,12 +124,8 @@ async fn apply(args: &ExplainArgs, link: &Link<'_>, path: &str, explanation: &Va
 
 /// `window 600 → 1500, concurrency 8 → 16`.
 fn changes(change: &Map<String, Value>, task: &Value) -> String {
-    let written = |value: &Value| match value {
-        Value::String(text) => text.clone(),
-        other => other.to_string(),
-    };
     let texts = change.iter().map(|(name, value)| {
-        let (was, is) = (written(&task[name]), written(value));
+        let (was, is) = (shown(&task[name]), shown(value));
         format!("{} {was} → {is}", name.replace('_', " "))
     });
     clean(&texts.collect::<Vec<_>>().join(", "))
@@ -185,6 +166,17 @@ mod tests {
             text,
             "backoff 1s..60s x2 → 1s..5s x2, concurrency auto → 16, window 600 → 1500"
         );
+    }
+
+    #[test]
+    fn what_settled_more_than_left_is_no_cause() {
+        let explanation =
+            json!({"causes": [{"slug": "late", "rate": 2.0}, {"slug": "in_flight", "rate": -1.0}]});
+        let slugs: Vec<Value> = rows(&explanation)
+            .iter()
+            .map(|cause| cause["slug"].clone())
+            .collect();
+        assert_eq!(slugs, ["late"]);
     }
 
     #[test]

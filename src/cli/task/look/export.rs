@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 use crate::Shell;
 use crate::exit::Exit;
 use crate::fault::Fault;
-use crate::link::Link;
+use crate::link::{Link, word};
 use crate::output::screen;
 use crate::output::table::human;
 use crate::task::args::look::{ExportArgs, Exported};
-use windrow_client::{Request, segment};
+use windrow_client::Request;
 
 /// Exports.
 ///
@@ -22,14 +22,10 @@ pub(crate) async fn export(args: &ExportArgs, shell: &Shell) -> Result<Exit, Fau
     }
     let link = Link::open(&args.remote, shell)?;
     let id = link.task(&args.task).await?;
-    let all = if matches!(args.what, Exported::Log) {
-        None
-    } else {
-        Some("*")
-    };
+    let all = (args.what != Exported::Log).then_some("*");
     let data = args.key_column.as_deref().or(all);
-    let request = Request::get(&format!("/v1/tasks/{}/export/{}", segment(&id), args.what.word()))
-        .query("format", args.format.word())
+    let request = Request::get(&format!("/v1/tasks/{id}/export/{}", word(&args.what)))
+        .query("format", word(&args.format))
         .query_option("data", data)
         .accept("*/*");
     let mut download = link.client.download(request).await?;
@@ -71,19 +67,12 @@ fn folder(path: &Path) -> PathBuf {
 }
 
 fn is_there(path: &Path) -> Fault {
-    Fault::new(
-        Exit::Conflict,
-        "nothing was exported",
-        format!("{} is there already", path.display()),
-    )
-    .hint("--force replaces it; or another --out")
+    let because = format!("{} exists", path.display());
+    Fault::new(Exit::Conflict, "nothing was exported", because).hint("--force replaces it; or another --out")
 }
 
 fn unwritten(path: &Path, error: &io::Error) -> Fault {
-    Fault::new(
-        Exit::Failed,
-        "the export can't be written",
-        format!("{}: {error}", path.display()),
-    )
-    .hint("check the folder and its space, or another --out")
+    let because = format!("{}: {error}", path.display());
+    Fault::new(Exit::Failed, "the export can't be written", because)
+        .hint("check the folder and its space, or another --out")
 }

@@ -5,69 +5,48 @@ use serde_json::{Value, json};
 use crate::Shell;
 use crate::exit::Exit;
 use crate::fault::Fault;
-use crate::link::Link;
 use crate::link::contexts::like;
+use crate::link::{Link, Listed};
+use crate::output::body::{number, text};
 use crate::output::table::times::Times;
 use crate::output::table::{Cell, Column, Keep, Listing, Side, Tone, clean, human};
 use crate::task::args::look::{FailuresArgs, PreviewArgs};
-use crate::task::make::draft::{Draft, Operation};
-use windrow_client::{Request, segment};
+use crate::task::make::draft::Draft;
+use windrow_client::Request;
 
 /// Failures by code.
 const GROUPS: Listing = Listing {
     columns: &[
-        column("CODE", Side::Left, Keep::Always, 12, |group, _| {
-            Cell::member(group, "code").tone(Tone::Bad)
+        Column::text("CODE", Keep::Always, 12, "code").tone(Tone::Bad),
+        Column::count("COUNT", Keep::Always, 5, "count"),
+        Column::time("FIRST", Keep::Rank(20), "first_at"),
+        Column::time("LAST", Keep::Rank(30), "last_at"),
+        Column::new("EXAMPLE", Side::Left, Keep::Rank(50), 12, |group, _| {
+            let example = text(&group["example"]);
+            Cell::new(format!("#{} {example}", group["example_index"])).plain(example)
         }),
-        column("COUNT", Side::Right, Keep::Always, 5, |group, _| {
-            number(group, "count")
-        }),
-        column("FIRST", Side::Left, Keep::Rank(20), 7, |group, times| {
-            Cell::time(group, "first_at", times)
-        }),
-        column("LAST", Side::Left, Keep::Rank(30), 7, |group, times| {
-            Cell::time(group, "last_at", times)
-        }),
-        column("EXAMPLE", Side::Left, Keep::Rank(50), 12, |group, _| {
-            let text = group["example"].as_str().unwrap_or_default();
-            Cell::new(format!("#{} {text}", group["example_index"])).plain(text)
-        }),
-        column("DATA", Side::Left, Keep::Rank(40), 12, |group, _| {
+        Column::new("DATA", Side::Left, Keep::Rank(40), 12, |group, _| {
             carried(&group["example_data"], &group["example_data_missing"])
         }),
     ],
-    name: |group| group["code"].as_str().unwrap_or_default().to_owned(),
+    name: |group| text(&group["code"]).to_owned(),
     none: "no failures",
 };
 
 /// Failures item by item.
 const FAILURES: Listing = Listing {
     columns: &[
-        column("INDEX", Side::Right, Keep::Always, 6, index),
-        column("CODE", Side::Left, Keep::Always, 10, |item, _| {
-            Cell::member(item, "code").tone(Tone::Bad)
-        }),
-        column("ATTEMPTS", Side::Right, Keep::Rank(30), 8, |item, _| {
-            number(item, "attempts")
-        }),
-        column("DATA", Side::Left, Keep::Rank(15), 12, |item, _| {
+        Column::new("INDEX", Side::Right, Keep::Always, 6, index),
+        Column::text("CODE", Keep::Always, 10, "code").tone(Tone::Bad),
+        Column::count("ATTEMPTS", Keep::Rank(30), 8, "attempts"),
+        Column::new("DATA", Side::Left, Keep::Rank(15), 12, |item, _| {
             carried(&item["data"], &item["data_missing"])
         }),
-        column("LAST", Side::Left, Keep::Rank(20), 7, |item, times| {
-            Cell::time(item, "last_at", times)
-        }),
-        column("MESSAGE", Side::Left, Keep::Rank(60), 16, |item, _| {
-            Cell::member(item, "message")
-        }),
-        column("FIRST", Side::Left, Keep::Wide, 7, |item, times| {
-            Cell::time(item, "first_at", times)
-        }),
-        column("OUTPUT", Side::Left, Keep::Wide, 8, |item, _| {
-            Cell::member(item, "output")
-        }),
-        column("ORIGIN", Side::Left, Keep::Wide, 8, |item, _| {
-            Cell::member(item, "origin_task")
-        }),
+        Column::time("LAST", Keep::Rank(20), "last_at"),
+        Column::text("MESSAGE", Keep::Rank(60), 16, "message"),
+        Column::time("FIRST", Keep::Wide, "first_at"),
+        Column::text("OUTPUT", Keep::Wide, 8, "output"),
+        Column::text("ORIGIN", Keep::Wide, 8, "origin_task"),
     ],
     name: |item| item["index"].to_string(),
     none: "no failures",
@@ -76,54 +55,31 @@ const FAILURES: Listing = Listing {
 /// What the handler said of items.
 const PREVIEWED: Listing = Listing {
     columns: &[
-        column("INDEX", Side::Right, Keep::Always, 6, index),
-        column("RESULT", Side::Left, Keep::Always, 9, |item, _| {
-            let result = item["result"].as_str().unwrap_or_default();
-            let tone = match result {
+        Column::new("INDEX", Side::Right, Keep::Always, 6, index),
+        Column::new("RESULT", Side::Left, Keep::Always, 9, |item, _| {
+            let result = text(&item["result"]);
+            Cell::new(result).tone(match result {
                 "succeeded" | "skipped" => Tone::Good,
                 "retry" => Tone::Warn,
                 _ => Tone::Bad,
-            };
-            Cell::new(result).tone(tone)
+            })
         }),
-        column("TOOK", Side::Right, Keep::Rank(20), 6, |item, _| {
+        Column::new("TOOK", Side::Right, Keep::Rank(20), 6, |item, _| {
             let took = item["latency_seconds"].as_f64().unwrap_or(0.0);
             Cell::new(format!("{:.0} ms", took * 1000.0)).plain(took.to_string())
         }),
-        column("CODE", Side::Left, Keep::Rank(60), 8, |item, _| {
-            Cell::member(item, "code")
-        }),
-        column("MESSAGE", Side::Left, Keep::Rank(50), 16, |item, _| {
-            Cell::member(item, "message")
-        }),
+        Column::text("CODE", Keep::Rank(60), 8, "code"),
+        Column::text("MESSAGE", Keep::Rank(50), 16, "message"),
     ],
     name: |item| item["index"].to_string(),
     none: "no items",
 };
 
-pub(crate) const fn column(
-    title: &'static str,
-    side: Side,
-    keep: Keep,
-    least: usize,
-    cell: fn(&Value, &Times) -> Cell,
-) -> Column {
-    Column::new(title, side, keep, least, cell)
-}
-
-pub(crate) fn number(thing: &Value, name: &str) -> Cell {
-    match thing[name].as_u64() {
-        Some(number) => Cell::new(human::count(number)).plain(number.to_string()),
-        None => Cell::nothing(),
-    }
-}
-
 fn index(item: &Value, _: &Times) -> Cell {
-    match item["index"].as_u64() {
-        Some(index) => Cell::new(format!("#{}", human::count(index)))
-            .plain(index.to_string())
-            .tone(Tone::Strong),
-        None => Cell::nothing(),
+    let cell = Cell::count(item["index"].as_u64());
+    Cell {
+        text: format!("#{}", cell.text),
+        ..cell.tone(Tone::Strong)
     }
 }
 
@@ -144,7 +100,7 @@ pub(crate) async fn failures(args: &FailuresArgs, shell: &Shell) -> Result<Exit,
     let link = Link::open(&args.remote, shell)?;
     let id = link.task(&args.task).await?;
     if args.items || args.code.is_some() || args.key_column.is_some() {
-        let request = Request::get(&format!("/v1/tasks/{}/failures", segment(&id)))
+        let request = Request::get(&format!("/v1/tasks/{id}/failures"))
             .query_option("code", args.code.as_deref())
             .query("data", args.key_column.as_deref().unwrap_or("*"));
         let listed = link.list(request, Some(&args.paging)).await?;
@@ -155,8 +111,7 @@ pub(crate) async fn failures(args: &FailuresArgs, shell: &Shell) -> Result<Exit,
         }
         return Ok(exit);
     }
-    let request = Request::get(&format!("/v1/tasks/{}/failures/groups", segment(&id))).query("data", "*");
-    let listed = link.list(request, None).await?;
+    let listed = groups(&link, &id).await?;
     let groups = listed.things()?;
     let exit = link.show_list(&GROUPS, &listed, &groups)?;
     if !groups.is_empty() {
@@ -165,17 +120,49 @@ pub(crate) async fn failures(args: &FailuresArgs, shell: &Shell) -> Result<Exit,
     Ok(exit)
 }
 
+async fn groups(link: &Link<'_>, id: &str) -> Result<Listed, Fault> {
+    let request = Request::get(&format!("/v1/tasks/{id}/failures/groups"));
+    link.list(request.query("data", "*"), None).await
+}
+
+/// The failures of a task by code, a line each, with who they are about.
+///
+/// # Errors
+/// As [`Link::send`].
+pub(crate) async fn told(link: &Link<'_>, id: &str) -> Result<Vec<String>, Fault> {
+    let groups = groups(link, id).await?.things()?;
+    Ok(groups.iter().map(group).collect())
+}
+
+/// `BAD ×41   #63 token expired  {"user_id":"u_0064"}`
+pub(crate) fn group(group: &Value) -> String {
+    format!(
+        "{} ×{}   #{} {}{}",
+        text(&group["code"]),
+        human::count(number(&group["count"])),
+        group["example_index"],
+        text(&group["example"]),
+        who(&group["example_data"])
+    )
+}
+
+/// Behind a failure: what its item carries, if anything.
+pub(crate) fn who(data: &Value) -> String {
+    match data {
+        Value::Null => String::new(),
+        data => clean(&format!("  {data}")),
+    }
+}
+
 /// Which codes there are, where no failure has the one that was asked for.
 async fn tell_codes(link: &Link<'_>, id: &str, code: &str) -> Result<(), Fault> {
-    let request = Request::get(&format!("/v1/tasks/{}/failures/groups", segment(id)));
-    let groups = link.list(request, None).await?.things()?;
-    let codes: Vec<&str> = groups.iter().filter_map(|group| group["code"].as_str()).collect();
+    let groups = groups(link, id).await?.things()?;
+    let codes: Vec<&str> = groups.iter().map(|group| text(&group["code"])).collect();
     if !codes.is_empty() && !codes.contains(&code) {
-        let meant = like(code, &codes)
-            .map(|like| format!("did you mean {like}? "))
-            .unwrap_or_default();
+        let meant = like(code, &codes).map(|like| format!("did you mean {like}? "));
         link.say(&clean(&format!(
-            "no failure of {id} has the code {code}; {meant}those there are: {}",
+            "no failure of {id} has the code {code}; {}those there are: {}",
+            meant.unwrap_or_default(),
             codes.join(", ")
         )));
     }
@@ -187,11 +174,12 @@ async fn tell_codes(link: &Link<'_>, id: &str, code: &str) -> Result<(), Fault> 
 /// # Errors
 /// What the node refused.
 pub(crate) async fn preview(args: &PreviewArgs, shell: &Shell) -> Result<Exit, Fault> {
-    let link = Link::open(&args.remote, shell)?;
+    let link = Link::open(&args.write.remote, shell)?;
     let id = link.task(&args.task).await?;
     let mut draft = Draft::default();
     draft.put_option("indexes", args.items.as_ref().map(|items| json!(items)))?;
-    let Some(answer) = draft.send(&link, &args.write, Operation::PREVIEW, &id).await? else {
+    let request = Request::post(&format!("/v1/tasks/{id}/preview"));
+    let Some(answer) = draft.send(&link, &args.write, request, &id).await? else {
         return Ok(Exit::Ok);
     };
     let listed = link.page(&answer)?;

@@ -7,58 +7,31 @@ use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::link::Link;
 use crate::output::table::times::Times;
-use crate::output::table::{Cell, Keep, Listing, Side, Tone};
+use crate::output::table::{Cell, Column, Keep, Listing, Side, Tone};
 use crate::task::args::look::PagesArgs;
-use crate::task::look::failures::{column, number};
 use crate::task::steer::set::difference_but;
-use windrow_client::{Request, segment};
+use windrow_client::Request;
 
 /// Runs.
 const RUNS: Listing = Listing {
     columns: &[
-        column("SHARD", Side::Right, Keep::Rank(55), 3, |run, _| {
-            Cell::member(run, "shard")
+        Column::plain("SHARD", Keep::Rank(55), 3, "shard"),
+        Column::plain("RUN", Keep::Always, 3, "run").tone(Tone::Strong),
+        Column::text("NODE", Keep::Rank(40), 4, "node"),
+        Column::time("STARTED", Keep::Rank(60), "started_at"),
+        Column::time("ENDED", Keep::Rank(50), "ended_at"),
+        Column::new("END", Side::Left, Keep::Always, 8, |run, _| {
+            match run["end_reason"].is_null() && run["ended_at"].is_null() {
+                true => Cell::new("runs").plain("").tone(Tone::Good),
+                false => Cell::member(run, "end_reason"),
+            }
         }),
-        column("RUN", Side::Right, Keep::Always, 3, |run, _| {
-            Cell::member(run, "run").tone(Tone::Strong)
-        }),
-        column("NODE", Side::Left, Keep::Rank(40), 4, |run, _| {
-            Cell::member(run, "node")
-        }),
-        column("STARTED", Side::Left, Keep::Rank(60), 7, |run, times| {
-            Cell::time(run, "started_at", times)
-        }),
-        column("ENDED", Side::Left, Keep::Rank(50), 7, |run, times| {
-            Cell::time(run, "ended_at", times)
-        }),
-        column(
-            "END",
-            Side::Left,
-            Keep::Always,
-            8,
-            |run, _| match run["end_reason"].as_str() {
-                None if run["ended_at"].is_null() => Cell::new("runs").plain("").tone(Tone::Good),
-                _ => Cell::member(run, "end_reason"),
-            },
-        ),
-        column("LOW WATER", Side::Right, Keep::Rank(30), 6, |run, _| {
-            number(run, "low_water")
-        }),
-        column("SUCCEEDED", Side::Right, Keep::Rank(20), 6, |run, _| {
-            number(&run["counts"], "succeeded")
-        }),
-        column("SKIPPED", Side::Right, Keep::Rank(10), 6, |run, _| {
-            number(&run["counts"], "skipped")
-        }),
-        column("ABANDONED", Side::Right, Keep::Rank(25), 6, |run, _| {
-            number(&run["counts"], "abandoned")
-        }),
-        column("EPOCH", Side::Right, Keep::Wide, 3, |run, _| {
-            Cell::member(run, "epoch")
-        }),
-        column("PARKED", Side::Right, Keep::Wide, 3, |run, _| {
-            number(&run["counts"], "parked")
-        }),
+        Column::count("LOW WATER", Keep::Rank(30), 6, "low_water"),
+        Column::count("SUCCEEDED", Keep::Rank(20), 6, "counts.succeeded"),
+        Column::count("SKIPPED", Keep::Rank(10), 6, "counts.skipped"),
+        Column::count("ABANDONED", Keep::Rank(25), 6, "counts.abandoned"),
+        Column::plain("EPOCH", Keep::Wide, 3, "epoch"),
+        Column::count("PARKED", Keep::Wide, 3, "counts.parked"),
     ],
     name: |run| format!("{}/{}", run["shard"], run["run"]),
     none: "it never ran",
@@ -67,25 +40,13 @@ const RUNS: Listing = Listing {
 /// Changes, and why.
 const REVISIONS: Listing = Listing {
     columns: &[
-        column("AT", Side::Left, Keep::Always, 7, |entry, times| {
-            Cell::time(entry, "at", times)
-        }),
-        column("ACTOR", Side::Left, Keep::Rank(60), 6, |entry, _| {
-            Cell::member(entry, "actor")
-        }),
-        column("ACTION", Side::Left, Keep::Always, 8, |entry, _| {
-            Cell::member(entry, "action").tone(Tone::Strong)
-        }),
-        column("CHANGE", Side::Left, Keep::Rank(50), 16, change),
-        column("REASON", Side::Left, Keep::Rank(55), 10, |entry, _| {
-            Cell::member(entry, "reason")
-        }),
-        column("SOURCE", Side::Left, Keep::Wide, 4, |entry, _| {
-            Cell::member(entry, "source")
-        }),
-        column("REQUEST", Side::Left, Keep::Wide, 8, |entry, _| {
-            Cell::member(entry, "request_id")
-        }),
+        Column::time("AT", Keep::Always, "at"),
+        Column::text("ACTOR", Keep::Rank(60), 6, "actor"),
+        Column::text("ACTION", Keep::Always, 8, "action").tone(Tone::Strong),
+        Column::new("CHANGE", Side::Left, Keep::Rank(50), 16, change),
+        Column::text("REASON", Keep::Rank(55), 10, "reason"),
+        Column::text("SOURCE", Keep::Wide, 4, "source"),
+        Column::text("REQUEST", Keep::Wide, 8, "request_id"),
     ],
     name: |entry| entry["id"].to_string(),
     none: "nothing was changed",
@@ -118,7 +79,7 @@ pub(crate) async fn revisions(args: &PagesArgs, shell: &Shell) -> Result<Exit, F
 async fn pages(args: &PagesArgs, shell: &Shell, what: &str, listing: &Listing) -> Result<Exit, Fault> {
     let link = Link::open(&args.remote, shell)?;
     let id = link.task(&args.task).await?;
-    let request = Request::get(&format!("/v1/tasks/{}/{what}", segment(&id)));
+    let request = Request::get(&format!("/v1/tasks/{id}/{what}"));
     let listed = link.list(request, Some(&args.paging)).await?;
     link.show_list(listing, &listed, &listed.things()?)
 }

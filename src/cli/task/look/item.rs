@@ -6,33 +6,20 @@ use crate::Shell;
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::link::Link;
-use crate::output::table::times::Times;
-use crate::output::table::{Card, Cell, Keep, Listing, Side, Tone, human};
+use crate::output::body::{list, number};
+use crate::output::table::times::{Times, written};
+use crate::output::table::{Card, Column, Keep, Listing, Tone, human};
 use crate::task::args::look::ItemArgs;
-use crate::task::look::failures::{column, number};
-use windrow_client::segment;
 
 /// An item, for scripts.
 const ITEM: Listing = Listing {
     columns: &[
-        column("INDEX", Side::Right, Keep::Always, 6, |item, _| {
-            Cell::member(item, "index")
-        }),
-        column("STATE", Side::Left, Keep::Always, 6, |item, _| {
-            Cell::member(item, "state")
-        }),
-        column("ATTEMPTS", Side::Right, Keep::Always, 3, |item, _| {
-            number(item, "attempts")
-        }),
-        column("DUE", Side::Left, Keep::Always, 7, |item, times| {
-            Cell::time(item, "due_at", times)
-        }),
-        column("CODE", Side::Left, Keep::Always, 6, |item, _| {
-            Cell::member(&item["failure"], "code")
-        }),
-        column("MESSAGE", Side::Left, Keep::Always, 6, |item, _| {
-            Cell::member(&item["failure"], "message")
-        }),
+        Column::plain("INDEX", Keep::Always, 6, "index"),
+        Column::text("STATE", Keep::Always, 6, "state"),
+        Column::count("ATTEMPTS", Keep::Always, 3, "attempts"),
+        Column::time("DUE", Keep::Always, "due_at"),
+        Column::text("CODE", Keep::Always, 6, "failure.code"),
+        Column::text("MESSAGE", Keep::Always, 6, "failure.message"),
     ],
     name: |item| item["index"].to_string(),
     none: "no item",
@@ -45,9 +32,7 @@ const ITEM: Listing = Listing {
 pub(crate) async fn item(args: &ItemArgs, shell: &Shell) -> Result<Exit, Fault> {
     let link = Link::open(&args.remote, shell)?;
     let id = link.task(&args.task).await?;
-    let answer = link
-        .get(&format!("/v1/tasks/{}/items/{}", segment(&id), args.index))
-        .await?;
+    let answer = link.get(&format!("/v1/tasks/{id}/items/{}", args.index)).await?;
     link.show_one(&ITEM, &answer, card)
 }
 
@@ -58,52 +43,39 @@ fn card(item: &Value, times: &Times) -> Card {
         "parked" => Tone::Warn,
         _ => Tone::Plain,
     };
-    let index = human::count(item["index"].as_u64().unwrap_or(0));
     let mut card = Card::new()
-        .title(format!("#{index}"), Tone::Strong)
+        .title(format!("#{}", human::count(number(&item["index"]))), Tone::Strong)
         .title(state.replace('_', " "), tone);
-    for attempt in item["timeline"].as_array().into_iter().flatten() {
+    for attempt in list(&item["timeline"]) {
         card = card.line(&format!("attempt {}", attempt["attempt"]), told(attempt, times));
     }
     let failure = &item["failure"];
-    let text = |name: &str| failure[name].as_str();
-    let origin = text("origin_task").map(|task| format!("#{} of {task}", failure["origin_index"]));
-    let data = item
-        .get("data")
-        .filter(|data| !data.is_null())
-        .map(Value::to_string);
+    let json = |value: &Value| (!value.is_null()).then(|| value.to_string());
     let missing = item["data_missing"]
         .as_str()
         .map(|why| format!("not shown: {why}"));
-    card.maybe("data", data.or(missing))
-        .maybe("next attempt", item["due_at"].as_str().map(|at| times.text(at)))
-        .maybe("message", text("message"))
+    let origin = failure["origin_task"].as_str();
+    card.maybe("data", json(&item["data"]).or(missing))
+        .time("next attempt", &item["due_at"], times)
+        .maybe("message", failure["message"].as_str())
+        .maybe("output", json(&failure["output"]))
         .maybe(
-            "output",
-            failure
-                .get("output")
-                .filter(|output| !output.is_null())
-                .map(Value::to_string),
+            "origin",
+            origin.map(|task| format!("#{} of {task}", failure["origin_index"])),
         )
-        .maybe("origin", origin)
 }
 
 /// `3m ago   run 3   3.000 s   TIMEOUT`
 fn told(attempt: &Value, times: &Times) -> String {
-    let at = attempt["at_ms"]
-        .as_i64()
-        .and_then(chrono::DateTime::from_timestamp_millis);
-    let at = at.map(|at| times.text(&at.to_rfc3339_opts(chrono::SecondsFormat::Millis, true)));
-    let run = attempt["run"].as_u64().map(|run| format!("run {run}"));
-    let took = attempt["duration_ms"]
-        .as_u64()
-        .map(|took| format!("{}.{:03} s", took / 1000, took % 1000));
-    let code = attempt["code"].as_str().map(str::to_owned);
-    [at, run, took, code]
-        .into_iter()
-        .flatten()
-        .collect::<Vec<_>>()
-        .join("   ")
+    let at = attempt["at_ms"].as_i64().and_then(written);
+    let took = attempt["duration_ms"].as_u64();
+    let parts = [
+        at.map(|at| times.text(&at)),
+        attempt["run"].as_u64().map(|run| format!("run {run}")),
+        took.map(|took| format!("{}.{:03} s", took / 1000, took % 1000)),
+        attempt["code"].as_str().map(str::to_owned),
+    ];
+    parts.into_iter().flatten().collect::<Vec<_>>().join("   ")
 }
 
 #[cfg(test)]

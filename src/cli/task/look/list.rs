@@ -8,6 +8,7 @@ use crate::Shell;
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::link::{Form, Link};
+use crate::output::body::{list as items, text};
 use crate::task::args::ListArgs;
 use crate::task::look::columns::TASKS;
 use windrow_client::Request;
@@ -54,37 +55,26 @@ async fn add_nodes(link: &Link<'_>, tasks: &mut [Value]) {
     };
     let Ok(nodes) = answer.json() else { return };
     let mut of: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
-    for node in nodes["items"].as_array().into_iter().flatten() {
-        for run in node["runs"].as_array().into_iter().flatten() {
-            if let (Some(task), Some(node)) = (run["task"].as_str(), node["id"].as_str()) {
-                of.entry(task).or_default().insert(node);
-            }
+    for node in items(&nodes["items"]) {
+        for run in items(&node["runs"]) {
+            of.entry(text(&run["task"]))
+                .or_default()
+                .insert(text(&node["id"]));
         }
     }
     for task in tasks {
-        let node = task["id"]
-            .as_str()
-            .and_then(|id| of.get(id))
-            .map(|nodes| json!(joined(nodes)));
-        if let (Some(node), Some(members)) = (node, task.as_object_mut()) {
-            members.insert("node".to_owned(), node);
+        let nodes = of.get(text(&task["id"]));
+        let nodes = nodes.map(|nodes| nodes.iter().copied().collect::<Vec<_>>().join(" "));
+        if let (Some(nodes), Some(members)) = (nodes, task.as_object_mut()) {
+            members.insert("node".to_owned(), json!(nodes));
         }
     }
-}
-
-/// `n1 n2`.
-fn joined(nodes: &BTreeSet<&str>) -> String {
-    nodes.iter().copied().collect::<Vec<_>>().join(" ")
 }
 
 /// Why a task waits, if it isn't its own turn that it waits for; or what goes wrong with its handler.
 fn waiting(task: &Value) -> Option<String> {
     let stuck = ["queued", "awaiting_business", "recovering", "running"];
-    let is_stuck = task["status"]
-        .as_str()
-        .is_some_and(|status| stuck.contains(&status));
-    let text = task["status_text"]
-        .as_str()
-        .filter(|_| is_stuck && task["status_reason"] != "start_at")?;
-    Some(format!("{}: {text}", task["id"].as_str().unwrap_or_default()))
+    let is_stuck = stuck.contains(&text(&task["status"])) && task["status_reason"] != "start_at";
+    let said = task["status_text"].as_str().filter(|_| is_stuck)?;
+    Some(format!("{}: {said}", text(&task["id"])))
 }

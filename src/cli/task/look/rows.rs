@@ -13,6 +13,7 @@ use crate::args::Items;
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::link::Link;
+use crate::output::body::{joined, number, shown, texts};
 use crate::output::table::{clean, human};
 use crate::run::first_row;
 use crate::run::source;
@@ -35,13 +36,6 @@ pub(crate) struct Inline<'a> {
     pub(crate) items: &'a RawValue,
 }
 
-/// What was uploaded.
-#[derive(Debug)]
-pub(crate) struct Upload {
-    /// Its number, `u7`.
-    pub(crate) id: String,
-}
-
 /// Looks whether the flags fit each other and the file is there.
 ///
 /// # Errors
@@ -51,8 +45,7 @@ pub(crate) fn check(args: &CreateArgs) -> Result<(), Fault> {
     let has_some = items.delimiter.is_some() || items.no_header;
     let is_csv = items.csv.is_some();
     if (has_some && !is_csv && args.url.is_none()) || (items.no_quote && !is_csv) {
-        let because =
-            "--delimiter, --no-header and --no-quote say how a CSV is read (a URL's: all but --no-quote)";
+        let because = "--delimiter, --no-header and --no-quote are for a CSV (at a URL: all but --no-quote)";
         return Err(Fault::new(Exit::Usage, "there is no CSV", because).hint("--csv FILE"));
     }
     match items.csv.as_deref().or(items.ndjson.as_deref()) {
@@ -69,19 +62,15 @@ pub(crate) fn check(args: &CreateArgs) -> Result<(), Fault> {
 }
 
 fn unread(path: &str, why: &str) -> Fault {
-    Fault::new(
-        Exit::Rejected,
-        "the items can't be read",
-        format!("{path}: {why}"),
-    )
-    .hint("check the path; - is standard input")
+    let because = format!("{path}: {why}");
+    Fault::new(Exit::Rejected, "the items can't be read", because).hint("check the path; - is standard input")
 }
 
-/// Uploads a file or standard input, and tells what was found.
+/// Uploads a file or standard input, and tells what was found; the upload's number.
 ///
 /// # Errors
 /// When it can't be read, breaks off, or has a row that can't be an item.
-pub(crate) async fn upload(items: &Items, link: &Link<'_>) -> Result<Upload, Fault> {
+pub(crate) async fn upload(items: &Items, link: &Link<'_>) -> Result<String, Fault> {
     let (path, kind) = match (&items.csv, &items.ndjson) {
         (Some(path), _) => (path.as_str(), "text/csv"),
         (None, Some(path)) => (path.as_str(), "application/x-ndjson"),
@@ -96,44 +85,39 @@ pub(crate) async fn upload(items: &Items, link: &Link<'_>) -> Result<Upload, Fau
         .query_option("delimiter", delimiter)
         .query_option("header", items.no_header.then_some(false))
         .query_option("quote", items.no_quote.then_some("none"));
-    let (mut input, size): (Box<dyn AsyncRead + Send + Unpin>, Option<u64>) = match path {
-        "-" => (Box::new(tokio::io::stdin()), None),
-        path => {
-            let file = tokio::fs::File::open(path)
-                .await
-                .map_err(|error| unread(path, &error.to_string()))?;
-            let size = file
-                .metadata()
-                .await
-                .ok()
-                .filter(|seen| seen.is_file())
-                .map(|seen| seen.len());
-            (Box::new(file), size)
-        }
-    };
     let name = if path == "-" { "standard input" } else { path };
+    let wrong = |error: std::io::Error| unread(name, &error.to_string());
+    let (mut input, size) = open(path).await.map_err(wrong)?;
     let mut head = Vec::new();
-    let wanted = BOM.len() as u64;
-    (&mut input)
-        .take(wanted)
-        .read_to_end(&mut head)
-        .await
-        .map_err(|error| unread(name, &error.to_string()))?;
+    let mut first = (&mut input).take(BOM.len() as u64);
+    first.read_to_end(&mut head).await.map_err(wrong)?;
     let has_bom = head == BOM;
     let input = std::io::Cursor::new(head).chain(input);
     let answer = link
         .client
         .upload(request, input, progress(link, name, size))
         .await?;
-    let found: Value = answer.json()?;
+    let found = answer.json()?;
     tell(link, &found);
     if has_bom {
         link.must_say(&format!("warning: {}", first_row::HAS_BOM));
     }
     match found["id"].as_str() {
-        Some(id) => Ok(Upload { id: id.to_owned() }),
+        Some(id) => Ok(id.to_owned()),
         None => Err(Fault::bug("the upload has no number")),
     }
+}
+
+type Input = Box<dyn AsyncRead + Send + Unpin>;
+
+/// A file with its size, or standard input.
+async fn open(path: &str) -> std::io::Result<(Input, Option<u64>)> {
+    if path == "-" {
+        return Ok((Box::new(tokio::io::stdin()), None));
+    }
+    let file = tokio::fs::File::open(path).await?;
+    let seen = file.metadata().await.ok().filter(|seen| seen.is_file());
+    Ok((Box::new(file), seen.map(|seen| seen.len())))
 }
 
 /// Draws how far it is; nothing where there is no terminal.
@@ -153,11 +137,11 @@ fn progress(link: &Link<'_>, name: &str, size: Option<u64>) -> impl Fn(u64) + Se
         let pace = human::bytes(pace as u64);
         meter.show(&match size {
             Some(size) => {
-                let bar = human::bar(bytes, size, BAR_CELLS);
-                format!(
-                    "uploading {name}  {bar}  {}  {pace}/s",
-                    human::percent_text(bytes, size)
-                )
+                let (bar, percent) = (
+                    human::bar(bytes, size, BAR_CELLS),
+                    human::percent_text(bytes, size),
+                );
+                format!("uploading {name}  {bar}  {percent}  {pace}/s")
             }
             None => format!("uploading {name}  {}  {pace}/s", human::bytes(bytes)),
         });
@@ -166,15 +150,9 @@ fn progress(link: &Link<'_>, name: &str, size: Option<u64>) -> impl Fn(u64) + Se
 
 /// Rows, columns and the first row.
 fn tell(link: &Link<'_>, found: &Value) {
-    let mut line = format!("rows {}", human::count(found["rows"].as_u64().unwrap_or(0)));
-    let columns: Vec<&str> = found["columns"]
-        .as_array()
-        .into_iter()
-        .flatten()
-        .filter_map(Value::as_str)
-        .collect();
-    if !columns.is_empty() {
-        line += &format!("   columns {}", clean(&columns.join(",")));
+    let mut line = format!("rows {}", human::count(number(&found["rows"])));
+    if let Some(columns) = joined(&texts(&found["columns"]), ",") {
+        line += &format!("   columns {}", clean(&columns));
     }
     if let Some(first) = found["sample"].get(0) {
         let first: String = clean(&first.to_string()).chars().take(SAMPLE_CHARS_MAX).collect();
@@ -188,18 +166,9 @@ fn tell(link: &Link<'_>, found: &Value) {
 
 /// What looks wrong in the rows, as `windrow run` says it.
 fn doubt(found: &Value) -> Option<String> {
-    let columns = found["columns"]
-        .as_array()
-        .into_iter()
-        .flatten()
-        .filter_map(Value::as_str);
-    let columns: Vec<String> = columns.map(clean).collect();
+    let columns: Vec<String> = texts(&found["columns"]).into_iter().map(clean).collect();
     // A long row is shown as its beginning, in a text.
-    let first = match &found["sample"][0] {
-        Value::String(text) => text.clone(),
-        row => row.to_string(),
-    };
-    first_row::doubt(&first, &columns)
+    first_row::doubt(&shown(&found["sample"][0]), &columns)
 }
 
 #[cfg(test)]

@@ -6,24 +6,15 @@ use crate::Shell;
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::link::Link;
+use crate::output::body::{joined, labels, list, number, shown, text, texts};
 use crate::output::table::times::Times;
 use crate::output::table::{Card, Tone, human};
 use crate::task::args::ShowArgs;
 use crate::task::look::columns::TASKS;
+use crate::task::look::failures;
 use crate::task::make::warnings;
 use crate::task::words;
-use windrow_client::segment;
 
-/// The terms that add up to the total, in the order in which they are read.
-pub(crate) const TERMS: [&str; 7] = [
-    "succeeded",
-    "skipped",
-    "abandoned",
-    "in_flight",
-    "parked",
-    "pending",
-    "excluded",
-];
 /// Settings, in the order of `config.toml`.
 const SETTINGS: [&str; 8] = [
     "rate",
@@ -37,6 +28,8 @@ const SETTINGS: [&str; 8] = [
 ];
 /// Shards on lines of their own.
 const SHARDS_SHOWN: usize = 16;
+/// Failures, by code, that are named.
+const FAILURES_SHOWN: usize = 5;
 /// Cells of the bar.
 const BAR_CELLS: usize = 40;
 
@@ -47,72 +40,67 @@ const BAR_CELLS: usize = 40;
 pub(crate) async fn show(args: &ShowArgs, shell: &Shell) -> Result<Exit, Fault> {
     let link = Link::open(&args.remote, shell)?;
     let id = link.task(&args.task).await?;
-    let answer = link.get(&format!("/v1/tasks/{}", segment(&id))).await?;
-    link.show_one(&TASKS, &answer, card)
+    let answer = link.get(&format!("/v1/tasks/{id}")).await?;
+    let failures = match link.look.form.is_for_people() && words::has_failures(&answer.json()?) {
+        true => failures::told(&link, &id).await?,
+        false => Vec::new(),
+    };
+    link.show_one(&TASKS, &answer, |task, times| {
+        let shown = failures.iter().take(FAILURES_SHOWN);
+        shown.fold(card(task, times), |card, failure| {
+            card.toned("failure", failure, Tone::Bad)
+        })
+    })
 }
 
 /// A task for people.
 pub(crate) fn card(task: &Value, times: &Times) -> Card {
-    let text = |name: &str| task[name].as_str();
+    let id = text(&task["id"]);
     let (status, tone) = words::status_at(task, times);
     let (done, total) = words::done(task);
     let bar = words::bar(task, BAR_CELLS);
     let progress = format!(
-        "{bar} {}   {} / {}",
+        "{bar} {}   {}",
         human::percent_text(done, total),
-        human::count(done),
-        human::count(total)
+        words::done_of(task)
     );
+    let because = task["status_text"].as_str().map(|text| times.style.within(text));
+    let params = task.get("params").filter(|params| !params.is_null());
     let mut card = Card::new()
         .title(words::address(task), Tone::Strong)
-        .title(text("id").unwrap_or_default(), Tone::Plain)
+        .title(id, Tone::Plain)
         .title(status, tone)
-        .maybe(
-            "because",
-            text("status_text").map(|text| times.style.within(text)),
-        )
-        .maybe("since", text("since").map(|at| times.text(at)))
+        .maybe("because", because)
+        .time("since", &task["since"], times)
         .maybe("next", next(task, times))
         .line("progress", progress)
-        .line("items", counts(task))
+        .line(
+            "items",
+            words::counts(&task["counts"], &words::TERMS, &words::RARE),
+        )
         .maybe("pace", words::rate(task, times).map(|rate| pace(task, &rate)))
         .maybe("nodes", nodes(task))
-        .line(
-            "window",
-            format!(
-                "low water {}{}",
-                human::count(task["low_water"].as_u64().unwrap_or(0)),
-                live(task)
-            ),
-        )
+        .line("window", window(task))
         .line("settings", settings(task))
         .line("source", source(&task["source"]))
-        .maybe(
-            "params",
-            task.get("params")
-                .filter(|params| !params.is_null())
-                .map(Value::to_string),
-        )
-        .maybe("labels", labels(task));
-    for (label, text) in shards(task, times) {
-        card = card.line(label, text);
+        .maybe("params", params.map(Value::to_string))
+        .maybe("labels", labels(&task["labels"]));
+    for (label, shard) in shards(task, times) {
+        card = card.line(label, shard);
     }
-    for (label, said) in relations(task) {
-        card = card.maybe(label, said);
-    }
-    for (label, name) in [
-        ("created", "created_at"),
-        ("not before", "start_at"),
-        (started(task), "started_at"),
-        ("deadline", "deadline"),
-        ("finished", "finished_at"),
-    ] {
-        card = card.maybe(label, text(name).map(|at| times.text(at)));
-    }
-    for warning in warnings::lines(task, text("id").unwrap_or_default(), times.style) {
-        card = card.line("warning", warning);
-    }
-    card
+    card = card
+        .maybe("parent", task["parent"].as_str())
+        .maybe("pool", task["pool"].as_str())
+        .maybe("limits", joined(&texts(&task["limits"]), "  "))
+        .time("created", &task["created_at"], times)
+        .time("not before", &task["start_at"], times)
+        .time(started(task), &task["started_at"], times)
+        .time("deadline", &task["deadline"], times)
+        .time("finished", &task["finished_at"], times);
+    let warnings = warnings::lines(task, id, times.style);
+    warnings
+        .into_iter()
+        .fold(card, |card, warning| card.line("warning", warning))
 }
 
 /// What the time of its start is: of one that waits and has not run yet, only somebody's wish.
@@ -123,8 +111,10 @@ fn started(task: &Value) -> &'static str {
 
 /// Each shard on a line of its own; a task of one has nothing to say here.
 fn shards(task: &Value, times: &Times) -> Vec<(&'static str, String)> {
-    let list = task["shard_list"].as_array().filter(|list| list.len() > 1);
-    let Some(list) = list else { return Vec::new() };
+    let list = list(&task["shard_list"]);
+    if list.len() < 2 {
+        return Vec::new();
+    }
     let labels = std::iter::once("shards").chain(std::iter::repeat(""));
     let shown = list
         .iter()
@@ -136,24 +126,23 @@ fn shards(task: &Value, times: &Times) -> Vec<(&'static str, String)> {
 }
 
 fn shard_line(shard: &Value, times: &Times) -> String {
-    let number = |name: &str| shard[name].as_u64().unwrap_or(0);
-    let text = |name: &str| shard[name].as_str();
-    let (items, settled) = (number("end").saturating_sub(number("first")), number("settled"));
-    let at = text("next_at")
-        .map(|at| format!(" until {}", times.text(at)))
-        .unwrap_or_default();
-    let node = text("node").map(|node| format!(" on {node}")).unwrap_or_default();
+    let count = |name: &str| number(&shard[name]);
+    let at = shard["next_at"]
+        .as_str()
+        .map(|at| format!(" until {}", times.text(at)));
+    let node = shard["node"].as_str().map(|node| format!(" on {node}"));
     let share = shard["rate_share"].as_f64().filter(|share| *share > 0.0);
-    let share = share
-        .map(|share| format!("   {:.1} % of the rate", share * 100.0))
-        .unwrap_or_default();
+    let share = share.map(|share| format!("   {:.1} % of the rate", share * 100.0));
     format!(
-        "{}  {}{node}{at}   {} of {}   low water {}{share}",
-        text("shard").unwrap_or_default(),
-        text("state").unwrap_or_default(),
-        human::count(settled),
-        human::count(items),
-        human::count(number("low_water"))
+        "{}  {}{}{}   {} of {}   low water {}{}",
+        text(&shard["shard"]),
+        text(&shard["state"]),
+        node.unwrap_or_default(),
+        at.unwrap_or_default(),
+        human::count(count("settled")),
+        human::count(count("end").saturating_sub(count("first"))),
+        human::count(count("low_water")),
+        share.unwrap_or_default()
     )
 }
 
@@ -166,116 +155,57 @@ fn next(task: &Value, times: &Times) -> Option<String> {
     ))
 }
 
-/// The terms that add up to the total.
-pub(crate) fn counts(task: &Value) -> String {
-    let terms = TERMS
-        .iter()
-        .filter_map(|name| Some((name, task["counts"][*name].as_u64()?)));
-    // What never happens in most tasks is named only where it did.
-    let terms = terms.filter(|(name, number)| *number > 0 || !["parked", "excluded"].contains(name));
-    let terms = terms.map(|(name, number)| format!("{} {}", name.replace('_', " "), human::count(number)));
-    terms.collect::<Vec<_>>().join("  ")
-}
-
 fn pace(task: &Value, rate: &str) -> String {
-    let p95 = task["live"]["latency_p95_seconds"].as_f64();
-    let mut text = rate.to_owned();
-    if let Some(p95) = p95 {
-        text += &format!("   p95 {:.0} ms", p95 * 1000.0);
-    }
-    if let Some(eta) = words::eta(task) {
-        text += &format!("   ETA {}", human::span(eta));
-    }
-    if let Some(stall) = task["live"]["stall"].as_str() {
-        text += &format!("   held by {}", stall.replace('_', " "));
-    }
-    text
+    let live = &task["live"];
+    let parts = [
+        Some(rate.to_owned()),
+        live["latency_p95_seconds"]
+            .as_f64()
+            .map(|p95| format!("p95 {:.0} ms", p95 * 1000.0)),
+        words::eta(task).map(|eta| format!("ETA {}", human::span(eta))),
+        live["stall"]
+            .as_str()
+            .map(|stall| format!("held by {}", stall.replace('_', " "))),
+    ];
+    parts.into_iter().flatten().collect::<Vec<_>>().join("   ")
 }
 
 /// The nodes that run it, and those that can't be asked.
 fn nodes(task: &Value) -> Option<String> {
     let live = &task["live"];
-    let names = live["nodes"]
-        .as_array()
-        .into_iter()
-        .flatten()
-        .filter_map(Value::as_str);
-    let asked = names.collect::<Vec<_>>().join(", ");
-    let silent = live["unreachable"].as_array().into_iter().flatten();
-    let silent = silent.filter_map(|one| one["node"].as_str().map(|node| format!("{node} can't be asked")));
-    let all: Vec<String> = [asked]
-        .into_iter()
-        .filter(|names| !names.is_empty())
-        .chain(silent)
-        .collect();
-    (!all.is_empty()).then(|| all.join("; "))
+    let asked = joined(&texts(&live["nodes"]), ", ");
+    let silent = list(&live["unreachable"]).iter();
+    let silent = silent.map(|one| format!("{} is unreachable", text(&one["node"])));
+    joined(&asked.into_iter().chain(silent).collect::<Vec<_>>(), "; ")
 }
 
-fn live(task: &Value) -> String {
+fn window(task: &Value) -> String {
     let live = &task["live"];
-    match (
-        live["high_water"].as_u64(),
-        live["window"].as_u64(),
-        live["concurrency"].as_u64(),
-    ) {
-        (Some(high), Some(window), Some(concurrency)) => format!(
-            "   high water {}   window {}   concurrency {}",
-            human::count(high),
-            human::count(window),
-            human::count(concurrency)
-        ),
-        _ => String::new(),
-    }
+    let parts = [
+        ("low water", &task["low_water"]),
+        ("high water", &live["high_water"]),
+        ("window", &live["window"]),
+        ("concurrency", &live["concurrency"]),
+    ];
+    let parts = parts.map(|(name, value)| Some(format!("{name} {}", human::count(value.as_u64()?))));
+    parts.into_iter().flatten().collect::<Vec<_>>().join("   ")
 }
 
 fn settings(task: &Value) -> String {
     let written = |name: &&str| match &task[*name] {
         Value::Null | Value::Bool(false) => None,
-        Value::String(text) => Some(format!("{name} {text}")),
-        other => Some(format!("{name} {other}")),
+        value => Some(format!("{} {}", name.replace('_', " "), shown(value))),
     };
-    SETTINGS
-        .iter()
-        .filter_map(written)
-        .collect::<Vec<_>>()
-        .join("  ")
-        .replace('_', " ")
+    SETTINGS.iter().filter_map(written).collect::<Vec<_>>().join("  ")
 }
 
 fn source(source: &Value) -> String {
     let members = source.as_object().into_iter().flatten();
-    let shown = members.filter(|(name, value)| *name != "type" && !value.is_null() && !value.is_array());
-    let shown = shown.map(|(name, value)| match value {
-        Value::String(text) => format!("{name} {text}"),
-        other => format!("{name} {other}"),
-    });
+    let members = members.filter(|(name, value)| *name != "type" && !value.is_null() && !value.is_array());
+    let members = members.map(|(name, value)| format!("{name} {}", shown(value)));
     let kind = source["type"].as_str().unwrap_or("unknown").to_owned();
-    [kind].into_iter().chain(shown).collect::<Vec<_>>().join("  ")
-}
-
-/// What it belongs to.
-fn relations(task: &Value) -> [(&'static str, Option<String>); 3] {
-    let text = |name: &str| task[name].as_str().map(str::to_owned);
-    [
-        ("parent", text("parent")),
-        ("pool", text("pool")),
-        ("limits", limits(task)),
-    ]
-}
-
-fn limits(task: &Value) -> Option<String> {
-    let names: Vec<&str> = task["limits"]
-        .as_array()?
-        .iter()
-        .filter_map(Value::as_str)
-        .collect();
-    (!names.is_empty()).then(|| names.join("  "))
-}
-
-fn labels(task: &Value) -> Option<String> {
-    let labels = task["labels"].as_object().filter(|labels| !labels.is_empty())?;
-    let pairs = labels
-        .iter()
-        .map(|(key, value)| format!("{key}:{}", value.as_str().unwrap_or_default()));
-    Some(pairs.collect::<Vec<_>>().join("  "))
+    std::iter::once(kind)
+        .chain(members)
+        .collect::<Vec<_>>()
+        .join("  ")
 }

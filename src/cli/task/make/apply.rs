@@ -1,7 +1,6 @@
 //! `windrow task apply`: a task as a file says it is.
 
 use std::collections::BTreeMap;
-use std::io::Read as _;
 use std::path::Path;
 
 use serde_json::value::RawValue;
@@ -10,13 +9,15 @@ use serde_json::{Map, Value};
 use crate::Shell;
 use crate::exit::Exit;
 use crate::fault::Fault;
-use crate::link::Link;
+use crate::link::{Link, document};
+use crate::output::body::text;
+use crate::output::table::times::parsed;
 use crate::task::args::make::{ApplyArgs, Begin};
-use crate::task::look::follow::{Made, follow};
-use crate::task::make::draft::{Draft, Operation};
+use crate::task::look::follow::{Created, follow};
+use crate::task::make::draft::Draft;
 use crate::task::steer::set::difference;
 use crate::task::wait::until;
-use crate::task::which::{Told, each};
+use crate::task::which::{Became, each};
 use crate::task::words;
 use windrow_client::{Answer, Request};
 use windrow_core::settings::table::TuningPatch;
@@ -36,14 +37,13 @@ type Members = BTreeMap<String, Box<RawValue>>;
 /// `Rejected` when the file can't be read, `Conflict` when it wants what can't be changed; what the node refused.
 pub(crate) async fn apply(args: &ApplyArgs, shell: &Shell) -> Result<Exit, Fault> {
     let wanted = read(&args.file)?;
-    let text = |name: &str| {
-        let value = wanted
-            .get(name)
-            .and_then(|raw| serde_json::from_str::<String>(raw.get()).ok());
+    let named = |name: &str| {
+        let raw = wanted.get(name);
+        let value = raw.and_then(|raw| serde_json::from_str::<String>(raw.get()).ok());
         value.ok_or_else(|| unusable(&args.file, &format!("{name} is missing, or not text")))
     };
-    let (business, name) = (text("business")?, text("name")?);
-    let link = Link::open(&args.remote, shell)?.of_file();
+    let (business, name) = (named("business")?, named("name")?);
+    let link = Link::open(&args.write.remote, shell)?.of_file();
     let request = Request::get("/v1/tasks")
         .query("business", &business)
         .query("name", &name)
@@ -51,107 +51,56 @@ pub(crate) async fn apply(args: &ApplyArgs, shell: &Shell) -> Result<Exit, Fault
     let found: Value = link.send(request).await?.json()?;
     let Some(task) = found["items"].get(0) else {
         let draft = Draft::of(wanted).strictly(args.strict);
-        let Some(answer) = draft.send(&link, &args.write, Operation::CREATE, "").await? else {
+        let request = Request::post("/v1/tasks");
+        let Some(answer) = draft.send(&link, &args.write, request, "").await? else {
             return Ok(Exit::Ok);
         };
         return made(&link, answer).await;
     };
-    let id = task["id"].as_str().unwrap_or_default().to_owned();
+    let id = text(&task["id"]).to_owned();
     let draft = change(&wanted, task)?.strictly(args.strict);
     let send = async |id: &str| match draft.is_empty() {
         true => Ok(Some(until::look(&link, id).await?.answer)),
-        false => draft.send(&link, &args.write, Operation::EDIT, id).await,
+        false => {
+            draft
+                .send(&link, &args.write, Request::patch(&format!("/v1/tasks/{id}")), id)
+                .await
+        }
     };
     let became = async |id: &str, answer: Answer| {
-        let line = format!(
-            "{id}  {}  {}",
-            words::address(task),
-            difference(task, &answer.json()?)
-        );
-        Ok(Told::well(link.look.style.within(&line), answer))
+        let difference = difference(task, &answer.json()?);
+        let line = format!("{id}  {}  {difference}", words::address(task));
+        Ok(Became::well(link.look.style.within(&line), answer))
     };
     each(&link, &[id], send, became).await
 }
 
 async fn made(link: &Link<'_>, answer: Answer) -> Result<Exit, Fault> {
-    let task: Value = answer.json()?;
-    let line = format!(
-        "created  {}  {}   {}",
-        task["id"].as_str().unwrap_or_default(),
-        words::address(&task),
-        words::status(&task).0
-    );
+    let task = answer.json()?;
+    let (address, status) = (words::address(&task), words::status(&task).0);
     let begin = Begin {
         start: task["status"] != "created",
         wait: false,
     };
-    follow(
-        link,
-        Made {
-            answer,
-            line,
-            begin,
-            then: None,
-        },
-    )
-    .await
-    .map(|followed| followed.exit)
+    let created = Created {
+        answer,
+        line: format!("created  {}  {address}   {status}", text(&task["id"])),
+        begin,
+        then: None,
+    };
+    follow(link, created).await.map(|followed| followed.exit)
 }
 
 fn unusable(path: &Path, why: &str) -> Fault {
-    Fault::new(
-        Exit::Rejected,
-        "the file can't be applied",
-        format!("{}: {why}", path.display()),
-    )
-    .hint("`windrow help task apply` shows one")
+    let because = format!("{}: {why}", path.display());
+    Fault::new(Exit::Rejected, "the file can't be applied", because)
+        .hint("`windrow help task apply` shows one")
 }
 
 /// The members of the file; those of JSON as they are written.
 fn read(path: &Path) -> Result<Members, Fault> {
-    let unread = |error: std::io::Error| unusable(path, &error.to_string());
-    let text = if path == Path::new("-") {
-        let mut text = String::new();
-        std::io::stdin()
-            .lock()
-            .read_to_string(&mut text)
-            .map_err(unread)?;
-        text
-    } else {
-        std::fs::read_to_string(path).map_err(unread)?
-    };
-    if path.extension().is_none_or(|ending| ending != "toml") {
-        return serde_json::from_str(&text)
-            .map_err(|error| unusable(path, &format!("it is no JSON object: {error}")));
-    }
-    let table: toml::Table = text
-        .parse()
-        .map_err(|error: toml::de::Error| unusable(path, error.message()))?;
-    let mut draft = Members::new();
-    for (name, value) in table {
-        let raw =
-            serde_json::value::to_raw_value(&plain(value)).map_err(|error| Fault::bug(error.to_string()))?;
-        draft.insert(name, raw);
-    }
-    Ok(draft)
-}
-
-/// TOML as JSON; its times are texts there.
-fn plain(value: toml::Value) -> Value {
-    match value {
-        toml::Value::String(text) => Value::String(text),
-        toml::Value::Integer(number) => Value::from(number),
-        toml::Value::Float(number) => Value::from(number),
-        toml::Value::Boolean(is) => Value::Bool(is),
-        toml::Value::Datetime(at) => Value::String(at.to_string()),
-        toml::Value::Array(values) => values.into_iter().map(plain).collect(),
-        toml::Value::Table(members) => Value::Object(
-            members
-                .into_iter()
-                .map(|(name, value)| (name, plain(value)))
-                .collect(),
-        ),
-    }
+    let json = document::json(path).map_err(|why| unusable(path, &why))?;
+    serde_json::from_str(&json).map_err(|error| unusable(path, &format!("not a JSON object: {error}")))
 }
 
 /// What of the file isn't so.
@@ -169,11 +118,8 @@ fn change(wanted: &Members, task: &Value) -> Result<Draft, Fault> {
                     draft.put(name, raw)?;
                 }
             }
-            name if FIXED.contains(&name) => {
-                if !is_same(name, &value, &task[name]) {
-                    fixed.push(format!("{name} is {}, not {value}", task[name]));
-                }
-            }
+            name if FIXED.contains(&name) && is_same(name, &value, &task[name]) => {}
+            name if FIXED.contains(&name) => fixed.push(format!("{name} is {}, not {value}", task[name])),
             _ => {
                 settings.insert(name.to_owned(), value);
             }
@@ -197,7 +143,7 @@ fn change(wanted: &Members, task: &Value) -> Result<Draft, Fault> {
 
 /// A time is the same however its zone is written.
 fn is_same(name: &str, wanted: &Value, is: &Value) -> bool {
-    let time = |value: &Value| chrono::DateTime::parse_from_rfc3339(value.as_str()?).ok();
+    let time = |value: &Value| parsed(value.as_str()?);
     match name {
         "deadline" | "start_at" => wanted == is || time(wanted).is_some_and(|at| time(is) == Some(at)),
         _ => wanted == is,

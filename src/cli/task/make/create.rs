@@ -1,18 +1,19 @@
 //! `windrow task create` and `clone`.
 
-use serde_json::{Value, json as object};
+use serde_json::json as object;
 
 use crate::Shell;
 use crate::exit::Exit;
 use crate::fault::Fault;
-use crate::link::Link;
+use crate::link::{Link, word};
+use crate::output::body::{number, text};
 use crate::output::table::human;
-use crate::task::args::make::{CloneArgs, CreateArgs};
-use crate::task::look::follow::{Made, follow};
-use crate::task::look::rows::{self, Upload};
-use crate::task::make::draft::{Draft, Operation, json};
+use crate::task::args::make::{CloneArgs, CreateArgs, NewTask};
+use crate::task::look::follow::{Created, follow};
+use crate::task::look::rows;
+use crate::task::make::draft::{Draft, json};
 use crate::task::words;
-use windrow_client::{Request, segment};
+use windrow_client::{Answer, Request, segment};
 
 /// Makes a task.
 ///
@@ -20,48 +21,76 @@ use windrow_client::{Request, segment};
 /// When the items can't be read or uploaded, or what the node refused; an upload that no task took is removed.
 pub(crate) async fn create(args: &CreateArgs, shell: &Shell) -> Result<Exit, Fault> {
     // What is wrong in the flags is told before anything is uploaded.
-    let mut draft = Draft::default().strictly(args.strict);
+    let mut draft = Draft::new_task(&args.new)?;
     draft.put("business", &args.business)?;
-    draft.known(&args.known)?;
-    draft.content(&args.content)?;
-    draft.settings(&args.settings)?;
-    draft.begin(args.canary, args.begin.starts())?;
     rows::check(args)?;
-    let link = Link::open(&args.remote, shell)?;
-    draft.times(&args.content, &link)?;
+    let link = Link::open(&args.new.write.remote, shell)?;
+    draft.times(&args.new.content, &link)?;
     let upload = source(args, &link, &mut draft).await?;
-    let sent = draft.send(&link, &args.write, Operation::CREATE, "").await;
+    let sent = draft
+        .send(&link, &args.new.write, Request::post("/v1/tasks"), "")
+        .await;
     let Ok(Some(answer)) = sent else {
         if let Some(upload) = &upload {
             discard(&link, upload).await;
         }
         return sent.map(|_| Exit::Ok);
     };
-    let task: Value = answer.json()?;
+    let task = answer.json()?;
+    let items = human::counted(number(&task["total"]), "item");
+    created(&link, &args.new, answer, &format!("  {items}")).await
+}
+
+/// Makes a task like another one.
+///
+/// # Errors
+/// What the node refused.
+pub(crate) async fn clone(args: &CloneArgs, shell: &Shell) -> Result<Exit, Fault> {
+    let mut draft = Draft::new_task(&args.new)?;
+    let link = Link::open(&args.new.write.remote, shell)?;
+    draft.times(&args.new.content, &link)?;
+    let id = link.task(&args.task).await?;
+    let request = Request::post(&format!("/v1/tasks/{id}/clone"));
+    let Some(answer) = draft.send(&link, &args.new.write, request, &id).await? else {
+        return Ok(Exit::Ok);
+    };
+    let task = answer.json()?;
+    let items = human::counted(number(&task["total"]), "item");
+    created(
+        &link,
+        &args.new,
+        answer,
+        &format!("  a clone of {id}, {items} with new keys"),
+    )
+    .await
+}
+
+/// Tells of a new task, and follows it as far as that is wanted.
+async fn created(link: &Link<'_>, new: &NewTask, answer: Answer, what: &str) -> Result<Exit, Fault> {
+    let task = answer.json()?;
     let line = format!(
-        "created  {}  {}   {}   {}",
-        task["id"].as_str().unwrap_or_default(),
+        "created  {}  {} {what}   {}",
+        text(&task["id"]),
         words::address(&task),
-        human::counted(task["total"].as_u64().unwrap_or(0), "item"),
         words::status(&task).0
     );
-    let made = Made {
+    let created = Created {
         answer,
         line,
-        begin: args.begin,
-        then: args.canary.then(),
+        begin: new.begin,
+        then: new.canary.then(),
     };
-    follow(&link, made).await.map(|followed| followed.exit)
+    follow(link, created).await.map(|followed| followed.exit)
 }
 
 /// Adds the source; uploads it if it is a file.
-async fn source(args: &CreateArgs, link: &Link<'_>, draft: &mut Draft) -> Result<Option<Upload>, Fault> {
+async fn source(args: &CreateArgs, link: &Link<'_>, draft: &mut Draft) -> Result<Option<String>, Fault> {
     if let Some(total) = args.total {
         draft.put("source", object!({"type": "range", "total": total}))?;
     } else if let Some(url) = &args.url {
         let mut source = object!({"type": "url", "url": url});
         if let Some(format) = args.format {
-            source["format"] = object!(format.word());
+            source["format"] = object!(word(&format));
         }
         if let Some(delimiter) = args.items.delimiter {
             source["delimiter"] = object!(delimiter);
@@ -72,17 +101,12 @@ async fn source(args: &CreateArgs, link: &Link<'_>, draft: &mut Draft) -> Result
         draft.put("source", source)?;
     } else if let Some(inline) = &args.inline {
         let items = json("--items", inline)?;
-        draft.put(
-            "source",
-            rows::Inline {
-                kind: "inline",
-                items: &items,
-            },
-        )?;
+        let kind = "inline";
+        draft.put("source", rows::Inline { kind, items: &items })?;
     } else {
         is_free(args, link).await?;
         let upload = rows::upload(&args.items, link).await?;
-        draft.put("source", object!({"type": "file", "upload": upload.id}))?;
+        draft.put("source", object!({"type": "file", "upload": upload}))?;
         return Ok(Some(upload));
     }
     Ok(None)
@@ -97,7 +121,7 @@ async fn is_free(args: &CreateArgs, link: &Link<'_>) -> Result<(), Fault> {
         ..fault
     };
     link.is_business(Some(&args.business)).await.map_err(refused)?;
-    let Some(name) = &args.known.name else {
+    let Some(name) = &args.new.identity.name else {
         return Ok(());
     };
     match link.task(&format!("{}/{name}", args.business)).await {
@@ -110,48 +134,12 @@ async fn is_free(args: &CreateArgs, link: &Link<'_>) -> Result<(), Fault> {
 }
 
 /// Removes an upload that no task took. The node would do it a day later; until then it keeps one that a task was to take.
-async fn discard(link: &Link<'_>, upload: &Upload) {
-    let path = format!("/v1/uploads/{}", segment(&upload.id));
+async fn discard(link: &Link<'_>, upload: &str) {
+    let path = format!("/v1/uploads/{}", segment(upload));
     if let Err(fault) = link.send(Request::delete(&path)).await
         && fault.exit != Exit::Conflict
     {
-        link.say(&format!(
-            "the upload {} stays for a day: {}",
-            upload.id,
-            fault.because.join("; ")
-        ));
+        let because = fault.because.join("; ");
+        link.say(&format!("the upload {upload} stays for a day: {because}"));
     }
-}
-
-/// Makes a task like another one.
-///
-/// # Errors
-/// What the node refused.
-pub(crate) async fn clone(args: &CloneArgs, shell: &Shell) -> Result<Exit, Fault> {
-    let mut draft = Draft::default().strictly(args.strict);
-    draft.known(&args.known)?;
-    draft.content(&args.content)?;
-    draft.settings(&args.settings)?;
-    draft.begin(args.canary, args.begin.starts())?;
-    let link = Link::open(&args.remote, shell)?;
-    draft.times(&args.content, &link)?;
-    let id = link.task(&args.task).await?;
-    let Some(answer) = draft.send(&link, &args.write, Operation::CLONE, &id).await? else {
-        return Ok(Exit::Ok);
-    };
-    let task: Value = answer.json()?;
-    let line = format!(
-        "created  {}  {}   a clone of {id}, {} with new keys   {}",
-        task["id"].as_str().unwrap_or_default(),
-        words::address(&task),
-        human::counted(task["total"].as_u64().unwrap_or(0), "item"),
-        words::status(&task).0
-    );
-    let made = Made {
-        answer,
-        line,
-        begin: args.begin,
-        then: args.canary.then(),
-    };
-    follow(&link, made).await.map(|followed| followed.exit)
 }

@@ -9,15 +9,15 @@ use serde_json::value::{RawValue, to_raw_value};
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::input::moment::{self, Lean};
-use crate::link::{Form, Link, Write};
+use crate::link::{Link, Write};
 use crate::output::screen;
-use crate::task::args::make::{CanaryArgs, Content, Known, Strict, Then};
+use crate::task::args::make::{Begin, CanaryArgs, Content, Identity, NewTask, Strict, Then};
 use crate::task::args::settings::Settings;
 use crate::task::look::show;
 use crate::task::make::warnings;
 use crate::task::steer::set::difference_but;
 use crate::task::wait::until;
-use windrow_client::{Answer, ClientError, Request, segment};
+use windrow_client::{Answer, Request};
 
 /// What takes a deadline away.
 const NO_DEADLINE: &str = "none";
@@ -39,61 +39,8 @@ const PASSING: [&str; 13] = [
     "shard_list",
 ];
 
-/// An operation of the API.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Operation {
-    /// `post`, `patch` or `delete`.
-    method: &'static str,
-    /// Its path as the API's description has it.
-    template: &'static str,
-}
-
-impl Operation {
-    pub(crate) const CREATE: Operation = Operation::post("/v1/tasks");
-    pub(crate) const CLONE: Operation = Operation::post("/v1/tasks/{task}/clone");
-    pub(crate) const REDRIVE: Operation = Operation::post("/v1/tasks/{task}/redrives");
-    pub(crate) const PREVIEW: Operation = Operation::post("/v1/tasks/{task}/preview");
-    pub(crate) const START: Operation = Operation::post("/v1/tasks/{task}/start");
-    pub(crate) const STOP: Operation = Operation::post("/v1/tasks/{task}/stop");
-    pub(crate) const CANCEL: Operation = Operation::post("/v1/tasks/{task}/cancel");
-    pub(crate) const FINISH: Operation = Operation::post("/v1/tasks/{task}/finish");
-    pub(crate) const ABANDON: Operation = Operation::post("/v1/tasks/{task}/abandon");
-    pub(crate) const RECOVER: Operation = Operation::post("/v1/tasks/{task}/recover");
-    pub(crate) const MOVE: Operation = Operation::post("/v1/tasks/{task}/move");
-    pub(crate) const EDIT: Operation = Operation {
-        method: "patch",
-        template: "/v1/tasks/{task}",
-    };
-    pub(crate) const DELETE: Operation = Operation {
-        method: "delete",
-        template: "/v1/tasks/{task}",
-    };
-
-    const fn post(template: &'static str) -> Operation {
-        Operation {
-            method: "post",
-            template,
-        }
-    }
-
-    /// Whether its answer is the task that it is about.
-    fn changes_its_task(self) -> bool {
-        let makes_another = [Operation::CREATE, Operation::CLONE, Operation::REDRIVE];
-        !makes_another.contains(&self)
-    }
-
-    fn request(self, task: &str) -> Request {
-        let path = self.template.replace("{task}", &segment(task));
-        match self.method {
-            "patch" => Request::patch(&path),
-            "delete" => Request::delete(&path),
-            _ => Request::post(&path),
-        }
-    }
-}
-
 /// The body of a change. What a person wrote as JSON is sent as they wrote it, whatever the size of its numbers.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Draft {
     members: BTreeMap<String, Box<RawValue>>,
     /// Whether the node refuses what it would only warn of.
@@ -103,26 +50,14 @@ pub(crate) struct Draft {
 impl Draft {
     /// A body with these members.
     pub(crate) fn of(members: BTreeMap<String, Box<RawValue>>) -> Draft {
-        Draft {
-            members,
-            strict: false,
-        }
-    }
-
-    /// Another one that says the same.
-    pub(crate) fn again(&self) -> Draft {
-        Draft {
-            members: self.members.clone(),
-            strict: self.strict,
-        }
+        let strict = false;
+        Draft { members, strict }
     }
 
     /// The same, refused where it would only be warned of.
     pub(crate) fn strictly(self, strict: Strict) -> Draft {
-        Draft {
-            strict: strict.strict,
-            ..self
-        }
+        let strict = strict.strict;
+        Draft { strict, ..self }
     }
 
     /// Whether it says nothing.
@@ -158,31 +93,42 @@ impl Draft {
         members.try_for_each(|(name, value)| self.put(name, value))
     }
 
-    /// Adds what a task is known by.
-    ///
-    /// # Errors
-    /// As [`Draft::put`].
-    pub(crate) fn known(&mut self, known: &Known) -> Result<(), Fault> {
-        self.put_option("name", known.name.as_ref())?;
-        self.put_option("priority", known.priority)?;
-        let labels: BTreeMap<&String, &String> =
-            known.labels.iter().map(|(key, value)| (key, value)).collect();
-        self.put_option("labels", (!labels.is_empty()).then_some(labels))
-    }
-
-    /// Adds what is given to the handler.
+    /// Adds what a new task becomes, but for its times.
     ///
     /// # Errors
     /// When the params aren't JSON.
-    pub(crate) fn content(&mut self, content: &Content) -> Result<(), Fault> {
-        if let Some(params) = &content.params {
-            self.put("params", json("--params", params)?)?;
-        }
-        self.put_option("send_params", content.send_params)?;
-        self.put_option("limits", (!content.limits.is_empty()).then_some(&content.limits))?;
-        self.put_option("shards", content.shards.as_deref().map(number_or_word))?;
-        self.put_option("skip_first", content.skip_first)?;
-        Ok(())
+    pub(crate) fn new_task(new: &NewTask) -> Result<Draft, Fault> {
+        let mut draft = Draft::default().strictly(new.strict);
+        draft.identity(&new.identity)?;
+        let content = &new.content;
+        draft.params(content.params.as_deref())?;
+        draft.put_option("send_params", content.send_params)?;
+        draft.put_option("limits", (!content.limits.is_empty()).then_some(&content.limits))?;
+        draft.put_option("shards", content.shards.as_deref().map(number_or_word))?;
+        draft.put_option("skip_first", content.skip_first)?;
+        draft.settings(&new.settings)?;
+        draft.begin(new.canary, new.begin)?;
+        Ok(draft)
+    }
+
+    /// Adds what a task is found by.
+    ///
+    /// # Errors
+    /// As [`Draft::put`].
+    pub(crate) fn identity(&mut self, identity: &Identity) -> Result<(), Fault> {
+        self.put_option("name", identity.name.as_ref())?;
+        self.put_option("priority", identity.priority)?;
+        let labels: BTreeMap<_, _> = identity.labels.iter().cloned().collect();
+        self.put_option("labels", (!labels.is_empty()).then_some(labels))
+    }
+
+    /// Adds what the handler is given.
+    ///
+    /// # Errors
+    /// When it isn't JSON.
+    pub(crate) fn params(&mut self, params: Option<&str>) -> Result<(), Fault> {
+        let params = params.map(|params| json("--params", params)).transpose()?;
+        self.put_option("params", params)
     }
 
     /// Adds a time that a person gave, and says as what it was understood.
@@ -210,7 +156,7 @@ impl Draft {
     /// As [`Draft::time`].
     pub(crate) fn deadline(&mut self, text: Option<&String>, link: &Link<'_>) -> Result<(), Fault> {
         match text {
-            Some(text) if text == NO_DEADLINE => self.put("deadline", serde_json::Value::Null),
+            Some(text) if text == NO_DEADLINE => self.put("deadline", Value::Null),
             text => self.time("deadline", text, link),
         }
     }
@@ -219,17 +165,14 @@ impl Draft {
     ///
     /// # Errors
     /// As [`Draft::put`].
-    pub(crate) fn begin(&mut self, canary: CanaryArgs, starts: bool) -> Result<(), Fault> {
+    pub(crate) fn begin(&mut self, canary: CanaryArgs, begin: Begin) -> Result<(), Fault> {
         if let (Some(items), Some(then)) = (canary.canary, canary.then()) {
             // The API asks nobody: it stops, and we ask.
-            let then = if then == Then::Continue {
-                "continue"
-            } else {
-                "stop"
-            };
+            let is_plain = then == Then::Continue;
+            let then = if is_plain { "continue" } else { "stop" };
             self.put("canary", serde_json::json!({"items": items.get(), "then": then}))?;
         }
-        self.put_option("start", starts.then_some(true))
+        self.put_option("start", begin.starts().then_some(true))
     }
 
     /// Sends it; none when it was a dry run, whose plan is printed.
@@ -240,125 +183,54 @@ impl Draft {
         &self,
         link: &Link<'_>,
         write: &Write,
-        operation: Operation,
+        request: Request,
         task: &str,
     ) -> Result<Option<Answer>, Fault> {
-        let request = self.request(write, operation.request(task))?;
-        if !write.dry_run {
-            let answer = link.send(request).await?;
-            warn(link, task, &answer);
-            return Ok(Some(answer));
-        }
-        plan(link, operation, task, request).await.map(|()| None)
-    }
-
-    /// The same, if the task still has this tag; else it is [`Sent::Met`].
-    ///
-    /// # Errors
-    /// As [`Draft::send`].
-    pub(crate) async fn send_if(
-        &self,
-        link: &Link<'_>,
-        write: &Write,
-        operation: Operation,
-        task: &str,
-        tag: &str,
-    ) -> Result<Sent, Fault> {
-        let request = self
-            .request(write, operation.request(task))?
-            .header("if-match", tag);
+        let request = self.request(write, request)?;
         if write.dry_run {
-            return plan(link, operation, task, request).await.map(|()| Sent::Planned);
+            return plan(link, task, request).await.map(|()| None);
         }
-        match link.client.send(request).await {
-            Ok(answer) => {
-                warn(link, task, &answer);
-                Ok(Sent::Done(answer))
-            }
-            Err(ClientError::Problem(problem)) if problem.slug() == "etag-mismatch" => Ok(Sent::Met),
-            Err(error) => Err(error.into()),
-        }
+        let answer = link.send(request).await?;
+        warnings::tell(link, &answer.json()?, task);
+        Ok(Some(answer))
     }
 
     /// With its body, and the reason in it.
-    fn request(&self, write: &Write, request: Request) -> Result<Request, Fault> {
-        let mut members: BTreeMap<&str, &RawValue> = self
-            .members
-            .iter()
-            .map(|(name, value)| (name.as_str(), value.as_ref()))
-            .collect();
-        let wrong = |error: serde_json::Error| Fault::bug(error.to_string());
-        let reason = write
-            .reason
-            .as_ref()
-            .map(to_raw_value)
-            .transpose()
-            .map_err(wrong)?;
-        if let Some(reason) = &reason {
-            members.insert("reason", reason);
-        }
-        let text = serde_json::to_string(&members).map_err(wrong)?;
+    ///
+    /// # Errors
+    /// As [`Draft::put`].
+    pub(crate) fn request(&self, write: &Write, request: Request) -> Result<Request, Fault> {
+        let mut draft = self.clone();
+        draft.put_option("reason", write.reason.as_ref())?;
+        let text = serde_json::to_string(&draft.members).map_err(|error| Fault::bug(error.to_string()))?;
         let request = request.query_option("strict", self.strict.then_some(true));
         Ok(request.body("application/json", text))
     }
 }
 
-/// Says what the node warns of. An answer without a body, as that to a delete, has no warnings.
-fn warn(link: &Link<'_>, task: &str, answer: &Answer) {
-    if !answer.body.is_empty()
-        && let Ok(body) = answer.json()
-    {
-        warnings::tell(link, &body, task);
-    }
-}
-
-/// What became of a change that was bound to a tag.
-#[derive(Debug)]
-pub(crate) enum Sent {
-    /// It was made.
-    Done(Answer),
-    /// It was a dry run, whose plan is printed.
-    Planned,
-    /// Somebody else had changed the task meanwhile.
-    Met,
-}
-
-/// Asks what it would do, and prints that: people see what would be another.
-async fn plan(link: &Link<'_>, operation: Operation, task: &str, request: Request) -> Result<(), Fault> {
-    refuse_blind(link, operation).await?;
-    let answer = link.send(request.query("dry_run", true)).await?;
-    let plan: Value = answer.json()?;
-    if plan["dry_run"] != true {
-        let because = "the node says that it can try this, but it answered as if it had done it";
-        return Err(Fault::bug(because));
-    }
-    if !matches!(link.look.form, Form::Table | Form::Wide) {
+/// Asks what a change of this task would do, and prints that: people see what would be different.
+///
+/// # Errors
+/// As [`Link::try_out`].
+pub(crate) async fn plan(link: &Link<'_>, task: &str, request: Request) -> Result<(), Fault> {
+    let is_delete = request.method() == "DELETE";
+    let path = request.path();
+    let makes_another = path == "/v1/tasks" || path.ends_with("/clone") || path.ends_with("/redrives");
+    let (answer, plan) = link.try_out(request).await?;
+    if !link.look.form.is_for_people() {
         return screen::put(&answer.text());
     }
-    link.say("dry run: nothing was changed; this would be:");
     let would = &plan["would"];
     warnings::tell(link, would, task);
-    if operation == Operation::DELETE {
+    if is_delete {
         return screen::put(&format!("{task}  deleted"));
     }
-    if operation.changes_its_task() {
-        let before = until::look(link, task).await?.task;
-        let change = difference_but(&before, would, &PASSING);
-        return screen::put(&link.look.style.within(&format!("{task}  {change}")));
+    if makes_another {
+        return screen::put(&show::card(would, &link.times(&answer)).text(link.look.paper));
     }
-    screen::put(&show::card(would, &link.times(&answer)).text(link.look.paper))
-}
-
-/// A node that knows no dry run of an operation would do it in earnest.
-async fn refuse_blind(link: &Link<'_>, operation: Operation) -> Result<(), Fault> {
-    let document: Value = link.get("/openapi.json").await?.json()?;
-    let described = &document["paths"][operation.template][operation.method]["parameters"];
-    let mut parameters = described.as_array().into_iter().flatten();
-    if parameters.any(|parameter| parameter["name"] == "dry_run") {
-        return Ok(());
-    }
-    let because = format!("this node would do {} in earnest", operation.template);
-    Err(Fault::new(Exit::Conflict, "it can't be tried", because).hint("a newer node, or without --dry-run"))
+    let before = until::look(link, task).await?.task;
+    let change = difference_but(&before, would, &PASSING);
+    screen::put(&link.look.style.within(&format!("{task}  {change}")))
 }
 
 /// JSON as a person gives it: itself, or `@FILE`.
@@ -376,11 +248,11 @@ pub(crate) fn json(flag: &str, text: &str) -> Result<Box<RawValue>, Fault> {
         }
         None => text.to_owned(),
     };
-    serde_json::from_str(text.trim()).map_err(|error| wrong(format!("it is no JSON: {error}")))
+    serde_json::from_str(text.trim()).map_err(|error| wrong(format!("not JSON: {error}")))
 }
 
 /// A number as one; what else it is, the node judges.
-pub(crate) fn number_or_word(text: &str) -> serde_json::Value {
+pub(crate) fn number_or_word(text: &str) -> Value {
     text.parse::<u64>().map_or_else(|_| text.into(), Into::into)
 }
 

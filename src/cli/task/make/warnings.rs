@@ -3,35 +3,30 @@
 use serde_json::Value;
 
 use crate::link::Link;
+use crate::output::body::{list, text};
 use crate::output::table::clean;
 use crate::output::table::times::TimeStyle;
 
 /// Says them, in an answer about this task; of one that isn't there yet it has its own number.
 pub(crate) fn tell(link: &Link<'_>, answer: &Value, task: &str) {
     let id = answer["id"].as_str().unwrap_or(task);
-    let whose = if id.is_empty() {
-        String::new()
-    } else {
-        format!("{id}  ")
-    };
+    let gap = if id.is_empty() { "" } else { "  " };
     for line in lines(answer, id, link.look.style) {
-        link.must_say(&format!("warning: {whose}{line}"));
+        link.must_say(&format!("warning: {id}{gap}{line}"));
     }
 }
 
 /// Whether a node warned of this.
 pub(crate) fn has(task: &Value, code: &str) -> bool {
-    task["warnings"]
-        .as_array()
-        .into_iter()
-        .flatten()
+    list(&task["warnings"])
+        .iter()
         .any(|warning| warning["code"] == code)
 }
 
 /// Each with what to do about it.
 pub(crate) fn lines(task: &Value, id: &str, style: TimeStyle) -> Vec<String> {
     let line = |warning: &Value| {
-        let text = |name: &str| clean(warning[name].as_str().unwrap_or_default());
+        let text = |name: &str| clean(text(&warning[name]));
         let member = text("pointer").trim_start_matches('/').replace('_', " ");
         let advice = match (warning["code"].as_str(), id) {
             // A command is more than words.
@@ -41,12 +36,7 @@ pub(crate) fn lines(task: &Value, id: &str, style: TimeStyle) -> Vec<String> {
         };
         style.within(&format!("{member}: {}; try {advice}", text("detail")))
     };
-    task["warnings"]
-        .as_array()
-        .into_iter()
-        .flatten()
-        .map(line)
-        .collect()
+    list(&task["warnings"]).iter().map(line).collect()
 }
 
 #[cfg(test)]

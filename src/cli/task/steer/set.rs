@@ -1,19 +1,20 @@
 //! `windrow task set`: what was, and what is.
 
-use std::collections::BTreeMap;
-
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::Shell;
 use crate::exit::Exit;
 use crate::fault::Fault;
-use crate::link::{Danger, Link};
+use crate::link::Link;
+use crate::output::body::{joined, shown, text};
+use crate::output::table::clean;
 use crate::task::args::steer::SetArgs;
-use crate::task::make::draft::{Draft, Operation, Sent, json, number_or_word};
-use crate::task::steer::LIVING;
-use crate::task::wait::until::{self, Seen};
-use crate::task::which::{Deed, Told, chosen, each};
-use windrow_client::Answer;
+use crate::task::make::draft::{Draft, number_or_word, plan};
+use crate::task::make::warnings;
+use crate::task::steer::{LIVING, ordinary};
+use crate::task::wait::until::{self, TaskAnswer};
+use crate::task::which::{Became, chosen, each};
+use windrow_client::{Answer, ClientError, Request};
 
 /// Members that change by themselves, or say what the others say.
 const MOVING: [&str; 15] = [
@@ -44,33 +45,21 @@ pub(crate) async fn set(args: &SetArgs, shell: &Shell) -> Result<Exit, Fault> {
     let mut draft = draft(args)?.strictly(args.strict);
     let touches_labels = !args.labels.is_empty() || !args.unlabels.is_empty();
     if draft.is_empty() && !touches_labels && args.deadline.is_none() {
-        return Err(
-            Fault::new(Exit::Usage, "nothing is to be changed", "no flag names a setting").hint(
-                "--rate 500/s, --window auto, --label team=growth … `windrow help task set` has them all",
-            ),
-        );
+        let fault = Fault::new(Exit::Usage, "nothing to change", "no flag names a setting");
+        return Err(fault.hint(
+            "--rate 500/s, --window auto, --label team=growth … `windrow help task set` has them all",
+        ));
     }
-    let link = Link::open(&args.remote, shell)?;
+    let link = Link::open(&args.write.remote, shell)?;
     draft.deadline(args.deadline.as_ref(), &link)?;
-    let deed = Deed {
-        verb: "change",
-        usual: LIVING,
-        danger: Danger::Ordinary,
-        is_dry: args.write.dry_run,
-    };
-    let ids = chosen(&link, &args.which(), deed).await?;
+    let ids = chosen(&link, &args.which, ordinary("change", LIVING), args.write.dry_run).await?;
     let send = async |id: &str| {
         let before = until::look(&link, id).await?;
         change(&link, args, &draft, before).await
     };
     let became = async |id: &str, (before, answer): (Value, Answer)| {
-        let after: Value = answer.json()?;
-        Ok(Told::well(
-            link.look
-                .style
-                .within(&format!("{id}  {}", difference(&before, &after))),
-            answer,
-        ))
+        let line = format!("{id}  {}", difference(&before, &answer.json()?));
+        Ok(Became::well(link.look.style.within(&line), answer))
     };
     each(&link, &ids, send, became).await
 }
@@ -85,9 +74,7 @@ fn draft(args: &SetArgs) -> Result<Draft, Fault> {
     draft.put_option("skip_first", args.skip_first)?;
     draft.put_option("shards", args.shards.as_deref().map(number_or_word))?;
     draft.put_option("deadline", args.no_deadline.then_some(Value::Null))?;
-    if let Some(params) = &args.params {
-        draft.put("params", json("--params", params)?)?;
-    }
+    draft.params(args.params.as_deref())?;
     Ok(draft)
 }
 
@@ -96,44 +83,42 @@ async fn change(
     link: &Link<'_>,
     args: &SetArgs,
     draft: &Draft,
-    mut before: Seen,
+    mut before: TaskAnswer,
 ) -> Result<Option<(Value, Answer)>, Fault> {
-    let id = before.task["id"].as_str().unwrap_or_default().to_owned();
-    let touches_labels = !args.labels.is_empty() || !args.unlabels.is_empty();
-    if !touches_labels {
-        let sent = draft.send(link, &args.write, Operation::EDIT, &id).await?;
+    let id = text(&before.task["id"]).to_owned();
+    let edit = || Request::patch(&format!("/v1/tasks/{id}"));
+    if args.labels.is_empty() && args.unlabels.is_empty() {
+        let sent = draft.send(link, &args.write, edit(), &id).await?;
         return Ok(sent.map(|answer| (before.task, answer)));
     }
     for _ in 0..MEETINGS_MAX {
-        let mut draft = draft.again();
+        let mut draft = draft.clone();
         draft.put("labels", labels(&before.task, args))?;
         let tag = before.answer.header("etag").unwrap_or("*");
-        match draft
-            .send_if(link, &args.write, Operation::EDIT, &id, tag)
-            .await?
-        {
-            Sent::Done(answer) => return Ok(Some((before.task, answer))),
-            Sent::Planned => return Ok(None),
-            Sent::Met => before = until::look(link, &id).await?,
+        let request = draft.request(&args.write, edit())?.header("if-match", tag);
+        if args.write.dry_run {
+            return plan(link, &id, request).await.map(|()| None);
+        }
+        match link.client.send(request).await {
+            Ok(answer) => {
+                warnings::tell(link, &answer.json()?, &id);
+                return Ok(Some((before.task, answer)));
+            }
+            Err(ClientError::Problem(problem)) if problem.slug() == "etag-mismatch" => {
+                before = until::look(link, &id).await?;
+            }
+            Err(error) => return Err(error.into()),
         }
     }
-    Err(Fault::new(
-        Exit::Conflict,
-        "the labels weren't changed",
-        "others change the task all the time",
-    )
-    .hint("the same again"))
+    let because = "others change the task all the time";
+    Err(Fault::new(Exit::Conflict, "the labels weren't changed", because).hint("the same again"))
 }
 
-fn labels(task: &Value, args: &SetArgs) -> BTreeMap<String, Value> {
-    let has = task["labels"].as_object().into_iter().flatten();
-    let mut labels: BTreeMap<String, Value> = has.map(|(key, value)| (key.clone(), value.clone())).collect();
-    for key in &args.unlabels {
-        labels.remove(key);
-    }
-    for (key, value) in &args.labels {
-        labels.insert(key.clone(), Value::String(value.clone()));
-    }
+fn labels(task: &Value, args: &SetArgs) -> Map<String, Value> {
+    let mut labels = task["labels"].as_object().cloned().unwrap_or_default();
+    labels.retain(|key, _| !args.unlabels.contains(key));
+    let new = args.labels.iter().cloned();
+    labels.extend(new.map(|(key, value)| (key, Value::String(value))));
     labels
 }
 
@@ -151,41 +136,38 @@ pub(crate) fn difference_but(before: &Value, after: &Value, but: &[&str]) -> Str
             add(&mut changes, name, was, is);
         }
     }
-    if changes.is_empty() {
-        "is so already".to_owned()
-    } else {
-        changes.join("  ")
-    }
+    joined(&changes, "  ").unwrap_or_else(|| "unchanged".to_owned())
 }
 
 fn add(changes: &mut Vec<String>, name: &str, was: &Value, is: &Value) {
-    if let (Value::Object(was), Value::Object(is)) = (was, is)
-        && ["settings", "labels"].contains(&name)
-    {
-        for key in was.keys().chain(is.keys().filter(|key| !was.contains_key(*key))) {
-            let pair = (
-                was.get(key).unwrap_or(&Value::Null),
-                is.get(key).unwrap_or(&Value::Null),
-            );
-            if pair.0 != pair.1 {
-                let key = if name == "labels" {
-                    format!("label {key}")
-                } else {
-                    key.replace('_', " ")
-                };
-                changes.push(format!("{key} {} → {}", text(pair.0), text(pair.1)));
-            }
-        }
+    let (Value::Object(was), Value::Object(is), "settings" | "labels") = (was, is, name) else {
+        changes.push(format!(
+            "{} {} → {}",
+            name.replace('_', " "),
+            value(was),
+            value(is)
+        ));
         return;
+    };
+    for key in was.keys().chain(is.keys().filter(|key| !was.contains_key(*key))) {
+        let (was, is) = (
+            was.get(key).unwrap_or(&Value::Null),
+            is.get(key).unwrap_or(&Value::Null),
+        );
+        let name = match name {
+            "labels" => format!("label {key}"),
+            _ => key.replace('_', " "),
+        };
+        if was != is {
+            changes.push(format!("{name} {} → {}", value(was), value(is)));
+        }
     }
-    changes.push(format!("{} {} → {}", name.replace('_', " "), text(was), text(is)));
 }
 
-fn text(value: &Value) -> String {
+fn value(value: &Value) -> String {
     match value {
         Value::Null => "none".to_owned(),
-        Value::String(text) => crate::output::table::clean(text),
-        other => other.to_string(),
+        value => clean(&shown(value)),
     }
 }
 
@@ -205,6 +187,6 @@ mod tests {
             difference(&before, &after),
             "label a 1 → none  label b 2 → 3  label c none → 4  max attempts 3 → 5  name none → x  rate 500/s → 1000/s"
         );
-        assert_eq!(difference(&before, &before), "is so already");
+        assert_eq!(difference(&before, &before), "unchanged");
     }
 }

@@ -7,17 +7,18 @@ use std::time::Duration;
 use clap::Args;
 use futures_util::StreamExt;
 use futures_util::stream;
-use serde_json::Value;
-use tokio::time::{Instant, sleep};
+use tokio::time::Instant;
 
+use self::until::{HOLD_MAX, TaskAnswer, Wait};
 use super::ending::{Goal, line, worse};
 use crate::Shell;
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::link::{Form, Link, Remote};
+use crate::output::body::text;
 use crate::output::screen;
 use crate::signals::Signals;
-use windrow_client::{Answer, Request, segment};
+use windrow_client::Answer;
 use windrow_core::settings::text::parse_span;
 
 /// Examples under `--help`.
@@ -28,13 +29,8 @@ Examples:
 
 Exit codes: 0 finished, 8 with failures, 9 stopped or cancelled, 10 it was waited long enough; of several tasks the worst.";
 
-/// The longest time that a node is asked to hold an answer back.
-const HOLD_MAX: Duration = Duration::from_secs(10);
 /// Tasks that are asked after at the same time.
 const AT_ONCE: usize = 16;
-/// Between two attempts to find a node that is away.
-const AGAIN_EVERY: Duration = Duration::from_secs(1);
-
 /// `windrow task wait`
 // `--timeout` is how long is waited; what a request may take has another name here.
 #[derive(Debug, Args)]
@@ -76,116 +72,58 @@ async fn wait_for_all(args: &WaitArgs, link: &Link<'_>) -> Result<Exit, Fault> {
     for address in &args.tasks {
         ids.push(link.task(address).await?);
     }
-    let waits = stream::iter(ids).map(|id| {
-        Wait {
-            args,
-            link,
-            id,
-            deadline,
-            lost: None,
-            failing: None,
-        }
-        .end()
-    });
+    let waits = stream::iter(ids).map(|id| end(args, link, id, deadline));
     let mut waits = Box::pin(waits.buffer_unordered(AT_ONCE));
     let mut worst = Exit::Ok;
     while let Some(end) = waits.next().await {
         let (answer, exit) = end?;
         let task = answer.json()?;
         screen::put(&match link.look.form {
-            Form::Json | Form::Ndjson => answer.text().replace(['\n', '\r'], " "),
-            Form::Name => task["id"].as_str().unwrap_or_default().to_owned(),
+            Form::Json | Form::Ndjson => answer.line(),
+            Form::Name => text(&task["id"]).to_owned(),
             Form::Table | Form::Wide | Form::Csv => line(&task),
         })?;
         if exit == Exit::TimedOut {
-            link.hint("it goes on; the time that was given to wait is over");
+            link.hint("the wait timed out; the task goes on");
         }
         worst = worse(worst, exit);
     }
     Ok(worst)
 }
 
-/// The wait for one task.
-struct Wait<'a> {
-    args: &'a WaitArgs,
-    link: &'a Link<'a>,
+/// The task as it was when the wait for it ended, and how.
+async fn end(
+    args: &WaitArgs,
+    link: &Link<'_>,
     id: String,
     deadline: Option<Instant>,
-    /// Since when the node is away.
-    lost: Option<Instant>,
-    /// The code with which its calls fail.
-    failing: Option<String>,
-}
-
-impl Wait<'_> {
-    /// The task as it was when the wait ended, and how.
-    async fn end(mut self) -> Result<(Answer, Exit), Fault> {
-        let mut seen: Option<u64> = None;
-        loop {
-            let answer = match self.link.client.send(self.request(seen)).await {
-                Ok(answer) => answer,
-                // Somebody who was there a moment ago comes back; who never was, is told at once.
-                Err(error) if seen.is_some() && error.is_passing() && self.has_hope() => {
-                    sleep(AGAIN_EVERY).await;
-                    continue;
-                }
-                Err(error) => return Err(error.into()),
-            };
-            if self.lost.take().is_some() {
-                self.link.say("the node is back");
-            }
-            let task: Value = answer.json()?;
-            if let Some(exit) = self.args.goal.reached(&task) {
-                return Ok((answer, exit));
-            }
-            self.say_of_handler(&task);
-            if self.left() == Some(Duration::ZERO) {
-                return Ok((answer, Exit::TimedOut));
-            }
-            seen = Some(task["version"].as_u64().unwrap_or_default());
+) -> Result<(Answer, Exit), Fault> {
+    let mut wait = Wait {
+        link,
+        id: &id,
+        hold: HOLD_MAX,
+        deadline,
+        seen: None,
+        lost: None,
+    };
+    // The code with which its calls fail.
+    let mut failing: Option<String> = None;
+    loop {
+        let TaskAnswer { answer, task } = wait.next().await?;
+        if let Some(exit) = args.goal.reached(&task) {
+            return Ok((answer, exit));
         }
-    }
-
-    /// That calls fail, once a code, and that they go well again.
-    fn say_of_handler(&mut self, task: &Value) {
-        let text = task["status_text"]
+        // That calls fail, once a code, and that they succeed again.
+        let said = task["status_text"]
             .as_str()
             .filter(|_| task["status"] == "running");
-        let code = text.map(|_| task["last_error"]["code"].as_str().unwrap_or_default().to_owned());
-        if self.failing != code {
-            self.link.say(&format!(
-                "{}: {}",
-                self.id,
-                text.unwrap_or("its calls go well again")
-            ));
-            self.failing = code;
+        let code = said.map(|_| text(&task["last_error"]["code"]).to_owned());
+        if failing != code {
+            link.say(&format!("{id}: {}", said.unwrap_or("its calls succeed again")));
+            failing = code;
         }
-    }
-
-    fn request(&self, seen: Option<u64>) -> Request {
-        let request = Request::get(&format!("/v1/tasks/{}", segment(&self.id)));
-        let Some(version) = seen else { return request };
-        let limit = HOLD_MAX.min(self.args.remote.timeout * 2 / 3);
-        let hold = self
-            .left()
-            .map_or(limit, |left| left.min(limit))
-            .max(Duration::from_millis(1));
-        request
-            .query("wait", format!("{}ms", hold.as_millis()))
-            .query("unless", version)
-    }
-
-    fn left(&self) -> Option<Duration> {
-        self.deadline
-            .map(|deadline| deadline.saturating_duration_since(Instant::now()))
-    }
-
-    /// Whether the node is worth another attempt.
-    fn has_hope(&mut self) -> bool {
-        let since = *self.lost.get_or_insert_with(|| {
-            self.link.say("the node is away; it is asked again every second");
-            Instant::now()
-        });
-        since.elapsed() < self.args.remote.timeout && self.left() != Some(Duration::ZERO)
+        if wait.left() == Some(Duration::ZERO) {
+            return Ok((answer, Exit::TimedOut));
+        }
     }
 }

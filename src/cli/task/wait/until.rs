@@ -3,24 +3,29 @@
 use std::time::Duration;
 
 use serde_json::Value;
+use tokio::time::{Instant, sleep};
 
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::link::Link;
+use crate::output::body::{number, text};
 use crate::output::table::human;
+use crate::output::table::times::parsed;
 use crate::task::words;
-use windrow_client::{Answer, Request, segment};
+use windrow_client::{Answer, Request};
 
-/// How long a node is asked to hold an answer back; less than a request may take.
-const HOLD_MAX: Duration = Duration::from_secs(15);
+/// The longest time that a node is asked to hold an answer back.
+pub(crate) const HOLD_MAX: Duration = Duration::from_secs(10);
 /// The same where somebody watches how far it is.
 const HOLD_SHOWN: Duration = Duration::from_secs(1);
+/// Between two attempts to find a node that is away.
+const AGAIN_EVERY: Duration = Duration::from_secs(1);
 /// Cells of the bar.
 const BAR_CELLS: usize = 24;
 
 /// A task as it was when the wait was over.
 #[derive(Debug)]
-pub(crate) struct Seen {
+pub(crate) struct TaskAnswer {
     /// The API's body, verbatim.
     pub(crate) answer: Answer,
     /// The same, read.
@@ -31,98 +36,160 @@ pub(crate) struct Seen {
 ///
 /// # Errors
 /// As [`Link::send`].
-pub(crate) async fn look(link: &Link<'_>, id: &str) -> Result<Seen, Fault> {
-    let answer = link.get(&format!("/v1/tasks/{}", segment(id))).await?;
+pub(crate) async fn look(link: &Link<'_>, id: &str) -> Result<TaskAnswer, Fault> {
+    let answer = link.get(&format!("/v1/tasks/{id}")).await?;
     let task = answer.json()?;
-    Ok(Seen { answer, task })
+    Ok(TaskAnswer { answer, task })
+}
+
+/// A wait for what becomes of a task. A node that was there a moment ago may be away for as long as a request may take.
+pub(crate) struct Wait<'a> {
+    pub(crate) link: &'a Link<'a>,
+    pub(crate) id: &'a str,
+    /// How long a node is asked to hold an answer back at the most.
+    pub(crate) hold: Duration,
+    /// When the wait ends whatever became of the task.
+    pub(crate) deadline: Option<Instant>,
+    /// The version that was seen last.
+    pub(crate) seen: Option<u64>,
+    /// Since when the node is away.
+    pub(crate) lost: Option<Instant>,
+}
+
+impl Wait<'_> {
+    /// The task: at first as it is, then once it is another or a while has passed.
+    ///
+    /// # Errors
+    /// As [`Link::send`]; `Unreachable` at once for a node that never was there.
+    pub(crate) async fn next(&mut self) -> Result<TaskAnswer, Fault> {
+        loop {
+            match self.link.client.send(self.request()).await {
+                Ok(answer) => {
+                    if self.lost.take().is_some() {
+                        self.link.say("the node is back");
+                    }
+                    let task = answer.json()?;
+                    self.seen = Some(number(&task["version"]));
+                    return Ok(TaskAnswer { answer, task });
+                }
+                Err(error) if self.seen.is_some() && error.is_passing() && self.has_hope() => {
+                    sleep(AGAIN_EVERY).await;
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+
+    fn request(&self) -> Request {
+        let request = Request::get(&format!("/v1/tasks/{}", self.id));
+        let Some(version) = self.seen else { return request };
+        let limit = self.hold.min(self.link.timeout() * 2 / 3);
+        let hold = self
+            .left()
+            .map_or(limit, |left| left.min(limit))
+            .as_millis()
+            .max(1);
+        request
+            .query("wait", format!("{hold}ms"))
+            .query("unless", version)
+    }
+
+    /// How long it may still last; none is for ever.
+    pub(crate) fn left(&self) -> Option<Duration> {
+        let deadline = self.deadline;
+        deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()))
+    }
+
+    /// Whether the node is worth another attempt.
+    fn has_hope(&mut self) -> bool {
+        let since = *self.lost.get_or_insert_with(|| {
+            self.link.say("the node is away; it is asked again every second");
+            Instant::now()
+        });
+        since.elapsed() < self.link.timeout() && self.left() != Some(Duration::ZERO)
+    }
 }
 
 /// Waits until the task fits, and shows on a terminal how far it is.
 ///
 /// # Errors
-/// `Interrupted` at Ctrl-C: the task goes on. Else as [`Link::send`].
+/// `Interrupted` at Ctrl-C: the task goes on. Else as [`Wait::next`].
 pub(crate) async fn until(
     link: &Link<'_>,
     id: &str,
     mut fits: impl FnMut(&Value) -> bool,
-) -> Result<Seen, Fault> {
+) -> Result<TaskAnswer, Fault> {
     let meter = link.meter();
-    let hold = if meter.is_live() { HOLD_SHOWN } else { HOLD_MAX };
-    let hold = hold.min(link.timeout() / 2).as_millis();
-    let path = format!("/v1/tasks/{}", segment(id));
-    let wait = async {
-        let mut tag: Option<String> = None;
+    let mut wait = Wait {
+        link,
+        id,
+        hold: if meter.is_live() { HOLD_SHOWN } else { HOLD_MAX },
+        deadline: None,
+        seen: None,
+        lost: None,
+    };
+    let over = async {
         loop {
-            let request = Request::get(&path).query("wait", format!("{hold}ms"));
-            let answer = link.send(request.query_option("unless", tag.as_deref())).await?;
-            let task: Value = answer.json()?;
-            if fits(&task) {
-                return Ok(Seen { answer, task });
+            let seen = wait.next().await?;
+            if fits(&seen.task) {
+                return Ok(seen);
             }
-            meter.show(&progress(&task));
-            tag = answer.header("etag").map(str::to_owned);
+            meter.show(&progress(&seen.task));
         }
     };
     tokio::select! {
-        seen = wait => seen,
-        _ = tokio::signal::ctrl_c() => Err(Fault::new(
-            Exit::Interrupted,
-            "no longer waiting",
-            format!("only the wait was interrupted; {id} is as it was told to be"),
-        )
-        .hint(format!("windrow task show {id}, or windrow task stop {id}"))),
+        over = over => over,
+        _ = tokio::signal::ctrl_c() => {
+            let because = format!("only the wait was interrupted; {id} goes on");
+            Err(Fault::new(Exit::Interrupted, "no longer waiting", because)
+                .hint(format!("windrow task show {id}, or windrow task stop {id}")))
+        }
     }
 }
 
 fn progress(task: &Value) -> String {
     let (done, total) = words::done(task);
     format!(
-        "{}  {} {} {}  {} / {}",
-        task["id"].as_str().unwrap_or_default(),
+        "{}  {} {} {}  {}",
+        text(&task["id"]),
         words::status(task).0,
         words::bar(task, BAR_CELLS),
         human::percent_text(done, total),
-        human::count(done),
-        human::count(total),
+        words::done_of(task)
     )
 }
 
 /// `✓ finished  1,000 / 1,000 in 2.1 s   succeeded 997  skipped 2  abandoned 1`, and what to do about it.
 pub(crate) fn outcome(task: &Value) -> String {
-    let id = task["id"].as_str().unwrap_or_default();
-    let (done, total) = words::done(task);
+    let id = text(&task["id"]);
     let took = took(task).map(|took| format!(" in {took}")).unwrap_or_default();
-    let mut text = format!(
-        "{id}  {}  {} / {}{took}   {}",
+    let mut told = format!(
+        "{id}  {}  {}{took}   {}",
         words::status(task).0,
-        human::count(done),
-        human::count(total),
+        words::done_of(task),
         counts(task)
     );
     if let Some(why) = task["status_text"].as_str() {
-        text += &format!("\n  because {why}");
+        told += &format!("\n  because {why}");
     }
-    let has_failures = task["counts"]["abandoned"]
-        .as_u64()
-        .is_some_and(|count| count > 0);
-    match task["status"].as_str() {
-        Some("finished") if has_failures => text += &format!("\n  failures: windrow task failures {id}"),
-        Some("stopped") => text += &format!("\n  go on: windrow task start {id}"),
+    match text(&task["status"]) {
+        "finished" if words::has_failures(task) => {
+            told += &format!("\n  failures: windrow task failures {id}")
+        }
+        "stopped" => told += &format!("\n  go on: windrow task start {id}"),
         _ => {}
     }
-    text
+    told
 }
 
 /// `succeeded 997  skipped 2  abandoned 1`
 pub(crate) fn counts(task: &Value) -> String {
-    let count = |name: &str| human::count(task["counts"][name].as_u64().unwrap_or(0));
-    let terms = ["succeeded", "skipped", "abandoned"];
-    terms.map(|name| format!("{name} {}", count(name))).join("  ")
+    words::counts(&task["counts"], &words::TERMS[..3], &[])
 }
 
 /// From its first start to its end.
 fn took(task: &Value) -> Option<String> {
-    let at = |name: &str| chrono::DateTime::parse_from_rfc3339(task[name].as_str()?).ok();
+    let at = |name: &str| parsed(text(&task[name]));
     let took = (at("finished_at")? - at("started_at")?).to_std().ok()?;
     Some(seconds(took))
 }

@@ -1,10 +1,9 @@
 //! What comes from the node: the stream of events, what is asked once a second, and what keys order.
 
+use std::cell::{Cell, RefCell};
 use std::convert::Infallible;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
-use chrono::{DateTime, SecondsFormat};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, MissedTickBehavior, interval};
@@ -13,8 +12,9 @@ use super::keys::Order;
 use super::state::News;
 use crate::fault::Fault;
 use crate::link::Link;
-use windrow_client::{ClientError, Heard, Request};
-use windrow_core::settings::RateLimit;
+use crate::output::body::text;
+use crate::output::table::times::written;
+use windrow_client::{Answer, ClientError, Request, StreamNews};
 
 /// Batches of events a second.
 const HZ: u32 = 4;
@@ -59,14 +59,13 @@ pub(super) struct Feed<'a> {
 /// What was changed from here. An order whose answer is still to come may have been obeyed, so it counts.
 #[derive(Debug, Default)]
 pub(super) struct Changes {
-    rates: AtomicU32,
-    stops: AtomicU32,
-    rests: AtomicBool,
-    is_new: AtomicBool,
+    rates: Cell<u32>,
+    stops: Cell<u32>,
+    status: RefCell<String>,
 }
 
 impl Changes {
-    fn of(&self, order: &Order) -> Option<&AtomicU32> {
+    fn of(&self, order: &Order) -> Option<&Cell<u32>> {
         match order {
             Order::Rate(_) => Some(&self.rates),
             Order::Stop => Some(&self.stops),
@@ -76,27 +75,21 @@ impl Changes {
 
     /// How the task was seen last.
     pub(super) fn on_task(&self, task: &Value) {
-        self.rests.store(task["status"] == "stopped", Ordering::Relaxed);
-        self.is_new.store(task["status"] == "created", Ordering::Relaxed);
+        self.status.replace(text(&task["status"]).to_owned());
     }
 
     /// What is said to whoever leaves while the task isn't over.
     pub(super) fn parting(&self, id: &str) -> String {
-        if self.rests.load(Ordering::Relaxed) {
-            return format!("{id} is stopped; windrow task start {id} lets it go on");
+        let again = format!("windrow task watch {id} shows it again");
+        match self.status.borrow().as_str() {
+            "stopped" => format!("{id} is stopped; windrow task start {id} lets it go on"),
+            "created" => format!("{id} isn't started; windrow task start {id} lets it begin"),
+            _ if self.stops.get() > 0 => {
+                format!("{id} stops, as you told it to; windrow task start {id} lets it go on")
+            }
+            _ if self.rates.get() > 0 => format!("{id} goes on at the rate that you gave it; {again}"),
+            _ => format!("{id} is untouched, it goes on; {again}"),
         }
-        if self.is_new.load(Ordering::Relaxed) {
-            return format!("{id} isn't started; windrow task start {id} lets it begin");
-        }
-        if self.stops.load(Ordering::Relaxed) > 0 {
-            return format!("{id} stops, as you told it to; windrow task start {id} lets it go on");
-        }
-        let is = if self.rates.load(Ordering::Relaxed) > 0 {
-            "goes on at the rate that you gave it"
-        } else {
-            "is untouched, it goes on"
-        };
-        format!("{id} {is}; windrow task watch {id} shows it again")
     }
 }
 
@@ -108,12 +101,12 @@ impl Feed<'_> {
     pub(super) async fn follow(&self, news: &mpsc::Sender<News>) -> Result<Infallible, Fault> {
         let mut events = self.link.client.events(&format!("task:{}", self.id), HZ);
         loop {
-            let heard = match events.hear().await? {
-                Heard::Event(event) => News::Event(event),
-                Heard::Lost => News::Lost,
-                Heard::Back => News::Back,
+            let item = match events.hear().await? {
+                StreamNews::Event(event) => News::Event(event),
+                StreamNews::Lost => News::Lost,
+                StreamNews::Back => News::Back,
             };
-            tell(news, heard).await;
+            tell(news, item).await;
         }
     }
 
@@ -126,9 +119,7 @@ impl Feed<'_> {
             if let Some(window) = self.seen(Request::get(&self.path("/window"))).await {
                 tell(news, News::Window(window)).await;
             }
-            let from = self.time.now_ms().saturating_sub(SERIES.as_millis() as i64);
-            let from = DateTime::from_timestamp_millis(from)
-                .map(|time| time.to_rfc3339_opts(SecondsFormat::Millis, true));
+            let from = written(self.time.now_ms().saturating_sub(SERIES.as_millis() as i64));
             let series = Request::get(&self.path("/stats")).query_option("from", from);
             if let Some(stats) = self.seen(series).await {
                 tell(news, News::Stats(stats)).await;
@@ -144,9 +135,7 @@ impl Feed<'_> {
     ) -> Infallible {
         while let Some(order) = orders.recv().await {
             let changes = self.changes.of(&order);
-            changes.inspect(|count| {
-                count.fetch_add(1, Ordering::Relaxed);
-            });
+            changes.inspect(|count| count.set(count.get() + 1));
             match self.done(order).await {
                 Ok(found) => {
                     for found in found {
@@ -156,7 +145,7 @@ impl Feed<'_> {
                 Err(error) => {
                     // Only what a node says that it refused was not done for sure.
                     if let (Some(count), ClientError::Problem(_)) = (changes, &error) {
-                        count.fetch_sub(1, Ordering::Relaxed);
+                        count.set(count.get() - 1);
                     }
                     tell(news, News::Refused(refusal(error))).await;
                 }
@@ -166,50 +155,39 @@ impl Feed<'_> {
     }
 
     pub(super) async fn done(&self, order: Order) -> Result<Vec<News>, ClientError> {
+        let client = &self.link.client;
+        let reason = json!({ "reason": REASON });
         Ok(match order {
             Order::Quit => Vec::new(),
             Order::Look => {
-                let task = self.link.client.get(&self.path("")).await?.json()?;
+                let task = News::Task(client.get(&self.path("")).await?.json()?);
                 let runs = Request::get(&self.path("/runs")).query("limit", 1);
                 let runs = self.seen(runs).await.map(News::Run);
-                std::iter::once(News::Task(task)).chain(runs).collect()
+                std::iter::once(task).chain(runs).collect()
             }
             Order::Stop => {
-                let task = self
-                    .link
-                    .client
-                    .post(&self.path("/stop"), &json!({"reason": REASON}))
-                    .await?;
-                vec![
-                    News::Task(task.json()?),
-                    News::Said("stopping: what is in flight may finish".to_owned()),
-                ]
+                let task = client.post(&self.path("/stop"), &reason).await?;
+                said(&task, "stopping: no new calls; calls in flight may finish")?
             }
             Order::Start => {
-                let task = self
-                    .link
-                    .client
-                    .post(&self.path("/start"), &json!({"reason": REASON}))
-                    .await?;
-                self.changes.stops.store(0, Ordering::Relaxed);
-                vec![News::Task(task.json()?), News::Said("started".to_owned())]
+                let task = client.post(&self.path("/start"), &reason).await?;
+                self.changes.stops.set(0);
+                said(&task, "started")?
             }
-            Order::Rate(rate) => self.rate(rate).await?,
+            Order::Rate(rate) => {
+                let change = json!({"rate": rate.to_string(), "reason": REASON});
+                let task = client.send(Request::patch(&self.path("")).json(&change)).await?;
+                said(&task, &format!("rate {rate}"))?
+            }
             Order::Failures => {
                 let groups = Request::get(&self.path("/failures/groups")).query("data", "*");
-                vec![News::Failures(self.link.client.send(groups).await?.json()?)]
+                vec![News::Failures(client.send(groups).await?.json()?)]
             }
             Order::Explain => {
                 let request = Request::get(&self.path("/explain")).accept("text/plain");
-                vec![News::Explained(self.link.client.send(request).await?.text())]
+                vec![News::Explained(client.send(request).await?.text())]
             }
         })
-    }
-
-    async fn rate(&self, rate: RateLimit) -> Result<Vec<News>, ClientError> {
-        let change = json!({"rate": rate.to_string(), "reason": REASON});
-        let task: Value = self.link.client.patch(&self.path(""), &change).await?.json()?;
-        Ok(vec![News::Task(task), News::Said(format!("rate {rate}"))])
     }
 
     async fn seen(&self, request: Request) -> Option<Value> {
@@ -224,6 +202,11 @@ impl Feed<'_> {
     fn path(&self, rest: &str) -> String {
         format!("/v1/tasks/{}{rest}", self.id)
     }
+}
+
+/// The task after it was changed, and what to say of it.
+fn said(task: &Answer, text: &str) -> Result<Vec<News>, ClientError> {
+    Ok(vec![News::Task(task.json()?), News::Said(text.to_owned())])
 }
 
 /// What was refused, in one line.
@@ -242,16 +225,14 @@ async fn tell(news: &mpsc::Sender<News>, found: News) {
 
 #[cfg(test)]
 mod tests {
+    use windrow_core::settings::RateLimit;
+
     use super::*;
 
     #[test]
     fn whoever_leaves_is_told_what_was_changed() {
         let changes = Changes::default();
-        let count = |order: &Order| {
-            changes
-                .of(order)
-                .map(|count| count.fetch_add(1, Ordering::Relaxed))
-        };
+        let count = |order: &Order| changes.of(order).map(|count| count.replace(count.get() + 1));
         assert_eq!(count(&Order::Look), None);
         assert_eq!(
             changes.parting("t1"),

@@ -9,24 +9,6 @@ const ESCAPE: u8 = 0x1b;
 /// The longest rate that is typed. Unit: bytes.
 const TYPED_MAX: usize = 20;
 
-/// A key that means something.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Key {
-    Quit,
-    Stop,
-    Start,
-    Faster,
-    Slower,
-    /// A rate is to be typed.
-    Type,
-    Failures,
-    Explain,
-    Help,
-    Yes,
-    /// Any other.
-    Other,
-}
-
 /// What is to be done.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Order {
@@ -46,38 +28,19 @@ pub(super) enum Order {
     Look,
 }
 
-impl Key {
-    /// The bytes of keys in what a terminal sent. What begins with an escape, an arrow for instance, is one key.
-    pub(super) fn read(bytes: &[u8]) -> Vec<u8> {
-        if bytes.first() == Some(&ESCAPE) {
-            vec![ESCAPE]
-        } else {
-            bytes.to_vec()
-        }
-    }
-
-    fn of(byte: u8) -> Key {
-        match byte {
-            b'q' | b'Q' => Key::Quit,
-            b's' | b'S' => Key::Stop,
-            b'g' | b'G' => Key::Start,
-            b'r' | b'R' => Key::Type,
-            b'+' | b'=' => Key::Faster,
-            b'-' | b'_' => Key::Slower,
-            b'f' | b'F' => Key::Failures,
-            b'e' | b'E' => Key::Explain,
-            b'?' | b'h' => Key::Help,
-            b'y' | b'Y' => Key::Yes,
-            _ => Key::Other,
-        }
+/// The bytes of keys in what a terminal sent. What begins with an escape, an arrow for instance, is one key.
+pub(super) fn read(bytes: &[u8]) -> Vec<u8> {
+    match bytes.first() {
+        Some(&ESCAPE) => vec![ESCAPE],
+        _ => bytes.to_vec(),
     }
 }
 
 impl State {
     /// A key was pressed: a letter of a rate while one is typed.
-    pub(super) fn press_byte(&mut self, byte: u8) -> Option<Order> {
+    pub(super) fn press(&mut self, byte: u8) -> Option<Order> {
         let Some(mut typed) = self.typed.take() else {
-            return self.press(Key::of(byte));
+            return self.command(byte);
         };
         match byte {
             b'\r' | b'\n' => return self.set_typed(&typed),
@@ -103,52 +66,37 @@ impl State {
                 Some(Order::Rate(rate))
             }
             Err(error) => {
-                self.note = Some(format!("{typed:?} is no rate: {error}"));
+                self.note = Some(format!("{typed:?} is not a rate: {error}"));
                 None
             }
         }
     }
 
     /// What a key means while nothing is typed.
-    pub(super) fn press(&mut self, key: Key) -> Option<Order> {
+    fn command(&mut self, byte: u8) -> Option<Order> {
         self.note = None;
         if std::mem::take(&mut self.asks) {
-            if key == Key::Yes {
-                self.note = Some("stopping …".to_owned());
-                return Some(Order::Stop);
-            }
-            self.note = Some("it goes on".to_owned());
-            return None;
+            let is_yes = matches!(byte, b'y' | b'Y');
+            self.note = Some(if is_yes { "stopping …" } else { "it goes on" }.to_owned());
+            return is_yes.then_some(Order::Stop);
         }
-        match key {
-            Key::Quit => Some(Order::Quit),
-            Key::Stop => {
-                self.asks = true;
-                None
-            }
-            Key::Start => {
+        match byte.to_ascii_lowercase() {
+            b'q' => return Some(Order::Quit),
+            b'g' => {
                 self.note = Some("starting …".to_owned());
-                Some(Order::Start)
+                return Some(Order::Start);
             }
-            Key::Type => {
-                self.typed = Some(String::new());
-                None
-            }
-            Key::Faster => self.step(true),
-            Key::Slower => self.step(false),
-            Key::Failures => self.toggle(Panel::Failures(None), Order::Failures),
-            Key::Explain => self.toggle(Panel::Explain(None), Order::Explain),
-            Key::Help => {
-                let is_open = self.panel == Panel::Help;
-                self.panel = if is_open { Panel::Closed } else { Panel::Help };
-                None
-            }
-            Key::Yes => None,
-            Key::Other => {
-                self.panel = Panel::Closed;
-                None
-            }
+            b'+' | b'=' => return self.step(true),
+            b'-' | b'_' => return self.step(false),
+            b'f' => return self.toggle(Panel::Failures(None), Order::Failures),
+            b'e' => return self.toggle(Panel::Explain(None), Order::Explain),
+            b's' => self.asks = true,
+            b'r' => self.typed = Some(String::new()),
+            b'?' | b'h' if self.panel != Panel::Help => self.panel = Panel::Help,
+            b'y' => {}
+            _ => self.panel = Panel::Closed,
         }
+        None
     }
 
     fn toggle(&mut self, panel: Panel, order: Order) -> Option<Order> {
@@ -165,9 +113,8 @@ impl State {
         let present = self.wanted.or_else(|| self.task["rate"].as_str()?.parse().ok());
         let Some(next) = present.and_then(|rate| stepped(rate, is_up)) else {
             let id = self.id();
-            self.note = Some(format!(
-                "it has no rate to change; windrow task set {id} --rate 100/s"
-            ));
+            let note = format!("it has no rate to change; windrow task set {id} --rate 100/s");
+            self.note = Some(note);
             return None;
         };
         self.note = Some(format!("rate → {next} …"));
@@ -212,9 +159,9 @@ mod tests {
     }
 
     fn press(state: &mut State, keys: &[u8]) -> Vec<Order> {
-        Key::read(keys)
+        read(keys)
             .into_iter()
-            .filter_map(|byte| state.press_byte(byte))
+            .filter_map(|byte| state.press(byte))
             .collect()
     }
 
@@ -231,7 +178,11 @@ mod tests {
         assert_eq!(state.note.as_deref(), Some("it goes on"));
         assert_eq!(press(&mut state, b"y"), [], "nobody asked");
         assert_eq!(press(&mut state, b"sy"), [Order::Stop]);
-        assert_eq!(press(&mut state, b"sq"), [], "an answer that is no yes is a no");
+        assert_eq!(
+            press(&mut state, b"sq"),
+            [],
+            "an answer that is not a yes is a no"
+        );
         assert_eq!(press(&mut state, b"q"), [Order::Quit]);
     }
 
@@ -264,7 +215,10 @@ mod tests {
             "letters are no keys meanwhile"
         );
         assert!(
-            state.note.as_deref().is_some_and(|note| note.contains("no rate")),
+            state
+                .note
+                .as_deref()
+                .is_some_and(|note| note.contains("not a rate")),
             "{:?}",
             state.note
         );

@@ -92,7 +92,7 @@ impl Picture<'_> {
                     }
                 }
                 Some(byte) = pressed.recv() => {
-                    match self.state.press_byte(byte) {
+                    match self.state.press(byte) {
                         Some(Order::Quit) => return Ok(None),
                         Some(order) => self.order(order),
                         None => {}

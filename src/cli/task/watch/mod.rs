@@ -19,7 +19,6 @@ use clap::Args;
 
 use self::feed::{Changes, Feed, NodeTime};
 use self::state::State;
-pub(super) use self::tail::who;
 use super::ending::{ended, line};
 use crate::Shell;
 use crate::exit::Exit;
@@ -27,7 +26,6 @@ use crate::fault::Fault;
 use crate::link::{Form, Link, Remote};
 use crate::output::screen;
 use crate::signals::Signals;
-use windrow_client::segment;
 use windrow_core::settings::text::parse_span;
 
 /// Examples under `--help`.
@@ -56,7 +54,7 @@ pub struct WatchArgs {
 
 fn every(text: &str) -> Result<Duration, String> {
     match parse_span(text) {
-        Ok(Duration::ZERO) => Err("there is nothing between 0s and 0s; 1s is often enough".to_owned()),
+        Ok(Duration::ZERO) => Err("it must be longer than 0s".to_owned()),
         Ok(span) => Ok(span),
         Err(error) => Err(error.to_string()),
     }
@@ -71,7 +69,7 @@ pub(super) async fn watch(args: &WatchArgs, shell: &Shell) -> Result<Exit, Fault
     let mut signals = Signals::catch().map_err(|error| Fault::bug(error.to_string()))?;
     let link = Link::open(&args.remote, shell)?;
     let id = link.task(&args.task).await?;
-    let answer = link.get(&format!("/v1/tasks/{}", segment(&id))).await?;
+    let answer = link.get(&format!("/v1/tasks/{id}")).await?;
     let time = NodeTime::new(link.now_ms(&answer));
     let state = State::new(answer.json()?, time.now_ms(), link.look.style);
     let is_live = is_live(args, &link, shell);
@@ -107,17 +105,14 @@ pub(super) async fn watch(args: &WatchArgs, shell: &Shell) -> Result<Exit, Fault
     }
 }
 
-/// What goes on has no columns.
+/// Events have no columns.
 fn refuse_form(form: Form) -> Result<(), Fault> {
     if form != Form::Csv {
         return Ok(());
     }
-    Err(Fault::new(
-        Exit::Usage,
-        "it can't be watched as csv",
-        "what goes on has no columns",
-    )
-    .hint("-o ndjson, an event a line; or windrow task list -o csv for one look"))
+    let because = "events have no columns";
+    Err(Fault::new(Exit::Usage, "unsupported output format", because)
+        .hint("-o ndjson, an event a line; or windrow task list -o csv for one look"))
 }
 
 /// Whether there is a terminal for a live picture, and nothing else is wanted of it.
@@ -130,10 +125,6 @@ fn is_live(args: &WatchArgs, link: &Link<'_>, shell: &Shell) -> bool {
 
 /// The task was deleted meanwhile.
 fn gone(id: &str) -> Fault {
-    Fault::new(
-        Exit::NotFound,
-        "there is no such task any more",
-        format!("{id} was deleted"),
-    )
-    .hint("windrow task list")
+    let because = format!("{id} was deleted");
+    Fault::new(Exit::NotFound, "the task is gone", because).hint("windrow task list")
 }

@@ -2,9 +2,10 @@
 
 use std::collections::VecDeque;
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
-use super::tail::{Told, told};
+use super::tail::{Entry, entry};
+use crate::output::body::{list, number, text};
 use crate::output::table::times::TimeStyle;
 use windrow_client::Event;
 use windrow_core::settings::RateLimit;
@@ -15,6 +16,15 @@ const TAIL_MAX: usize = 50;
 const CELLS_MAX: usize = 20_000;
 /// What tells how the handler fares.
 const HANDLER: [&str; 3] = ["handler_down", "last_error", "status_text"];
+/// What tells where a task stands.
+const STATUS: [&str; 6] = [
+    "status",
+    "result",
+    "stop_reason",
+    "status_reason",
+    "status_text",
+    "since",
+];
 /// Points that errors are averaged over: about the window of an error budget. Unit: seconds.
 const ERRORS_OVER: usize = 10;
 
@@ -93,7 +103,7 @@ pub(super) struct Head {
 }
 
 /// What the watch knows.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct State {
     /// The task as the node shows it, with what events said since.
     pub(super) task: Value,
@@ -102,7 +112,7 @@ pub(super) struct State {
     pub(super) pace: Pace,
     pub(super) windows: Vec<Window>,
     /// What happened, newest last.
-    pub(super) tail: VecDeque<Told>,
+    pub(super) tail: VecDeque<Entry>,
     /// Since when nothing is heard. Unit: milliseconds since 1970.
     pub(super) lost_at_ms: Option<i64>,
     /// The node's time. Unit: milliseconds since 1970.
@@ -126,19 +136,9 @@ impl State {
     pub(super) fn new(task: Value, now_ms: i64, style: TimeStyle) -> State {
         State {
             task,
-            run: None,
-            pace: Pace::default(),
-            windows: Vec::new(),
-            tail: VecDeque::new(),
-            lost_at_ms: None,
             now_ms,
             style,
-            note: None,
-            asks: false,
-            panel: Panel::Closed,
-            wanted: None,
-            typed: None,
-            has_keys: false,
+            ..State::default()
         }
     }
 
@@ -169,12 +169,7 @@ impl State {
             News::Run(runs) => self.run = newest_run(&runs),
             News::Stats(stats) => self.pace = pace(&stats),
             News::Window(window) => {
-                self.windows = window["shards"]
-                    .as_array()
-                    .into_iter()
-                    .flatten()
-                    .map(read_window)
-                    .collect();
+                self.windows = list(&window["shards"]).iter().map(read_window).collect();
             }
             News::Failures(groups) => {
                 if self.shows_failures() {
@@ -205,34 +200,18 @@ impl State {
             "stats" => self.merge_numbers(data),
             "handler" => self.merge(data, &HANDLER),
             "status" => {
-                self.merge(
-                    data,
-                    &[
-                        "status",
-                        "result",
-                        "stop_reason",
-                        "status_reason",
-                        "status_text",
-                        "since",
-                    ],
-                );
+                self.merge(data, &STATUS);
                 return true;
             }
             kind => {
-                if let Some(told) = told(kind, data) {
-                    self.tell(told);
+                self.tail.extend(entry(kind, data));
+                if self.tail.len() > TAIL_MAX {
+                    self.tail.pop_front();
                 }
                 return kind == "audit";
             }
         }
         false
-    }
-
-    fn tell(&mut self, told: Told) {
-        if self.tail.len() == TAIL_MAX {
-            self.tail.pop_front();
-        }
-        self.tail.push_back(told);
     }
 
     fn merge(&mut self, data: &Value, names: &[&str]) {
@@ -251,19 +230,17 @@ impl State {
         // `audit`, and then the whole task is looked at.
         self.merge(data, &["total", "counts", "low_water", "actual_rate"]);
         self.merge(data, &HANDLER);
+        let names = [
+            "high_water",
+            "window",
+            "concurrency",
+            "latency_p95_seconds",
+            "stall",
+        ];
+        let live = names.map(|name| (name.to_owned(), data[name].clone()));
         let live = match data["window"] {
             Value::Null => Value::Null,
-            _ => {
-                let names = [
-                    "high_water",
-                    "window",
-                    "concurrency",
-                    "latency_p95_seconds",
-                    "stall",
-                ];
-                let members = names.map(|name| (name.to_owned(), data[name].clone()));
-                Value::Object(members.into_iter().collect::<Map<String, Value>>())
-            }
+            _ => Value::Object(live.into_iter().collect()),
         };
         self.merge(&json!({ "live": live }), &["live"]);
     }
@@ -276,21 +253,17 @@ fn newest_run(runs: &Value) -> Option<(u64, String)> {
 
 fn pace(stats: &Value) -> Pace {
     let series = &stats["series"];
-    let numbers = |name: &str| -> Vec<f64> {
-        series[name]
-            .as_array()
-            .into_iter()
-            .flatten()
-            .map(|n| n.as_f64().unwrap_or(0.0))
-            .collect()
+    let numbers = |name: &str| {
+        let points = list(&series[name]).iter();
+        points
+            .map(|point| point.as_f64().unwrap_or(0.0))
+            .collect::<Vec<_>>()
     };
     let errors = numbers("errors");
     let last = &errors[errors.len().saturating_sub(ERRORS_OVER)..];
     Pace {
         points: numbers("rate"),
-        target: series["target"]
-            .as_array()
-            .and_then(|targets| targets.last()?.as_f64()),
+        target: list(&series["target"]).last().and_then(Value::as_f64),
         p50: stats["latency"]["p50"].as_f64(),
         p95: stats["latency"]["p95"].as_f64(),
         errors: (!last.is_empty()).then(|| last.iter().sum::<f64>() / last.len() as f64),
@@ -299,19 +272,16 @@ fn pace(stats: &Value) -> Pace {
 
 fn read_window(shard: &Value) -> Window {
     let head = &shard["head"];
-    let head = match (head["index"].as_u64(), head["age_seconds"].as_f64()) {
-        (Some(index), Some(age_seconds)) => Some(Head {
+    let head = head["index"].as_u64().zip(head["age_seconds"].as_f64());
+    Window {
+        low_water: number(&shard["low_water"]),
+        high_water: number(&shard["high_water"]),
+        cells: cells(text(&shard["cells"])),
+        head: head.map(|(index, age_seconds)| Head {
             index,
-            attempt: head["attempt"].as_u64().unwrap_or(0),
+            attempt: number(&shard["head"]["attempt"]),
             age_seconds,
         }),
-        _ => None,
-    };
-    Window {
-        low_water: shard["low_water"].as_u64().unwrap_or(0),
-        high_water: shard["high_water"].as_u64().unwrap_or(0),
-        cells: cells(shard["cells"].as_str().unwrap_or_default()),
-        head,
     }
 }
 

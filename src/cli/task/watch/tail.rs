@@ -1,14 +1,16 @@
 //! What happened to the task, a line each: lines of its log, failures, changes that somebody made.
 
-use chrono::{DateTime, Local, Utc};
+use chrono::{Local, Utc};
 use serde_json::Value;
 
-use crate::output::table::times::TimeStyle;
+use crate::output::body::text;
+use crate::output::table::times::{TimeStyle, parsed};
 use crate::output::table::{Tone, clean, human};
+use crate::task::look::failures;
 
 /// Something that happened.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Told {
+pub(super) struct Entry {
     /// When, as the API has it.
     at: String,
     text: String,
@@ -17,7 +19,7 @@ pub(super) struct Told {
     pub(super) tone: Tone,
 }
 
-impl Told {
+impl Entry {
     /// The line, with the time of the day.
     pub(super) fn line(&self, style: TimeStyle) -> String {
         format!("{} {}", clock(&self.at, style), self.text)
@@ -25,58 +27,40 @@ impl Told {
 }
 
 /// What an event tells, if it is one to be told in a line.
-pub(super) fn told(kind: &str, data: &Value) -> Option<Told> {
-    let text = |name: &str| data[name].as_str();
-    let (at, line, tone) = match kind {
+pub(super) fn entry(kind: &str, data: &Value) -> Option<Entry> {
+    let is = |name: &str| data[name].as_str();
+    let item = |name: &str| data[name].as_u64().map(item).unwrap_or_default();
+    let (at, line, who, tone) = match kind {
         "log" => {
-            let level = text("level").unwrap_or("info");
+            let level = is("level").unwrap_or("info");
             let tone = match level {
                 "error" => Tone::Bad,
                 "warn" => Tone::Warn,
                 _ => Tone::Plain,
             };
-            let index = data["index"].as_u64().map(item).unwrap_or_default();
-            let code = text("code").map(|code| format!("{code} ")).unwrap_or_default();
-            (
-                text("at")?,
-                format!("{level:<5} {index}{code}{}", text("message").unwrap_or_default()),
-                tone,
-            )
+            let code = is("code").map(|code| format!("{code} ")).unwrap_or_default();
+            let line = format!("{level:<5} {}{code}{}", item("index"), text(&data["message"]));
+            (is("at")?, line, &data["data"], tone)
         }
         "failure" => {
-            let index = data["example_index"].as_u64().map(item).unwrap_or_default();
             let count = human::count(data["count"].as_u64()?);
-            let line = format!(
-                "fail  {} ×{count}  {index}{}",
-                text("code")?,
-                text("example").unwrap_or_default()
-            );
-            (text("last_at")?, line, Tone::Bad)
+            let (code, example) = (is("code")?, text(&data["example"]));
+            let line = format!("fail  {code} ×{count}  {}{example}", item("example_index"));
+            (is("last_at")?, line, &data["example_data"], Tone::Bad)
         }
         "audit" => {
-            let reason = text("reason")
-                .map(|reason| format!(" ({reason})"))
-                .unwrap_or_default();
-            let line = format!("{} {}{reason}", text("actor")?, text("action")?);
-            (text("at")?, line, Tone::Strong)
+            let reason = is("reason").map(|reason| format!(" ({reason})"));
+            let line = format!("{} {}{}", is("actor")?, is("action")?, reason.unwrap_or_default());
+            (is("at")?, line, &Value::Null, Tone::Strong)
         }
         _ => return None,
     };
-    Some(Told {
+    Some(Entry {
         at: at.to_owned(),
         text: clean(line.trim_end()),
-        who: who(&data["example_data"]),
+        who: failures::who(who),
         tone,
     })
-}
-
-/// Behind a failure: what its item carries, if anything.
-pub(in crate::task) fn who(data: &Value) -> String {
-    if data.is_null() {
-        String::new()
-    } else {
-        clean(&format!("  {data}"))
-    }
 }
 
 /// `#388,012 `.
@@ -86,7 +70,7 @@ fn item(index: u64) -> String {
 
 /// The time of the day. An age that changes with every picture would be hard to read.
 fn clock(at: &str, style: TimeStyle) -> String {
-    let Ok(time) = DateTime::parse_from_rfc3339(at) else {
+    let Some(time) = parsed(at) else {
         return clean(at);
     };
     match style {
@@ -112,6 +96,11 @@ mod tests {
             ),
             (
                 "log",
+                json!({"at": at, "level": "error", "index": 3, "code": "BAD", "message": "no", "data": {"id": "u3"}}),
+                "17:02:11 error #3 BAD no",
+            ),
+            (
+                "log",
                 json!({"at": at, "level": "info", "message": "a\u{1b}[2J\nb"}),
                 "17:02:11 info  a\u{FFFD}[2J b",
             ),
@@ -127,16 +116,23 @@ mod tests {
             ),
         ] {
             assert_eq!(
-                told(kind, &data).map(|told| told.line(TimeStyle::Utc)).as_deref(),
+                entry(kind, &data)
+                    .map(|entry| entry.line(TimeStyle::Utc))
+                    .as_deref(),
                 Some(line)
             );
         }
         let who = json!({"last_at": at, "code": "BAD", "count": 1, "example_data": {"id": "u3"}});
         assert_eq!(
-            told("failure", &who).map(|told| told.who).as_deref(),
+            entry("failure", &who).map(|entry| entry.who).as_deref(),
             Some("  {\"id\":\"u3\"}")
         );
-        assert_eq!(told("stats", &json!({})), None);
-        assert_eq!(told("failure", &json!({})), None);
+        let failed = json!({"at": at, "level": "error", "index": 3, "message": "no", "data": {"id": "u3"}});
+        assert_eq!(
+            entry("log", &failed).map(|entry| entry.who).as_deref(),
+            Some("  {\"id\":\"u3\"}")
+        );
+        assert_eq!(entry("stats", &json!({})), None);
+        assert_eq!(entry("failure", &json!({})), None);
     }
 }

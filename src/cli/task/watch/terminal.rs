@@ -8,7 +8,7 @@ use tokio::io::AsyncReadExt;
 use tokio::sync::mpsc;
 
 use super::frame::Sheet;
-use super::keys::Key;
+use super::keys::read;
 use crate::Shell;
 
 /// The size of a terminal that doesn't tell its own.
@@ -133,7 +133,7 @@ pub(super) async fn read_keys(keys: &mpsc::Sender<u8>) {
     let mut stdin = tokio::io::stdin();
     let mut bytes = [0; 64];
     while let Ok(count @ 1..) = stdin.read(&mut bytes).await {
-        for key in Key::read(&bytes[..count]) {
+        for key in read(&bytes[..count]) {
             if keys.send(key).await.is_err() {
                 return;
             }

@@ -156,10 +156,7 @@ impl TaskWatcher {
     /// What is told of groups, with what their examples carry.
     async fn failures(&self, task: &TaskView, groups: Vec<FailureGroup>) -> Vec<(Kind, Value)> {
         let indexes: Vec<ItemIndex> = groups.iter().map(|group| group.example_index).collect();
-        let failures = &self.app.service.failures;
-        let carried = failures.item_data(task, &Members::All, &indexes).await;
-        let value = |item: ItemData| serde_json::from_str::<Value>(item.data?.get()).ok();
-        let mut carried = carried.unwrap_or_default().into_iter().map(value);
+        let mut carried = self.carried(task, &indexes).await;
         let told = groups.into_iter().map(|group| {
             let data = json!({
                 "id": self.id.to_string(),
@@ -173,6 +170,17 @@ impl TaskWatcher {
             (Kind::Failure, data)
         });
         told.collect()
+    }
+
+    /// What items carry, in their order; nothing where that can't be read.
+    async fn carried(
+        &self,
+        task: &TaskView,
+        indexes: &[ItemIndex],
+    ) -> impl Iterator<Item = Option<Value>> + use<> {
+        let carried = self.app.service.failures.item_data(task, &Members::All, indexes).await;
+        let value = |item: ItemData| serde_json::from_str::<Value>(item.data?.get()).ok();
+        carried.unwrap_or_default().into_iter().map(value)
     }
 
     /// Who changed something since the last look.
@@ -199,7 +207,20 @@ impl TaskWatcher {
             self.line = Some(newest.lines.first().map_or(0, |(number, _)| *number));
             return Ok(());
         };
-        for (number, line) in log.after(self.id, last, LINES_MAX).await? {
+        let lines = log.after(self.id, last, LINES_MAX).await?;
+        // Who an error is about.
+        let failed = lines
+            .iter()
+            .filter(|(_, line)| line.line.level == LogLevel::Error);
+        let failed: Vec<ItemIndex> = failed.filter_map(|(_, line)| line.line.index).collect();
+        let carried: BTreeMap<ItemIndex, Option<Value>> = match &self.task {
+            Some(task) if !failed.is_empty() => {
+                let carried = self.carried(task, &failed).await;
+                failed.iter().copied().zip(carried).collect()
+            }
+            _ => BTreeMap::new(),
+        };
+        for (number, line) in lines {
             self.line = Some(number);
             let data = json!({
                 "id": self.id.to_string(),
@@ -210,6 +231,7 @@ impl TaskWatcher {
                 "code": line.code,
                 "index": line.line.index.map(|index| index.0),
                 "message": line.line.message,
+                "data": line.line.index.and_then(|index| carried.get(&index).cloned().flatten()),
             });
             found.push((Kind::Log, data));
         }

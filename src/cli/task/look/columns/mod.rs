@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use crate::output::body::{list, text, texts};
 use crate::output::table::times::Times;
 use crate::output::table::{Cell, Column, Keep, Listing, Side, Tone, human};
 use crate::task::words;
@@ -12,137 +13,76 @@ const BAR_CELLS: usize = 7;
 /// Tasks.
 pub const TASKS: Listing = Listing {
     columns: &[
-        Column::new("ID", Side::Left, Keep::Always, 4, |task, _| {
-            Cell::member(task, "id").tone(Tone::Strong)
-        }),
-        Column::new("BUSINESS", Side::Left, Keep::Rank(40), 8, |task, _| {
-            Cell::member(task, "business")
-        }),
-        Column::new("NAME", Side::Left, Keep::Rank(60), 12, |task, _| {
-            Cell::member(task, "name")
-        }),
+        Column::text("ID", Keep::Always, 4, "id").tone(Tone::Strong),
+        Column::text("BUSINESS", Keep::Rank(40), 8, "business"),
+        Column::text("NAME", Keep::Rank(60), 12, "name"),
         Column::new("STATUS", Side::Left, Keep::Always, 13, status),
-        Column::new("PROGRESS", Side::Left, Keep::Rank(90), 8, |task, _| {
-            progress(task)
-        }),
+        Column::new("PROGRESS", Side::Left, Keep::Rank(90), 8, progress),
         Column::new("RATE", Side::Left, Keep::Rank(70), 8, rate).named("actual_rate"),
-        Column::new("ETA", Side::Left, Keep::Rank(50), 4, |task, _| eta(task)),
-        Column::new("FAILED", Side::Right, Keep::Rank(80), 6, |task, _| failed(task)).named("abandoned"),
-        Column::new("NODE", Side::Left, Keep::Rank(20), 4, |task, _| {
-            Cell::member(task, "node")
-        }),
-        Column::new("TOTAL", Side::Right, Keep::Wide, 5, |task, _| {
-            number(task["total"].as_u64())
-        }),
-        Column::new("SUCCEEDED", Side::Right, Keep::Wide, 5, |task, _| {
-            count(task, "succeeded")
-        }),
-        Column::new("SKIPPED", Side::Right, Keep::Wide, 5, |task, _| {
-            count(task, "skipped")
-        }),
-        Column::new("IN_FLIGHT", Side::Right, Keep::Wide, 5, |task, _| {
-            count(task, "in_flight")
-        }),
-        Column::new("PARKED", Side::Right, Keep::Wide, 5, |task, _| {
-            count(task, "parked")
-        }),
-        Column::new("RESULT", Side::Left, Keep::Wide, 8, |task, _| {
-            Cell::member(task, "result")
-        }),
-        Column::new("POOL", Side::Left, Keep::Wide, 4, |task, _| {
-            Cell::member(task, "pool")
-        }),
-        Column::new("PARENT", Side::Left, Keep::Wide, 4, |task, _| {
-            Cell::member(task, "parent")
-        }),
-        Column::new("SINCE", Side::Left, Keep::Wide, 7, |task, times| {
-            Cell::time(task, "since", times)
-        }),
-        Column::new("CREATED", Side::Left, Keep::Wide, 7, |task, times| {
-            Cell::time(task, "created_at", times)
-        })
-        .named("created_at"),
-        Column::new("STARTED", Side::Left, Keep::Wide, 7, |task, times| {
-            Cell::time(task, "started_at", times)
-        })
-        .named("started_at"),
-        Column::new("FINISHED", Side::Left, Keep::Wide, 7, |task, times| {
-            Cell::time(task, "finished_at", times)
-        })
-        .named("finished_at"),
+        Column::new("ETA", Side::Left, Keep::Rank(50), 4, eta),
+        Column::new("FAILED", Side::Right, Keep::Rank(80), 6, failed).named("abandoned"),
+        Column::text("NODE", Keep::Rank(20), 4, "node"),
+        Column::count("TOTAL", Keep::Wide, 5, "total"),
+        Column::count("SUCCEEDED", Keep::Wide, 5, "counts.succeeded"),
+        Column::count("SKIPPED", Keep::Wide, 5, "counts.skipped"),
+        Column::count("IN_FLIGHT", Keep::Wide, 5, "counts.in_flight"),
+        Column::count("PARKED", Keep::Wide, 5, "counts.parked"),
+        Column::text("RESULT", Keep::Wide, 8, "result"),
+        Column::text("POOL", Keep::Wide, 4, "pool"),
+        Column::text("PARENT", Keep::Wide, 4, "parent"),
+        Column::time("SINCE", Keep::Wide, "since"),
+        Column::time("CREATED", Keep::Wide, "created_at").named("created_at"),
+        Column::time("STARTED", Keep::Wide, "started_at").named("started_at"),
+        Column::time("FINISHED", Keep::Wide, "finished_at").named("finished_at"),
         // What else a program compares; people see it in `task show`.
-        Column::new("RATE", Side::Left, Keep::Csv, 4, |task, _| {
-            Cell::member(task, "rate")
+        Column::text("RATE", Keep::Csv, 4, "rate"),
+        Column::count("PENDING", Keep::Csv, 5, "counts.pending"),
+        Column::text("STOP REASON", Keep::Csv, 4, "stop_reason"),
+        Column::new("LABELS", Side::Left, Keep::Csv, 4, labels),
+        Column::plain("PRIORITY", Keep::Csv, 4, "priority"),
+        Column::new("LIMITS", Side::Left, Keep::Csv, 4, |task, _| {
+            Cell::new(texts(&task["limits"]).join(" "))
         }),
-        Column::new("PENDING", Side::Right, Keep::Csv, 5, |task, _| {
-            count(task, "pending")
-        }),
-        Column::new("STOP REASON", Side::Left, Keep::Csv, 4, |task, _| {
-            Cell::member(task, "stop_reason")
-        }),
-        Column::new("LABELS", Side::Left, Keep::Csv, 4, |task, _| labels(task)),
-        Column::new("PRIORITY", Side::Right, Keep::Csv, 4, |task, _| {
-            Cell::member(task, "priority")
-        }),
-        Column::new("LIMITS", Side::Left, Keep::Csv, 4, |task, _| limits(task)),
-        Column::new("START AT", Side::Left, Keep::Csv, 7, |task, times| {
-            Cell::time(task, "start_at", times)
-        }),
-        Column::new("DEADLINE", Side::Left, Keep::Csv, 7, |task, times| {
-            Cell::time(task, "deadline", times)
-        }),
-        Column::new("LOW WATER", Side::Right, Keep::Csv, 5, |task, _| {
-            number(task["low_water"].as_u64())
-        }),
-        Column::new("SHARDS", Side::Right, Keep::Csv, 4, |task, _| shards(task)),
+        Column::time("START AT", Keep::Csv, "start_at"),
+        Column::time("DEADLINE", Keep::Csv, "deadline"),
+        Column::count("LOW WATER", Keep::Csv, 5, "low_water"),
+        Column::new("SHARDS", Side::Right, Keep::Csv, 4, shards),
     ],
-    name: |task| task["id"].as_str().unwrap_or_default().to_owned(),
+    name: |task| text(&task["id"]).to_owned(),
     none: "no tasks",
 };
 
-fn number(number: Option<u64>) -> Cell {
-    number.map_or_else(Cell::nothing, |number| {
-        Cell::new(human::count(number)).plain(number.to_string())
-    })
-}
-
 fn status(task: &Value, times: &Times) -> Cell {
-    let (text, tone) = words::status_at(task, times);
-    let short = words::short_status(task);
-    Cell::new(text)
-        .short(short)
-        .plain(task["status"].as_str().unwrap_or_default())
-        .tone(tone)
+    let (said, tone) = words::status_at(task, times);
+    let cell = Cell::new(said).short(words::short_status(task));
+    cell.plain(text(&task["status"])).tone(tone)
 }
 
-fn progress(task: &Value) -> Cell {
+fn progress(task: &Value, _: &Times) -> Cell {
     let (done, total) = words::done(task);
-    let percent = human::percent_text(done, total);
+    let percent = format!("{:>5}", human::percent_text(done, total));
     let plain = format!("{:.1}", human::percent(done, total));
     // A bar says nothing of what hasn't begun or is over.
     if done == 0 || done >= total {
-        return Cell::new(format!("{percent:>5}")).plain(plain);
+        return Cell::new(percent).plain(plain);
     }
-    Cell::new(format!("{percent:>5} {}", words::bar(task, BAR_CELLS)))
-        .short(format!("{percent:>5}"))
-        .plain(plain)
+    let cell = Cell::new(format!("{percent} {}", words::bar(task, BAR_CELLS)));
+    cell.short(percent).plain(plain)
 }
 
 fn rate(task: &Value, times: &Times) -> Cell {
-    let plain = task["actual_rate"]
-        .as_f64()
-        .map(|rate| rate.to_string())
-        .unwrap_or_default();
-    match words::rate(task, times) {
+    let plain = task["actual_rate"].as_f64().map(|rate| rate.to_string());
+    let cell = match words::rate(task, times) {
         Some(text) => {
             let short = text.split(" in ").next().unwrap_or_default().to_owned();
-            Cell::new(text).short(short).plain(plain)
+            Cell::new(text).short(short)
         }
-        None => Cell::nothing().plain(plain),
-    }
+        None => Cell::nothing(),
+    };
+    cell.plain(plain.unwrap_or_default())
 }
 
-fn eta(task: &Value) -> Cell {
+fn eta(task: &Value, _: &Times) -> Cell {
     match words::eta(task) {
         Some(eta) => Cell::new(human::span(eta)).plain(eta.as_secs().to_string()),
         None => Cell::nothing(),
@@ -150,36 +90,24 @@ fn eta(task: &Value) -> Cell {
 }
 
 /// `team=growth day=5`.
-fn labels(task: &Value) -> Cell {
+fn labels(task: &Value, _: &Times) -> Cell {
     let labels = task["labels"].as_object().into_iter().flatten();
-    let pairs = labels.map(|(key, value)| format!("{key}={}", value.as_str().unwrap_or_default()));
+    let pairs = labels.map(|(key, value)| format!("{key}={}", text(value)));
     Cell::new(pairs.collect::<Vec<_>>().join(" "))
 }
 
-fn limits(task: &Value) -> Cell {
-    let names = task["limits"]
-        .as_array()
-        .into_iter()
-        .flatten()
-        .filter_map(Value::as_str);
-    Cell::new(names.collect::<Vec<_>>().join(" "))
-}
-
 /// Into how many it is cut; before its start that may be `auto`.
-fn shards(task: &Value) -> Cell {
-    match task["shard_list"].as_array().map_or(0, Vec::len) {
+fn shards(task: &Value, _: &Times) -> Cell {
+    match list(&task["shard_list"]).len() {
         0 => Cell::member(task, "shards"),
         cut => Cell::new(cut.to_string()),
     }
 }
 
-fn count(task: &Value, name: &str) -> Cell {
-    number(task["counts"][name].as_u64())
-}
-
-fn failed(task: &Value) -> Cell {
-    let is_any = task["counts"]["abandoned"].as_u64() > Some(0);
-    count(task, "abandoned").tone(if is_any { Tone::Bad } else { Tone::Plain })
+fn failed(task: &Value, _: &Times) -> Cell {
+    let failed = task["counts"]["abandoned"].as_u64();
+    let tone = if failed > Some(0) { Tone::Bad } else { Tone::Plain };
+    Cell::count(failed).tone(tone)
 }
 
 #[cfg(test)]

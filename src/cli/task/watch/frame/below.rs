@@ -3,32 +3,30 @@
 use serde_json::Value;
 
 use super::super::state::{Panel, State};
-use super::super::tail::{Told, who};
+use super::super::tail::Entry;
 use super::flow::{Sheet, flow, line, piece, wrapped};
+use crate::output::body::{number, text};
 use crate::output::table::{Tone, clean, human};
+use crate::task::look::failures::who;
 
 /// Lines of what happened that are shown.
 const TAIL_LINES: usize = 6;
 /// The keys, for `?`.
-const HELP: [&str; 9] = [
-    "q    quit; the task goes on",
-    "s    stop the task (asks first)",
-    "g    start it again",
-    "+ -  rate ten percent up or down",
-    "r    type a rate: 250/s, 30/m, unlimited",
-    "f    failures by code",
-    "e    why it is as fast as it is",
-    "?    these keys",
-    "Esc  close what lies open",
-];
+const HELP: &str = "\
+q    quit; the task goes on
+s    stop the task (asks first)
+g    start it again
++ -  rate ten percent up or down
+r    type a rate: 250/s, 30/m, unlimited
+f    failures by code
+e    why it is as fast as it is
+?    these keys
+Esc  close what lies open";
 
 pub(super) fn panel(state: &State, sheet: &Sheet) -> Vec<String> {
     match &state.panel {
         Panel::Closed => Vec::new(),
-        Panel::Help => HELP
-            .iter()
-            .flat_map(|text| line(text, Tone::Plain, 1, sheet))
-            .collect(),
+        Panel::Help => wrapped(HELP, Tone::Plain, 1, sheet),
         Panel::Failures(None) | Panel::Explain(None) => line("…", Tone::Dim, 1, sheet),
         Panel::Failures(Some(groups)) if groups.is_empty() => line("no failures", Tone::Good, 1, sheet),
         Panel::Failures(Some(groups)) => groups.iter().flat_map(|group| failures(group, sheet)).collect(),
@@ -37,16 +35,10 @@ pub(super) fn panel(state: &State, sheet: &Sheet) -> Vec<String> {
 }
 
 fn failures(group: &Value, sheet: &Sheet) -> Vec<String> {
-    let text = |name: &str| group[name].as_str().unwrap_or_default();
-    let number = |name: &str| human::count(group[name].as_u64().unwrap_or(0));
-    let example = format!("#{} {}", number("example_index"), text("example"));
-    let failure = clean(&format!("{:>8}  {}  {example}", number("count"), text("code")));
-    let failure = human::ended(
-        &failure,
-        &who(&group["example_data"]),
-        sheet.width.saturating_sub(1),
-    );
-    line(&failure, Tone::Plain, 1, sheet)
+    let [count, index] = ["count", "example_index"].map(|name| human::count(number(&group[name])));
+    let (code, example) = (text(&group["code"]), text(&group["example"]));
+    let failure = clean(&format!("{count:>8}  {code}  #{index} {example}"));
+    about(&failure, &who(&group["example_data"]), Tone::Plain, sheet)
 }
 
 pub(super) fn tail(state: &State, sheet: &Sheet) -> Vec<String> {
@@ -54,29 +46,31 @@ pub(super) fn tail(state: &State, sheet: &Sheet) -> Vec<String> {
         .tail
         .iter()
         .skip(state.tail.len().saturating_sub(TAIL_LINES));
-    let text = |told: &Told| human::ended(&told.line(state.style), &told.who, sheet.width.saturating_sub(1));
-    shown
-        .flat_map(|told| line(&text(told), told.tone, 1, sheet))
-        .collect()
+    let entry = |entry: &Entry| about(&entry.line(state.style), &entry.who, entry.tone, sheet);
+    shown.flat_map(entry).collect()
+}
+
+/// A line with whom it is about at its end.
+fn about(text: &str, who: &str, tone: Tone, sheet: &Sheet) -> Vec<String> {
+    line(
+        &human::ended(text, who, sheet.width.saturating_sub(1)),
+        tone,
+        1,
+        sheet,
+    )
 }
 
 pub(super) fn note(state: &State, sheet: &Sheet) -> Vec<String> {
-    if let Some(typed) = &state.typed {
-        let text = format!("rate: {typed}▏  Enter gives it to the task, Esc leaves it");
-        return wrapped(&text, Tone::Warn, 0, sheet);
+    let typed = state.typed.as_ref();
+    let typed = typed.map(|typed| format!("rate: {typed}▏  Enter sets it, Esc leaves it"));
+    let asked = state
+        .asks
+        .then(|| "stop the task? It can be started again. [y/N]".to_owned());
+    match (typed.or(asked), &state.note) {
+        (Some(question), _) => wrapped(&question, Tone::Warn, 0, sheet),
+        (None, Some(note)) => wrapped(note, Tone::Strong, 0, sheet),
+        (None, None) => Vec::new(),
     }
-    if state.asks {
-        return wrapped(
-            "stop the task? It can be started again. [y/N]",
-            Tone::Warn,
-            0,
-            sheet,
-        );
-    }
-    state
-        .note
-        .as_ref()
-        .map_or_else(Vec::new, |note| wrapped(note, Tone::Strong, 0, sheet))
 }
 
 pub(super) fn foot(state: &State, sheet: &Sheet) -> Vec<String> {

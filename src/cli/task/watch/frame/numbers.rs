@@ -3,13 +3,12 @@
 use std::time::Duration;
 
 use console::measure_text_width;
-use serde_json::Value;
 
 use super::super::state::State;
 use super::flow::{Piece, Sheet, flow, piece};
+use crate::output::body::{number, text};
 use crate::output::table::times::{TimeStyle, Times};
 use crate::output::table::{Tone, human};
-use crate::task::look::show::TERMS;
 use crate::task::words;
 use windrow_core::explain::{CauseKind, rate_text};
 use windrow_core::stats::stall::StallReason;
@@ -24,52 +23,54 @@ const LEVELS: [char; 7] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇'];
 pub(super) fn head(state: &State, sheet: &Sheet) -> Vec<String> {
     let task = &state.task;
     let (status, tone) = words::status(task);
-    let mut pieces = vec![piece(words::address(task), Tone::Strong)];
-    if task["name"].is_string() {
-        pieces.push(piece(state.id(), Tone::Plain));
-    }
-    pieces.push(piece(status, tone));
-    if let Some((run, node)) = &state.run {
-        pieces.push(piece(format!("run {run} on {node}"), Tone::Dim));
-    }
-    if let Some(rate) = task["rate"].as_str() {
-        let text = if rate == "unlimited" {
-            "no rate limit".to_owned()
-        } else {
-            format!("rate {rate}")
-        };
-        pieces.push(piece(text, Tone::Plain));
-    }
-    if let Some(since) = state.lost_at_ms {
-        let age = human::span(Duration::from_millis(
-            state.now_ms.saturating_sub(since).unsigned_abs(),
-        ));
-        pieces.push(piece(format!("! stale for {age}, reconnecting"), Tone::Bad));
-    }
-    flow(&pieces, 2, [0, 1], sheet)
+    let id = task["name"].is_string().then(|| state.id().to_owned());
+    let run = state
+        .run
+        .as_ref()
+        .map(|(run, node)| format!("run {run} on {node}"));
+    let rate = task["rate"].as_str().map(|rate| match rate {
+        "unlimited" => "no rate limit".to_owned(),
+        rate => format!("rate {rate}"),
+    });
+    let stale = state.lost_at_ms.map(|since| {
+        let age = Duration::from_millis(state.now_ms.saturating_sub(since).unsigned_abs());
+        format!("! stale for {}, reconnecting", human::span(age))
+    });
+    let pieces = [
+        (Some(words::address(task)), Tone::Strong),
+        (id, Tone::Plain),
+        (Some(status), tone),
+        (run, Tone::Dim),
+        (rate, Tone::Plain),
+        (stale, Tone::Bad),
+    ];
+    flow(&those(pieces), 2, [0, 1], sheet)
+}
+
+/// The pieces that are there.
+fn those<const N: usize>(pieces: [(Option<String>, Tone); N]) -> Vec<Piece> {
+    let pieces = pieces.into_iter();
+    pieces
+        .filter_map(|(text, tone)| Some(piece(text?, tone)))
+        .collect()
 }
 
 pub(super) fn progress(state: &State, sheet: &Sheet) -> Vec<String> {
     let (done, total) = words::done(&state.task);
-    let mut texts = vec![
-        human::percent_text(done, total),
-        format!("{} / {}", human::count(done), human::count(total)),
-    ];
+    let mut texts = vec![human::percent_text(done, total), words::done_of(&state.task)];
     texts.extend(words::eta(&state.task).map(|eta| format!("ETA {}", human::span(eta))));
     let rest: usize = texts.iter().map(|text| measure_text_width(text) + 2).sum();
-    let cells = sheet.width.saturating_sub(rest + 1).min(BAR_CELLS[0]);
     // Where there is no room beside it, it has a line of its own.
-    let cells = if cells < BAR_CELLS[1] {
-        sheet.width.saturating_sub(2).min(BAR_CELLS[0])
-    } else {
-        cells
+    let cells = match sheet.width.saturating_sub(rest + 1) {
+        room if room < BAR_CELLS[1] => sheet.width.saturating_sub(2),
+        room => room,
     };
-    let tone = if state.task["counts"]["abandoned"].as_u64() > Some(0) {
+    let tone = if words::has_failures(&state.task) {
         Tone::Warn
     } else {
         Tone::Good
     };
-    let mut pieces = vec![piece(words::bar(&state.task, cells), tone)];
+    let mut pieces = vec![piece(words::bar(&state.task, cells.min(BAR_CELLS[0])), tone)];
     pieces.extend(texts.into_iter().map(|text| piece(text, Tone::Plain)));
     flow(&pieces, 2, [1, 1], sheet)
 }
@@ -77,52 +78,49 @@ pub(super) fn progress(state: &State, sheet: &Sheet) -> Vec<String> {
 pub(super) fn pace(state: &State, sheet: &Sheet) -> Vec<String> {
     let (task, pace) = (&state.task, &state.pace);
     let is_moving = matches!(task["status"].as_str(), Some("running" | "stopping"));
-    let mut pieces = Vec::new();
-    if let Some(actual) = task["actual_rate"].as_f64().filter(|_| is_moving) {
-        pieces.push(piece(format!("{} now", rate_text(actual)), Tone::Strong));
-    }
-    if !pace.points.is_empty() {
-        pieces.push(piece(spark(&pace.points, pace.target, SPARK_CELLS), Tone::Wait));
-    }
-    if let (Some(p50), Some(p95)) = (pace.p50, pace.p95) {
-        pieces.push(piece(
-            format!("p50 {}  p95 {}", took(p50), took(p95)),
-            Tone::Plain,
-        ));
-    }
-    if let Some(errors) = pace.errors.filter(|_| is_moving) {
-        let of = task["error_budget"]
-            .as_str()
-            .map(|budget| format!(" of {budget}"))
-            .unwrap_or_default();
-        let tone = if errors > 0.0 { Tone::Warn } else { Tone::Plain };
-        pieces.push(piece(format!("errors {}{of}", rate_text(errors)), tone));
-    }
-    if let Some(stall) = task["live"]["stall"].as_str().filter(|_| is_moving) {
-        pieces.push(piece(format!("waits: {}", cause(stall)), Tone::Warn));
-    }
-    flow(&pieces, 2, [1, 1], sheet)
+    let now = task["actual_rate"]
+        .as_f64()
+        .map(|actual| format!("{} now", rate_text(actual)));
+    let spark = (!pace.points.is_empty()).then(|| spark(&pace.points, pace.target, SPARK_CELLS));
+    let took = pace.p50.zip(pace.p95);
+    let took = took.map(|(p50, p95)| format!("p50 {}  p95 {}", took_text(p50), took_text(p95)));
+    let budget = task["error_budget"]
+        .as_str()
+        .map(|budget| format!(" of {budget}"));
+    let errors = pace
+        .errors
+        .map(|errors| format!("errors {}{}", rate_text(errors), budget.unwrap_or_default()));
+    let errors_tone = if pace.errors > Some(0.0) {
+        Tone::Warn
+    } else {
+        Tone::Plain
+    };
+    let stall = task["live"]["stall"]
+        .as_str()
+        .map(|stall| format!("waits: {}", cause(stall)));
+    let pieces = [
+        (now.filter(|_| is_moving), Tone::Strong),
+        (spark, Tone::Wait),
+        (took, Tone::Plain),
+        (errors.filter(|_| is_moving), errors_tone),
+        (stall.filter(|_| is_moving), Tone::Warn),
+    ];
+    flow(&those(pieces), 2, [1, 1], sheet)
 }
 
 /// Why it stands where it stands, and what comes next by itself.
 pub(super) fn because(state: &State, sheet: &Sheet) -> Vec<String> {
-    let task = &state.task;
-    let text = task["status_text"].as_str().unwrap_or_default();
-    let times = Times {
-        style: TimeStyle::Relative,
-        now_ms: state.now_ms,
-    };
+    let (task, now_ms) = (&state.task, state.now_ms);
+    let style = TimeStyle::Relative;
     let next = match (task["next"]["action"].as_str(), task["next"]["at"].as_str()) {
         // What a task that runs does by itself, its deadline, is no news.
         (Some(action), Some(at)) if task["status"] != "running" => {
-            format!("next: {action} {}", times.text(at))
+            format!("next: {action} {}", Times { style, now_ms }.text(at))
         }
         _ => String::new(),
     };
-    let words: Vec<Piece> = text
-        .split_whitespace()
-        .map(|word| piece(word, Tone::Warn))
-        .collect();
+    let words = text(&task["status_text"]).split_whitespace();
+    let words: Vec<Piece> = words.map(|word| piece(word, Tone::Warn)).collect();
     let mut lines = flow(&words, 1, [1, 3], sheet);
     lines.extend(flow(&[piece(next, Tone::Plain)], 1, [1, 1], sheet));
     lines
@@ -130,37 +128,25 @@ pub(super) fn because(state: &State, sheet: &Sheet) -> Vec<String> {
 
 pub(super) fn counts(state: &State, sheet: &Sheet) -> Vec<String> {
     let counts = &state.task["counts"];
-    let pieces: Vec<Piece> = TERMS.iter().filter_map(|name| count(counts, name)).collect();
+    let pieces = words::TERMS.map(|name| {
+        let tone = match name {
+            _ if number(&counts[name]) == 0 => Tone::Dim,
+            "abandoned" => Tone::Bad,
+            "parked" => Tone::Warn,
+            _ => Tone::Plain,
+        };
+        piece(words::counts(counts, &[name], &words::RARE), tone)
+    });
     flow(&pieces, 2, [1, 1], sheet)
-}
-
-/// What never happens in most tasks is named only where it did.
-fn count(counts: &Value, name: &str) -> Option<Piece> {
-    let number = counts[name].as_u64()?;
-    let tone = match name {
-        _ if number == 0 => Tone::Dim,
-        "abandoned" => Tone::Bad,
-        "parked" => Tone::Warn,
-        _ => Tone::Plain,
-    };
-    let is_shown = number > 0 || !matches!(name, "parked" | "excluded");
-    is_shown.then(|| {
-        piece(
-            format!("{} {}", name.replace('_', " "), human::count(number)),
-            tone,
-        )
-    })
 }
 
 /// The words of an explanation, for what holds items back.
 fn cause(slug: &str) -> String {
-    let known = StallReason::ALL
-        .into_iter()
-        .find(|reason| reason.as_str() == slug);
-    known.map_or_else(
-        || slug.replace('_', " "),
-        |reason| CauseKind::Stall(reason).title().to_owned(),
-    )
+    let mut known = StallReason::ALL.into_iter();
+    match known.find(|reason| reason.as_str() == slug) {
+        Some(reason) => CauseKind::Stall(reason).title().to_owned(),
+        None => slug.replace('_', " "),
+    }
 }
 
 /// `▁▃▇`: points of a height of their own, the newest at the right; several points to a cell are averaged.
@@ -173,21 +159,16 @@ fn spark(points: &[f64], target: Option<f64>, cells: usize) -> String {
         .collect();
     let top = averages.iter().copied().chain(target).fold(0.0, f64::max);
     let highest = LEVELS.len() - 1;
-    let level = |value: f64| {
-        if top > 0.0 {
-            (value / top * highest as f64).round() as usize
-        } else {
-            0
-        }
+    let level = |value: f64| match top > 0.0 {
+        true => (value.max(0.0) / top * highest as f64).round() as usize,
+        false => 0,
     };
-    averages
-        .into_iter()
-        .map(|value| LEVELS[level(value.max(0.0)).min(highest)])
-        .collect()
+    let levels = averages.into_iter();
+    levels.map(|value| LEVELS[level(value).min(highest)]).collect()
 }
 
 /// `118ms`, `2.4s`.
-fn took(seconds: f64) -> String {
+fn took_text(seconds: f64) -> String {
     match seconds {
         seconds if seconds < 0.0095 => format!("{:.1}ms", seconds * 1000.0),
         seconds if seconds < 0.9995 => format!("{:.0}ms", seconds * 1000.0),
@@ -211,7 +192,7 @@ mod tests {
     #[test]
     fn times_of_calls_have_the_digits_that_matter() {
         assert_eq!(
-            [0.0004, 0.0118, 0.453, 2.41].map(took),
+            [0.0004, 0.0118, 0.453, 2.41].map(took_text),
             ["0.4ms", "12ms", "453ms", "2.4s"]
         );
     }

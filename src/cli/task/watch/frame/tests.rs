@@ -3,7 +3,6 @@
 use console::{measure_text_width, strip_ansi_codes};
 use serde_json::{Value, json};
 
-use super::super::keys::Key;
 use super::super::state::{News, Panel, State};
 use super::{Sheet, frame};
 use crate::output::table::times::TimeStyle;
@@ -157,16 +156,16 @@ fn a_terminal_without_unicode_is_given_ascii() {
 #[test]
 fn what_lies_open_is_shown() {
     let mut state = running();
-    state.press(Key::Failures);
+    state.press(b'f');
     state.hear(News::Failures(json!({"items": [
         {"code": "INVALID_TOKEN", "count": 41, "example_index": 63, "example": "token expired 2026-10-02",
             "example_data": {"user_id": "u_0064", "email": "chen@example.org"}},
         {"code": "TIMEOUT", "count": 17, "example_index": 120_221, "example": "no answer in 3 s"},
     ]})));
     check("failures-80", &state, sheet(80, 24));
-    state.press(Key::Explain);
+    state.press(b'e');
     state.hear(News::Explained("target 500.0/s   actual 312.4/s\n  window full  171.2/s\nwhy: by Little's law 500/s × p95 2.41 s needs 1,205 slots".to_owned()));
-    state.press(Key::Stop);
+    state.press(b's');
     check("explain-40", &state, sheet(40, 40));
     state.panel = Panel::Help;
     state.asks = false;

@@ -6,6 +6,7 @@ use console::measure_text_width;
 
 use super::super::state::{State, Window};
 use super::flow::{Sheet, flow, piece};
+use crate::output::body::number;
 use crate::output::table::{Tone, human};
 
 /// Shards that are drawn.
@@ -23,19 +24,10 @@ const CELLS: [(char, char, &str, Tone); 6] = [
 ];
 
 pub(super) fn windows(state: &State, sheet: &Sheet) -> Vec<String> {
-    let mut lines: Vec<String> = state
-        .windows
-        .iter()
-        .take(SHARDS_MAX)
-        .filter_map(|window| strip(window, sheet))
-        .collect();
-    if let Some(more) = state
-        .windows
-        .len()
-        .checked_sub(SHARDS_MAX)
-        .filter(|more| *more > 0)
-    {
-        lines.push(format!(" … and {more} more shards"));
+    let some = state.windows.iter().take(SHARDS_MAX);
+    let mut lines: Vec<String> = some.filter_map(|window| strip(window, state, sheet)).collect();
+    if state.windows.len() > SHARDS_MAX {
+        lines.push(format!(" … and {} more shards", state.windows.len() - SHARDS_MAX));
     }
     lines
 }
@@ -48,11 +40,8 @@ pub(super) fn held(state: &State, sheet: &Sheet) -> Vec<String> {
         return Vec::new();
     };
     let age = human::span(Duration::try_from_secs_f64(head.age_seconds).unwrap_or(Duration::MAX));
-    let text = format!(
-        "held by #{} (attempt {}, {age})",
-        human::count(head.index),
-        head.attempt
-    );
+    let (index, attempt) = (human::count(head.index), head.attempt);
+    let text = format!("held by #{index} (attempt {attempt}, {age})");
     flow(&[piece(text, Tone::Warn)], 1, [1, 1], sheet)
 }
 
@@ -60,30 +49,31 @@ pub(super) fn legend(state: &State, sheet: &Sheet) -> Vec<String> {
     if state.windows.iter().all(|window| window.cells.is_empty()) {
         return Vec::new();
     }
-    let skipped = if state.task["counts"]["skipped"].as_u64() > Some(0) {
-        " or skipped"
-    } else {
-        ""
-    };
-    let pieces = CELLS.map(|(letter, sign, word, _)| {
-        let more = if letter == 'S' { skipped } else { "" };
-        piece(format!("{sign} {word}{more}"), Tone::Dim)
-    });
+    let pieces = signs(state).map(|(sign, word, _)| piece(format!("{sign} {word}"), Tone::Dim));
     flow(&pieces, 2, [1, 1], sheet)
 }
 
+/// The sign, word and colour of each rank. A node doesn't tell items that succeeded from those that were skipped: where
+/// some were, their cells have a sign of their own, since a full block is an item that succeeded.
+fn signs(state: &State) -> [(char, &'static str, Tone); 6] {
+    let has_skipped = number(&state.task["counts"]["skipped"]) > 0;
+    CELLS.map(|(letter, sign, word, tone)| match (letter, has_skipped) {
+        ('S', true) => ('■', "succeeded or skipped", tone),
+        _ => (sign, word, tone),
+    })
+}
+
 /// ` window 389,329 │█▓░│ 390,529`, from low water to high water; none where nothing is in motion.
-fn strip(window: &Window, sheet: &Sheet) -> Option<String> {
+fn strip(window: &Window, state: &State, sheet: &Sheet) -> Option<String> {
     let label = format!(" window {} ", human::count(window.low_water));
     let end = format!(" {}", human::count(window.high_water));
     let used = measure_text_width(&label) + measure_text_width(&end) + 2;
     let room = sheet.width.checked_sub(used).filter(|room| *room > 0)?;
-    let ranks = scaled(&window.cells, room);
+    let (ranks, signs) = (scaled(&window.cells, room), signs(state));
     let mut text = label + "│";
     for same in ranks.chunk_by(|one, next| one == next) {
-        let (_, sign, _, tone) = CELLS[same[0]];
-        let signs: String = std::iter::repeat_n(sign, same.len()).collect();
-        text += &tone.paint(&signs, sheet.colours);
+        let (sign, _, tone) = signs[same[0]];
+        text += &tone.paint(&String::from(sign).repeat(same.len()), sheet.colours);
     }
     (!ranks.is_empty()).then(|| text + "│" + &end)
 }

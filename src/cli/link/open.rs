@@ -5,7 +5,6 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::args::{Form, Remote};
-use super::ask::{self, Danger};
 use super::look::Look;
 use super::pages::Listed;
 use super::reach;
@@ -28,8 +27,8 @@ pub struct Link<'a> {
     /// How things are shown.
     pub look: Look,
     pub(super) names: Names,
-    remote: &'a Remote,
-    shell: &'a Shell,
+    pub(super) remote: &'a Remote,
+    pub(super) shell: &'a Shell,
 }
 
 impl<'a> Link<'a> {
@@ -101,12 +100,9 @@ impl<'a> Link<'a> {
             .split_once('/')
             .filter(|(b, n)| !b.is_empty() && !n.is_empty())
         else {
-            return Err(Fault::new(
-                Exit::Usage,
-                "no task is addressed like that",
-                format!("it was {address:?}"),
-            )
-            .hint("t42, or business/name; `windrow task list` shows both"));
+            let because = format!("{address:?} is neither t42 nor business/name");
+            return Err(Fault::new(Exit::Usage, "invalid task address", because)
+                .hint("`windrow task list` shows both"));
         };
         let request = Request::get("/v1/tasks")
             .query("business", business)
@@ -154,33 +150,9 @@ impl<'a> Link<'a> {
 
     /// Says what may help, to people only.
     pub fn hint(&self, line: &str) {
-        if matches!(self.look.form, Form::Table | Form::Wide) {
+        if self.look.form.is_for_people() {
             self.say(&format!("hint: {line}"));
         }
-    }
-
-    /// Asks a person before something is done.
-    ///
-    /// # Errors
-    /// `Usage` where nobody can be asked, `Interrupted` when the person says no.
-    pub fn confirm(&self, danger: Danger, question: &str) -> Result<(), Fault> {
-        ask::confirm(danger, question, self.remote.yes, self.shell.var("CI").is_some())
-    }
-
-    /// The same for what can't be undone: a person types the word.
-    ///
-    /// # Errors
-    /// `Usage` where nobody can be asked, `Interrupted` when the person types something else.
-    pub fn confirm_word(&self, question: &str, word: &str) -> Result<(), Fault> {
-        ask::confirm_word(question, word, self.remote.yes, self.shell.var("CI").is_some())
-    }
-
-    /// Asks a person for one of some letters; none where nobody can be asked.
-    ///
-    /// # Errors
-    /// When the terminal can't be read; `Interrupted` at Ctrl-C.
-    pub async fn choose(&self, question: &str, letters: &[char]) -> Result<Option<char>, Fault> {
-        ask::choose(question, letters, self.shell.var("CI").is_some()).await
     }
 
     /// Prints a list in the form that was asked for. `things` are what tables show of it: the list's own, perhaps with
@@ -199,8 +171,7 @@ impl<'a> Link<'a> {
                 self.say(listing.none);
                 return Ok(Exit::Ok);
             }
-            Form::Table => listing.table(things, &times, self.look.paper, false),
-            Form::Wide => listing.table(things, &times, self.look.paper, true),
+            form => listing.table(things, &times, self.look.paper, form == Form::Wide),
         };
         screen::put(&text)?;
         if listed.has_more() {
@@ -222,7 +193,7 @@ impl<'a> Link<'a> {
         let (thing, times) = (answer.json()?, self.times(answer));
         let text = match self.look.form {
             Form::Json => answer.text(),
-            Form::Ndjson => answer.text().replace(['\n', '\r'], " "),
+            Form::Ndjson => answer.line(),
             Form::Name => listing.names(&[thing]),
             Form::Csv => listing.csv(&[thing], &times),
             Form::Table | Form::Wide => card(&thing, &times).text(self.look.paper),
@@ -230,26 +201,28 @@ impl<'a> Link<'a> {
         screen::put(&text).map(|()| Exit::Ok)
     }
 
-    /// Prints the answer of a dry run, and whether it was one.
+    /// Prints what was done for people; scripts get the thing.
     ///
     /// # Errors
-    /// When the answer isn't JSON, or standard output can't be written.
-    pub fn show_plan(&self, answer: &Answer) -> Result<bool, Fault> {
-        if answer.body.is_empty() {
-            return Ok(false);
+    /// As [`Link::show_one`].
+    pub fn show_done(&self, listing: &Listing, answer: &Answer, done: &str) -> Result<Exit, Fault> {
+        if self.look.form.is_for_people() {
+            return screen::put(done).map(|()| Exit::Ok);
         }
-        let plan: Value = answer.json()?;
-        if plan["dry_run"] != true {
-            return Ok(false);
-        }
+        self.show_one(listing, answer, |_, _| Card::new())
+    }
+
+    /// Prints that something is gone, of which the API answers nothing.
+    ///
+    /// # Errors
+    /// When standard output can't be written.
+    pub fn show_gone(&self, name: &str, done: &str) -> Result<Exit, Fault> {
         let text = match self.look.form {
-            Form::Table | Form::Wide => {
-                self.say("dry run: nothing was changed; this would be:");
-                serde_json::to_string_pretty(&plan["would"]).map_err(|error| Fault::bug(error.to_string()))?
-            }
-            Form::Json | Form::Ndjson | Form::Name | Form::Csv => answer.text(),
+            Form::Table | Form::Wide => done,
+            Form::Name => name,
+            Form::Json | Form::Ndjson | Form::Csv => "",
         };
-        screen::put(&text).map(|()| true)
+        screen::put(text).map(|()| Exit::Ok)
     }
 
     /// Prints a body as it is.

@@ -1,0 +1,275 @@
+//! `windrow ctx`: which node is asked, and who asks. Nothing here talks to one.
+
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use clap::{Args, Subcommand};
+use serde_json::{Value, json};
+
+use crate::Shell;
+use crate::exit::Exit;
+use crate::fault::Fault;
+use crate::link::contexts::{Context, Contexts};
+use crate::link::reach::one_token;
+use crate::link::{Form, Look, View};
+use crate::output::body::text;
+use crate::output::screen;
+use crate::output::table::{Card, Cell, Column, Keep, Listing, Side, Tone};
+use windrow_client::{Client, Options, Tap};
+
+/// `windrow ctx`
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub struct CtxArgs {
+    /// What to do; without it the contexts are listed.
+    #[command(subcommand)]
+    pub verb: Option<Verb>,
+    /// The flags of the list.
+    #[command(flatten)]
+    pub list: ListArgs,
+}
+
+/// What to do with contexts.
+#[derive(Debug, Subcommand)]
+pub enum Verb {
+    /// List contexts
+    List(ListArgs),
+    /// Show a context, or the current one; tokens are masked
+    Show(ShowArgs),
+    /// Make a context the current one
+    Use(NameArgs),
+    /// Add a context, or replace it
+    Add(AddArgs),
+    /// Remove a context
+    Remove(NameArgs),
+}
+
+/// `windrow ctx list`
+#[derive(Clone, Debug, Args)]
+pub struct ListArgs {
+    /// How they are shown.
+    #[command(flatten)]
+    pub view: View,
+}
+
+/// `windrow ctx show`
+#[derive(Debug, Args)]
+pub struct ShowArgs {
+    /// The context; without it the current one
+    pub name: Option<String>,
+    /// How it is shown.
+    #[command(flatten)]
+    pub view: View,
+}
+
+/// `windrow ctx use`, `windrow ctx remove`
+#[derive(Debug, Args)]
+pub struct NameArgs {
+    /// The context
+    pub name: String,
+}
+
+/// `windrow ctx add`
+#[derive(Debug, Args)]
+pub struct AddArgs {
+    /// What it is called
+    pub name: String,
+    /// The node's address
+    #[arg(long, value_name = "URL")]
+    pub server: String,
+    /// The file with the token; it is read when the context is used
+    #[arg(long, value_name = "FILE", conflicts_with = "token_stdin")]
+    pub token_file: Option<PathBuf>,
+    /// Read the token from standard input and keep it with the context; on the command line others would see it
+    #[arg(long)]
+    pub token_stdin: bool,
+    /// Authorities to trust instead of the system's, as PEM
+    #[arg(long, value_name = "FILE")]
+    pub ca_file: Option<PathBuf>,
+    /// Make it the current one; the first one is anyway
+    #[arg(long = "use")]
+    pub make_current: bool,
+}
+
+/// Contexts.
+const CONTEXTS: Listing = Listing {
+    columns: &[
+        Column::new("CURRENT", Side::Left, Keep::Rank(50), 7, |context, _| {
+            let is_current = context["current"] == true;
+            let cell = Cell::new(if is_current { "*" } else { "" });
+            cell.plain(is_current.to_string()).tone(Tone::Good)
+        }),
+        Column::text("NAME", Keep::Always, 8, "name").tone(Tone::Strong),
+        Column::text("SERVER", Keep::Always, 12, "server"),
+        Column::text("TOKEN", Keep::Rank(20), 5, "token"),
+        Column::text("CA FILE", Keep::Wide, 5, "ca_file"),
+    ],
+    name: |context| text(&context["name"]).to_owned(),
+    none: "no contexts; `windrow ctx add NAME --server URL` makes one",
+};
+
+/// Does what the verb says; without one it lists.
+///
+/// # Errors
+/// The verb's.
+pub(crate) fn ctx(args: &CtxArgs, shell: &Shell) -> Result<Exit, Fault> {
+    match &args.verb {
+        None => list(&args.list, shell),
+        Some(Verb::List(args)) => list(args, shell),
+        Some(Verb::Show(args)) => show(args, shell),
+        Some(Verb::Use(args)) => use_(&args.name, shell),
+        Some(Verb::Add(args)) => add(args, shell),
+        Some(Verb::Remove(args)) => remove(&args.name, shell),
+    }
+}
+
+fn list(args: &ListArgs, shell: &Shell) -> Result<Exit, Fault> {
+    let (contexts, look) = (Contexts::load(shell)?, Look::new(&args.view, shell));
+    let all = contexts.all.iter();
+    let all: Vec<Value> = all
+        .map(|(name, context)| masked(&contexts, name, context))
+        .collect();
+    let text = match look.form {
+        Form::Json => json!({"items": all, "next_cursor": null}).to_string(),
+        Form::Ndjson => all.iter().map(|context| format!("{context}\n")).collect(),
+        Form::Name => CONTEXTS.names(&all),
+        Form::Csv => CONTEXTS.csv(&all, &look.times(0)),
+        Form::Table | Form::Wide if all.is_empty() => {
+            shell.screen.must_say(CONTEXTS.none);
+            return Ok(Exit::Ok);
+        }
+        Form::Table | Form::Wide => CONTEXTS.table(&all, &look.times(0), look.paper, look.form == Form::Wide),
+    };
+    screen::put(&text).map(|()| Exit::Ok)
+}
+
+fn show(args: &ShowArgs, shell: &Shell) -> Result<Exit, Fault> {
+    let (contexts, look) = (Contexts::load(shell)?, Look::new(&args.view, shell));
+    let Some(name) = args.name.as_ref().or(contexts.current.as_ref()) else {
+        let fault = Fault::new(Exit::NotFound, "there is no such context", "none is current");
+        return Err(fault.hint("windrow ctx list, then windrow ctx use NAME"));
+    };
+    let context = masked(&contexts, name, contexts.get(name)?);
+    let text = match look.form {
+        Form::Json | Form::Ndjson => context.to_string(),
+        Form::Name => CONTEXTS.names(&[context]),
+        Form::Csv => CONTEXTS.csv(&[context], &look.times(0)),
+        Form::Table | Form::Wide => card(&context).text(look.paper),
+    };
+    screen::put(&text).map(|()| Exit::Ok)
+}
+
+/// A context as people and scripts see it: without its token.
+fn masked(contexts: &Contexts, name: &str, context: &Context) -> Value {
+    let token = match (&context.token, &context.token_file) {
+        (Some(_), _) => Some("kept here (masked)".to_owned()),
+        (None, Some(file)) => Some(format!("in {}", file.display())),
+        (None, None) => None,
+    };
+    json!({
+        "name": name,
+        "current": contexts.current.as_deref() == Some(name),
+        "server": context.server,
+        "token": token,
+        "ca_file": context.ca_file,
+    })
+}
+
+fn card(context: &Value) -> Card {
+    let is_current = context["current"] == true;
+    Card::new()
+        .title(text(&context["name"]), Tone::Strong)
+        .title(if is_current { "(current)" } else { "" }, Tone::Dim)
+        .line("server", text(&context["server"]))
+        .line("token", context["token"].as_str().unwrap_or("none"))
+        .maybe("ca file", context["ca_file"].as_str())
+}
+
+/// Makes a context the current one.
+fn use_(name: &str, shell: &Shell) -> Result<Exit, Fault> {
+    let mut contexts = Contexts::load(shell)?;
+    let server = contexts.get(name)?.server.clone();
+    contexts.current = Some(name.to_owned());
+    contexts.save(shell)?;
+    shell.screen.say(&format!("{name} is current: {server}"));
+    Ok(Exit::Ok)
+}
+
+/// Adds a context, or replaces it.
+fn add(args: &AddArgs, shell: &Shell) -> Result<Exit, Fault> {
+    let mut contexts = Contexts::load(shell)?;
+    if args.name.is_empty() || args.name.chars().any(char::is_control) {
+        let because = format!("{:?} is empty or has control characters", args.name);
+        return Err(Fault::new(Exit::Usage, "invalid context name", because).hint("a name such as prod"));
+    }
+    let context = Context {
+        server: args.server.clone(),
+        token_file: args.token_file.as_deref().map(absolute).transpose()?,
+        token: args.token_stdin.then(read_token).transpose()?,
+        ca_file: args.ca_file.as_deref().map(absolute).transpose()?,
+    };
+    check(&context)?;
+    let missing = context.token_file.clone().filter(|file| !file.exists());
+    contexts.all.insert(args.name.clone(), context);
+    let is_current = args.make_current || contexts.current.is_none();
+    if is_current {
+        contexts.current = Some(args.name.clone());
+    }
+    let path = contexts.save(shell)?;
+    let current = if is_current { "; it is current" } else { "" };
+    let screen = &shell.screen;
+    screen.say(&format!("{} is in {}{current}", args.name, path.display()));
+    if let Some(file) = missing {
+        screen.must_say(&format!(
+            "warning: {} isn't there; it is read whenever the context is used",
+            file.display()
+        ));
+    }
+    Ok(Exit::Ok)
+}
+
+/// Removes a context.
+fn remove(name: &str, shell: &Shell) -> Result<Exit, Fault> {
+    let mut contexts = Contexts::load(shell)?;
+    contexts.get(name)?;
+    contexts.all.remove(name);
+    let was_current = contexts.current.take_if(|current| current == name).is_some();
+    contexts.save(shell)?;
+    let current = if was_current {
+        "; no context is current now"
+    } else {
+        ""
+    };
+    shell.screen.say(&format!("{name} is removed{current}"));
+    Ok(Exit::Ok)
+}
+
+/// What is wrong with an address, a token or a file is told now, not when it is used.
+fn check(context: &Context) -> Result<(), Fault> {
+    let options = Options {
+        server: context.server.clone(),
+        token: context.token.clone(),
+        timeout: std::time::Duration::from_secs(1),
+        ca_file: context.ca_file.clone(),
+        tap: Tap::none(),
+    };
+    Client::new(options).map(|_| ()).map_err(Fault::from)
+}
+
+/// A context is used from any directory.
+fn absolute(path: &Path) -> Result<PathBuf, Fault> {
+    std::path::absolute(path).map_err(|error| {
+        let because = format!("{}: {error}", path.display());
+        Fault::new(Exit::Failed, "the path can't be made absolute", because).hint("an absolute path")
+    })
+}
+
+fn read_token() -> Result<String, Fault> {
+    let mut text = String::new();
+    let read = std::io::stdin().lock().read_to_string(&mut text);
+    let read = read.map_err(|error| error.to_string());
+    read.and_then(|_| one_token(&text)).map_err(|because| {
+        Fault::new(Exit::Usage, "there is no token on standard input", because)
+            .hint("windrow ctx add NAME --server URL --token-stdin < FILE")
+    })
+}

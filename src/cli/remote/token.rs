@@ -1,0 +1,231 @@
+//! `windrow token`: who may call.
+
+use std::num::NonZeroU64;
+use std::time::Duration;
+
+use clap::{Args, Subcommand, ValueEnum};
+use serde_json::{Map, Value, json};
+
+use crate::Shell;
+use crate::exit::Exit;
+use crate::fault::Fault;
+use crate::input::moment::{self, Lean};
+use crate::link::{Danger, Form, Link, Pages, Write, word};
+use crate::output::body::text;
+use crate::output::table::times::{Times, written};
+use crate::output::table::{Cell, Column, Keep, Listing, Side, Tone};
+use windrow_client::Request;
+use windrow_core::settings::text::parse_span;
+use windrow_engine::ports::clock::Clock;
+use windrow_node::SystemClock;
+
+/// How one is made.
+const CREATE_EXAMPLES: &str = "\
+Examples:
+  windrow token create --role viewer --name wall-display
+  windrow token create --role business --business push --expires-in 90d
+  windrow token create --role operator --name ci > operator.token
+
+The token is printed once, alone on standard output; the node keeps a hash of it only.";
+
+/// `windrow token`
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub struct TokenArgs {
+    /// What to do; without it the tokens are listed.
+    #[command(subcommand)]
+    pub verb: Option<Verb>,
+    /// The flags of the list.
+    #[command(flatten)]
+    pub list: Pages,
+}
+
+/// What to do with tokens.
+#[derive(Debug, Subcommand)]
+pub enum Verb {
+    /// List tokens, revoked ones too
+    List(Pages),
+    /// Make a token
+    #[command(after_help = CREATE_EXAMPLES)]
+    Create(CreateArgs),
+    /// Take tokens' validity away, at once and for good
+    Revoke(RevokeArgs),
+}
+
+/// What a token allows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum RoleWord {
+    /// Looks
+    Viewer,
+    /// Looks, and steers tasks
+    Operator,
+    /// All of it: businesses, tokens, nodes
+    Admin,
+    /// Sees and steers the tasks of one business
+    Business,
+}
+
+/// `windrow token create`
+#[derive(Clone, Debug, Args)]
+pub struct CreateArgs {
+    /// What it allows
+    #[arg(long, value_enum)]
+    pub role: RoleWord,
+    /// The business, for the role business
+    #[arg(long, value_name = "NAME", required_if_eq("role", "business"))]
+    pub business: Option<String>,
+    /// Who will hold it, for the audit; without it the user who makes it
+    #[arg(long, value_name = "TEXT")]
+    pub name: Option<String>,
+    /// How long it is believed; without it until it is revoked
+    #[arg(long, value_name = "SPAN", value_parser = parse_span)]
+    pub expires_in: Option<Duration>,
+    /// Until when it is believed (22:00, tomorrow 06:00, 8h, 2027-01-31, RFC 3339)
+    #[arg(long, value_name = "TIME", conflicts_with = "expires_in")]
+    pub expires_at: Option<String>,
+    /// Why, or only to see.
+    #[command(flatten)]
+    pub write: Write,
+}
+
+/// `windrow token revoke`
+#[derive(Clone, Debug, Args)]
+pub struct RevokeArgs {
+    /// Their numbers (`windrow token list`)
+    #[arg(required = true, value_name = "ID")]
+    pub ids: Vec<NonZeroU64>,
+    /// Why, or only to see.
+    #[command(flatten)]
+    pub write: Write,
+}
+
+/// Tokens.
+const TOKENS: Listing = Listing {
+    columns: &[
+        Column::plain("ID", Keep::Always, 2, "id"),
+        Column::text("NAME", Keep::Always, 8, "name").tone(Tone::Strong),
+        Column::text("ROLE", Keep::Always, 6, "role"),
+        Column::text("BUSINESS", Keep::Rank(60), 8, "business"),
+        Column::text("PREFIX", Keep::Rank(50), 8, "prefix"),
+        Column::new("STATE", Side::Left, Keep::Rank(80), 8, state),
+        Column::time("CREATED", Keep::Rank(30), "created_at"),
+        Column::text("BY", Keep::Rank(20), 6, "created_by"),
+        Column::time("EXPIRES", Keep::Wide, "expires_at"),
+        Column::time("REVOKED", Keep::Wide, "revoked_at"),
+    ],
+    name: |token| token["id"].to_string(),
+    none: "no tokens",
+};
+
+fn state(token: &Value, times: &Times) -> Cell {
+    if token["revoked_at"].is_string() {
+        return Cell::new("revoked").tone(Tone::Dim);
+    }
+    let at = text(&token["expires_at"]);
+    match times.since(at) {
+        Some(since) if since >= 0 => Cell::new("expired").tone(Tone::Dim),
+        Some(_) => {
+            let valid = Cell::new(format!("valid, ends {}", times.text(at)));
+            valid.short("valid").plain("valid")
+        }
+        None => Cell::new("valid").tone(Tone::Good),
+    }
+}
+
+/// Does what the verb says; without one it lists.
+///
+/// # Errors
+/// The verb's.
+pub(crate) async fn token(args: &TokenArgs, shell: &Shell) -> Result<Exit, Fault> {
+    match &args.verb {
+        None => list(&args.list, shell).await,
+        Some(Verb::List(args)) => list(args, shell).await,
+        Some(Verb::Create(args)) => create(args, shell).await,
+        Some(Verb::Revoke(args)) => revoke(args, shell).await,
+    }
+}
+
+async fn list(args: &Pages, shell: &Shell) -> Result<Exit, Fault> {
+    let link = Link::open(&args.remote, shell)?;
+    let listed = link.list(Request::get("/v1/tokens"), Some(&args.paging)).await?;
+    link.show_list(&TOKENS, &listed, &listed.things()?)
+}
+
+/// Makes a token and prints it, this one time.
+async fn create(args: &CreateArgs, shell: &Shell) -> Result<Exit, Fault> {
+    let link = Link::open(&args.write.remote, shell)?;
+    let expires_at = moment::given_option("--expires-at", args.expires_at.as_ref(), Lean::Ahead, &link)?;
+    let expires_in = args.expires_in.map(after).transpose()?;
+    let members = [
+        ("name", args.name.clone().or_else(|| Some(shell.user()))),
+        ("role", Some(word(&args.role))),
+        ("business", args.business.clone()),
+        ("expires_at", expires_in.or_else(|| expires_at.map(|at| at.exact))),
+    ];
+    let members = members
+        .into_iter()
+        .filter_map(|(name, text)| Some((name.to_owned(), json!(text?))));
+    let request = Request::post("/v1/tokens");
+    let Some(answer) = link.change(&args.write, request, members.collect()).await? else {
+        return Ok(Exit::Ok);
+    };
+    let made = answer.json()?;
+    let token = text(&made["token"]);
+    match link.look.form {
+        Form::Table | Form::Wide => link.say(&format!(
+            "token {} for {:?}, role {}; it is shown this once:",
+            made["id"],
+            text(&made["name"]),
+            text(&made["role"])
+        )),
+        Form::Json | Form::Ndjson => {}
+        // These forms have no place for it.
+        Form::Name | Form::Csv => link.must_say(&format!("the token, shown this once: {token}")),
+    }
+    link.show_done(&TOKENS, &answer, token)
+}
+
+/// The time after this span, as the API writes it.
+fn after(span: Duration) -> Result<String, Fault> {
+    let at = i64::try_from(span.as_millis())
+        .ok()
+        .and_then(|ms| SystemClock::new().wall().0.checked_add(ms));
+    at.and_then(written).ok_or_else(|| {
+        let because = format!("--expires-in {}", humantime::format_duration(span));
+        Fault::new(Exit::Usage, "the time is too far away", because)
+            .hint("leave it out: the token is valid until it is revoked")
+    })
+}
+
+/// Takes tokens' validity away; those before one that fails are revoked then.
+async fn revoke(args: &RevokeArgs, shell: &Shell) -> Result<Exit, Fault> {
+    let link = Link::open(&args.write.remote, shell)?;
+    if !args.write.dry_run {
+        let ids: Vec<String> = args.ids.iter().map(ToString::to_string).collect();
+        let ids = ids.join(", ");
+        let question = format!("Revoke token {ids}? Its holder is refused from then on, for good.");
+        link.confirm(Danger::Final, &question)?;
+    }
+    for id in &args.ids {
+        let request = Request::delete(&format!("/v1/tokens/{id}"));
+        if link.change(&args.write, request, Map::new()).await?.is_some() {
+            link.show_gone(&id.to_string(), &format!("revoked token {id}"))?;
+        }
+    }
+    Ok(Exit::Ok)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::output::table::times::parsed;
+
+    #[test]
+    fn a_span_becomes_a_time_that_the_api_reads() {
+        let at = after(Duration::from_secs(60)).expect("a time");
+        let read = parsed(&at).expect("RFC 3339");
+        assert!(read.timestamp_millis() > SystemClock::new().wall().0, "{at}");
+        let never = after(Duration::from_secs(u64::MAX)).expect_err("no time");
+        assert_eq!(never.exit, Exit::Usage);
+    }
+}
