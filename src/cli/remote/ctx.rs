@@ -129,18 +129,7 @@ fn list(args: &ListArgs, shell: &Shell) -> Result<Exit, Fault> {
     let all: Vec<Value> = all
         .map(|(name, context)| masked(&contexts, name, context))
         .collect();
-    let text = match look.form {
-        Form::Json => json!({"items": all, "next_cursor": null}).to_string(),
-        Form::Ndjson => all.iter().map(|context| format!("{context}\n")).collect(),
-        Form::Name => CONTEXTS.names(&all),
-        Form::Csv => CONTEXTS.csv(&all, &look.times(0)),
-        Form::Table | Form::Wide if all.is_empty() => {
-            shell.screen.must_say(CONTEXTS.none);
-            return Ok(Exit::Ok);
-        }
-        Form::Table | Form::Wide => CONTEXTS.table(&all, &look.times(0), look.paper, look.form == Form::Wide),
-    };
-    screen::put(&text).map(|()| Exit::Ok)
+    look.list(&CONTEXTS, &all, shell)
 }
 
 fn show(args: &ShowArgs, shell: &Shell) -> Result<Exit, Fault> {
