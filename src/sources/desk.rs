@@ -171,7 +171,8 @@ impl Desk {
             ReceiveError::Store(error) => SourceDeskError::Store(error),
             ReceiveError::OverQuota { .. } => SourceDeskError::OverQuota(error.to_string()),
             ReceiveError::TooLarge(_) => SourceDeskError::TooLarge(error.to_string()),
-            ReceiveError::Rows(_) | ReceiveError::Broken(_) => SourceDeskError::Refused(error.to_string()),
+            ReceiveError::Rows(rows) => SourceDeskError::Refused(format!("{rows}; {}", rows.hint())),
+            ReceiveError::Broken(_) => SourceDeskError::Refused(error.to_string()),
         })
     }
 }
