@@ -6,10 +6,11 @@ use std::time::Duration;
 use super::Service;
 use super::cluster::amiss;
 use windrow_core::explain::{
-    Explanation, Facts, Head, HeldBack, Latency, Live, SharedLimit, Standing, explain,
+    Explanation, Facts, Head, HeldBack, LATE, Latency, Live, SharedLimit, Standing, explain,
 };
 use windrow_core::handler::sight::{HandlerSight, together};
 use windrow_core::ids::{ItemIndex, ShardId, TaskId};
+use windrow_core::life::succession::silence_told;
 use windrow_core::limit::key::LimitKey;
 use windrow_core::stats::series::Point;
 use windrow_core::stats::stall::StallReason;
@@ -19,6 +20,7 @@ use windrow_engine::actors::executor::run_view::RunView;
 use windrow_engine::actors::runtime::context::Room;
 use windrow_engine::ports::ownership::limit_store::PartView;
 use windrow_engine::ports::ownership::peers::{Answer, ExplainPart, Question, Silent};
+use windrow_engine::ports::tasks::list::AuditFilter;
 use windrow_engine::ports::tasks::store::{ShardView, TaskView};
 
 /// The span that is explained when nothing is said. Unit: seconds.
@@ -101,6 +103,10 @@ impl Service {
         let holding = parts.iter().filter(|(_, part)| part.runs > 0);
         let handler = holding.map(|(node, part)| (node.as_str(), &part.handler));
         let mut facts = facts(task, &parts, open, standing_for, seconds);
+        if self.would_stop_at_once(task) {
+            facts.standing.reason = Some(LATE.to_owned());
+        }
+        self.tell_of_takeover(task, &mut facts, seconds).await;
         facts.handler = HandlerSight::of(handler, self.now());
         let handler = facts.handler.clone();
         let limit = self.limit_of(task, &facts, &parts, business).await;
@@ -120,6 +126,34 @@ impl Service {
             handler,
             limit,
         }
+    }
+
+    /// What a node that was gone left undone until another took it. Where that can't be read the rest is told.
+    async fn tell_of_takeover(&self, task: &TaskView, facts: &mut Facts, seconds: u32) {
+        let filter = AuditFilter {
+            task: Some(task.id),
+            action: Some("shard.taken_over".to_owned()),
+            ..AuditFilter::default()
+        };
+        let found = self
+            .parts
+            .lists
+            .audits(&filter, None, 1)
+            .await
+            .unwrap_or_default();
+        let Some(entry) = found.into_iter().next().map(|row| row.entry) else {
+            return;
+        };
+        let within = Duration::from_secs(u64::from(seconds)).saturating_sub(self.now().since(entry.at));
+        let Some(text) = entry.reason.filter(|_| !within.is_zero()) else {
+            return;
+        };
+        // One shard of several that stands costs its part.
+        let parts = u32::try_from(task.shards.len()).unwrap_or(u32::MAX).max(1);
+        let silent = silence_told(&text).unwrap_or_default().min(within) / parts;
+        let more = silent.saturating_sub(facts.idle);
+        (facts.idle, facts.covered) = (facts.idle + more, facts.covered + more);
+        facts.taken_over = Some(text);
     }
 
     /// The shared limit that held most of its runs back last, if any kept something of this task back. Users that can't be
@@ -236,6 +270,7 @@ fn facts(
             .filter_map(|(_, held)| held.clone())
             .collect(),
         limit: None,
+        taken_over: None,
         permits: point.permits,
         handler: HandlerSight::default(),
     }

@@ -107,6 +107,9 @@ pub(crate) fn outcome(task: &Value) -> String {
         .is_some_and(|count| count > 0);
     match task["status"].as_str() {
         Some("finished") if has_failures => text += &format!("\n  failures: windrow task failures {id}"),
+        Some("stopped") if task["stop_reason"] == "deadline" => {
+            text += &format!("\n  go on: windrow task set {id} --deadline TIME, then windrow task start {id}");
+        }
         Some("stopped") => text += &format!("\n  go on: windrow task start {id}"),
         _ => {}
     }
@@ -155,5 +158,8 @@ mod tests {
             "t1  ✓ finished (with failures)  5 / 5 in 2.1 s   succeeded 3  skipped 0  abandoned 2\n  failures: windrow task failures t1"
         );
         assert!(outcome(&task("stopped", 0)).ends_with("\n  go on: windrow task start t1"));
+        let mut late = task("stopped", 0);
+        late["stop_reason"] = json!("deadline");
+        assert!(outcome(&late).contains("windrow task set t1 --deadline TIME"), "{}", outcome(&late));
     }
 }

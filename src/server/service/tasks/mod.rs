@@ -83,11 +83,21 @@ impl Service {
     /// Starts a task, or lets it go on. One that runs already is only told to judge its items, if it is to.
     ///
     /// # Errors
-    /// `WrongState` while it stops or after it ended; `Unprocessable` for what would be warned of.
+    /// `WrongState` while it stops or after it ended; `Conflict` after its deadline; `Unprocessable` for what would be warned of.
     pub async fn start_task(&self, id: TaskId, how: StartHow, actor: &Actor) -> Result<Told, ServiceError> {
         let StartHow { at, judges, strict } = how;
+        let task = self.task(id).await?;
+        if let Some(deadline) = task.deadline.filter(|_| self.would_stop_at_once(&task)) {
+            let detail = format!(
+                "its deadline, {}, is over: it would stop at once",
+                deadline.to_rfc3339()
+            );
+            let advice = format!(
+                "move the deadline first: windrow task set {id} --deadline TIME, or take it away with --no-deadline"
+            );
+            return Err(ServiceError::Conflict { detail, advice });
+        }
         if strict {
-            let task = self.task(id).await?;
             let business = self.business_of(&task).await?;
             self.refuse_foreseen(&Outlook::going_on(&task).started(at), &business)
                 .await?;
@@ -281,6 +291,12 @@ impl Service {
             }
             Err(error) => Err(error.into()),
         }
+    }
+
+    /// Whether it rests and its deadline is over.
+    pub(super) fn would_stop_at_once(&self, task: &TaskView) -> bool {
+        let rests = matches!(task.status, Status::Created | Status::Stopped);
+        rests && task.deadline.is_some_and(|deadline| deadline <= self.now())
     }
 
     /// A task was changed: what runs of it looks at once, and so does whoever looks for work.
