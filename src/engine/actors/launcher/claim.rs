@@ -104,6 +104,11 @@ impl State {
 
     async fn begin(&mut self, claimed: Claimed, me: &ActorRef<Msg>) -> Result<(), ActorProcessingErr> {
         let (epoch, claim) = (claimed.shard.epoch, claimed.shard.claim);
+        let released_by = claimed.shard.released_by.as_ref();
+        self.taken_from = self
+            .taken_from
+            .take()
+            .or_else(|| Some(format!("{}, handed over", released_by?)));
         match Run::open(self, claimed) {
             Ok(run) => {
                 self.arguments.sight.note(run.claim(), run.control());

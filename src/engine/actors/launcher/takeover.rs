@@ -143,7 +143,6 @@ async fn fence(node: &NodeContext, owner: Option<SessionId>, hold: Hold) -> Resu
         Owner::Silent(_) if !hold.is_good(now) => Err(NotClaimed::Lost),
         Owner::Silent(heartbeat) => match node.sessions.fence(owner, heartbeat, node.clock.wall()).await {
             Ok(true) => {
-                tracing::warn!(session = %owner.0, "silent session fenced");
                 node.note_fenced(owner);
                 Ok(())
             }

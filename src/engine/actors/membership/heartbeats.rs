@@ -166,11 +166,11 @@ impl Heartbeats {
             .collect()
     }
 
-    /// It is fenced now, before the next list shows it.
-    fn was_fenced(&self, id: SessionId) {
-        if let Some(session) = self.board().sessions.get_mut(&id) {
-            session.fenced = true;
-        }
+    /// It is fenced now, before the next list shows it. Says whose it is, unless that was known.
+    fn was_fenced(&self, id: SessionId) -> Option<String> {
+        let mut board = self.board();
+        let session = board.sessions.get_mut(&id)?;
+        (!std::mem::replace(&mut session.fenced, true)).then(|| session.node.clone())
     }
 
     /// Its silence is measured anew: its owner is back (rule 11).
@@ -222,7 +222,9 @@ impl Heartbeats {
 impl NodeContext {
     /// A session is fenced now: this node knows it at once, and its own node hears of it where there is a way to.
     pub(crate) fn note_fenced(&self, id: SessionId) {
-        self.heartbeats.was_fenced(id);
+        if let Some(node) = self.heartbeats.was_fenced(id) {
+            tracing::warn!(node, session = %id.0, "silent session fenced: what the node ran may be taken");
+        }
         self.hint(Hint::Session(id));
     }
 }
@@ -264,5 +266,21 @@ mod tests {
         // It was heard: what it wrote says nothing, since a task may rest.
         board.saw(&[n2(8)], at(20_000));
         assert_eq!(told(600, 23_500).as_deref(), Some("n2, silent 3.5 s"));
+    }
+
+    #[test]
+    fn a_fenced_session_is_told_once_and_with_its_node() {
+        let (board, id) = (Heartbeats::default(), n2(0).id);
+        let living = SessionView {
+            fenced: false,
+            ..n2(7)
+        };
+        board.saw(&[living], Moment(0));
+        assert_eq!(board.was_fenced(id).as_deref(), Some("n2"));
+        assert_eq!(
+            board.was_fenced(id),
+            None,
+            "a second shard of it says nothing new"
+        );
     }
 }

@@ -90,7 +90,6 @@ async fn fence_all(
             continue;
         }
         if node.sessions.fence(*owner, *heartbeat, node.clock.wall()).await? {
-            tracing::warn!(session = %owner.0, "silent session fenced; nobody took what it ran");
             node.note_fenced(*owner);
         } else {
             node.heartbeats.forget(*owner);

@@ -21,6 +21,7 @@ use crate::ports::StoreError;
 use crate::ports::ownership::run_store::{Candidate, Hunt};
 use crate::ports::ownership::session_store::SessionView;
 use windrow_core::capacity::placement;
+use windrow_core::explain::counted;
 use windrow_core::ids::{Epoch, Moment, SessionId, ShardId};
 use windrow_core::task::lifecycle::Wish;
 
@@ -194,8 +195,8 @@ impl State {
             Ok(line) => {
                 let line = self.in_turn(line, now);
                 let text = format!(
-                    "{} shards offered, scanned in {} ms",
-                    line.len(),
+                    "{} offered, scanned in {} ms",
+                    counted(line.len() as u64, "shard"),
                     took.as_millis()
                 );
                 self.leaf.say(Activity::Ok, text);
@@ -351,7 +352,6 @@ async fn may_be_had(node: &NodeContext, session: &SessionView, now: Moment) -> b
         .await
     {
         Ok(true) => {
-            tracing::warn!(node = session.node, session = %session.id.0, "silent session fenced");
             node.note_fenced(session.id);
             true
         }

@@ -34,6 +34,7 @@ use crate::ports::ownership::run_store::Candidate;
 use crate::ports::ownership::run_store::RunClose;
 use crate::ports::ownership::session_store::OwnedShard;
 use windrow_core::capacity::{Capacity, Ledger, Refusal};
+use windrow_core::explain::counted;
 use windrow_core::ids::{Moment, ShardId, TaskId};
 use windrow_core::settings::RateLimit;
 use windrow_core::shards::Share;
@@ -401,10 +402,9 @@ impl State {
         } else {
             Activity::Ok
         };
-        let (runs, reserved) = (self.runs.len(), self.ledger.held_sum());
+        let (runs, reserved) = (counted(self.runs.len() as u64, "run"), self.ledger.held_sum());
         self.room.write(&self.ledger, self.waits.len());
-        self.leaf
-            .say(activity, format!("{runs} runs, {reserved} reserved"));
+        self.leaf.say(activity, format!("{runs}, {reserved} reserved"));
     }
 }
 

@@ -15,6 +15,7 @@ use crate::actors::runtime::tree::{Activity, Address, Leaf, Line};
 use crate::ports::ErrorClass;
 use crate::ports::StoreError;
 use crate::ports::ownership::run_store::{CheckpointAck, ShardCheckpoint};
+use windrow_core::explain::counted;
 use windrow_core::ids::{CheckpointSeq, ShardId};
 
 /// Shards and side records of one transaction, at most; one shard may exceed the latter alone.
@@ -116,8 +117,10 @@ impl State {
         }
         self.writing = true;
         let jobs = self.take_jobs();
-        self.leaf
-            .say(Activity::Ok, format!("{} shards in a transaction", jobs.len()));
+        self.leaf.say(
+            Activity::Ok,
+            format!("{} in a transaction", counted(jobs.len() as u64, "shard")),
+        );
         let (node, me) = (self.node.clone(), self.me.clone());
         self.node.work.spawn(self.me.guard(async move {
             let started = node.clock.now();

@@ -7,7 +7,7 @@ use crate::service::{Service, ServiceError};
 use windrow_core::ids::{TaskId, WallMs};
 use windrow_core::task::lifecycle::Status;
 use windrow_engine::ports::sources::desk::{RedrivePart, RedriveSpec};
-use windrow_engine::ports::tasks::report_store::{ReportFacts, ShardFacts};
+use windrow_engine::ports::tasks::report_store::{ReportFacts, RunFacts, ShardFacts};
 use windrow_engine::ports::tasks::store::{AuditEntry, TaskView};
 
 /// Runs and audit entries of a report.
@@ -76,8 +76,15 @@ impl Service {
     /// `NotFound`.
     pub async fn report(&self, id: TaskId) -> Result<Report, ServiceError> {
         let facts = self.parts.reports.report_facts(id, RUNS_MAX).await?;
-        let facts = facts.ok_or_else(|| ServiceError::no_task(id))?;
+        let mut facts = facts.ok_or_else(|| ServiceError::no_task(id))?;
+        for run in facts.runs.iter_mut().filter(|run| run.ended_at.is_none()) {
+            if let Some(shard) = facts.shards.iter().find(|shard| shard.shard == run.shard) {
+                (run.low_water, run.settled) = (shard.low_water, shard.counters.settled());
+            }
+        }
         let mut entries = self.parts.tasks.audit(id).await?;
+        entries.extend(handovers(&facts.runs));
+        entries.sort_by_key(|entry| entry.at);
         let surplus = entries.len().saturating_sub(ENTRIES_MAX);
         entries.drain(..surplus);
         let redrives = self.parts.reports.redrives_of(id, REDRIVES_MAX).await?;
@@ -148,6 +155,25 @@ impl Service {
             })
         })
     }
+}
+
+/// What the audit need not keep, since the runs say it: a node gave a shard back, and another went on.
+fn handovers(runs: &[RunFacts]) -> Vec<AuditEntry> {
+    let told = runs.iter().filter_map(|next| {
+        let of = |run: &&RunFacts| run.shard == next.shard && run.run.0 + 1 == next.run.0;
+        let before = runs.iter().find(of)?;
+        let (from, to) = (before.node.as_ref()?, next.node.as_ref()?);
+        (before.end_reason.as_deref() == Some("released") && from != to).then(|| AuditEntry {
+            at: next.started_at,
+            actor: "windrow".to_owned(),
+            source: "system".to_owned(),
+            action: "shard.handed_over".to_owned(),
+            reason: Some(format!("{from} handed shard {} over to {to}", next.shard.no)),
+            before: None,
+            after: None,
+        })
+    });
+    told.collect()
 }
 
 /// Whether no failure can be in two of these redrives. Places and indexes can't be compared without looking at items.
@@ -278,4 +304,43 @@ fn proof(facts: &ReportFacts) -> Vec<Check> {
             ),
         ),
     ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use windrow_core::ids::{ItemIndex, RunNo, ShardId};
+
+    fn run(no: u32, node: &str, end: &str) -> RunFacts {
+        RunFacts {
+            shard: ShardId {
+                task: TaskId(1),
+                no: 0,
+            },
+            run: RunNo(no),
+            node: Some(node.to_owned()),
+            started_at: WallMs(i64::from(no)),
+            ended_at: Some(WallMs(i64::from(no) + 1)),
+            end_reason: Some(end.to_owned()),
+            low_water: ItemIndex(0),
+            settled: 0,
+        }
+    }
+
+    #[test]
+    fn a_handover_is_told_and_a_stop_or_a_restart_is_none() {
+        let runs = [
+            run(4, "n1", "done"),
+            run(3, "n1", "stopped"),
+            run(2, "n1", "released"),
+            run(1, "n2", "released"),
+        ];
+        let told = handovers(&runs);
+        let said: Vec<Option<&str>> = told.iter().map(|entry| entry.reason.as_deref()).collect();
+        assert_eq!(said, [Some("n2 handed shard 0 over to n1")]);
+        assert_eq!(
+            (told[0].at, told[0].action.as_str()),
+            (WallMs(2), "shard.handed_over")
+        );
+    }
 }

@@ -57,13 +57,13 @@ struct RunJson {
     ended_at: Option<String>,
     /// `released`, `done`, `stopped`, `recovering`, or `lost` with its node.
     end_reason: Option<String>,
-    /// The shard's saved low water at its end, or at its beginning while it runs.
+    /// The shard's low water at its end; that of the last checkpoint while it runs.
     low_water: u64,
     /// The shard's items then.
     counts: RunCounts,
 }
 
-/// Items of a shard when a run of it ended.
+/// Items of a shard when a run of it ended; as of the last checkpoint while it runs.
 #[derive(Debug, Serialize, ToSchema)]
 struct RunCounts {
     /// Settled well.

@@ -265,7 +265,12 @@ impl Service {
         after: Option<(WallMs, ShardId, RunNo)>,
         limit: u32,
     ) -> Result<Vec<RunRecord>, ServiceError> {
-        Ok(self.parts.lists.runs(id, after, limit).await?)
+        let mut runs = self.parts.lists.runs(id, after, limit).await?;
+        if runs.iter().any(|run| run.ended_at.is_none()) {
+            let shards = self.parts.reports.shard_facts(id).await?;
+            runs.iter_mut().for_each(|run| as_saved(run, &shards));
+        }
+        Ok(runs)
     }
 
     /// One run.
@@ -274,10 +279,14 @@ impl Service {
     /// `NotFound`.
     pub async fn task_run(&self, shard: ShardId, run: RunNo) -> Result<RunRecord, ServiceError> {
         let found = self.parts.lists.run(shard, run).await?;
-        found.ok_or_else(|| ServiceError::NotFound {
+        let mut found = found.ok_or_else(|| ServiceError::NotFound {
             what: "run",
             name: format!("{shard}.{}", run.0),
-        })
+        })?;
+        if found.ended_at.is_none() {
+            as_saved(&mut found, &self.parts.reports.shard_facts(shard.task).await?);
+        }
+        Ok(found)
     }
 
     /// Audit entries, newest first.
@@ -291,6 +300,17 @@ impl Service {
         limit: u32,
     ) -> Result<Vec<AuditRow>, ServiceError> {
         Ok(self.parts.lists.audits(filter, after, limit).await?)
+    }
+}
+
+/// Of a run that goes on its row has the numbers of its beginning: those of its shard's last checkpoint take their place.
+fn as_saved(run: &mut RunRecord, shards: &[ShardFacts]) {
+    let own = shards.iter().find(|shard| shard.shard == run.shard);
+    if let Some(shard) = own.filter(|_| run.ended_at.is_none()) {
+        let counters = &shard.counters;
+        run.low_water = shard.low_water;
+        run.settled = [counters.succeeded, counters.skipped, counters.abandoned];
+        run.parked = counters.parked;
     }
 }
 
