@@ -99,6 +99,12 @@ pub(super) struct LineBody {
     pub(super) task: String,
     /// The item; none for a line about the task.
     pub(super) index: Option<u64>,
+    /// In the log of a redrive: the task whose failure the item was.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) origin_task: Option<String>,
+    /// In the log of a redrive: the item's index there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) origin_index: Option<u64>,
     /// How important.
     pub(super) level: Level,
     /// Who wrote it.
@@ -118,6 +124,8 @@ impl From<NumberedLine> for LineBody {
             at: rfc3339(line.at),
             task: line.shard.task.to_string(),
             index: line.line.index.map(|index| index.0),
+            origin_task: None,
+            origin_index: None,
             level: line.line.level.into(),
             origin: match line.origin {
                 LogOrigin::Business => Origin::Business,
@@ -243,6 +251,17 @@ async fn of_task(
 ) -> Result<Json<LinesPage>, Problem> {
     let query = query(params, Some(task.id), None)?;
     let mut page = search(&app, &query).await?;
+    let about = page.items.iter_mut().filter(|line| line.index.is_some());
+    let about: Vec<&mut LineBody> = about.collect();
+    let positions: Vec<ItemIndex> = about
+        .iter()
+        .filter_map(|line| line.index.map(ItemIndex))
+        .collect();
+    let origins = app.service.origins(&task, positions.into_iter()).await?;
+    for (line, origin) in about.into_iter().zip(origins) {
+        line.origin_task = origin.map(|(task, _)| task.to_string());
+        line.origin_index = origin.map(|(_, index)| index.0);
+    }
     let dropped = app.service.dropped_lines(task.id).await?;
     page.dropped = Some(
         dropped

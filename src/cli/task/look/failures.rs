@@ -30,7 +30,11 @@ const GROUPS: Listing = Listing {
         }),
         column("EXAMPLE", Side::Left, Keep::Rank(50), 12, |group, _| {
             let text = group["example"].as_str().unwrap_or_default();
-            Cell::new(format!("#{} {text}", group["example_index"])).plain(text)
+            let origin = origin(group, "example_origin");
+            Cell::new(format!("#{}{origin} {text}", group["example_index"])).plain(text)
+        }),
+        column("EXAMPLE INDEX", Side::Right, Keep::Wide, 6, |group, _| {
+            Cell::member(group, "example_index")
         }),
         column("DATA", Side::Left, Keep::Rank(40), 12, |group, _| {
             carried(&group["example_data"], &group["example_data_missing"])
@@ -67,6 +71,9 @@ const FAILURES: Listing = Listing {
         }),
         column("ORIGIN", Side::Left, Keep::Wide, 8, |item, _| {
             Cell::member(item, "origin_task")
+        }),
+        column("ORIGIN INDEX", Side::Right, Keep::Wide, 6, |item, _| {
+            Cell::member(item, "origin_index")
         }),
     ],
     name: |item| item["index"].to_string(),
@@ -120,15 +127,27 @@ pub(crate) fn number(thing: &Value, name: &str) -> Cell {
 
 fn index(item: &Value, _: &Times) -> Cell {
     match item["index"].as_u64() {
-        Some(index) => Cell::new(format!("#{}", human::count(index)))
+        Some(index) => Cell::new(format!("#{}{}", human::count(index), origin(item, "origin")))
             .plain(index.to_string())
             .tone(Tone::Strong),
         None => Cell::nothing(),
     }
 }
 
+/// ` (t12 #5)`: the item that a redrive does again, as its handler sees it.
+pub(crate) fn origin(thing: &Value, member: &str) -> String {
+    let (task, index) = (
+        &thing[format!("{member}_task")],
+        &thing[format!("{member}_index")],
+    );
+    match (task.as_str(), index.as_u64()) {
+        (Some(task), Some(index)) => format!(" ({task} #{})", human::count(index)),
+        _ => String::new(),
+    }
+}
+
 /// What an item carries; why it can't be told, in brackets.
-fn carried(data: &Value, missing: &Value) -> Cell {
+pub(crate) fn carried(data: &Value, missing: &Value) -> Cell {
     match (data, missing.as_str()) {
         (Value::Null, Some(why)) => Cell::new(format!("({why})")),
         (Value::Null, None) => Cell::nothing(),
@@ -199,4 +218,32 @@ pub(crate) async fn preview(args: &PreviewArgs, shell: &Shell) -> Result<Exit, F
     let exit = link.show_list(&PREVIEWED, &listed, &items)?;
     let is_broken = items.iter().any(|item| item["result"] == "failed");
     Ok(if is_broken { Exit::BadHandler } else { exit })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failure_of_a_redrive_is_named_as_its_handler_knows_it() {
+        let item = json!({"index": 0, "origin_task": "t12", "origin_index": 5});
+        let times = Times {
+            style: crate::output::table::times::TimeStyle::Utc,
+            now_ms: 0,
+        };
+        let text = FAILURES.table(
+            &[item],
+            &times,
+            crate::output::table::Paper {
+                width: None,
+                colours: false,
+            },
+            false,
+        );
+        assert!(text.contains("#0 (t12 #5)"), "{text}");
+        let group = json!({"code": "BAD", "count": 1, "example_index": 0, "example": "no",
+            "example_origin_task": "t12", "example_origin_index": 5});
+        let text = GROUPS.csv(&[group], &times);
+        assert!(text.contains("example_index") && text.contains(",0"), "{text}");
+    }
 }

@@ -9,7 +9,7 @@ use crate::link::Link;
 use crate::output::table::times::Times;
 use crate::output::table::{Card, Cell, Keep, Listing, Side, Tone, human};
 use crate::task::args::look::ItemArgs;
-use crate::task::look::failures::{column, number};
+use crate::task::look::failures::{carried, column, number};
 use windrow_client::segment;
 
 /// An item, for scripts.
@@ -32,6 +32,9 @@ const ITEM: Listing = Listing {
         }),
         column("MESSAGE", Side::Left, Keep::Always, 6, |item, _| {
             Cell::member(&item["failure"], "message")
+        }),
+        column("DATA", Side::Left, Keep::Always, 6, |item, _| {
+            carried(&item["data"], &item["data_missing"])
         }),
     ],
     name: |item| item["index"].to_string(),

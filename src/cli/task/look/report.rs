@@ -10,6 +10,7 @@ use crate::output::screen;
 use crate::output::table::times::Times;
 use crate::output::table::{Card, Tone, human};
 use crate::task::args::look::{ReportArgs, ReportForm};
+use crate::task::look::failures::origin;
 use crate::task::wait::until::seconds;
 use crate::task::watch::who;
 use crate::task::words;
@@ -33,11 +34,16 @@ const TERMS: [&str; 8] = [
 /// As [`Link::send`].
 pub(crate) async fn report(args: &ReportArgs, shell: &Shell) -> Result<Exit, Fault> {
     let link = Link::open(&args.remote, shell)?;
-    let id = link.task(&args.task).await?;
     let by_output = match link.look.form {
         Form::Json | Form::Ndjson => ReportForm::Json,
-        Form::Table | Form::Wide | Form::Name | Form::Csv => ReportForm::Text,
+        Form::Table | Form::Wide => ReportForm::Text,
+        Form::Name | Form::Csv => {
+            let hint =
+                "-o table, -o json or --format markdown; `windrow task failures -o csv` lists failures";
+            return Err(Fault::no_form("a report is no list", hint));
+        }
     };
+    let id = link.task(&args.task).await?;
     let form = args.format.unwrap_or(by_output);
     let word = if form == ReportForm::Markdown {
         "markdown"
@@ -84,9 +90,10 @@ fn card(story: &Value, times: &Times) -> Card {
         let count = human::count(group["count"].as_u64().unwrap_or(0));
         let (code, example) = (group["code"].as_str(), group["example"].as_str());
         let line = format!(
-            "{} ×{count}   #{} {}{}",
+            "{} ×{count}   #{}{} {}{}",
             code.unwrap_or_default(),
             group["example_index"],
+            origin(group, "example_origin"),
             example.unwrap_or_default(),
             who(&group["example_data"])
         );

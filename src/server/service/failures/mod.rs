@@ -65,24 +65,32 @@ impl Service {
         task: &TaskView,
         items: Vec<RecordedItem>,
     ) -> Result<Vec<ShownFailure>, ServiceError> {
+        let origins = self.origins(task, items.iter().map(|item| item.index)).await?;
+        let shown = items.into_iter().zip(origins);
+        Ok(shown
+            .map(|(item, origin)| ShownFailure { item, origin })
+            .collect())
+    }
+
+    /// Of each position of a redrive the task that failed first, and the item's index there; none for other tasks.
+    ///
+    /// # Errors
+    /// When the store can't be read.
+    pub async fn origins(
+        &self,
+        task: &TaskView,
+        positions: impl Iterator<Item = ItemIndex> + Send,
+    ) -> Result<Vec<Option<(TaskId, ItemIndex)>>, ServiceError> {
         let spec = self.parts.desk.redrive_of(&task.source);
-        let spec = spec.map_err(|error| ServiceError::Internal(error.to_string()))?;
-        let Some(spec) = spec else {
-            return Ok(items
-                .into_iter()
-                .map(|item| ShownFailure { item, origin: None })
-                .collect());
+        let Some(spec) = spec.map_err(|error| ServiceError::Internal(error.to_string()))? else {
+            return Ok(positions.map(|_| None).collect());
         };
-        let mut shown = Vec::with_capacity(items.len());
-        let mut looked_up = LookedUp::default();
-        for item in items {
-            let index = self.origin_of(&spec, item.index, &mut looked_up).await?;
-            shown.push(ShownFailure {
-                item,
-                origin: index.map(|index| (spec.origin, index)),
-            });
+        let (mut origins, mut looked_up) = (Vec::new(), LookedUp::default());
+        for at in positions {
+            let index = self.origin_of(&spec, at, &mut looked_up).await?;
+            origins.push(index.map(|index| (spec.origin, index)));
         }
-        Ok(shown)
+        Ok(origins)
     }
 
     /// The index in the origin of a redrive's position; none when its row is no longer kept.
@@ -128,7 +136,12 @@ impl Service {
         if index.0 >= task.total.0 {
             return Err(ServiceError::NotFound {
                 what: "item",
-                name: format!("{} of {}", index.0, task.id),
+                name: format!(
+                    "{} of {}; its items are 0 to {}",
+                    index.0,
+                    task.id,
+                    task.total.0.saturating_sub(1)
+                ),
             });
         }
         if let Some(item) = self.parts.failures.item(task.id, index).await? {

@@ -15,7 +15,7 @@ use crate::http::answer::time::rfc3339;
 use crate::http::guard::body::Params;
 use crate::http::problem::Problem;
 use crate::http::tasks::failures::report_markdown::markdown;
-use crate::http::tasks::failures::{Group, json, say_who};
+use crate::http::tasks::failures::{Group, json, say_origins, say_who};
 use crate::http::tasks::view::seen_task::SeenTask;
 use crate::service::failures::item_data::Members;
 use crate::service::tasks::report::{LIMIT_OF_PROOF, Report};
@@ -356,6 +356,7 @@ async fn report(
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
     let mut body = ReportBody::from(app.service.report(task.id).await?);
+    say_origins(&app, &task, &mut body.failures).await?;
     say_who(&app, &task, &Members::All, &mut body.failures).await?;
     let accept = headers
         .get(header::ACCEPT)
