@@ -102,7 +102,9 @@ async fn an_unknown_certificate_is_refused() {
         failure.message
     );
     assert!(
-        failure.message.contains("certificate is refused: ") && failure.message.contains("`ca_file`"),
+        failure.message.contains("certificate is refused: ")
+            && failure.message.contains("`ca_file`")
+            && failure.message.contains("--handler-ca-file"),
         "{}",
         failure.message
     );

@@ -124,6 +124,10 @@ impl From<Fault> for CallFailure {
     }
 }
 
+/// How an authority is named: for all handlers of a node, for those of this machine, for those of a business.
+const TRUST: &str = "`ca_file` under [handler.http] (`windrow run` and `try`: WINDROW_HANDLER__HTTP__CA_FILE=FILE; of a \
+     business: `windrow biz register --handler-ca-file FILE`)";
+
 /// The trouble, and what to try.
 fn trouble_words(trouble: &Trouble) -> String {
     match trouble {
@@ -132,8 +136,8 @@ fn trouble_words(trouble: &Trouble) -> String {
             format!("no secure connection: {trouble}; use http in the url, or serve TLS there")
         }
         Trouble::Certificate(why) => format!(
-            "the handler's certificate is refused: {why}; check the url's host, or name the certificate's authority in \
-             `ca_file` (for `windrow run`: WINDROW_HANDLER__HTTP__CA_FILE=FILE)"
+            "the handler's certificate is refused: {why}; {}",
+            Trouble::mend_certificate(why, TRUST)
         ),
         Trouble::Handshake(why) => format!("no secure connection: {why}; check the url's host and port"),
     }
