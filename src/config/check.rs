@@ -3,6 +3,7 @@
 use super::fault::{Fault, Origin};
 use super::redis_url::RedisUrl;
 use super::sections::Config;
+use super::shown;
 use super::values::{AuthMode, without_password};
 use windrow_core::settings::check;
 use windrow_core::settings::{Auto, RateLimit};
@@ -72,7 +73,7 @@ fn check_spans(config: &Config, faults: &mut Faults) {
             !span.is_zero(),
             key,
             "it can't be nothing",
-            "the default stands in config.toml",
+            &shown::documented(key).map_or_else(String::new, |default| format!("the default is {default}")),
         );
     }
 }

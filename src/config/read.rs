@@ -13,6 +13,7 @@ use super::sections::{
     Auth, Cluster, CommandHandler, Config, Dashboard, DataLog, Http, HttpHandler, Log, Node, Retention,
     Store, TaskDefaults, Telemetry,
 };
+use super::shown;
 use windrow_core::live_settings;
 use windrow_core::settings::Auto;
 use windrow_core::settings::table::{self, Written};
@@ -97,7 +98,12 @@ impl Reader {
         match read(&entry) {
             Ok(value) => value,
             Err(what) => {
-                let try_ = "the default and the reason for it stand in config.toml".to_owned();
+                let try_ = match shown::documented(key) {
+                    Some(default) => {
+                        format!("the default is {default}")
+                    }
+                    None => "`windrow config default` explains every key".to_owned(),
+                };
                 self.faults.push(Fault {
                     key: key.to_owned(),
                     origin: entry.origin,
@@ -225,7 +231,7 @@ fn unknown(key: &str, known: &BTreeMap<String, &'static str>) -> (String, String
     let nearest = known.keys().max_by(|a, b| likeness(a).total_cmp(&likeness(b)));
     let advice = match nearest.filter(|other| likeness(other) > 0.8) {
         Some(other) => format!("did you mean {other}?"),
-        None => "config.toml lists every key".to_owned(),
+        None => "`windrow config default` lists every key".to_owned(),
     };
     ("there is no such key".to_owned(), advice)
 }

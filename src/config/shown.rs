@@ -58,6 +58,13 @@ pub fn shown(
     Ok(all.collect())
 }
 
+/// The default of a key, as a file has it.
+pub(super) fn documented(key: &str) -> Option<String> {
+    let mut defaults = Layers::default();
+    defaults.add_file(Path::new("config.toml"), DOCUMENTED).ok()?;
+    defaults.take(key).map(|entry| entry.value.to_string())
+}
+
 /// Without what is nobody else's: variables of commands, and a user in an address.
 fn masked(key: &str, value: Value) -> Value {
     match value {

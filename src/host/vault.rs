@@ -41,13 +41,13 @@ pub enum KeyError {
         cause: io::Error,
     },
     /// It is something else.
-    #[error("{} is not 32 bytes in base64; `openssl rand -base64 32` makes a key", path.display())]
+    #[error("{} is not 32 bytes in base64; a new key: openssl rand -base64 32 > FILE; chmod 600 FILE", path.display())]
     Malformed {
         /// The file.
         path: PathBuf,
     },
     /// Everybody on the machine may read it.
-    #[error("everybody may read or change the key {}; chmod 0600 it", path.display())]
+    #[error("others than its owner may read or change the key {0}; chmod 600 {0}", path.display())]
     Exposed {
         /// The file.
         path: PathBuf,

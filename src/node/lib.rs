@@ -44,6 +44,7 @@ use windrow_engine::ports::tasks::store::TaskStore;
 pub use windrow_engine::actors::runtime::context::Times;
 pub use windrow_host::clock::SystemClock;
 pub use windrow_host::state_dir::{LockError, StateDir};
+pub use windrow_host::vault::KeyError;
 pub use windrow_store::sql::{ServerAddress, ServerKind, Store};
 
 /// How often, and how long, a closing node looks whether its store is still in use.

@@ -15,7 +15,7 @@ use crate::signals::{Asked, Signals};
 use windrow_config::{Config, LogFormat};
 use windrow_node::agreement::WitnessError;
 use windrow_node::serve::{Serve, ServeError, ServeOptions};
-use windrow_node::{Runtimes, systemd};
+use windrow_node::{KeyError, Runtimes, systemd};
 use windrow_server::telemetry::{self, BadFilter, LogControl, Style};
 
 /// What is read when no file is named.
@@ -79,7 +79,25 @@ fn tell_address(node: &Serve, shell: &Shell) {
 
 /// Everything that is wrong with the configuration is found before anything is begun.
 fn configured(args: &ServeArgs, shell: &Shell) -> Result<Config, Fault> {
-    read(args, shell).map_err(|faults| Fault::of_config(&faults))
+    read(args, shell).map_err(|faults| {
+        // Also what can't be started with says how its log is read.
+        match written_format(args, shell).as_deref() {
+            Some("json") => shell.screen.speak_as(Style::Json),
+            Some("logfmt") => shell.screen.speak_as(Style::Logfmt),
+            _ => {}
+        }
+        Fault::of_config(&faults)
+    })
+}
+
+/// `log.format`, as far as it can be read of a faulty configuration.
+fn written_format(args: &ServeArgs, shell: &Shell) -> Option<String> {
+    if let Some(format) = shell.var("WINDROW_LOG__FORMAT") {
+        return Some(format.to_owned());
+    }
+    let text = std::fs::read_to_string(file(args)?).ok()?;
+    let written: toml::Table = text.parse().ok()?;
+    Some(written.get("log")?.get("format")?.as_str()?.to_owned())
 }
 
 fn read(args: &ServeArgs, shell: &Shell) -> Result<Config, Vec<windrow_config::Fault>> {
@@ -207,14 +225,26 @@ impl From<ServeError> for Fault {
             ServeError::Name(_) => Fault::new(Exit::Config, what, text).hint("node.id = \"n1\""),
             ServeError::Tls(_) => Fault::new(Exit::Config, what, text)
                 .hint("PEM files of a certificate chain and its key; or neither for plain HTTP"),
+            ServeError::Key(KeyError::Io { cause, .. }) if cause.kind() == io::ErrorKind::NotFound => {
+                Fault::new(Exit::Config, what, text)
+                    .hint("correct auth.key_file, or make a key: openssl rand -base64 32 > FILE; chmod 600 FILE")
+            }
             ServeError::Key(_) => Fault::new(Exit::Config, what, text)
                 .hint("correct auth.key_file; without its key stored secrets are lost"),
             ServeError::PeerTrust(_) => Fault::new(Exit::Config, what, text)
                 .hint("a file of certificates in PEM form; or \"\" for the system's"),
             ServeError::Token(_) => Fault::new(Exit::Config, what, text)
                 .hint("correct auth.bootstrap_token_file, or make its directory writable"),
-            ServeError::Listen { .. } => Fault::new(Exit::Conflict, what, text)
-                .hint("end what listens there, or set http.listen (--listen) to another port"),
+            ServeError::Listen { cause, .. } => {
+                let hint = match cause.kind() {
+                    io::ErrorKind::PermissionDenied => {
+                        "ports below 1024 need rights: set http.listen (--listen) to a higher one, such as 127.0.0.1:7700"
+                    }
+                    io::ErrorKind::AddrNotAvailable => "set http.listen (--listen) to an address of this machine",
+                    _ => "end what listens there, or set http.listen (--listen) to another port",
+                };
+                Fault::new(Exit::Conflict, what, text).hint(hint)
+            }
         }
     }
 }
@@ -228,5 +258,28 @@ fn data_dir(fault: Fault) -> Fault {
     Fault {
         hint: fault.hint.map(words),
         ..fault
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_port_that_needs_rights_and_a_key_that_is_missing_are_told_with_what_helps() {
+        let listen = |kind: io::ErrorKind| {
+            let address = ([127, 0, 0, 1], 80).into();
+            let cause = io::Error::from(kind);
+            Fault::from(ServeError::Listen { address, cause })
+                .hint
+                .expect("a hint")
+        };
+        assert!(listen(io::ErrorKind::PermissionDenied).contains("ports below 1024"));
+        assert!(listen(io::ErrorKind::AddrInUse).contains("end what listens there"));
+        let (path, cause) = ("/k".into(), io::Error::from(io::ErrorKind::NotFound));
+        let hint = Fault::from(ServeError::Key(KeyError::Io { path, cause }))
+            .hint
+            .expect("a hint");
+        assert!(hint.contains("openssl rand -base64 32 > FILE"), "{hint}");
     }
 }
