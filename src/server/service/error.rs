@@ -142,7 +142,10 @@ pub enum ServiceError {
 fn faults_text(faults: &[FieldFault]) -> String {
     let texts: Vec<String> = faults
         .iter()
-        .map(|fault| format!("{}: {}", fault.pointer, fault.detail))
+        .map(|fault| match fault.pointer.as_str() {
+            "" => fault.detail.clone(),
+            pointer => format!("{pointer}: {}", fault.detail),
+        })
         .collect();
     texts.join("; ")
 }
@@ -300,5 +303,22 @@ fn in_use(name: &str, users: &LimitUsers) -> ServiceError {
         advice: "take it from the businesses (`windrow biz edit NAME --unset limits.named`), and wait for the tasks to \
                  end, or cancel them; or raise it"
             .to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fault_of_the_whole_body_begins_with_no_colon() {
+        assert_eq!(
+            ServiceError::invalid("", "it is no JSON").to_string(),
+            "it is no JSON"
+        );
+        assert_eq!(
+            ServiceError::invalid("/rate", "no rate").to_string(),
+            "/rate: no rate"
+        );
     }
 }

@@ -8,7 +8,7 @@ use serde::de::{Deserialize, DeserializeOwned, Deserializer, Error};
 use tokio::sync::Semaphore;
 
 use crate::http::problem::{Problem, Slug};
-use crate::service::{FieldFault, ServiceError};
+use crate::service::{FieldFault, ServiceError, nearest};
 use windrow_core::settings::json::Object;
 
 /// The largest body that is read where it arrives: some tens of microseconds. Unit: bytes.
@@ -111,10 +111,24 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequestParts<S> for Params<T> {
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Params<T>, Problem> {
         let read = Query::<T>::from_request_parts(parts, state).await;
-        let Query(value) =
-            read.map_err(|rejection| Problem::from(ServiceError::invalid("query", rejection.body_text())))?;
+        let Query(value) = read.map_err(|rejection| Problem::from(query_fault(&rejection.body_text())))?;
         Ok(Params(value))
     }
+}
+
+/// What is wrong with a query, in words for people. (serde: "x: unknown field `x`, expected one of `a`, `b`".)
+fn query_fault(text: &str) -> ServiceError {
+    let text = text.rsplit_once("query string: ").map_or(text, |(_, why)| why);
+    let mut names = text.split('`').skip(1).step_by(2).map(str::to_owned);
+    let unknown = names.next().filter(|_| text.contains("unknown field `"));
+    let Some(name) = unknown else {
+        return ServiceError::invalid("query", text);
+    };
+    let known: Vec<String> = names.collect();
+    let meant = nearest(&name, known.iter().cloned());
+    let meant = meant.map_or_else(String::new, |meant| format!("did you mean {meant}? "));
+    let fault = FieldFault::new(name, "there is no such parameter");
+    ServiceError::Invalid(vec![fault.advise(format!("{meant}one of {}", known.join(", ")))])
 }
 
 /// The longest reason of a change. Unit: characters.
@@ -152,4 +166,25 @@ pub fn reason<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>, D::E
 pub fn reason_of(member: Option<serde_json::Value>) -> Result<Option<String>, ServiceError> {
     let value = member.unwrap_or_default();
     reason(value).map_err(|error| ServiceError::invalid("/reason", error.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mistyped_parameter_is_named_with_the_one_that_is_meant() {
+        let text = "Failed to deserialize query string: limt: unknown field `limt`, expected one of `business`, `limit`, `cursor`";
+        let ServiceError::Invalid(faults) = query_fault(text) else {
+            panic!("invalid")
+        };
+        assert_eq!(
+            (faults[0].pointer.as_str(), faults[0].detail.as_str()),
+            ("limt", "there is no such parameter")
+        );
+        let advice = faults[0].advice.as_deref();
+        assert_eq!(advice, Some("did you mean limit? one of business, limit, cursor"));
+        let other = query_fault("Failed to deserialize query string: limit: invalid digit found in string");
+        assert_eq!(other.to_string(), "query: limit: invalid digit found in string");
+    }
 }

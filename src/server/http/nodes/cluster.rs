@@ -109,7 +109,8 @@ pub(super) async fn cluster(State(app): State<App>) -> Result<Json<ClusterBody>,
     }
     reasons.extend(none_takes_tasks(&nodes));
     let mut versions: BTreeMap<String, u64> = BTreeMap::new();
-    for node in &nodes {
+    // One that is gone runs no version any more.
+    for node in nodes.iter().filter(|node| node.judged().1 != "fenced") {
         *versions.entry(node.version().to_owned()).or_default() += 1;
     }
     Ok(Json(ClusterBody {

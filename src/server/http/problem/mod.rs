@@ -50,7 +50,12 @@ const FACTS: [(&str, S, &str, &str); 29] = [
         "Cross-origin request refused",
         "ask from the node's own pages or from a program; behind a proxy, set `http.public_url`",
     ),
-    ("not-found", S::NOT_FOUND, "Not found", "list what there is"),
+    (
+        "not-found",
+        S::NOT_FOUND,
+        "Not found",
+        "GET the list of its kind, such as `/v1/tasks`, for what there is",
+    ),
     (
         "method-not-allowed",
         S::METHOD_NOT_ALLOWED,
@@ -423,10 +428,15 @@ impl IntoResponse for Problem {
 
 /// No route has this path.
 pub async fn no_such_route(request: Request) -> Problem {
-    Problem::new(
-        Slug::NotFound,
-        format!("there is no path {}", request.uri().path()),
-    )
+    let path = request.uri().path();
+    let problem = Problem::new(Slug::NotFound, format!("there is no path {path}"));
+    let meant = match path {
+        "/health" | "/healthcheck" | "/livez" | "/ping" => "`/healthz`",
+        "/ready" => "`/readyz`",
+        path if path.len() > 1 && path.ends_with('/') => "the same path without the slash at its end",
+        _ => "`/v1` names the API's beginnings, `/docs` all of it",
+    };
+    problem.advise(meant.to_owned())
 }
 
 /// The path has other methods.
