@@ -40,6 +40,11 @@ impl Fault {
         }
     }
 
+    /// A form of output that this has not.
+    pub fn no_form(because: &str, hint: &str) -> Fault {
+        Fault::new(Exit::Usage, "unsupported output format", because).hint(hint)
+    }
+
     /// The same with something to try.
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Fault {
@@ -100,6 +105,22 @@ impl Fault {
     }
 }
 
+/// What the system says of a file, without its numbers.
+pub(crate) fn of_file(error: &std::io::Error) -> String {
+    use std::io::ErrorKind as K;
+    match error.kind() {
+        K::NotFound => "there is no such file".to_owned(),
+        K::PermissionDenied => "permission is denied".to_owned(),
+        K::IsADirectory => "it is a directory".to_owned(),
+        K::NotADirectory => "a part of the path is no directory".to_owned(),
+        K::AlreadyExists => "a file of this name is there".to_owned(),
+        _ => {
+            let text = error.to_string();
+            text.split(" (os error").next().unwrap_or(&text).to_owned()
+        }
+    }
+}
+
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "error: {}", self.what)?;
@@ -138,8 +159,11 @@ impl From<LockError> for Fault {
             ),
             LockError::Io { path, cause } => (
                 Exit::Failed,
-                format!("{} can't be locked: {cause}", path.display()),
-                "use a --state directory on a local disk",
+                match cause.kind() {
+                    std::io::ErrorKind::NotFound => format!("no directory can be made at {}", path.display()),
+                    _ => format!("{} can't be locked: {}", path.display(), of_file(cause)),
+                },
+                "use a --state directory of your own on a local disk",
             ),
         };
         Fault::new(exit, what, because).hint(hint)

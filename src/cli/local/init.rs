@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ValueEnum};
 
 use crate::exit::Exit;
-use crate::fault::Fault;
+use crate::fault::{Fault, of_file};
 use crate::output::screen;
 
 /// `windrow init`
@@ -145,7 +145,7 @@ fn refused(path: &Path, error: &io::Error) -> Fault {
 }
 
 fn failed(path: &Path, error: &io::Error) -> Fault {
-    Fault::new(Exit::Failed, not_written(path), error.to_string())
+    Fault::new(Exit::Failed, not_written(path), of_file(error))
         .hint("--dir DIR for a directory that can be written")
 }
 

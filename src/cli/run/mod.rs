@@ -37,6 +37,7 @@ use super::exit::Exit;
 use super::fault::Fault;
 use super::signals::Signals;
 use crate::output::screen;
+use crate::output::table::human::counted;
 use crate::run::source::open_shown;
 use windrow_core::capacity::Capacity;
 use windrow_core::ids::{ItemIndex, ShardId, TaskId};
@@ -108,7 +109,9 @@ impl Desk<'_> {
         let spec = match (&self.prepared.spec, &self.args.resume) {
             (Some(spec), _) => spec.clone(),
             (None, name) => {
-                let task = resume::find(&*self.store, name.as_deref().unwrap_or_default()).await?;
+                // A directory that is named has its own jobs only.
+                let elsewhere = if self.args.state.is_none() { self.shell.env.as_slice() } else { &[] };
+                let task = resume::find(&*self.store, name.as_deref().unwrap_or_default(), elsewhere).await?;
                 if task.status.is_terminal() && !self.starts_over(&task) && !self.args.only_failed {
                     return self.tell_ended(task).await;
                 }
@@ -132,7 +135,12 @@ impl Desk<'_> {
         match self.begin(&job).await? {
             Found::Ended(task) => self.tell_ended(task).await,
             Found::New(task) => {
-                self.say(&format!("{}: {} items ({})", task.id, task.total.0, job.name));
+                self.say(&format!(
+                    "{}: {} ({})",
+                    task.id,
+                    counted(task.total.0, "item"),
+                    job.name
+                ));
                 let looks = first_row::look(&opened).await;
                 looks.lines.iter().for_each(|line| self.say(line));
                 for doubt in looks.doubts {
@@ -162,8 +170,9 @@ impl Desk<'_> {
         };
         let (Found::New(task) | Found::Resumed(task) | Found::Ended(task)) = self.begin(&next).await?;
         self.say(&format!(
-            "{}: {} items that {of} abandoned",
-            task.id, task.total.0
+            "{}: {} that {of} abandoned",
+            task.id,
+            counted(task.total.0, "item")
         ));
         let source = self.source_of(&task).await?;
         self.drive(task, source, signals).await

@@ -11,6 +11,7 @@ use time::format_description::well_known::Rfc3339;
 use super::super::exit::Exit;
 use super::super::fault::Fault;
 use super::only_failed::Net;
+use crate::task::wait::until::seconds;
 use windrow_core::explain::rate_text;
 use windrow_core::ids::{ItemIndex, WallMs};
 use windrow_core::task::lifecycle::{Status, StopReason, TaskResult};
@@ -183,10 +184,12 @@ impl Outcome {
             text += &format!("\n  {term:<10} {:>15}", grouped(count));
         }
         if let Some((took, _)) = self.driven {
-            let took = humantime::format_duration(Duration::from_millis(
-                u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
-            ));
-            text += &format!("\n  {:<10} {took}, {}", "took", rate_text(self.mean_rate()));
+            text += &format!(
+                "\n  {:<10} {}, {}",
+                "took",
+                seconds(took),
+                rate_text(self.mean_rate())
+            );
         }
         if !self.groups.is_empty() {
             self.add_groups(&mut text, hint);

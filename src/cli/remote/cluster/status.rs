@@ -31,8 +31,8 @@ pub(super) async fn status(args: &StatusArgs, shell: &Shell) -> Result<Exit, Fau
             screen::put(&NODES.table(&nodes, &link.look.times(0), link.look.paper, is_wide))?;
         }
         Form::Ndjson | Form::Name | Form::Csv => {
-            let fault = Fault::new(Exit::Usage, "unsupported output format", "a cluster is no list");
-            return Err(fault.hint("-o table, or -o json; `windrow node list` lists nodes"));
+            let hint = "-o table, or -o json; `windrow node list` lists nodes";
+            return Err(Fault::no_form("a cluster is no list", hint));
         }
     }
     Ok(if is_well { Exit::Ok } else { Exit::Failed })

@@ -80,7 +80,9 @@ fn runs(node: &Value) -> Cell {
 }
 
 fn uptime(node: &Value) -> Cell {
-    let seconds = node["uptime_seconds"].as_u64();
+    // One that is gone is up no more.
+    let is_gone = node["state"] == "fenced";
+    let seconds = node["uptime_seconds"].as_u64().filter(|_| !is_gone);
     seconds.map_or_else(Cell::nothing, |seconds| {
         Cell::new(human::span(Duration::from_secs(seconds))).plain(seconds.to_string())
     })
@@ -109,4 +111,18 @@ pub(super) async fn list(args: &ListArgs, shell: &Shell) -> Result<Exit, Fault> 
     let link = Link::open(&args.remote, shell)?;
     let listed = link.list(Request::get("/v1/nodes"), None).await?;
     link.show_list(&NODES, &listed, &listed.things()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_node_that_is_gone_is_up_no_more() {
+        let node = |state: &str| json!({"state": state, "uptime_seconds": 7});
+        assert_eq!(uptime(&node("fenced")), Cell::nothing());
+        assert_ne!(uptime(&node("serving")), Cell::nothing());
+    }
 }

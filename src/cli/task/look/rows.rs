@@ -11,13 +11,13 @@ use tokio::time::Instant;
 
 use crate::args::Items;
 use crate::exit::Exit;
-use crate::fault::Fault;
+use crate::fault::{Fault, of_file};
 use crate::link::Link;
 use crate::output::table::{clean, human};
 use crate::run::first_row;
 use crate::run::source;
 use crate::task::args::make::CreateArgs;
-use windrow_client::Request;
+use windrow_client::{ClientError, Request};
 use windrow_node::sources::BOM;
 
 /// Cells of the bar.
@@ -55,6 +55,13 @@ pub(crate) fn check(args: &CreateArgs) -> Result<(), Fault> {
             "--delimiter, --no-header and --no-quote say how a CSV is read (a URL's: all but --no-quote)";
         return Err(Fault::new(Exit::Usage, "there is no CSV", because).hint("--csv FILE"));
     }
+    if let Some(url) = args.url.as_deref()
+        && !["http://", "https://"].iter().any(|scheme| url.starts_with(scheme))
+    {
+        let because = format!("{url:?} begins with neither http:// nor https://");
+        let fault = Fault::new(Exit::Usage, "the items can't be fetched", because);
+        return Err(fault.hint("a file of this machine is sent with --csv FILE or --ndjson FILE"));
+    }
     match items.csv.as_deref().or(items.ndjson.as_deref()) {
         None | Some("-") => Ok(()),
         Some(path) => match Path::new(path).metadata() {
@@ -62,7 +69,7 @@ pub(crate) fn check(args: &CreateArgs) -> Result<(), Fault> {
             Ok(_) => Ok(()),
             Err(error) => {
                 let beside = source::beside(Path::new(path));
-                Err(unread(path, &error.to_string()).meant(beside.as_deref()))
+                Err(unread(path, &of_file(&error)).meant(beside.as_deref()))
             }
         },
     }
@@ -75,6 +82,19 @@ fn unread(path: &str, why: &str) -> Fault {
         format!("{path}: {why}"),
     )
     .hint("check the path; - is standard input")
+}
+
+/// What the node refused of a file, with the file's name.
+fn unusable(error: ClientError, name: &str) -> Fault {
+    let is_of_rows = matches!(&error, ClientError::Problem(problem) if problem.slug() == "validation-failed");
+    let fault = Fault::from(error);
+    match is_of_rows {
+        true => Fault {
+            what: format!("{name} can't be used as items"),
+            ..fault
+        },
+        false => fault,
+    }
 }
 
 /// Uploads a file or standard input, and tells what was found.
@@ -101,7 +121,7 @@ pub(crate) async fn upload(items: &Items, link: &Link<'_>) -> Result<Upload, Fau
         path => {
             let file = tokio::fs::File::open(path)
                 .await
-                .map_err(|error| unread(path, &error.to_string()))?;
+                .map_err(|error| unread(path, &of_file(&error)))?;
             let size = file
                 .metadata()
                 .await
@@ -118,13 +138,14 @@ pub(crate) async fn upload(items: &Items, link: &Link<'_>) -> Result<Upload, Fau
         .take(wanted)
         .read_to_end(&mut head)
         .await
-        .map_err(|error| unread(name, &error.to_string()))?;
+        .map_err(|error| unread(name, &of_file(&error)))?;
     let has_bom = head == BOM;
     let input = std::io::Cursor::new(head).chain(input);
     let answer = link
         .client
         .upload(request, input, progress(link, name, size))
-        .await?;
+        .await
+        .map_err(|error| unusable(error, name))?;
     let found: Value = answer.json()?;
     tell(link, &found);
     if has_bom {

@@ -103,7 +103,7 @@ pub(crate) fn card(task: &Value, times: &Times) -> Card {
     for (label, name) in [
         ("created", "created_at"),
         ("not before", "start_at"),
-        (started(task), "started_at"),
+        (started(task), if waited(task) { "" } else { "started_at" }),
         ("deadline", "deadline"),
         ("finished", "finished_at"),
     ] {
@@ -113,6 +113,20 @@ pub(crate) fn card(task: &Value, times: &Times) -> Card {
         card = card.line("warning", warning);
     }
     card
+}
+
+/// Whether it was to begin only at a time, after somebody asked for its start: it has started at that time, which stands
+/// there already.
+fn waited(task: &Value) -> bool {
+    let at = |name: &str| {
+        task[name]
+            .as_str()
+            .and_then(|at| chrono::DateTime::parse_from_rfc3339(at).ok())
+    };
+    started(task) == "started"
+        && at("start_at")
+            .zip(at("started_at"))
+            .is_some_and(|(first, asked)| first > asked)
 }
 
 /// What the time of its start is: of one that waits and has not run yet, only somebody's wish.
@@ -234,12 +248,18 @@ fn settings(task: &Value) -> String {
         Value::String(text) => Some(format!("{name} {text}")),
         other => Some(format!("{name} {other}")),
     };
-    SETTINGS
+    let retry = &task["retry"];
+    let retries = ["max_attempts", "backoff"].map(|name| match &retry[name] {
+        Value::String(text) => Some(format!("{name} {text}")),
+        Value::Number(number) => Some(format!("{name} {number}")),
+        _ => None,
+    });
+    let all: Vec<String> = SETTINGS
         .iter()
         .filter_map(written)
-        .collect::<Vec<_>>()
-        .join("  ")
-        .replace('_', " ")
+        .chain(retries.into_iter().flatten())
+        .collect();
+    all.join("  ").replace('_', " ")
 }
 
 fn source(source: &Value) -> String {
@@ -278,4 +298,27 @@ fn labels(task: &Value) -> Option<String> {
         .iter()
         .map(|(key, value)| format!("{key}:{}", value.as_str().unwrap_or_default()));
     Some(pairs.collect::<Vec<_>>().join("  "))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn retries_are_among_the_settings() {
+        let task = json!({"rate": "5/s", "retry": {"max_attempts": 7, "backoff": "1s..60s x2", "on_exhausted": "abandon"}});
+        assert_eq!(settings(&task), "rate 5/s  max attempts 7  backoff 1s..60s x2");
+    }
+
+    #[test]
+    fn a_task_that_waited_for_its_time_has_not_started_when_it_was_asked_to() {
+        let task = |status: &str| json!({"status": status, "start_at": "2026-11-20T17:00:00Z", "started_at": "2026-11-20T16:00:00Z"});
+        assert!(!waited(&task("queued")), "it says when that was asked");
+        assert!(waited(&task("running")), "`not before` says it");
+        assert!(!waited(
+            &json!({"status": "running", "started_at": "2026-11-20T16:00:00Z"})
+        ));
+    }
 }
