@@ -177,7 +177,9 @@ fn list(faults: &[Fault], more: bool) -> String {
         others => told.push(format!("{others} other lines are no JSON either")),
     }
     let mut text = told.join("; ");
-    let is_whole = faults.iter().any(|fault| matches!(fault.kind, FaultKind::LikeJson(_)));
+    let is_whole = faults
+        .iter()
+        .any(|fault| matches!(fault.kind, FaultKind::LikeJson(_)));
     if more && !is_whole {
         text.push_str("; there may be more");
     }

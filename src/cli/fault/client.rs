@@ -496,7 +496,10 @@ mod tests {
             Fault::of_problem(serde_json::from_value(body).expect("a problem"), names).to_string()
         };
         let name = of("/v1/businesses", "validation-failed", "/name", Names::Flags);
-        assert!(!name.contains("--name") && name.contains("the name can't"), "a business's name is no flag: {name}");
+        assert!(
+            !name.contains("--name") && name.contains("the name can't"),
+            "a business's name is no flag: {name}"
+        );
         let item = of("/v1/tasks/t3/items/999", "not-found", "", Names::Flags);
         assert!(!item.contains("task list"), "{item}");
         let raw = of("/v1/tasks", "validation-failed", "/rate", Names::Members);

@@ -110,7 +110,11 @@ impl Desk<'_> {
             (Some(spec), _) => spec.clone(),
             (None, name) => {
                 // A directory that is named has its own jobs only.
-                let elsewhere = if self.args.state.is_none() { self.shell.env.as_slice() } else { &[] };
+                let elsewhere = if self.args.state.is_none() {
+                    self.shell.env.as_slice()
+                } else {
+                    &[]
+                };
                 let task = resume::find(&*self.store, name.as_deref().unwrap_or_default(), elsewhere).await?;
                 if task.status.is_terminal() && !self.starts_over(&task) && !self.args.only_failed {
                     return self.tell_ended(task).await;

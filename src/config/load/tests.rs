@@ -165,10 +165,7 @@ fn a_bad_value_is_told_with_the_default() {
     let listen = fault_of("[http]\nlisten = \"here\"\n");
     assert!(listen.contains("the default is \"127.0.0.1:7700\""), "{listen}");
     let rate = fault_of("[task_defaults]\nrate = \"fast\"\n");
-    assert!(
-        rate.ends_with("; try: the default is \"100/s\""),
-        "{rate}"
-    );
+    assert!(rate.ends_with("; try: the default is \"100/s\""), "{rate}");
 }
 
 #[test]

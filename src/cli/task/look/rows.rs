@@ -56,7 +56,9 @@ pub(crate) fn check(args: &CreateArgs) -> Result<(), Fault> {
         return Err(Fault::new(Exit::Usage, "there is no CSV", because).hint("--csv FILE"));
     }
     if let Some(url) = args.url.as_deref()
-        && !["http://", "https://"].iter().any(|scheme| url.starts_with(scheme))
+        && !["http://", "https://"]
+            .iter()
+            .any(|scheme| url.starts_with(scheme))
     {
         let because = format!("{url:?} begins with neither http:// nor https://");
         let fault = Fault::new(Exit::Usage, "the items can't be fetched", because);

@@ -108,7 +108,8 @@ pub(crate) fn outcome(task: &Value) -> String {
     match task["status"].as_str() {
         Some("finished") if has_failures => text += &format!("\n  failures: windrow task failures {id}"),
         Some("stopped") if task["stop_reason"] == "deadline" => {
-            text += &format!("\n  go on: windrow task set {id} --deadline TIME, then windrow task start {id}");
+            text +=
+                &format!("\n  go on: windrow task set {id} --deadline TIME, then windrow task start {id}");
         }
         Some("stopped") => text += &format!("\n  go on: windrow task start {id}"),
         _ => {}
@@ -160,6 +161,10 @@ mod tests {
         assert!(outcome(&task("stopped", 0)).ends_with("\n  go on: windrow task start t1"));
         let mut late = task("stopped", 0);
         late["stop_reason"] = json!("deadline");
-        assert!(outcome(&late).contains("windrow task set t1 --deadline TIME"), "{}", outcome(&late));
+        assert!(
+            outcome(&late).contains("windrow task set t1 --deadline TIME"),
+            "{}",
+            outcome(&late)
+        );
     }
 }
