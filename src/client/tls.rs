@@ -60,6 +60,9 @@ fn authorities(path: &Path) -> Result<RootCertStore, ClientError> {
     let bad =
         |why: String| ClientError::Trust(format!("{} can't be used as authorities: {why}", path.display()));
     let mut roots = RootCertStore::empty();
+    if !path.exists() {
+        return Err(bad("there is no such file".to_owned()));
+    }
     for certificate in CertificateDer::pem_file_iter(path).map_err(|why| bad(why.to_string()))? {
         let certificate = certificate.map_err(|why| bad(why.to_string()))?;
         roots.add(certificate).map_err(|why| bad(why.to_string()))?;

@@ -23,6 +23,12 @@ pub fn keys() -> Vec<Key> {
     ROWS.iter().flat_map(|row| (row.keys)(row)).collect()
 }
 
+/// The default of a key, as a file has it.
+pub(super) fn default_of(key: &str) -> Option<&'static str> {
+    let found = keys().into_iter().find(|known| known.name == key)?;
+    Some(found.default)
+}
+
 /// `config.toml`: every key with its default and what it means.
 pub fn documented() -> String {
     let (keys, mut text) = (keys(), HEAD.to_owned());

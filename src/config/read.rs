@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use toml::Value;
 
 use super::fault::{Fault, Origin};
-use super::keys::keys;
+use super::keys::{default_of, keys};
 use super::layers::{Layers, env_name};
 use super::sections::{Config, REMOVED};
 
@@ -48,11 +48,15 @@ impl Reader {
         self.origins.insert(key.to_owned(), entry.origin.clone());
         let read = read(&entry.value);
         read.map_err(|what| {
+            let try_ = match default_of(key) {
+                Some(default) => format!("the default is {default}"),
+                None => "`windrow config default` explains every key".to_owned(),
+            };
             self.faults.push(Fault {
                 key: key.to_owned(),
                 origin: entry.origin,
                 what,
-                try_: "the default and the reason for it stand in config.toml".to_owned(),
+                try_,
             });
         })
         .ok()
@@ -100,7 +104,7 @@ fn unknown(key: &str, known: &BTreeSet<String>) -> (String, String) {
     let nearest = known.iter().max_by(|a, b| likeness(a).total_cmp(&likeness(b)));
     let advice = match nearest.filter(|other| likeness(other) > 0.8) {
         Some(other) => format!("did you mean {other}?"),
-        None => "config.toml lists every key".to_owned(),
+        None => "`windrow config default` lists every key".to_owned(),
     };
     ("there is no such key".to_owned(), advice)
 }

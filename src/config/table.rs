@@ -154,7 +154,7 @@ macro_rules! sections {
                 $($($(
                     let holds = self.$field.$key > built_in::<$type>(stringify!($floor));
                     let what = concat!("it must be more than ", $floor);
-                    faults.unless(holds, concat!($section, ".", stringify!($key)), what, stringify!($default));
+                    faults.unless(holds, concat!($section, ".", stringify!($key)), what, concat!("the default is ", stringify!($default)));
                 )?)+)+
             }
 

@@ -38,7 +38,7 @@ pub enum SecretFault {
     Io(io::Error),
     /// It holds something else.
     Malformed,
-    /// Everybody on the machine may read or change it.
+    /// Others than its owner may read or change it.
     Exposed,
 }
 
@@ -53,9 +53,10 @@ impl fmt::Display for SecretFileError {
                 kind.setting
             ),
             SecretFault::Malformed => write!(f, "{path} {}", kind.form),
-            SecretFault::Exposed => {
-                write!(f, "everybody may read or change the {what} {path}; chmod 0600 it")
-            }
+            SecretFault::Exposed => write!(
+                f,
+                "others than its owner may read or change the {what} {path}; chmod 600 {path}"
+            ),
         }
     }
 }

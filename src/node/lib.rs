@@ -41,6 +41,7 @@ use windrow_engine::ports::tasks::store::TaskStore;
 
 pub use windrow_engine::actors::runtime::context::Times;
 pub use windrow_host::clock::SystemClock;
+pub use windrow_host::secret_file::{SecretFault, SecretFile, SecretFileError};
 pub use windrow_host::state_dir::{LockError, StateDir};
 pub use windrow_store::sql::{ServerAddress, ServerKind, Store};
 

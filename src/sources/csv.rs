@@ -117,6 +117,9 @@ impl RowFormat for CsvRows {
             Split::Blank(_) | Split::More => return Beginning::More,
             Split::Fault(kind) => return Beginning::Faults(vec![kind]),
         };
+        if let Some(is_array) = json_like(&rest[before..]).filter(|_| self.header) {
+            return Beginning::Faults(vec![FaultKind::LikeJson(is_array)]);
+        }
         let columns = match self.columns() {
             Ok(columns) => columns,
             Err(faults) => return Beginning::Faults(faults),
@@ -172,6 +175,19 @@ impl RowFormat for CsvRows {
 
     fn overhead(&self) -> usize {
         self.keys.iter().map(|key| key.len() + 2).sum()
+    }
+}
+
+/// Whether a file begins as JSON does, and then whether with an array.
+fn json_like(text: &[u8]) -> Option<bool> {
+    let rest = text.trim_ascii_start();
+    let (first, rest) = rest.split_first()?;
+    let next = rest.trim_ascii_start().first();
+    match (first, next) {
+        (b'{', Some(b'"' | b'}')) => Some(false),
+        (b'[', None | Some(b'{' | b'[' | b']' | b'"')) => Some(true),
+        (b'[', _) if rest.starts_with(b"\n") || rest.starts_with(b"\r") => Some(true),
+        _ => None,
     }
 }
 

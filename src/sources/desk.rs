@@ -169,7 +169,8 @@ impl Desk {
             ReceiveError::Store(error) => ResolveError::Store(error),
             ReceiveError::OverQuota { .. } => ResolveError::OverQuota(error.to_string()),
             ReceiveError::TooLarge(_) => ResolveError::TooLarge(error.to_string()),
-            ReceiveError::Rows(_) | ReceiveError::Broken(_) => ResolveError::Refused(error.to_string()),
+            ReceiveError::Rows(rows) => ResolveError::Refused(format!("{rows}; {}", rows.hint())),
+            ReceiveError::Broken(_) => ResolveError::Refused(error.to_string()),
         })
     }
 }

@@ -29,8 +29,10 @@ pub enum FaultKind {
     },
     /// Bytes that are no UTF-8.
     NotUtf8,
-    /// A line that is not one JSON value; the parser's words.
-    NotJson(String),
+    /// A line that is not one JSON value; the parser's words, and whether it looks like a row of CSV.
+    NotJson(String, bool),
+    /// The header of a CSV file that begins as JSON does: one value a line, or (true) an array over lines.
+    LikeJson(bool),
     /// The row is longer than [`ROW_BYTES_MAX`].
     TooLong,
     /// A quote was opened and the file ended.
@@ -57,7 +59,14 @@ impl fmt::Display for FaultKind {
         match self {
             FaultKind::Ragged { expected, actual } => write!(f, "{actual} fields, expected {expected}"),
             FaultKind::NotUtf8 => write!(f, "not valid UTF-8"),
-            FaultKind::NotJson(reason) => write!(f, "not one JSON value: {reason}"),
+            FaultKind::NotJson(reason, _) => write!(f, "not one JSON value: {reason}"),
+            FaultKind::LikeJson(false) => {
+                write!(f, "this looks like NDJSON, not like the header of a CSV file")
+            }
+            FaultKind::LikeJson(true) => write!(
+                f,
+                "this looks like a JSON array, not like the header of a CSV file"
+            ),
             FaultKind::TooLong => write!(f, "longer than {} KiB", ROW_BYTES_MAX / 1024),
             FaultKind::UnclosedQuote => write!(f, "a quote is opened and never closed"),
             FaultKind::DuplicateColumn(name) => write!(f, "column {name:?} comes twice"),
@@ -80,7 +89,11 @@ impl FaultKind {
             FaultKind::NotUtf8 => {
                 "convert the file from what it was written in: iconv -f LATIN1 -t UTF-8 FILE (Western Europe), -f GB18030 (Chinese)"
             }
-            FaultKind::NotJson(_) => "write one JSON value per line, for example: jq -c '.[]' FILE",
+            FaultKind::NotJson(_, true) => "it looks like CSV: read it as such with --csv FILE",
+            FaultKind::LikeJson(false) => "read it as NDJSON: --ndjson FILE",
+            FaultKind::NotJson(..) | FaultKind::LikeJson(true) => {
+                "write one JSON value per line and read it with --ndjson, for example: jq -c '.[]' FILE"
+            }
             FaultKind::TooLong => {
                 "put large data elsewhere and its address into the row; or look for an open quote"
             }
@@ -151,9 +164,23 @@ impl IndexError {
     }
 }
 
+/// Lines that aren't JSON are most often all of them: the first says it.
 fn list(faults: &[Fault], more: bool) -> String {
-    let mut text = faults.iter().map(Fault::to_string).collect::<Vec<_>>().join("; ");
-    if more {
+    let is_json = |fault: &Fault| !matches!(fault.kind, FaultKind::NotJson(..));
+    let mut told: Vec<String> = (faults.iter().enumerate())
+        .filter(|(at, fault)| *at == 0 || is_json(fault))
+        .map(|(_, fault)| fault.to_string())
+        .collect();
+    match faults.len() - told.len() {
+        0 => {}
+        1 => told.push("1 other line is no JSON either".to_owned()),
+        others => told.push(format!("{others} other lines are no JSON either")),
+    }
+    let mut text = told.join("; ");
+    let is_whole = faults
+        .iter()
+        .any(|fault| matches!(fault.kind, FaultKind::LikeJson(_)));
+    if more && !is_whole {
         text.push_str("; there may be more");
     }
     text

@@ -36,7 +36,12 @@ impl RowFormat for NdjsonRows {
     fn check(&self, row: &[u8]) -> Result<(), FaultKind> {
         match serde_json::from_slice::<IgnoredAny>(trim(row)) {
             Ok(IgnoredAny) => Ok(()),
-            Err(error) => Err(FaultKind::NotJson(reason(&error))),
+            Err(error) => {
+                let is_json_like =
+                    row.trim_ascii_start().starts_with(b"{") || row.trim_ascii_start().starts_with(b"[");
+                let is_table = !is_json_like && memchr::memchr3(b',', b';', b'\t', row).is_some();
+                Err(FaultKind::NotJson(reason(&error), is_table))
+            }
         }
     }
 

@@ -31,7 +31,24 @@ pub enum Trouble {
 #[error("the server speaks TLS")]
 struct SpokeTls;
 
+/// Whether an authority that is to be trusted helps against what a certificate was refused for.
+const STRANGE: [&str; 2] = [
+    "it was issued by an authority that is not trusted here",
+    "no authority that is trusted here signed it",
+];
+/// A certificate for other names.
+const ELSEWHERE: &str = "it is for another host";
+
 impl Trouble {
+    /// What helps against a refused certificate; `trust` is how an authority is named here.
+    pub fn mend_certificate(why: &str, trust: &str) -> String {
+        match why {
+            _ if STRANGE.contains(&why) => format!("name the certificate's authority: {trust}"),
+            ELSEWHERE => "call it by a host that the certificate names".to_owned(),
+            _ => "give the server another certificate".to_owned(),
+        }
+    }
+
     /// The trouble with TLS among the causes of a failed exchange; none where something else is wrong.
     pub fn of(error: &(dyn Error + 'static)) -> Option<Trouble> {
         causes(error).find_map(|cause| {
@@ -81,14 +98,14 @@ fn certificate(why: &CertificateError) -> &'static str {
         UnhandledCriticalExtension, UnknownIssuer,
     };
     match why {
-        UnknownIssuer => "it was issued by an authority that is not trusted here",
+        UnknownIssuer => STRANGE[0],
         Expired | ExpiredContext { .. } => "it has expired",
         NotValidYet | NotValidYetContext { .. } => "it is not valid yet; is this machine's clock right?",
-        NotValidForName | NotValidForNameContext { .. } => "it is for another host",
+        NotValidForName | NotValidForNameContext { .. } => ELSEWHERE,
         Revoked => "it was revoked",
         BadEncoding => "it is damaged",
         // Of an authority that only has the name of a trusted one.
-        BadSignature => "no authority that is trusted here signed it",
+        BadSignature => STRANGE[1],
         InvalidPurpose | InvalidPurposeContext { .. } => "it was not issued for servers",
         UnhandledCriticalExtension => "it demands something that windrow doesn't know",
         // (webpki has no public name for it in rustls.)
@@ -178,5 +195,14 @@ mod tests {
             Trouble::of(&io::Error::from(io::ErrorKind::ConnectionReset)),
             None
         );
+    }
+
+    #[test]
+    fn an_authority_is_named_only_where_one_helps() {
+        let mend = |why| Trouble::mend_certificate(certificate(&why), "--ca FILE");
+        assert!(mend(CertificateError::UnknownIssuer).ends_with("--ca FILE"));
+        for other in [CertificateError::NotValidForName, CertificateError::Expired] {
+            assert!(!mend(other.clone()).contains("--ca"), "{other:?}");
+        }
     }
 }

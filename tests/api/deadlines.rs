@@ -259,3 +259,33 @@ async fn the_limit_of_the_business_and_the_room_of_the_nodes_count() {
     let advice = view["warnings"][0]["advice"].as_str().unwrap();
     assert!(advice.starts_with("a limit of push of at least 3/s"), "{advice}");
 }
+
+#[tokio::test]
+async fn a_task_that_its_deadline_stopped_is_not_started_before_that_is_moved() {
+    let business = Business::start(|_| Act::ok().after(std::time::Duration::from_millis(5))).await;
+    let node = Recipe::new().start().await;
+    node.business("push", &business.url(), json!({})).await;
+    let soon = time::OffsetDateTime::now_utc() + time::Duration::milliseconds(1_500);
+    let soon = soon
+        .format(&time::format_description::well_known::Rfc3339)
+        .unwrap();
+    let settings = json!({"start": true, "rate": "5/s", "deadline": soon});
+    node.task("push", 100_000, settings).await;
+    let stopped = node.status("t1", "stopped").await;
+    assert_eq!(
+        (&stopped["stop_reason"], &stopped["status_text"]),
+        (&json!("deadline"), &json!("its deadline passed"))
+    );
+    let problem = node.admin.post("/v1/tasks/t1/start", json!({})).await;
+    let problem = problem.problem(409, "conflict");
+    let advice = problem["try"][0].as_str().unwrap();
+    assert!(advice.contains("windrow task set t1 --deadline"), "{problem:#}");
+    let explained = node.admin.get("/v1/tasks/t1/explain").await.expect(200);
+    let advice = explained["advice"][0]["text"].as_str().unwrap();
+    assert!(advice.starts_with("move the deadline first"), "{explained:#}");
+    node.admin
+        .patch("/v1/tasks/t1", json!({"deadline": ENDS}))
+        .await
+        .expect(200);
+    node.admin.post("/v1/tasks/t1/start", json!({})).await.expect(202);
+}

@@ -213,3 +213,40 @@ async fn what_a_redrive_has_under_way_is_left_out_until_it_is_cancelled() {
     assert_eq!(free["total"], 2, "{free:#}");
     assert_eq!(net(&node, &task).await, (1, 9, true));
 }
+
+#[tokio::test]
+async fn a_failure_of_a_redrive_is_named_as_its_handler_knows_it() {
+    let node = Node::start().await;
+    let (business, task) = failed(&node).await;
+    fails(&business, &[43]);
+    let (second, _) = done(&node, &task).await;
+    let groups = node
+        .admin
+        .get(&format!("/v1/tasks/{second}/failures/groups"))
+        .await
+        .expect(200);
+    let group = &groups["items"][0];
+    assert_eq!(
+        (
+            &group["example_index"],
+            &group["example_origin_task"],
+            &group["example_origin_index"]
+        ),
+        (&json!(4), &json!(task), &json!(43)),
+        "{groups:#}"
+    );
+    let lines = node
+        .admin
+        .get(&format!("/v1/tasks/{second}/logs"))
+        .await
+        .expect(200);
+    let lines = lines["items"].as_array().unwrap();
+    let about = lines.iter().filter(|line| line["index"].is_u64());
+    for line in about {
+        assert_eq!(
+            (&line["origin_task"], &line["origin_index"]),
+            (&json!(task), &json!(43)),
+            "{line:#}"
+        );
+    }
+}

@@ -279,7 +279,7 @@ fn what_people_have_changed_is_told_and_stays_as_they_left_it() {
     assert_eq!(dev.ask("PATCH /v1/businesses/hello", own).0, 200);
     let (summary, _) = dev.stop();
     assert!(
-        summary.starts_with("stopped: t1 at ") && summary.ends_with("/10,000. bye."),
+        summary.starts_with("stopped: t1 stopped at ") && summary.ends_with("/10,000. bye."),
         "{summary}"
     );
 

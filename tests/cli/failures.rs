@@ -163,7 +163,7 @@ fn what_was_abandoned_is_done_again_with_its_keys_and_says_who_it_is() {
         assert!(half.stderr.contains(text), "{}", half.stderr);
     }
     let third = job(&["--only-failed"]).expect(0);
-    assert!(third.stderr.contains("t3: 1 items that"), "{}", third.stderr);
+    assert!(third.stderr.contains("t3: 1 item that"), "{}", third.stderr);
     assert!(
         job(&["--only-failed"])
             .expect(0)

@@ -136,6 +136,10 @@ fn a_file_that_is_no_source_is_refused_by_name_and_line() {
     place
         .windrow(&csv_job("header.csv", &[]))
         .refused(7, &["--no-header"]);
+    place.write("items.ndjson", "{\"id\":1}\n{\"id\":2}\n");
+    place
+        .windrow(&csv_job("items.ndjson", &[]))
+        .refused(7, &["looks like NDJSON", "--ndjson FILE"]);
     place.write("ragged.csv", "a,b\n1,2\n1,2,3\n1,2\n4\n");
     place
         .windrow(&csv_job("ragged.csv", &[]))

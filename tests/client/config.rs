@@ -120,7 +120,7 @@ fn unusable(person: &Person) -> Vec<(&'static str, String, &'static str)> {
         (
             "auth.key_file",
             of("auth", "key_file", "open.key"),
-            "everybody may read",
+            "others than its owner may read",
         ),
         (
             "auth.key_file",
@@ -140,7 +140,7 @@ fn unusable(person: &Person) -> Vec<(&'static str, String, &'static str)> {
         (
             "store.password_file",
             password("open.password"),
-            "everybody may read",
+            "others than its owner may read",
         ),
         (
             "store.password_file",

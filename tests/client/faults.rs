@@ -269,3 +269,51 @@ async fn a_business_with_an_unknown_certificate_is_told_what_trusts_one() {
         ],
     );
 }
+
+#[tokio::test]
+async fn what_is_no_list_has_no_csv_and_a_wrong_path_names_the_right_one() {
+    let node = Node::start().await;
+    let person = Person::admin(&node);
+    for line in [
+        "version -o csv",
+        "task report t1 -o csv",
+        "api GET /v1/tasks -o csv",
+    ] {
+        let done = person.windrow(line).await.expect(2);
+        assert!(
+            done.stderr.contains("unsupported output format"),
+            "{line}: {}",
+            done.stderr
+        );
+    }
+    for (path, meant) in [("/health", "`/healthz`"), ("/v1/", "without the slash")] {
+        let problem = node.admin.get(path).await.problem(404, "not-found");
+        assert!(problem["try"][0].as_str().unwrap().contains(meant), "{problem:#}");
+    }
+    let problem = node
+        .admin
+        .get("/v1/tasks?limt=3")
+        .await
+        .problem(400, "invalid-request");
+    assert_eq!(problem["errors"][0]["pointer"], "limt", "{problem:#}");
+    assert!(
+        problem["errors"][0]["try"]
+            .as_str()
+            .unwrap()
+            .starts_with("did you mean limit?"),
+        "{problem:#}"
+    );
+    person
+        .windrow("task create push --url file:///etc/passwd")
+        .await
+        .refused(2, &["neither http:// nor https://", "--csv FILE"]);
+    let missing = person
+        .run(&["task", "create", "push", "--csv", "nofile.csv"], "")
+        .await
+        .expect(7);
+    assert!(
+        missing.stderr.contains("there is no such file"),
+        "{}",
+        missing.stderr
+    );
+}

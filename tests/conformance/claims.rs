@@ -358,8 +358,8 @@ pub async fn a_shard_that_its_node_does_not_run_is_released(harness: Harness) {
         ClaimOutcome::Lost,
         "another epoch was seen"
     );
-    assert_eq!(
-        harness.claimed(run.shard, run.epoch, session).await.low_water,
-        ItemIndex(4)
-    );
+    let next = harness.claimed(run.shard, run.epoch, session).await;
+    assert_eq!(next.low_water, ItemIndex(4));
+    assert_eq!(next.released_by.as_deref(), Some("n1"), "who handed it over");
+    assert_eq!(run.released_by, None, "the first run has it from nobody");
 }

@@ -105,9 +105,14 @@ async fn an_unknown_certificate_is_refused() {
         failure.message
     );
     assert!(
-        ["certificate is refused: ", "`ca_file`", "--insecure-skip-verify"]
-            .iter()
-            .all(|part| failure.message.contains(part)),
+        [
+            "certificate is refused: ",
+            "`ca_file`",
+            "--handler-ca-file",
+            "--insecure-skip-verify"
+        ]
+        .iter()
+        .all(|part| failure.message.contains(part)),
         "{}",
         failure.message
     );

@@ -82,6 +82,9 @@ fn end_run(state: &mut State, id: ShardId, close: &RunClose, now: WallMs) {
     let Some(past) = state.shard(id).map(|(_, shard)| Past::of(shard)) else {
         return;
     };
+    if let Some(shard) = state.shard_mut(id) {
+        shard.released_by = shard.node.clone().filter(|_| *close == RunClose::Released);
+    }
     if let RunClose::Recovering { text, .. } = close {
         past.tell(state, id.task, Fate::Recovering(text), now);
     }

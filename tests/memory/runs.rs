@@ -93,6 +93,7 @@ impl RunStore for MemoryStore {
                 shared: shards::shared(task, shard.no),
                 pause: task.pause,
                 slow: task.slow,
+                deadline: task.new.deadline,
             })
         })
         .await
@@ -224,6 +225,7 @@ fn claim(state: &mut State, request: &ClaimRequest) -> ClaimOutcome {
     let is_own = shard.state == ShardState::Running
         && shard.claim == Some(request.claim)
         && shard.session == Some(request.session);
+    let mut released_by = None;
     if !is_own {
         let is_owned = shard.session.is_some_and(|owner| state.is_live(owner));
         if is_owned || shard.epoch != request.seen || !is_claimable(task, shard, request.now) {
@@ -232,9 +234,11 @@ fn claim(state: &mut State, request: &ClaimRequest) -> ClaimOutcome {
         if let Some(version) = checkpoint::version_of(&shard.blob).filter(|it| *it > checkpoint::VERSION) {
             return ClaimOutcome::Newer(version);
         }
+        let shard = state.shard_mut(request.shard);
+        released_by = shard.and_then(|shard| shard.released_by.take());
         take(state, request);
     }
-    claimed(state, request)
+    claimed(state, request, released_by)
 }
 
 fn take(state: &mut State, request: &ClaimRequest) {
@@ -271,7 +275,7 @@ fn take(state: &mut State, request: &ClaimRequest) {
     progress::refresh(state, request.shard.task, request.now);
 }
 
-fn claimed(state: &State, request: &ClaimRequest) -> ClaimOutcome {
+fn claimed(state: &State, request: &ClaimRequest, released_by: Option<String>) -> ClaimOutcome {
     let Some((task, shard)) = state.shard(request.shard) else {
         return ClaimOutcome::Lost;
     };
@@ -297,5 +301,6 @@ fn claimed(state: &State, request: &ClaimRequest) -> ClaimOutcome {
         finish_at: (shard.end < shard.range_end).then_some(shard.end),
         outage: shard.outage,
         retrying: retrying.map(|item| item.trouble.clone()).collect(),
+        released_by,
     }))
 }

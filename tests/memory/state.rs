@@ -156,6 +156,8 @@ pub(super) struct Shard {
     pub(super) outage: Option<Outage>,
     /// The node of its newest run.
     pub(super) node: Option<String>,
+    /// The node that gave it back calmly, until the next claim.
+    pub(super) released_by: Option<String>,
 }
 
 impl Shard {

@@ -52,10 +52,41 @@ fn text_that_is_only_split_into_fields_within_a_letter_is_bad() {
 fn lines_that_are_not_one_json_value_are_named() {
     let found = faults("{}\n\n{\"a\":}\n1 2\n\"open\n{}", &Format::Ndjson);
     assert_eq!(found.iter().map(|(line, _)| *line).collect::<Vec<_>>(), [3, 4, 5]);
-    let FaultKind::NotJson(reason) = &found[0].1 else {
+    let FaultKind::NotJson(reason, false) = &found[0].1 else {
         panic!("{found:?}")
     };
     assert_eq!(reason, "expected value at column 6");
+}
+
+#[test]
+fn json_is_not_taken_for_a_table_and_loses_no_first_item() {
+    for (text, is_array) in [
+        ("{\"a\":1}\n{\"a\":2}\n", false),
+        ("[{\"a\":1},{\"a\":2}]\n", true),
+        ("\u{feff}[\n  1,\n  2\n]\n", true),
+    ] {
+        assert_eq!(
+            faults(text, &csv()),
+            [(1, FaultKind::LikeJson(is_array))],
+            "{text}"
+        );
+    }
+    let error = index(b"{\"a\":1}\n{\"a\":2}\n", &csv(), TINY).expect_err("it is NDJSON");
+    assert!(error.to_string().contains("looks like NDJSON"), "{error}");
+    assert!(error.hint().contains("--ndjson FILE"), "{}", error.hint());
+    assert!(
+        index(b"[Order ID],{x}\n1,2\n", &csv(), TINY).is_ok(),
+        "an odd name is a name"
+    );
+}
+
+#[test]
+fn a_table_that_is_read_as_json_is_told_once() {
+    let error = index(b"user_id,name\n1,Ann\n2,Bob\n", &Format::Ndjson, TINY).expect_err("it is CSV");
+    let text = error.to_string();
+    assert_eq!(text.matches("not one JSON value").count(), 1, "{text}");
+    assert!(text.ends_with("; 2 other lines are no JSON either"), "{text}");
+    assert!(error.hint().contains("--csv FILE"), "{}", error.hint());
 }
 
 #[test]

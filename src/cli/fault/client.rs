@@ -23,9 +23,15 @@ impl Fault {
         let unanswered = "no answer from the node";
         match error {
             ClientError::Problem(problem) => Fault::of_problem(*problem, names),
-            ClientError::Address { .. } => {
+            ClientError::Address { server, .. } => {
+                let is_bare = !server.is_empty() && !server.contains(['/', '@', ' ']);
+                let meant = if is_bare {
+                    server.as_str()
+                } else {
+                    "127.0.0.1:7700"
+                };
                 Fault::new(Exit::Usage, "the server's address can't be used", text)
-                    .hint("--server http://127.0.0.1:7700")
+                    .hint(format!("--server http://{meant}"))
             }
             ClientError::Token(_) => Fault::new(Exit::NotAllowed, "not signed in", text).hint(SIGN_IN_HINT),
             ClientError::Trust(_) => Fault::new(Exit::Config, "the trusted certificates can't be read", text)
@@ -138,7 +144,12 @@ impl Fault {
         if !problem.detail.is_empty() && !told_below {
             because.push(problem.detail.clone());
         }
-        because.extend(problem.errors.iter().map(|field| line(field, names)));
+        because.extend(
+            problem
+                .errors
+                .iter()
+                .map(|field| line(&placed(field, &problem), names)),
+        );
         if problem.status >= 500 && !problem.request_id.is_empty() {
             because.push(format!(
                 "it was request {}; the node's log says more",
@@ -152,7 +163,7 @@ impl Fault {
             exit: exit(&problem),
             what,
             because,
-            hint: hint(&problem),
+            hint: hint(&problem, names),
         }
     }
 }
@@ -193,8 +204,22 @@ fn line(field: &ProblemField, names: Names) -> String {
     }
 }
 
+/// The name of a business is no flag: it stands behind the verb.
+fn placed(field: &ProblemField, problem: &Problem) -> ProblemField {
+    let is_its_name = problem
+        .more
+        .get("instance")
+        .is_some_and(|path| path == "/v1/businesses");
+    let mut field = field.clone();
+    if is_its_name && field.pointer == "/name" {
+        field.pointer = "/business".to_owned();
+        field.detail = format!("the name can't be used: {}", field.detail);
+    }
+    field
+}
+
 /// What the node advises; of a missing token the command line knows more.
-fn hint(problem: &Problem) -> Option<String> {
+fn hint(problem: &Problem, names: Names) -> Option<String> {
     if problem.slug() == "unauthenticated" {
         return Some(SIGN_IN_HINT.to_owned());
     }
@@ -209,7 +234,7 @@ fn hint(problem: &Problem) -> Option<String> {
         allowed.is_some() && advice.contains("`allowed`")
             || !problem.errors.is_empty() && advice.contains("`errors`")
     };
-    let advice: Vec<String> = match list_of(problem) {
+    let advice: Vec<String> = match list_of(problem).filter(|_| names == Names::Flags) {
         Some(command) => vec![format!("`{command}` shows what there is")],
         None => problem
             .advice
@@ -221,7 +246,10 @@ fn hint(problem: &Problem) -> Option<String> {
     let mut all: Vec<String> = rates.chain(allowed).collect();
     all.extend(advice);
     if all.is_empty() && !problem.errors.is_empty() {
-        all.push("correct what is named above; --help lists every flag".to_owned());
+        all.push(match names {
+            Names::Flags => "correct what is named above; --help lists every flag".to_owned(),
+            Names::Members => "correct what is named above; `windrow openapi` has every member".to_owned(),
+        });
     }
     if all.is_empty() {
         all.push("-v shows the exchange with the node".to_owned());
@@ -271,6 +299,7 @@ fn list_of(problem: &Problem) -> Option<&'static str> {
         .unwrap_or_default();
     let noun = path.strip_prefix("/v1/")?.split(['/', '?']).next()?;
     match (problem.slug(), noun) {
+        ("not-found", "tasks") if path.contains("/items/") => Some("windrow task failures TASK --items"),
         ("not-found", "tasks") => Some("windrow task list"),
         ("not-found", "businesses") => Some("windrow biz list"),
         ("not-found", "nodes") => Some("windrow node list"),
@@ -454,5 +483,35 @@ mod tests {
         let fault = Fault::from(error);
         assert_eq!(fault.exit, Exit::Unreachable);
         assert!(fault.to_string().contains("http://n1 can't be reached: refused"));
+    }
+
+    #[test]
+    fn an_address_without_a_scheme_is_given_back_with_one() {
+        let hint = |server: &str| {
+            let (server, why) = (server.to_owned(), "no scheme".to_owned());
+            Fault::from(ClientError::Address { server, why })
+                .hint
+                .expect("a hint")
+        };
+        assert_eq!(hint("127.0.0.1:7721"), "--server http://127.0.0.1:7721");
+        assert_eq!(hint("ftp://n1"), "--server http://127.0.0.1:7700");
+    }
+
+    #[test]
+    fn advice_is_for_what_was_typed() {
+        let of = |instance: &str, slug: &str, pointer: &str, names| {
+            let body = json!({"type": format!("/problems/{slug}"), "title": "T", "status": 422, "instance": instance,
+                "errors": [{"pointer": pointer, "detail": "small letters"}]});
+            Fault::of_problem(serde_json::from_value(body).expect("a problem"), names).to_string()
+        };
+        let name = of("/v1/businesses", "validation-failed", "/name", Names::Flags);
+        assert!(
+            !name.contains("--name") && name.contains("the name can't"),
+            "a business's name is no flag: {name}"
+        );
+        let item = of("/v1/tasks/t3/items/999", "not-found", "", Names::Flags);
+        assert!(!item.contains("task list"), "{item}");
+        let raw = of("/v1/tasks", "validation-failed", "/rate", Names::Members);
+        assert!(!raw.contains("--help"), "{raw}");
     }
 }

@@ -40,6 +40,11 @@ impl Fault {
         }
     }
 
+    /// A form of output that this has not.
+    pub fn no_form(because: &str, hint: &str) -> Fault {
+        Fault::new(Exit::Usage, "unsupported output format", because).hint(hint)
+    }
+
     /// The same with something to try.
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Fault {
@@ -100,6 +105,22 @@ impl Fault {
     }
 }
 
+/// What the system says of a file, without its numbers.
+pub(crate) fn of_file(error: &std::io::Error) -> String {
+    use std::io::ErrorKind as K;
+    match error.kind() {
+        K::NotFound => "there is no such file".to_owned(),
+        K::PermissionDenied => "permission is denied".to_owned(),
+        K::IsADirectory => "it is a directory".to_owned(),
+        K::NotADirectory => "a part of the path is no directory".to_owned(),
+        K::AlreadyExists => "a file of this name is there".to_owned(),
+        _ => {
+            let text = error.to_string();
+            text.split(" (os error").next().unwrap_or(&text).to_owned()
+        }
+    }
+}
+
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "error: {}", self.what)?;
@@ -128,9 +149,18 @@ impl Fault {
             ),
             LockError::ReadOnly { .. } => (Exit::Failed, format!("make it writable, or use another {place}")),
             LockError::NotADirectory { .. } => (Exit::Failed, format!("remove it, or use another {place}")),
-            LockError::Io { .. } => (Exit::Failed, format!("use a {place} on a local disk")),
+            LockError::Io { .. } => (Exit::Failed, format!("use a {place} of your own on a local disk")),
         };
-        Fault::new(exit, "the state directory can't be used", error.to_string()).hint(hint)
+        let because = match error {
+            LockError::Io { path, cause } if cause.kind() == std::io::ErrorKind::NotFound => {
+                format!("no directory can be made at {}", path.display())
+            }
+            LockError::Io { path, cause } => {
+                format!("{} can't be locked: {}", path.display(), of_file(cause))
+            }
+            other => other.to_string(),
+        };
+        Fault::new(exit, "the state directory can't be used", because).hint(hint)
     }
 
     /// A database can't be used that lies in what the command line calls `place`.

@@ -120,7 +120,10 @@ impl Contexts {
             };
             Fault::new(Exit::NotFound, "there is no such context", because).hint(
                 like(name, &known).map_or_else(
-                    || format!("windrow ctx add {name} --server URL"),
+                    || match known.is_empty() {
+                        true => format!("windrow ctx add {name} --server URL"),
+                        false => "`windrow ctx list` shows them, `windrow ctx add` makes another".to_owned(),
+                    },
                     |other| format!("did you mean {other:?}?"),
                 ),
             )
@@ -221,6 +224,8 @@ fn unknown(place: &str, table: &Table, known: &[&str]) -> Vec<String> {
 pub fn like<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
     let scored = known
         .iter()
+        // Of names that only begin or end alike more than half must be the same.
+        .filter(|other| strsim::normalized_damerau_levenshtein(word, other) >= 0.5)
         .map(|other| (strsim::jaro_winkler(word, other), *other));
     let best = scored.max_by(|(one, _), (two, _)| one.total_cmp(two));
     best.filter(|(score, _)| *score > LIKENESS_MIN)
@@ -297,5 +302,22 @@ mod tests {
         }
         assert!(parse("current = \"x\"").is_err());
         assert!(parse("not toml").is_err());
+    }
+
+    #[test]
+    fn names_that_only_end_alike_are_not_taken_for_one_another() {
+        assert_eq!(like("nofile.csv", &["headonly.csv", "user.csv"]), None);
+        assert_eq!(like("prd", &["prod", "test"]), Some("prod"));
+        assert_eq!(
+            like("usres.csv", &["headonly.csv", "users.csv"]),
+            Some("users.csv")
+        );
+    }
+
+    #[test]
+    fn whoever_removes_a_context_that_is_not_there_is_told_which_there_are() {
+        let contexts = parse("[context.prod]\nserver = \"https://n1\"\n").expect("sound");
+        let hint = contexts.get("nope").expect_err("none").hint.expect("a hint");
+        assert!(hint.contains("windrow ctx list"), "{hint}");
     }
 }

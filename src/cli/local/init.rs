@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ValueEnum};
 
 use crate::exit::Exit;
-use crate::fault::Fault;
+use crate::fault::{Fault, of_file};
 use crate::output::screen;
 
 /// `windrow init`
@@ -131,7 +131,7 @@ fn refused(path: &Path, error: &io::Error) -> Fault {
             Fault::new(Exit::Conflict, what, "it is there already")
                 .hint("--dir DIR for another directory, or --force to replace it")
         }
-        _ => Fault::new(Exit::Failed, what, error.to_string())
+        _ => Fault::new(Exit::Failed, what, of_file(error))
             .hint("--dir DIR for a directory that can be written"),
     }
 }

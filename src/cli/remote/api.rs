@@ -7,7 +7,7 @@ use clap::Args;
 use crate::Shell;
 use crate::exit::Exit;
 use crate::fault::{Fault, Names};
-use crate::link::{Link, Remote};
+use crate::link::{Form, Link, Remote};
 use crate::output::table::clean;
 use windrow_client::Request;
 
@@ -45,6 +45,10 @@ pub struct ApiArgs {
 /// # Errors
 /// What the node refused, after its body is printed; or why there was no answer.
 pub(crate) async fn api(args: &ApiArgs, shell: &Shell) -> Result<Exit, Fault> {
+    if matches!(args.remote.view.output, Form::Name | Form::Csv) {
+        let hint = "leave -o out; `windrow task list -o csv` and other lists have tables";
+        return Err(Fault::no_form("an answer is printed as it came", hint));
+    }
     let request = request(args)?;
     let link = Link::open(&args.remote, shell)?;
     let answer = link.client.send_raw(request).await?;

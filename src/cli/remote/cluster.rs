@@ -76,12 +76,8 @@ async fn status(args: &StatusArgs, shell: &Shell) -> Result<Exit, Fault> {
             screen::put(&NODES.table(nodes, &link.look.times(0), link.look.paper, is_wide))?;
         }
         Form::Ndjson | Form::Name | Form::Csv => {
-            let fault = Fault::new(
-                Exit::Usage,
-                "unsupported output format",
-                "a cluster is not a list",
-            );
-            return Err(fault.hint("-o table, or -o json; `windrow node list` lists nodes"));
+            let hint = "-o table, or -o json; `windrow node list` lists nodes";
+            return Err(Fault::no_form("a cluster is no list", hint));
         }
     }
     let is_well = cluster["status"] == "ok";

@@ -82,8 +82,9 @@ pub struct RunArgs {
     /// Processes of the command
     #[arg(long, value_name = "N", value_parser = few, conflicts_with = "url", help_heading = "Handler")]
     pub workers: Option<NonZeroU32>,
-    /// How long a handler is tried that can't be reached, answers every item with 4xx, or dies at its start, before the
-    /// job ends (exit 7); 5xx, timeouts and broken connections may pass, so they don't count
+    /// How long a handler is tried that can't be reached, answers every item with 4xx, or dies before it takes an item,
+    /// before the job ends (exit 7); 5xx, timeouts, broken connections and workers that die with an item may pass:
+    /// --judge-after says how long those are tried
     #[arg(long, value_name = "SPAN", value_parser = parse_span, default_value = "30s", help_heading = "Handler")]
     pub first_contact: Duration,
     /// Wait for a handler that isn't there yet, however long it takes

@@ -3,6 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
+use super::place;
 use super::resume::{command, open_jobs};
 use windrow_engine::ports::tasks::store::TaskView;
 use windrow_node::database::Inspection;
@@ -20,14 +21,24 @@ pub(super) async fn lines(begun: &TaskView, own: &Path, places: Vec<PathBuf>) ->
     }
     let mut lines = Vec::new();
     for place in places.iter().filter(|place| *place != own) {
-        let found = same_items(&StateDir::database_in(place), begun).await;
+        let mut found = waiting(&StateDir::database_in(place)).await;
+        found.retain(|job| job.meaning == begun.meaning && job.total == begun.total);
         lines.extend(found.iter().map(line));
     }
     lines
 }
 
-/// The jobs of a database that could go on with these items.
-async fn same_items(database: &Path, begun: &TaskView) -> Vec<TaskView> {
+/// The names of jobs that pipes began without one, and that can go on.
+pub(super) async fn piped(env: &[(String, String)]) -> Vec<String> {
+    let Ok(place) = place::of_job(None, env) else {
+        return Vec::new();
+    };
+    let jobs = waiting(&StateDir::database_in(&place)).await;
+    jobs.into_iter().filter_map(|job| job.name.clone()).collect()
+}
+
+/// The jobs of a database that could go on.
+async fn waiting(database: &Path) -> Vec<TaskView> {
     if !is_readable(database).await {
         return Vec::new();
     }
@@ -35,11 +46,10 @@ async fn same_items(database: &Path, begun: &TaskView) -> Vec<TaskView> {
     let Ok(store) = Store::open(database).await else {
         return Vec::new();
     };
-    let mut jobs = open_jobs(&store).await.unwrap_or_default();
+    let jobs = open_jobs(&store).await.unwrap_or_default();
     if let Err(error) = store.close().await {
         tracing::debug!(%error, "another job's database was not closed");
     }
-    jobs.retain(|job| job.meaning == begun.meaning && job.total == begun.total);
     jobs
 }
 

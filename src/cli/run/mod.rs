@@ -35,6 +35,7 @@ use super::args::{IfFinished, RunArgs, Switch};
 use super::exit::Exit;
 use super::fault::Fault;
 use super::signals::Signals;
+use crate::output::table::human::counted;
 use crate::run::source::open_shown;
 use windrow_core::ids::{ItemIndex, ShardId};
 use windrow_core::task::lifecycle::Status;
@@ -101,7 +102,13 @@ impl JobRun<'_> {
         let spec = match (&self.prepared.spec, &self.args.resume) {
             (Some(spec), _) => spec.clone(),
             (None, name) => {
-                let task = resume::find(&*self.store, name.as_deref().unwrap_or_default()).await?;
+                // A directory that is named has its own jobs only.
+                let elsewhere = if self.args.state.is_none() {
+                    self.shell.env.as_slice()
+                } else {
+                    &[]
+                };
+                let task = resume::find(&*self.store, name.as_deref().unwrap_or_default(), elsewhere).await?;
                 if task.status.is_terminal() && !self.starts_over(&task) && !self.args.only_failed {
                     return self.tell_ended(task).await;
                 }
@@ -125,7 +132,12 @@ impl JobRun<'_> {
         match self.begin(&job).await? {
             JobStart::Ended(task) => self.tell_ended(task).await,
             JobStart::New(task) => {
-                self.say(&format!("{}: {} items ({})", task.id, task.total.0, job.name));
+                self.say(&format!(
+                    "{}: {} ({})",
+                    task.id,
+                    counted(task.total.0, "item"),
+                    job.name
+                ));
                 let looks = first_row::look(&opened).await;
                 looks.lines.iter().for_each(|line| self.say(line));
                 for doubt in looks.doubts {
@@ -156,8 +168,9 @@ impl JobRun<'_> {
         let (JobStart::New(task) | JobStart::Resumed(task) | JobStart::Ended(task)) =
             self.begin(&next).await?;
         self.say(&format!(
-            "{}: {} items that {of} abandoned",
-            task.id, task.total.0
+            "{}: {} that {of} abandoned",
+            task.id,
+            counted(task.total.0, "item")
         ));
         let source = self.source_of(&task).await?;
         self.drive(task, source, signals).await

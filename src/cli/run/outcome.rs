@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use super::super::exit::Exit;
 use super::super::fault::Fault;
 use super::only_failed::Net;
+use crate::task::wait::until::seconds;
 use windrow_core::explain::rate_text;
 use windrow_core::ids::{ItemIndex, WallMs};
 use windrow_core::items::counters::Counters;
@@ -180,10 +181,12 @@ impl Outcome {
             text += &format!("\n  {term:<10} {:>15}", grouped(count));
         }
         if let Some((took, _)) = self.driven {
-            let took = humantime::format_duration(Duration::from_millis(
-                u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
-            ));
-            text += &format!("\n  {:<10} {took}, {}", "took", rate_text(self.mean_rate()));
+            text += &format!(
+                "\n  {:<10} {}, {}",
+                "took",
+                seconds(took),
+                rate_text(self.mean_rate())
+            );
         }
         if !self.groups.is_empty() {
             self.add_groups(&mut text, hint);

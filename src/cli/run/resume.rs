@@ -43,7 +43,11 @@ pub(super) fn place(name: &str, state: Option<&Path>, env: &[(String, String)]) 
 ///
 /// # Errors
 /// `NotFound`, with the jobs that could be resumed.
-pub(super) async fn find<S: TaskStore + TaskList>(store: &S, name: &str) -> Result<TaskView, Fault> {
+pub(super) async fn find<S: TaskStore + TaskList>(
+    store: &S,
+    name: &str,
+    env: &[(String, String)],
+) -> Result<TaskView, Fault> {
     if let Some(task) = store.find(BUSINESS, name).await? {
         return Ok(task);
     }
@@ -53,10 +57,15 @@ pub(super) async fn find<S: TaskStore + TaskList>(store: &S, name: &str) -> Resu
         .filter_map(|task| task.name.clone())
         .collect();
     let fault = unknown(name, "no job of its state directory has this name");
-    Err(match names.as_slice() {
-        [] => fault.hint("no job waits there; begin one with --csv, --ndjson or --total"),
-        names => fault.hint(format!("one that waits there: {}", names.join(", "))),
-    })
+    let mut hint = match names.as_slice() {
+        [] => "no job waits there; begin one with --csv, --ndjson or --total".to_owned(),
+        names => format!("one that waits there: {}", names.join(", ")),
+    };
+    let kept = place::readable_names(env);
+    if !kept.is_empty() {
+        hint += &format!("; one that has run here: {}", kept.join(", "));
+    }
+    Err(fault.hint(hint))
 }
 
 fn unknown(name: &str, because: &str) -> Fault {

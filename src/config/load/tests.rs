@@ -138,11 +138,19 @@ fn a_variable_with_one_underscore_too_few_is_not_passed_over() {
 }
 
 #[test]
+fn a_bad_value_is_told_with_the_default() {
+    let listen = fault_of("[http]\nlisten = \"here\"\n");
+    assert!(listen.contains("the default is \"127.0.0.1:7700\""), "{listen}");
+    let rate = fault_of("[task_defaults]\nrate = \"fast\"\n");
+    assert!(rate.ends_with("; try: the default is \"100/s\""), "{rate}");
+}
+
+#[test]
 fn a_key_in_the_wrong_place_is_recognised() {
     assert!(fault_of("lease_ttl = \"15s\"\n").ends_with("did you mean cluster.lease_ttl?"));
     assert!(fault_of("[node]\nrestore_scan = \"1s\"\n").ends_with("did you mean cluster.restore_scan?"));
     assert!(fault_of("node = 5\n").ends_with("it is a section, not a value; try: [node]"));
-    assert!(fault_of("[qqq]\nzzz = 1\n").ends_with("config.toml lists every key"));
+    assert!(fault_of("[qqq]\nzzz = 1\n").ends_with("`windrow config default` lists every key"));
     assert!(fault_of("[dashboard]\nenabled = false\n").ends_with("nothing obeys it; try: take it out"));
     assert!(
         fault_of("[handler.command.commands.push]\ncmd = [\"x\"]\nworker = 2\n")

@@ -43,6 +43,8 @@ pub struct Facts {
     pub handler: HandlerSight,
     /// The limit that it shares with other tasks, where that kept something back.
     pub limit: Option<SharedLimit>,
+    /// In the span a node took a part of it from one that was gone.
+    pub taken_over: Option<String>,
 }
 
 /// A limit that tasks share, and who uses it.

@@ -17,15 +17,18 @@ use std::time::Duration;
 
 pub use causes::{Cause, CauseKind};
 pub use facts::{Facts, Head, HeldBack, Latency, Live, SharedLimit, Standing};
-pub use text::{rate_like, rate_text};
+pub use text::{counted, rate_like, rate_text};
 
 use super::settings::RateLimit;
 use crate::settings::table::TuningPatch;
 use crate::stats::stall::StallReason;
 use crate::task::lifecycle::Status;
 
-/// What is missing below this share of the target is not worth an advice. (The promise is 99 %.)
-const MISSING_MIN: f64 = 0.01;
+/// What is missing below this share of the target is not worth a word: the task keeps its rate. (The promise is 99 %; over
+/// a minute the last items are still on their way.)
+pub const MISSING_MIN: f64 = 0.02;
+/// The reason of a task that rests, and whose deadline is over.
+pub const LATE: &str = "deadline";
 /// A cause below this share of what is missing gets no advice of its own.
 const SHARE_MIN: f64 = 0.05;
 const ADVICES_MAX: usize = 4;
@@ -106,6 +109,12 @@ pub fn explain(facts: &Facts) -> Explanation {
 }
 
 impl Explanation {
+    /// Whether so little is missing that nothing is to be told of it.
+    pub fn keeps_rate(&self) -> bool {
+        let (target, missing) = (self.target.unwrap_or(0), self.missing().unwrap_or(0));
+        missing <= 0 || (missing as f64) < MISSING_MIN * target as f64
+    }
+
     /// Those that are worth an advice: without them the task would be noticeably faster.
     fn curable_causes(&self) -> impl Iterator<Item = &Cause> {
         let target = self.target.unwrap_or(0);
@@ -115,8 +124,7 @@ impl Explanation {
 
     /// The causes that are worth a word, largest first.
     fn main_causes(&self) -> impl Iterator<Item = &Cause> {
-        let (target, missing) = (self.target.unwrap_or(0), self.missing().unwrap_or(0));
-        let is_slow = missing as f64 >= MISSING_MIN * target as f64 && missing > 0;
+        let (is_slow, missing) = (!self.keeps_rate(), self.missing().unwrap_or(0));
         let counts = move |cause: &&Cause| is_slow && cause.micros as f64 >= SHARE_MIN * missing as f64;
         self.causes.iter().filter(counts)
     }

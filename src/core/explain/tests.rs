@@ -53,6 +53,7 @@ fn minute(settled: u64, change: &str) -> Facts {
         held_back: Vec::new(),
         handler: HandlerSight::default(),
         limit: None,
+        taken_over: None,
     }
 }
 
@@ -326,8 +327,66 @@ fn what_has_left_and_is_not_settled_is_a_cause_that_may_be_negative() {
 #[test]
 fn a_task_at_its_rate_is_told_so() {
     let explanation = explained(&minute(29_990, "{}"));
-    assert_eq!(explanation.why, "the task reaches its rate");
+    assert_eq!(explanation.why, "the task keeps its rate");
     assert_eq!(explanation.advice, []);
+}
+
+#[test]
+fn a_task_that_nearly_keeps_its_rate_gets_no_advice_and_a_young_one_none_either() {
+    let nearly = explained(&lost(29_450, StallReason::WindowFull, "{}"));
+    assert_eq!(
+        (nearly.why.as_str(), nearly.advice.len()),
+        ("the task keeps its rate", 0)
+    );
+    let mut young = lost(10, StallReason::WindowFull, "{}");
+    young.covered = Duration::from_secs(1);
+    assert_eq!(explained(&young).advice, []);
+    // Most of what is missing has left and is still on its way.
+    let mut on_its_way = minute(20_000, "{}");
+    on_its_way.permits.first = 28_000 * MICRO;
+    on_its_way.permits.repeats = 2_000 * MICRO;
+    let advice = explained(&on_its_way).advice;
+    assert_eq!(advice.len(), 1, "{advice:?}");
+    assert!(advice[0].text.contains("nothing is wrong"), "{advice:?}");
+}
+
+#[test]
+fn no_advice_predicts_less_than_is_done() {
+    let mut facts = lost(20_000, StallReason::BackPressure, "{}");
+    facts.permits.first = 15_000 * MICRO;
+    let advice = explained(&facts).advice;
+    assert!(advice[0].text.contains("lower the rate"), "{advice:?}");
+    assert_eq!(advice[0].predicted, None, "333/s were settled");
+}
+
+#[test]
+fn a_takeover_is_named_and_asks_for_no_processor_time() {
+    let mut facts = minute(20_000, "{}");
+    (facts.permits.due, facts.permits.late) = (22_500 * MICRO, 2_500 * MICRO);
+    (facts.covered, facts.idle) = (Duration::from_secs(60), Duration::from_secs(15));
+    let told = "n1 took shard 0 over from n2, which was fenced and had saved nothing for 15 s";
+    facts.taken_over = Some(told.to_owned());
+    let explanation = explained(&facts);
+    assert_eq!(explanation.causes[0].kind, CauseKind::NotRunning(Status::Running));
+    assert!(explanation.why.ends_with(told), "{}", explanation.why);
+    let texts: Vec<&str> = explanation
+        .advice
+        .iter()
+        .map(|advice| advice.text.as_str())
+        .collect();
+    assert!(texts.iter().all(|text| !text.contains("processor")), "{texts:?}");
+}
+
+#[test]
+fn a_task_that_its_deadline_stopped_is_not_to_be_started_before_that_is_moved() {
+    let mut facts = minute(0, "{}");
+    (facts.live, facts.standing.status) = (None, Status::Stopped);
+    facts.standing.reason = Some(LATE.to_owned());
+    let text = &explained(&facts).advice[0].text;
+    assert!(
+        text.starts_with("move the deadline first (`windrow task set t7 --deadline"),
+        "{text}"
+    );
 }
 
 #[test]
@@ -434,7 +493,7 @@ fn calls_that_fail_are_told_also_where_no_permit_is_lost() {
     };
     assert_eq!(
         explained(&facts).why,
-        "the task reaches its rate; 12 calls failed in 39s, the last with HTTP_400 at item 7: no such field"
+        "the task keeps its rate; 12 calls failed in 39s, the last with HTTP_400 at item 7: no such field"
     );
 }
 
@@ -459,7 +518,7 @@ fn what_is_not_to_run_misses_nothing() {
 }
 
 #[test]
-fn a_cause_below_a_hundredth_of_the_rate_gets_no_advice() {
+fn a_cause_below_two_hundredths_of_the_rate_gets_no_advice() {
     let mut facts = minute(29_000, "{}");
     (facts.permits.late, facts.permits.slowed) = (250 * MICRO, 750 * MICRO);
     let explanation = explained(&facts);

@@ -44,7 +44,7 @@ fn short(number: f64) -> String {
 }
 
 /// So many of something that has a regular plural: `1 node`, `1,205 items`.
-pub(super) fn counted(number: u64, one: &str) -> String {
+pub fn counted(number: u64, one: &str) -> String {
     let plural = if number == 1 { "" } else { "s" };
     format!("{} {one}{plural}", count(number))
 }

@@ -11,11 +11,14 @@ use crate::stats::stall::StallReason;
 use crate::task::lifecycle::Status;
 
 /// Over less time nothing can be said.
-const KNOWN_MIN: Duration = Duration::from_secs(2);
+pub(super) const KNOWN_MIN: Duration = Duration::from_secs(2);
 
 /// A few sentences. What goes wrong with the handler is said also where no permit is lost for it.
 pub(super) fn of(facts: &Facts, explanation: &Explanation) -> String {
-    let why = pace(facts, explanation);
+    let mut why = pace(facts, explanation);
+    if let Some(taken) = &facts.taken_over {
+        why = format!("{why}; {taken}");
+    }
     match facts.handler.text() {
         Some(said) if !why.contains(&said) => format!("{why}; {said}"),
         _ => why,
@@ -34,7 +37,7 @@ fn pace(facts: &Facts, explanation: &Explanation) -> String {
     }
     match explanation.main_causes().next() {
         Some(cause) => cause_text(cause, facts),
-        None => "the task reaches its rate".to_owned(),
+        None => "the task keeps its rate".to_owned(),
     }
 }
 

@@ -49,11 +49,11 @@ fn said(error: &LastError) -> String {
 fn judged(state: &HandlerState) -> String {
     match (state.held, state.judged_in) {
         (1, Some(wait)) => format!(
-            "; 1 item used all attempts and nothing else is left to compare it with: it is tried for {} more",
+            "; 1 item used all attempts and nothing else is left to compare it with: it is tried for {} more (--judge-after)",
             seconds(wait)
         ),
         (held @ 2.., Some(wait)) => format!(
-            "; {held} items used all attempts and nothing else is left to compare them with: they are tried for {} more",
+            "; {held} items used all attempts and nothing else is left to compare them with: they are tried for {} more (--judge-after)",
             seconds(wait)
         ),
         _ => String::new(),
@@ -134,5 +134,21 @@ mod tests {
         );
         assert_eq!(sentence(&state, WallMs(102_000)), None);
         assert_eq!(sentence(&HandlerState::default(), WallMs(0)), None);
+    }
+
+    #[test]
+    fn items_that_are_tried_again_name_the_setting_that_ends_it() {
+        for held in [1, 3] {
+            let state = HandlerState {
+                error: Some(error("DIED")),
+                held,
+                judged_in: Some(Duration::from_secs(597)),
+                ..HandlerState::default()
+            };
+            let said = crate::handler::sight::HandlerSight::of([("n1", &state)], WallMs(50_000))
+                .text()
+                .expect("a text");
+            assert!(said.ends_with("tried for 9m 57s more (--judge-after)"), "{said}");
+        }
     }
 }

@@ -89,6 +89,20 @@ impl Episode<'_> {
     }
 }
 
+/// For how long nothing had been saved, as a sentence of [`Fate::TakenOver`] says it.
+///
+/// ```
+/// use std::time::Duration;
+/// use windrow_core::life::succession::silence_told;
+///
+/// let told = "n2 took shard 0 over from n1, which was fenced and had saved nothing for 12 s";
+/// assert_eq!(silence_told(told), Some(Duration::from_secs(12)));
+/// ```
+pub fn silence_told(sentence: &str) -> Option<Duration> {
+    let seconds = sentence.strip_suffix(" s")?.rsplit(' ').next()?;
+    seconds.parse().ok().map(Duration::from_secs)
+}
+
 /// A session that fell silent and may not write any more, whether it owned a shard or not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fenced<'a> {

@@ -94,7 +94,7 @@ impl Life<'_> {
     fn on_unknown_id(&mut self, id: u64) {
         if self.shared.pool.has_given_out(id) {
             tracing::debug!(
-                worker = self.worker,
+                worker = self.worker + 1,
                 id,
                 "answer to an item that is not outstanding"
             );

@@ -84,6 +84,8 @@ fn pause(end: &End, was_useful: bool, futile_lives: &mut u32) -> Duration {
 }
 
 fn report(worker: usize, end: &End) {
+    // People count them from 1.
+    let worker = worker + 1;
     match end {
         End::Left => tracing::debug!(worker, "worker left"),
         End::Ended(Failure { message, .. }) => tracing::warn!(worker, %message, "worker ended"),

@@ -142,6 +142,13 @@ impl From<Fault> for CallFailure {
     }
 }
 
+/// How an authority is named: for all handlers of a node, for those of this machine, for those of a business.
+const TRUST: &str = "`ca_file` under [handler.http] (`windrow run` and `try`: WINDROW_HANDLER__HTTP__CA_FILE=FILE; of a \
+     business: `windrow biz register --handler-ca-file FILE`)";
+/// How all are trusted, whatever their certificates say.
+const TRUST_ANY: &str = "`insecure_skip_verify` (WINDROW_HANDLER__HTTP__INSECURE_SKIP_VERIFY=true; of a business: \
+     --insecure-skip-verify)";
+
 /// The trouble, and what to try.
 fn trouble_words(trouble: &Trouble) -> String {
     match trouble {
@@ -150,9 +157,8 @@ fn trouble_words(trouble: &Trouble) -> String {
             format!("no secure connection: {trouble}; use http in the url, or serve TLS there")
         }
         Trouble::Certificate(why) => format!(
-            "the handler's certificate is refused: {why}; check the url's host, or trust its authority (`ca_file`: \
-             WINDROW_HANDLER__HTTP__CA_FILE=FILE), or on a test system any (`insecure_skip_verify`: \
-             WINDROW_HANDLER__HTTP__INSECURE_SKIP_VERIFY=true; of a business --handler-ca-file, --insecure-skip-verify)"
+            "the handler's certificate is refused: {why}; {}; or on a test system trust any: {TRUST_ANY}",
+            Trouble::mend_certificate(why, TRUST)
         ),
         Trouble::Handshake(why) => format!("no secure connection: {why}; check the url's host and port"),
     }

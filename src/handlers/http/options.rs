@@ -190,10 +190,16 @@ pub(super) fn uri(url: &str) -> Result<(Uri, bool), String> {
     };
     let no_scheme = || match url.is_empty() || url.contains(['@', ' ']) {
         true => bad("it begins with neither http:// nor https://"),
-        false => format!(
-            "the handler's url {url:?} can't be used: it begins with neither http:// nor https://; did you mean \
-             \"http://{url}\"?"
-        ),
+        false => {
+            let (scheme, rest) = match url.split_once(':') {
+                Some((scheme @ ("http" | "https"), rest)) => (scheme, rest.trim_start_matches('/')),
+                _ => ("http", url),
+            };
+            format!(
+                "the handler's url {url:?} can't be used: it begins with neither http:// nor https://; did you mean \
+                 \"{scheme}://{rest}\"?"
+            )
+        }
     };
     let uri: Uri = url
         .parse()
@@ -259,4 +265,21 @@ pub(super) struct Checked {
 
 fn refuse(why: impl fmt::Display) -> OpenError {
     Failure::new("BAD_HANDLER", why.to_string()).into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::uri;
+
+    #[test]
+    fn an_address_with_half_a_scheme_is_given_back_whole() {
+        for (wrong, meant) in [
+            ("http:/127.0.0.1:9101", "\"http://127.0.0.1:9101\"?"),
+            ("https:n1", "\"https://n1\"?"),
+            ("127.0.0.1:9101", "\"http://127.0.0.1:9101\"?"),
+        ] {
+            let said = uri(wrong).expect_err("no url");
+            assert!(said.ends_with(meant), "{said}");
+        }
+    }
 }

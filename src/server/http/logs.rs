@@ -64,6 +64,12 @@ pub(crate) struct LineBody {
     pub(super) task: String,
     /// The item; none for a line about the task.
     pub(super) index: Option<u64>,
+    /// In the log of a redrive: the task whose failure the item was.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) origin_task: Option<String>,
+    /// In the log of a redrive: the item's index there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) origin_index: Option<u64>,
     /// How important.
     #[schema(value_type = Level)]
     pub(super) level: LogLevel,
@@ -85,6 +91,8 @@ impl From<NumberedLine> for LineBody {
             at: rfc3339(line.at),
             task: line.shard.task.to_string(),
             index: line.line.index.map(|index| index.0),
+            origin_task: None,
+            origin_index: None,
             level: line.line.level,
             origin: line.origin,
             code: line.code,
@@ -173,6 +181,18 @@ pub(crate) async fn of_task(
     Params(params): Params<SearchParams>,
 ) -> HttpResult<Json<LinesPage>> {
     let mut page = search(&app, &query(params, &paging, Some(task.id), None)?).await?;
+    let about: Vec<&mut LineBody> = page
+        .items
+        .iter_mut()
+        .filter(|line| line.index.is_some())
+        .collect();
+    let positions = about.iter().filter_map(|line| line.index.map(ItemIndex));
+    let positions: Vec<ItemIndex> = positions.collect();
+    let origins = app.service.failures.origins(&task, positions).await?;
+    for (line, origin) in about.into_iter().zip(origins) {
+        line.origin_task = origin.map(|(task, _)| task.to_string());
+        line.origin_index = origin.map(|(_, index)| index.0);
+    }
     let dropped = app.service.logs.store.dropped(task.id).await?.into_iter();
     page.dropped = Some(dropped.map(|(reason, lines)| (reason.as_str(), lines)).collect());
     Ok(Json(page))

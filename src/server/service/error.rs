@@ -142,7 +142,10 @@ pub enum ServiceError {
 fn faults_text(faults: &[FieldFault]) -> String {
     let texts: Vec<String> = faults
         .iter()
-        .map(|fault| format!("{}: {}", fault.pointer, fault.detail))
+        .map(|fault| match fault.pointer.as_str() {
+            "" => fault.detail.clone(),
+            pointer => format!("{pointer}: {}", fault.detail),
+        })
         .collect();
     texts.join("; ")
 }
@@ -318,4 +321,21 @@ fn in_use(name: &str, users: &LimitUsers) -> ServiceError {
         format!("the limit {name} is in use by {}", all.join(", ")),
         advice,
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fault_of_the_whole_body_begins_with_no_colon() {
+        assert_eq!(
+            ServiceError::invalid("", "it is no JSON").to_string(),
+            "it is no JSON"
+        );
+        assert_eq!(
+            ServiceError::invalid("/rate", "no rate").to_string(),
+            "/rate: no rate"
+        );
+    }
 }

@@ -57,7 +57,7 @@ fn head(level: Level, target: &str, text: &str) -> Result<Map<String, Value>, fm
     members.insert("ts".to_owned(), time.into());
     members.insert("level".to_owned(), level.as_str().into());
     members.insert("target".to_owned(), target.into());
-    members.insert("msg".to_owned(), spread(text.into()));
+    say(&mut members, text);
     Ok(members)
 }
 
@@ -68,6 +68,16 @@ pub(super) fn said(style: Style, level: Level, text: &str) -> Result<String, fmt
         Style::Json => Lines::Json.line(head(level, TARGET, text)?),
         Style::Logfmt => Lines::Logfmt.line(head(level, TARGET, text)?),
     })
+}
+
+/// The message, which is always one text: of several lines it is the first, and all of them are in `lines`.
+fn say(members: &mut Map<String, Value>, text: &str) {
+    let text = text.trim_matches('\n');
+    let first = text.lines().next().unwrap_or_default();
+    if first.len() < text.len() {
+        members.insert("lines".to_owned(), text.lines().collect());
+    }
+    members.insert("msg".to_owned(), first.trim_end().into());
 }
 
 /// A text of several lines, such as the tree of actors, as a list of them: nobody reads it with `\n` in it.
@@ -83,12 +93,12 @@ struct Fields<'a>(&'a mut Map<String, Value>);
 
 impl Fields<'_> {
     fn put(&mut self, field: &Field, value: impl Into<Value>) {
-        let name = if field.name() == "message" {
-            "msg"
-        } else {
-            field.name()
-        };
-        self.0.insert(name.to_owned(), spread(value.into()));
+        match (field.name(), value.into()) {
+            ("message", Value::String(text)) => say(self.0, &text),
+            (name, value) => {
+                self.0.insert(name.to_owned(), spread(value));
+            }
+        }
     }
 }
 
@@ -195,7 +205,9 @@ mod tests {
         );
         let fault = said(Style::Logfmt, Level::ERROR, "error: a\n  because b").expect("a line");
         assert!(
-            fault.contains(r#" msg=["error: a","  because b"] "#) && !fault.contains('\n'),
+            fault.contains(r#" msg="error: a" "#)
+                && fault.contains(r#" lines=["error: a","  because b"] "#)
+                && !fault.contains('\n'),
             "{fault}"
         );
         let plain = said(Style::Pretty { colours: false }, Level::INFO, "a\nb").expect("a line");
@@ -210,5 +222,13 @@ mod tests {
             text.contains(r#"reason=["two","lines"]"#) && text.contains(" task=t42"),
             "{text}"
         );
+    }
+
+    #[test]
+    fn the_message_is_always_one_text() {
+        let tree = said(Style::Json, Level::INFO, "PATH  STATE\n/n1   ok\n").expect("a line");
+        let value: Value = serde_json::from_str(&tree).expect("JSON");
+        assert_eq!(value["msg"], "PATH  STATE");
+        assert_eq!(value["lines"], serde_json::json!(["PATH  STATE", "/n1   ok"]));
     }
 }

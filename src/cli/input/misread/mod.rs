@@ -3,6 +3,7 @@
 
 mod flags;
 
+use std::collections::BTreeSet;
 use std::error::Error as _;
 use std::ffi::OsString;
 use std::num::{IntErrorKind, ParseIntError};
@@ -129,10 +130,17 @@ fn value(mut error: Error) -> Error {
     ) else {
         return error;
     };
-    if error.get(ContextKind::SuggestedValue).is_none()
-        && let Some(meant) = nearest(word, known.iter().map(String::as_str)).map(str::to_owned)
-    {
-        error.insert(ContextKind::SuggestedValue, ContextValue::String(meant));
+    let meant = nearest(word, known.iter().map(String::as_str)).map(str::to_owned);
+    // (clap's own guess takes zsh for ksh.)
+    let is_short = word.chars().count() <= 4;
+    match (meant, error.get(ContextKind::SuggestedValue)) {
+        (Some(meant), None) => {
+            error.insert(ContextKind::SuggestedValue, ContextValue::String(meant));
+        }
+        (None, Some(_)) if is_short => {
+            error.remove(ContextKind::SuggestedValue);
+        }
+        _ => {}
     }
     error
 }
@@ -155,10 +163,16 @@ fn tipped(mut error: Error, tip: impl Into<String>) -> Error {
     error
 }
 
-/// The word with the fewest slips of the finger between: one in short words, two in others.
+/// The word with the fewest slips of the finger between: one in short words, two in others. A short word with another
+/// letter in it is another word.
 pub(crate) fn nearest<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    let slips_max = if word.chars().count() <= 4 { 1 } else { 2 };
-    let near = known.map(|known| (strsim::osa_distance(word, known), known));
+    let is_short = word.chars().count() <= 4;
+    let slips_max = if is_short { 1 } else { 2 };
+    let letters = |word: &str| word.chars().collect::<BTreeSet<char>>();
+    let may = |known: &str| !is_short || word.len() != known.len() || letters(word) == letters(known);
+    let near = known
+        .filter(|known| may(known))
+        .map(|known| (strsim::osa_distance(word, known), known));
     near.filter(|(slips, _)| *slips <= slips_max)
         .min()
         .map(|(_, known)| known)
@@ -337,6 +351,15 @@ mod tests {
             let said = said(line);
             assert!(said.contains("tip: ") && said.contains(tip), "{line}: {said}");
         }
+    }
+
+    #[test]
+    fn another_short_word_is_no_slip() {
+        assert_eq!(nearest("nope", ["node", "task"].into_iter()), None);
+        assert_eq!(nearest("ndoe", ["node", "task"].into_iter()), Some("node"));
+        assert_eq!(nearest("tas", ["node", "task"].into_iter()), Some("task"));
+        let said = said("windrow completions ksh");
+        assert!(!said.contains("a similar value"), "{said}");
     }
 
     #[test]

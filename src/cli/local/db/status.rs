@@ -22,7 +22,8 @@ use windrow_node::database::{self, Schema};
 /// # Errors
 /// `NotFound`, `Config` for one of a newer program, after it was shown; `Failed` for one that is damaged.
 pub(super) async fn status(args: &StatusArgs, shell: &Shell) -> Result<Exit, Fault> {
-    let target = Target::of(&configured(&args.place, shell)?)?;
+    let config = configured(&args.place, shell)?;
+    let target = Target::of(&config)?;
     let inspection = target.opened().await?;
     let (schema, faults) = (inspection.schema().await?, inspection.quick_check().await?);
     let durability = inspection.durability().await?;
@@ -57,9 +58,10 @@ pub(super) async fn status(args: &StatusArgs, shell: &Shell) -> Result<Exit, Fau
         Form::Json | Form::Ndjson | Form::Csv => screen::put(&seen.to_string())?,
     }
     if !look.is_quiet && !schema.pending.is_empty() {
-        shell
-            .screen
-            .must_say("hint: windrow db migrate, or the start of a node, brings it up to date");
+        shell.screen.must_say(match config.store.migrate_on_start {
+            true => "hint: windrow db migrate, or the start of a node, brings it up to date",
+            false => "hint: windrow db migrate brings it up to date; a node doesn't (store.migrate_on_start = false)",
+        });
     }
     ended(&schema, &faults)
 }

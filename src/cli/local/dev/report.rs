@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::place::Place;
 use crate::output::screen::{RunLines, Screen};
+use crate::output::table::human::counted;
 use crate::run::grouped;
 use crate::run::picture::Meter;
 use windrow_core::execution::Progress;
@@ -72,9 +73,9 @@ pub(super) fn greeting(dev: &Dev, place: &Place, version: &str) -> String {
 fn task_text(begun: &SampleRun) -> String {
     let task = &begun.task;
     let size = format!(
-        "{}: {} items at {}",
+        "{}: {} at {}",
         task.id,
-        grouped(task.total.0),
+        counted(task.total.0, "item"),
         task.tuning.rate
     );
     match (begun.goes_on, task.status) {
@@ -151,7 +152,7 @@ impl Drop for Following {
 /// `t1 finished: 10,000 items, 9,900 succeeded, 100 abandoned`
 fn rest_text(task: &TaskView) -> String {
     let counts = &task.counters;
-    let mut text = format!("{} {}: {} items", task.id, task.status, grouped(task.total.0));
+    let mut text = format!("{} {}: {}", task.id, task.status, counted(task.total.0, "item"));
     let terms = [
         ("succeeded", counts.succeeded),
         ("skipped", counts.skipped),
@@ -180,7 +181,7 @@ impl Summary {
     pub(super) async fn begin(dev: &Dev, now: Moment) -> Summary {
         let service = dev.serve.service();
         let filter = TaskFilter {
-            statuses: MOVING.to_vec(),
+            statuses: [&MOVING[..], &[Status::Stopped]].concat(),
             oldest_first: true,
             ..TaskFilter::default()
         };
@@ -194,10 +195,12 @@ impl Summary {
             Vec::new()
         });
         let in_flight = moving.iter().map(|picture| picture.task.counters.in_flight).sum();
-        let has_moved = !moving.is_empty();
         let mut tasks: Vec<TaskView> = moving.into_iter().map(|picture| picture.task).collect();
-        if tasks.is_empty() {
-            tasks.extend(dev.begun.as_ref().map(|begun| begun.task.clone()));
+        let has_moved = tasks.iter().any(|task| task.status != Status::Stopped);
+        let begun = dev.begun.as_ref().map(|begun| &begun.task);
+        let is_listed = |id| tasks.iter().any(|task| task.id == id);
+        if let Some(begun) = begun.filter(|begun| !is_listed(begun.id)) {
+            tasks.insert(0, begun.clone());
         }
         Summary {
             begun: now,
@@ -243,5 +246,15 @@ fn place_of(task: &TaskView) -> String {
     if task.status.is_terminal() {
         return format!("{} {}", task.id, task.status);
     }
-    format!("{} at {}/{}", task.id, grouped(done(task)), grouped(task.total.0))
+    let rests = if task.status == Status::Stopped {
+        " stopped"
+    } else {
+        ""
+    };
+    format!(
+        "{}{rests} at {}/{}",
+        task.id,
+        grouped(done(task)),
+        grouped(task.total.0)
+    )
 }

@@ -15,7 +15,7 @@ use crate::signals::{ProcessSignal, Signals};
 use windrow_config::{Config, LogFormat};
 use windrow_node::agreement::WitnessError;
 use windrow_node::serve::{InProcess, Serve, ServeError, ServeOptions};
-use windrow_node::{Runtimes, systemd};
+use windrow_node::{Runtimes, SecretFault, systemd};
 use windrow_server::telemetry::{self, BadFilter, LogControl, Style};
 
 /// Until the service manager hears from a node without a pulse; it never asked for one.
@@ -27,8 +27,7 @@ const NO_PULSE: Duration = Duration::from_secs(3600);
 /// What keeps it from serving, with its exit code.
 pub(crate) async fn serve(args: &ServeArgs, shell: &Shell, runtimes: Arc<Runtimes>) -> Result<Exit, Fault> {
     let mut signals = Signals::catch_for_a_node().map_err(|error| Fault::bug(error.to_string()))?;
-    // Everything that is wrong with it is found before anything is begun.
-    let config = read(args, shell).map_err(|faults| Fault::of_config(&faults))?;
+    let config = configured(args, shell)?;
     let log = start_log(&config, shell)?;
     let environment = shell.environment.clone();
     let node = Serve::start(ServeOptions {
@@ -75,6 +74,29 @@ fn tell_address(node: &Serve, shell: &Shell) {
             file.display()
         ));
     }
+}
+
+/// Everything that is wrong with the configuration is found before anything is begun.
+fn configured(args: &ServeArgs, shell: &Shell) -> Result<Config, Fault> {
+    read(args, shell).map_err(|faults| {
+        // Also what can't be started with says how its log is read.
+        match written_format(args, shell).as_deref() {
+            Some("json") => shell.screen.speak_as(Style::Json),
+            Some("logfmt") => shell.screen.speak_as(Style::Logfmt),
+            _ => {}
+        }
+        Fault::of_config(&faults)
+    })
+}
+
+/// `log.format`, as far as it can be read of a faulty configuration.
+fn written_format(args: &ServeArgs, shell: &Shell) -> Option<String> {
+    if let Some(format) = shell.var("WINDROW_LOG__FORMAT") {
+        return Some(format.to_owned());
+    }
+    let text = std::fs::read_to_string(configuration(args.config.as_ref())?).ok()?;
+    let written: toml::Table = text.parse().ok()?;
+    Some(written.get("log")?.get("format")?.as_str()?.to_owned())
 }
 
 fn read(args: &ServeArgs, shell: &Shell) -> Result<Config, Vec<windrow_config::Fault>> {
@@ -190,13 +212,50 @@ pub(crate) fn of_serve(error: &ServeError, place: &str, port: &str) -> Fault {
         }
         ServeError::Name(_) => "node.id = \"n1\"",
         ServeError::Tls(_) => "PEM files of a certificate chain and its key; or neither for plain HTTP",
+        ServeError::Key(error) if matches!(&error.fault, SecretFault::Io(cause) if cause.kind() == io::ErrorKind::NotFound) => {
+            "correct auth.key_file, or make a key: openssl rand -base64 32 > FILE; chmod 600 FILE"
+        }
         ServeError::Key(_) => "correct auth.key_file; without its key stored secrets are lost",
         ServeError::PeerTrust(_) => "a file of certificates in PEM form; or \"\" for the system's",
         ServeError::Token(_) => "correct auth.bootstrap_token_file, or make its directory writable",
-        ServeError::Listen { .. } => {
-            let hint = format!("end what listens there, or {port}");
+        ServeError::Listen { cause, .. } => {
+            let hint = match cause.kind() {
+                io::ErrorKind::PermissionDenied => format!("ports below 1024 need rights; {port}"),
+                io::ErrorKind::AddrNotAvailable => {
+                    "set http.listen (--listen) to an address of this machine".to_owned()
+                }
+                _ => format!("end what listens there, or {port}"),
+            };
             return Fault::new(Exit::Conflict, "the node can't start", error.to_string()).hint(hint);
         }
     };
     Fault::new(Exit::Config, "the node can't start", error.to_string()).hint(hint)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use windrow_node::SecretFile;
+
+    #[test]
+    fn a_port_that_needs_rights_and_a_key_that_is_missing_are_told_with_what_helps() {
+        let listen = |kind: io::ErrorKind| {
+            let address = ([127, 0, 0, 1], 80).into();
+            let cause = io::Error::from(kind);
+            Fault::from(ServeError::Listen { address, cause })
+                .hint
+                .expect("a hint")
+        };
+        assert!(listen(io::ErrorKind::PermissionDenied).contains("ports below 1024"));
+        assert!(listen(io::ErrorKind::AddrInUse).contains("end what listens there"));
+        let key = SecretFile {
+            what: "key",
+            setting: "auth.key_file",
+            form: "is no key",
+            refused: 0,
+        };
+        let missing = key.read("/no/such/key".as_ref()).expect_err("no file");
+        let hint = Fault::from(ServeError::Key(missing)).hint.expect("a hint");
+        assert!(hint.contains("openssl rand -base64 32 > FILE"), "{hint}");
+    }
 }

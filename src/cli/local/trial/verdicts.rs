@@ -181,11 +181,13 @@ impl Tally {
         }
         if !self.understood {
             let because = self.last.as_deref().unwrap_or("nothing was called");
+            let is_tls = because.contains("certificate") || because.contains("secure connection");
             let (what, hint) = match self.answered {
                 true => (
                     "the handler refuses every call",
                     "its own log may say why; `windrow init` writes one that answers as it should",
                 ),
+                false if is_tls => ("no call was answered", "see what is said of the connection above"),
                 false => (
                     "no call was answered",
                     "check that it runs and answers within --timeout",
@@ -237,5 +239,15 @@ mod tests {
         let lost = Reply::failed(FailureClass::Unreachable, Failure::new("CONNECT", "refused"));
         tally.on_call(read(&[0], lost, Duration::ZERO), Duration::from_millis(1));
         assert_eq!(tally.contract().expect_err("no answer").exit, Exit::BadHandler);
+    }
+
+    #[test]
+    fn a_refused_certificate_is_no_matter_of_time() {
+        let mut tally = Tally::default();
+        let failure = Failure::new("TLS", "the handler's certificate is refused: it has expired");
+        let lost = Reply::failed(FailureClass::Unreachable, failure);
+        tally.on_call(read(&[0], lost, Duration::ZERO), Duration::from_millis(1));
+        let said = tally.contract().expect_err("no answer").to_string();
+        assert!(!said.contains("--timeout"), "{said}");
     }
 }

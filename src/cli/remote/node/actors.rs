@@ -20,8 +20,7 @@ pub(super) async fn actors(args: &ActorsArgs, shell: &Shell) -> Result<Exit, Fau
         Form::Table | Form::Wide => ("text", "text/plain"),
         Form::Json | Form::Ndjson => ("json", "application/json"),
         Form::Name | Form::Csv => {
-            let fault = Fault::new(Exit::Usage, "unsupported output format", "a tree is not a list");
-            return Err(fault.hint("-o table, or -o json"));
+            return Err(Fault::no_form("a tree is no list", "-o table, or -o json"));
         }
     };
     let name = named(&link, args.node.as_deref()).await?;

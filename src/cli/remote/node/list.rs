@@ -25,9 +25,7 @@ pub(crate) const NODES: Listing = Listing {
         Column::plain("WAITING", Keep::Rank(50), 4, "waiting"),
         Column::plain("RESERVED", Keep::Rank(80), 7, "reserved_rate"),
         Column::plain("CAPACITY", Keep::Rank(90), 7, "capacity_rate"),
-        Column::new("UPTIME", Side::Right, Keep::Rank(40), 4, |node, _| {
-            age(&node["uptime_seconds"], 0)
-        }),
+        Column::new("UPTIME", Side::Right, Keep::Rank(40), 4, |node, _| uptime(node)),
         Column::new("BEAT", Side::Right, Keep::Rank(45), 4, |node, _| {
             age(&node["heartbeat_age_seconds"], 1)
         }),
@@ -51,6 +49,14 @@ fn state(node: &Value) -> Cell {
             .plain(state.text)
             .tone(Tone::Warn),
         _ => state.tone(tone),
+    }
+}
+
+fn uptime(node: &Value) -> Cell {
+    // One that is gone is up no more.
+    match node["state"].as_str() {
+        Some("fenced") => Cell::nothing(),
+        _ => age(&node["uptime_seconds"], 0),
     }
 }
 
@@ -144,4 +150,18 @@ fn listed(runs: &[Value]) -> Option<String> {
         shard => format!("{}.{shard} run {}", text(&run["task"]), run["run"]),
     });
     joined(&texts.collect::<Vec<_>>(), "  ")
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_node_that_is_gone_is_up_no_more() {
+        let node = |state: &str| json!({"state": state, "uptime_seconds": 7});
+        assert_eq!(uptime(&node("fenced")), Cell::nothing());
+        assert_ne!(uptime(&node("serving")), Cell::nothing());
+    }
 }

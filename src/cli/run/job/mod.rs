@@ -13,7 +13,7 @@ use crate::fault::Fault;
 use crate::link::View;
 use crate::output::screen;
 use crate::run::control::Command;
-use crate::run::place;
+use crate::run::{beside, place};
 use crate::task::difference_but;
 use windrow_core::settings::table::TuningPatch;
 
@@ -38,7 +38,8 @@ pub(crate) async fn job(args: &JobArgs, shell: &Shell) -> Result<Exit, Fault> {
 async fn list(view: &View, shell: &Shell) -> Result<Exit, Fault> {
     let jobs = ask::all(shell).await?;
     let exit = shown::list(&jobs, view, shell)?;
-    let rest = place::readable_names(&shell.env);
+    let mut rest = place::readable_names(&shell.env);
+    rest.extend(beside::piped(&shell.env).await);
     if jobs.is_empty() && !rest.is_empty() && view.output.is_for_people() {
         let names = rest.join(", ");
         shell.screen.say(&format!(

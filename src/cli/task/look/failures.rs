@@ -22,9 +22,10 @@ const GROUPS: Listing = Listing {
         Column::time("FIRST", Keep::Rank(20), "first_at"),
         Column::time("LAST", Keep::Rank(30), "last_at"),
         Column::new("EXAMPLE", Side::Left, Keep::Rank(50), 12, |group, _| {
-            let example = text(&group["example"]);
-            Cell::new(format!("#{} {example}", group["example_index"])).plain(example)
+            let (example, origin) = (text(&group["example"]), origin(group, "example_origin"));
+            Cell::new(format!("#{}{origin} {example}", group["example_index"])).plain(example)
         }),
+        Column::plain("EXAMPLE INDEX", Keep::Wide, 6, "example_index"),
         Column::new("DATA", Side::Left, Keep::Rank(40), 12, |group, _| {
             carried(&group["example_data"], &group["example_data_missing"])
         }),
@@ -47,6 +48,7 @@ const FAILURES: Listing = Listing {
         Column::time("FIRST", Keep::Wide, "first_at"),
         Column::text("OUTPUT", Keep::Wide, 8, "output"),
         Column::text("ORIGIN", Keep::Wide, 8, "origin_task"),
+        Column::plain("ORIGIN INDEX", Keep::Wide, 6, "origin_index"),
     ],
     name: |item| item["index"].to_string(),
     none: "no failures",
@@ -78,13 +80,25 @@ const PREVIEWED: Listing = Listing {
 fn index(item: &Value, _: &Times) -> Cell {
     let cell = Cell::count(item["index"].as_u64());
     Cell {
-        text: format!("#{}", cell.text),
+        text: format!("#{}{}", cell.text, origin(item, "origin")),
         ..cell.tone(Tone::Strong)
     }
 }
 
+/// ` (t12 #5)`: the item that a redrive does again, as its handler sees it.
+pub(crate) fn origin(thing: &Value, member: &str) -> String {
+    let (task, index) = (
+        &thing[format!("{member}_task")],
+        &thing[format!("{member}_index")],
+    );
+    match (task.as_str(), index.as_u64()) {
+        (Some(task), Some(index)) => format!(" ({task} #{})", human::count(index)),
+        _ => String::new(),
+    }
+}
+
 /// What an item carries; why it can't be told, in brackets.
-fn carried(data: &Value, missing: &Value) -> Cell {
+pub(crate) fn carried(data: &Value, missing: &Value) -> Cell {
     match (data, missing.as_str()) {
         (Value::Null, Some(why)) => Cell::new(format!("({why})")),
         (Value::Null, None) => Cell::nothing(),
@@ -137,10 +151,11 @@ pub(crate) async fn told(link: &Link<'_>, id: &str) -> Result<Vec<String>, Fault
 /// `BAD ×41   #63 token expired  {"user_id":"u_0064"}`
 pub(crate) fn group(group: &Value) -> String {
     format!(
-        "{} ×{}   #{} {}{}",
+        "{} ×{}   #{}{} {}{}",
         text(&group["code"]),
         human::count(number(&group["count"])),
         group["example_index"],
+        origin(group, "example_origin"),
         text(&group["example"]),
         who(&group["example_data"])
     )
@@ -187,4 +202,32 @@ pub(crate) async fn preview(args: &PreviewArgs, shell: &Shell) -> Result<Exit, F
     let exit = link.show_list(&PREVIEWED, &listed, &items)?;
     let is_broken = items.iter().any(|item| item["result"] == "failed");
     Ok(if is_broken { Exit::BadHandler } else { exit })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failure_of_a_redrive_is_named_as_its_handler_knows_it() {
+        let item = json!({"index": 0, "origin_task": "t12", "origin_index": 5});
+        let times = Times {
+            style: crate::output::table::times::TimeStyle::Utc,
+            now_ms: 0,
+        };
+        let text = FAILURES.table(
+            &[item],
+            &times,
+            crate::output::table::Paper {
+                width: None,
+                colours: false,
+            },
+            false,
+        );
+        assert!(text.contains("#0 (t12 #5)"), "{text}");
+        let group = json!({"code": "BAD", "count": 1, "example_index": 0, "example": "no",
+            "example_origin_task": "t12", "example_origin_index": 5});
+        let text = GROUPS.csv(&[group], &times);
+        assert!(text.contains("example_index") && text.contains(",0"), "{text}");
+    }
 }

@@ -8,8 +8,9 @@ use crate::fault::Fault;
 use crate::link::Link;
 use crate::output::body::{list, number};
 use crate::output::table::times::{Times, written};
-use crate::output::table::{Card, Column, Keep, Listing, Tone, human};
+use crate::output::table::{Card, Column, Keep, Listing, Side, Tone, human};
 use crate::task::args::look::ItemArgs;
+use crate::task::look::failures::carried;
 
 /// An item, for scripts.
 const ITEM: Listing = Listing {
@@ -20,6 +21,9 @@ const ITEM: Listing = Listing {
         Column::time("DUE", Keep::Always, "due_at"),
         Column::text("CODE", Keep::Always, 6, "failure.code"),
         Column::text("MESSAGE", Keep::Always, 6, "failure.message"),
+        Column::new("DATA", Side::Left, Keep::Always, 6, |item, _| {
+            carried(&item["data"], &item["data_missing"])
+        }),
     ],
     name: |item| item["index"].to_string(),
     none: "no item",

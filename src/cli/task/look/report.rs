@@ -39,11 +39,16 @@ const RARE: [&str; 5] = ["skipped", "parked", "in_flight", "pending", "excluded"
 /// As [`Link::send`].
 pub(crate) async fn report(args: &ReportArgs, shell: &Shell) -> Result<Exit, Fault> {
     let link = Link::open(&args.remote, shell)?;
-    let id = link.task(&args.task).await?;
     let by_output = match link.look.form {
         Form::Json | Form::Ndjson => ReportForm::Json,
-        Form::Table | Form::Wide | Form::Name | Form::Csv => ReportForm::Text,
+        Form::Table | Form::Wide => ReportForm::Text,
+        Form::Name | Form::Csv => {
+            let hint =
+                "-o table, -o json or --format markdown; `windrow task failures -o csv` lists failures";
+            return Err(Fault::no_form("a report is no list", hint));
+        }
     };
+    let id = link.task(&args.task).await?;
     let form = args.format.unwrap_or(by_output);
     let format = if form == ReportForm::Markdown {
         "markdown"

@@ -11,14 +11,14 @@ use tokio::time::Instant;
 
 use crate::args::Items;
 use crate::exit::Exit;
-use crate::fault::Fault;
+use crate::fault::{Fault, of_file};
 use crate::link::Link;
 use crate::output::body::{joined, number, shown, texts};
 use crate::output::table::{clean, human};
 use crate::run::first_row;
 use crate::run::source;
 use crate::task::args::make::CreateArgs;
-use windrow_client::Request;
+use windrow_client::{ClientError, Request};
 use windrow_node::sources::BOM;
 
 /// Cells of the bar.
@@ -48,6 +48,15 @@ pub(crate) fn check(args: &CreateArgs) -> Result<(), Fault> {
         let because = "--delimiter, --no-header and --no-quote are for a CSV (at a URL: all but --no-quote)";
         return Err(Fault::new(Exit::Usage, "there is no CSV", because).hint("--csv FILE"));
     }
+    if let Some(url) = args.url.as_deref()
+        && !["http://", "https://"]
+            .iter()
+            .any(|scheme| url.starts_with(scheme))
+    {
+        let because = format!("{url:?} begins with neither http:// nor https://");
+        let fault = Fault::new(Exit::Usage, "the items can't be fetched", because);
+        return Err(fault.hint("a file of this machine is sent with --csv FILE or --ndjson FILE"));
+    }
     match items.csv.as_deref().or(items.ndjson.as_deref()) {
         None | Some("-") => Ok(()),
         Some(path) => match Path::new(path).metadata() {
@@ -55,7 +64,7 @@ pub(crate) fn check(args: &CreateArgs) -> Result<(), Fault> {
             Ok(_) => Ok(()),
             Err(error) => {
                 let beside = source::beside(Path::new(path));
-                Err(unread(path, &error.to_string()).meant(beside.as_deref()))
+                Err(unread(path, &of_file(&error)).meant(beside.as_deref()))
             }
         },
     }
@@ -64,6 +73,19 @@ pub(crate) fn check(args: &CreateArgs) -> Result<(), Fault> {
 fn unread(path: &str, why: &str) -> Fault {
     let because = format!("{path}: {why}");
     Fault::new(Exit::Rejected, "the items can't be read", because).hint("check the path; - is standard input")
+}
+
+/// What the node refused of a file, with the file's name.
+fn unusable(error: ClientError, name: &str) -> Fault {
+    let is_of_rows = matches!(&error, ClientError::Problem(problem) if problem.slug() == "validation-failed");
+    let fault = Fault::from(error);
+    match is_of_rows {
+        true => Fault {
+            what: format!("{name} can't be used as items"),
+            ..fault
+        },
+        false => fault,
+    }
 }
 
 /// Uploads a file or standard input, and tells what was found; the upload's number.
@@ -86,7 +108,7 @@ pub(crate) async fn upload(items: &Items, link: &Link<'_>) -> Result<String, Fau
         .query_option("header", items.no_header.then_some(false))
         .query_option("quote", items.no_quote.then_some("none"));
     let name = if path == "-" { "standard input" } else { path };
-    let wrong = |error: std::io::Error| unread(name, &error.to_string());
+    let wrong = |error: std::io::Error| unread(name, &of_file(&error));
     let (mut input, size) = open(path).await.map_err(wrong)?;
     let mut head = Vec::new();
     let mut first = (&mut input).take(BOM.len() as u64);
@@ -96,7 +118,8 @@ pub(crate) async fn upload(items: &Items, link: &Link<'_>) -> Result<String, Fau
     let answer = link
         .client
         .upload(request, input, progress(link, name, size))
-        .await?;
+        .await
+        .map_err(|error| unusable(error, name))?;
     let found = answer.json()?;
     tell(link, &found);
     if has_bom {

@@ -7,7 +7,7 @@ use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::link::Link;
 use crate::output::body::{joined, labels, list, number, shown, text, texts};
-use crate::output::table::times::Times;
+use crate::output::table::times::{Times, parsed};
 use crate::output::table::{Card, Tone, human};
 use crate::task::args::ShowArgs;
 use crate::task::look::columns::TASKS;
@@ -65,6 +65,10 @@ pub(crate) fn card(task: &Value, times: &Times) -> Card {
         words::done_of(task)
     );
     let because = task["status_text"].as_str().map(|text| times.style.within(text));
+    let begun = match waited(task) {
+        true => &Value::Null,
+        false => &task["started_at"],
+    };
     let params = task.get("params").filter(|params| !params.is_null());
     let mut card = Card::new()
         .title(words::address(task), Tone::Strong)
@@ -94,13 +98,23 @@ pub(crate) fn card(task: &Value, times: &Times) -> Card {
         .maybe("limits", joined(&texts(&task["limits"]), "  "))
         .time("created", &task["created_at"], times)
         .time("not before", &task["start_at"], times)
-        .time(started(task), &task["started_at"], times)
+        .time(started(task), begun, times)
         .time("deadline", &task["deadline"], times)
         .time("finished", &task["finished_at"], times);
     let warnings = warnings::lines(task, id, times.style);
     warnings
         .into_iter()
         .fold(card, |card, warning| card.line("warning", warning))
+}
+
+/// Whether it was to begin only at a time, after somebody asked for its start: it has started at that time, which stands
+/// there already.
+fn waited(task: &Value) -> bool {
+    let at = |name: &str| parsed(text(&task[name]));
+    started(task) == "started"
+        && at("start_at")
+            .zip(at("started_at"))
+            .is_some_and(|(first, asked)| first > asked)
 }
 
 /// What the time of its start is: of one that waits and has not run yet, only somebody's wish.
@@ -196,7 +210,14 @@ fn settings(task: &Value) -> String {
         Value::Null | Value::Bool(false) => None,
         value => Some(format!("{} {}", name.replace('_', " "), shown(value))),
     };
-    SETTINGS.iter().filter_map(written).collect::<Vec<_>>().join("  ")
+    let retries = ["max_attempts", "backoff"]
+        .iter()
+        .filter_map(|name| match &task["retry"][*name] {
+            Value::Null => None,
+            value => Some(format!("{} {}", name.replace('_', " "), shown(value))),
+        });
+    let all: Vec<String> = SETTINGS.iter().filter_map(written).chain(retries).collect();
+    all.join("  ")
 }
 
 fn source(source: &Value) -> String {
@@ -208,4 +229,27 @@ fn source(source: &Value) -> String {
         .chain(members)
         .collect::<Vec<_>>()
         .join("  ")
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn retries_are_among_the_settings() {
+        let task = json!({"rate": "5/s", "retry": {"max_attempts": 7, "backoff": "1s..60s x2", "on_exhausted": "abandon"}});
+        assert_eq!(settings(&task), "rate 5/s  max attempts 7  backoff 1s..60s x2");
+    }
+
+    #[test]
+    fn a_task_that_waited_for_its_time_has_not_started_when_it_was_asked_to() {
+        let task = |status: &str| json!({"status": status, "start_at": "2026-11-20T17:00:00Z", "started_at": "2026-11-20T16:00:00Z"});
+        assert!(!waited(&task("queued")), "it says when that was asked");
+        assert!(waited(&task("running")), "`not before` says it");
+        assert!(!waited(
+            &json!({"status": "running", "started_at": "2026-11-20T16:00:00Z"})
+        ));
+    }
 }

@@ -176,6 +176,10 @@ pub(crate) fn outcome(task: &Value) -> String {
         "finished" if words::has_failures(task) => {
             told += &format!("\n  failures: windrow task failures {id}")
         }
+        "stopped" if task["stop_reason"] == "deadline" => {
+            told +=
+                &format!("\n  go on: windrow task set {id} --deadline TIME, then windrow task start {id}");
+        }
         "stopped" => told += &format!("\n  go on: windrow task start {id}"),
         _ => {}
     }
@@ -222,5 +226,12 @@ mod tests {
             "t1  ✓ finished (with failures)  5 / 5 in 2.1 s   succeeded 3  skipped 0  abandoned 2\n  failures: windrow task failures t1"
         );
         assert!(outcome(&task("stopped", 0)).ends_with("\n  go on: windrow task start t1"));
+        let mut late = task("stopped", 0);
+        late["stop_reason"] = json!("deadline");
+        assert!(
+            outcome(&late).contains("windrow task set t1 --deadline TIME"),
+            "{}",
+            outcome(&late)
+        );
     }
 }

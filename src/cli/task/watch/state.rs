@@ -152,8 +152,18 @@ impl State {
         matches!(self.panel, Panel::Failures(_))
     }
 
-    /// Takes in what came; true when the task should be looked at as a whole.
+    /// Takes in what came; true when the task should be looked at as a whole. What was explained of a run is over with it.
     pub(super) fn hear(&mut self, news: News) -> bool {
+        let before = self.task["status"].clone();
+        let looks = self.take_in(news);
+        let (now, is_explained) = (&self.task["status"], matches!(self.panel, Panel::Explain(_)));
+        if is_explained && *now != before && now != "running" {
+            self.panel = Panel::Closed;
+        }
+        looks
+    }
+
+    fn take_in(&mut self, news: News) -> bool {
         match news {
             News::Event(event) => return self.hear_event(&event),
             News::Lost => self.lost_at_ms = Some(self.now_ms),
@@ -355,6 +365,18 @@ mod tests {
             "audit",
             json!({"at": "x", "actor": "ann", "action": "task.tune"})
         )));
+    }
+
+    #[test]
+    fn an_explanation_of_a_run_is_gone_when_the_task_stops() {
+        let mut state = state();
+        state.panel = Panel::Explain(None);
+        state.hear(News::Explained("target 10/s".to_owned()));
+        state.hear(News::Task(json!({"id": "t1", "status": "stopped"})));
+        assert_eq!(state.panel, Panel::Closed);
+        state.panel = Panel::Explain(Some("why: the task is stopped".to_owned()));
+        state.hear(News::Task(json!({"id": "t1", "status": "stopped"})));
+        assert_ne!(state.panel, Panel::Closed, "this one is of the stopped task");
     }
 
     #[test]

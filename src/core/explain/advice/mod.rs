@@ -5,6 +5,7 @@ mod others;
 
 use super::causes::{Cause, CauseKind};
 use super::facts::Facts;
+use super::why::KNOWN_MIN;
 use super::{ADVICES_MAX, Advice, Explanation};
 use crate::settings::table::TuningPatch;
 use crate::stats::stall::StallReason;
@@ -15,7 +16,7 @@ pub(super) fn of(facts: &Facts, explanation: &Explanation) -> Vec<Advice> {
     if facts.standing.status != Status::Running {
         return vec![others::standing(facts)];
     }
-    if facts.live.is_none() {
+    if facts.live.is_none() || facts.covered < KNOWN_MIN {
         return Vec::new();
     }
     if explanation.target.is_none() {
@@ -28,11 +29,29 @@ pub(super) fn of(facts: &Facts, explanation: &Explanation) -> Vec<Advice> {
     }
     let mut advice: Vec<Advice> = explanation
         .curable_causes()
+        // A node that has just taken a task over is late for that, and not for lack of time.
+        .filter(|cause| cause.kind != CauseKind::Late || facts.taken_over.is_none())
         .flat_map(|cause| about(cause, facts, explanation))
         .collect();
+    // Nothing is wrong where items are only on their way.
+    if let Some(waits) = advice
+        .iter()
+        .position(|advice| advice.about == CauseKind::InFlight)
+    {
+        advice.truncate(if waits == 0 { 1 } else { ADVICES_MAX });
+    }
     advice.truncate(ADVICES_MAX);
+    let actual = explanation.per_second(explanation.actual);
+    let is_lower = |rate: Option<f64>| rate.is_some_and(|rate| rate < actual);
+    advice.retain(|advice| !is_lower(advice.predicted) || advice.about == BACK_PRESSURE);
+    for advice in advice.iter_mut().filter(|advice| is_lower(advice.predicted)) {
+        advice.predicted = None;
+    }
     advice
 }
+
+/// Against this one a lower rate helps.
+const BACK_PRESSURE: CauseKind = CauseKind::Stall(StallReason::BackPressure);
 
 /// What a cause and its cure come to.
 struct Case<'a> {

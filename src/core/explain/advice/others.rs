@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::{Advice, Case, cant, patch};
+use crate::explain::LATE;
 use crate::explain::causes::CauseKind;
 use crate::explain::facts::Facts;
 use crate::explain::text::{rate_text, round_up};
@@ -173,6 +174,10 @@ pub(super) fn standing(facts: &Facts) -> Advice {
     let reason = facts.standing.reason.as_deref();
     let kind = CauseKind::NotRunning(status);
     let start = format!("start it (`windrow task start {}`)", facts.task);
+    let moved = format!(
+        "move the deadline first (`windrow task set {0} --deadline TIME`, or `--no-deadline`), then `windrow task start {0}`",
+        facts.task
+    );
     let recover = format!(
         "recover it now (`windrow task recover {0}`), or see its log for what failed (`windrow task log {0}`)",
         facts.task
@@ -205,6 +210,9 @@ pub(super) fn standing(facts: &Facts) -> Advice {
         ),
         (Status::Recovering, _) => (recover.as_str(), "it is tried again by itself"),
         (Status::AwaitingBusiness, _) => ("ask the business", "it has not said yet that it is ready"),
+        (Status::Created | Status::Stopped, Some(LATE)) => {
+            (moved.as_str(), "it is over: the task would stop at once")
+        }
         (Status::Created | Status::Stopped, _) => (start.as_str(), "it runs only once it is started"),
         (Status::Stopping, _) => ("wait: it drains", "no new calls"),
         _ => ("nothing to do", "its items are done"),

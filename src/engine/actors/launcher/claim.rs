@@ -74,6 +74,11 @@ impl Launcher {
 
     async fn begin_run(&mut self, claimed: Claimed) -> Handled {
         let (epoch, claim) = (claimed.shard.epoch, claimed.shard.claim);
+        let released_by = claimed.shard.released_by.as_ref();
+        self.taken_from = self
+            .taken_from
+            .take()
+            .or_else(|| Some(format!("{}, handed over", released_by?)));
         match Run::open(self, claimed) {
             Ok(run) => {
                 self.arguments.seen.note(run.claim(), run.control());

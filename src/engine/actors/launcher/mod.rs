@@ -142,7 +142,7 @@ pub(crate) struct Launcher {
     pub(crate) arguments: Arc<Arguments>,
     pub(crate) me: Address<Msg>,
     pub(crate) run: Option<Run>,
-    /// Whose it was, where its owner did not give it back.
+    /// Whose it was, and whether it was silent or handed it over.
     pub(crate) taken_from: Option<String>,
     /// Wishes that arrived before the run did.
     pub(crate) early: Vec<Msg>,

@@ -279,7 +279,13 @@ impl Run {
     }
 
     pub(crate) fn on_wish(&self, wish: Wish) {
-        let end = RunEnd::stopped(StopReason::Operator, "stopped by command".to_owned());
+        let now = self.cell.clock.wall();
+        let is_late = wish == Wish::Stop && self.control.deadline.is_some_and(|deadline| deadline <= now);
+        let end = if is_late {
+            RunEnd::stopped(StopReason::Deadline, "its deadline passed".to_owned())
+        } else {
+            RunEnd::stopped(StopReason::Operator, "stopped by command".to_owned())
+        };
         match wish {
             Wish::Run => {}
             Wish::Stop | Wish::Cancel | Wish::Rest => self.steer(Command::Stop(end)),

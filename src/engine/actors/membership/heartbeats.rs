@@ -164,11 +164,11 @@ impl Heartbeats {
             .collect()
     }
 
-    /// It is fenced now, before the next list shows it.
-    fn was_fenced(&self, id: SessionId) {
-        if let Some(session) = self.board().sessions.get_mut(&id) {
-            session.fenced = true;
-        }
+    /// It is fenced now, before the next list shows it. Says whose it is, unless that was known.
+    fn was_fenced(&self, id: SessionId) -> Option<String> {
+        let mut board = self.board();
+        let session = board.sessions.get_mut(&id)?;
+        (!std::mem::replace(&mut session.fenced, true)).then(|| session.node.clone())
     }
 
     fn node_of(&self, id: SessionId) -> Option<String> {
@@ -226,14 +226,16 @@ impl NodeContext {
     /// Fences a session under the heartbeat that was silent; says whether it is fenced now, or its owner is back. This node
     /// knows at once, and the session's own node hears of it where there is a way to.
     pub(crate) async fn fence(&self, id: SessionId, heartbeat: i64) -> Result<bool, StoreError> {
-        let (session, node) = (id.0, self.heartbeats.node_of(id));
+        let session = id.0;
         let is_fenced = self.sessions.fence(id, heartbeat, self.clock.wall()).await?;
         if is_fenced {
-            tracing::warn!(%session, node, "silent session fenced");
-            self.heartbeats.was_fenced(id);
+            if let Some(node) = self.heartbeats.was_fenced(id) {
+                tracing::warn!(node, %session, "silent session fenced: what the node ran may be taken");
+            }
             self.hint(Hint::Session(id));
         } else {
-            tracing::info!(%session, node, "a session that was silent is back; its shards stay with it");
+            let node = self.heartbeats.node_of(id);
+            tracing::info!(node, %session, "a session that was silent is back; its shards stay with it");
             self.heartbeats.forget(id);
         }
         Ok(is_fenced)
@@ -277,5 +279,21 @@ mod tests {
         // It was heard: what it wrote says nothing, since a task may rest.
         board.saw(&[n2(8)], at(20_000));
         assert_eq!(said(600, 23_500).as_deref(), Some("n2, silent 3.5 s"));
+    }
+
+    #[test]
+    fn a_fenced_session_is_told_once_and_with_its_node() {
+        let (board, id) = (Heartbeats::default(), n2(0).id);
+        let living = SessionView {
+            fenced: false,
+            ..n2(7)
+        };
+        board.saw(&[living], Moment(0));
+        assert_eq!(board.was_fenced(id).as_deref(), Some("n2"));
+        assert_eq!(
+            board.was_fenced(id),
+            None,
+            "a second shard of it says nothing new"
+        );
     }
 }

@@ -23,6 +23,7 @@ use crate::ports::StoreError;
 use crate::ports::ownership::run_store::{Candidate, CandidateQuery};
 use crate::ports::ownership::session_store::SessionView;
 use windrow_core::capacity::placement;
+use windrow_core::explain::counted;
 use windrow_core::ids::{Epoch, Moment, SessionId, ShardId};
 use windrow_core::task::lifecycle::Wish;
 
@@ -171,8 +172,8 @@ impl Restorer {
             Ok(line) => {
                 let line = self.in_turn(line, now);
                 let text = format!(
-                    "{} shards offered, scanned in {} ms",
-                    line.len(),
+                    "{} offered, scanned in {} ms",
+                    counted(line.len() as u64, "shard"),
                     took.as_millis()
                 );
                 self.me.leaf.say(Activity::Ok, text);

@@ -21,6 +21,7 @@ use crate::ports::handling::meters::Renewal;
 use crate::ports::ownership::gate::SessionTrust;
 use crate::ports::ownership::session_store::{Heartbeat, NewSession, OwnedShard};
 use windrow_core::checkpoint;
+use windrow_core::explain::counted;
 use windrow_core::ids::{Moment, SessionId};
 use windrow_core::shards::trust::Term;
 
@@ -180,7 +181,9 @@ impl Session {
         match outcome {
             Ok(Heartbeat::Alive { shards, drain }) => {
                 self.node.meters.renewed(Renewal::Renewed);
-                self.me.leaf.say(Activity::Ok, format!("{} shards", shards.len()));
+                self.me
+                    .leaf
+                    .say(Activity::Ok, counted(shards.len() as u64, "shard"));
                 (self.news)(News::Shards(id, sent, shards, drain));
             }
             Ok(Heartbeat::Fenced) => {

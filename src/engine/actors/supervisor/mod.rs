@@ -40,6 +40,7 @@ use crate::ports::ownership::run_store::Candidate;
 use crate::ports::ownership::run_store::RunClose;
 use crate::ports::ownership::session_store::OwnedShard;
 use windrow_core::capacity::{Capacity, Ledger};
+use windrow_core::explain::counted;
 use windrow_core::ids::{Moment, ShardId, TaskId};
 use windrow_core::settings::RateLimit;
 use windrow_core::shards::Share;
@@ -296,9 +297,10 @@ impl Supervisor {
             Activity::Ok
         };
         self.booking.publish(self.waits.len());
-        let (runs, reserved) = (self.runs.len(), self.booking.ledger.held_sum());
-        self.me
-            .leaf
-            .say(activity, format!("{runs} runs, {reserved} reserved"));
+        let (runs, reserved) = (
+            counted(self.runs.len() as u64, "run"),
+            self.booking.ledger.held_sum(),
+        );
+        self.me.leaf.say(activity, format!("{runs}, {reserved} reserved"));
     }
 }

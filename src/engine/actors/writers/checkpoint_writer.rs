@@ -16,6 +16,7 @@ use crate::actors::runtime::tree::Activity;
 use crate::ports::ErrorClass;
 use crate::ports::StoreError;
 use crate::ports::ownership::run_store::{CheckpointAck, ShardCheckpoint};
+use windrow_core::explain::counted;
 use windrow_core::ids::{CheckpointSeq, ShardId};
 use windrow_core::items::retry::doubled;
 
@@ -90,9 +91,10 @@ impl CheckpointWriter {
         }
         self.writing = true;
         let jobs = self.take_jobs();
-        self.me
-            .leaf
-            .say(Activity::Ok, format!("{} shards in a transaction", jobs.len()));
+        self.me.leaf.say(
+            Activity::Ok,
+            format!("{} in a transaction", counted(jobs.len() as u64, "shard")),
+        );
         let (node, me) = (self.node.clone(), self.me.clone());
         self.node.work.spawn(self.me.guard(async move {
             let started = node.clock.now();

@@ -155,6 +155,8 @@ pub struct ClaimedShard {
     pub outage: Option<Outage>,
     /// Unsettled items in the window that failed before: their attempts survive.
     pub retrying: Vec<ItemTrouble>,
+    /// The node that gave it back calmly before it was done, as far as that is kept.
+    pub released_by: Option<String>,
 }
 
 /// What came of a claim.
@@ -263,6 +265,8 @@ pub struct Control {
     pub pause: Option<Pause>,
     /// The task has at most this rate; it may be over.
     pub slow: Option<Slow>,
+    /// When the task is stopped although not done.
+    pub deadline: Option<WallMs>,
 }
 
 /// Claims, reads and writes shards (decision 0020, rules 12–17).

@@ -56,7 +56,7 @@ pub struct RunRecord {
     pub ended_at: Option<WallMs>,
     /// `released`, `done`, `stopped`, `recovering`, or `lost` with its node.
     pub end_reason: Option<String>,
-    /// The shard's saved low water when it ended, or when it began.
+    /// The shard's saved low water when it ended, or when it began; the service shows the last checkpoint's while it runs.
     pub low_water: ItemIndex,
     /// The shard's settled items then: succeeded, skipped, abandoned.
     pub settled: [u64; 3],

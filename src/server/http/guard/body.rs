@@ -104,8 +104,12 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequestParts<S> for Params<T> {
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Params<T>, Problem> {
         let read = Query::<T>::from_request_parts(parts, state).await;
-        let Query(value) =
-            read.map_err(|rejection| Problem::from(ServiceError::invalid("query", rejection.body_text())))?;
+        let Query(value) = read.map_err(|rejection| {
+            // axum and serde: "Failed to deserialize query string: limit: invalid digit found in string".
+            let text = rejection.body_text();
+            let why = text.rsplit_once("query string: ").map_or(&*text, |(_, why)| why);
+            Problem::from(ServiceError::invalid("query", why))
+        })?;
         Ok(Params(value))
     }
 }

@@ -16,7 +16,7 @@ use serde_json::Value;
 
 use crate::http::guard::dry_run;
 use crate::http::problem::HttpResult;
-use crate::service::{FieldFault, ServiceError};
+use crate::service::{FieldFault, ServiceError, nearest};
 
 /// What each operation takes.
 #[derive(Debug, Default)]
@@ -108,8 +108,10 @@ impl OperationRules {
                 faults.push(FieldFault::new(name, text));
             } else if !pair.is_empty() && !self.query.is_empty() {
                 let known: Vec<&str> = self.query.iter().map(|rule| rule.name.as_str()).collect();
-                let text = format!("unknown parameter; known are {}", known.join(", "));
-                faults.push(FieldFault::new(name, text));
+                let meant = nearest(&name, known.iter().map(|name| (*name).to_owned()));
+                let meant = meant.map_or_else(String::new, |meant| format!("did you mean {meant}? "));
+                let fault = FieldFault::new(name, "there is no such parameter");
+                faults.push(fault.advise(format!("{meant}one of {}", known.join(", "))));
             }
         }
         faults.extend(
@@ -214,6 +216,22 @@ mod tests {
             .body(body);
         let found = rules.faults("/a", &request.expect("a request"));
         found.into_iter().map(|fault| fault.pointer).collect()
+    }
+
+    #[test]
+    fn a_mistyped_parameter_is_named_with_the_one_that_is_meant() {
+        let rules = Rules::of(&json!({"paths": {"/a": {"get": {"parameters": [
+            {"name": "business", "in": "query", "schema": {"type": "string"}},
+            {"name": "limit", "in": "query", "schema": {"type": "integer"}},
+        ]}}}}));
+        let request = Request::builder().uri("/a?limt=3").body(Body::empty());
+        let faults = rules.faults("/a", &request.expect("a request"));
+        assert_eq!(
+            (faults[0].pointer.as_str(), faults[0].detail.as_str()),
+            ("limt", "there is no such parameter")
+        );
+        let advice = faults[0].advice.as_deref();
+        assert_eq!(advice, Some("did you mean limit? one of business, limit"));
     }
 
     #[test]

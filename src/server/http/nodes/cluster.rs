@@ -91,7 +91,8 @@ pub(crate) async fn cluster(State(app): State<App>) -> HttpResult<Json<ClusterBo
     }
     reasons.extend(none_takes_tasks(&nodes));
     let mut versions: BTreeMap<String, u64> = BTreeMap::new();
-    for node in &nodes {
+    // One that is gone runs no version any more.
+    for node in nodes.iter().filter(|node| node.judged().1 != "fenced") {
         *versions.entry(node.version().to_owned()).or_default() += 1;
     }
     Ok(Json(ClusterBody {

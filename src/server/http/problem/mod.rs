@@ -58,7 +58,8 @@ kinds! {
     ForeignPage, "foreign-page", FORBIDDEN, "Cross-origin request refused",
         "ask from the node's own pages or from a program; behind a proxy, set `http.public_url`";
     /// No such thing.
-    NotFound, "not-found", NOT_FOUND, "Not found", "list what there is";
+    NotFound, "not-found", NOT_FOUND, "Not found",
+        "GET the list of its kind, such as `/v1/tasks`, for what there is";
     /// The path is there, the method isn't.
     MethodNotAllowed, "method-not-allowed", METHOD_NOT_ALLOWED, "Method not allowed",
         "look at `/openapi.json` for the methods of this path";
@@ -271,10 +272,15 @@ impl IntoResponse for Problem {
 
 /// No route has this path.
 pub async fn no_such_route(request: Request) -> Problem {
-    Problem::new(
-        Slug::NotFound,
-        format!("there is no path {}", request.uri().path()),
-    )
+    let path = request.uri().path();
+    let problem = Problem::new(Slug::NotFound, format!("there is no path {path}"));
+    let meant = match path {
+        "/health" | "/healthcheck" | "/livez" | "/ping" => "`/healthz`",
+        "/ready" => "`/readyz`",
+        path if path.len() > 1 && path.ends_with('/') => "the same path without the slash at its end",
+        _ => "`/v1` names the API's beginnings, `/docs` all of it",
+    };
+    problem.advise(meant.to_owned())
 }
 
 /// The path has other methods.

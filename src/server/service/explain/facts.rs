@@ -63,6 +63,7 @@ pub(super) fn facts(
             .filter_map(|(_, held)| held.clone())
             .collect(),
         limit: None,
+        taken_over: None,
         permits: point.permits,
         handler: HandlerSight::default(),
     }

@@ -11,14 +11,17 @@ use crate::service::cluster::Cluster;
 use crate::service::limits::Limits;
 use crate::service::node::ThisNode;
 use crate::service::stats::Stats;
-use windrow_core::explain::{Explanation, Facts, HeldBack, explain};
+use crate::service::tasks::would_stop_at_once;
+use windrow_core::explain::{Explanation, Facts, HeldBack, LATE, explain};
 use windrow_core::handler::sight::{HandlerSight, together};
 use windrow_core::ids::{ShardId, TaskId};
+use windrow_core::life::succession::silence_told;
 use windrow_core::limit::key::LimitKey;
 use windrow_core::stats::stall::StallReason;
 use windrow_core::task::lifecycle::ShardState;
 use windrow_engine::ports::ownership::limit_store::PartView;
 use windrow_engine::ports::ownership::peers::{ExplainPart, PeerReply, Question, Unreachable};
+use windrow_engine::ports::tasks::list::{AuditFilter, TaskList};
 use windrow_engine::ports::tasks::store::{ShardLife, TaskView};
 
 /// The span that is explained when nothing is said. Unit: seconds.
@@ -74,6 +77,7 @@ pub struct ExplainedShard {
 /// Explains the speed of tasks.
 pub struct Explain {
     pub(super) node: Arc<ThisNode>,
+    lists: Arc<dyn TaskList>,
     pub(super) cluster: Arc<Cluster>,
     pub(super) stats: Arc<Stats>,
     pub(super) limits: Arc<Limits>,
@@ -82,12 +86,14 @@ pub struct Explain {
 impl Explain {
     pub(in crate::service) fn new(
         node: Arc<ThisNode>,
+        lists: Arc<dyn TaskList>,
         cluster: Arc<Cluster>,
         stats: Arc<Stats>,
         limits: Arc<Limits>,
     ) -> Explain {
         Explain {
             node,
+            lists,
             cluster,
             stats,
             limits,
@@ -115,6 +121,10 @@ impl Explain {
         let holding = parts.iter().filter(|(_, part)| part.runs > 0);
         let handler = holding.map(|(node, part)| (node.as_str(), &part.handler));
         let mut facts = facts(task, &parts, open, standing_for, seconds);
+        if would_stop_at_once(task, self.node.now()) {
+            facts.standing.reason = Some(LATE.to_owned());
+        }
+        self.tell_of_takeover(task, &mut facts, seconds).await;
         facts.handler = HandlerSight::of(handler, self.node.now());
         let handler = facts.handler.clone();
         let limit = self.limit_of(task, &facts, &parts, business).await;
@@ -137,6 +147,30 @@ impl Explain {
             handler,
             limit,
         }
+    }
+
+    /// What a node that was gone left undone until another took it. Where that can't be read the rest is told.
+    async fn tell_of_takeover(&self, task: &TaskView, facts: &mut Facts, seconds: u32) {
+        let filter = AuditFilter {
+            task: Some(task.id),
+            action: Some("shard.taken_over".to_owned()),
+            ..AuditFilter::default()
+        };
+        let found = self.lists.audits(&filter, None, 1).await.unwrap_or_default();
+        let Some(entry) = found.into_iter().next().map(|row| row.entry) else {
+            return;
+        };
+        let age = self.node.now().since(entry.at);
+        let within = Duration::from_secs(u64::from(seconds)).saturating_sub(age);
+        let Some(text) = entry.reason.filter(|_| !within.is_zero()) else {
+            return;
+        };
+        // One shard of several that stands costs its part.
+        let parts = u32::try_from(task.shards.len()).unwrap_or(u32::MAX).max(1);
+        let silent = silence_told(&text).unwrap_or_default().min(within) / parts;
+        let more = silent.saturating_sub(facts.idle);
+        (facts.idle, facts.covered) = (facts.idle + more, facts.covered + more);
+        facts.taken_over = Some(text);
     }
 
     /// The shared limit that held most of its runs back last, if any kept something of this task back. Users that can't be

@@ -96,22 +96,29 @@ impl Failures {
         task: &TaskView,
         items: Vec<RecordedItem>,
     ) -> Result<Vec<ShownFailure>, ServiceError> {
+        let positions = items.iter().map(|item| item.index).collect();
+        let origins = self.origins(task, positions).await?;
+        let shown = items.into_iter().zip(origins);
+        Ok(shown
+            .map(|(item, origin)| ShownFailure { item, origin })
+            .collect())
+    }
+
+    /// Of each position of a redrive the task that failed first, and the item's index there; none for other tasks.
+    pub async fn origins(
+        &self,
+        task: &TaskView,
+        positions: Vec<ItemIndex>,
+    ) -> Result<Vec<Option<(TaskId, ItemIndex)>>, ServiceError> {
         let Some(spec) = self.redrive_of(task)? else {
-            return Ok(items
-                .into_iter()
-                .map(|item| ShownFailure { item, origin: None })
-                .collect());
+            return Ok(vec![None; positions.len()]);
         };
-        let mut shown = Vec::with_capacity(items.len());
-        let mut looked_up = LookedUp::default();
-        for item in items {
-            let index = self.origin_of(&spec, item.index, &mut looked_up).await?;
-            shown.push(ShownFailure {
-                item,
-                origin: index.map(|index| (spec.origin, index)),
-            });
+        let (mut origins, mut looked_up) = (Vec::new(), LookedUp::default());
+        for at in positions {
+            let index = self.origin_of(&spec, at, &mut looked_up).await?;
+            origins.push(index.map(|index| (spec.origin, index)));
         }
-        Ok(shown)
+        Ok(origins)
     }
 
     /// The index in the origin of a redrive's position; none when its row is no longer kept.
@@ -154,10 +161,9 @@ impl Failures {
     /// `NotFound` outside of the task; `ItemNotRecorded` when it was settled without a failure.
     pub async fn item(&self, task: &TaskView, index: ItemIndex) -> Result<ItemStory, ServiceError> {
         if index.0 >= task.total.0 {
-            return Err(ServiceError::not_found(
-                "item",
-                format!("{} of {}", index.0, task.id),
-            ));
+            let last = task.total.0.saturating_sub(1);
+            let name = format!("{} of {}; its items are 0 to {last}", index.0, task.id);
+            return Err(ServiceError::not_found("item", name));
         }
         if let Some(item) = self.list.item(task.id, index).await? {
             let shown = self.with_origins(task, vec![item]).await?;

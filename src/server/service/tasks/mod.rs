@@ -95,7 +95,8 @@ impl Tasks {
     /// Starts a task, or lets it go on. One that runs already is only told to judge its items, if it is to.
     ///
     /// # Errors
-    /// `WrongState` while it stops or after it ended; `Unprocessable` for what would be warned of.
+    /// `WrongState` while it stops or after it ended; `Conflict` after its deadline; `Unprocessable` for what would be
+    /// warned of.
     pub async fn start(
         &self,
         id: TaskId,
@@ -103,8 +104,21 @@ impl Tasks {
         write: &Write,
     ) -> Result<CommandOutcome, ServiceError> {
         let StartHow { at, judges, strict } = how;
+        let task = self.get(id).await?;
+        if let Some(deadline) = task
+            .deadline
+            .filter(|_| would_stop_at_once(&task, self.node.now()))
+        {
+            let detail = format!(
+                "its deadline, {}, is over: it would stop at once",
+                deadline.to_rfc3339()
+            );
+            let advice = format!(
+                "move the deadline first: windrow task set {id} --deadline TIME, or take it away with --no-deadline"
+            );
+            return Err(ServiceError::conflict(detail, advice));
+        }
         if strict {
-            let task = self.get(id).await?;
             let business = self.businesses.get(&task.business).await?;
             self.refuse_foreseen(&Outlook::going_on(&task).started(at), &business)
                 .await?;
@@ -298,6 +312,12 @@ impl Tasks {
             Err(error) => Err(error.into()),
         }
     }
+}
+
+/// Whether it rests and its deadline is over.
+pub(super) fn would_stop_at_once(task: &TaskView, now: WallMs) -> bool {
+    let rests = matches!(task.status, Status::Created | Status::Stopped);
+    rests && task.deadline.is_some_and(|deadline| deadline <= now)
 }
 
 /// Whether it wants to run and rested too long for anybody to take it.

@@ -8,9 +8,11 @@ use crate::service::ServiceError;
 use crate::service::failures::Failures;
 use crate::service::failures::fates::Fate;
 use crate::service::node::ThisNode;
+use crate::service::tasks::show::as_saved;
 use windrow_core::ids::{TaskId, WallMs};
 use windrow_core::task::lifecycle::Status;
 use windrow_engine::ports::sources::resolver::{RedrivePart, RedriveSpec};
+use windrow_engine::ports::tasks::list::RunRecord;
 use windrow_engine::ports::tasks::report_store::ReportFacts;
 use windrow_engine::ports::tasks::store::{AuditEntry, FailureGroup, ShardLife, TaskStore, TaskView};
 
@@ -99,8 +101,13 @@ impl Reports {
     /// `NotFound`.
     pub async fn of_task(&self, id: TaskId) -> Result<Report, ServiceError> {
         let facts = self.failures.reports.report_facts(id, RUNS_MAX).await?;
-        let facts = facts.ok_or_else(|| ServiceError::no_task(id))?;
+        let mut facts = facts.ok_or_else(|| ServiceError::no_task(id))?;
+        for run in &mut facts.runs {
+            as_saved(run, &facts.task.shards);
+        }
         let mut entries = self.tasks.audit(id).await?;
+        entries.extend(handovers(&facts.runs));
+        entries.sort_by_key(|entry| entry.at);
         let surplus = entries.len().saturating_sub(ENTRIES_MAX);
         entries.drain(..surplus);
         let redrives = self.failures.reports.redrives_of(id, REDRIVES_MAX).await?;
@@ -170,6 +177,25 @@ impl Reports {
             })
         })
     }
+}
+
+/// What the audit need not keep, since the runs say it: a node gave a shard back, and another went on.
+fn handovers(runs: &[RunRecord]) -> Vec<AuditEntry> {
+    let told = runs.iter().filter_map(|next| {
+        let of = |run: &&RunRecord| run.shard == next.shard && run.run.0 + 1 == next.run.0;
+        let before = runs.iter().find(of)?;
+        let (from, to) = (before.node.as_ref()?, next.node.as_ref()?);
+        (before.end_reason.as_deref() == Some("released") && from != to).then(|| AuditEntry {
+            at: next.started_at,
+            actor: "windrow".to_owned(),
+            source: "system".to_owned(),
+            action: "shard.handed_over".to_owned(),
+            reason: Some(format!("{from} handed shard {} over to {to}", next.shard.no)),
+            before: None,
+            after: None,
+        })
+    });
+    told.collect()
 }
 
 /// Whether no failure can be in two of these redrives. Places and indexes can't be compared without looking at items.
@@ -309,5 +335,46 @@ fn failures(task: &TaskView, groups: &[FailureGroup]) -> Check {
         claim: "the failures recorded are the items abandoned",
         holds,
         evidence: format!("{recorded} recorded {} {abandoned} abandoned", equals(holds)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use windrow_core::ids::{Epoch, ItemIndex, RunNo, ShardId};
+
+    fn run(no: u32, node: &str, end: &str) -> RunRecord {
+        RunRecord {
+            shard: ShardId {
+                task: TaskId(1),
+                no: 0,
+            },
+            run: RunNo(no),
+            epoch: Epoch(1),
+            node: Some(node.to_owned()),
+            started_at: WallMs(i64::from(no)),
+            ended_at: Some(WallMs(i64::from(no) + 1)),
+            end_reason: Some(end.to_owned()),
+            low_water: ItemIndex(0),
+            settled: [0; 3],
+            parked: 0,
+        }
+    }
+
+    #[test]
+    fn a_handover_is_told_and_a_stop_or_a_restart_is_none() {
+        let runs = [
+            run(4, "n1", "done"),
+            run(3, "n1", "stopped"),
+            run(2, "n1", "released"),
+            run(1, "n2", "released"),
+        ];
+        let told = handovers(&runs);
+        let said: Vec<Option<&str>> = told.iter().map(|entry| entry.reason.as_deref()).collect();
+        assert_eq!(said, [Some("n2 handed shard 0 over to n1")]);
+        assert_eq!(
+            (told[0].at, told[0].action.as_str()),
+            (WallMs(2), "shard.handed_over")
+        );
     }
 }

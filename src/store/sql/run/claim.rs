@@ -36,14 +36,21 @@ pub(crate) async fn claim(store: &Store, request: ClaimRequest) -> Result<ClaimO
         return Ok(ClaimOutcome::Lost);
     };
     let before = history::head(&transaction, request.shard).await?;
+    let mut released_by = None;
     let raised = raise_epoch(&transaction, &request).await?;
     let Some(row) = own_row(&transaction, &request).await? else {
         return Ok(ClaimOutcome::Lost);
     };
     if raised {
         let heir = history::begin(&transaction, &request, &row).await?;
-        if let Some(before) = before.filter(|before| before.session_id.is_some()) {
-            history::succeed(&transaction, &before, heir.as_deref(), request.now).await?;
+        match before {
+            Some(before) if before.session_id.is_some() => {
+                history::succeed(&transaction, &before, heir.as_deref(), request.now).await?;
+            }
+            Some(before) if before.run_no > 0 => {
+                released_by = history::released_by(&transaction, &before).await?;
+            }
+            _ => {}
         }
         let mut held = Held::of(&transaction, task).await?;
         let deeds = held.refresh(&transaction, None, request.now).await?;
@@ -51,7 +58,7 @@ pub(crate) async fn claim(store: &Store, request: ClaimRequest) -> Result<ClaimO
     } else if !is_unfenced(&transaction, request.session).await? {
         return Ok(ClaimOutcome::Lost);
     }
-    let claimed = claimed(&transaction, &request, &row).await?;
+    let claimed = claimed(&transaction, &request, &row, released_by).await?;
     if let Some(version) = checkpoint::version_of(&claimed.blob).filter(|it| *it > checkpoint::VERSION) {
         // Not committed: the shard stays as it was, for a node that can read it.
         return Ok(ClaimOutcome::Newer(version));
@@ -151,6 +158,7 @@ async fn claimed(
     transaction: &Transaction,
     request: &ClaimRequest,
     row: &shard_head::Model,
+    released_by: Option<String>,
 ) -> Result<ClaimedShard, StoreError> {
     Ok(ClaimedShard {
         shard: request.shard,
@@ -175,6 +183,7 @@ async fn claimed(
         finish_at: (row.end_index < row.range_end).then(|| index(row.end_index)),
         outage: words::outage(row),
         retrying: retrying(transaction, row).await?,
+        released_by,
     })
 }
 

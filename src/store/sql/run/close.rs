@@ -29,7 +29,7 @@ pub(crate) async fn finish(
 
 fn end_reason(close: &RunClose) -> &'static str {
     match close {
-        RunClose::Released => "released",
+        RunClose::Released => history::RELEASED,
         RunClose::Done => "done",
         RunClose::Stopped { .. } => "stopped",
         RunClose::Recovering { .. } => "recovering",

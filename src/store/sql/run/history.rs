@@ -15,6 +15,8 @@ use windrow_engine::ports::StoreError;
 use windrow_engine::ports::ownership::run_store::ClaimRequest;
 use windrow_engine::ports::tasks::store::Actor;
 
+/// How a run ended whose node gave the shard back.
+pub(crate) const RELEASED: &str = "released";
 /// How a run ended that its node didn't end.
 pub(crate) const LOST: &str = "lost";
 
@@ -143,6 +145,16 @@ async fn tell(
         now,
     )
     .await
+}
+
+/// The node of the newest run of a shard, if it gave the shard back to be gone on with.
+pub(crate) async fn released_by(
+    transaction: &Transaction,
+    row: &shard_head::Model,
+) -> Result<Option<String>, StoreError> {
+    let before = find(transaction, row).await?;
+    let before = before.filter(|run| run.end_reason.as_deref() == Some(RELEASED));
+    Ok(before.and_then(|run| run.node))
 }
 
 /// The newest run of a shard, as its row has it.

@@ -106,6 +106,7 @@ impl RunStore for Store {
             abandonments: words::abandonments(row.abandonments.as_deref())?,
             pause: words::pause(&row)?,
             slow: words::slow(&row),
+            deadline: row.deadline.map(WallMs),
         })
     }
 }

@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use crate::http::tasks::explain::{AdviceJson, CauseJson, ExplanationJson};
 use crate::http::tasks::view::shards::PlaceJson;
-use windrow_core::explain::{rate_like, rate_text};
+use windrow_core::explain::{MISSING_MIN, rate_like, rate_text};
 
 /// A part of the rate below this is noise and not shown.
 const SHOWN_MIN: f64 = 0.001;
@@ -105,6 +105,10 @@ fn rests(body: &ExplanationJson) -> bool {
 }
 
 fn is_shown(body: &ExplanationJson, cause: &CauseJson) -> bool {
+    let missing = body.target_rate.zip(body.missing_rate);
+    if missing.is_some_and(|(target, missing)| missing < MISSING_MIN * target) {
+        return false;
+    }
     let says_something = |text: &str| text.contains(|digit: char| ('1'..='9').contains(&digit));
     let share = cause.share.map(|share| format!("{:.0}", share * 100.0));
     if !says_something(&rate_like(cause.rate, unit_of(body)))

@@ -43,6 +43,12 @@ pub(crate) struct Group {
     pub(crate) example_index: u64,
     /// Its message.
     pub(crate) example: String,
+    /// In a redrive: the task whose failure the example was.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) example_origin_task: Option<String>,
+    /// In a redrive: its index there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) example_origin_index: Option<u64>,
     /// What the item of the example carries, where that is asked for and there is some.
     #[schema(value_type = Option<Value>)]
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -61,6 +67,8 @@ impl From<FailureGroup> for Group {
             last_at: rfc3339(group.last_at),
             example_index: group.example_index.0,
             example: group.example,
+            example_origin_task: None,
+            example_origin_index: None,
             example_data: None,
             example_data_missing: None,
         }
@@ -220,10 +228,25 @@ pub(crate) async fn groups(
 ) -> HttpResult<Json<Groups>> {
     let groups = app.service.failures.list.groups(task.id).await?;
     let mut items: Vec<Group> = groups.into_iter().map(Group::from).collect();
+    add_origins(&app, &task, &mut items).await?;
     if let Some(members) = params.data.as_deref().map(Members::parse) {
         add_data(&app, &task, &members, &mut items).await?;
     }
     Ok(Json(Groups { items }))
+}
+
+/// Gives the groups of a redrive the items that their examples were before.
+pub(crate) async fn add_origins(app: &App, task: &TaskView, groups: &mut [Group]) -> Result<(), Problem> {
+    let indexes: Vec<ItemIndex> = groups
+        .iter()
+        .map(|group| ItemIndex(group.example_index))
+        .collect();
+    let origins = app.service.failures.origins(task, indexes).await?;
+    for (group, origin) in groups.iter_mut().zip(origins) {
+        group.example_origin_task = origin.map(|(task, _)| task.to_string());
+        group.example_origin_index = origin.map(|(_, index)| index.0);
+    }
+    Ok(())
 }
 
 /// Gives groups what the items of their examples carry.

@@ -13,7 +13,7 @@ use crate::http::answer::time::rfc3339;
 use crate::http::guard::{Params, headers};
 use crate::http::problem::HttpResult;
 use crate::http::tasks::failures::report_markdown::markdown;
-use crate::http::tasks::failures::{Group, add_data, value};
+use crate::http::tasks::failures::{Group, add_data, add_origins, value};
 use crate::http::tasks::path::PathTask;
 use crate::http::tasks::view::shown::CountsOfTask;
 use crate::service::failures::item_data::Members;
@@ -325,6 +325,7 @@ pub(crate) async fn report(
     headers: HeaderMap,
 ) -> HttpResult {
     let mut body = ReportBody::from(app.service.reports.of_task(task.id).await?);
+    add_origins(&app, &task, &mut body.failures).await?;
     add_data(&app, &task, &Members::All, &mut body.failures).await?;
     let accepts_markdown = headers::accepts(&headers, "text/markdown");
     if params

@@ -33,13 +33,13 @@ pub(crate) struct RunJson {
     ended_at: Option<String>,
     /// `released`, `done`, `stopped`, `recovering`, or `lost` with its node.
     end_reason: Option<String>,
-    /// The shard's saved low water at its end, or at its beginning while it runs.
+    /// The shard's low water at its end; that of the last checkpoint while it runs.
     low_water: u64,
     /// The shard's items then.
     counts: RunCounts,
 }
 
-/// Items of a shard when a run of it ended.
+/// Items of a shard when a run of it ended; as of the last checkpoint while it runs.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct RunCounts {
     /// Settled well.
@@ -86,8 +86,7 @@ pub(crate) async fn runs(
 ) -> HttpResult {
     let after = paging.after;
     let after = after.map(|(at, no, run)| (WallMs(at), ShardId { task: task.id, no }, RunNo(run)));
-    let lists = &app.service.tasks.lists;
-    let found = lists.runs(task.id, after, paging.to_read()).await?;
+    let found = app.service.tasks.runs(&task, after, paging.to_read()).await?;
     let page = paging.page(found, |run| (run.started_at.0, run.shard.no, run.run.0));
     Ok(paging.answer(page.map(RunJson::from)))
 }
@@ -113,7 +112,7 @@ pub(crate) async fn run(
         return Err(ServiceError::NotFound { what: "run", name }.into());
     };
     let tasks = &app.service.tasks;
-    let record = tasks.run(ShardId { task: task.id, no }, RunNo(run)).await?;
+    let record = tasks.run(&task, no, RunNo(run)).await?;
     Ok(Json(RunJson::from(record)))
 }
 

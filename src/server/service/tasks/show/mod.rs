@@ -208,13 +208,44 @@ impl Tasks {
         })
     }
 
+    /// The runs of a task, newest first; those that go on with the numbers of the last checkpoint.
+    pub async fn runs(
+        &self,
+        task: &TaskView,
+        after: Option<(WallMs, ShardId, RunNo)>,
+        limit: u32,
+    ) -> Result<Vec<RunRecord>, ServiceError> {
+        let mut runs = self.lists.runs(task.id, after, limit).await?;
+        for run in &mut runs {
+            as_saved(run, &task.shards);
+        }
+        Ok(runs)
+    }
+
     /// One run.
     ///
     /// # Errors
     /// `NotFound`.
-    pub async fn run(&self, shard: ShardId, run: RunNo) -> Result<RunRecord, ServiceError> {
+    pub async fn run(&self, task: &TaskView, shard: u32, run: RunNo) -> Result<RunRecord, ServiceError> {
+        let shard = ShardId {
+            task: task.id,
+            no: shard,
+        };
         let found = self.lists.run(shard, run).await?;
-        found.ok_or_else(|| ServiceError::not_found("run", format!("{shard}.{}", run.0)))
+        let mut found = found.ok_or_else(|| ServiceError::not_found("run", format!("{shard}.{}", run.0)))?;
+        as_saved(&mut found, &task.shards);
+        Ok(found)
+    }
+}
+
+/// Of a run that goes on its row has the numbers of its beginning: those of its shard's last checkpoint take their place.
+pub(super) fn as_saved(run: &mut RunRecord, shards: &[ShardLife]) {
+    let own = shards.iter().find(|shard| shard.no == run.shard.no);
+    if let Some(shard) = own.filter(|_| run.ended_at.is_none()) {
+        let counters = &shard.counters;
+        run.low_water = shard.low_water;
+        run.settled = [counters.succeeded, counters.skipped, counters.abandoned];
+        run.parked = counters.parked;
     }
 }
 

@@ -269,3 +269,53 @@ fn an_outage_is_told_by_whoever_is_asked_also_when_its_owner_is_silent() {
         (true, down(30_000).outage)
     );
 }
+
+#[test]
+fn a_run_that_goes_on_has_the_numbers_of_its_last_checkpoint() {
+    let shard = ShardId {
+        task: TaskId(1),
+        no: 0,
+    };
+    let counters = Counters {
+        succeeded: 370,
+        skipped: 2,
+        abandoned: 1,
+        parked: 3,
+        ..Counters::default()
+    };
+    let range = ShardRange {
+        start: ItemIndex(0),
+        end: ItemIndex(1_000),
+    };
+    let saved = ShardLife {
+        low_water: ItemIndex(375),
+        high_water: ItemIndex(380),
+        counters,
+        ..ShardLife::new(0, range, Wish::Run, WallMs(0))
+    };
+    let mut run = RunRecord {
+        shard,
+        run: RunNo(1),
+        epoch: windrow_core::ids::Epoch(1),
+        node: None,
+        started_at: WallMs(0),
+        ended_at: None,
+        end_reason: None,
+        low_water: ItemIndex(0),
+        settled: [0; 3],
+        parked: 0,
+    };
+    as_saved(&mut run, std::slice::from_ref(&saved));
+    assert_eq!(
+        (run.low_water, run.settled, run.parked),
+        (ItemIndex(375), [370, 2, 1], 3)
+    );
+    let ended = RunRecord {
+        ended_at: Some(WallMs(9)),
+        low_water: ItemIndex(7),
+        ..run
+    };
+    let mut same = ended.clone();
+    as_saved(&mut same, &[saved]);
+    assert_eq!(same, ended, "what has ended stays as it ended");
+}
