@@ -122,7 +122,7 @@ impl Watch<'_> {
 
     async fn start_again(&self, stopped: TaskView) -> Result<(), Fault> {
         let now = self.node.clock().wall();
-        service::start_if_stopped(self.node.tasks(), stopped, self.actor, now).await?;
+        service::start_if_stopped(self.node.tasks(), stopped, self.write, now).await?;
         self.node.wake();
         Ok(())
     }

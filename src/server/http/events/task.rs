@@ -19,6 +19,7 @@ use crate::service::tasks::show::TaskPicture;
 use windrow_core::ids::{ItemIndex, TaskId};
 use windrow_engine::ports::StoreError;
 use windrow_engine::ports::handling::data_log::LogQuery;
+use windrow_engine::ports::handling::handler::LogLevel;
 use windrow_engine::ports::tasks::list::AuditFilter;
 use windrow_engine::ports::tasks::store::{FailureGroup, TaskView};
 
@@ -178,7 +179,12 @@ impl TaskWatcher {
         task: &TaskView,
         indexes: &[ItemIndex],
     ) -> impl Iterator<Item = Option<Value>> + use<> {
-        let carried = self.app.service.failures.item_data(task, &Members::All, indexes).await;
+        let carried = self
+            .app
+            .service
+            .failures
+            .item_data(task, &Members::All, indexes)
+            .await;
         let value = |item: ItemData| serde_json::from_str::<Value>(item.data?.get()).ok();
         carried.unwrap_or_default().into_iter().map(value)
     }

@@ -54,11 +54,16 @@ fn check_names(body: &BusinessBody, faults: &mut Vec<FieldFault>) {
     }
 }
 
-fn check_handler(body: &BusinessBody, config: &Config, handlers: &dyn HandlerChecker, faults: &mut Vec<FieldFault>) {
+fn check_handler(
+    body: &BusinessBody,
+    config: &Config,
+    handlers: &dyn HandlerChecker,
+    faults: &mut Vec<FieldFault>,
+) {
     match (&body.url, &body.command) {
         (Some(_), None) => {}
         (None, Some(command)) => {
-            check_command(command, config, desk, faults);
+            check_command(command, config, handlers, faults);
             check_no_http(body, faults);
         }
         (None, None) => {
@@ -72,7 +77,12 @@ fn check_handler(body: &BusinessBody, config: &Config, handlers: &dyn HandlerChe
     }
 }
 
-fn check_command(command: &str, config: &Config, handlers: &dyn HandlerChecker, faults: &mut Vec<FieldFault>) {
+fn check_command(
+    command: &str,
+    config: &Config,
+    handlers: &dyn HandlerChecker,
+    faults: &mut Vec<FieldFault>,
+) {
     let commands = &config.command_handler;
     let mut names = handlers.in_process();
     if commands.enabled {
