@@ -223,5 +223,3 @@ pub(crate) fn actor() -> Write {
     }
     .writes()
 }
-    }
-}

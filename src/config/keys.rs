@@ -97,7 +97,7 @@ mod tests {
     #[test]
     fn a_comment_goes_on_below_itself() {
         let mut text = String::new();
-        line(&mut text, "a = 1", &"word ".repeat(20).trim_end());
+        line(&mut text, "a = 1", "word ".repeat(20).trim_end());
         let lines: Vec<&str> = text.lines().collect();
         assert!(lines[0].starts_with("a = 1                           # word") && lines[0].len() <= LINE_MAX);
         assert!(lines[1].starts_with("                                # word"));

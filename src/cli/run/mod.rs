@@ -127,7 +127,7 @@ impl JobRun<'_> {
         failures_out::check_columns(self.args.key_column.as_deref(), &opened).await?;
         let job = self.job(&opened);
         if self.args.only_failed {
-            return self.go_over_failed(job, signals).await;
+            return Box::pin(self.go_over_failed(job, signals)).await;
         }
         match self.begin(&job).await? {
             JobStart::Ended(task) => self.tell_ended(task).await,

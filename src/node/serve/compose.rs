@@ -120,7 +120,7 @@ pub(super) async fn compose(from: Base<'_>) -> Result<(Node, Parts<Store>), Serv
 }
 
 /// Where sources of tasks are looked at and taken in.
-fn desk(from: &Base<'_>) -> Arc<Desk> {
+fn resolver(from: &Base<'_>) -> Arc<Desk> {
     let config = &from.options.config;
     let public = config.http.public_url.clone();
     // What a source of a business may not be.
