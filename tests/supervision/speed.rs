@@ -87,6 +87,7 @@ async fn minute(world: &World, task: TaskId) -> Explanation {
         free_rate: None,
         held_back: Vec::new(),
         limit: None,
+        taken_over: None,
         handler: HandlerSight::default(),
     })
 }

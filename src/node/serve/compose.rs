@@ -104,7 +104,7 @@ pub(super) async fn compose(from: Base<'_>) -> Result<(Node, Parts<Store>), Serv
     let store = from.store.clone();
     let parts = Parts {
         data_log: from.data_log(),
-        resolver: desk(&from),
+        resolver: resolver(&from),
         hooks: calls.clone(),
         handlers: calls,
         vault,

@@ -301,7 +301,7 @@ mod tests {
                 "windrow ls",
                 "tip: use 'windrow task list'; for a 'windrow run' use 'windrow job list'",
             ),
-            ("windrow stop t1", "of a 'windrow run' it is 'windrow job stop'"),
+            ("windrow stop t1", "for a 'windrow run' use 'windrow job stop'"),
             ("windrow businesses", "tip: use 'windrow biz'"),
             ("windrow config print", "tip: use 'windrow config show'"),
             ("windrow job watch x", "'windrow job show' says how it stands"),

@@ -1,6 +1,7 @@
 //! The live settings of a task as flags, made from their table: the same for making, changing, cloning and doing again,
 //! and those of `windrow run`.
 
+use std::num::NonZeroU32;
 use std::sync::LazyLock;
 
 use clap::{Arg, ArgMatches, Args, Command, Error, FromArgMatches};
@@ -59,7 +60,15 @@ impl<const OF_RUN: bool> Settings<OF_RUN> {
         if flag == CALL_TIMEOUT {
             help.push_str(": the setting `timeout` (--timeout is of requests to the node)");
         }
-        let read = |text: &str| TuningPatch::parse(setting.name, text);
+        // What is wrong with a number is told from the kind of the error.
+        let read = |text: &str| -> Result<TuningPatch, Box<dyn std::error::Error + Send + Sync>> {
+            match setting.kind {
+                Kind::Positive => text.parse::<NonZeroU32>().map(drop)?,
+                Kind::Number => text.parse::<u32>().map(drop)?,
+                _ => {}
+            }
+            Ok(TuningPatch::parse(setting.name, text)?)
+        };
         let arg = Arg::new(flag)
             .long(flag)
             .help(help)
