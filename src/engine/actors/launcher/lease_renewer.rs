@@ -6,16 +6,19 @@ use std::sync::Arc;
 
 use ractor::{Actor, ActorProcessingErr, ActorRef};
 
+use crate::actors::launcher::takeover;
 use crate::actors::runtime::context::NodeContext;
 use crate::actors::runtime::tree::{Activity, Address, Leaf, Line};
 use crate::actors::writers::lease_keeper::{self, LeaseAnswer, Wanted};
 use crate::ports::ownership::gate::{Gate, SessionTrust};
 use crate::ports::ownership::lease_store::{LeaseKey, LeaseReply};
+use windrow_core::ids::ClaimId;
 use windrow_core::shards::trust::Term;
 
 pub(crate) enum Msg {
     Renew,
-    Answered(LeaseAnswer),
+    /// What was said about the lease under this token.
+    Answered(ClaimId, LeaseAnswer),
 }
 
 pub(crate) struct Arguments {
@@ -31,6 +34,9 @@ pub(crate) struct Arguments {
 
 pub(crate) struct State {
     arguments: Arguments,
+    /// The lease. Its first token is the claim's.
+    key: LeaseKey,
+    is_given_back: bool,
     me: Address<Msg>,
     leaf: Leaf,
 }
@@ -46,7 +52,14 @@ impl Actor for LeaseRenewer {
         let leaf = arguments.leaf.clone();
         let me = Address::new(me, leaf.clone());
         me.tell(Msg::Renew);
-        Ok(State { arguments, me, leaf })
+        let key = arguments.key;
+        Ok(State {
+            arguments,
+            key,
+            is_given_back: false,
+            me,
+            leaf,
+        })
     }
 
     async fn handle(
@@ -58,7 +71,9 @@ impl Actor for LeaseRenewer {
         state.leaf.handled();
         match message {
             Msg::Renew => state.renew(),
-            Msg::Answered(answer) => {
+            // Of before the lease was given back.
+            Msg::Answered(token, _) if token != state.key.claim => {}
+            Msg::Answered(_, answer) => {
                 if state.on_answer(&answer) {
                     me.stop(Some("lease lost".into()));
                 }
@@ -68,6 +83,10 @@ impl Actor for LeaseRenewer {
     }
 
     async fn post_stop(&self, _: ActorRef<Msg>, state: &mut State) -> Result<(), ActorProcessingErr> {
+        if state.key != state.arguments.key {
+            // The launcher gives back what it knows of.
+            takeover::give_lease_back(state.key, &state.arguments.keeper);
+        }
         state.leaf.leave();
         Ok(())
     }
@@ -77,7 +96,6 @@ impl State {
     fn renew(&mut self) {
         let Arguments {
             node,
-            key,
             session,
             keeper,
             gate,
@@ -87,21 +105,23 @@ impl State {
         let left = gate.trusted_until().since(now);
         self.leaf
             .say(Activity::Ok, format!("{:.1} s left", left.as_secs_f64()));
-        let me = self.me.clone();
-        let answer = Box::new(move |answer| {
-            me.tell(Msg::Answered(answer));
-        });
-        // Whoever may do nothing any more keeps nobody else from it. A heartbeat sets the lease anew, unless it is gone.
+        // Whoever may do nothing any more keeps nobody else from it. A heartbeat sets the lease anew, unless it is gone: under
+        // another token, since what gives the old one back may be long under way.
         let wanted = if left.is_zero() {
+            gate.forget_lease();
+            self.is_given_back = true;
             Wanted::Release
         } else {
+            if std::mem::take(&mut self.is_given_back) {
+                self.key.claim = ClaimId(node.new_ids.make());
+            }
             Wanted::Renew(session.clone())
         };
-        keeper.tell(lease_keeper::Msg::Ask {
-            key: *key,
-            wanted,
-            answer,
+        let (me, key) = (self.me.clone(), self.key);
+        let answer = Box::new(move |answer| {
+            me.tell(Msg::Answered(key.claim, answer));
         });
+        keeper.tell(lease_keeper::Msg::Ask { key, wanted, answer });
         self.me.tell_after(node.times.lease_renew, Msg::Renew);
     }
 
