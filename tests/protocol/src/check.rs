@@ -42,7 +42,7 @@ pub enum Sight {
     LeaseAlone,
     /// A gate was open by the heartbeat alone, though there are leases.
     HeartbeatAlone,
-    /// A run that nobody vouched for any more gave its lease back.
+    /// A run that no lease may carry any more gave its own back.
     LeaseLetGo,
 }
 

@@ -257,7 +257,7 @@ impl Setup {
         *state.local_mut(node, shard) = if self.has_leases() { left } else { Local::default() };
     }
 
-    /// Rule 8. Whoever's gate has shut by itself gives back instead.
+    /// Rule 8. Whoever's gate has shut by itself asks for nothing.
     pub(crate) fn renew(&self, state: &State, node: u8, shard: u8) -> Option<Message> {
         let local = state.local(node, shard);
         let flag = state.node(node).trust > 0 || self.bend == Bend::SetAgainAlways;
@@ -275,7 +275,7 @@ impl Setup {
     }
 
     /// The lease goes back where it is still the own one: of a run that is over, and (once within the bounds) of one that
-    /// nobody vouches for any more. Such a run forgets what the lease gave it, and has another token from then on: a
+    /// no lease may carry any more. Such a run forgets what the lease gave it, and has another token from then on: a
     /// heartbeat may revive it, and what is under way still names the old one.
     pub(crate) fn give_back(&self, state: &mut State, node: u8, shard: u8) -> Option<Message> {
         let local = *state.local(node, shard);
@@ -283,7 +283,8 @@ impl Setup {
         let is_running = self.has_leases() && local.part == Part::Run;
         let is_shut = is_running
             && local.round == 0
-            && !self.is_trusted(state, node, shard)
+            && state.node(node).trust == 0
+            && state.node(node).cap == 0
             && self.bend != Bend::LeaseKeptShut;
         let is_open = is_running && self.bend == Bend::LeaseReturnedOpen;
         if local.part != Part::Left && !is_early && !is_shut && !is_open {

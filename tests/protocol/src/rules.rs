@@ -168,7 +168,7 @@ pub enum Bend {
     SetAgainAlways,
     /// 8: a token of someone else doesn't end the run.
     ForeignTokenIgnored,
-    /// 8: a run that nobody vouches for renews its lease all the same, and doesn't give it back.
+    /// 8: a run that nobody vouches for renews its lease all the same, and never gives it back.
     LeaseKeptShut,
     /// 8: the lease is given back while the gate is open.
     LeaseReturnedOpen,

@@ -105,13 +105,17 @@ impl State {
         let left = gate.trusted_until().since(now);
         self.leaf
             .say(Activity::Ok, format!("{:.1} s left", left.as_secs_f64()));
-        // Whoever may do nothing any more keeps nobody else from it. A heartbeat sets the lease anew, unless it is gone: under
-        // another token, since what gives the old one back may be long under way.
-        let wanted = if left.is_zero() {
+        self.me.tell_after(node.times.lease_renew, Msg::Renew);
+        let wanted = if gate.is_lease_spent(now) {
+            // Whoever may do nothing any more keeps nobody else from it.
             gate.forget_lease();
             self.is_given_back = true;
             Wanted::Release
+        } else if left.is_zero() {
+            // It runs out by itself. Given back early it would be free before an owner whose heartbeat a failover lost stops.
+            return;
         } else {
+            // A heartbeat sets it anew, under another token: what gives the old one back may be long under way.
             if std::mem::take(&mut self.is_given_back) {
                 self.key.claim = ClaimId(node.new_ids.make());
             }
@@ -122,7 +126,6 @@ impl State {
             me.tell(Msg::Answered(key.claim, answer));
         });
         keeper.tell(lease_keeper::Msg::Ask { key, wanted, answer });
-        self.me.tell_after(node.times.lease_renew, Msg::Renew);
     }
 
     /// Says whether the lease is lost.

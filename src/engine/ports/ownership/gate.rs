@@ -88,6 +88,11 @@ impl Gate {
         is_trusted
     }
 
+    /// Whether no lease may carry the run any more: it was closed, fenced, or not vouched for by a heartbeat for too long.
+    pub fn is_lease_spent(&self, now: Moment) -> bool {
+        self.is_closed() || self.session.is_fenced() || now >= self.session.until().plus(self.alone)
+    }
+
     /// The lease goes back to the store: what it gave is forgotten. A heartbeat may revive the run, and somebody else may have
     /// the lease by then.
     pub fn forget_lease(&self) {
@@ -184,6 +189,7 @@ mod tests {
         session.extend(Moment(10));
         let gate = Gate::new(session.clone()).lease_alone_for(Duration::from_nanos(5));
         assert!(gate.extend_lease(Moment(100), Moment(9)));
+        assert!(!gate.is_lease_spent(Moment(14)) && gate.is_lease_spent(Moment(15)));
         assert!(!gate.is_open(Moment(15)));
         gate.forget_lease();
         session.extend(Moment(20));
