@@ -283,8 +283,8 @@ impl Setup {
         let is_running = self.has_leases() && local.part == Part::Run;
         let is_shut = is_running
             && local.round == 0
-            && state.node(node).trust == 0
-            && state.node(node).cap == 0
+            && local.lease > 0
+            && state.node(node).trust.max(state.node(node).cap) == 0
             && self.bend != Bend::LeaseKeptShut;
         let is_open = is_running && self.bend == Bend::LeaseReturnedOpen;
         if local.part != Part::Left && !is_early && !is_shut && !is_open {

@@ -267,8 +267,12 @@ impl Protocol {
                 state.net[slot] = Message::EMPTY;
             }
         }
-        if !matches!(self.setup.bend, Bend::LeaseRevives | Bend::LeaseAfterClaim) {
-            state.nodes.iter_mut().for_each(forget_cap);
+        let revives = matches!(self.setup.bend, Bend::LeaseRevives | Bend::LeaseAfterClaim);
+        for (at, node) in state.nodes.iter_mut().enumerate() {
+            let is_of_it = |it: &Message| it.about != About::Empty && usize::from(it.node) == at;
+            if !revives || !state.net.iter().any(is_of_it) {
+                forget_cap(node);
+            }
         }
         if self.setup.bend == Bend::HeartbeatPlusOne {
             return;
