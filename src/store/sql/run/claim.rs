@@ -86,9 +86,6 @@ pub(crate) fn raising(request: &ClaimRequest) -> UpdateMany<shard::Entity> {
         .gt(Expr::col(C::LastClaimLw))
         .or(Expr::col(C::CircuitSince).is_not_null());
     let reach = Expr::col(C::HighWater).add(REACH_OF_CLAIM.cast_signed());
-    let me = unfenced()
-        .and_where(session::Column::Id.eq(words::session_text(request.session)))
-        .to_owned();
     let timely = Condition::any()
         .add(C::NotBefore.lte(request.now.0))
         .add(C::Wish.is_in(ENDING.map(Wish::as_str)));
@@ -122,12 +119,18 @@ pub(crate) fn raising(request: &ClaimRequest) -> UpdateMany<shard::Entity> {
         .filter(C::State.is_in(CLAIMABLE.map(ShardState::as_str)))
         .filter(C::Wish.ne(Wish::Rest.as_str()))
         .filter(timely)
-        .filter(
-            Condition::any()
-                .add(C::SessionId.is_null())
-                .add(C::SessionId.not_in_subquery(unfenced())),
-        )
-        .filter(Expr::exists(me))
+        .filter(may_pass(request.session))
+}
+
+/// Whether the shard's owner is none, fenced or missing, and the claimant isn't fenced.
+fn may_pass(claimant: SessionId) -> Condition {
+    let owner = Expr::col(shard::Column::SessionId);
+    let me = unfenced()
+        .and_where(session::Column::Id.eq(words::session_text(claimant)))
+        .to_owned();
+    Condition::all()
+        .add(owner.clone().is_null().or(owner.not_in_subquery(unfenced())))
+        .add(Expr::exists(me))
 }
 
 fn greatest(one: Expr, other: Expr) -> Expr {
