@@ -151,8 +151,11 @@ impl Talk {
     }
 }
 
+/// What a server tells: the rows of a statement, then its end.
+type Part<D> = Either<<D as sqlx::Database>::QueryResult, <D as sqlx::Database>::Row>;
+
 async fn gather<D: sqlx::Database>(
-    mut told: BoxStream<'_, Result<Either<D::QueryResult, D::Row>, sqlx::Error>>,
+    mut told: BoxStream<'_, Result<Part<D>, sqlx::Error>>,
     affected: fn(&D::QueryResult) -> u64,
 ) -> Result<Vec<Reply>, sqlx::Error>
 where
