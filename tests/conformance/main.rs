@@ -19,6 +19,7 @@ mod crossing;
 mod cut;
 mod engines;
 mod failures;
+mod far;
 mod faults;
 mod fixture;
 mod given_up;

@@ -64,7 +64,7 @@ fn connections_that_vanish_are_replaced(engine: &Engine) {
     });
 }
 
-async fn through(engine: &Engine, proxy: &Proxy) -> Store {
+pub(crate) async fn through(engine: &Engine, proxy: &Proxy) -> Store {
     let address = engine.address();
     let (direct, by_proxy) = (format!(":{}/", engine.port()), format!(":{}/", proxy.port()));
     assert!(address.url.contains(&direct), "{}", address.url);

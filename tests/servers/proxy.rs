@@ -12,7 +12,7 @@ mod link;
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use tokio::net::TcpListener;
@@ -112,6 +112,9 @@ struct Shared {
     /// Bytes until the next cut; `i64::MAX` is none.
     left: [AtomicI64; 2],
     carried: [AtomicU64; 2],
+    /// Whether the last bytes went up, and how often some came down after that.
+    is_asked: AtomicBool,
+    answers: AtomicU64,
     open: AtomicUsize,
 }
 
@@ -136,6 +139,8 @@ impl Proxy {
             orders: watch::Sender::default(),
             left: [AtomicI64::new(i64::MAX), AtomicI64::new(i64::MAX)],
             carried: Default::default(),
+            is_asked: AtomicBool::default(),
+            answers: AtomicU64::default(),
             open: AtomicUsize::new(0),
         });
         let accepting = tokio::spawn(link::accept(listener, shared.clone()));
@@ -193,6 +198,11 @@ impl Proxy {
     /// Bytes that arrived this way so far.
     pub fn carried(&self, way: Way) -> u64 {
         self.shared.carried[way as usize].load(Ordering::SeqCst)
+    }
+
+    /// How often the server answered after it was asked: round trips, where one question at a time is under way.
+    pub fn answers(&self) -> u64 {
+        self.shared.answers.load(Ordering::SeqCst)
     }
 
     /// How many connections there are.

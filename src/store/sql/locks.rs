@@ -8,7 +8,7 @@
 
 use std::collections::BTreeSet;
 
-use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect};
+use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect, Select};
 
 use crate::sql::entity::{business, shard_head, task};
 use crate::sql::{Transaction, error, words};
@@ -17,11 +17,12 @@ use windrow_engine::ports::StoreError;
 
 /// Locks a task and reads it.
 pub(super) async fn task(transaction: &Transaction, id: TaskId) -> Result<Option<task::Model>, StoreError> {
-    task::Entity::find_by_id(id.0)
-        .lock_exclusive()
-        .one(transaction)
-        .await
-        .map_err(error)
+    find_task(id).one(transaction).await.map_err(error)
+}
+
+/// The query that does it.
+pub(super) fn find_task(id: TaskId) -> Select<task::Entity> {
+    task::Entity::find_by_id(id.0).lock_exclusive()
 }
 
 /// Locks tasks, lowest first; those that are not there are left out.

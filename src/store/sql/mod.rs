@@ -29,7 +29,7 @@ use std::time::Duration;
 
 use sea_orm::{DatabaseConnection, EntityTrait};
 
-use self::dialect::{ANSWER_MAX, Bounded, Transaction, error, settled};
+use self::dialect::{ANSWER_MAX, Bounded, Reply, Talk, Transaction, error, settled};
 pub use self::dialect::{Durability, ServerAddress, ServerKind};
 
 use windrow_core::ids::StoreId;
@@ -145,6 +145,11 @@ impl Store {
     /// A transaction that reads and writes, see [`dialect`]; dropped without a commit it leaves nothing.
     async fn write(&self) -> Result<Transaction, StoreError> {
         self.writer.begin_write().await.map_err(error)
+    }
+
+    /// A connection that takes several statements in one round trip; none to the embedded database.
+    async fn talk(&self) -> Result<Option<Talk>, StoreError> {
+        self.readers.talk(&self.meters).await.map_err(error)
     }
 
     /// A transaction that reads one moment of the store.

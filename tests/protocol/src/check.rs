@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 
 use stateright::{Checker, HasDiscoveries, Model, Property};
 
-use crate::rules::{Bend, Setup};
+use crate::rules::{Bend, Setup, Witness};
 use crate::state::{Life, State};
 use crate::steps::Protocol;
 
@@ -42,10 +42,12 @@ pub enum Sight {
     LeaseAlone,
     /// A gate was open by the heartbeat alone, though there are leases.
     HeartbeatAlone,
+    /// A run that no lease may carry any more gave its own back.
+    LeaseLetGo,
 }
 
 impl Sight {
-    const ALL: [Sight; 14] = [
+    const ALL: [Sight; 15] = [
         Sight::TakeOver,
         Sight::HandOver,
         Sight::Fenced,
@@ -60,6 +62,7 @@ impl Sight {
         Sight::OrphanReleased,
         Sight::LeaseAlone,
         Sight::HeartbeatAlone,
+        Sight::LeaseLetGo,
     ];
 }
 
@@ -72,6 +75,7 @@ pub(crate) fn properties() -> Vec<Property<Protocol>> {
     vec![
         Property::<Protocol>::always(ONE_IN_GATE, is_one_in_gate),
         Property::<Protocol>::always(SHUT_AFTER_STOPPED, is_shut_after_stopped),
+        Property::<Protocol>::always("a lease alone carries a run for a while", is_carried_for_a_while),
         Property::<Protocol>::always("one claim per epoch", |_, state| !state.broken.epoch_twice),
         Property::<Protocol>::always("no write of an older claim after a newer one", |_, state| {
             !state.broken.older_write
@@ -87,6 +91,13 @@ fn is_one_in_gate(model: &Protocol, state: &State) -> bool {
         let open = (0..model.setup.bounds.nodes).filter(|node| model.setup.is_open(state, *node, shard));
         open.clone().count() <= 1 || open.clone().any(|node| model.is_excused(state, node, shard))
     })
+}
+
+fn is_carried_for_a_while(model: &Protocol, state: &State) -> bool {
+    let setup = &model.setup;
+    (0..setup.bounds.nodes)
+        .filter(|node| setup.witness == Witness::Redis && state.node(*node).unheard >= setup.alone())
+        .all(|node| (0..setup.bounds.shards).all(|shard| !setup.is_open(state, node, shard)))
 }
 
 fn is_shut_after_stopped(model: &Protocol, state: &State) -> bool {
@@ -108,7 +119,7 @@ impl Protocol {
             _ => local.lease_lost && owner.trust == 0,
         };
         let lease = state.leases[usize::from(shard)];
-        let is_lease_live = lease.left > 0 && lease.token == local.claim;
+        let is_lease_live = lease.left > 0 && lease.token == local.token();
         let is_by_lost_heartbeat = owner.heartbeat_lost && !is_lease_live;
         is_by_lost_lease || is_by_lost_heartbeat || local.claim_lost
     }

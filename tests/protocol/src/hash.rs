@@ -63,7 +63,12 @@ impl Hash for Local {
             self.sent,
         ];
         hasher.write_u64(u64::from_le_bytes(first));
-        hasher.write_u32(u32::from_le_bytes([self.progress, self.saved, self.seq, 0]));
+        hasher.write_u32(u32::from_le_bytes([
+            self.progress,
+            self.saved,
+            self.seq,
+            self.round,
+        ]));
     }
 }
 
@@ -79,7 +84,7 @@ impl Hash for Node {
             self.session,
             self.trust,
             self.cap,
-            u8::from(self.heartbeat_lost),
+            u8::from(self.heartbeat_lost) | self.unheard << 1,
         ]));
         self.seen.iter().for_each(|seen| seen.hash(hasher));
         self.shards.iter().for_each(|local| local.hash(hasher));

@@ -7,16 +7,15 @@ impl Setup {
     /// Whether the node's gate for this shard is open (rule 7): the next call would leave.
     pub(crate) fn is_open(&self, state: &State, node: u8, shard: u8) -> bool {
         let (owner, local) = (state.node(node), state.local(node, shard));
-        let is_trusted = match self.witness {
-            Witness::Database => owner.trust > 0,
-            Witness::Redis => owner.trust.max(local.lease) > 0,
-            Witness::RedisOptional => {
-                let is_capped = owner.cap == 0 && self.bend != Bend::LeaseCarriesAlone;
-                owner.trust > 0 || (local.lease > 0 && !is_capped)
-            }
-        };
         let may_work = local.part == Part::Run && !local.is_closed && !local.stop_seen;
-        may_work && is_trusted && owner.session != NONE
+        may_work && self.is_trusted(state, node, shard) && owner.session != NONE
+    }
+
+    /// Whether a witness still vouches for the run (rule 7). A lease alone does so for a while only (rule 8).
+    pub(crate) fn is_trusted(&self, state: &State, node: u8, shard: u8) -> bool {
+        let owner = state.node(node);
+        let is_carried = owner.cap > 0 || self.bend == Bend::LeaseCarriesAlone;
+        owner.trust > 0 || (self.has_leases() && state.local(node, shard).lease > 0 && is_carried)
     }
 
     /// A new process life, or a new session after a fenced one.
@@ -248,45 +247,64 @@ impl Setup {
 
     /// Ends what this node had to do with the shard; the lease may be given back later or run out.
     pub(crate) fn leave(&self, state: &mut State, node: u8, shard: u8) {
-        let claim = state.local(node, shard).claim;
+        let Local { claim, round, .. } = *state.local(node, shard);
         let left = Local {
             part: Part::Left,
             claim,
+            round,
             ..Local::default()
         };
         *state.local_mut(node, shard) = if self.has_leases() { left } else { Local::default() };
     }
 
-    /// Rule 8.
+    /// Rule 8. Whoever's gate has shut by itself asks for nothing.
     pub(crate) fn renew(&self, state: &State, node: u8, shard: u8) -> Option<Message> {
         let local = state.local(node, shard);
         let flag = state.node(node).trust > 0 || self.bend == Bend::SetAgainAlways;
-        let wants = self.has_leases() && local.part == Part::Run;
+        let asks_shut = matches!(self.bend, Bend::LeaseKeptShut | Bend::LeaseRevives);
+        let is_wanted = asks_shut || self.is_trusted(state, node, shard);
+        let wants = self.has_leases() && local.part == Part::Run && is_wanted;
         wants.then_some(Message {
             about: About::Renew,
             node,
             shard,
-            claim: local.claim,
+            claim: local.token(),
             flag,
             ..Message::EMPTY
         })
     }
 
-    /// The lease goes back where it is still the own one.
+    /// The lease goes back where it is still the own one: of a run that is over, and (once within the bounds) of one that
+    /// no lease may carry any more. Such a run forgets what the lease gave it, and has another token from then on: a
+    /// heartbeat may revive it, and what is under way still names the old one.
     pub(crate) fn give_back(&self, state: &mut State, node: u8, shard: u8) -> Option<Message> {
         let local = *state.local(node, shard);
         let is_early = self.bend == Bend::LeaseReturnedFirst && local.part == Part::Run && local.is_closed;
-        if local.part != Part::Left && !is_early {
+        let is_running = self.has_leases() && local.part == Part::Run;
+        let is_shut = is_running
+            && local.round == 0
+            && local.lease > 0
+            && state.node(node).trust.max(state.node(node).cap) == 0
+            && self.bend != Bend::LeaseKeptShut;
+        let is_open = is_running && self.bend == Bend::LeaseReturnedOpen;
+        if local.part != Part::Left && !is_early && !is_shut && !is_open {
             return None;
         }
-        if !is_early {
+        if is_shut {
+            let run = state.local_mut(node, shard);
+            run.round = u8::from(self.bend != Bend::TokenKept);
+            if self.bend != Bend::LeaseRemembered {
+                run.lease = 0;
+            }
+        }
+        if local.part == Part::Left {
             *state.local_mut(node, shard) = Local::default();
         }
         Some(Message {
             about: About::Return,
             node,
             shard,
-            claim: local.claim,
+            claim: local.token(),
             ..Message::EMPTY
         })
     }

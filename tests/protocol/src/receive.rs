@@ -17,7 +17,11 @@ impl Protocol {
                 let local = state.local(reply.node, reply.shard);
                 local.part == Part::Candidate && local.claim == reply.claim
             }
-            About::Renew | About::Write => {
+            About::Renew => {
+                let local = state.local(reply.node, reply.shard);
+                local.part == Part::Run && local.token() == reply.claim
+            }
+            About::Write => {
                 let local = state.local(reply.node, reply.shard);
                 local.part == Part::Run && local.claim == reply.claim
             }
@@ -60,13 +64,15 @@ impl Protocol {
         let promise = self.setup.times.promise[usize::from(reply.node)];
         let from_reply = self.setup.bend == Bend::HeartbeatFromReply;
         let trust = self.remaining(promise, reply.age, from_reply);
-        let cap = self.remaining(self.setup.longest(promise), reply.age, from_reply);
+        let cap = self.remaining(promise + self.setup.alone(), reply.age, from_reply);
         // One that was committed before a failover is not the next good one.
         let is_from_before = reply.seq != 0;
         let node = state.node_mut(reply.node);
         node.heartbeat_lost &= is_from_before;
         node.trust = trust.max(node.trust);
-        if self.setup.witness == crate::rules::Witness::RedisOptional {
+        let ended = (reply.age + self.setup.times.margin).saturating_sub(promise);
+        node.unheard = node.unheard.min(ended);
+        if self.setup.has_leases() {
             node.cap = cap.max(node.cap);
         }
         for shard in 0..SHARDS {
@@ -91,6 +97,7 @@ impl Protocol {
         node.session = NONE;
         node.trust = 0;
         node.cap = 0;
+        node.unheard = 0;
         node.heartbeat_lost = false;
         for local in &mut node.shards {
             if !(carries_on && local.part == Part::Run) {
@@ -155,6 +162,12 @@ impl Protocol {
     fn on_acquire(&self, state: &mut State, reply: Message) {
         let from_reply = self.setup.bend == Bend::LeaseFromReply;
         let trust = self.remaining(self.setup.times.ttl, reply.age, from_reply);
+        let is_heard = state.node(reply.node).trust > 0 || self.setup.bend == Bend::LeaseAfterClaim;
+        if reply.answer == Answer::Yes && !is_heard {
+            // Its own heart has not beaten: no claim of this session is wanted.
+            self.setup.leave(state, reply.node, reply.shard);
+            return;
+        }
         let local = state.local_mut(reply.node, reply.shard);
         // Somebody may have taken over since the claim was committed: as with a renewal, only a heartbeat helps.
         let is_late = local.is_claiming && self.setup.bend != Bend::LeaseAfterClaim;
@@ -176,7 +189,7 @@ impl Protocol {
         let from_reply = self.setup.bend == Bend::LeaseFromReply;
         let trust = self.remaining(self.setup.times.ttl, reply.age, from_reply);
         // Trust that has ended begins again only with a heartbeat: whoever took over has fenced this session by then.
-        let lasts = state.node(reply.node).trust > 0 || state.local(reply.node, reply.shard).lease > 0;
+        let lasts = self.setup.is_trusted(state, reply.node, reply.shard);
         let counts = lasts || self.setup.bend == Bend::LeaseRevives;
         let local = state.local_mut(reply.node, reply.shard);
         match reply.answer {

@@ -100,6 +100,9 @@ pub struct Setup {
     pub start: Start,
     /// After data loss the lease store gives no new lease for one TTL. Without it, exception (a) of rule 20 holds.
     pub quarantine: bool,
+    /// How many lives of a lease may follow the trust of the last heartbeat. The program's two add states; that there is an
+    /// end, and what comes after it, shows with one.
+    pub lease_lives: u8,
     /// The rule that is bent.
     pub bend: Bend,
 }
@@ -113,6 +116,15 @@ impl Setup {
     /// Whether there are leases at all.
     pub fn has_leases(&self) -> bool {
         self.witness != Witness::Database
+    }
+
+    /// How long a lease alone carries a run beyond the trust of the last heartbeat (rule 8).
+    pub fn alone(&self) -> u8 {
+        match self.witness {
+            Witness::Database => 0,
+            Witness::Redis => self.lease_lives * self.times.ttl,
+            Witness::RedisOptional => self.times.ttl,
+        }
     }
 
     /// How long a lease and a heartbeat together outlast the owner's last heartbeat, where either may be missing.
@@ -146,7 +158,7 @@ pub enum Bend {
     HeartbeatFromReply,
     /// 7: a lease's trust counts from its reply, so a late reply extends what has ended.
     LeaseFromReply,
-    /// 7: a lease's reply begins trust anew after it has ended.
+    /// 7: a lease's reply begins trust anew after it has ended, and a run that nobody vouches for asks for it.
     LeaseRevives,
     /// 7: the margin is 0.
     NoMargin,
@@ -156,6 +168,14 @@ pub enum Bend {
     SetAgainAlways,
     /// 8: a token of someone else doesn't end the run.
     ForeignTokenIgnored,
+    /// 8: a run that nobody vouches for renews its lease all the same, and never gives it back.
+    LeaseKeptShut,
+    /// 8: the lease is given back while the gate is open.
+    LeaseReturnedOpen,
+    /// 8: a run that gave its lease back still counts on it.
+    LeaseRemembered,
+    /// 8: a run that gave its lease back takes it again under the same token.
+    TokenKept,
     /// 9: silence counts from when the read was sent.
     SilenceFromSend,
     /// 9: a session that was never seen before counts as silent.
@@ -210,7 +230,7 @@ pub enum Bend {
     ExceptionAtLoss,
     /// 20b: a failover doesn't cut the statements that are under way.
     FailoverReplays,
-    /// `takeover_without_redis`: candidates wait TTL + G, while a lease carries its owner for as long as it is renewed.
+    /// 8: a lease carries its owner for as long as it is renewed; with `takeover_without_redis` candidates wait TTL + G.
     LeaseCarriesAlone,
     /// `takeover_without_redis`: no silence is needed where the session is already fenced.
     NoSilenceForFenced,

@@ -94,8 +94,10 @@ pub(crate) enum Part {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Local {
     pub(crate) part: Part,
-    /// The claim that is wanted or held; also the token of its lease.
+    /// The claim that is wanted or held; also the first token of its lease.
     pub(crate) claim: u8,
+    /// Whether the lease was given back since: its token is another one.
+    pub(crate) round: u8,
     /// The epoch that was seen (candidate), or is held (run).
     pub(crate) epoch: u8,
     /// Ticks for which the lease is trusted.
@@ -127,11 +129,19 @@ pub(crate) struct Local {
     pub(crate) claim_lost: bool,
 }
 
+impl Local {
+    /// The token of its lease.
+    pub(crate) fn token(&self) -> u8 {
+        self.claim | self.round << 4
+    }
+}
+
 impl Default for Local {
     fn default() -> Local {
         Local {
             part: Part::Nothing,
             claim: NONE,
+            round: 0,
             epoch: 0,
             lease: 0,
             owner: NONE,
@@ -171,8 +181,10 @@ pub(crate) struct Node {
     pub(crate) session: u8,
     /// Ticks for which the last heartbeat is trusted.
     pub(crate) trust: u8,
-    /// With `RedisOptional`: ticks for which leases may carry a run at most.
+    /// Ticks for which leases may carry a run at most.
     pub(crate) cap: u8,
+    /// Auditor: ticks for which leases have carried a run since the trust of the last heartbeat ended.
+    pub(crate) unheard: u8,
     /// Auditor: a failover lost a heartbeat of this session, or its row, and no heartbeat has succeeded since.
     pub(crate) heartbeat_lost: bool,
     pub(crate) seen: [Seen; SESSIONS],
@@ -185,6 +197,7 @@ impl Default for Node {
             session: NONE,
             trust: 0,
             cap: 0,
+            unheard: 0,
             heartbeat_lost: false,
             seen: [Seen::default(); SESSIONS],
             shards: [Local::default(); SHARDS],

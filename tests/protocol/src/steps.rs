@@ -7,7 +7,7 @@ use stateright::{Model, Property};
 
 use crate::check::{self, Sight};
 use crate::rules::{Setup, Start};
-use crate::state::{About, Answer, Life, Message, NONE, SLOTS, State};
+use crate::state::{About, Answer, Life, Message, NONE, Part, SLOTS, State};
 
 /// One step of one party. `late` = the request stays under way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -216,7 +216,14 @@ impl Protocol {
             Step::Fence { node, shard, late } => (setup.fence(state, node, shard), late),
             Step::Claim { node, shard, late } => (setup.claim(state, node, shard), late),
             Step::Renew { node, shard, late } => (setup.renew(state, node, shard), late),
-            Step::GiveLeaseBack { node, shard, late } => (setup.give_back(state, node, shard), late),
+            Step::GiveLeaseBack { node, shard, late } => {
+                let is_running = state.local(node, shard).part == Part::Run;
+                let request = setup.give_back(state, node, shard);
+                if request.is_some() && is_running && !setup.is_trusted(state, node, shard) {
+                    self.see(Sight::LeaseLetGo);
+                }
+                (request, late)
+            }
             Step::Save {
                 node,
                 shard,

@@ -63,10 +63,8 @@ impl Setup {
         };
         let node = state.node_mut(0);
         node.trust = self.times.promise[0].saturating_sub(self.times.margin);
-        if self.witness == Witness::RedisOptional {
-            node.cap = self
-                .longest(self.times.promise[0])
-                .saturating_sub(self.times.margin);
+        if self.has_leases() {
+            node.cap = (self.times.promise[0] + self.alone()).saturating_sub(self.times.margin);
         }
         if self.has_leases() {
             state.leases[usize::from(shard)] = Lease {
@@ -85,6 +83,7 @@ impl Setup {
             .promise
             .iter()
             .fold(0, |most, promise| self.longest(*promise).max(most));
+        let oldest = longest + self.alone().saturating_sub(self.times.ttl);
         for lease in &mut state.leases {
             lease.left = lease.left.saturating_sub(1);
             if lease.left == 0 {
@@ -101,6 +100,12 @@ impl Setup {
             if at == usize::from(slow) {
                 continue;
             }
+            let is_carried = |local: &Local| local.part == Part::Run && local.lease > 0;
+            node.unheard = if node.trust == 0 && node.shards.iter().any(is_carried) {
+                (node.unheard + 1).min(self.alone())
+            } else {
+                0
+            };
             node.trust = node.trust.saturating_sub(1);
             node.cap = node.cap.saturating_sub(1);
             for local in &mut node.shards {
@@ -117,7 +122,7 @@ impl Setup {
                 _ => false,
             };
             if has_age {
-                message.age = (message.age + 1).min(longest);
+                message.age = (message.age + 1).min(oldest);
             }
         }
     }
@@ -199,7 +204,7 @@ impl Setup {
             .filter(|(_, local)| local.claim != NONE)
         {
             let lease = state.leases[shard];
-            let is_own = lease.left > 0 && lease.token == local.claim;
+            let is_own = lease.left > 0 && lease.token == local.token();
             has_lease |= is_own;
             let was_claimed = state.rows.shards[shard].claim == local.claim;
             let is_lost = was_claimed && older.shards[shard].claim != local.claim;
@@ -262,6 +267,13 @@ impl Protocol {
                 state.net[slot] = Message::EMPTY;
             }
         }
+        let revives = matches!(self.setup.bend, Bend::LeaseRevives | Bend::LeaseAfterClaim);
+        for (at, node) in state.nodes.iter_mut().enumerate() {
+            let is_of_it = |it: &Message| it.about != About::Empty && usize::from(it.node) == at;
+            if !revives || !state.net.iter().any(is_of_it) {
+                forget_cap(node);
+            }
+        }
         if self.setup.bend == Bend::HeartbeatPlusOne {
             return;
         }
@@ -314,6 +326,13 @@ impl Protocol {
                 }
             }
         }
+    }
+}
+
+/// Without trust and lease there is nothing that could be carried: a lease that comes now helps only with a heartbeat.
+fn forget_cap(node: &mut Node) {
+    if node.trust == 0 && node.shards.iter().all(|local| local.lease == 0) {
+        (node.cap, node.unheard) = (0, 0);
     }
 }
 

@@ -170,6 +170,13 @@ impl<'a> Pump<'a> {
     }
 
     async fn write(&self, to: &mut WriteHalf<'_>, piece: &[u8]) -> io::Result<()> {
+        match self.way {
+            Way::Up => self.shared.is_asked.store(true, Ordering::SeqCst),
+            Way::Down if self.shared.is_asked.swap(false, Ordering::SeqCst) => {
+                self.shared.answers.fetch_add(1, Ordering::SeqCst);
+            }
+            Way::Down => {}
+        }
         let at = self.way as usize;
         let size = i64::try_from(piece.len()).expect("small pieces");
         let left = &self.shared.left[at];

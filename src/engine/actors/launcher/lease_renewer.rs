@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use ractor::ActorProcessingErr;
 
+use crate::actors::launcher::takeover;
 use crate::actors::runtime::actor::{Handled, TreeActor};
 use crate::actors::runtime::address::{Address, Route};
 use crate::actors::runtime::context::NodeContext;
@@ -13,11 +14,13 @@ use crate::actors::runtime::tree::Activity;
 use crate::actors::writers::lease_keeper::{self, LeaseAnswer, LeaseRequest, Question};
 use crate::ports::ownership::gate::{Gate, SessionTrust};
 use crate::ports::ownership::lease_store::{LeaseKey, LeaseReply};
+use windrow_core::ids::ClaimId;
 use windrow_core::shards::trust::Term;
 
 pub(crate) enum Msg {
     Renew,
-    Answered(LeaseAnswer),
+    /// What was said about the lease under this token.
+    Answered(ClaimId, LeaseAnswer),
 }
 
 pub(crate) struct Arguments {
@@ -32,6 +35,9 @@ pub(crate) struct Arguments {
 
 pub(crate) struct LeaseRenewer {
     arguments: Arguments,
+    /// The lease. Its first token is the claim's.
+    key: LeaseKey,
+    is_given_back: bool,
     me: Address<Msg>,
 }
 
@@ -41,13 +47,21 @@ impl TreeActor for LeaseRenewer {
 
     async fn begin(me: Address<Msg>, arguments: Arguments) -> Result<Self, ActorProcessingErr> {
         me.tell(Msg::Renew);
-        Ok(LeaseRenewer { arguments, me })
+        let key = arguments.key;
+        Ok(LeaseRenewer {
+            arguments,
+            key,
+            is_given_back: false,
+            me,
+        })
     }
 
     async fn handle(&mut self, message: Msg) -> Handled {
         match message {
             Msg::Renew => self.renew(),
-            Msg::Answered(answer) => {
+            // Of before the lease was given back.
+            Msg::Answered(token, _) if token != self.key.claim => {}
+            Msg::Answered(_, answer) => {
                 if self.on_answer(&answer) {
                     self.me.actor().stop(Some("lease lost".into()));
                 }
@@ -55,13 +69,19 @@ impl TreeActor for LeaseRenewer {
         }
         Ok(())
     }
+
+    async fn end(&mut self) {
+        if self.key != self.arguments.key {
+            // The launcher gives back what it knows of.
+            takeover::give_lease_back(self.key, &self.arguments.keeper);
+        }
+    }
 }
 
 impl LeaseRenewer {
     fn renew(&mut self) {
         let Arguments {
             node,
-            key,
             session,
             keeper,
             gate,
@@ -72,19 +92,27 @@ impl LeaseRenewer {
         self.me
             .leaf
             .say(Activity::Ok, format!("{:.1} s left", left.as_secs_f64()));
-        let me = self.me.clone();
-        let answer = Box::new(move |answer| {
-            me.tell(Msg::Answered(answer));
-        });
-        // Whoever may do nothing any more keeps nobody else from it. A heartbeat sets the lease anew, unless it is gone.
-        let wanted = if left.is_zero() {
+        self.me.tell_after(node.times.lease_renew, Msg::Renew);
+        let wanted = if gate.is_lease_spent(now) {
+            // Whoever may do nothing any more keeps nobody else from it.
+            gate.forget_lease();
+            self.is_given_back = true;
             LeaseRequest::Release
+        } else if left.is_zero() {
+            // It runs out by itself. Given back early it would be free before an owner whose heartbeat a failover lost stops.
+            return;
         } else {
+            // A heartbeat sets it anew, under another token: what gives the old one back may be long under way.
+            if std::mem::take(&mut self.is_given_back) {
+                self.key.claim = ClaimId(node.new_ids.make());
+            }
             LeaseRequest::Renew(session.clone())
         };
-        let key = *key;
+        let (me, key) = (self.me.clone(), self.key);
+        let answer = Box::new(move |answer| {
+            me.tell(Msg::Answered(key.claim, answer));
+        });
         keeper.tell(lease_keeper::Msg::Ask(Question { key, wanted, answer }));
-        self.me.tell_after(node.times.lease_renew, Msg::Renew);
     }
 
     /// Says whether the lease is lost.

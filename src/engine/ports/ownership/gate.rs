@@ -88,6 +88,17 @@ impl Gate {
         is_trusted
     }
 
+    /// Whether no lease may carry the run any more: it was closed, fenced, or not vouched for by a heartbeat for too long.
+    pub fn is_lease_spent(&self, now: Moment) -> bool {
+        self.is_closed() || self.session.is_fenced() || now >= self.session.until().plus(self.alone)
+    }
+
+    /// The lease goes back to the store: what it gave is forgotten. A heartbeat may revive the run, and somebody else may have
+    /// the lease by then.
+    pub fn forget_lease(&self) {
+        self.lease_until.store(0, Ordering::Release);
+    }
+
     /// Closes the gate for good.
     pub fn close(&self) {
         self.closed.store(true, Ordering::Release);
@@ -170,6 +181,19 @@ mod tests {
             !gate.has_lapsed(Moment(15)),
             "whoever closed it knows what it was"
         );
+    }
+
+    #[test]
+    fn a_lease_that_was_given_back_does_not_outlast_the_heartbeat_that_revives_the_run() {
+        let session = Arc::new(SessionTrust::default());
+        session.extend(Moment(10));
+        let gate = Gate::new(session.clone()).lease_alone_for(Duration::from_nanos(5));
+        assert!(gate.extend_lease(Moment(100), Moment(9)));
+        assert!(!gate.is_lease_spent(Moment(14)) && gate.is_lease_spent(Moment(15)));
+        assert!(!gate.is_open(Moment(15)));
+        gate.forget_lease();
+        session.extend(Moment(20));
+        assert!(gate.is_open(Moment(19)) && !gate.is_open(Moment(20)));
     }
 
     #[test]

@@ -224,7 +224,7 @@ impl Tasks {
 fn not_started(outlook: &Outlook) -> Option<Warning> {
     let at = outlook.start_at.filter(|_| !outlook.is_wanted)?;
     let text = format!(
-        "the task is not started, so it does not begin at {}",
+        "it isn't started, so it doesn't begin by itself at {}",
         at.to_rfc3339()
     );
     let fault = FieldFault::new("/start_at", text).advise("start it, and it waits until then");

@@ -32,6 +32,11 @@ impl<C> Bounded<C> {
         Bounded { inner, limit }
     }
 
+    /// How long a statement may take.
+    pub(super) fn limit(&self) -> Option<Duration> {
+        self.limit
+    }
+
     /// Several statements that have another limit together.
     pub(crate) async fn answers_within<T>(
         &self,
@@ -54,7 +59,7 @@ impl<C> Bounded<C> {
     }
 }
 
-async fn within<T, E>(
+pub(super) async fn within<T, E>(
     limit: Option<Duration>,
     work: impl Future<Output = Result<T, E>>,
     late: impl FnOnce(String) -> E,

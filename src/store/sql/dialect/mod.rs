@@ -7,6 +7,7 @@
 //! - A statement that was a victim of other writers is a conflict: nothing of its transaction was kept, so the store
 //!   begins it again by itself ([`settled`]) before anybody hears of it.
 
+mod batch;
 mod bounded;
 mod migrate;
 mod mysql;
@@ -25,6 +26,7 @@ use sea_orm::{
     SqliteTransactionMode, TransactionOptions, TransactionTrait,
 };
 
+pub(super) use self::batch::{Reply, Talk};
 pub(super) use self::bounded::{Bounded, Transaction};
 pub(super) use self::migrate::{apply_steps, is_step_missing, steps_done, steps_known};
 pub use self::server::{ServerAddress, ServerKind};

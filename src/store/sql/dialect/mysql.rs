@@ -50,6 +50,10 @@ async fn begin_session(connection: &mut MySqlConnection, limits: Limits) -> Resu
     connection
         .execute("SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED")
         .await?;
+    // Batches carry their values in their texts, whose quotes are escaped by backslashes.
+    connection
+        .execute("SET SESSION sql_mode = REPLACE(@@sql_mode, 'NO_BACKSLASH_ESCAPES', '')")
+        .await?;
     let seconds = |time: std::time::Duration| time.as_secs().max(1);
     let variables = [
         ("innodb_lock_wait_timeout", seconds(limits.lock)),

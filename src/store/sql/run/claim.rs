@@ -1,9 +1,10 @@
 //! Claims (decision 0020, rules 12–14).
 
 use sea_orm::sea_query::{Condition, Expr, ExprTrait as _, Query, SelectStatement};
-use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect};
+use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect, Select, UpdateMany};
 
 use crate::sql::entity::{item, session, shard, shard_head};
+use crate::sql::run::claim_batch;
 use crate::sql::run::history;
 use crate::sql::run::items;
 use crate::sql::task::life::Held;
@@ -30,6 +31,11 @@ pub(crate) fn unfenced() -> SelectStatement {
 
 /// See [`windrow_engine::ports::ownership::run_store::RunStore::claim`].
 pub(crate) async fn claim(store: &Store, request: ClaimRequest) -> Result<ClaimOutcome, StoreError> {
+    if let Some(talk) = store.talk().await?
+        && let Some(outcome) = claim_batch::claim(talk, &request).await?
+    {
+        return Ok(outcome);
+    }
     let transaction = store.write().await?;
     // The task before its shard, as everybody; its status follows from what is claimed.
     let Some(task) = locks::task(&transaction, request.shard.task).await? else {
@@ -58,7 +64,11 @@ pub(crate) async fn claim(store: &Store, request: ClaimRequest) -> Result<ClaimO
     } else if !is_unfenced(&transaction, request.session).await? {
         return Ok(ClaimOutcome::Lost);
     }
-    let claimed = claimed(&transaction, &request, &row, released_by).await?;
+    let kept = (
+        blob(&transaction, &row).await?,
+        retrying(&transaction, &row).await?,
+    );
+    let claimed = claimed(&request, &row, kept, released_by)?;
     if let Some(version) = checkpoint::version_of(&claimed.blob).filter(|it| *it > checkpoint::VERSION) {
         // Not committed: the shard stays as it was, for a node that can read it.
         return Ok(ClaimOutcome::Newer(version));
@@ -69,6 +79,12 @@ pub(crate) async fn claim(store: &Store, request: ClaimRequest) -> Result<ClaimO
 
 /// The compare-and-set. Says whether this request raised the epoch just now.
 async fn raise_epoch(transaction: &Transaction, request: &ClaimRequest) -> Result<bool, StoreError> {
+    let raised = raising(request).exec(transaction).await.map_err(error)?;
+    Ok(raised.rows_affected == 1)
+}
+
+/// The statement that does it.
+pub(crate) fn raising(request: &ClaimRequest) -> UpdateMany<shard::Entity> {
     use shard::Column as C;
     let next = Expr::col(C::Epoch).add(1);
     let epoch = Expr::case(next.clone().gt(request.now.0), next).finally(request.now.0);
@@ -77,13 +93,10 @@ async fn raise_epoch(transaction: &Transaction, request: &ClaimRequest) -> Resul
         .gt(Expr::col(C::LastClaimLw))
         .or(Expr::col(C::CircuitSince).is_not_null());
     let reach = Expr::col(C::HighWater).add(REACH_OF_CLAIM.cast_signed());
-    let me = unfenced()
-        .and_where(session::Column::Id.eq(words::session_text(request.session)))
-        .to_owned();
     let timely = Condition::any()
         .add(C::NotBefore.lte(request.now.0))
         .add(C::Wish.is_in(ENDING.map(Wish::as_str)));
-    let raised = shard::Entity::update_many()
+    shard::Entity::update_many()
         // Before `last_claim_lw`: MySQL evaluates assignments from left to right, each with the new values.
         .col_expr(
             C::StallCount,
@@ -113,16 +126,18 @@ async fn raise_epoch(transaction: &Transaction, request: &ClaimRequest) -> Resul
         .filter(C::State.is_in(CLAIMABLE.map(ShardState::as_str)))
         .filter(C::Wish.ne(Wish::Rest.as_str()))
         .filter(timely)
-        .filter(
-            Condition::any()
-                .add(C::SessionId.is_null())
-                .add(C::SessionId.not_in_subquery(unfenced())),
-        )
-        .filter(Expr::exists(me))
-        .exec(transaction)
-        .await
-        .map_err(error)?;
-    Ok(raised.rows_affected == 1)
+        .filter(may_pass(request.session))
+}
+
+/// Whether the shard's owner is none, fenced or missing, and the claimant isn't fenced.
+fn may_pass(claimant: SessionId) -> Condition {
+    let owner = Expr::col(shard::Column::SessionId);
+    let me = unfenced()
+        .and_where(session::Column::Id.eq(words::session_text(claimant)))
+        .to_owned();
+    Condition::all()
+        .add(owner.clone().is_null().or(owner.not_in_subquery(unfenced())))
+        .add(Expr::exists(me))
 }
 
 fn greatest(one: Expr, other: Expr) -> Expr {
@@ -136,14 +151,15 @@ async fn own_row(
     transaction: &Transaction,
     request: &ClaimRequest,
 ) -> Result<Option<shard_head::Model>, StoreError> {
-    use shard_head::Column as C;
-    shard_head::Entity::find_by_id((request.shard.task.0, words::shard_no(request.shard)))
-        .filter(C::ClaimId.eq(words::claim_text(request.claim)))
-        .filter(C::SessionId.eq(words::session_text(request.session)))
-        .filter(C::State.eq(ShardState::Running.as_str()))
-        .one(transaction)
-        .await
-        .map_err(error)
+    let row = history::head(transaction, request.shard).await?;
+    Ok(row.filter(|row| is_own(row, request)))
+}
+
+/// Whether this very claim owns the shard.
+pub(crate) fn is_own(row: &shard_head::Model, request: &ClaimRequest) -> bool {
+    row.claim_id.as_deref() == Some(words::claim_text(request.claim).as_str())
+        && row.session_id.as_deref() == Some(words::session_text(request.session).as_str())
+        && row.state == ShardState::Running.as_str()
 }
 
 async fn is_unfenced(transaction: &Transaction, id: SessionId) -> Result<bool, StoreError> {
@@ -154,10 +170,11 @@ async fn is_unfenced(transaction: &Transaction, id: SessionId) -> Result<bool, S
     Ok(row.is_some_and(|row| !row.fenced))
 }
 
-async fn claimed(
-    transaction: &Transaction,
+/// What a claim has, with the checkpoint's bytes and the items that are to be tried again.
+pub(crate) fn claimed(
     request: &ClaimRequest,
     row: &shard_head::Model,
+    (blob, retrying): (Vec<u8>, Vec<item::Model>),
     released_by: Option<String>,
 ) -> Result<ClaimedShard, StoreError> {
     Ok(ClaimedShard {
@@ -177,12 +194,15 @@ async fn claimed(
             may_have_left: index(row.reach_before),
         },
         counters: words::counters(row),
-        blob: blob(transaction, row).await?,
+        blob,
         stalls: row.stall_count.cast_unsigned(),
         recoveries: row.recoveries.cast_unsigned(),
         finish_at: (row.end_index < row.range_end).then(|| index(row.end_index)),
         outage: words::outage(row),
-        retrying: retrying(transaction, row).await?,
+        retrying: retrying
+            .into_iter()
+            .map(items::trouble)
+            .collect::<Result<_, _>>()?,
         released_by,
     })
 }
@@ -192,9 +212,7 @@ fn index(column: i64) -> ItemIndex {
 }
 
 async fn blob(transaction: &Transaction, row: &shard_head::Model) -> Result<Vec<u8>, StoreError> {
-    let found = shard::Entity::find_by_id((row.task_id, row.shard_no))
-        .select_only()
-        .column(shard::Column::CkptBlob)
+    let found = find_blob((row.task_id, row.shard_no))
         .into_tuple::<Vec<u8>>()
         .one(transaction)
         .await
@@ -202,17 +220,28 @@ async fn blob(transaction: &Transaction, row: &shard_head::Model) -> Result<Vec<
     Ok(found.unwrap_or_default())
 }
 
+/// The query for a shard's checkpoint.
+pub(crate) fn find_blob(key: (i64, i32)) -> Select<shard::Entity> {
+    shard::Entity::find_by_id(key)
+        .select_only()
+        .column(shard::Column::CkptBlob)
+}
+
 async fn retrying(
     transaction: &Transaction,
     row: &shard_head::Model,
-) -> Result<Vec<windrow_core::items::verdict::ItemTrouble>, StoreError> {
-    let rows = item::Entity::find()
-        .filter(item::Column::TaskId.eq(row.task_id))
-        .filter(item::Column::ShardNo.eq(row.shard_no))
-        .filter(item::Column::State.eq(items::RETRYING))
-        .order_by_asc(item::Column::Idx)
+) -> Result<Vec<item::Model>, StoreError> {
+    find_retrying((row.task_id, row.shard_no))
         .all(transaction)
         .await
-        .map_err(error)?;
-    rows.into_iter().map(items::trouble).collect()
+        .map_err(error)
+}
+
+/// The query for what a shard was about to try again.
+pub(crate) fn find_retrying((task, shard): (i64, i32)) -> Select<item::Entity> {
+    item::Entity::find()
+        .filter(item::Column::TaskId.eq(task))
+        .filter(item::Column::ShardNo.eq(shard))
+        .filter(item::Column::State.eq(items::RETRYING))
+        .order_by_asc(item::Column::Idx)
 }

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use sea_orm::sea_query::Expr;
-use sea_orm::{ActiveValue::Set, ColumnTrait, EntityTrait, QueryFilter};
+use sea_orm::{ActiveValue::Set, ColumnTrait, EntityTrait, QueryFilter, Select, UpdateMany};
 
 use crate::sql::entity::{run, session, shard_head};
 use crate::sql::task::record::{self, Change};
@@ -25,11 +25,12 @@ pub(crate) async fn head(
     transaction: &Transaction,
     id: ShardId,
 ) -> Result<Option<shard_head::Model>, StoreError> {
-    let key = (id.task.0, words::shard_no(id));
-    shard_head::Entity::find_by_id(key)
-        .one(transaction)
-        .await
-        .map_err(error)
+    find_head(id).one(transaction).await.map_err(error)
+}
+
+/// The query for it.
+pub(crate) fn find_head(id: ShardId) -> Select<shard_head::Entity> {
+    shard_head::Entity::find_by_id((id.task.0, words::shard_no(id)))
 }
 
 /// Begins the run of a claim that has just raised the epoch; says which node's it is.
@@ -42,7 +43,20 @@ pub(crate) async fn begin(
         .one(transaction)
         .await;
     let node = owner.map_err(error)?.map(|owner| owner.node);
-    let run = run::ActiveModel {
+    run::Entity::insert(new_run(request, row, node.clone()))
+        .exec_without_returning(transaction)
+        .await
+        .map_err(error)?;
+    Ok(node)
+}
+
+/// The row of the run that a claim begins.
+pub(crate) fn new_run(
+    request: &ClaimRequest,
+    row: &shard_head::Model,
+    node: Option<String>,
+) -> run::ActiveModel {
+    run::ActiveModel {
         task_id: Set(row.task_id),
         shard_no: Set(row.shard_no),
         run_no: Set(row.run_no),
@@ -57,13 +71,8 @@ pub(crate) async fn begin(
         skipped: Set(row.skipped),
         abandoned: Set(row.abandoned),
         parked: Set(row.parked),
-        node: Set(node.clone()),
-    };
-    run::Entity::insert(run)
-        .exec_without_returning(transaction)
-        .await
-        .map_err(error)?;
-    Ok(node)
+        node: Set(node),
+    }
 }
 
 /// Ends the run that a claim found unended: `before` is the shard as it left it, `heir` the node that goes on.
@@ -96,6 +105,15 @@ async fn end_row(
     fate: Option<Fate<'_>>,
     now: WallMs,
 ) -> Result<(), StoreError> {
+    ending(row, reason, now).exec(transaction).await.map_err(error)?;
+    match fate {
+        Some(fate) => tell(transaction, row, fate, now).await,
+        None => Ok(()),
+    }
+}
+
+/// The statement that ends the newest run of a shard.
+pub(crate) fn ending(row: &shard_head::Model, reason: &str, now: WallMs) -> UpdateMany<run::Entity> {
     use run::Column as C;
     run::Entity::update_many()
         .col_expr(C::EndedAt, Expr::value(now.0))
@@ -108,13 +126,6 @@ async fn end_row(
         .filter(C::TaskId.eq(row.task_id))
         .filter(C::ShardNo.eq(row.shard_no))
         .filter(C::RunNo.eq(row.run_no))
-        .exec(transaction)
-        .await
-        .map_err(error)?;
-    match fate {
-        Some(fate) => tell(transaction, row, fate, now).await,
-        None => Ok(()),
-    }
 }
 
 async fn tell(
@@ -124,10 +135,21 @@ async fn tell(
     now: WallMs,
 ) -> Result<(), StoreError> {
     let node = find(transaction, row).await?.and_then(|run| run.node);
+    let (actor, change) = told(row, node.as_deref(), fate, now);
+    record::audit(transaction, &actor, change, now).await
+}
+
+/// What the audit says of a run that `node` left.
+pub(crate) fn told(
+    row: &shard_head::Model,
+    node: Option<&str>,
+    fate: Fate<'_>,
+    now: WallMs,
+) -> (Actor, Change) {
     let episode = Episode {
         shard: row.shard_no.cast_unsigned(),
         run: RunNo(row.run_no.cast_unsigned()),
-        node: node.as_deref(),
+        node,
         silent: Duration::from_millis(u64::try_from(now.0 - row.updated_at).unwrap_or_default()),
         fate,
     };
@@ -138,13 +160,7 @@ async fn tell(
         before: Some(episode.before()),
         after: Some(episode.after()),
     };
-    record::audit(
-        transaction,
-        &Actor::windrow(Some(episode.sentence())),
-        change,
-        now,
-    )
-    .await
+    (Actor::windrow(Some(episode.sentence())), change)
 }
 
 /// The node of the newest run of a shard, if it gave the shard back to be gone on with.
@@ -152,9 +168,12 @@ pub(crate) async fn released_by(
     transaction: &Transaction,
     row: &shard_head::Model,
 ) -> Result<Option<String>, StoreError> {
-    let before = find(transaction, row).await?;
-    let before = before.filter(|run| run.end_reason.as_deref() == Some(RELEASED));
-    Ok(before.and_then(|run| run.node))
+    Ok(find(transaction, row).await?.and_then(released_by_run))
+}
+
+/// The node of a run that gave its shard back to be gone on with.
+pub(crate) fn released_by_run(run: run::Model) -> Option<String> {
+    run.node.filter(|_| run.end_reason.as_deref() == Some(RELEASED))
 }
 
 /// The newest run of a shard, as its row has it.

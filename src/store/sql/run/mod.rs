@@ -2,6 +2,7 @@
 
 pub mod checkpoint;
 pub mod claim;
+mod claim_batch;
 pub mod close;
 pub mod history;
 pub mod items;

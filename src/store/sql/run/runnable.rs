@@ -8,12 +8,12 @@ use std::sync::Arc;
 
 use futures_util::future::try_join_all;
 use sea_orm::sea_query::SelectStatement;
-use sea_orm::{ColumnTrait, Condition, EntityTrait, QueryFilter, QueryOrder, QuerySelect};
+use sea_orm::{ColumnTrait, Condition, EntityTrait, QueryFilter, QueryOrder, QuerySelect, Select};
 use serde::Deserialize;
 
 use crate::sql::entity::{business, session, shard_head, task};
 use crate::sql::run::claim::{ENDING, unfenced};
-use crate::sql::{Store, damaged, error, words};
+use crate::sql::{Reply, Store, damaged, error, words};
 use windrow_core::business::POOL_DEFAULT;
 use windrow_core::ids::{Epoch, SessionId, ShardId, TaskId, WallMs};
 use windrow_core::settings::RateLimit;
@@ -35,7 +35,7 @@ struct Row {
     tuning: String,
     priority: i32,
     queued_at: i64,
-    business_id: i64,
+    business: String,
     rate_share: Option<i64>,
     move_to: Option<String>,
     updated_at: i64,
@@ -55,7 +55,7 @@ type Columns = (
     String,
     i32,
     i64,
-    i64,
+    String,
 );
 
 impl From<Columns> for Row {
@@ -72,7 +72,7 @@ impl From<Columns> for Row {
             tuning,
             priority,
             queued_at,
-            business_id,
+            business,
         ) = columns;
         Row {
             task_id,
@@ -83,7 +83,7 @@ impl From<Columns> for Row {
             tuning,
             priority,
             queued_at,
-            business_id,
+            business,
             rate_share,
             move_to,
             updated_at,
@@ -97,27 +97,15 @@ struct Pace {
     rate: RateLimit,
 }
 
-type Owners = BTreeMap<i64, Arc<str>>;
-
 /// See [`windrow_engine::ports::ownership::run_store::RunStore::candidates`].
 pub(crate) async fn candidates(store: &Store, hunt: &CandidateQuery) -> Result<CandidatePage, StoreError> {
     let from = hunt.after.map_or(CLAIMABLE[0], |place| place.state);
-    let pages = CLAIMABLE
-        .into_iter()
-        .skip_while(|state| *state != from)
-        .map(|state| async move {
-            let after = hunt
-                .after
-                .filter(|place| place.state == state)
-                .map(|place| place.shard);
-            let found: Vec<Columns> = page(hunt, state, after)
-                .into_tuple()
-                .all(&store.readers)
-                .await
-                .map_err(error)?;
-            Ok::<_, StoreError>(found.into_iter().map(move |columns| (state, Row::from(columns))))
-        });
-    let mut found: Vec<(ShardState, Row)> = try_join_all(pages).await?.into_iter().flatten().collect();
+    let states = CLAIMABLE.into_iter().skip_while(|state| *state != from);
+    let wanted = states.map(|state| {
+        let after = hunt.after.filter(|place| place.state == state);
+        (state, page(hunt, state, after.map(|place| place.shard)))
+    });
+    let mut found = pages(store, wanted.collect()).await?;
     let limit = hunt.limit as usize;
     found.truncate(limit);
     let last = found.last().filter(|_| found.len() == limit);
@@ -126,13 +114,37 @@ pub(crate) async fn candidates(store: &Store, hunt: &CandidateQuery) -> Result<C
         shard: shard(row),
     });
     let rows: Vec<Row> = found.into_iter().map(|(_, row)| row).collect();
-    let owners = owners(store, &rows).await?;
     let counts = counts(store, &rows).await?;
+    let mut slugs = BTreeSet::new();
     let found = rows
         .iter()
-        .filter_map(|row| words::readable("shard", candidate(row, hunt, (&owners, &counts))))
+        .filter_map(|row| words::readable("shard", candidate(row, hunt, (&mut slugs, &counts))))
         .collect();
     Ok(CandidatePage { found, next })
+}
+
+/// Every page, side by side: in one round trip to a server.
+async fn pages(
+    store: &Store,
+    wanted: Vec<(ShardState, Select<shard_head::Entity>)>,
+) -> Result<Vec<(ShardState, Row)>, StoreError> {
+    let states: Vec<ShardState> = wanted.iter().map(|(state, _)| *state).collect();
+    let found: Vec<Vec<Columns>> = match store.talk().await? {
+        Some(mut talk) => {
+            let texts: Vec<String> = wanted.iter().map(|(_, page)| talk.text(page)).collect();
+            let replies = talk.say(&texts).await?;
+            replies.iter().map(Reply::tuples).collect::<Result<_, _>>()?
+        }
+        None => {
+            let found = wanted
+                .into_iter()
+                .map(|(_, page)| page.into_tuple().all(&store.readers));
+            try_join_all(found).await.map_err(error)?
+        }
+    };
+    let found = states.into_iter().zip(found);
+    let rows = found.flat_map(|(state, page)| page.into_iter().map(move |it| (state, Row::from(it))));
+    Ok(rows.collect())
 }
 
 fn page(
@@ -159,9 +171,10 @@ fn page(
             task::Column::Tuning,
             task::Column::Priority,
             task::Column::QueuedAt,
-            task::Column::BusinessId,
         ])
+        .column(business::Column::Slug)
         .join(sea_orm::JoinType::InnerJoin, task_of_shard())
+        .join(sea_orm::JoinType::InnerJoin, business_of_task())
         .filter(C::State.eq(state.as_str()))
         .filter(
             Condition::any()
@@ -233,29 +246,18 @@ fn task_of_shard() -> sea_orm::RelationDef {
         .into()
 }
 
+fn business_of_task() -> sea_orm::RelationDef {
+    task::Entity::belongs_to(business::Entity)
+        .from(task::Column::BusinessId)
+        .to(business::Column::Id)
+        .into()
+}
+
 fn shard(row: &Row) -> ShardId {
     ShardId {
         task: TaskId(row.task_id),
         no: row.shard_no.cast_unsigned(),
     }
-}
-
-/// The businesses of some rows, each read once.
-async fn owners(store: &Store, rows: &[Row]) -> Result<Owners, StoreError> {
-    use business::Column as C;
-    let ids: BTreeSet<i64> = rows.iter().map(|row| row.business_id).collect();
-    if ids.is_empty() {
-        return Ok(Owners::new());
-    }
-    let found: Vec<(i64, String)> = business::Entity::find()
-        .select_only()
-        .columns([C::Id, C::Slug])
-        .filter(C::Id.is_in(ids))
-        .into_tuple()
-        .all(&store.readers)
-        .await
-        .map_err(error)?;
-    Ok(found.into_iter().map(|(id, slug)| (id, slug.into())).collect())
 }
 
 /// How many shards the tasks have that have several.
@@ -282,13 +284,12 @@ async fn counts(store: &Store, rows: &[Row]) -> Result<BTreeMap<i64, i64>, Store
 fn candidate(
     row: &Row,
     hunt: &CandidateQuery,
-    (owners, counts): (&Owners, &BTreeMap<i64, i64>),
+    (slugs, counts): (&mut BTreeSet<Arc<str>>, &BTreeMap<i64, i64>),
 ) -> Result<Candidate, StoreError> {
-    let task = || TaskId(row.task_id).to_string();
-    let business = owners
-        .get(&row.business_id)
-        .cloned()
-        .ok_or_else(|| damaged("a task without a business", &task()))?;
+    // One text for all of a business: thousands may wait.
+    let known = slugs.get(row.business.as_str()).cloned();
+    let business = known.unwrap_or_else(|| row.business.as_str().into());
+    slugs.insert(business.clone());
     let pace: Pace =
         serde_json::from_str(&row.tuning).map_err(|fault| damaged("settings", &fault.to_string()))?;
     let count = counts

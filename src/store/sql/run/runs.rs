@@ -10,7 +10,8 @@ use crate::sql::run::claim;
 use crate::sql::run::close;
 use crate::sql::run::items;
 use crate::sql::run::runnable;
-use crate::sql::{Store, error, words};
+use crate::sql::task::record;
+use crate::sql::{Reply, Store, error, words};
 use windrow_core::execution::Shared;
 use windrow_core::ids::{ClaimId, Epoch, ItemCount, ItemIndex, ShardId, WallMs};
 use windrow_core::items::verdict::{ItemTrouble, ParkedItem};
@@ -64,28 +65,24 @@ impl RunStore for Store {
                 .add(C::Idx.gt(index.0.cast_signed()));
             query = query.filter(Condition::any().add(C::DueAt.gt(due_at.0)).add(same));
         }
-        let rows = query
-            .limit(u64::from(limit))
-            .all(&self.readers)
-            .await
-            .map_err(error)?;
+        let query = query.limit(u64::from(limit));
+        let rows = match self.talk().await? {
+            Some(mut talk) => talk.all(&query).await?,
+            None => query.all(&self.readers).await.map_err(error)?,
+        };
         rows.into_iter().map(parked_item).collect()
     }
 
     async fn control(&self, shard: ShardId) -> Result<Control, StoreError> {
-        let row = task::Entity::find_by_id(shard.task.0)
-            .one(&self.readers)
-            .await
-            .map_err(error)?;
+        let (row, shards) = task_and_shards(self, shard).await?;
         let row = row.ok_or_else(|| StoreError::Refused(format!("there is no task {}", shard.task)))?;
-        let own = shard_head::Entity::find_by_id((shard.task.0, words::shard_no(shard))).one(&self.readers);
-        let own = own.await.map_err(error)?;
+        let own = shards.iter().find(|row| row.shard_no == words::shard_no(shard));
         let own = own.ok_or_else(|| StoreError::Refused(format!("there is no shard {shard}")))?;
         let share = Share::read(own.rate_share);
         // The only shard has no share; the last one that is left has all, and still others beside it.
         let (abandoned_elsewhere, all_down) = match own.rate_share {
             None => (0, true),
-            Some(_) => elsewhere(self, &own).await?,
+            Some(_) => elsewhere(own, &shards),
         };
         Ok(Control {
             wish: words::wish(&row.wish)?,
@@ -143,25 +140,32 @@ fn parked_item(row: item::Model) -> Result<ParkedItem, StoreError> {
     })
 }
 
-/// What the other shards have abandoned, and whether the handler is down for each of them that isn't done.
-async fn elsewhere(store: &Store, own: &shard_head::Model) -> Result<(u64, bool), StoreError> {
-    use shard_head::Column as C;
-    let others: Vec<(i64, String, Option<i64>)> = shard_head::Entity::find()
-        .select_only()
-        .columns([C::Abandoned, C::State, C::CircuitSince])
-        .filter(C::TaskId.eq(own.task_id))
-        .filter(C::ShardNo.ne(own.shard_no))
-        .into_tuple()
-        .all(&store.readers)
-        .await
-        .map_err(error)?;
-    let abandoned = others
-        .iter()
-        .map(|(abandoned, _, _)| abandoned)
-        .sum::<i64>()
-        .cast_unsigned();
-    let is_up = |(_, state, since): &(i64, String, Option<i64>)| {
-        since.is_none() && state != ShardState::Done.as_str()
+/// A task and its shards. The embedded database is asked for one after the other, which costs nothing there.
+async fn task_and_shards(
+    store: &Store,
+    shard: ShardId,
+) -> Result<(Option<task::Model>, Vec<shard_head::Model>), StoreError> {
+    let (row, shards) = (
+        task::Entity::find_by_id(shard.task.0),
+        record::all_shards(shard.task),
+    );
+    let Some(mut talk) = store.talk().await? else {
+        let row = row.one(&store.readers).await.map_err(error)?;
+        return Ok((row, shards.all(&store.readers).await.map_err(error)?));
     };
-    Ok((abandoned, !others.iter().any(is_up)))
+    let replies = talk.say(&[talk.text(&row), talk.text(&shards)]).await?;
+    let (row, shards) = (replies.first(), replies.get(1));
+    Ok((
+        row.map_or(Ok(None), Reply::one)?,
+        shards.map_or(Ok(Vec::new()), Reply::all)?,
+    ))
+}
+
+/// What the other shards have abandoned, and whether the handler is down for each of them that isn't done.
+fn elsewhere(own: &shard_head::Model, all: &[shard_head::Model]) -> (u64, bool) {
+    let others = || all.iter().filter(|other| other.shard_no != own.shard_no);
+    let abandoned = others().map(|other| other.abandoned).sum::<i64>();
+    let is_up =
+        |other: &shard_head::Model| other.circuit_since.is_none() && other.state != ShardState::Done.as_str();
+    (abandoned.cast_unsigned(), !others().any(is_up))
 }

@@ -5,13 +5,13 @@ use std::time::Duration;
 use async_trait::async_trait;
 use sea_orm::ActiveValue::Set;
 use sea_orm::sea_query::{Expr, ExprTrait as _};
-use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QueryOrder};
+use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QueryOrder, UpdateMany};
 use uuid::Uuid;
 
-use crate::sql::entity::{meta, session, shard_head};
+use crate::sql::entity::{audit, meta, session, shard_head};
 use crate::sql::run::claim::unfenced;
 use crate::sql::task::record::{self, Change};
-use crate::sql::{Store, damaged, error, settled, words};
+use crate::sql::{Reply, Store, Talk, damaged, error, settled, words};
 use windrow_core::business::POOL_DEFAULT;
 use windrow_core::capacity::Load;
 use windrow_core::ids::{ClaimId, Epoch, SessionId, WallMs};
@@ -85,13 +85,13 @@ impl SessionStore for Store {
     }
 
     async fn list(&self) -> Result<Vec<SessionView>, StoreError> {
-        let rows = session::Entity::find()
-            .order_by_asc(session::Column::Id)
-            .all(&self.readers)
-            .await;
+        let all = session::Entity::find().order_by_asc(session::Column::Id);
+        let rows = match self.talk().await? {
+            Some(mut talk) => talk.all(&all).await,
+            None => all.all(&self.readers).await.map_err(error),
+        };
         // One that a newer program wrote otherwise is nobody that could be fenced; it hides none of the others.
-        Ok(rows
-            .map_err(error)?
+        Ok(rows?
             .into_iter()
             .filter_map(|row| words::readable("session", view(row)))
             .collect())
@@ -177,16 +177,62 @@ impl SessionStore for Store {
     }
 }
 
-async fn fence(store: &Store, id: SessionId, heartbeat: i64, now: WallMs) -> Result<bool, StoreError> {
-    let transaction = store.write().await?;
-    let fenced = session::Entity::update_many()
+fn fencing(id: SessionId, heartbeat: i64) -> UpdateMany<session::Entity> {
+    session::Entity::update_many()
         .col_expr(session::Column::Fenced, Expr::value(true))
         .filter(session::Column::Id.eq(words::session_text(id)))
         .filter(session::Column::Fenced.eq(false))
         .filter(session::Column::Hb.eq(heartbeat))
-        .exec(&transaction)
-        .await
-        .map_err(error)?;
+}
+
+/// What the audit says of a session that was fenced.
+fn told(id: SessionId, row: &session::Model) -> (Actor, Change) {
+    let told = Fenced {
+        node: &row.node,
+        session: id,
+    };
+    let change = Change {
+        task: None,
+        business: None,
+        action: Fenced::ACTION.to_owned(),
+        before: Some(told.before()),
+        after: Some(told.after()),
+    };
+    (Actor::windrow(Some(told.sentence())), change)
+}
+
+/// In two round trips.
+async fn fence_batch(mut talk: Talk, id: SessionId, heartbeat: i64, now: WallMs) -> Result<bool, StoreError> {
+    let row = session::Entity::find_by_id(words::session_text(id));
+    let replies = talk
+        .say(&[
+            "BEGIN".to_owned(),
+            talk.text(&fencing(id, heartbeat)),
+            talk.text(&row),
+        ])
+        .await?;
+    let row: Option<session::Model> = replies.get(2).map_or(Ok(None), Reply::one)?;
+    let is_new = replies.get(1).is_some_and(|fenced| fenced.affected == 1);
+    match row.as_ref().filter(|_| is_new) {
+        Some(row) => {
+            let (actor, change) = told(id, row);
+            let entry = audit::Entity::insert(record::entry(&actor, change, now));
+            talk.say(&[talk.text(&entry), "COMMIT".to_owned()]).await?;
+        }
+        None => {
+            talk.say(&["ROLLBACK".to_owned()]).await?;
+        }
+    }
+    // A row that is gone counts as fenced (rule 6).
+    Ok(row.is_none_or(|row| row.fenced))
+}
+
+async fn fence(store: &Store, id: SessionId, heartbeat: i64, now: WallMs) -> Result<bool, StoreError> {
+    if let Some(talk) = store.talk().await? {
+        return fence_batch(talk, id, heartbeat, now).await;
+    }
+    let transaction = store.write().await?;
+    let fenced = fencing(id, heartbeat).exec(&transaction).await.map_err(error)?;
     let row = session::Entity::find_by_id(words::session_text(id))
         .one(&transaction)
         .await
@@ -194,18 +240,7 @@ async fn fence(store: &Store, id: SessionId, heartbeat: i64, now: WallMs) -> Res
     // A row that is gone counts as fenced (rule 6).
     let Some(row) = row else { return Ok(true) };
     if fenced.rows_affected == 1 {
-        let told = Fenced {
-            node: &row.node,
-            session: id,
-        };
-        let change = Change {
-            task: None,
-            business: None,
-            action: Fenced::ACTION.to_owned(),
-            before: Some(told.before()),
-            after: Some(told.after()),
-        };
-        let actor = Actor::windrow(Some(told.sentence()));
+        let (actor, change) = told(id, &row);
         record::audit(&transaction, &actor, change, now).await?;
         transaction.commit().await.map_err(error)?;
     }

@@ -27,7 +27,12 @@ impl Held {
     /// Of the task's row as this transaction has read it under its lock.
     pub(crate) async fn of(transaction: &Transaction, row: task::Model) -> Result<Held, StoreError> {
         let shards = record::shards(transaction, TaskId(row.id)).await?;
-        let before = read(&row, &shards)?;
+        Held::new(row, &shards)
+    }
+
+    /// The same with its shards as this transaction has read them.
+    pub(crate) fn new(row: task::Model, shards: &[shard_head::Model]) -> Result<Held, StoreError> {
+        let before = read(&row, shards)?;
         Ok(Held {
             life: before.clone(),
             row,
@@ -84,6 +89,21 @@ impl Held {
             false => Evidence::default(),
         };
         Ok(self.life.refresh(news, evidence, now))
+    }
+
+    /// Finds its status from its shards where they alone tell it, and says which row is to be written, if any. None where
+    /// more than that must be read or written.
+    pub(crate) fn refresh_row(&mut self, now: WallMs) -> Result<Option<Option<task::Model>>, StoreError> {
+        if self.life.is_settled() {
+            return Ok(None);
+        }
+        let deeds = self.life.refresh(None, Evidence::default(), now);
+        let row = written(&self.row, &self.life)?;
+        let is_plain = deeds == Deeds::default()
+            && self.life.shards == self.before.shards
+            && self.life.control_rev == self.before.control_rev
+            && row.source == self.row.source;
+        Ok(is_plain.then(|| Some(row).filter(|row| *row != self.row)))
     }
 
     /// Writes what differs, with what changes leave beside it. `by` gave the command, which is a new version also where it

@@ -1,7 +1,7 @@
 //! The task row, its shards and the audit, in the transaction of the change.
 
 use sea_orm::ActiveValue::{NotSet, Set};
-use sea_orm::{ActiveModelTrait, ColumnTrait, EntityTrait, QueryFilter, QueryOrder};
+use sea_orm::{ActiveModelTrait, ColumnTrait, EntityTrait, QueryFilter, QueryOrder, Select, UpdateMany};
 
 use crate::sql::entity::{audit, shard_head, task};
 use crate::sql::{Transaction, damaged, error};
@@ -23,13 +23,15 @@ pub(crate) async fn shards(
     transaction: &Transaction,
     id: TaskId,
 ) -> Result<Vec<shard_head::Model>, StoreError> {
+    all_shards(id).all(transaction).await.map_err(error)
+}
+
+/// The query for them.
+pub(crate) fn all_shards(id: TaskId) -> Select<shard_head::Entity> {
     shard_head::Entity::find()
         .filter(shard_head::Column::TaskId.eq(id.0))
         .order_by_asc(shard_head::Column::FirstIndex)
         .order_by_asc(shard_head::Column::ShardNo)
-        .all(transaction)
-        .await
-        .map_err(error)
 }
 
 /// Writes a task back by compare-and-set on its version, which goes up by one.
@@ -38,17 +40,7 @@ pub(crate) async fn save(
     task: &task::Model,
     now: WallMs,
 ) -> Result<(), StoreError> {
-    let mut row = task::ActiveModel::from(task.clone()).reset_all();
-    row.id = NotSet;
-    row.version = Set(task.version + 1);
-    row.updated_at = Set(now.0);
-    let saved = task::Entity::update_many()
-        .set(row)
-        .filter(task::Column::Id.eq(task.id))
-        .filter(task::Column::Version.eq(task.version))
-        .exec(transaction)
-        .await
-        .map_err(error)?;
+    let saved = saving(task, now).exec(transaction).await.map_err(error)?;
     match saved.rows_affected {
         1 => Ok(()),
         _ => Err(StoreError::Unavailable(format!(
@@ -56,6 +48,18 @@ pub(crate) async fn save(
             TaskId(task.id)
         ))),
     }
+}
+
+/// The statement that does it.
+pub(crate) fn saving(task: &task::Model, now: WallMs) -> UpdateMany<task::Entity> {
+    let mut row = task::ActiveModel::from(task.clone()).reset_all();
+    row.id = NotSet;
+    row.version = Set(task.version + 1);
+    row.updated_at = Set(now.0);
+    task::Entity::update_many()
+        .set(row)
+        .filter(task::Column::Id.eq(task.id))
+        .filter(task::Column::Version.eq(task.version))
 }
 
 /// What an audit entry says beside who and when.
@@ -75,7 +79,16 @@ pub(crate) async fn audit(
     change: Change,
     now: WallMs,
 ) -> Result<(), StoreError> {
-    let entry = audit::ActiveModel {
+    audit::Entity::insert(entry(actor, change, now))
+        .exec_without_returning(transaction)
+        .await
+        .map_err(error)?;
+    Ok(())
+}
+
+/// The row of an audit entry.
+pub(crate) fn entry(actor: &Actor, change: Change, now: WallMs) -> audit::ActiveModel {
+    audit::ActiveModel {
         id: NotSet,
         task_id: Set(change.task.map(|id| id.0)),
         at_ms: Set(now.0),
@@ -87,10 +100,5 @@ pub(crate) async fn audit(
         after_json: Set(change.after),
         request_id: Set(actor.request_id.clone()),
         business_id: Set(change.business),
-    };
-    audit::Entity::insert(entry)
-        .exec_without_returning(transaction)
-        .await
-        .map_err(error)?;
-    Ok(())
+    }
 }

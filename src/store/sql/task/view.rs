@@ -1,10 +1,12 @@
 //! A task and its progress as every surface shows them, read from one snapshot.
 
-use sea_orm::{ColumnTrait, ConnectionTrait, EntityTrait, QueryFilter, QueryOrder};
+use sea_orm::{
+    ColumnTrait, ConnectionTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect, QueryTrait as _,
+};
 
 use crate::sql::entity::{business, session, shard_head, task};
-use crate::sql::task::life;
-use crate::sql::{damaged, error, words};
+use crate::sql::task::{life, record};
+use crate::sql::{Talk, damaged, error, words};
 use windrow_core::business::POOL_DEFAULT;
 use windrow_core::ids::{TaskId, WallMs};
 use windrow_engine::ports::StoreError;
@@ -36,6 +38,42 @@ pub(crate) async fn view_with_owners<C: ConnectionTrait>(
     Ok(task)
 }
 
+/// A task with the names of the nodes that own its shards, in one round trip.
+pub(crate) async fn read_batch(mut talk: Talk, id: TaskId) -> Result<Option<TaskView>, StoreError> {
+    let of_task = task::Entity::find_by_id(id.0)
+        .select_only()
+        .column(task::Column::BusinessId)
+        .into_query();
+    let owners = shard_head::Entity::find()
+        .select_only()
+        .column(shard_head::Column::SessionId)
+        .filter(shard_head::Column::TaskId.eq(id.0))
+        .filter(shard_head::Column::SessionId.is_not_null())
+        .into_query();
+    let business = business::Entity::find().filter(business::Column::Id.in_subquery(of_task));
+    let sessions = session::Entity::find().filter(session::Column::Id.in_subquery(owners));
+    let replies = talk
+        .read(vec![
+            talk.text(&task::Entity::find_by_id(id.0)),
+            talk.text(&business),
+            talk.text(&record::all_shards(id)),
+            talk.text(&sessions),
+        ])
+        .await?;
+    let [row, owner, shards, sessions, _] = replies.as_slice() else {
+        let text = format!("{} answers to the four reads of a task", replies.len());
+        return Err(StoreError::Unavailable(text));
+    };
+    let Some(row) = row.one::<task::Model>()? else {
+        return Ok(None);
+    };
+    let owner: Option<business::Model> = owner.one()?;
+    let owner = owner.ok_or_else(|| damaged("the business of a task", &row.business_id.to_string()))?;
+    let mut task = together(row, owner.slug, &shards.all::<shard_head::Model>()?)?;
+    name(&mut task, &sessions.all()?);
+    Ok(Some(task))
+}
+
 async fn name_owners<C: ConnectionTrait>(db: &C, task: &mut TaskView) -> Result<(), StoreError> {
     use session::Column as S;
     let ids: Vec<String> = task
@@ -52,13 +90,17 @@ async fn name_owners<C: ConnectionTrait>(db: &C, task: &mut TaskView) -> Result<
         .all(db)
         .await
         .map_err(error)?;
+    name(task, &found);
+    Ok(())
+}
+
+fn name(task: &mut TaskView, sessions: &[session::Model]) {
     for shard in &task.life.shards {
         let id = shard.session.map(words::session_text);
-        if let Some(row) = found.iter().find(|row| Some(&row.id) == id.as_ref()) {
+        if let Some(row) = sessions.iter().find(|row| Some(&row.id) == id.as_ref()) {
             task.owners.insert(shard.no, row.node.clone());
         }
     }
-    Ok(())
 }
 
 pub(crate) fn together(

@@ -27,6 +27,7 @@ const REDIS: Setup = Setup {
     witness: Witness::Redis,
     start: Start::Owned,
     quarantine: true,
+    lease_lives: 1,
     bend: Bend::Nothing,
 };
 

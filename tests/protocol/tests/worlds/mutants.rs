@@ -9,6 +9,7 @@ const ONE: &str = "one node in a shard's gate";
 const SHUT: &str = "no open gate after stopped";
 const EPOCH: &str = "one claim per epoch";
 const OLDER: &str = "no write of an older claim after a newer one";
+const CARRIED: &str = "a lease alone carries a run for a while";
 const FELL: &str = "progress never falls";
 const ANSWERED: &str = "nothing counts as done that was not answered";
 
@@ -112,7 +113,11 @@ fn a_leases_trust_counts_from_its_sending() {
 
 #[test]
 fn a_lease_does_not_revive_trust_that_has_ended() {
-    is_caught(Bend::LeaseRevives, with!(REDIS; late: 1), ONE);
+    let setup = Setup {
+        lease_lives: 2,
+        ..with!(REDIS; late: 1)
+    };
+    is_caught(Bend::LeaseRevives, setup, ONE);
 }
 
 #[test]
@@ -153,6 +158,37 @@ fn a_token_of_someone_else_ends_the_run() {
         Bend::ForeignTokenIgnored,
         with!(REDIS; claims: 3, handovers: 1, stops: 1),
     );
+}
+
+#[test]
+fn a_lease_alone_carries_its_run_for_a_while_only() {
+    is_caught(Bend::LeaseCarriesAlone, REDIS, CARRIED);
+}
+
+/// Not a matter of safety: without it nobody else gets the shard for as long as its owner can't save.
+#[test]
+fn a_run_that_may_do_nothing_gives_its_lease_back() {
+    is_equivalent(Bend::LeaseKeptShut, REDIS);
+    assert!(search(REDIS, 1).has_seen(Sight::LeaseLetGo));
+    assert!(!search(REDIS.bent(Bend::LeaseKeptShut), 1).has_seen(Sight::LeaseLetGo));
+}
+
+#[test]
+fn a_lease_is_not_given_back_while_the_gate_is_open() {
+    is_caught(Bend::LeaseReturnedOpen, REDIS, ONE);
+}
+
+/// A heartbeat opens the gate again, and what the lease once gave would outlast it.
+#[test]
+fn a_lease_that_was_given_back_is_forgotten() {
+    let times = Times { ttl: 5, ..LONG_LEASE };
+    is_caught(Bend::LeaseRemembered, Setup { times, ..REDIS }, ONE);
+}
+
+/// The giving back is long under way, a heartbeat revives the run, which takes the lease again, and only then it goes.
+#[test]
+fn a_lease_that_was_given_back_is_taken_again_under_another_token() {
+    is_caught(Bend::TokenKept, with!(REDIS; late: 1), ONE);
 }
 
 #[test]

@@ -49,7 +49,10 @@ impl BusinessStore for Store {
     }
 
     async fn business(&self, slug: &str) -> Result<Option<Business>, StoreError> {
-        let row = find(&self.readers, slug).await?;
+        let row = match self.talk().await? {
+            Some(mut talk) => talk.all(&of_slug(slug)).await?.into_iter().next(),
+            None => find(&self.readers, slug).await?,
+        };
         row.filter(|row| row.handler.is_some()).map(view).transpose()
     }
 
@@ -149,11 +152,11 @@ pub(crate) async fn find(
     db: &impl ConnectionTrait,
     slug: &str,
 ) -> Result<Option<business::Model>, StoreError> {
-    business::Entity::find()
-        .filter(business::Column::Slug.eq(slug))
-        .one(db)
-        .await
-        .map_err(error)
+    of_slug(slug).one(db).await.map_err(error)
+}
+
+fn of_slug(slug: &str) -> sea_orm::Select<business::Entity> {
+    business::Entity::find().filter(business::Column::Slug.eq(slug))
 }
 
 async fn load(transaction: &Transaction, slug: &str) -> Result<Business, StoreError> {

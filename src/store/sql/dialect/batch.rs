@@ -1,0 +1,179 @@
+//! Several statements in one round trip, for what a database far away would make slow: a take-over, and what it reads.
+//!
+//! Their values stand in their texts, quoted by the builder. Nothing is prepared: that is a round trip more for each statement
+//! that a connection has not met. A connection that is left inside a transaction is found out when it is given back
+//! (`server::tested`).
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::TryStreamExt as _;
+use futures_util::stream::BoxStream;
+use sea_orm::sqlx::pool::PoolConnection;
+use sea_orm::sqlx::{self, AssertSqlSafe, Either, MySql, Postgres};
+use sea_orm::{
+    DatabaseConnection, DbBackend, DbErr, EntityTrait, FromQueryResult, QueryResult, QueryTrait, RuntimeErr,
+    TryGetableMany,
+};
+use tokio::time::Instant;
+
+use super::{Bounded, bounded, error};
+use windrow_engine::ports::StoreError;
+use windrow_engine::ports::handling::meters::Meters;
+
+/// A connection to a server to which several statements are sent at once.
+pub(crate) struct Talk {
+    connection: Connection,
+    limit: Option<Duration>,
+    meters: Arc<Meters>,
+}
+
+enum Connection {
+    Postgres(PoolConnection<Postgres>),
+    MySql(PoolConnection<MySql>),
+}
+
+/// What one of the statements gave.
+#[derive(Default)]
+pub(crate) struct Reply {
+    rows: Vec<QueryResult>,
+    /// How many rows it changed.
+    pub(crate) affected: u64,
+}
+
+impl Reply {
+    /// Its rows as an entity has them.
+    pub(crate) fn all<M: FromQueryResult>(&self) -> Result<Vec<M>, StoreError> {
+        let rows = self.rows.iter().map(|row| M::from_query_result(row, ""));
+        rows.collect::<Result<_, _>>().map_err(error)
+    }
+
+    /// Its first row.
+    pub(crate) fn one<M: FromQueryResult>(&self) -> Result<Option<M>, StoreError> {
+        let row = self.rows.first().map(|row| M::from_query_result(row, ""));
+        row.transpose().map_err(error)
+    }
+
+    /// Its rows by the places of their columns.
+    pub(crate) fn tuples<T: TryGetableMany>(&self) -> Result<Vec<T>, StoreError> {
+        let rows = self.rows.iter().map(QueryResult::try_get_many_by_index);
+        rows.collect::<Result<_, _>>().map_err(error)
+    }
+
+    /// The first column of its first row.
+    pub(crate) fn value<T: sea_orm::TryGetable>(&self) -> Result<Option<T>, StoreError> {
+        let value = self.rows.first().map(|row| row.try_get_by_index(0));
+        value.transpose().map_err(error)
+    }
+}
+
+impl Bounded<DatabaseConnection> {
+    /// A connection for batches; none to the embedded database, which is never far away.
+    pub(crate) async fn talk(&self, meters: &Arc<Meters>) -> Result<Option<Talk>, DbErr> {
+        let pool = self.unbounded();
+        let connection = match pool.get_database_backend() {
+            DbBackend::Postgres => pool
+                .get_postgres_connection_pool()
+                .acquire()
+                .await
+                .map(Connection::Postgres),
+            DbBackend::MySql => pool
+                .get_mysql_connection_pool()
+                .acquire()
+                .await
+                .map(Connection::MySql),
+            _ => return Ok(None),
+        };
+        Ok(Some(Talk {
+            connection: connection.map_err(db_error)?,
+            limit: self.limit(),
+            meters: meters.clone(),
+        }))
+    }
+}
+
+impl Talk {
+    /// A statement with its values.
+    pub(crate) fn text(&self, statement: &impl QueryTrait) -> String {
+        let backend = match self.connection {
+            Connection::Postgres(_) => DbBackend::Postgres,
+            Connection::MySql(_) => DbBackend::MySql,
+        };
+        statement.build(backend).to_string()
+    }
+
+    /// Sends statements together: one reply for each of them, or the first one's error.
+    pub(crate) async fn say(&mut self, statements: &[String]) -> Result<Vec<Reply>, StoreError> {
+        let text = AssertSqlSafe(statements.join(";\n"));
+        let limit = self.limit;
+        let said = async {
+            let said = sqlx::raw_sql(text);
+            match &mut self.connection {
+                Connection::Postgres(connection) => {
+                    gather::<Postgres>(said.fetch_many(&mut **connection), |done| done.rows_affected()).await
+                }
+                Connection::MySql(connection) => {
+                    gather::<MySql>(said.fetch_many(&mut **connection), |done| done.rows_affected()).await
+                }
+            }
+            .map_err(|cause| error(db_error(cause)))
+        };
+        let begun = Instant::now();
+        let told = bounded::within(limit, said, StoreError::Unavailable).await;
+        self.meters.queried("other", begun.elapsed(), told.is_err());
+        told
+    }
+
+    /// Sends reads that see one moment of the store.
+    pub(crate) async fn read(&mut self, reads: Vec<String>) -> Result<Vec<Reply>, StoreError> {
+        let begin: &[&str] = match self.connection {
+            Connection::Postgres(_) => &["BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"],
+            Connection::MySql(_) => &[
+                "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ",
+                "START TRANSACTION READ ONLY",
+            ],
+        };
+        let mut texts: Vec<String> = begin.iter().map(|text| (*text).to_owned()).collect();
+        texts.extend(reads);
+        texts.push("COMMIT".to_owned());
+        let replies = self.say(&texts).await?;
+        Ok(replies.into_iter().skip(begin.len()).collect())
+    }
+
+    /// Sends a read by itself.
+    pub(crate) async fn all<E: EntityTrait>(
+        &mut self,
+        select: &sea_orm::Select<E>,
+    ) -> Result<Vec<E::Model>, StoreError> {
+        let text = self.text(select);
+        let replies = self.say(&[text]).await?;
+        replies.first().map_or(Ok(Vec::new()), Reply::all)
+    }
+}
+
+/// What a server tells: the rows of a statement, then its end.
+type Part<D> = Either<<D as sqlx::Database>::QueryResult, <D as sqlx::Database>::Row>;
+
+async fn gather<D: sqlx::Database>(
+    mut told: BoxStream<'_, Result<Part<D>, sqlx::Error>>,
+    affected: fn(&D::QueryResult) -> u64,
+) -> Result<Vec<Reply>, sqlx::Error>
+where
+    QueryResult: From<D::Row>,
+{
+    let (mut replies, mut reply) = (Vec::new(), Reply::default());
+    while let Some(part) = told.try_next().await? {
+        match part {
+            Either::Right(row) => reply.rows.push(row.into()),
+            Either::Left(done) => {
+                reply.affected = affected(&done);
+                replies.push(std::mem::take(&mut reply));
+            }
+        }
+    }
+    Ok(replies)
+}
+
+fn db_error(cause: sqlx::Error) -> DbErr {
+    DbErr::Conn(RuntimeErr::SqlxError(Arc::new(cause)))
+}

@@ -1,0 +1,150 @@
+//! A claim in two round trips, for servers that may be far away: the first raises the epoch and reads all that it needs,
+//! the second writes what a claim leaves, and commits. The same statements as in `claim`, under the same locks.
+
+use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect};
+
+use crate::sql::entity::{audit, item, run, session, shard_head, task};
+use crate::sql::run::claim::{claimed, find_blob, find_retrying, is_own, raising};
+use crate::sql::run::history;
+use crate::sql::task::life::Held;
+use crate::sql::task::record;
+use crate::sql::{Talk, locks, words};
+use windrow_core::checkpoint;
+use windrow_core::life::succession::Fate;
+use windrow_engine::ports::StoreError;
+use windrow_engine::ports::ownership::run_store::{ClaimOutcome, ClaimRequest, ClaimedShard};
+
+/// What the first round trip found.
+struct Found {
+    task: Option<task::Model>,
+    /// The shard as it was.
+    before: Option<shard_head::Model>,
+    is_raised: bool,
+    /// The task's shards as they are.
+    shards: Vec<shard_head::Model>,
+    /// The claimant's session.
+    me: Option<session::Model>,
+    /// The run that was begun last.
+    last: Option<run::Model>,
+    blob: Vec<u8>,
+    retrying: Vec<item::Model>,
+}
+
+/// What becomes of the transaction.
+enum Decision {
+    /// Nothing is kept. Without an outcome the claim takes more than this.
+    RollBack(Option<ClaimOutcome>),
+    /// This is written and committed.
+    Commit(Box<ClaimedShard>, Vec<String>),
+}
+
+/// None where more than the shards must be read to know what the task is now; nothing was kept then.
+pub(crate) async fn claim(
+    mut talk: Talk,
+    request: &ClaimRequest,
+) -> Result<Option<ClaimOutcome>, StoreError> {
+    let found = read(&mut talk, request).await?;
+    match decide(&talk, request, found)? {
+        Decision::RollBack(outcome) => {
+            talk.say(&["ROLLBACK".to_owned()]).await?;
+            Ok(outcome)
+        }
+        Decision::Commit(claimed, mut writes) => {
+            writes.push("COMMIT".to_owned());
+            talk.say(&writes).await?;
+            Ok(Some(ClaimOutcome::Claimed(claimed)))
+        }
+    }
+}
+
+async fn read(talk: &mut Talk, request: &ClaimRequest) -> Result<Found, StoreError> {
+    let key = (request.shard.task.0, words::shard_no(request.shard));
+    let last = run::Entity::find()
+        .filter(run::Column::TaskId.eq(key.0))
+        .filter(run::Column::ShardNo.eq(key.1))
+        .order_by_desc(run::Column::RunNo)
+        .limit(1);
+    let me = session::Entity::find_by_id(words::session_text(request.session));
+    let replies = talk
+        .say(&[
+            "BEGIN".to_owned(),
+            // The task before its shard, as everybody.
+            talk.text(&locks::find_task(request.shard.task)),
+            talk.text(&history::find_head(request.shard)),
+            talk.text(&raising(request)),
+            talk.text(&record::all_shards(request.shard.task)),
+            talk.text(&me),
+            talk.text(&last),
+            talk.text(&find_blob(key)),
+            talk.text(&find_retrying(key)),
+        ])
+        .await?;
+    let [_, task, before, raised, shards, me, last, blob, retrying] = replies.as_slice() else {
+        let text = format!("{} answers to the nine statements of a claim", replies.len());
+        return Err(StoreError::Unavailable(text));
+    };
+    Ok(Found {
+        task: task.one()?,
+        before: before.one()?,
+        is_raised: raised.affected == 1,
+        shards: shards.all()?,
+        me: me.one()?,
+        last: last.one()?,
+        blob: blob.value()?.unwrap_or_default(),
+        retrying: retrying.all()?,
+    })
+}
+
+fn decide(talk: &Talk, request: &ClaimRequest, found: Found) -> Result<Decision, StoreError> {
+    let lost = Ok(Decision::RollBack(Some(ClaimOutcome::Lost)));
+    let row = found.shards.iter().find(|row| is_own(row, request));
+    let row = row.filter(|row| row.shard_no == words::shard_no(request.shard));
+    let (Some(task), Some(row)) = (found.task, row) else {
+        return lost;
+    };
+    let mut writes = Vec::new();
+    let mut released_by = None;
+    if found.is_raised {
+        let mut held = Held::new(task, &found.shards)?;
+        let Some(changed) = held.refresh_row(request.now)? else {
+            return Ok(Decision::RollBack(None));
+        };
+        writes.extend(changed.map(|task| talk.text(&record::saving(&task, request.now))));
+        let heir = found.me.map(|me| me.node);
+        if let Some(before) = found.before.filter(|before| before.run_no > 0) {
+            let last = found.last.filter(|run| run.run_no == before.run_no);
+            if before.session_id.is_some() {
+                let node = last.and_then(|run| run.node);
+                writes.extend(succession(talk, request, &before, (node, heir.as_deref())));
+            } else {
+                released_by = last.and_then(history::released_by_run);
+            }
+        }
+        writes.push(talk.text(&run::Entity::insert(history::new_run(request, row, heir))));
+    } else if found.me.is_none_or(|me| me.fenced) {
+        return lost;
+    }
+    let claimed = claimed(request, row, (found.blob, found.retrying), released_by)?;
+    if let Some(version) = checkpoint::version_of(&claimed.blob).filter(|it| *it > checkpoint::VERSION) {
+        // The shard stays as it was, for a node that can read it.
+        return Ok(Decision::RollBack(Some(ClaimOutcome::Newer(version))));
+    }
+    Ok(Decision::Commit(Box::new(claimed), writes))
+}
+
+/// What is written of the run that the claim found unended.
+fn succession(
+    talk: &Talk,
+    request: &ClaimRequest,
+    before: &shard_head::Model,
+    (node, heir): (Option<String>, Option<&str>),
+) -> Vec<String> {
+    let mut writes = vec![talk.text(&history::ending(before, history::LOST, request.now))];
+    if let Some(heir) = heir {
+        let fate = Fate::TakenOver(heir);
+        let (actor, change) = history::told(before, node.as_deref(), fate, request.now);
+        let entry = record::entry(&actor, change, request.now);
+        writes.push(talk.text(&audit::Entity::insert(entry)));
+    }
+    writes
+}
