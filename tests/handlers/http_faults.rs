@@ -385,10 +385,8 @@ const SENT_AGAIN_WITHIN: Duration = Duration::from_secs(3);
 #[tokio::test]
 async fn what_a_link_lost_is_not_sent_when_it_heals_after_the_call_was_given_up() {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("bound");
-    let handler = open(HttpOptions::new(&format!(
-        "http://{}/",
-        listener.local_addr().expect("an address")
-    )));
+    let url = format!("http://{}/", listener.local_addr().expect("an address"));
+    let handler = open(HttpOptions::new(&url));
     let answered = async {
         let (mut stream, _) = listener.accept().await.expect("accepted");
         read_request(&mut stream).await.expect("a request");

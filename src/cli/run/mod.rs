@@ -132,17 +132,7 @@ impl JobRun<'_> {
         match self.begin(&job).await? {
             JobStart::Ended(task) => self.tell_ended(task).await,
             JobStart::New(task) => {
-                self.say(&format!(
-                    "{}: {} ({})",
-                    task.id,
-                    counted(task.total.0, "item"),
-                    job.name
-                ));
-                let looks = first_row::look(&opened).await;
-                looks.lines.iter().for_each(|line| self.say(line));
-                for doubt in looks.doubts {
-                    self.shell.screen.must_say(&format!("warning: {doubt}"));
-                }
+                self.introduce(&task, &job.name, &opened).await;
                 self.tell_of_others(&task).await?;
                 self.drive(task, opened.source, signals).await
             }
@@ -150,6 +140,17 @@ impl JobRun<'_> {
                 self.say(&resuming(&task));
                 self.drive(task, opened.source, signals).await
             }
+        }
+    }
+
+    /// Says what a new job goes over, and what looks wrong with it.
+    async fn introduce(&self, task: &TaskView, name: &str, opened: &OpenedSource) {
+        let items = counted(task.total.0, "item");
+        self.say(&format!("{}: {items} ({name})", task.id));
+        let looks = first_row::look(opened).await;
+        looks.lines.iter().for_each(|line| self.say(line));
+        for doubt in looks.doubts {
+            self.shell.screen.must_say(&format!("warning: {doubt}"));
         }
     }
 

@@ -5,6 +5,8 @@
 mod pointer;
 mod retry_after;
 
+use std::time::Duration;
+
 use hyper::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, LOCATION, RETRY_AFTER};
 use hyper::http::StatusCode;
 use serde::Deserialize;
@@ -50,25 +52,22 @@ pub fn needs_body(status: StatusCode) -> bool {
 pub fn classify(answer: &Answer, asked: Asked<'_>) -> Reply {
     let after = || retry_after(answer.headers.get(RETRY_AFTER), asked.now);
     let failed = |failure| Reply::Failed(Box::new(failure));
+    let tried_again = |class, hint| {
+        let failure = refusal(answer, hint);
+        let after = after();
+        failed(CallFailure::Failed {
+            class,
+            failure,
+            after,
+        })
+    };
+    let rejected = |hint| failed(CallFailure::Rejected(refusal(answer, hint)));
     match answer.status.as_u16() {
         200..=299 => on_success(answer, asked).unwrap_or_else(|why| failed(CallFailure::BadReply(why))),
-        429 => {
-            let failure = refusal(answer, "it is overloaded; the whole task pauses");
-            failed(CallFailure::BackPressure {
-                after: after(),
-                failure,
-            })
-        }
+        429 => failed(overloaded(answer, after())),
         502 | 503 => {
-            let failure = refusal(
-                answer,
-                "what stands before it says that it is not there; it is tried again",
-            );
-            failed(CallFailure::Failed {
-                class: FailureClass::Unavailable,
-                failure,
-                after: after(),
-            })
+            let hint = "what stands before it says that it is not there; it is tried again";
+            tried_again(FailureClass::Unavailable, hint)
         }
         409 if is_stale_epoch(answer) => failed(CallFailure::Fenced),
         400 | 422 => on_unprocessable(answer, asked).unwrap_or_else(failed),
@@ -78,24 +77,12 @@ pub fn classify(answer: &Answer, asked: Asked<'_>) -> Reply {
         }
         401 | 403 => {
             let hint = "it wants other credentials; set `authorization` in the handler's headers (`windrow run`: --header 'authorization: Bearer …')";
-            failed(CallFailure::Rejected(refusal(answer, hint)))
+            rejected(hint)
         }
-        404 => failed(CallFailure::Rejected(refusal(
-            answer,
-            "nothing is there; check the path of the url",
-        ))),
-        405 => failed(CallFailure::Rejected(refusal(
-            answer,
-            "it must accept the method POST at this url",
-        ))),
-        501 => failed(CallFailure::Rejected(refusal(
-            answer,
-            "it doesn't know what it was asked; check the url",
-        ))),
-        415 => {
-            let hint = "it must accept content-type application/json";
-            failed(CallFailure::Rejected(refusal(answer, hint)))
-        }
+        404 => rejected("nothing is there; check the path of the url"),
+        405 => rejected("it must accept the method POST at this url"),
+        501 => rejected("it doesn't know what it was asked; check the url"),
+        415 => rejected("it must accept content-type application/json"),
         300..=399 => failed(CallFailure::Rejected(redirected(answer))),
         status => {
             // 4xx finds fault with the request; 408, 425 and 5xx say nothing about what was done.
@@ -105,14 +92,14 @@ pub fn classify(answer: &Answer, asked: Asked<'_>) -> Reply {
             } else {
                 FailureClass::Unclear
             };
-            let failure = refusal(answer, "the attempt failed; its own log may say why");
-            failed(CallFailure::Failed {
-                class,
-                failure,
-                after: after(),
-            })
+            tried_again(class, "the attempt failed; its own log may say why")
         }
     }
+}
+
+fn overloaded(answer: &Answer, after: Option<Duration>) -> CallFailure {
+    let failure = refusal(answer, "it is overloaded; the whole task pauses");
+    CallFailure::BackPressure { after, failure }
 }
 
 fn on_success(answer: &Answer, asked: Asked<'_>) -> Result<Reply, Failure> {

@@ -88,10 +88,8 @@ impl<'a> Life<'a> {
         let group = child.id().and_then(ProcessGroup::led_by);
         let pipes = (child.stdin.take(), child.stdout.take(), child.stderr.take());
         let (Some(group), (Some(stdin), Some(stdout), Some(stderr))) = (group, pipes) else {
-            return Err(not_started(
-                shared,
-                &io::Error::other("the process has no id or no pipes"),
-            ));
+            let why = io::Error::other("the process has no id or no pipes");
+            return Err(not_started(shared, &why));
         };
         shared.leftovers.add(group.pid());
         let settings = &shared.settings;
@@ -102,28 +100,18 @@ impl<'a> Life<'a> {
         let tail = Tail::default();
         let prefix = format!("worker {}", worker + 1);
         let notes = Notes::new(prefix, settings.sink.clone(), settings.clock.clone());
+        let writer = Writer {
+            stdin,
+            lines,
+            read: read_sender,
+            probes: probes_receiver,
+        };
+        let capture = Capture::of(&tail, &notes);
         let mut attached = JoinSet::new();
-        attached.spawn(
-            Writer {
-                stdin,
-                lines,
-                read: read_sender,
-                probes: probes_receiver,
-            }
-            .run(),
-        );
-        attached.spawn(
-            Capture {
-                tail: tail.clone(),
-                notes: notes.clone(),
-            }
-            .run(stderr),
-        );
-        drop(outbox.send(protocol::hello(
-            &shared.run,
-            settings.max_in_flight.get(),
-            settings.heartbeat,
-        )));
+        attached.spawn(writer.run());
+        attached.spawn(capture.run(stderr));
+        let hello = protocol::hello(&shared.run, settings.max_in_flight.get(), settings.heartbeat);
+        drop(outbox.send(hello));
         let startup_at = settings.clock.now().plus(settings.startup_timeout);
         Ok(Life {
             shared,

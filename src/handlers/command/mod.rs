@@ -260,13 +260,8 @@ impl CommandHandler {
         attempt: Attempt,
         patience: &mut Deadline<'_>,
     ) -> Sent<'_> {
-        let Shared {
-            pool,
-            run,
-            trace,
-            settings,
-            ..
-        } = &*self.shared;
+        let shared = &*self.shared;
+        let (pool, run) = (&shared.pool, &shared.run);
         let id = pool.next_id();
         let key = run.item_key(index);
         let mut line = text.item(&ItemLine {
@@ -275,14 +270,14 @@ impl CommandHandler {
             attempt,
             key,
             data: call.rows.data(index),
-            trace,
+            trace: &shared.trace,
         });
         let reservation = Reservation { pool, id };
         loop {
             let freed = pool.freed();
             tokio::pin!(freed);
             freed.as_mut().enable();
-            if !run.gate.is_open(settings.clock.now()) {
+            if !run.gate.is_open(shared.settings.clock.now()) {
                 return Sent::Refused(Judged::NotSent);
             }
             match pool.try_send(id, index, &mut line) {

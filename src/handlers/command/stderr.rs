@@ -140,6 +140,14 @@ pub(super) struct Capture {
 }
 
 impl Capture {
+    /// Of what is kept for failures, and what is said.
+    pub(super) fn of(tail: &Tail, notes: &Notes) -> Capture {
+        Capture {
+            tail: tail.clone(),
+            notes: notes.clone(),
+        }
+    }
+
     /// Ends when the worker and all that inherited its stderr have closed it.
     pub(super) async fn run(self, stderr: impl AsyncRead + Unpin) {
         let mut reader = LineReader::new(stderr, LINE_BYTES_MAX);

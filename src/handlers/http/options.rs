@@ -213,19 +213,14 @@ pub(super) fn uri(url: &str) -> Result<(Uri, bool), String> {
         Some(scheme) => return Err(bad(&format!("the scheme {scheme} is neither http nor https"))),
         None => return Err(no_scheme()),
     };
-    if uri
-        .authority()
-        .is_some_and(|authority| authority.as_str().contains('@'))
-    {
+    let authority = uri.authority().map_or("", |authority| authority.as_str());
+    if authority.contains('@') {
         return Err(bad(
             "it has a user or password in it; send them in a header instead, --header 'authorization: Basic …'",
         ));
     }
     let host = uri.host().unwrap_or_default();
-    let after_host = uri
-        .authority()
-        .and_then(|authority| authority.as_str().strip_prefix(host));
-    if host.is_empty() || !after_host.is_some_and(is_port) {
+    if host.is_empty() || !authority.strip_prefix(host).is_some_and(is_port) {
         return Err(bad("it names no host, or a port that is not 1 to 65535"));
     }
     Ok((uri, is_https))

@@ -64,17 +64,16 @@ pub(crate) fn card(task: &Value, times: &Times) -> Card {
         human::percent_text(done, total),
         words::done_of(task)
     );
-    let because = task["status_text"].as_str().map(|text| times.style.within(text));
-    let begun = match waited(task) {
-        true => &Value::Null,
-        false => &task["started_at"],
+    let begun = if waited(task) {
+        &Value::Null
+    } else {
+        &task["started_at"]
     };
-    let params = task.get("params").filter(|params| !params.is_null());
     let mut card = Card::new()
         .title(words::address(task), Tone::Strong)
         .title(id, Tone::Plain)
         .title(status, tone)
-        .maybe("because", because)
+        .maybe("because", because(task, times))
         .time("since", &task["since"], times)
         .maybe("next", next(task, times))
         .line("progress", progress)
@@ -87,7 +86,7 @@ pub(crate) fn card(task: &Value, times: &Times) -> Card {
         .line("window", window(task))
         .line("settings", settings(task))
         .line("source", source(&task["source"]))
-        .maybe("params", params.map(Value::to_string))
+        .maybe("params", params(task))
         .maybe("labels", labels(&task["labels"]));
     for (label, shard) in shards(task, times) {
         card = card.line(label, shard);
@@ -101,10 +100,19 @@ pub(crate) fn card(task: &Value, times: &Times) -> Card {
         .time(started(task), begun, times)
         .time("deadline", &task["deadline"], times)
         .time("finished", &task["finished_at"], times);
-    let warnings = warnings::lines(task, id, times.style);
-    warnings
-        .into_iter()
-        .fold(card, |card, warning| card.line("warning", warning))
+    for warning in warnings::lines(task, id, times.style) {
+        card = card.line("warning", warning);
+    }
+    card
+}
+
+fn params(task: &Value) -> Option<String> {
+    let params = task.get("params").filter(|params| !params.is_null());
+    params.map(Value::to_string)
+}
+
+fn because(task: &Value, times: &Times) -> Option<String> {
+    task["status_text"].as_str().map(|text| times.style.within(text))
 }
 
 /// Whether it was to begin only at a time, after somebody asked for its start: it has started at that time, which stands

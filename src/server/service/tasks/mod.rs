@@ -105,19 +105,7 @@ impl Tasks {
     ) -> Result<CommandOutcome, ServiceError> {
         let StartHow { at, judges, strict } = how;
         let task = self.get(id).await?;
-        if let Some(deadline) = task
-            .deadline
-            .filter(|_| would_stop_at_once(&task, self.node.now()))
-        {
-            let detail = format!(
-                "its deadline, {}, is over: it would stop at once",
-                deadline.to_rfc3339()
-            );
-            let advice = format!(
-                "move the deadline first: windrow task set {id} --deadline TIME, or take it away with --no-deadline"
-            );
-            return Err(ServiceError::conflict(detail, advice));
-        }
+        refuse_late(&task, self.node.now())?;
         if strict {
             let business = self.businesses.get(&task.business).await?;
             self.refuse_foreseen(&Outlook::going_on(&task).started(at), &business)
@@ -323,4 +311,20 @@ pub(super) fn would_stop_at_once(task: &TaskView, now: WallMs) -> bool {
 /// Whether it wants to run and rested too long for anybody to take it.
 fn sleeps(task: &TaskView) -> bool {
     task.status_reason.as_deref() == Some(DORMANT)
+}
+
+/// Refuses to start a task that would stop at once.
+fn refuse_late(task: &TaskView, now: WallMs) -> Result<(), ServiceError> {
+    let Some(deadline) = task.deadline.filter(|_| would_stop_at_once(task, now)) else {
+        return Ok(());
+    };
+    let detail = format!(
+        "its deadline, {}, is over: it would stop at once",
+        deadline.to_rfc3339()
+    );
+    let id = task.id;
+    let advice = format!(
+        "move the deadline first: windrow task set {id} --deadline TIME, or take it away with --no-deadline"
+    );
+    Err(ServiceError::conflict(detail, advice))
 }

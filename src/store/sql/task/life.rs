@@ -250,13 +250,8 @@ pub(crate) fn read(row: &task::Model, shards: &[shard_head::Model]) -> Result<Li
 /// The row with all that a life can change.
 fn written(row: &task::Model, life: &Life) -> Result<task::Model, StoreError> {
     let ms = |at: Option<WallMs>| at.map(|at| at.0);
-    let (reason, text) = life
-        .note
-        .clone()
-        .map_or((None, None), |note| (note.reason, Some(note.text)));
-    let pause = life
-        .pause
-        .map(|pause| (pause.until.0, pause.reason.as_str().to_owned()));
+    let note = life.note.clone();
+    let (reason, text) = note.map_or((None, None), |note| (note.reason, Some(note.text)));
     let slow = words::slow_columns(life.slow);
     let mut new = task::Model {
         name: life.name.clone(),
@@ -289,8 +284,8 @@ fn written(row: &task::Model, life: &Life) -> Result<task::Model, StoreError> {
         start_token_hash: life.start_token.clone(),
         control_rev: life.control_rev.cast_signed(),
         finish_at: life.finish_at.map(|end| end.0.cast_signed()),
-        pause_until: pause.as_ref().map(|(until, _)| *until),
-        pause_reason: pause.map(|(_, reason)| reason),
+        pause_until: life.pause.map(|pause| pause.until.0),
+        pause_reason: life.pause.map(|pause| pause.reason.as_str().to_owned()),
         slow_until: slow.map(|(until, _)| until),
         slow_rate: slow.map(|(_, micros)| micros),
         ..row.clone()
