@@ -392,7 +392,7 @@ fn the_tree_of_actors_is_an_event_of_the_log_whenever_it_changes() {
     assert_eq!(event("run began")["actor"], "dev/t1.0");
     for (message, part) in [
         ("node up", "dev (supervisor) "),
-        ("node up", "├─ session "),
+        ("node up", "└─ session "),
         ("run began", "t1.0 (launcher) "),
         ("run began", "├─ executor "),
     ] {

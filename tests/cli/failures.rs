@@ -168,7 +168,7 @@ fn what_was_abandoned_is_done_again_with_its_keys_and_says_who_it_is() {
         job(&["--only-failed"])
             .expect(0)
             .stderr
-            .contains("is failed any more")
+            .contains("has no failed items left")
     );
     let all_good = job(&[]).expect(0);
     assert_eq!(all_good.stdout, "", "no item is failed any more");

@@ -203,7 +203,7 @@ fn all_that_is_said_in_a_log_of_objects_is_one() {
         "listens on http://",
         "token is in data/admin.token",
         "draining: ",
-        "\"ERROR\" [\"error: ",
+        "\"ERROR\" \"error: ",
     ] {
         assert!(said.contains(told), "{told:?} was not said:\n{said}");
     }

@@ -64,7 +64,7 @@ impl Done {
 /// A line of standard error as people read it: where a node logs objects, an error is one of them.
 fn told(line: &str) -> String {
     let object: Option<Value> = serde_json::from_str(line).ok();
-    let lines = object.as_ref().and_then(|object| object["msg"].as_array());
+    let lines = object.as_ref().and_then(|object| object["lines"].as_array());
     let lines = lines.map(|lines| {
         lines
             .iter()
