@@ -21,7 +21,8 @@ run tools bash scripts/install-tools.sh
 run format cargo fmt --all --check
 run dependencies bash scripts/deny.sh
 run lints cargo clippy --workspace --all-targets --locked -- -D warnings
-run tests cargo nextest run --workspace --locked --no-fail-fast
+# Most tests wait for processes and servers: three for each core keep it busy. What fails once and then passes is told as flaky.
+run tests cargo nextest run --workspace --locked --no-fail-fast --retries 1 --test-threads "${TEST_THREADS:-$((3 * $(nproc)))}"
 run benches cargo test -p windrow --locked --benches
 run client bash scripts/check-api.sh
 # The same cases at each run, so that a red run is the change's own fault; by hand each run has other ones.

@@ -249,7 +249,7 @@ async fn a_node_that_hangs_makes_answers_poorer_and_none_fail() {
         .await
         .expect(0)
         .stdout;
-    assert!(shown.contains(&format!("{owner} can't be asked")), "{shown}");
+    assert!(shown.contains(&format!("{owner} is unreachable")), "{shown}");
     let node = there.admin.get(&format!("/v1/nodes/{owner}")).await.expect(200);
     assert_eq!(
         (&node["live"]["state"], &node["reserved_rate"]),

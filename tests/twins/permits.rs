@@ -109,7 +109,7 @@ impl Twin {
     fn cap(&self, rate: Rate) -> u64 {
         let batch = u64::from(self.batch);
         let wanted =
-            (batch + rate.items_in(Duration::from_millis(3))).max(rate.items_in(Duration::from_millis(10)));
+            (batch + rate.items_in(Duration::from_millis(3))).max(rate.items_in(Duration::from_millis(50)));
         let room = burst_items(self.burst, rate, self.batch).saturating_sub(rate.items_in(STALE_AFTER));
         wanted.max(2).min(room).max(1)
     }

@@ -196,5 +196,9 @@ fn comparable(mut view: TaskView) -> TaskView {
     }
     // Each store makes its own.
     view.life.start_token = None;
+    // Without a node that it moves to, nobody asks until when.
+    for shard in &mut view.life.shards {
+        shard.moves_until = None;
+    }
     view
 }
