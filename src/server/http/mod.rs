@@ -1,7 +1,7 @@
 //! The façade: HTTP in front of the [`Service`]. Decides nothing; translates.
 //!
 //! Each resource is one file that holds its routes, bodies and conversions. A route is registered together with its
-//! OpenAPI description, and that description is where [`access`] reads who may call it: a route that doesn't say so
+//! OpenAPI description, and that description is where [`guard::access`] reads who may call it: a route that doesn't say so
 //! can't be called by anybody.
 
 pub mod answer;

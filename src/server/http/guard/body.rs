@@ -95,7 +95,7 @@ fn pointer(path: &serde_path_to_error::Path) -> String {
         .collect()
 }
 
-/// Query parameters. Those that the route doesn't describe are refused before ([`super::parameters`]).
+/// Query parameters. Those that the route doesn't describe are refused before (`guard/parameters.rs`).
 #[derive(Clone, Debug)]
 pub struct Params<T>(pub T);
 
@@ -188,7 +188,7 @@ pub fn time(pointer: &str, text: &str) -> Result<WallMs, ServiceError> {
 /// The same of a time that need not be there.
 ///
 /// # Errors
-/// As [`time`].
+/// As [`time()`].
 pub fn time_option(pointer: &str, text: Option<&String>) -> Result<Option<WallMs>, ServiceError> {
     text.map(|text| time(pointer, text)).transpose()
 }
