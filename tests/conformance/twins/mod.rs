@@ -9,7 +9,7 @@ mod writes;
 use uuid::Uuid;
 use windrow_core::ids::{ClaimId, Epoch, ItemIndex, SessionId, ShardId, TaskId, WallMs};
 use windrow_engine::ports::ownership::run_store::{ClaimRequest, ShardCheckpoint};
-use windrow_engine::ports::tasks::failure_list::FailurePage;
+use windrow_engine::ports::tasks::failure_list::{FailurePage, RecordedItem};
 use windrow_engine::ports::tasks::store::TaskView;
 
 use crate::crossing::Dice;
@@ -183,7 +183,16 @@ impl Twins {
             "{at}"
         );
         both!(self, at, store => store.groups(id)).unwrap();
-        both!(self, at, store => store.page(id, &FailurePage::ByIndex(None), 100)).unwrap();
+        // The store in memory keeps no history.
+        let plain = |item| RecordedItem {
+            history: None,
+            ..item
+        };
+        both!(self, at, store => async {
+            let page = store.page(id, &FailurePage::ByIndex(None), 100).await;
+            page.map(|items| items.into_iter().map(plain).collect::<Vec<RecordedItem>>())
+        })
+        .unwrap();
         both!(self, at, store => store.audit(id)).unwrap();
     }
 }
