@@ -20,7 +20,10 @@ impl Twins {
             ..task(ITEMS)
         };
         let now = self.now;
-        both!(self, step, store => store.create(&new, &write(), now)).ok();
+        both!(self, step, store => async {
+            store.create(&new, &write(), now).await.map(comparable)
+        })
+        .ok();
     }
 
     pub(super) async fn command(&mut self, step: u32) {

@@ -59,11 +59,8 @@ pub(crate) fn card(task: &Value, times: &Times) -> Card {
     let (status, tone) = words::status_at(task, times);
     let (done, total) = words::done(task);
     let bar = words::bar(task, BAR_CELLS);
-    let progress = format!(
-        "{bar} {}   {}",
-        human::percent_text(done, total),
-        words::done_of(task)
-    );
+    let percent = human::percent_text(done, total);
+    let progress = format!("{bar} {percent}   {}", words::done_of(task));
     let begun = if waited(task) {
         &Value::Null
     } else {
