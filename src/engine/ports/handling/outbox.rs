@@ -52,7 +52,7 @@ pub enum Settlement {
 #[async_trait]
 pub trait OutboxStore: Send + Sync {
     /// Takes calls that are due, the longest waiting first: each counts an attempt and becomes due again at `until`,
-    /// so that a courier that dies delays it and loses none. One that another courier took meanwhile is left out.
+    /// so that a dispatcher that dies delays it and loses none. One that another took meanwhile is left out.
     ///
     /// # Errors
     /// When the store can't be written; nothing, or everything that would have been returned, is taken then.

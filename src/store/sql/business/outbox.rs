@@ -75,7 +75,7 @@ impl OutboxStore for Store {
         }
         let owners = owners(self, &rows).await?;
         let mut rows = rows;
-        // Couriers of other nodes lock the same rows, all in this order.
+        // Dispatchers of other nodes lock the same rows, all in this order.
         rows.sort_by_key(|row| row.id);
         let transaction = self.write().await?;
         let mut taken = Vec::with_capacity(rows.len());
