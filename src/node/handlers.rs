@@ -129,6 +129,7 @@ pub fn preview_context() -> RunContext {
         epoch: Epoch(1),
         store: StoreId("try".to_owned()),
         keys_of: None,
+        keeps_results: true,
         mode: Mode::Preview,
         gate: Arc::new(Gate::always_open()),
     }

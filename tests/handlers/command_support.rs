@@ -152,6 +152,7 @@ impl Setup {
             epoch: Epoch(7),
             store: StoreId("k7f3q2".to_owned()),
             keys_of: None,
+            keeps_results: false,
             mode: self.mode,
             gate: gate.clone(),
         };
@@ -265,7 +266,9 @@ pub(crate) fn failed(reply: &Reply) -> (Failure, Wish) {
     match verdict(reply) {
         ItemVerdict::Failed { failure, wish } => (failure, wish),
         ItemVerdict::Unclear(failure) => (failure, Wish::Retry { after: None }),
-        settled @ ItemVerdict::Settled(_) => panic!("no failure, but {settled:?}"),
+        settled @ (ItemVerdict::Settled(_) | ItemVerdict::SucceededWith(_)) => {
+            panic!("no failure, but {settled:?}")
+        }
     }
 }
 

@@ -33,6 +33,7 @@ fn open(code: impl ItemHandler) -> (Arc<dyn Handler>, Arc<Gate>) {
         epoch: Epoch(9),
         store: StoreId("k7f3q2".to_owned()),
         keys_of: None,
+        keeps_results: false,
         mode: Mode::Live,
         gate: gate.clone(),
     };
@@ -136,7 +137,7 @@ async fn a_closure_answers_item_by_item() {
         .verdicts
         .iter()
         .map(|(index, verdict)| match verdict {
-            ItemVerdict::Settled(_) => (index.0, None),
+            ItemVerdict::Settled(_) | ItemVerdict::SucceededWith(_) => (index.0, None),
             ItemVerdict::Unclear(failure) | ItemVerdict::Failed { failure, .. } => {
                 (index.0, Some((failure.code.as_ref(), failure.message.as_str())))
             }

@@ -2,6 +2,7 @@
 
 pub mod counters;
 pub mod error_budget;
+pub mod output;
 pub mod retry;
 pub mod run;
 pub mod verdict;

@@ -54,7 +54,7 @@ fn meaning(reply: Reply) -> Meaning {
 
 fn word(verdict: &ItemVerdict) -> &'static str {
     match verdict {
-        ItemVerdict::Settled(Outcome::Succeeded) => "ok",
+        ItemVerdict::Settled(Outcome::Succeeded) | ItemVerdict::SucceededWith(_) => "ok",
         ItemVerdict::Settled(Outcome::Skipped) => "skip",
         ItemVerdict::Unclear(_) => "unclear",
         ItemVerdict::Failed {

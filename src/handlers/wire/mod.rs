@@ -20,6 +20,7 @@ use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
 use windrow_core::ids::ItemIndex;
+use windrow_core::items::output::Output;
 use windrow_core::items::verdict::{Failure, OUTPUT_BYTES_MAX, Outcome, Wish, cut};
 use windrow_engine::ports::handling::handler::{ItemReplies, ItemVerdict, LogLevel, LogLine, Reply};
 
@@ -202,7 +203,7 @@ impl About<'_> {
     fn verdict(self, word: Word) -> Result<ItemVerdict, &'static str> {
         let after = self.retry_after.as_ref().map(|span| span.0);
         match word {
-            Word::Ok => Ok(ItemVerdict::Settled(Outcome::Succeeded)),
+            Word::Ok => succeeded(self.output),
             Word::Skip => Ok(ItemVerdict::Settled(Outcome::Skipped)),
             Word::Retry => self.failed(
                 RETRY,
@@ -367,17 +368,28 @@ fn missing_result(index: ItemIndex) -> ItemVerdict {
     }
 }
 
+/// A success, with its output if it has one.
+fn succeeded(output: Option<&RawValue>) -> Result<ItemVerdict, &'static str> {
+    let Some(output) = output else {
+        return Ok(ItemVerdict::Settled(Outcome::Succeeded));
+    };
+    check_depth(output, "output")?;
+    Ok(ItemVerdict::SucceededWith(Output::of_json(output.get())))
+}
+
 /// JSON as text, cut to its limit.
 fn kept_json(value: Option<&RawValue>, member: &'static str) -> Result<Option<String>, &'static str> {
     let Some(value) = value else { return Ok(None) };
-    if is_deeper_than(value.get(), DEPTH_MAX) {
-        return Err(if member == "output" {
-            "`output` is nested too deep"
-        } else {
-            "`extra` is nested too deep"
-        });
-    }
+    check_depth(value, member)?;
     Ok(Some(cut(value.get(), OUTPUT_BYTES_MAX)))
+}
+
+fn check_depth(value: &RawValue, member: &str) -> Result<(), &'static str> {
+    match (is_deeper_than(value.get(), DEPTH_MAX), member) {
+        (false, _) => Ok(()),
+        (true, "output") => Err("`output` is nested too deep"),
+        (true, _) => Err("`extra` is nested too deep"),
+    }
 }
 
 fn is_deeper_than(json: &str, depth_max: usize) -> bool {

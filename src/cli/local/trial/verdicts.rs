@@ -4,8 +4,12 @@ use std::time::Duration;
 
 use crate::exit::Exit;
 use crate::fault::Fault;
-use windrow_core::items::verdict::{Failure, Outcome, Wish};
+use windrow_core::items::output::Output;
+use windrow_core::items::verdict::{Failure, Outcome, Wish, cut};
 use windrow_engine::ports::handling::handler::{CallFailure, ItemVerdict, Reply};
+
+/// What is shown of an output. Unit: bytes.
+const OUTPUT_SHOWN_MAX: usize = 200;
 
 /// What was said of one item.
 pub(super) struct ItemReport {
@@ -51,12 +55,21 @@ pub(super) fn read(items: &[u64], reply: Reply, took: Duration) -> Vec<ItemRepor
     }
 }
 
+/// What an item came to, as much of it as fits a line.
+fn output_text(output: &Output) -> String {
+    match output {
+        Output::Json(json) => cut(json, OUTPUT_SHOWN_MAX),
+        Output::TooLarge(bytes) => format!("(an output of {bytes} bytes: more than is kept)"),
+    }
+}
+
 /// Codes of items that got no answer.
 const NO_ANSWER: [&str; 4] = ["TIMEOUT", "WORKER_CRASH", "WORKER_HUNG", "WORKER_RESTARTED"];
 
 fn item(said: impl Fn(String) -> ItemReport, verdict: ItemVerdict) -> ItemReport {
     match verdict {
         ItemVerdict::Settled(Outcome::Succeeded) => said("✓ succeeded".to_owned()),
+        ItemVerdict::SucceededWith(output) => said(format!("✓ succeeded {}", output_text(&output))),
         ItemVerdict::Settled(Outcome::Skipped) => said("– skipped".to_owned()),
         ItemVerdict::Failed {
             failure,

@@ -77,6 +77,14 @@ impl Reporter {
                     });
                     continue;
                 }
+                ItemVerdict::SucceededWith(_) => {
+                    reports.settle(Settled {
+                        run: IndexRun::one(index),
+                        attempt,
+                        outcome: Outcome::Succeeded,
+                    });
+                    continue;
+                }
                 ItemVerdict::Unclear(failure) => {
                     (FailureClass::Unclear, failure, Wish::Retry { after: None })
                 }

@@ -187,6 +187,7 @@ fn context(
         epoch: shard.epoch,
         store: node.store_id.clone(),
         keys_of: None,
+        keeps_results: false,
         mode: if control.canary.is_some() {
             Mode::Canary
         } else {

@@ -9,6 +9,7 @@ use tokio::sync::watch;
 use crate::ports::ownership::gate::Gate;
 use crate::ports::sources::source::RowChunk;
 use windrow_core::ids::{Epoch, ItemIndex, Moment, RunNo, ShardId, StoreId, TaskId};
+use windrow_core::items::output::Output;
 use windrow_core::items::verdict::{Dispatch, Failure, FailureClass, HandlerCommand, Outcome, Wish};
 
 /// Whether the items are real work.
@@ -54,6 +55,8 @@ pub struct RunContext {
     pub store: StoreId,
     /// The task in item keys; none is the run's own. A redrive's items keep the keys of the task that failed.
     pub keys_of: Option<TaskId>,
+    /// Whether what items come to is kept; else a handler need not tell outputs of successes.
+    pub keeps_results: bool,
     /// Whether this is real work.
     pub mode: Mode,
     /// Asked again right before a request leaves.
@@ -151,6 +154,8 @@ pub struct Call {
 pub enum ItemVerdict {
     /// Settled well.
     Settled(Outcome),
+    /// It succeeded, and this is what it came to.
+    SucceededWith(Output),
     /// The others of its call were judged; what became of this one nobody knows.
     Unclear(Failure),
     /// Not yet, or never.

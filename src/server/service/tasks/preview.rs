@@ -100,6 +100,7 @@ impl Previews {
             epoch: Epoch(0),
             store: self.tasks.store_id().await?,
             keys_of: None,
+            keeps_results: true,
             mode: Mode::Preview,
             gate: Arc::new(Gate::always_open()),
         })
@@ -225,7 +226,9 @@ fn read(items: &[ItemIndex], reply: Reply, took: Duration) -> Vec<PreviewedItem>
             .verdicts
             .into_iter()
             .map(|(index, verdict)| match verdict {
-                ItemVerdict::Settled(Outcome::Succeeded) => well(index, "succeeded"),
+                ItemVerdict::Settled(Outcome::Succeeded) | ItemVerdict::SucceededWith(_) => {
+                    well(index, "succeeded")
+                }
                 ItemVerdict::Settled(Outcome::Skipped) => well(index, "skipped"),
                 ItemVerdict::Failed {
                     failure,

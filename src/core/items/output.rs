@@ -1,0 +1,75 @@
+//! What an item came to: the JSON that its handler answered with a success, fit to be kept.
+
+/// The longest output that is kept of an item. Unit: bytes of minified JSON. A longer one still settles its item.
+pub const OUTPUT_KEPT_MAX: usize = 64 << 10;
+
+/// The output of a success: JSON in one line, or how large it would have been.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Output {
+    /// Minified JSON of at most [`OUTPUT_KEPT_MAX`] bytes.
+    Json(Box<str>),
+    /// It has so many bytes, more than are kept.
+    TooLarge(usize),
+}
+
+impl Output {
+    /// The output of JSON text as a handler wrote it.
+    pub fn of_json(json: &str) -> Output {
+        Output::bounded(minified(json))
+    }
+
+    /// The output that is this text, as a JSON string.
+    pub fn of_text(text: &str) -> Output {
+        Output::bounded(serde_json::Value::from(text).to_string())
+    }
+
+    fn bounded(json: String) -> Output {
+        if json.len() > OUTPUT_KEPT_MAX {
+            return Output::TooLarge(json.len());
+        }
+        Output::Json(json.into())
+    }
+}
+
+/// The same JSON without white space between its tokens. Numbers and texts stay as they were written.
+fn minified(json: &str) -> String {
+    let (mut in_text, mut escaped) = (false, false);
+    json.chars()
+        .filter(|c| {
+            let is_space = !in_text && matches!(c, ' ' | '\t' | '\n' | '\r');
+            match c {
+                _ if escaped => escaped = false,
+                '\\' if in_text => escaped = true,
+                '"' => in_text = !in_text,
+                _ => {}
+            }
+            !is_space
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn white_space_goes_and_nothing_else_changes() {
+        let written = "{ \"a b\" : [ 1.50 ,\n\"x \\\" y\\\\\" , 1e400 ],\t\"e\":\"é\" }";
+        let kept = r#"{"a b":[1.50,"x \" y\\",1e400],"e":"é"}"#;
+        assert_eq!(Output::of_json(written), Output::Json(kept.into()));
+    }
+
+    #[test]
+    fn a_text_is_a_json_string() {
+        let said = Output::of_text("a\n\"b\"");
+        assert_eq!(said, Output::Json(r#""a\n\"b\"""#.into()));
+    }
+
+    #[test]
+    fn more_than_is_kept_is_measured_and_left_out() {
+        let most = format!("\"{}\"", "x".repeat(OUTPUT_KEPT_MAX - 2));
+        assert_eq!(Output::of_json(&most), Output::Json(most.as_str().into()));
+        let more = format!(" {} ", format_args!("\"{}\"", "x".repeat(OUTPUT_KEPT_MAX - 1)));
+        assert_eq!(Output::of_json(&more), Output::TooLarge(OUTPUT_KEPT_MAX + 1));
+    }
+}
