@@ -20,6 +20,7 @@ mod m0010_named_limits;
 mod m0011_abandonments;
 mod m0012_reach;
 mod m0013_cut_off;
+mod m0014_results;
 
 /// All steps in order.
 #[derive(Debug)]
@@ -39,6 +40,7 @@ impl MigratorTrait for Migrator {
             Box::new(m0011_abandonments::Migration),
             Box::new(m0012_reach::Migration),
             Box::new(m0013_cut_off::Migration),
+            Box::new(m0014_results::Migration),
         ]
     }
 }

@@ -158,7 +158,7 @@ fn kind(kind: Kind) -> &'static str {
         Kind::Positive | Kind::Number => u32::WRITTEN,
         Kind::Span => Duration::WRITTEN,
         Kind::Backoff => Backoff::WRITTEN,
-        Kind::OnExhausted => AuthMode::WRITTEN,
+        Kind::OnExhausted | Kind::Results => AuthMode::WRITTEN,
         Kind::ErrorBudget => "rate, share, number, or \"none\"",
         Kind::Switch => bool::WRITTEN,
     }

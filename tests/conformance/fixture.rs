@@ -15,7 +15,7 @@ use windrow_core::items::counters::Counters;
 use windrow_core::items::verdict::{AttemptNote, Failure, ItemTrouble, SideRecord};
 use windrow_core::limit::Bounds;
 use windrow_core::limit::key::LimitKey;
-use windrow_core::settings::{Auto, Backoff, Burst, ErrorBudget, OnExhausted, Rate, RateLimit};
+use windrow_core::settings::{Auto, Backoff, Burst, ErrorBudget, OnExhausted, Rate, RateLimit, Results};
 use windrow_core::shards::Directives;
 use windrow_core::task::Tuning;
 use windrow_engine::ports::handling::data_log::DataLog;
@@ -30,6 +30,7 @@ use windrow_engine::ports::ownership::session_store::{
 };
 use windrow_engine::ports::sources::store::SourceStore;
 use windrow_engine::ports::tasks::failure_list::FailureList;
+use windrow_engine::ports::tasks::results::ResultStore;
 use windrow_engine::ports::tasks::store::{
     Actor, NewTask, TaskCommand, TaskStore, TaskView, WaitNote, Write,
 };
@@ -45,6 +46,7 @@ pub trait Stores:
     + SourceStore
     + DataLog
     + FailureList
+    + ResultStore
     + OutboxStore
     + UpkeepStore
     + LimitStore
@@ -57,6 +59,7 @@ impl<T> Stores for T where
         + SourceStore
         + DataLog
         + FailureList
+        + ResultStore
         + OutboxStore
         + UpkeepStore
         + LimitStore
@@ -408,6 +411,7 @@ pub fn tuning() -> Tuning {
         outage_patience: Duration::from_secs(24 * 3600),
         judge_after: Duration::from_secs(600),
         ordered: false,
+        results: Results::Off,
     }
 }
 
@@ -433,6 +437,8 @@ pub fn at(run: &ClaimedShard, seq: u64, low_water: u64) -> ShardCheckpoint {
         told: Directives::default(),
         outage: None,
         lines: Vec::new(),
+        results_kept: 0,
+        results: Vec::new(),
         close: None,
         now: NOW,
     }

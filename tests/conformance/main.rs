@@ -29,6 +29,7 @@ mod limits;
 mod lists;
 mod logs;
 mod records;
+mod results;
 mod sessions;
 mod shards;
 mod sqlite;
@@ -204,6 +205,17 @@ facts! {
         a_source_and_its_index_read_back,
         a_newer_source_of_the_same_place_replaces_the_older,
         the_store_id_is_six_letters_and_stays,
+    }
+    results {
+        segments_are_found_in_the_order_of_their_first_indexes,
+        a_segment_that_grew_takes_the_place_of_what_it_was_and_a_repeat_changes_nothing,
+        a_write_that_is_fenced_leaves_no_result,
+        an_item_has_its_own_output_or_none,
+        results_can_be_read_up_to_the_lowest_item_that_is_not_settled,
+        the_next_run_goes_on_counting_and_has_segments_of_its_own,
+        a_task_is_not_finished_while_a_result_is_missing,
+        results_go_with_their_task,
+        as_many_bytes_as_a_run_may_hold_are_one_checkpoint,
     }
     failures {
         places_follow_the_order_of_commits_and_never_change,

@@ -17,6 +17,7 @@ mod limits;
 mod moves;
 mod outbox;
 mod progress;
+mod results;
 mod runs;
 mod sessions;
 mod shards;

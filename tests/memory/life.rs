@@ -112,6 +112,8 @@ fn evidence(task: &Task) -> Evidence {
             .items
             .values()
             .any(|item| matches!(item.state, ItemState::Parked(_))),
+        results_said: task.shards.iter().map(|shard| shard.results).sum(),
+        results_stored: task.results.values().map(|outputs| outputs.len() as u64).sum(),
     }
 }
 
@@ -195,6 +197,7 @@ pub(super) fn shard(life: &ShardLife) -> Shard {
         },
         counters: life.counters,
         blob: Vec::new(),
+        results: 0,
         stalls: 0,
         outage: None,
         recoveries: life.recoveries,

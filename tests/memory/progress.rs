@@ -4,7 +4,7 @@ use std::convert::Infallible;
 
 use super::history::Past;
 use super::state::{Shard, State};
-use super::{items, life};
+use super::{items, life, results};
 use windrow_core::ids::{CheckpointSeq, ClaimId, Epoch, ShardId, TaskId, WallMs};
 use windrow_core::items::counters::Counters;
 use windrow_core::life::succession::Fate;
@@ -31,6 +31,7 @@ pub(super) fn write(state: &mut State, checkpoint: &ShardCheckpoint) -> Checkpoi
     let stored = shard.seq;
     advance(shard, checkpoint);
     note_replies(state, checkpoint, stored);
+    results::keep(state, checkpoint);
     if let Some(task) = state.tasks.get_mut(&checkpoint.shard.task) {
         let lines = items::apply(task, checkpoint);
         state.write_lines(lines);
@@ -71,6 +72,7 @@ fn advance(shard: &mut Shard, checkpoint: &ShardCheckpoint) {
         ..checkpoint.counters
     };
     shard.blob = checkpoint.blob.clone();
+    shard.results = checkpoint.results_kept;
     shard.outage = checkpoint.outage;
     shard.updated_at = checkpoint.now;
     if let Some(end) = checkpoint.finish_at {

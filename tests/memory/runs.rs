@@ -301,6 +301,7 @@ fn claimed(state: &State, request: &ClaimRequest, released_by: Option<String>) -
         finish_at: (shard.end < shard.range_end).then_some(shard.end),
         outage: shard.outage,
         retrying: retrying.map(|item| item.trouble.clone()).collect(),
+        results_kept: shard.results,
         released_by,
     }))
 }

@@ -20,6 +20,7 @@ use windrow_core::task::{Canary, Tuning};
 use windrow_engine::ports::handling::data_log::{DataLogLine, DropReason, NumberedLine};
 use windrow_engine::ports::ownership::session_store::SessionFace;
 use windrow_engine::ports::sources::store::IndexedSource;
+use windrow_engine::ports::tasks::results::ItemOutput;
 use windrow_engine::ports::tasks::store::{Actor, AuditEntry, FailureGroup, NewTask};
 
 #[derive(Clone, Debug)]
@@ -123,6 +124,8 @@ pub(super) struct Task {
     pub(super) shards: Vec<Shard>,
     pub(super) items: BTreeMap<ItemIndex, Item>,
     pub(super) groups: BTreeMap<String, FailureGroup>,
+    /// By shard, epoch of the run, and number there.
+    pub(super) results: BTreeMap<(u32, Epoch, u32), Vec<ItemOutput>>,
 }
 
 #[derive(Clone, Debug)]
@@ -143,6 +146,7 @@ pub(super) struct Shard {
     pub(super) reach: Reach,
     pub(super) counters: Counters,
     pub(super) blob: Vec<u8>,
+    pub(super) results: u64,
     pub(super) stalls: u32,
     pub(super) recoveries: u32,
     /// Low water at the last claim; none forgives: the next claim is no stall.

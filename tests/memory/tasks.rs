@@ -291,6 +291,7 @@ fn made(new: &NewTask, now: WallMs) -> Task {
         shards: vec![shard(new, now)],
         items: std::collections::BTreeMap::new(),
         groups: std::collections::BTreeMap::new(),
+        results: std::collections::BTreeMap::new(),
     }
 }
 

@@ -85,6 +85,7 @@ pub struct Execution {
     source_ready: ItemIndex,
     handler_slots: Option<u32>,
     is_held: bool,
+    are_results_full: bool,
     batches: grant::Batches,
     stragglers: grant::Stragglers,
     starved: bool,
@@ -122,6 +123,7 @@ impl Execution {
             source_ready: if start.has_data { low } else { range.end },
             handler_slots: None,
             is_held: false,
+            are_results_full: false,
             batches: grant::Batches::default(),
             stragglers: grant::Stragglers::default(),
             starved: false,
@@ -148,7 +150,7 @@ impl Execution {
         // Whatever comes from outside the lanes may let something leave; a report says so itself.
         let may_free = !matches!(
             event,
-            Event::Exchange { .. } | Event::DraftCheckpoint | Event::Held(_)
+            Event::Exchange { .. } | Event::DraftCheckpoint | Event::Held(_) | Event::ResultsFull(_)
         );
         let checks = matches!(event, Event::DraftCheckpoint);
         match event {
@@ -157,6 +159,7 @@ impl Execution {
             Event::SourceReady(upto) => self.source_ready = self.source_ready.max(upto),
             Event::HandlerSlots(slots) => self.on_slots(slots),
             Event::Held(is_held) => self.is_held = is_held,
+            Event::ResultsFull(is_full) => self.are_results_full = is_full,
             Event::DraftCheckpoint => fx.checkpoint = self.draft(),
             Event::CheckpointStored(no) => self.on_checkpoint_stored(no),
             Event::LanesLost => self.on_lanes_lost(now),

@@ -179,6 +179,8 @@ pub enum Event<'a> {
     HandlerSlots(Option<u32>),
     /// Whether a limit that it shares with other runs lets less leave than the lanes could start.
     Held(bool),
+    /// Whether so many results wait to be written that nothing more may leave.
+    ResultsFull(bool),
     /// Make a checkpoint, unless one is outstanding or nothing changed.
     DraftCheckpoint,
     /// The draft of this number is durable.

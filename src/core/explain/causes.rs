@@ -88,6 +88,7 @@ fn stall_title(reason: StallReason) -> &'static str {
         StallReason::SingleFile => "single file",
         StallReason::Limit => "shared limit",
         StallReason::HandlerDown => "handler down",
+        StallReason::ResultsUnsaved => "results unwritten",
     }
 }
 

@@ -49,6 +49,7 @@ fn stall(reason: StallReason, facts: &Facts) -> String {
         StallReason::SourceWait => "the rows were not there yet".to_owned(),
         StallReason::Unsaved => "completions could not be saved fast enough".to_owned(),
         StallReason::Checkpoint => "failures could not be written fast enough".to_owned(),
+        StallReason::ResultsUnsaved => "results could not be written fast enough".to_owned(),
         StallReason::Trust => "the node could not prove to the database that the task is its own".to_owned(),
         StallReason::Canary => "everything but the canary is held back".to_owned(),
         StallReason::Tail => "everything has left".to_owned(),

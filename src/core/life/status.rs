@@ -15,6 +15,10 @@ pub struct Evidence {
     pub failures: u64,
     /// Whether an item is parked.
     pub is_parked: bool,
+    /// How many results its shards say that they have.
+    pub results_said: u64,
+    /// How many results are stored.
+    pub results_stored: u64,
 }
 
 impl Life {
@@ -113,6 +117,10 @@ impl Life {
         }
         if evidence.is_parked {
             return Err("an item is still parked".to_owned());
+        }
+        let (said, stored) = (evidence.results_said, evidence.results_stored);
+        if said != stored {
+            return Err(format!("{said} results were kept, but {stored} are stored"));
         }
         let is_early = self.shards.iter().any(|shard| shard.end < shard.range_end);
         Ok(match (abandoned, is_early) {

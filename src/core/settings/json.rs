@@ -12,7 +12,7 @@ use serde::de::{Deserialize, Deserializer, Error, MapAccess, Visitor};
 use serde::ser::{Serialize, Serializer};
 
 use crate::settings::text::{ByteSize, TextError, parse_span, span_text};
-use crate::settings::{Auto, Backoff, Burst, ErrorBudget, OnExhausted, Rate, RateLimit};
+use crate::settings::{Auto, Backoff, Burst, ErrorBudget, OnExhausted, Rate, RateLimit, Results};
 
 /// The longest text of a setting: each is shorter when it is written back. Unit: characters.
 pub const TEXT_CHARS_MAX: usize = 80;
@@ -77,6 +77,7 @@ reads_text!(
     Auto<NonZeroU32>,
     Backoff,
     OnExhausted,
+    Results,
     ErrorBudget,
     ByteSize
 );
@@ -86,6 +87,7 @@ writes_text!(
     Burst,
     Backoff,
     OnExhausted,
+    Results,
     ErrorBudget,
     ByteSize
 );

@@ -136,6 +136,15 @@ pub enum OnExhausted {
     Stop,
 }
 
+/// What becomes of what items came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Results {
+    /// Nothing is kept of a success but that it was one.
+    Off,
+    /// The output of each success is kept, and can be read in index order.
+    Keep,
+}
+
 /// How many abandoned items a task may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AbandonedLimit {

@@ -11,7 +11,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::settings::check::TuningFault;
 use crate::settings::value::{Kind, Value, Written, default, written, written_option};
-use crate::settings::{Auto, Backoff, Burst, ErrorBudget, OnExhausted, RateLimit};
+use crate::settings::{Auto, Backoff, Burst, ErrorBudget, OnExhausted, RateLimit, Results};
 
 /// What the table says of a live setting.
 #[derive(Clone, Copy, Debug)]
@@ -234,6 +234,10 @@ live_settings! {
     parked_max: u32 = 10_000;
     /// One item at a time, in index order
     ordered: bool = false;
+    /// What items came to: off, or keep (it is read with `windrow task results`, in index order)
+    ///
+    /// What a handler answers as `output`, up to 64 KiB of JSON an item; fixed once the task was started
+    results: Results = "off";
     /// How long the handler may be down before the task stops; nothing is lost by it
     ///
     /// A night and a day: somebody has seen it by then

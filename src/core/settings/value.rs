@@ -7,7 +7,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::settings::json::span;
 use crate::settings::text::parse_span;
-use crate::settings::{Auto, Backoff, Burst, ErrorBudget, OnExhausted, RateLimit};
+use crate::settings::{Auto, Backoff, Burst, ErrorBudget, OnExhausted, RateLimit, Results};
 
 /// What a setting is written as.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,6 +28,8 @@ pub enum Kind {
     Backoff,
     /// `abandon` or `stop`.
     OnExhausted,
+    /// `off` or `keep`.
+    Results,
     /// A rate, a share, a number, or `none`.
     ErrorBudget,
     /// `true` or `false`.
@@ -102,6 +104,7 @@ by_serde! {
     u32: Number, |number| Some(u128::from(number));
     Backoff: Backoff, |backoff| Some(backoff.max.as_nanos());
     OnExhausted: OnExhausted;
+    Results: Results;
     ErrorBudget: ErrorBudget;
     bool: Switch;
 }

@@ -41,6 +41,8 @@ crate::slugs! {
         Limit = "limit",
         /// The handler doesn't answer: nothing but probes leaves.
         HandlerDown = "handler_down",
+        /// Too many results wait to be written.
+        ResultsUnsaved = "results_unsaved",
     }
 }
 

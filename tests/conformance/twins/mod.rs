@@ -194,6 +194,11 @@ impl Twins {
         })
         .unwrap();
         both!(self, at, store => store.audit(id)).unwrap();
+        let shards = both!(self, at, store => store.result_shards(id)).unwrap();
+        for shard in shards {
+            both!(self, at, store => store.segments(shard.shard, ItemIndex(1), None, 100)).unwrap();
+            both!(self, at, store => store.output(shard.shard, ItemIndex(2))).unwrap();
+        }
     }
 }
 

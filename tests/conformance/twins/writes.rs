@@ -7,6 +7,8 @@ use windrow_core::shards::Directives;
 use windrow_core::task::lifecycle::StopReason;
 use windrow_engine::ports::ownership::run_store::{CheckpointAck, RunClose, ShardCheckpoint};
 
+use windrow_engine::ports::tasks::results::{ItemOutput, Segment};
+
 use super::{ITEMS, Run, Twins, both};
 use crate::fixture::{NOW, parked, trouble};
 
@@ -50,6 +52,7 @@ impl Twins {
         if matches!(close, Some(RunClose::Done)) && self.below(4) > 0 {
             return Some(self.whole(&run).await);
         }
+        let (kept, results) = (self.below(3), self.results());
         let low_water = if matches!(close, Some(RunClose::Done)) {
             ITEMS
         } else {
@@ -75,6 +78,8 @@ impl Twins {
             told: Directives::default(),
             outage: None,
             lines: Vec::new(),
+            results_kept: kept,
+            results,
             close,
             now: self.now,
         })
@@ -89,6 +94,9 @@ impl Twins {
             .sum::<u64>()
             .min(run.end - run.start);
         let succeeded = run.end - run.start - abandoned;
+        let shards = self.memory.store.result_shards(run.shard.task).await.unwrap();
+        let kept = shards.iter().find(|one| one.shard == run.shard);
+        let results_kept = kept.map_or(0, |one| one.items);
         ShardCheckpoint {
             shard: run.shard,
             epoch: run.epoch,
@@ -111,9 +119,28 @@ impl Twins {
             told: Directives::default(),
             outage: None,
             lines: Vec::new(),
+            results_kept,
+            results: Vec::new(),
             close: Some(RunClose::Done),
             now: self.now,
         }
+    }
+
+    /// A few segments; numbers come again, as those of a segment that grows do.
+    fn results(&mut self) -> Vec<Segment> {
+        let segment = |no, first: u64, len: u64| Segment {
+            no,
+            outputs: (first..=first + len)
+                .map(|index| ItemOutput {
+                    index: ItemIndex(index),
+                    json: format!("{{\"n\":{index}}}").into(),
+                })
+                .collect(),
+        };
+        let count = self.below(3) as u32;
+        (0..count)
+            .map(|no| segment(no, self.below(ITEMS), self.below(4)))
+            .collect()
     }
 
     fn side(&mut self) -> SideRecord {

@@ -92,7 +92,7 @@ fn value_name(kind: Kind) -> &'static str {
         Kind::NumberOrAuto | Kind::Positive | Kind::Number => "N",
         Kind::Span => "SPAN",
         Kind::Backoff => "BACKOFF",
-        Kind::OnExhausted => "WHAT",
+        Kind::OnExhausted | Kind::Results => "WHAT",
         Kind::ErrorBudget => "BUDGET",
         Kind::Switch => "BOOL",
     }

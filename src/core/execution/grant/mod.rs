@@ -149,6 +149,10 @@ impl Execution {
             ),
             (unsaved_room, StallReason::Unsaved),
             (self.drafts.side_room(), StallReason::Checkpoint),
+            (
+                if self.are_results_full { 0 } else { u32::MAX },
+                StallReason::ResultsUnsaved,
+            ),
         ];
         let (bound, reason) = bounds
             .into_iter()

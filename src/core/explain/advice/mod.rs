@@ -110,7 +110,7 @@ fn about(cause: &Cause, facts: &Facts, explanation: &Explanation) -> Vec<Advice>
         CauseKind::Stall(StallReason::WindowFull) => limits::window(&case),
         CauseKind::Stall(StallReason::Concurrency) => vec![limits::concurrency(&case)],
         CauseKind::Stall(StallReason::BackPressure) => vec![others::back_pressure(&case)],
-        CauseKind::Stall(StallReason::Unsaved) => vec![limits::unsaved(&case)],
+        CauseKind::Stall(StallReason::Unsaved | StallReason::ResultsUnsaved) => vec![limits::unsaved(&case)],
         CauseKind::Stall(StallReason::ParkedFull) => vec![limits::parked(&case)],
         CauseKind::Stall(reason) => vec![others::stall(&case, reason)],
         CauseKind::Retries => vec![others::retries(&case)],
@@ -143,7 +143,7 @@ fn unpaced(reason: StallReason, facts: &Facts) -> Advice {
             None => others::stall(&case, reason),
         },
         StallReason::BackPressure => others::back_pressure(&case),
-        StallReason::Unsaved => limits::unsaved(&case),
+        StallReason::Unsaved | StallReason::ResultsUnsaved => limits::unsaved(&case),
         StallReason::ParkedFull => limits::parked(&case),
         reason => others::stall(&case, reason),
     };

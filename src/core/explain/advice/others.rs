@@ -137,7 +137,8 @@ fn words(reason: StallReason) -> (&'static str, &'static str) {
         | StallReason::Concurrency
         | StallReason::BackPressure
         | StallReason::ParkedFull
-        | StallReason::Unsaved => ("see the settings", "nothing is known of it"),
+        | StallReason::Unsaved
+        | StallReason::ResultsUnsaved => ("see the settings", "nothing is known of it"),
     }
 }
 

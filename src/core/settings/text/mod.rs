@@ -18,7 +18,9 @@ use std::num::NonZeroU32;
 use std::str::FromStr;
 use std::time::Duration;
 
-use crate::settings::{AbandonedLimit, Auto, Backoff, Burst, ErrorBudget, OnExhausted, Rate, RateLimit};
+use crate::settings::{
+    AbandonedLimit, Auto, Backoff, Burst, ErrorBudget, OnExhausted, Rate, RateLimit, Results,
+};
 
 /// A text is not the setting that was expected.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -75,6 +77,10 @@ const BACKOFF: Form = Form {
 const ON_EXHAUSTED: Form = Form {
     expected: "what to do with an exhausted item",
     examples: "\"abandon\", \"stop\"",
+};
+const RESULTS: Form = Form {
+    expected: "whether what items came to is kept",
+    examples: "\"off\", \"keep\"",
 };
 const BUDGET: Form = Form {
     expected: "an error budget (a rate of failed attempts, a number or share of abandoned items, or both)",
@@ -178,6 +184,11 @@ reads! {
     OnExhausted: ON_EXHAUSTED, |text| match text.trim() {
         "abandon" => Some(OnExhausted::Abandon),
         "stop" => Some(OnExhausted::Stop),
+        _ => None,
+    };
+    Results: RESULTS, |text| match text.trim() {
+        "off" => Some(Results::Off),
+        "keep" => Some(Results::Keep),
         _ => None,
     };
     ErrorBudget: BUDGET, error_budget;
@@ -290,6 +301,15 @@ impl fmt::Display for OnExhausted {
         f.write_str(match self {
             OnExhausted::Abandon => "abandon",
             OnExhausted::Stop => "stop",
+        })
+    }
+}
+
+impl fmt::Display for Results {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Results::Off => "off",
+            Results::Keep => "keep",
         })
     }
 }

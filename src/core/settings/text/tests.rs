@@ -52,6 +52,8 @@ fn what_people_write_comes_back_as_they_wrote_it() {
     assert_eq!(shown::<Auto<NonZeroU32>>("auto"), "auto");
     assert_eq!(shown::<OnExhausted>("abandon"), "abandon");
     assert_eq!(shown::<OnExhausted>("stop"), "stop");
+    assert_eq!(shown::<Results>("keep"), "keep");
+    assert_eq!(shown::<Results>("off"), "off");
 }
 
 #[test]
@@ -115,6 +117,7 @@ fn nonsense_is_refused_with_the_text_and_an_example() {
         "1s y",
     ]);
     is_refused::<OnExhausted>(&["", "Abandon", "retry"]);
+    is_refused::<Results>(&["", "Keep", "true"]);
     is_refused::<ErrorBudget>(&[
         "",
         "  ",

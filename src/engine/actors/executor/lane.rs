@@ -146,7 +146,7 @@ pub(crate) async fn run_lane(lane: Lane) -> Result<LaneEnd, Superseded> {
     let mut round = Round {
         reports: Reports::default(),
         fx: Effects::default(),
-        reporter: Reporter::new(cell.shard, cell.logs.clone()),
+        reporter: Reporter::new(cell.shard, cell.logs.clone(), cell.about.keeps_results),
         chunk: 64,
         last: cell.clock.now(),
         rows: None,
@@ -176,7 +176,7 @@ pub(crate) async fn run_lane(lane: Lane) -> Result<LaneEnd, Superseded> {
 fn exchange(lane: &Lane, round: &mut Round) -> Result<Exchanged, Superseded> {
     // Less than a batch would leave only after the linger.
     let want = round.chunk.max(lane.cell.batch.load(Ordering::Relaxed) as u32);
-    let said = (&mut round.reports, &mut round.reporter.lines);
+    let said = (&mut round.reports, &mut round.reporter.said);
     let exchanged = lane.cell.exchange(lane.generation, said, want, &mut round.fx)?;
     exchanged
         .ask

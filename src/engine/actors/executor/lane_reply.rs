@@ -7,12 +7,17 @@ use crate::ports::handling::data_log::{DataLogLine, LogOrigin};
 use crate::ports::handling::handler::{
     CallFailure, CallItems, ItemReplies, ItemVerdict, LogLevel, LogLine, Reply,
 };
+use crate::ports::tasks::results::ItemOutput;
 use windrow_core::execution::Reports;
 use windrow_core::ids::{Attempt, ItemCount, ItemIndex, Moment, ShardId, WallMs};
+use windrow_core::items::output::{OUTPUT_KEPT_MAX, Output};
 use windrow_core::items::run::IndexRun;
 use windrow_core::items::verdict::{
     Failed, FailedCall, Failure, FailureClass, HandlerCommand, Outcome, Settled, Signal, Wish,
 };
+
+/// The code of the line about an output that was too large to be kept.
+const OUTPUT_TOO_LARGE: &str = "OUTPUT_TOO_LARGE";
 
 /// When a call departed, when its reply came, and how long it took. Plain success needs the first only.
 #[derive(Clone, Copy, Debug, Default)]
@@ -26,16 +31,26 @@ pub(crate) struct ReplyTime {
 pub(crate) struct Reporter {
     shard: ShardId,
     logs: LogSink,
-    /// Lines of replies: they go in with the reports.
+    /// It goes in with the reports.
+    pub(crate) said: Said,
+    keeps_results: bool,
+}
+
+/// What replies said beside what they came to.
+#[derive(Debug, Default)]
+pub(crate) struct Said {
     pub(crate) lines: Vec<DataLogLine>,
+    /// What items came to, where that is kept.
+    pub(crate) outputs: Vec<ItemOutput>,
 }
 
 impl Reporter {
-    pub(crate) fn new(shard: ShardId, logs: LogSink) -> Reporter {
+    pub(crate) fn new(shard: ShardId, logs: LogSink, keeps_results: bool) -> Reporter {
         Reporter {
             shard,
             logs,
-            lines: Vec::new(),
+            said: Said::default(),
+            keeps_results,
         }
     }
 
@@ -68,21 +83,19 @@ impl Reporter {
         debug_assert_eq!(verdicts.len(), items.len(), "a handler owes one verdict per item");
         for ((index, attempt), (answered, verdict)) in items.iter().zip(verdicts) {
             debug_assert_eq!(index, answered, "verdicts come in the call's order");
+            let settled = |outcome| Settled {
+                run: IndexRun::one(index),
+                attempt,
+                outcome,
+            };
             let (class, failure, wish) = match verdict {
                 ItemVerdict::Settled(outcome) => {
-                    reports.settle(Settled {
-                        run: IndexRun::one(index),
-                        attempt,
-                        outcome,
-                    });
+                    reports.settle(settled(outcome));
                     continue;
                 }
-                ItemVerdict::SucceededWith(_) => {
-                    reports.settle(Settled {
-                        run: IndexRun::one(index),
-                        attempt,
-                        outcome: Outcome::Succeeded,
-                    });
+                ItemVerdict::SucceededWith(output) => {
+                    reports.settle(settled(Outcome::Succeeded));
+                    self.keep(index, output, at.wall);
                     continue;
                 }
                 ItemVerdict::Unclear(failure) => {
@@ -106,7 +119,28 @@ impl Reporter {
             code: None,
             line,
         };
-        self.lines.extend(logs.into_iter().map(own));
+        self.said.lines.extend(logs.into_iter().map(own));
+    }
+
+    fn keep(&mut self, index: ItemIndex, output: Output, at: WallMs) {
+        match output {
+            _ if !self.keeps_results => {}
+            Output::Json(json) => self.said.outputs.push(ItemOutput { index, json }),
+            Output::TooLarge(bytes) => self.said.lines.push(DataLogLine {
+                shard: self.shard,
+                at,
+                origin: LogOrigin::System,
+                code: Some(OUTPUT_TOO_LARGE.to_owned()),
+                line: LogLine {
+                    index: Some(index),
+                    level: LogLevel::Warn,
+                    message: format!(
+                        "its output of {bytes} bytes isn't kept: {OUTPUT_KEPT_MAX} are the most"
+                    ),
+                    extra: None,
+                },
+            }),
+        }
     }
 
     fn failed(&mut self, items: &CallItems, failure: CallFailure, at: ReplyTime, reports: &mut Reports) {

@@ -7,6 +7,7 @@ mod calls;
 pub mod lane;
 pub mod lane_reply;
 pub mod reply_lines;
+pub mod results;
 pub mod row_feed;
 pub mod run_cell;
 pub mod run_directory;

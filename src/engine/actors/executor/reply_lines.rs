@@ -7,6 +7,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use crate::actors::executor::results::DraftResults;
 use crate::ports::handling::data_log::DataLogLine;
 use crate::ports::handling::handler::LogLevel;
 use windrow_core::execution::CheckpointDraft;
@@ -43,10 +44,11 @@ impl LineRoom {
 /// Says which levels are kept.
 pub(crate) type LevelSieve = Arc<dyn Fn(LogLevel) -> bool + Send + Sync>;
 
-/// A draft with the lines of the replies whose reports it holds.
+/// A draft with the lines of the replies whose reports it holds, and what their items came to.
 pub(crate) struct Drafted {
     pub(crate) draft: CheckpointDraft,
     pub(crate) lines: DraftLines,
+    pub(crate) results: DraftResults,
 }
 
 /// The lines of a draft, and how many found no room.

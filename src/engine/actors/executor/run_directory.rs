@@ -5,6 +5,7 @@ use std::num::NonZeroU32;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use crate::actors::executor::results::ResultRoom;
 use crate::actors::executor::run_cell::RunCell;
 use crate::actors::executor::run_view::{RunSample, RunView};
 use crate::actors::runtime::lock;
@@ -22,9 +23,15 @@ pub struct RunDirectory(
     Arc<Mutex<BTreeMap<ShardId, Arc<RunCell>>>>,
     Arc<Mutex<VecDeque<RunView>>>,
     Arc<Mutex<VecDeque<RunSample>>>,
+    Arc<ResultRoom>,
 );
 
 impl RunDirectory {
+    /// What the results of all of them hold unsaved.
+    pub(crate) fn result_room(&self) -> Arc<ResultRoom> {
+        self.3.clone()
+    }
+
     /// Every live run.
     pub fn runs(&self) -> Vec<RunView> {
         self.cells().iter().map(|cell| RunView::of(cell)).collect()

@@ -143,7 +143,11 @@ impl Run {
 
     /// Numbers a draft, keeps it and sends it. A newer draft holds all that an unstored older one held.
     pub(crate) fn on_draft(&mut self, drafted: Drafted, state: &mut Launcher) {
-        let Drafted { draft, lines } = drafted;
+        let Drafted {
+            draft,
+            lines,
+            results,
+        } = drafted;
         let close = draft
             .end
             .as_ref()
@@ -171,6 +175,8 @@ impl Run {
             told: draft.told,
             outage: draft.outage,
             lines,
+            results_kept: results.kept,
+            results: results.segments,
             close,
             now: state.arguments.node.clock.wall(),
         };

@@ -21,7 +21,7 @@ use crate::ports::ownership::run_store::{ClaimedShard, Control};
 use crate::ports::tasks::store::TaskView;
 use windrow_core::execution::{Command, Execution, Shared, Start};
 use windrow_core::ids::CheckpointSeq;
-use windrow_core::settings::RateLimit;
+use windrow_core::settings::{RateLimit, Results};
 
 impl Run {
     /// Opens the handler and makes the core from what was saved. The control's wish is obeyed, not the claim's: the
@@ -126,6 +126,7 @@ fn cell(state: &Launcher, claimed: Claimed) -> Result<Arc<RunCell>, OpenError> {
         business: task.business.clone(),
         task_name: task.name.clone(),
         kind: provision.handler.kind(),
+        keeps_results: control.tuning.results == Results::Keep,
     };
     let context = context(node, &shard, task, &control, gate.clone());
     let handler = provision.handler.open(Arc::new(context))?;
@@ -163,7 +164,8 @@ fn cell(state: &Launcher, claimed: Claimed) -> Result<Arc<RunCell>, OpenError> {
     };
     let execution = Execution::new(start, run_cell::now(&*node.clock));
     let lines = state.arguments.logs.of_replies(node.data_log.clone());
-    Ok(Arc::new(RunCell::new(drives, execution, lines)))
+    let results = executor::results::Results::new(node.directory.result_room(), shard.results_kept);
+    Ok(Arc::new(RunCell::new(drives, execution, (lines, results))))
 }
 
 /// What the handler is told about the run.
@@ -187,7 +189,7 @@ fn context(
         epoch: shard.epoch,
         store: node.store_id.clone(),
         keys_of: None,
-        keeps_results: false,
+        keeps_results: control.tuning.results == Results::Keep,
         mode: if control.canary.is_some() {
             Mode::Canary
         } else {

@@ -8,6 +8,7 @@ use async_trait::async_trait;
 
 use crate::ports::StoreError;
 use crate::ports::handling::data_log::DataLogLine;
+use crate::ports::tasks::results::Segment;
 use windrow_core::execution::{Reach, Shared};
 use windrow_core::ids::{CheckpointSeq, ClaimId, Epoch, ItemIndex, RunNo, SessionId, ShardId, WallMs};
 use windrow_core::items::counters::Counters;
@@ -155,6 +156,8 @@ pub struct ClaimedShard {
     pub outage: Option<Outage>,
     /// Unsettled items in the window that failed before: their attempts survive.
     pub retrying: Vec<ItemTrouble>,
+    /// How many results it has.
+    pub results_kept: u64,
     /// The node that gave it back calmly before it was done, as far as that is kept.
     pub released_by: Option<String>,
 }
@@ -216,6 +219,10 @@ pub struct ShardCheckpoint {
     pub outage: Option<Outage>,
     /// Lines of the replies that this checkpoint is made of.
     pub lines: Vec<ReplyLines>,
+    /// How many results the shard has then.
+    pub results_kept: u64,
+    /// What items came to that it settles, and what no stored checkpoint held yet; all under numbers of the run.
+    pub results: Vec<Segment>,
     /// Ends the run.
     pub close: Option<RunClose>,
     /// The wall clock, for the rows' times.

@@ -24,6 +24,7 @@ const RATE_LIMIT: &str =
 /// A span of time.
 const SPAN: &str = "^[0-9]{1,20}(ns|us|ms|s|m|h|d)( ?[0-9]{1,20}(ns|us|ms|s|m|h|d))*$";
 const ON_EXHAUSTED: &str = "^ *(abandon|stop) *$";
+const RESULTS: &str = "^ *(off|keep) *$";
 
 /// The settings as properties: of a request, where each may be absent, or of an answer.
 pub(in crate::http) fn properties(is_request: bool) -> impl Iterator<Item = (String, RefOr<Schema>)> {
@@ -47,6 +48,7 @@ fn property(setting: &Setting, is_request: bool) -> RefOr<Schema> {
         Kind::RateLimit => text().pattern(Some(RATE_LIMIT)),
         Kind::Span => text().pattern(Some(SPAN)),
         Kind::OnExhausted => text().pattern(Some(ON_EXHAUSTED)),
+        Kind::Results => text().pattern(Some(RESULTS)),
         Kind::Backoff => text(),
         Kind::Positive => number(1),
         Kind::Number => number(0),

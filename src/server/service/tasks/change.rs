@@ -128,17 +128,21 @@ impl Tasks {
         self.check_words(name, edit.labels.as_ref(), edit.params.as_deref())?;
         self.check_deadline(edit.deadline.flatten())?;
         check_shards(edit.shards)?;
-        let is_other_order = change
-            .tuning
-            .ordered
-            .is_some_and(|ordered| ordered != task.tuning.ordered);
-        if is_other_order && task.start_no > 0 {
-            let why = "it is fixed once the task was started; `windrow task clone` makes another";
-            return Err(ServiceError::FieldsRefused(vec![FieldFault::new(
-                "/ordered", why,
-            )]));
+        let (wanted, now) = (&change.tuning, &task.tuning);
+        let fixed = [
+            ("/ordered", wanted.ordered.is_some_and(|wish| wish != now.ordered)),
+            ("/results", wanted.results.is_some_and(|wish| wish != now.results)),
+        ];
+        let why = "it is fixed once the task was started; `windrow task clone` makes another";
+        let changed = fixed
+            .into_iter()
+            .filter(|(_, changes)| *changes && task.start_no > 0);
+        let faults: Vec<FieldFault> = changed.map(|(place, _)| FieldFault::new(place, why)).collect();
+        if faults.is_empty() {
+            Ok(())
+        } else {
+            Err(ServiceError::FieldsRefused(faults))
         }
-        Ok(())
     }
 
     /// What the store is asked for, after the business was.

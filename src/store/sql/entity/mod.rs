@@ -16,6 +16,7 @@ pub mod limit_part;
 pub mod meta;
 pub mod named_limit;
 pub mod outbox;
+pub mod result_segment;
 pub mod run;
 pub mod session;
 pub mod shard;

@@ -40,6 +40,7 @@ pub struct Model {
     pub circuit_probes: Option<i64>,
     pub reach: i64,
     pub reach_before: i64,
+    pub results: i64,
 }
 
 #[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]

@@ -5,10 +5,11 @@ use std::collections::BTreeSet;
 use sea_orm::sea_query::Expr;
 use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, UpdateMany};
 
-use crate::sql::entity::{shard, shard_head};
+use crate::sql::entity::{result_segment, shard, shard_head};
 use crate::sql::log::data_log;
 use crate::sql::run::close;
 use crate::sql::run::items;
+use crate::sql::run::results;
 use crate::sql::task::life::Held;
 use crate::sql::{Store, Transaction, error, locks, words};
 use windrow_core::ids::{CheckpointSeq, TaskId};
@@ -31,6 +32,7 @@ pub(crate) async fn checkpoint(
         );
         return Err(StoreError::Refused(text));
     }
+    let results: Vec<_> = checkpoints.iter().map(results::pack).collect::<Result<_, _>>()?;
     let transaction = store.write().await?;
     let changed = checkpoints.iter().filter(|checkpoint| changes_task(checkpoint));
     locks::tasks(
@@ -44,11 +46,13 @@ pub(crate) async fn checkpoint(
         .map(|one| one.shard.task)
         .collect();
     let mut acks = vec![CheckpointAck::Fenced; checkpoints.len()];
+    let mut results: Vec<Option<_>> = results.into_iter().map(Some).collect();
     for (place, checkpoint) in in_order(checkpoints) {
         if stopped.remove(&checkpoint.shard.task) {
             locks::shards(&transaction, checkpoint.shard.task).await?;
         }
-        acks[place] = write(&transaction, checkpoint).await?;
+        let results = results[place].take().unwrap_or_default();
+        acks[place] = write(&transaction, checkpoint, results).await?;
     }
     transaction.commit().await.map_err(error)?;
     Ok(acks)
@@ -77,7 +81,11 @@ fn stops_task(checkpoint: &ShardCheckpoint) -> bool {
 }
 
 /// One shard. The compare-and-set comes first: a fenced run leaves nothing, so nothing has to be rolled back.
-async fn write(transaction: &Transaction, checkpoint: &ShardCheckpoint) -> Result<CheckpointAck, StoreError> {
+async fn write(
+    transaction: &Transaction,
+    checkpoint: &ShardCheckpoint,
+    results: Vec<result_segment::ActiveModel>,
+) -> Result<CheckpointAck, StoreError> {
     let Some(row) = locks::shard(transaction, checkpoint.shard).await? else {
         return Ok(CheckpointAck::Fenced);
     };
@@ -91,6 +99,7 @@ async fn write(transaction: &Transaction, checkpoint: &ShardCheckpoint) -> Resul
     let stored = CheckpointSeq(row.ckpt_seq.cast_unsigned());
     data_log::note_replies(transaction, checkpoint, stored).await?;
     items::apply(transaction, checkpoint).await?;
+    results::write(transaction, results).await?;
     if checkpoint.canary_passed {
         let mut held = Held::find(transaction, checkpoint.shard.task).await?;
         held.life.pass_canary(checkpoint.now);
@@ -150,6 +159,7 @@ fn progress(checkpoint: &ShardCheckpoint, row: &shard_head::Model) -> UpdateMany
         .col_expr(C::Skipped, Expr::value(counters.skipped.cast_signed()))
         .col_expr(C::Abandoned, Expr::value(counters.abandoned.cast_signed()))
         .col_expr(C::Parked, Expr::value(counters.parked.cast_signed()))
+        .col_expr(C::Results, Expr::value(checkpoint.results_kept.cast_signed()))
         .col_expr(C::CkptBlob, Expr::value(checkpoint.blob.clone()))
         .col_expr(C::CkptSeq, Expr::value(checkpoint.seq.0.cast_signed()))
         .col_expr(

@@ -203,6 +203,7 @@ pub(crate) fn claimed(
             .into_iter()
             .map(items::trouble)
             .collect::<Result<_, _>>()?,
+        results_kept: row.results.cast_unsigned(),
         released_by,
     })
 }

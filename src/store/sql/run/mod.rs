@@ -6,5 +6,6 @@ mod claim_batch;
 pub mod close;
 pub mod history;
 pub mod items;
+pub mod results;
 pub mod runnable;
 pub mod runs;

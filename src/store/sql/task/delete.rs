@@ -4,7 +4,7 @@ use sea_orm::sea_query::Expr;
 use sea_orm::{ColumnTrait, EntityTrait, PrimaryKeyTrait, QueryFilter, QueryOrder, QuerySelect};
 
 use crate::sql::entity::{
-    data_log, data_log_drop, failure_group, item, outbox, run, shard, start_token, task,
+    data_log, data_log_drop, failure_group, item, outbox, result_segment, run, shard, start_token, task,
 };
 use crate::sql::source::upload_use;
 use crate::sql::task::record::{self, Change};
@@ -20,6 +20,8 @@ pub(crate) const DELETING: &str = "deleting";
 
 /// Rows of one transaction.
 const ROWS_AT_ONCE: u64 = 2_000;
+/// The same of results, a row of which may have 300 KiB.
+const SEGMENTS_AT_ONCE: u64 = 100;
 
 /// See [`windrow_engine::ports::tasks::store::TaskStore::delete`].
 pub(crate) async fn delete(
@@ -33,12 +35,20 @@ pub(crate) async fn delete(
         return deletable(&transaction, id).await.map(drop);
     }
     mark(store, id, now).await?;
-    clear(store, item::Entity, (item::Column::TaskId, item::Column::Idx), id).await?;
+    clear(
+        store,
+        item::Entity,
+        (item::Column::TaskId, item::Column::Idx),
+        id,
+        ROWS_AT_ONCE,
+    )
+    .await?;
     clear(
         store,
         data_log::Entity,
         (data_log::Column::TaskId, data_log::Column::Id),
         id,
+        ROWS_AT_ONCE,
     )
     .await?;
     clear(
@@ -46,6 +56,7 @@ pub(crate) async fn delete(
         outbox::Entity,
         (outbox::Column::TaskId, outbox::Column::Id),
         id,
+        ROWS_AT_ONCE,
     )
     .await?;
     clear(
@@ -53,6 +64,15 @@ pub(crate) async fn delete(
         start_token::Entity,
         (start_token::Column::TaskId, start_token::Column::StartNo),
         id,
+        ROWS_AT_ONCE,
+    )
+    .await?;
+    clear(
+        store,
+        result_segment::Entity,
+        (result_segment::Column::TaskId, result_segment::Column::FirstIndex),
+        id,
+        SEGMENTS_AT_ONCE,
     )
     .await?;
     last(store, id, write, now).await
@@ -108,6 +128,7 @@ async fn clear<E>(
     _table: E,
     (of_task, order): (E::Column, E::Column),
     id: TaskId,
+    at_once: u64,
 ) -> Result<(), StoreError>
 where
     E: EntityTrait,
@@ -120,7 +141,7 @@ where
             .column(order)
             .filter(of_task.eq(id.0))
             .order_by_asc(order)
-            .offset(ROWS_AT_ONCE)
+            .offset(at_once)
             .limit(1)
             .into_tuple()
             .one(&transaction)

@@ -1,11 +1,11 @@
 //! A task's life between its rows and the domain: read under the task's lock, and written back where it differs.
 
 use sea_orm::ActiveValue::Set;
-use sea_orm::{ActiveModelTrait, ColumnTrait, EntityTrait, Iterable, QueryFilter};
+use sea_orm::{ActiveModelTrait, ColumnTrait, EntityTrait, Iterable, QueryFilter, QuerySelect};
 
 use crate::sql::business::outbox;
 use crate::sql::entity::{business, failure_group, item, shard, shard_head, start_token, task};
-use crate::sql::run::items;
+use crate::sql::run::{items, results};
 use crate::sql::source::upload_use;
 use crate::sql::task::record::{self, Change};
 use crate::sql::{Transaction, damaged, error, words};
@@ -200,7 +200,21 @@ async fn evidence(transaction: &Transaction, task: i64) -> Result<Evidence, Stor
     Ok(Evidence {
         failures,
         is_parked: parked.await.map_err(error)?.is_some(),
+        results_said: results_said(transaction, task).await?,
+        results_stored: results::count(transaction, task).await?,
     })
+}
+
+async fn results_said(transaction: &Transaction, task: i64) -> Result<u64, StoreError> {
+    let said: Vec<i64> = shard_head::Entity::find()
+        .select_only()
+        .column(shard_head::Column::Results)
+        .filter(shard_head::Column::TaskId.eq(task))
+        .into_tuple()
+        .all(transaction)
+        .await
+        .map_err(error)?;
+    Ok(said.into_iter().map(i64::cast_unsigned).sum())
 }
 
 /// The life of a task, as its rows have it.
@@ -351,6 +365,7 @@ pub(crate) fn new_shard(task: i64, life: &ShardLife, control_rev: u64, now: Wall
         task_id: Set(task),
         shard_no: Set(life.no.cast_signed()),
         reach_before: Set(life.first.0.cast_signed()),
+        results: Set(0),
         ckpt_blob: Set(Vec::new()),
         created_at: Set(now.0),
         ..columns(life, control_rev)

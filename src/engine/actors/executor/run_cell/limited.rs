@@ -6,10 +6,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use tokio::sync::Notify;
 
 use super::{Exchanged, Guarded, RunCell, Superseded};
+use crate::actors::executor::lane_reply::Said;
 use crate::actors::membership::pots::{LimitSlot, Pots};
 use crate::actors::membership::session::Life;
 use crate::ports::clock::Clock;
-use crate::ports::handling::data_log::DataLogLine;
 use crate::ports::sources::provision::LimitOf;
 use windrow_core::execution::{Effects, Event, Now, Reports};
 use windrow_core::ids::{Generation, Moment};
@@ -103,7 +103,7 @@ impl RunCell {
     pub(super) fn exchange_limited(
         &self,
         (generation, gate_open): (Generation, bool),
-        (reports, lines): (&mut Reports, &mut Vec<DataLogLine>),
+        (reports, said): (&mut Reports, &mut Said),
         want: u32,
         now: Now,
         fx: &mut Effects,
@@ -136,7 +136,7 @@ impl RunCell {
         let ask_at = joint.ask_at().filter(|_| fx.held_by_limit);
         Ok(Exchanged {
             ask_at,
-            ..self.exchanged(core, lines, (now, gate_open), fx)
+            ..self.exchanged(core, said, (now, gate_open), fx)
         })
     }
 }

@@ -16,7 +16,9 @@ use tokio::sync::Notify;
 pub(crate) use limited::LimitSlots;
 pub(crate) use parts::{Drives, Refused, RunAbout};
 
+use crate::actors::executor::lane_reply::Said;
 use crate::actors::executor::reply_lines::{Drafted, ReplyLines};
+use crate::actors::executor::results::Results;
 use crate::actors::runtime::lock;
 use crate::ports::clock::Clock;
 use crate::ports::handling::data_log::DataLogLine;
@@ -41,6 +43,7 @@ pub(crate) type LogSink = Arc<dyn Fn(DataLogLine) + Send + Sync>;
 struct Guarded {
     execution: Execution,
     lines: ReplyLines,
+    results: Results,
     generation: Generation,
     /// The core was told that a shared limit keeps it from having all that it asked for.
     is_held: bool,
@@ -50,7 +53,28 @@ impl Guarded {
     /// Whether a checkpoint would hold nothing, and none is on its way.
     #[inline]
     fn is_quiet(&self) -> bool {
-        self.execution.is_quiet() && self.lines.is_empty()
+        self.execution.is_quiet() && self.lines.is_empty() && self.results.is_empty()
+    }
+
+    /// Takes in what replies said with the reports that the core has just taken in.
+    #[inline]
+    fn hear(&mut self, said: &mut Said, now: Now, fx: &mut Effects) {
+        if !said.lines.is_empty() {
+            self.lines.take_in(&mut said.lines);
+            fx.checkpoint_due |= self.lines.is_checkpoint_due();
+        }
+        if !said.outputs.is_empty() {
+            self.results
+                .take_in(&mut said.outputs, self.execution.low_water());
+            fx.checkpoint_due |= self.results.is_checkpoint_due();
+            self.tell_fullness(now, fx);
+        }
+    }
+
+    fn tell_fullness(&mut self, now: Now, fx: &mut Effects) {
+        if let Some(is_full) = self.results.fullness() {
+            self.execution.step(Event::ResultsFull(is_full), now, fx);
+        }
     }
 }
 
@@ -87,7 +111,11 @@ impl Deref for RunCell {
 }
 
 impl RunCell {
-    pub(crate) fn new(drives: Drives, execution: Execution, lines: ReplyLines) -> RunCell {
+    pub(crate) fn new(
+        drives: Drives,
+        execution: Execution,
+        (lines, results): (ReplyLines, Results),
+    ) -> RunCell {
         let now = now(&*drives.clock);
         let tuning = execution.tuning();
         RunCell {
@@ -101,6 +129,7 @@ impl RunCell {
             core: Mutex::new(Guarded {
                 execution,
                 lines,
+                results,
                 generation: Generation(0),
                 is_held: false,
             }),
@@ -152,7 +181,7 @@ impl RunCell {
     pub(crate) fn exchange(
         &self,
         generation: Generation,
-        (reports, lines): (&mut Reports, &mut Vec<DataLogLine>),
+        (reports, said): (&mut Reports, &mut Said),
         want: u32,
         fx: &mut Effects,
     ) -> Result<Exchanged, Superseded> {
@@ -161,7 +190,7 @@ impl RunCell {
         let gate_open = self.gate.is_open(now.moment);
         let want = if gate_open { want } else { 0 };
         if self.limits.is_limited() {
-            return self.exchange_limited((generation, gate_open), (reports, lines), want, now, fx);
+            return self.exchange_limited((generation, gate_open), (reports, said), want, now, fx);
         }
         let mut core = self.core.lock().map_err(|_| Superseded)?;
         if core.generation != generation {
@@ -171,20 +200,17 @@ impl RunCell {
             core.hold(false, now, fx);
         }
         core.execution.step(Event::Exchange { reports, want }, now, fx);
-        Ok(self.exchanged(core, lines, (now, gate_open), fx))
+        Ok(self.exchanged(core, said, (now, gate_open), fx))
     }
 
     fn exchanged(
         &self,
         mut core: MutexGuard<'_, Guarded>,
-        lines: &mut Vec<DataLogLine>,
+        said: &mut Said,
         (now, gate_open): (Now, bool),
         fx: &mut Effects,
     ) -> Exchanged {
-        if !lines.is_empty() {
-            core.lines.take_in(lines);
-            fx.checkpoint_due |= core.lines.is_checkpoint_due();
-        }
+        core.hear(said, now, fx);
         let stirs = self.quiet.load(Ordering::Relaxed) && !core.is_quiet();
         drop(core);
         if !fx.violations.is_empty() {
@@ -231,7 +257,12 @@ impl RunCell {
         core.execution.step(Event::DraftCheckpoint, now, fx);
         let drafted = fx.checkpoint.take().map(|draft| {
             let lines = core.lines.take_for(draft.no);
-            Drafted { draft, lines }
+            let results = core.results.take_for(draft.no);
+            Drafted {
+                draft,
+                lines,
+                results,
+            }
         });
         drop(core);
         self.on_violations(fx);
@@ -289,7 +320,12 @@ impl RunCell {
 
     /// Progress was saved, up to the draft of this number.
     pub(crate) fn on_saved(&self, draft_no: u64) {
-        lock(&self.core).lines.on_stored(draft_no);
+        let mut core = lock(&self.core);
+        core.lines.on_stored(draft_no);
+        core.results.on_stored(draft_no);
+        let (now, mut fx) = (self.now(), Effects::default());
+        core.tell_fullness(now, &mut fx);
+        drop(core);
         self.saved_at.store(self.clock.now().0, Ordering::Relaxed);
     }
 

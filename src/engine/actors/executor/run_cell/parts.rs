@@ -30,6 +30,8 @@ pub(crate) struct RunAbout {
     pub(crate) task_name: Option<String>,
     /// `http`, `command` or `rust`.
     pub(crate) kind: &'static str,
+    /// Whether what items come to is kept.
+    pub(crate) keeps_results: bool,
 }
 
 /// What a run drives, and whom it is driven for.

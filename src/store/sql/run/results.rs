@@ -1,0 +1,236 @@
+//! What items came to: written by checkpoints, read in index order.
+
+use async_trait::async_trait;
+use sea_orm::ActiveValue::Set;
+use sea_orm::sea_query::{Condition, Expr, ExprTrait as _, OnConflict};
+use sea_orm::{ColumnTrait, ConnectionTrait, DbBackend, EntityTrait, QueryFilter, QueryOrder, QuerySelect};
+
+use crate::packed;
+use crate::sql::entity::{item, result_segment, shard_head};
+use crate::sql::run::items;
+use crate::sql::{Store, Transaction, damaged, error, words};
+use windrow_core::ids::{Epoch, ItemIndex, ShardId, TaskId};
+use windrow_engine::ports::StoreError;
+use windrow_engine::ports::ownership::run_store::ShardCheckpoint;
+use windrow_engine::ports::tasks::results::{ResultShard, ResultStore, Segment, SegmentPlace, StoredSegment};
+
+/// Bytes of one statement, about: MariaDB takes packets of 16 MiB.
+const STATEMENT_BYTES_MAX: usize = 1 << 20;
+
+/// Segments of a checkpoint, packed before its transaction begins.
+pub(crate) fn pack(checkpoint: &ShardCheckpoint) -> Result<Vec<result_segment::ActiveModel>, StoreError> {
+    let segments = checkpoint.results.iter();
+    segments
+        .filter_map(|segment| row(checkpoint, segment).transpose())
+        .collect()
+}
+
+fn row(
+    checkpoint: &ShardCheckpoint,
+    segment: &Segment,
+) -> Result<Option<result_segment::ActiveModel>, StoreError> {
+    let (Some(first), Some(last)) = (segment.outputs.first(), segment.outputs.last()) else {
+        return Ok(None);
+    };
+    let bytes: usize = segment.outputs.iter().map(|output| output.json.len()).sum();
+    Ok(Some(result_segment::ActiveModel {
+        task_id: Set(checkpoint.shard.task.0),
+        shard_no: Set(words::shard_no(checkpoint.shard)),
+        epoch: Set(checkpoint.epoch.0.cast_signed()),
+        seg_no: Set(segment.no.cast_signed()),
+        first_index: Set(first.index.0.cast_signed()),
+        last_index: Set(last.index.0.cast_signed()),
+        items: Set(segment.outputs.len() as i64),
+        byte_size: Set(bytes as i64),
+        body: Set(packed::pack(&segment.outputs)?),
+    }))
+}
+
+/// Writes the segments of a checkpoint whose compare-and-set has just succeeded; one that is there already is replaced by
+/// what it has become.
+pub(crate) async fn write(
+    transaction: &Transaction,
+    segments: Vec<result_segment::ActiveModel>,
+) -> Result<(), StoreError> {
+    use result_segment::Column as C;
+    let mut rest = segments;
+    while !rest.is_empty() {
+        let later = rest.split_off(fitting(&rest));
+        let grown = OnConflict::columns([C::TaskId, C::ShardNo, C::Epoch, C::SegNo])
+            .update_columns([C::FirstIndex, C::LastIndex, C::Items, C::ByteSize, C::Body])
+            .to_owned();
+        result_segment::Entity::insert_many(rest)
+            .on_conflict(grown)
+            .exec_without_returning(transaction)
+            .await
+            .map_err(error)?;
+        rest = later;
+    }
+    Ok(())
+}
+
+/// How many segments fit one statement; one always does.
+fn fitting(segments: &[result_segment::ActiveModel]) -> usize {
+    let mut bytes = 0;
+    let fits = |segment: &&result_segment::ActiveModel| {
+        bytes += segment.body.try_as_ref().map_or(0, Vec::len);
+        bytes <= STATEMENT_BYTES_MAX
+    };
+    segments.iter().take_while(fits).count().max(1)
+}
+
+/// How many results the segments of a task hold, for its proof.
+pub(crate) async fn count<C: ConnectionTrait>(db: &C, task: i64) -> Result<u64, StoreError> {
+    let sums = sums(db, task).await?;
+    Ok(sums.into_iter().map(|(_, items, _)| items).sum())
+}
+
+/// Shard, results and their bytes.
+async fn sums<C: ConnectionTrait>(db: &C, task: i64) -> Result<Vec<(i32, u64, u64)>, StoreError> {
+    use result_segment::Column as C;
+    let rows: Vec<(i32, i64, i64)> = result_segment::Entity::find()
+        .select_only()
+        .column(C::ShardNo)
+        .column_as(whole(db, C::Items), "items")
+        .column_as(whole(db, C::ByteSize), "bytes")
+        .filter(C::TaskId.eq(task))
+        .group_by(C::ShardNo)
+        .into_tuple()
+        .all(db)
+        .await
+        .map_err(error)?;
+    let unsigned = |(no, items, bytes): (i32, i64, i64)| (no, items.cast_unsigned(), bytes.cast_unsigned());
+    Ok(rows.into_iter().map(unsigned).collect())
+}
+
+/// A sum as a 64-bit number: the servers make decimals of it, and each has its own word for one that isn't.
+fn whole<C: ConnectionTrait>(db: &C, column: result_segment::Column) -> Expr {
+    column.sum().cast_as(match db.get_database_backend() {
+        DbBackend::MySql => "signed",
+        _ => "bigint",
+    })
+}
+
+#[async_trait]
+impl ResultStore for Store {
+    async fn result_shards(&self, task: TaskId) -> Result<Vec<ResultShard>, StoreError> {
+        let snapshot = self.snapshot().await?;
+        let rows = shard_head::Entity::find()
+            .filter(shard_head::Column::TaskId.eq(task.0))
+            .order_by_asc(shard_head::Column::FirstIndex)
+            .all(&snapshot)
+            .await
+            .map_err(error)?;
+        let parked: Vec<(i32, i64)> = item::Entity::find()
+            .select_only()
+            .column(item::Column::ShardNo)
+            .column_as(item::Column::Idx.min(), "lowest")
+            .filter(item::Column::TaskId.eq(task.0))
+            .filter(item::Column::State.eq(items::PARKED))
+            .group_by(item::Column::ShardNo)
+            .into_tuple()
+            .all(&snapshot)
+            .await
+            .map_err(error)?;
+        let sums = sums(&snapshot, task.0).await?;
+        let of = |row: &shard_head::Model| {
+            let lowest = parked.iter().find(|(no, _)| *no == row.shard_no);
+            let frontier = lowest.map_or(row.low_water, |(_, lowest)| Ord::min(row.low_water, *lowest));
+            let (_, items, bytes) = sums
+                .iter()
+                .find(|(no, _, _)| *no == row.shard_no)
+                .copied()
+                .unwrap_or_default();
+            ResultShard {
+                shard: ShardId {
+                    task,
+                    no: row.shard_no.cast_unsigned(),
+                },
+                end: ItemIndex(row.end_index.cast_unsigned()),
+                frontier: ItemIndex(frontier.cast_unsigned()),
+                items,
+                bytes,
+            }
+        };
+        Ok(rows.iter().map(of).collect())
+    }
+
+    async fn segments(
+        &self,
+        shard: ShardId,
+        from: ItemIndex,
+        after: Option<SegmentPlace>,
+        limit: u32,
+    ) -> Result<Vec<StoredSegment>, StoreError> {
+        use result_segment::Column as C;
+        let mut of_shard = of_shard(shard).filter(C::LastIndex.gte(from.0.cast_signed()));
+        if let Some(after) = after {
+            of_shard = of_shard.filter(behind(after));
+        }
+        let rows = of_shard
+            .order_by_asc(C::FirstIndex)
+            .order_by_asc(C::Epoch)
+            .order_by_asc(C::SegNo)
+            .limit(u64::from(limit))
+            .all(&self.readers)
+            .await
+            .map_err(error)?;
+        rows.into_iter().map(stored).collect()
+    }
+
+    async fn output(&self, shard: ShardId, index: ItemIndex) -> Result<Option<Box<str>>, StoreError> {
+        use result_segment::Column as C;
+        let at = index.0.cast_signed();
+        let rows = of_shard(shard)
+            .filter(C::FirstIndex.lte(at))
+            .filter(C::LastIndex.gte(at))
+            .all(&self.readers)
+            .await
+            .map_err(error)?;
+        for row in rows {
+            let found = stored(row)?;
+            if let Ok(place) = found.outputs.binary_search_by_key(&index, |output| output.index) {
+                return Ok(found.outputs.into_iter().nth(place).map(|output| output.json));
+            }
+        }
+        Ok(None)
+    }
+}
+
+fn of_shard(shard: ShardId) -> sea_orm::Select<result_segment::Entity> {
+    use result_segment::Column as C;
+    result_segment::Entity::find()
+        .filter(C::TaskId.eq(shard.task.0))
+        .filter(C::ShardNo.eq(words::shard_no(shard)))
+}
+
+/// Behind a place, in the order of places.
+fn behind(place: SegmentPlace) -> Condition {
+    use result_segment::Column as C;
+    let (first, epoch) = (place.first.0.cast_signed(), place.epoch.0.cast_signed());
+    let same_first = C::FirstIndex.eq(first);
+    Condition::any()
+        .add(C::FirstIndex.gt(first))
+        .add(same_first.clone().and(C::Epoch.gt(epoch)))
+        .add(
+            same_first
+                .and(C::Epoch.eq(epoch))
+                .and(C::SegNo.gt(place.no.cast_signed())),
+        )
+}
+
+fn stored(row: result_segment::Model) -> Result<StoredSegment, StoreError> {
+    let place = SegmentPlace {
+        first: ItemIndex(row.first_index.cast_unsigned()),
+        epoch: Epoch(row.epoch.cast_unsigned()),
+        no: row.seg_no.cast_unsigned(),
+    };
+    let outputs = packed::unpack(&row.body).map_err(|why| {
+        let text = format!(
+            "segment {} of run epoch {} of t{}.{}: {why}",
+            row.seg_no, row.epoch, row.task_id, row.shard_no
+        );
+        damaged("results", &text)
+    })?;
+    Ok(StoredSegment { place, outputs })
+}
