@@ -134,6 +134,7 @@ impl TaskStore for MemoryStore {
                 let known = (task.status_reason.clone(), task.status_text.clone());
                 if note.is_for(task.status, known.0.as_deref()) && known != new {
                     (task.status_reason, task.status_text) = new;
+                    task.next_at = None;
                     task.version += 1;
                 }
             }

@@ -267,6 +267,16 @@ impl From<JobError> for Fault {
                 };
                 Fault::new(Exit::Rejected, "the name is taken by another job", because).hint(hint)
             }
+            JobError::NoResults { task } => {
+                let settled = task.counters.settled();
+                let because = format!("{settled} of its items were settled by a run without --results-out");
+                Fault::new(
+                    Exit::Conflict,
+                    "the job's results weren't kept from its beginning",
+                    because,
+                )
+                .hint("go on without --results-out, or --restart to begin anew with it")
+            }
             JobError::Create(_) | JobError::Command(_) => {
                 Fault::new(Exit::Conflict, "the job can't start", error.to_string())
             }

@@ -140,6 +140,9 @@ pub struct RunArgs {
     /// Write every failed item to this file as NDJSON when the run ends
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub failures_out: Option<PathBuf>,
+    /// What items came to.
+    #[command(flatten)]
+    pub results: ResultArgs,
     /// Of what failed items carry show and write these columns only, separated by commas
     #[arg(long, value_name = "COLUMNS", help_heading = "Output")]
     pub key_column: Option<String>,
@@ -149,6 +152,47 @@ pub struct RunArgs {
     /// How much is printed.
     #[command(flatten)]
     pub talk: Verbosity,
+}
+
+/// What is written of what items came to.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Output")]
+pub struct ResultArgs {
+    /// Write what items came to, in index order while the job runs: NDJSON, or CSV where the name ends in .csv; - is
+    /// standard output. It implies --results keep
+    #[arg(long = "results-out", value_name = "FILE", id = "results_out", value_hint = ValueHint::FilePath)]
+    pub out: Option<PathBuf>,
+    /// Only what follows the item of this index
+    #[arg(
+        long = "results-after",
+        value_name = "INDEX",
+        id = "results_after",
+        requires = "results_out"
+    )]
+    pub after: Option<u64>,
+    /// With what each item carries: these columns, separated by commas, or '*'
+    #[arg(
+        long = "results-data",
+        value_name = "COLUMNS",
+        id = "results_data",
+        requires = "results_out"
+    )]
+    pub data: Option<String>,
+    /// In a CSV a column for each of these members of the outputs, separated by commas, instead of the JSON
+    #[arg(
+        long = "results-columns",
+        value_name = "MEMBERS",
+        id = "results_columns",
+        requires = "results_out"
+    )]
+    pub columns: Option<String>,
+}
+
+impl ResultArgs {
+    /// Whether standard output takes them.
+    pub(crate) fn is_onto_stdout(&self) -> bool {
+        self.out.as_deref().is_some_and(|path| path.as_os_str() == "-")
+    }
 }
 
 /// On or off.

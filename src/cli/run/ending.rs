@@ -4,8 +4,10 @@ use super::super::args::{IfFinished, Output};
 use super::super::exit::Exit;
 use super::super::fault::Fault;
 use super::outcome::{self, Outcome};
+use super::results_out::ResultsOut;
 use super::{JobRun, failures_out, only_failed};
 use crate::output::screen;
+use windrow_core::settings::Results;
 use windrow_core::task::lifecycle::Status;
 use windrow_engine::ports::tasks::store::TaskView;
 use windrow_server::service::failures::item_data::Members;
@@ -19,6 +21,7 @@ impl JobRun<'_> {
             .screen
             .must_say(&outcome::already(&task, net.as_ref(), self.args.resume.is_some()));
         let is_finished = task.status == Status::Finished;
+        self.write_results(&task).await?;
         let outcome = Outcome::gather(&*self.store, task, None)
             .await?
             .netted(&*self.store, net)
@@ -29,6 +32,23 @@ impl JobRun<'_> {
             Some(IfFinished::Error) => Exit::Conflict,
             Some(IfFinished::Restart) | None => exit,
         })
+    }
+
+    /// Writes what the items of a job that has ended came to, where that is wanted.
+    async fn write_results(&self, task: &TaskView) -> Result<(), Fault> {
+        if self.args.results.out.is_none() {
+            return Ok(());
+        }
+        if task.tuning.results == Results::Off {
+            let because = format!("{} ran without --results-out", task.id);
+            return Err(Fault::new(Exit::Conflict, "the job kept no results", because)
+                .hint("--restart begins it anew, with them"));
+        }
+        let source = self.source_of(task).await?;
+        if let Some(results) = ResultsOut::begin(self.args, &self.store, task, &source).await? {
+            self.tell_results(results.finish().await?);
+        }
+        Ok(())
     }
 
     /// The run was cut off, and how it goes on.
@@ -56,9 +76,9 @@ impl JobRun<'_> {
         if let Some(stop) = outcome.stop_note() {
             self.shell.screen.must_say(&stop);
         }
-        let mut onto_stdout = false;
+        let mut onto_stdout = self.args.results.is_onto_stdout();
         if let (Some(path), Some(source)) = (&self.args.failures_out, source) {
-            onto_stdout = path.as_os_str() == "-";
+            onto_stdout |= path.as_os_str() == "-";
             let of = failures_out::Failed {
                 failures: &*self.store,
                 task: outcome.failed_in().id,

@@ -14,6 +14,7 @@ mod outcome;
 pub(super) mod picture;
 pub(crate) mod place;
 mod prepare;
+mod results_out;
 pub(super) mod resume;
 pub(crate) mod source;
 mod watch;
@@ -29,6 +30,7 @@ pub(super) use self::outcome::grouped;
 use self::picture::Picture;
 use self::prepare::Prepared;
 pub(super) use self::prepare::load;
+use self::results_out::ResultsOut;
 use self::watch::{End, Watch};
 use super::Shell;
 use super::args::{IfFinished, RunArgs, Switch};
@@ -274,12 +276,16 @@ impl JobRun<'_> {
             source: &*source,
             members: self.members(),
         };
-        let end = watch.follow(task, signals).await;
+        let mut results = ResultsOut::begin(self.args, &self.store, &task, &source).await?;
+        let end = self.follow(&watch, task, signals, &mut results).await;
         drop(control);
         let calmly = matches!(end, Ok(End::Stopped(..)));
         let cut = !watch::close(node, signals, calmly).await || matches!(end, Ok(End::Cut));
         if !cut {
             log.close().await;
+        }
+        if let Some(results) = results.filter(|_| !cut) {
+            self.tell_results(results.finish().await?);
         }
         match end? {
             End::Stopped(task, trouble) if !cut => {
@@ -290,6 +296,46 @@ impl JobRun<'_> {
             }
             End::Stopped(..) | End::Cut => self.tell_cut(&how),
         }
+    }
+
+    /// Follows the task to its end; stops it where its results can't be written any more.
+    async fn follow(
+        &self,
+        watch: &Watch<'_>,
+        task: TaskView,
+        signals: &mut Signals,
+        results: &mut Option<ResultsOut>,
+    ) -> Result<End, Fault> {
+        let id = task.id;
+        let mut following = std::pin::pin!(watch.follow(task, signals));
+        let broken = async {
+            match results {
+                Some(results) => results.broken().await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            end = &mut following => end,
+            fault = broken => {
+                watch.stop(id).await?;
+                following.await?;
+                Err(fault)
+            }
+        }
+    }
+
+    fn tell_results(&self, written: u64) {
+        let place = self
+            .args
+            .results
+            .out
+            .as_ref()
+            .map(|path| path.display().to_string());
+        self.say(&format!(
+            "{} written to {}",
+            counted(written, "result"),
+            place.unwrap_or_default()
+        ));
     }
 
     /// The handler; of what goes over failures, it sees the items of the first job.

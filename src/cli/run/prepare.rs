@@ -9,14 +9,14 @@ use super::super::Shell;
 use super::super::args::{RunArgs, Tunes};
 use super::super::exit::Exit;
 use super::super::fault::Fault;
-use super::{failures_out, resume};
+use super::{failures_out, results_out, resume};
 use crate::run::handler;
 use crate::run::place;
 use crate::run::source;
 use windrow_config::{CommandHandler, Config};
-use windrow_core::settings::RateLimit;
 use windrow_core::settings::check;
 use windrow_core::settings::table::TuningPatch;
+use windrow_core::settings::{RateLimit, Results};
 use windrow_core::task::Tuning;
 use windrow_engine::ports::clock::Clock;
 use windrow_node::Runtimes;
@@ -43,13 +43,17 @@ pub(super) fn prepare(
     clock: &Arc<dyn Clock>,
 ) -> Result<Prepared, Fault> {
     failures_out::check(args)?;
+    results_out::check(args)?;
     let mut config = load(args.config.as_deref(), shell)?;
     let startup = &mut config.command_handler.startup_timeout;
     if !args.wait && *startup == CommandHandler::default().startup_timeout {
         // A worker that doesn't get ready was never reached. Who knows of a slow one has set its own time.
         *startup = args.first_contact.max(STARTUP_MIN).min(*startup);
     }
-    let tuning = tuned(&args.tunes, &config.task_defaults.tuning)?;
+    let mut tuning = tuned(&args.tunes, &config.task_defaults.tuning)?;
+    if args.results.out.is_some() {
+        tuning.results = Results::Keep;
+    }
     let spec = source::spec(&args.items, args.total.map_or(0, std::num::NonZeroU64::get))?;
     let place = match (&args.resume, &args.state) {
         (Some(name), state) => resume::place(name, state.as_deref(), &shell.env)?,

@@ -53,7 +53,7 @@ pub(super) struct Watch<'a> {
 
 /// How far a stop is.
 #[derive(Clone, Copy, PartialEq)]
-enum Stopping {
+pub(super) enum Stopping {
     No,
     /// Calls in flight are awaited until then.
     Calmly(Moment),
@@ -165,7 +165,8 @@ impl Watch<'_> {
         self.shown.send_replace(Some(picture));
     }
 
-    async fn stop(&self, id: TaskId) -> Result<Stopping, Fault> {
+    /// Stops the task calmly.
+    pub(super) async fn stop(&self, id: TaskId) -> Result<Stopping, Fault> {
         let live = self.node.progress(id);
         let in_flight: u64 = live.iter().map(|live| live.counters.in_flight).sum();
         self.command_stop(id, false).await?;

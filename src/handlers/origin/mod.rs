@@ -68,6 +68,11 @@ impl OriginView {
         }
     }
 
+    /// The task whose keys its items carry; none are the new task's own.
+    pub fn keys_of(&self) -> Option<TaskId> {
+        self.keys_of
+    }
+
     /// The same for another run: what is out belongs to one.
     #[must_use]
     pub fn afresh(&self) -> OriginView {

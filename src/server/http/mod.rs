@@ -90,6 +90,7 @@ fn task_paths() -> Vec<UtoipaMethodRouter<App>> {
         routes!(tasks::failures::redrives::redrive),
         routes!(answer::export::failures),
         routes!(answer::export::log),
+        routes!(tasks::results::results),
         routes!(tasks::failures::list),
         routes!(tasks::failures::groups),
         routes!(tasks::failures::item),

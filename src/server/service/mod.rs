@@ -16,6 +16,7 @@ pub mod job;
 pub mod limits;
 pub mod logs;
 pub mod node;
+pub mod results;
 pub mod sources;
 pub mod stats;
 pub(crate) use tasks::settings::nearest;
@@ -35,6 +36,7 @@ use health::Health;
 use limits::Limits;
 use logs::Logs;
 use node::ThisNode;
+use results::Results;
 use sources::Sources;
 use stats::Stats;
 use tasks::Tasks;
@@ -61,6 +63,7 @@ use windrow_engine::ports::sources::uploads::UploadStore;
 use windrow_engine::ports::tasks::failure_list::FailureList;
 use windrow_engine::ports::tasks::list::TaskList;
 use windrow_engine::ports::tasks::report_store::ReportStore;
+use windrow_engine::ports::tasks::results::ResultStore;
 use windrow_engine::ports::tasks::store::TaskStore;
 
 /// What the service works with; the composition root fills it.
@@ -102,6 +105,8 @@ pub struct Service {
     pub previews: Previews,
     /// What failed.
     pub failures: Arc<Failures>,
+    /// What items came to.
+    pub results: Results,
     /// What was, and its proof.
     pub reports: Reports,
     /// What every index of a window is doing.
@@ -133,7 +138,7 @@ impl Service {
     pub fn new<S>(parts: Parts<S>, config: Config) -> Service
     where
         S: TaskStore + TaskList + FailureList + ReportStore + BusinessStore + NamedLimitStore,
-        S: TokenStore + IdempotencyStore + UploadStore + NodeAudit + 'static,
+        S: TokenStore + IdempotencyStore + UploadStore + NodeAudit + ResultStore + 'static,
     {
         let (name, store) = (parts.cluster.node.clone(), parts.store);
         let node = Arc::new(ThisNode::new(name, parts.supervisor, parts.clock, config));
@@ -148,6 +153,7 @@ impl Service {
         let sources = Arc::new(Sources::new(node.clone(), parts.resolver, store.clone()));
         let failures = Arc::new(Failures::new(&store, &sources, parts.items, stats.clone()));
         Service {
+            results: Results::new(store.clone()),
             previews: Previews::new(node.clone(), store.clone(), parts.provider),
             reports: Reports::new(node.clone(), store.clone(), failures.clone()),
             windows: Windows::new(node.clone(), cluster.clone(), failures.clone()),

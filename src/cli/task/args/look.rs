@@ -123,6 +123,34 @@ pub struct ExportArgs {
     pub remote: Remote,
 }
 
+/// `windrow task results`
+#[derive(Debug, Args)]
+pub struct ResultsArgs {
+    /// The task: t42, or business/name
+    pub task: String,
+    /// How it is written
+    #[arg(long, value_enum, value_name = "FORM", default_value_t = RowForm::Ndjson)]
+    pub format: RowForm,
+    /// Only what follows the item of this index: where an earlier answer ended
+    #[arg(long, value_name = "INDEX")]
+    pub after: Option<u64>,
+    /// With what each item carries: these columns, separated by commas, or '*'
+    #[arg(long, value_name = "COLUMNS")]
+    pub data: Option<String>,
+    /// In a CSV a column for each of these members of the outputs, separated by commas, instead of the JSON
+    #[arg(long, value_name = "MEMBERS")]
+    pub columns: Option<String>,
+    /// The file; without it standard output
+    #[arg(long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+    /// Replace the file if it is there
+    #[arg(long, requires = "out")]
+    pub force: bool,
+    /// How the node is reached.
+    #[command(flatten)]
+    pub remote: Remote,
+}
+
 /// `windrow task preview`
 #[derive(Debug, Args)]
 pub struct PreviewArgs {

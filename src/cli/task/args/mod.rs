@@ -7,7 +7,9 @@ pub mod steer;
 
 use clap::{Args, Subcommand};
 
-use self::look::{ExportArgs, FailuresArgs, ItemArgs, LogArgs, PagesArgs, PreviewArgs, ReportArgs};
+use self::look::{
+    ExportArgs, FailuresArgs, ItemArgs, LogArgs, PagesArgs, PreviewArgs, ReportArgs, ResultsArgs,
+};
 use self::make::{ApplyArgs, CloneArgs, CreateArgs, RedriveArgs};
 use self::steer::{AbandonArgs, FinishArgs, MoveArgs, PlainArgs, SetArgs, StartArgs, StopArgs};
 use super::{wait, watch};
@@ -95,6 +97,9 @@ pub enum Verb {
     Revisions(PagesArgs),
     /// Tell the whole story of a task, with the proof that every item is accounted for
     Report(ReportArgs),
+    /// What items came to, in index order, of a task with results = keep; while it runs, up to the first item that isn't
+    /// settled
+    Results(ResultsArgs),
     /// Export failures or the log as CSV or NDJSON
     Export(ExportArgs),
     /// Make a task as a file says, or change it to what the file says

@@ -9,7 +9,7 @@ use crate::fault::Fault;
 use crate::link::{Link, word};
 use crate::output::screen;
 use crate::output::table::human;
-use crate::task::args::look::{ExportArgs, Exported};
+use crate::task::args::look::{ExportArgs, Exported, ResultsArgs};
 use windrow_client::Request;
 
 /// Exports.
@@ -28,8 +28,37 @@ pub(crate) async fn export(args: &ExportArgs, shell: &Shell) -> Result<Exit, Fau
         .query("format", word(&args.format))
         .query_option("data", data)
         .accept("*/*");
+    deliver(&link, request, (args.out.as_deref(), args.force)).await
+}
+
+/// Prints what came to items, or writes it to a file.
+///
+/// # Errors
+/// As [`export`].
+pub(crate) async fn results(args: &ResultsArgs, shell: &Shell) -> Result<Exit, Fault> {
+    if let Some(path) = args.out.as_ref().filter(|path| !args.force && path.exists()) {
+        return Err(is_there(path));
+    }
+    let link = Link::open(&args.remote, shell)?;
+    let id = link.task(&args.task).await?;
+    let after = args.after.map(|after| after.to_string());
+    let request = Request::get(&format!("/v1/tasks/{id}/results"))
+        .query("format", word(&args.format))
+        .query_option("after", after.as_deref())
+        .query_option("data", args.data.as_deref())
+        .query_option("columns", args.columns.as_deref())
+        .accept("*/*");
+    deliver(&link, request, (args.out.as_deref(), args.force)).await
+}
+
+/// Everything that is answered, to a file or to standard output.
+async fn deliver(
+    link: &Link<'_>,
+    request: Request,
+    (out, force): (Option<&Path>, bool),
+) -> Result<Exit, Fault> {
     let mut download = link.client.download(request).await?;
-    let Some(path) = &args.out else {
+    let Some(path) = out else {
         while let Some(piece) = download.chunk().await? {
             if !screen::put_piece(&piece)? {
                 break;
@@ -46,7 +75,7 @@ pub(crate) async fn export(args: &ExportArgs, shell: &Shell) -> Result<Exit, Fau
         meter.show(&format!("exporting  {}", human::bytes(bytes)));
     }
     half.as_file().sync_all().map_err(unwritten)?;
-    if args.force {
+    if force {
         half.persist(path).map_err(|failed| unwritten(failed.error))?;
     } else {
         half.persist_noclobber(path)

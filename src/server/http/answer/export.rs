@@ -49,13 +49,20 @@ pub(crate) struct ExportParams {
     data: Option<String>,
 }
 
-impl ExportParams {
-    fn format(&self, headers: &HeaderMap) -> Format {
+impl Format {
+    /// What was asked for; else what the client accepts, NDJSON without.
+    pub(crate) fn wanted(asked: Option<Format>, headers: &HeaderMap) -> Format {
         let accepted = match headers::accepts(headers, "text/csv") {
             true => Format::Csv,
             false => Format::Ndjson,
         };
-        self.format.unwrap_or(accepted)
+        asked.unwrap_or(accepted)
+    }
+}
+
+impl ExportParams {
+    fn format(&self, headers: &HeaderMap) -> Format {
+        Format::wanted(self.format, headers)
     }
 
     fn after(&self) -> Result<Option<u64>, ServiceError> {
@@ -94,7 +101,7 @@ pub(crate) async fn failures(
         let (app, task, data) = (app.clone(), task.clone(), params.data.clone());
         async move { failure_rows(&app, &task, data.as_deref(), state, format).await }
     };
-    Ok(answer(name, format, columns, after, rows).await?)
+    Ok(answer(name, format, header_of(format, columns), after, rows).await?)
 }
 
 async fn failure_rows(
@@ -171,7 +178,7 @@ pub(crate) async fn log(
             Ok((out, last))
         }
     };
-    Ok(answer(name, format, columns, after, rows).await?)
+    Ok(answer(name, format, header_of(format, columns), after, rows).await?)
 }
 
 fn push_line(line: &LineBody, format: Format, out: &mut Vec<u8>) -> Result<(), ServiceError> {
@@ -200,25 +207,29 @@ fn push_json(row: &impl serde::Serialize, out: &mut Vec<u8>) -> Result<(), Servi
     Ok(())
 }
 
+/// The first line of a CSV.
+fn header_of(format: Format, columns: &str) -> Vec<u8> {
+    match format {
+        Format::Csv => format!("{columns}\r\n").into_bytes(),
+        Format::Ndjson => Vec::new(),
+    }
+}
+
 /// The pages one after the other. The first is read before the answer begins, so that a store that can't be reached is a
 /// problem; a later failure cuts the body, which the client notices.
-async fn answer<K, F, R>(
+pub(crate) async fn answer<K, F, R>(
     name: String,
     format: Format,
-    columns: &str,
+    mut head: Vec<u8>,
     after: Option<K>,
     rows: F,
 ) -> Result<Response, ServiceError>
 where
-    K: Copy + Send + 'static,
+    K: Send + 'static,
     F: Fn(Option<K>) -> R + Send + 'static,
     R: Future<Output = Result<(Vec<u8>, Option<K>), ServiceError>> + Send + 'static,
 {
     let (first, next) = rows(after).await?;
-    let mut head = Vec::new();
-    if format == Format::Csv {
-        head.extend_from_slice(format!("{columns}\r\n").as_bytes());
-    }
     head.extend_from_slice(&first);
     let rest = stream::try_unfold((next, rows), |(at, rows)| async move {
         let Some(at) = at else {

@@ -8,6 +8,7 @@ pub(crate) mod failures;
 pub(crate) mod path;
 pub(crate) mod preview;
 pub(crate) mod queries;
+pub(crate) mod results;
 pub(in crate::http) mod settings;
 pub(crate) mod source;
 pub(crate) mod view;

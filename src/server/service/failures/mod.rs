@@ -7,6 +7,7 @@ pub mod selection;
 use std::sync::Arc;
 
 use super::ServiceError;
+use crate::service::results::Keys;
 use crate::service::sources::Sources;
 use crate::service::stats::Stats;
 use tokio::sync::Semaphore;
@@ -153,6 +154,15 @@ impl Failures {
             return Ok(looked_up.get(place));
         }
         Ok(None)
+    }
+
+    /// What the keys of a task's items begin with: a redrive's items may keep those of the task that failed first.
+    pub async fn keys(&self, task: &TaskView) -> Result<Keys, ServiceError> {
+        let keys_of = self.redrive_of(task)?.and_then(|spec| spec.keys_of);
+        Ok(Keys {
+            store: self.tasks.store_id().await?,
+            task: keys_of.unwrap_or(task.id),
+        })
     }
 
     /// What is known of an item.

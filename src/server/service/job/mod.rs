@@ -4,7 +4,7 @@
 use std::num::NonZeroU32;
 
 use windrow_core::ids::{ItemCount, ItemIndex, TaskId, WallMs};
-use windrow_core::settings::Auto;
+use windrow_core::settings::{Auto, Results};
 use windrow_core::task::Tuning;
 use windrow_core::task::lifecycle::{Status, StopReason};
 use windrow_engine::ports::StoreError;
@@ -51,6 +51,12 @@ pub enum JobError {
         /// The task that has the name.
         task: Box<TaskView>,
     },
+    /// Its results are wanted, but it has settled items whose results were not kept. Nothing was changed.
+    #[error("{} has settled items without keeping their results", task.id)]
+    NoResults {
+        /// The task that has the name.
+        task: Box<TaskView>,
+    },
     /// It was not made.
     #[error(transparent)]
     Create(#[from] CreateError),
@@ -91,9 +97,25 @@ pub async fn begin(
     if task.status.is_terminal() {
         return Ok(JobStart::Ended(task));
     }
-    resume(tasks, task, &job.tuning, write, now)
+    let tuning = Tuning {
+        results: results_of(&task, job)?,
+        ..job.tuning.clone()
+    };
+    resume(tasks, task, &tuning, write, now)
         .await
         .map(JobStart::Resumed)
+}
+
+/// Whether the job's results are kept: what was begun with them goes on with them, and what has settled items without
+/// keeping what they came to can't have all of them any more.
+fn results_of(task: &TaskView, job: &Job) -> Result<Results, JobError> {
+    match (task.tuning.results, job.tuning.results) {
+        (Results::Off, Results::Keep) if task.counters.settled() > 0 => Err(JobError::NoResults {
+            task: Box::new(task.clone()),
+        }),
+        (Results::Off, wanted) => Ok(wanted),
+        (Results::Keep, _) => Ok(Results::Keep),
+    }
 }
 
 async fn create(tasks: &dyn TaskStore, job: &Job, write: &Write, now: WallMs) -> Result<JobStart, JobError> {

@@ -272,7 +272,8 @@ pub(crate) async fn add_data(
 pub(crate) struct ItemBody {
     /// The item.
     index: u64,
-    /// `pending`, `in_window` (dispatched or about to be, never failed so far), `parked`, `abandoned`, `excluded`.
+    /// `pending`, `in_window` (dispatched or about to be, never failed so far), `parked`, `abandoned`, `excluded`; `succeeded`
+    /// where what it came to was kept.
     state: &'static str,
     /// Attempts made, as far as they are recorded.
     attempts: u32,
@@ -289,6 +290,10 @@ pub(crate) struct ItemBody {
     /// Why its data can't be shown.
     #[serde(skip_serializing_if = "Option::is_none")]
     data_missing: Option<String>,
+    /// What it came to, of a task that keeps results.
+    #[schema(value_type = Option<Value>)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    output: Option<Box<RawValue>>,
 }
 
 /// The number in the path.
@@ -311,7 +316,7 @@ impl FromRequestParts<App> for Index {
 /// One item.
 ///
 /// What became of an item: its failed attempts and where it stands. Of items that were settled and never failed only the
-/// counters are kept: they are answered `item-not-recorded`.
+/// counters are kept: they are answered `item-not-recorded`, unless the task keeps results and the item has one.
 #[utoipa::path(
     get, path = "/v1/tasks/{task}/items/{index}", tag = "failures", operation_id = "show_item",
     security(("bearer" = ["viewer", "business"])),
@@ -323,7 +328,11 @@ pub(crate) async fn item(
     PathTask(task): PathTask,
     Index(index): Index,
 ) -> HttpResult<Json<ItemBody>> {
-    let story = app.service.failures.item(&task, index).await?;
+    let output = kept_output(&app, &task, index).await?;
+    let story = match &output {
+        Some(_) => None,
+        None => Some(app.service.failures.item(&task, index).await?),
+    };
     let failures = &app.service.failures;
     let carried = failures.item_data(&task, &Members::All, &[index]).await?;
     let carried = carried.into_iter().next().unwrap_or_default();
@@ -336,12 +345,14 @@ pub(crate) async fn item(
         timeline: Vec::new(),
         data: carried.data,
         data_missing: carried.missing,
+        output,
     };
     Ok(Json(match story {
-        ItemStory::Pending => plain("pending"),
-        ItemStory::Excluded => plain("excluded"),
-        ItemStory::InWindow => plain("in_window"),
-        ItemStory::Recorded(shown) => ItemBody {
+        None => plain("succeeded"),
+        Some(ItemStory::Pending) => plain("pending"),
+        Some(ItemStory::Excluded) => plain("excluded"),
+        Some(ItemStory::InWindow) => plain("in_window"),
+        Some(ItemStory::Recorded(shown)) => ItemBody {
             state: state_word(shown.item.state),
             attempts: shown.item.attempts,
             due_at: shown.item.due_at.map(rfc3339),
@@ -350,6 +361,18 @@ pub(crate) async fn item(
             ..plain("")
         },
     }))
+}
+
+/// What an item came to, if that was kept.
+async fn kept_output(
+    app: &App,
+    task: &TaskView,
+    index: ItemIndex,
+) -> Result<Option<Box<RawValue>>, ServiceError> {
+    let json = app.service.results.output(task, index).await?;
+    let raw = json.map(|json| RawValue::from_string(json.into()));
+    raw.transpose()
+        .map_err(|error| ServiceError::Internal(error.to_string()))
 }
 
 /// The recorded attempts; of older rows, which have none, only the last failure is known.

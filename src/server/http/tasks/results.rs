@@ -1,0 +1,129 @@
+//! `/v1/tasks/{task}/results`: what items came to, in index order, while the task runs and after.
+
+use axum::extract::State;
+use axum::http::HeaderMap;
+use serde::Deserialize;
+use utoipa::IntoParams;
+
+use crate::http::App;
+use crate::http::answer::export::{Format, answer};
+use crate::http::guard::Params;
+use crate::http::problem::HttpResult;
+use crate::http::tasks::path::PathTask;
+use crate::service::ServiceError;
+use crate::service::failures::item_data::Members;
+use crate::service::results::{Columns, Form, Reader, Rows};
+use windrow_core::ids::{INDEX_MAX, ItemIndex};
+use windrow_core::settings::Results;
+use windrow_engine::ports::tasks::store::TaskView;
+
+#[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct ResultParams {
+    /// How they are written; else as `Accept` says, NDJSON without.
+    #[param(inline)]
+    format: Option<Format>,
+    /// Only what follows the item of this index: where an earlier answer ended.
+    #[param(minimum = 0, maximum = 9223372036854775807_u64)]
+    after: Option<u64>,
+    /// With what each item carries, looked up in the task's source: `*` is all of it, else these members separated by commas.
+    #[param(max_length = 500, example = "user_id,email")]
+    data: Option<String>,
+    /// CSV only: a column for each of these members of the outputs, separated by commas; else one column with the JSON.
+    #[param(max_length = 500, example = "id,status")]
+    columns: Option<String>,
+}
+
+/// Results.
+///
+/// What items came to: the `output` of each success, in index order, of a task with `results = keep`. While the task runs
+/// they end before the first item that is not settled; what was given never changes, and `after` with the last index
+/// received goes on. An item that was settled without an output has no row.
+#[utoipa::path(
+    get, path = "/v1/tasks/{task}/results", tag = "tasks", operation_id = "list_results",
+    security(("bearer" = ["viewer", "business"])), params(ResultParams),
+    responses(
+        (status = 200, description = "The rows", content((String = "application/x-ndjson"), (String = "text/csv"))),
+    )
+)]
+pub(crate) async fn results(
+    State(app): State<App>,
+    PathTask(task): PathTask,
+    Params(params): Params<ResultParams>,
+    headers: HeaderMap,
+) -> HttpResult {
+    let format = Format::wanted(params.format, &headers);
+    let from = first_of(params.after)?;
+    if task.tuning.results == Results::Off {
+        let advice = "make a task with results = keep; what was not kept can't be found again";
+        return Err(ServiceError::conflict(format!("{} keeps no results", task.id), advice).into());
+    }
+    let rows = Rows {
+        form: match format {
+            Format::Csv => Form::Csv,
+            Format::Ndjson => Form::Ndjson,
+        },
+        columns: columns(&params, format)?,
+        keys: app.service.failures.keys(&task).await?,
+        with_data: params.data.is_some(),
+    };
+    let reader = app.service.results.read(&task, from).await?;
+    let name = format!("{}-results", task.id);
+    let (head, members) = (rows.header(), params.data.as_deref().map(Members::parse));
+    let pages = move |reader: Option<Reader>| {
+        let (app, task, rows, members) = (app.clone(), task.clone(), rows.clone(), members.clone());
+        async move {
+            match reader {
+                Some(reader) => page(&app, &task, (rows, members), reader).await,
+                None => Ok((Vec::new(), None)),
+            }
+        }
+    };
+    Ok(answer(name, format, head, Some(reader), pages).await?)
+}
+
+/// The first index that is wanted.
+fn first_of(after: Option<u64>) -> Result<ItemIndex, ServiceError> {
+    match after {
+        None => Ok(ItemIndex(0)),
+        Some(after) if after < INDEX_MAX => Ok(ItemIndex(after + 1)),
+        Some(_) => Err(ServiceError::invalid(
+            "after",
+            format!("must be less than {INDEX_MAX}"),
+        )),
+    }
+}
+
+fn columns(params: &ResultParams, format: Format) -> Result<Columns, ServiceError> {
+    match &params.columns {
+        None => Ok(Columns::Whole),
+        Some(_) if format == Format::Ndjson => Err(ServiceError::invalid(
+            "columns",
+            "only a CSV has columns; `format=csv`",
+        )),
+        Some(names) => Ok(Columns::parse(names)),
+    }
+}
+
+async fn page(
+    app: &App,
+    task: &TaskView,
+    (rows, members): (Rows, Option<Members>),
+    mut reader: Reader,
+) -> Result<(Vec<u8>, Option<Reader>), ServiceError> {
+    let outputs = reader.page().await?;
+    let indexes: Vec<ItemIndex> = outputs.iter().map(|output| output.index).collect();
+    let failures = &app.service.failures;
+    let data = match &members {
+        Some(members) => failures.item_data(task, members, &indexes).await?,
+        None => Vec::new(),
+    };
+    let origins = failures.origins(task, indexes).await?;
+    let mut out = Vec::new();
+    for (at, (output, origin)) in outputs.iter().zip(origins).enumerate() {
+        let index = origin.map_or(output.index, |(_, index)| index);
+        rows.push(index, output, data.get(at), &mut out);
+    }
+    let is_over = outputs.is_empty();
+    Ok((out, (!is_over).then_some(reader)))
+}
