@@ -215,6 +215,8 @@ fn checkpoint(run: &ClaimedShard, seq: u64) -> ShardCheckpoint {
         told: Directives::default(),
         outage: None,
         lines: Vec::new(),
+        results_kept: 0,
+        results: Vec::new(),
         close: None,
         now: NOW,
     }

@@ -147,6 +147,7 @@ fn tuning() -> Tuning {
         outage_patience: Duration::from_secs(24 * 3600),
         judge_after: Duration::from_secs(600),
         ordered: false,
+        ..Tuning::default()
     }
 }
 

@@ -9,6 +9,7 @@ mod interrupt;
 mod outages;
 mod pipes;
 mod refusals;
+mod results;
 mod runs;
 mod serve;
 mod support;

@@ -15,7 +15,7 @@ use windrow_core::items::counters::Counters;
 use windrow_core::items::verdict::{AttemptNote, Failure, ItemTrouble, SideRecord};
 use windrow_core::limit::Bounds;
 use windrow_core::limit::key::LimitKey;
-use windrow_core::settings::{Auto, Backoff, Burst, ErrorBudget, OnExhausted, Rate, RateLimit, Results};
+use windrow_core::settings::{Auto, Backoff, Burst, ErrorBudget, OnExhausted, Rate, RateLimit};
 use windrow_core::shards::Directives;
 use windrow_core::task::Tuning;
 use windrow_engine::ports::handling::data_log::DataLog;
@@ -411,7 +411,7 @@ pub fn tuning() -> Tuning {
         outage_patience: Duration::from_secs(24 * 3600),
         judge_after: Duration::from_secs(600),
         ordered: false,
-        results: Results::Off,
+        ..Tuning::default()
     }
 }
 

@@ -11,6 +11,7 @@ mod lines;
 mod pace;
 mod poison;
 mod process;
+mod results;
 mod rng;
 mod sources;
 mod stops;

@@ -147,6 +147,7 @@ impl World {
             Evidence {
                 failures: self.failures,
                 is_parked: false,
+                ..Evidence::default()
             },
         );
         let before = self.life.clone();

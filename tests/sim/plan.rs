@@ -77,6 +77,7 @@ pub(crate) fn defaults() -> Tuning {
         park_after: Duration::from_secs(2),
         parked_max: 10_000,
         ordered: false,
+        ..Tuning::default()
     }
 }
 

@@ -4,11 +4,40 @@ use std::ffi::OsString;
 use std::fs;
 use std::num::NonZeroU32;
 use std::path::Path;
+use std::sync::Arc;
 
 use crate::args::HttpArgs;
 use crate::exit::Exit;
 use crate::fault::Fault;
-use windrow_node::handlers::HandlerChoice;
+use crate::run::JobRun;
+use windrow_engine::ports::handling::handler::HandlerFactory;
+use windrow_engine::ports::tasks::store::TaskView;
+use windrow_node::handlers::{self, HandlerChoice};
+use windrow_node::sources::origin_view;
+
+impl JobRun<'_> {
+    /// The handler; of what goes over failures, it sees the items of the first job.
+    pub(super) fn handler(
+        &self,
+        task: &TaskView,
+        sink: handlers::Sink,
+    ) -> Result<Arc<dyn HandlerFactory>, Fault> {
+        let view = origin_view(task).map_err(|error| Fault::bug(error.to_string()))?;
+        let sink = if let Some(view) = &view {
+            view.sink(sink)
+        } else {
+            sink
+        };
+        let (work, workers) = (self.runtimes.work(), Some(self.state.workers()));
+        let making = self.prepared.making(self.shell, work, &self.clock, sink, workers);
+        let handler = handlers::factory(&self.prepared.wanted(self.args)?, making)?;
+        Ok(if let Some(view) = view {
+            view.wrap(handler)
+        } else {
+            handler
+        })
+    }
+}
 
 /// The URL or the command; clap has seen to it that there is one of them.
 ///

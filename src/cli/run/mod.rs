@@ -42,14 +42,13 @@ use crate::run::source::open_shown;
 use windrow_core::ids::{ItemIndex, ShardId};
 use windrow_core::task::lifecycle::Status;
 use windrow_engine::ports::clock::Clock;
-use windrow_engine::ports::handling::handler::HandlerFactory;
 use windrow_engine::ports::sources::provision::Provision;
 use windrow_engine::ports::sources::source::Source;
 use windrow_engine::ports::tasks::store::{Actor, TaskView, Write};
 use windrow_node::handler_log::{self, HandlerLog};
 use windrow_node::jobs::{BUSINESS, Jobs};
-use windrow_node::sources::{OpenedSource, origin_view, stored_sources};
-use windrow_node::{Node, NodeOptions, Runtimes, StateDir, Store, SystemClock, handlers};
+use windrow_node::sources::{OpenedSource, stored_sources};
+use windrow_node::{Node, NodeOptions, Runtimes, StateDir, Store, SystemClock};
 use windrow_server::service::{self, Job, JobError, JobStart};
 
 /// What a run works with, once its directory is held.
@@ -296,64 +295,6 @@ impl JobRun<'_> {
             }
             End::Stopped(..) | End::Cut => self.tell_cut(&how),
         }
-    }
-
-    /// Follows the task to its end; stops it where its results can't be written any more.
-    async fn follow(
-        &self,
-        watch: &Watch<'_>,
-        task: TaskView,
-        signals: &mut Signals,
-        results: &mut Option<ResultsOut>,
-    ) -> Result<End, Fault> {
-        let id = task.id;
-        let mut following = std::pin::pin!(watch.follow(task, signals));
-        let broken = async {
-            match results {
-                Some(results) => results.broken().await,
-                None => std::future::pending().await,
-            }
-        };
-        tokio::select! {
-            end = &mut following => end,
-            fault = broken => {
-                watch.stop(id).await?;
-                following.await?;
-                Err(fault)
-            }
-        }
-    }
-
-    fn tell_results(&self, written: u64) {
-        let place = self
-            .args
-            .results
-            .out
-            .as_ref()
-            .map(|path| path.display().to_string());
-        self.say(&format!(
-            "{} written to {}",
-            counted(written, "result"),
-            place.unwrap_or_default()
-        ));
-    }
-
-    /// The handler; of what goes over failures, it sees the items of the first job.
-    fn handler(&self, task: &TaskView, sink: handlers::Sink) -> Result<Arc<dyn HandlerFactory>, Fault> {
-        let view = origin_view(task).map_err(|error| Fault::bug(error.to_string()))?;
-        let sink = if let Some(view) = &view {
-            view.sink(sink)
-        } else {
-            sink
-        };
-        let (work, workers) = (self.runtimes.work(), Some(self.state.workers()));
-        let making = self.prepared.making(self.shell, work, &self.clock, sink, workers);
-        let handler = handlers::factory(&self.prepared.wanted(self.args)?, making)?;
-        Ok(if let Some(view) = view {
-            view.wrap(handler)
-        } else {
-            handler
-        })
     }
 
     /// Other terminals may steer the run; one that they can't reach runs all the same, and says so.

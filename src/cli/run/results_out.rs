@@ -16,14 +16,19 @@ use tokio::time::timeout;
 use super::super::args::RunArgs;
 use super::super::exit::Exit;
 use super::super::fault::Fault;
+use super::super::signals::Signals;
+use super::JobRun;
+use super::watch::{End, Watch};
+use crate::output::table::human::counted;
 use windrow_core::ids::ItemIndex;
 use windrow_engine::ports::sources::source::Source;
 use windrow_engine::ports::tasks::results::ItemOutput;
 use windrow_engine::ports::tasks::store::{TaskStore, TaskView};
 use windrow_node::Store;
 use windrow_node::sources::origin_view;
+use windrow_server::http::answer::result_rows::{Columns, Form, Rows};
 use windrow_server::service::failures::item_data::{ItemData, Lookup, Members};
-use windrow_server::service::results::{Columns, Form, Keys, Results, Rows};
+use windrow_server::service::results::{Keys, Results};
 
 /// Between two looks for more.
 const LOOK_EVERY: Duration = Duration::from_millis(300);
@@ -342,6 +347,48 @@ fn unwritten(path: &Path, error: &io::Error) -> Fault {
     let what = format!("results can't be written to {}", path.display());
     Fault::new(Exit::Failed, what, error.to_string())
         .hint("nothing is lost: run the same command again, also with another --results-out")
+}
+
+impl JobRun<'_> {
+    /// Follows the task to its end; stops it where its results can't be written any more.
+    pub(super) async fn follow(
+        &self,
+        watch: &Watch<'_>,
+        task: TaskView,
+        signals: &mut Signals,
+        results: &mut Option<ResultsOut>,
+    ) -> Result<End, Fault> {
+        let id = task.id;
+        let mut following = std::pin::pin!(watch.follow(task, signals));
+        let broken = async {
+            match results {
+                Some(results) => results.broken().await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            end = &mut following => end,
+            fault = broken => {
+                watch.stop(id).await?;
+                following.await?;
+                Err(fault)
+            }
+        }
+    }
+
+    pub(super) fn tell_results(&self, written: u64) {
+        let place = self
+            .args
+            .results
+            .out
+            .as_ref()
+            .map(|path| path.display().to_string());
+        self.say(&format!(
+            "{} written to {}",
+            counted(written, "result"),
+            place.unwrap_or_default()
+        ));
+    }
 }
 
 #[cfg(test)]

@@ -179,6 +179,8 @@ async fn a_checkpoint_of_a_newer_program_is_left_to_a_newer_node_and_the_task_sa
         told: Directives::default(),
         outage: None,
         lines: Vec::new(),
+        results_kept: 0,
+        results: Vec::new(),
         close: Some(RunClose::Released),
         now: cluster.clock_now(),
     };

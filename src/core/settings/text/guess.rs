@@ -12,10 +12,10 @@ const PER_SECOND: [&str; 3] = ["rps", "qps", "tps"];
 
 /// The question behind a text that isn't what was expected; empty where nothing is guessed.
 pub(super) fn told(text: &str, expected: &str) -> String {
-    let is_rate = [super::RATE.expected, super::RATE_LIMIT.expected].contains(&expected);
+    let is_rate = [super::forms::RATE.expected, super::forms::RATE_LIMIT.expected].contains(&expected);
     let meant = match expected {
         _ if is_rate => rate(text),
-        _ if expected == super::SPAN.expected => span(text),
+        _ if expected == super::forms::SPAN.expected => span(text),
         _ => None,
     };
     meant.map_or_else(String::new, |meant| format!("did you mean {meant:?}? "))

@@ -11,6 +11,7 @@
 //! assert!("fast".parse::<Rate>().is_err());
 //! ```
 
+mod forms;
 mod guess;
 
 use std::fmt;
@@ -18,6 +19,7 @@ use std::num::NonZeroU32;
 use std::str::FromStr;
 use std::time::Duration;
 
+use self::forms::{AUTO, BACKOFF, BUDGET, BURST, BYTES, ON_EXHAUSTED, RATE, RATE_LIMIT, RESULTS, SPAN};
 use crate::settings::{
     AbandonedLimit, Auto, Backoff, Burst, ErrorBudget, OnExhausted, Rate, RateLimit, Results,
 };
@@ -33,63 +35,6 @@ pub struct TextError {
     /// Some texts that would do.
     pub examples: &'static str,
 }
-
-/// What a text form says of itself when it can't be read.
-struct Form {
-    expected: &'static str,
-    examples: &'static str,
-}
-
-impl Form {
-    fn error(&self, text: &str) -> TextError {
-        TextError {
-            text: text.to_owned(),
-            expected: self.expected,
-            examples: self.examples,
-        }
-    }
-}
-
-const SPAN: Form = Form {
-    expected: "a span of time",
-    examples: "\"100ms\", \"15s\", \"2m\", \"30d\"",
-};
-const RATE: Form = Form {
-    expected: "a rate (whole items, more than 0 and at most one a nanosecond, per time)",
-    examples: "\"500/s\", \"30/m\", \"1/2s\", \"10k/s\"",
-};
-const RATE_LIMIT: Form = Form {
-    expected: "\"unlimited\" or a rate (whole items, more than 0 and at most one a nanosecond, per time)",
-    examples: "\"500/s\", \"30/m\", \"1/2s\", \"10k/s\", \"unlimited\"",
-};
-const BURST: Form = Form {
-    expected: "a span of time or a number of items above 0",
-    examples: "\"100ms\", \"50 items\", 50",
-};
-const AUTO: Form = Form {
-    expected: "\"auto\" or a number above 0",
-    examples: "\"auto\", 64, 10_000",
-};
-const BACKOFF: Form = Form {
-    expected: "a back-off (first wait..longest wait, x factor of at least 1, jitter of 0 to 100 %)",
-    examples: "\"1s..60s x2 jitter 20%\", \"500ms..10s\", \"5s jitter 0%\"",
-};
-const ON_EXHAUSTED: Form = Form {
-    expected: "what to do with an exhausted item",
-    examples: "\"abandon\", \"stop\"",
-};
-const RESULTS: Form = Form {
-    expected: "whether what items came to is kept",
-    examples: "\"off\", \"keep\"",
-};
-const BUDGET: Form = Form {
-    expected: "an error budget (a rate of failed attempts, a number or share of abandoned items, or both)",
-    examples: "\"10/s\", \"1%\", \"500\", \"10/s 1%\", \"none\"",
-};
-const BYTES: Form = Form {
-    expected: "a size in bytes",
-    examples: "\"64 KiB\", \"16 MiB\", \"20 GiB\", \"500 kB\", 4096",
-};
 
 /// The factor of a back-off that doesn't name one. (`config.toml`, `backoff`.)
 const BACKOFF_FACTOR_DEFAULT: u32 = 2;

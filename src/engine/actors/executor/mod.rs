@@ -36,8 +36,7 @@ use windrow_core::task::lifecycle::StopReason;
 
 /// The first checkpoint comes soon, so that a run that is killed early has progressed; then ever later.
 const FIRST_TICK: Duration = Duration::from_millis(50);
-/// While there is nothing to save, only every so many intervals it is looked: thousands of runs may have a call every
-/// ten seconds.
+/// While there is nothing to save it is looked every so many intervals: thousands of runs may hardly have a call.
 const QUIET_INTERVALS: u32 = 10;
 
 /// What a lane came to: it may also have panicked.

@@ -8,8 +8,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::actors::executor::results::DraftResults;
-use crate::ports::handling::data_log::DataLogLine;
+use crate::actors::runtime::context::NodeContext;
+use crate::ports::handling::data_log::{DataLogLine, DropReason};
 use crate::ports::handling::handler::LogLevel;
+use crate::ports::ownership::run_store::ShardCheckpoint;
 use windrow_core::execution::CheckpointDraft;
 
 /// Lines of a run that are not stored yet; half of them ask for a checkpoint. One transaction inserts as many within
@@ -155,6 +157,17 @@ impl ReplyLines {
 impl Drop for ReplyLines {
     fn drop(&mut self) {
         self.room.give_back(self.held().1);
+    }
+}
+
+/// Counts the log lines of a checkpoint that is stored.
+pub(crate) fn count_lines(checkpoint: &ShardCheckpoint, node: &NodeContext) {
+    for replies in &checkpoint.lines {
+        replies
+            .lines
+            .iter()
+            .for_each(|line| node.meters.stored_lines(line.line.level, 1));
+        node.meters.dropped_lines(DropReason::Queue, replies.dropped);
     }
 }
 

@@ -8,7 +8,7 @@ use futures_util::FutureExt;
 use ractor::{ActorId, ActorProcessingErr};
 
 use crate::actors::executor;
-use crate::actors::executor::reply_lines::{DraftLines, Drafted};
+use crate::actors::executor::reply_lines::{DraftLines, Drafted, count_lines};
 use crate::actors::executor::run_cell::RunCell;
 use crate::actors::launcher::lease_renewer;
 use crate::actors::launcher::opening;
@@ -20,7 +20,6 @@ use crate::actors::runtime::policy::{Kind, Restarts, policy};
 use crate::actors::runtime::tree::Activity;
 use crate::actors::writers::checkpoint_writer;
 use crate::actors::writers::lease_keeper;
-use crate::ports::handling::data_log::DropReason;
 use crate::ports::ownership::gate::Gate;
 use crate::ports::ownership::lease_store::LeaseKey;
 use crate::ports::ownership::run_store::{Control, ReplyLines, RunClose, ShardCheckpoint};
@@ -69,17 +68,6 @@ impl<M: ractor::Message> Child<M> {
         if let Some(address) = &self.address {
             address.actor().stop(None);
         }
-    }
-}
-
-/// Counts the log lines of a checkpoint that is stored.
-fn count_lines(checkpoint: &ShardCheckpoint, node: &NodeContext) {
-    for replies in &checkpoint.lines {
-        replies
-            .lines
-            .iter()
-            .for_each(|line| node.meters.stored_lines(line.line.level, 1));
-        node.meters.dropped_lines(DropReason::Queue, replies.dropped);
     }
 }
 

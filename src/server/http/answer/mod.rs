@@ -5,6 +5,7 @@ pub(crate) mod export;
 pub(crate) mod html;
 pub mod page;
 pub(crate) mod response;
+pub mod result_rows;
 pub mod sample;
 pub(crate) mod silent;
 pub mod time;

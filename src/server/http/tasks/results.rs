@@ -7,12 +7,13 @@ use utoipa::IntoParams;
 
 use crate::http::App;
 use crate::http::answer::export::{Format, answer};
+use crate::http::answer::result_rows::{Columns, Form, Rows};
 use crate::http::guard::Params;
 use crate::http::problem::HttpResult;
 use crate::http::tasks::path::PathTask;
 use crate::service::ServiceError;
 use crate::service::failures::item_data::Members;
-use crate::service::results::{Columns, Form, Reader, Rows};
+use crate::service::results::Reader;
 use windrow_core::ids::{INDEX_MAX, ItemIndex};
 use windrow_core::settings::Results;
 use windrow_engine::ports::tasks::store::TaskView;

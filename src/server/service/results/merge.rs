@@ -151,3 +151,107 @@ impl Merge {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use async_trait::async_trait;
+    use proptest::prelude::*;
+    use windrow_core::ids::{Epoch, ShardId, TaskId};
+    use windrow_engine::ports::StoreError;
+
+    use super::*;
+
+    /// Segments in memory; those of shard 1 begin at item 100.
+    struct Fake(Vec<StoredSegment>);
+
+    #[async_trait]
+    impl ResultStore for Fake {
+        async fn result_shards(&self, _: TaskId) -> Result<Vec<ResultShard>, StoreError> {
+            Ok(Vec::new())
+        }
+
+        async fn segments(
+            &self,
+            shard: ShardId,
+            from: ItemIndex,
+            after: Option<SegmentPlace>,
+            limit: u32,
+        ) -> Result<Vec<StoredSegment>, StoreError> {
+            let range = ItemIndex(u64::from(shard.no) * 100)..ItemIndex(u64::from(shard.no + 1) * 100);
+            let mut found: Vec<StoredSegment> = self.0.clone();
+            found.retain(|segment| {
+                let reaches = segment.outputs.last().is_some_and(|last| last.index >= from);
+                range.contains(&segment.place.first)
+                    && reaches
+                    && after.is_none_or(|after| segment.place > after)
+            });
+            found.sort_by_key(|segment| segment.place);
+            found.truncate(limit as usize);
+            Ok(found)
+        }
+
+        async fn output(&self, _: ShardId, _: ItemIndex) -> Result<Option<Box<str>>, StoreError> {
+            Ok(None)
+        }
+    }
+
+    /// Items of two shards, each in one segment or in none, and how far each shard can be read.
+    fn cases() -> impl Strategy<Value = (Vec<Option<u8>>, [u64; 2], u64)> {
+        let segments = proptest::collection::vec(proptest::option::weighted(0.8, 0..40_u8), 200);
+        (segments, [0..=100_u64, 0..=100_u64], 0..200_u64)
+    }
+
+    fn store(of_items: &[Option<u8>]) -> Fake {
+        let mut segments = Vec::new();
+        for shard in 0..2_usize {
+            for no in 0..40_u8 {
+                let items = shard * 100..(shard + 1) * 100;
+                let outputs: Vec<ItemOutput> = items
+                    .filter(|item| of_items[*item] == Some(no))
+                    .map(|item| ItemOutput {
+                        index: ItemIndex(item as u64),
+                        json: item.to_string().into(),
+                    })
+                    .collect();
+                let place = outputs.first().map(|first| SegmentPlace {
+                    first: first.index,
+                    epoch: Epoch(u64::from(no % 3)),
+                    no: u32::from(no),
+                });
+                segments.extend(place.map(|place| StoredSegment { place, outputs }));
+            }
+        }
+        Fake(segments)
+    }
+
+    proptest! {
+        #[test]
+        fn every_output_below_the_frontier_comes_once_in_order((of_items, done, from) in cases()) {
+            let shards = [0, 1].map(|no: u32| {
+                let first = u64::from(no) * 100;
+                ResultShard {
+                    shard: ShardId { task: TaskId(1), no },
+                    end: ItemIndex(first + 100),
+                    frontier: ItemIndex(first + done[no as usize]),
+                    items: 0,
+                    bytes: 0,
+                }
+            });
+            // What the second shard has can be read only once the first is done.
+            let frontier = if done[0] < 100 { done[0] } else { 100 + done[1] };
+            let expected: Vec<u64> = (from..frontier).filter(|item| of_items[*item as usize].is_some()).collect();
+            let mut reader = Reader::new(Arc::new(store(&of_items)), shards.into(), ItemIndex(from));
+            let found = futures_util::FutureExt::now_or_never(async {
+                let mut found = Vec::new();
+                loop {
+                    let page = reader.page().await.expect("it can be read");
+                    if page.is_empty() {
+                        return found;
+                    }
+                    found.extend(page.into_iter().map(|output| output.index.0));
+                }
+            });
+            prop_assert_eq!(found, Some(expected));
+        }
+    }
+}

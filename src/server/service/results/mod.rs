@@ -4,16 +4,14 @@
 //! many there are. It stops at the first item that is not settled yet; what it gave never changes afterwards.
 
 mod merge;
-mod rows;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 
 pub use merge::Reader;
-pub use rows::{Columns, Form, Keys, Rows};
 
 use crate::service::ServiceError;
-use windrow_core::ids::{ItemIndex, TaskId};
+use windrow_core::ids::{ItemIndex, StoreId, TaskId};
 use windrow_engine::ports::tasks::results::{ResultShard, ResultStore};
 use windrow_engine::ports::tasks::store::TaskView;
 
@@ -26,6 +24,15 @@ pub struct ResultCount {
     pub bytes: u64,
     /// They can be read in order below this index.
     pub frontier: ItemIndex,
+}
+
+/// What the keys of a task's items begin with.
+#[derive(Clone, Debug)]
+pub struct Keys {
+    /// The store.
+    pub store: StoreId,
+    /// The task whose keys its items have.
+    pub task: TaskId,
 }
 
 /// Results of tasks.

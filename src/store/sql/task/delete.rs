@@ -35,6 +35,12 @@ pub(crate) async fn delete(
         return deletable(&transaction, id).await.map(drop);
     }
     mark(store, id, now).await?;
+    clear_rows(store, id).await?;
+    last(store, id, write, now).await
+}
+
+/// Deletes all that may be much.
+async fn clear_rows(store: &Store, id: TaskId) -> Result<(), StoreError> {
     clear(
         store,
         item::Entity,
@@ -74,8 +80,7 @@ pub(crate) async fn delete(
         id,
         SEGMENTS_AT_ONCE,
     )
-    .await?;
-    last(store, id, write, now).await
+    .await
 }
 
 /// Looks whether it may be deleted, and says so on the task: until it is gone, what it shows isn't whole.

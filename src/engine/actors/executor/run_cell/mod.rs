@@ -3,6 +3,7 @@
 //! A lane locks the core once per exchange, never across an await. The generation is compared under that lock: a
 //! lane of an executor that died gets no grant and its reports are dropped.
 
+mod heard;
 mod limited;
 mod parts;
 
@@ -14,7 +15,7 @@ use std::time::Duration;
 use tokio::sync::Notify;
 
 pub(crate) use limited::LimitSlots;
-pub(crate) use parts::{Drives, Refused, RunAbout};
+pub(crate) use parts::{Ask, Drives, Exchanged, Refused, RunAbout};
 
 use crate::actors::executor::lane_reply::Said;
 use crate::actors::executor::reply_lines::{Drafted, ReplyLines};
@@ -54,27 +55,6 @@ impl Guarded {
     #[inline]
     fn is_quiet(&self) -> bool {
         self.execution.is_quiet() && self.lines.is_empty() && self.results.is_empty()
-    }
-
-    /// Takes in what replies said with the reports that the core has just taken in.
-    #[inline]
-    fn hear(&mut self, said: &mut Said, now: Now, fx: &mut Effects) {
-        if !said.lines.is_empty() {
-            self.lines.take_in(&mut said.lines);
-            fx.checkpoint_due |= self.lines.is_checkpoint_due();
-        }
-        if !said.outputs.is_empty() {
-            self.results
-                .take_in(&mut said.outputs, self.execution.low_water());
-            fx.checkpoint_due |= self.results.is_checkpoint_due();
-            self.tell_fullness(now, fx);
-        }
-    }
-
-    fn tell_fullness(&mut self, now: Now, fx: &mut Effects) {
-        if let Some(is_full) = self.results.fullness() {
-            self.execution.step(Event::ResultsFull(is_full), now, fx);
-        }
     }
 }
 
@@ -395,28 +375,6 @@ pub(crate) fn now(clock: &dyn Clock) -> Now {
 
 fn nanos(span: Duration) -> u64 {
     u64::try_from(span.as_nanos()).unwrap_or(u64::MAX)
-}
-
-/// What an exchange tells beside its effects.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Exchanged {
-    /// The time that it was made at.
-    pub(crate) moment: Moment,
-    /// Whether this node may still believe that it owns the shard.
-    pub(crate) gate_open: bool,
-    /// What the executor should be told, each once.
-    pub(crate) ask: Option<Ask>,
-    /// When a shared limit may let more leave.
-    pub(crate) ask_at: Option<Moment>,
-}
-
-/// What an exchange asks its executor for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Ask {
-    /// A checkpoint before its time.
-    Checkpoint,
-    /// To look at its usual intervals again: there is something to save.
-    Tick,
 }
 
 /// Counts a lane for as long as it lives, also when it is aborted or panics.

@@ -48,3 +48,25 @@ pub(crate) struct Drives {
     /// What wakes its parked lanes.
     pub(crate) wake: Arc<Notify>,
 }
+
+/// What an exchange tells beside its effects.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Exchanged {
+    /// The time that it was made at.
+    pub(crate) moment: Moment,
+    /// Whether this node may still believe that it owns the shard.
+    pub(crate) gate_open: bool,
+    /// What the executor should be told, each once.
+    pub(crate) ask: Option<Ask>,
+    /// When a shared limit may let more leave.
+    pub(crate) ask_at: Option<Moment>,
+}
+
+/// What an exchange asks its executor for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ask {
+    /// A checkpoint before its time.
+    Checkpoint,
+    /// To look at its usual intervals again: there is something to save.
+    Tick,
+}

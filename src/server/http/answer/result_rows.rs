@@ -1,13 +1,14 @@
 //! Results as rows of NDJSON or CSV.
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+use super::csv::push_row;
 use crate::service::failures::item_data::ItemData;
-use windrow_core::ids::{ItemIndex, StoreId, TaskId};
+use crate::service::results::Keys;
+use windrow_core::ids::ItemIndex;
 use windrow_engine::ports::tasks::results::ItemOutput;
 
 /// How results are written.
@@ -17,15 +18,6 @@ pub enum Form {
     Ndjson,
     /// Comma-separated, with a header.
     Csv,
-}
-
-/// What the keys of a task's items begin with.
-#[derive(Clone, Debug)]
-pub struct Keys {
-    /// The store.
-    pub store: StoreId,
-    /// The task whose keys its items have.
-    pub task: TaskId,
 }
 
 /// The columns of a CSV beside index and key.
@@ -70,7 +62,7 @@ impl Rows {
             if self.with_data {
                 cells.push("data");
             }
-            push_cells(&cells, &mut out);
+            push_row(&cells, &mut out);
         }
         out
     }
@@ -85,14 +77,14 @@ impl Rows {
     }
 
     fn line(&self, index: ItemIndex, key: &str, json: &str, data: Option<&ItemData>) -> String {
-        let mut line = String::with_capacity(json.len() + key.len() + 48);
-        let _ = write!(line, "{{\"index\":{},\"key\":\"{key}\"", index.0);
-        if self.with_data {
+        let index = index.0;
+        let data = if self.with_data {
             let data = data.and_then(|data| data.data.as_deref());
-            let _ = write!(line, ",\"data\":{}", data.map_or("null", RawValue::get));
-        }
-        let _ = writeln!(line, ",\"output\":{json}}}");
-        line
+            format!(",\"data\":{}", data.map_or("null", RawValue::get))
+        } else {
+            String::new()
+        };
+        format!("{{\"index\":{index},\"key\":\"{key}\"{data},\"output\":{json}}}\n")
     }
 
     fn push_cells(
@@ -112,7 +104,7 @@ impl Rows {
             let data = data.and_then(|data| data.data.as_deref());
             cells.push(data.map_or_else(String::new, |data| data.get().to_owned()));
         }
-        push_cells(&cells, out);
+        push_row(&cells, out);
     }
 }
 
@@ -125,9 +117,4 @@ fn members(json: &str, names: &[String]) -> Vec<String> {
         Some(other) => other.to_string(),
     };
     names.iter().map(cell).collect()
-}
-
-fn push_cells<T: AsRef<str>>(cells: &[T], out: &mut Vec<u8>) {
-    let cells: Vec<String> = cells.iter().map(|cell| cell.as_ref().to_owned()).collect();
-    crate::http::answer::csv::push_row(&cells, out);
 }

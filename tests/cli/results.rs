@@ -1,0 +1,139 @@
+//! What items came to, written while a job runs.
+
+use serde_json::{Value, json};
+
+use super::support::Place;
+
+/// Answers each item with its row; skips every seventh, gives every ninth up, and takes a moment for some so that items
+/// settle out of order.
+const ANSWERS: &str = r#"
+import json, sys
+print(json.dumps({"type": "ready", "protocol": 1, "concurrency": 8}), flush=True)
+waiting = []
+for line in sys.stdin:
+    message = json.loads(line)
+    if message["type"] != "item":
+        continue
+    n = message["index"]
+    result = "skip" if n % 7 == 6 else "abandon" if n % 9 == 8 else "ok"
+    answer = {"type": "result", "id": message["id"], "result": result}
+    if result == "ok":
+        answer["output"] = {"user": message["data"]["id"], "n": n, "text": "a\n\"b\""}
+    waiting.append(json.dumps(answer))
+    if len(waiting) == 3 or n > 90:
+        for one in reversed(waiting):
+            print(one)
+        sys.stdout.flush()
+        waiting = []
+"#;
+
+fn place() -> Place {
+    let place = Place::new();
+    place.write("answers.py", ANSWERS);
+    let rows: String = (0..100).map(|row| format!("u{row},name {row}\n")).collect();
+    place.write("users.csv", &format!("id,name\n{rows}"));
+    place
+}
+
+/// The indexes that have a result.
+fn expected() -> Vec<u64> {
+    (0..100).filter(|n| n % 7 != 6 && n % 9 != 8).collect()
+}
+
+fn job<'a>(more: &[&'a str]) -> Vec<&'a str> {
+    let own = ["run", "--csv", "users.csv", "--state", "state"];
+    let worker = ["--", "python3", "answers.py"];
+    [&own[..], more, &worker].concat()
+}
+
+fn lines(text: &str) -> Vec<Value> {
+    text.lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect()
+}
+
+#[test]
+fn each_success_is_a_line_in_index_order_and_the_file_has_its_name_at_the_end() {
+    let place = place();
+    place
+        .windrow(&job(&["--results-out", "answers.ndjson"]))
+        .expect(8);
+    let found = lines(&place.read("answers.ndjson"));
+    let indexes: Vec<u64> = found.iter().map(|line| line["index"].as_u64().unwrap()).collect();
+    assert_eq!(indexes, expected());
+    for line in &found {
+        let n = line["index"].as_u64().unwrap();
+        assert!(
+            line["key"].as_str().unwrap().ends_with(&format!("-t1-{n}")),
+            "{line}"
+        );
+        let output = json!({"user": format!("u{n}"), "n": n, "text": "a\n\"b\""});
+        assert_eq!(line["output"], output);
+    }
+    assert!(
+        !place.names().contains(&"answers.ndjson.partial".to_owned()),
+        "{:?}",
+        place.names()
+    );
+    // The job has ended: its results can be written again, also otherwise.
+    let with = [
+        "--results-out",
+        "some.csv",
+        "--results-columns",
+        "user,n",
+        "--results-data",
+        "name",
+    ];
+    place.windrow(&job(&with)).expect(8);
+    let rows = place.read("some.csv");
+    let rows: Vec<&str> = rows.lines().collect();
+    assert_eq!(rows.len(), 1 + expected().len());
+    assert_eq!(rows[0], "index,key,user,n,data");
+    assert!(
+        rows[1].ends_with(r#"-t1-0,u0,0,"{""name"":""name 0""}""#),
+        "{}",
+        rows[1]
+    );
+}
+
+#[test]
+fn a_pipe_gets_lines_alone_and_can_begin_behind_an_index() {
+    let place = place();
+    let ran = place.windrow(&job(&["--results-out", "-"])).expect(8);
+    let found = lines(&ran.stdout);
+    assert_eq!(found.len(), expected().len());
+    assert!(ran.stderr.contains("t1  finished"), "{}", ran.stderr);
+    let again = place
+        .windrow(&job(&["--results-out", "-", "--results-after", "95"]))
+        .expect(8);
+    let indexes: Vec<u64> = lines(&again.stdout)
+        .iter()
+        .map(|line| line["index"].as_u64().unwrap())
+        .collect();
+    assert_eq!(indexes, [96, 99]);
+}
+
+#[test]
+fn a_job_that_kept_no_results_says_so() {
+    let place = place();
+    place.windrow(&job(&[])).expect(8);
+    place
+        .windrow(&job(&["--results-out", "answers.ndjson"]))
+        .refused(4, &["the job kept no results", "--restart"]);
+}
+
+#[test]
+fn results_that_cannot_be_written_are_refused_before_anything_begins() {
+    let place = place();
+    for (out, why) in [
+        (".", "it is a directory"),
+        ("no/such/file", "its directory does not exist"),
+    ] {
+        place
+            .windrow(&job(&["--results-out", out]))
+            .refused(2, &["results can't be written", why]);
+    }
+    place
+        .windrow(&job(&["--results-out", "-", "-o", "json"]))
+        .refused(2, &["standard output takes the JSON summary"]);
+}
