@@ -19,6 +19,7 @@ use xxhash_rust::xxh3::xxh3_64;
 use super::block_index::{BlockIndex, Located};
 use super::csv::CsvRows;
 use super::fault::FaultKind;
+use super::lines::TextLines;
 use super::ndjson::NdjsonRows;
 use super::rows::{Beginning, RowFormat, Split};
 use super::spec::Format;
@@ -26,7 +27,7 @@ use windrow_core::ids::{ItemCount, ItemIndex};
 use windrow_engine::ports::sources::source::{RowChunk, Source, SourceError};
 use windrow_engine::ports::sources::store::IndexedSource;
 
-/// The rows of an indexed CSV or NDJSON file.
+/// The rows of an indexed file.
 #[derive(Debug)]
 pub struct FileSource {
     inner: Arc<Inner>,
@@ -190,6 +191,7 @@ pub(super) fn parse(
     match format {
         Format::Csv(csv) => parse_block(CsvRows::new(csv, columns), bytes, block),
         Format::Ndjson => parse_block(NdjsonRows, bytes, block),
+        Format::Lines => parse_block(TextLines, bytes, block),
     }
 }
 

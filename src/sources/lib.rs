@@ -1,9 +1,9 @@
-//! Sources: ranges, inline lists, CSV and NDJSON.
+//! Sources: ranges, inline lists, CSV, NDJSON and lines of text.
 //!
 //! A file is read once from end to end before its task begins (`pass`, `cutter`): rows are counted, checked, and cut into
 //! blocks whose place and checksum are remembered (`block_index`). Later `FileSource` reads any block by its
 //! index and compares it before one of its rows leaves. What is piped in is spooled to a file in the same pass.
-//! Both directions use one parser per format (`rows`: `csv`, `ndjson`), so they can't disagree on what a row is.
+//! Both directions use one parser per format (`rows`: `csv`, `ndjson`, `lines`), so they can't disagree on what a row is.
 //! [`open()`] puts it together from a task's [`SourceSpec`].
 //!
 //! A long-lived node has two more kinds: uploads (`receive`, `upload`), whose bytes lie in the store in parts, and
@@ -19,6 +19,7 @@ mod desk;
 mod fault;
 mod file;
 mod inline;
+mod lines;
 mod ndjson;
 mod open;
 mod open_error;

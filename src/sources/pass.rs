@@ -13,6 +13,7 @@ use super::csv::CsvRows;
 use super::cutter::Cutter;
 use super::fault::IndexError;
 use super::file::{modified_ns, open_regular};
+use super::lines::TextLines;
 use super::ndjson::NdjsonRows;
 use super::spec::Format;
 use windrow_engine::ports::sources::store::IndexedSource;
@@ -75,7 +76,7 @@ pub struct Indexed {
     pub bytes: u64,
     /// XXH3 (64 bits) of all bytes.
     pub checksum: u64,
-    /// Column names of a CSV; empty otherwise.
+    /// Column names of a CSV, `line` of lines; empty otherwise.
     pub columns: Vec<String>,
     /// The most rows that a block has.
     pub stride: u32,
@@ -171,6 +172,7 @@ pub fn index_bytes(
     match format {
         Format::Csv(csv) => Cutter::new(CsvRows::new(csv, &[]), limits).run(reader, watch, csv.header),
         Format::Ndjson => Cutter::new(NdjsonRows, limits).run(reader, watch, false),
+        Format::Lines => Cutter::new(TextLines, limits).run(reader, watch, false),
     }
 }
 
@@ -178,6 +180,7 @@ pub fn index_bytes(
 pub(super) enum FedPass {
     Csv(Box<Cutter<CsvRows>>, bool),
     Ndjson(Box<Cutter<NdjsonRows>>),
+    Lines(Box<Cutter<TextLines>>),
 }
 
 impl FedPass {
@@ -193,6 +196,7 @@ impl FedPass {
                 FedPass::Csv(Box::new(Cutter::new(CsvRows::new(csv, &[]), limits)), csv.header)
             }
             Format::Ndjson => FedPass::Ndjson(Box::new(Cutter::new(NdjsonRows, limits))),
+            Format::Lines => FedPass::Lines(Box::new(Cutter::new(TextLines, limits))),
         })
     }
 
@@ -201,6 +205,7 @@ impl FedPass {
         match self {
             FedPass::Csv(cutter, _) => cutter.wanted(),
             FedPass::Ndjson(cutter) => cutter.wanted(),
+            FedPass::Lines(cutter) => cutter.wanted(),
         }
     }
 
@@ -212,6 +217,7 @@ impl FedPass {
         Ok(match self {
             FedPass::Csv(cutter, header) => FedPass::Csv(Box::new(cutter.feed(bytes)?), header),
             FedPass::Ndjson(cutter) => FedPass::Ndjson(Box::new(cutter.feed(bytes)?)),
+            FedPass::Lines(cutter) => FedPass::Lines(Box::new(cutter.feed(bytes)?)),
         })
     }
 
@@ -223,6 +229,7 @@ impl FedPass {
         match self {
             FedPass::Csv(cutter, header) => cutter.end(bytes, header),
             FedPass::Ndjson(cutter) => cutter.end(bytes, false),
+            FedPass::Lines(cutter) => cutter.end(bytes, false),
         }
     }
 }

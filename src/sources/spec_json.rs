@@ -151,9 +151,10 @@ fn file_format(kind: &str, format: Option<CsvFormat>) -> Result<Format, String> 
     match (kind, format) {
         ("csv", format) => Ok(Format::Csv(format.unwrap_or_default())),
         ("ndjson", None) => Ok(Format::Ndjson),
-        ("ndjson", Some(_)) => Err("ndjson has no format options".to_owned()),
+        ("lines", None) => Ok(Format::Lines),
+        ("ndjson" | "lines", Some(_)) => Err(format!("{kind} has no format options")),
         _ => Err(format!(
-            "{kind:?} is no kind of source; there are range, inline, csv, ndjson and redrive"
+            "{kind:?} is no kind of source; there are range, inline, csv, ndjson, lines and redrive"
         )),
     }
 }
@@ -177,7 +178,7 @@ impl From<SourceSpec> for RawSpec {
             SourceSpec::File { input, format } => {
                 let format = match format {
                     Format::Csv(csv) => Some(csv),
-                    Format::Ndjson => None,
+                    Format::Ndjson | Format::Lines => None,
                 };
                 let raw = RawSpec { format, ..raw };
                 match input {

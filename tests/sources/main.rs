@@ -6,4 +6,5 @@ mod opening;
 mod reading;
 mod redrives;
 mod spooling;
+mod text_lines;
 mod uploads;

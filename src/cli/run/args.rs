@@ -13,7 +13,7 @@ use windrow_core::settings::text::parse_span;
 
 /// clap's own is longer than a line, and doesn't show where a command stands.
 pub(crate) const USAGE: &str = "\
-windrow run [OPTIONS] --csv FILE|--ndjson FILE|--total N|--resume NAME
+windrow run [OPTIONS] --csv FILE|--ndjson FILE|--lines FILE|--total N|--resume NAME
                    --url URL | -- COMMAND…";
 
 /// How it is used.
@@ -64,7 +64,7 @@ fn few(text: &str) -> Result<NonZeroU32, String> {
 
 /// `windrow run`
 #[derive(Debug, Args)]
-#[command(group(ArgGroup::new("items").required(true).args(["csv", "ndjson", "total", "resume"])))]
+#[command(group(ArgGroup::new("items").required(true).args(["csv", "ndjson", "lines", "total", "resume"])))]
 #[command(group(ArgGroup::new("handler").required(true).args(["url", "worker"])))]
 pub struct RunArgs {
     /// Where items come from.
@@ -233,6 +233,7 @@ mod tests {
             "windrow run --total 3 --restart --if-finished ok -- true",
             "windrow run --total 3 --if-finished perhaps -- true",
             "windrow run --total 3 --csv u.csv -- true",
+            "windrow run --lines u.txt --csv u.csv -- true",
             "windrow run --total 3 --url http://x -- true",
             "windrow run --total 3 --rate 0/s -- true",
             "windrow run --total 3 --rate fast -- true",

@@ -58,7 +58,7 @@ pub(super) async fn find<S: TaskStore + TaskList>(
         .collect();
     let fault = unknown(name, "no job of its state directory has this name");
     let mut hint = match names.as_slice() {
-        [] => "no job waits there; begin one with --csv, --ndjson or --total".to_owned(),
+        [] => "no job waits there; begin one with --csv, --ndjson, --lines or --total".to_owned(),
         names => format!("one that waits there: {}", names.join(", ")),
     };
     let kept = place::readable_names(env);

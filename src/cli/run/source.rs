@@ -32,10 +32,11 @@ pub(crate) fn spec(items: &Items, total: u64) -> Result<SourceSpec, Fault> {
         let because = "--delimiter, --no-header and --no-quote say how a CSV is read";
         return Err(Fault::new(Exit::Usage, "there is no CSV", because).hint("--csv FILE"));
     }
-    let (path, format) = match (&items.csv, &items.ndjson) {
-        (Some(path), _) => (path, Format::Csv(csv_format(items))),
-        (None, Some(path)) => (path, Format::Ndjson),
-        (None, None) => {
+    let (path, format) = match (&items.csv, &items.ndjson, &items.lines) {
+        (Some(path), ..) => (path, Format::Csv(csv_format(items))),
+        (None, Some(path), _) => (path, Format::Ndjson),
+        (None, None, Some(path)) => (path, Format::Lines),
+        (None, None, None) => {
             return Ok(SourceSpec::Range {
                 total: ItemCount(total),
             });

@@ -38,7 +38,7 @@ pub struct TryArgs {
     #[arg(long = "items", value_name = "ITEMS", value_parser = choice::parse)]
     pub chosen: Option<Choice>,
     /// The data of each item as JSON; {index} is its number
-    #[arg(long, value_name = "JSON", conflicts_with_all = ["csv", "ndjson"])]
+    #[arg(long, value_name = "JSON", conflicts_with_all = ["csv", "ndjson", "lines"])]
     pub data: Option<String>,
     /// Rows of a file as data.
     #[command(flatten)]

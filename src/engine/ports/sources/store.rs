@@ -7,7 +7,7 @@ use crate::ports::StoreError;
 /// A source after its one counting pass.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IndexedSource {
-    /// `csv`, `ndjson`, `inline` …
+    /// `csv`, `ndjson`, `lines`, `inline` …
     pub kind: String,
     /// Canonical path or URL; unique together with `format`.
     pub location: String,
@@ -22,7 +22,7 @@ pub struct IndexedSource {
     pub checksum: u64,
     /// Rows, which are the task's items.
     pub rows: u64,
-    /// Column names of a CSV; empty otherwise.
+    /// Column names of a CSV, `line` of lines; empty otherwise.
     pub columns: Vec<String>,
     /// Rows per block.
     pub stride: u32,
