@@ -14,8 +14,8 @@ use windrow_engine::ports::sources::store::{IndexedSource, SourceStore};
 use windrow_engine::ports::tasks::store::TaskView;
 pub use windrow_handlers::origin::OriginView;
 pub use windrow_sources::{
-    BOM, CsvFormat, Desk, Fetcher, Format, Guard, IndexProgress, IndexWatch, Input, OpenSourceError,
-    OpenedSource, Opening, SourceSpec, StoredSourceError, StoredSources, open,
+    BOM, CsvFormat, Desk, Expansion, Fetcher, Format, Guard, IndexProgress, IndexWatch, Input,
+    OpenSourceError, OpenedSource, Opening, Packing, SourceSpec, StoredSourceError, StoredSources, open,
 };
 
 /// Opens a file for a look: it is read anew, and nothing is remembered of it.
@@ -31,6 +31,7 @@ pub async fn open_for_a_look(spec: &SourceSpec, now: WallMs) -> Result<OpenedSou
             spool: Path::new(""),
             watch,
             reuse: false,
+            expansion: Expansion::default(),
             now,
         },
     )

@@ -6,8 +6,7 @@
 
 use std::fmt;
 use std::fs::{File, Metadata};
-use std::io::{self, IsTerminal, Read};
-use std::os::unix::fs::FileExt;
+use std::io::{self, Cursor, IsTerminal, Read, Seek};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,11 +16,14 @@ use super::fault::IndexError;
 use super::file::{FileSource, modified_ns, open_regular};
 use super::inline::InlineSource;
 use super::open_error::OpenSourceError;
+use super::open_packed::{open_container, open_packed, open_packed_pipe};
+use super::packing::{MAGIC_BYTES, Packing};
 use super::pass::{IndexProgress, Indexed, index_open_file};
 use super::range::RangeSource;
 use super::rows::BOM;
 use super::spec::{Format, Input, SourceSpec};
 use super::spool::{SpoolError, spool};
+use super::unpack_error::Expansion;
 use windrow_core::ids::{INDEX_MAX, ItemCount, WallMs};
 use windrow_engine::ports::StoreError;
 use windrow_engine::ports::sources::source::Source;
@@ -44,6 +46,8 @@ pub struct OpenedSource {
     pub fresh: bool,
     /// Whether the file begins with a byte order mark, which is no part of its first row.
     pub has_bom: bool,
+    /// How the file is compressed; none where it isn't, and for what is kept.
+    pub packing: Option<Packing>,
 }
 
 impl fmt::Debug for OpenedSource {
@@ -55,6 +59,7 @@ impl fmt::Debug for OpenedSource {
             meaning,
             fresh,
             has_bom,
+            packing,
         } = self;
         let mut text = f.debug_struct("OpenedSource");
         text.field("total", &source.total())
@@ -63,6 +68,7 @@ impl fmt::Debug for OpenedSource {
         text.field("meaning", meaning)
             .field("fresh", fresh)
             .field("has_bom", has_bom)
+            .field("packing", packing)
             .finish()
     }
 }
@@ -96,6 +102,8 @@ pub struct Opening<'a> {
     pub watch: IndexWatch,
     /// Whether an earlier pass may stand in for one now.
     pub reuse: bool,
+    /// How much compressed bytes may become.
+    pub expansion: Expansion,
     /// The time at which opening begins.
     pub now: WallMs,
 }
@@ -141,6 +149,9 @@ pub async fn open_piped(
             match input {
                 Input::Stdin => open_stdin(format, opening, piped).await,
                 Input::Path(path) => open_file(spec, format, opening, PathBuf::from(path)).await,
+                Input::Spooled(name) if name.ends_with(".zst") => {
+                    open_container(spec, format, opening, opening.spool.join(name)).await
+                }
                 Input::Spooled(name) => open_file(spec, format, opening, opening.spool.join(name)).await,
                 Input::Upload(id) => Err(OpenSourceError::BadSpec(format!(
                     "{id} is an upload; only a node can open it"
@@ -179,16 +190,24 @@ fn finish_small(
         meaning,
         fresh: false,
         has_bom: false,
+        packing: None,
     })
 }
 
 /// An open regular file under its canonical path.
-struct Found {
-    file: File,
-    metadata: Metadata,
-    path: PathBuf,
-    location: String,
-    has_bom: bool,
+pub(super) struct Found {
+    pub(super) file: File,
+    pub(super) metadata: Metadata,
+    pub(super) path: PathBuf,
+    pub(super) location: String,
+    /// The first bytes.
+    first: Vec<u8>,
+}
+
+impl Found {
+    fn has_bom(&self) -> bool {
+        self.first.starts_with(BOM)
+    }
 }
 
 async fn open_file(
@@ -208,6 +227,9 @@ async fn open_file(
         },
         _ => spec.clone(),
     };
+    if let Some(packing) = Packing::of(&found.first).or_else(|| Packing::begun(&found.first, &found.path)) {
+        return open_packed(spec, found, packing, format, opening).await;
+    }
     if opening.reuse
         && let Some((indexed, index)) = remembered(&found, format, opening.store).await?
     {
@@ -220,7 +242,7 @@ async fn open_file(
 }
 
 /// A file's time of change, or 0 when it is too young to tell a later change by.
-fn steady_ns(modified_ns: i64, now: WallMs) -> i64 {
+pub(super) fn steady_ns(modified_ns: i64, now: WallMs) -> i64 {
     let age_ns = now.0.saturating_mul(1_000_000).saturating_sub(modified_ns);
     if age_ns > CLOCK_COARSE_NS { modified_ns } else { 0 }
 }
@@ -230,11 +252,15 @@ async fn open_stdin(
     opening: &Opening<'_>,
     piped: impl Read + Send + 'static,
 ) -> Result<OpenedSource, OpenSourceError> {
+    let (piped, packing) = blocking(move || sniff(piped)).await?;
+    if let Some(packing) = packing {
+        return open_packed_pipe(format, opening, packing, piped).await;
+    }
     let (dir, watch, wanted) = (opening.spool.to_owned(), opening.watch.clone(), format.clone());
     let guard = CancelOnDrop::new(&watch);
     let (name, found, indexed) = blocking(move || {
         let spooled = spool(&dir, piped, &wanted, &mut |p| (watch.progress)(p), &watch.cancel);
-        let (name, indexed) = spooled.map_err(|error| spool_error(&dir, error))?;
+        let (name, indexed) = spooled.map_err(|error| spool_error("standard input", &dir, error))?;
         let found = find(&dir.join(&name))?;
         Ok((name, found, indexed))
     })
@@ -250,20 +276,28 @@ async fn open_stdin(
     Ok(finish_file(spec, found, format, indexed, index, true))
 }
 
-fn spool_error(dir: &Path, error: SpoolError) -> OpenSourceError {
+/// What is piped in, and how it is compressed by its first bytes.
+fn sniff<R: Read>(mut piped: R) -> Result<(impl Read + use<R>, Option<Packing>), OpenSourceError> {
+    let mut first = Vec::new();
+    let read = (&mut piped).take(MAGIC_BYTES as u64).read_to_end(&mut first);
+    read.map_err(|error| spool_error("standard input", Path::new(""), SpoolError::Index(error.into())))?;
+    let packing = Packing::of(&first);
+    Ok((Cursor::new(first).chain(piped), packing))
+}
+
+pub(super) fn spool_error(name: &str, dir: &Path, error: SpoolError) -> OpenSourceError {
+    let name = name.to_owned();
     match error {
-        SpoolError::Index(error) => OpenSourceError::Index {
-            name: "standard input".to_owned(),
-            error,
-        },
+        SpoolError::Index(error) => OpenSourceError::Index { name, error },
         SpoolError::Write(error) => OpenSourceError::Spool {
+            name,
             path: dir.to_owned(),
             error,
         },
     }
 }
 
-fn find(path: &Path) -> Result<Found, OpenSourceError> {
+pub(super) fn find(path: &Path) -> Result<Found, OpenSourceError> {
     let unreadable = |error: io::Error| match error.kind() {
         io::ErrorKind::NotFound => OpenSourceError::NotFound(path.to_owned()),
         io::ErrorKind::InvalidInput => OpenSourceError::NotAFile(path.to_owned()),
@@ -282,20 +316,21 @@ fn find(path: &Path) -> Result<Found, OpenSourceError> {
         .to_str()
         .ok_or_else(|| OpenSourceError::OddPath(path.to_owned()))?
         .to_owned();
-    let has_bom = begins_with_bom(&file).map_err(unreadable)?;
+    let first = first_bytes(&file).map_err(unreadable)?;
     Ok(Found {
         file,
         metadata,
         path: canonical,
         location,
-        has_bom,
+        first,
     })
 }
 
-fn begins_with_bom(file: &File) -> io::Result<bool> {
-    let mut first = [0; BOM.len()];
-    let read = file.read_at(&mut first, 0)?;
-    Ok(first[..read] == *BOM)
+fn first_bytes(mut file: &File) -> io::Result<Vec<u8>> {
+    let mut first = Vec::new();
+    file.take(MAGIC_BYTES as u64).read_to_end(&mut first)?;
+    file.rewind()?;
+    Ok(first)
 }
 
 async fn remembered(
@@ -310,7 +345,7 @@ async fn remembered(
     if !same_time || indexed.bytes != found.metadata.len() {
         return Ok(None);
     }
-    match index_of(id, &indexed, store).await? {
+    match index_of(id, &indexed, indexed.bytes, store).await? {
         Ok(index) => Ok(Some((indexed, index))),
         Err(error) => {
             tracing::warn!(location = %found.location, %error, "indexing the source again");
@@ -319,10 +354,11 @@ async fn remembered(
     }
 }
 
-/// The blocks of an indexed source, as far as its stored parts are sound.
+/// The blocks of an indexed source of so many bytes, unpacked ones where it is compressed, if its stored parts are sound.
 pub(super) async fn index_of(
     id: i64,
     indexed: &IndexedSource,
+    bytes: u64,
     store: &dyn SourceStore,
 ) -> Result<Result<BlockIndex, DamagedIndex>, StoreError> {
     let mut parts = Vec::new();
@@ -332,7 +368,7 @@ pub(super) async fn index_of(
     {
         parts.push(part);
     }
-    Ok(BlockIndex::from_parts(&parts, indexed.rows, indexed.bytes))
+    Ok(BlockIndex::from_parts(&parts, indexed.rows, bytes))
 }
 
 async fn run_pass(
@@ -378,7 +414,7 @@ fn finish_file(
     fresh: bool,
 ) -> OpenedSource {
     let meaning = spec.meaning(indexed.checksum, ItemCount(indexed.rows));
-    let has_bom = found.has_bom;
+    let has_bom = found.has_bom();
     let source = FileSource::over(found.file, found.path, format.clone(), &indexed, index);
     OpenedSource {
         source: Arc::new(source),
@@ -387,10 +423,11 @@ fn finish_file(
         meaning,
         fresh,
         has_bom,
+        packing: None,
     }
 }
 
-async fn blocking<T: Send + 'static>(
+pub(super) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, OpenSourceError> + Send + 'static,
 ) -> Result<T, OpenSourceError> {
     let done = tokio::task::spawn_blocking(work).await;
@@ -404,14 +441,14 @@ async fn blocking<T: Send + 'static>(
 }
 
 /// Ends a pass when whoever waits for it goes away.
-struct CancelOnDrop(Option<Arc<AtomicBool>>);
+pub(super) struct CancelOnDrop(Option<Arc<AtomicBool>>);
 
 impl CancelOnDrop {
-    fn new(watch: &IndexWatch) -> CancelOnDrop {
+    pub(super) fn new(watch: &IndexWatch) -> CancelOnDrop {
         CancelOnDrop(Some(Arc::clone(&watch.cancel)))
     }
 
-    fn disarm(mut self) {
+    pub(super) fn disarm(mut self) {
         self.0 = None;
     }
 }

@@ -39,8 +39,10 @@ pub enum OpenSourceError {
         /// Why.
         error: IndexError,
     },
-    /// Piped input can't be kept.
+    /// Piped or unpacked input can't be kept.
     Spool {
+        /// The file, or standard input.
+        name: String,
         /// The spool directory.
         path: PathBuf,
         /// The system's words.
@@ -63,8 +65,8 @@ impl OpenSourceError {
             OpenSourceError::Terminal => "standard input can't be read".to_owned(),
             OpenSourceError::InlineTooLong => "the inline list is too long".to_owned(),
             OpenSourceError::Index { name, .. } => format!("{name} can't be used as items"),
-            OpenSourceError::Spool { path, .. } => {
-                format!("standard input can't be kept in {}", path.display())
+            OpenSourceError::Spool { name, path, .. } => {
+                format!("{name} can't be kept in {}", path.display())
             }
             OpenSourceError::Store(_) => "the source can't be remembered".to_owned(),
         }
@@ -120,6 +122,7 @@ impl OpenSourceError {
                 | IndexError::NoRows { .. }
                 | IndexError::NotText(_)
                 | IndexError::BadFormat(_)
+                | IndexError::Packed(_)
                 | IndexError::Cancelled => ErrorClass::Permanent,
             },
             OpenSourceError::BadSpec(_)

@@ -4,7 +4,7 @@
 //! block. The outcome depends on the bytes and the format only, so that the same file gives the same index.
 
 use std::fs::{File, Metadata};
-use std::io::Read;
+use std::io::{Read, Write};
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
@@ -13,6 +13,7 @@ use super::csv::CsvRows;
 use super::cutter::Cutter;
 use super::fault::IndexError;
 use super::file::{modified_ns, open_regular};
+use super::frames::Packer;
 use super::lines::TextLines;
 use super::ndjson::NdjsonRows;
 use super::spec::Format;
@@ -163,16 +164,57 @@ pub fn index_bytes(
     progress: &mut dyn FnMut(IndexProgress),
     cancel: &AtomicBool,
 ) -> Result<Indexed, IndexError> {
-    format.check().map_err(IndexError::BadFormat)?;
     let watch = Watch {
         bytes_total,
         progress,
         cancel,
+        keep: None,
     };
+    run(reader, format, limits, watch, None)
+}
+
+/// Indexes whatever can be read, and keeps its blocks compressed, a frame each.
+pub(super) fn index_packed(
+    reader: impl Read,
+    format: &Format,
+    keep: &mut dyn Write,
+    progress: &mut dyn FnMut(IndexProgress),
+    cancel: &AtomicBool,
+) -> Result<Indexed, IndexError> {
+    let watch = Watch {
+        bytes_total: None,
+        progress,
+        cancel,
+        keep: Some(keep),
+    };
+    run(
+        reader,
+        format,
+        BlockLimits::default(),
+        watch,
+        Some(Packer::new()?),
+    )
+}
+
+fn run(
+    reader: impl Read,
+    format: &Format,
+    limits: BlockLimits,
+    watch: Watch<'_>,
+    packer: Option<Packer>,
+) -> Result<Indexed, IndexError> {
+    format.check().map_err(IndexError::BadFormat)?;
     match format {
-        Format::Csv(csv) => Cutter::new(CsvRows::new(csv, &[]), limits).run(reader, watch, csv.header),
-        Format::Ndjson => Cutter::new(NdjsonRows, limits).run(reader, watch, false),
-        Format::Lines => Cutter::new(TextLines, limits).run(reader, watch, false),
+        Format::Csv(csv) => {
+            let cutter = Cutter::new(CsvRows::new(csv, &[]), limits).packing(packer);
+            cutter.run(reader, watch, csv.header)
+        }
+        Format::Ndjson => Cutter::new(NdjsonRows, limits)
+            .packing(packer)
+            .run(reader, watch, false),
+        Format::Lines => Cutter::new(TextLines, limits)
+            .packing(packer)
+            .run(reader, watch, false),
     }
 }
 
@@ -239,4 +281,6 @@ pub(super) struct Watch<'a> {
     pub(super) bytes_total: Option<u64>,
     pub(super) progress: &'a mut dyn FnMut(IndexProgress),
     pub(super) cancel: &'a AtomicBool,
+    /// Takes the compressed blocks.
+    pub(super) keep: Option<&'a mut dyn Write>,
 }

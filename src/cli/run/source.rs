@@ -15,7 +15,7 @@ use crate::signals::Signals;
 use windrow_core::ids::{ItemCount, WallMs};
 use windrow_engine::ports::sources::store::SourceStore;
 use windrow_node::sources::{
-    CsvFormat, Format, IndexWatch, Input, OpenSourceError, OpenedSource, Opening, SourceSpec, open,
+    CsvFormat, Expansion, Format, IndexWatch, Input, OpenSourceError, OpenedSource, Opening, SourceSpec, open,
 };
 
 /// The longest part of a file's name in a job's name. Unit: characters.
@@ -187,6 +187,7 @@ pub(crate) async fn open_shown(
         spool,
         watch,
         reuse: true,
+        expansion: Expansion::default(),
         now,
     };
     tracing::info!(source = %spec.to_text(), "counting items");

@@ -13,7 +13,7 @@ pub struct IndexedSource {
     pub location: String,
     /// The options that change how bytes become rows, as JSON text.
     pub format: String,
-    /// Size. Unit: bytes.
+    /// Size, as the file lies there: of a compressed one that. Unit: bytes.
     pub bytes: u64,
     /// When the file last changed (content or status). Unit: nanoseconds since the Unix epoch; 0 when a later
     /// change can't be told by it, so that the index is not used again.
