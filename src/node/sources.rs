@@ -1,6 +1,5 @@
 //! Sources as whoever composes a job names and opens them.
 
-use std::path::Path;
 use std::sync::Arc;
 
 use crate::{StateDir, Store};
@@ -24,11 +23,17 @@ pub use windrow_sources::{
 /// As [`open`].
 pub async fn open_for_a_look(spec: &SourceSpec, now: WallMs) -> Result<OpenedSource, OpenSourceError> {
     let watch = IndexWatch::default();
+    // What is unpacked is read through a file that is open, and has no name any more once this returns.
+    let spool = tempfile::tempdir().map_err(|error| OpenSourceError::Spool {
+        name: "the source".to_owned(),
+        path: std::env::temp_dir(),
+        error,
+    })?;
     open(
         spec,
         &Opening {
             store: &Forgetful,
-            spool: Path::new(""),
+            spool: spool.path(),
             watch,
             reuse: false,
             expansion: Expansion::default(),

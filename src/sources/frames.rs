@@ -5,7 +5,7 @@
 //! were indexed, the block's checksum says.
 
 use std::fs::File;
-use std::io;
+use std::io::{self, Read};
 use std::os::unix::fs::FileExt;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -124,12 +124,15 @@ impl Frames {
         self.0.last().map_or(0, |(_, unpacked)| *unpacked)
     }
 
-    /// The first block as it is kept, for a look at its first bytes.
-    pub(super) fn first(&self, file: &File) -> io::Result<Vec<u8>> {
-        let (packed, unpacked) = self.0.first().copied().unwrap_or_default();
+    /// The first bytes of the first block, at most as many as are asked for.
+    pub(super) fn first(&self, file: &File, most: usize) -> io::Result<Vec<u8>> {
+        let (packed, _) = self.0.first().copied().unwrap_or_default();
         let mut frame = vec![0; usize::try_from(packed).unwrap_or(0)];
         file.read_exact_at(&mut frame, 0)?;
-        Ok(unpack(&frame, usize::try_from(unpacked).unwrap_or(0)).unwrap_or_default())
+        let mut first = Vec::new();
+        let decoder = zstd::stream::read::Decoder::with_buffer(&frame[..])?;
+        decoder.take(most as u64).read_to_end(&mut first)?;
+        Ok(first)
     }
 
     /// Looks whether each frame is a block of the index.

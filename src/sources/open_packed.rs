@@ -305,7 +305,7 @@ impl Copy {
             let what = "the end of the kept copy is missing".to_owned();
             damaged(&found.location, DamagedIndex(what))
         })?;
-        let has_bom = frames.first(&found.file).map_err(failed)?.starts_with(BOM);
+        let has_bom = frames.first(&found.file, BOM.len()).map_err(failed)? == BOM;
         Ok(Copy {
             file: found.file,
             path: found.path,

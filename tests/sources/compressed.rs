@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use serde_json::json;
 use windrow_core::ids::ItemIndex;
 use windrow_engine::ports::ErrorClass;
-use windrow_engine::ports::sources::source::SourceError;
+use windrow_engine::ports::sources::source::{Source, SourceError};
 use windrow_sources::{
     Expansion, IndexError, OpenSourceError, OpenedSource, Opening, Packing, SourceSpec, UnpackFault, open,
     open_piped, unpacked_bytes,
@@ -47,6 +47,20 @@ fn kept(place: &Place) -> Vec<String> {
     names.map(|name| name.to_string_lossy().into_owned()).collect()
 }
 
+/// All rows as text, each block read once.
+async fn all(source: &dyn Source) -> Vec<String> {
+    let mut rows = Vec::new();
+    while (rows.len() as u64) < source.total().0 {
+        let chunk = source
+            .read(ItemIndex(rows.len() as u64))
+            .await
+            .expect("nothing changed");
+        let of_chunk = (chunk.first().0..chunk.end().0).filter_map(|at| chunk.row(ItemIndex(at)));
+        rows.extend(of_chunk.map(str::to_owned));
+    }
+    rows
+}
+
 /// Why compressed bytes were refused.
 #[track_caller]
 fn fault(error: &OpenSourceError) -> (Packing, UnpackFault) {
@@ -67,7 +81,7 @@ async fn a_compressed_file_is_the_same_source_as_what_it_unpacks_to() {
     let plain = opened(&place, &spec("csv", &plain))
         .await
         .expect("it is a source");
-    let expected = rows(&*plain.source).await;
+    let expected = all(&*plain.source).await;
     for packing in ALL {
         let (head, tail) = text.split_at(text.len() / 3);
         // Of two members, with one that is empty between them.
@@ -78,10 +92,13 @@ async fn a_compressed_file_is_the_same_source_as_what_it_unpacks_to() {
             (first.packing, first.fresh, first.meaning),
             (Some(packing), true, plain.meaning)
         );
-        assert_eq!(rows(&*first.source).await, expected, "{packing}");
+        assert_eq!(all(&*first.source).await, expected, "{packing}");
         let again = opened(&place, &spec("csv", &path)).await.expect("it is a source");
         assert_eq!((again.fresh, again.meaning), (false, plain.meaning), "{packing}");
-        assert_eq!(row(&*again.source, 9_999).await, Ok(expected[9_999].clone()));
+        assert_eq!(
+            row(&*again.source, 9_999).await,
+            Ok(serde_json::from_str(&expected[9_999]).expect("it is JSON"))
+        );
     }
 }
 
@@ -149,7 +166,7 @@ async fn a_second_member_that_is_cut_at_any_byte_is_refused() {
                 .expect_err("it is cut off");
             assert_eq!(fault(&error).0, packing, "{end}: {error}");
         }
-        let path = place.write("u", [&first[..], b"and more"].concat());
+        let path = place.write("u", [&first[..], b"and more than a header has bytes"].concat());
         let error = opened(&place, &spec("csv", &path))
             .await
             .expect_err("something follows");
@@ -192,7 +209,7 @@ async fn a_flipped_byte_is_told_or_changes_no_row() {
 #[tokio::test]
 async fn damage_behind_sound_rows_says_how_many_there_were() {
     let place = Place::new();
-    let rows_sound = 200_000;
+    let rows_sound = 40_000;
     let mut bytes = pack(Packing::Gzip, table(rows_sound).as_bytes());
     let last = bytes.len() - 6;
     bytes[last] ^= 1;
@@ -207,7 +224,7 @@ async fn damage_behind_sound_rows_says_how_many_there_were() {
     else {
         panic!("{error}")
     };
-    assert!(told.rows > 100_000 && told.unpacked > 3_000_000, "{told:?}");
+    assert!(told.rows > 20_000 && told.unpacked > 500_000, "{told:?}");
     assert!(
         error.to_string().contains("rows before that were sound"),
         "{error}"
@@ -218,9 +235,9 @@ async fn damage_behind_sound_rows_says_how_many_there_were() {
 
 #[tokio::test]
 async fn what_grows_without_bound_is_refused_before_it_fills_the_disk() {
-    let bomb = "x\n".repeat(2_000_000);
+    let bomb = "x\n".repeat(150_000);
     let expansion = Expansion {
-        free: 1 << 20,
+        free: 1 << 16,
         ratio: 50,
     };
     for packing in ALL {
@@ -361,7 +378,7 @@ async fn a_copy_that_is_gone_or_damaged_is_told_and_made_anew() {
 #[tokio::test]
 async fn resuming_far_into_a_file_unpacks_next_to_nothing() {
     let place = Place::new();
-    let (total, at) = (400_000, 300_000);
+    let (total, at) = (300_000, 200_000);
     let text = table(total);
     let path = place.write("u.csv.zst", pack(Packing::Zstd, text.as_bytes()));
     let first = opened(&place, &spec("csv", &path)).await.expect("it is a source");
@@ -398,7 +415,7 @@ async fn a_compressed_stream_is_kept_and_read_again_without_it() {
             .await
             .expect("it is a source");
         assert_eq!((again.fresh, again.meaning), (false, first.meaning));
-        assert_eq!(rows(&*again.source).await, rows(&*first.source).await);
+        assert_eq!(all(&*again.source).await, all(&*first.source).await);
         // Also where nobody remembers it.
         place.store.saved.lock().expect("nobody panicked").clear();
         let anew = open_piped(&stored, &place.opening(&spool), std::io::empty())

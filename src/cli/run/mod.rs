@@ -18,6 +18,7 @@ pub(super) mod resume;
 pub(crate) mod source;
 mod watch;
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -145,8 +146,13 @@ impl JobRun<'_> {
 
     /// Says what a new job goes over, and what looks wrong with it.
     async fn introduce(&self, task: &TaskView, name: &str, opened: &OpenedSource) {
+        let given = self.args.items.files().next().map(String::as_str);
         let items = counted(task.total.0, "item");
         self.say(&format!("{}: {items} ({name})", task.id));
+        let named = Path::new(given.unwrap_or_default());
+        if let Some(note) = first_row::packed(named, opened.packing) {
+            self.shell.screen.must_say(&format!("warning: {note}"));
+        }
         let looks = first_row::look(opened).await;
         looks.lines.iter().for_each(|line| self.say(line));
         for doubt in looks.doubts {
