@@ -20,6 +20,7 @@ mod desk;
 mod fault;
 mod file;
 mod frames;
+mod glob;
 mod inline;
 mod lines;
 mod ndjson;

@@ -14,6 +14,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use super::block_index::{BlockIndex, DamagedIndex};
 use super::fault::IndexError;
 use super::file::{FileSource, modified_ns, open_regular};
+use super::glob::Listing;
 use super::inline::InlineSource;
 use super::open_error::OpenSourceError;
 use super::open_packed::{open_container, open_packed, open_packed_pipe};
@@ -148,6 +149,7 @@ pub async fn open_piped(
             format.check().map_err(OpenSourceError::BadSpec)?;
             match input {
                 Input::Stdin => open_stdin(format, opening, piped).await,
+                Input::Glob(pattern) => open_glob(pattern, opening).await,
                 Input::Path(path) => open_file(spec, format, opening, PathBuf::from(path)).await,
                 Input::Spooled(name) if name.ends_with(".zst") => {
                     open_container(spec, format, opening, opening.spool.join(name)).await
@@ -256,11 +258,34 @@ async fn open_stdin(
     if let Some(packing) = packing {
         return open_packed_pipe(format, opening, packing, piped).await;
     }
+    keep(format, opening, ("stdin", "standard input".to_owned()), piped).await
+}
+
+/// Lists files, once and for all starts of a job.
+async fn open_glob(pattern: &str, opening: &Opening<'_>) -> Result<OpenedSource, OpenSourceError> {
+    let (dir, wanted) = (opening.spool.to_owned(), pattern.to_owned());
+    let listing = blocking(move || {
+        let made = std::fs::create_dir_all(&dir);
+        made.map_err(|error| spool_error(&wanted, &dir, SpoolError::Write(error)))?;
+        Listing::of(&wanted, &dir)
+    })
+    .await?;
+    keep(&Format::Ndjson, opening, ("glob", pattern.to_owned()), listing).await
+}
+
+/// Keeps what can be read only once, under a name that begins so; `what` is its name for messages.
+async fn keep(
+    format: &Format,
+    opening: &Opening<'_>,
+    (prefix, what): (&'static str, String),
+    piped: impl Read + Send + 'static,
+) -> Result<OpenedSource, OpenSourceError> {
     let (dir, watch, wanted) = (opening.spool.to_owned(), opening.watch.clone(), format.clone());
     let guard = CancelOnDrop::new(&watch);
     let (name, found, indexed) = blocking(move || {
-        let spooled = spool(&dir, piped, &wanted, &mut |p| (watch.progress)(p), &watch.cancel);
-        let (name, indexed) = spooled.map_err(|error| spool_error("standard input", &dir, error))?;
+        let progress = &mut |progress| (watch.progress)(progress);
+        let spooled = spool(&dir, piped, &wanted, prefix, progress, &watch.cancel);
+        let (name, indexed) = spooled.map_err(|error| spool_error(&what, &dir, error))?;
         let found = find(&dir.join(&name))?;
         Ok((name, found, indexed))
     })

@@ -43,7 +43,9 @@ pub enum Input {
     Stdin,
     /// A local file.
     Path(String),
-    /// What once was piped in: a file's name in the spool directory, made of its content's checksum.
+    /// The local files that match a pattern, listed as NDJSON. Never stored: once listed it is `Spooled`.
+    Glob(String),
+    /// What once was piped in, or listed: a file's name in the spool directory, made of its content's checksum.
     Spooled(String),
     /// What was sent to the façade.
     Upload(UploadId),

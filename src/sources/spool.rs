@@ -33,6 +33,7 @@ pub(super) fn spool(
     dir: &Path,
     reader: impl Read,
     format: &Format,
+    prefix: &str,
     progress: &mut dyn FnMut(IndexProgress),
     cancel: &AtomicBool,
 ) -> Result<(String, Indexed), SpoolError> {
@@ -52,7 +53,7 @@ pub(super) fn spool(
     let indexed = indexed?;
     tee.writer.flush().map_err(SpoolError::Write)?;
     drop(tee);
-    let name = format!("stdin-{:016x}.{}", indexed.checksum, format.kind());
+    let name = format!("{prefix}-{:016x}.{}", indexed.checksum, format.kind());
     incoming.keep_as(dir, &name).map_err(SpoolError::Write)?;
     Ok((name, indexed))
 }

@@ -225,8 +225,69 @@ fn a_disk_that_is_full_while_a_file_is_unpacked_is_told_and_leaves_nothing_half(
         "trap '' XFSZ; ulimit -f 2000; exec {program} run --lines u.txt.gz --state state -- sh -c '{KEEP}'"
     );
     let full = place.start_shell(&script).end();
-    full.refused(7, &["u.txt.gz can't be kept in", "File too large", "free space"]);
+    full.refused(1, &["u.txt.gz can't be kept in", "File too large", "free space"]);
     let kept = std::fs::read_dir(place.path("state/spool")).unwrap().count();
     assert_eq!(kept, 0, "nothing half is left");
     assert!(!place.path("got").exists(), "nothing was called");
+}
+
+#[test]
+fn files_that_match_a_pattern_are_items_and_stay_those_of_the_first_start() {
+    let (place, gate) = (Place::new(), Gate::open());
+    std::fs::create_dir(place.path("in")).unwrap();
+    for name in ["b.png", "a.png", "c.png", "x.txt"] {
+        place.write(&format!("in/{name}"), name);
+    }
+    let worker = gate.worker();
+    let mut run = vec!["run", "--glob", "in/*.png", "--concurrency", "1", "--"];
+    run.extend(worker.iter().map(String::as_str));
+    let job = place.start(&run);
+    let mut first = gate.accept();
+    assert_eq!(first.next(), Some(0));
+    first.answer(WELL);
+    assert_eq!(first.next(), Some(1));
+    job.signal(rustix::process::Signal::KILL);
+    assert_eq!(job.end().code, None);
+
+    // One that comes before all others, and one less.
+    place.write("in/0.png", "");
+    std::fs::remove_file(place.path("in/c.png")).unwrap();
+    let same = ["run", "--glob", "in/*.png", "-o", "json", "--", "sh", "-c", KEEP];
+    let done = place.windrow(&same).expect(0);
+    assert_eq!(
+        (&done.json()["total"], &done.json()["counts"]["succeeded"]),
+        (&3.into(), &3.into())
+    );
+    assert!(
+        done.stderr.contains("those of the first start"),
+        "{}",
+        done.stderr
+    );
+    let last = serde_json::json!({"path": "in/c.png", "name": "c.png", "stem": "c", "ext": "png", "dir": "in", "bytes": 5});
+    assert_eq!(got(&place).last(), Some(&last));
+
+    std::fs::remove_file(place.path("got")).unwrap();
+    let anew = ["run", "--glob", "in/*.png", "--restart", "--", "sh", "-c", KEEP];
+    place.windrow(&anew).expect(0);
+    let names: Vec<_> = got(&place).into_iter().map(|data| data["name"].clone()).collect();
+    assert_eq!(names, ["0.png", "a.png", "b.png"]);
+    let tried = place
+        .windrow(&["try", "--glob", "in/*.txt", "--", "sh", "-c", KEEP])
+        .expect(0);
+    assert!(tried.stdout.contains("#0"), "{}", tried.stdout);
+    assert_eq!(got(&place).last().unwrap()["path"], "in/x.txt");
+}
+
+#[test]
+fn a_pattern_without_files_is_refused() {
+    let place = Place::new();
+    let run = |pattern| place.windrow(&["run", "--glob", pattern, "--", "sh", "-c", KEEP]);
+    run("in/*.png").refused(
+        7,
+        &["there are no files", "no file matches in/*.png", "** goes into"],
+    );
+    run("in/{a").refused(7, &["the pattern in/{a can't be used", "write it as shells do"]);
+    place
+        .windrow(&["task", "create", "push", "--glob", "in/*.png"])
+        .expect(2);
 }

@@ -50,7 +50,11 @@ pub(super) fn prepare(
         *startup = args.first_contact.max(STARTUP_MIN).min(*startup);
     }
     let tuning = tuned(&args.tunes, &config.task_defaults.tuning)?;
-    let spec = source::spec(&args.items, args.total.map_or(0, std::num::NonZeroU64::get))?;
+    let spec = source::spec(
+        &args.items,
+        args.glob.as_deref(),
+        args.total.map_or(0, std::num::NonZeroU64::get),
+    )?;
     let place = match (&args.resume, &args.state) {
         (Some(name), state) => resume::place(name, state.as_deref(), &shell.env)?,
         (None, Some(place)) => place.clone(),

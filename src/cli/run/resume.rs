@@ -87,6 +87,17 @@ pub(super) async fn open_jobs(store: &impl TaskList) -> Result<Vec<TaskView>, Fa
     Ok(store.tasks(&filter, None, NAMED_MAX).await?.tasks)
 }
 
+/// The list of files of a job that was begun with a pattern: that of its first start.
+///
+/// # Errors
+/// As [`spec`].
+pub(super) fn listed(task: &TaskView, state: &StateDir) -> Result<Option<SourceSpec>, Fault> {
+    match piped_file(&task.source) {
+        Some(file) if file.starts_with("glob-") => spec(task, state).map(Some),
+        _ => Ok(None),
+    }
+}
+
 /// The items of a job.
 ///
 /// # Errors
@@ -166,7 +177,7 @@ pub(super) fn refused(error: JobError) -> Fault {
 
 /// Whether a job's items came through a pipe.
 pub(crate) fn is_piped(task: &TaskView) -> bool {
-    piped_file(&task.source).is_some()
+    piped_file(&task.source).is_some_and(|file| file.starts_with("stdin-"))
 }
 
 /// `windrow run --resume push`, as a shell reads it.

@@ -25,12 +25,18 @@ const SHOWN_CHARS_MAX: usize = 40;
 ///
 /// # Errors
 /// `Usage` when options of a CSV are given for something else.
-pub(crate) fn spec(items: &Items, total: u64) -> Result<SourceSpec, Fault> {
+pub(crate) fn spec(items: &Items, glob: Option<&str>, total: u64) -> Result<SourceSpec, Fault> {
     // Not clap's `requires`: it is waived where --total excludes --csv.
     let has_csv_options = items.delimiter.is_some() || items.no_header || items.no_quote;
     if has_csv_options && items.csv.is_none() {
         let because = "--delimiter, --no-header and --no-quote say how a CSV is read";
         return Err(Fault::new(Exit::Usage, "there is no CSV", because).hint("--csv FILE"));
+    }
+    if let Some(pattern) = glob {
+        return Ok(SourceSpec::File {
+            input: Input::Glob(pattern.to_owned()),
+            format: Format::Ndjson,
+        });
     }
     let (path, format) = match (&items.csv, &items.ndjson, &items.lines) {
         (Some(path), ..) => (path, Format::Csv(csv_format(items))),
@@ -115,6 +121,10 @@ pub(crate) fn early_name(spec: &SourceSpec) -> Option<String> {
             format,
         } => Some(file_name(Path::new(path), format)),
         SourceSpec::File {
+            input: Input::Glob(pattern),
+            ..
+        } => Some(glob_name(pattern)),
+        SourceSpec::File {
             input: Input::Stdin, ..
         } => None,
         other => Some(opened_name(other)),
@@ -133,6 +143,10 @@ pub(crate) fn opened_name(spec: &SourceSpec) -> String {
             ..
         } => name.clone(),
         SourceSpec::File {
+            input: Input::Glob(pattern),
+            ..
+        } => glob_name(pattern),
+        SourceSpec::File {
             input: Input::Upload(id),
             format,
         } => format!("{}-{id}", format.kind()),
@@ -145,6 +159,18 @@ pub(crate) fn opened_name(spec: &SourceSpec) -> String {
             format,
         } => format!("stdin.{}", format.kind()),
     }
+}
+
+/// Made of the pattern and of the directory that it is looked up in; its files may come and go.
+fn glob_name(pattern: &str) -> String {
+    let whole = std::path::absolute(pattern).unwrap_or_else(|_| pattern.into());
+    let hash = xxh3_64(whole.as_os_str().as_encoded_bytes());
+    let shown: String = pattern
+        .chars()
+        .filter(|c| !c.is_control())
+        .take(SHOWN_CHARS_MAX)
+        .collect();
+    format!("glob-{shown}-{hash:016x}")
 }
 
 /// Made of the whole canonical path; its last part is only for the eye.
