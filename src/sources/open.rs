@@ -4,24 +4,23 @@
 //! file systems are coarse: a file that had changed just before its pass could change again at what they call the
 //! same time, so its index isn't used again. What escapes both is noticed when the changed block is read.
 
-use std::fmt;
-use std::fs::{File, Metadata};
-use std::io::{self, Cursor, IsTerminal, Read, Seek};
+use std::io::{self, Cursor, IsTerminal, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 
 use super::block_index::{BlockIndex, DamagedIndex};
-use super::fault::IndexError;
-use super::file::{FileSource, modified_ns, open_regular};
+use super::file::{FileSource, modified_ns};
+use super::found::{Found, find};
 use super::glob::Listing;
 use super::inline::InlineSource;
+use super::off_thread::{CancelOnDrop, blocking};
 use super::open_error::OpenSourceError;
 use super::open_packed::{open_container, open_packed, open_packed_pipe};
+use super::opened::OpenedSource;
 use super::packing::{MAGIC_BYTES, Packing};
 use super::pass::{IndexProgress, Indexed, index_open_file};
 use super::range::RangeSource;
-use super::rows::BOM;
 use super::spec::{Format, Input, SourceSpec};
 use super::spool::{SpoolError, spool};
 use super::unpack_error::Expansion;
@@ -32,47 +31,6 @@ use windrow_engine::ports::sources::store::{IndexedSource, SourceStore};
 
 /// The coarsest clock of a file system in use. Unit: nanoseconds. (FAT counts in 2 s; ext4 in some ms.)
 const CLOCK_COARSE_NS: i64 = 2_000_000_000;
-
-/// A source that is ready, and what is known of it.
-pub struct OpenedSource {
-    /// Reads the items.
-    pub source: Arc<dyn Source>,
-    /// The description to store with the task: paths are absolute, piped input is the spooled file.
-    pub spec: SourceSpec,
-    /// What the pass found; none without a file.
-    pub indexed: Option<IndexedSource>,
-    /// See `NewTask::meaning`.
-    pub meaning: u64,
-    /// Whether a pass was run now.
-    pub fresh: bool,
-    /// Whether the file begins with a byte order mark, which is no part of its first row.
-    pub has_bom: bool,
-    /// How the file is compressed; none where it isn't, and for what is kept.
-    pub packing: Option<Packing>,
-}
-
-impl fmt::Debug for OpenedSource {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let OpenedSource {
-            source,
-            spec,
-            indexed,
-            meaning,
-            fresh,
-            has_bom,
-            packing,
-        } = self;
-        let mut text = f.debug_struct("OpenedSource");
-        text.field("total", &source.total())
-            .field("spec", spec)
-            .field("indexed", indexed);
-        text.field("meaning", meaning)
-            .field("fresh", fresh)
-            .field("has_bom", has_bom)
-            .field("packing", packing)
-            .finish()
-    }
-}
 
 /// Follows a pass and can end it.
 #[derive(Clone)]
@@ -196,22 +154,6 @@ fn finish_small(
     })
 }
 
-/// An open regular file under its canonical path.
-pub(super) struct Found {
-    pub(super) file: File,
-    pub(super) metadata: Metadata,
-    pub(super) path: PathBuf,
-    pub(super) location: String,
-    /// The first bytes.
-    first: Vec<u8>,
-}
-
-impl Found {
-    fn has_bom(&self) -> bool {
-        self.first.starts_with(BOM)
-    }
-}
-
 async fn open_file(
     spec: &SourceSpec,
     format: &Format,
@@ -322,42 +264,6 @@ pub(super) fn spool_error(name: &str, dir: &Path, error: SpoolError) -> OpenSour
     }
 }
 
-pub(super) fn find(path: &Path) -> Result<Found, OpenSourceError> {
-    let unreadable = |error: io::Error| match error.kind() {
-        io::ErrorKind::NotFound => OpenSourceError::NotFound(path.to_owned()),
-        io::ErrorKind::InvalidInput => OpenSourceError::NotAFile(path.to_owned()),
-        _ => OpenSourceError::Unreadable {
-            path: path.to_owned(),
-            error,
-        },
-    };
-    let canonical = path.canonicalize().map_err(unreadable)?;
-    // Before it is opened: whoever waits to write into a pipe would take us for its reader.
-    if !canonical.metadata().map_err(unreadable)?.is_file() {
-        return Err(OpenSourceError::NotAFile(path.to_owned()));
-    }
-    let (file, metadata) = open_regular(&canonical).map_err(unreadable)?;
-    let location = canonical
-        .to_str()
-        .ok_or_else(|| OpenSourceError::OddPath(path.to_owned()))?
-        .to_owned();
-    let first = first_bytes(&file).map_err(unreadable)?;
-    Ok(Found {
-        file,
-        metadata,
-        path: canonical,
-        location,
-        first,
-    })
-}
-
-fn first_bytes(mut file: &File) -> io::Result<Vec<u8>> {
-    let mut first = Vec::new();
-    file.take(MAGIC_BYTES as u64).read_to_end(&mut first)?;
-    file.rewind()?;
-    Ok(first)
-}
-
 async fn remembered(
     found: &Found,
     format: &Format,
@@ -449,39 +355,5 @@ fn finish_file(
         fresh,
         has_bom,
         packing: None,
-    }
-}
-
-pub(super) async fn blocking<T: Send + 'static>(
-    work: impl FnOnce() -> Result<T, OpenSourceError> + Send + 'static,
-) -> Result<T, OpenSourceError> {
-    let done = tokio::task::spawn_blocking(work).await;
-    done.unwrap_or_else(|error| {
-        let error = IndexError::Unreadable(io::Error::other(error));
-        Err(OpenSourceError::Index {
-            name: "the source".to_owned(),
-            error,
-        })
-    })
-}
-
-/// Ends a pass when whoever waits for it goes away.
-pub(super) struct CancelOnDrop(Option<Arc<AtomicBool>>);
-
-impl CancelOnDrop {
-    pub(super) fn new(watch: &IndexWatch) -> CancelOnDrop {
-        CancelOnDrop(Some(Arc::clone(&watch.cancel)))
-    }
-
-    pub(super) fn disarm(mut self) {
-        self.0 = None;
-    }
-}
-
-impl Drop for CancelOnDrop {
-    fn drop(&mut self) {
-        if let Some(cancel) = &self.0 {
-            cancel.store(true, Ordering::Relaxed);
-        }
     }
 }

@@ -16,11 +16,12 @@ use xxhash_rust::xxh3::xxh3_64;
 use super::block_index::{BlockIndex, DamagedIndex};
 use super::fault::IndexError;
 use super::file::{FileSource, modified_ns};
+use super::found::{Found, find};
 use super::frames::Frames;
-use super::open::{
-    CancelOnDrop, Found, IndexWatch, OpenedSource, Opening, blocking, find, index_of, spool_error, steady_ns,
-};
+use super::off_thread::{CancelOnDrop, blocking};
+use super::open::{IndexWatch, Opening, index_of, spool_error, steady_ns};
 use super::open_error::OpenSourceError;
+use super::opened::OpenedSource;
 use super::packing::Packing;
 use super::pass::{BlockLimits, IndexProgress, Indexed, index_bytes};
 use super::rows::BOM;

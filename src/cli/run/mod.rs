@@ -9,6 +9,7 @@ mod failures_out;
 pub(super) mod first_row;
 pub(crate) mod handler;
 pub mod job;
+mod listed;
 mod only_failed;
 mod outcome;
 pub(super) mod picture;
@@ -44,10 +45,10 @@ use windrow_engine::ports::clock::Clock;
 use windrow_engine::ports::handling::handler::HandlerFactory;
 use windrow_engine::ports::sources::provision::Provision;
 use windrow_engine::ports::sources::source::Source;
-use windrow_engine::ports::tasks::store::{Actor, TaskStore, TaskView, Write};
+use windrow_engine::ports::tasks::store::{Actor, TaskView, Write};
 use windrow_node::handler_log::{self, HandlerLog};
 use windrow_node::jobs::{BUSINESS, Jobs};
-use windrow_node::sources::{Input, OpenedSource, SourceSpec, origin_view, stored_sources};
+use windrow_node::sources::{OpenedSource, origin_view, stored_sources};
 use windrow_node::{Node, NodeOptions, Runtimes, StateDir, Store, SystemClock, handlers};
 use windrow_server::service::{self, Job, JobError, JobStart};
 
@@ -142,28 +143,6 @@ impl JobRun<'_> {
                 self.drive(task, opened.source, signals).await
             }
         }
-    }
-
-    /// The list of files that the job of a pattern began with; none where it begins now.
-    async fn listed(&self, spec: &SourceSpec) -> Result<Option<SourceSpec>, Fault> {
-        if self.args.restart || !is_pattern(spec) {
-            return Ok(None);
-        }
-        let name = self.args.name.clone();
-        let name = name.unwrap_or_else(|| crate::run::source::opened_name(spec));
-        let Some(task) = self
-            .store
-            .find(BUSINESS, &name)
-            .await?
-            .filter(|task| !self.starts_over(task))
-        else {
-            return Ok(None);
-        };
-        let listed = resume::listed(&task, &self.state)?;
-        if listed.is_some() {
-            self.say("the files are those of the first start; --restart lists them anew");
-        }
-        Ok(listed)
     }
 
     /// Says what a new job goes over, and what looks wrong with it.
@@ -269,11 +248,7 @@ impl JobRun<'_> {
     }
 
     fn job(&self, opened: &OpenedSource) -> Job {
-        let name = self.args.name.as_ref().or(self.args.resume.as_ref()).cloned();
-        let name = name.unwrap_or_else(|| {
-            let given = self.prepared.spec.as_ref().filter(|spec| is_pattern(spec));
-            crate::run::source::opened_name(given.unwrap_or(&opened.spec))
-        });
+        let name = self.name_of(opened);
         Job {
             business: BUSINESS.to_owned(),
             name,
@@ -406,17 +381,6 @@ impl JobRun<'_> {
             tracing::warn!(%error, "the database was not closed; nothing saved is lost");
         }
     }
-}
-
-/// Whether items are the files that match a pattern.
-fn is_pattern(spec: &SourceSpec) -> bool {
-    matches!(
-        spec,
-        SourceSpec::File {
-            input: Input::Glob(_),
-            ..
-        }
-    )
 }
 
 fn resuming(task: &TaskView) -> String {
