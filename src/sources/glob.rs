@@ -116,7 +116,7 @@ impl Pattern {
     }
 
     fn hit(&self, entry: &DirEntry) -> Result<Option<Hit>, OpenSourceError> {
-        let path = entry.path().strip_prefix("./").unwrap_or(entry.path());
+        let path = entry.path().strip_prefix("./").unwrap_or_else(|_| entry.path());
         if !entry.file_type().is_file() || !self.matcher.is_match(path) {
             return Ok(None);
         }

@@ -32,7 +32,7 @@ pub(super) struct Unpacker<R: Read> {
 }
 
 enum Decoder<R: BufRead> {
-    Gzip(MultiGzDecoder<R>),
+    Gzip(Box<MultiGzDecoder<R>>),
     Zstd(Box<zstd::stream::read::Decoder<'static, R>>),
     Bzip2(MultiBzDecoder<R>),
     Xz(Box<XzReader<R>>),
@@ -47,7 +47,7 @@ impl<R: Read> Unpacker<R> {
         let read = Arc::new(AtomicU64::new(0));
         let packed = BufReader::with_capacity(READ_BYTES, Counted(packed, Arc::clone(&read)));
         let decoder = match packing {
-            Packing::Gzip => Decoder::Gzip(MultiGzDecoder::new(packed)),
+            Packing::Gzip => Decoder::Gzip(Box::new(MultiGzDecoder::new(packed))),
             Packing::Zstd => {
                 let mut decoder = zstd::stream::read::Decoder::with_buffer(packed)?;
                 decoder.window_log_max(ZSTD_WINDOW_LOG_MAX)?;
