@@ -13,7 +13,7 @@ use windrow_engine::ports::clock::Clock;
 use windrow_engine::ports::sources::provision::Provision;
 use windrow_engine::ports::tasks::store::{Actor, Write};
 use windrow_node::jobs::{BUSINESS, Jobs};
-use windrow_node::sources::{IndexWatch, OpenedSource, Opening, open};
+use windrow_node::sources::{Expansion, IndexWatch, OpenedSource, Opening, open};
 use windrow_node::{Node, NodeOptions, Runtimes, StateDir, Store};
 use windrow_server::service::{self, JobStart};
 
@@ -147,6 +147,7 @@ impl Windrow {
             spool: &self.state.spool(),
             watch: IndexWatch::default(),
             reuse: true,
+            expansion: Expansion::default(),
             now: clock.wall(),
         };
         open(&job.items, &opening)

@@ -86,6 +86,11 @@ impl Job {
         Job::file(path.as_ref(), Format::Ndjson)
     }
 
+    /// A job over the lines of a text file; each item's data is `{"line": "…"}`. Named after the file.
+    pub fn lines(path: impl AsRef<Path>) -> Job {
+        Job::file(path.as_ref(), Format::Lines)
+    }
+
     fn file(path: &Path, format: Format) -> Job {
         let name = path
             .file_name()

@@ -18,7 +18,6 @@ use std::path::{Path, PathBuf};
 const RATCHET: &[(&str, &str)] = &[
     ("src/handlers/command/pool/mod.rs", "file-size"),
     ("src/handlers/wire/mod.rs", "file-size"),
-    ("src/sources/open.rs", "file-size"),
     ("src/store/sql/task/life.rs", "file-size"),
 ];
 

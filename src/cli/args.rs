@@ -114,11 +114,14 @@ pub struct Verbosity {
 #[command(next_help_heading = "Items")]
 pub struct Items {
     /// Rows of a CSV file; - is standard input
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with = "ndjson")]
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with_all = ["ndjson", "lines"])]
     pub csv: Option<String>,
     /// Lines of JSON; - is standard input
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with = "lines")]
     pub ndjson: Option<String>,
+    /// Lines of text, each an item {"line": "…"}; lines without any character are skipped; - is standard input
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub lines: Option<String>,
     /// Between the fields of the CSV; "tab" is a tab
     #[arg(long, value_name = "CHAR", value_parser = one_char)]
     pub delimiter: Option<char>,
@@ -128,6 +131,13 @@ pub struct Items {
     /// Quotes in the CSV are text
     #[arg(long)]
     pub no_quote: bool,
+}
+
+impl Items {
+    /// The files that are named, - included.
+    pub(crate) fn files(&self) -> impl Iterator<Item = &String> {
+        self.csv.iter().chain(&self.ndjson).chain(&self.lines)
+    }
 }
 
 fn one_char(text: &str) -> Result<char, String> {

@@ -1,6 +1,5 @@
 //! Sources as whoever composes a job names and opens them.
 
-use std::path::Path;
 use std::sync::Arc;
 
 use crate::{StateDir, Store};
@@ -14,8 +13,8 @@ use windrow_engine::ports::sources::store::{IndexedSource, SourceStore};
 use windrow_engine::ports::tasks::store::TaskView;
 pub use windrow_handlers::origin::OriginView;
 pub use windrow_sources::{
-    BOM, CsvFormat, Desk, Fetcher, Format, Guard, IndexProgress, IndexWatch, Input, OpenSourceError,
-    OpenedSource, Opening, SourceSpec, StoredSourceError, StoredSources, open,
+    BOM, CsvFormat, Desk, Expansion, Fetcher, Format, Guard, IndexProgress, IndexWatch, Input,
+    OpenSourceError, OpenedSource, Opening, Packing, SourceSpec, StoredSourceError, StoredSources, open,
 };
 
 /// Opens a file for a look: it is read anew, and nothing is remembered of it.
@@ -24,13 +23,20 @@ pub use windrow_sources::{
 /// As [`open`].
 pub async fn open_for_a_look(spec: &SourceSpec, now: WallMs) -> Result<OpenedSource, OpenSourceError> {
     let watch = IndexWatch::default();
+    // What is unpacked is read through a file that is open, and has no name any more once this returns.
+    let spool = tempfile::tempdir().map_err(|error| OpenSourceError::Spool {
+        name: "the source".to_owned(),
+        path: std::env::temp_dir(),
+        error,
+    })?;
     open(
         spec,
         &Opening {
             store: &Forgetful,
-            spool: Path::new(""),
+            spool: spool.path(),
             watch,
             reuse: false,
+            expansion: Expansion::default(),
             now,
         },
     )

@@ -31,6 +31,8 @@ pub struct Block {
 /// One block with its ends.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Located {
+    /// Its 0-based number.
+    pub number: usize,
     /// Its rows, as indexes of items.
     pub rows: Range<u64>,
     /// Its bytes in the file.
@@ -86,12 +88,14 @@ impl BlockIndex {
         }
         // Blocks without rows (blank lines only) share `first_row` with the next: the last of them has the row.
         let after = self.blocks.partition_point(|block| block.first_row <= at.0);
-        let block = self.blocks[after - 1];
+        let number = after - 1;
+        let block = self.blocks[number];
         let next = self.blocks.get(after);
         let rows_end = next.map_or(self.rows, |next| next.first_row);
         let bytes_end = next.map_or(self.bytes, |next| next.offset);
         let (rows, bytes) = (block.first_row..rows_end, block.offset..bytes_end);
         Some(Located {
+            number,
             rows,
             bytes,
             checksum: block.checksum,

@@ -11,6 +11,8 @@ use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
 use super::block_index::{Block, BlockIndex};
 use super::fault::{FAULTS_MAX, Fault, FaultKind, IndexError};
+use super::frames::Packer;
+use super::packing::Packing;
 use super::pass::{BlockLimits, IndexProgress, Indexed, ROW_BYTES_MAX, Watch};
 use super::rows::{BOM, Beginning, RowFormat, Split};
 
@@ -40,6 +42,8 @@ pub(super) struct Cutter<F> {
     /// A fault after which nothing can be read.
     broken: bool,
     buffered_max: usize,
+    /// Compresses the blocks for whoever keeps them.
+    packer: Option<Packer>,
 }
 
 impl<F: RowFormat> Cutter<F> {
@@ -64,7 +68,14 @@ impl<F: RowFormat> Cutter<F> {
             faults: Vec::new(),
             broken: false,
             buffered_max: 0,
+            packer: None,
         }
+    }
+
+    /// The same, of which each block is also compressed.
+    pub(super) fn packing(mut self, packer: Option<Packer>) -> Cutter<F> {
+        self.packer = packer;
+        self
     }
 
     /// Reads to the end, or to the fault that makes reading on pointless. `header`: the format has one.
@@ -74,7 +85,7 @@ impl<F: RowFormat> Cutter<F> {
     pub(super) fn run(
         mut self,
         mut reader: impl Read,
-        watch: Watch<'_>,
+        mut watch: Watch<'_>,
         header: bool,
     ) -> Result<Indexed, IndexError> {
         loop {
@@ -89,9 +100,24 @@ impl<F: RowFormat> Cutter<F> {
                 rows: self.rows,
             });
             if eof || self.is_over() {
+                self.close_rest();
+                self.hand_over(&mut watch, true)?;
                 return self.finish(eof, header);
             }
+            self.hand_over(&mut watch, false)?;
         }
+    }
+
+    /// Gives away the blocks that were compressed, and at the end their table.
+    fn hand_over(&mut self, watch: &mut Watch<'_>, is_last: bool) -> Result<(), IndexError> {
+        let (Some(packer), Some(keep)) = (&mut self.packer, &mut watch.keep) else {
+            return Ok(());
+        };
+        keep.write_all(&packer.take()?)?;
+        if is_last {
+            keep.write_all(&packer.table())?;
+        }
+        Ok(())
     }
 
     fn is_over(&self) -> bool {
@@ -112,7 +138,8 @@ impl<F: RowFormat> Cutter<F> {
         self.block_start = 0;
         let before = self.buffer.len();
         self.buffer.reserve(wanted);
-        let read = reader.take(wanted as u64).read_to_end(&mut self.buffer)?;
+        let read = reader.take(wanted as u64).read_to_end(&mut self.buffer);
+        let read = read.map_err(|error| IndexError::of_read(error, self.rows))?;
         self.bytes += read as u64;
         self.checksum.update(&self.buffer[before..]);
         self.buffered_max = self.buffered_max.max(self.buffer.len());
@@ -230,6 +257,9 @@ impl<F: RowFormat> Cutter<F> {
     fn close_block(&mut self) {
         let bytes = &self.buffer[self.block_start..self.cursor];
         find_bad_text(bytes, self.line, &mut self.faults);
+        if let Some(packer) = &mut self.packer {
+            packer.add(bytes);
+        }
         let first_row = self.rows - u64::from(self.block_rows);
         self.blocks.push(Block {
             first_row,
@@ -243,10 +273,14 @@ impl<F: RowFormat> Cutter<F> {
         self.block_start = self.cursor;
     }
 
-    fn finish(mut self, eof: bool, header: bool) -> Result<Indexed, IndexError> {
+    fn close_rest(&mut self) {
         if self.cursor > self.block_start {
             self.close_block();
         }
+    }
+
+    fn finish(mut self, eof: bool, header: bool) -> Result<Indexed, IndexError> {
+        self.close_rest();
         if !self.faults.is_empty() {
             let unread = !eof || self.cursor < self.buffer.len();
             return Err(bad_rows(self.faults, self.broken || unread));
@@ -304,9 +338,14 @@ fn find_bad_text(mut bytes: &[u8], mut line: u64, faults: &mut Vec<Fault>) {
 fn disguise(bytes: &[u8]) -> Option<&'static str> {
     match bytes {
         [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => Some("UTF-16"),
-        [0x1f, 0x8b, ..] => Some("a gzip file"),
         [b'P', b'K', 3, 4, ..] => Some("a zip or spreadsheet file"),
         [b'P', b'A', b'R', b'1', ..] => Some("a Parquet file"),
-        _ => None,
+        _ if bytes.get(257..262) == Some(b"ustar") => Some("a tar archive"),
+        _ => Packing::of(bytes).map(|packing| match packing {
+            Packing::Gzip => "a gzip file",
+            Packing::Zstd => "a zstd file",
+            Packing::Bzip2 => "a bzip2 file",
+            Packing::Xz => "an xz file",
+        }),
     }
 }

@@ -209,6 +209,7 @@ fn row_format(format: &RowFormat) -> Format {
             quote,
         }),
         RowFormat::Ndjson => Format::Ndjson,
+        RowFormat::Lines => Format::Lines,
     }
 }
 
@@ -219,6 +220,7 @@ fn stored_format(upload: &Upload) -> Result<Format, ResolveError> {
             .map(Format::Csv)
             .map_err(|_| damaged()),
         "ndjson" => Ok(Format::Ndjson),
+        "lines" => Ok(Format::Lines),
         _ => Err(damaged()),
     }
 }

@@ -4,6 +4,7 @@ use std::fmt;
 use std::io;
 
 use super::pass::ROW_BYTES_MAX;
+use super::unpack_error::UnpackError;
 
 /// How many faults a pass lists before it ends. (All faults at once, but one screen.)
 pub(super) const FAULTS_MAX: usize = 10;
@@ -137,12 +138,23 @@ pub enum IndexError {
     /// Reading failed.
     #[error("reading failed: {0}")]
     Unreadable(#[from] io::Error),
+    /// Its compressed bytes can't be unpacked.
+    #[error(transparent)]
+    Packed(UnpackError),
     /// Whoever asked for the pass ended it.
     #[error("indexing was cancelled")]
     Cancelled,
 }
 
 impl IndexError {
+    /// Why reading failed after so many rows.
+    pub(super) fn of_read(error: io::Error, rows: u64) -> IndexError {
+        match error.downcast::<UnpackError>() {
+            Ok(error) => IndexError::Packed(UnpackError { rows, ..error }),
+            Err(error) => IndexError::Unreadable(error),
+        }
+    }
+
     /// What a person may try.
     pub fn hint(&self) -> &'static str {
         match self {
@@ -154,10 +166,15 @@ impl IndexError {
             }
             IndexError::NoRows { header: false } => "check that whatever writes the file has run",
             IndexError::NotText("a gzip file") => "unpack it: gunzip -c FILE | … -",
+            IndexError::NotText("a zstd file") => "unpack it: zstd -dc FILE | … -",
+            IndexError::NotText("a bzip2 file") => "unpack it: bzip2 -dc FILE | … -",
+            IndexError::NotText("an xz file") => "unpack it: xz -dc FILE | … -",
+            IndexError::NotText("a tar archive") => "name a file in it: tar -xOf ARCHIVE FILE | … -",
             IndexError::NotText("UTF-16") => "convert it: iconv -f UTF-16 -t UTF-8 FILE",
             IndexError::NotText(_) => "export it as CSV (UTF-8) or NDJSON",
             IndexError::BadFormat(_) => "use one ASCII character, for example , ; | or a tab",
             IndexError::ChangedMeanwhile => "wait until the file is complete, or use a copy of it",
+            IndexError::Packed(error) => error.hint(),
             IndexError::Unreadable(_) => "check the disk and try again",
             IndexError::Cancelled => "run it again; nothing was stored",
         }

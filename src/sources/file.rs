@@ -19,6 +19,8 @@ use xxhash_rust::xxh3::xxh3_64;
 use super::block_index::{BlockIndex, Located};
 use super::csv::CsvRows;
 use super::fault::FaultKind;
+use super::frames::{Frames, unpack};
+use super::lines::TextLines;
 use super::ndjson::NdjsonRows;
 use super::rows::{Beginning, RowFormat, Split};
 use super::spec::Format;
@@ -26,7 +28,7 @@ use windrow_core::ids::{ItemCount, ItemIndex};
 use windrow_engine::ports::sources::source::{RowChunk, Source, SourceError};
 use windrow_engine::ports::sources::store::IndexedSource;
 
-/// The rows of an indexed CSV or NDJSON file.
+/// The rows of an indexed file.
 #[derive(Debug)]
 pub struct FileSource {
     inner: Arc<Inner>,
@@ -35,6 +37,8 @@ pub struct FileSource {
 #[derive(Debug)]
 struct Inner {
     path: PathBuf,
+    /// The compressed file whose unpacked copy `path` is, and where its blocks lie.
+    copy: Option<(String, Frames)>,
     format: Format,
     columns: Vec<String>,
     rows: u64,
@@ -71,11 +75,33 @@ impl FileSource {
         FileSource {
             inner: Arc::new(Inner {
                 path,
+                copy: None,
                 format,
                 columns,
                 rows,
                 index,
                 file,
+            }),
+        }
+    }
+
+    /// Reads from the unpacked copy of a compressed file, which `name` is for messages.
+    pub(super) fn over_copy(
+        (file, path, frames): (File, PathBuf, Frames),
+        name: String,
+        format: Format,
+        indexed: &IndexedSource,
+        index: BlockIndex,
+    ) -> FileSource {
+        FileSource {
+            inner: Arc::new(Inner {
+                path,
+                copy: Some((name, frames)),
+                format,
+                columns: indexed.columns.clone(),
+                rows: indexed.rows,
+                index,
+                file: Mutex::new(Some(Arc::new(file))),
             }),
         }
     }
@@ -109,7 +135,7 @@ impl Inner {
         let Some(block) = self.index.locate(at) else {
             let text = format!(
                 "{} has {} rows, there is no item {}",
-                self.path.display(),
+                self.name(),
                 self.rows,
                 at.0
             );
@@ -132,8 +158,16 @@ impl Inner {
         let file = self.file().map_err(|error| self.unreadable(block, &error))?;
         let len = usize::try_from(block.bytes.end - block.bytes.start)
             .map_err(|_| self.changed(block, "the block is larger than memory"))?;
-        let mut bytes = vec![0; len];
-        match file.read_exact_at(&mut bytes, block.bytes.start) {
+        let place = self.copy.as_ref().map(|(_, frames)| frames.place(block));
+        let (start, stored) = match &place {
+            Some(place) => (place.start, usize::try_from(place.end - place.start).unwrap_or(0)),
+            None => (block.bytes.start, len),
+        };
+        let mut bytes = vec![0; stored];
+        match file.read_exact_at(&mut bytes, start) {
+            Ok(()) if place.is_some() => {
+                unpack(&bytes, len).ok_or_else(|| self.changed(block, "its unpacked copy is damaged"))
+            }
             Ok(()) => Ok(bytes),
             Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
                 Err(self.changed(block, "the file has become shorter"))
@@ -155,16 +189,30 @@ impl Inner {
         Ok(opened)
     }
 
+    fn name(&self) -> String {
+        match &self.copy {
+            Some((name, _)) => name.clone(),
+            None => self.path.display().to_string(),
+        }
+    }
+
     fn rows_named(&self, block: &Located) -> String {
         format!(
             "{}: rows {} to {}",
-            self.path.display(),
+            self.name(),
             block.rows.start,
             block.rows.end - 1
         )
     }
 
     fn changed(&self, block: &Located, because: &str) -> SourceError {
+        if self.copy.is_some() {
+            return SourceError::Changed(format!(
+                "{} can't be read; because {because}; try: delete {} and start again, which unpacks the file anew",
+                self.rows_named(block),
+                self.path.display()
+            ));
+        }
         SourceError::Changed(format!(
             "{} have changed; because {because}; try: put the old file back and start again, or make a new task \
              from the file as it is now (run: --restart)",
@@ -190,6 +238,7 @@ pub(super) fn parse(
     match format {
         Format::Csv(csv) => parse_block(CsvRows::new(csv, columns), bytes, block),
         Format::Ndjson => parse_block(NdjsonRows, bytes, block),
+        Format::Lines => parse_block(TextLines, bytes, block),
     }
 }
 

@@ -1,9 +1,10 @@
-//! Sources: ranges, inline lists, CSV and NDJSON.
+//! Sources: ranges, inline lists, CSV, NDJSON and lines of text.
 //!
 //! A file is read once from end to end before its task begins (`pass`, `cutter`): rows are counted, checked, and cut into
 //! blocks whose place and checksum are remembered (`block_index`). Later `FileSource` reads any block by its
 //! index and compares it before one of its rows leaves. What is piped in is spooled to a file in the same pass.
-//! Both directions use one parser per format (`rows`: `csv`, `ndjson`), so they can't disagree on what a row is.
+//! Both directions use one parser per format (`rows`: `csv`, `ndjson`, `lines`), so they can't disagree on what a row is.
+//! What is compressed is unpacked in that pass (`unpack`), and kept so that a block is read alone (`frames`, `open_packed`).
 //! [`open()`] puts it together from a task's [`SourceSpec`].
 //!
 //! A long-lived node has two more kinds: uploads (`receive`, `upload`), whose bytes lie in the store in parts, and
@@ -18,10 +19,18 @@ mod cutter;
 mod desk;
 mod fault;
 mod file;
+mod found;
+mod frames;
+mod glob;
 mod inline;
+mod lines;
 mod ndjson;
+mod off_thread;
 mod open;
 mod open_error;
+mod open_packed;
+mod opened;
+mod packing;
 mod pass;
 mod range;
 mod receive;
@@ -31,15 +40,20 @@ mod spec;
 mod spec_json;
 mod spool;
 mod stored;
+mod unpack;
+mod unpack_error;
 mod upload;
 
 pub use block_index::{Block, BlockIndex, DamagedIndex, Located, PART_BYTES_MAX};
 pub use desk::Desk;
 pub use fault::{Fault, FaultKind, IndexError};
 pub use file::FileSource;
+pub use frames::unpacked_bytes;
 pub use inline::InlineSource;
-pub use open::{IndexWatch, OpenedSource, Opening, open, open_piped};
+pub use open::{IndexWatch, Opening, open, open_piped};
 pub use open_error::OpenSourceError;
+pub use opened::OpenedSource;
+pub use packing::Packing;
 pub use pass::{BlockLimits, IndexProgress, Indexed, ROW_BYTES_MAX, index_bytes, index_file};
 pub use range::RangeSource;
 pub use receive::{ReceiveError, receive};
@@ -47,6 +61,7 @@ pub use redrive::RedriveSource;
 pub use rows::BOM;
 pub use spec::{CsvFormat, Format, Input, SourceSpec};
 pub use stored::{StoredSourceError, StoredSources};
+pub use unpack_error::{Expansion, UnpackError, UnpackFault};
 pub use upload::UploadSource;
 pub use windrow_engine::ports::sources::resolver::INLINE_BYTES_MAX;
 pub use windrow_net::{Fetcher, Guard};

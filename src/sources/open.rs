@@ -4,24 +4,26 @@
 //! file systems are coarse: a file that had changed just before its pass could change again at what they call the
 //! same time, so its index isn't used again. What escapes both is noticed when the changed block is read.
 
-use std::fmt;
-use std::fs::{File, Metadata};
-use std::io::{self, IsTerminal, Read};
-use std::os::unix::fs::FileExt;
+use std::io::{self, Cursor, IsTerminal, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 
 use super::block_index::{BlockIndex, DamagedIndex};
-use super::fault::IndexError;
-use super::file::{FileSource, modified_ns, open_regular};
+use super::file::{FileSource, modified_ns};
+use super::found::{Found, find};
+use super::glob::Listing;
 use super::inline::InlineSource;
+use super::off_thread::{CancelOnDrop, blocking};
 use super::open_error::OpenSourceError;
+use super::open_packed::{open_container, open_packed, open_packed_pipe};
+use super::opened::OpenedSource;
+use super::packing::{MAGIC_BYTES, Packing};
 use super::pass::{IndexProgress, Indexed, index_open_file};
 use super::range::RangeSource;
-use super::rows::BOM;
 use super::spec::{Format, Input, SourceSpec};
 use super::spool::{SpoolError, spool};
+use super::unpack_error::Expansion;
 use windrow_core::ids::{INDEX_MAX, ItemCount, WallMs};
 use windrow_engine::ports::StoreError;
 use windrow_engine::ports::sources::source::Source;
@@ -29,43 +31,6 @@ use windrow_engine::ports::sources::store::{IndexedSource, SourceStore};
 
 /// The coarsest clock of a file system in use. Unit: nanoseconds. (FAT counts in 2 s; ext4 in some ms.)
 const CLOCK_COARSE_NS: i64 = 2_000_000_000;
-
-/// A source that is ready, and what is known of it.
-pub struct OpenedSource {
-    /// Reads the items.
-    pub source: Arc<dyn Source>,
-    /// The description to store with the task: paths are absolute, piped input is the spooled file.
-    pub spec: SourceSpec,
-    /// What the pass found; none without a file.
-    pub indexed: Option<IndexedSource>,
-    /// See `NewTask::meaning`.
-    pub meaning: u64,
-    /// Whether a pass was run now.
-    pub fresh: bool,
-    /// Whether the file begins with a byte order mark, which is no part of its first row.
-    pub has_bom: bool,
-}
-
-impl fmt::Debug for OpenedSource {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let OpenedSource {
-            source,
-            spec,
-            indexed,
-            meaning,
-            fresh,
-            has_bom,
-        } = self;
-        let mut text = f.debug_struct("OpenedSource");
-        text.field("total", &source.total())
-            .field("spec", spec)
-            .field("indexed", indexed);
-        text.field("meaning", meaning)
-            .field("fresh", fresh)
-            .field("has_bom", has_bom)
-            .finish()
-    }
-}
 
 /// Follows a pass and can end it.
 #[derive(Clone)]
@@ -96,6 +61,8 @@ pub struct Opening<'a> {
     pub watch: IndexWatch,
     /// Whether an earlier pass may stand in for one now.
     pub reuse: bool,
+    /// How much compressed bytes may become.
+    pub expansion: Expansion,
     /// The time at which opening begins.
     pub now: WallMs,
 }
@@ -140,7 +107,11 @@ pub async fn open_piped(
             format.check().map_err(OpenSourceError::BadSpec)?;
             match input {
                 Input::Stdin => open_stdin(format, opening, piped).await,
+                Input::Glob(pattern) => open_glob(pattern, opening).await,
                 Input::Path(path) => open_file(spec, format, opening, PathBuf::from(path)).await,
+                Input::Spooled(name) if name.ends_with(".zst") => {
+                    open_container(spec, format, opening, opening.spool.join(name)).await
+                }
                 Input::Spooled(name) => open_file(spec, format, opening, opening.spool.join(name)).await,
                 Input::Upload(id) => Err(OpenSourceError::BadSpec(format!(
                     "{id} is an upload; only a node can open it"
@@ -179,16 +150,8 @@ fn finish_small(
         meaning,
         fresh: false,
         has_bom: false,
+        packing: None,
     })
-}
-
-/// An open regular file under its canonical path.
-struct Found {
-    file: File,
-    metadata: Metadata,
-    path: PathBuf,
-    location: String,
-    has_bom: bool,
 }
 
 async fn open_file(
@@ -208,6 +171,9 @@ async fn open_file(
         },
         _ => spec.clone(),
     };
+    if let Some(packing) = Packing::of(&found.first).or_else(|| Packing::begun(&found.first, &found.path)) {
+        return open_packed(spec, found, packing, format, opening).await;
+    }
     if opening.reuse
         && let Some((indexed, index)) = remembered(&found, format, opening.store).await?
     {
@@ -220,7 +186,7 @@ async fn open_file(
 }
 
 /// A file's time of change, or 0 when it is too young to tell a later change by.
-fn steady_ns(modified_ns: i64, now: WallMs) -> i64 {
+pub(super) fn steady_ns(modified_ns: i64, now: WallMs) -> i64 {
     let age_ns = now.0.saturating_mul(1_000_000).saturating_sub(modified_ns);
     if age_ns > CLOCK_COARSE_NS { modified_ns } else { 0 }
 }
@@ -230,11 +196,38 @@ async fn open_stdin(
     opening: &Opening<'_>,
     piped: impl Read + Send + 'static,
 ) -> Result<OpenedSource, OpenSourceError> {
+    let (piped, packing) = blocking(move || sniff(piped)).await?;
+    if let Some(packing) = packing {
+        return open_packed_pipe(format, opening, packing, piped).await;
+    }
+    keep(format, opening, ("stdin", "standard input".to_owned()), piped).await
+}
+
+/// Lists files, once and for all starts of a job.
+async fn open_glob(pattern: &str, opening: &Opening<'_>) -> Result<OpenedSource, OpenSourceError> {
+    let (dir, wanted) = (opening.spool.to_owned(), pattern.to_owned());
+    let listing = blocking(move || {
+        let made = std::fs::create_dir_all(&dir);
+        made.map_err(|error| spool_error(&wanted, &dir, SpoolError::Write(error)))?;
+        Listing::of(&wanted, &dir)
+    })
+    .await?;
+    keep(&Format::Ndjson, opening, ("glob", pattern.to_owned()), listing).await
+}
+
+/// Keeps what can be read only once, under a name that begins so; `what` is its name for messages.
+async fn keep(
+    format: &Format,
+    opening: &Opening<'_>,
+    (prefix, what): (&'static str, String),
+    piped: impl Read + Send + 'static,
+) -> Result<OpenedSource, OpenSourceError> {
     let (dir, watch, wanted) = (opening.spool.to_owned(), opening.watch.clone(), format.clone());
     let guard = CancelOnDrop::new(&watch);
     let (name, found, indexed) = blocking(move || {
-        let spooled = spool(&dir, piped, &wanted, &mut |p| (watch.progress)(p), &watch.cancel);
-        let (name, indexed) = spooled.map_err(|error| spool_error(&dir, error))?;
+        let progress = &mut |progress| (watch.progress)(progress);
+        let spooled = spool(&dir, piped, &wanted, prefix, progress, &watch.cancel);
+        let (name, indexed) = spooled.map_err(|error| spool_error(&what, &dir, error))?;
         let found = find(&dir.join(&name))?;
         Ok((name, found, indexed))
     })
@@ -250,52 +243,25 @@ async fn open_stdin(
     Ok(finish_file(spec, found, format, indexed, index, true))
 }
 
-fn spool_error(dir: &Path, error: SpoolError) -> OpenSourceError {
+/// What is piped in, and how it is compressed by its first bytes.
+fn sniff<R: Read>(mut piped: R) -> Result<(impl Read + use<R>, Option<Packing>), OpenSourceError> {
+    let mut first = Vec::new();
+    let read = (&mut piped).take(MAGIC_BYTES as u64).read_to_end(&mut first);
+    read.map_err(|error| spool_error("standard input", Path::new(""), SpoolError::Index(error.into())))?;
+    let packing = Packing::of(&first);
+    Ok((Cursor::new(first).chain(piped), packing))
+}
+
+pub(super) fn spool_error(name: &str, dir: &Path, error: SpoolError) -> OpenSourceError {
+    let name = name.to_owned();
     match error {
-        SpoolError::Index(error) => OpenSourceError::Index {
-            name: "standard input".to_owned(),
-            error,
-        },
+        SpoolError::Index(error) => OpenSourceError::Index { name, error },
         SpoolError::Write(error) => OpenSourceError::Spool {
+            name,
             path: dir.to_owned(),
             error,
         },
     }
-}
-
-fn find(path: &Path) -> Result<Found, OpenSourceError> {
-    let unreadable = |error: io::Error| match error.kind() {
-        io::ErrorKind::NotFound => OpenSourceError::NotFound(path.to_owned()),
-        io::ErrorKind::InvalidInput => OpenSourceError::NotAFile(path.to_owned()),
-        _ => OpenSourceError::Unreadable {
-            path: path.to_owned(),
-            error,
-        },
-    };
-    let canonical = path.canonicalize().map_err(unreadable)?;
-    // Before it is opened: whoever waits to write into a pipe would take us for its reader.
-    if !canonical.metadata().map_err(unreadable)?.is_file() {
-        return Err(OpenSourceError::NotAFile(path.to_owned()));
-    }
-    let (file, metadata) = open_regular(&canonical).map_err(unreadable)?;
-    let location = canonical
-        .to_str()
-        .ok_or_else(|| OpenSourceError::OddPath(path.to_owned()))?
-        .to_owned();
-    let has_bom = begins_with_bom(&file).map_err(unreadable)?;
-    Ok(Found {
-        file,
-        metadata,
-        path: canonical,
-        location,
-        has_bom,
-    })
-}
-
-fn begins_with_bom(file: &File) -> io::Result<bool> {
-    let mut first = [0; BOM.len()];
-    let read = file.read_at(&mut first, 0)?;
-    Ok(first[..read] == *BOM)
 }
 
 async fn remembered(
@@ -310,7 +276,7 @@ async fn remembered(
     if !same_time || indexed.bytes != found.metadata.len() {
         return Ok(None);
     }
-    match index_of(id, &indexed, store).await? {
+    match index_of(id, &indexed, indexed.bytes, store).await? {
         Ok(index) => Ok(Some((indexed, index))),
         Err(error) => {
             tracing::warn!(location = %found.location, %error, "indexing the source again");
@@ -319,10 +285,11 @@ async fn remembered(
     }
 }
 
-/// The blocks of an indexed source, as far as its stored parts are sound.
+/// The blocks of an indexed source of so many bytes, unpacked ones where it is compressed, if its stored parts are sound.
 pub(super) async fn index_of(
     id: i64,
     indexed: &IndexedSource,
+    bytes: u64,
     store: &dyn SourceStore,
 ) -> Result<Result<BlockIndex, DamagedIndex>, StoreError> {
     let mut parts = Vec::new();
@@ -332,7 +299,7 @@ pub(super) async fn index_of(
     {
         parts.push(part);
     }
-    Ok(BlockIndex::from_parts(&parts, indexed.rows, indexed.bytes))
+    Ok(BlockIndex::from_parts(&parts, indexed.rows, bytes))
 }
 
 async fn run_pass(
@@ -378,7 +345,7 @@ fn finish_file(
     fresh: bool,
 ) -> OpenedSource {
     let meaning = spec.meaning(indexed.checksum, ItemCount(indexed.rows));
-    let has_bom = found.has_bom;
+    let has_bom = found.has_bom();
     let source = FileSource::over(found.file, found.path, format.clone(), &indexed, index);
     OpenedSource {
         source: Arc::new(source),
@@ -387,39 +354,6 @@ fn finish_file(
         meaning,
         fresh,
         has_bom,
-    }
-}
-
-async fn blocking<T: Send + 'static>(
-    work: impl FnOnce() -> Result<T, OpenSourceError> + Send + 'static,
-) -> Result<T, OpenSourceError> {
-    let done = tokio::task::spawn_blocking(work).await;
-    done.unwrap_or_else(|error| {
-        let error = IndexError::Unreadable(io::Error::other(error));
-        Err(OpenSourceError::Index {
-            name: "the source".to_owned(),
-            error,
-        })
-    })
-}
-
-/// Ends a pass when whoever waits for it goes away.
-struct CancelOnDrop(Option<Arc<AtomicBool>>);
-
-impl CancelOnDrop {
-    fn new(watch: &IndexWatch) -> CancelOnDrop {
-        CancelOnDrop(Some(Arc::clone(&watch.cancel)))
-    }
-
-    fn disarm(mut self) {
-        self.0 = None;
-    }
-}
-
-impl Drop for CancelOnDrop {
-    fn drop(&mut self) {
-        if let Some(cancel) = &self.0 {
-            cancel.store(true, Ordering::Relaxed);
-        }
+        packing: None,
     }
 }

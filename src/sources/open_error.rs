@@ -15,6 +15,15 @@ pub enum OpenSourceError {
     BadSpec(String),
     /// There is nothing to do.
     NoItems,
+    /// No file matches the pattern.
+    NoMatch(String),
+    /// The pattern is none.
+    BadPattern {
+        /// As it was written.
+        pattern: String,
+        /// What is wrong.
+        why: String,
+    },
     /// There is no such file.
     NotFound(PathBuf),
     /// A directory, pipe, device or socket.
@@ -39,8 +48,10 @@ pub enum OpenSourceError {
         /// Why.
         error: IndexError,
     },
-    /// Piped input can't be kept.
+    /// Piped or unpacked input can't be kept.
     Spool {
+        /// The file, or standard input.
+        name: String,
         /// The spool directory.
         path: PathBuf,
         /// The system's words.
@@ -56,6 +67,8 @@ impl OpenSourceError {
         match self {
             OpenSourceError::BadSpec(_) => "the source's description can't be used".to_owned(),
             OpenSourceError::NoItems => "there are no items".to_owned(),
+            OpenSourceError::NoMatch(_) => "there are no files".to_owned(),
+            OpenSourceError::BadPattern { pattern, .. } => format!("the pattern {pattern} can't be used"),
             OpenSourceError::NotFound(path)
             | OpenSourceError::NotAFile(path)
             | OpenSourceError::OddPath(path)
@@ -63,8 +76,8 @@ impl OpenSourceError {
             OpenSourceError::Terminal => "standard input can't be read".to_owned(),
             OpenSourceError::InlineTooLong => "the inline list is too long".to_owned(),
             OpenSourceError::Index { name, .. } => format!("{name} can't be used as items"),
-            OpenSourceError::Spool { path, .. } => {
-                format!("standard input can't be kept in {}", path.display())
+            OpenSourceError::Spool { name, path, .. } => {
+                format!("{name} can't be kept in {}", path.display())
             }
             OpenSourceError::Store(_) => "the source can't be remembered".to_owned(),
         }
@@ -75,6 +88,8 @@ impl OpenSourceError {
         match self {
             OpenSourceError::BadSpec(reason) => reason.clone(),
             OpenSourceError::NoItems => "the source counts 0 items".to_owned(),
+            OpenSourceError::NoMatch(pattern) => format!("no file matches {pattern}"),
+            OpenSourceError::BadPattern { why, .. } => why.clone(),
             OpenSourceError::NotFound(_) => "there is no such file".to_owned(),
             OpenSourceError::NotAFile(path) if path.is_dir() => "it is a directory".to_owned(),
             OpenSourceError::NotAFile(_) => "it is not a regular file".to_owned(),
@@ -94,6 +109,12 @@ impl OpenSourceError {
         match self {
             OpenSourceError::BadSpec(_) => "compare it with the documentation of sources",
             OpenSourceError::NoItems => "give at least one item",
+            OpenSourceError::NoMatch(_) => {
+                "check the directory; ** goes into directories below; names that begin with a dot are matched by a dot"
+            }
+            OpenSourceError::BadPattern { .. } => {
+                "write it as shells do: 'in/*.png', 'in/**/*.{png,jpg}'; \\ before a character takes it as it is"
+            }
             OpenSourceError::NotFound(_) => "check the path",
             OpenSourceError::NotAFile(path) if path.is_dir() => "name a file in it",
             OpenSourceError::NotAFile(_) => "pipe it in: - instead of its path, and < or | before it",
@@ -120,10 +141,13 @@ impl OpenSourceError {
                 | IndexError::NoRows { .. }
                 | IndexError::NotText(_)
                 | IndexError::BadFormat(_)
+                | IndexError::Packed(_)
                 | IndexError::Cancelled => ErrorClass::Permanent,
             },
             OpenSourceError::BadSpec(_)
             | OpenSourceError::NoItems
+            | OpenSourceError::NoMatch(_)
+            | OpenSourceError::BadPattern { .. }
             | OpenSourceError::NotFound(_)
             | OpenSourceError::NotAFile(_)
             | OpenSourceError::OddPath(_)

@@ -4,7 +4,7 @@
 //! block. The outcome depends on the bytes and the format only, so that the same file gives the same index.
 
 use std::fs::{File, Metadata};
-use std::io::Read;
+use std::io::{Read, Write};
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
@@ -13,6 +13,8 @@ use super::csv::CsvRows;
 use super::cutter::Cutter;
 use super::fault::IndexError;
 use super::file::{modified_ns, open_regular};
+use super::frames::Packer;
+use super::lines::TextLines;
 use super::ndjson::NdjsonRows;
 use super::spec::Format;
 use windrow_engine::ports::sources::store::IndexedSource;
@@ -75,7 +77,7 @@ pub struct Indexed {
     pub bytes: u64,
     /// XXH3 (64 bits) of all bytes.
     pub checksum: u64,
-    /// Column names of a CSV; empty otherwise.
+    /// Column names of a CSV, `line` of lines; empty otherwise.
     pub columns: Vec<String>,
     /// The most rows that a block has.
     pub stride: u32,
@@ -162,15 +164,57 @@ pub fn index_bytes(
     progress: &mut dyn FnMut(IndexProgress),
     cancel: &AtomicBool,
 ) -> Result<Indexed, IndexError> {
-    format.check().map_err(IndexError::BadFormat)?;
     let watch = Watch {
         bytes_total,
         progress,
         cancel,
+        keep: None,
     };
+    run(reader, format, limits, watch, None)
+}
+
+/// Indexes whatever can be read, and keeps its blocks compressed, a frame each.
+pub(super) fn index_packed(
+    reader: impl Read,
+    format: &Format,
+    keep: &mut dyn Write,
+    progress: &mut dyn FnMut(IndexProgress),
+    cancel: &AtomicBool,
+) -> Result<Indexed, IndexError> {
+    let watch = Watch {
+        bytes_total: None,
+        progress,
+        cancel,
+        keep: Some(keep),
+    };
+    run(
+        reader,
+        format,
+        BlockLimits::default(),
+        watch,
+        Some(Packer::new()?),
+    )
+}
+
+fn run(
+    reader: impl Read,
+    format: &Format,
+    limits: BlockLimits,
+    watch: Watch<'_>,
+    packer: Option<Packer>,
+) -> Result<Indexed, IndexError> {
+    format.check().map_err(IndexError::BadFormat)?;
     match format {
-        Format::Csv(csv) => Cutter::new(CsvRows::new(csv, &[]), limits).run(reader, watch, csv.header),
-        Format::Ndjson => Cutter::new(NdjsonRows, limits).run(reader, watch, false),
+        Format::Csv(csv) => {
+            let cutter = Cutter::new(CsvRows::new(csv, &[]), limits).packing(packer);
+            cutter.run(reader, watch, csv.header)
+        }
+        Format::Ndjson => Cutter::new(NdjsonRows, limits)
+            .packing(packer)
+            .run(reader, watch, false),
+        Format::Lines => Cutter::new(TextLines, limits)
+            .packing(packer)
+            .run(reader, watch, false),
     }
 }
 
@@ -178,6 +222,7 @@ pub fn index_bytes(
 pub(super) enum FedPass {
     Csv(Box<Cutter<CsvRows>>, bool),
     Ndjson(Box<Cutter<NdjsonRows>>),
+    Lines(Box<Cutter<TextLines>>),
 }
 
 impl FedPass {
@@ -193,6 +238,7 @@ impl FedPass {
                 FedPass::Csv(Box::new(Cutter::new(CsvRows::new(csv, &[]), limits)), csv.header)
             }
             Format::Ndjson => FedPass::Ndjson(Box::new(Cutter::new(NdjsonRows, limits))),
+            Format::Lines => FedPass::Lines(Box::new(Cutter::new(TextLines, limits))),
         })
     }
 
@@ -201,6 +247,7 @@ impl FedPass {
         match self {
             FedPass::Csv(cutter, _) => cutter.wanted(),
             FedPass::Ndjson(cutter) => cutter.wanted(),
+            FedPass::Lines(cutter) => cutter.wanted(),
         }
     }
 
@@ -212,6 +259,7 @@ impl FedPass {
         Ok(match self {
             FedPass::Csv(cutter, header) => FedPass::Csv(Box::new(cutter.feed(bytes)?), header),
             FedPass::Ndjson(cutter) => FedPass::Ndjson(Box::new(cutter.feed(bytes)?)),
+            FedPass::Lines(cutter) => FedPass::Lines(Box::new(cutter.feed(bytes)?)),
         })
     }
 
@@ -223,6 +271,7 @@ impl FedPass {
         match self {
             FedPass::Csv(cutter, header) => cutter.end(bytes, header),
             FedPass::Ndjson(cutter) => cutter.end(bytes, false),
+            FedPass::Lines(cutter) => cutter.end(bytes, false),
         }
     }
 }
@@ -232,4 +281,6 @@ pub(super) struct Watch<'a> {
     pub(super) bytes_total: Option<u64>,
     pub(super) progress: &'a mut dyn FnMut(IndexProgress),
     pub(super) cancel: &'a AtomicBool,
+    /// Takes the compressed blocks.
+    pub(super) keep: Option<&'a mut dyn Write>,
 }

@@ -43,7 +43,9 @@ pub enum Input {
     Stdin,
     /// A local file.
     Path(String),
-    /// What once was piped in: a file's name in the spool directory, made of its content's checksum.
+    /// The local files that match a pattern, listed as NDJSON. Never stored: once listed it is `Spooled`.
+    Glob(String),
+    /// What once was piped in, or listed: a file's name in the spool directory, made of its content's checksum.
     Spooled(String),
     /// What was sent to the façade.
     Upload(UploadId),
@@ -56,6 +58,8 @@ pub enum Format {
     Csv(CsvFormat),
     /// One JSON value per line.
     Ndjson,
+    /// One text per line.
+    Lines,
 }
 
 /// The options of a CSV.
@@ -82,11 +86,12 @@ impl Default for CsvFormat {
 }
 
 impl Format {
-    /// `csv` or `ndjson`.
+    /// `csv`, `ndjson` or `lines`.
     pub fn kind(&self) -> &'static str {
         match self {
             Format::Csv(_) => "csv",
             Format::Ndjson => "ndjson",
+            Format::Lines => "lines",
         }
     }
 
@@ -95,6 +100,7 @@ impl Format {
         match self {
             Format::Csv(csv) => serde_json::to_string(csv).expect("characters and flags are JSON"),
             Format::Ndjson => r#"{"ndjson":true}"#.to_owned(),
+            Format::Lines => r#"{"lines":true}"#.to_owned(),
         }
     }
 
@@ -132,7 +138,7 @@ impl SourceSpec {
         serde_json::from_str(text).map_err(|error| error.to_string())
     }
 
-    /// `range`, `inline`, `csv` or `ndjson`.
+    /// `range`, `inline`, `csv`, `ndjson`, `lines` or `redrive`.
     pub fn kind(&self) -> &'static str {
         match self {
             SourceSpec::Range { .. } => "range",
@@ -166,6 +172,7 @@ mod tests {
             r#"{"kind":"ndjson","path":"-"}"#,
             r#"{"kind":"ndjson","spooled":"stdin-00.ndjson"}"#,
             r#"{"kind":"ndjson","upload":7}"#,
+            r#"{"kind":"lines","path":"urls.txt"}"#,
             r#"{"kind":"redrive","origin":42,"keys_of":40,"groups":[{"code":"BUSY","first":0,"count":3}]}"#,
             r#"{"kind":"redrive","origin":42,"indexes":[[5,1],[9,12]]}"#,
         ] {
@@ -188,6 +195,7 @@ mod tests {
             r#"{"kind":"xlsx","path":"u"}"#,
             r#"{"kind":"csv","path":"u","sheet":1}"#,
             r#"{"kind":"ndjson","path":"u","format":{}}"#,
+            r#"{"kind":"lines","path":"u","format":{}}"#,
             r#"{"kind":"ndjson","upload":7,"path":"u"}"#,
             r#"{"kind":"redrive","origin":42}"#,
             r#"{"kind":"redrive","groups":[]}"#,
@@ -215,6 +223,10 @@ mod tests {
         );
         assert_ne!(
             base,
+            spec(r#"{"kind":"ndjson","path":"u"}"#).meaning(1, ItemCount(2))
+        );
+        assert_ne!(
+            spec(r#"{"kind":"lines","path":"u"}"#).meaning(1, ItemCount(2)),
             spec(r#"{"kind":"ndjson","path":"u"}"#).meaning(1, ItemCount(2))
         );
     }

@@ -19,6 +19,8 @@ pub(super) struct RawSpec {
     items: Option<Box<RawValue>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     path: Option<String>,
+    #[serde(default, skip_deserializing, skip_serializing_if = "Option::is_none")]
+    glob: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     spooled: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -138,7 +140,9 @@ fn input(path: Option<String>, spooled: Option<String>, upload: Option<i64>) -> 
         (Some(path), None, None) if path == "-" => Ok(Input::Stdin),
         (Some(path), None, None) => Ok(Input::Path(path)),
         (None, None, Some(number)) => Ok(Input::Upload(UploadId(number))),
-        (None, Some(name), None) if !name.contains(['/', '\0']) && name.starts_with("stdin-") => {
+        (None, Some(name), None)
+            if !name.contains(['/', '\0']) && (name.starts_with("stdin-") || name.starts_with("glob-")) =>
+        {
             Ok(Input::Spooled(name))
         }
         (None, Some(name), None) => Err(format!("{name:?} is no spooled file's name")),
@@ -151,9 +155,10 @@ fn file_format(kind: &str, format: Option<CsvFormat>) -> Result<Format, String> 
     match (kind, format) {
         ("csv", format) => Ok(Format::Csv(format.unwrap_or_default())),
         ("ndjson", None) => Ok(Format::Ndjson),
-        ("ndjson", Some(_)) => Err("ndjson has no format options".to_owned()),
+        ("lines", None) => Ok(Format::Lines),
+        ("ndjson" | "lines", Some(_)) => Err(format!("{kind} has no format options")),
         _ => Err(format!(
-            "{kind:?} is no kind of source; there are range, inline, csv, ndjson and redrive"
+            "{kind:?} is no kind of source; there are range, inline, csv, ndjson, lines and redrive"
         )),
     }
 }
@@ -177,7 +182,7 @@ impl From<SourceSpec> for RawSpec {
             SourceSpec::File { input, format } => {
                 let format = match format {
                     Format::Csv(csv) => Some(csv),
-                    Format::Ndjson => None,
+                    Format::Ndjson | Format::Lines => None,
                 };
                 let raw = RawSpec { format, ..raw };
                 match input {
@@ -187,6 +192,10 @@ impl From<SourceSpec> for RawSpec {
                     },
                     Input::Path(path) => RawSpec {
                         path: Some(path),
+                        ..raw
+                    },
+                    Input::Glob(pattern) => RawSpec {
+                        glob: Some(pattern),
                         ..raw
                     },
                     Input::Spooled(name) => RawSpec {

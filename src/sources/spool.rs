@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use super::fault::IndexError;
-use super::pass::{BlockLimits, IndexProgress, Indexed, index_bytes};
+use super::pass::{BlockLimits, IndexProgress, Indexed, index_bytes, index_packed};
 use super::spec::Format;
 
 const INCOMING: &str = "incoming-";
@@ -33,6 +33,7 @@ pub(super) fn spool(
     dir: &Path,
     reader: impl Read,
     format: &Format,
+    prefix: &str,
     progress: &mut dyn FnMut(IndexProgress),
     cancel: &AtomicBool,
 ) -> Result<(String, Indexed), SpoolError> {
@@ -52,7 +53,37 @@ pub(super) fn spool(
     let indexed = indexed?;
     tee.writer.flush().map_err(SpoolError::Write)?;
     drop(tee);
-    let name = format!("stdin-{:016x}.{}", indexed.checksum, format.kind());
+    let name = format!("{prefix}-{:016x}.{}", indexed.checksum, format.kind());
+    incoming.keep_as(dir, &name).map_err(SpoolError::Write)?;
+    Ok((name, indexed))
+}
+
+/// Unpacks `reader` into `dir` while indexing it, and keeps its blocks compressed; `name_of` says what the file is called, or
+/// that it isn't to be kept. As safe as the other.
+pub(super) fn spool_packed(
+    dir: &Path,
+    reader: impl Read,
+    format: &Format,
+    progress: &mut dyn FnMut(IndexProgress),
+    cancel: &AtomicBool,
+    name_of: impl FnOnce(&Indexed) -> Result<String, IndexError>,
+) -> Result<(String, Indexed), SpoolError> {
+    fs::create_dir_all(dir)
+        .and_then(|()| remove_leftovers(dir))
+        .map_err(SpoolError::Write)?;
+    let incoming = Incoming::create(dir).map_err(SpoolError::Write)?;
+    let mut keep = Keep {
+        writer: BufWriter::new(&incoming.file),
+        failed: None,
+    };
+    let indexed = index_packed(reader, format, &mut keep, progress, cancel);
+    if let Some(error) = keep.failed {
+        return Err(SpoolError::Write(error));
+    }
+    let indexed = indexed?;
+    keep.writer.flush().map_err(SpoolError::Write)?;
+    drop(keep);
+    let name = name_of(&indexed)?;
     incoming.keep_as(dir, &name).map_err(SpoolError::Write)?;
     Ok((name, indexed))
 }
@@ -133,5 +164,31 @@ impl<R: Read, W: Write> Read for Tee<R, W> {
             return Err(io::Error::other("the spool can't be written"));
         }
         Ok(read)
+    }
+}
+
+/// Writes, and remembers why that failed, to tell it from a failure of reading.
+struct Keep<W> {
+    writer: W,
+    failed: Option<io::Error>,
+}
+
+impl<W: Write> Write for Keep<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.writer.write(bytes).map_err(|error| self.fails(error))
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.writer.flush().map_err(|error| self.fails(error))
+    }
+}
+
+impl<W> Keep<W> {
+    fn fails(&mut self, error: io::Error) -> io::Error {
+        let kind = error.kind();
+        if kind != io::ErrorKind::Interrupted {
+            self.failed = Some(error);
+        }
+        io::Error::new(kind, "the copy can't be written")
     }
 }

@@ -12,6 +12,7 @@ use super::open_error::OpenSourceError;
 use super::range::RangeSource;
 use super::redrive::RedriveSource;
 use super::spec::{Input, SourceSpec};
+use super::unpack_error::Expansion;
 use super::upload::UploadSource;
 use windrow_core::ids::TaskId;
 use windrow_engine::ports::clock::Clock;
@@ -142,6 +143,7 @@ impl StoredSources {
             spool: &self.spool,
             watch: IndexWatch::default(),
             reuse: true,
+            expansion: Expansion::default(),
             now,
         };
         let opened = open(spec, &opening).await.map_err(failed)?;

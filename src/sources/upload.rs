@@ -44,7 +44,7 @@ impl UploadSource {
         let found = sources.find(&location(id), &format.to_text()).await?;
         let missing = || OpenSourceError::BadSpec(format!("there is no upload {id} that is ready"));
         let (source, indexed) = found.ok_or_else(missing)?;
-        let index = index_of(source, &indexed, sources)
+        let index = index_of(source, &indexed, indexed.bytes, sources)
             .await?
             .map_err(|error| OpenSourceError::Index {
                 name: id.to_string(),

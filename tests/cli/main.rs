@@ -6,6 +6,7 @@ mod dev;
 mod failures;
 mod init;
 mod interrupt;
+mod many_sources;
 mod outages;
 mod pipes;
 mod refusals;

@@ -10,7 +10,8 @@ use windrow_engine::ports::StoreError;
 use windrow_engine::ports::sources::source::{Source, SourceError};
 use windrow_engine::ports::sources::store::{IndexedSource, SourceStore};
 use windrow_sources::{
-    BlockLimits, CsvFormat, FileSource, Format, IndexError, IndexWatch, Indexed, Opening, index_bytes,
+    BlockLimits, CsvFormat, Expansion, FileSource, Format, IndexError, IndexWatch, Indexed, Opening,
+    index_bytes,
 };
 
 /// A time at which every file of the tests is old.
@@ -98,6 +99,7 @@ impl Place {
             spool,
             watch: IndexWatch::default(),
             reuse: true,
+            expansion: Expansion::default(),
             now: FAR_FUTURE,
         }
     }

@@ -9,8 +9,8 @@ use serde_json::json;
 use windrow_core::ids::{ItemIndex, WallMs};
 use windrow_engine::ports::ErrorClass;
 use windrow_sources::{
-    FaultKind, IndexError, IndexProgress, IndexWatch, OpenSourceError, OpenedSource, Opening, SourceSpec,
-    index_file, open,
+    Expansion, FaultKind, IndexError, IndexProgress, IndexWatch, OpenSourceError, OpenedSource, Opening,
+    SourceSpec, index_file, open,
 };
 
 use crate::common::{FAR_FUTURE, Place, csv, rows};
@@ -103,6 +103,7 @@ async fn an_unchanged_file_is_not_read_again() {
         spool: place.dir.path(),
         watch,
         reuse: true,
+        expansion: Expansion::default(),
         now: FAR_FUTURE,
     };
     let again = open(&csv_at(&path), &opening).await.expect("it is a source");

@@ -21,7 +21,10 @@ async fn open(place: &Place, spec: &SourceSpec, text: &'static str) -> Result<Op
 }
 
 fn spooled(place: &Place) -> Vec<String> {
-    let entries = std::fs::read_dir(place.spool()).expect("the spool is there");
+    // It is made by what is worth to be kept.
+    let Ok(entries) = std::fs::read_dir(place.spool()) else {
+        return Vec::new();
+    };
     entries
         .map(|entry| {
             entry

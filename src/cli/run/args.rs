@@ -13,8 +13,8 @@ use windrow_core::settings::text::parse_span;
 
 /// clap's own is longer than a line, and doesn't show where a command stands.
 pub(crate) const USAGE: &str = "\
-windrow run [OPTIONS] --csv FILE|--ndjson FILE|--total N|--resume NAME
-                   --url URL | -- COMMAND…";
+windrow run [OPTIONS] --csv FILE|--ndjson FILE|--lines FILE|--glob PATTERN
+                   |--total N|--resume NAME --url URL | -- COMMAND…";
 
 /// How it is used.
 pub(in crate) const EXAMPLES: &str = "\
@@ -24,7 +24,11 @@ Examples:
   windrow run --total 99 --rate 9/s -- sh -c 'while read -r l; do echo ok; done'
   jq -c '.[]' users.json | windrow run --ndjson - --workers 4 -- ./worker
   psql -f users.sql --csv | windrow run --csv - --name push -- ./worker
+  windrow run --ndjson events.ndjson.zst --url http://127.0.0.1:9000/windrow
+  windrow run --glob 'in/*.png' --workers 4 -- ./resize
   windrow run --resume push -- ./worker
+
+Files and pipes may be compressed: gzip, zstd, bzip2 or xz, told by their content.
 
 A worker reads a line for each item and answers a line for each; flush them, stderr is free text:
   in   {\"type\":\"hello\",…}   skipped, or answered with
@@ -64,12 +68,16 @@ fn few(text: &str) -> Result<NonZeroU32, String> {
 
 /// `windrow run`
 #[derive(Debug, Args)]
-#[command(group(ArgGroup::new("items").required(true).args(["csv", "ndjson", "total", "resume"])))]
+#[command(group(ArgGroup::new("items").required(true).args(["csv", "ndjson", "lines", "glob", "total", "resume"])))]
 #[command(group(ArgGroup::new("handler").required(true).args(["url", "worker"])))]
 pub struct RunArgs {
     /// Where items come from.
     #[command(flatten)]
     pub items: Items,
+    /// Files that match a pattern, sorted, each an item {"path", "name", "stem", "ext", "dir", "bytes"}; the list is made once,
+    /// at the first start. Quote it: 'in/*.png', 'in/**/*.{png,jpg}'
+    #[arg(long, value_name = "PATTERN", value_hint = ValueHint::AnyPath, help_heading = "Items")]
+    pub glob: Option<String>,
     /// So many items without data: 0, 1, 2 …
     #[arg(long, value_name = "N", help_heading = "Items")]
     pub total: Option<NonZeroU64>,
@@ -277,6 +285,8 @@ mod tests {
             "windrow run --total 3 --restart --if-finished ok -- true",
             "windrow run --total 3 --if-finished perhaps -- true",
             "windrow run --total 3 --csv u.csv -- true",
+            "windrow run --lines u.txt --csv u.csv -- true",
+            "windrow run --lines u.txt --glob * -- true",
             "windrow run --total 3 --url http://x -- true",
             "windrow run --total 3 --rate 0/s -- true",
             "windrow run --total 3 --rate fast -- true",

@@ -103,7 +103,7 @@ fn is_same(one: &fs::Metadata, other: &fs::Metadata) -> bool {
 
 /// Every file that the command line names: items, configuration, secrets, the handler and its arguments.
 fn needed(args: &RunArgs) -> impl Iterator<Item = &Path> {
-    let items = args.items.csv.iter().chain(&args.items.ndjson).map(Path::new);
+    let items = args.items.files().map(Path::new);
     let flags = args
         .config
         .iter()

@@ -1,6 +1,7 @@
 //! What the items look like, said before the first one leaves, and what in it looks like a mistake.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::Arc;
 
 use console::truncate_str;
@@ -8,7 +9,7 @@ use serde::de::IgnoredAny;
 
 use windrow_core::ids::ItemIndex;
 use windrow_engine::ports::sources::source::RowChunk;
-use windrow_node::sources::OpenedSource;
+use windrow_node::sources::{OpenedSource, Packing};
 
 /// The longest line of columns, and of a first item, that is shown. Unit: characters.
 const COLUMNS_CHARS_MAX: usize = 200;
@@ -54,6 +55,19 @@ pub(super) async fn look(opened: &OpenedSource) -> FirstRow {
     FirstRow {
         lines,
         doubts: bom.into_iter().chain(doubt(row, columns)).collect(),
+    }
+}
+
+/// What is said of a file whose name says something else than its content; its content counts.
+pub(super) fn packed(path: &Path, packing: Option<Packing>) -> Option<String> {
+    let (told, name) = (Packing::of_name(path), path.display());
+    match packing {
+        _ if told == packing || path == Path::new("-") => None,
+        Some(packing) => Some(format!(
+            "{name} is {packing} by its content, though not by its name; it is read as such"
+        )),
+        None => told
+            .map(|told| format!("{name} is {told} by its name, but not by its content; it is read as it is")),
     }
 }
 
@@ -115,6 +129,19 @@ mod tests {
         assert_eq!(one("user_id"), None);
         assert_eq!(doubt("{}", &["a;b".to_owned(), "c".to_owned()]), None);
         assert!(doubt("{}", &["\u{feff}id".to_owned(), "b".to_owned()]).is_some());
+    }
+
+    #[test]
+    fn a_name_that_says_something_else_than_the_content_is_told() {
+        let said = |name: &str, packing| packed(Path::new(name), packing);
+        assert_eq!(said("u.csv.gz", Some(Packing::Gzip)), None);
+        assert_eq!(said("u.csv", None), None);
+        assert_eq!(said("-", Some(Packing::Xz)), None);
+        assert!(
+            said("u.csv", Some(Packing::Gzip)).is_some_and(|said| said.contains("is gzip by its content"))
+        );
+        assert!(said("u.gz", Some(Packing::Zstd)).is_some_and(|said| said.contains("is zstd")));
+        assert!(said("u.gz", None).is_some_and(|said| said.contains("is gzip by its name")));
     }
 
     #[test]

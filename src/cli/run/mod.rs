@@ -9,6 +9,7 @@ mod failures_out;
 pub(super) mod first_row;
 pub(crate) mod handler;
 pub mod job;
+mod listed;
 mod only_failed;
 mod outcome;
 pub(super) mod picture;
@@ -19,6 +20,7 @@ pub(super) mod resume;
 pub(crate) mod source;
 mod watch;
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -101,7 +103,7 @@ pub(super) async fn run(args: &RunArgs, shell: &Shell, runtimes: Arc<Runtimes>) 
 impl JobRun<'_> {
     async fn work(&self, signals: &mut Signals) -> Result<Exit, Fault> {
         let spec = match (&self.prepared.spec, &self.args.resume) {
-            (Some(spec), _) => spec.clone(),
+            (Some(spec), _) => self.listed(spec).await?.unwrap_or_else(|| spec.clone()),
             (None, name) => {
                 // A directory that is named has its own jobs only.
                 let elsewhere = if self.args.state.is_none() {
@@ -146,8 +148,13 @@ impl JobRun<'_> {
 
     /// Says what a new job goes over, and what looks wrong with it.
     async fn introduce(&self, task: &TaskView, name: &str, opened: &OpenedSource) {
+        let given = self.args.items.files().next().map(String::as_str);
         let items = counted(task.total.0, "item");
         self.say(&format!("{}: {items} ({name})", task.id));
+        let named = Path::new(given.unwrap_or_default());
+        if let Some(note) = first_row::packed(named, opened.packing) {
+            self.shell.screen.must_say(&format!("warning: {note}"));
+        }
         let looks = first_row::look(opened).await;
         looks.lines.iter().for_each(|line| self.say(line));
         for doubt in looks.doubts {
@@ -242,8 +249,7 @@ impl JobRun<'_> {
     }
 
     fn job(&self, opened: &OpenedSource) -> Job {
-        let name = self.args.name.as_ref().or(self.args.resume.as_ref()).cloned();
-        let name = name.unwrap_or_else(|| crate::run::source::opened_name(&opened.spec));
+        let name = self.name_of(opened);
         Job {
             business: BUSINESS.to_owned(),
             name,

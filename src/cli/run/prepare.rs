@@ -54,7 +54,11 @@ pub(super) fn prepare(
     if args.results.out.is_some() {
         tuning.results = Results::Keep;
     }
-    let spec = source::spec(&args.items, args.total.map_or(0, std::num::NonZeroU64::get))?;
+    let spec = source::spec(
+        &args.items,
+        args.glob.as_deref(),
+        args.total.map_or(0, std::num::NonZeroU64::get),
+    )?;
     let place = match (&args.resume, &args.state) {
         (Some(name), state) => resume::place(name, state.as_deref(), &shell.env)?,
         (None, Some(place)) => place.clone(),

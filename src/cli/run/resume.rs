@@ -58,7 +58,7 @@ pub(super) async fn find<S: TaskStore + TaskList>(
         .collect();
     let fault = unknown(name, "no job of its state directory has this name");
     let mut hint = match names.as_slice() {
-        [] => "no job waits there; begin one with --csv, --ndjson or --total".to_owned(),
+        [] => "no job waits there; begin one with --csv, --ndjson, --lines or --total".to_owned(),
         names => format!("one that waits there: {}", names.join(", ")),
     };
     let kept = place::readable_names(env);
@@ -85,6 +85,17 @@ pub(super) async fn open_jobs(store: &impl TaskList) -> Result<Vec<TaskView>, Fa
         ..TaskFilter::default()
     };
     Ok(store.tasks(&filter, None, NAMED_MAX).await?.tasks)
+}
+
+/// The list of files of a job that was begun with a pattern: that of its first start.
+///
+/// # Errors
+/// As [`spec`].
+pub(super) fn listed(task: &TaskView, state: &StateDir) -> Result<Option<SourceSpec>, Fault> {
+    match piped_file(&task.source) {
+        Some(file) if file.starts_with("glob-") => spec(task, state).map(Some),
+        _ => Ok(None),
+    }
 }
 
 /// The items of a job.
@@ -166,7 +177,7 @@ pub(super) fn refused(error: JobError) -> Fault {
 
 /// Whether a job's items came through a pipe.
 pub(crate) fn is_piped(task: &TaskView) -> bool {
-    piped_file(&task.source).is_some()
+    piped_file(&task.source).is_some_and(|file| file.starts_with("stdin-"))
 }
 
 /// `windrow run --resume push`, as a shell reads it.

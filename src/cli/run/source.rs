@@ -15,7 +15,7 @@ use crate::signals::Signals;
 use windrow_core::ids::{ItemCount, WallMs};
 use windrow_engine::ports::sources::store::SourceStore;
 use windrow_node::sources::{
-    CsvFormat, Format, IndexWatch, Input, OpenSourceError, OpenedSource, Opening, SourceSpec, open,
+    CsvFormat, Expansion, Format, IndexWatch, Input, OpenSourceError, OpenedSource, Opening, SourceSpec, open,
 };
 
 /// The longest part of a file's name in a job's name. Unit: characters.
@@ -25,17 +25,24 @@ const SHOWN_CHARS_MAX: usize = 40;
 ///
 /// # Errors
 /// `Usage` when options of a CSV are given for something else.
-pub(crate) fn spec(items: &Items, total: u64) -> Result<SourceSpec, Fault> {
+pub(crate) fn spec(items: &Items, glob: Option<&str>, total: u64) -> Result<SourceSpec, Fault> {
     // Not clap's `requires`: it is waived where --total excludes --csv.
     let has_csv_options = items.delimiter.is_some() || items.no_header || items.no_quote;
     if has_csv_options && items.csv.is_none() {
         let because = "--delimiter, --no-header and --no-quote say how a CSV is read";
         return Err(Fault::new(Exit::Usage, "there is no CSV", because).hint("--csv FILE"));
     }
-    let (path, format) = match (&items.csv, &items.ndjson) {
-        (Some(path), _) => (path, Format::Csv(csv_format(items))),
-        (None, Some(path)) => (path, Format::Ndjson),
-        (None, None) => {
+    if let Some(pattern) = glob {
+        return Ok(SourceSpec::File {
+            input: Input::Glob(pattern.to_owned()),
+            format: Format::Ndjson,
+        });
+    }
+    let (path, format) = match (&items.csv, &items.ndjson, &items.lines) {
+        (Some(path), ..) => (path, Format::Csv(csv_format(items))),
+        (None, Some(path), _) => (path, Format::Ndjson),
+        (None, None, Some(path)) => (path, Format::Lines),
+        (None, None, None) => {
             return Ok(SourceSpec::Range {
                 total: ItemCount(total),
             });
@@ -114,6 +121,10 @@ pub(crate) fn early_name(spec: &SourceSpec) -> Option<String> {
             format,
         } => Some(file_name(Path::new(path), format)),
         SourceSpec::File {
+            input: Input::Glob(pattern),
+            ..
+        } => Some(glob_name(pattern)),
+        SourceSpec::File {
             input: Input::Stdin, ..
         } => None,
         other => Some(opened_name(other)),
@@ -132,6 +143,10 @@ pub(crate) fn opened_name(spec: &SourceSpec) -> String {
             ..
         } => name.clone(),
         SourceSpec::File {
+            input: Input::Glob(pattern),
+            ..
+        } => glob_name(pattern),
+        SourceSpec::File {
             input: Input::Upload(id),
             format,
         } => format!("{}-{id}", format.kind()),
@@ -144,6 +159,18 @@ pub(crate) fn opened_name(spec: &SourceSpec) -> String {
             format,
         } => format!("stdin.{}", format.kind()),
     }
+}
+
+/// Made of the pattern and of the directory that it is looked up in; its files may come and go.
+fn glob_name(pattern: &str) -> String {
+    let whole = std::path::absolute(pattern).unwrap_or_else(|_| pattern.into());
+    let hash = xxh3_64(whole.as_os_str().as_encoded_bytes());
+    let shown: String = pattern
+        .chars()
+        .filter(|c| !c.is_control())
+        .take(SHOWN_CHARS_MAX)
+        .collect();
+    format!("glob-{shown}-{hash:016x}")
 }
 
 /// Made of the whole canonical path; its last part is only for the eye.
@@ -186,6 +213,7 @@ pub(crate) async fn open_shown(
         spool,
         watch,
         reuse: true,
+        expansion: Expansion::default(),
         now,
     };
     tracing::info!(source = %spec.to_text(), "counting items");

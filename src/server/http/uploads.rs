@@ -47,7 +47,7 @@ pub(crate) struct UploadBody {
     id: String,
     /// `open` while bytes are missing, else `ready`.
     state: &'static str,
-    /// `csv` or `ndjson`.
+    /// `csv`, `ndjson` or `lines`.
     kind: String,
     /// Size. Unit: bytes.
     bytes: u64,
@@ -140,11 +140,11 @@ fn face(upload: Upload, received: Option<Received>, quota: Option<QuotaBody>) ->
 
 /// Upload items.
 ///
-/// Takes in a CSV or NDJSON of any size up to `http.upload_limit`, and counts and checks its rows meanwhile.
+/// Takes in a CSV, NDJSON or lines of text (`text/plain`) of any size up to `http.upload_limit`, and counts and checks its rows meanwhile.
 #[utoipa::path(
     post, path = "/v1/uploads", tag = "uploads", operation_id = "create_upload",
     security(("bearer" = ["operator", "business"])), params(UploadParams),
-    request_body(content((String = "text/csv"), (String = "application/x-ndjson")), description = "The rows"),
+    request_body(content((String = "text/csv"), (String = "application/x-ndjson"), (String = "text/plain")), description = "The rows"),
     responses(
         (status = 201, body = UploadBody, headers(("location" = String, description = "The upload"))),
         (status = 409),
@@ -162,7 +162,7 @@ pub(crate) async fn create(
     let place = app.front.uploads.take(who.clone(), 1, false);
     let _place = place.map_err(|full| full.problem(PLACES))?;
     let Some(format) = row_format(&params, request.headers())? else {
-        let text = "an upload is text/csv or application/x-ndjson, as its Content-Type says";
+        let text = "an upload is text/csv, application/x-ndjson or text/plain (a line an item), as its Content-Type says";
         return Err(Problem::new(Slug::UnsupportedMediaType, text));
     };
     refuse_long(&app, request.headers())?;
@@ -229,16 +229,17 @@ fn refuse_long(app: &App, headers: &HeaderMap) -> Result<(), ServiceError> {
 
 /// How the body becomes rows; none for a body of another type.
 fn row_format(params: &UploadParams, headers: &HeaderMap) -> Result<Option<RowFormat>, ServiceError> {
-    match headers::content_type(headers).as_str() {
+    let format = match headers::content_type(headers).as_str() {
         "text/csv" => return csv_format(params).map(Some),
-        "application/x-ndjson" | "application/ndjson" | "application/jsonl" => {}
+        "application/x-ndjson" | "application/ndjson" | "application/jsonl" => RowFormat::Ndjson,
+        "text/plain" => RowFormat::Lines,
         _ => return Ok(None),
-    }
+    };
     if params.delimiter.is_some() || params.header.is_some() || params.quote.is_some() {
-        let text = "delimiter, header and quote say how a CSV is read; this is NDJSON";
+        let text = "delimiter, header and quote say how a CSV is read; this is none";
         return Err(ServiceError::invalid("query", text));
     }
-    Ok(Some(RowFormat::Ndjson))
+    Ok(Some(format))
 }
 
 fn csv_format(params: &UploadParams) -> Result<RowFormat, ServiceError> {

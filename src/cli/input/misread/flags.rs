@@ -11,7 +11,7 @@ use crate::args;
 
 /// Flags of other programs, and ours of the same meaning; the first that a command has is meant. Behind it may stand a
 /// value of it.
-const FLAGS: [(&str, &str); 12] = [
+const FLAGS: [(&str, &str); 13] = [
     ("retries retry max-retries attempts tries", "max-attempts"),
     (
         "jobs j parallel parallelism threads workers max-concurrency",
@@ -21,6 +21,7 @@ const FLAGS: [(&str, &str); 12] = [
     ("max-errors max-failures", "error-budget"),
     ("input file", "csv"),
     ("jsonl", "ndjson"),
+    ("text txt", "lines"),
     ("count items", "total"),
     ("call-timeout", "timeout"),
     ("port addr bind", "listen"),

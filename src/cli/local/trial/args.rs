@@ -38,8 +38,11 @@ pub struct TryArgs {
     #[arg(long = "items", value_name = "ITEMS", value_parser = choice::parse)]
     pub chosen: Option<Choice>,
     /// The data of each item as JSON; {index} is its number
-    #[arg(long, value_name = "JSON", conflicts_with_all = ["csv", "ndjson"])]
+    #[arg(long, value_name = "JSON", conflicts_with_all = ["csv", "ndjson", "lines"])]
     pub data: Option<String>,
+    /// Files that match a pattern, sorted, each an item {"path", "name", "stem", "ext", "dir", "bytes"}; quote it: 'in/*.png', 'in/**/*.{png,jpg}'
+    #[arg(long, value_name = "PATTERN", value_hint = ValueHint::AnyPath, conflicts_with_all = ["csv", "ndjson", "lines", "data"])]
+    pub glob: Option<String>,
     /// Rows of a file as data.
     #[command(flatten)]
     pub items: Items,

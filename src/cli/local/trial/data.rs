@@ -43,7 +43,7 @@ impl Data {
         if let Some(template) = &args.data {
             return Ok((Data::Template(template.clone()), chosen));
         }
-        let spec = source::spec(&args.items, 0)?;
+        let spec = source::spec(&args.items, args.glob.as_deref(), 0)?;
         if let SourceSpec::Range { .. } = spec {
             return Ok((Data::None, chosen));
         }

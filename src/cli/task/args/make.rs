@@ -12,7 +12,7 @@ use crate::link::Write;
 /// clap's own is longer than a line.
 pub(super) const CREATE_USAGE: &str = "\
 windrow task create [OPTIONS] BUSINESS
-                    --csv FILE|--ndjson FILE|--total N|--url URL|--items JSON";
+                    --csv FILE|--ndjson FILE|--lines FILE|--total N|--url URL|--items JSON";
 
 /// The same.
 pub(super) const REDRIVE_USAGE: &str = "\
@@ -202,9 +202,20 @@ pub enum RowForm {
     Ndjson,
 }
 
+/// How the bytes of a file become rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum FileForm {
+    /// Values with a character between them
+    Csv,
+    /// A JSON value a line
+    Ndjson,
+    /// A text a line
+    Lines,
+}
+
 /// `windrow task create`
 #[derive(Debug, Args)]
-#[command(group(ArgGroup::new("rows").required(true).args(["csv", "ndjson", "total", "url", "inline"])))]
+#[command(group(ArgGroup::new("rows").required(true).args(["csv", "ndjson", "lines", "total", "url", "inline"])))]
 pub struct CreateArgs {
     /// The business
     pub business: String,
@@ -214,7 +225,7 @@ pub struct CreateArgs {
     /// So many items without data: 0, 1, 2 …
     #[arg(long, value_name = "N", help_heading = "Items")]
     pub total: Option<u64>,
-    /// A CSV or NDJSON that the node fetches, once
+    /// A CSV, NDJSON or lines of text that the node fetches, once
     #[arg(long, value_name = "URL", help_heading = "Items")]
     pub url: Option<String>,
     /// How the bytes at the URL become rows; without it the ending of the path says
@@ -225,7 +236,7 @@ pub struct CreateArgs {
         requires = "url",
         help_heading = "Items"
     )]
-    pub format: Option<RowForm>,
+    pub format: Option<FileForm>,
     /// A few items: a JSON array, or @FILE
     #[arg(
         long = "items",

@@ -55,9 +55,11 @@ pub(crate) fn check(args: &CreateArgs) -> Result<(), Fault> {
     {
         let because = format!("{url:?} begins with neither http:// nor https://");
         let fault = Fault::new(Exit::Usage, "the items can't be fetched", because);
-        return Err(fault.hint("a file of this machine is sent with --csv FILE or --ndjson FILE"));
+        return Err(
+            fault.hint("a file of this machine is sent with --csv FILE, --ndjson FILE or --lines FILE")
+        );
     }
-    match items.csv.as_deref().or(items.ndjson.as_deref()) {
+    match items.files().next().map(String::as_str) {
         None | Some("-") => Ok(()),
         Some(path) => match Path::new(path).metadata() {
             Ok(seen) if seen.is_dir() => Err(unread(path, "it is a directory")),
@@ -93,10 +95,11 @@ fn unusable(error: ClientError, name: &str) -> Fault {
 /// # Errors
 /// When it can't be read, breaks off, or has a row that can't be an item.
 pub(crate) async fn upload(items: &Items, link: &Link<'_>) -> Result<String, Fault> {
-    let (path, kind) = match (&items.csv, &items.ndjson) {
-        (Some(path), _) => (path.as_str(), "text/csv"),
-        (None, Some(path)) => (path.as_str(), "application/x-ndjson"),
-        (None, None) => return Err(Fault::bug("there is no file to upload")),
+    let (path, kind) = match (&items.csv, &items.ndjson, &items.lines) {
+        (Some(path), ..) => (path.as_str(), "text/csv"),
+        (None, Some(path), _) => (path.as_str(), "application/x-ndjson"),
+        (None, None, Some(path)) => (path.as_str(), "text/plain"),
+        (None, None, None) => return Err(Fault::bug("there is no file to upload")),
     };
     let delimiter = items.delimiter.map(|delimiter| match delimiter {
         '\t' => "tab".to_owned(),

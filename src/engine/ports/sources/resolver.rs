@@ -57,6 +57,8 @@ pub enum RowFormat {
     },
     /// One JSON value per line.
     Ndjson,
+    /// One text per line.
+    Lines,
 }
 
 /// Failures of a task, by their places or by their indexes.
@@ -151,7 +153,7 @@ pub struct Received {
     pub rows: u64,
     /// Size. Unit: bytes.
     pub bytes: u64,
-    /// Column names of a CSV; empty otherwise.
+    /// Column names of a CSV, `line` of lines; empty otherwise.
     pub columns: Vec<String>,
     /// The first rows as a JSON array.
     pub sample: String,

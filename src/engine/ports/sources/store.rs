@@ -7,13 +7,13 @@ use crate::ports::StoreError;
 /// A source after its one counting pass.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IndexedSource {
-    /// `csv`, `ndjson`, `inline` …
+    /// `csv`, `ndjson`, `lines`, `inline` …
     pub kind: String,
     /// Canonical path or URL; unique together with `format`.
     pub location: String,
     /// The options that change how bytes become rows, as JSON text.
     pub format: String,
-    /// Size. Unit: bytes.
+    /// Size, as the file lies there: of a compressed one that. Unit: bytes.
     pub bytes: u64,
     /// When the file last changed (content or status). Unit: nanoseconds since the Unix epoch; 0 when a later
     /// change can't be told by it, so that the index is not used again.
@@ -22,7 +22,7 @@ pub struct IndexedSource {
     pub checksum: u64,
     /// Rows, which are the task's items.
     pub rows: u64,
-    /// Column names of a CSV; empty otherwise.
+    /// Column names of a CSV, `line` of lines; empty otherwise.
     pub columns: Vec<String>,
     /// Rows per block.
     pub stride: u32,

@@ -48,7 +48,7 @@ pub struct Upload {
     pub id: UploadId,
     /// How far it is.
     pub state: UploadState,
-    /// `csv` or `ndjson`.
+    /// `csv`, `ndjson` or `lines`.
     pub kind: String,
     /// How bytes become rows, as JSON text.
     pub format: String,

@@ -31,6 +31,8 @@ pub(crate) enum FileFormat {
     Csv,
     /// One JSON value per line.
     Ndjson,
+    /// One text per line: `{"line": "…"}`.
+    Lines,
 }
 
 /// Where a task's items come from. Each type has members of its own.
@@ -109,6 +111,7 @@ impl SourceBody {
         let told = match path.rsplit_once('.').map(|(_, ending)| ending) {
             Some("csv") => Some(FileFormat::Csv),
             Some("ndjson" | "jsonl") => Some(FileFormat::Ndjson),
+            Some("txt") => Some(FileFormat::Lines),
             _ => None,
         };
         match self.format.or(told) {
@@ -118,9 +121,10 @@ impl SourceBody {
                 quote: Some('"'),
             }),
             Some(FileFormat::Ndjson) => Ok(RowFormat::Ndjson),
+            Some(FileFormat::Lines) => Ok(RowFormat::Lines),
             None => Err(ServiceError::invalid(
                 "/source/format",
-                "say csv or ndjson: the path doesn't tell",
+                "say csv, ndjson or lines: the path doesn't tell",
             )),
         }
     }
@@ -175,7 +179,7 @@ fn list(items: Box<RawValue>) -> Result<SourceRequest, ServiceError> {
 /// A task's source, without its items.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct SourceJson {
-    /// `range`, `inline`, `csv`, `ndjson` or `redrive`.
+    /// `range`, `inline`, `csv`, `ndjson`, `lines` or `redrive`.
     #[serde(rename = "type")]
     kind: String,
     /// The upload that holds the rows.
@@ -239,6 +243,14 @@ mod tests {
             read(url),
             Ok(SourceRequest::Url {
                 format: RowFormat::Ndjson,
+                ..
+            })
+        ));
+        let text = r#"{"type":"url","url":"https://x.example/urls.txt"}"#;
+        assert!(matches!(
+            read(text),
+            Ok(SourceRequest::Url {
+                format: RowFormat::Lines,
                 ..
             })
         ));

@@ -1,0 +1,394 @@
+//! Files that match a pattern, as items: `{"path":"in/a.png","name":"a.png","stem":"a","ext":"png","dir":"in","bytes":3}`.
+//!
+//! The list is sorted by the bytes of its paths. It is made in constant memory: what doesn't fit is sorted in parts, which
+//! lie in files without a name and are merged while the list is read.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, BufWriter, Read, Seek, Write};
+use std::path::{Path, PathBuf};
+
+use globset::{GlobBuilder, GlobMatcher};
+use serde::Serialize;
+use walkdir::{DirEntry, WalkDir};
+
+use super::open_error::OpenSourceError;
+
+/// What is sorted in memory. Unit: bytes of paths.
+const SORTED_BYTES: usize = 16 * 1024 * 1024;
+/// What a path costs beside its text, roughly. Unit: bytes.
+const PATH_COST: usize = 48;
+/// What makes a part of a path a pattern.
+const WILD: [char; 5] = ['*', '?', '[', '{', '\\'];
+
+/// A file that was found.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Hit {
+    path: String,
+    bytes: u64,
+}
+
+/// Its row.
+#[derive(Serialize)]
+struct Row<'a> {
+    path: &'a str,
+    name: &'a str,
+    stem: &'a str,
+    ext: &'a str,
+    dir: &'a str,
+    bytes: u64,
+}
+
+/// Where a pattern begins to be one, and what it matches.
+struct Pattern {
+    root: PathBuf,
+    depth_max: usize,
+    takes_hidden: bool,
+    matcher: GlobMatcher,
+}
+
+impl Pattern {
+    /// `*` and `?` stay within a part of the path, `**` crosses parts, `{png,jpg}` are alternatives, as in shells.
+    fn parse(text: &str) -> Result<Pattern, String> {
+        let start = if text.starts_with('/') { "/" } else { "" };
+        let parts: Vec<&str> = text
+            .split('/')
+            .filter(|part| !matches!(*part, "" | "."))
+            .collect();
+        let plain = parts.iter().take_while(|part| !part.contains(WILD)).count();
+        let plain = plain.min(parts.len().saturating_sub(1));
+        let (fixed, rest) = parts.split_at(plain);
+        let crosses =
+            |part: &&str| part.contains("**") || part.matches('{').count() != part.matches('}').count();
+        let matcher = GlobBuilder::new(&format!("{start}{}", parts.join("/")))
+            .literal_separator(true)
+            .backslash_escape(true)
+            .build()
+            .map_err(|error| error.kind().to_string())?;
+        let root = PathBuf::from(format!("{start}{}", fixed.join("/")));
+        Ok(Pattern {
+            root: if root.as_os_str().is_empty() {
+                PathBuf::from(".")
+            } else {
+                root
+            },
+            depth_max: if rest.iter().any(crosses) {
+                usize::MAX
+            } else {
+                rest.len()
+            },
+            takes_hidden: rest.iter().any(|part| {
+                [".", "{.", ",."]
+                    .iter()
+                    .any(|dot| part.starts_with(dot) || (dot.len() > 1 && part.contains(dot)))
+            }),
+            matcher: matcher.compile_matcher(),
+        })
+    }
+
+    fn goes_into(&self, entry: &DirEntry) -> bool {
+        entry.depth() == 0 || self.takes_hidden || !entry.file_name().as_encoded_bytes().starts_with(b".")
+    }
+
+    /// The files, in no order. Neither links that lead nowhere nor those that lead back are files.
+    fn files(&self) -> impl Iterator<Item = Result<Hit, OpenSourceError>> + '_ {
+        let walk = WalkDir::new(&self.root)
+            .follow_links(true)
+            .max_depth(self.depth_max)
+            .into_iter();
+        walk.filter_entry(|entry| self.goes_into(entry))
+            .filter_map(|entry| match entry {
+                Ok(entry) => self.hit(&entry).transpose(),
+                Err(error) => {
+                    let is_gone = error
+                        .io_error()
+                        .is_some_and(|error| error.kind() == io::ErrorKind::NotFound);
+                    (!is_gone && error.loop_ancestor().is_none()).then(|| {
+                        let path = error.path().unwrap_or(&self.root).to_owned();
+                        Err(OpenSourceError::Unreadable {
+                            path,
+                            error: error.into(),
+                        })
+                    })
+                }
+            })
+    }
+
+    fn hit(&self, entry: &DirEntry) -> Result<Option<Hit>, OpenSourceError> {
+        let path = entry.path().strip_prefix("./").unwrap_or_else(|_| entry.path());
+        if !entry.file_type().is_file() || !self.matcher.is_match(path) {
+            return Ok(None);
+        }
+        let text = path
+            .to_str()
+            .ok_or_else(|| OpenSourceError::OddPath(path.to_owned()))?;
+        let metadata = entry.metadata().map_err(|error| OpenSourceError::Unreadable {
+            path: path.to_owned(),
+            error: error.into(),
+        })?;
+        Ok(Some(Hit {
+            path: text.to_owned(),
+            bytes: metadata.len(),
+        }))
+    }
+}
+
+/// The list, to be read once: a row a line.
+#[derive(Debug)]
+pub(super) struct Listing {
+    parts: Vec<Part>,
+    /// The next of each part.
+    heads: BinaryHeap<Reverse<(Hit, usize)>>,
+    line: io::Cursor<Vec<u8>>,
+}
+
+/// A sorted part of the list.
+#[derive(Debug)]
+enum Part {
+    Memory(std::vec::IntoIter<Hit>),
+    File(BufReader<File>),
+}
+
+impl Listing {
+    /// Finds and sorts the files; `dir` is where parts may lie.
+    ///
+    /// # Errors
+    /// `BadPattern`, `NoMatch`, `Unreadable` where a directory can't be listed, `OddPath`, `Spool`.
+    pub(super) fn of(pattern: &str, dir: &Path) -> Result<Listing, OpenSourceError> {
+        Listing::within(pattern, dir, SORTED_BYTES)
+    }
+
+    fn within(pattern: &str, dir: &Path, sorted_bytes: usize) -> Result<Listing, OpenSourceError> {
+        let bad = |why| OpenSourceError::BadPattern {
+            pattern: pattern.to_owned(),
+            why,
+        };
+        let parsed = Pattern::parse(pattern).map_err(bad)?;
+        let (mut parts, mut hits, mut size) = (Vec::new(), Vec::new(), 0);
+        for hit in parsed.files() {
+            let hit = hit?;
+            size += hit.path.len() + PATH_COST;
+            hits.push(hit);
+            if size > sorted_bytes {
+                hits.sort_unstable();
+                let written = write_part(dir, std::mem::take(&mut hits));
+                parts.push(Part::File(written.map_err(|error| OpenSourceError::Spool {
+                    name: pattern.to_owned(),
+                    path: dir.to_owned(),
+                    error,
+                })?));
+                size = 0;
+            }
+        }
+        if hits.is_empty() && parts.is_empty() {
+            return Err(OpenSourceError::NoMatch(pattern.to_owned()));
+        }
+        hits.sort_unstable();
+        parts.push(Part::Memory(hits.into_iter()));
+        let mut listing = Listing {
+            parts,
+            heads: BinaryHeap::new(),
+            line: io::Cursor::default(),
+        };
+        for part in 0..listing.parts.len() {
+            listing.pull(part).map_err(|error| OpenSourceError::Spool {
+                name: pattern.to_owned(),
+                path: dir.to_owned(),
+                error,
+            })?;
+        }
+        Ok(listing)
+    }
+
+    /// Takes the next of a part.
+    fn pull(&mut self, part: usize) -> io::Result<()> {
+        let next = match &mut self.parts[part] {
+            Part::Memory(hits) => hits.next(),
+            Part::File(file) => read_hit(file)?,
+        };
+        if let Some(hit) = next {
+            self.heads.push(Reverse((hit, part)));
+        }
+        Ok(())
+    }
+}
+
+impl Read for Listing {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.line.read(buffer)?;
+        if read > 0 || buffer.is_empty() {
+            return Ok(read);
+        }
+        let Some(Reverse((hit, part))) = self.heads.pop() else {
+            return Ok(0);
+        };
+        self.pull(part)?;
+        self.line = io::Cursor::new(line(&hit));
+        self.line.read(buffer)
+    }
+}
+
+/// A path holds any character but NUL.
+fn write_part(dir: &Path, hits: Vec<Hit>) -> io::Result<BufReader<File>> {
+    let mut out = BufWriter::new(tempfile::tempfile_in(dir)?);
+    for hit in hits {
+        out.write_all(hit.path.as_bytes())?;
+        out.write_all(&[0])?;
+        out.write_all(&hit.bytes.to_le_bytes())?;
+    }
+    let mut file = out.into_inner().map_err(io::IntoInnerError::into_error)?;
+    file.rewind()?;
+    Ok(BufReader::new(file))
+}
+
+fn read_hit(file: &mut BufReader<File>) -> io::Result<Option<Hit>> {
+    let (mut path, mut bytes) = (Vec::new(), [0; 8]);
+    if file.read_until(0, &mut path)? == 0 {
+        return Ok(None);
+    }
+    path.pop();
+    file.read_exact(&mut bytes)?;
+    let path = String::from_utf8(path).map_err(io::Error::other)?;
+    Ok(Some(Hit {
+        path,
+        bytes: u64::from_le_bytes(bytes),
+    }))
+}
+
+fn line(hit: &Hit) -> Vec<u8> {
+    let (dir, name) = match hit.path.rsplit_once('/') {
+        Some(("", name)) => ("/", name),
+        Some((dir, name)) => (dir, name),
+        None => (".", hit.path.as_str()),
+    };
+    let path = Path::new(name);
+    let text = |part: Option<&std::ffi::OsStr>| part.and_then(|part| part.to_str().map(str::to_owned));
+    let (stem, ext) = (
+        text(path.file_stem()).unwrap_or_default(),
+        text(path.extension()).unwrap_or_default(),
+    );
+    let row = Row {
+        path: &hit.path,
+        name,
+        stem: &stem,
+        ext: &ext,
+        dir,
+        bytes: hit.bytes,
+    };
+    let mut line = serde_json::to_vec(&row).expect("texts and numbers are JSON");
+    line.push(b'\n');
+    line
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::collection::btree_set;
+    use proptest::prelude::*;
+
+    fn place(files: &[&str]) -> tempfile::TempDir {
+        let dir = tempfile::tempdir().expect("a directory can be made");
+        for file in files {
+            let path = dir.path().join(file);
+            std::fs::create_dir_all(path.parent().expect("it has one")).expect("made");
+            std::fs::write(path, "xyz").expect("written");
+        }
+        dir
+    }
+
+    /// The paths that match below a place, without the place.
+    fn listed(dir: &Path, pattern: &str, sorted_bytes: usize) -> Vec<String> {
+        let place = dir.display().to_string();
+        let mut text = String::new();
+        match Listing::within(&format!("{place}/{pattern}"), dir, sorted_bytes) {
+            Ok(mut listing) => listing.read_to_string(&mut text).expect("it can be read"),
+            Err(OpenSourceError::NoMatch(_)) => 0,
+            Err(error) => panic!("{error}"),
+        };
+        let path = |line: &str| {
+            let row: serde_json::Value = serde_json::from_str(line).expect("it is JSON");
+            let path = row["path"].as_str().expect("it is text").to_owned();
+            path[place.len() + 1..].to_owned()
+        };
+        text.lines().map(path).collect()
+    }
+
+    #[test]
+    fn patterns_match_as_in_shells() {
+        let dir = place(&[
+            "in/a.png",
+            "in/b.jpg",
+            "in/.hidden.png",
+            "in/deep/c.png",
+            "in/.git/d.png",
+            "e.png",
+        ]);
+        let found = |pattern| listed(dir.path(), pattern, SORTED_BYTES);
+        assert_eq!(found("in/*.png"), ["in/a.png"]);
+        assert_eq!(found("in/*.{png,jpg}"), ["in/a.png", "in/b.jpg"]);
+        assert_eq!(found("in/**/*.png"), ["in/a.png", "in/deep/c.png"]);
+        assert_eq!(found("**/*.png"), ["e.png", "in/a.png", "in/deep/c.png"]);
+        assert_eq!(found("./in//?.png"), ["in/a.png"]);
+        assert_eq!(found("in/.*.png"), ["in/.hidden.png"]);
+        assert_eq!(found("in/a.png"), ["in/a.png"], "a file without a wildcard");
+        assert_eq!(found("in/[!a].jpg"), ["in/b.jpg"]);
+        assert_eq!(found("in/*"), ["in/a.png", "in/b.jpg"], "no directories");
+        assert_eq!(found("{in/deep,in}/*.png"), ["in/a.png", "in/deep/c.png"]);
+        assert_eq!(found("out/*"), [""; 0]);
+        assert!(matches!(
+            Listing::of("in/{a", dir.path()),
+            Err(OpenSourceError::BadPattern { .. })
+        ));
+    }
+
+    #[test]
+    fn links_to_files_are_files_and_those_that_lead_nowhere_or_back_are_none() {
+        let dir = place(&["in/a.png"]);
+        let link =
+            |to: &str, name: &str| std::os::unix::fs::symlink(to, dir.path().join(name)).expect("made");
+        link("a.png", "in/b.png");
+        link("gone.png", "in/c.png");
+        link("..", "in/up");
+        assert_eq!(
+            listed(dir.path(), "in/*.png", SORTED_BYTES),
+            ["in/a.png", "in/b.png"]
+        );
+        assert_eq!(
+            listed(dir.path(), "in/**/*.png", SORTED_BYTES),
+            ["in/a.png", "in/b.png"]
+        );
+    }
+
+    #[test]
+    fn a_row_has_the_parts_of_its_path() {
+        let row = |path: &str| {
+            let line = line(&Hit {
+                path: path.to_owned(),
+                bytes: 3,
+            });
+            String::from_utf8(line).expect("it is text")
+        };
+        let text =
+            r#"{"path":"in/a.tar.gz","name":"a.tar.gz","stem":"a.tar","ext":"gz","dir":"in","bytes":3}"#;
+        assert_eq!(row("in/a.tar.gz"), format!("{text}\n"));
+        let text = r#"{"path":"Makefile","name":"Makefile","stem":"Makefile","ext":"","dir":".","bytes":3}"#;
+        assert_eq!(row("Makefile"), format!("{text}\n"));
+        assert!(row("/x").contains(r#""name":"x","stem":"x","ext":"","dir":"/""#));
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(32))]
+
+        #[test]
+        fn what_is_sorted_in_parts_is_sorted_as_a_whole(
+            names in btree_set("[a-c\n \"-]{1,6}", 1..40), sorted_bytes in 0usize..400,
+        ) {
+            let files: Vec<String> = names.iter().map(|name| format!("in/x{name}")).collect();
+            let dir = place(&files.iter().map(String::as_str).collect::<Vec<_>>());
+            let mut naive = files.clone();
+            naive.sort();
+            prop_assert_eq!(listed(dir.path(), "in/*", sorted_bytes), naive);
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! Lines of text: each is an item `{"line":"…"}`, to the character as it stands in the file.
+//!
+//! A line ends with LF or CRLF; the last one needs no end. Lines without any character are skipped, as `xargs` skips them
+//! and as the other formats do; blanks are characters and stay.
+
+use super::fault::FaultKind;
+use super::rows::{Beginning, RowFormat, Split, without_bom};
+
+/// The one member of an item.
+const COLUMN: &str = "line";
+
+/// Cuts lines; has no state.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct TextLines;
+
+impl RowFormat for TextLines {
+    fn begin(&mut self, rest: &[u8], eof: bool) -> Beginning {
+        if rest.len() < 3 && !eof {
+            return Beginning::More;
+        }
+        Beginning::Read {
+            len: without_bom(rest).1,
+            columns: vec![COLUMN.to_owned()],
+        }
+    }
+
+    fn split(&mut self, rest: &[u8], eof: bool) -> Split {
+        let len = match memchr::memchr(b'\n', rest) {
+            Some(at) => at + 1,
+            None if eof => rest.len(),
+            None => return Split::More,
+        };
+        if text(&rest[..len]).is_empty() {
+            Split::Blank(len)
+        } else {
+            Split::Row(len)
+        }
+    }
+
+    /// Every line is an item; whether it is UTF-8 is looked at for all formats alike.
+    fn check(&self, _row: &[u8]) -> Result<(), FaultKind> {
+        Ok(())
+    }
+
+    fn write(&mut self, row: &[u8], out: &mut Vec<u8>) -> Result<(), FaultKind> {
+        let line = std::str::from_utf8(text(row)).map_err(|_| FaultKind::NotUtf8)?;
+        out.extend_from_slice(br#"{"line":"#);
+        serde_json::to_writer(&mut *out, line).expect("a string is JSON and writing to memory can't fail");
+        out.push(b'}');
+        Ok(())
+    }
+
+    fn overhead(&self) -> usize {
+        br#"{"line":""}"#.len()
+    }
+}
+
+/// A line without its end.
+fn text(line: &[u8]) -> &[u8] {
+    let line = line.strip_suffix(b"\n").unwrap_or(line);
+    line.strip_suffix(b"\r").unwrap_or(line)
+}

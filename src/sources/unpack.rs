@@ -1,0 +1,156 @@
+//! Compressed bytes become plain ones while they are read: gzip, zstd, bzip2, xz, each with all of its members.
+//!
+//! Memory is bounded whatever the bytes ask for, and so is how much comes out of how little. Data that end early are a
+//! fault: what came before is never taken for the whole.
+
+use std::io::{self, BufRead, BufReader, Read};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use bzip2::bufread::MultiBzDecoder;
+use flate2::bufread::MultiGzDecoder;
+use lzma_rust2::XzReader;
+
+use super::frames::count_unpacked;
+use super::packing::Packing;
+use super::unpack_error::{Expansion, UnpackError, UnpackFault};
+
+/// The largest window of zstd, as a power of two: 128 MiB, `zstd --long=27`.
+const ZSTD_WINDOW_LOG_MAX: u32 = 27;
+/// What xz may need. Unit: KiB. (`xz -9` needs 65 MiB.)
+const XZ_KIB_MAX: u32 = 128 * 1024;
+/// One read of compressed bytes. Unit: bytes.
+const READ_BYTES: usize = 64 * 1024;
+
+/// Reads what compressed bytes unpack to. Faults are [`UnpackError`]s inside of `io::Error`s.
+pub(super) struct Unpacker<R: Read> {
+    decoder: Decoder<Below<R>>,
+    packing: Packing,
+    allowed: Expansion,
+    unpacked: u64,
+    read: Arc<AtomicU64>,
+}
+
+enum Decoder<R: BufRead> {
+    Gzip(Box<MultiGzDecoder<R>>),
+    Zstd(Box<zstd::stream::read::Decoder<'static, R>>),
+    Bzip2(MultiBzDecoder<R>),
+    Xz(Box<XzReader<R>>),
+}
+
+impl<R: Read> Unpacker<R> {
+    /// Reads from the beginning of `packed`.
+    ///
+    /// # Errors
+    /// When the decoder can't be made: there is no memory.
+    pub(super) fn new(packing: Packing, packed: R, allowed: Expansion) -> io::Result<Unpacker<R>> {
+        let read = Arc::new(AtomicU64::new(0));
+        let packed = BufReader::with_capacity(READ_BYTES, Counted(packed, Arc::clone(&read)));
+        let decoder = match packing {
+            Packing::Gzip => Decoder::Gzip(Box::new(MultiGzDecoder::new(packed))),
+            Packing::Zstd => {
+                let mut decoder = zstd::stream::read::Decoder::with_buffer(packed)?;
+                decoder.window_log_max(ZSTD_WINDOW_LOG_MAX)?;
+                Decoder::Zstd(Box::new(decoder))
+            }
+            Packing::Bzip2 => Decoder::Bzip2(MultiBzDecoder::new(packed)),
+            Packing::Xz => Decoder::Xz(Box::new(XzReader::new_mem_limit(packed, true, XZ_KIB_MAX))),
+        };
+        Ok(Unpacker {
+            decoder,
+            packing,
+            allowed,
+            unpacked: 0,
+            read,
+        })
+    }
+
+    /// How many compressed bytes have been read; goes on counting.
+    pub(super) fn progress(&self) -> Arc<AtomicU64> {
+        Arc::clone(&self.read)
+    }
+
+    fn packed(&mut self) -> &mut Below<R> {
+        match &mut self.decoder {
+            Decoder::Gzip(decoder) => decoder.get_mut(),
+            Decoder::Zstd(decoder) => decoder.get_mut(),
+            Decoder::Bzip2(decoder) => decoder.get_mut(),
+            Decoder::Xz(decoder) => decoder.inner_mut(),
+        }
+    }
+
+    fn fault(&self, kind: UnpackFault) -> io::Error {
+        io::Error::other(UnpackError {
+            packing: self.packing,
+            kind,
+            read: self.read.load(Ordering::Relaxed),
+            unpacked: self.unpacked,
+            rows: 0,
+        })
+    }
+
+    /// A decoder's error, unless it is one of the bytes below it.
+    fn told(&mut self, error: io::Error) -> io::Error {
+        if error.get_ref().is_some_and(|inner| inner.is::<BelowError>()) {
+            return error;
+        }
+        let words = error.to_string();
+        self.fault(match error.kind() {
+            io::ErrorKind::OutOfMemory => UnpackFault::Memory,
+            io::ErrorKind::UnexpectedEof => UnpackFault::Truncated,
+            // The words of the zstd library, and of the xz decoder where the next stream is cut off.
+            _ if words.contains("too much memory") => UnpackFault::Memory,
+            _ if words.contains("incomplete") => UnpackFault::Truncated,
+            _ => UnpackFault::Corrupt(words),
+        })
+    }
+}
+
+impl<R: Read> Read for Unpacker<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = match &mut self.decoder {
+            Decoder::Gzip(decoder) => decoder.read(buffer),
+            Decoder::Zstd(decoder) => decoder.read(buffer),
+            Decoder::Bzip2(decoder) => decoder.read(buffer),
+            Decoder::Xz(decoder) => decoder.read(buffer),
+        };
+        let read = read.map_err(|error| self.told(error))?;
+        if read == 0 && !buffer.is_empty() && !self.packed().fill_buf()?.is_empty() {
+            return Err(self.fault(UnpackFault::Corrupt("other bytes follow".to_owned())));
+        }
+        count_unpacked(read);
+        self.unpacked += read as u64;
+        let packed = self.read.load(Ordering::Relaxed);
+        if self.unpacked > self.allowed.free && self.unpacked / self.allowed.ratio > packed {
+            return Err(self.fault(UnpackFault::Expansion(self.allowed)));
+        }
+        Ok(read)
+    }
+}
+
+/// The compressed bytes.
+type Below<R> = BufReader<Counted<R>>;
+
+/// Counts what is read.
+struct Counted<R>(R, Arc<AtomicU64>);
+
+/// An error of the bytes below, which is none of the data, whatever its kind.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+struct BelowError(io::Error);
+
+impl<R: Read> Read for Counted<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        loop {
+            match self.0.read(buffer) {
+                Ok(read) => {
+                    self.1.fetch_add(read as u64, Ordering::Relaxed);
+                    return Ok(read);
+                }
+                // No decoder has to know of it.
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(io::Error::new(error.kind(), BelowError(error))),
+            }
+        }
+    }
+}
