@@ -2,6 +2,7 @@
 
 pub mod access;
 pub mod network;
+pub mod request;
 pub mod secrets;
 
 use std::collections::BTreeMap;
