@@ -8,13 +8,14 @@ use std::time::Duration;
 use clap::{ArgGroup, Args, ValueEnum, ValueHint};
 
 use crate::args::{HttpArgs, Items, Verbosity};
+use crate::run::request::RequestArgs;
 use crate::task::args::settings::Settings;
 use windrow_core::settings::text::parse_span;
 
 /// clap's own is longer than a line, and doesn't show where a command stands.
 pub(crate) const USAGE: &str = "\
 windrow run [OPTIONS] --csv FILE|--ndjson FILE|--total N|--resume NAME
-                   --url URL | -- COMMAND…";
+                   --request 'POST URL' | --url URL | -- COMMAND…";
 
 /// How it is used.
 pub(in crate) const EXAMPLES: &str = "\
@@ -65,7 +66,7 @@ fn few(text: &str) -> Result<NonZeroU32, String> {
 /// `windrow run`
 #[derive(Debug, Args)]
 #[command(group(ArgGroup::new("items").required(true).args(["csv", "ndjson", "total", "resume"])))]
-#[command(group(ArgGroup::new("handler").required(true).args(["url", "worker"])))]
+#[command(group(ArgGroup::new("handler").required(true).args(["url", "worker", "request"])))]
 pub struct RunArgs {
     /// Where items come from.
     #[command(flatten)]
@@ -80,7 +81,7 @@ pub struct RunArgs {
     #[arg(long, help_heading = "Handler")]
     pub url: Option<String>,
     /// Processes of the command
-    #[arg(long, value_name = "N", value_parser = few, conflicts_with = "url", help_heading = "Handler")]
+    #[arg(long, value_name = "N", value_parser = few, conflicts_with_all = ["url", "request"], help_heading = "Handler")]
     pub workers: Option<NonZeroU32>,
     /// How long a handler is tried that can't be reached, answers every item with 4xx, or dies before it takes an item,
     /// before the job ends (exit 7); 5xx, timeouts, broken connections and workers that die with an item may pass:
@@ -93,6 +94,9 @@ pub struct RunArgs {
     /// How a URL is called.
     #[command(flatten)]
     pub http: HttpArgs,
+    /// A request for each item.
+    #[command(flatten)]
+    pub request: RequestArgs,
     /// How items are driven.
     #[command(flatten)]
     pub tunes: Tunes,

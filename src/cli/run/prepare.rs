@@ -12,6 +12,7 @@ use super::super::fault::Fault;
 use super::{failures_out, resume};
 use crate::run::handler;
 use crate::run::place;
+use crate::run::request::{self, RequestWanted};
 use crate::run::source;
 use windrow_config::{CommandHandler, Config};
 use windrow_core::settings::RateLimit;
@@ -33,6 +34,8 @@ pub(super) struct Prepared {
     /// None is that of the job that is resumed.
     pub(super) spec: Option<SourceSpec>,
     pub(super) place: PathBuf,
+    /// The request that is made for each item, if that is the handler.
+    pub(super) request: Option<RequestWanted>,
 }
 
 /// Checks; writes nothing, starts nothing.
@@ -50,6 +53,7 @@ pub(super) fn prepare(
         *startup = args.first_contact.max(STARTUP_MIN).min(*startup);
     }
     let tuning = tuned(&args.tunes, &config.task_defaults.tuning)?;
+    let request = request::wanted(&args.request, &args.http)?;
     let spec = source::spec(&args.items, args.total.map_or(0, std::num::NonZeroU64::get))?;
     let place = match (&args.resume, &args.state) {
         (Some(name), state) => resume::place(name, state.as_deref(), &shell.env)?,
@@ -66,6 +70,7 @@ pub(super) fn prepare(
         tuning,
         spec,
         place,
+        request,
     };
     let nowhere: Sink = Arc::new(|_| {});
     let making = prepared.making(shell, runtimes.work(), clock, nowhere, None);
@@ -74,7 +79,10 @@ pub(super) fn prepare(
 }
 
 impl Prepared {
-    pub(super) fn wanted<'a>(&self, args: &'a RunArgs) -> Result<HandlerChoice<'a>, Fault> {
+    pub(super) fn wanted<'a>(&'a self, args: &'a RunArgs) -> Result<HandlerChoice<'a>, Fault> {
+        if let Some(request) = &self.request {
+            return Ok(request.choice(self.tuning.batch));
+        }
         let worker = (args.worker.clone(), args.workers.unwrap_or(NonZeroU32::MIN));
         handler::wanted(args.url.as_deref(), &args.http, self.tuning.batch, worker)
     }

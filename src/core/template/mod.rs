@@ -282,6 +282,11 @@ fn encoded(text: &str, out: &mut String) {
     out.extend(utf8_percent_encode(text, ENCODED));
 }
 
+/// A text as it stands in a URL that a template wrote.
+pub fn url_encoded(text: &str) -> String {
+    utf8_percent_encode(text, ENCODED).to_string()
+}
+
 #[cfg(test)]
 mod properties;
 #[cfg(test)]

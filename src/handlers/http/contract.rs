@@ -89,7 +89,7 @@ impl HookClient {
         let checked = options.check().map_err(|why| why.to_string())?;
         let lease = self
             .transports
-            .alone(&options, checked.is_https)
+            .alone(&options.outbound, checked.is_https)
             .map_err(|why| why.to_string())?;
         Ok(self.caller(&options, checked, lease))
     }

@@ -179,7 +179,7 @@ impl fmt::Debug for HttpOptions {
 ///
 /// # Errors
 /// A sentence for people, without passwords.
-pub(super) fn uri(url: &str) -> Result<(Uri, bool), String> {
+pub(crate) fn uri(url: &str) -> Result<(Uri, bool), String> {
     let bad = |why: &str| {
         let shown = url
             .split_once('@')

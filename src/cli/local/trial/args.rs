@@ -9,6 +9,7 @@ use clap::{ArgGroup, Args, ValueHint};
 
 use crate::args::{HttpArgs, Items, Verbosity};
 use crate::input::choice::{self, Choice};
+use crate::run::request::RequestArgs;
 use windrow_core::settings::text::parse_span;
 
 /// How it is used.
@@ -21,7 +22,7 @@ Examples:
 
 /// `windrow try`
 #[derive(Debug, Args)]
-#[command(group(ArgGroup::new("handler").required(true).args(["url", "address", "cmd", "worker"])))]
+#[command(group(ArgGroup::new("handler").required(true).args(["url", "address", "cmd", "worker", "request"])))]
 pub struct TryArgs {
     /// The URL to call
     pub url: Option<String>,
@@ -55,6 +56,9 @@ pub struct TryArgs {
     /// How a URL is called.
     #[command(flatten)]
     pub http: HttpArgs,
+    /// A request for each item.
+    #[command(flatten)]
+    pub request: RequestArgs,
     /// A configuration file, for defaults
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,

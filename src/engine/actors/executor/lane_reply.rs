@@ -155,6 +155,13 @@ impl Reporter {
                 give_back(items, reports);
                 reports.signals.push(Signal::Fenced);
             }
+            CallFailure::Unsendable(failure) => {
+                reports.unsent += 1;
+                for item in items.iter() {
+                    let failure = (FailureClass::Answered, failure.clone());
+                    fail(item, failure, Wish::Abandon, at, reports);
+                }
+            }
             CallFailure::NotSent => give_back(items, reports),
         }
     }
