@@ -91,7 +91,7 @@ pub enum Command {
     },
     /// Print the version; with --server or --context also the node's
     Version(version::VersionArgs),
-    /// Explain a command, or a topic: exit-codes
+    /// Explain a command, or a topic: exit-codes, templates
     Help {
         /// A command or a topic
         words: Vec<String>,

@@ -9,6 +9,7 @@ mod interrupt;
 mod outages;
 mod pipes;
 mod refusals;
+mod requests;
 mod runs;
 mod serve;
 mod support;

@@ -20,7 +20,7 @@ use crate::support_server::{
 
 fn to(request: impl Into<String>) -> RequestSpec {
     RequestSpec {
-        request: request.into(),
+        call: request.into(),
         ..RequestSpec::default()
     }
 }

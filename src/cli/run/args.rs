@@ -22,6 +22,8 @@ pub(in crate) const EXAMPLES: &str = "\
 Examples:
   windrow run --csv users.csv --rate 500/s -- python3 -u handler.py
   windrow run --csv users.csv --url http://127.0.0.1:9000/windrow --batch 16
+  windrow run --csv orders.csv --rate 20/s --json '{\"qty\": {qty:number}}' \\
+    --request 'POST https://api.example/v1/orders/{order_id}/ship'
   windrow run --total 99 --rate 9/s -- sh -c 'while read -r l; do echo ok; done'
   jq -c '.[]' users.json | windrow run --ndjson - --workers 4 -- ./worker
   psql -f users.sql --csv | windrow run --csv - --name push -- ./worker
@@ -41,6 +43,9 @@ A URL gets a POST for each item (with --batch: \"items\" in, \"results\" out):
        skip and abandon
   out  422 abandons the item, 429 pauses for its Retry-After, 5xx and timeouts
        are tried again
+
+An API that knows nothing of Windrow gets the --request that was made of the item's
+data; 2xx: done, 429 pauses, 5xx is tried again, other 4xx abandon the item.
 
 Without flags: as fast as the handler answers, --batch 1 --concurrency auto --timeout 10s --max-attempts 5 --backoff '1s..60s x2 jitter 20%' --error-budget 10/s
 

@@ -31,7 +31,7 @@ const SECRET_HEADERS: [&str; 3] = ["authorization", "proxy-authorization", "cook
 const SECRET_PARTS: [&str; 5] = ["token", "secret", "password", "api-key", "apikey"];
 
 /// A request for each item, to an API that knows nothing of Windrow.
-#[derive(Debug, Default, Args)]
+#[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Request")]
 pub struct RequestArgs {
     /// A request for each item: method and URL, in which {column} is the item's; see `windrow help templates`
@@ -65,7 +65,7 @@ pub struct RequestArgs {
 
 impl RequestArgs {
     /// The files that the flags name.
-    pub(super) fn files(&self) -> impl Iterator<Item = &Path> {
+    pub(in crate::run) fn files(&self) -> impl Iterator<Item = &Path> {
         let secrets = self.secrets.iter().filter_map(|text| text.split_once("=@"));
         let json = self.json.as_deref().and_then(|text| text.strip_prefix('@'));
         let named = secrets.map(|(_, path)| path).chain(json).map(Path::new);
@@ -73,7 +73,7 @@ impl RequestArgs {
     }
 
     /// The first flag that means something for a request only.
-    fn said(&self) -> Option<&'static str> {
+    pub(crate) fn said(&self) -> Option<&'static str> {
         let said = [
             (self.json.is_some(), "--json"),
             (!self.form.is_empty(), "--form"),
@@ -119,22 +119,11 @@ pub(crate) fn wanted(args: &RequestArgs, http: &HttpArgs) -> Result<Option<Reque
         return Err(Fault::new(Exit::Usage, "--secret-file can't be used", because)
             .hint("--secret NAME=@FILE, and {secret.NAME} where it is to stand"));
     }
-    let mut secrets = Secrets::default();
-    for text in &args.secrets {
-        let (name, value) = secret(text)?;
-        if secrets.0.insert(name.clone(), value).is_some() {
-            return Err(Fault::new(
-                Exit::Usage,
-                "a --secret can't be used",
-                format!("{name:?} is given twice"),
-            ));
-        }
-    }
+    let mut secrets = secrets(&args.secrets)?;
     let headers = headers(&http.headers, &mut secrets)?;
     let mut spec = RequestSpec {
-        request: request.clone(),
+        call: request.clone(),
         headers,
-        form: (!args.form.is_empty()).then(|| args.form.join("&")),
         result: args.result.clone().unwrap_or_default(),
         statuses: Meanings {
             ok: args.ok.clone().unwrap_or_default(),
@@ -249,7 +238,7 @@ impl RequestWanted {
 
 fn refused(faults: &[RequestFault]) -> Fault {
     let flag = |fault: &RequestFault| match fault.pointer.split('/').nth(1) {
-        Some("request") => "--request".to_owned(),
+        Some("call") => "--request".to_owned(),
         Some("headers") => format!("--header {}", fault.pointer.trim_start_matches("/headers/")),
         Some("json") => "--json".to_owned(),
         Some("form") => "--form".to_owned(),
@@ -269,7 +258,10 @@ fn refused(faults: &[RequestFault]) -> Fault {
 }
 
 /// Headers by their names; those that are secrets by name, or come from a file, become secrets of the request.
-fn headers(texts: &[String], secrets: &mut Secrets) -> Result<BTreeMap<String, String>, Fault> {
+///
+/// # Errors
+/// See [`wanted`].
+pub(crate) fn headers(texts: &[String], secrets: &mut Secrets) -> Result<BTreeMap<String, String>, Fault> {
     let mut headers = BTreeMap::new();
     let mut add = |name: String, value: String, is_secret: bool| {
         let lower = name.to_ascii_lowercase();
@@ -319,7 +311,12 @@ fn is_secret(name: &str) -> bool {
     SECRET_HEADERS.contains(&name.as_str()) || SECRET_PARTS.iter().any(|part| name.contains(part))
 }
 
-fn add_body(args: &RequestArgs, spec: &mut RequestSpec) -> Result<(), Fault> {
+/// The body that flags give, with the files that they name.
+///
+/// # Errors
+/// See [`wanted`].
+pub(crate) fn add_body(args: &RequestArgs, spec: &mut RequestSpec) -> Result<(), Fault> {
+    spec.form = (!args.form.is_empty()).then(|| args.form.join("&"));
     if let Some(json) = &args.json {
         spec.json = Some(match json.strip_prefix('@') {
             Some(path) => file(Path::new(path), "--json", BODY_BYTES_MAX)?,
@@ -343,6 +340,24 @@ fn add_body(args: &RequestArgs, spec: &mut RequestSpec) -> Result<(), Fault> {
         spec.text = Some(text);
     }
     Ok(())
+}
+
+/// The secrets that flags give.
+///
+/// # Errors
+/// See [`wanted`].
+pub(crate) fn secrets(texts: &[String]) -> Result<Secrets, Fault> {
+    let mut secrets = Secrets::default();
+    for text in texts {
+        let (name, value) = secret(text)?;
+        if secrets.0.insert(name.clone(), value).is_some() {
+            let because = format!("{name:?} is given twice");
+            return Err(
+                Fault::new(Exit::Usage, "a --secret can't be used", because).hint("leave one of them out")
+            );
+        }
+    }
+    Ok(secrets)
 }
 
 /// `NAME=@FILE`

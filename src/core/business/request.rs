@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 #[serde(deny_unknown_fields, default)]
 pub struct RequestSpec {
     /// Method and URL: `POST https://api.example/v1/orders/{order_id}`.
-    pub request: String,
+    pub call: String,
     /// Headers, names with templates.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub headers: BTreeMap<String, String>,
@@ -30,6 +30,24 @@ pub struct RequestSpec {
     /// What answers mean that would mean something else.
     #[serde(skip_serializing_if = "Meanings::is_empty")]
     pub statuses: Meanings,
+}
+
+/// A request as a business has it: who does the work, and how connections are made.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct RequestHandlerSpec {
+    /// The request.
+    pub request: RequestSpec,
+    /// The names of its secrets, whose values are kept sealed.
+    pub secrets: Vec<String>,
+    /// A forward proxy, `http://host:port`; none calls directly.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub proxy: Option<String>,
+    /// Certificates (PEM text) that are trusted instead of the system's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ca_pem: Option<String>,
+    /// Trusts any certificate. For a test system only.
+    pub insecure_skip_verify: bool,
 }
 
 /// What is written into a request may be secret.

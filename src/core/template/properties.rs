@@ -28,7 +28,7 @@ proptest! {
     #[test]
     fn a_url_keeps_its_host_its_segments_and_its_parameters(a in content(), b in content()) {
         let request = "GET https://api.example:8443/v1/{a}/x{b}?q={b}&{a}=1&z=9".to_owned();
-        let spec = RequestSpec { request, ..RequestSpec::default() };
+        let spec = RequestSpec { call: request, ..RequestSpec::default() };
         let rendered = match render(&spec, &json!({"a": a, "b": b})) {
             Ok(rendered) => rendered,
             Err(_) => {
@@ -51,7 +51,7 @@ proptest! {
     fn json_keeps_its_shape_and_its_values(a in content(), n in any::<i64>()) {
         let template = r#"{"v":{a},"in":"<{a}>","{a}!":[{n},{n:text},"{n}"],"end":{"x":{a:text}}}"#;
         let spec = RequestSpec {
-            request: "POST http://h/".to_owned(),
+            call: "POST http://h/".to_owned(),
             json: Some(template.to_owned()),
             ..RequestSpec::default()
         };
@@ -66,7 +66,7 @@ proptest! {
     fn any_json_stands_for_itself(a in content(), b in content()) {
         let value = json!({a.as_str(): [b, null, 1.5, true]});
         let spec = RequestSpec {
-            request: "POST http://h/".to_owned(),
+            call: "POST http://h/".to_owned(),
             json: Some(r#"[{v},{t:json},{v:text}]"#.to_owned()),
             ..RequestSpec::default()
         };
@@ -78,7 +78,7 @@ proptest! {
     #[test]
     fn a_form_keeps_its_fields(a in content(), b in content()) {
         let spec = RequestSpec {
-            request: "POST http://h/".to_owned(),
+            call: "POST http://h/".to_owned(),
             form: Some("a={a}&fixed=1&{b}={a}".to_owned()),
             ..RequestSpec::default()
         };
@@ -91,7 +91,7 @@ proptest! {
     #[test]
     fn a_header_is_one_line_or_refused(a in content()) {
         let spec = RequestSpec {
-            request: "GET http://h/".to_owned(),
+            call: "GET http://h/".to_owned(),
             headers: [("x-a".to_owned(), "<{a}>".to_owned())].into(),
             ..RequestSpec::default()
         };
@@ -109,7 +109,7 @@ proptest! {
     fn conversions_write_what_they_say_or_nothing(a in content()) {
         for (conversion, is) in [("number", Value::is_number as fn(&Value) -> bool), ("boolean", Value::is_boolean)] {
             let spec = RequestSpec {
-                request: "POST http://h/".to_owned(),
+                call: "POST http://h/".to_owned(),
                 json: Some(format!("[{{a:{conversion}}},1]")),
                 ..RequestSpec::default()
             };

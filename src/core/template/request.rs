@@ -95,7 +95,7 @@ impl RequestTemplate {
     /// Every fault at once.
     pub fn compile(spec: &RequestSpec) -> Result<RequestTemplate, Vec<RequestFault>> {
         let mut compiler = Compiler::default();
-        let target = compiler.target(&spec.request);
+        let target = compiler.target(&spec.call);
         let headers = compiler.headers(spec);
         let body = compiler.body(spec);
         compiler.statuses(spec);
@@ -236,9 +236,7 @@ impl Compiler {
         } else {
             target(text, &mut self.roots)
         };
-        found
-            .map_err(|TemplateFault(why)| self.fault("/request", why))
-            .ok()
+        found.map_err(|TemplateFault(why)| self.fault("/call", why)).ok()
     }
 
     fn headers(&mut self, spec: &RequestSpec) -> Vec<(String, Template)> {

@@ -166,7 +166,7 @@ fn compile(spec: RequestSpec) -> Result<RequestTemplate, String> {
 
 fn to(request: &str) -> RequestSpec {
     RequestSpec {
-        request: request.to_owned(),
+        call: request.to_owned(),
         ..RequestSpec::default()
     }
 }
@@ -196,7 +196,7 @@ fn a_url_is_filled_in_its_path_and_query_only() {
         Ok("http://h/1/2".to_owned())
     );
     for (wrong, why) in [
-        ("GET {x}://h/", "/request"),
+        ("GET {x}://h/", "/call"),
         ("GET http{x}://h/", "begins with neither"),
         ("GET http://{x}/", "host"),
         ("GET http://h.{x}.example/", "host"),
@@ -240,7 +240,7 @@ fn a_path_segment_that_leads_elsewhere_is_refused() {
 fn a_wrong_description_is_told_whole() {
     let headers = [("X Y", "1"), ("host", "h"), ("x-a", "{"), ("X-A", "2")];
     let said = compile(RequestSpec {
-        request: "POST http://{h}/".to_owned(),
+        call: "POST http://{h}/".to_owned(),
         headers: headers
             .map(|(name, value)| (name.to_owned(), value.to_owned()))
             .into(),
@@ -250,7 +250,7 @@ fn a_wrong_description_is_told_whole() {
     })
     .expect_err("all of it is wrong");
     for pointer in [
-        "/request: ",
+        "/call: ",
         "/headers/X Y: ",
         "/headers/host: ",
         "/headers/x-a: ",

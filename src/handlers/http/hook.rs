@@ -146,7 +146,7 @@ impl HookCaller for HookClient {
             .and_then(|hook| hook.url.clone());
         let url = own.or_else(|| match &business.spec.handler {
             HandlerSpec::Http(http) => Some(http.url.clone()),
-            HandlerSpec::Command(_) => None,
+            HandlerSpec::Command(_) | HandlerSpec::Request(_) => None,
         });
         let Some(url) = url else {
             let text = format!(

@@ -37,6 +37,7 @@ use windrow_engine::ports::handling::handler::{
 };
 
 pub use options::RequestOptions;
+pub(crate) use options::faults;
 
 /// The code of a call with several items.
 const ONE_ITEM: &str = "ONE_ITEM";

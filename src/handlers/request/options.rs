@@ -7,8 +7,10 @@ use hyper::Method;
 use super::ONE_ITEM_WHY;
 use crate::classify::Pointer;
 use crate::http::REPLY_BYTES_MAX_DEFAULT;
-use crate::http::options::uri;
-use windrow_core::business::request::RequestSpec;
+use crate::http::options::{connect, uri};
+use windrow_config::HttpHandler;
+use windrow_core::business::request::{RequestHandlerSpec, RequestSpec};
+use windrow_core::business::secrets::BusinessSecrets;
 use windrow_core::items::verdict::Failure;
 use windrow_core::template::Secrets;
 use windrow_core::template::request::{RequestFault, RequestTemplate};
@@ -68,6 +70,26 @@ impl RequestOptions {
         }
     }
 
+    /// What a business says of its request, over what the configuration says of all.
+    pub fn for_business(
+        config: &HttpHandler,
+        own: &RequestHandlerSpec,
+        secrets: &BusinessSecrets,
+    ) -> RequestOptions {
+        let mut options = RequestOptions {
+            secrets: Secrets(secrets.request.clone()),
+            outbound: Outbound::of(config),
+            ..RequestOptions::new(own.request.clone())
+        };
+        connect(
+            &mut options.outbound,
+            &own.proxy,
+            &own.ca_pem,
+            own.insecure_skip_verify,
+        );
+        options
+    }
+
     /// Parses what is text.
     pub(super) fn check(&self) -> Result<Checked, OpenError> {
         if self.batch != 1 {
@@ -99,6 +121,24 @@ pub(super) fn short(secrets: &Secrets) -> Option<&str> {
         .map(|(name, _)| name.as_str())
 }
 
+/// What in a business's request no call could be made with, with pointers into the business.
+pub(crate) fn faults(spec: &RequestSpec, secrets: &Secrets) -> Vec<RequestFault> {
+    let fault = |pointer: String, what: String| RequestFault { pointer, what };
+    let template = match checked(spec) {
+        Ok(checked) => checked.template,
+        Err(faults) => {
+            let inside = |one: RequestFault| fault(format!("/request{}", one.pointer), one.what);
+            return faults.into_iter().map(inside).collect();
+        }
+    };
+    let given = template.check_secrets(secrets).err();
+    let short = short(secrets).map(|name| format!("{name:?} is shorter than {SECRET_BYTES_MIN} bytes"));
+    let secrets = given.into_iter().chain(short);
+    secrets
+        .map(|what| fault("/request_secrets".to_owned(), what))
+        .collect()
+}
+
 /// A request that can be made.
 pub(super) fn checked(spec: &RequestSpec) -> Result<Checked, Vec<RequestFault>> {
     let fault = |pointer: &str, what: String| RequestFault {
@@ -106,10 +146,10 @@ pub(super) fn checked(spec: &RequestSpec) -> Result<Checked, Vec<RequestFault>> 
         what,
     };
     let template = RequestTemplate::compile(spec)?;
-    let (origin, is_https) = uri(template.url.origin()).map_err(|why| vec![fault("/request", why)])?;
+    let (origin, is_https) = uri(template.url.origin()).map_err(|why| vec![fault("/call", why)])?;
     debug_assert!(origin.query().is_none(), "an origin ends before the path");
     let method = Method::from_bytes(template.method.as_bytes());
-    let method = method.map_err(|why| vec![fault("/request", why.to_string())])?;
+    let method = method.map_err(|why| vec![fault("/call", why.to_string())])?;
     if spec.result.len() > POINTER_BYTES_MAX {
         let what = format!("it is longer than {POINTER_BYTES_MAX} bytes");
         return Err(vec![fault("/result", what)]);

@@ -18,6 +18,8 @@ Examples:
   windrow try http://127.0.0.1:9000/windrow --items 0..5 \\
     --data '{\"user_id\":\"u{index}\"}'
   windrow try --csv users.csv --items 0..3 -- python3 -u handler.py
+  windrow try --csv orders.csv \\
+    --request 'GET https://api.example/v1/orders/{order_id}'
   windrow try --cmd 'python3 -u handler.py' --items 7";
 
 /// `windrow try`
