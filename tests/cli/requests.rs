@@ -188,7 +188,7 @@ fn a_template_that_fits_no_row_is_refused_before_anything_leaves() {
         &["--json", "{qty}", "--ok", "409", "--skip", "409"],
         &["409 is said to mean two things"],
     );
-    refused(&csv, &to(""), &["--batch", "4"], &["set `batch` to 1"]);
+    refused(&csv, &to(""), &["--batch", "4"], &["--batch says 4", "--batch 1"]);
     refused(&csv, &to("{secret.x}"), &[], &["no secret \"x\"", "--secret"]);
     refused(&csv, &to("{param.x}"), &[], &["{param.x}"]);
     refused(&csv, &to(""), &["--secret-file", "s"], &["--secret NAME=@FILE"]);

@@ -81,7 +81,7 @@ pub(super) fn prepare(
 impl Prepared {
     pub(super) fn wanted<'a>(&'a self, args: &'a RunArgs) -> Result<HandlerChoice<'a>, Fault> {
         if let Some(request) = &self.request {
-            return Ok(request.choice(self.tuning.batch));
+            return request.choice(self.tuning.batch);
         }
         let worker = (args.worker.clone(), args.workers.unwrap_or(NonZeroU32::MIN));
         handler::wanted(args.url.as_deref(), &args.http, self.tuning.batch, worker)

@@ -12,6 +12,11 @@ use crate::input::choice::{self, Choice};
 use crate::run::request::RequestArgs;
 use windrow_core::settings::text::parse_span;
 
+/// clap's own is longer than a line.
+pub(crate) const USAGE: &str = "\
+windrow try [OPTIONS] URL | --url URL | --request 'POST URL'
+                   | --cmd TEXT | -- COMMAND…";
+
 /// How it is used.
 pub(crate) const EXAMPLES: &str = "\
 Examples:

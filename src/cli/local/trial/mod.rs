@@ -93,7 +93,7 @@ fn factory(
         work: runtimes.work().clone(),
     };
     if let Some(request) = request {
-        return Ok(handlers::factory(&request.choice(args.batch), making)?);
+        return Ok(handlers::factory(&request.choice(args.batch)?, making)?);
     }
     let split = |cmd: &String| cmd.split_whitespace().map(Into::into).collect();
     let argv = args.cmd.as_ref().map_or_else(|| args.worker.clone(), split);

@@ -185,7 +185,9 @@ fn a_mask_keeps_a_stored_secret_and_stands_for_none_that_is_not_there() {
     assert_eq!(shown.secret_headers["authorization"], MASK);
     assert!(!shown.to_json().to_string().contains("geheim"));
     assert_eq!(given(&shown, &known).as_ref(), Ok(&known));
-    let sent = |change: Value| given(&patched(&stored(), &change).expect("sound"), &known).map(|given| given.headers);
+    let sent = |change: Value| {
+        given(&patched(&stored(), &change).expect("sound"), &known).map(|given| given.headers)
+    };
     let both = sent(json!({"secret_headers": {"x-key": "k2"}})).expect("given");
     assert_eq!(
         (both["authorization"].as_str(), both["x-key"].as_str()),
