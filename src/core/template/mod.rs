@@ -288,6 +288,4 @@ pub fn url_encoded(text: &str) -> String {
 }
 
 #[cfg(test)]
-mod properties;
-#[cfg(test)]
 mod tests;
