@@ -43,4 +43,4 @@ class Api(BaseHTTPRequestHandler):
         pass
 
 ThreadingHTTPServer.request_queue_size = 128
-ThreadingHTTPServer(("127.0.0.1", int(os.environ.get("PORT", 9000))), Api).serve_forever()
+ThreadingHTTPServer(("127.0.0.1", 9004), Api).serve_forever()
