@@ -7,14 +7,14 @@ use crate::fault::Fault;
 use crate::run::request::{RequestArgs, add_body, headers, secrets};
 use windrow_core::business::request::RequestSpec;
 
+/// Members of a body.
+type Members = Map<String, Value>;
+
 /// `request` and `request_secrets`: the members that are named.
 ///
 /// # Errors
 /// `Usage` for a flag that can't be used; `Rejected` for a file that can't be read.
-pub(super) fn members(
-    args: &RequestArgs,
-    lines: &[String],
-) -> Result<(Map<String, Value>, Map<String, Value>), Fault> {
+pub(super) fn members(args: &RequestArgs, lines: &[String]) -> Result<(Members, Members), Fault> {
     let mut secrets = secrets(&args.secrets)?;
     let mut spec = RequestSpec {
         headers: headers(lines, &mut secrets)?,
@@ -40,7 +40,7 @@ pub(super) fn members(
         ("result", text(&args.result)),
         (
             "statuses",
-            (!statuses.is_empty()).then(|| Value::Object(statuses)),
+            (!statuses.is_empty()).then_some(Value::Object(statuses)),
         ),
     ]);
     let secrets = secrets.0.into_iter().map(|(name, value)| (name, json!(value)));
