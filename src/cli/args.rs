@@ -43,7 +43,7 @@ pub enum Command {
     #[command(after_help = job::args::EXAMPLES)]
     Job(Box<job::args::JobArgs>),
     /// Call a handler with chosen items and show its verdicts; nothing is stored
-    #[command(after_help = trial::args::EXAMPLES)]
+    #[command(after_help = trial::args::EXAMPLES, override_usage = trial::args::USAGE)]
     Try(Box<TryArgs>),
     /// Run a node: tasks of registered businesses, steered over HTTP
     #[command(after_help = serve::args::EXAMPLES)]
@@ -91,7 +91,7 @@ pub enum Command {
     },
     /// Print the version; with --server or --context also the node's
     Version(version::VersionArgs),
-    /// Explain a command, or a topic: exit-codes
+    /// Explain a command, or a topic: exit-codes, templates
     Help {
         /// A command or a topic
         words: Vec<String>,

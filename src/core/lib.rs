@@ -2,7 +2,7 @@
 //!
 //! Vocabulary: `ids`, `invariants`, `settings`, `task`, `business`, `shards`, and of `items` the runs, verdicts and counts.
 //! Mechanisms, each alone and property-tested against a naive twin: `items` (window, waits, retries, error budget),
-//! `pace`, `capacity`, `limit`, `checkpoint`. `execution` composes them into a run, `life` what a task goes through over
+//! `pace`, `capacity`, `limit`, `checkpoint`, `template`. `execution` composes them into a run, `life` what a task goes through over
 //! all of its runs. For people who watch: `stats`, `handler`, `explain`.
 
 #![warn(missing_docs)]
@@ -23,6 +23,7 @@ pub mod settings;
 pub mod shards;
 pub mod stats;
 pub mod task;
+pub mod template;
 
 /// Declares a closed enum with the slug of each value: `ALL` in their order, `as_str`, `parse` and `Display`. Slugs never
 /// change once released.

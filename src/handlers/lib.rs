@@ -5,6 +5,7 @@ pub mod command;
 mod deadline;
 pub mod http;
 pub mod origin;
+pub mod request;
 pub mod rust;
 pub mod sign;
 pub mod wire;

@@ -8,13 +8,17 @@ use std::sync::Arc;
 use tokio::runtime::Handle as Runtime;
 
 use windrow_config::{CommandHandler, Config};
+use windrow_core::business::request::RequestSpec;
 use windrow_core::ids::{Epoch, RunNo, ShardId, StoreId, TaskId};
+use windrow_core::template::Secrets;
 use windrow_engine::ports::clock::Clock;
 use windrow_engine::ports::handling::handler::{Handler, HandlerFactory, Mode, OpenError, RunContext};
 use windrow_engine::ports::ownership::gate::Gate;
 pub use windrow_handlers::command::{COMMAND_NOT_STARTED, Sink};
 use windrow_handlers::command::{CommandHandlerFactory, Environment, Inherit, Settings};
 use windrow_handlers::http::{HttpHandlerFactory, HttpOptions};
+use windrow_handlers::request::{RequestHandlerFactory, RequestOptions};
+use windrow_net::Outbound;
 
 /// What people say of their handler.
 pub enum HandlerChoice<'a> {
@@ -27,6 +31,15 @@ pub enum HandlerChoice<'a> {
         /// Secrets that sign calls, newest first.
         secrets: Vec<String>,
         /// Items of one call.
+        batch: NonZeroU32,
+    },
+    /// A request to make for each item.
+    Request {
+        /// The request and what its answers mean.
+        spec: &'a RequestSpec,
+        /// The secrets that it writes.
+        secrets: &'a Secrets,
+        /// Items of one call; only 1 can be.
         batch: NonZeroU32,
     },
     /// A command to keep running.
@@ -74,6 +87,17 @@ pub fn factory(
             options.secrets = secrets.clone();
             options.batch = batch.get();
             let factory = HttpHandlerFactory::new(options, making.clock);
+            factory.open(Arc::new(preview_context()))?;
+            Arc::new(factory)
+        }
+        HandlerChoice::Request { spec, secrets, batch } => {
+            let options = RequestOptions {
+                secrets: (*secrets).clone(),
+                outbound: Outbound::of(&making.config.http_handler),
+                batch: batch.get(),
+                ..RequestOptions::new((*spec).clone())
+            };
+            let factory = RequestHandlerFactory::sharing(options, making.clock, Arc::default());
             factory.open(Arc::new(preview_context()))?;
             Arc::new(factory)
         }

@@ -25,6 +25,7 @@ mod numbers;
 mod outages;
 mod own_log;
 mod redrives;
+mod requests;
 mod results;
 mod secrets;
 mod shards;

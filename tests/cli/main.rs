@@ -10,6 +10,7 @@ mod many_sources;
 mod outages;
 mod pipes;
 mod refusals;
+mod requests;
 mod results;
 mod runs;
 mod serve;

@@ -14,7 +14,7 @@ use super::page::Step;
 use super::root;
 
 /// The ports that the pages speak of; free ones are used in their place.
-const PORTS_TOLD: [&str; 5] = ["9000", "7700", "9001", "9002", "9003"];
+const PORTS_TOLD: [&str; 6] = ["9000", "7700", "9001", "9002", "9003", "9004"];
 /// Of those, that of a handler which doesn't say another.
 const HANDLER: usize = 0;
 /// Of those, a node's.

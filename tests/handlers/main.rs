@@ -17,5 +17,6 @@ mod http_proxy;
 mod http_replies;
 mod http_requests;
 mod http_tls;
+mod requests;
 mod rust_handler;
 mod support_server;

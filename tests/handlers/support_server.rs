@@ -310,6 +310,7 @@ pub(crate) fn failure(reply: Reply) -> (&'static str, Failure) {
         CallFailure::Rejected(failure) => ("rejected", failure),
         CallFailure::Gone(failure) => ("gone", failure),
         CallFailure::BackPressure { failure, .. } => ("back pressure", failure),
+        CallFailure::Unsendable(failure) => ("unsendable", failure),
         other @ (CallFailure::Fenced | CallFailure::NotSent) => panic!("no failure to show: {other:?}"),
     }
 }

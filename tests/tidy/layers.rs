@@ -90,7 +90,15 @@ const HOMES: &[(&str, &[&str])] = &[
 ];
 
 /// The crates that the pure core may use: types, derives and arithmetic.
-const PURE_CRATES: &[&str] = &["serde", "serde_json", "thiserror", "uuid", "humantime", "crc32c"];
+const PURE_CRATES: &[&str] = &[
+    "serde",
+    "serde_json",
+    "thiserror",
+    "uuid",
+    "humantime",
+    "crc32c",
+    "percent_encoding",
+];
 
 /// The parts of `std` that do something.
 const IMPURE_STD: &[&str] = &["fs", "env", "process", "thread", "io", "os"];

@@ -24,6 +24,41 @@ pub(super) fn completions(shell: clap_complete::Shell) -> Result<Exit, Fault> {
 /// The topic beside the commands.
 pub(super) const EXIT_CODES: &str = "exit-codes";
 
+/// The other one.
+pub(super) const TEMPLATES: &str = "templates";
+
+/// What `--request` and the flags beside it may hold.
+const TEMPLATES_TEXT: &str = r#"Templates: a request is made of an item's data
+
+  windrow run --csv orders.csv \
+    --request 'POST https://api.example/v1/orders/{order_id}/ship' \
+    --header 'authorization: Bearer {secret.vendor}' --secret vendor=@vendor.token \
+    --json '{"qty": {qty:number}, "note": {note}}'
+
+Placeholders:
+  {order_id}         a column of the CSV, a member of the JSON
+  {/a/b}             a member of a member (JSON pointer)
+  {index} {key}      the item's number; its key, the same for each attempt
+  {attempt}          1, 2 …
+  {param.x}          a parameter of the task
+  {secret.x}         a secret: --secret x=@FILE
+  {/key}             a column that has the name of one of these
+Conversions, for values of a CSV are texts:
+  {qty:number} {on:boolean} {tags:json} {n:text}
+
+Where they stand:
+  path, query, form  percent-encoded
+  header             as it is; a line end in it is refused
+  JSON               a JSON value; inside of quotes, a part of the string
+  text               as it is (--body-file)
+None may stand in scheme, user, host or port.
+
+A brace is written twice, {{ and }}, but for JSON outside of quotes: there a { that
+is followed by a blank, a quote or } is JSON's own, as is every }.
+
+An item that can't fill them (a member is missing, no number, a path segment that is
+empty or ..) is abandoned unsent as TEMPLATE_VALUE; the others go on."#;
+
 /// Explains a topic or a command.
 ///
 /// # Errors
@@ -31,6 +66,7 @@ pub(super) const EXIT_CODES: &str = "exit-codes";
 pub(super) fn help(words: &[String]) -> Result<Exit, Fault> {
     let text = match words {
         [topic] if topic == EXIT_CODES => fold::to(&Term::stdout(), &exit_codes()),
+        [topic] if topic == TEMPLATES => TEMPLATES_TEXT.to_owned(),
         words => command_help(words)?,
     };
     screen::print(&text).map(|()| Exit::Ok)
@@ -51,7 +87,7 @@ fn command_help(words: &[String]) -> Result<String, Fault> {
         let known = found
             .get_subcommands()
             .map(clap::Command::get_name)
-            .chain([EXIT_CODES]);
+            .chain([EXIT_CODES, TEMPLATES]);
         let meant = nearest(word, known).map(|meant| format!("windrow help {meant}"));
         found = found.find_subcommand_mut(word).ok_or_else(|| {
             Fault::new(
@@ -59,7 +95,7 @@ fn command_help(words: &[String]) -> Result<String, Fault> {
                 "unknown help topic",
                 format!("{word:?} is neither a command nor a topic"),
             )
-            .hint("windrow help, windrow help run, windrow help serve, windrow help exit-codes")
+            .hint("windrow help, windrow help run, windrow help serve, windrow help exit-codes, windrow help templates")
             .meant(meant.as_deref())
         })?;
     }

@@ -8,19 +8,23 @@ use std::time::Duration;
 use clap::{ArgGroup, Args, ValueEnum, ValueHint};
 
 use crate::args::{HttpArgs, Items, Verbosity};
+use crate::run::request::RequestArgs;
 use crate::task::args::settings::Settings;
 use windrow_core::settings::text::parse_span;
 
 /// clap's own is longer than a line, and doesn't show where a command stands.
 pub(crate) const USAGE: &str = "\
 windrow run [OPTIONS] --csv FILE|--ndjson FILE|--lines FILE|--glob PATTERN
-                   |--total N|--resume NAME --url URL | -- COMMAND…";
+                   |--total N|--resume NAME
+                   --request 'POST URL' | --url URL | -- COMMAND…";
 
 /// How it is used.
 pub(in crate) const EXAMPLES: &str = "\
 Examples:
   windrow run --csv users.csv --rate 500/s -- python3 -u handler.py
   windrow run --csv users.csv --url http://127.0.0.1:9000/windrow --batch 16
+  windrow run --csv orders.csv --rate 20/s --json '{\"qty\": {qty:number}}' \\
+    --request 'POST https://api.example/v1/orders/{order_id}/ship'
   windrow run --total 99 --rate 9/s -- sh -c 'while read -r l; do echo ok; done'
   jq -c '.[]' users.json | windrow run --ndjson - --workers 4 -- ./worker
   psql -f users.sql --csv | windrow run --csv - --name push -- ./worker
@@ -44,6 +48,9 @@ A URL gets a POST for each item (with --batch: \"items\" in, \"results\" out):
        skip and abandon
   out  422 abandons the item, 429 pauses for its Retry-After, 5xx and timeouts
        are tried again
+
+An API that knows nothing of Windrow gets the --request that was made of the item's
+data; 2xx: done, 429 pauses, 5xx is tried again, other 4xx abandon the item.
 
 Without flags: as fast as the handler answers, --batch 1 --concurrency auto --timeout 10s --max-attempts 5 --backoff '1s..60s x2 jitter 20%' --error-budget 10/s
 
@@ -69,7 +76,7 @@ fn few(text: &str) -> Result<NonZeroU32, String> {
 /// `windrow run`
 #[derive(Debug, Args)]
 #[command(group(ArgGroup::new("items").required(true).args(["csv", "ndjson", "lines", "glob", "total", "resume"])))]
-#[command(group(ArgGroup::new("handler").required(true).args(["url", "worker"])))]
+#[command(group(ArgGroup::new("handler").required(true).args(["url", "worker", "request"])))]
 pub struct RunArgs {
     /// Where items come from.
     #[command(flatten)]
@@ -88,7 +95,7 @@ pub struct RunArgs {
     #[arg(long, help_heading = "Handler")]
     pub url: Option<String>,
     /// Processes of the command
-    #[arg(long, value_name = "N", value_parser = few, conflicts_with = "url", help_heading = "Handler")]
+    #[arg(long, value_name = "N", value_parser = few, conflicts_with_all = ["url", "request"], help_heading = "Handler")]
     pub workers: Option<NonZeroU32>,
     /// How long a handler is tried that can't be reached, answers every item with 4xx, or dies before it takes an item,
     /// before the job ends (exit 7); 5xx, timeouts, broken connections and workers that die with an item may pass:
@@ -101,6 +108,9 @@ pub struct RunArgs {
     /// How a URL is called.
     #[command(flatten)]
     pub http: HttpArgs,
+    /// A request for each item.
+    #[command(flatten)]
+    pub request: RequestArgs,
     /// How items are driven.
     #[command(flatten)]
     pub tunes: Tunes,

@@ -109,7 +109,10 @@ fn needed(args: &RunArgs) -> impl Iterator<Item = &Path> {
         .iter()
         .chain(&args.http.secret_file)
         .map(PathBuf::as_path);
-    items.chain(flags).chain(args.worker.iter().map(Path::new))
+    items
+        .chain(flags)
+        .chain(args.request.files())
+        .chain(args.worker.iter().map(Path::new))
 }
 
 /// The file itself where a link leads to it: the link stays.

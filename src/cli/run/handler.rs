@@ -80,7 +80,7 @@ fn check_unused(http: &HttpArgs) -> Result<(), Fault> {
     Err(Fault::new(Exit::Usage, "there is no URL", because).hint("--url URL, or leave them out"))
 }
 
-fn header(text: &str) -> Result<(String, String), Fault> {
+pub(super) fn header(text: &str) -> Result<(String, String), Fault> {
     let parts = text
         .split_once(':')
         .map(|(name, value)| (name.trim().to_owned(), value.trim().to_owned()));

@@ -15,6 +15,7 @@ mod outcome;
 pub(super) mod picture;
 pub(crate) mod place;
 mod prepare;
+pub(crate) mod request;
 mod results_out;
 pub(super) mod resume;
 pub(crate) mod source;
@@ -128,6 +129,9 @@ impl JobRun<'_> {
         )
         .await?;
         failures_out::check_columns(self.args.key_column.as_deref(), &opened).await?;
+        if let Some(request) = &self.prepared.request {
+            request.check_columns(&opened).await?;
+        }
         let job = self.job(&opened);
         if self.args.only_failed {
             return Box::pin(self.go_over_failed(job, signals)).await;

@@ -12,6 +12,7 @@ use super::super::fault::Fault;
 use super::{failures_out, results_out, resume};
 use crate::run::handler;
 use crate::run::place;
+use crate::run::request::{self, RequestWanted};
 use crate::run::source;
 use windrow_config::{CommandHandler, Config};
 use windrow_core::settings::check;
@@ -33,6 +34,8 @@ pub(super) struct Prepared {
     /// None is that of the job that is resumed.
     pub(super) spec: Option<SourceSpec>,
     pub(super) place: PathBuf,
+    /// The request that is made for each item, if that is the handler.
+    pub(super) request: Option<RequestWanted>,
 }
 
 /// Checks; writes nothing, starts nothing.
@@ -54,6 +57,7 @@ pub(super) fn prepare(
     if args.results.out.is_some() {
         tuning.results = Results::Keep;
     }
+    let request = request::wanted(&args.request, &args.http)?;
     let spec = source::spec(
         &args.items,
         args.glob.as_deref(),
@@ -74,6 +78,7 @@ pub(super) fn prepare(
         tuning,
         spec,
         place,
+        request,
     };
     let nowhere: Sink = Arc::new(|_| {});
     let making = prepared.making(shell, runtimes.work(), clock, nowhere, None);
@@ -82,7 +87,10 @@ pub(super) fn prepare(
 }
 
 impl Prepared {
-    pub(super) fn wanted<'a>(&self, args: &'a RunArgs) -> Result<HandlerChoice<'a>, Fault> {
+    pub(super) fn wanted<'a>(&'a self, args: &'a RunArgs) -> Result<HandlerChoice<'a>, Fault> {
+        if let Some(request) = &self.request {
+            return request.choice(self.tuning.batch);
+        }
         let worker = (args.worker.clone(), args.workers.unwrap_or(NonZeroU32::MIN));
         handler::wanted(args.url.as_deref(), &args.http, self.tuning.batch, worker)
     }

@@ -2,6 +2,7 @@
 
 pub mod access;
 pub mod network;
+pub mod request;
 pub mod secrets;
 
 use std::collections::BTreeMap;
@@ -10,6 +11,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use self::request::RequestHandlerSpec;
 use super::settings::Rate;
 use crate::settings::json::object_option;
 use crate::settings::table::TuningPatch;
@@ -60,6 +62,8 @@ pub enum HandlerSpec {
     Http(HttpHandlerSpec),
     /// A command of `[handler.command.commands]`, by its name there.
     Command(String),
+    /// A request that is made for each item, to an API that knows nothing of Windrow.
+    Request(Box<RequestHandlerSpec>),
 }
 
 /// A URL and how it is called.

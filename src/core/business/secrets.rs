@@ -22,6 +22,9 @@ pub struct BusinessSecrets {
     /// Values of secret headers by their names.
     #[serde(default)]
     pub headers: BTreeMap<String, String>,
+    /// Values of secrets of its request by their names.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub request: BTreeMap<String, String>,
 }
 
 /// A key that signs calls.
@@ -39,9 +42,10 @@ impl fmt::Debug for BusinessSecrets {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "BusinessSecrets({} signing, {} headers)",
+            "BusinessSecrets({} signing, {} headers, {} of its request)",
             self.signing.len(),
-            self.headers.len()
+            self.headers.len(),
+            self.request.len()
         )
     }
 }
@@ -55,6 +59,7 @@ impl BusinessSecrets {
                 until_ms: None,
             }],
             headers,
+            request: BTreeMap::new(),
         }
     }
 
@@ -68,12 +73,17 @@ impl BusinessSecrets {
             .collect()
     }
 
-    /// The same with other secret headers.
+    /// The same with other values.
     #[must_use]
-    pub fn with_headers(&self, headers: BTreeMap<String, String>) -> BusinessSecrets {
+    pub fn with_values(
+        &self,
+        headers: BTreeMap<String, String>,
+        request: BTreeMap<String, String>,
+    ) -> BusinessSecrets {
         BusinessSecrets {
             signing: self.signing.clone(),
             headers,
+            request,
         }
     }
 
@@ -92,6 +102,7 @@ impl BusinessSecrets {
         BusinessSecrets {
             signing: std::iter::once(newest).chain(before).collect(),
             headers: self.headers.clone(),
+            request: self.request.clone(),
         }
     }
 

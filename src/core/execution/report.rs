@@ -24,6 +24,8 @@ impl Execution {
             self.on_settled(settled, fx);
         }
         self.on_calls(reports, now, fx);
+        // A round of probes goes on with others.
+        self.circuit.on_returned(std::mem::take(&mut reports.unsent));
         for failed in reports.failed.drain(..) {
             self.on_failed(failed, now, fx);
         }

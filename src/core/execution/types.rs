@@ -108,6 +108,8 @@ pub struct Reports {
     pub refused: Vec<Dispatch>,
     /// Calls that brought no success, in the order in which they came back.
     pub calls: Vec<FailedCall>,
+    /// Calls that came to nothing before they left, by their items' fault: `failed` has the items.
+    pub unsent: u32,
     /// Calls that brought a verdict after the last of `calls`.
     pub answered: AnsweredCalls,
     /// What calls told about the handler.
@@ -125,6 +127,7 @@ impl Reports {
             && self.refused.is_empty()
             && self.calls.is_empty()
             && self.answered.calls == 0
+            && self.unsent == 0
             && self.signals.is_empty()
     }
 

@@ -55,7 +55,7 @@ impl Pointer {
             .iter()
             .map(|token| format!("/{token}"))
             .collect();
-        format!("it has no {path}, where `response_pointer` looks for the result")
+        format!("it has no {path}, where the result is looked for")
     }
 }
 

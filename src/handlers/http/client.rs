@@ -14,22 +14,42 @@ use bytes::{Bytes, BytesMut};
 use http_body_util::BodyExt;
 use hyper::Request;
 use hyper::body::{Body, Frame, Incoming, SizeHint};
+use hyper::http::StatusCode;
 use hyper::http::response::Parts;
 
 use super::fault::Fault;
 use super::transport::{Lease, Pool};
-use crate::classify::{Answer, needs_body};
+use crate::classify::Answer;
 use crate::deadline::Deadline;
+use windrow_core::ids::Moment;
 use windrow_engine::ports::clock::Clock;
-use windrow_engine::ports::handling::handler::RunContext;
+use windrow_engine::ports::handling::handler::{Call, RunContext};
 
 /// The longest headers of an answer. Unit: bytes.
-pub(super) const HEADER_BYTES_MAX: usize = 64 * 1024;
+pub(crate) const HEADER_BYTES_MAX: usize = 64 * 1024;
 /// What is read of a body that decides nothing: enough to quote it and to keep the connection. Unit: bytes.
 const QUOTED_BYTES_MAX: usize = 64 * 1024;
 
+/// Until when a call may take, if it may leave now.
+pub(crate) fn leaves_until(
+    context: &RunContext,
+    clock: &Arc<dyn Clock>,
+    call: &Call,
+) -> Result<Moment, Fault> {
+    let now = clock.now();
+    if !context.gate.is_open(now) {
+        return Err(Fault::NotSent);
+    }
+    let until = call.gate_time.plus(call.timeout);
+    if until <= now {
+        let stage = "no time was left when it was to be sent";
+        return Err(Fault::late(call.timeout, stage));
+    }
+    Ok(until)
+}
+
 /// The connections of one handler.
-pub(super) struct CallbackClient {
+pub(crate) struct CallbackClient {
     /// None once closed.
     pool: RwLock<Option<Lease>>,
     reply_bytes_max: usize,
@@ -38,7 +58,7 @@ pub(super) struct CallbackClient {
 }
 
 impl CallbackClient {
-    pub(super) fn new(lease: Lease, reply_bytes_max: usize) -> CallbackClient {
+    pub(crate) fn new(lease: Lease, reply_bytes_max: usize) -> CallbackClient {
         CallbackClient {
             pool: RwLock::new(Some(lease)),
             reply_bytes_max,
@@ -46,13 +66,14 @@ impl CallbackClient {
         }
     }
 
-    /// Sends a request and reads its answer until `deadline`; `timeout` is for the message. Cancel safe: dropping
-    /// it closes the connection.
-    pub(super) async fn send(
+    /// Sends a request and reads its answer until `deadline`; `timeout` is for the message. The body is read whole where
+    /// the status says that it decides anything, else only to quote it. Cancel safe: dropping it closes the connection.
+    pub(crate) async fn send(
         &self,
         request: Request<GatedBody>,
         deadline: &mut Deadline<'_>,
         timeout: Duration,
+        needs_body: impl Fn(StatusCode) -> bool,
     ) -> Result<Answer, Fault> {
         let has_left = request.body().has_left.clone();
         let may_be_tls =
@@ -99,12 +120,12 @@ impl CallbackClient {
     }
 
     /// How many connections were made so far.
-    pub(super) fn connections(&self) -> usize {
+    pub(crate) fn connections(&self) -> usize {
         self.pool().map_or(0, |pool| pool.made.load(Ordering::Relaxed))
     }
 
     /// Lets go of all connections; those in use end with their calls.
-    pub(super) fn close(&self) {
+    pub(crate) fn close(&self) {
         let lease = self.pool.write().unwrap_or_else(PoisonError::into_inner).take();
         drop(lease);
     }
@@ -171,11 +192,13 @@ async fn read_into(mut body: Incoming, bytes_max: usize, whole: &mut BytesMut) -
 /// The gate shut after a connection was made and before the body left.
 #[derive(Debug, thiserror::Error)]
 #[error("the gate is shut")]
-pub(super) struct GateShut;
+pub(crate) struct GateShut;
 
 /// A request's body, which asks the gate at the moment when the client takes it: only then is there a connection.
-/// A refusal leaves the request without its body, which no server can take for a request.
-pub(super) struct GatedBody {
+/// A refusal leaves the request without its body, which no server can take for a request. Of an empty body the connection
+/// asks only whether it is at its end: while the gate is open it is, and the request leaves with its head; once it is shut
+/// a body is announced that never comes.
+pub(crate) struct GatedBody {
     bytes: Option<Bytes>,
     /// None for calls that belong to no run.
     gate: Option<(Arc<RunContext>, Arc<dyn Clock>)>,
@@ -184,15 +207,20 @@ pub(super) struct GatedBody {
 }
 
 impl GatedBody {
-    pub(super) fn new(bytes: Bytes, context: Arc<RunContext>, clock: Arc<dyn Clock>) -> GatedBody {
+    pub(crate) fn new(bytes: Bytes, context: Arc<RunContext>, clock: Arc<dyn Clock>) -> GatedBody {
         GatedBody {
             gate: Some((context, clock)),
             ..GatedBody::free(bytes)
         }
     }
 
+    fn is_open(&self) -> bool {
+        let gate = self.gate.as_ref();
+        gate.is_none_or(|(run, clock)| run.gate.is_open(clock.now()))
+    }
+
     /// A body that always leaves: of a hook or a ping.
-    pub(super) fn free(bytes: Bytes) -> GatedBody {
+    pub(crate) fn free(bytes: Bytes) -> GatedBody {
         GatedBody {
             bytes: Some(bytes),
             gate: None,
@@ -209,13 +237,10 @@ impl Body for GatedBody {
         mut self: Pin<&mut Self>,
         _: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, GateShut>>> {
+        let is_open = self.is_open();
         let Some(bytes) = self.bytes.take() else {
             return Poll::Ready(None);
         };
-        let is_open = self
-            .gate
-            .as_ref()
-            .is_none_or(|(run, clock)| run.gate.is_open(clock.now()));
         self.has_left.store(is_open, Ordering::Relaxed);
         Poll::Ready(Some(if is_open {
             Ok(Frame::data(bytes))
@@ -225,10 +250,21 @@ impl Body for GatedBody {
     }
 
     fn is_end_stream(&self) -> bool {
-        self.bytes.is_none()
+        match &self.bytes {
+            None => true,
+            Some(bytes) if bytes.is_empty() && self.is_open() => {
+                self.has_left.store(true, Ordering::Relaxed);
+                true
+            }
+            Some(_) => false,
+        }
     }
 
     fn size_hint(&self) -> SizeHint {
-        SizeHint::with_exact(self.bytes.as_ref().map_or(0, |bytes| bytes.len() as u64))
+        match &self.bytes {
+            // Not "exactly nothing": that would leave without a question.
+            Some(bytes) if bytes.is_empty() => SizeHint::default(),
+            bytes => SizeHint::with_exact(bytes.as_ref().map_or(0, |bytes| bytes.len() as u64)),
+        }
     }
 }

@@ -15,6 +15,7 @@ use super::hook::{Caller, HookClient, described, sentence};
 use crate::classify::{Answer, is_page};
 use crate::command::{Environment, check_program};
 use crate::wire::quote;
+use windrow_core::business::request::RequestHandlerSpec;
 use windrow_core::business::secrets::BusinessSecrets;
 use windrow_core::business::{BusinessSpec, HandlerSpec, HookKind, HttpHandlerSpec};
 use windrow_core::ids::Moment;
@@ -60,6 +61,7 @@ impl HandlerChecker for HookClient {
         let mut report = Vec::new();
         match &business.spec.handler {
             HandlerSpec::Command(name) => report.push(self.command(name)),
+            HandlerSpec::Request(own) => report.push(request(own)),
             HandlerSpec::Http(http) => match self.alone(business, &http.url) {
                 Err(why) => report.push(fail("reachable", why, "mend the business's settings")),
                 Ok(caller) => {
@@ -89,7 +91,7 @@ impl HookClient {
         let checked = options.check().map_err(|why| why.to_string())?;
         let lease = self
             .transports
-            .alone(&options, checked.is_https)
+            .alone(&options.outbound, checked.is_https)
             .map_err(|why| why.to_string())?;
         Ok(self.caller(&options, checked, lease))
     }
@@ -299,6 +301,19 @@ impl Probe<'_> {
         } else {
             ok("latency", shown)
         });
+    }
+}
+
+/// An API that knows nothing of Windrow has nothing that could be called for a try.
+fn request(own: &RequestHandlerSpec) -> CheckLine {
+    let what = own.request.call.split('{').next().unwrap_or_default();
+    let hint = "preview some items of a task: they are real calls";
+    CheckLine {
+        advice: Some(hint.to_owned()),
+        ..ok(
+            "request",
+            format!("{}… can be made; it isn't called for a check", cut(what, 200)),
+        )
     }
 }
 

@@ -6,6 +6,7 @@ use super::options;
 use crate::classify::Pointer;
 use windrow_core::business::secrets::BusinessSecrets;
 use windrow_core::business::{BusinessSpec, HandlerSpec, HookKind, HttpHandlerSpec};
+use windrow_core::template::Secrets;
 use windrow_engine::ports::handling::hook::HandlerFault;
 use windrow_net::proxy::Proxy;
 use windrow_net::tls;
@@ -31,6 +32,14 @@ pub(super) fn faults(spec: &BusinessSpec, secrets: &BusinessSecrets) -> Vec<Hand
         }
         check_headers(http, secrets, &mut found);
         check_rest(http, &mut found);
+        check_connections(&http.proxy, &http.ca_pem, http.insecure_skip_verify, &mut found);
+    }
+    if let HandlerSpec::Request(own) = &spec.handler {
+        let faults = crate::request::faults(&own.request, &Secrets(secrets.request.clone()));
+        for fault in faults {
+            found.add(fault.pointer, fault.what);
+        }
+        check_connections(&own.proxy, &own.ca_pem, own.insecure_skip_verify, &mut found);
     }
     for kind in HookKind::ALL {
         if let Some(url) = spec.hooks.get(kind).and_then(|hook| hook.url.as_deref()) {
@@ -98,16 +107,19 @@ fn check_rest(http: &HttpHandlerSpec, found: &mut Faults) {
     } else if let Err(why) = Pointer::new(&http.response_pointer) {
         found.add("/response_pointer", why.to_string());
     }
-    if let Some(Err(why)) = http.proxy.as_deref().map(Proxy::parse) {
+}
+
+fn check_connections(proxy: &Option<String>, ca_pem: &Option<String>, trusts_any: bool, found: &mut Faults) {
+    if let Some(Err(why)) = proxy.as_deref().map(Proxy::parse) {
         found.add("/proxy", why);
     }
-    if let Some(pem) = &http.ca_pem {
+    if let Some(pem) = ca_pem {
         if pem.len() > CA_BYTES_MAX {
             found.add("/ca_pem", format!("it is longer than {CA_BYTES_MAX} bytes"));
         } else if let Err(why) = tls::authorities(pem) {
             found.add("/ca_pem", why);
         }
-        if http.insecure_skip_verify {
+        if trusts_any {
             found.add(
                 "/insecure_skip_verify",
                 "with `ca_pem` certificates are verified: leave one of them out",

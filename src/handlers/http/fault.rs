@@ -16,7 +16,7 @@ const MAY_SPEAK_TLS: &str = "the server may speak TLS: try https://";
 
 /// A request without a usable answer.
 #[derive(Debug)]
-pub(super) enum Fault {
+pub(crate) enum Fault {
     /// The gate shut before the body could leave, or the handler was closed.
     NotSent,
     /// The call's time ran out.
@@ -40,7 +40,7 @@ pub(super) enum Fault {
 }
 
 impl Fault {
-    pub(super) fn late(timeout: Duration, stage: &str) -> Fault {
+    pub(crate) fn late(timeout: Duration, stage: &str) -> Fault {
         let timeout = humantime::format_duration(timeout);
         Fault::Late(format!(
             "no complete reply within {timeout}: {stage}; speed the handler up or raise `timeout`"
@@ -48,7 +48,7 @@ impl Fault {
     }
 
     /// The same of a request in plain HTTP to a server that never answered.
-    pub(super) fn guessing_tls(self) -> Fault {
+    pub(crate) fn guessing_tls(self) -> Fault {
         match self {
             Fault::Late(message) => Fault::Late(format!("{message}; {MAY_SPEAK_TLS}")),
             Fault::Reset(why) => Fault::ResetPlain(why),
@@ -56,7 +56,7 @@ impl Fault {
         }
     }
 
-    pub(super) fn unsent(timeout: Duration) -> Fault {
+    pub(crate) fn unsent(timeout: Duration) -> Fault {
         let timeout = humantime::format_duration(timeout);
         Fault::Unsent(format!(
             "no connection stood within {timeout}, so nothing was sent; does a handler listen there, and with TLS if \
@@ -65,7 +65,7 @@ impl Fault {
     }
 
     /// The fault of a request that failed before its answer began.
-    pub(super) fn of_request(error: &legacy::Error) -> Fault {
+    pub(crate) fn of_request(error: &legacy::Error) -> Fault {
         if let Some(why) = causes(error).find_map(|cause| cause.downcast_ref::<ConnectError>()) {
             return Fault::Unconnected(why.clone());
         }
@@ -85,7 +85,7 @@ impl Fault {
     }
 
     /// The fault of an answer whose body broke off.
-    pub(super) fn of_body(error: &hyper::Error) -> Fault {
+    pub(crate) fn of_body(error: &hyper::Error) -> Fault {
         Fault::Reset(deepest(error))
     }
 }

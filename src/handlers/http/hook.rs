@@ -16,7 +16,7 @@ use super::fault::Fault;
 use super::options::Checked;
 use super::request::lossy;
 use super::transport::{Lease, Transports};
-use crate::classify::Answer;
+use crate::classify::{Answer, needs_body};
 use crate::deadline::Deadline;
 use crate::rust::InProcess;
 use crate::wire::quote;
@@ -77,7 +77,7 @@ impl HookClient {
     /// A client for these options, with shared connections.
     fn client(&self, options: &HttpOptions) -> Result<Caller, OpenError> {
         let checked = options.check()?;
-        let lease = self.transports.lease(options, checked.is_https)?;
+        let lease = self.transports.lease(&options.outbound, checked.is_https)?;
         Ok(self.caller(options, checked, lease))
     }
 
@@ -130,7 +130,9 @@ impl Caller {
             headers.insert("webhook-signature", lossy(&signature));
         }
         let mut deadline = Deadline::new(&self.clock, self.clock.now().plus(timeout));
-        self.client.send(request, &mut deadline, timeout).await
+        self.client
+            .send(request, &mut deadline, timeout, needs_body)
+            .await
     }
 }
 
@@ -144,7 +146,7 @@ impl HookCaller for HookClient {
             .and_then(|hook| hook.url.clone());
         let url = own.or_else(|| match &business.spec.handler {
             HandlerSpec::Http(http) => Some(http.url.clone()),
-            HandlerSpec::Command(_) => None,
+            HandlerSpec::Command(_) | HandlerSpec::Request(_) => None,
         });
         let Some(url) = url else {
             let text = format!(
@@ -172,6 +174,7 @@ pub(super) fn sentence(fault: Fault) -> String {
     match CallFailure::from(fault) {
         CallFailure::Failed { failure, .. }
         | CallFailure::Abandoned(failure)
+        | CallFailure::Unsendable(failure)
         | CallFailure::BadReply(failure)
         | CallFailure::Rejected(failure)
         | CallFailure::Gone(failure)

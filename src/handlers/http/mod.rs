@@ -9,17 +9,19 @@
 //! | `hook`, `contract`, `desk` | hooks; whether a handler keeps to the protocol; what can't be called at all |
 //! | `fault` | what a request without a usable answer means |
 //!
+//! `client`, `transport` and `fault` serve the `request` handler too.
+//!
 //! What holds: nothing leaves once the gate is shut; a call ends by its deadline whatever the other side does;
 //! dropping the future of a call closes its connection.
 
-mod client;
+pub(crate) mod client;
 mod contract;
 mod desk;
-mod fault;
+pub(crate) mod fault;
 mod hook;
-mod options;
-mod request;
-mod transport;
+pub(crate) mod options;
+pub(crate) mod request;
+pub(crate) mod transport;
 
 use std::fmt;
 use std::sync::Arc;
@@ -27,10 +29,10 @@ use std::sync::Arc;
 use futures_util::future::BoxFuture;
 use tokio::sync::watch;
 
-use self::client::CallbackClient;
+use self::client::{CallbackClient, leaves_until};
 use self::fault::Fault;
 use self::request::Requests;
-use super::classify::{Asked, Pointer, classify};
+use super::classify::{Asked, Pointer, classify, needs_body};
 use super::deadline::Deadline;
 use windrow_engine::ports::clock::Clock;
 use windrow_engine::ports::handling::handler::{
@@ -87,7 +89,7 @@ impl HttpHandlerFactory {
 impl HandlerFactory for HttpHandlerFactory {
     fn open(&self, context: Arc<RunContext>) -> Result<Arc<dyn Handler>, OpenError> {
         let checked = self.options.check()?;
-        let lease = self.transports.lease(&self.options, checked.is_https)?;
+        let lease = self.transports.lease(&self.options.outbound, checked.is_https)?;
         let client = CallbackClient::new(lease, self.options.reply_bytes_max);
         let pointer = checked.pointer.clone();
         let requests = Requests::new(checked, &self.options, context.clone(), self.clock.clone());
@@ -115,20 +117,13 @@ struct HttpHandler {
 
 impl HttpHandler {
     async fn call(&self, call: Call) -> Result<Reply, Fault> {
-        let now = self.clock.now();
-        if !self.context.gate.is_open(now) {
-            return Err(Fault::NotSent);
-        }
-        let until = call.gate_time.plus(call.timeout);
-        if until <= now {
-            return Err(Fault::late(
-                call.timeout,
-                "no time was left when it was to be sent",
-            ));
-        }
+        let until = leaves_until(&self.context, &self.clock, &call)?;
         let request = self.requests.build(&call);
         let mut deadline = Deadline::new(&self.clock, until);
-        let answer = self.client.send(request, &mut deadline, call.timeout).await?;
+        let answer = self
+            .client
+            .send(request, &mut deadline, call.timeout, needs_body)
+            .await?;
         let single = self.requests.single(&call.items);
         let asked = Asked {
             items: &call.items,

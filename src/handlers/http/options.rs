@@ -114,13 +114,12 @@ impl HttpOptions {
         let own = http.headers.iter().chain(&secrets.headers);
         options.headers = own.map(|(name, value)| (name.clone(), value.clone())).collect();
         options.response_pointer = http.response_pointer.clone();
-        // Who names an authority wants it looked at, whatever holds for the others.
-        let by_config = options.outbound.insecure_skip_verify && http.ca_pem.is_none();
-        options.outbound.insecure_skip_verify = http.insecure_skip_verify || by_config;
-        options.outbound.ca_pem = http.ca_pem.clone();
-        if http.proxy.is_some() {
-            options.outbound.proxy = http.proxy.clone();
-        }
+        connect(
+            &mut options.outbound,
+            &http.proxy,
+            &http.ca_pem,
+            http.insecure_skip_verify,
+        );
         options
     }
 
@@ -161,6 +160,22 @@ impl HttpOptions {
     }
 }
 
+/// What a business says of its connections, over what the configuration says of all.
+pub(crate) fn connect(
+    outbound: &mut Outbound,
+    proxy: &Option<String>,
+    ca_pem: &Option<String>,
+    trusts_any: bool,
+) {
+    // Who names an authority wants it looked at, whatever holds for the others.
+    let by_config = outbound.insecure_skip_verify && ca_pem.is_none();
+    outbound.insecure_skip_verify = trusts_any || by_config;
+    outbound.ca_pem.clone_from(ca_pem);
+    if proxy.is_some() {
+        outbound.proxy.clone_from(proxy);
+    }
+}
+
 impl fmt::Debug for HttpOptions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let names: Vec<&str> = self.headers.iter().map(|(name, _)| name.as_str()).collect();
@@ -179,7 +194,7 @@ impl fmt::Debug for HttpOptions {
 ///
 /// # Errors
 /// A sentence for people, without passwords.
-pub(super) fn uri(url: &str) -> Result<(Uri, bool), String> {
+pub(crate) fn uri(url: &str) -> Result<(Uri, bool), String> {
     let bad = |why: &str| {
         let shown = url
             .split_once('@')

@@ -13,7 +13,6 @@ use hyper_util::rt::{TokioExecutor, TokioTimer};
 use rustls::ClientConfig;
 use sha2::{Digest, Sha256};
 
-use super::HttpOptions;
 use super::client::{GatedBody, HEADER_BYTES_MAX};
 use crate::sign::{KeyRing, SecretError, Signer};
 use windrow_core::items::verdict::Failure;
@@ -26,15 +25,15 @@ use windrow_net::{Outbound, tls};
 const USERS_MAX: usize = 4;
 
 /// Connections, and how many were made.
-pub(super) struct Pool {
-    pub(super) client: Client<Lines, GatedBody>,
-    pub(super) made: Arc<AtomicUsize>,
+pub(crate) struct Pool {
+    pub(crate) client: Client<Lines, GatedBody>,
+    pub(crate) made: Arc<AtomicUsize>,
     users: Arc<()>,
 }
 
 /// The right to use a pool; the pool's connections close with the last one.
-pub(super) struct Lease {
-    pub(super) pool: Arc<Pool>,
+pub(crate) struct Lease {
+    pub(crate) pool: Arc<Pool>,
     _user: Arc<()>,
 }
 
@@ -76,8 +75,8 @@ impl Transports {
     ///
     /// # Errors
     /// When there are no certificates to trust, or the proxy is none.
-    pub(super) fn lease(&self, options: &HttpOptions, is_https: bool) -> Result<Lease, OpenError> {
-        let kind = kind(&options.outbound, is_https);
+    pub(crate) fn lease(&self, outbound: &Outbound, is_https: bool) -> Result<Lease, OpenError> {
+        let kind = kind(outbound, is_https);
         let mut pools = lock(&self.pools);
         // The newest one is the likeliest to have room.
         let same = pools
@@ -95,7 +94,7 @@ impl Transports {
                 pool,
             });
         }
-        let pool = Arc::new(self.make(options, is_https)?);
+        let pool = Arc::new(self.make(outbound, is_https)?);
         pools.retain(|_, same| {
             same.retain(|pool| pool.strong_count() > 0);
             !same.is_empty()
@@ -111,16 +110,16 @@ impl Transports {
     ///
     /// # Errors
     /// As [`Transports::lease`].
-    pub(super) fn alone(&self, options: &HttpOptions, is_https: bool) -> Result<Lease, OpenError> {
-        let pool = Arc::new(self.make(options, is_https)?);
+    pub(crate) fn alone(&self, outbound: &Outbound, is_https: bool) -> Result<Lease, OpenError> {
+        let pool = Arc::new(self.make(outbound, is_https)?);
         Ok(Lease {
             _user: pool.users.clone(),
             pool,
         })
     }
 
-    fn make(&self, options: &HttpOptions, is_https: bool) -> Result<Pool, OpenError> {
-        let (outbound, made) = (&options.outbound, Arc::new(AtomicUsize::new(0)));
+    fn make(&self, outbound: &Outbound, is_https: bool) -> Result<Pool, OpenError> {
+        let made = Arc::new(AtomicUsize::new(0));
         let tls = self.tls(outbound, is_https)?;
         let refuse = |why| OpenError::from(Failure::new("BAD_HANDLER", why));
         let connector = outbound.connector(tls, made.clone()).map_err(refuse)?;
@@ -183,11 +182,12 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::http::HttpOptions;
 
     #[tokio::test]
     async fn runs_with_equal_options_share_a_pool_until_it_is_full() {
         let transports = Transports::default();
-        let lease = |options: &HttpOptions| transports.lease(options, false).expect("leased");
+        let lease = |options: &HttpOptions| transports.lease(&options.outbound, false).expect("leased");
         let (here, there) = (HttpOptions::new("http://a"), HttpOptions::new("http://b"));
         let mut leases: Vec<Lease> = (0..USERS_MAX).map(|_| lease(&here)).collect();
         assert!(leases.iter().all(|one| Arc::ptr_eq(&one.pool, &leases[0].pool)));

@@ -254,7 +254,7 @@ fn verdict_of_each(failure: &CallFailure) -> Option<ItemVerdict> {
             failure,
             ..
         } => Some(ItemVerdict::Unclear(failure.clone())),
-        CallFailure::Abandoned(failure) => Some(ItemVerdict::Failed {
+        CallFailure::Abandoned(failure) | CallFailure::Unsendable(failure) => Some(ItemVerdict::Failed {
             failure: failure.clone(),
             wish: Wish::Abandon,
         }),

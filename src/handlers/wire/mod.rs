@@ -111,18 +111,23 @@ pub fn bad_reply(why: impl fmt::Display, bytes: &[u8]) -> Failure {
 
 /// The beginning of a reply in quotes, fit for a message; of a web page its title.
 pub fn quote(bytes: &[u8]) -> String {
+    quote_most(bytes, QUOTE_CHARS_MAX)
+}
+
+/// The same with so many characters.
+pub(crate) fn quote_most(bytes: &[u8], chars_max: usize) -> String {
     if let Some(title) = title(bytes) {
         return format!("`{}` (the title of a page)", cut(&title, QUOTE_CHARS_MAX * 4));
     }
-    let head = &bytes[..bytes.len().min(QUOTE_CHARS_MAX * 4)];
+    let head = &bytes[..bytes.len().min(chars_max * 4)];
     let text = String::from_utf8_lossy(head);
-    let kept: String = text.trim().chars().take(QUOTE_CHARS_MAX).collect();
+    let kept: String = text.trim().chars().take(chars_max).collect();
     let more = if kept.len() < bytes.trim_ascii().len() {
         "…"
     } else {
         ""
     };
-    format!("`{}{more}`", cut(&kept, QUOTE_CHARS_MAX * 4))
+    format!("`{}{more}`", cut(&kept, chars_max * 4))
 }
 
 /// What stands between the first `<title>` and the next tag near the beginning of a page.
@@ -392,7 +397,7 @@ fn check_depth(value: &RawValue, member: &str) -> Result<(), &'static str> {
     }
 }
 
-fn is_deeper_than(json: &str, depth_max: usize) -> bool {
+pub(crate) fn is_deeper_than(json: &str, depth_max: usize) -> bool {
     let (mut depth, mut in_text, mut escaped) = (0_usize, false, false);
     for byte in json.bytes() {
         match byte {

@@ -16,6 +16,7 @@ use super::handlers::{OnWork, Sink, command_settings};
 use super::sources::{OriginView, StoredSources, open_stored, origin_view};
 use windrow_config::{Config, StoreUrl};
 use windrow_core::business::HandlerSpec;
+use windrow_core::business::request::RequestHandlerSpec;
 use windrow_core::business::secrets::BusinessSecrets;
 use windrow_core::limit::key::LimitKey;
 use windrow_engine::ports::access::business_store::{Business, BusinessStore};
@@ -28,6 +29,7 @@ use windrow_engine::ports::sources::source::Source;
 use windrow_engine::ports::tasks::store::TaskView;
 use windrow_handlers::command::{CommandHandlerFactory, Environment};
 use windrow_handlers::http::{HttpHandlerFactory, HttpOptions};
+use windrow_handlers::request::{RequestHandlerFactory, RequestOptions};
 use windrow_handlers::rust::InProcess;
 
 pub(crate) use windrow_handlers::command::Leftovers;
@@ -73,6 +75,7 @@ impl Provider for ServiceProvider {
             view: origin_view(task)?,
             kind: match &business.spec.handler {
                 HandlerSpec::Http(_) => "http",
+                HandlerSpec::Request(_) => "request",
                 HandlerSpec::Command(name) if self.in_process.contains_key(name) => "rust",
                 HandlerSpec::Command(_) => "command",
             },
@@ -128,7 +131,7 @@ impl ServiceProvider {
         let found = found.map_err(|error| ProvisionError::Unavailable(error.to_string()))?;
         found.ok_or_else(|| {
             let text = format!(
-                "{} has no handler; register the business with a url or a command",
+                "{} has no handler; register the business with a url, a command or a request",
                 task.business
             );
             ProvisionError::HandlerUnusable(text)
@@ -138,6 +141,7 @@ impl ServiceProvider {
     fn maker(&self, business: &Business, task: &TaskView) -> Result<Maker, ProvisionError> {
         match &business.spec.handler {
             HandlerSpec::Http(http) => self.http(business, &http.url, task),
+            HandlerSpec::Request(own) => self.request(business, own, task),
             HandlerSpec::Command(name) => match self.in_process.get(name).cloned() {
                 Some(factory) => Ok(Box::new(move |_| factory.clone())),
                 None => self.command(name),
@@ -155,6 +159,22 @@ impl ServiceProvider {
         options.node = self.node.clone();
         options.batch = task.tuning.batch.get();
         let factory = HttpHandlerFactory::sharing(options, self.clock.clone(), self.transports.clone());
+        factory.check().map_err(unusable)?;
+        let factory = Arc::new(factory);
+        Ok(Box::new(move |_| factory.clone()))
+    }
+
+    fn request(
+        &self,
+        business: &Business,
+        own: &RequestHandlerSpec,
+        task: &TaskView,
+    ) -> Result<Maker, ProvisionError> {
+        let secrets = self.secrets(business)?;
+        let mut options = RequestOptions::for_business(&self.config.http_handler, own, &secrets);
+        options.node = self.node.clone();
+        options.batch = task.tuning.batch.get();
+        let factory = RequestHandlerFactory::sharing(options, self.clock.clone(), self.transports.clone());
         factory.check().map_err(unusable)?;
         let factory = Arc::new(factory);
         Ok(Box::new(move |_| factory.clone()))

@@ -6,7 +6,7 @@ use serde_json::Value;
 use tokio::time::timeout;
 
 use super::{Kind, cache};
-use crate::help::EXIT_CODES;
+use crate::help::{EXIT_CODES, TEMPLATES};
 use crate::link::Remote;
 use crate::link::contexts::Contexts;
 use crate::link::reach::{Reach, reach};
@@ -84,7 +84,10 @@ fn topics() -> Vec<Suggestion> {
     let about = |command: &clap::Command| command.get_about().map(ToString::to_string).unwrap_or_default();
     let commands = commands.map(|command| Suggestion::new(command.get_name(), about(command)));
     commands
-        .chain([Suggestion::new(EXIT_CODES, "What the program's exit codes mean")])
+        .chain([
+            Suggestion::new(EXIT_CODES, "What the program's exit codes mean"),
+            Suggestion::new(TEMPLATES, "How a request is made of an item's data"),
+        ])
         .collect()
 }
 

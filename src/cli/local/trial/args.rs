@@ -9,7 +9,13 @@ use clap::{ArgGroup, Args, ValueHint};
 
 use crate::args::{HttpArgs, Items, Verbosity};
 use crate::input::choice::{self, Choice};
+use crate::run::request::RequestArgs;
 use windrow_core::settings::text::parse_span;
+
+/// clap's own is longer than a line.
+pub(crate) const USAGE: &str = "\
+windrow try [OPTIONS] URL | --url URL | --request 'POST URL'
+                   | --cmd TEXT | -- COMMAND…";
 
 /// How it is used.
 pub(crate) const EXAMPLES: &str = "\
@@ -17,11 +23,13 @@ Examples:
   windrow try http://127.0.0.1:9000/windrow --items 0..5 \\
     --data '{\"user_id\":\"u{index}\"}'
   windrow try --csv users.csv --items 0..3 -- python3 -u handler.py
+  windrow try --csv orders.csv \\
+    --request 'GET https://api.example/v1/orders/{order_id}'
   windrow try --cmd 'python3 -u handler.py' --items 7";
 
 /// `windrow try`
 #[derive(Debug, Args)]
-#[command(group(ArgGroup::new("handler").required(true).args(["url", "address", "cmd", "worker"])))]
+#[command(group(ArgGroup::new("handler").required(true).args(["url", "address", "cmd", "worker", "request"])))]
 pub struct TryArgs {
     /// The URL to call
     pub url: Option<String>,
@@ -58,6 +66,9 @@ pub struct TryArgs {
     /// How a URL is called.
     #[command(flatten)]
     pub http: HttpArgs,
+    /// A request for each item.
+    #[command(flatten)]
+    pub request: RequestArgs,
     /// A configuration file, for defaults
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,

@@ -9,6 +9,7 @@ use crate::args::TryArgs;
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::input::choice::Choice;
+use crate::run::request::RequestWanted;
 use crate::run::source;
 use windrow_core::ids::{INDEX_MAX, ItemIndex, WallMs};
 use windrow_engine::ports::handling::handler::CallRows;
@@ -28,7 +29,11 @@ pub(super) enum Data {
 
 impl Data {
     /// What the flags say, and the items to call; a file is read once and nothing of it is kept.
-    pub(super) async fn of(args: &TryArgs, now: WallMs) -> Result<(Data, Choice), Fault> {
+    pub(super) async fn of(
+        args: &TryArgs,
+        request: Option<&RequestWanted>,
+        now: WallMs,
+    ) -> Result<(Data, Choice), Fault> {
         let mut chosen = args
             .chosen
             .clone()
@@ -45,6 +50,7 @@ impl Data {
         }
         let spec = source::spec(&args.items, args.glob.as_deref(), 0)?;
         if let SourceSpec::Range { .. } = spec {
+            request.map_or(Ok(()), |request| request.check_names(false, &[]))?;
             return Ok((Data::None, chosen));
         }
         if let SourceSpec::File {
@@ -55,6 +61,9 @@ impl Data {
             return Err(Fault::new(Exit::Usage, "standard input can't be tried", because).hint("name a file"));
         }
         let opened = open_for_a_look(&spec, now).await?;
+        if let Some(request) = request {
+            request.check_columns(&opened).await?;
+        }
         let total = opened.source.total().0;
         if args.chosen.is_none() {
             chosen.0.retain(|index| *index < total);

@@ -20,13 +20,14 @@ use crate::input::choice::Choice;
 use crate::output::screen;
 use crate::run::handler;
 use crate::run::load;
+use crate::run::request::{self, RequestWanted};
 use crate::signals::Signals;
 use windrow_config::Config;
 use windrow_core::ids::{Attempt, ItemIndex};
 use windrow_core::items::run::IndexRun;
 use windrow_core::items::verdict::Dispatch;
 use windrow_engine::ports::clock::Clock;
-use windrow_engine::ports::handling::handler::{Call, CallItems, Handler, HandlerFactory};
+use windrow_engine::ports::handling::handler::{Call, CallItems, Handler, HandlerFactory, RunContext};
 use windrow_node::handlers::{self, HandlerParts};
 use windrow_node::{Runtimes, SystemClock};
 
@@ -45,9 +46,11 @@ pub(crate) async fn trial(args: &TryArgs, shell: &Shell, runtimes: Arc<Runtimes>
     let mut signals = Signals::catch().map_err(|error| Fault::bug(error.to_string()))?;
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
     let config = load(args.config.as_deref(), shell)?;
-    let factory = factory(args, shell, &config, &runtimes, &clock)?;
-    let (data, items) = Data::of(args, clock.wall()).await?;
-    let handler = factory.open(Arc::new(handlers::preview_context()))?;
+    let request = request::wanted(&args.request, &args.http)?;
+    let factory = factory(args, request.as_ref(), shell, &config, &runtimes, &clock)?;
+    let (data, items) = Data::of(args, request.as_ref(), clock.wall()).await?;
+    let context = Arc::new(handlers::preview_context());
+    let handler = factory.open(context.clone())?;
     let ready_within = config.command_handler.startup_timeout + READY_EXTRA;
     let trial = Trial {
         args,
@@ -55,6 +58,7 @@ pub(crate) async fn trial(args: &TryArgs, shell: &Shell, runtimes: Arc<Runtimes>
         clock: &*clock,
         data,
         items,
+        request: request.map(|request| (request, context)),
     };
     let tried = tokio::select! {
         tried = trial.run(ready_within) => tried,
@@ -73,6 +77,7 @@ pub(crate) async fn trial(args: &TryArgs, shell: &Shell, runtimes: Arc<Runtimes>
 
 fn factory(
     args: &TryArgs,
+    request: Option<&RequestWanted>,
     shell: &Shell,
     config: &Config,
     runtimes: &Runtimes,
@@ -87,6 +92,9 @@ fn factory(
         leftovers: None,
         work: runtimes.work().clone(),
     };
+    if let Some(request) = request {
+        return Ok(handlers::factory(&request.choice(args.batch)?, making)?);
+    }
     let split = |cmd: &String| cmd.split_whitespace().map(Into::into).collect();
     let argv = args.cmd.as_ref().map_or_else(|| args.worker.clone(), split);
     let worker = (argv, NonZeroU32::MIN);
@@ -106,17 +114,31 @@ struct Trial<'a> {
     clock: &'a dyn Clock,
     data: Data,
     items: Choice,
+    /// What is made for each item, to be shown.
+    request: Option<(RequestWanted, Arc<RunContext>)>,
 }
 
 impl Trial<'_> {
     async fn run(&self, ready_within: Duration) -> Result<Exit, Fault> {
         self.ready(ready_within).await;
-        let mut tally = Tally::default();
+        let mut tally = Tally::of(self.request.is_some());
         for items in self.items.0.chunks(self.args.batch.get() as usize) {
             self.call_until_settled(items, &mut tally).await?;
         }
         screen::print(&tally.summary())?;
         tally.contract()
+    }
+
+    /// Shows the requests that are about to leave.
+    fn show(&self, call: &Call) -> Result<(), Fault> {
+        let Some((request, context)) = &self.request else {
+            return Ok(());
+        };
+        for (index, attempt) in call.items.iter() {
+            let (data, key) = (call.rows.data(index), context.item_key(index));
+            screen::print(&request.shown(data, index.0, &key, attempt.get()))?;
+        }
+        Ok(())
     }
 
     /// Waits until the handler takes a call. One that takes none says by its answer why.
@@ -137,6 +159,7 @@ impl Trial<'_> {
                 gate_time: begun,
                 timeout: self.args.timeout,
             };
+            self.show(&call)?;
             let reply = self.handler.process(call).await;
             let took = self.clock.now().since(begun);
             let said = verdicts::read(&left, reply, took);

@@ -6,6 +6,7 @@ use crate::exit::Exit;
 use crate::fault::Fault;
 use windrow_core::items::output::Output;
 use windrow_core::items::verdict::{Failure, Outcome, Wish, cut};
+use windrow_core::template::TEMPLATE_VALUE;
 use windrow_engine::ports::handling::handler::{CallFailure, ItemVerdict, Reply};
 
 /// What is shown of an output. Unit: bytes.
@@ -103,7 +104,9 @@ fn whole(said: ItemReport, failure: &CallFailure) -> ItemReport {
     let (sign, why, is_flaw, retry) = match failure {
         CallFailure::Failed { failure, after, .. } => ("↻ failed", failure, false, Some(*after)),
         CallFailure::BackPressure { after, failure } => ("↻ busy", failure, false, Some(*after)),
-        CallFailure::Abandoned(failure) => ("✗ abandoned", failure, false, None),
+        CallFailure::Abandoned(failure) | CallFailure::Unsendable(failure) => {
+            ("✗ abandoned", failure, false, None)
+        }
         CallFailure::BadReply(failure) => ("✗ not understood:", failure, true, None),
         CallFailure::Rejected(failure) => ("✗ refused:", failure, true, None),
         CallFailure::Gone(failure) => ("✗ gone:", failure, true, None),
@@ -145,6 +148,8 @@ fn wait_text(after: Option<Duration>) -> String {
 /// All calls together.
 #[derive(Default)]
 pub(super) struct Tally {
+    /// An API that knows nothing of a contract is called.
+    is_request: bool,
     latencies: Vec<Duration>,
     flaws: Vec<Failure>,
     understood: bool,
@@ -153,6 +158,14 @@ pub(super) struct Tally {
 }
 
 impl Tally {
+    /// Of nothing yet.
+    pub(super) fn of(is_request: bool) -> Tally {
+        Tally {
+            is_request,
+            ..Tally::default()
+        }
+    }
+
     /// Counts a call.
     pub(super) fn on_call(&mut self, said: Vec<ItemReport>, took: Duration) {
         if said.iter().any(|one| one.understood && one.flaw.is_none()) {
@@ -172,15 +185,17 @@ impl Tally {
 
     /// The last line. How fast it is with many calls at once isn't said: they came one after the other.
     pub(super) fn summary(&mut self) -> String {
+        let subject = if self.is_request { "requests" } else { "contract" };
         if !self.is_kept() {
-            return "contract: broken".to_owned();
+            let how = if self.is_request { "refused" } else { "broken" };
+            return format!("{subject}: {how}");
         }
         self.latencies.sort_unstable();
         let sum: Duration = self.latencies.iter().sum();
         let mean = sum.as_secs_f64() / self.latencies.len() as f64;
         let p95 = self.latencies[(self.latencies.len() * 95).div_ceil(100).max(1) - 1];
         format!(
-            "contract: ok · a call takes {:.1} ms, one at a time (p95 {:.1} ms)",
+            "{subject}: ok · a call takes {:.1} ms, one at a time (p95 {:.1} ms)",
             mean * 1000.0,
             p95.as_secs_f64() * 1000.0
         )
@@ -189,6 +204,12 @@ impl Tally {
     /// The exit code, or how the contract is broken.
     pub(super) fn contract(&self) -> Result<Exit, Fault> {
         if let Some(flaw) = self.flaws.first() {
+            if self.is_request {
+                return Err(
+                    Fault::new(Exit::BadHandler, "the API refuses the request", told(flaw))
+                        .hint("see the request above"),
+                );
+            }
             return Err(Fault::new(Exit::BadHandler, "the handler breaks the contract", told(flaw))
                 .or_hint("see what a handler has to answer: `windrow init http` says it, `windrow init python` writes one"));
         }
@@ -196,6 +217,9 @@ impl Tally {
             let because = self.last.as_deref().unwrap_or("nothing was called");
             let is_tls = because.contains("certificate") || because.contains("secure connection");
             let (what, hint) = match self.answered {
+                _ if because.contains(TEMPLATE_VALUE) => {
+                    ("no request could be made", "see what the items carry, above")
+                }
                 true => (
                     "the handler refuses every call",
                     "its own log may say why; `windrow init` writes one that answers as it should",

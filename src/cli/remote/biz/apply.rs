@@ -19,7 +19,15 @@ use windrow_client::ClientError;
 /// Members that the node keeps itself; what it shows can be given back to it.
 const KEPT: [&str; 5] = ["revision", "created_at", "updated_at", "archived_at", "secret"];
 /// Members that are tables, which become as the file says as a whole.
-const TABLES: [&str; 5] = ["headers", "secret_headers", "hooks", "defaults", "limits"];
+const TABLES: [&str; 7] = [
+    "headers",
+    "secret_headers",
+    "request",
+    "request_secrets",
+    "hooks",
+    "defaults",
+    "limits",
+];
 
 /// Makes them so.
 ///

@@ -20,10 +20,19 @@ pub(super) async fn edit(args: &EditArgs, shell: &Shell) -> Result<Exit, Fault> 
     for member in &args.unset {
         unset(&mut patch, member)?;
     }
-    // A business has one of the two.
-    for (name, other) in [("url", "command"), ("command", "url")] {
-        if patch.get(name).is_some_and(Value::is_string) {
+    // A business has one of them.
+    let kinds = ["url", "command", "request"];
+    let says =
+        |name: &str, value: &Value| value.is_string() || (name == "request" && value["call"].is_string());
+    let said = kinds
+        .into_iter()
+        .find(|name| patch.get(*name).is_some_and(|value| says(name, value)));
+    if let Some(said) = said {
+        for other in kinds.into_iter().filter(|other| *other != said) {
             patch.insert(other.to_owned(), Value::Null);
+        }
+        if said != "request" {
+            patch.insert("request_secrets".to_owned(), Value::Null);
         }
     }
     if patch.is_empty() {

@@ -31,9 +31,11 @@ pub(super) const BUSINESSES: Listing = Listing {
 
 /// Its URL, or its command.
 fn handler(business: &Value) -> String {
-    match business["command"].as_str().filter(|command| !command.is_empty()) {
-        Some(command) => format!("command {command}"),
-        None => text(&business["url"]).to_owned(),
+    let is = |value: &Value| value.as_str().filter(|text| !text.is_empty()).map(str::to_owned);
+    match (is(&business["command"]), is(&business["request"]["call"])) {
+        (Some(command), _) => format!("command {command}"),
+        (None, Some(call)) => call,
+        (None, None) => text(&business["url"]).to_owned(),
     }
 }
 
@@ -112,7 +114,15 @@ pub(super) fn card(business: &Value, times: &Times) -> Card {
         .title(is("display_name").unwrap_or_default(), Tone::Plain)
         .line("handler", handler(business))
         .maybe("pool", is("pool"));
-    for name in ["headers", "secret_headers", "hooks", "defaults", "limits"] {
+    for name in [
+        "request",
+        "request_secrets",
+        "headers",
+        "secret_headers",
+        "hooks",
+        "defaults",
+        "limits",
+    ] {
         card = card.maybe(&name.replace('_', " "), members(&business[name]));
     }
     card = card

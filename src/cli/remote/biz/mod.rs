@@ -4,6 +4,7 @@ mod apply;
 mod edit;
 mod list;
 mod register;
+mod request;
 mod settings;
 
 use std::path::PathBuf;
@@ -24,6 +25,8 @@ Examples:
   windrow biz register report --command report --pool batch --force
   windrow biz register push --url https://push.internal/windrow \\
     --secret-header-file headers.txt --hook prepare
+  windrow biz register ship --request 'POST https://api.example/v1/{id}' \\
+    --header 'authorization: Bearer {secret.api}' --secret api=@api.token
 
 The handler is called with pings first; one that breaks the contract isn't registered (exit 11), unless with --force.
 The secret that signs calls is printed once, on standard output.";

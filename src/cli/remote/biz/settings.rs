@@ -8,8 +8,10 @@ use std::time::Duration;
 use clap::Args;
 use serde_json::{Map, Value, json};
 
+use super::request;
 use crate::exit::Exit;
 use crate::fault::Fault;
+use crate::run::request::RequestArgs;
 use windrow_core::settings::text::{parse_span, span_text};
 use windrow_core::settings::{Auto, Rate, RateLimit};
 
@@ -17,10 +19,15 @@ use windrow_core::settings::{Auto, Rate, RateLimit};
 #[derive(Clone, Debug, Default, Args)]
 pub struct Settings {
     /// The URL that does the work
-    #[arg(long, conflicts_with = "command", help_heading = "Handler")]
+    #[arg(long, conflicts_with_all = ["command", "request"], help_heading = "Handler")]
     pub url: Option<String>,
     /// The command that does the work, by its name in the node's [handler.command.commands]
-    #[arg(long, value_name = "NAME", help_heading = "Handler")]
+    #[arg(
+        long,
+        value_name = "NAME",
+        conflicts_with = "request",
+        help_heading = "Handler"
+    )]
     pub command: Option<String>,
     /// A header to send, as 'name: value'; may be repeated
     #[arg(long = "header", value_name = "HEADER", help_heading = "Handler")]
@@ -28,6 +35,9 @@ pub struct Settings {
     /// A file with headers that are kept sealed, one 'name: value' a line
     #[arg(long, value_name = "FILE", help_heading = "Handler")]
     pub secret_header_file: Option<PathBuf>,
+    /// What is made for each item of its tasks.
+    #[command(flatten)]
+    pub request: RequestArgs,
     /// Where in a reply the result lies (RFC 6901)
     #[arg(long, value_name = "POINTER", help_heading = "Handler")]
     pub response_pointer: Option<String>,
@@ -109,8 +119,17 @@ impl Settings {
         }
         let secret = self.secret_header_file.as_deref().map(secret_headers);
         let secret = secret.transpose()?.unwrap_or_default();
+        let has_request = self.request.request.is_some() || self.request.said().is_some();
+        let ((request, request_secrets), headers) = if has_request {
+            (request::members(&self.request, &self.headers)?, Map::new())
+        } else {
+            let headers = headers(self.headers.iter().map(String::as_str))?;
+            (Default::default(), headers)
+        };
         let tables = [
-            ("headers", headers(self.headers.iter().map(String::as_str))?),
+            ("request", request),
+            ("request_secrets", request_secrets),
+            ("headers", headers),
             ("secret_headers", secret),
             ("hooks", self.hooks()?),
             ("defaults", self.defaults()?),
@@ -170,7 +189,7 @@ impl Settings {
 }
 
 /// The members that are there.
-fn named<const N: usize>(members: [(&str, Option<Value>); N]) -> Map<String, Value> {
+pub(super) fn named<const N: usize>(members: [(&str, Option<Value>); N]) -> Map<String, Value> {
     let members = members.into_iter();
     members
         .filter_map(|(name, value)| Some((name.to_owned(), value?)))
@@ -276,6 +295,35 @@ mod tests {
         }
         let place = tempfile::tempdir().expect("a directory");
         let file = place.path().join("h");
+        let text = file.to_str().expect("a path");
+        std::fs::write(&file, "hush-hush\n").expect("written");
+        let (secret, header) = (format!("t=@{text}"), format!("cookie: @{text}"));
+        let flags = [
+            "--request",
+            "PUT http://h/{id}",
+            "--form",
+            "a={b}",
+            "--ok",
+            "409",
+            "--secret",
+            &secret,
+            "--header",
+            &header,
+        ];
+        assert_eq!(
+            body(&flags),
+            Ok(json!({
+                "request": {
+                    "call": "PUT http://h/{id}", "headers": {"cookie": "{secret.header.cookie}"}, "json": null,
+                    "form": "a={b}", "text": null, "statuses": {"ok": "409"},
+                },
+                "request_secrets": {"t": "hush-hush", "header.cookie": "hush-hush"},
+            }))
+        );
+        assert_eq!(
+            body(&["--retry", "423"]),
+            Ok(json!({"request": {"statuses": {"retry": "423"}}}))
+        );
         std::fs::write(&file, "# ours\n\nauthorization: Bearer x:y\n").expect("written");
         let flags = ["--secret-header-file", file.to_str().expect("a path")];
         assert_eq!(

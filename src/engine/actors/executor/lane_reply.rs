@@ -158,13 +158,8 @@ impl Reporter {
                 charge(items, (class, failure), again(after), at, reports);
             }
             CallFailure::Abandoned(failure) => {
-                charge(
-                    items,
-                    (FailureClass::Answered, failure),
-                    Wish::Abandon,
-                    at,
-                    reports,
-                );
+                let failure = (FailureClass::Answered, failure);
+                charge(items, failure, Wish::Abandon, at, reports);
             }
             CallFailure::BadReply(failure) | CallFailure::Rejected(failure) => {
                 charge(items, (FailureClass::Rejected, failure), again(None), at, reports);
@@ -188,6 +183,9 @@ impl Reporter {
             CallFailure::Fenced => {
                 give_back(items, reports);
                 reports.signals.push(Signal::Fenced);
+            }
+            CallFailure::Unsendable(failure) => {
+                unsendable(items, &failure, at, reports);
             }
             CallFailure::NotSent => give_back(items, reports),
         }
@@ -261,6 +259,15 @@ fn charge(
         failure,
         after,
     });
+}
+
+/// Items that are given up for what they are: that is no evidence of anything else.
+fn unsendable(items: &CallItems, failure: &Failure, at: ReplyTime, reports: &mut Reports) {
+    reports.unsent += 1;
+    for item in items.iter() {
+        let failure = (FailureClass::Answered, failure.clone());
+        fail(item, failure, Wish::Abandon, at, reports);
+    }
 }
 
 pub(crate) fn give_back(items: &CallItems, reports: &mut Reports) {

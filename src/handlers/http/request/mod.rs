@@ -242,7 +242,7 @@ fn ascii(text: &str) -> HeaderValue {
 }
 
 /// A text without what no header may have, such as a name that a person chose.
-pub(super) fn lossy(text: &str) -> HeaderValue {
+pub(crate) fn lossy(text: &str) -> HeaderValue {
     let kept: String = text
         .chars()
         .map(|c| if c.is_ascii_graphic() || c == ' ' { c } else { '?' })

@@ -7,16 +7,17 @@ use serde_json::Value;
 use utoipa::{IntoParams, ToSchema};
 
 use crate::http::answer::time::rfc3339;
-use crate::http::document::schema::{HooksSettings, LimitsSettings};
+use crate::http::document::schema::{HooksSettings, LimitsSettings, RequestSettings};
 use crate::http::document::settings::TuningSettings;
 use crate::http::guard::reason;
 use crate::service::businesses::{BusinessBody, Revision};
+use windrow_core::business::request::RequestSpec;
 use windrow_core::business::{BusinessLimits, Hooks, POOL_DEFAULT};
 use windrow_core::settings::table::TuningPatch;
 use windrow_engine::ports::access::business_store::Business;
 use windrow_engine::ports::handling::hook::{CheckLine, CheckResult};
 
-/// A business as it is registered. `name` and one of `url` and `command` are needed.
+/// A business as it is registered. `name` and one of `url`, `command` and `request` are needed.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct RegisterBody {
@@ -35,6 +36,12 @@ pub(crate) struct RegisterBody {
     /// What is started: a name under `[handler.command.commands]`, or a handler of the program that the node is part of.
     #[schema(max_length = 64)]
     command: Option<String>,
+    /// What is made for each item, for an API that knows nothing of Windrow.
+    #[schema(value_type = Option<RequestSettings>)]
+    request: Option<RequestSpec>,
+    /// Values of the request's secrets, `{secret.NAME}`; kept sealed and shown as `***`.
+    #[serde(default)]
+    request_secrets: BTreeMap<String, String>,
     /// Headers to send.
     #[serde(default)]
     headers: BTreeMap<String, String>,
@@ -84,6 +91,8 @@ impl RegisterBody {
             pool: self.pool.unwrap_or_else(|| POOL_DEFAULT.to_owned()),
             url: self.url,
             command: self.command,
+            request: self.request,
+            request_secrets: self.request_secrets,
             headers: self.headers,
             secret_headers: self.secret_headers,
             response_pointer: self.response_pointer,
@@ -137,6 +146,11 @@ pub(crate) struct BusinessJson {
     url: Option<String>,
     /// What is started.
     command: Option<String>,
+    /// What is made for each item.
+    #[schema(value_type = Option<RequestSettings>)]
+    request: Option<RequestSpec>,
+    /// Names of the request's secrets; each value is `***`.
+    request_secrets: BTreeMap<String, String>,
     /// Headers to send.
     headers: BTreeMap<String, String>,
     /// Names of secret headers; each value is `***`.
@@ -185,6 +199,8 @@ impl BusinessJson {
             pool: body.pool,
             url: body.url,
             command: body.command,
+            request: body.request,
+            request_secrets: body.request_secrets,
             headers: body.headers,
             secret_headers: body.secret_headers,
             response_pointer: body.response_pointer,

@@ -75,6 +75,46 @@ pub struct LimitsSettings {
     pub named: Option<Vec<String>>,
 }
 
+/// A request that is made for each item; texts are templates with placeholders such as `{order_id}` (`docs/handlers.md`).
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RequestSettings {
+    /// Method and URL: `POST https://api.example/v1/orders/{order_id}`.
+    #[schema(max_length = 8192)]
+    pub call: Option<String>,
+    /// Headers to send; null takes one away.
+    pub headers: Option<BTreeMap<String, Option<String>>>,
+    /// The body as JSON.
+    #[schema(max_length = 262144)]
+    pub json: Option<String>,
+    /// The body as a form, `a={x}&b={y}`.
+    #[schema(max_length = 262144)]
+    pub form: Option<String>,
+    /// The body as text.
+    #[schema(max_length = 262144)]
+    pub text: Option<String>,
+    /// Where in an answer the output lies (RFC 6901); without it the whole.
+    #[schema(max_length = 256)]
+    pub result: Option<String>,
+    /// What answers mean that would mean something else.
+    pub statuses: Option<StatusMeanings>,
+}
+
+/// Lists of statuses, such as `409` or `404,420-429`.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct StatusMeanings {
+    /// The item succeeded.
+    #[schema(max_length = 200)]
+    pub ok: Option<String>,
+    /// There was nothing to do.
+    #[schema(max_length = 200)]
+    pub skip: Option<String>,
+    /// The item gets another attempt.
+    #[schema(max_length = 200)]
+    pub retry: Option<String>,
+}
+
 /// A change of a business (JSON merge-patch, RFC 7396): what is named is set, null takes away, the rest stays.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
@@ -94,6 +134,10 @@ pub struct BusinessPatch {
     /// What is started.
     #[schema(max_length = 64)]
     pub command: Option<String>,
+    /// What is made for each item.
+    pub request: Option<RequestSettings>,
+    /// Values of the request's secrets; `***` leaves a stored value.
+    pub request_secrets: Option<BTreeMap<String, Option<String>>>,
     /// Headers to send; null takes one away.
     pub headers: Option<BTreeMap<String, Option<String>>>,
     /// Secret headers; `***` leaves a stored value.

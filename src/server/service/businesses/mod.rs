@@ -15,7 +15,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 pub use self::revisions::{Difference, Revision};
-use self::secrets::{given_headers, signing_secret};
+use self::secrets::{given, signing_secret};
 pub use self::validate::{DISPLAY_NAME_MAX, HOOK_TIMEOUT_MAX};
 pub use self::written::{BusinessBody, MASK};
 use super::{FieldFault, ServiceError};
@@ -81,8 +81,7 @@ impl Businesses {
         write: &Write,
     ) -> Result<WithSecret, ServiceError> {
         let secret = signing_secret()?;
-        let headers = given_headers(body, &BTreeMap::new())?;
-        let secrets = BusinessSecrets::new(secret.clone(), headers);
+        let secrets = given(body, &BusinessSecrets::new(secret.clone(), BTreeMap::new()))?;
         self.refuse_faults(body, &secrets).await?;
         let (slug, spec, now) = (&body.name, body.spec(), self.node.now());
         if self.store.business(slug).await?.is_some() {
@@ -158,9 +157,8 @@ impl Businesses {
         let before = self.get(slug).await?;
         let body = patched(&before, patch)?;
         let known = self.unseal(&before)?;
-        let headers = given_headers(&body, &known.headers)?;
-        let secrets_changed = headers != known.headers;
-        let secrets = known.with_headers(headers);
+        let secrets = given(&body, &known)?;
+        let secrets_changed = secrets != known;
         self.refuse_faults(&body, &secrets).await?;
         if let Some(expected) = expected.filter(|expected| *expected != before.revision) {
             return Err(BusinessError::Changed {

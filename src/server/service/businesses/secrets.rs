@@ -32,28 +32,37 @@ impl Businesses {
     }
 }
 
-/// The values of secret headers: those given, and for a [`MASK`] the one that is stored.
-pub(super) fn given_headers(
-    body: &BusinessBody,
+/// The secrets with the values of secret headers and of the request's secrets: those given, and for a [`MASK`] the one that
+/// is stored.
+pub(super) fn given(body: &BusinessBody, known: &BusinessSecrets) -> Result<BusinessSecrets, ServiceError> {
+    Ok(known.with_values(
+        values("secret_headers", &body.secret_headers, &known.headers)?,
+        values("request_secrets", &body.request_secrets, &known.request)?,
+    ))
+}
+
+fn values(
+    member: &str,
+    given: &BTreeMap<String, String>,
     known: &BTreeMap<String, String>,
 ) -> Result<BTreeMap<String, String>, ServiceError> {
-    let mut headers = BTreeMap::new();
-    for (name, value) in &body.secret_headers {
+    let mut values = BTreeMap::new();
+    for (name, value) in given {
         let value = if value == MASK {
             known.get(name)
         } else {
             Some(value)
         };
         let value = value.cloned().ok_or_else(|| {
-            let pointer = format!("/secret_headers/{}", name.replace('~', "~0").replace('/', "~1"));
+            let pointer = format!("/{member}/{}", name.replace('~', "~0").replace('/', "~1"));
             ServiceError::unprocessable(
                 pointer,
                 format!("{MASK} stands for a stored value, and there is none"),
             )
         })?;
-        headers.insert(name.clone(), value);
+        values.insert(name.clone(), value);
     }
-    Ok(headers)
+    Ok(values)
 }
 
 /// `whsec_` and 32 random bytes.

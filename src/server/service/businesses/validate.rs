@@ -60,20 +60,42 @@ fn check_handler(
     handlers: &dyn HandlerChecker,
     faults: &mut Vec<FieldFault>,
 ) {
-    match (&body.url, &body.command) {
-        (Some(_), None) => {}
-        (None, Some(command)) => {
+    match (&body.url, &body.command, &body.request) {
+        (Some(_), None, None) => check_no_request(body, faults),
+        (None, Some(command), None) => {
             check_command(command, config, handlers, faults);
-            check_no_http(body, faults);
+            check_no_http(body, "command", faults);
+            check_no_request(body, faults);
         }
-        (None, None) => {
-            let what = "either `url` or `command` is required";
+        (None, None, Some(_)) => {
+            check_no_http(body, "request", faults);
+            check_batch(body, config, faults);
+        }
+        (None, None, None) => {
+            let what = "one of `url`, `command` and `request` is required";
             faults.push(FieldFault::new("/url", what).advise("http://127.0.0.1:9000/windrow"));
         }
-        (Some(_), Some(_)) => {
-            let what = "`url` and `command` exclude each other";
-            faults.push(FieldFault::new("/command", what).advise("set the other one to null"));
+        (_, command, _) => {
+            let pointer = if command.is_some() { "/command" } else { "/request" };
+            let what = "`url`, `command` and `request` exclude each other";
+            faults.push(FieldFault::new(pointer, what).advise("set the others to null"));
         }
+    }
+}
+
+/// A templated request is made for one item.
+fn check_batch(body: &BusinessBody, config: &Config, faults: &mut Vec<FieldFault>) {
+    let tuning = body.defaults.apply(&config.task_defaults.tuning);
+    if tuning.batch != NonZeroU32::MIN {
+        let what = "must be 1: a request is made for one item";
+        faults.push(FieldFault::new("/defaults/batch", what).advise("1"));
+    }
+}
+
+fn check_no_request(body: &BusinessBody, faults: &mut Vec<FieldFault>) {
+    if !body.request_secrets.is_empty() {
+        let what = "only applies to a `request`, and this business has none";
+        faults.push(FieldFault::new("/request_secrets", what));
     }
 }
 
@@ -106,35 +128,39 @@ fn check_command(
     faults.push(FieldFault::new("/command", what).advise(advice));
 }
 
-/// What says how a URL is called means nothing for a command.
-fn check_no_http(body: &BusinessBody, faults: &mut Vec<FieldFault>) {
+/// What says how a URL is called means nothing for a command; of a request its connections are the same.
+fn check_no_http(body: &BusinessBody, kind: &str, faults: &mut Vec<FieldFault>) {
+    let connects = kind == "request";
     for (pointer, is_said) in [
         ("/headers", !body.headers.is_empty()),
         ("/secret_headers", !body.secret_headers.is_empty()),
         ("/response_pointer", !body.response_pointer.is_empty()),
         ("/require_signature", body.require_signature),
-        ("/proxy", body.proxy.is_some()),
-        ("/ca_pem", body.ca_pem.is_some()),
-        ("/insecure_skip_verify", body.insecure_skip_verify),
+        ("/proxy", body.proxy.is_some() && !connects),
+        ("/ca_pem", body.ca_pem.is_some() && !connects),
+        ("/insecure_skip_verify", body.insecure_skip_verify && !connects),
     ] {
         if is_said {
-            faults.push(FieldFault::new(
-                pointer,
-                "only applies to a `url`, and this business has a `command`",
-            ));
+            let what = format!("only applies to a `url`, and this business has a `{kind}`");
+            faults.push(FieldFault::new(pointer, what));
         }
     }
 }
 
 fn check_hooks(body: &BusinessBody, faults: &mut Vec<FieldFault>) {
-    let is_command = matches!(body.spec().handler, HandlerSpec::Command(_));
+    let urlless = match body.spec().handler {
+        HandlerSpec::Http(_) => None,
+        HandlerSpec::Command(_) => Some("command"),
+        HandlerSpec::Request(_) => Some("request"),
+    };
     for kind in HookKind::ALL {
         let Some(hook) = body.hooks.get(kind) else {
             continue;
         };
         let name = kind.as_str().trim_start_matches("task.");
-        if is_command && hook.url.is_none() {
-            let what = "required: a business with a `command` has no URL that the hook could be sent to";
+        if let (Some(handler), None) = (urlless, &hook.url) {
+            let what =
+                format!("required: a business with a `{handler}` has no URL that the hook could be sent to");
             faults.push(FieldFault::new(format!("/hooks/{name}/url"), what));
         }
         if hook

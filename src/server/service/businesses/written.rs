@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::service::ServiceError;
+use windrow_core::business::request::{RequestHandlerSpec, RequestSpec};
 use windrow_core::business::{
     BusinessLimits, BusinessSpec, HandlerSpec, Hooks, HttpHandlerSpec, POOL_DEFAULT,
 };
@@ -27,12 +28,18 @@ pub struct BusinessBody {
     /// The nodes that run its tasks.
     #[serde(default = "pool")]
     pub pool: String,
-    /// What is called; this or `command`.
+    /// What is called; this, `command` or `request`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
     /// What is started, by its name in the configuration.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<String>,
+    /// What is made for each item.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub request: Option<RequestSpec>,
+    /// Names and values of the request's secrets; stored ones are shown as [`MASK`].
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub request_secrets: BTreeMap<String, String>,
     /// See [`HttpHandlerSpec::headers`].
     #[serde(default)]
     pub headers: BTreeMap<String, String>,
@@ -80,17 +87,32 @@ impl fmt::Debug for BusinessBody {
 impl BusinessBody {
     /// How a stored business is written.
     pub fn of(slug: &str, spec: &BusinessSpec) -> BusinessBody {
-        let (http, command) = match &spec.handler {
-            HandlerSpec::Http(http) => (http.clone(), None),
-            HandlerSpec::Command(name) => (HttpHandlerSpec::default(), Some(name.clone())),
+        let (mut command, mut request, mut request_secrets) = (None, None, Vec::new());
+        let http = match &spec.handler {
+            HandlerSpec::Http(http) => http.clone(),
+            HandlerSpec::Command(name) => {
+                command = Some(name.clone());
+                HttpHandlerSpec::default()
+            }
+            HandlerSpec::Request(own) => {
+                (request, request_secrets) = (Some(own.request.clone()), own.secrets.clone());
+                HttpHandlerSpec {
+                    proxy: own.proxy.clone(),
+                    ca_pem: own.ca_pem.clone(),
+                    insecure_skip_verify: own.insecure_skip_verify,
+                    ..HttpHandlerSpec::default()
+                }
+            }
         };
         let masked = |name: String| (name, MASK.to_owned());
         BusinessBody {
             name: slug.to_owned(),
             display_name: spec.display_name.clone(),
             pool: spec.pool.clone(),
-            url: command.is_none().then_some(http.url),
+            url: (command.is_none() && request.is_none()).then_some(http.url),
             command,
+            request,
+            request_secrets: request_secrets.into_iter().map(masked).collect(),
             headers: http.headers,
             secret_headers: http.secret_headers.into_iter().map(masked).collect(),
             response_pointer: http.response_pointer,
@@ -106,8 +128,9 @@ impl BusinessBody {
 
     /// The description, without the values of secret headers. Whether it is sound is for `validate` to say.
     pub fn spec(&self) -> BusinessSpec {
-        let handler = match (&self.command, &self.url) {
-            (Some(command), None) => HandlerSpec::Command(command.clone()),
+        let handler = match (&self.command, &self.request, &self.url) {
+            (Some(command), None, None) => HandlerSpec::Command(command.clone()),
+            (None, Some(request), None) => HandlerSpec::Request(Box::new(self.request(request))),
             _ => HandlerSpec::Http(self.http()),
         };
         BusinessSpec {
@@ -117,6 +140,16 @@ impl BusinessBody {
             hooks: self.hooks.clone(),
             defaults: self.defaults.clone(),
             limits: self.limits.clone(),
+        }
+    }
+
+    fn request(&self, request: &RequestSpec) -> RequestHandlerSpec {
+        RequestHandlerSpec {
+            request: request.clone(),
+            secrets: self.request_secrets.keys().cloned().collect(),
+            proxy: self.proxy.clone(),
+            ca_pem: self.ca_pem.clone(),
+            insecure_skip_verify: self.insecure_skip_verify,
         }
     }
 

@@ -265,7 +265,7 @@ fn whole(failure: &CallFailure) -> (&'static str, Failure) {
         CallFailure::Failed { failure, .. } | CallFailure::BackPressure { failure, .. } => {
             ("retry", failure.clone())
         }
-        CallFailure::Abandoned(failure) => ("abandoned", failure.clone()),
+        CallFailure::Abandoned(failure) | CallFailure::Unsendable(failure) => ("abandoned", failure.clone()),
         CallFailure::BadReply(failure) | CallFailure::Rejected(failure) | CallFailure::Gone(failure) => {
             ("failed", failure.clone())
         }

@@ -1,0 +1,337 @@
+//! `--request`: a templated request for each item, read from flags and files, and checked before anything leaves.
+//!
+//! Files are read once. What came from a file as a secret is held here and in the handler, and written nowhere.
+
+mod parts;
+
+use std::num::NonZeroU32;
+use std::path::{Path, PathBuf};
+
+use clap::{Args, ValueHint};
+
+use super::first_row;
+use crate::args::HttpArgs;
+use crate::exit::Exit;
+use crate::fault::Fault;
+use windrow_core::business::request::{Codes, Meanings, RequestSpec};
+use windrow_core::template::request::{RequestFault, RequestTemplate};
+use windrow_core::template::{Constants, Secrets};
+use windrow_node::handlers::HandlerChoice;
+use windrow_node::sources::OpenedSource;
+use windrow_server::service::failures::item_data::Members;
+
+pub(crate) use self::parts::{add_body, headers, secrets};
+
+/// A request for each item, to an API that knows nothing of Windrow.
+#[derive(Clone, Debug, Default, Args)]
+#[command(next_help_heading = "Request")]
+pub struct RequestArgs {
+    /// A request for each item: method and URL, in which {column} is the item's; see `windrow help templates`
+    #[arg(long, value_name = "REQUEST")]
+    pub request: Option<String>,
+    /// The body as JSON: {"qty": {qty:number}, "note": {note}}; @FILE reads it from a file
+    #[arg(long, value_name = "TEMPLATE", conflicts_with_all = ["form", "body_file"])]
+    pub json: Option<String>,
+    /// The body as a form: 'a={x}&b={y}'; may be repeated
+    #[arg(long, value_name = "FIELDS", conflicts_with = "body_file")]
+    pub form: Vec<String>,
+    /// The body as text with placeholders, from a file; as JSON if its name ends in .json or content-type says so
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub body_file: Option<PathBuf>,
+    /// A secret for {secret.NAME}, from a file; may be repeated
+    #[arg(long = "secret", value_name = "NAME=@FILE")]
+    pub secrets: Vec<String>,
+    /// Where in the JSON of an answer the item's output lies, as /data/id; without it the whole
+    #[arg(long, value_name = "POINTER")]
+    pub result: Option<String>,
+    /// Statuses that mean success, such as 409 or 200-299,409
+    #[arg(long, value_name = "CODES")]
+    pub ok: Option<Codes>,
+    /// Statuses that mean that there was nothing to do
+    #[arg(long, value_name = "CODES")]
+    pub skip: Option<Codes>,
+    /// Statuses after which the item gets another attempt
+    #[arg(long, value_name = "CODES")]
+    pub retry: Option<Codes>,
+}
+
+impl RequestArgs {
+    /// The files that the flags name.
+    pub(in crate::run) fn files(&self) -> impl Iterator<Item = &Path> {
+        let secrets = self.secrets.iter().filter_map(|text| text.split_once("=@"));
+        let json = self.json.as_deref().and_then(|text| text.strip_prefix('@'));
+        let named = secrets.map(|(_, path)| path).chain(json).map(Path::new);
+        named.chain(self.body_file.as_deref())
+    }
+
+    /// The first flag that means something for a request only.
+    pub(crate) fn said(&self) -> Option<&'static str> {
+        let said = [
+            (self.json.is_some(), "--json"),
+            (!self.form.is_empty(), "--form"),
+            (self.body_file.is_some(), "--body-file"),
+            (!self.secrets.is_empty(), "--secret"),
+            (self.result.is_some(), "--result"),
+            (self.ok.is_some(), "--ok"),
+            (self.skip.is_some(), "--skip"),
+            (self.retry.is_some(), "--retry"),
+        ];
+        said.into_iter()
+            .find(|(is_said, _)| *is_said)
+            .map(|(_, flag)| flag)
+    }
+}
+
+/// A request as it was asked for, with all files read.
+pub(crate) struct RequestWanted {
+    /// The request.
+    pub(crate) spec: RequestSpec,
+    /// Its secrets.
+    pub(crate) secrets: Secrets,
+    template: RequestTemplate,
+}
+
+/// The request that the flags describe; none without `--request`.
+///
+/// # Errors
+/// `Usage` for what can't be used, `Rejected` for a file that can't be read.
+pub(crate) fn wanted(args: &RequestArgs, http: &HttpArgs) -> Result<Option<RequestWanted>, Fault> {
+    let Some(request) = &args.request else {
+        return match args.said() {
+            None => Ok(None),
+            Some(flag) => {
+                let because = format!("{flag} says how a --request is made or read");
+                Err(Fault::new(Exit::Usage, "there is no request", because)
+                    .hint("--request 'POST https://api.example/v1/orders/{order_id}'"))
+            }
+        };
+    };
+    if http.secret_file.is_some() {
+        let because = "--secret-file has the secrets that sign calls of a --url; a --request isn't signed";
+        return Err(Fault::new(Exit::Usage, "--secret-file can't be used", because)
+            .hint("--secret NAME=@FILE, and {secret.NAME} where it is to stand"));
+    }
+    let mut secrets = secrets(&args.secrets)?;
+    let headers = headers(&http.headers, &mut secrets)?;
+    let mut spec = RequestSpec {
+        call: request.clone(),
+        headers,
+        result: args.result.clone().unwrap_or_default(),
+        statuses: Meanings {
+            ok: args.ok.clone().unwrap_or_default(),
+            skip: args.skip.clone().unwrap_or_default(),
+            retry: args.retry.clone().unwrap_or_default(),
+        },
+        ..RequestSpec::default()
+    };
+    add_body(args, &mut spec)?;
+    let template = RequestTemplate::compile(&spec).map_err(|faults| refused(&faults))?;
+    template.check_secrets(&secrets).map_err(|why| {
+        Fault::new(Exit::Usage, "the secrets can't be used", why)
+            .hint("--secret NAME=@FILE, and {secret.NAME} where it is to stand")
+    })?;
+    if let Some(name) = template.params().next() {
+        let because =
+            format!("{{param.{name}}} is a parameter of a task, and a job of `windrow run` has none");
+        return Err(
+            Fault::new(Exit::Usage, "the request can't be used", because).hint("write its value instead")
+        );
+    }
+    Ok(Some(RequestWanted {
+        spec,
+        secrets,
+        template,
+    }))
+}
+
+impl RequestWanted {
+    /// What a handler is made of.
+    ///
+    /// # Errors
+    /// `Usage` for more than one item a call.
+    pub(crate) fn choice(&self, batch: NonZeroU32) -> Result<HandlerChoice<'_>, Fault> {
+        if batch != NonZeroU32::MIN {
+            let because = format!("a request is made for one item, and --batch says {batch}");
+            return Err(Fault::new(Exit::Usage, "the request can't be used", because).hint("--batch 1"));
+        }
+        let (spec, secrets) = (&self.spec, &self.secrets);
+        Ok(HandlerChoice::Request { spec, secrets, batch })
+    }
+
+    /// Whether the items have the columns that it names; of lines of JSON the first one is looked at.
+    ///
+    /// # Errors
+    /// `Usage` with the column and those that there are.
+    pub(crate) async fn check_columns(&self, opened: &OpenedSource) -> Result<(), Fault> {
+        let keys = match opened.source.columns() {
+            [] => first_row::keys(opened).await,
+            columns => columns.to_vec(),
+        };
+        self.check_names(opened.source.has_data(), &keys)
+    }
+
+    /// The same for columns that are known; none are not looked at where there is data.
+    ///
+    /// # Errors
+    /// See there.
+    pub(crate) fn check_names(&self, has_data: bool, keys: &[String]) -> Result<(), Fault> {
+        let columns = self.template.columns();
+        let Some(first) = columns.first() else {
+            return Ok(());
+        };
+        let what = "the request can't be filled";
+        if !has_data {
+            let because = format!("{{{first}}} is a column, and the items carry no data");
+            return Err(Fault::new(Exit::Usage, what, because)
+                .hint("--csv FILE or --ndjson FILE; items that are only counted have {index} and {key}"));
+        }
+        match Members::These(columns.to_vec()).unknown(has_data, keys) {
+            None => Ok(()),
+            Some((why, there_are)) => Err(Fault::new(Exit::Usage, what, why).hint(there_are)),
+        }
+    }
+
+    /// The request of an item as people may see it: with masks for secrets.
+    pub(crate) fn shown(&self, data: Option<&str>, index: u64, key: &str, attempt: u32) -> String {
+        let constants = Constants {
+            params: None,
+            secrets: &self.secrets,
+            is_masked: true,
+        };
+        let bound = self.template.bind(constants);
+        let rendered = bound.and_then(|bound| bound.render(&bound.item(data, index, key, attempt)));
+        let rendered = match rendered {
+            Ok(rendered) => rendered,
+            Err(why) => return format!("no request: {why}"),
+        };
+        let mut text = format!("{} {}", self.template.method, rendered.url);
+        let names: Vec<&str> = self
+            .template
+            .headers
+            .iter()
+            .map(|(name, _)| name.as_str())
+            .collect();
+        for (name, value) in names.iter().zip(&rendered.headers) {
+            text.push_str(&format!("\n  {name}: {value}"));
+        }
+        if let Some((kind, _)) = self
+            .template
+            .body
+            .as_ref()
+            .filter(|_| !names.contains(&"content-type"))
+        {
+            text.push_str(&format!("\n  content-type: {}", kind.content_type()));
+        }
+        if !names.contains(&"idempotency-key") {
+            text.push_str(&format!("\n  idempotency-key: {key}"));
+        }
+        for line in rendered.body.lines() {
+            text.push_str(&format!("\n  {line}"));
+        }
+        text
+    }
+}
+
+fn refused(faults: &[RequestFault]) -> Fault {
+    let flag = |fault: &RequestFault| match fault.pointer.split('/').nth(1) {
+        Some("call") => "--request".to_owned(),
+        Some("headers") => format!("--header {}", fault.pointer.trim_start_matches("/headers/")),
+        Some("json") => "--json".to_owned(),
+        Some("form") => "--form".to_owned(),
+        Some("text") => "--body-file".to_owned(),
+        Some("statuses") => "--ok, --skip, --retry".to_owned(),
+        _ => fault.pointer.clone(),
+    };
+    Fault {
+        exit: Exit::Usage,
+        what: "the request can't be used".to_owned(),
+        because: faults
+            .iter()
+            .map(|fault| format!("{}: {}", flag(fault), fault.what))
+            .collect(),
+        hint: Some("windrow help templates".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn http(headers: &[&str]) -> HttpArgs {
+        HttpArgs {
+            headers: headers.iter().map(|text| (*text).to_owned()).collect(),
+            secret_file: None,
+        }
+    }
+
+    fn args(request: &str) -> RequestArgs {
+        RequestArgs {
+            request: Some(request.to_owned()),
+            ..RequestArgs::default()
+        }
+    }
+
+    #[test]
+    fn what_is_secret_is_shown_as_a_mask() {
+        let place = tempfile::tempdir().expect("a directory");
+        let token = place.path().join("token");
+        std::fs::write(&token, "geheim\n").expect("written");
+        let mut args = args("POST http://h/{id}?k={secret.t}");
+        args.secrets = vec![format!("t=@{}", token.display())];
+        args.json = Some(r#"{"t": {secret.t}}"#.to_owned());
+        let from_file = format!("x-plain: @{}", token.display());
+        let http = http(&["Authorization: Bearer geheim2", "accept: text/{id}", &from_file]);
+        let wanted = wanted(&args, &http).expect("fine").expect("a request");
+        let shown = wanted.shown(Some(r#"{"id":"7"}"#), 0, "k-t0-0", 1);
+        assert_eq!(
+            shown,
+            "POST http://h/7?k=••••\n  accept: text/7\n  authorization: ••••\n  x-plain: ••••\n  content-type: \
+             application/json\n  idempotency-key: k-t0-0\n  {\"t\": \"••••\"}"
+        );
+        assert!(!format!("{:?}", wanted.spec).contains("geheim"));
+        assert_eq!(wanted.secrets.0.len(), 3);
+    }
+
+    #[test]
+    fn a_secret_on_the_command_line_is_refused_and_not_repeated() {
+        let mut args = args("GET http://h/{secret.t}");
+        args.secrets = vec!["t=geheim".to_owned()];
+        let fault = wanted(&args, &http(&[])).err().expect("refused");
+        assert!(!fault.to_string().contains("geheim"), "{fault}");
+        assert!(fault.to_string().contains("@FILE"), "{fault}");
+    }
+
+    #[test]
+    fn flags_of_a_request_need_one() {
+        let args = RequestArgs {
+            ok: Some("409".parse().expect("codes")),
+            ..RequestArgs::default()
+        };
+        let fault = wanted(&args, &http(&[])).err().expect("refused");
+        assert!(fault.to_string().contains("--ok"), "{fault}");
+    }
+
+    #[test]
+    fn a_file_that_is_json_by_name_or_type_is_a_template_of_json() {
+        let place = tempfile::tempdir().expect("a directory");
+        let written = |name: &str| {
+            let path = place.path().join(name);
+            std::fs::write(&path, r#"{"a": {id}}"#).expect("written");
+            let mut args = args("POST http://h/");
+            args.body_file = Some(path);
+            args
+        };
+        let spec = |args: &RequestArgs, headers: &[&str]| {
+            wanted(args, &http(headers)).map(|found| found.expect("one").spec)
+        };
+        assert!(spec(&written("b.json"), &[]).is_ok_and(|spec| spec.json.is_some()));
+        assert!(
+            spec(&written("b.txt"), &["content-type: application/x+json"])
+                .is_ok_and(|spec| spec.json.is_some())
+        );
+        assert!(
+            spec(&written("b.txt"), &[]).is_err(),
+            "braces of text must be doubled"
+        );
+    }
+}

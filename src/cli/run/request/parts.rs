@@ -1,0 +1,169 @@
+//! What the flags of a request name, read: headers, secrets, and the body with its file.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+
+use super::RequestArgs;
+use crate::exit::Exit;
+use crate::fault::Fault;
+use crate::run::handler::header;
+use windrow_core::business::request::RequestSpec;
+use windrow_core::template::Secrets;
+use windrow_core::template::request::BODY_BYTES_MAX;
+
+/// The largest file of a secret. Unit: bytes.
+const SECRET_BYTES_MAX: usize = 64 * 1024;
+/// The shortest header value that is taken for a secret by its header's name. Unit: bytes.
+const SECRET_BYTES_MIN: usize = 4;
+/// Headers whose values are secrets, whoever writes them; and parts of the names of others.
+const SECRET_HEADERS: [&str; 3] = ["authorization", "proxy-authorization", "cookie"];
+const SECRET_PARTS: [&str; 5] = ["token", "secret", "password", "api-key", "apikey"];
+
+/// Headers by their names; those that are secrets by name, or come from a file, become secrets of the request.
+///
+/// # Errors
+/// `Usage` for what can't be used, `Rejected` for a file that can't be read.
+pub(crate) fn headers(texts: &[String], secrets: &mut Secrets) -> Result<BTreeMap<String, String>, Fault> {
+    let mut headers = BTreeMap::new();
+    let mut add = |name: String, value: String, is_secret: bool| {
+        let lower = name.to_ascii_lowercase();
+        let value = if is_secret {
+            let secret = format!("header.{lower}");
+            secrets.0.insert(secret.clone(), value);
+            format!("{{secret.{secret}}}")
+        } else {
+            value
+        };
+        if headers.insert(lower, value).is_some() {
+            let because = format!("the header {name} is set twice");
+            return Err(Fault::new(Exit::Usage, "a --header can't be used", because).hint("remove one"));
+        }
+        Ok(())
+    };
+    for text in texts {
+        if let Some(path) = text.strip_prefix('@') {
+            for line in file(Path::new(path), "--header", SECRET_BYTES_MAX)?
+                .lines()
+                .filter(|line| !line.trim().is_empty())
+            {
+                let (name, value) = header(line)?;
+                add(name, value, true)?;
+            }
+            continue;
+        }
+        let (name, value) = header(text)?;
+        match value.strip_prefix('@') {
+            Some(path) => {
+                let value = file(Path::new(path), "--header", SECRET_BYTES_MAX)?;
+                add(name, value.trim_end_matches(['\r', '\n']).to_owned(), true)?;
+            }
+            None => {
+                let is_secret =
+                    is_secret(&name) && value.len() >= SECRET_BYTES_MIN && !value.contains(['{', '}']);
+                add(name, value, is_secret)?;
+            }
+        }
+    }
+    Ok(headers)
+}
+
+/// Whether a header of this name carries what nobody else should see.
+fn is_secret(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    SECRET_HEADERS.contains(&name.as_str()) || SECRET_PARTS.iter().any(|part| name.contains(part))
+}
+
+/// The body that flags give, with the files that they name.
+///
+/// # Errors
+/// `Usage` for what can't be used, `Rejected` for a file that can't be read.
+pub(crate) fn add_body(args: &RequestArgs, spec: &mut RequestSpec) -> Result<(), Fault> {
+    spec.form = (!args.form.is_empty()).then(|| args.form.join("&"));
+    if let Some(json) = &args.json {
+        spec.json = Some(match json.strip_prefix('@') {
+            Some(path) => file(Path::new(path), "--json", BODY_BYTES_MAX)?,
+            None => json.clone(),
+        });
+    }
+    let Some(path) = &args.body_file else {
+        return Ok(());
+    };
+    let text = file(path, "--body-file", BODY_BYTES_MAX)?;
+    let says_json = spec
+        .headers
+        .get("content-type")
+        .is_some_and(|kind| kind.contains("json"));
+    let is_named_json = path
+        .extension()
+        .is_some_and(|ending| ending.eq_ignore_ascii_case("json"));
+    if says_json || is_named_json {
+        spec.json = Some(text);
+    } else {
+        spec.text = Some(text);
+    }
+    Ok(())
+}
+
+/// The secrets that flags give.
+///
+/// # Errors
+/// `Usage` for what can't be used, `Rejected` for a file that can't be read.
+pub(crate) fn secrets(texts: &[String]) -> Result<Secrets, Fault> {
+    let mut secrets = Secrets::default();
+    for text in texts {
+        let (name, value) = secret(text)?;
+        if secrets.0.insert(name.clone(), value).is_some() {
+            let because = format!("{name:?} is given twice");
+            return Err(
+                Fault::new(Exit::Usage, "a --secret can't be used", because).hint("leave one of them out")
+            );
+        }
+    }
+    Ok(secrets)
+}
+
+/// `NAME=@FILE`
+fn secret(text: &str) -> Result<(String, String), Fault> {
+    // Its text isn't shown: it may hold the secret itself.
+    let refuse = |because: &str| {
+        Fault::new(Exit::Usage, "a --secret can't be used", because)
+            .hint("--secret vendor=@vendor.token, and {secret.vendor} where it is to stand")
+    };
+    let (name, value) = text
+        .split_once('=')
+        .ok_or_else(|| refuse("it has no = after its name"))?;
+    let fits = |c: char| c.is_ascii_alphanumeric() || "_-.".contains(c);
+    if name.is_empty() || !name.chars().all(fits) {
+        return Err(refuse(
+            "its name has other characters than letters, digits, _ - and .",
+        ));
+    }
+    let path = value.strip_prefix('@').ok_or_else(|| {
+        refuse("its value is no @FILE: on the command line, other users and the shell's history would see it")
+    })?;
+    let value = file(Path::new(path), "--secret", SECRET_BYTES_MAX)?;
+    Ok((name.to_owned(), value.trim_end_matches(['\r', '\n']).to_owned()))
+}
+
+/// The text of a file that a flag names.
+fn file(path: &Path, flag: &str, bytes_max: usize) -> Result<String, Fault> {
+    let refuse = |because: String| {
+        let what = format!("{} can't be used for {flag}", path.display());
+        Fault::new(Exit::Rejected, what, because)
+    };
+    let opened = File::open(path)
+        .map_err(|error| refuse(error.to_string()).meant(crate::run::source::beside(path).as_deref()))?;
+    let mut bytes = Vec::new();
+    let read = opened.take(bytes_max as u64 + 1).read_to_end(&mut bytes);
+    read.map_err(|error| refuse(error.to_string()))?;
+    if bytes.len() > bytes_max {
+        return Err(refuse(format!("it is larger than {bytes_max} bytes")));
+    }
+    let text = String::from_utf8(bytes).map_err(|_| refuse("it is no text in UTF-8".to_owned()))?;
+    if text.trim().is_empty() {
+        return Err(refuse("it is empty".to_owned()));
+    }
+    Ok(text)
+}

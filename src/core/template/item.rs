@@ -1,0 +1,195 @@
+//! The values of one item. Only the members that a template names are looked at; the rest is skipped unparsed.
+
+use std::fmt;
+
+use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde_json::value::RawValue;
+
+use super::{TemplateFault, ValueFault};
+
+/// The columns or members that templates of one request name, each once.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Roots(Vec<String>);
+
+impl Roots {
+    fn number(&mut self, name: &str) -> usize {
+        if let Some(known) = self.0.iter().position(|root| root == name) {
+            return known;
+        }
+        self.0.push(name.to_owned());
+        self.0.len() - 1
+    }
+
+    /// Their names, in the order in which they were first named.
+    pub fn names(&self) -> &[String] {
+        &self.0
+    }
+}
+
+/// A part of an item's data.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Member {
+    /// The number of its first name in [`Roots`].
+    root: usize,
+    /// What follows it, as a JSON pointer has it.
+    rest: Vec<String>,
+    /// As people wrote it.
+    written: String,
+}
+
+impl Member {
+    /// A column's or member's name, or a JSON pointer (RFC 6901).
+    pub(super) fn parse(text: &str, roots: &mut Roots) -> Result<Member, TemplateFault> {
+        let mut tokens = match text.strip_prefix('/') {
+            None => vec![text.to_owned()],
+            Some(pointer) => {
+                let tokens = pointer.split('/').map(unescaped).collect::<Option<Vec<_>>>();
+                tokens.ok_or_else(|| {
+                    TemplateFault(format!(
+                        "{text:?} is no JSON pointer: ~ is written ~0, and / in a name ~1"
+                    ))
+                })?
+            }
+        };
+        let rest = tokens.split_off(1);
+        Ok(Member {
+            root: roots.number(&tokens[0]),
+            rest,
+            written: text.to_owned(),
+        })
+    }
+
+    /// As people wrote it.
+    pub fn written(&self) -> &str {
+        &self.written
+    }
+}
+
+fn unescaped(token: &str) -> Option<String> {
+    let is_escape = |tail: &str| tail.starts_with('0') || tail.starts_with('1');
+    let fine = token.split('~').skip(1).all(is_escape);
+    fine.then(|| token.replace("~1", "/").replace("~0", "~"))
+}
+
+/// One attempt of one item.
+#[derive(Clone, Debug)]
+pub struct Item<'a> {
+    /// The values of the named members, by their numbers.
+    values: Vec<Option<&'a RawValue>>,
+    /// Its index.
+    pub index: u64,
+    /// Its key.
+    pub key: &'a str,
+    /// The attempt, from 1 on.
+    pub attempt: u32,
+}
+
+impl<'a> Item<'a> {
+    /// The item with this data (JSON text; none where items are only counted).
+    pub fn new(roots: &Roots, data: Option<&'a str>, index: u64, key: &'a str, attempt: u32) -> Item<'a> {
+        let mut values = vec![None; roots.0.len()];
+        if let Some(data) = data.filter(|_| !values.is_empty()) {
+            let mut deserializer = serde_json::Deserializer::from_str(data);
+            // Data that is no JSON has no members; sources hand out none.
+            drop(deserializer.deserialize_any(Named {
+                roots: &roots.0,
+                values: &mut values,
+            }));
+        }
+        Item {
+            values,
+            index,
+            key,
+            attempt,
+        }
+    }
+
+    /// The value of a member.
+    pub(super) fn member(&self, member: &Member) -> Result<&'a RawValue, ValueFault> {
+        let missing = || ValueFault(format!("{:?} is missing in this item's data", member.written));
+        let mut value = self
+            .values
+            .get(member.root)
+            .copied()
+            .flatten()
+            .ok_or_else(missing)?;
+        for token in &member.rest {
+            value = self::member(value, token).ok_or_else(missing)?;
+        }
+        Ok(value)
+    }
+}
+
+/// A member of an object, or an element of an array.
+pub(super) fn member<'a>(of: &'a RawValue, name: &str) -> Option<&'a RawValue> {
+    let mut values = [None];
+    let mut deserializer = serde_json::Deserializer::from_str(of.get());
+    let roots = std::slice::from_ref(&name);
+    deserializer
+        .deserialize_any(Named {
+            roots,
+            values: &mut values,
+        })
+        .ok()?;
+    values[0]
+}
+
+/// Picks the named members out of an object or array; of one that comes twice the last.
+struct Named<'r, 'v, 'a, S> {
+    roots: &'r [S],
+    values: &'v mut [Option<&'a RawValue>],
+}
+
+impl<'a, S: AsRef<str>> Visitor<'a> for Named<'_, '_, 'a, S> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object or an array")
+    }
+
+    fn visit_map<M: MapAccess<'a>>(self, mut map: M) -> Result<(), M::Error> {
+        while let Some(number) = map.next_key_seed(Number(self.roots))? {
+            match number {
+                Some(number) => self.values[number] = Some(map.next_value()?),
+                None => drop(map.next_value::<IgnoredAny>()?),
+            }
+        }
+        Ok(())
+    }
+
+    fn visit_seq<Q: SeqAccess<'a>>(self, mut seq: Q) -> Result<(), Q::Error> {
+        let mut at = 0_usize;
+        while let Some(element) = seq.next_element::<&'a RawValue>()? {
+            let name = at.to_string();
+            let named = self.roots.iter().position(|root| root.as_ref() == name);
+            if let Some(number) = named {
+                self.values[number] = Some(element);
+            }
+            at += 1;
+        }
+        Ok(())
+    }
+}
+
+/// The number of a key among the names.
+struct Number<'r, S>(&'r [S]);
+
+impl<'a, S: AsRef<str>> DeserializeSeed<'a> for Number<'_, S> {
+    type Value = Option<usize>;
+
+    fn deserialize<D: Deserializer<'a>>(self, deserializer: D) -> Result<Option<usize>, D::Error> {
+        deserializer.deserialize_str(self)
+    }
+}
+
+impl<S: AsRef<str>> Visitor<'_> for Number<'_, S> {
+    type Value = Option<usize>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a name")
+    }
+
+    fn visit_str<E>(self, name: &str) -> Result<Option<usize>, E> {
+        Ok(self.0.iter().position(|root| root.as_ref() == name))
+    }
+}

@@ -1,0 +1,291 @@
+//! Templates of requests: text with placeholders that an item's data fills, each value encoded for the place it stands in,
+//! so that no value can ever mean more than itself.
+//!
+//! | place | a value becomes |
+//! |---|---|
+//! | path, query, form | percent-encoded: all but letters, digits and `-._~` |
+//! | header | itself; refused with a control character (CR, LF, NUL …) |
+//! | JSON, outside of quotes | a JSON value: a text is quoted, a number, object … stays what it is |
+//! | JSON, inside of quotes | the inside of a JSON string |
+//! | text | itself |
+//!
+//! **What a placeholder is.** `{name}` or `{name:conversion}`. A name begins with anything but a blank, a quote, a brace, and
+//! has no quote, backslash, brace or control character in it. In all places but JSON outside of quotes, `{{` and `}}` are a
+//! brace each, and a brace that is neither this nor a placeholder is refused. In JSON outside of quotes a `{` that is followed
+//! by a blank, a quote or `}` is JSON's own, as is every `}`; there is no escape, since JSON needs none there.
+//!
+//! Parsed once; filling one is a pass over its pieces. Values that are the same for all items (parameters, secrets) are bound
+//! before the first one.
+
+mod item;
+mod placeholder;
+pub mod request;
+mod scan;
+mod url;
+mod value;
+
+use std::collections::BTreeMap;
+
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use serde_json::value::RawValue;
+
+pub use item::{Item, Roots};
+pub use placeholder::{Conversion, Placeholder, Source};
+pub use url::UrlTemplate;
+
+/// What stands for a secret wherever people look.
+pub const MASK: &str = "••••";
+/// The code of an item whose data can't fill its template.
+pub const TEMPLATE_VALUE: &str = "TEMPLATE_VALUE";
+
+/// All but the unreserved characters of RFC 3986.
+const ENCODED: &AsciiSet = &NON_ALPHANUMERIC
+    .remove(b'-')
+    .remove(b'.')
+    .remove(b'_')
+    .remove(b'~');
+
+/// Where a text stands, which says how values are written into it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// A segment of a URL's path.
+    Path,
+    /// A URL's query.
+    Query,
+    /// The value of a header.
+    Header,
+    /// JSON.
+    Json,
+    /// `application/x-www-form-urlencoded`.
+    Form,
+    /// Text in which nothing has a meaning.
+    Text,
+}
+
+/// A text that is no template.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct TemplateFault(pub String);
+
+/// Why an item's data can't fill a template: one sentence that names the column.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct ValueFault(pub String);
+
+/// What is the same for all items of a run.
+#[derive(Clone, Copy, Debug)]
+pub struct Constants<'a> {
+    /// The task's parameters, a JSON object.
+    pub params: Option<&'a RawValue>,
+    /// Secrets by their names.
+    pub secrets: &'a Secrets,
+    /// Whether secrets are shown as [`MASK`].
+    pub is_masked: bool,
+}
+
+/// Secrets by their names; never shown.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct Secrets(pub BTreeMap<String, String>);
+
+impl std::fmt::Debug for Secrets {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_set().entries(self.0.keys()).finish()
+    }
+}
+
+/// A text with placeholders.
+#[derive(Clone, Debug)]
+pub struct Template {
+    pieces: Vec<Piece>,
+}
+
+#[derive(Clone, Debug)]
+enum Piece {
+    Text(String),
+    Slot(Slot),
+}
+
+/// A placeholder where it stands.
+#[derive(Clone, Debug)]
+struct Slot {
+    placeholder: Placeholder,
+    spot: Spot,
+}
+
+/// How a value is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Spot {
+    Encoded,
+    Header,
+    Plain,
+    JsonValue,
+    JsonText,
+}
+
+impl Template {
+    /// Reads a template; the members of items that it names get their numbers in `roots`.
+    ///
+    /// # Errors
+    /// A sentence for people when braces are wrong, or when it can't become what its place needs.
+    pub fn parse(text: &str, place: Place, roots: &mut Roots) -> Result<Template, TemplateFault> {
+        let mut pieces = Vec::new();
+        for token in scan::tokens(text, place)? {
+            pieces.push(match token {
+                scan::Token::Text(text) => Piece::Text(literal(text, place)?),
+                scan::Token::Slot { inside, in_string } => Piece::Slot(Slot {
+                    placeholder: Placeholder::parse(inside, roots)?,
+                    spot: spot(place, in_string),
+                }),
+            });
+        }
+        let template = Template { pieces };
+        if place == Place::Json {
+            template.check_json()?;
+        }
+        Ok(template)
+    }
+
+    /// Its placeholders.
+    pub fn placeholders(&self) -> impl Iterator<Item = &Placeholder> {
+        self.pieces.iter().filter_map(|piece| match piece {
+            Piece::Text(_) => None,
+            Piece::Slot(slot) => Some(&slot.placeholder),
+        })
+    }
+
+    /// Whether it is the same for all items.
+    pub fn is_constant(&self) -> bool {
+        self.placeholders().next().is_none()
+    }
+
+    /// The same with what is the same for all items written in.
+    ///
+    /// # Errors
+    /// A sentence when a parameter or a secret isn't there, or doesn't fit its place.
+    pub fn bind(&self, constants: Constants<'_>) -> Result<Template, ValueFault> {
+        let mut pieces: Vec<Piece> = Vec::with_capacity(self.pieces.len());
+        for piece in &self.pieces {
+            let bound = match piece {
+                Piece::Slot(slot) => slot.bound(constants)?,
+                Piece::Text(text) => Some(text.clone()),
+            };
+            match (bound, pieces.last_mut()) {
+                (None, _) => pieces.push(piece.clone()),
+                (Some(text), Some(Piece::Text(before))) => before.push_str(&text),
+                (Some(text), _) => pieces.push(Piece::Text(text)),
+            }
+        }
+        Ok(Template { pieces })
+    }
+
+    /// Writes it for an item behind what is in `out`.
+    ///
+    /// # Errors
+    /// When the item's data can't fill it; `out` then holds a part.
+    pub fn render(&self, item: &Item<'_>, out: &mut String) -> Result<(), ValueFault> {
+        for piece in &self.pieces {
+            match piece {
+                Piece::Text(text) => out.push_str(text),
+                Piece::Slot(slot) => slot.render(item, out)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// With any values it must be JSON. `null` fits wherever a value does and nowhere else; `x` fits in any string.
+    fn check_json(&self) -> Result<(), TemplateFault> {
+        let mut sample = String::new();
+        for piece in &self.pieces {
+            match piece {
+                Piece::Text(text) => sample.push_str(text),
+                Piece::Slot(slot) if slot.spot == Spot::JsonText => sample.push('x'),
+                Piece::Slot(_) => sample.push_str("null"),
+            }
+        }
+        match serde_json::from_str::<serde::de::IgnoredAny>(&sample) {
+            Ok(_) => Ok(()),
+            Err(why) => Err(TemplateFault(format!(
+                "with values filled in it is not JSON: {why}; a placeholder stands for a whole value, {{\"qty\": {{qty:number}}}}, \
+                 or inside of quotes, {{\"note\": \"to {{name}}\"}}"
+            ))),
+        }
+    }
+}
+
+impl Slot {
+    /// The text of a value that is the same for all items; none for others.
+    fn bound(&self, constants: Constants<'_>) -> Result<Option<String>, ValueFault> {
+        let (mut out, placeholder) = (String::new(), &self.placeholder);
+        match &placeholder.source {
+            Source::Param(name) => {
+                let found = constants.params.and_then(|params| item::member(params, name));
+                let found = found.ok_or_else(|| ValueFault(format!("the task has no parameter {name:?}")))?;
+                value::write(value::Value::Json(found), placeholder, self.spot, &mut out)?;
+            }
+            Source::Secret(name) => {
+                let secret = constants.secrets.0.get(name);
+                let secret = secret.ok_or_else(|| ValueFault(format!("there is no secret {name:?}")))?;
+                if constants.is_masked {
+                    value::write_mask(self.spot, &mut out);
+                } else {
+                    value::write(value::Value::Text(secret), placeholder, self.spot, &mut out)?;
+                }
+            }
+            Source::Member(_) | Source::Index | Source::Key | Source::Attempt => return Ok(None),
+        }
+        Ok(Some(out))
+    }
+
+    fn render(&self, item: &Item<'_>, out: &mut String) -> Result<(), ValueFault> {
+        let placeholder = &self.placeholder;
+        let value = match &placeholder.source {
+            Source::Member(member) => value::Value::Json(item.member(member)?),
+            Source::Index => value::Value::Number(item.index),
+            Source::Attempt => value::Value::Number(u64::from(item.attempt)),
+            Source::Key => value::Value::Text(item.key),
+            Source::Param(name) | Source::Secret(name) => {
+                return Err(ValueFault(format!("{name:?} was not bound")));
+            }
+        };
+        value::write(value, placeholder, self.spot, out)
+    }
+}
+
+fn spot(place: Place, in_string: bool) -> Spot {
+    match place {
+        Place::Path | Place::Query | Place::Form => Spot::Encoded,
+        Place::Header => Spot::Header,
+        Place::Text => Spot::Plain,
+        Place::Json if in_string => Spot::JsonText,
+        Place::Json => Spot::JsonValue,
+    }
+}
+
+/// Text between placeholders, fit for its place.
+fn literal(text: String, place: Place) -> Result<String, TemplateFault> {
+    match place {
+        Place::Path | Place::Query | Place::Form => url::literal(&text),
+        Place::Header if text.chars().any(is_no_header) => Err(TemplateFault(
+            "it has a control character, which no header may have".to_owned(),
+        )),
+        Place::Header | Place::Json | Place::Text => Ok(text),
+    }
+}
+
+/// Whether no header may have it: control characters but the tab.
+fn is_no_header(c: char) -> bool {
+    c.is_ascii_control() && c != '\t'
+}
+
+/// A value that can't mean anything but itself in a URL or a form.
+fn encoded(text: &str, out: &mut String) {
+    out.extend(utf8_percent_encode(text, ENCODED));
+}
+
+/// A text as it stands in a URL that a template wrote.
+pub fn url_encoded(text: &str) -> String {
+    utf8_percent_encode(text, ENCODED).to_string()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,330 @@
+//! The template of a whole request: compiled once, checked against what there is, bound to what is the same for all items,
+//! then written for each.
+
+use std::collections::HashSet;
+
+use super::item::{Item, Roots};
+use super::placeholder::{Placeholder, Source};
+use super::{Constants, Place, Secrets, Template, TemplateFault, UrlTemplate, ValueFault};
+use crate::business::request::RequestSpec;
+
+/// The longest method and URL. Unit: bytes.
+pub const REQUEST_BYTES_MAX: usize = 8 * 1024;
+/// The longest value of a header. Unit: bytes. (Servers take 8 KiB for all headers, many of them.)
+pub const HEADER_BYTES_MAX: usize = 4 * 1024;
+/// The longest template of a body. Unit: bytes.
+pub const BODY_BYTES_MAX: usize = 256 * 1024;
+/// Headers of a request.
+const HEADERS_MAX: usize = 50;
+
+/// Headers that belong to the connection, or that Windrow must set itself to read what comes back.
+const RESERVED: [&str; 11] = [
+    "host",
+    "content-length",
+    "transfer-encoding",
+    "connection",
+    "keep-alive",
+    "te",
+    "trailer",
+    "upgrade",
+    "proxy-connection",
+    "accept-encoding",
+    "expect",
+];
+
+/// What is wrong with a part of a request's description.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RequestFault {
+    /// Where (RFC 6901), in the members of [`RequestSpec`].
+    pub pointer: String,
+    /// A sentence for people.
+    pub what: String,
+}
+
+/// How a body is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BodyKind {
+    /// JSON.
+    Json,
+    /// A form.
+    Form,
+    /// Text.
+    Text,
+}
+
+impl BodyKind {
+    /// Its content type, unless the headers say another.
+    pub fn content_type(self) -> &'static str {
+        match self {
+            BodyKind::Json => "application/json",
+            BodyKind::Form => "application/x-www-form-urlencoded",
+            BodyKind::Text => "text/plain; charset=utf-8",
+        }
+    }
+}
+
+/// See the module.
+#[derive(Clone, Debug)]
+pub struct RequestTemplate {
+    /// The method.
+    pub method: String,
+    /// Where it goes.
+    pub url: UrlTemplate,
+    /// Names in lower case, with their values.
+    pub headers: Vec<(String, Template)>,
+    /// The body; none for a request without one.
+    pub body: Option<(BodyKind, Template)>,
+    roots: Roots,
+}
+
+/// A request that is ready to leave.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Rendered {
+    /// Where it goes.
+    pub url: String,
+    /// The values of the template's headers, in their order.
+    pub headers: Vec<String>,
+    /// The body; empty where there is none.
+    pub body: String,
+}
+
+impl RequestTemplate {
+    /// Compiles a description.
+    ///
+    /// # Errors
+    /// Every fault at once.
+    pub fn compile(spec: &RequestSpec) -> Result<RequestTemplate, Vec<RequestFault>> {
+        let mut compiler = Compiler::default();
+        let target = compiler.target(&spec.call);
+        let headers = compiler.headers(spec);
+        let body = compiler.body(spec);
+        compiler.statuses(spec);
+        match target {
+            Some((method, url)) if compiler.faults.is_empty() => Ok(RequestTemplate {
+                method,
+                url,
+                headers,
+                body,
+                roots: compiler.roots,
+            }),
+            _ => Err(compiler.faults),
+        }
+    }
+
+    /// Its placeholders.
+    pub fn placeholders(&self) -> impl Iterator<Item = &Placeholder> {
+        let headers = self.headers.iter().map(|(_, value)| value);
+        let templates = headers.chain(self.body.as_ref().map(|(_, body)| body));
+        self.url
+            .placeholders()
+            .chain(templates.flat_map(Template::placeholders))
+    }
+
+    /// The columns or members of items that it names.
+    pub fn columns(&self) -> &[String] {
+        self.roots.names()
+    }
+
+    /// The names of the secrets that it writes.
+    pub fn secrets(&self) -> impl Iterator<Item = &str> {
+        self.placeholders().filter_map(|one| match &one.source {
+            Source::Secret(name) => Some(name.as_str()),
+            _ => None,
+        })
+    }
+
+    /// The names of the task's parameters that it writes.
+    pub fn params(&self) -> impl Iterator<Item = &str> {
+        self.placeholders().filter_map(|one| match &one.source {
+            Source::Param(name) => Some(name.as_str()),
+            _ => None,
+        })
+    }
+
+    /// A secret that it writes and that isn't given, or one that is given for nothing.
+    pub fn check_secrets(&self, given: &Secrets) -> Result<(), String> {
+        if let Some(name) = self.secrets().find(|name| !given.0.contains_key(*name)) {
+            return Err(format!(
+                "there is no secret {name:?}, which {{secret.{name}}} writes"
+            ));
+        }
+        let named: HashSet<&str> = self.secrets().collect();
+        match given.0.keys().find(|name| !named.contains(name.as_str())) {
+            Some(name) => Err(format!(
+                "nothing writes the secret {name:?}: there is no {{secret.{name}}}"
+            )),
+            None => Ok(()),
+        }
+    }
+
+    /// See [`Template::bind`].
+    ///
+    /// # Errors
+    /// See there.
+    pub fn bind(&self, constants: Constants<'_>) -> Result<RequestTemplate, ValueFault> {
+        let header = |(name, value): &(String, Template)| Ok((name.clone(), value.bind(constants)?));
+        let body = self.body.as_ref();
+        Ok(RequestTemplate {
+            method: self.method.clone(),
+            url: self.url.bind(constants)?,
+            headers: self
+                .headers
+                .iter()
+                .map(header)
+                .collect::<Result<_, ValueFault>>()?,
+            body: body
+                .map(|(kind, body)| Ok((*kind, body.bind(constants)?)))
+                .transpose()?,
+            roots: self.roots.clone(),
+        })
+    }
+
+    /// The values of an item that this request is made of.
+    pub fn item<'a>(&self, data: Option<&'a str>, index: u64, key: &'a str, attempt: u32) -> Item<'a> {
+        Item::new(&self.roots, data, index, key, attempt)
+    }
+
+    /// The request for an item.
+    ///
+    /// # Errors
+    /// When the item's data can't fill it.
+    pub fn render(&self, item: &Item<'_>) -> Result<Rendered, ValueFault> {
+        let mut rendered = Rendered::default();
+        self.url.render(item, &mut rendered.url)?;
+        for (name, value) in &self.headers {
+            let mut text = String::new();
+            let named = |fault: ValueFault| ValueFault(format!("header {name}: {fault}"));
+            value.render(item, &mut text).map_err(named)?;
+            rendered.headers.push(text);
+        }
+        if let Some((_, body)) = &self.body {
+            body.render(item, &mut rendered.body)?;
+        }
+        Ok(rendered)
+    }
+}
+
+#[derive(Default)]
+struct Compiler {
+    roots: Roots,
+    faults: Vec<RequestFault>,
+}
+
+impl Compiler {
+    fn fault(&mut self, pointer: impl Into<String>, what: impl Into<String>) {
+        self.faults.push(RequestFault {
+            pointer: pointer.into(),
+            what: what.into(),
+        });
+    }
+
+    fn template(&mut self, pointer: &str, text: &str, place: Place, bytes_max: usize) -> Option<Template> {
+        if text.len() > bytes_max {
+            self.fault(pointer, format!("it is longer than {bytes_max} bytes"));
+            return None;
+        }
+        let parsed = Template::parse(text, place, &mut self.roots);
+        parsed.map_err(|TemplateFault(why)| self.fault(pointer, why)).ok()
+    }
+
+    /// `POST https://…`
+    fn target(&mut self, text: &str) -> Option<(String, UrlTemplate)> {
+        let found = if text.len() > REQUEST_BYTES_MAX {
+            Err(TemplateFault(format!(
+                "it is longer than {REQUEST_BYTES_MAX} bytes"
+            )))
+        } else {
+            target(text, &mut self.roots)
+        };
+        found.map_err(|TemplateFault(why)| self.fault("/call", why)).ok()
+    }
+
+    fn headers(&mut self, spec: &RequestSpec) -> Vec<(String, Template)> {
+        if spec.headers.len() > HEADERS_MAX {
+            self.fault("/headers", format!("there are more than {HEADERS_MAX} headers"));
+        }
+        let mut seen = HashSet::new();
+        let mut headers = Vec::new();
+        for (name, value) in &spec.headers {
+            let pointer = format!("/headers/{}", name.replace('~', "~0").replace('/', "~1"));
+            let lower = name.to_ascii_lowercase();
+            if name.is_empty() || !name.bytes().all(is_token) {
+                self.fault(&pointer, format!("{name:?} is not the name of a header"));
+            } else if RESERVED.contains(&lower.as_str()) {
+                self.fault(
+                    &pointer,
+                    format!("the header {lower} can't be set: windrow sets it itself; remove it"),
+                );
+            } else if !seen.insert(lower.clone()) {
+                self.fault(&pointer, format!("the header {lower} is set twice; remove one"));
+            } else if let Some(value) = self.template(&pointer, value, Place::Header, HEADER_BYTES_MAX) {
+                headers.push((lower, value));
+            }
+        }
+        headers
+    }
+
+    fn body(&mut self, spec: &RequestSpec) -> Option<(BodyKind, Template)> {
+        let kinds = [
+            ("/json", &spec.json, BodyKind::Json, Place::Json),
+            ("/form", &spec.form, BodyKind::Form, Place::Form),
+            ("/text", &spec.text, BodyKind::Text, Place::Text),
+        ];
+        let mut given = kinds
+            .into_iter()
+            .filter_map(|(pointer, text, kind, place)| Some((pointer, text.as_deref()?, kind, place)));
+        let (pointer, text, kind, place) = given.next()?;
+        if let Some((second, ..)) = given.next() {
+            self.fault(
+                second,
+                format!("a request has one body, and {} says it already", &pointer[1..]),
+            );
+        }
+        let body = self.template(pointer, text, place, BODY_BYTES_MAX)?;
+        Some((kind, body))
+    }
+
+    fn statuses(&mut self, spec: &RequestSpec) {
+        if let Some(status) = spec.statuses.contradiction() {
+            self.fault(
+                "/statuses",
+                format!("{status} is said to mean two things; keep one"),
+            );
+        }
+    }
+}
+
+fn target(text: &str, roots: &mut Roots) -> Result<(String, UrlTemplate), TemplateFault> {
+    let text = text.trim();
+    let example = "'POST https://api.example/v1/orders/{order_id}'";
+    let Some((method, url)) = text.split_once(char::is_whitespace) else {
+        let what = if text.contains("://") {
+            "it has no method"
+        } else {
+            "it has no URL"
+        };
+        return Err(TemplateFault(format!("{what}; it looks like {example}")));
+    };
+    if method.contains("://") || !method.bytes().all(is_token) {
+        return Err(TemplateFault(format!(
+            "{method:?} is no method; it looks like {example}"
+        )));
+    }
+    let upper = method.to_ascii_uppercase();
+    if method != upper {
+        return Err(TemplateFault(format!(
+            "{method:?} is no method; did you mean {upper}?"
+        )));
+    }
+    if matches!(method, "CONNECT" | "TRACE") {
+        return Err(TemplateFault(format!(
+            "{method} asks for no work; use POST, PUT, GET …"
+        )));
+    }
+    Ok((method.to_owned(), UrlTemplate::parse(url.trim_start(), roots)?))
+}
+
+/// Whether a byte may stand in a method or in the name of a header (RFC 9110).
+fn is_token(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
+}

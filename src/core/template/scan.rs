@@ -1,0 +1,120 @@
+//! Cuts a template into text and placeholders, by the rule of the room's head.
+
+use super::{Place, TemplateFault};
+
+/// A part of a template.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Token<'a> {
+    /// Text, escapes resolved.
+    Text(String),
+    /// What is between the braces of a placeholder.
+    Slot {
+        inside: &'a str,
+        /// Inside of a JSON string.
+        in_string: bool,
+    },
+}
+
+/// The parts, texts and placeholders as they follow.
+pub(super) fn tokens(text: &str, place: Place) -> Result<Vec<Token<'_>>, TemplateFault> {
+    let mut cutter = Cutter {
+        text,
+        at: 0,
+        is_json: place == Place::Json,
+        in_string: false,
+        plain: String::new(),
+        tokens: Vec::new(),
+    };
+    while let Some(next) = cutter.text[cutter.at..].chars().next() {
+        cutter.step(next)?;
+    }
+    cutter.flush();
+    Ok(cutter.tokens)
+}
+
+struct Cutter<'a> {
+    text: &'a str,
+    at: usize,
+    is_json: bool,
+    in_string: bool,
+    plain: String,
+    tokens: Vec<Token<'a>>,
+}
+
+impl Cutter<'_> {
+    fn step(&mut self, next: char) -> Result<(), TemplateFault> {
+        let rest = &self.text[self.at + next.len_utf8()..];
+        let is_syntax = self.is_json && !self.in_string;
+        match next {
+            '\\' if self.is_json && self.in_string => self.take_escape(rest),
+            '"' if self.is_json => {
+                self.in_string = !self.in_string;
+                self.keep('"');
+            }
+            '{' if is_syntax && !rest.starts_with(begins_name) => self.keep('{'),
+            '}' if is_syntax => self.keep('}'),
+            '{' | '}' if !is_syntax && rest.starts_with(next) => {
+                self.keep(next);
+                self.at += 1;
+            }
+            '{' => self.take_slot(rest)?,
+            '}' => return Err(self.stray('}')),
+            other => self.keep(other),
+        }
+        Ok(())
+    }
+
+    fn keep(&mut self, c: char) {
+        self.plain.push(c);
+        self.at += c.len_utf8();
+    }
+
+    /// A backslash and what it escapes stay together: a quote behind it ends no string. A brace is never escaped by one.
+    fn take_escape(&mut self, rest: &str) {
+        self.keep('\\');
+        if let Some(escaped) = rest.chars().next().filter(|c| !matches!(c, '{' | '}')) {
+            self.keep(escaped);
+        }
+    }
+
+    fn take_slot<'b>(&mut self, rest: &'b str) -> Result<(), TemplateFault>
+    where
+        Self: 'b,
+    {
+        let end = rest
+            .find(['{', '}', '"', '\\'])
+            .filter(|end| rest[*end..].starts_with('}'));
+        let end = end
+            .filter(|_| rest.starts_with(begins_name))
+            .ok_or_else(|| self.stray('{'))?;
+        let from = self.at + 1;
+        self.flush();
+        let inside = &self.text[from..from + end];
+        if inside.chars().any(char::is_control) {
+            return Err(TemplateFault(format!(
+                "the placeholder {inside:?} has a control character"
+            )));
+        }
+        let in_string = self.in_string;
+        self.tokens.push(Token::Slot { inside, in_string });
+        self.at = from + end + 1;
+        Ok(())
+    }
+
+    fn flush(&mut self) {
+        if !self.plain.is_empty() {
+            self.tokens.push(Token::Text(std::mem::take(&mut self.plain)));
+        }
+    }
+
+    fn stray(&self, brace: char) -> TemplateFault {
+        let shown: String = self.text[self.at..].chars().take(20).collect();
+        TemplateFault(format!(
+            "at {shown:?}: a {brace} is part of no placeholder such as {{name}}; write {brace}{brace} for the character itself"
+        ))
+    }
+}
+
+fn begins_name(c: char) -> bool {
+    !(c.is_whitespace() || c.is_control() || matches!(c, '"' | '\\' | '{' | '}' | ':'))
+}

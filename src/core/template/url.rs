@@ -1,0 +1,171 @@
+//! The template of a URL. What decides where a request goes (scheme, host, port) is never an item's to say.
+
+use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
+
+use super::item::{Item, Roots};
+use super::placeholder::Placeholder;
+use super::{Constants, Place, Template, TemplateFault, ValueFault};
+
+/// What can't stand in a URL as it is; what has a meaning there, `%` with it, stays.
+const UNFIT: &AsciiSet = &CONTROLS
+    .add(b' ')
+    .add(b'"')
+    .add(b'<')
+    .add(b'>')
+    .add(b'\\')
+    .add(b'^')
+    .add(b'`')
+    .add(b'{')
+    .add(b'|')
+    .add(b'}');
+
+/// See the module.
+#[derive(Clone, Debug)]
+pub struct UrlTemplate {
+    /// `https://host:port`
+    origin: String,
+    /// What stands between slashes.
+    segments: Vec<Template>,
+    query: Option<Template>,
+}
+
+impl UrlTemplate {
+    /// Reads a URL with placeholders in its path and query.
+    ///
+    /// # Errors
+    /// A sentence for people when it is no URL, or a placeholder stands where none may. Whether the host is one is not
+    /// looked at.
+    pub fn parse(text: &str, roots: &mut Roots) -> Result<UrlTemplate, TemplateFault> {
+        let (scheme, rest) = text
+            .split_once("://")
+            .filter(|(scheme, _)| !scheme.contains(['{', '}', '/', '?', '#']))
+            .ok_or_else(|| TemplateFault(format!("{text:?} begins with neither http:// nor https://")))?;
+        let (authority, rest) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
+        if authority.contains(['{', '}']) {
+            return Err(TemplateFault(format!(
+                "{authority:?}: no placeholder may stand in the scheme, user, host or port of a URL: an item's data would say \
+                 who is called; run one job for each host"
+            )));
+        }
+        if outside(rest, '#').len() > 1 {
+            return Err(TemplateFault(
+                "it has a fragment (#…), which is never sent; write # as %23".to_owned(),
+            ));
+        }
+        let mut halves = outside(rest, '?').into_iter();
+        let path = halves.next().unwrap_or_default();
+        let query = rest.get(path.len() + 1..);
+        let path = path.strip_prefix('/').unwrap_or(path);
+        let segments = outside(path, '/').into_iter();
+        Ok(UrlTemplate {
+            origin: format!("{scheme}://{authority}"),
+            segments: segments
+                .map(|segment| Template::parse(segment, Place::Path, roots))
+                .collect::<Result<_, _>>()?,
+            query: query
+                .map(|query| Template::parse(query, Place::Query, roots))
+                .transpose()?,
+        })
+    }
+
+    /// Who is called: `https://host:port`.
+    pub fn origin(&self) -> &str {
+        &self.origin
+    }
+
+    /// Its placeholders.
+    pub fn placeholders(&self) -> impl Iterator<Item = &Placeholder> {
+        self.segments
+            .iter()
+            .chain(&self.query)
+            .flat_map(Template::placeholders)
+    }
+
+    /// See [`Template::bind`].
+    ///
+    /// # Errors
+    /// See there.
+    pub fn bind(&self, constants: Constants<'_>) -> Result<UrlTemplate, ValueFault> {
+        let segment = |template: &Template| {
+            let bound = template.bind(constants)?;
+            if let (false, [super::Piece::Text(text)]) = (template.is_constant(), bound.pieces.as_slice()) {
+                check_segment(text)?;
+            }
+            Ok(bound)
+        };
+        Ok(UrlTemplate {
+            origin: self.origin.clone(),
+            segments: self.segments.iter().map(segment).collect::<Result<_, _>>()?,
+            query: self
+                .query
+                .as_ref()
+                .map(|query| query.bind(constants))
+                .transpose()?,
+        })
+    }
+
+    /// Writes it for an item behind what is in `out`.
+    ///
+    /// # Errors
+    /// When the item's data can't fill it, or makes a segment that leads elsewhere: empty, `.` or `..`.
+    pub fn render(&self, item: &Item<'_>, out: &mut String) -> Result<(), ValueFault> {
+        out.push_str(&self.origin);
+        for segment in &self.segments {
+            out.push('/');
+            let from = out.len();
+            segment.render(item, out)?;
+            if !segment.is_constant() {
+                check_segment(&out[from..])?;
+            }
+        }
+        if let Some(query) = &self.query {
+            out.push('?');
+            query.render(item, out)?;
+        }
+        Ok(())
+    }
+}
+
+/// A segment that a placeholder made must be a name. (`%2e` is a dot to whoever follows the URL standard.)
+fn check_segment(segment: &str) -> Result<(), ValueFault> {
+    let meant = segment.replace("%2e", ".").replace("%2E", ".");
+    match meant.as_str() {
+        "" | "." | ".." => Err(ValueFault(format!(
+            "a part of the URL's path would be {segment:?}, which leads elsewhere"
+        ))),
+        _ => Ok(()),
+    }
+}
+
+/// Text between placeholders as it stands in a URL or a form.
+pub(super) fn literal(text: &str) -> Result<String, TemplateFault> {
+    if let Some(control) = text.chars().find(|c| c.is_control()) {
+        return Err(TemplateFault(format!("it has the control character {control:?}")));
+    }
+    let is_escape = |tail: &str| tail.len() >= 2 && tail.bytes().take(2).all(|byte| byte.is_ascii_hexdigit());
+    if !text.split('%').skip(1).all(is_escape) {
+        return Err(TemplateFault(
+            "a % is followed by two hexadecimal digits; write %25 for the character itself".to_owned(),
+        ));
+    }
+    Ok(utf8_percent_encode(text, UNFIT).to_string())
+}
+
+/// The parts of a text between a character, where it stands in no placeholder.
+fn outside(text: &str, cut: char) -> Vec<&str> {
+    let (mut parts, mut from, mut is_inside) = (Vec::new(), 0, false);
+    let mut chars = text.char_indices().peekable();
+    while let Some((at, c)) = chars.next() {
+        match c {
+            '{' if !is_inside && chars.next_if(|(_, next)| *next == '{').is_none() => is_inside = true,
+            '}' => is_inside = false,
+            c if c == cut && !is_inside => {
+                parts.push(&text[from..at]);
+                from = at + c.len_utf8();
+            }
+            _ => {}
+        }
+    }
+    parts.push(&text[from..]);
+    parts
+}

@@ -1,0 +1,168 @@
+//! Writes one value where it stands.
+
+use std::borrow::Cow;
+use std::fmt::Write as _;
+
+use serde_json::value::RawValue;
+
+use super::placeholder::{Conversion, Placeholder, Source};
+use super::{MASK, Spot, ValueFault, encoded, is_no_header};
+
+/// A value before its conversion.
+#[derive(Clone, Copy)]
+pub(super) enum Value<'a> {
+    /// JSON of the item's data or of the task's parameters.
+    Json(&'a RawValue),
+    Number(u64),
+    Text(&'a str),
+}
+
+/// Writes a value behind what is in `out`.
+pub(super) fn write(
+    value: Value<'_>,
+    placeholder: &Placeholder,
+    spot: Spot,
+    out: &mut String,
+) -> Result<(), ValueFault> {
+    let conversion = placeholder.conversion;
+    if spot == Spot::JsonValue {
+        return write_json(value, placeholder, out);
+    }
+    let text = match value {
+        Value::Number(number) => Cow::Owned(number.to_string()),
+        Value::Text(text) => match conversion {
+            None | Some(Conversion::Text) => Cow::Borrowed(text),
+            Some(conversion) => Cow::Owned(read(text, conversion, placeholder)?.to_owned()),
+        },
+        Value::Json(json) => text_of(json, conversion, placeholder)?,
+    };
+    match spot {
+        Spot::Encoded => encoded(&text, out),
+        Spot::Plain => out.push_str(&text),
+        Spot::Header => match text.chars().find(|c| is_no_header(*c)) {
+            Some(wrong) => {
+                let what = "which no header may have";
+                return Err(fault(
+                    placeholder,
+                    &format!("has the character {wrong:?}, {what}"),
+                ));
+            }
+            None => out.push_str(&text),
+        },
+        Spot::JsonText | Spot::JsonValue => escaped(&text, out),
+    }
+    Ok(())
+}
+
+/// What stands for a secret.
+pub(super) fn write_mask(spot: Spot, out: &mut String) {
+    match spot {
+        Spot::JsonValue => drop(write!(out, "\"{MASK}\"")),
+        Spot::Encoded | Spot::Header | Spot::Plain | Spot::JsonText => out.push_str(MASK),
+    }
+}
+
+fn write_json(value: Value<'_>, placeholder: &Placeholder, out: &mut String) -> Result<(), ValueFault> {
+    let conversion = placeholder.conversion;
+    match (value, conversion) {
+        (Value::Number(number), Some(Conversion::Text)) => drop(write!(out, "\"{number}\"")),
+        (Value::Number(number), _) => drop(write!(out, "{number}")),
+        (Value::Text(text), None | Some(Conversion::Text)) => quoted(text, out),
+        (Value::Text(text), Some(conversion)) => out.push_str(read(text, conversion, placeholder)?),
+        (Value::Json(json), None) => out.push_str(json.get()),
+        (Value::Json(json), Some(Conversion::Text)) => {
+            quoted(&text_of(json, conversion, placeholder)?, out);
+        }
+        (Value::Json(json), Some(_)) => out.push_str(&text_of(json, conversion, placeholder)?),
+    }
+    Ok(())
+}
+
+/// A JSON value as text, after its conversion.
+fn text_of<'a>(
+    json: &'a RawValue,
+    conversion: Option<Conversion>,
+    placeholder: &Placeholder,
+) -> Result<Cow<'a, str>, ValueFault> {
+    let raw = json.get();
+    let refused = |what: &str| Err(fault(placeholder, what));
+    match (raw.as_bytes().first(), conversion) {
+        (Some(b'"'), None | Some(Conversion::Text)) => Ok(string(raw)),
+        (Some(b'"'), Some(conversion)) => {
+            let text = string(raw);
+            Ok(Cow::Owned(read(&text, conversion, placeholder)?.to_owned()))
+        }
+        (_, Some(Conversion::Json)) => Ok(Cow::Borrowed(raw)),
+        (Some(b'n'), _) => refused("is null"),
+        (Some(b'{' | b'['), None) => refused("is an object or a list; {…:json} writes its JSON"),
+        (Some(b'{' | b'['), Some(Conversion::Number)) => refused("is no number"),
+        (Some(b't' | b'f'), Some(Conversion::Number)) => refused("is no number"),
+        (Some(b't' | b'f'), Some(Conversion::Boolean)) => Ok(Cow::Borrowed(raw)),
+        (_, Some(Conversion::Boolean)) => refused("is neither true nor false"),
+        _ => Ok(Cow::Borrowed(raw)),
+    }
+}
+
+/// What a text writes, as JSON.
+fn read<'a>(text: &'a str, conversion: Conversion, placeholder: &Placeholder) -> Result<&'a str, ValueFault> {
+    let json = || serde_json::from_str::<&RawValue>(text).ok().map(RawValue::get);
+    let (read, what) = match conversion {
+        Conversion::Text => (Some(text), ""),
+        Conversion::Json => (json(), "is no JSON"),
+        Conversion::Number => {
+            let begins = |raw: &&str| raw.starts_with(|c: char| c == '-' || c.is_ascii_digit());
+            (json().filter(begins), "is no number")
+        }
+        Conversion::Boolean => {
+            let is = |word: &str| text.trim().eq_ignore_ascii_case(word);
+            let read = match (is("true") || is("1"), is("false") || is("0")) {
+                (true, _) => Some("true"),
+                (_, true) => Some("false"),
+                _ => None,
+            };
+            (read, "is neither true nor false, 1 nor 0")
+        }
+    };
+    read.ok_or_else(|| fault(placeholder, what))
+}
+
+/// The text of a JSON string.
+fn string(raw: &str) -> Cow<'_, str> {
+    let inside = raw.get(1..raw.len() - 1).unwrap_or_default();
+    if !inside.contains('\\') {
+        return Cow::Borrowed(inside);
+    }
+    // A lone surrogate is JSON, but no text.
+    Cow::Owned(serde_json::from_str(raw).unwrap_or_else(|_| inside.to_owned()))
+}
+
+fn quoted(text: &str, out: &mut String) {
+    out.push('"');
+    escaped(text, out);
+    out.push('"');
+}
+
+/// The inside of a JSON string.
+fn escaped(text: &str, out: &mut String) {
+    if text
+        .bytes()
+        .all(|byte| byte >= 0x20 && byte != b'"' && byte != b'\\')
+    {
+        return out.push_str(text);
+    }
+    let json = serde_json::Value::from(text).to_string();
+    out.push_str(&json[1..json.len() - 1]);
+}
+
+/// The values of secrets and of items aren't shown: messages are stored.
+fn fault(placeholder: &Placeholder, what: &str) -> ValueFault {
+    let whose = match &placeholder.source {
+        Source::Member(member) => format!("{:?} of this item's data", member.written()),
+        Source::Index => "the index".to_owned(),
+        Source::Key => "the key".to_owned(),
+        Source::Attempt => "the attempt".to_owned(),
+        Source::Param(name) => format!("the parameter {name:?}"),
+        Source::Secret(name) => format!("the secret {name:?}"),
+    };
+    ValueFault(format!("{whose} {what}"))
+}

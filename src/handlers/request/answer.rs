@@ -1,0 +1,216 @@
+//! What an answer of an API that knows nothing of Windrow means: the status table of `docs/handlers.md`.
+
+use std::borrow::Cow;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use hyper::header::{CONTENT_ENCODING, LOCATION, RETRY_AFTER};
+use hyper::http::StatusCode;
+use serde_json::value::RawValue;
+
+use super::scrub::Scrubber;
+use super::{RequestOptions, failed};
+use crate::classify::{Answer, Pointer, retry_after};
+use crate::http::fault::Fault;
+use crate::wire::{BAD_REPLY, DEPTH_MAX, is_deeper_than, quote_most};
+use windrow_core::business::request::{Meaning, Meanings};
+use windrow_core::ids::{ItemIndex, WallMs};
+use windrow_core::items::output::Output;
+use windrow_core::items::verdict::{Failure, FailureClass, Outcome, Wish};
+use windrow_engine::ports::handling::handler::{CallFailure, ItemReplies, ItemVerdict, Reply};
+
+/// What is quoted of an answer that refuses. Unit: characters.
+const HEAD_CHARS_MAX: usize = 400;
+
+/// Reads the answers of one run.
+pub(super) struct Reader {
+    statuses: Meanings,
+    pointer: Pointer,
+    has_pointer: bool,
+    keeps_results: bool,
+    /// Whether the API was ever what it is taken for: until then 404 says that nothing is there.
+    has_succeeded: AtomicBool,
+}
+
+impl Reader {
+    pub(super) fn new(options: &RequestOptions, pointer: Pointer, keeps_results: bool) -> Reader {
+        Reader {
+            statuses: options.spec.statuses.clone(),
+            has_pointer: !options.spec.result.is_empty(),
+            pointer,
+            keeps_results,
+            has_succeeded: AtomicBool::new(false),
+        }
+    }
+
+    /// Whether the body is wanted whole: it is the output.
+    pub(super) fn needs_body(&self, status: StatusCode) -> bool {
+        self.keeps_results && self.meaning(status) == Some(Meaning::Ok)
+    }
+
+    /// What a status means by itself, where that is no failure of the call.
+    fn meaning(&self, status: StatusCode) -> Option<Meaning> {
+        let usual = status.is_success().then_some(Meaning::Ok);
+        self.statuses.of(status.as_u16()).or(usual)
+    }
+
+    /// What an answer means for its item.
+    pub(super) fn read(&self, answer: &Answer, index: ItemIndex, scrubber: &Scrubber, now: WallMs) -> Reply {
+        let refusal = Refusal { answer, scrubber };
+        let after = retry_after(answer.headers.get(RETRY_AFTER), now);
+        match self.meaning(answer.status) {
+            Some(Meaning::Ok) => self.on_success(refusal, index),
+            Some(Meaning::Skip) => {
+                self.has_succeeded.store(true, Ordering::Relaxed);
+                one(index, ItemVerdict::Settled(Outcome::Skipped))
+            }
+            Some(Meaning::Retry) => {
+                let failure = refusal.failure("its status is one that is tried again");
+                let wish = Wish::Retry { after };
+                one(index, ItemVerdict::Failed { failure, wish })
+            }
+            None => failed(self.refused(refusal, after)),
+        }
+    }
+
+    /// An output that is too large to be read.
+    pub(super) fn too_big(&self, index: ItemIndex, bytes_max: usize) -> Result<Reply, Fault> {
+        if self.has_pointer {
+            return Err(Fault::TooBig(bytes_max));
+        }
+        self.has_succeeded.store(true, Ordering::Relaxed);
+        let output = Output::TooLarge(bytes_max.saturating_add(1));
+        Ok(one(index, ItemVerdict::SucceededWith(output)))
+    }
+
+    fn on_success(&self, refusal: Refusal<'_>, index: ItemIndex) -> Reply {
+        if !self.keeps_results {
+            self.has_succeeded.store(true, Ordering::Relaxed);
+            return Reply::AllOk;
+        }
+        match self.output(refusal) {
+            Ok(output) => {
+                self.has_succeeded.store(true, Ordering::Relaxed);
+                one(index, ItemVerdict::SucceededWith(output))
+            }
+            Err(why) => failed(CallFailure::BadReply(Failure::new(BAD_REPLY, why))),
+        }
+    }
+
+    fn output(&self, refusal: Refusal<'_>) -> Result<Output, String> {
+        if let Some(encoding) = refusal.encoding() {
+            return Err(format!(
+                "the answer has content-encoding {encoding:?}, and none was asked for: its output can't be read"
+            ));
+        }
+        let body = refusal.scrubber.bytes(&refusal.answer.body);
+        if body.trim_ascii().is_empty() && !self.has_pointer {
+            return Ok(Output::of_json("null"));
+        }
+        let part = self.pointer.find(&body).map_err(|why| {
+            format!(
+                "the answer {} has no output: {why}",
+                quote_most(&body, HEAD_CHARS_MAX)
+            )
+        })?;
+        let json = serde_json::from_slice::<&RawValue>(part).ok();
+        let fit = json.filter(|json| !is_deeper_than(json.get(), DEPTH_MAX));
+        Ok(match fit {
+            Some(json) => Output::of_json(json.get()),
+            None => Output::of_text(&String::from_utf8_lossy(part)),
+        })
+    }
+
+    fn refused(&self, refusal: Refusal<'_>, after: Option<Duration>) -> CallFailure {
+        let tried_again = |class, hint| CallFailure::Failed {
+            class,
+            failure: refusal.failure(hint),
+            after,
+        };
+        let rejected = |hint: &str| CallFailure::Rejected(refusal.failure(hint));
+        match refusal.answer.status.as_u16() {
+            429 => CallFailure::BackPressure {
+                after,
+                failure: refusal.failure("it wants fewer calls; the whole task pauses"),
+            },
+            502 | 503 => tried_again(FailureClass::Unavailable, "it is not there; it is tried again"),
+            408 | 425 | 500 | 504..=599 => tried_again(
+                FailureClass::Unclear,
+                "what it did is not known; it is tried again",
+            ),
+            401 | 403 => {
+                rejected("it wants other credentials; look at the headers and secrets of the request")
+            }
+            407 => rejected("the proxy wants credentials"),
+            404 if !self.has_succeeded.load(Ordering::Relaxed) => rejected(
+                "nothing is there; check the path of the URL, or say what 404 means: --skip 404 where an item that isn't \
+                 there needs nothing done",
+            ),
+            405 => rejected("it takes no such method at this URL"),
+            415 => rejected("it takes no such body; set `content-type` with a header"),
+            501 => rejected("it doesn't know what it was asked; check method and URL"),
+            200..=399 => CallFailure::Rejected(refusal.redirected()),
+            _ => CallFailure::Abandoned(refusal.failure("it finds fault with this item")),
+        }
+    }
+}
+
+fn one(index: ItemIndex, verdict: ItemVerdict) -> Reply {
+    Reply::Items(Box::new(ItemReplies {
+        verdicts: vec![(index, verdict)],
+        ..ItemReplies::default()
+    }))
+}
+
+/// An answer that is no success, in words without secrets.
+#[derive(Clone, Copy)]
+struct Refusal<'a> {
+    answer: &'a Answer,
+    scrubber: &'a Scrubber,
+}
+
+impl Refusal<'_> {
+    /// A failure named by the status, which begins with what the API says.
+    fn failure(self, hint: &str) -> Failure {
+        let status = self.answer.status;
+        let reason = status
+            .canonical_reason()
+            .map(|text| format!(" {text}"))
+            .unwrap_or_default();
+        let body = if self.encoding().is_some() {
+            Cow::Borrowed(&b""[..])
+        } else {
+            self.scrubber.bytes(&self.answer.body)
+        };
+        let said = if body.trim_ascii().is_empty() {
+            String::new()
+        } else {
+            format!(" {}", quote_most(&body, HEAD_CHARS_MAX))
+        };
+        let message = format!("the API answered {}{reason}{said}: {hint}", status.as_str());
+        Failure::new(format!("HTTP_{}", status.as_str()), self.scrubber.text(&message))
+    }
+
+    fn redirected(self) -> Failure {
+        let target = self.answer.headers.get(LOCATION);
+        let target = target.map(|to| self.scrubber.bytes(to.as_bytes()).into_owned());
+        match target {
+            Some(target) => {
+                let target: String = String::from_utf8_lossy(&target).chars().take(200).collect();
+                self.failure(&format!(
+                    "redirects are not followed; if {target} is meant, use it as URL"
+                ))
+            }
+            None => self.failure("redirects are not followed; use the final URL"),
+        }
+    }
+
+    /// The body's encoding, unless it is plain.
+    fn encoding(self) -> Option<String> {
+        let value = self.answer.headers.get(CONTENT_ENCODING)?;
+        let value = String::from_utf8_lossy(value.as_bytes())
+            .trim()
+            .to_ascii_lowercase();
+        (!value.is_empty() && value != "identity").then_some(value)
+    }
+}

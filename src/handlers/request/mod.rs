@@ -1,0 +1,175 @@
+//! The `request` handler: any HTTP API, one templated request for each item.
+//!
+//! | part | does |
+//! |---|---|
+//! | `options` | what a person may set, and its check |
+//! | `build` | the request of an item, from templates that were bound when the run began |
+//! | `answer` | what an answer means, by its status alone; what of it is the output |
+//! | `scrub` | takes secrets out of whatever is said or kept |
+//!
+//! Connections, time limits, the gate and faults are those of the `http` handler (`http::client`, `http::transport`,
+//! `http::fault`). An item whose data can't fill the templates is abandoned and never leaves.
+
+mod answer;
+mod build;
+mod options;
+mod scrub;
+
+use std::fmt;
+use std::sync::Arc;
+
+use futures_util::future::BoxFuture;
+use tokio::sync::watch;
+
+use self::answer::Reader;
+use self::build::Requests;
+use self::scrub::Scrubber;
+use crate::deadline::Deadline;
+use crate::http::Transports;
+use crate::http::client::{CallbackClient, leaves_until};
+use crate::http::fault::Fault;
+use windrow_core::ids::{Attempt, ItemIndex};
+use windrow_core::items::verdict::Failure;
+use windrow_core::template::TEMPLATE_VALUE;
+use windrow_engine::ports::clock::Clock;
+use windrow_engine::ports::handling::handler::{
+    Call, CallFailure, CallItems, Handler, HandlerFactory, OpenError, Reply, RunContext,
+};
+
+pub use options::RequestOptions;
+pub(crate) use options::faults;
+
+/// The code of a call with several items.
+const ONE_ITEM: &str = "ONE_ITEM";
+/// What to do about it.
+const ONE_ITEM_WHY: &str = "a templated request is made for one item: set `batch` to 1";
+
+/// Makes `request` handlers, one for each run.
+pub struct RequestHandlerFactory {
+    options: RequestOptions,
+    clock: Arc<dyn Clock>,
+    transports: Arc<Transports>,
+}
+
+impl fmt::Debug for RequestHandlerFactory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RequestHandlerFactory").finish_non_exhaustive()
+    }
+}
+
+impl RequestHandlerFactory {
+    /// A factory whose connections other factories may use too. The options are checked when a run is opened.
+    pub fn sharing(
+        options: RequestOptions,
+        clock: Arc<dyn Clock>,
+        transports: Arc<Transports>,
+    ) -> RequestHandlerFactory {
+        RequestHandlerFactory {
+            options,
+            clock,
+            transports,
+        }
+    }
+
+    /// Looks whether a request can be made at all; makes none.
+    ///
+    /// # Errors
+    /// When no request can ever succeed.
+    pub fn check(&self) -> Result<(), OpenError> {
+        self.options.check().map(drop)
+    }
+}
+
+impl HandlerFactory for RequestHandlerFactory {
+    fn open(&self, context: Arc<RunContext>) -> Result<Arc<dyn Handler>, OpenError> {
+        let checked = self.options.check()?;
+        let lease = self.transports.lease(&self.options.outbound, checked.is_https)?;
+        let reader = Reader::new(&self.options, checked.pointer.clone(), context.keeps_results);
+        let requests = Requests::new(checked, &self.options, context.clone(), self.clock.clone())?;
+        let (slots, _) = watch::channel(None);
+        Ok(Arc::new(RequestHandler {
+            requests,
+            reader,
+            client: CallbackClient::new(lease, self.options.reply_bytes_max),
+            scrubber: Scrubber::new(&self.options.secrets),
+            context,
+            clock: self.clock.clone(),
+            slots,
+        }))
+    }
+
+    fn kind(&self) -> &'static str {
+        "request"
+    }
+}
+
+/// The handler of one run.
+struct RequestHandler {
+    context: Arc<RunContext>,
+    clock: Arc<dyn Clock>,
+    requests: Requests,
+    reader: Reader,
+    client: CallbackClient,
+    scrubber: Scrubber,
+    slots: watch::Sender<Option<u32>>,
+}
+
+impl RequestHandler {
+    async fn call(&self, call: Call) -> Result<Reply, Fault> {
+        let until = leaves_until(&self.context, &self.clock, &call)?;
+        let Some((index, attempt)) = only(&call.items) else {
+            let failure = Failure::new(ONE_ITEM, ONE_ITEM_WHY);
+            return Ok(failed(CallFailure::Rejected(failure)));
+        };
+        let request = match self.requests.build(call.rows.data(index), index, attempt) {
+            Ok(request) => request,
+            Err(why) => {
+                let failure = Failure::new(TEMPLATE_VALUE, self.scrubber.text(&why.to_string()));
+                return Ok(failed(CallFailure::Unsendable(failure)));
+            }
+        };
+        let mut deadline = Deadline::new(&self.clock, until);
+        let reads = |status| self.reader.needs_body(status);
+        let answered = self
+            .client
+            .send(request, &mut deadline, call.timeout, reads)
+            .await;
+        match answered {
+            Ok(answer) => Ok(self
+                .reader
+                .read(&answer, index, &self.scrubber, self.clock.wall())),
+            // Only the body of a success is read whole.
+            Err(Fault::TooBig(bytes_max)) => self.reader.too_big(index, bytes_max),
+            Err(fault) => Err(fault),
+        }
+    }
+}
+
+/// The item of a call, if it has one only.
+fn only(items: &CallItems) -> Option<(ItemIndex, Attempt)> {
+    let mut all = items.iter();
+    all.next().filter(|_| all.next().is_none())
+}
+
+fn failed(failure: CallFailure) -> Reply {
+    Reply::Failed(Box::new(failure))
+}
+
+impl Handler for RequestHandler {
+    fn process<'a>(&'a self, call: Call) -> BoxFuture<'a, Reply> {
+        Box::pin(async move {
+            self.call(call)
+                .await
+                .unwrap_or_else(|fault| failed(self.scrubber.failure(CallFailure::from(fault))))
+        })
+    }
+
+    fn slots(&self) -> watch::Receiver<Option<u32>> {
+        self.slots.subscribe()
+    }
+
+    fn close(&self) -> BoxFuture<'_, ()> {
+        self.client.close();
+        Box::pin(std::future::ready(()))
+    }
+}

@@ -1,0 +1,121 @@
+//! A business that is an API which knows nothing of Windrow: registered with templates, validated, called for each item, and
+//! its secrets kept.
+
+use serde_json::{Value, json};
+
+use crate::business::{Act, Business};
+use crate::support::{Node, files};
+
+const SECRET: &str = "geheim-4711-canary";
+
+fn body(origin: &str) -> Value {
+    json!({
+        "name": "ship",
+        "request": {
+            "call": format!("PUT {origin}/v1/{{id}}"), "headers": {"x-api-key": "{secret.api}"},
+            "json": "{\"n\": {index}, \"by\": {param.by}}", "statuses": {"skip": "404"},
+        },
+        "request_secrets": {"api": SECRET},
+    })
+}
+
+#[tokio::test]
+async fn a_request_is_made_for_each_item_and_its_secret_is_told_nobody() {
+    let api = Business::start(|seen| match seen.header("x-api-key") {
+        SECRET => Act::json(418, json!({"sent": seen.header("x-api-key")})),
+        _ => Act::status(401),
+    })
+    .await;
+    let node = Node::start().await;
+    let url = api.url();
+    let origin = url.rsplit_once('/').unwrap().0;
+    let made = node.admin.post("/v1/businesses", body(origin)).await.expect(201);
+    assert_eq!(
+        (&made["request_secrets"], &made["url"]),
+        (&json!({"api": "***"}), &Value::Null)
+    );
+    assert_eq!(made["request"]["statuses"], json!({"skip": "404"}));
+    let source = json!({"type": "inline", "items": [{"id": "a/b"}, {"id": 7}, {"no": 1}]});
+    let task = json!({"business": "ship", "source": source, "params": {"by": "me"}, "start": true});
+    let task = node.admin.post("/v1/tasks", task).await.expect(201);
+    let task = task["id"].as_str().unwrap().to_owned();
+    node.status(&task, "finished").await;
+    let failures = node.admin.get(&format!("/v1/tasks/{task}/failures")).await;
+    let text = failures.text();
+    assert!(
+        text.contains("HTTP_418") && text.contains("••••") && text.contains("TEMPLATE_VALUE"),
+        "{text}"
+    );
+    assert_eq!(api.seen().len(), 2, "one item can't be sent");
+    for path in [
+        "/v1/businesses/ship",
+        "/v1/businesses/ship/revisions",
+        "/v1/audit",
+        "/v1/logs",
+    ] {
+        assert!(!node.admin.get(path).await.text().contains(SECRET), "{path}");
+    }
+    assert!(!text.contains(SECRET) && !node.said().contains(SECRET));
+    for file in files(&node.data()) {
+        let bytes = std::fs::read(&file).unwrap();
+        assert!(
+            !bytes.windows(SECRET.len()).any(|part| part == SECRET.as_bytes()),
+            "{}",
+            file.display()
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_wrong_template_is_refused_where_it_is() {
+    let node = Node::start().await;
+    let refused = async |member: &str, value: Value| {
+        let mut wrong = body("http://127.0.0.1:9");
+        *wrong.pointer_mut(member).expect("a member") = value;
+        let problem = node
+            .admin
+            .post("/v1/businesses", wrong)
+            .await
+            .problem(422, "validation-failed");
+        problem["errors"][0]["pointer"].as_str().unwrap().to_owned()
+    };
+    assert_eq!(
+        refused("/request/call", json!("PUT http://{id}/")).await,
+        "/request/call"
+    );
+    assert_eq!(
+        refused("/request/json", json!("{\"n\": {index}")).await,
+        "/request/json"
+    );
+    assert_eq!(
+        refused("/request/headers", json!({"host": "x"})).await,
+        "/request/headers/host"
+    );
+    assert_eq!(refused("/request/headers", json!({})).await, "/request_secrets");
+    assert_eq!(refused("/request_secrets", json!({})).await, "/request_secrets");
+    let mut both = body("http://127.0.0.1:9");
+    both["url"] = json!("http://127.0.0.1:9/");
+    node.admin
+        .post("/v1/businesses", both)
+        .await
+        .problem(422, "validation-failed");
+    let mut batched = body("http://127.0.0.1:9");
+    batched["defaults"] = json!({"batch": 4});
+    let problem = node
+        .admin
+        .post("/v1/businesses", batched)
+        .await
+        .problem(422, "validation-failed");
+    assert_eq!(problem["errors"][0]["pointer"], "/defaults/batch");
+    node.admin
+        .post("/v1/businesses", body("http://127.0.0.1:9"))
+        .await
+        .expect(201);
+    let change = json!({"request": {"statuses": {"ok": "409"}}});
+    let changed = node.admin.patch("/v1/businesses/ship", change).await.expect(200);
+    assert_eq!(
+        changed["request"]["statuses"],
+        json!({"ok": "409", "skip": "404"})
+    );
+    assert_eq!(changed["request_secrets"], json!({"api": "***"}));
+}

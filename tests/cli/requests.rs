@@ -1,0 +1,353 @@
+//! `--request`: any API, called for each row; what is wrong is told before anything leaves, and secrets are told nobody.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+
+use serde_json::Value;
+
+use super::support::{Place, assert_adds_up};
+
+/// A request as the API saw it.
+#[derive(Clone, Debug)]
+struct Seen {
+    line: String,
+    head: String,
+    body: String,
+}
+
+type Answer = dyn Fn(&Seen) -> (u16, String) + Send + Sync;
+
+/// An API that knows nothing of Windrow, on a free port.
+struct Api {
+    origin: String,
+    seen: Arc<Mutex<Vec<Seen>>>,
+}
+
+impl Api {
+    fn start(answer: impl Fn(&Seen) -> (u16, String) + Send + Sync + 'static) -> Api {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let origin = format!("http://{}", listener.local_addr().unwrap());
+        let seen = Arc::new(Mutex::new(Vec::new()));
+        let (kept, answer): (_, Arc<Answer>) = (seen.clone(), Arc::new(answer));
+        std::thread::spawn(move || {
+            for stream in listener.incoming().map_while(Result::ok) {
+                let (kept, answer) = (kept.clone(), answer.clone());
+                std::thread::spawn(move || serve(stream, &*answer, &kept));
+            }
+        });
+        Api { origin, seen }
+    }
+
+    fn seen(&self) -> Vec<Seen> {
+        self.seen.lock().unwrap().clone()
+    }
+}
+
+fn serve(stream: TcpStream, answer: &Answer, kept: &Mutex<Vec<Seen>>) {
+    let mut reader = BufReader::new(stream);
+    loop {
+        let (mut head, mut length) = (String::new(), 0);
+        while !head.ends_with("\r\n\r\n") {
+            let mut line = String::new();
+            if reader.read_line(&mut line).unwrap_or(0) == 0 {
+                return;
+            }
+            if let Some(value) = line.to_ascii_lowercase().strip_prefix("content-length:") {
+                length = value.trim().parse().unwrap();
+            }
+            head.push_str(&line);
+        }
+        let mut body = vec![0; length];
+        reader.read_exact(&mut body).unwrap();
+        let line = head.lines().next().unwrap().to_owned();
+        let body = String::from_utf8(body).unwrap();
+        let seen = Seen { line, head, body };
+        let (status, reply) = answer(&seen);
+        kept.lock().unwrap().push(seen);
+        let reply = format!(
+            "HTTP/1.1 {status} X\r\ncontent-length: {}\r\n\r\n{reply}",
+            reply.len()
+        );
+        if reader.get_mut().write_all(reply.as_bytes()).is_err() {
+            return;
+        }
+    }
+}
+
+const ORDERS: &str = "order_id,qty,note\n1001,3,\"say \"\"hi\"\"\"\n10/02,1,a&b\n1003,x,\n";
+
+#[test]
+fn each_row_makes_a_request_and_one_that_cannot_fails_alone() {
+    let place = Place::new();
+    place.write("orders.csv", ORDERS);
+    place.write("vendor.token", "geheim-4711\n");
+    let api = Api::start(|_| (201, r#"{"data":{"id":1}}"#.to_owned()));
+    let request = format!("POST {}/v1/orders/{{order_id}}/ship?i={{index}}", api.origin);
+    let words = [
+        "run",
+        "--csv",
+        "orders.csv",
+        "--request",
+        &request,
+        "--header",
+        "Authorization: Bearer {secret.vendor}",
+        "--secret",
+        "vendor=@vendor.token",
+        "--json",
+        r#"{"qty": {qty:number}, "note": {note}}"#,
+        "-o",
+        "json",
+    ];
+    let done = place.windrow(&words).expect(8);
+    let summary = done.json();
+    assert_adds_up(&summary);
+    assert_eq!(
+        (&summary["counts"]["succeeded"], &summary["counts"]["abandoned"]),
+        (&Value::from(2), &Value::from(1))
+    );
+    assert_eq!(summary["failures"][0]["code"], "TEMPLATE_VALUE", "{summary}");
+    assert!(
+        summary["failures"][0]
+            .to_string()
+            .contains(r#"\"qty\" of this item's data is no number"#),
+        "{summary}"
+    );
+    let mut seen = api.seen();
+    seen.sort_by(|one, two| two.line.cmp(&one.line));
+    let lines: Vec<&str> = seen.iter().map(|one| one.line.as_str()).collect();
+    assert_eq!(
+        lines,
+        [
+            "POST /v1/orders/1001/ship?i=0 HTTP/1.1",
+            "POST /v1/orders/10%2F02/ship?i=1 HTTP/1.1"
+        ]
+    );
+    assert_eq!(seen[0].body, r#"{"qty": 3, "note": "say \"hi\""}"#);
+    assert!(
+        seen[0].head.contains("authorization: Bearer geheim-4711\r\n"),
+        "{}",
+        seen[0].head
+    );
+    let again = place.windrow(&words).expect(8);
+    assert_eq!(
+        (api.seen().len(), again.json()["counts"].clone()),
+        (2, summary["counts"].clone()),
+        "it had finished"
+    );
+}
+
+#[test]
+fn a_template_that_fits_no_row_is_refused_before_anything_leaves() {
+    let place = Place::new();
+    place.write("orders.csv", ORDERS);
+    place.write("orders.ndjson", "{\"order_id\":1,\"to\":{\"city\":\"Bonn\"}}\n");
+    let api = Api::start(|_| (200, String::new()));
+    let to = |path: &str| format!("POST {}/{path}", api.origin);
+    let refused = |source: &[&str], request: &str, more: &[&str], texts: &[&str]| {
+        let words = [&["run"][..], source, &["--request", request], more].concat();
+        place.windrow(&words).refused(2, texts);
+    };
+    let csv = ["--csv", "orders.csv"];
+    refused(
+        &csv,
+        &to("{orderid}"),
+        &[],
+        &["no column \"orderid\"", "order_id"],
+    );
+    refused(
+        &["--ndjson", "orders.ndjson"],
+        &to("{/to/city}/{order}"),
+        &[],
+        &["no column \"order\"", "order_id"],
+    );
+    refused(
+        &["--total", "3"],
+        &to("{id}"),
+        &[],
+        &["{id} is a column", "{index}"],
+    );
+    refused(
+        &csv,
+        &to("{order_id"),
+        &[],
+        &["--request: ", "part of no placeholder"],
+    );
+    refused(&csv, "POST http://{order_id}/", &[], &["host"]);
+    refused(
+        &csv,
+        &to(""),
+        &["--json", r#"{"a": {qty:number}"#],
+        &["--json: ", "not JSON"],
+    );
+    refused(
+        &csv,
+        &to(""),
+        &["--json", "{qty}", "--ok", "409", "--skip", "409"],
+        &["409 is said to mean two things"],
+    );
+    refused(&csv, &to(""), &["--batch", "4"], &["--batch says 4", "--batch 1"]);
+    refused(&csv, &to("{secret.x}"), &[], &["no secret \"x\"", "--secret"]);
+    refused(&csv, &to("{param.x}"), &[], &["{param.x}"]);
+    refused(&csv, &to(""), &["--secret-file", "s"], &["--secret NAME=@FILE"]);
+    let words = ["run", "--csv", "orders.csv", "--json", "{}", "--url", &api.origin];
+    place.windrow(&words).refused(2, &["--json says how a --request"]);
+    assert!(api.seen().is_empty());
+}
+
+#[test]
+fn a_trial_shows_what_leaves_and_what_comes_back_but_no_secret() {
+    let place = Place::new();
+    place.write("orders.csv", ORDERS);
+    place.write("auth", "Bearer geheim-4711\n");
+    let api = Api::start(|seen| {
+        let status = if seen.line.contains("1001") { 200 } else { 409 };
+        (status, seen.head.clone())
+    });
+    let request = format!("POST {}/{{order_id}}", api.origin);
+    let words = [
+        "try",
+        "--csv",
+        "orders.csv",
+        "--items",
+        "0..2",
+        "--request",
+        &request,
+        "--header",
+        "Authorization: @auth",
+        "--form",
+        "q={qty}",
+        "--form",
+        "n={note}",
+    ];
+    let done = place.windrow(&words).expect(0);
+    for text in [
+        "/10%2F02\n  authorization: ••••\n  content-type: application/x-www-form-urlencoded\n  idempotency-key: try-t0-1\n  \
+         q=1&n=a%26b\n",
+        "#0 ✓ succeeded \"POST /1001",
+        "#1 ✗ abandoned HTTP_409 the API answered 409 Conflict",
+        "requests: ok",
+    ] {
+        assert!(done.stdout.contains(text), "{text:?} is not in\n{}", done.stdout);
+    }
+    assert!(
+        api.seen()[0].head.contains("authorization: Bearer geheim-4711"),
+        "it was sent"
+    );
+    assert!(!format!("{done:?}").contains("geheim"), "{done:?}");
+    place
+        .windrow(&["try", "--request", &request])
+        .refused(2, &["{order_id} is a column"]);
+}
+
+/// Whether any file below holds a text.
+fn holds(folder: &Path, text: &str) -> bool {
+    fs::read_dir(folder).unwrap().flatten().any(|entry| {
+        let path = entry.path();
+        if path.is_dir() {
+            return holds(&path, text);
+        }
+        let bytes = if path.is_file() {
+            fs::read(&path).unwrap()
+        } else {
+            Vec::new()
+        };
+        bytes.windows(text.len()).any(|part| part == text.as_bytes())
+    })
+}
+
+#[test]
+fn a_secret_that_the_api_says_back_is_in_no_file_and_no_line() {
+    let place = Place::new();
+    place.write("orders.csv", ORDERS);
+    place.write("outside", "");
+    let secrets = tempfile::tempdir().unwrap();
+    let token = secrets.path().join("token");
+    fs::write(&token, "geheim-4711").unwrap();
+    let api = Api::start(|seen| (418, format!("you sent {}", seen.head)));
+    let request = format!("GET {}/{{order_id}}?k={{secret.t}}", api.origin);
+    let secret = format!("t=@{}", token.display());
+    let words = [
+        "run",
+        "--csv",
+        "orders.csv",
+        "--request",
+        &request,
+        "--secret",
+        &secret,
+        "--header",
+        "x: {secret.t}",
+        "-vv",
+        "--failures-out",
+        "failed.ndjson",
+    ];
+    let done = place.windrow(&words).expect(8);
+    assert_eq!(api.seen().len(), 3);
+    assert!(api.seen()[0].head.contains("x: geheim-4711"), "it was sent");
+    assert!(
+        place.read("failed.ndjson").contains("••••"),
+        "{}",
+        place.read("failed.ndjson")
+    );
+    assert!(!format!("{done:?}").contains("geheim"), "{done:?}");
+    assert!(!holds(&place.path(""), "geheim"));
+    assert!(holds(&place.path(""), "HTTP_418"), "the failures are stored");
+}
+
+#[test]
+fn a_body_from_a_file_is_a_template() {
+    let place = Place::new();
+    place.write("orders.csv", ORDERS);
+    place.write("body.xml", "<order id=\"{order_id}\">{{x}}</order>");
+    place.write("body.json", r#"{"id": {order_id}}"#);
+    let api = Api::start(|_| (200, String::new()));
+    let request = format!("PUT {}/x", api.origin);
+    for file in ["body.xml", "body.json"] {
+        let words = [
+            "run",
+            "--csv",
+            "orders.csv",
+            "--request",
+            &request,
+            "--body-file",
+            file,
+            "--restart",
+            "-q",
+        ];
+        place.windrow(&words).expect(0);
+    }
+    let bodies: Vec<String> = api.seen().into_iter().map(|seen| seen.body).collect();
+    assert!(
+        bodies.contains(&"<order id=\"1001\">{x}</order>".to_owned()),
+        "{bodies:?}"
+    );
+    assert!(bodies.contains(&r#"{"id": "10/02"}"#.to_owned()), "{bodies:?}");
+}
+
+#[test]
+fn an_api_that_is_not_there_costs_no_item() {
+    let place = Place::new();
+    let nobody = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let request = format!("POST http://{nobody}/{{index}}");
+    let words = [
+        "run",
+        "--total",
+        "20",
+        "--request",
+        &request,
+        "--first-contact",
+        "2s",
+        "-o",
+        "json",
+    ];
+    let done = place.windrow(&words).expect(7);
+    assert_eq!(done.json()["counts"]["abandoned"], 0, "{}", done.stdout);
+    assert_eq!(
+        done.json()["stop_reason"],
+        "handler_unreachable",
+        "{}",
+        done.stdout
+    );
+}
