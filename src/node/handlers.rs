@@ -8,12 +8,14 @@ use std::sync::Arc;
 use tokio::runtime::Handle as Runtime;
 
 use windrow_config::{CommandHandler, Config};
+use windrow_core::argv::Recipe;
 use windrow_core::ids::{Epoch, RunNo, ShardId, StoreId, TaskId};
 use windrow_engine::ports::clock::Clock;
 use windrow_engine::ports::handling::handler::{Handler, HandlerFactory, Mode, OpenError, RunContext};
 use windrow_engine::ports::ownership::gate::Gate;
 pub use windrow_handlers::command::{COMMAND_NOT_STARTED, Sink};
 use windrow_handlers::command::{CommandHandlerFactory, Environment, Inherit, Settings};
+use windrow_handlers::exec::{self, ExecHandlerFactory, Records};
 use windrow_handlers::http::{HttpHandlerFactory, HttpOptions};
 
 /// What people say of their handler.
@@ -35,6 +37,13 @@ pub enum HandlerChoice<'a> {
         argv: Vec<OsString>,
         /// How many processes.
         workers: NonZeroU32,
+    },
+    /// A program to start for each item.
+    Exec {
+        /// The program and what an item's values become.
+        recipe: Recipe,
+        /// The most processes at once; none is what the job's concurrency allows.
+        processes: Option<NonZeroU32>,
     },
 }
 
@@ -88,6 +97,23 @@ pub fn factory(
             settings.workers = *workers;
             settings.leftovers = making.leftovers;
             let factory = CommandHandlerFactory::new(settings);
+            factory.check()?;
+            Arc::new(factory)
+        }
+        HandlerChoice::Exec { recipe, processes } => {
+            let environment = Environment {
+                inherit: Inherit::All(making.environment),
+                variables: Vec::new(),
+            };
+            let factory = ExecHandlerFactory::new(exec::Settings {
+                recipe: recipe.clone(),
+                processes: *processes,
+                environment,
+                cwd: None,
+                records: making.leftovers.as_deref().map(Records::beside),
+                clock: making.clock,
+                sink: making.sink,
+            });
             factory.check()?;
             Arc::new(factory)
         }

@@ -8,13 +8,14 @@ use std::time::Duration;
 use clap::{ArgGroup, Args, ValueEnum, ValueHint};
 
 use crate::args::{HttpArgs, Items, Verbosity};
+use crate::run::each::EachArgs;
 use crate::task::args::settings::Settings;
 use windrow_core::settings::text::parse_span;
 
 /// clap's own is longer than a line, and doesn't show where a command stands.
 pub(crate) const USAGE: &str = "\
 windrow run [OPTIONS] --csv FILE|--ndjson FILE|--total N|--resume NAME
-                   --url URL | -- COMMAND…";
+                   --url URL | --each COMMAND | -- COMMAND…";
 
 /// How it is used.
 pub(in crate) const EXAMPLES: &str = "\
@@ -22,6 +23,7 @@ Examples:
   windrow run --csv users.csv --rate 500/s -- python3 -u handler.py
   windrow run --csv users.csv --url http://127.0.0.1:9000/windrow --batch 16
   windrow run --total 99 --rate 9/s -- sh -c 'while read -r l; do echo ok; done'
+  windrow run --csv images.csv --each 'convert {in} -resize 50% {out}'
   jq -c '.[]' users.json | windrow run --ndjson - --workers 4 -- ./worker
   psql -f users.sql --csv | windrow run --csv - --name push -- ./worker
   windrow run --resume push -- ./worker
@@ -40,6 +42,13 @@ A URL gets a POST for each item (with --batch: \"items\" in, \"results\" out):
        skip and abandon
   out  422 abandons the item, 429 pauses for its Retry-After, 5xx and timeouts
        are tried again
+
+--each starts the program once for each item; exit codes say what came of it:
+  0    done; stdout is the item's output
+  65   the item is abandoned; any other code: it is tried again
+  126, 127  the program can't be started: three in a row stop the job
+  stdin is the row as JSON, WINDROW_INDEX, WINDROW_KEY and WINDROW_ATTEMPT are
+  set; as many run at once as there are cores, or --concurrency N
 
 Without flags: as fast as the handler answers, --batch 1 --concurrency auto --timeout 10s --max-attempts 5 --backoff '1s..60s x2 jitter 20%' --error-budget 10/s
 
@@ -65,7 +74,7 @@ fn few(text: &str) -> Result<NonZeroU32, String> {
 /// `windrow run`
 #[derive(Debug, Args)]
 #[command(group(ArgGroup::new("items").required(true).args(["csv", "ndjson", "total", "resume"])))]
-#[command(group(ArgGroup::new("handler").required(true).args(["url", "worker"])))]
+#[command(group(ArgGroup::new("handler").required(true).multiple(true).args(["url", "worker", "each"])))]
 pub struct RunArgs {
     /// Where items come from.
     #[command(flatten)]
@@ -77,11 +86,14 @@ pub struct RunArgs {
     #[arg(last = true, value_name = "COMMAND", value_hint = ValueHint::AnyPath, help_heading = "Handler")]
     pub worker: Vec<OsString>,
     /// The URL that does the work
-    #[arg(long, help_heading = "Handler")]
+    #[arg(long, conflicts_with_all = ["worker", "each"], help_heading = "Handler")]
     pub url: Option<String>,
     /// Processes of the command
-    #[arg(long, value_name = "N", value_parser = few, conflicts_with = "url", help_heading = "Handler")]
+    #[arg(long, value_name = "N", value_parser = few, conflicts_with_all = ["url", "each"], help_heading = "Handler")]
     pub workers: Option<NonZeroU32>,
+    /// One process an item.
+    #[command(flatten)]
+    pub each: EachArgs,
     /// How long a handler is tried that can't be reached, answers every item with 4xx, or dies before it takes an item,
     /// before the job ends (exit 7); 5xx, timeouts, broken connections and workers that die with an item may pass:
     /// --judge-after says how long those are tried
@@ -222,6 +234,9 @@ mod tests {
         assert!(parse("windrow run --total 3 -- true").is_ok());
         assert!(parse("windrow run --csv u.csv --url http://x --rate 500/s").is_ok());
         assert!(parse("windrow run --resume push --if-finished restart -- true").is_ok());
+        assert!(parse("windrow run --total 3 --each true --concurrency 4").is_ok());
+        assert!(parse("windrow run --each --total 3 -- true {index}").is_ok());
+        assert!(parse("windrow run --total 3 --each true --shell --allow-dashes").is_ok());
         for wrong in [
             "windrow run -- true",
             "windrow run --total 3",
@@ -234,6 +249,10 @@ mod tests {
             "windrow run --total 3 --if-finished perhaps -- true",
             "windrow run --total 3 --csv u.csv -- true",
             "windrow run --total 3 --url http://x -- true",
+            "windrow run --total 3 --each true --url http://x",
+            "windrow run --total 3 --each true --workers 2",
+            "windrow run --total 3 --shell -- true",
+            "windrow run --total 3 --allow-dashes -- true",
             "windrow run --total 3 --rate 0/s -- true",
             "windrow run --total 3 --rate fast -- true",
             "windrow run --total 3 --timeout 3 -- true",

@@ -10,6 +10,7 @@ use super::super::args::{RunArgs, Tunes};
 use super::super::exit::Exit;
 use super::super::fault::Fault;
 use super::{failures_out, resume};
+use crate::run::each::Beside;
 use crate::run::handler;
 use crate::run::place;
 use crate::run::source;
@@ -75,6 +76,15 @@ pub(super) fn prepare(
 
 impl Prepared {
     pub(super) fn wanted<'a>(&self, args: &'a RunArgs) -> Result<HandlerChoice<'a>, Fault> {
+        let beside = Beside {
+            words: &args.worker,
+            http: &args.http,
+            batch: self.tuning.batch,
+            concurrency: self.tuning.concurrency,
+        };
+        if let Some(each) = args.each.wanted(&beside)? {
+            return Ok(each);
+        }
         let worker = (args.worker.clone(), args.workers.unwrap_or(NonZeroU32::MIN));
         handler::wanted(args.url.as_deref(), &args.http, self.tuning.batch, worker)
     }

@@ -33,7 +33,9 @@ pub enum Unfit {
     #[error("{{}} is the only member of a row, and this one is an array; name one: {{/0}}")]
     Array,
     /// It could be taken for an option.
-    #[error("the value of {0} would begin an argument with \"-\" and be taken for an option; put ./ or -- before it, or allow it")]
+    #[error(
+        "the value of {0} would begin an argument with \"-\" and be taken for an option; put ./ or -- before it, or allow it"
+    )]
     Dash(String),
     /// No program can be given it.
     #[error("the value of {0} has a NUL character")]

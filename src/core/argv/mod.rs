@@ -7,12 +7,14 @@
 //! value never begins an argument with `-` unless that is allowed.
 
 mod fill;
+mod recipe;
 mod row;
 mod shell;
 
 use std::fmt;
 
 pub use self::fill::{ItemFacts, Unfit};
+pub use self::recipe::{Filled, Recipe};
 pub use self::shell::{SHELL_PREFIX, ShellText};
 
 /// The code of an item that is abandoned unsent, because what it carries doesn't fit the template.
@@ -157,6 +159,8 @@ impl Place {
                 what: format!("{{}} is the only member of a row, and here are {}", columns.len()),
                 there_is,
             }),
+            // Of rows that are no objects nothing is known.
+            Place::Member(_) if has_data && columns.is_empty() => Ok(()),
             Place::Member(path) if !columns.contains(&path[0]) => Err(Mismatch {
                 what: format!("there is no column for {self}"),
                 there_is,
@@ -170,10 +174,12 @@ impl Place {
 fn there_is(has_data: bool, columns: &[String]) -> String {
     match (has_data, columns) {
         (false, _) => "these items have no data: {index}, {key}, {attempt} or {}".to_owned(),
-        (true, []) => "the first row has no members: {}, {index}, {key} or {attempt}".to_owned(),
         (true, columns) => {
             let named: Vec<String> = columns.iter().map(|name| format!("{{{name}}}")).collect();
-            format!("one of {}, or {{{{ and }}}} for braces that are text", named.join(" "))
+            format!(
+                "one of {}, or {{{{ and }}}} for braces that are text",
+                named.join(" ")
+            )
         }
     }
 }
@@ -218,7 +224,9 @@ impl Argument {
                 rest = after;
                 continue;
             }
-            let end = rest.find(['{', '}']).filter(|end| brace == "{" && rest[*end..].starts_with('}'));
+            let end = rest
+                .find(['{', '}'])
+                .filter(|end| brace == "{" && rest[*end..].starts_with('}'));
             let end = end.ok_or_else(lone)?;
             if !plain.is_empty() {
                 parts.push(Part::Text(std::mem::take(&mut plain)));

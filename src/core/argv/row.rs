@@ -50,7 +50,10 @@ fn child<'a>(json: &'a str, name: &str) -> Option<&'a RawValue> {
     if json.trim_start().starts_with('[') {
         let is_number = name == "0" || (!name.starts_with('0') && name.bytes().all(|b| b.is_ascii_digit()));
         let at: usize = name.parse().ok().filter(|_| is_number)?;
-        return serde_json::from_str::<Vec<&RawValue>>(json).ok()?.get(at).copied();
+        return serde_json::from_str::<Vec<&RawValue>>(json)
+            .ok()?
+            .get(at)
+            .copied();
     }
     serde_json::from_str::<Members<'_>>(json).ok()?.get(name).copied()
 }

@@ -16,15 +16,37 @@ fn facts(data: Option<&str>) -> ItemFacts<'_> {
 }
 
 fn filled(words: &[&str], data: Option<&str>) -> Result<Vec<String>, Unfit> {
-    Argv::parse(words, false).expect("a sound template").fill(&facts(data))
+    Argv::parse(words, false)
+        .expect("a sound template")
+        .fill(&facts(data))
 }
 
 #[test]
 fn places_are_filled_and_doubled_braces_are_text() {
     let data = r#"{"in":"a b.png","n":1.50,"deep":{"x/y":[10,"z"]},"ok":true,"obj":{"a":1}}"#;
-    let words = ["p", "{in}", "-o={n}", "{{in}}", "{/deep/x~1y/1}", "{index}:{key}:{attempt}", "{ok}", "{obj}"];
-    let expected = ["a b.png", "-o=1.50", "{in}", "z", "7:k7f3q2-t1-7:2", "true", r#"{"a":1}"#];
-    assert_eq!(filled(&words, Some(data)), Ok(expected.map(str::to_owned).to_vec()));
+    let words = [
+        "p",
+        "{in}",
+        "-o={n}",
+        "{{in}}",
+        "{/deep/x~1y/1}",
+        "{index}:{key}:{attempt}",
+        "{ok}",
+        "{obj}",
+    ];
+    let expected = [
+        "a b.png",
+        "-o=1.50",
+        "{in}",
+        "z",
+        "7:k7f3q2-t1-7:2",
+        "true",
+        r#"{"a":1}"#,
+    ];
+    assert_eq!(
+        filled(&words, Some(data)),
+        Ok(expected.map(str::to_owned).to_vec())
+    );
 }
 
 #[test]
@@ -44,16 +66,28 @@ fn the_only_member_needs_no_name() {
 fn a_value_that_is_missing_null_or_an_option_is_the_items_fault() {
     let one = |word, data| filled(&["p", word], Some(data));
     assert_eq!(one("{x}", r#"{"y":1}"#), Err(Unfit::Missing("{x}".to_owned())));
-    assert_eq!(one("{/x/0}", r#"{"x":{}}"#), Err(Unfit::Missing("{/x/0}".to_owned())));
+    assert_eq!(
+        one("{/x/0}", r#"{"x":{}}"#),
+        Err(Unfit::Missing("{/x/0}".to_owned()))
+    );
     assert_eq!(one("{x}", r#"{"x":null}"#), Err(Unfit::Null("{x}".to_owned())));
     assert_eq!(one("{x}", r#"{"x":"-rf"}"#), Err(Unfit::Dash("{x}".to_owned())));
-    assert_eq!(one("{e}{x}", r#"{"e":"","x":"-rf"}"#), Err(Unfit::Dash("{x}".to_owned())));
+    assert_eq!(
+        one("{e}{x}", r#"{"e":"","x":"-rf"}"#),
+        Err(Unfit::Dash("{x}".to_owned()))
+    );
     assert_eq!(one("{x}", r#"{"x":-5}"#), Err(Unfit::Dash("{x}".to_owned())));
-    assert_eq!(one("{x}", r#"{"x":"a\u0000b"}"#), Err(Unfit::Nul("{x}".to_owned())));
+    assert_eq!(
+        one("{x}", r#"{"x":"a\u0000b"}"#),
+        Err(Unfit::Nul("{x}".to_owned()))
+    );
     assert_eq!(one("./{x}", r#"{"x":"-rf"}"#), Ok(vec!["./-rf".to_owned()]));
     assert_eq!(one("{x}", r#"{"x":""}"#), Ok(vec![String::new()]));
     let allowed = Argv::parse(&["p", "{x}"], true).expect("sound");
-    assert_eq!(allowed.fill(&facts(Some(r#"{"x":"-rf"}"#))), Ok(vec!["-rf".to_owned()]));
+    assert_eq!(
+        allowed.fill(&facts(Some(r#"{"x":"-rf"}"#))),
+        Ok(vec!["-rf".to_owned()])
+    );
 }
 
 #[test]
@@ -63,9 +97,16 @@ fn a_template_that_can_not_work_is_refused() {
     assert_eq!(fault(&["", "x"]), TemplateFault::NoProgram);
     assert_eq!(fault(&["{x}"]), TemplateFault::ProgramVaries("{x}".to_owned()));
     for lone in ["{", "}", "a{b", "a}b", "{a{b}", "{{a}", "{a}}"] {
-        assert_eq!(fault(&["p", lone]), TemplateFault::LoneBrace(lone.to_owned()), "{lone}");
+        assert_eq!(
+            fault(&["p", lone]),
+            TemplateFault::LoneBrace(lone.to_owned()),
+            "{lone}"
+        );
     }
-    assert_eq!(fault(&["p", "{/a~}"]), TemplateFault::NotAPointer("/a~".to_owned()));
+    assert_eq!(
+        fault(&["p", "{/a~}"]),
+        TemplateFault::NotAPointer("/a~".to_owned())
+    );
     assert_eq!(fault(&["p", "a\0"]), TemplateFault::Nul("a\0".to_owned()));
 }
 
@@ -80,18 +121,29 @@ fn a_column_that_is_not_there_is_named_with_those_that_are() {
         assert_eq!(check(fine, true), Ok(()), "{fine}");
     }
     let wrong = check("{oops}", true).expect_err("no such column");
-    assert!(wrong.what.contains("{oops}") && wrong.there_is.contains("{in} {out}"), "{wrong:?}");
+    assert!(
+        wrong.what.contains("{oops}") && wrong.there_is.contains("{in} {out}"),
+        "{wrong:?}"
+    );
     assert!(check("{}", true).expect_err("two").what.contains("here are 2"));
     assert_eq!(check("{}", false), Ok(()));
-    assert!(check("{in}", false).expect_err("no data").there_is.contains("{index}"));
+    assert!(
+        check("{in}", false)
+            .expect_err("no data")
+            .there_is
+            .contains("{index}")
+    );
 }
 
 #[test]
 fn a_shell_gets_variables_and_never_text() {
-    let text = ShellText::parse(r#"cat "$ROW_in_file" > "${ROW_out}" && echo $ROW_in_file $HOME"#).expect("sound");
+    let text =
+        ShellText::parse(r#"cat "$ROW_in_file" > "${ROW_out}" && echo $ROW_in_file $HOME"#).expect("sound");
     let data = r#"{"in-file":"$(rm -rf /)","out":"; ls","other":"x"}"#;
     let expected = [("ROW_in_file", "$(rm -rf /)"), ("ROW_out", "; ls")];
-    let expected = expected.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec();
+    let expected = expected
+        .map(|(name, value)| (name.to_owned(), value.to_owned()))
+        .to_vec();
     assert_eq!(text.variables(&facts(Some(data))), Ok(expected));
     let missing = text.variables(&facts(Some(r#"{"out":"x"}"#)));
     assert_eq!(missing, Err(Unfit::Missing("$ROW_in_file".to_owned())));
@@ -103,9 +155,15 @@ fn a_shell_gets_variables_and_never_text() {
 fn a_text_for_a_shell_is_compared_with_the_columns() {
     let columns = ["in file".to_owned(), "out".to_owned()];
     let check = |text: &str| ShellText::parse(text).expect("sound").check(true, &columns);
-    assert_eq!(check("cp \"$ROW_in_file\" \"$ROW_out\"; awk '{print $1}'; echo ${out}"), Ok(()));
+    assert_eq!(
+        check("cp \"$ROW_in_file\" \"$ROW_out\"; awk '{print $1}'; echo ${out}"),
+        Ok(())
+    );
     let wrong = check("cp $ROW_oops x").expect_err("no such column");
-    assert!(wrong.what.contains("$ROW_oops") && wrong.there_is.contains("\"$ROW_in_file\""), "{wrong:?}");
+    assert!(
+        wrong.what.contains("$ROW_oops") && wrong.there_is.contains("\"$ROW_in_file\""),
+        "{wrong:?}"
+    );
     let braced = check("cp {out} x").expect_err("no place");
     assert_eq!(braced.there_is, "\"$ROW_out\"");
 }

@@ -392,7 +392,7 @@ fn check_depth(value: &RawValue, member: &str) -> Result<(), &'static str> {
     }
 }
 
-fn is_deeper_than(json: &str, depth_max: usize) -> bool {
+pub(crate) fn is_deeper_than(json: &str, depth_max: usize) -> bool {
     let (mut depth, mut in_text, mut escaped) = (0_usize, false, false);
     for byte in json.bytes() {
         match byte {

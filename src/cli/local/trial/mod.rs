@@ -18,6 +18,7 @@ use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::input::choice::Choice;
 use crate::output::screen;
+use crate::run::each::Beside;
 use crate::run::handler;
 use crate::run::load;
 use crate::signals::Signals;
@@ -25,6 +26,7 @@ use windrow_config::Config;
 use windrow_core::ids::{Attempt, ItemIndex};
 use windrow_core::items::run::IndexRun;
 use windrow_core::items::verdict::Dispatch;
+use windrow_core::settings::Auto;
 use windrow_engine::ports::clock::Clock;
 use windrow_engine::ports::handling::handler::{Call, CallItems, Handler, HandlerFactory};
 use windrow_node::handlers::{self, HandlerParts};
@@ -47,6 +49,10 @@ pub(crate) async fn trial(args: &TryArgs, shell: &Shell, runtimes: Arc<Runtimes>
     let config = load(args.config.as_deref(), shell)?;
     let factory = factory(args, shell, &config, &runtimes, &clock)?;
     let (data, items) = Data::of(args, clock.wall()).await?;
+    if let Some(first) = items.0.first() {
+        let rows = data.rows(&[*first]).await?;
+        args.each.check_row(&args.worker, rows.data(ItemIndex(*first)))?;
+    }
     let handler = factory.open(Arc::new(handlers::preview_context()))?;
     let ready_within = config.command_handler.startup_timeout + READY_EXTRA;
     let trial = Trial {
@@ -87,6 +93,15 @@ fn factory(
         leftovers: None,
         work: runtimes.work().clone(),
     };
+    let beside = Beside {
+        words: &args.worker,
+        http: &args.http,
+        batch: args.batch,
+        concurrency: Auto::Auto,
+    };
+    if let Some(each) = args.each.wanted(&beside)? {
+        return Ok(handlers::factory(&each, making)?);
+    }
     let split = |cmd: &String| cmd.split_whitespace().map(Into::into).collect();
     let argv = args.cmd.as_ref().map_or_else(|| args.worker.clone(), split);
     let worker = (argv, NonZeroU32::MIN);
