@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::thread::available_parallelism;
 
 use tokio::runtime::Handle as Runtime;
 
@@ -122,6 +123,12 @@ pub fn factory(
         inner,
         work: making.work,
     }))
+}
+
+/// As many processes as there are cores, like GNU parallel; one where nobody knows.
+pub fn cores() -> NonZeroU32 {
+    let cores = available_parallelism().map_or(1, |cores| u32::try_from(cores.get()).unwrap_or(u32::MAX));
+    NonZeroU32::new(cores).unwrap_or(NonZeroU32::MIN)
 }
 
 /// What the configuration says of all commands, for one of them.

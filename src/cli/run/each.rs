@@ -2,7 +2,6 @@
 
 use std::ffi::OsString;
 use std::num::NonZeroU32;
-use std::thread::available_parallelism;
 
 use clap::Args;
 
@@ -13,7 +12,7 @@ use crate::exit::Exit;
 use crate::fault::Fault;
 use windrow_core::argv::{Argv, Recipe, ShellText, TemplateFault};
 use windrow_core::settings::Auto;
-use windrow_node::handlers::HandlerChoice;
+use windrow_node::handlers::{HandlerChoice, cores};
 use windrow_node::sources::OpenedSource;
 
 /// What can't be used, in faults.
@@ -157,12 +156,6 @@ impl EachArgs {
             usage(&why.to_string(), hint)
         })
     }
-}
-
-/// As many processes as there are cores, like GNU parallel; one where nobody knows.
-fn cores() -> NonZeroU32 {
-    let cores = available_parallelism().map_or(1, |cores| u32::try_from(cores.get()).unwrap_or(u32::MAX));
-    NonZeroU32::new(cores).unwrap_or(NonZeroU32::MIN)
 }
 
 #[cfg(test)]
