@@ -47,9 +47,9 @@ n_parallel=$((n >= 10000 ? n / 10 : n))
 by_xargs() { seq "$n" | xargs -P "$jobs" -n 1 true; }
 by_parallel() { seq "$n_parallel" | parallel --will-cite -j "$jobs" true {}; }
 by_windrow() {
-    "$windrow" run --total "$n" --state "$place/$1" --rate 1000000/s --concurrency "$jobs" --quiet --each 'true {}' \
+    "$windrow" run --total "$n" --state "$place/$1" --rate 1000000/s --concurrency "$jobs" --quiet -o json --each 'true {}' \
         > "$place/outcome"
-    grep -q "succeeded  *$n\$" "$place/outcome" || { cat "$place/outcome" >&2; exit 1; }
+    grep -q "\"succeeded\":$n[,}]" "$place/outcome" || { cat "$place/outcome" >&2; exit 1; }
 }
 
 # A command's count and name: processes a second.

@@ -72,6 +72,7 @@ pub fn factory(
     wanted: &HandlerChoice<'_>,
     making: HandlerParts<'_>,
 ) -> Result<Arc<dyn HandlerFactory>, OpenError> {
+    let work = making.work.clone();
     let inner: Arc<dyn HandlerFactory> = match wanted {
         HandlerChoice::Url {
             url,
@@ -101,28 +102,31 @@ pub fn factory(
             factory.check()?;
             Arc::new(factory)
         }
-        HandlerChoice::Exec { recipe, processes } => {
-            let environment = Environment {
-                inherit: Inherit::All(making.environment),
-                variables: Vec::new(),
-            };
-            let factory = ExecHandlerFactory::new(exec::Settings {
-                recipe: recipe.clone(),
-                processes: *processes,
-                environment,
-                cwd: None,
-                records: making.leftovers.as_deref().map(Records::beside),
-                clock: making.clock,
-                sink: making.sink,
-            });
-            factory.check()?;
-            Arc::new(factory)
-        }
+        HandlerChoice::Exec { recipe, processes } => exec_factory(recipe, *processes, making)?,
     };
-    Ok(Arc::new(OnWork {
-        inner,
-        work: making.work,
-    }))
+    Ok(Arc::new(OnWork { inner, work }))
+}
+
+fn exec_factory(
+    recipe: &Recipe,
+    processes: Option<NonZeroU32>,
+    making: HandlerParts<'_>,
+) -> Result<Arc<dyn HandlerFactory>, OpenError> {
+    let environment = Environment {
+        inherit: Inherit::All(making.environment),
+        variables: Vec::new(),
+    };
+    let factory = ExecHandlerFactory::new(exec::Settings {
+        recipe: recipe.clone(),
+        processes,
+        environment,
+        cwd: None,
+        records: making.leftovers.as_deref().map(Records::beside),
+        clock: making.clock,
+        sink: making.sink,
+    });
+    factory.check()?;
+    Ok(Arc::new(factory))
 }
 
 /// As many processes as there are cores, like GNU parallel; one where nobody knows.

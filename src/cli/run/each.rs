@@ -145,16 +145,18 @@ impl EachArgs {
                 Argv::parse(&words, self.allow_dashes).map(Recipe::Argv)
             }
         };
-        recipe.map_err(|why| {
-            let hint = match why {
-                TemplateFault::NoProgram => "--each 'gzip -k {file}'",
-                TemplateFault::ProgramVaries(_) => "--shell --each '\"$ROW_program\" …', if that is meant",
-                TemplateFault::LoneBrace(_) => "{column} for a value, {{ and }} for braces",
-                TemplateFault::NotAPointer(_) => "~0 for ~ and ~1 for / in a name",
-                TemplateFault::Nul(_) => "without it",
-            };
-            usage(&why.to_string(), hint)
-        })
+        recipe.map_err(|why| usage(&why.to_string(), hint(&why)))
+    }
+}
+
+/// What to try instead of a template that can't be used.
+fn hint(why: &TemplateFault) -> &'static str {
+    match why {
+        TemplateFault::NoProgram => "--each 'gzip -k {file}'",
+        TemplateFault::ProgramVaries(_) => "--shell --each '\"$ROW_program\" …', if that is meant",
+        TemplateFault::LoneBrace(_) => "{column} for a value, {{ and }} for braces",
+        TemplateFault::NotAPointer(_) => "~0 for ~ and ~1 for / in a name",
+        TemplateFault::Nul(_) => "without it",
     }
 }
 
