@@ -46,7 +46,7 @@ impl Command {
 
     /// The program, which for a worker is its first word.
     pub fn program(&self) -> &str {
-        match (&self.shell, self.each.first().or(self.cmd.first())) {
+        match (&self.shell, self.each.first().or_else(|| self.cmd.first())) {
             (Some(_), _) => "sh",
             (None, program) => program.map_or("", String::as_str),
         }

@@ -9,7 +9,7 @@
 //! | `records` | live processes on disk; those that outlived a `kill -9` |
 //!
 //! A thread waits for its process by a descriptor of its own: no signal wakes all of them, and starting one, which blocks
-//! until the kernel has it, holds up nobody else (decision 0042 has the numbers).
+//! until the kernel has it, holds up nobody else; `scripts/exec-race.sh` compares.
 //!
 //! What holds:
 //! - after a call was given up, and after `close`, nothing of its process group is alive;
