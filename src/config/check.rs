@@ -241,13 +241,7 @@ fn check_handlers(config: &Config, faults: &mut Faults) {
             "a command is named by small letters, digits, - and _",
             "\"push\"",
         );
-        let has_program = command.cmd.first().is_some_and(|program| !program.is_empty());
-        faults.unless(
-            has_program,
-            &format!("{key}.cmd"),
-            "it names no program",
-            "[\"python3\", \"-u\", \"worker.py\"]",
-        );
+        command.check(&key, faults);
     }
 }
 

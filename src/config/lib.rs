@@ -10,6 +10,7 @@
 #![warn(missing_docs)]
 
 mod check;
+mod command;
 mod fault;
 mod keys;
 mod layers;
@@ -23,13 +24,14 @@ mod table;
 mod values;
 mod written;
 
+pub use command::Command;
 pub use fault::{Fault, Origin};
 pub use keys::{documented, keys, sections};
 pub use load::{load, process_env, process_env_os};
 pub use redis_url::{RedisHost, RedisServers, RedisUrl};
 pub use reload::Reload;
 pub use sections::{
-    Auth, Cluster, Command, CommandHandler, Config, DataLog, Http, HttpHandler, Log, Node, Retention, Store,
+    Auth, Cluster, CommandHandler, Config, DataLog, Http, HttpHandler, Log, Node, Retention, Store,
     TaskDefaults, Telemetry,
 };
 pub use shown::{Shown, shown};

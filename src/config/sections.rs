@@ -10,6 +10,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::check::Faults;
+use super::command::Command;
 use super::read::Reader;
 use super::reload::Reload;
 use super::table::{Row, built_in, sections};
@@ -200,6 +201,11 @@ sections! {
         /// cmd     = ["python3", "-u", "/opt/push/worker.py"]
         /// workers = 2                                    # default 1
         /// env     = { PYTHONDONTWRITEBYTECODE = "1" }    # default {}
+        ///
+        /// [handler.command.commands.resize]              # one process an item, as windrow run --each
+        /// each      = ["convert", "{in}", "-resize", "50%", "{out}"]   # or shell = 'convert "$ROW_in" …'
+        /// processes = 4                                  # at once; default: one a core
+        /// cwd       = "/srv/images"                      # default: the node's
         /// ```
         commands: BTreeMap<String, Command> = {};
     }
@@ -253,21 +259,3 @@ pub(super) const REMOVED: [&str; 7] = [
     "dashboard.base_path",
     "dashboard.locale",
 ];
-
-/// A command that businesses may name.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Command {
-    /// The program and its arguments; not a shell line.
-    pub cmd: Vec<String>,
-    /// How many processes.
-    #[serde(default = "one")]
-    pub workers: NonZeroU32,
-    /// Variables in addition to the node's.
-    #[serde(default)]
-    pub env: BTreeMap<String, String>,
-}
-
-fn one() -> NonZeroU32 {
-    NonZeroU32::MIN
-}

@@ -12,8 +12,8 @@ use serde::de::DeserializeOwned;
 use toml::Value as Toml;
 use toml::de::Error;
 
+use super::command::Command;
 use super::read::Reader;
-use super::sections::Command;
 use super::table::{Key, Row};
 use super::values::{ActorTree, AuthMode, DataLogLevel, LogFormat, StoreUrl};
 use windrow_core::business::network::Network;

@@ -1,8 +1,9 @@
-//! Handlers: HTTP callbacks, worker subprocesses, Rust traits.
+//! Handlers: HTTP callbacks, worker subprocesses, one process an item, Rust traits.
 
 pub mod classify;
 pub mod command;
 mod deadline;
+pub mod exec;
 pub mod http;
 pub mod origin;
 pub mod request;

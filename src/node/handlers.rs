@@ -4,10 +4,12 @@ use std::ffi::OsString;
 use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::thread::available_parallelism;
 
 use tokio::runtime::Handle as Runtime;
 
 use windrow_config::{CommandHandler, Config};
+use windrow_core::argv::Recipe;
 use windrow_core::business::request::RequestSpec;
 use windrow_core::ids::{Epoch, RunNo, ShardId, StoreId, TaskId};
 use windrow_core::template::Secrets;
@@ -16,6 +18,7 @@ use windrow_engine::ports::handling::handler::{Handler, HandlerFactory, Mode, Op
 use windrow_engine::ports::ownership::gate::Gate;
 pub use windrow_handlers::command::{COMMAND_NOT_STARTED, Sink};
 use windrow_handlers::command::{CommandHandlerFactory, Environment, Inherit, Settings};
+use windrow_handlers::exec::{self, ExecHandlerFactory, Records};
 use windrow_handlers::http::{HttpHandlerFactory, HttpOptions};
 use windrow_handlers::request::{RequestHandlerFactory, RequestOptions};
 use windrow_net::Outbound;
@@ -49,6 +52,13 @@ pub enum HandlerChoice<'a> {
         /// How many processes.
         workers: NonZeroU32,
     },
+    /// A program to start for each item.
+    Exec {
+        /// The program and what an item's values become.
+        recipe: Recipe,
+        /// The most processes at once; none is what the job's concurrency allows.
+        processes: Option<NonZeroU32>,
+    },
 }
 
 /// What handlers are made with.
@@ -75,6 +85,7 @@ pub fn factory(
     wanted: &HandlerChoice<'_>,
     making: HandlerParts<'_>,
 ) -> Result<Arc<dyn HandlerFactory>, OpenError> {
+    let work = making.work.clone();
     let inner: Arc<dyn HandlerFactory> = match wanted {
         HandlerChoice::Url {
             url,
@@ -115,11 +126,37 @@ pub fn factory(
             factory.check()?;
             Arc::new(factory)
         }
+        HandlerChoice::Exec { recipe, processes } => exec_factory(recipe, *processes, making)?,
     };
-    Ok(Arc::new(OnWork {
-        inner,
-        work: making.work,
-    }))
+    Ok(Arc::new(OnWork { inner, work }))
+}
+
+fn exec_factory(
+    recipe: &Recipe,
+    processes: Option<NonZeroU32>,
+    making: HandlerParts<'_>,
+) -> Result<Arc<dyn HandlerFactory>, OpenError> {
+    let environment = Environment {
+        inherit: Inherit::All(making.environment),
+        variables: Vec::new(),
+    };
+    let factory = ExecHandlerFactory::new(exec::Settings {
+        recipe: recipe.clone(),
+        processes,
+        environment,
+        cwd: None,
+        records: making.leftovers.as_deref().map(Records::beside),
+        clock: making.clock,
+        sink: making.sink,
+    });
+    factory.check()?;
+    Ok(Arc::new(factory))
+}
+
+/// As many processes as there are cores, like GNU parallel; one where nobody knows.
+pub fn cores() -> NonZeroU32 {
+    let cores = available_parallelism().map_or(1, |cores| u32::try_from(cores.get()).unwrap_or(u32::MAX));
+    NonZeroU32::new(cores).unwrap_or(NonZeroU32::MIN)
 }
 
 /// What the configuration says of all commands, for one of them.

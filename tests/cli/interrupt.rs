@@ -25,7 +25,7 @@ fn hold_at(worker: &mut Worker, index: u64) {
 }
 
 /// Waits until a process that was killed is gone: it may still be ending, or wait for its new parent to look at it.
-fn is_gone(pid: i32) -> bool {
+pub(crate) fn is_gone(pid: i32) -> bool {
     let mut looks = 0_u32;
     while test_kill_process(Pid::from_raw(pid).unwrap()).is_ok() {
         let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();

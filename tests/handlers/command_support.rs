@@ -19,7 +19,7 @@ use windrow_engine::ports::handling::handler::{
 };
 use windrow_engine::ports::ownership::gate::Gate;
 use windrow_engine::ports::sources::source::RowChunk;
-use windrow_handlers::command::{CommandHandlerFactory, Environment, Inherit, Settings};
+use windrow_handlers::command::{CommandHandlerFactory, Environment, Inherit, Settings, Sink};
 use windrow_host::clock::SystemClock;
 
 /// Long enough for anything that must happen; only a failing test waits so long.
@@ -38,6 +38,15 @@ pub(crate) struct Log {
 }
 
 impl Log {
+    /// What writes to it.
+    pub(crate) fn sink(&self) -> Sink {
+        let log = self.clone();
+        Arc::new(move |line| {
+            log.lines.lock().expect("no test panics while logging").push(line);
+            log.grown.notify_waiters();
+        })
+    }
+
     pub(crate) fn lines(&self) -> Vec<LogLine> {
         self.lines.lock().expect("no test panics while logging").clone()
     }
@@ -72,6 +81,27 @@ pub(crate) struct Rig {
     pub(crate) gate: Arc<Gate>,
 }
 
+/// What handlers are told of the run.
+pub(crate) fn run(mode: Mode, gate: Arc<Gate>) -> RunContext {
+    RunContext {
+        shard: ShardId {
+            task: TaskId(42),
+            no: 0,
+        },
+        task_name: Some("test".to_owned()),
+        task_revision: 1,
+        business: "push".to_owned(),
+        params: None,
+        run: RunNo(3),
+        epoch: Epoch(7),
+        store: StoreId("k7f3q2".to_owned()),
+        keys_of: None,
+        keeps_results: false,
+        mode,
+        gate,
+    }
+}
+
 /// How a rig differs from the usual.
 pub(crate) struct Setup {
     settings: Settings,
@@ -88,14 +118,7 @@ impl Setup {
             variables: Vec::new(),
         };
         let log = Log::default();
-        let sink = {
-            let log = log.clone();
-            Arc::new(move |line| {
-                log.lines.lock().expect("no test panics while logging").push(line);
-                log.grown.notify_waiters();
-            })
-        };
-        let mut settings = Settings::new(argv, environment, Arc::new(SystemClock::new()), sink);
+        let mut settings = Settings::new(argv, environment, Arc::new(SystemClock::new()), log.sink());
         settings.kill_grace = Duration::from_millis(500);
         settings.startup_timeout = Duration::from_secs(30);
         Setup {
@@ -139,23 +162,7 @@ impl Setup {
     pub(crate) fn try_open(self) -> Result<Rig, OpenError> {
         let clock = self.settings.clock.clone();
         let gate = Arc::new(Gate::always_open());
-        let run = RunContext {
-            shard: ShardId {
-                task: TaskId(42),
-                no: 0,
-            },
-            task_name: Some("test".to_owned()),
-            task_revision: 1,
-            business: "push".to_owned(),
-            params: None,
-            run: RunNo(3),
-            epoch: Epoch(7),
-            store: StoreId("k7f3q2".to_owned()),
-            keys_of: None,
-            keeps_results: false,
-            mode: self.mode,
-            gate: gate.clone(),
-        };
+        let run = run(self.mode, gate.clone());
         let handler = CommandHandlerFactory::new(self.settings).open(Arc::new(run))?;
         Ok(Rig {
             handler,

@@ -8,6 +8,7 @@ use std::time::Duration;
 use clap::{ArgGroup, Args, ValueEnum, ValueHint};
 
 use crate::args::{HttpArgs, Items, Verbosity};
+use crate::run::each::EachArgs;
 use crate::run::request::RequestArgs;
 use crate::task::args::settings::Settings;
 use windrow_core::settings::text::parse_span;
@@ -16,7 +17,7 @@ use windrow_core::settings::text::parse_span;
 pub(crate) const USAGE: &str = "\
 windrow run [OPTIONS] --csv FILE|--ndjson FILE|--lines FILE|--glob PATTERN
                    |--total N|--resume NAME
-                   --request 'POST URL' | --url URL | -- COMMAND…";
+                   --request 'POST URL' | --each COMMAND | --url URL | -- COMMAND…";
 
 /// How it is used.
 pub(in crate) const EXAMPLES: &str = "\
@@ -26,6 +27,7 @@ Examples:
   windrow run --csv orders.csv --rate 20/s --json '{\"qty\": {qty:number}}' \\
     --request 'POST https://api.example/v1/orders/{order_id}/ship'
   windrow run --total 99 --rate 9/s -- sh -c 'while read -r l; do echo ok; done'
+  windrow run --csv images.csv --each 'convert {in} -resize 50% {out}'
   jq -c '.[]' users.json | windrow run --ndjson - --workers 4 -- ./worker
   psql -f users.sql --csv | windrow run --csv - --name push -- ./worker
   windrow run --ndjson events.ndjson.zst --url http://127.0.0.1:9000/windrow
@@ -52,6 +54,13 @@ A URL gets a POST for each item (with --batch: \"items\" in, \"results\" out):
 An API that knows nothing of Windrow gets the --request that was made of the item's
 data; 2xx: done, 429 pauses, 5xx is tried again, other 4xx abandon the item.
 
+--each starts the program once for each item; exit codes say what came of it:
+  0    done; stdout is the item's output
+  65   the item is abandoned; any other code: it is tried again
+  126, 127  the program can't be started: three in a row stop the job
+  stdin is the row as JSON, WINDROW_INDEX, WINDROW_KEY and WINDROW_ATTEMPT are
+  set; as many run at once as there are cores, or --concurrency N
+
 Without flags: as fast as the handler answers, --batch 1 --concurrency auto --timeout 10s --max-attempts 5 --backoff '1s..60s x2 jitter 20%' --error-budget 10/s
 
 Ctrl-C stops calmly: calls under way end, then the program does. The same command resumes and repeats nothing. After a crash
@@ -76,7 +85,7 @@ fn few(text: &str) -> Result<NonZeroU32, String> {
 /// `windrow run`
 #[derive(Debug, Args)]
 #[command(group(ArgGroup::new("items").required(true).args(["csv", "ndjson", "lines", "glob", "total", "resume"])))]
-#[command(group(ArgGroup::new("handler").required(true).args(["url", "worker", "request"])))]
+#[command(group(ArgGroup::new("handler").required(true).multiple(true).args(["url", "worker", "each", "request"])))]
 pub struct RunArgs {
     /// Where items come from.
     #[command(flatten)]
@@ -89,14 +98,17 @@ pub struct RunArgs {
     #[arg(long, value_name = "N", help_heading = "Items")]
     pub total: Option<NonZeroU64>,
     /// The command that does the work, after --; it reads items as lines and answers each with a line
-    #[arg(last = true, value_name = "COMMAND", value_hint = ValueHint::AnyPath, help_heading = "Handler")]
+    #[arg(last = true, conflicts_with = "request", value_name = "COMMAND", value_hint = ValueHint::AnyPath, help_heading = "Handler")]
     pub worker: Vec<OsString>,
     /// The URL that does the work
-    #[arg(long, help_heading = "Handler")]
+    #[arg(long, conflicts_with_all = ["worker", "each", "request"], help_heading = "Handler")]
     pub url: Option<String>,
     /// Processes of the command
-    #[arg(long, value_name = "N", value_parser = few, conflicts_with_all = ["url", "request"], help_heading = "Handler")]
+    #[arg(long, value_name = "N", value_parser = few, conflicts_with_all = ["url", "request", "each"], help_heading = "Handler")]
     pub workers: Option<NonZeroU32>,
+    /// One process an item.
+    #[command(flatten)]
+    pub each: EachArgs,
     /// How long a handler is tried that can't be reached, answers every item with 4xx, or dies before it takes an item,
     /// before the job ends (exit 7); 5xx, timeouts, broken connections and workers that die with an item may pass:
     /// --judge-after says how long those are tried
@@ -284,6 +296,9 @@ mod tests {
         assert!(parse("windrow run --total 3 -- true").is_ok());
         assert!(parse("windrow run --csv u.csv --url http://x --rate 500/s").is_ok());
         assert!(parse("windrow run --resume push --if-finished restart -- true").is_ok());
+        assert!(parse("windrow run --total 3 --each true --concurrency 4").is_ok());
+        assert!(parse("windrow run --each --total 3 -- true {index}").is_ok());
+        assert!(parse("windrow run --total 3 --each true --shell --allow-dashes").is_ok());
         for wrong in [
             "windrow run -- true",
             "windrow run --total 3",
@@ -298,6 +313,10 @@ mod tests {
             "windrow run --lines u.txt --csv u.csv -- true",
             "windrow run --lines u.txt --glob * -- true",
             "windrow run --total 3 --url http://x -- true",
+            "windrow run --total 3 --each true --url http://x",
+            "windrow run --total 3 --each true --workers 2",
+            "windrow run --total 3 --shell -- true",
+            "windrow run --total 3 --allow-dashes -- true",
             "windrow run --total 3 --rate 0/s -- true",
             "windrow run --total 3 --rate fast -- true",
             "windrow run --total 3 --timeout 3 -- true",

@@ -74,10 +74,12 @@ pub(super) fn packed(path: &Path, packing: Option<Packing>) -> Option<String> {
 /// The keys of the first item where that is an object, which others need not be like; none otherwise.
 pub(super) async fn keys(opened: &OpenedSource) -> Vec<String> {
     let chunk = first(opened).await;
-    let row = chunk
-        .as_ref()
-        .and_then(|chunk| chunk.row(ItemIndex(0)))
-        .unwrap_or_default();
+    let row = chunk.as_ref().and_then(|chunk| chunk.row(ItemIndex(0)));
+    keys_of(row.unwrap_or_default())
+}
+
+/// The keys of a row that is an object; none of any other.
+pub(super) fn keys_of(row: &str) -> Vec<String> {
     let object = serde_json::from_str::<BTreeMap<String, IgnoredAny>>(row);
     object
         .map(|object| object.into_keys().collect())

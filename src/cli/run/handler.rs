@@ -72,7 +72,7 @@ pub(crate) fn wanted<'a>(
 }
 
 /// Whoever gives a secret believes that calls are signed.
-fn check_unused(http: &HttpArgs) -> Result<(), Fault> {
+pub(super) fn check_unused(http: &HttpArgs) -> Result<(), Fault> {
     if http.headers.is_empty() && http.secret_file.is_none() {
         return Ok(());
     }

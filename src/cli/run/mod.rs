@@ -4,6 +4,7 @@
 pub(super) mod args;
 mod beside;
 pub(super) mod control;
+pub(crate) mod each;
 mod ending;
 mod failures_out;
 pub(super) mod first_row;
@@ -132,6 +133,7 @@ impl JobRun<'_> {
         if let Some(request) = &self.prepared.request {
             request.check_columns(&opened).await?;
         }
+        self.args.each.check_columns(&self.args.worker, &opened).await?;
         let job = self.job(&opened);
         if self.args.only_failed {
             return Box::pin(self.go_over_failed(job, signals)).await;

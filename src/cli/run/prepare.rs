@@ -10,6 +10,7 @@ use super::super::args::{RunArgs, Tunes};
 use super::super::exit::Exit;
 use super::super::fault::Fault;
 use super::{failures_out, results_out, resume};
+use crate::run::each::Beside;
 use crate::run::handler;
 use crate::run::place;
 use crate::run::request::{self, RequestWanted};
@@ -90,6 +91,15 @@ impl Prepared {
     pub(super) fn wanted<'a>(&'a self, args: &'a RunArgs) -> Result<HandlerChoice<'a>, Fault> {
         if let Some(request) = &self.request {
             return request.choice(self.tuning.batch);
+        }
+        let beside = Beside {
+            words: &args.worker,
+            http: &args.http,
+            batch: self.tuning.batch,
+            concurrency: self.tuning.concurrency,
+        };
+        if let Some(each) = args.each.wanted(&beside)? {
+            return Ok(each);
         }
         let worker = (args.worker.clone(), args.workers.unwrap_or(NonZeroU32::MIN));
         handler::wanted(args.url.as_deref(), &args.http, self.tuning.batch, worker)

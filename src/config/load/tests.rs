@@ -73,7 +73,7 @@ fn the_environment_wins_over_the_file_and_speaks_text() {
     assert_eq!(config.store.max_connections.get(), 32);
     assert_eq!(config.task_defaults.tuning.concurrency.to_string(), "10000");
     assert_eq!(config.task_defaults.tuning.parked_max, 5000);
-    assert_eq!(config.command_handler.commands["push"].workers.get(), 1);
+    assert_eq!(config.command_handler.commands["push"].cmd, ["push"]);
 }
 
 #[test]
@@ -240,6 +240,26 @@ fn keys_are_compared_with_one_another() {
         (
             "[handler.command.commands.push]\ncmd = []",
             "handler.command.commands.push.cmd",
+        ),
+        (
+            "[handler.command.commands.push]\ncmd = [\"x\"]\neach = [\"x\"]",
+            "handler.command.commands.push",
+        ),
+        (
+            "[handler.command.commands.push]\neach = [\"x\", \"{\"]",
+            "handler.command.commands.push.each",
+        ),
+        (
+            "[handler.command.commands.push]\nshell = \" \"",
+            "handler.command.commands.push.shell",
+        ),
+        (
+            "[handler.command.commands.push]\neach = [\"x\"]\nworkers = 2",
+            "handler.command.commands.push.workers",
+        ),
+        (
+            "[handler.command.commands.push]\ncmd = [\"x\"]\ncwd = \"/\"",
+            "handler.command.commands.push",
         ),
     ] {
         let faults = faults_of(text, &[]);

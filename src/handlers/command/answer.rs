@@ -6,7 +6,7 @@ use windrow_engine::ports::handling::handler::{CallFailure, ItemReplies, ItemVer
 
 /// What came of one item.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Judged {
+pub(crate) enum Judged {
     /// The worker judged it.
     Said(ItemVerdict),
     /// The worker could not: timed out, crashed. What became of the item nobody knows.
@@ -23,10 +23,10 @@ pub(super) enum Judged {
 
 /// What came of one item, and what else the worker had to say meanwhile.
 #[derive(Debug)]
-pub(super) struct Answer {
-    pub(super) judged: Judged,
-    pub(super) commands: Vec<HandlerCommand>,
-    pub(super) logs: Vec<LogLine>,
+pub(crate) struct Answer {
+    pub(crate) judged: Judged,
+    pub(crate) commands: Vec<HandlerCommand>,
+    pub(crate) logs: Vec<LogLine>,
 }
 
 impl From<Judged> for Answer {
@@ -41,7 +41,7 @@ impl From<Judged> for Answer {
 
 /// One reply of all answers. A failure that all items share, without a word of the worker, is one of the call:
 /// so three bad replies in a row are noticed, and one bad reply among good ones costs its own item only.
-pub(super) fn into_reply(answers: Vec<(ItemIndex, Answer)>) -> Reply {
+pub(crate) fn into_reply(answers: Vec<(ItemIndex, Answer)>) -> Reply {
     let plain = Judged::Said(ItemVerdict::Settled(Outcome::Succeeded));
     let wordless = answers
         .iter()

@@ -1,4 +1,4 @@
-//! The process group of a worker: everything the worker started dies with it.
+//! The process group of a worker, or of an item's own process: everything it started dies with it.
 //!
 //! Never waits for a process; reaping the leader is the owner's business.
 
@@ -7,14 +7,14 @@ use rustix::process::{Pid, Signal, kill_process_group};
 
 /// A process group that is killed when the value is dropped, whatever ends the code that holds it.
 #[derive(Debug)]
-pub(super) struct ProcessGroup {
+pub(crate) struct ProcessGroup {
     leader: Pid,
     is_armed: bool,
 }
 
 impl ProcessGroup {
     /// The group that `pid` leads; none for a number that is no process id.
-    pub(super) fn led_by(pid: u32) -> Option<ProcessGroup> {
+    pub(crate) fn led_by(pid: u32) -> Option<ProcessGroup> {
         i32::try_from(pid)
             .ok()
             .and_then(Pid::from_raw)
@@ -25,22 +25,31 @@ impl ProcessGroup {
     }
 
     /// The leader's process id.
-    pub(super) fn pid(&self) -> i32 {
+    pub(crate) fn pid(&self) -> i32 {
         self.leader.as_raw_nonzero().get()
     }
 
     /// Asks all to end.
-    pub(super) fn terminate(&self) {
+    pub(crate) fn terminate(&self) {
         self.send(Signal::TERM);
     }
 
     /// Ends all, at once.
-    pub(super) fn kill(&self) {
+    pub(crate) fn kill(&self) {
         self.send(Signal::KILL);
     }
 
+    /// Ends what is left of a group whose leader has exited and isn't reaped yet, so that its number is still its own.
+    /// What may not be ended (a program of another user) is left alone.
+    pub(crate) fn sweep(&self) {
+        match kill_process_group(self.leader, Signal::KILL) {
+            Ok(()) | Err(Errno::SRCH | Errno::PERM) => {}
+            Err(why) => tracing::warn!(pgid = self.pid(), %why, "what a process left could not be ended"),
+        }
+    }
+
     /// The group is gone and its leader reaped; dropping the value does nothing any more.
-    pub(super) fn disarm(&mut self) {
+    pub(crate) fn disarm(&mut self) {
         self.is_armed = false;
     }
 

@@ -120,7 +120,7 @@ fn still_ours(line: &str) -> Option<ProcessGroup> {
 }
 
 /// Tells one boot of the machine from another; empty where the kernel does not say.
-fn boot_id() -> String {
+pub(crate) fn boot_id() -> String {
     fs::read_to_string("/proc/sys/kernel/random/boot_id")
         .map(|id| id.trim().to_owned())
         .unwrap_or_default()
@@ -128,7 +128,7 @@ fn boot_id() -> String {
 
 /// When a process began, in clock ticks since boot: field 22 of `/proc/PID/stat` (proc(5)). The command in
 /// field 2 may itself contain spaces and brackets, so the fields are counted after the last bracket.
-pub(super) fn start_time(pid: i32) -> Option<u64> {
+pub(crate) fn start_time(pid: i32) -> Option<u64> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     let (_, fields) = stat.rsplit_once(')')?;
     fields.split_whitespace().nth(19)?.parse().ok()

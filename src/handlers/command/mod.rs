@@ -16,19 +16,19 @@
 //! - a hanging item costs one slot until its patience is over; items beside it finish before the worker is killed;
 //! - after `close`, and after the handler is dropped, no process of its workers' groups is alive.
 
-mod answer;
+pub(crate) mod answer;
 mod ending;
 mod greeting;
-mod group;
+pub(crate) mod group;
 mod hearing;
-mod leftovers;
+pub(crate) mod leftovers;
 mod life;
 mod lines;
 mod pool;
-mod program;
+pub(crate) mod program;
 mod protocol;
 mod seat;
-mod stderr;
+pub(crate) mod stderr;
 mod worker;
 mod writer;
 

@@ -62,15 +62,15 @@ impl Environment {
 
 /// A program that exists and may be executed, its arguments and its environment.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Program {
-    pub(super) path: PathBuf,
-    pub(super) argv: Vec<OsString>,
-    pub(super) environment: BTreeMap<OsString, OsString>,
+pub(crate) struct Program {
+    pub(crate) path: PathBuf,
+    pub(crate) argv: Vec<OsString>,
+    pub(crate) environment: BTreeMap<OsString, OsString>,
 }
 
 impl Program {
     /// Looks the command up as a shell would.
-    pub(super) fn find(
+    pub(crate) fn find(
         argv: &[OsString],
         given: &Environment,
         run: &RunContext,
@@ -90,7 +90,7 @@ impl Program {
     }
 
     /// Whether the command is there and may be executed.
-    pub(super) fn check(argv: &[OsString], given: &Environment) -> Result<(), OpenError> {
+    pub(crate) fn check(argv: &[OsString], given: &Environment) -> Result<(), OpenError> {
         let name = argv
             .first()
             .filter(|name| !name.is_empty())
@@ -99,7 +99,7 @@ impl Program {
     }
 
     /// The command for people.
-    pub(super) fn describe(&self) -> String {
+    pub(crate) fn describe(&self) -> String {
         self.argv
             .iter()
             .map(|word| word.to_string_lossy())
@@ -108,7 +108,7 @@ impl Program {
     }
 
     /// Where commands are looked for, for people.
-    pub(super) fn search_path(&self) -> String {
+    pub(crate) fn search_path(&self) -> String {
         self.environment
             .get(OsStr::new("PATH"))
             .map(|path| path.to_string_lossy().into_owned())

@@ -10,7 +10,7 @@ use tokio::io::AsyncRead;
 
 use super::Sink;
 use super::lines::{Line, LineReader};
-use windrow_core::ids::Moment;
+use windrow_core::ids::{ItemIndex, Moment};
 use windrow_core::items::verdict::{OUTPUT_BYTES_MAX, cut};
 use windrow_engine::ports::clock::Clock;
 use windrow_engine::ports::handling::handler::{LogLevel, LogLine};
@@ -18,17 +18,17 @@ use windrow_engine::ports::handling::handler::{LogLevel, LogLine};
 /// Lines kept for the failure of a crash.
 const TAIL_LINES: usize = 20;
 /// The longest line kept; the rest becomes a line of its own. Unit: bytes.
-const LINE_BYTES_MAX: usize = 1024;
+pub(crate) const LINE_BYTES_MAX: usize = 1024;
 /// Lines passed on per worker in each [`RATE_SPAN`]; more are counted and left out.
 const LINES_PER_SPAN: u32 = 100;
 const RATE_SPAN: Duration = Duration::from_secs(1);
 
 /// The last lines that a worker printed.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Tail(Arc<Mutex<VecDeque<String>>>);
+pub(crate) struct Tail(Arc<Mutex<VecDeque<String>>>);
 
 impl Tail {
-    fn push(&self, line: String) {
+    pub(crate) fn push(&self, line: String) {
         let mut lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if lines.len() == TAIL_LINES {
             lines.pop_front();
@@ -37,7 +37,7 @@ impl Tail {
     }
 
     /// The lines as part of a message: the newest are kept when there is not enough room.
-    pub(super) fn describe(&self, bytes_max: usize) -> String {
+    pub(crate) fn describe(&self, bytes_max: usize) -> String {
         let lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if lines.is_empty() {
             return "stderr was empty".to_owned();
@@ -56,7 +56,7 @@ impl Tail {
     }
 
     /// All the lines kept, as JSON that fits a failure's output: the oldest go first when there is no room.
-    pub(super) fn to_json(&self) -> Option<String> {
+    pub(crate) fn to_json(&self) -> Option<String> {
         let lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let mut kept: Vec<&String> = lines.iter().collect();
         while !kept.is_empty() {
@@ -72,7 +72,7 @@ impl Tail {
 
 /// Lines about a worker for the data log: marked with its name, at most so many a second.
 #[derive(Clone)]
-pub(super) struct Notes {
+pub(crate) struct Notes {
     prefix: String,
     sink: Sink,
     clock: Arc<dyn Clock>,
@@ -81,7 +81,7 @@ pub(super) struct Notes {
 
 impl Notes {
     /// Lines go to `sink`, beginning with `prefix`.
-    pub(super) fn new(prefix: String, sink: Sink, clock: Arc<dyn Clock>) -> Notes {
+    pub(crate) fn new(prefix: String, sink: Sink, clock: Arc<dyn Clock>) -> Notes {
         let limit = Arc::new(Mutex::new(Limit::from(clock.now())));
         Notes {
             prefix,
@@ -96,19 +96,28 @@ impl Notes {
         self.pass(LogLevel::Warn, text);
     }
 
+    /// A line about one item.
+    pub(crate) fn say_of(&self, index: ItemIndex, text: &str) {
+        self.pass_of(Some(index), LogLevel::Info, text);
+    }
+
     fn pass(&self, level: LogLevel, text: &str) {
+        self.pass_of(None, level, text);
+    }
+
+    fn pass_of(&self, index: Option<ItemIndex>, level: LogLevel, text: &str) {
         let mut limit = self.limit.lock().unwrap_or_else(PoisonError::into_inner);
         let left_out = limit.turn(self.clock.now());
         let is_admitted = limit.admits();
         drop(limit);
         self.report(left_out.unwrap_or(0));
         if is_admitted {
-            self.say(level, text);
+            self.say(index, level, text);
         }
     }
 
     /// The count of the last span, when the worker has ended.
-    fn finish(&self) {
+    pub(crate) fn finish(&self) {
         let now = self.clock.now();
         let left_out = std::mem::replace(
             &mut *self.limit.lock().unwrap_or_else(PoisonError::into_inner),
@@ -119,13 +128,13 @@ impl Notes {
 
     fn report(&self, left_out: u64) {
         if left_out > 0 {
-            self.say(LogLevel::Warn, &format!("{left_out} lines were left out"));
+            self.say(None, LogLevel::Warn, &format!("{left_out} lines were left out"));
         }
     }
 
-    fn say(&self, level: LogLevel, text: &str) {
+    fn say(&self, index: Option<ItemIndex>, level: LogLevel, text: &str) {
         (self.sink)(LogLine {
-            index: None,
+            index,
             level,
             message: format!("{}: {text}", self.prefix),
             extra: None,

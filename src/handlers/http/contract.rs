@@ -111,12 +111,12 @@ impl HookClient {
                 hint,
             );
         };
-        let argv: Vec<_> = command.cmd.iter().map(Into::into).collect();
+        let argv = [command.program().into()];
         let environment = Environment::of(command, &self.environment);
         match check_program(&argv, &environment) {
             Ok(()) => ok(
                 "command",
-                format!("{} is there and can be started", command.cmd[0]),
+                format!("{} is there and can be started", command.program()),
             ),
             Err(why) => fail(
                 "command",

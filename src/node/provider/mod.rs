@@ -6,15 +6,17 @@
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::iter;
+use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use tokio::runtime::Handle as Runtime;
 
 use super::handler_log;
-use super::handlers::{OnWork, Sink, command_settings};
+use super::handlers::{OnWork, Sink, command_settings, cores};
 use super::sources::{OriginView, StoredSources, open_stored, origin_view};
-use windrow_config::{Config, StoreUrl};
+use windrow_config::{Command, Config, StoreUrl};
+use windrow_core::argv::Recipe;
 use windrow_core::business::HandlerSpec;
 use windrow_core::business::request::RequestHandlerSpec;
 use windrow_core::business::secrets::BusinessSecrets;
@@ -28,11 +30,13 @@ use windrow_engine::ports::sources::provision::{LimitOf, Provider, Provision, Pr
 use windrow_engine::ports::sources::source::Source;
 use windrow_engine::ports::tasks::store::TaskView;
 use windrow_handlers::command::{CommandHandlerFactory, Environment};
+use windrow_handlers::exec::{self, ExecHandlerFactory};
 use windrow_handlers::http::{HttpHandlerFactory, HttpOptions};
 use windrow_handlers::request::{RequestHandlerFactory, RequestOptions};
 use windrow_handlers::rust::InProcess;
 
 pub(crate) use windrow_handlers::command::Leftovers;
+pub(crate) use windrow_handlers::exec::Records;
 pub(crate) use windrow_handlers::http::{HookClient, Transports};
 pub(crate) use windrow_host::vault::KeyVault;
 
@@ -58,6 +62,8 @@ pub(crate) struct ServiceProvider {
     pub(crate) transports: Arc<Transports>,
     /// Live workers.
     pub(crate) workers: Arc<Leftovers>,
+    /// Live processes of items.
+    pub(crate) processes: Arc<Records>,
     /// Sources of tasks.
     pub(crate) sources: Arc<StoredSources>,
     /// Where handlers work.
@@ -77,6 +83,7 @@ impl Provider for ServiceProvider {
                 HandlerSpec::Http(_) => "http",
                 HandlerSpec::Request(_) => "request",
                 HandlerSpec::Command(name) if self.in_process.contains_key(name) => "rust",
+                HandlerSpec::Command(name) if self.starts_each(name) => "exec",
                 HandlerSpec::Command(_) => "command",
             },
             data_log: self.data_log.clone(),
@@ -198,13 +205,19 @@ impl ServiceProvider {
             let text = format!("this node has no command {name}, or starts none; look at [handler.command]");
             ProvisionError::HandlerUnusable(text)
         })?;
+        let recipe = command
+            .recipe()
+            .map_err(|why| ProvisionError::HandlerUnusable(why.to_string()))?;
+        if let Some(recipe) = recipe {
+            return self.exec(recipe, &command);
+        }
         let settings = {
             let (config, clock, given) = (config.clone(), self.clock.clone(), self.environment.clone());
             move |sink: Sink| {
                 let environment = Environment::of(&command, &given);
                 let argv = command.cmd.iter().map(OsString::from).collect();
                 let mut settings = command_settings(&config, argv, environment, clock.clone(), sink);
-                settings.workers = command.workers;
+                settings.workers = command.workers.unwrap_or(NonZeroU32::MIN);
                 settings
             }
         };
@@ -214,6 +227,38 @@ impl ServiceProvider {
         let workers = self.workers.clone();
         Ok(Box::new(move |sink| {
             Arc::new(CommandHandlerFactory::sharing(settings(sink), workers.clone()))
+        }))
+    }
+}
+
+impl ServiceProvider {
+    /// Whether a command is started for each item.
+    fn starts_each(&self, name: &str) -> bool {
+        let command = self.config.command_handler.commands.get(name);
+        command.is_some_and(|command| matches!(command.recipe(), Ok(Some(_))))
+    }
+
+    fn exec(&self, recipe: Recipe, command: &Command) -> Result<Maker, ProvisionError> {
+        let settings = {
+            let (clock, cwd) = (self.clock.clone(), command.cwd.clone());
+            let environment = Environment::of(command, &self.environment);
+            let processes = command.processes.unwrap_or_else(cores);
+            move |sink: Sink| exec::Settings {
+                recipe: recipe.clone(),
+                processes: Some(processes),
+                environment: environment.clone(),
+                cwd: cwd.clone(),
+                records: None,
+                clock: clock.clone(),
+                sink,
+            }
+        };
+        ExecHandlerFactory::new(settings(Arc::new(|_| {})))
+            .check()
+            .map_err(unusable)?;
+        let records = self.processes.clone();
+        Ok(Box::new(move |sink| {
+            Arc::new(ExecHandlerFactory::sharing(settings(sink), records.clone()))
         }))
     }
 }

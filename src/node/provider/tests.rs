@@ -1,5 +1,3 @@
-use std::num::NonZeroU32;
-
 use serde_json::json;
 
 use super::*;
@@ -38,6 +36,7 @@ impl Place {
             data_log: Arc::new(MemoryStore::new()),
             transports: Arc::default(),
             workers: Arc::new(Leftovers::take_over(None)),
+            processes: Arc::new(Records::take_over(None)),
             sources: Arc::new(StoredSources::new(
                 store.clone(),
                 store.clone(),
@@ -140,8 +139,7 @@ async fn a_command_needs_the_configuration_and_a_program() {
     for (name, program) in [("true", "true"), ("gone", "/no/such/program")] {
         let command = Command {
             cmd: vec![program.to_owned()],
-            workers: NonZeroU32::MIN,
-            env: Default::default(),
+            ..Command::default()
         };
         config.command_handler.commands.insert(name.to_owned(), command);
     }

@@ -7,7 +7,7 @@ use tokio::net::TcpListener;
 
 use super::{ServeError, ServeOptions, capacity, name, url};
 use crate::min_level::{MinLevel, Sieve};
-use crate::provider::{HookClient, KeyVault, Leftovers, ServiceProvider, Transports};
+use crate::provider::{HookClient, KeyVault, Leftovers, Records, ServiceProvider, Transports};
 use crate::sources::{Desk, Fetcher, Guard, stored_sources};
 use crate::{Beside, Node, NodeOptions, StateDir, Store, SystemClock, agreement, database, times};
 use windrow_config::Config;
@@ -174,6 +174,7 @@ fn provider(from: &Base<'_>, vault: &Arc<dyn Vault>, transports: &Arc<Transports
         data_log: from.data_log(),
         transports: transports.clone(),
         workers: Arc::new(Leftovers::take_over(Some(from.state.workers()))),
+        processes: Arc::new(Records::take_over(Some(&Records::beside(&from.state.workers())))),
         sources: Arc::new(stored_sources(&from.store, &from.state, &from.clock)),
         work: from.options.runtimes.work().clone(),
     }

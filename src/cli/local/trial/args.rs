@@ -9,6 +9,7 @@ use clap::{ArgGroup, Args, ValueHint};
 
 use crate::args::{HttpArgs, Items, Verbosity};
 use crate::input::choice::{self, Choice};
+use crate::run::each::EachArgs;
 use crate::run::request::RequestArgs;
 use windrow_core::settings::text::parse_span;
 
@@ -25,23 +26,28 @@ Examples:
   windrow try --csv users.csv --items 0..3 -- python3 -u handler.py
   windrow try --csv orders.csv \\
     --request 'GET https://api.example/v1/orders/{order_id}'
+  windrow try --csv images.csv --each 'convert {in} -resize 50% {out}'
   windrow try --cmd 'python3 -u handler.py' --items 7";
 
 /// `windrow try`
 #[derive(Debug, Args)]
-#[command(group(ArgGroup::new("handler").required(true).args(["url", "address", "cmd", "worker", "request"])))]
+#[command(group(ArgGroup::new("handler").required(true).multiple(true).args(["url", "address", "cmd", "worker", "each", "request"])))]
 pub struct TryArgs {
     /// The URL to call
+    #[arg(conflicts_with_all = ["address", "cmd", "worker", "each", "request"])]
     pub url: Option<String>,
     /// The URL to call, as `windrow run` is given it
-    #[arg(long = "url", value_name = "URL")]
+    #[arg(long = "url", value_name = "URL", conflicts_with_all = ["cmd", "worker", "each", "request"])]
     pub address: Option<String>,
     /// The command to start, as one text that is split at blanks
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = ["worker", "each", "request"])]
     pub cmd: Option<String>,
     /// The command to start, after --
-    #[arg(last = true, value_name = "COMMAND", value_hint = ValueHint::AnyPath)]
+    #[arg(last = true, conflicts_with = "request", value_name = "COMMAND", value_hint = ValueHint::AnyPath)]
     pub worker: Vec<OsString>,
+    /// One process an item.
+    #[command(flatten)]
+    pub each: EachArgs,
     /// Which items: 3, 0..5 (without 5) or 1,2,17; without it the first three, or as many as there are
     #[arg(long = "items", value_name = "ITEMS", value_parser = choice::parse)]
     pub chosen: Option<Choice>,

@@ -18,6 +18,7 @@ use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::input::choice::Choice;
 use crate::output::screen;
+use crate::run::each::Beside;
 use crate::run::handler;
 use crate::run::load;
 use crate::run::request::{self, RequestWanted};
@@ -26,6 +27,7 @@ use windrow_config::Config;
 use windrow_core::ids::{Attempt, ItemIndex};
 use windrow_core::items::run::IndexRun;
 use windrow_core::items::verdict::Dispatch;
+use windrow_core::settings::Auto;
 use windrow_engine::ports::clock::Clock;
 use windrow_engine::ports::handling::handler::{Call, CallItems, Handler, HandlerFactory, RunContext};
 use windrow_node::handlers::{self, HandlerParts};
@@ -49,6 +51,10 @@ pub(crate) async fn trial(args: &TryArgs, shell: &Shell, runtimes: Arc<Runtimes>
     let request = request::wanted(&args.request, &args.http)?;
     let factory = factory(args, request.as_ref(), shell, &config, &runtimes, &clock)?;
     let (data, items) = Data::of(args, request.as_ref(), clock.wall()).await?;
+    if let Some(first) = items.0.first() {
+        let rows = data.rows(&[*first]).await?;
+        args.each.check_row(&args.worker, rows.data(ItemIndex(*first)))?;
+    }
     let context = Arc::new(handlers::preview_context());
     let handler = factory.open(context.clone())?;
     let ready_within = config.command_handler.startup_timeout + READY_EXTRA;
@@ -94,6 +100,15 @@ fn factory(
     };
     if let Some(request) = request {
         return Ok(handlers::factory(&request.choice(args.batch)?, making)?);
+    }
+    let beside = Beside {
+        words: &args.worker,
+        http: &args.http,
+        batch: args.batch,
+        concurrency: Auto::Auto,
+    };
+    if let Some(each) = args.each.wanted(&beside)? {
+        return Ok(handlers::factory(&each, making)?);
     }
     let split = |cmd: &String| cmd.split_whitespace().map(Into::into).collect();
     let argv = args.cmd.as_ref().map_or_else(|| args.worker.clone(), split);

@@ -1,0 +1,200 @@
+//! `--each`: one process an item. What the command line says of it, checked before anything starts.
+
+use std::ffi::OsString;
+use std::num::NonZeroU32;
+
+use clap::Args;
+
+use super::first_row;
+use super::handler::check_unused;
+use crate::args::HttpArgs;
+use crate::exit::Exit;
+use crate::fault::Fault;
+use windrow_core::argv::{Argv, Recipe, ShellText, TemplateFault};
+use windrow_core::settings::Auto;
+use windrow_node::handlers::{HandlerChoice, cores};
+use windrow_node::sources::OpenedSource;
+
+/// What can't be used, in faults.
+const WHAT: &str = "--each can't be used";
+
+/// The flags.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Handler")]
+pub struct EachArgs {
+    /// Start this program for each item: {column}, {index}, {key} and {} in its arguments are the item's. One text is split
+    /// into words as a shell would, without a shell; or words of their own: --each -- COMMAND…
+    #[arg(long, value_name = "COMMAND", num_args = 0..=1, default_missing_value = "", conflicts_with = "request")]
+    pub each: Option<String>,
+    /// Let sh run the text of --each; a column is the variable "$ROW_column" there, and never part of the text
+    #[arg(long, requires = "each")]
+    pub shell: bool,
+    /// With --each: a value may begin an argument with -, so that programs may take it for an option
+    #[arg(long, requires = "each")]
+    pub allow_dashes: bool,
+}
+
+/// What else bears on it.
+pub(crate) struct Beside<'a> {
+    /// The words after `--`.
+    pub(crate) words: &'a [OsString],
+    /// What is for URLs only.
+    pub(crate) http: &'a HttpArgs,
+    /// Items of one call.
+    pub(crate) batch: NonZeroU32,
+    /// Items in flight.
+    pub(crate) concurrency: Auto<NonZeroU32>,
+}
+
+impl EachArgs {
+    /// The handler that the flags describe; none without `--each`.
+    ///
+    /// # Errors
+    /// When there is no program, its places can't be read, or other flags contradict.
+    pub(crate) fn wanted(&self, beside: &Beside<'_>) -> Result<Option<HandlerChoice<'static>>, Fault> {
+        let Some(text) = &self.each else { return Ok(None) };
+        check_unused(beside.http)?;
+        if beside.batch.get() > 1 {
+            let because = format!("--batch {} asks for several items in one call", beside.batch);
+            return Err(
+                Fault::new(Exit::Usage, "--each starts one process for each item", because)
+                    .hint("without --batch; --concurrency N is how many run at once"),
+            );
+        }
+        let recipe = self.recipe(text, beside.words)?;
+        let processes = match beside.concurrency {
+            Auto::Fixed(_) => None,
+            Auto::Auto => Some(cores()),
+        };
+        Ok(Some(HandlerChoice::Exec { recipe, processes }))
+    }
+
+    /// Compares the flags with what the items carry, before the first one leaves.
+    ///
+    /// # Errors
+    /// When they name a column that isn't there.
+    pub(super) async fn check_columns(&self, words: &[OsString], opened: &OpenedSource) -> Result<(), Fault> {
+        let Some(text) = &self.each else { return Ok(()) };
+        let columns = match opened.source.columns() {
+            [] => first_row::keys(opened).await,
+            columns => columns.to_vec(),
+        };
+        self.check_against(text, words, opened.source.has_data(), &columns)
+    }
+
+    fn check_against(
+        &self,
+        text: &str,
+        words: &[OsString],
+        has_data: bool,
+        columns: &[String],
+    ) -> Result<(), Fault> {
+        let checked = self.recipe(text, words)?.check(has_data, columns);
+        checked.map_err(|why| Fault::new(Exit::Usage, WHAT, why.what).hint(why.there_is))
+    }
+
+    /// The same for items of which only the first row is known; none are only counted.
+    ///
+    /// # Errors
+    /// As [`EachArgs::check_columns`].
+    pub(crate) fn check_row(&self, words: &[OsString], row: Option<&str>) -> Result<(), Fault> {
+        let Some(text) = &self.each else { return Ok(()) };
+        let columns = row.map(first_row::keys_of).unwrap_or_default();
+        self.check_against(text, words, row.is_some(), &columns)
+    }
+
+    fn recipe(&self, text: &str, words: &[OsString]) -> Result<Recipe, Fault> {
+        let usage = |because: &str, hint: &str| Fault::new(Exit::Usage, WHAT, because).hint(hint);
+        let recipe = match (self.shell, text.is_empty(), words.is_empty()) {
+            (_, false, false) => {
+                let because = "it has a text, and there are words after -- too";
+                return Err(usage(
+                    because,
+                    "one of them: --each 'COMMAND…', or --each -- COMMAND…",
+                ));
+            }
+            (_, true, true) => {
+                let because = "it names no program";
+                return Err(usage(
+                    because,
+                    "--each 'gzip -k {file}', or --each -- gzip -k {file}",
+                ));
+            }
+            (true, true, _) => {
+                let because = "--shell runs one text";
+                return Err(usage(because, "--shell --each 'sort \"$ROW_in\" > \"$ROW_out\"'"));
+            }
+            (true, false, _) => ShellText::parse(text).map(Recipe::Shell),
+            (false, true, _) => {
+                let words = words.iter().map(|word| word.to_str());
+                let words: Option<Vec<&str>> = words.collect();
+                let Some(words) = words else {
+                    let because = "an argument is not UTF-8";
+                    return Err(usage(
+                        because,
+                        "name it by a column, or in a script that is called",
+                    ));
+                };
+                Argv::parse(&words, self.allow_dashes).map(Recipe::Argv)
+            }
+            (false, false, _) => {
+                let Some(words) = shlex::split(text) else {
+                    let because = "it has a quote without its other one, or ends with \\";
+                    return Err(usage(because, "as words of their own: --each -- COMMAND…"));
+                };
+                Argv::parse(&words, self.allow_dashes).map(Recipe::Argv)
+            }
+        };
+        recipe.map_err(|why| usage(&why.to_string(), hint(&why)))
+    }
+}
+
+/// What to try instead of a template that can't be used.
+fn hint(why: &TemplateFault) -> &'static str {
+    match why {
+        TemplateFault::NoProgram => "--each 'gzip -k {file}'",
+        TemplateFault::ProgramVaries(_) => "--shell --each '\"$ROW_program\" …', if that is meant",
+        TemplateFault::LoneBrace(_) => "{column} for a value, {{ and }} for braces",
+        TemplateFault::NotAPointer(_) => "~0 for ~ and ~1 for / in a name",
+        TemplateFault::Nul(_) => "without it",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn each(text: &str, shell: bool) -> EachArgs {
+        EachArgs {
+            each: Some(text.to_owned()),
+            shell,
+            allow_dashes: false,
+        }
+    }
+
+    #[test]
+    fn a_text_is_split_into_words_and_words_are_taken_as_they_are() {
+        let from_text = each("sort -o {out} 'a b' {in}", false).recipe("sort -o {out} 'a b' {in}", &[]);
+        let words = ["sort", "-o", "{out}", "a b", "{in}"].map(OsString::from);
+        let from_words = each("", false).recipe("", &words);
+        assert_eq!(from_text.expect("sound"), from_words.expect("sound"));
+    }
+
+    #[test]
+    fn what_can_not_be_started_is_told_with_something_to_try() {
+        let words = ["true".into()];
+        let cases: [(&str, bool, &[OsString], &str); 6] = [
+            ("", false, &[], "names no program"),
+            ("", true, &words, "runs one text"),
+            ("true", false, &words, "words after --"),
+            ("echo 'x", false, &[], "a quote without its other one"),
+            ("echo {x", false, &[], "a brace without its other one"),
+            ("{x} y", false, &[], "has a place for a value"),
+        ];
+        for (text, shell, words, because) in cases {
+            let fault = each(text, shell).recipe(text, words).expect_err("refused");
+            assert!(fault.because[0].contains(because), "{fault:?}");
+            assert!(fault.exit == Exit::Usage && fault.hint.is_some(), "{fault:?}");
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! A command that businesses may name: a worker that is kept running, or a program that is started for each item.
+
+use std::collections::BTreeMap;
+use std::num::NonZeroU32;
+use std::path::PathBuf;
+
+use super::check::Faults;
+use windrow_core::argv::{Argv, Recipe, ShellText, TemplateFault};
+
+/// See the module. One of `cmd`, `each` and `shell` is there.
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Command {
+    /// The program and the arguments of a worker; not a shell line.
+    pub cmd: Vec<String>,
+    /// How many workers; none is one.
+    pub workers: Option<NonZeroU32>,
+    /// A program and its arguments for each item, with places such as `{column}`.
+    pub each: Vec<String>,
+    /// A text that a shell runs for each item, with variables such as `$ROW_column`.
+    pub shell: Option<String>,
+    /// The most processes of items at once; none is one a core.
+    pub processes: Option<NonZeroU32>,
+    /// Whether a value may begin an argument with `-`.
+    pub allow_dashes: bool,
+    /// Where processes of items work; none is where the node does.
+    pub cwd: Option<PathBuf>,
+    /// Variables in addition to the node's.
+    pub env: BTreeMap<String, String>,
+}
+
+impl Command {
+    /// How a program is started for each item; none for a worker.
+    ///
+    /// # Errors
+    /// When its places can't be read.
+    pub fn recipe(&self) -> Result<Option<Recipe>, TemplateFault> {
+        match (&self.shell, self.each.is_empty()) {
+            (Some(text), _) => ShellText::parse(text).map(Recipe::Shell).map(Some),
+            (None, false) => Argv::parse(&self.each, self.allow_dashes)
+                .map(Recipe::Argv)
+                .map(Some),
+            (None, true) => Ok(None),
+        }
+    }
+
+    /// The program, which for a worker is its first word.
+    pub fn program(&self) -> &str {
+        match (&self.shell, self.each.first().or_else(|| self.cmd.first())) {
+            (Some(_), _) => "sh",
+            (None, program) => program.map_or("", String::as_str),
+        }
+    }
+
+    /// Notes everything that contradicts; `key` is the command's own.
+    pub(super) fn check(&self, key: &str, faults: &mut Faults) {
+        let ways = [!self.cmd.is_empty(), !self.each.is_empty(), self.shell.is_some()];
+        let ways = ways.into_iter().filter(|is_there| *is_there).count();
+        let has_program = ways > 1 || !self.program().is_empty();
+        faults.unless(
+            has_program,
+            &format!("{key}.cmd"),
+            "it names no program",
+            "[\"python3\", \"-u\", \"worker.py\"]",
+        );
+        faults.unless(
+            ways <= 1,
+            key,
+            "it is a worker (cmd), or is started for each item (each, shell): one of them",
+            "one of the three",
+        );
+        if let Err(why) = self.recipe() {
+            let name = if self.shell.is_some() { "shell" } else { "each" };
+            faults.unless(
+                false,
+                &format!("{key}.{name}"),
+                &why.to_string(),
+                "[\"convert\", \"{in}\", \"{out}\"]",
+            );
+        }
+        let is_worker = self.each.is_empty() && self.shell.is_none();
+        faults.unless(
+            is_worker || self.workers.is_none(),
+            &format!("{key}.workers"),
+            "no workers are kept: a process is started for each item",
+            "processes = 4, for how many at once",
+        );
+        let has_own = self.processes.is_some() || self.allow_dashes || self.cwd.is_some();
+        faults.unless(
+            !(is_worker && has_own),
+            key,
+            "processes, allow_dashes and cwd say how a program is started for each item",
+            "each = [\"convert\", \"{in}\", \"{out}\"], or without them",
+        );
+    }
+}

@@ -1,0 +1,126 @@
+//! A text for a shell: what an item carries is passed to it as variables and never becomes part of the text.
+//!
+//! `$ROW_name` is the member `name` of the row; characters that no variable's name has are `_` there. Only variables that
+//! the text names are passed on.
+
+use super::row::{Row, text_of};
+use super::{ItemFacts, Mismatch, TemplateFault, Unfit, there_is};
+
+/// What the names of variables with an item's values begin with.
+pub const SHELL_PREFIX: &str = "ROW_";
+
+/// A text for `sh -c`, and the variables that it names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ShellText {
+    text: String,
+    /// Without their prefix.
+    names: Vec<String>,
+}
+
+impl ShellText {
+    /// Looks for the variables that the text names.
+    ///
+    /// # Errors
+    /// When the text is empty or no program can be given it.
+    pub fn parse(text: &str) -> Result<ShellText, TemplateFault> {
+        if text.trim().is_empty() {
+            return Err(TemplateFault::NoProgram);
+        }
+        if text.contains('\0') {
+            return Err(TemplateFault::Nul(text.to_owned()));
+        }
+        let mut names: Vec<String> = text.split('$').skip(1).filter_map(named).collect();
+        names.sort_unstable();
+        names.dedup();
+        Ok(ShellText {
+            text: text.to_owned(),
+            names,
+        })
+    }
+
+    /// The text, the same for all items.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// The variables of one item, with their prefix.
+    ///
+    /// # Errors
+    /// When the item lacks one of them, or no program can be given it.
+    pub fn variables(&self, item: &ItemFacts<'_>) -> Result<Vec<(String, String)>, Unfit> {
+        let row = Row::of(item.data);
+        let valued = |name: &String| {
+            let value = value(name, &row)?;
+            Ok((format!("{SHELL_PREFIX}{name}"), value))
+        };
+        self.names.iter().map(valued).collect()
+    }
+
+    /// Compares the text with the columns of a source.
+    ///
+    /// # Errors
+    /// When it names a variable that no column has, or has a `{column}`, which a shell would take for its own text.
+    pub fn check(&self, has_data: bool, columns: &[String]) -> Result<(), Mismatch> {
+        let all: Vec<String> = columns
+            .iter()
+            .map(|column| format!("\"${SHELL_PREFIX}{}\"", safe(column)))
+            .collect();
+        let there_is = || match all.as_slice() {
+            [] => there_is(has_data, columns),
+            all => format!("one of {}", all.join(" ")),
+        };
+        if let Some(column) = columns
+            .iter()
+            .find(|column| self.text.contains(&format!("{{{column}}}")))
+        {
+            let is_braced = self.text.contains(&format!("${{{column}}}"));
+            if !is_braced {
+                let what =
+                    format!("{{{column}}} is no place in a text for a shell: values are variables there");
+                let there_is = format!("\"${SHELL_PREFIX}{}\"", safe(column));
+                return Err(Mismatch { what, there_is });
+            }
+        }
+        if has_data && columns.is_empty() {
+            return Ok(());
+        }
+        let has = |name: &&String| !columns.iter().any(|column| safe(column) == **name);
+        match self.names.iter().find(has) {
+            None => Ok(()),
+            Some(name) => Err(Mismatch {
+                what: format!("there is no column for ${SHELL_PREFIX}{name}"),
+                there_is: there_is(),
+            }),
+        }
+    }
+}
+
+/// The name in `ROW_name…` or `{ROW_name…`, which a `$` stood before.
+fn named(after: &str) -> Option<String> {
+    let after = after.strip_prefix('{').unwrap_or(after);
+    let name = after.strip_prefix(SHELL_PREFIX)?;
+    let is_end = |c: char| !c.is_ascii_alphanumeric() && c != '_';
+    let name = &name[..name.find(is_end).unwrap_or(name.len())];
+    (!name.is_empty()).then(|| name.to_owned())
+}
+
+/// A column's name as part of a variable's.
+fn safe(column: &str) -> String {
+    let fits = |c: char| if c.is_ascii_alphanumeric() { c } else { '_' };
+    column.chars().map(fits).collect()
+}
+
+fn value(name: &str, row: &Row<'_>) -> Result<String, Unfit> {
+    let variable = || format!("${SHELL_PREFIX}{name}");
+    let members = row.members().ok_or_else(|| Unfit::Missing(variable()))?;
+    let mut found = members.iter().filter(|(column, _)| safe(column) == name);
+    let (_, json) = found.next().ok_or_else(|| Unfit::Missing(variable()))?;
+    if found.next().is_some() {
+        return Err(Unfit::Ambiguous(variable()));
+    }
+    let value = text_of(json.get()).ok_or_else(|| Unfit::Null(variable()))?;
+    if value.contains('\0') {
+        return Err(Unfit::Nul(variable()));
+    }
+    Ok(value)
+}

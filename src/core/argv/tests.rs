@@ -1,0 +1,234 @@
+//! Templates against a naive twin: no value can leave its argument, whatever it is.
+
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use super::{Argv, ItemFacts, ShellText, TemplateFault, Unfit};
+use crate::ids::{Attempt, ItemIndex};
+
+fn facts(data: Option<&str>) -> ItemFacts<'_> {
+    ItemFacts {
+        index: ItemIndex(7),
+        key: "k7f3q2-t1-7",
+        attempt: Attempt::new(2),
+        data,
+    }
+}
+
+fn filled(words: &[&str], data: Option<&str>) -> Result<Vec<String>, Unfit> {
+    Argv::parse(words, false)
+        .expect("a sound template")
+        .fill(&facts(data))
+}
+
+#[test]
+fn places_are_filled_and_doubled_braces_are_text() {
+    let data = r#"{"in":"a b.png","n":1.50,"deep":{"x/y":[10,"z"]},"ok":true,"obj":{"a":1}}"#;
+    let words = [
+        "p",
+        "{in}",
+        "-o={n}",
+        "{{in}}",
+        "{/deep/x~1y/1}",
+        "{index}:{key}:{attempt}",
+        "{ok}",
+        "{obj}",
+    ];
+    let expected = [
+        "a b.png",
+        "-o=1.50",
+        "{in}",
+        "z",
+        "7:k7f3q2-t1-7:2",
+        "true",
+        r#"{"a":1}"#,
+    ];
+    assert_eq!(
+        filled(&words, Some(data)),
+        Ok(expected.map(str::to_owned).to_vec())
+    );
+}
+
+#[test]
+fn the_only_member_needs_no_name() {
+    let one = |data| filled(&["p", "{}"], data);
+    assert_eq!(one(None), Ok(vec!["7".to_owned()]));
+    assert_eq!(one(Some(r#"{"line":"a b"}"#)), Ok(vec!["a b".to_owned()]));
+    assert_eq!(one(Some(r#""a b""#)), Ok(vec!["a b".to_owned()]));
+    assert_eq!(one(Some("17")), Ok(vec!["17".to_owned()]));
+    assert_eq!(one(Some(r#"{"a":1,"b":2}"#)), Err(Unfit::NotOne(2)));
+    assert_eq!(one(Some("{}")), Err(Unfit::NotOne(0)));
+    assert_eq!(one(Some("[1]")), Err(Unfit::Array));
+    assert_eq!(one(Some("null")), Err(Unfit::Null("{}".to_owned())));
+}
+
+#[test]
+fn a_value_that_is_missing_null_or_an_option_is_the_items_fault() {
+    let one = |word, data| filled(&["p", word], Some(data));
+    assert_eq!(one("{x}", r#"{"y":1}"#), Err(Unfit::Missing("{x}".to_owned())));
+    assert_eq!(
+        one("{/x/0}", r#"{"x":{}}"#),
+        Err(Unfit::Missing("{/x/0}".to_owned()))
+    );
+    assert_eq!(one("{x}", r#"{"x":null}"#), Err(Unfit::Null("{x}".to_owned())));
+    assert_eq!(one("{x}", r#"{"x":"-rf"}"#), Err(Unfit::Dash("{x}".to_owned())));
+    assert_eq!(
+        one("{e}{x}", r#"{"e":"","x":"-rf"}"#),
+        Err(Unfit::Dash("{x}".to_owned()))
+    );
+    assert_eq!(one("{x}", r#"{"x":-5}"#), Err(Unfit::Dash("{x}".to_owned())));
+    assert_eq!(
+        one("{x}", r#"{"x":"a\u0000b"}"#),
+        Err(Unfit::Nul("{x}".to_owned()))
+    );
+    assert_eq!(one("./{x}", r#"{"x":"-rf"}"#), Ok(vec!["./-rf".to_owned()]));
+    assert_eq!(one("{x}", r#"{"x":""}"#), Ok(vec![String::new()]));
+    let allowed = Argv::parse(&["p", "{x}"], true).expect("sound");
+    assert_eq!(
+        allowed.fill(&facts(Some(r#"{"x":"-rf"}"#))),
+        Ok(vec!["-rf".to_owned()])
+    );
+}
+
+#[test]
+fn a_template_that_can_not_work_is_refused() {
+    let fault = |words: &[&str]| Argv::parse(words, false).expect_err("unsound");
+    assert_eq!(fault(&[]), TemplateFault::NoProgram);
+    assert_eq!(fault(&["", "x"]), TemplateFault::NoProgram);
+    assert_eq!(fault(&["{x}"]), TemplateFault::ProgramVaries("{x}".to_owned()));
+    for lone in ["{", "}", "a{b", "a}b", "{a{b}", "{{a}", "{a}}"] {
+        assert_eq!(
+            fault(&["p", lone]),
+            TemplateFault::LoneBrace(lone.to_owned()),
+            "{lone}"
+        );
+    }
+    assert_eq!(
+        fault(&["p", "{/a~}"]),
+        TemplateFault::NotAPointer("/a~".to_owned())
+    );
+    assert_eq!(fault(&["p", "a\0"]), TemplateFault::Nul("a\0".to_owned()));
+}
+
+#[test]
+fn a_column_that_is_not_there_is_named_with_those_that_are() {
+    let columns = ["in".to_owned(), "out".to_owned()];
+    let check = |word: &str, has_data| {
+        let argv = Argv::parse(&["p", word], false).expect("sound");
+        argv.check(has_data, if has_data { &columns } else { &[] })
+    };
+    for fine in ["{in}", "{/out/x}", "{index}", "text"] {
+        assert_eq!(check(fine, true), Ok(()), "{fine}");
+    }
+    let wrong = check("{oops}", true).expect_err("no such column");
+    assert!(
+        wrong.what.contains("{oops}") && wrong.there_is.contains("{in} {out}"),
+        "{wrong:?}"
+    );
+    assert!(check("{}", true).expect_err("two").what.contains("here are 2"));
+    assert_eq!(check("{}", false), Ok(()));
+    assert!(
+        check("{in}", false)
+            .expect_err("no data")
+            .there_is
+            .contains("{index}")
+    );
+}
+
+#[test]
+fn a_shell_gets_variables_and_never_text() {
+    let text =
+        ShellText::parse(r#"cat "$ROW_in_file" > "${ROW_out}" && echo $ROW_in_file $HOME"#).expect("sound");
+    let data = r#"{"in-file":"$(rm -rf /)","out":"; ls","other":"x"}"#;
+    let expected = [("ROW_in_file", "$(rm -rf /)"), ("ROW_out", "; ls")];
+    let expected = expected
+        .map(|(name, value)| (name.to_owned(), value.to_owned()))
+        .to_vec();
+    assert_eq!(text.variables(&facts(Some(data))), Ok(expected));
+    let missing = text.variables(&facts(Some(r#"{"out":"x"}"#)));
+    assert_eq!(missing, Err(Unfit::Missing("$ROW_in_file".to_owned())));
+    let twice = text.variables(&facts(Some(r#"{"in-file":"a","in_file":"b","out":"x"}"#)));
+    assert_eq!(twice, Err(Unfit::Ambiguous("$ROW_in_file".to_owned())));
+}
+
+#[test]
+fn a_text_for_a_shell_is_compared_with_the_columns() {
+    let columns = ["in file".to_owned(), "out".to_owned()];
+    let check = |text: &str| ShellText::parse(text).expect("sound").check(true, &columns);
+    assert_eq!(
+        check("cp \"$ROW_in_file\" \"$ROW_out\"; awk '{print $1}'; echo ${out}"),
+        Ok(())
+    );
+    let wrong = check("cp $ROW_oops x").expect_err("no such column");
+    assert!(
+        wrong.what.contains("$ROW_oops") && wrong.there_is.contains("\"$ROW_in_file\""),
+        "{wrong:?}"
+    );
+    let braced = check("cp {out} x").expect_err("no place");
+    assert_eq!(braced.there_is, "\"$ROW_out\"");
+}
+
+/// A template as a list of literal texts and names of columns, and the same as it is written.
+fn argument() -> impl Strategy<Value = Vec<Result<String, usize>>> {
+    let part = prop_oneof![any::<String>().prop_map(Ok), (0..3_usize).prop_map(Err)];
+    prop::collection::vec(part, 0..5)
+}
+
+fn written(parts: &[Result<String, usize>]) -> String {
+    let text = |text: &String| text.replace('\0', "").replace('{', "{{").replace('}', "}}");
+    let one = |part: &Result<String, usize>| match part {
+        Ok(plain) => text(plain),
+        Err(column) => format!("{{c{column}}}"),
+    };
+    parts.iter().map(one).collect()
+}
+
+proptest! {
+    #[test]
+    fn no_value_leaves_its_argument(
+        arguments in prop::collection::vec(argument(), 0..5),
+        values in prop::collection::vec(any::<String>(), 3),
+    ) {
+        let words: Vec<String> = std::iter::once("p".to_owned()).chain(arguments.iter().map(|parts| written(parts))).collect();
+        let row: Value = json!({"c0": values[0], "c1": values[1], "c2": values[2]});
+        let row = row.to_string();
+        let value = |part: &Result<String, usize>| match part {
+            Ok(text) => text.replace('\0', ""),
+            Err(column) => values[*column].clone(),
+        };
+        let naive: Vec<String> = arguments.iter().map(|parts| parts.iter().map(value).collect()).collect();
+        let argv = Argv::parse(&words, true).expect("what was escaped is sound");
+        match argv.fill(&facts(Some(&row))) {
+            Ok(filled) => {
+                prop_assert_eq!(filled, naive);
+            }
+            Err(Unfit::Nul(_)) => prop_assert!(values.iter().any(|value| value.contains('\0'))),
+            Err(other) => prop_assert!(false, "{other}"),
+        }
+    }
+
+    #[test]
+    fn no_value_begins_an_argument_with_a_dash(parts in argument(), values in prop::collection::vec("[-a]{0,2}", 3)) {
+        let row = json!({"c0": values[0], "c1": values[1], "c2": values[2]}).to_string();
+        let argv = Argv::parse(&["p", &written(&parts)], false).expect("sound");
+        let before: String = parts.iter().map_while(|part| part.as_ref().err()).map(|column| values[*column].as_str()).collect();
+        let is_refused = before.starts_with('-')
+            || parts.iter().scan(true, |is_first, part| match part {
+                _ if !*is_first => None,
+                Ok(text) => { *is_first = text.replace('\0', "").is_empty(); Some(false) }
+                Err(column) => { *is_first = values[*column].is_empty(); Some(values[*column].starts_with('-')) }
+            }).any(|begins| begins);
+        prop_assert_eq!(argv.fill(&facts(Some(&row))).is_err(), is_refused);
+    }
+
+    #[test]
+    fn a_shell_gets_every_value_whole(value in any::<String>()) {
+        let text = ShellText::parse("x \"$ROW_a\"").expect("sound");
+        let row = json!({"a": value}).to_string();
+        match text.variables(&facts(Some(&row))) {
+            Ok(set) => prop_assert_eq!(set, vec![("ROW_a".to_owned(), value)]),
+            Err(why) => prop_assert!(matches!(why, Unfit::Nul(_)) && value.contains('\0')),
+        }
+        prop_assert_eq!(text.text(), "x \"$ROW_a\"");
+    }
+}

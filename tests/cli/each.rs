@@ -1,0 +1,192 @@
+//! `--each`: a process for each item, by the program as its user calls it.
+
+use rustix::process::Signal;
+
+use super::interrupt::is_gone;
+use super::support::{Done, Place, assert_adds_up};
+
+const ROWS: &str = "in,out\na b,1\n-rf,2\n;ls,3\n";
+
+#[test]
+fn each_row_has_its_process_and_a_value_that_does_not_fit_costs_one_item() {
+    let place = Place::new();
+    place.write("rows.csv", ROWS);
+    let job = [
+        "run",
+        "--csv",
+        "rows.csv",
+        "-o",
+        "json",
+        "--each",
+        "sh -c 'printf %s \"$1\" > \"$2\"' sh {in} out-{out}",
+    ];
+    let done = place.windrow(&job).expect(8);
+    let summary = done.json();
+    assert_adds_up(&summary);
+    assert_eq!(
+        (&summary["counts"]["succeeded"], &summary["counts"]["abandoned"]),
+        (&2.into(), &1.into())
+    );
+    assert_eq!(
+        (place.read("out-1"), place.read("out-3")),
+        ("a b".to_owned(), ";ls".to_owned())
+    );
+    assert!(done.stdout.contains("TEMPLATE_VALUE"), "{}", done.stdout);
+    let words = [
+        "run",
+        "--csv",
+        "rows.csv",
+        "--name",
+        "words",
+        "--allow-dashes",
+        "--each",
+        "--",
+        "true",
+        "{in}",
+    ];
+    place.windrow(&words).expect(0);
+    let shell = [
+        "run",
+        "--csv",
+        "rows.csv",
+        "--name",
+        "shell",
+        "--shell",
+        "--each",
+        "printf %s \"$ROW_in\" > shell-$ROW_out",
+    ];
+    place.windrow(&shell).expect(0);
+    assert_eq!(
+        (place.read("shell-2"), place.read("shell-3")),
+        ("-rf".to_owned(), ";ls".to_owned())
+    );
+}
+
+#[test]
+fn what_can_not_work_is_refused_before_anything_starts() {
+    let place = Place::new();
+    place.write("rows.csv", ROWS);
+    let refused = |args: &[&str], texts: &[&str]| {
+        let words = [&["run", "--csv", "rows.csv"], args].concat();
+        place.windrow(&words).refused(2, texts)
+    };
+    refused(
+        &["--each", "touch started {oops}"],
+        &["no column for {oops}", "{in} {out}"],
+    );
+    refused(&["--each", "touch started {}"], &["{} is the only member"]);
+    refused(
+        &["--each", "touch started $ROW_oops", "--shell"],
+        &["no column for $ROW_oops", "\"$ROW_in\""],
+    );
+    refused(&["--each", "touch started {in}", "--shell"], &["\"$ROW_in\""]);
+    refused(
+        &["--each", "touch started", "--batch", "2"],
+        &["one process for each item", "--concurrency"],
+    );
+    refused(&["--each", "touch {"], &["a brace without its other one"]);
+    refused(&["--each", "touch", "--header", "a: b"], &["there is no URL"]);
+    refused(&["--each"], &["names no program"]);
+    let none: Done = place.windrow(&["run", "--csv", "rows.csv", "--each", "no-such-program {in}"]);
+    none.refused(7, &["command not found"]);
+    place
+        .windrow(&["try", "--csv", "rows.csv", "--each", "touch {oops}"])
+        .refused(2, &["{in} {out}"]);
+    assert!(
+        !place.names().contains(&"started".to_owned()),
+        "{:?}",
+        place.names()
+    );
+}
+
+#[test]
+fn items_without_data_are_their_index() {
+    let place = Place::new();
+    place
+        .windrow(&["run", "--total", "3", "--each", "touch {}-{index}"])
+        .expect(0);
+    for name in ["0-0", "1-1", "2-2"] {
+        assert!(place.names().contains(&name.to_owned()), "{:?}", place.names());
+    }
+    place
+        .windrow(&["run", "--total", "3", "--each", "touch {x}"])
+        .refused(2, &["these items have no data"]);
+}
+
+#[test]
+fn a_trial_shows_what_is_printed() {
+    let place = Place::new();
+    place.write("rows.csv", ROWS);
+    let tried = place
+        .windrow(&[
+            "try",
+            "--csv",
+            "rows.csv",
+            "--items",
+            "0,2",
+            "--each",
+            "echo {in}",
+        ])
+        .expect(0);
+    assert!(
+        tried.stdout.contains("#0 ✓ succeeded \"a b\""),
+        "{}",
+        tried.stdout
+    );
+    assert!(
+        tried.stdout.contains("#2 ✓ succeeded \";ls\""),
+        "{}",
+        tried.stdout
+    );
+}
+
+/// A job of one item whose process says who it is, and stays.
+const STAYS: [&str; 9] = [
+    "run",
+    "--total",
+    "1",
+    "--state",
+    "state",
+    "--timeout",
+    "1h",
+    "--each",
+    "sh -c 'sleep 1000 & echo $$ > leader; echo $! > child; mv child started; wait'",
+];
+
+/// The leader of the process and what it started, once it has.
+fn started(place: &Place) -> [i32; 2] {
+    for _ in 0..6000 {
+        if place.path("started").is_file() {
+            return ["leader", "started"].map(|name| place.read(name).trim().parse().unwrap());
+        }
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    panic!("the process was not started: {:?}", place.names())
+}
+
+#[test]
+fn a_second_ctrl_c_ends_the_process_and_all_that_it_started() {
+    let place = Place::new();
+    let mut job = place.start(&STAYS);
+    let processes = started(&place);
+    job.signal(Signal::INT);
+    job.wait_for("stopping: ");
+    job.signal(Signal::INT);
+    job.end();
+    assert!(processes.into_iter().all(is_gone));
+}
+
+#[test]
+fn what_a_kill_9_left_is_ended_by_the_next_start() {
+    let place = Place::new();
+    let job = place.start(&STAYS);
+    let processes = started(&place);
+    job.signal(Signal::KILL);
+    drop(job);
+    let is_alive = |pid: &i32| place.path(&format!("/proc/{pid}/stat")).is_file();
+    assert!(processes.iter().all(is_alive), "nothing was left to be ended");
+    place
+        .windrow(&["run", "--total", "1", "--state", "state", "--each", "true"])
+        .expect(0);
+    assert!(processes.into_iter().all(is_gone));
+}
