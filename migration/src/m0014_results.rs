@@ -1,6 +1,7 @@
 //! What items came to: segments of outputs, and how many a shard has.
 
 use sea_orm_migration::prelude::*;
+use sea_orm_migration::schema::string_len_null;
 
 use crate::columns::{add_all, bytes, create, index, key, number, remove_all, small, table};
 
@@ -27,6 +28,8 @@ fn segment(manager: &SchemaManager<'_>) -> TableCreateStatement {
         // Of the outputs, before they were packed.
         .col(number("byte_size"))
         .col(bytes("body", manager.get_database_backend()))
+        // Where the bytes lie instead, in `results.location`; none is here.
+        .col(string_len_null("location", 190))
         .primary_key(&mut key(&["task_id", "shard_no", "epoch", "seg_no"]))
         .to_owned()
 }
@@ -41,6 +44,9 @@ impl MigrationTrait for Migration {
     async fn up(&self, manager: &SchemaManager) -> Result<(), DbErr> {
         create(manager, segment(manager)).await?;
         index("result_segment", "order", &["task_id", "shard_no", "first_index"])
+            .make(manager)
+            .await?;
+        index("result_segment", "location", &["location"])
             .make(manager)
             .await?;
         add_all(manager, columns()).await

@@ -232,6 +232,14 @@ sections! {
         tasks: Duration = "365d" above "0s";
     }
 
+    /// What items came to
+    ["results"] results: Results {
+        /// A folder for the bytes of results, the same on every node (a mount); "" = the store
+        ///
+        /// The folder of a store can't be changed: results that are there would be missed
+        location: Option<PathBuf> = "";
+    }
+
     /// The node's own log
     ["log"] log: Log {
         /// "auto" = "pretty" on a terminal, else "json"; or "logfmt"

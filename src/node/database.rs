@@ -23,10 +23,14 @@ const PASSWORD: SecretFile = SecretFile {
 /// # Errors
 /// See [`Store::open`] and [`Store::connect`]; `Refused` when the password can't be read.
 pub async fn open(config: &Config) -> Result<Store, StoreError> {
-    match address(config)? {
-        None => Store::open(&path(config)).await,
-        Some(server) => Store::connect(&server, config.store.migrate_on_start).await,
+    let mut store = match address(config)? {
+        None => Store::open(&path(config)).await?,
+        Some(server) => Store::connect(&server, config.store.migrate_on_start).await?,
+    };
+    if let Some(folder) = &config.results.location {
+        store.keep_results_in(folder).await?;
     }
+    Ok(store)
 }
 
 /// The database server of a configuration; none for a file.

@@ -5,6 +5,7 @@
 //! | `task_store`, `run_store`, `session_store`, `source_store`, `data_log`, `shard_map` and all that is kept | `sql` |
 //! | `lease_store`, `hints` | `redis` |
 
+mod folder;
 mod packed;
 pub mod redis;
 pub mod sql;

@@ -29,6 +29,7 @@ mod limits;
 mod lists;
 mod logs;
 mod records;
+mod result_place;
 mod results;
 mod sessions;
 mod shards;

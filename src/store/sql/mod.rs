@@ -23,8 +23,10 @@ mod tests;
 mod upkeep;
 mod words;
 
+use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::AtomicI64;
 use std::time::Duration;
 
 use sea_orm::{DatabaseConnection, EntityTrait};
@@ -35,10 +37,10 @@ pub use self::dialect::{Durability, ServerAddress, ServerKind};
 use windrow_core::ids::StoreId;
 use windrow_engine::ports::StoreError;
 use windrow_engine::ports::handling::meters::Meters;
+use windrow_engine::ports::tasks::result_bytes::ResultBytes;
 use windrow_engine::ports::tasks::store::Write;
 
 /// A database with Windrow's schema. Cheap to share behind an `Arc`.
-#[derive(Debug)]
 pub struct Store {
     /// With SQLite one connection: it has one writer, and queueing here is fairer than waiting for its lock.
     writer: Bounded<DatabaseConnection>,
@@ -48,6 +50,18 @@ pub struct Store {
     pulse: Bounded<DatabaseConnection>,
     id: StoreId,
     meters: Arc<Meters>,
+    /// Where the bytes of results lie, if not here.
+    result_bytes: Option<Arc<dyn ResultBytes>>,
+    /// Up to when bytes that no row names were looked for. Unit: milliseconds of the wall clock.
+    result_bytes_swept: AtomicI64,
+}
+
+impl fmt::Debug for Store {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Store")
+            .field("id", &self.id)
+            .finish_non_exhaustive()
+    }
 }
 
 impl Store {
@@ -71,6 +85,8 @@ impl Store {
             pulse,
             id,
             meters,
+            result_bytes: None,
+            result_bytes_swept: AtomicI64::new(0),
         })
     }
 
@@ -96,6 +112,8 @@ impl Store {
             pulse,
             id,
             meters,
+            result_bytes: None,
+            result_bytes_swept: AtomicI64::new(0),
         };
         let durability = store.durability().await?;
         if !durability.is_durable {

@@ -146,7 +146,7 @@ mod tests {
             ),
             ("windrow run -j4 --total 3 -- true", "tip: use '--concurrency'"),
             ("windrow run --input u.csv -- true", "tip: use '--csv'"),
-            ("windrow run --json --total 3 -- true", "tip: use '--output json'"),
+            ("windrow task list --json", "tip: use '--output json'"),
             (
                 "windrow run --conc 5 --total 3 -- true",
                 "tip: did you mean '--concurrency'?",

@@ -30,6 +30,8 @@ const DAY: Duration = Duration::from_secs(24 * 3600);
 /// How long calls that were given up are kept.
 const GIVEN_UP_KEPT: Duration = Duration::from_secs(30 * 24 * 3600);
 /// How long the row of a session that is over is kept.
+/// Bytes of results that no row names: longer than any write is under way.
+const RESULT_BYTES_KEPT: Duration = Duration::from_secs(3600);
 const SESSIONS_KEPT: Duration = Duration::from_secs(3600);
 
 /// What a round has to do.
@@ -231,6 +233,7 @@ async fn sweep(node: &NodeContext, keep: Keep, now: WallMs, done: &mut Done) {
             Sweep::GivenUp => GIVEN_UP_KEPT,
             Sweep::Sessions => SESSIONS_KEPT,
             Sweep::Failures => keep.failures,
+            Sweep::ResultBytes => RESULT_BYTES_KEPT,
         };
         let before = now.minus(kept);
         let swept = repeat(SWEEP_MAX, || node.upkeep.sweep(what, before), done).await;

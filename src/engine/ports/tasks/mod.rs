@@ -5,6 +5,7 @@ pub mod create;
 pub mod failure_list;
 pub mod list;
 pub mod report_store;
+pub mod result_bytes;
 pub mod results;
 pub mod shard_map;
 pub mod store;

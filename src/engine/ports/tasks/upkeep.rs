@@ -24,16 +24,19 @@ pub enum Sweep {
     Sessions,
     /// Rows of abandoned items of tasks that ended, by their end. Not while a redrive of the task has not ended.
     Failures,
+    /// Bytes of results beside the database that no row names, by when they were written.
+    ResultBytes,
 }
 
 impl Sweep {
     /// All of them.
-    pub const ALL: [Sweep; 5] = [
+    pub const ALL: [Sweep; 6] = [
         Sweep::Answers,
         Sweep::Delivered,
         Sweep::GivenUp,
         Sweep::Sessions,
         Sweep::Failures,
+        Sweep::ResultBytes,
     ];
 }
 

@@ -18,6 +18,7 @@ pub struct Model {
     pub items: i64,
     pub byte_size: i64,
     pub body: Vec<u8>,
+    pub location: Option<String>,
 }
 
 #[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]

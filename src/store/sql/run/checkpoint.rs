@@ -32,7 +32,10 @@ pub(crate) async fn checkpoint(
         );
         return Err(StoreError::Refused(text));
     }
-    let results: Vec<_> = checkpoints.iter().map(results::pack).collect::<Result<_, _>>()?;
+    let mut results = Vec::with_capacity(checkpoints.len());
+    for checkpoint in checkpoints {
+        results.push(results::prepare(store, checkpoint).await?);
+    }
     let transaction = store.write().await?;
     let changed = checkpoints.iter().filter(|checkpoint| changes_task(checkpoint));
     locks::tasks(

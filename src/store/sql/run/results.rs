@@ -7,7 +7,7 @@ use sea_orm::{ColumnTrait, ConnectionTrait, DbBackend, EntityTrait, QueryFilter,
 
 use crate::packed;
 use crate::sql::entity::{item, result_segment, shard_head};
-use crate::sql::run::items;
+use crate::sql::run::{items, result_place};
 use crate::sql::{Store, Transaction, damaged, error, words};
 use windrow_core::ids::{Epoch, ItemIndex, ShardId, TaskId};
 use windrow_engine::ports::StoreError;
@@ -17,12 +17,16 @@ use windrow_engine::ports::tasks::results::{ResultShard, ResultStore, Segment, S
 /// Bytes of one statement, about: MariaDB takes packets of 16 MiB.
 const STATEMENT_BYTES_MAX: usize = 1 << 20;
 
-/// Segments of a checkpoint, packed before its transaction begins.
-pub(crate) fn pack(checkpoint: &ShardCheckpoint) -> Result<Vec<result_segment::ActiveModel>, StoreError> {
+/// Segments of a checkpoint, packed and at their place before its transaction begins.
+pub(crate) async fn prepare(
+    store: &Store,
+    checkpoint: &ShardCheckpoint,
+) -> Result<Vec<result_segment::ActiveModel>, StoreError> {
     let segments = checkpoint.results.iter();
-    segments
-        .filter_map(|segment| row(checkpoint, segment).transpose())
-        .collect()
+    let rows = segments.filter_map(|segment| row(checkpoint, segment).transpose());
+    let mut rows: Vec<result_segment::ActiveModel> = rows.collect::<Result<_, _>>()?;
+    result_place::stow(store, checkpoint, &mut rows).await?;
+    Ok(rows)
 }
 
 fn row(
@@ -43,6 +47,7 @@ fn row(
         items: Set(segment.outputs.len() as i64),
         byte_size: Set(bytes as i64),
         body: Set(packed::pack(&segment.outputs)?),
+        location: Set(None),
     }))
 }
 
@@ -57,7 +62,14 @@ pub(crate) async fn write(
     while !rest.is_empty() {
         let later = rest.split_off(fitting(&rest));
         let grown = OnConflict::columns([C::TaskId, C::ShardNo, C::Epoch, C::SegNo])
-            .update_columns([C::FirstIndex, C::LastIndex, C::Items, C::ByteSize, C::Body])
+            .update_columns([
+                C::FirstIndex,
+                C::LastIndex,
+                C::Items,
+                C::ByteSize,
+                C::Body,
+                C::Location,
+            ])
             .to_owned();
         result_segment::Entity::insert_many(rest)
             .on_conflict(grown)
@@ -175,7 +187,11 @@ impl ResultStore for Store {
             .all(&self.readers)
             .await
             .map_err(error)?;
-        rows.into_iter().map(stored).collect()
+        let mut found = Vec::with_capacity(rows.len());
+        for row in rows {
+            found.push(stored(self, row).await?);
+        }
+        Ok(found)
     }
 
     async fn output(&self, shard: ShardId, index: ItemIndex) -> Result<Option<Box<str>>, StoreError> {
@@ -188,7 +204,7 @@ impl ResultStore for Store {
             .await
             .map_err(error)?;
         for row in rows {
-            let found = stored(row)?;
+            let found = stored(self, row).await?;
             if let Ok(place) = found.outputs.binary_search_by_key(&index, |output| output.index) {
                 return Ok(found.outputs.into_iter().nth(place).map(|output| output.json));
             }
@@ -219,13 +235,13 @@ fn behind(place: SegmentPlace) -> Condition {
         )
 }
 
-fn stored(row: result_segment::Model) -> Result<StoredSegment, StoreError> {
+async fn stored(store: &Store, mut row: result_segment::Model) -> Result<StoredSegment, StoreError> {
     let place = SegmentPlace {
         first: ItemIndex(row.first_index.cast_unsigned()),
         epoch: Epoch(row.epoch.cast_unsigned()),
         no: row.seg_no.cast_unsigned(),
     };
-    let outputs = packed::unpack(&row.body).map_err(|why| {
+    let outputs = packed::unpack(&result_place::body(store, &mut row).await?).map_err(|why| {
         let text = format!(
             "segment {} of run epoch {} of t{}.{}: {why}",
             row.seg_no, row.epoch, row.task_id, row.shard_no

@@ -6,6 +6,7 @@ use sea_orm::{ColumnTrait, EntityTrait, PrimaryKeyTrait, QueryFilter, QueryOrder
 use crate::sql::entity::{
     data_log, data_log_drop, failure_group, item, outbox, result_segment, run, shard, start_token, task,
 };
+use crate::sql::run::result_place;
 use crate::sql::source::upload_use;
 use crate::sql::task::record::{self, Change};
 use crate::sql::{Store, Transaction, error, keep, locks, words};
@@ -73,6 +74,7 @@ async fn clear_rows(store: &Store, id: TaskId) -> Result<(), StoreError> {
         ROWS_AT_ONCE,
     )
     .await?;
+    result_place::forget(store, id).await?;
     clear(
         store,
         result_segment::Entity,
