@@ -36,6 +36,7 @@ use windrow_core::ids::StoreId;
 use windrow_engine::ports::StoreError;
 use windrow_engine::ports::handling::meters::Meters;
 use windrow_engine::ports::tasks::store::Write;
+use windrow_host::vault::KeyVault;
 
 /// A database with Windrow's schema. Cheap to share behind an `Arc`.
 #[derive(Debug)]
@@ -48,6 +49,8 @@ pub struct Store {
     pulse: Bounded<DatabaseConnection>,
     id: StoreId,
     meters: Arc<Meters>,
+    /// Seals start tokens until they are delivered; none where no business has hooks.
+    vault: Option<Arc<KeyVault>>,
 }
 
 impl Store {
@@ -71,6 +74,7 @@ impl Store {
             pulse,
             id,
             meters,
+            vault: None,
         })
     }
 
@@ -96,6 +100,7 @@ impl Store {
             pulse,
             id,
             meters,
+            vault: None,
         };
         let durability = store.durability().await?;
         if !durability.is_durable {
@@ -107,6 +112,15 @@ impl Store {
             );
         }
         Ok(store)
+    }
+
+    /// This store, with a key under which start tokens are sealed. Without one no business can be asked to prepare itself.
+    #[must_use]
+    pub fn sealing(self, vault: Arc<KeyVault>) -> Store {
+        Store {
+            vault: Some(vault),
+            ..self
+        }
     }
 
     /// How durable its commits are, read back from the database.
