@@ -198,6 +198,8 @@ async fn a_task_with_a_key_column_says_everywhere_who_and_nothing_more() {
         let is_told = told.contains("{\"user_id\":\"u_7\"}") && !told.contains("user 7");
         assert!(is_told, "{look}: {told}");
     }
+    let rows = person.windrow("task export t1 failures").await.expect(0).stdout;
+    assert!(rows.contains("user 7"), "an export has everything: {rows}");
     let item = person.windrow("task item t1 7").await.expect(0).stdout;
     assert!(item.contains("user 7"), "one item is told whole: {item}");
     let named = person.windrow("task failures t1 --key-column name").await;

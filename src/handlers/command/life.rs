@@ -108,10 +108,9 @@ impl<'a> Life<'a> {
             read: read_sender,
             probes: probes_receiver,
         };
-        let capture = Capture::of(&tail, &notes);
         let mut attached = JoinSet::new();
         attached.spawn(writer.run());
-        attached.spawn(capture.run(stderr));
+        attached.spawn(Capture::of(&tail, &notes).run(stderr));
         let hello = protocol::hello(&shared.run, settings.max_in_flight.get(), settings.heartbeat);
         drop(outbox.send(hello));
         let startup_at = settings.clock.now().plus(settings.startup_timeout);

@@ -115,14 +115,14 @@ pub(crate) struct FailureBody {
     pub(crate) data_missing: Option<String>,
 }
 
-/// Failures with what their items carry, where that is wanted (`data` of the request).
+/// Failures with what their items carry, where that is wanted.
 pub(crate) async fn bodies(
     app: &App,
     task: &TaskView,
-    data: Option<&str>,
+    members: Option<Members>,
     found: Vec<ShownFailure>,
 ) -> Result<Vec<FailureBody>, ServiceError> {
-    let Some(members) = data.map(|data| Members::of_list(data, task)) else {
+    let Some(members) = members else {
         return Ok(found.into_iter().map(FailureBody::from).collect());
     };
     let indexes: Vec<ItemIndex> = found.iter().map(|shown| shown.item.index).collect();
@@ -195,7 +195,8 @@ pub(crate) async fn list(
     };
     let found = app.service.failures.page(&task, &begin, paging.to_read()).await?;
     let Page { items, next_cursor } = paging.page(found, |shown| key(&shown.item, by_group));
-    let items = bodies(&app, &task, params.data.as_deref(), items).await?;
+    let members = params.data.as_deref().map(|data| Members::of_list(data, &task));
+    let items = bodies(&app, &task, members, items).await?;
     Ok(paging.answer(Page { items, next_cursor }))
 }
 
