@@ -23,16 +23,25 @@ GROWTH_MAX = 100
 
 async def one_life(node):
     body = {"business": "churn", "source": {"type": "range", "total": 5}, "start": True}
-    task = (await attack.must(node, "POST", "/v1/tasks", body))["id"]
+    task, is_again = (await attack.must(node, "POST", "/v1/tasks", body))["id"], False
     while True:
         status, text = await node.ask("GET", f"/v1/tasks/{task}?wait=5s")
+        if status == 503:
+            await asyncio.sleep(1)
+            continue
         if status != 200:
             sys.exit(f"task {task}: {status} {text.decode()}")
         if json.loads(text)["status"] == "finished":
             break
-    status, text = await node.ask("DELETE", f"/v1/tasks/{task}")
-    if status >= 300:
-        sys.exit(f"delete of {task}: {status} {text.decode()}")
+    while True:
+        status, text = await node.ask("DELETE", f"/v1/tasks/{task}")
+        if status < 300 or (status == 404 and is_again):
+            return
+        # A busy machine: the node asks for it again, and may have done it meanwhile.
+        if status != 503:
+            sys.exit(f"delete of {task}: {status} {text.decode()}")
+        is_again = True
+        await asyncio.sleep(1)
 
 
 async def play(options, place):

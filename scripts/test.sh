@@ -25,8 +25,16 @@ run lints cargo clippy --workspace --all-targets --locked -- -D warnings
 run tests cargo nextest run --workspace --locked --no-fail-fast --retries 1 --test-threads "${TEST_THREADS:-$((3 * $(nproc)))}"
 run benches cargo test -p windrow --locked --benches
 run client bash scripts/check-api.sh
-# The same cases at each run, so that a red run is the change's own fault; by hand each run has other ones.
-run fuzz env SEED="${SEED:-4}" bash scripts/fuzz-api.sh
+# Other cases at each run, under a seed that is printed. A red one is played once more with the same seed: what is found again
+# is there, what isn't had to do with a busy machine, and is told.
+fuzz() {
+    local seed="${SEED:-$RANDOM}"
+    if env SEED="$seed" bash scripts/fuzz-api.sh; then return; fi
+    printf '\nred with seed %s; once more with the same\n' "$seed"
+    env SEED="$seed" bash scripts/fuzz-api.sh || return
+    printf '\nFLAKY: seed %s was red once and then green\n' "$seed"
+}
+run fuzz fuzz
 run doctests cargo test --workspace --locked --doc
 run documentation env RUSTDOCFLAGS="-D warnings" cargo doc --workspace --locked --no-deps --document-private-items
 

@@ -1,13 +1,19 @@
-//! Start tokens: what a business proves with that it was asked to prepare one start of a task. Only a hash is kept.
+//! Start tokens: what a business proves with that it was asked to prepare one start of a task. Only a hash is kept, and
+//! until the hook is delivered the token itself, sealed: what a database keeps of rows that are gone, of its log and of
+//! its backups is worth nothing without the node's key.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use sha2::{Digest, Sha256};
 
+use windrow_core::ids::TaskId;
 use windrow_engine::ports::StoreError;
+use windrow_engine::ports::access::vault::{Unopenable, Vault};
 
 /// How a start token begins.
 pub const PREFIX: &str = "wst_";
+/// How a sealed one does.
+const SEALED: &str = "sealed:";
 
 /// A new token of 256 random bits.
 ///
@@ -28,9 +34,45 @@ pub fn hash(token: &str) -> String {
         .collect()
 }
 
+/// A token as it may lie in a store until it is delivered; it opens for this task only.
+pub fn seal(vault: &dyn Vault, task: TaskId, plain: &str) -> String {
+    let sealed = vault.seal(&place(task), plain.as_bytes());
+    format!("{SEALED}{}", URL_SAFE_NO_PAD.encode(sealed))
+}
+
+/// The token of what [`seal`] made; one that lies open is itself.
+///
+/// # Errors
+/// When another key sealed it, or it was changed or moved.
+pub fn open(vault: &dyn Vault, task: TaskId, text: &str) -> Result<String, Unopenable> {
+    let Some(sealed) = text.strip_prefix(SEALED) else {
+        return Ok(text.to_owned());
+    };
+    let sealed = URL_SAFE_NO_PAD.decode(sealed).map_err(|_| Unopenable::Damaged)?;
+    let plain = vault.open(&place(task), &sealed)?;
+    String::from_utf8(plain).map_err(|_| Unopenable::Damaged)
+}
+
+fn place(task: TaskId) -> String {
+    format!("start_token/{task}")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::vault::KeyVault;
+
+    #[test]
+    fn a_sealed_token_opens_for_its_task_and_under_its_key_only() {
+        let (ours, other) = (KeyVault::with_key([1; 32]), KeyVault::with_key([2; 32]));
+        let sealed = seal(&ours, TaskId(7), "wst_secret");
+        assert!(!sealed.contains("secret"), "{sealed}");
+        assert_eq!(open(&ours, TaskId(7), &sealed).as_deref(), Ok("wst_secret"));
+        assert_eq!(open(&ours, TaskId(8), &sealed), Err(Unopenable::Damaged));
+        assert_eq!(open(&other, TaskId(7), &sealed), Err(Unopenable::OtherKey));
+        assert_eq!(open(&ours, TaskId(7), "sealed:?"), Err(Unopenable::Damaged));
+        assert_eq!(open(&ours, TaskId(7), "wst_open").as_deref(), Ok("wst_open"));
+    }
 
     #[test]
     fn tokens_are_long_different_and_kept_as_a_hash() {

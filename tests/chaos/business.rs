@@ -252,12 +252,12 @@ fn header<'a>(headers: &'a HeaderMap, name: &str) -> &'a str {
         .unwrap_or_else(|| panic!("no {name}"))
 }
 
-/// How items of so many end, in the words of the API.
-pub(crate) fn expected(items: u64) -> BTreeMap<String, u64> {
+/// How these items end, in the words of the API.
+pub(crate) fn expected(items: Vec<u64>) -> BTreeMap<String, u64> {
     let mut ends: BTreeMap<String, u64> = ["succeeded", "skipped", "abandoned"]
         .map(|end| (end.to_owned(), 0))
         .into();
-    for index in 0..items {
+    for index in items {
         let end = match crate::script::end(index) {
             Verdict::Skipped => "skipped",
             Verdict::Abandoned => "abandoned",

@@ -253,6 +253,7 @@ impl Cluster {
         let (method, path, body) = match order {
             Order::Start => ("POST", format!("/v1/tasks/t{task}/start"), json!({})),
             Order::Stop => ("POST", format!("/v1/tasks/t{task}/stop"), json!({})),
+            Order::Finish => ("POST", format!("/v1/tasks/t{task}/finish"), json!({})),
             Order::Rate(rate) => (
                 "PATCH",
                 format!("/v1/tasks/t{task}"),

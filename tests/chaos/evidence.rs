@@ -129,6 +129,8 @@ pub(crate) struct TaskWrite {
 pub(crate) enum Order {
     Start,
     Stop,
+    /// Early: what was not dispatched is excluded.
+    Finish,
     /// Items per second.
     Rate(f64),
 }

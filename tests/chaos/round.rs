@@ -1,12 +1,13 @@
 //! A round: a task flows, something happens, everything is healed, the task must finish, and all is judged.
 
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
 use crate::check::{Judgement, judge};
 use crate::cluster::{Cluster, Link};
-use crate::evidence::{Bounds, Delivery, Evidence, Harm, Order, now, say};
+use crate::evidence::{Bounds, Command, Delivery, Evidence, Harm, Order, ShardWrite, now, say};
 use crate::node::PATIENCE;
 use crate::rng::Rng;
 use crate::scenarios::Scenario;
@@ -42,7 +43,7 @@ pub(crate) async fn play(cluster: &mut Cluster, scenario: &Scenario, seed: u64) 
     let judgement = judge(&evidence);
     eprintln!(
         "    {:.1} s: {} deliveries, {} losses, {} hand-overs, {} repeats (worst {} of {}), gaps {:?} ms, \
-         stops {:?} ms, pace +{:.1}, excused {}, ended after {} ms, told after {} ms",
+         stops {:?} ms, pace +{:.1}, excused {}, excluded {}, ended after {} ms, told after {} ms",
         begun.elapsed().as_secs_f64(),
         judgement.deliveries,
         judgement.losses,
@@ -54,6 +55,7 @@ pub(crate) async fn play(cluster: &mut Cluster, scenario: &Scenario, seed: u64) 
         judgement.stop_lags,
         judgement.pace_excess,
         judgement.excused.len(),
+        judgement.excluded,
         judgement.ended_after,
         judgement.told_after,
     );
@@ -146,6 +148,7 @@ pub(crate) async fn gather(cluster: &Cluster, task: i64, view: Value) -> Evidenc
     let accepted = cluster.audit.accepted(task).await;
     let runs = runs(cluster, task).await;
     let settings = &cluster.settings;
+    let included = included(cluster, task, &accepted.shards);
     let record = cluster.business.record();
     let deliveries: Vec<Delivery> = record
         .deliveries
@@ -176,10 +179,23 @@ pub(crate) async fn gather(cluster: &Cluster, task: i64, view: Value) -> Evidenc
             .collect(),
         effects: cluster.effects.clone(),
         faults: cluster.faults.0.clone(),
-        expected: crate::business::expected(settings.items),
+        expected: crate::business::expected(included),
         runs,
         view,
     }
+}
+
+/// The items that count: all of them, unless somebody finished the task early.
+fn included(cluster: &Cluster, task: i64, writes: &[ShardWrite]) -> Vec<u64> {
+    let is_finish = |command: &Command| command.task == task && command.order == Order::Finish;
+    if !cluster.commands.iter().any(is_finish) {
+        return (0..cluster.settings.items).collect();
+    }
+    let last: BTreeMap<u32, &ShardWrite> = writes.iter().map(|write| (write.shard, write)).collect();
+    let ranges = last.values();
+    ranges
+        .flat_map(|write| write.first.cast_unsigned()..write.end.cast_unsigned())
+        .collect()
 }
 
 /// Writes evidence and the nodes' logs where they outlive the test.

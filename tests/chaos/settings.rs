@@ -73,8 +73,8 @@ impl Settings {
         let store = format!("{:?}", self.store).to_lowercase();
         let witness = if self.has_redis { "redis" } else { "database" };
         format!(
-            "--store {store} --witness {witness} --nodes {} --shards {}",
-            self.nodes, self.shards
+            "--store {store} --witness {witness} --nodes {} --shards {} --rate {} --items {}",
+            self.nodes, self.shards, self.rate, self.items
         )
     }
 

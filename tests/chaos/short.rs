@@ -7,13 +7,14 @@ use crate::round::{begin, end, play};
 use crate::scenarios::named;
 use crate::settings::{Settings, StoreKind};
 
-/// Plays these scenarios on one cluster; all must be without findings.
-async fn plays(settings: &Settings, names: &[&str]) {
+/// Plays these scenarios on one cluster; all must be without findings. How many items they left out together.
+async fn plays(settings: &Settings, names: &[&str]) -> u64 {
     let mut cluster = Cluster::start(settings).await;
-    let mut faults = Vec::new();
+    let (mut faults, mut excluded) = (Vec::new(), 0);
     for name in names {
         let seed = std::hash::BuildHasher::hash_one(&std::hash::RandomState::new(), name);
         let judgement = play(&mut cluster, named(name), seed).await;
+        excluded += judgement.excluded;
         if !judgement.findings.is_empty() {
             let again = format!(
                 "scripts/chaos.sh --scenario {name} --seed {seed} {}",
@@ -23,6 +24,20 @@ async fn plays(settings: &Settings, names: &[&str]) {
         }
     }
     assert!(faults.is_empty(), "{}", faults.join("\n"));
+    excluded
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn finishing_early_around_a_kill_leaves_out_only_what_was_never_called() {
+    let mut settings = Settings::new(StoreKind::Postgres, true);
+    // Longer than a run reaches ahead of what it saved, so that something is left to be excluded.
+    (settings.rate, settings.items) = (100, 2_600);
+    let names = [
+        "finish_before_takeover",
+        "finish_after_takeover",
+        "finish_then_kill",
+    ];
+    assert_ne!(plays(&settings, &names).await, 0, "nothing was left out");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

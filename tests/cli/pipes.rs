@@ -51,7 +51,7 @@ fn a_killed_job_goes_on_with_what_was_piped_in_whatever_the_pipe_would_bring_now
     let (place, gate) = (Place::new(), Gate::open());
     place.write("old.csv", "user\na\nb\nc\nd\ne\n");
     place.write("new.csv", "user\nb\nc\nd\ne\nf\n");
-    let job = begin(&place, &gate, "old.csv", "--name push");
+    let job = begin(&place, &gate, "old.csv", "--name push --rate 50/s");
     kill_at(job, gate.accept(), 3);
 
     let new = place.read("new.csv");
@@ -70,6 +70,8 @@ fn a_killed_job_goes_on_with_what_was_piped_in_whatever_the_pipe_would_bring_now
     assert_eq!(kept(), 1, "what was refused is kept nowhere");
     let done = place.windrow(&resume("push", &[])).expect(0);
     assert!(done.stderr.contains("resuming t1: "), "{}", done.stderr);
+    let told = "its rate was 50/s, now it is unlimited";
+    assert!(done.stderr.contains(told), "{}", done.stderr);
     let summary = done.json();
     assert_adds_up(&summary);
     assert_eq!((&summary["id"], &summary["name"]), (&json!("t1"), &json!("push")));

@@ -121,6 +121,25 @@ fn a_handler_that_breaks_the_contract_is_told_so() {
 }
 
 #[test]
+fn a_worker_that_prints_what_is_no_answer_is_not_called_slow() {
+    let place = Place::new();
+    let worker = "while read -r line; do echo abandon BAD no such user; done";
+    let done = place
+        .windrow(&["try", "--items", "0..2", "--", "sh", "-c", worker])
+        .expect(11);
+    assert!(
+        done.stdout.contains(r#""result":"abandon","code":"#),
+        "{}",
+        done.stdout
+    );
+    assert!(
+        done.stderr.contains("which is no answer") && !done.stderr.contains("long after its time"),
+        "{}",
+        done.stderr
+    );
+}
+
+#[test]
 fn an_item_that_asks_for_it_is_tried_again() {
     let place = Place::new();
     let script = r#"n=0; while read -r l; do case $l in *'"type":"item"'*) n=$((n+1));

@@ -55,7 +55,7 @@ async fn the_newest_line_is_the_last_for_people_and_the_first_for_scripts() {
     );
     let rows = person.windrow("log -o csv --limit 1").await.expect(0).stdout;
     assert!(
-        rows.starts_with("number,at,level,task,index,origin,code,message,extra\n"),
+        rows.starts_with("number,at,level,task,index,origin,code,message,extra,data\n"),
         "{rows}"
     );
 }

@@ -171,6 +171,46 @@ async fn failures_say_who_they_are_about_and_a_column_that_isnt_there_is_refused
 }
 
 #[tokio::test]
+async fn a_task_with_a_key_column_says_everywhere_who_and_nothing_more() {
+    let business = Business::start(refuse_some).await;
+    let node = Node::start().await;
+    node.business("push", &business.url(), json!({})).await;
+    let person = Person::admin(&node);
+    let rows: String = (0..20).map(|row| format!("u_{row},user {row}\n")).collect();
+    let file = person.write("users.csv", &format!("user_id,name\n{rows}"));
+    let create = ["task", "create", "push", "--csv", &file, "--wait", "--key-column"];
+    let there_are = ["--key-column", "no column \"userid\"", "did you mean user_id?"];
+    person
+        .run(&[&create[..], &["userid"]].concat(), "")
+        .await
+        .refused(2, &there_are);
+    person
+        .run(&[&create[..], &["user_id"]].concat(), "")
+        .await
+        .expect(8);
+    for look in [
+        "task failures t1",
+        "task failures t1 --items",
+        "task report t1",
+        "task log t1",
+    ] {
+        let told = person.windrow(look).await.expect(0).stdout;
+        let is_told = told.contains("{\"user_id\":\"u_7\"}") && !told.contains("user 7");
+        assert!(is_told, "{look}: {told}");
+    }
+    let rows = person.windrow("task export t1 failures").await.expect(0).stdout;
+    assert!(rows.contains("user 7"), "an export has everything: {rows}");
+    let item = person.windrow("task item t1 7").await.expect(0).stdout;
+    assert!(item.contains("user 7"), "one item is told whole: {item}");
+    let named = person.windrow("task failures t1 --key-column name").await;
+    assert!(named.expect(0).stdout.contains("{\"name\":\"user 7\"}"));
+    person
+        .windrow("task watch t1 --key-column userid")
+        .await
+        .refused(7, &there_are);
+}
+
+#[tokio::test]
 async fn an_item_is_told_attempt_by_attempt() {
     let (_business, node) = node_with_failures().await;
     let person = Person::admin(&node);

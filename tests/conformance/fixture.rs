@@ -35,6 +35,8 @@ use windrow_engine::ports::tasks::store::{
     Actor, NewTask, TaskCommand, TaskStore, TaskView, WaitNote, Write,
 };
 use windrow_engine::ports::tasks::upkeep::UpkeepStore;
+use windrow_host::start_token;
+use windrow_host::vault::KeyVault;
 use windrow_memory::MemoryStore;
 use windrow_store::sql::Store;
 
@@ -80,6 +82,11 @@ pub const NOW: WallMs = WallMs(1_790_000_000_000);
 /// The business of all tasks.
 pub const BUSINESS: &str = "mail";
 
+/// The key that every store of the tests has.
+fn vault() -> Arc<KeyVault> {
+    Arc::new(KeyVault::with_key([7; 32]))
+}
+
 impl Harness {
     pub fn memory() -> Harness {
         let store = Arc::new(MemoryStore::new());
@@ -95,7 +102,7 @@ impl Harness {
         let place = tempfile::tempdir().unwrap();
         let store = Store::open(&place.path().join("windrow.db")).await.unwrap();
         Harness {
-            store: Arc::new(store),
+            store: Arc::new(store.sealing(vault())),
             memory: None,
             place: Some(place),
             url: None,
@@ -104,7 +111,7 @@ impl Harness {
 
     pub fn over(store: Store) -> Harness {
         Harness {
-            store: Arc::new(store),
+            store: Arc::new(store.sealing(vault())),
             memory: None,
             place: None,
             url: None,
@@ -113,7 +120,7 @@ impl Harness {
 
     pub fn served(store: Store, url: String) -> Harness {
         Harness {
-            store: Arc::new(store),
+            store: Arc::new(store.sealing(vault())),
             memory: None,
             place: None,
             url: Some(url),
@@ -212,19 +219,42 @@ impl Harness {
                 .map(|(id, body, _)| (id, body))
                 .collect();
         }
+        let rows = self.payloads("WHERE state = 'due'").await;
+        let calls = rows.into_iter().map(|(id, payload)| {
+            let mut body: serde_json::Value = serde_json::from_str(&payload).unwrap();
+            if let Some(sealed) = body["start_token"].as_str() {
+                let task = body["task"]["id"].as_str().unwrap().parse().unwrap();
+                body["start_token"] = start_token::open(&*vault(), task, sealed).unwrap().into();
+            }
+            (id, body)
+        });
+        calls.collect()
+    }
+
+    /// The bodies of hook calls as they lie in the database; in memory there are none.
+    pub async fn outbox_rows(&self) -> Vec<String> {
+        match self.memory {
+            Some(_) => Vec::new(),
+            None => self
+                .payloads("")
+                .await
+                .into_iter()
+                .map(|(_, text)| text)
+                .collect(),
+        }
+    }
+
+    async fn payloads(&self, which: &str) -> Vec<(String, String)> {
         let db = self.inspect().await.unwrap();
-        let sql = "SELECT delivery_id, payload FROM outbox WHERE state = 'due' ORDER BY id";
+        let sql = format!("SELECT delivery_id, payload FROM outbox {which} ORDER BY id");
         let rows = db
             .query_all_raw(Statement::from_string(db.get_database_backend(), sql))
             .await
             .unwrap();
         let text = |row: &sea_orm::QueryResult, at| row.try_get_by_index::<String>(at).unwrap();
-        let calls = rows
-            .iter()
-            .map(|row| (text(row, 0), serde_json::from_str(&text(row, 1)).unwrap()));
-        let calls = calls.collect();
+        let rows = rows.iter().map(|row| (text(row, 0), text(row, 1))).collect();
         db.close().await.unwrap();
-        calls
+        rows
     }
 
     /// A started task.

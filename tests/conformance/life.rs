@@ -9,6 +9,7 @@ use windrow_core::ids::{Epoch, ItemCount, ItemIndex, ShardId, WallMs};
 use windrow_core::task::abandonment::ABANDONMENTS_MAX;
 use windrow_core::task::lifecycle::{Status, StopReason, TaskResult, Wish};
 use windrow_core::task::{Canary, CanaryThen};
+use windrow_engine::ports::handling::outbox::Settlement;
 use windrow_engine::ports::ownership::run_store::{CandidateQuery, RunClose};
 use windrow_engine::ports::tasks::failure_list::FailurePage;
 use windrow_engine::ports::tasks::store::{
@@ -99,6 +100,27 @@ async fn awaiting(harness: &Harness, new: &NewTask) -> (ShardId, String) {
     let (_, body) = harness.calls_left().await.pop().unwrap();
     assert_eq!(body["type"], "task.prepare");
     (shard, body["start_token"].as_str().unwrap().to_owned())
+}
+
+pub async fn a_start_token_lies_in_no_row_as_it_is_delivered(harness: Harness) {
+    harness.created(&task(1)).await;
+    harness.want_hooks(PREPARE).await;
+    harness.queued_as(&range(10)).await;
+    let lying = harness.outbox_rows().await;
+    let call = harness
+        .store
+        .take_due(NOW, NOW.plus(DAY), 10)
+        .await
+        .unwrap()
+        .remove(0);
+    let body: serde_json::Value = serde_json::from_str(&call.body).unwrap();
+    let token = body["start_token"].as_str().unwrap();
+    assert!(token.starts_with("wst_"), "{body}");
+    assert!(harness.store.start_of_token(token).await.unwrap().is_some());
+    assert!(lying.iter().all(|row| !row.contains("wst_")), "{lying:?}");
+    harness.store.settle(&call, &Settlement::Done).await.unwrap();
+    let kept = harness.outbox_rows().await;
+    assert!(kept.iter().all(|row| !row.contains("start_token")), "{kept:?}");
 }
 
 pub async fn a_business_that_prepares_itself_is_asked_before_anything_runs(harness: Harness) {

@@ -95,6 +95,7 @@ facts! {
     life {
         a_later_start_waits_for_its_time,
         a_business_that_prepares_itself_is_asked_before_anything_runs,
+        a_start_token_lies_in_no_row_as_it_is_delivered,
         an_answer_to_an_earlier_start_is_stale,
         a_business_hears_of_the_ends_it_wants_to_hear_of,
         a_start_after_the_canary_goes_on_with_the_rest,

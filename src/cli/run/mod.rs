@@ -44,11 +44,12 @@ use super::signals::Signals;
 use crate::output::table::human::counted;
 use crate::run::source::open_shown;
 use windrow_core::ids::{ItemIndex, ShardId};
+use windrow_core::settings::RateLimit;
 use windrow_core::task::lifecycle::Status;
 use windrow_engine::ports::clock::Clock;
 use windrow_engine::ports::sources::provision::Provision;
 use windrow_engine::ports::sources::source::Source;
-use windrow_engine::ports::tasks::store::{Actor, TaskView, Write};
+use windrow_engine::ports::tasks::store::{Actor, TaskStore, TaskView, Write};
 use windrow_node::handler_log::{self, HandlerLog};
 use windrow_node::jobs::{BUSINESS, Jobs};
 use windrow_node::sources::{OpenedSource, stored_sources};
@@ -138,6 +139,7 @@ impl JobRun<'_> {
         if self.args.only_failed {
             return Box::pin(self.go_over_failed(job, signals)).await;
         }
+        let before = self.store.find(&job.business, &job.name).await.ok().flatten();
         match self.begin(&job).await? {
             JobStart::Ended(task) => self.tell_ended(task).await,
             JobStart::New(task) => {
@@ -146,7 +148,7 @@ impl JobRun<'_> {
                 self.drive(task, opened.source, signals).await
             }
             JobStart::Resumed(task) => {
-                self.say(&resuming(&task));
+                self.say(&resuming(&task, before.map(|task| task.tuning.rate)));
                 self.drive(task, opened.source, signals).await
             }
         }
@@ -376,15 +378,21 @@ impl JobRun<'_> {
     }
 }
 
-fn resuming(task: &TaskView) -> String {
+/// `before` is the rate at which it ran until now: who steers it, or leaves a flag out, should see what holds.
+fn resuming(task: &TaskView, before: Option<RateLimit>) -> String {
     let done = task.counters.settled() + task.counters.excluded;
     let percent = if task.total.0 == 0 {
         100.0
     } else {
         done as f64 * 100.0 / task.total.0 as f64
     };
+    let rate = task.tuning.rate;
+    let change = before
+        .filter(|before| *before != rate)
+        .map(|before| format!("; its rate was {before}, now it is {rate}"))
+        .unwrap_or_default();
     format!(
-        "resuming {}: {percent:.1} % done, {} abandoned, goes on at index {}",
+        "resuming {}: {percent:.1} % done, {} abandoned, goes on at index {}{change}",
         task.id, task.counters.abandoned, task.low_water.0
     )
 }

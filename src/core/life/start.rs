@@ -12,7 +12,7 @@ use crate::task::lifecycle::{
 /// one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StartToken {
-    /// As it is sent.
+    /// As it is written into the call; a store may seal it until the call leaves.
     pub plain: String,
     /// As it is kept.
     pub hash: String,

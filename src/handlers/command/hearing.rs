@@ -177,11 +177,10 @@ impl Life<'_> {
         let until = self
             .now()
             .plus(self.shared.settings.kill_grace.min(BAD_REPLY_PATIENCE));
-        if !self
-            .shared
-            .pool
-            .on_garbage(self.worker, Failure::new(wire::BAD_REPLY, &message), until)
-        {
+        let failure = Failure::new(wire::BAD_REPLY, &message);
+        if self.shared.pool.on_garbage(self.worker, failure, until) {
+            self.garbage = Some(self.line_no);
+        } else {
             self.notes.warn(&message);
         }
     }

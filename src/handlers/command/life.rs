@@ -49,6 +49,8 @@ pub(super) struct Life<'a> {
     /// When to say that the worker perhaps doesn't flush.
     pub(super) hint_at: Option<Moment>,
     pub(super) heartbeat: Option<Heartbeat>,
+    /// The last line of stdout that took the place of an answer.
+    pub(super) garbage: Option<u64>,
 }
 
 /// Whether the worker still answers pings.
@@ -106,10 +108,9 @@ impl<'a> Life<'a> {
             read: read_sender,
             probes: probes_receiver,
         };
-        let capture = Capture::of(&tail, &notes);
         let mut attached = JoinSet::new();
         attached.spawn(writer.run());
-        attached.spawn(capture.run(stderr));
+        attached.spawn(Capture::of(&tail, &notes).run(stderr));
         let hello = protocol::hello(&shared.run, settings.max_in_flight.get(), settings.heartbeat);
         drop(outbox.send(hello));
         let startup_at = settings.clock.now().plus(settings.startup_timeout);
@@ -131,6 +132,7 @@ impl<'a> Life<'a> {
             eof_at: None,
             hint_at: None,
             heartbeat: None,
+            garbage: None,
         })
     }
 
@@ -281,11 +283,8 @@ impl<'a> Life<'a> {
             return Some(Fate::Kill(Failure::new(WORKER_CRASH, message), true));
         }
         if self.shared.pool.review(self.worker, now) == Due::Kill {
-            let message = format!(
-                "worker {} kept an item long after its time was over",
-                self.worker + 1
-            );
-            return Some(Fate::Kill(Failure::new(WORKER_HUNG, message), false));
+            let failure = Failure::new(WORKER_HUNG, self.overdue());
+            return Some(Fate::Kill(failure, false));
         }
         if self.hint_at.is_some_and(|at| at <= now) {
             self.hint_at = None;
@@ -294,6 +293,17 @@ impl<'a> Life<'a> {
         }
         let step = self.greeting.on_time(now);
         self.step(step).or_else(|| self.beat(now))
+    }
+
+    /// Why it gets no more time for the items that nobody waits for.
+    fn overdue(&self) -> String {
+        let worker = self.worker + 1;
+        match self.garbage {
+            Some(line) => format!(
+                "worker {worker} printed line {line}, which is no answer, and no other for that item; it is started anew"
+            ),
+            None => format!("worker {worker} kept an item long after its time was over"),
+        }
     }
 
     fn beat(&mut self, now: Moment) -> Option<Fate> {

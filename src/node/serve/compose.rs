@@ -31,6 +31,7 @@ pub(super) struct Base<'a> {
     name: String,
     pub(super) state: Arc<StateDir>,
     store: Arc<Store>,
+    key: Arc<KeyVault>,
     clock: Arc<dyn Clock>,
     /// Where the façade listens.
     pub(super) address: SocketAddr,
@@ -41,7 +42,7 @@ pub(super) struct Base<'a> {
 }
 
 impl Base<'_> {
-    /// Takes the state directory and opens the store, which agrees with the other nodes.
+    /// Takes the state directory, the key and the store, which agrees with the other nodes.
     pub(super) async fn of<'a>(
         options: &'a ServeOptions,
         listener: &TcpListener,
@@ -53,13 +54,16 @@ impl Base<'_> {
             cause,
         })?;
         let state = Arc::new(StateDir::lock(&config.node.data_dir)?);
-        let store = Arc::new(database::open(config).await?);
+        let store = database::open(config).await?;
+        let key = Arc::new(KeyVault::open(config.auth.key_file.as_deref(), state.path())?);
+        let store = Arc::new(store.sealing(key.clone()));
         agreement::agree(&*store, &config.cluster).await?;
         Ok(Base {
             options,
             name: name(config)?,
             state,
             store,
+            key,
             clock: Arc::new(SystemClock::new()),
             address,
             url: match &config.http.advertise {
@@ -82,12 +86,11 @@ impl Base<'_> {
 /// Composes a node and starts its tree.
 ///
 /// # Errors
-/// When the key that seals secrets can't be used, or the tree doesn't come up.
+/// When the other nodes can't be trusted as they are configured, or the tree doesn't come up.
 pub(super) async fn compose(from: Base<'_>) -> Result<(Node, Parts<Store>), ServeError> {
     let config = &from.options.config;
-    let key = KeyVault::open(config.auth.key_file.as_deref(), from.state.path())?;
-    let cluster = cluster(&from, &key)?;
-    let vault: Arc<dyn Vault> = Arc::new(key);
+    let cluster = cluster(&from)?;
+    let vault: Arc<dyn Vault> = from.key.clone();
     let transports = Arc::new(Transports::default());
     let provider = Arc::new(provider(&from, &vault, &transports));
     let calls = Arc::new(HookClient {
@@ -137,9 +140,9 @@ fn resolver(from: &Base<'_>) -> Arc<Desk> {
 }
 
 /// How other nodes of the store are known and asked.
-fn cluster(from: &Base<'_>, key: &KeyVault) -> Result<ClusterParts, ServeError> {
+fn cluster(from: &Base<'_>) -> Result<ClusterParts, ServeError> {
     let config = &from.options.config;
-    let seal: Arc<dyn PeerSeal> = Arc::new(PeerKey::new(key.peers_key()));
+    let seal: Arc<dyn PeerSeal> = Arc::new(PeerKey::new(from.key.peers_key()));
     let client = PeerClient::new(&from.name, seal.clone(), from.clock.clone(), peer_tls(config))
         .map_err(ServeError::PeerTrust)?;
     Ok(ClusterParts {

@@ -7,6 +7,7 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use serde_json::value::RawValue;
 use utoipa::{IntoParams, ToSchema};
 
 use super::App;
@@ -16,6 +17,7 @@ use crate::http::answer::time::rfc3339;
 use crate::http::guard::{Body, Caller, Params, time_option};
 use crate::http::tasks::failures::value;
 use crate::http::tasks::path::PathTask;
+use crate::service::failures::item_data::Members;
 use crate::service::logs::LINES_MAX;
 use crate::service::{FieldFault, ServiceError};
 use windrow_core::business::access::Role;
@@ -24,6 +26,7 @@ use windrow_core::items::verdict::{MESSAGE_BYTES_MAX, OUTPUT_BYTES_MAX, cut};
 use windrow_core::settings::json::Object;
 use windrow_engine::ports::handling::data_log::{LogOrigin, LogQuery, NumberedLine};
 use windrow_engine::ports::handling::handler::{LogLevel, LogLine};
+use windrow_engine::ports::tasks::store::TaskView;
 
 /// The longest message of a line that is sent. Unit: characters; stored are [`MESSAGE_BYTES_MAX`] bytes.
 const MESSAGE_CHARS_MAX: usize = 1024;
@@ -82,6 +85,11 @@ pub(crate) struct LineBody {
     pub(super) message: String,
     /// More.
     pub(super) extra: Option<Value>,
+    /// In the log of a task, of an error about an item: what the item carries (of a task with the label `key-column` what
+    /// that names).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Value>)]
+    pub(super) data: Option<Box<RawValue>>,
 }
 
 impl From<NumberedLine> for LineBody {
@@ -98,6 +106,7 @@ impl From<NumberedLine> for LineBody {
             code: line.code,
             message: line.line.message,
             extra: line.line.extra.as_deref().map(value),
+            data: None,
         }
     }
 }
@@ -193,9 +202,29 @@ pub(crate) async fn of_task(
         line.origin_task = origin.map(|(task, _)| task.to_string());
         line.origin_index = origin.map(|(_, index)| index.0);
     }
+    add_data(&app, &task, &mut page.items).await?;
     let dropped = app.service.logs.store.dropped(task.id).await?.into_iter();
     page.dropped = Some(dropped.map(|(reason, lines)| (reason.as_str(), lines)).collect());
     Ok(Json(page))
+}
+
+/// Says of errors whom they are about.
+async fn add_data(app: &App, task: &TaskView, lines: &mut [LineBody]) -> HttpResult<()> {
+    let mut errors: Vec<(&mut LineBody, ItemIndex)> = lines
+        .iter_mut()
+        .filter(|line| line.level == LogLevel::Error)
+        .filter_map(|line| line.index.map(ItemIndex).map(|index| (line, index)))
+        .collect();
+    if errors.is_empty() {
+        return Ok(());
+    }
+    let indexes: Vec<ItemIndex> = errors.iter().map(|(_, index)| *index).collect();
+    let members = Members::of_list("*", task);
+    let found = app.service.failures.item_data(task, &members, &indexes).await?;
+    for ((line, _), carried) in errors.iter_mut().zip(found) {
+        line.data = carried.data;
+    }
+    Ok(())
 }
 
 async fn search(app: &App, query: &LogQuery) -> HttpResult<LinesPage> {

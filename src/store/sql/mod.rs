@@ -39,6 +39,7 @@ use windrow_engine::ports::StoreError;
 use windrow_engine::ports::handling::meters::Meters;
 use windrow_engine::ports::tasks::result_bytes::ResultBytes;
 use windrow_engine::ports::tasks::store::Write;
+use windrow_host::vault::KeyVault;
 
 /// A database with Windrow's schema. Cheap to share behind an `Arc`.
 pub struct Store {
@@ -54,6 +55,8 @@ pub struct Store {
     result_bytes: Option<Arc<dyn ResultBytes>>,
     /// Up to when bytes that no row names were looked for. Unit: milliseconds of the wall clock.
     result_bytes_swept: AtomicI64,
+    /// Seals start tokens until they are delivered; none where no business has hooks.
+    vault: Option<Arc<KeyVault>>,
 }
 
 impl fmt::Debug for Store {
@@ -87,6 +90,7 @@ impl Store {
             meters,
             result_bytes: None,
             result_bytes_swept: AtomicI64::new(0),
+            vault: None,
         })
     }
 
@@ -114,6 +118,7 @@ impl Store {
             meters,
             result_bytes: None,
             result_bytes_swept: AtomicI64::new(0),
+            vault: None,
         };
         let durability = store.durability().await?;
         if !durability.is_durable {
@@ -125,6 +130,15 @@ impl Store {
             );
         }
         Ok(store)
+    }
+
+    /// This store, with a key under which start tokens are sealed. Without one no business can be asked to prepare itself.
+    #[must_use]
+    pub fn sealing(self, vault: Arc<KeyVault>) -> Store {
+        Store {
+            vault: Some(vault),
+            ..self
+        }
     }
 
     /// How durable its commits are, read back from the database.

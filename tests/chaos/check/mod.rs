@@ -2,6 +2,7 @@
 
 mod ends;
 mod fences;
+mod finish;
 mod gates;
 mod loss;
 mod pace;
@@ -34,6 +35,8 @@ pub(crate) struct Judgement {
     pub(crate) stop_lags: Vec<i64>,
     /// Items beyond the pace in the worst interval, of what the burst allows.
     pub(crate) pace_excess: f64,
+    /// Items that a finish left out.
+    pub(crate) excluded: u64,
     /// From the last delivery to the end of the task, and from there to the hook that tells it. Unit: milliseconds.
     pub(crate) ended_after: i64,
     pub(crate) told_after: i64,
@@ -69,7 +72,9 @@ pub(crate) fn judge(evidence: &Evidence) -> Judgement {
         loss::judge(evidence, writes, &mut judgement);
         repeats::judge(evidence, writes, &mut judgement);
         gates::judge_owners(evidence, writes, &mut judgement);
+        finish::judge_shard(evidence, writes, &mut judgement);
     }
+    finish::judge_numbers(evidence, &mut judgement);
     gates::judge_stops(evidence, &mut judgement);
     pace::judge(evidence, &mut judgement);
     ends::judge(evidence, &mut judgement);

@@ -230,6 +230,15 @@ fn a_lost_item_is_found() {
 }
 
 #[test]
+fn an_item_that_was_called_and_is_excluded_is_found() {
+    let rule = "what was called is not excluded".to_owned();
+    let cut = |life: &mut Evidence| life.writes.last_mut().expect("rows").end = 190;
+    assert!(broken(cut).contains(&rule), "{:?}", broken(cut));
+    let shown = |life: &mut Evidence| life.view["counts"]["excluded"] = 1.into();
+    assert!(broken(shown).contains(&rule), "{:?}", broken(shown));
+}
+
+#[test]
 fn an_acknowledged_command_without_its_effect_is_found() {
     let lost = |life: &mut Evidence| life.effects[0].found = "0".to_owned();
     assert_eq!(broken(lost), ["what is acknowledged is kept"]);

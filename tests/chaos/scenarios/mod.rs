@@ -2,6 +2,7 @@
 
 mod business;
 mod database;
+mod finish;
 mod freezes;
 mod owners;
 mod redis;
@@ -57,6 +58,11 @@ scenarios! {
         stop_during_pause: Others,
         kill_during_claim: Others,
         kill_during_close: Others,
+    }
+    finish {
+        finish_before_takeover: Nothing,
+        finish_after_takeover: Nothing,
+        finish_then_kill: Nothing,
     }
     business {
         business_misbehaves: Nothing,

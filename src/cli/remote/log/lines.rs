@@ -5,7 +5,8 @@ use serde_json::Value;
 use super::Form;
 use crate::link::Link;
 use crate::output::table::times::{TimeStyle, Times};
-use crate::output::table::{Column, Keep, Listing, Tone, clean, human};
+use crate::output::table::{Column, Keep, Listing, Side, Tone, clean, human};
+use crate::task::look::failures;
 
 /// Lines of the data log.
 pub(super) const LINES: Listing = Listing {
@@ -19,6 +20,9 @@ pub(super) const LINES: Listing = Listing {
         Column::text("CODE", Keep::Always, 4, "code"),
         Column::text("MESSAGE", Keep::Always, 4, "message"),
         Column::text("EXTRA", Keep::Always, 4, "extra"),
+        Column::new("DATA", Side::Left, Keep::Always, 4, |line, _| {
+            failures::carried(&line["data"], &Value::Null)
+        }),
     ],
     name: |line| line["number"].to_string(),
     none: "no lines",
@@ -60,6 +64,10 @@ fn text(line: &Value, times: &Times, names_task: bool, is_wide: bool, colours: b
     parts.extend(index.map(|index| format!("#{}", human::count(index))));
     parts.extend(Some(member("code")).filter(|code| !code.is_empty()));
     parts.push(member("message"));
+    let who = failures::who(&line["data"]);
+    if !who.is_empty() {
+        parts.push(Tone::Dim.paint(who.trim_start(), colours));
+    }
     if is_wide && !line["extra"].is_null() {
         parts.push(Tone::Dim.paint(&clean(&line["extra"].to_string()), colours));
     }

@@ -109,6 +109,10 @@ pub struct Identity {
     /// A label to find it by; may be repeated
     #[arg(long = "label", value_name = "KEY=VALUE", value_parser = label)]
     pub labels: Vec<(String, String)>,
+    /// Of what items carry, lists, log, watch and report show these columns only, separated by commas (the label
+    /// key-column)
+    #[arg(long, value_name = "COLUMNS")]
+    pub key_column: Option<String>,
     /// Higher goes first
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub priority: Option<i32>,

@@ -90,11 +90,11 @@ fn unusable(error: ClientError, name: &str) -> Fault {
     }
 }
 
-/// Uploads a file or standard input, and tells what was found; the upload's number.
+/// Uploads a file or standard input, and tells what was found; the upload's number and its columns.
 ///
 /// # Errors
 /// When it can't be read, breaks off, or has a row that can't be an item.
-pub(crate) async fn upload(items: &Items, link: &Link<'_>) -> Result<String, Fault> {
+pub(crate) async fn upload(items: &Items, link: &Link<'_>) -> Result<(String, Vec<String>), Fault> {
     let (path, kind) = match (&items.csv, &items.ndjson, &items.lines) {
         (Some(path), ..) => (path.as_str(), "text/csv"),
         (None, Some(path), _) => (path.as_str(), "application/x-ndjson"),
@@ -129,7 +129,10 @@ pub(crate) async fn upload(items: &Items, link: &Link<'_>) -> Result<String, Fau
         link.must_say(&format!("warning: {}", first_row::HAS_BOM));
     }
     match found["id"].as_str() {
-        Some(id) => Ok(id.to_owned()),
+        Some(id) => Ok((
+            id.to_owned(),
+            texts(&found["columns"]).into_iter().map(str::to_owned).collect(),
+        )),
         None => Err(Fault::bug("the upload has no number")),
     }
 }

@@ -14,6 +14,7 @@ use crate::task::look::rows;
 use crate::task::make::draft::{Draft, json};
 use crate::task::words;
 use windrow_client::{Answer, Request, segment};
+use windrow_server::service::failures::item_data::Members;
 
 /// Makes a task.
 ///
@@ -105,11 +106,26 @@ async fn source(args: &CreateArgs, link: &Link<'_>, draft: &mut Draft) -> Result
         draft.put("source", rows::Inline { kind, items: &items })?;
     } else {
         is_free(args, link).await?;
-        let upload = rows::upload(&args.items, link).await?;
+        let (upload, columns) = rows::upload(&args.items, link).await?;
+        if let Err(fault) = check_key_column(args.new.identity.key_column.as_deref(), &columns) {
+            discard(link, &upload).await;
+            return Err(fault);
+        }
         draft.put("source", object!({"type": "file", "upload": upload}))?;
         return Ok(Some(upload));
     }
     Ok(None)
+}
+
+/// Whether rows have the columns that are to say who they are about; lines of JSON may differ.
+fn check_key_column(wanted: Option<&str>, columns: &[String]) -> Result<(), Fault> {
+    let unknown = wanted.and_then(|wanted| Members::parse(wanted).unknown(true, columns));
+    match unknown {
+        None => Ok(()),
+        Some((why, there_are)) => {
+            Err(Fault::new(Exit::Usage, "--key-column can't be used", why).hint(there_are))
+        }
+    }
 }
 
 /// That the business is there and the name is free: better said before a large file goes over the wire. The node has the

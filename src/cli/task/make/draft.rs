@@ -18,6 +18,7 @@ use crate::task::make::warnings;
 use crate::task::steer::set::difference_but;
 use crate::task::wait::until;
 use windrow_client::{Answer, Request};
+use windrow_server::service::failures::item_data::KEY_COLUMN;
 
 /// What takes a deadline away.
 const NO_DEADLINE: &str = "none";
@@ -118,7 +119,9 @@ impl Draft {
     pub(crate) fn identity(&mut self, identity: &Identity) -> Result<(), Fault> {
         self.put_option("name", identity.name.as_ref())?;
         self.put_option("priority", identity.priority)?;
-        let labels: BTreeMap<_, _> = identity.labels.iter().cloned().collect();
+        let mut labels: BTreeMap<_, _> = identity.labels.iter().cloned().collect();
+        let columns = identity.key_column.clone();
+        labels.extend(columns.map(|columns| (KEY_COLUMN.to_owned(), columns)));
         self.put_option("labels", (!labels.is_empty()).then_some(labels))
     }
 

@@ -14,7 +14,7 @@ use crate::fault::Fault;
 use crate::link::Link;
 use crate::output::body::text;
 use crate::output::table::times::written;
-use windrow_client::{Answer, ClientError, Request, StreamNews};
+use windrow_client::{Answer, ClientError, Event, Request, StreamNews};
 
 /// Batches of events a second.
 const HZ: u32 = 4;
@@ -54,6 +54,8 @@ pub(super) struct Feed<'a> {
     pub(super) id: &'a str,
     pub(super) time: NodeTime,
     pub(super) changes: &'a Changes,
+    /// What is shown of items; none is all that the task shows.
+    pub(super) columns: Option<&'a str>,
 }
 
 /// What was changed from here. An order whose answer is still to come may have been obeyed, so it counts.
@@ -102,7 +104,10 @@ impl Feed<'_> {
         let mut events = self.link.client.events(&format!("task:{}", self.id), HZ);
         loop {
             let item = match events.hear().await? {
-                StreamNews::Event(event) => News::Event(event),
+                StreamNews::Event(event) => News::Event(match self.columns {
+                    Some(columns) => narrowed(event, columns),
+                    None => event,
+                }),
                 StreamNews::Lost => News::Lost,
                 StreamNews::Back => News::Back,
             };
@@ -180,7 +185,8 @@ impl Feed<'_> {
                 said(&task, &format!("rate {rate}"))?
             }
             Order::Failures => {
-                let groups = Request::get(&self.path("/failures/groups")).query("data", "*");
+                let groups =
+                    Request::get(&self.path("/failures/groups")).query("data", self.columns.unwrap_or("*"));
                 vec![News::Failures(client.send(groups).await?.json()?)]
             }
             Order::Explain => {
@@ -202,6 +208,22 @@ impl Feed<'_> {
     fn path(&self, rest: &str) -> String {
         format!("/v1/tasks/{}{rest}", self.id)
     }
+}
+
+/// An event with these columns only of what an item carries.
+fn narrowed(event: Event, columns: &str) -> Event {
+    let Ok(mut whole) = serde_json::from_str::<Value>(&event.data) else {
+        return event;
+    };
+    for member in ["data", "example_data"] {
+        let Some(item) = whole["data"].get_mut(member).filter(|item| item.is_object()) else {
+            continue;
+        };
+        let names = columns.split(',').map(str::trim);
+        *item = names.map(|name| (name.to_owned(), item[name].clone())).collect();
+    }
+    let data = whole.to_string();
+    Event { data, ..event }
 }
 
 /// The task after it was changed, and what to say of it.
@@ -228,6 +250,25 @@ mod tests {
     use windrow_core::settings::RateLimit;
 
     use super::*;
+
+    #[test]
+    fn of_what_items_carry_an_event_shows_the_columns_that_are_wanted() {
+        let event = |data: Value| Event {
+            id: "1".to_owned(),
+            event: "log".to_owned(),
+            data: json!({"topic": "task:t1", "data": data}).to_string(),
+        };
+        let item = json!({"id": "u3", "name": "Ada"});
+        for member in ["data", "example_data"] {
+            let narrow = narrowed(event(json!({"index": 3, member: item})), "id, mail");
+            let told: Value = serde_json::from_str(&narrow.data).expect("JSON");
+            let wanted = json!({"index": 3, member: {"id": "u3", "mail": null}});
+            assert_eq!(told["data"], wanted);
+        }
+        let plain = event(json!({"data": null, "rate": "5/s"}));
+        let told: Value = serde_json::from_str(&narrowed(plain, "id").data).expect("JSON");
+        assert_eq!(told["data"], json!({"data": null, "rate": "5/s"}));
+    }
 
     #[test]
     fn whoever_leaves_is_told_what_was_changed() {

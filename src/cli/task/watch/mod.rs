@@ -26,6 +26,7 @@ use crate::fault::Fault;
 use crate::link::{Form, Link, Remote};
 use crate::output::screen;
 use crate::signals::Signals;
+use windrow_client::Request;
 use windrow_core::settings::text::parse_span;
 
 /// Examples under `--help`.
@@ -47,6 +48,9 @@ pub struct WatchArgs {
     /// Without a terminal: how often a line is printed
     #[arg(long, value_name = "SPAN", value_parser = every, default_value = "5s")]
     pub every: Duration,
+    /// Of what failed items carry show these columns only, separated by commas
+    #[arg(long, value_name = "COLUMNS")]
+    pub key_column: Option<String>,
     /// How the node is reached.
     #[command(flatten)]
     pub remote: Remote,
@@ -69,6 +73,12 @@ pub(super) async fn watch(args: &WatchArgs, shell: &Shell) -> Result<Exit, Fault
     let mut signals = Signals::catch().map_err(|error| Fault::bug(error.to_string()))?;
     let link = Link::open(&args.remote, shell)?;
     let id = link.task(&args.task).await?;
+    let columns = args.key_column.as_deref();
+    if let Some(columns) = columns {
+        // A column that isn't there is told before anything is drawn.
+        let one = Request::get(&format!("/v1/tasks/{id}/failures")).query("limit", 1);
+        link.send(one.query("data", columns)).await?;
+    }
     let answer = link.get(&format!("/v1/tasks/{id}")).await?;
     let time = NodeTime::new(link.now_ms(&answer));
     let state = State::new(answer.json()?, time.now_ms(), link.look.style);
@@ -85,6 +95,7 @@ pub(super) async fn watch(args: &WatchArgs, shell: &Shell) -> Result<Exit, Fault
         id: &id,
         time,
         changes: &changes,
+        columns,
     };
     let watched = async {
         match is_live {

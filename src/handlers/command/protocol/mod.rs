@@ -214,8 +214,21 @@ pub(super) fn read(line: &[u8]) -> Said {
             Ok(head) => of_head(&head),
             Err(why) => Said::Garbage(format!("it is not valid: {why}")),
         },
-        _ => Said::Garbage("it is neither a JSON object nor one of ok, skip, retry, abandon".to_owned()),
+        other => Said::Garbage(match word_with_more(other) {
+            Some(word) => format!(
+                "{word} stands alone; with a reason it is \
+                 {{\"type\":\"result\",\"id\":…,\"result\":\"{word}\",\"code\":\"…\",\"message\":\"…\"}}"
+            ),
+            None => "it is neither a JSON object nor one of ok, skip, retry, abandon".to_owned(),
+        }),
     }
+}
+
+/// One of the four words, where more follows it.
+fn word_with_more(line: &[u8]) -> Option<&'static str> {
+    let first = line.split(u8::is_ascii_whitespace).next()?;
+    let words = ["ok", "skip", "retry", "abandon"];
+    words.into_iter().find(|word| first == word.as_bytes())
 }
 
 fn of_head(head: &Head) -> Said {

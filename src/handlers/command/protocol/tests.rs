@@ -142,6 +142,21 @@ fn lines_of_a_worker_are_told_apart() {
 }
 
 #[test]
+fn a_word_with_a_reason_is_told_how_reasons_are_given() {
+    for (line, word) in [
+        (&b"abandon BAD no such user"[..], "abandon"),
+        (b"retry later", "retry"),
+    ] {
+        let Said::Garbage(why) = read(line) else {
+            panic!("a word stands alone")
+        };
+        let form = format!("\"result\":\"{word}\",\"code\":");
+        assert!(why.contains(&form), "{why}");
+    }
+    assert!(matches!(read(b"okay then"), Said::Garbage(why) if why.contains("neither a JSON object")));
+}
+
+#[test]
 fn spans_of_a_trace_differ_and_are_never_zero() {
     let trace = Trace::new();
     let spans: std::collections::HashSet<String> = (0..1000).map(|number| trace.parent(number)).collect();

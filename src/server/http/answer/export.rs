@@ -17,6 +17,7 @@ use crate::http::problem::HttpResult;
 use crate::http::tasks::failures::bodies;
 use crate::http::tasks::path::PathTask;
 use crate::service::ServiceError;
+use crate::service::failures::item_data::Members;
 use windrow_core::ids::{INDEX_MAX, ItemIndex};
 use windrow_engine::ports::tasks::failure_list::FailurePage;
 use windrow_engine::ports::tasks::store::TaskView;
@@ -115,7 +116,7 @@ async fn failure_rows(
     let found = failures.page(task, &FailurePage::ByIndex(after), PAGE).await?;
     let last = found.last().map(|shown| shown.item.index);
     let mut out = Vec::new();
-    for row in bodies(app, task, data, found).await? {
+    for row in bodies(app, task, data.map(Members::parse), found).await? {
         match format {
             Format::Ndjson => push_json(&row, &mut out)?,
             Format::Csv => {

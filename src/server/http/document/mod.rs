@@ -110,6 +110,7 @@ fn operations_mut(item: &mut PathItem) -> Vec<&mut Operation> {
 /// Adds the problems that a route can answer by what it takes, and says of each answer what it means: OpenAPI wants it said.
 fn complete(operation: &mut Operation) {
     dry_run::describe(operation);
+    leave_rows_without_schema(operation);
     let asks = !matches!(access::access_of(operation), Access::Public);
     let parameters = operation.parameters.as_deref().unwrap_or_default();
     let has_input = !parameters.is_empty();
@@ -151,6 +152,20 @@ fn complete(operation: &mut Operation) {
             response
                 .content
                 .insert("application/problem+json".to_owned(), problem_content());
+        }
+    }
+}
+
+/// A body of rows is bytes, and its media type says of which form: of bytes the type `string` says nothing that JSON could
+/// violate, so that whoever made wrong bodies by it would find them accepted.
+fn leave_rows_without_schema(operation: &mut Operation) {
+    let Some(RefOr::T(body)) = &mut operation.request_body else {
+        return;
+    };
+    for (media_type, content) in &mut body.content {
+        let is_json = media_type == "application/json" || media_type.ends_with("+json");
+        if let (false, RefOr::T(content)) = (is_json, content) {
+            content.schema = None;
         }
     }
 }

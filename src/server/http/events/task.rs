@@ -183,7 +183,7 @@ impl TaskWatcher {
             .app
             .service
             .failures
-            .item_data(task, &Members::All, indexes)
+            .item_data(task, &Members::of_list("*", task), indexes)
             .await;
         let value = |item: ItemData| serde_json::from_str::<Value>(item.data?.get()).ok();
         carried.unwrap_or_default().into_iter().map(value)

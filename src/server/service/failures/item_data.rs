@@ -13,6 +13,9 @@ use windrow_core::ids::ItemIndex;
 use windrow_engine::ports::sources::source::{RowChunk, Source};
 use windrow_engine::ports::tasks::store::TaskView;
 
+/// The label of a task that says which columns of its items lists show, separated by commas.
+pub const KEY_COLUMN: &str = "key-column";
+
 /// Lists don't show more of an item. Unit: bytes of JSON text.
 const DATA_BYTES_MAX: usize = 4096;
 
@@ -23,6 +26,8 @@ pub enum Members {
     All,
     /// These, in this order; of data without members all.
     These(Vec<String>),
+    /// The same, but nobody asks for them now: that rows lack one is no fault of a request.
+    Named(Vec<String>),
 }
 
 impl Members {
@@ -31,7 +36,15 @@ impl Members {
         if text == "*" {
             return Members::All;
         }
-        Members::These(text.split(',').map(|name| name.trim().to_owned()).collect())
+        Members::These(parse_names(text))
+    }
+
+    /// What a list shows of the items of a task where it is asked for everything: what the task's label says.
+    pub fn of_list(text: &str, task: &TaskView) -> Members {
+        match task.labels.get(KEY_COLUMN) {
+            Some(columns) if text == "*" && !columns.is_empty() => Members::Named(parse_names(columns)),
+            _ => Members::parse(text),
+        }
     }
 
     /// The first of them that no row has, if rows have columns: what is wrong, and what is meant. Items that are only
@@ -106,6 +119,10 @@ impl<'a> Lookup<'a> {
     }
 }
 
+fn parse_names(text: &str) -> Vec<String> {
+    text.split(',').map(|name| name.trim().to_owned()).collect()
+}
+
 fn missing(why: String) -> ItemData {
     ItemData {
         missing: Some(why),
@@ -116,7 +133,7 @@ fn missing(why: String) -> ItemData {
 fn shown(row: &str, members: &Members) -> ItemData {
     let picked = match members {
         Members::All => None,
-        Members::These(names) => pick(row, names),
+        Members::These(names) | Members::Named(names) => pick(row, names),
     };
     let text = picked.unwrap_or_else(|| row.to_owned());
     if text.len() > DATA_BYTES_MAX {

@@ -6,6 +6,7 @@ use async_trait::async_trait;
 use sea_orm::ActiveValue::{NotSet, Set};
 use sea_orm::sea_query::{Expr, ExprTrait as _};
 use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect};
+use serde_json::Value;
 
 use crate::sql::entity::{business, meta, outbox, task};
 use crate::sql::{Store, Transaction, error};
@@ -14,6 +15,7 @@ use windrow_core::ids::{StoreId, TaskId, WallMs};
 use windrow_core::life::HookCall;
 use windrow_engine::ports::StoreError;
 use windrow_engine::ports::handling::outbox::{Delivery, OutboxStore, Settlement};
+use windrow_host::start_token;
 
 pub(crate) const DUE: &str = "due";
 pub(crate) const DONE: &str = "done";
@@ -97,7 +99,7 @@ impl OutboxStore for Store {
         transaction.commit().await.map_err(error)?;
         Ok(taken
             .into_iter()
-            .filter_map(|row| delivery(row, &owners))
+            .filter_map(|row| delivery(self, row, &owners))
             .collect())
     }
 
@@ -122,7 +124,7 @@ impl OutboxStore for Store {
         };
         let over = !matches!(settlement, Settlement::Again { .. });
         let update = if over && delivery.kind == HookKind::Prepare {
-            // The only place where the start's token is written.
+            // The only place where the start's token is written, sealed.
             update.col_expr(C::Payload, Expr::value("{}"))
         } else {
             update
@@ -157,8 +159,9 @@ async fn owners(store: &Store, rows: &[outbox::Model]) -> Result<Owners, StoreEr
         .collect())
 }
 
-/// None for a row of a task that is being deleted, or of a kind that only a newer program knows.
-fn delivery(row: outbox::Model, owners: &Owners) -> Option<Delivery> {
+/// None for a row of a task that is being deleted, of a kind that only a newer program knows, or with a token that only
+/// another key opens: a node that can may take it later.
+fn delivery(store: &Store, row: outbox::Model, owners: &Owners) -> Option<Delivery> {
     let Some((kind, business)) = HookKind::parse(&row.kind).zip(owners.get(&row.task_id)) else {
         tracing::warn!(
             delivery = row.id,
@@ -168,6 +171,12 @@ fn delivery(row: outbox::Model, owners: &Owners) -> Option<Delivery> {
         return None;
     };
     let task = TaskId(row.task_id);
+    let body = match kind {
+        HookKind::Prepare => opened(store, task, &row.payload)
+            .inspect_err(|why| tracing::error!(%task, %why, "a hook call that can't be delivered here"))
+            .ok()?,
+        _ => row.payload,
+    };
     Some(Delivery {
         id: row.id,
         task,
@@ -177,8 +186,21 @@ fn delivery(row: outbox::Model, owners: &Owners) -> Option<Delivery> {
         delivery_id: row
             .delivery_id
             .unwrap_or_else(|| format!("{task}-s{}-{}", row.start_no, row.kind)),
-        body: row.payload,
+        body,
         attempts: row.attempts.cast_unsigned() + 1,
         expires_at: WallMs(row.expires_at.unwrap_or(i64::MAX)),
     })
+}
+
+/// The body with the token of the start as the business is to see it.
+fn opened(store: &Store, task: TaskId, payload: &str) -> Result<String, String> {
+    let mut body: Value = serde_json::from_str(payload).map_err(|why| why.to_string())?;
+    let token = body["start_token"].as_str().unwrap_or_default();
+    let vault = store
+        .vault
+        .as_ref()
+        .ok_or("the store was opened without the node's key")?;
+    let plain = start_token::open(&**vault, task, token).map_err(|why| why.to_string())?;
+    body["start_token"] = plain.into();
+    Ok(body.to_string())
 }

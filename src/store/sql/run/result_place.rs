@@ -111,7 +111,7 @@ pub(crate) async fn stow(
         let (epoch, seq, no) = (
             checkpoint.epoch.0,
             checkpoint.seq.0,
-            segment.seg_no.clone().unwrap(),
+            segment.seg_no.take().unwrap_or_default(),
         );
         // A segment that grew has another name than what it was: whoever reads the older row finds the older bytes.
         let name = format!("{task}/{shard}-{epoch}-{no}-{seq}");
@@ -119,6 +119,7 @@ pub(crate) async fn stow(
             .put(name.clone(), segment.body.take().unwrap_or_default())
             .await?;
         (segment.body, segment.location) = (Set(Vec::new()), Set(Some(name)));
+        segment.seg_no = Set(no);
     }
     Ok(())
 }

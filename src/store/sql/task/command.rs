@@ -1,5 +1,7 @@
 //! Obeys commands: the task's life decides what they do, one transaction writes it.
 
+use std::sync::Arc;
+
 use sea_orm::{ColumnTrait, EntityTrait, QueryFilter};
 
 use crate::sql::entity::{session, task};
@@ -14,6 +16,7 @@ use windrow_core::shards::Nodes;
 use windrow_engine::ports::StoreError;
 use windrow_engine::ports::tasks::store::{CommandError, TaskCommand, TaskView, Write};
 use windrow_host::start_token;
+use windrow_host::vault::KeyVault;
 
 /// See [`windrow_engine::ports::tasks::store::TaskStore::command_if`].
 pub(crate) async fn command(
@@ -30,7 +33,7 @@ pub(crate) async fn command(
     locks::shards(&transaction, id).await?;
     let mut held = Held::of(&transaction, row).await?;
     check_version(&held, expected)?;
-    let mut deeds = vec![obey(&transaction, &mut held, command, now).await?];
+    let mut deeds = vec![obey(store, &transaction, &mut held, (command, now)).await?];
     if held.life.must_refresh(command) {
         deeds.push(held.refresh(&transaction, None, now).await?);
     }
@@ -43,6 +46,7 @@ pub(crate) async fn command(
 
 /// Starts a task that was made in this transaction, or never started.
 pub(crate) async fn start_new(
+    store: &Store,
     transaction: &Transaction,
     row: task::Model,
     write: &Write,
@@ -50,7 +54,7 @@ pub(crate) async fn start_new(
 ) -> Result<task::Model, StoreError> {
     let id = TaskId(row.id);
     let mut held = Held::of(transaction, row).await?;
-    let deeds = match obey(transaction, &mut held, &TaskCommand::Start, now).await {
+    let deeds = match obey(store, transaction, &mut held, (&TaskCommand::Start, now)).await {
         Ok(deeds) => deeds,
         Err(CommandError::Store(error)) => return Err(error),
         Err(refusal) => return Err(StoreError::Refused(refusal.to_string())),
@@ -70,16 +74,12 @@ fn check_version(held: &Held, expected: Option<u64>) -> Result<(), CommandError>
 
 /// Changes the task's life, with what the command needs to know around it.
 async fn obey(
+    store: &Store,
     transaction: &Transaction,
     held: &mut Held,
-    command: &TaskCommand,
-    now: WallMs,
+    (command, now): (&TaskCommand, WallMs),
 ) -> Result<Deeds, CommandError> {
-    let plain = start_token::make()?;
-    let token = StartToken {
-        hash: start_token::hash(&plain),
-        plain,
-    };
+    let token = new_token(store, held.life.id)?;
     let listener = match command.begins() {
         true => held.listener(transaction).await?,
         false => Listener::default(),
@@ -96,7 +96,22 @@ async fn obey(
         token: &token,
         name_holder,
     };
-    Ok(held.life.obey(command, &around)?)
+    let deeds = held.life.obey(command, &around)?;
+    if store.vault.is_none() && deeds.call.is_some() {
+        let text = "this store was opened without the node's key, which seals the token of a prepare hook";
+        return Err(StoreError::Refused(text.to_owned()).into());
+    }
+    Ok(deeds)
+}
+
+/// The token of a start, as it lies in the outbox until it is delivered.
+fn new_token(store: &Store, task: TaskId) -> Result<StartToken, StoreError> {
+    let plain = start_token::make()?;
+    let sealed = |vault: &Arc<KeyVault>| start_token::seal(&**vault, task, &plain);
+    Ok(StartToken {
+        hash: start_token::hash(&plain),
+        plain: store.vault.as_ref().map(sealed).unwrap_or_default(),
+    })
 }
 
 /// The live nodes that take tasks of a pool.

@@ -94,7 +94,7 @@ pub(crate) async fn create(
     };
     // One that was started before may have been stopped since: a repeat of the request changes nothing.
     let row = match how.starts && row.start_no == 0 && row.status == Status::Created.as_str() {
-        true => Box::pin(command::start_new(&transaction, row, write, now)).await?,
+        true => Box::pin(command::start_new(store, &transaction, row, write, now)).await?,
         false => row,
     };
     // One that was made before may run, and so has owners.

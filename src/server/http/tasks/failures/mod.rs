@@ -115,14 +115,14 @@ pub(crate) struct FailureBody {
     pub(crate) data_missing: Option<String>,
 }
 
-/// Failures with what their items carry, where that is wanted (`data` of the request).
+/// Failures with what their items carry, where that is wanted.
 pub(crate) async fn bodies(
     app: &App,
     task: &TaskView,
-    data: Option<&str>,
+    members: Option<Members>,
     found: Vec<ShownFailure>,
 ) -> Result<Vec<FailureBody>, ServiceError> {
-    let Some(members) = data.map(Members::parse) else {
+    let Some(members) = members else {
         return Ok(found.into_iter().map(FailureBody::from).collect());
     };
     let indexes: Vec<ItemIndex> = found.iter().map(|shown| shown.item.index).collect();
@@ -167,7 +167,8 @@ pub(crate) struct ListParams {
     /// Only this group, in the order in which its items were given up; else all in the order of their indexes.
     #[param(max_length = 64)]
     code: Option<String>,
-    /// With what each item carries, looked up in the task's source: `*` is all of it, else these members separated by commas.
+    /// With what each item carries, looked up in the task's source: `*` is all of it (of a task with the label
+    /// `key-column` what that names), else these members separated by commas.
     #[param(max_length = 500, example = "user_id,email")]
     data: Option<String>,
 }
@@ -194,7 +195,8 @@ pub(crate) async fn list(
     };
     let found = app.service.failures.page(&task, &begin, paging.to_read()).await?;
     let Page { items, next_cursor } = paging.page(found, |shown| key(&shown.item, by_group));
-    let items = bodies(&app, &task, params.data.as_deref(), items).await?;
+    let members = params.data.as_deref().map(|data| Members::of_list(data, &task));
+    let items = bodies(&app, &task, members, items).await?;
     Ok(paging.answer(Page { items, next_cursor }))
 }
 
@@ -208,7 +210,8 @@ fn key(item: &RecordedItem, by_group: bool) -> u64 {
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct GroupParams {
-    /// With what the item of each example carries: `*` is all of it, else these members separated by commas.
+    /// With what the item of each example carries: `*` is all of it (of a task with the label `key-column` what that
+    /// names), else these members separated by commas.
     #[param(max_length = 500, example = "user_id,email")]
     data: Option<String>,
 }
@@ -229,7 +232,7 @@ pub(crate) async fn groups(
     let groups = app.service.failures.list.groups(task.id).await?;
     let mut items: Vec<Group> = groups.into_iter().map(Group::from).collect();
     add_origins(&app, &task, &mut items).await?;
-    if let Some(members) = params.data.as_deref().map(Members::parse) {
+    if let Some(members) = params.data.as_deref().map(|data| Members::of_list(data, &task)) {
         add_data(&app, &task, &members, &mut items).await?;
     }
     Ok(Json(Groups { items }))

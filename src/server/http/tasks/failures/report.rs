@@ -326,7 +326,7 @@ pub(crate) async fn report(
 ) -> HttpResult {
     let mut body = ReportBody::from(app.service.reports.of_task(task.id).await?);
     add_origins(&app, &task, &mut body.failures).await?;
-    add_data(&app, &task, &Members::All, &mut body.failures).await?;
+    add_data(&app, &task, &Members::of_list("*", &task), &mut body.failures).await?;
     let accepts_markdown = headers::accepts(&headers, "text/markdown");
     if params
         .format
