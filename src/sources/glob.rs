@@ -386,7 +386,7 @@ mod tests {
         ) {
             let files: Vec<String> = names.iter().map(|name| format!("in/x{name}")).collect();
             let dir = place(&files.iter().map(String::as_str).collect::<Vec<_>>());
-            let mut naive = files.clone();
+            let mut naive = files;
             naive.sort();
             prop_assert_eq!(listed(dir.path(), "in/*", sorted_bytes), naive);
         }

@@ -7,6 +7,9 @@ use windrow_engine::ports::tasks::results::{ItemOutput, ResultShard, Segment, Se
 
 use crate::fixture::{Harness, NOW, at, parked, with};
 
+/// No segment at all.
+const NONE: [Vec<u64>; 0] = [];
+
 /// A segment of these items; each came to its own index.
 fn segment(no: u32, indexes: &[u64]) -> Segment {
     let output = |index: &u64| ItemOutput {
@@ -48,7 +51,7 @@ pub async fn segments_are_found_in_the_order_of_their_first_indexes(harness: Har
     );
     assert_eq!(found(&harness, run.shard, 3, None).await, [vec![4, 6, 7]]);
     assert_eq!(found(&harness, run.shard, 7, None).await, [vec![4, 6, 7]]);
-    assert_eq!(found(&harness, run.shard, 8, None).await, [vec![0_u64; 0]; 0]);
+    assert_eq!(found(&harness, run.shard, 8, None).await, NONE);
     let place = |first, no| SegmentPlace {
         first: ItemIndex(first),
         epoch: run.epoch,
@@ -58,10 +61,7 @@ pub async fn segments_are_found_in_the_order_of_their_first_indexes(harness: Har
         found(&harness, run.shard, 0, Some(place(2, 1))).await,
         [vec![4, 6, 7]]
     );
-    assert_eq!(
-        found(&harness, run.shard, 0, Some(place(4, 0))).await,
-        [vec![0_u64; 0]; 0]
-    );
+    assert_eq!(found(&harness, run.shard, 0, Some(place(4, 0))).await, NONE);
 }
 
 pub async fn a_segment_that_grew_takes_the_place_of_what_it_was_and_a_repeat_changes_nothing(
@@ -83,7 +83,7 @@ pub async fn a_write_that_is_fenced_leaves_no_result(harness: Harness) {
     late.epoch = Epoch(run.epoch.0 + 1);
     let acks = harness.store.checkpoint(&[late]).await.unwrap();
     assert_eq!(acks, [CheckpointAck::Fenced]);
-    assert_eq!(found(&harness, run.shard, 0, None).await, [vec![0_u64; 0]; 0]);
+    assert_eq!(found(&harness, run.shard, 0, None).await, NONE);
 }
 
 pub async fn an_item_has_its_own_output_or_none(harness: Harness) {
@@ -163,7 +163,7 @@ pub async fn results_go_with_their_task(harness: Harness) {
         .await
         .unwrap();
     assert_eq!(harness.store.result_shards(task).await.unwrap(), []);
-    assert_eq!(found(&harness, run.shard, 0, None).await, [vec![0_u64; 0]; 0]);
+    assert_eq!(found(&harness, run.shard, 0, None).await, NONE);
 }
 
 pub async fn as_many_bytes_as_a_run_may_hold_are_one_checkpoint(harness: Harness) {

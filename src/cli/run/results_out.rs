@@ -118,7 +118,7 @@ impl ResultsOut {
         let Some(path) = &args.results.out else {
             return Ok(None);
         };
-        let rows = rows(args, &**store, task, path).await?;
+        let rows = rows(args, store, task, path).await?;
         let is_redrive = origin_view(task).is_ok_and(|view| view.is_some());
         // Its rows have the indexes of another task: which of them is the last one can't be told.
         let goes_on = rows.form == Form::Ndjson && !is_redrive;

@@ -62,7 +62,10 @@ fn card(item: &Value, times: &Times) -> Card {
     card.maybe("data", json(&item["data"]).or(missing))
         .time("next attempt", &item["due_at"], times)
         .maybe("message", failure["message"].as_str())
-        .maybe("output", json(&item["output"]).or(json(&failure["output"])))
+        .maybe(
+            "output",
+            json(&item["output"]).or_else(|| json(&failure["output"])),
+        )
         .maybe(
             "origin",
             origin.map(|task| format!("#{} of {task}", failure["origin_index"])),
