@@ -228,6 +228,8 @@ sections! {
     ["retention"] retention: Retention {
         /// Rows of abandoned items of ended tasks
         failures: Duration = "90d" above "0s";
+        /// What items of ended tasks came to (`results = keep`)
+        results: Duration = "90d" above "0s";
         /// Ended tasks
         tasks: Duration = "365d" above "0s";
     }

@@ -38,6 +38,7 @@ in_a_folder! {
     results_can_be_read_up_to_the_lowest_item_that_is_not_settled,
     the_next_run_goes_on_counting_and_has_segments_of_its_own,
     a_task_is_not_finished_while_a_result_is_missing,
+    results_go_once_they_are_old_and_how_many_they_were_is_kept,
     results_go_with_their_task,
     as_many_bytes_as_a_run_may_hold_are_one_checkpoint,
 }

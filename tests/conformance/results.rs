@@ -1,9 +1,10 @@
 //! Facts about results: each exactly once, in segments that commit with the checkpoints that settle their items.
 
-use windrow_core::ids::{Epoch, ItemIndex, ShardId};
+use windrow_core::ids::{Epoch, ItemIndex, ShardId, WallMs};
 use windrow_core::task::lifecycle::Status;
 use windrow_engine::ports::ownership::run_store::{CheckpointAck, RunClose, ShardCheckpoint};
 use windrow_engine::ports::tasks::results::{ItemOutput, ResultShard, Segment, SegmentPlace};
+use windrow_engine::ports::tasks::upkeep::Sweep;
 
 use crate::fixture::{Harness, NOW, at, parked, with};
 
@@ -106,6 +107,7 @@ pub async fn results_can_be_read_up_to_the_lowest_item_that_is_not_settled(harne
         shard: run.shard,
         end: ItemIndex(100),
         frontier: ItemIndex(frontier),
+        kept: items,
         items,
         bytes,
     };
@@ -144,6 +146,33 @@ pub async fn a_task_is_not_finished_while_a_result_is_missing(harness: Harness) 
         view.status_text.as_deref(),
         Some("2 results were kept, but 1 are stored")
     );
+}
+
+pub async fn results_go_once_they_are_old_and_how_many_they_were_is_kept(harness: Harness) {
+    let open = harness.running(10).await;
+    harness
+        .stored(keeping(at(&open, 1, 5), 1, vec![segment(0, &[3])]))
+        .await;
+    let run = harness.running(10).await;
+    let mut last = keeping(at(&run, 1, 10), 2, vec![segment(0, &[5, 6])]);
+    last.close = Some(RunClose::Done);
+    harness.stored(last).await;
+    let later = WallMs(NOW.0 + 1_000_000);
+    harness.store.sweep(Sweep::Results, NOW).await.unwrap();
+    assert_eq!(
+        found(&harness, run.shard, 0, None).await,
+        [vec![5, 6]],
+        "not old enough"
+    );
+    harness.store.sweep(Sweep::Results, later).await.unwrap();
+    assert_eq!(found(&harness, run.shard, 0, None).await, NONE);
+    assert_eq!(
+        found(&harness, open.shard, 0, None).await,
+        [vec![3]],
+        "it has not ended"
+    );
+    let shards = harness.store.result_shards(run.shard.task).await.unwrap();
+    assert_eq!((shards[0].kept, shards[0].items), (2, 0));
 }
 
 pub async fn results_go_with_their_task(harness: Harness) {

@@ -41,6 +41,7 @@ impl ResultStore for MemoryStore {
                     shard: ShardId { task, no: shard.no },
                     end: shard.end,
                     frontier: lowest.map_or(shard.low_water, |lowest| lowest.min(shard.low_water)),
+                    kept: shard.results,
                     items: outputs.len() as u64,
                     bytes: outputs.iter().map(|output| output.json.len() as u64).sum(),
                 }

@@ -192,6 +192,7 @@ fn sweep(state: &mut State, what: Sweep, before: WallMs) -> u64 {
         Sweep::GivenUp => calls(state, CallState::Dead, before),
         Sweep::Sessions => sessions(state, before),
         Sweep::Failures => failures(state, before),
+        Sweep::Results => results(state, before),
     }
 }
 
@@ -215,6 +216,16 @@ fn sessions(state: &mut State, before: WallMs) -> u64 {
         .sessions
         .retain(|id, session| !session.fenced || named.contains(id) || session.started_at >= before);
     (count - state.sessions.len()) as u64
+}
+
+fn results(state: &mut State, before: WallMs) -> u64 {
+    let ended = state
+        .tasks
+        .values_mut()
+        .filter(|task| task.finished_at.is_some_and(|at| at < before));
+    ended
+        .map(|task| std::mem::take(&mut task.results).len() as u64)
+        .sum()
 }
 
 fn failures(state: &mut State, before: WallMs) -> u64 {

@@ -89,6 +89,7 @@ async fn ended_tasks_are_removed_when_they_were_kept_long_enough() {
     let day = Duration::from_secs(24 * 3600);
     let keep = Keep {
         failures: day,
+        results: day,
         tasks: 2 * MINUTE,
         log: day,
         log_lines: 1_000,

@@ -221,6 +221,7 @@ fn beside(from: &Base<'_>, caller: Arc<dyn HookCaller>) -> Beside {
         uploads: Some(store),
         keep: Some(Keep {
             failures: config.retention.failures,
+            results: config.retention.results,
             tasks: config.retention.tasks,
             log: config.data_log.retention,
             log_lines: config.data_log.max_per_task,

@@ -8,7 +8,7 @@ use sea_orm::{
 
 use crate::sql::business::outbox::{DEAD, DONE};
 use crate::sql::entity::{business, idempotency, item, outbox, session, shard, task};
-use crate::sql::run::{close, result_place};
+use crate::sql::run::{close, result_place, results};
 use crate::sql::{Store, error, settled};
 use windrow_core::business::POOL_DEFAULT;
 use windrow_core::handler::elsewhere::Reaching;
@@ -135,6 +135,7 @@ impl UpkeepStore for Store {
             Sweep::GivenUp => calls(self, DEAD, before).await,
             Sweep::Sessions => settled(|| sessions(self, before)).await,
             Sweep::Failures => failures(self, before).await,
+            Sweep::Results => results::expire(self, before).await,
             Sweep::ResultBytes => result_place::sweep(self, before).await,
         }
     }

@@ -279,6 +279,8 @@ pub struct HookParts {
 pub struct Keep {
     /// Rows of abandoned items of ended tasks.
     pub failures: Duration,
+    /// What items of ended tasks came to.
+    pub results: Duration,
     /// Ended tasks.
     pub tasks: Duration,
     /// Lines of the data log.

@@ -233,6 +233,7 @@ async fn sweep(node: &NodeContext, keep: Keep, now: WallMs, done: &mut Done) {
             Sweep::GivenUp => GIVEN_UP_KEPT,
             Sweep::Sessions => SESSIONS_KEPT,
             Sweep::Failures => keep.failures,
+            Sweep::Results => keep.results,
             Sweep::ResultBytes => RESULT_BYTES_KEPT,
         };
         let before = now.minus(kept);

@@ -62,6 +62,8 @@ pub struct ResultShard {
     pub end: ItemIndex,
     /// The lowest index that is not settled yet; `end` where all are. Results below it never change.
     pub frontier: ItemIndex,
+    /// How many results it came to; more than `items` once they are no longer kept.
+    pub kept: u64,
     /// How many results it has.
     pub items: u64,
     /// Their bytes, before they were packed.

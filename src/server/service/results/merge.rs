@@ -233,6 +233,7 @@ mod tests {
                     shard: ShardId { task: TaskId(1), no },
                     end: ItemIndex(first + 100),
                     frontier: ItemIndex(first + done[no as usize]),
+                    kept: 0,
                     items: 0,
                     bytes: 0,
                 }

@@ -50,6 +50,13 @@ impl Results {
     /// all there are: nothing comes between them any more.
     pub async fn read(&self, task: &TaskView, from: ItemIndex) -> Result<Reader, ServiceError> {
         let mut shards: VecDeque<ResultShard> = self.store.result_shards(task.id).await?.into();
+        if task.status.is_terminal() && shards.iter().any(|shard| shard.kept > shard.items) {
+            let detail = format!("the results of {} are no longer kept", task.id);
+            return Err(ServiceError::conflict(
+                detail,
+                "`retention.results` says how long they are",
+            ));
+        }
         if task.status.is_terminal() {
             shards.iter_mut().for_each(|shard| shard.frontier = shard.end);
         }

@@ -2,17 +2,20 @@
 
 use async_trait::async_trait;
 use sea_orm::ActiveValue::Set;
-use sea_orm::sea_query::{Condition, Expr, ExprTrait as _, OnConflict};
+use sea_orm::sea_query::{Condition, Expr, ExprTrait as _, OnConflict, Query};
 use sea_orm::{ColumnTrait, ConnectionTrait, DbBackend, EntityTrait, QueryFilter, QueryOrder, QuerySelect};
 
 use crate::packed;
-use crate::sql::entity::{item, result_segment, shard_head};
+use crate::sql::entity::{item, result_segment, shard_head, task};
 use crate::sql::run::{items, result_place};
+use crate::sql::task::delete;
 use crate::sql::{Store, Transaction, damaged, error, words};
-use windrow_core::ids::{Epoch, ItemIndex, ShardId, TaskId};
+use windrow_core::ids::{Epoch, ItemIndex, ShardId, TaskId, WallMs};
+use windrow_core::task::lifecycle::Status;
 use windrow_engine::ports::StoreError;
 use windrow_engine::ports::ownership::run_store::ShardCheckpoint;
 use windrow_engine::ports::tasks::results::{ResultShard, ResultStore, Segment, SegmentPlace, StoredSegment};
+use windrow_engine::ports::tasks::upkeep::SWEEP_MAX;
 
 /// Bytes of one statement, about: MariaDB takes packets of 16 MiB.
 const STATEMENT_BYTES_MAX: usize = 1 << 20;
@@ -123,6 +126,40 @@ fn whole<C: ConnectionTrait>(db: &C, column: result_segment::Column) -> Expr {
     })
 }
 
+/// Removes results of tasks that ended before a time, some of one task at a time.
+pub(crate) async fn expire(store: &Store, before: WallMs) -> Result<u64, StoreError> {
+    let Some(task) = oldest(store, before).await? else {
+        return Ok(0);
+    };
+    result_place::forget(store, TaskId(task)).await?;
+    delete::clear_results(store, TaskId(task)).await?;
+    // There may be another task.
+    Ok(SWEEP_MAX)
+}
+
+/// A task that ended before a time and has results.
+async fn oldest(store: &Store, before: WallMs) -> Result<Option<i64>, StoreError> {
+    use task::Column as C;
+    let rows = Query::select()
+        .column(result_segment::Column::TaskId)
+        .from(result_segment::Entity)
+        .and_where(
+            Expr::col((result_segment::Entity, result_segment::Column::TaskId)).equals((task::Entity, C::Id)),
+        )
+        .to_owned();
+    task::Entity::find()
+        .select_only()
+        .column(C::Id)
+        .filter(C::Status.is_in([Status::Finished, Status::Cancelled].map(Status::as_str)))
+        .filter(C::FinishedAt.lt(before.0))
+        .filter(Expr::exists(rows))
+        .order_by_asc(C::FinishedAt)
+        .into_tuple()
+        .one(&store.readers)
+        .await
+        .map_err(error)
+}
+
 #[async_trait]
 impl ResultStore for Store {
     async fn result_shards(&self, task: TaskId) -> Result<Vec<ResultShard>, StoreError> {
@@ -160,6 +197,7 @@ impl ResultStore for Store {
                 },
                 end: ItemIndex(row.end_index.cast_unsigned()),
                 frontier: ItemIndex(frontier.cast_unsigned()),
+                kept: row.results.cast_unsigned(),
                 items,
                 bytes,
             }

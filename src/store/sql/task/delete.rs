@@ -75,6 +75,11 @@ async fn clear_rows(store: &Store, id: TaskId) -> Result<(), StoreError> {
     )
     .await?;
     result_place::forget(store, id).await?;
+    clear_results(store, id).await
+}
+
+/// Deletes the rows of its results.
+pub(crate) async fn clear_results(store: &Store, id: TaskId) -> Result<(), StoreError> {
     clear(
         store,
         result_segment::Entity,
