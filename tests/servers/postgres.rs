@@ -1,10 +1,15 @@
 //! A PostgreSQL server of one's own.
 
+use std::net::TcpStream;
 use std::process::Command;
+use std::time::Duration;
 
 use super::database::{Database, PASSWORD, USER};
 use super::process::{Dir, Process, await_ready, free_port, is_done, program, run, said, words};
 use super::server::{Server, is_a};
+
+/// Starts of one server that are tried.
+const STARTS_MAX: u32 = 200;
 
 /// A running server.
 pub struct Postgres {
@@ -111,7 +116,18 @@ fn launch(dir: &Dir, port: u16) -> Process {
         "-c",
         "max_wal_size=256MB",
     ];
-    let process = Process::start(Some("postgres"), &words(&command), &log);
+    let begin = || Process::start(Some("postgres"), &words(&command), &log);
+    let mut process = begin();
+    // It ends by itself while a child of one that was killed still holds its shared memory.
+    for _ in 0..STARTS_MAX {
+        while process.is_alive() && TcpStream::connect(("127.0.0.1", port)).is_err() {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        if process.is_alive() {
+            break;
+        }
+        process = begin();
+    }
     await_ready(port, &log, || is_done(psql(port, "postgres").arg("SELECT 1")));
     process
 }
