@@ -15,9 +15,9 @@ use windrow_core::settings::text::parse_span;
 
 /// clap's own is longer than a line, and doesn't show where a command stands.
 pub(crate) const USAGE: &str = "\
-windrow run [OPTIONS] --csv FILE|--ndjson FILE|--lines FILE|--glob PATTERN
-               |--total N|--resume NAME --request 'POST URL'|--each COMMAND
-               |--url URL|-- COMMAND…";
+windrow run [OPTIONS] --csv FILE|--ndjson FILE|--lines FILE
+               |--glob PATTERN|--total N|--resume NAME
+               --request 'POST URL'|--each COMMAND|--url URL|-- COMMAND…";
 
 /// How it is used.
 pub(in crate) const EXAMPLES: &str = "\
