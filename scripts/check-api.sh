@@ -13,7 +13,7 @@ curl --silent --fail --output "$place/openapi.json" "$url/openapi.json"
 # Rows are bytes to a client, and what it generates isn't kept, so nothing makes it pretty.
 cat >"$place/client.yml" <<END
 post_hooks: []
-content_type_overrides: { text/csv: application/octet-stream, application/x-ndjson: application/octet-stream }
+content_type_overrides: { text/csv: application/octet-stream, application/x-ndjson: application/octet-stream, text/plain: application/octet-stream }
 END
 "$python/openapi-python-client" generate --path "$place/openapi.json" --output-path "$place/windrow_client" \
     --meta none --fail-on-warning --config "$place/client.yml"

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use utoipa::openapi::content::{Content, ContentBuilder};
 use utoipa::openapi::path::{Operation, Parameter, ParameterBuilder, ParameterIn};
 use utoipa::openapi::response::Response;
-use utoipa::openapi::schema::{ObjectBuilder, Type};
+use utoipa::openapi::schema::{ObjectBuilder, SchemaType, Type};
 use utoipa::openapi::{OpenApi, PathItem, Ref, RefOr, Required};
 
 use crate::http::guard::access::{self, Access};
@@ -110,7 +110,7 @@ fn operations_mut(item: &mut PathItem) -> Vec<&mut Operation> {
 /// Adds the problems that a route can answer by what it takes, and says of each answer what it means: OpenAPI wants it said.
 fn complete(operation: &mut Operation) {
     dry_run::describe(operation);
-    leave_rows_without_schema(operation);
+    leave_rows_open(operation);
     let asks = !matches!(access::access_of(operation), Access::Public);
     let parameters = operation.parameters.as_deref().unwrap_or_default();
     let has_input = !parameters.is_empty();
@@ -158,14 +158,15 @@ fn complete(operation: &mut Operation) {
 
 /// A body of rows is bytes, and its media type says of which form: of bytes the type `string` says nothing that JSON could
 /// violate, so that whoever made wrong bodies by it would find them accepted.
-fn leave_rows_without_schema(operation: &mut Operation) {
+fn leave_rows_open(operation: &mut Operation) {
     let Some(RefOr::T(body)) = &mut operation.request_body else {
         return;
     };
     for (media_type, content) in &mut body.content {
         let is_json = media_type == "application/json" || media_type.ends_with("+json");
         if let (false, RefOr::T(content)) = (is_json, content) {
-            content.schema = None;
+            let anything = ObjectBuilder::new().schema_type(SchemaType::AnyValue);
+            content.schema = Some(anything.build().into());
         }
     }
 }
