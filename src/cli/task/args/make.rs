@@ -12,7 +12,8 @@ use crate::link::Write;
 /// clap's own is longer than a line.
 pub(super) const CREATE_USAGE: &str = "\
 windrow task create [OPTIONS] BUSINESS
-                    --csv FILE|--ndjson FILE|--lines FILE|--total N|--url URL|--items JSON";
+                    --csv FILE|--ndjson FILE|--lines FILE|--total N|--url URL
+                    |--items JSON";
 
 /// The same.
 pub(super) const REDRIVE_USAGE: &str = "\

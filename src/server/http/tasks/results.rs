@@ -45,6 +45,7 @@ pub(crate) struct ResultParams {
     security(("bearer" = ["viewer", "business"])), params(ResultParams),
     responses(
         (status = 200, description = "The rows", content((String = "application/x-ndjson"), (String = "text/csv"))),
+        (status = 409, description = "conflict: it keeps none, or no longer"),
     )
 )]
 pub(crate) async fn results(
