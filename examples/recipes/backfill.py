@@ -6,7 +6,7 @@ db = sqlite3.connect("shop.db", timeout=10)
 def make():
     with db:
         db.execute("CREATE TABLE orders (id INTEGER PRIMARY KEY, price TEXT, cents INT)")
-        prices = [(None if n == 700 else f"{n}.{n % 100:02}",) for n in range(1, 1001)]
+        prices = [(None if n == 200 else f"{n}.{n % 100:02}",) for n in range(1, 301)]
         db.executemany("INSERT INTO orders (price) VALUES (?)", prices)
 
 def ids():

@@ -31,7 +31,7 @@ class Llm(BaseHTTPRequestHandler):
         self.answer(200, {"model": body["model"], "choices": [choice], "usage": usage})
 
     def answer(self, status, reply, headers={}):
-        text = json.dumps(reply).encode()
+        text = json.dumps(reply, ensure_ascii=False).encode()
         self.send_response(status)
         for name, value in {"content-length": str(len(text)), **headers}.items():
             self.send_header(name, value)
