@@ -120,7 +120,10 @@ fn a_reader_that_goes_away_stops_the_job_which_then_goes_on() {
     let program = env!("CARGO_BIN_EXE_windrow");
     // The pipe's other end is closed long before anything is written.
     let piped = format!("{{ {program} {words}; echo $? > code; }} | true; exit $(cat code)");
-    let done = place.start_shell(&piped).end().refused(1, &["results can't be written to -", "run the same command again"]);
+    let done = place.start_shell(&piped).end().refused(
+        1,
+        &["results can't be written to -", "run the same command again"],
+    );
     assert!(!done.stderr.contains("bug"), "{}", done.stderr);
     place
         .windrow(&job(&["--results-out", "answers.ndjson"]))

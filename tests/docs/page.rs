@@ -216,7 +216,8 @@ fn blocks_are_cut_into_commands() {
 
 #[test]
 fn a_command_may_take_several_lines() {
-    let found = blocks("```console\n$ a \\\n    b \\\n  'c'  # exit 8\nout \\\nmore\n```\n```sh\n$ a \\\n b\n```\n");
+    let found =
+        blocks("```console\n$ a \\\n    b \\\n  'c'  # exit 8\nout \\\nmore\n```\n```sh\n$ a \\\n b\n```\n");
     let [step] = &found[0].steps()[..] else {
         panic!("{found:?}")
     };

@@ -100,7 +100,11 @@ impl ShellText {
 /// look at its environment name it too, and would find nothing there without a word.
 fn named(before: &str, word: &str) -> Option<String> {
     let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
-    let name: String = word.chars().skip(SHELL_PREFIX.len()).take_while(|c| is_part(*c)).collect();
+    let name: String = word
+        .chars()
+        .skip(SHELL_PREFIX.len())
+        .take_while(|c| is_part(*c))
+        .collect();
     (!before.ends_with(is_part) && !name.is_empty()).then_some(name)
 }
 
