@@ -100,6 +100,30 @@ fn what_can_not_work_is_refused_before_anything_starts() {
 }
 
 #[test]
+fn a_job_whose_programs_print_for_nobody_says_so_once_and_how_to_keep_it() {
+    let place = Place::new();
+    place.write("rows.csv", ROWS);
+    let run = |more: &[&str]| {
+        let job = ["run", "--csv", "rows.csv", "--each", "echo {out}"];
+        place.windrow(&[&job[..], more].concat()).expect(0)
+    };
+    let told = |done: &Done| done.stderr.matches("--results-out FILE keeps it").count();
+    let plain = run(&["--name", "plain"]);
+    assert_eq!(told(&plain), 1, "{}", plain.stderr);
+    for (name, more) in [
+        ("quiet", &["-q"][..]),
+        ("file", &["--results-out", "out.ndjson"]),
+        ("kept", &["--results", "keep"]),
+    ] {
+        let done = run(&[&["--name", name], more].concat());
+        assert_eq!(told(&done), 0, "{name}: {}", done.stderr);
+    }
+    // As it says: what has run already is run again.
+    run(&["--name", "plain", "--restart", "--results-out", "kept.ndjson"]);
+    assert_eq!(place.read("kept.ndjson").lines().count(), 3);
+}
+
+#[test]
 fn items_without_data_are_their_index() {
     let place = Place::new();
     place

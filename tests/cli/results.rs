@@ -114,6 +114,26 @@ fn a_pipe_gets_lines_alone_and_can_begin_behind_an_index() {
 }
 
 #[test]
+fn a_reader_that_goes_away_stops_the_job_which_then_goes_on() {
+    let place = place();
+    let words = job(&["--rate", "50/s", "--results-out", "-"]).join(" ");
+    let program = env!("CARGO_BIN_EXE_windrow");
+    // The pipe's other end is closed long before anything is written.
+    let piped = format!("{{ {program} {words}; echo $? > code; }} | true; exit $(cat code)");
+    let done = place.start_shell(&piped).end().refused(
+        1,
+        &["results can't be written to -", "run the same command again"],
+    );
+    assert!(!done.stderr.contains("bug"), "{}", done.stderr);
+    place
+        .windrow(&job(&["--results-out", "answers.ndjson"]))
+        .expect(8);
+    let found = lines(&place.read("answers.ndjson"));
+    let indexes: Vec<u64> = found.iter().map(|line| line["index"].as_u64().unwrap()).collect();
+    assert_eq!(indexes, expected());
+}
+
+#[test]
 fn a_job_that_kept_no_results_says_so() {
     let place = place();
     place.windrow(&job(&[])).expect(8);

@@ -2,7 +2,7 @@
 //! directory; its output is what stands below it; links and headings that are pointed at exist; quoted files are
 //! quoted exactly.
 //!
-//! How a block is written: `$ ` begins a command, `# exit 8` at its end is the exit code (else 0), ` &` at its end
+//! How a block is written: `$ ` begins a command, ` \` at the end of its line lets it go on, `# exit 8` at its end is the exit code (else 0), ` &` at its end
 //! keeps it running to the end of the page, a line `^C` presses Ctrl-C once the lines above it have appeared. Lines
 //! may be left out; `…` stands for anything. What differs from run to run (times, decimals, hashes) is not compared,
 //! and no number is in a block with a `^C`. Blocks of other languages are not run.
@@ -96,13 +96,18 @@ fn the_commands_of_the_guide_for_handlers_do_what_they_say() {
 }
 
 #[test]
+fn the_recipes_do_what_they_say() {
+    run_all("docs/recipes.md", 25);
+}
+
+#[test]
 fn the_commands_for_operators_do_what_they_say() {
     run_all("docs/operations.md", 10);
 }
 
 #[test]
 fn commands_of_other_pages_do_what_they_say() {
-    let own_test = ["docs/handlers.md", "docs/operations.md"];
+    let own_test = ["docs/handlers.md", "docs/operations.md", "docs/recipes.md"];
     let others = pages()
         .into_iter()
         .map(|page| page.file)

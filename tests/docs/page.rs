@@ -123,7 +123,7 @@ fn blocks(text: &str) -> Vec<Block> {
                 });
             }
             (Some(_), Some(_)) => blocks.extend(open.take()),
-            (Some(block), None) => block.lines.push(line.to_owned()),
+            (Some(block), None) => block.push(line),
             (None, None) => {
                 if let Some(heading) = line.strip_prefix("## ") {
                     heading.clone_into(&mut section);
@@ -140,6 +140,16 @@ fn blocks(text: &str) -> Vec<Block> {
 }
 
 impl Block {
+    /// A command that ends with `\` goes on in the next line, as in a shell.
+    fn push(&mut self, line: &str) {
+        let begun = self.lines.last_mut();
+        let goes_on = begun.filter(|last| self.language == "console" && last.starts_with("$ "));
+        match goes_on.and_then(|last| last.strip_suffix(" \\").map(str::to_owned).zip(Some(last))) {
+            Some((begin, last)) => *last = format!("{begin} {}", line.trim_start()),
+            None => self.lines.push(line.to_owned()),
+        }
+    }
+
     /// The file that it quotes: a mark of one word is a path.
     pub(crate) fn quotes(&self) -> Option<&str> {
         self.mark.as_deref().filter(|mark| !mark.contains(' '))
@@ -202,6 +212,18 @@ fn blocks_are_cut_into_commands() {
         (found[2].quotes(), found[2].mark.as_deref()),
         (None, Some("terminal 1"))
     );
+}
+
+#[test]
+fn a_command_may_take_several_lines() {
+    let found =
+        blocks("```console\n$ a \\\n    b \\\n  'c'  # exit 8\nout \\\nmore\n```\n```sh\n$ a \\\n b\n```\n");
+    let [step] = &found[0].steps()[..] else {
+        panic!("{found:?}")
+    };
+    assert_eq!((step.command.as_str(), step.exit), ("a b 'c'", 8));
+    assert_eq!(step.expected, ["out \\", "more"]);
+    assert_eq!(found[1].lines.len(), 2, "only commands that are typed");
 }
 
 #[test]

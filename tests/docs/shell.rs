@@ -14,13 +14,15 @@ use super::page::Step;
 use super::root;
 
 /// The ports that the pages speak of; free ones are used in their place.
-const PORTS_TOLD: [&str; 6] = ["9000", "7700", "9001", "9002", "9003", "9004"];
+const PORTS_TOLD: [&str; 7] = ["9000", "7700", "9001", "9002", "9003", "9004", "9005"];
 /// Of those, that of a handler which doesn't say another.
 const HANDLER: usize = 0;
 /// Of those, a node's.
 const NODE: usize = 1;
 /// What the pages use of the repository.
 const FOLDERS: [&str; 3] = ["examples/data", "examples/handlers", "examples/recipes"];
+/// Before all others in the path: what stands in for programs that not every machine has.
+const STAND_INS: &str = "tests/docs/stand_ins";
 /// No command of the documentation takes longer.
 const PATIENCE: Duration = Duration::from_secs(180);
 
@@ -238,7 +240,8 @@ impl Shell {
         let program = Path::new(env!("CARGO_BIN_EXE_windrow"));
         let command = command.replace("cargo run --release --", "windrow");
         let path = format!(
-            "{}:{}",
+            "{}:{}:{}",
+            root().join(STAND_INS).display(),
             program.parent().unwrap().display(),
             std::env::var("PATH").unwrap()
         );

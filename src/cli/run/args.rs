@@ -25,13 +25,15 @@ Examples:
   windrow run --csv users.csv --rate 500/s -- python3 -u handler.py
   windrow run --csv users.csv --url http://127.0.0.1:9000/windrow --batch 16
   windrow run --csv orders.csv --rate 20/s --json '{\"qty\": {qty:number}}' \\
-    --request 'POST https://api.example/v1/orders/{order_id}/ship'
+    --request 'POST https://api.example/v1/orders/{order_id}/ship' \\
+    --results-out answers.ndjson
   windrow run --total 99 --rate 9/s -- sh -c 'while read -r l; do echo ok; done'
-  windrow run --csv images.csv --each 'convert {in} -resize 50% {out}'
+  windrow run --glob 'in/*.png' --each 'convert {path} -resize 50% out/{name}'
+  windrow run --lines urls.txt --rate 20/s --failures-out dead.ndjson \\
+    --each 'curl -fsS -o /dev/null {}'
   jq -c '.[]' users.json | windrow run --ndjson - --workers 4 -- ./worker
   psql -f users.sql --csv | windrow run --csv - --name push -- ./worker
   windrow run --ndjson events.ndjson.zst --url http://127.0.0.1:9000/windrow
-  windrow run --glob 'in/*.png' --workers 4 -- ./resize
   windrow run --resume push -- ./worker
 
 Files and pipes may be compressed: gzip, zstd, bzip2 or xz, told by their content.
@@ -55,7 +57,7 @@ An API that knows nothing of Windrow gets the --request that was made of the ite
 data; 2xx: done, 429 pauses, 5xx is tried again, other 4xx abandon the item.
 
 --each starts the program once for each item; exit codes say what came of it:
-  0    done; stdout is the item's output
+  0    done; stdout is the item's output, kept with --results-out
   65   the item is abandoned; any other code: it is tried again
   126, 127  the program can't be started: three in a row stop the job
   stdin is the row as JSON, WINDROW_INDEX, WINDROW_KEY and WINDROW_ATTEMPT are

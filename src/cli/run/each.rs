@@ -11,12 +11,16 @@ use crate::args::HttpArgs;
 use crate::exit::Exit;
 use crate::fault::Fault;
 use windrow_core::argv::{Argv, Recipe, ShellText, TemplateFault};
-use windrow_core::settings::Auto;
+use windrow_core::settings::{Auto, Results};
 use windrow_node::handlers::{HandlerChoice, cores};
 use windrow_node::sources::OpenedSource;
 
 /// What can't be used, in faults.
 const WHAT: &str = "--each can't be used";
+
+/// Said once where nobody keeps what programs print.
+const DISCARDED: &str = "what the programs print is discarded: --results-out FILE keeps it, an answer for each item \
+                         (for a job that has begun: with --restart)";
 
 /// The flags.
 #[derive(Debug, Args)]
@@ -67,6 +71,11 @@ impl EachArgs {
             Auto::Auto => Some(cores()),
         };
         Ok(Some(HandlerChoice::Exec { recipe, processes }))
+    }
+
+    /// What is said when a job begins: `xargs` and GNU parallel would show what programs print.
+    pub(super) fn note(&self, results: Results) -> Option<&'static str> {
+        (self.each.is_some() && results == Results::Off).then_some(DISCARDED)
     }
 
     /// Compares the flags with what the items carry, before the first one leaves.

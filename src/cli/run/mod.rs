@@ -165,6 +165,8 @@ impl JobRun<'_> {
         }
         let looks = first_row::look(opened).await;
         looks.lines.iter().for_each(|line| self.say(line));
+        let note = self.args.each.note(self.prepared.tuning.results);
+        note.into_iter().for_each(|note| self.say(note));
         for doubt in looks.doubts {
             self.shell.screen.must_say(&format!("warning: {doubt}"));
         }

@@ -100,7 +100,8 @@ fn partial(path: &Path) -> PathBuf {
 
 /// Writes the results of a job beside its run.
 pub(super) struct ResultsOut {
-    task: JoinHandle<Result<u64, Fault>>,
+    /// None once it has ended: what it ended with was told.
+    task: Option<JoinHandle<Result<u64, Fault>>>,
     is_over: watch::Sender<bool>,
 }
 
@@ -138,25 +139,35 @@ impl ResultsOut {
         };
         let (is_over, over) = watch::channel(false);
         let task = tokio::spawn(writer.run(sink, over));
-        Ok(Some(ResultsOut { task, is_over }))
+        Ok(Some(ResultsOut {
+            task: Some(task),
+            is_over,
+        }))
     }
 
     /// Ends only when rows can't be written any more. Cancel safe.
     pub(super) async fn broken(&mut self) -> Fault {
-        match (&mut self.task).await {
+        let Some(task) = &mut self.task else {
+            return std::future::pending().await;
+        };
+        let ended = task.await;
+        self.task = None;
+        match ended {
             Ok(Err(fault)) => fault,
             Ok(Ok(_)) => std::future::pending().await,
             Err(error) => Fault::bug(error.to_string()),
         }
     }
 
-    /// Writes what is left; says how many rows this run wrote.
+    /// Writes what is left; says how many rows this run wrote, unless [`Self::broken`] has told why it can't.
     ///
     /// # Errors
     /// When they could not be written.
-    pub(super) async fn finish(self) -> Result<u64, Fault> {
+    pub(super) async fn finish(self) -> Result<Option<u64>, Fault> {
+        let Some(task) = self.task else { return Ok(None) };
         self.is_over.send_replace(true);
-        self.task.await.map_err(|error| Fault::bug(error.to_string()))?
+        let written = task.await.map_err(|error| Fault::bug(error.to_string()))?;
+        written.map(Some)
     }
 }
 
@@ -376,7 +387,8 @@ impl JobRun<'_> {
         }
     }
 
-    pub(super) fn tell_results(&self, written: u64) {
+    pub(super) fn tell_results(&self, written: Option<u64>) {
+        let Some(written) = written else { return };
         let place = self
             .args
             .results

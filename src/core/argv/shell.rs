@@ -1,7 +1,7 @@
 //! A text for a shell: what an item carries is passed to it as variables and never becomes part of the text.
 //!
 //! `$ROW_name` is the member `name` of the row; characters that no variable's name has are `_` there. Only variables that
-//! the text names are passed on.
+//! the text names, with `$` or without, are passed on.
 
 use super::row::{Row, text_of};
 use super::{ItemFacts, Mismatch, TemplateFault, Unfit, there_is};
@@ -29,7 +29,8 @@ impl ShellText {
         if text.contains('\0') {
             return Err(TemplateFault::Nul(text.to_owned()));
         }
-        let mut names: Vec<String> = text.split('$').skip(1).filter_map(named).collect();
+        let words = text.match_indices(SHELL_PREFIX).map(|(at, _)| text.split_at(at));
+        let mut names: Vec<String> = words.filter_map(|(before, word)| named(before, word)).collect();
         names.sort_unstable();
         names.dedup();
         Ok(ShellText {
@@ -95,13 +96,16 @@ impl ShellText {
     }
 }
 
-/// The name in `ROW_name…` or `{ROW_name…`, which a `$` stood before.
-fn named(after: &str) -> Option<String> {
-    let after = after.strip_prefix('{').unwrap_or(after);
-    let name = after.strip_prefix(SHELL_PREFIX)?;
-    let is_end = |c: char| !c.is_ascii_alphanumeric() && c != '_';
-    let name = &name[..name.find(is_end).unwrap_or(name.len())];
-    (!name.is_empty()).then(|| name.to_owned())
+/// The name in a word `ROW_name`. A `$` need not stand before it: `$((ROW_n * 2))`, `${#ROW_text}` and a program's own
+/// look at its environment name it too, and would find nothing there without a word.
+fn named(before: &str, word: &str) -> Option<String> {
+    let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let name: String = word
+        .chars()
+        .skip(SHELL_PREFIX.len())
+        .take_while(|c| is_part(*c))
+        .collect();
+    (!before.ends_with(is_part) && !name.is_empty()).then_some(name)
 }
 
 /// A column's name as part of a variable's.

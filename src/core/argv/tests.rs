@@ -152,6 +152,22 @@ fn a_shell_gets_variables_and_never_text() {
 }
 
 #[test]
+fn a_variable_is_named_with_a_dollar_or_without() {
+    let named = |text: &str| {
+        let text = ShellText::parse(text).expect("sound");
+        let set = text.variables(&facts(Some(r#"{"n":"1","m":"2"}"#)));
+        let names = set.expect("they fit").into_iter().map(|(name, _)| name);
+        names.collect::<Vec<_>>()
+    };
+    assert_eq!(named("echo ${#ROW_n} ${ROW_m:-none}"), ["ROW_m", "ROW_n"]);
+    assert_eq!(named("awk 'BEGIN {print ENVIRON[\"ROW_n\"]}'"), ["ROW_n"]);
+    assert_eq!(named("test $((ROW_n + ROW_m)) -gt 2"), ["ROW_m", "ROW_n"]);
+    for text in ["echo MY_ROW_n", "echo ARROW_n", "echo ROW_", "echo row_n"] {
+        assert_eq!(named(text), [""; 0], "{text}");
+    }
+}
+
+#[test]
 fn a_text_for_a_shell_is_compared_with_the_columns() {
     let columns = ["in file".to_owned(), "out".to_owned()];
     let check = |text: &str| ShellText::parse(text).expect("sound").check(true, &columns);
