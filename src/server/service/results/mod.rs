@@ -58,12 +58,15 @@ impl Results {
 
     /// How many results a task has.
     pub async fn count(&self, task: TaskId) -> Result<ResultCount, ServiceError> {
-        let shards = self.store.result_shards(task).await?;
+        let (shards, sums) = (
+            self.store.result_shards(task).await?,
+            self.store.result_sums(task).await?,
+        );
         let open = shards.iter().find(|shard| shard.frontier < shard.end);
         let whole = shards.last().map_or(ItemIndex(0), |shard| shard.end);
         Ok(ResultCount {
-            items: shards.iter().map(|shard| shard.items).sum(),
-            bytes: shards.iter().map(|shard| shard.bytes).sum(),
+            items: sums.iter().map(|sum| sum.items).sum(),
+            bytes: sums.iter().map(|sum| sum.bytes).sum(),
             frontier: open.map_or(whole, |shard| shard.frontier),
         })
     }
