@@ -55,7 +55,9 @@ fn main() {
             rate(items, || bare::run(items, 1, 2)),
             rate(items, || bare::run(items, 1, 1)),
             rate(items, || bare::run(items, 64, 2)),
-            rate(items, || engine.run(Job::new(Work::Nothing, items))),
+            rate(items, || {
+                engine.run(Job::new(Work::Nothing, items));
+            }),
             rate(10 * items, || {
                 engine.run(Job {
                     batch: 64,

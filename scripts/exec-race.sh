@@ -6,9 +6,10 @@
 # ROUNDS=3                    each is run so often, taking turns; the best of each counts
 # SMOKE=1                     a few processes, only to see that it works; the ratios mean nothing then
 # INSTALL=1                   installs GNU parallel with apt-get where it is missing; else it is left out
+# RESULTS=0                   keeps no results; else what each process wrote goes to a file, in order
 # MIN_XARGS=0.8 MIN_PARALLEL=2  with them it fails where a ratio is below
 #
-# Windrow works with a rate, retries and a state that resumes; the others have none of these.
+# Windrow works with a rate, retries, results and a state that resumes; the others have none of these.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -47,8 +48,10 @@ n_parallel=$((n >= 10000 ? n / 10 : n))
 by_xargs() { seq "$n" | xargs -P "$jobs" -n 1 true; }
 by_parallel() { seq "$n_parallel" | parallel --will-cite -j "$jobs" true {}; }
 by_windrow() {
-    "$windrow" run --total "$n" --state "$place/$1" --rate 1000000/s --concurrency "$jobs" --quiet -o json --each 'true {}' \
-        > "$place/outcome"
+    local results=()
+    if [ "${RESULTS:-1}" = 1 ]; then results=(--results-out "$place/results-$1.ndjson"); fi
+    "$windrow" run --total "$n" --state "$place/$1" --rate 1000000/s --concurrency "$jobs" --quiet -o json \
+        "${results[@]}" --each 'true {}' > "$place/outcome"
     grep -q "\"succeeded\":$n[,}]" "$place/outcome" || { cat "$place/outcome" >&2; exit 1; }
 }
 

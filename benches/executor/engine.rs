@@ -9,11 +9,14 @@ use futures_util::future::BoxFuture;
 use tokio::sync::watch;
 use windrow_config::Config;
 use windrow_core::capacity::Capacity;
-use windrow_core::ids::{ItemCount, ItemIndex};
-use windrow_core::settings::{Auto, Rate, RateLimit};
+use windrow_core::ids::{ItemCount, ItemIndex, TaskId};
+use windrow_core::items::output::Output;
+use windrow_core::settings::{Auto, Rate, RateLimit, Results};
 use windrow_core::task::lifecycle::Status;
 use windrow_engine::actors::runtime::context::Times;
-use windrow_engine::ports::handling::handler::{Call, Handler, HandlerFactory, OpenError, Reply, RunContext};
+use windrow_engine::ports::handling::handler::{
+    Call, Handler, HandlerFactory, ItemReplies, ItemVerdict, OpenError, Reply, RunContext,
+};
 use windrow_engine::ports::sources::provision::{Provider, Provision, ProvisionError};
 use windrow_engine::ports::tasks::store::{Actor, NewTask, TaskCommand, TaskView, Write};
 use windrow_host::state_dir::StateDir;
@@ -27,6 +30,8 @@ pub struct Job {
     pub concurrency: u32,
     pub rate: RateLimit,
     pub work: Work,
+    /// Whether what items come to is kept.
+    pub keeps_results: bool,
 }
 
 impl Job {
@@ -37,6 +42,7 @@ impl Job {
             concurrency: 1_000,
             rate: RateLimit::Unlimited,
             work,
+            keeps_results: false,
         }
     }
 }
@@ -50,6 +56,25 @@ pub enum Work {
     Sleep,
     /// Writes down when the pace let each item go.
     Record,
+    /// Answers at once with 200 bytes, where they are kept.
+    Answer,
+}
+
+/// 200 bytes of JSON as an API answers: names that come again, values that don't.
+fn answer(index: ItemIndex) -> String {
+    let noise = |salt: u64| {
+        (index.0 ^ salt)
+            .wrapping_mul(0x9e37_79b9_7f4a_7c15)
+            .rotate_left(23)
+    };
+    let start = format!(
+        r#"{{"id":{},"status":"shipped","tracking":"{:016x}{:016x}","warehouse":"eu-central","weight":{}"#,
+        index.0,
+        noise(1),
+        noise(2),
+        noise(3) % 10_000
+    );
+    format!(r#"{start},"note":"{:x<1$}"}}"#, "", 200 - start.len() - 11)
 }
 
 /// Gate times. Unit: nanoseconds of the boot-time clock.
@@ -57,6 +82,7 @@ static GATE_TIMES: Mutex<Vec<u64>> = Mutex::new(Vec::new());
 
 struct InProcess {
     work: Work,
+    keeps_results: bool,
 }
 
 impl Handler for InProcess {
@@ -66,6 +92,17 @@ impl Handler for InProcess {
                 .lock()
                 .unwrap()
                 .extend(call.items.iter().map(|_| call.gate_time.0));
+        }
+        if self.work == Work::Answer && self.keeps_results {
+            let with = |(index, _)| {
+                let output = Output::Json(answer(index).into());
+                (index, ItemVerdict::SucceededWith(output))
+            };
+            let replies = ItemReplies {
+                verdicts: call.items.iter().map(with).collect(),
+                ..ItemReplies::default()
+            };
+            return Box::pin(std::future::ready(Reply::Items(Box::new(replies))));
         }
         if self.work != Work::Sleep {
             std::hint::black_box(&call.items);
@@ -95,12 +132,13 @@ impl Handler for InProcess {
 impl HandlerFactory for InProcess {
     fn open(&self, context: Arc<RunContext>) -> Result<Arc<dyn Handler>, OpenError> {
         let name = context.task_name.as_deref().unwrap_or_default();
-        let works = [Work::Nothing, Work::Sleep, Work::Record];
+        let works = [Work::Nothing, Work::Sleep, Work::Record, Work::Answer];
         let work = works
             .into_iter()
             .find(|work| name.starts_with(&format!("{work:?}")));
         Ok(Arc::new(InProcess {
             work: work.unwrap_or(Work::Nothing),
+            keeps_results: context.keeps_results,
         }))
     }
 }
@@ -112,7 +150,10 @@ impl Provider for Everything {
     async fn provide(&self, task: &TaskView) -> Result<Provision, ProvisionError> {
         let source = Arc::new(RangeSource::new(task.total));
         Ok(Provision {
-            handler: Arc::new(InProcess { work: Work::Nothing }),
+            handler: Arc::new(InProcess {
+                work: Work::Nothing,
+                keeps_results: false,
+            }),
             source,
             limits: Vec::new(),
         })
@@ -123,7 +164,7 @@ pub struct Engine {
     control: tokio::runtime::Runtime,
     node: Node,
     count: std::cell::Cell<u32>,
-    _directory: tempfile::TempDir,
+    directory: tempfile::TempDir,
     _runtimes: Arc<Runtimes>,
 }
 
@@ -167,7 +208,7 @@ impl Engine {
             control,
             node,
             count: std::cell::Cell::new(0),
-            _directory: directory,
+            directory,
             _runtimes: runtimes,
         }
     }
@@ -180,7 +221,14 @@ impl Engine {
         times
     }
 
-    pub fn run(&self, job: Job) {
+    /// Where its store is.
+    #[allow(dead_code, reason = "only the results bench reads it from outside")]
+    pub fn place(&self) -> &std::path::Path {
+        self.directory.path()
+    }
+
+    /// Runs a job to its end; its task.
+    pub fn run(&self, job: Job) -> TaskId {
         self.count.set(self.count.get() + 1);
         let name = format!("{:?}-{}", job.work, self.count.get());
         self.control.block_on(async {
@@ -197,15 +245,18 @@ impl Engine {
                 assert_ne!(view.status, Status::Stopped, "{view:?}");
                 if view.status == Status::Finished {
                     assert_eq!(view.counters.succeeded, job.items);
-                    return;
+                    return task.id;
                 }
             }
-        });
+        })
     }
 
     async fn create(&self, name: String, job: &Job) -> TaskView {
         let mut tuning = Config::default().task_defaults.tuning.clone();
         tuning.rate = job.rate;
+        if job.keeps_results {
+            tuning.results = Results::Keep;
+        }
         tuning.batch = NonZeroU32::new(job.batch).unwrap();
         tuning.concurrency = Auto::Fixed(NonZeroU32::new(job.concurrency).unwrap());
         let now = self.node.clock().wall();

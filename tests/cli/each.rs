@@ -3,7 +3,7 @@
 use rustix::process::Signal;
 
 use super::interrupt::is_gone;
-use super::support::{Done, Place, assert_adds_up};
+use super::support::{Done, PATIENCE, Place, assert_adds_up, repository};
 
 const ROWS: &str = "in,out\na b,1\n-rf,2\n;ls,3\n";
 
@@ -213,4 +213,19 @@ fn what_a_kill_9_left_is_ended_by_the_next_start() {
         .windrow(&["run", "--total", "1", "--state", "state", "--each", "true"])
         .expect(0);
     assert!(processes.into_iter().all(is_gone));
+}
+
+#[test]
+fn the_race_with_xargs_runs_with_results() {
+    let place = Place::new();
+    let mut race = assert_cmd::Command::new(repository("scripts/exec-race.sh"));
+    race.args(["60", "2"])
+        .env("SMOKE", "1")
+        .env("WINDROW", env!("CARGO_BIN_EXE_windrow"))
+        .env("HOME", place.path(""))
+        .timeout(PATIENCE);
+    let told = race.assert().success().get_output().stdout.clone();
+    let told = String::from_utf8(told).unwrap();
+    let is_compared = told.contains("windrow --each") && told.contains("x xargs");
+    assert!(is_compared || told.starts_with("skipped: "), "{told}");
 }

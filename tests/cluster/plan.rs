@@ -4,7 +4,7 @@ use std::num::NonZeroU32;
 use std::time::Duration;
 
 use windrow_config::Config;
-use windrow_core::settings::{Auto, Backoff, Burst, OnExhausted, Rate, RateLimit};
+use windrow_core::settings::{Auto, Backoff, Burst, OnExhausted, Rate, RateLimit, Results};
 use windrow_core::task::Tuning;
 
 use crate::business::Manners;
@@ -150,6 +150,12 @@ impl Plan {
             tasks,
             steps: Vec::new(),
         };
+        // Every other scenario keeps what items come to.
+        if seed.is_multiple_of(2) {
+            plan.tasks
+                .iter_mut()
+                .for_each(|task| task.tuning.results = Results::Keep);
+        }
         plan.faults(&mut rng);
         plan.orders(&mut rng);
         plan.steps.sort_by_key(|(at, _)| *at);

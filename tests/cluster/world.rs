@@ -3,19 +3,22 @@
 //! One thread, one paused clock, ids from the seed: the same seed gives the same log. What the model can't show: code
 //! that runs on two threads at once, and a suspension between two statements without an await.
 
+use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tokio::time::Instant;
 use windrow_core::ids::{ItemCount, ItemIndex, TaskId};
-use windrow_core::settings::{Auto, Rate, RateLimit};
+use windrow_core::settings::{Auto, Rate, RateLimit, Results};
 use windrow_core::task::lifecycle::StopReason;
 use windrow_engine::ports::clock::Clock;
 use windrow_engine::ports::ownership::hints::Hints;
 use windrow_engine::ports::ownership::session_store::SessionStore;
+use windrow_engine::ports::tasks::results::ItemOutput;
 use windrow_engine::ports::tasks::store::{Actor, NewTask, TaskCommand, TaskStore, Write};
 use windrow_memory::{HintHub, MemoryLeases, MemoryStore};
+use windrow_server::service::results;
 
 use crate::business::Business;
 use crate::clock::NodeClock;
@@ -68,6 +71,8 @@ struct World {
     tasks: Vec<TaskId>,
     rng: Rng,
     hints: Arc<HintHub>,
+    /// What somebody read of results who goes on where they ended.
+    read: BTreeMap<TaskId, Vec<ItemOutput>>,
 }
 
 fn person() -> Write {
@@ -117,6 +122,7 @@ impl World {
             tasks,
             rng,
             hints: Arc::default(),
+            read: BTreeMap::new(),
         }
     }
 
@@ -137,6 +143,7 @@ impl World {
             self.judge(|judge| judge.note(|| format!("{step:?}")));
             self.step(step).await;
             self.check_rooms();
+            self.read_on().await;
         }
         self.until(HEALED_AT).await;
         self.heal().await;
@@ -399,6 +406,7 @@ impl World {
             at += 250;
             self.until(at).await;
             self.check_rooms();
+            self.read_on().await;
             let tasks = &self.tasks;
             if self.judge(|judge| tasks.iter().all(|task| judge.is_settled(*task))) {
                 return self.check_end().await;
@@ -414,9 +422,42 @@ impl World {
         self.judge(|judge| judge.note(|| trees));
     }
 
+    /// Reads the results that have come since it was done last.
+    async fn read_on(&mut self) {
+        for task in self.tasks.clone() {
+            let known = self.read.entry(task).or_default();
+            let from = known.last().map_or(ItemIndex(0), |last| last.index.plus(1));
+            let more = self.results(task, from).await;
+            self.read.entry(task).or_default().extend(more);
+        }
+    }
+
+    /// The results that can be read of a task, from an index on.
+    async fn results(&self, task: TaskId, from: ItemIndex) -> Vec<ItemOutput> {
+        let view = self.store.get(task).await.expect("memory").expect("exists");
+        if view.life.tuning.results == Results::Off {
+            return Vec::new();
+        }
+        let results = results::Results::new(self.store.clone());
+        let mut reader = results.read(&view, from).await.expect("memory");
+        let mut all = Vec::new();
+        loop {
+            let page = reader.page().await.expect("memory");
+            if page.is_empty() {
+                return all;
+            }
+            all.extend(page);
+        }
+    }
+
     async fn check_end(&mut self) {
         for task in self.tasks.clone() {
             let view = self.store.get(task).await.expect("memory").expect("exists");
+            if view.life.tuning.results == Results::Keep {
+                let (before, all) = (self.read.remove(&task), self.results(task, ItemIndex(0)).await);
+                let before = before.unwrap_or_default();
+                self.judge(|judge| judge.check_results(task, &before, &all, view.status.is_terminal()));
+            }
             if view.status == windrow_core::task::lifecycle::Status::Finished {
                 self.judge(|judge| judge.check_finished(task));
             }

@@ -3,7 +3,7 @@
 use windrow_core::ids::{Epoch, ItemIndex, ShardId, WallMs};
 use windrow_core::task::lifecycle::Status;
 use windrow_engine::ports::ownership::run_store::{CheckpointAck, RunClose, ShardCheckpoint};
-use windrow_engine::ports::tasks::results::{ItemOutput, ResultShard, Segment, SegmentPlace};
+use windrow_engine::ports::tasks::results::{ItemOutput, ResultShard, ResultSum, Segment, SegmentPlace};
 use windrow_engine::ports::tasks::upkeep::Sweep;
 
 use crate::fixture::{Harness, NOW, at, parked, with};
@@ -103,22 +103,26 @@ pub async fn an_item_has_its_own_output_or_none(harness: Harness) {
 
 pub async fn results_can_be_read_up_to_the_lowest_item_that_is_not_settled(harness: Harness) {
     let run = harness.running(100).await;
-    let shown = |frontier, items, bytes| ResultShard {
+    let shown = |frontier, kept| ResultShard {
         shard: run.shard,
         end: ItemIndex(100),
         frontier: ItemIndex(frontier),
-        kept: items,
-        items,
-        bytes,
+        kept,
     };
     let shards = || harness.store.result_shards(run.shard.task);
-    assert_eq!(shards().await.unwrap(), [shown(0, 0, 0)]);
+    assert_eq!(shards().await.unwrap(), [shown(0, 0)]);
     let waiting = vec![parked(5, NOW), parked(30, NOW)];
     let results = vec![segment(0, &[4, 6])];
     harness
         .stored(keeping(with(at(&run, 1, 40), waiting), 2, results))
         .await;
-    assert_eq!(shards().await.unwrap(), [shown(5, 2, 14)]);
+    assert_eq!(shards().await.unwrap(), [shown(5, 2)]);
+    let sum = ResultSum {
+        shard: run.shard,
+        items: 2,
+        bytes: 14,
+    };
+    assert_eq!(harness.store.result_sums(run.shard.task).await.unwrap(), [sum]);
 }
 
 pub async fn the_next_run_goes_on_counting_and_has_segments_of_its_own(harness: Harness) {
@@ -172,7 +176,7 @@ pub async fn results_go_once_they_are_old_and_how_many_they_were_is_kept(harness
         "it has not ended"
     );
     let shards = harness.store.result_shards(run.shard.task).await.unwrap();
-    assert_eq!((shards[0].kept, shards[0].items), (2, 0));
+    assert_eq!(shards[0].kept, 2);
 }
 
 pub async fn results_go_with_their_task(harness: Harness) {
@@ -192,6 +196,7 @@ pub async fn results_go_with_their_task(harness: Harness) {
         .await
         .unwrap();
     assert_eq!(harness.store.result_shards(task).await.unwrap(), []);
+    assert_eq!(harness.store.result_sums(task).await.unwrap(), []);
     assert_eq!(found(&harness, run.shard, 0, None).await, NONE);
 }
 
@@ -216,8 +221,8 @@ pub async fn as_many_bytes_as_a_run_may_hold_are_one_checkpoint(harness: Harness
         let json = harness.store.output(run.shard, wanted.index).await.unwrap();
         assert_eq!(json, Some(wanted.json));
     }
-    let shards = harness.store.result_shards(run.shard.task).await.unwrap();
-    assert_eq!((shards[0].items, shards[0].bytes), (250, 250 * 60_002));
+    let sums = harness.store.result_sums(run.shard.task).await.unwrap();
+    assert_eq!((sums[0].items, sums[0].bytes), (250, 250 * 60_002));
 }
 
 /// Letters in no order.

@@ -16,6 +16,7 @@ mod rng;
 mod sources;
 mod stops;
 mod sums;
+mod vendor;
 mod workers;
 
 use rng::Rng;

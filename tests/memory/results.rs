@@ -1,5 +1,7 @@
 //! What items came to.
 
+use std::collections::BTreeMap;
+
 use async_trait::async_trait;
 
 use super::state::{ItemState, State};
@@ -7,7 +9,9 @@ use super::{Call, MemoryStore};
 use windrow_core::ids::{ItemIndex, ShardId, TaskId};
 use windrow_engine::ports::StoreError;
 use windrow_engine::ports::ownership::run_store::ShardCheckpoint;
-use windrow_engine::ports::tasks::results::{ResultShard, ResultStore, SegmentPlace, StoredSegment};
+use windrow_engine::ports::tasks::results::{
+    ResultShard, ResultStore, ResultSum, SegmentPlace, StoredSegment,
+};
 
 /// Keeps the segments of a checkpoint that was believed; one that is there is replaced by what it has become.
 pub(super) fn keep(state: &mut State, checkpoint: &ShardCheckpoint) {
@@ -35,18 +39,36 @@ impl ResultStore for MemoryStore {
                     .iter()
                     .filter(|(_, item)| item.shard == shard.no && matches!(item.state, ItemState::Parked(_)));
                 let lowest = parked.map(|(index, _)| *index).min();
-                let outputs = of_task.results.iter().filter(|((no, _, _), _)| *no == shard.no);
-                let outputs: Vec<_> = outputs.flat_map(|(_, outputs)| outputs).collect();
                 ResultShard {
                     shard: ShardId { task, no: shard.no },
                     end: shard.end,
                     frontier: lowest.map_or(shard.low_water, |lowest| lowest.min(shard.low_water)),
                     kept: shard.results,
-                    items: outputs.len() as u64,
-                    bytes: outputs.iter().map(|output| output.json.len() as u64).sum(),
                 }
             });
             Ok(shown.collect())
+        })
+        .await
+    }
+
+    async fn result_sums(&self, task: TaskId) -> Result<Vec<ResultSum>, StoreError> {
+        self.act(Call::Read, |state| {
+            let Some(of_task) = state.tasks.get(&task) else {
+                return Ok(Vec::new());
+            };
+            let mut sums: BTreeMap<u32, ResultSum> = BTreeMap::new();
+            for ((no, _, _), outputs) in &of_task.results {
+                let shard = ShardId { task, no: *no };
+                let none = ResultSum {
+                    shard,
+                    items: 0,
+                    bytes: 0,
+                };
+                let sum = sums.entry(*no).or_insert(none);
+                sum.items += outputs.len() as u64;
+                sum.bytes += outputs.iter().map(|output| output.json.len() as u64).sum::<u64>();
+            }
+            Ok(sums.into_values().collect())
         })
         .await
     }

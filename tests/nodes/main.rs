@@ -16,6 +16,7 @@ mod limits;
 #[path = "../client/program.rs"]
 mod program;
 mod questions;
+mod results;
 #[path = "../servers/mod.rs"]
 mod servers;
 mod sharing;

@@ -25,6 +25,10 @@ pub(crate) struct Item {
     pub(crate) given_up: bool,
     /// What the store holds of it.
     pub(crate) saved: Option<Saved>,
+    /// The run that saved it.
+    pub(crate) saved_by: Option<Epoch>,
+    /// What it came to, as each run heard it.
+    pub(crate) answers: Vec<(Epoch, Box<str>)>,
     /// How often it may leave again after its end was received: a run that knew of it was lost.
     pub(crate) may_repeat: bool,
 }
@@ -286,6 +290,7 @@ impl Judge {
         self.check(saved == said, || {
             format!("{id} says {said:?}, its items make {saved:?}")
         });
+        self.check_kept(shard, write);
         if let Some(close) = &write.close {
             self.close(id, shard, write.epoch, close);
         }
@@ -314,6 +319,7 @@ impl Judge {
                 (Some(_), false) => self.fail(format!("{id}: item {index} was settled and is not any more")),
                 (None, true) => {
                     unsaved.remove(&index);
+                    item.saved_by = Some(write.epoch);
                     item.saved = Some(match (given_up.contains(&index), item.good) {
                         (true, _) => Saved::Abandoned,
                         (false, Some(Outcome::Succeeded)) => Saved::Succeeded,

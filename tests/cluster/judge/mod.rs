@@ -9,18 +9,20 @@ mod end;
 mod gate;
 mod leases;
 mod pace;
+mod results;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use tokio::time::Instant;
 use windrow_core::ids::{ClaimId, Moment, SessionId, ShardId, TaskId};
+use windrow_core::settings::Results;
 use windrow_core::task::Tuning;
 use windrow_core::task::lifecycle::Status;
 use windrow_engine::ports::ownership::run_store::Control;
 use windrow_engine::ports::tasks::store::{TaskCommand, TaskView};
 
-pub(crate) use books::{Run, Shard};
+pub(crate) use books::{Item, Run, Shard};
 pub(crate) use gate::{Departure, Heard};
 
 /// A node and which life of it.
@@ -50,6 +52,7 @@ pub(crate) struct Task {
     pub(crate) concurrency_max: u64,
     pub(crate) unsaved_max: u64,
     pub(crate) attempts_max: u32,
+    pub(crate) keeps_results: bool,
     /// Where an early finish cuts it, if it was finished early.
     pub(crate) finish_at: Option<u64>,
     /// Accepted commands.
@@ -160,6 +163,7 @@ impl Judge {
             concurrency_max: 0,
             unsaved_max: 0,
             attempts_max: 0,
+            keeps_results: tuning.results == Results::Keep,
             finish_at: None,
             commands: 0,
             wanted: Wanted::Nothing,

@@ -195,6 +195,7 @@ impl Twins {
         .unwrap();
         both!(self, at, store => store.audit(id)).unwrap();
         let shards = both!(self, at, store => store.result_shards(id)).unwrap();
+        both!(self, at, store => store.result_sums(id)).unwrap();
         for shard in shards {
             both!(self, at, store => store.segments(shard.shard, ItemIndex(1), None, 100)).unwrap();
             both!(self, at, store => store.output(shard.shard, ItemIndex(2))).unwrap();

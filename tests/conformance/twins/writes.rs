@@ -94,8 +94,8 @@ impl Twins {
             .sum::<u64>()
             .min(run.end - run.start);
         let succeeded = run.end - run.start - abandoned;
-        let shards = self.memory.store.result_shards(run.shard.task).await.unwrap();
-        let kept = shards.iter().find(|one| one.shard == run.shard);
+        let sums = self.memory.store.result_sums(run.shard.task).await.unwrap();
+        let kept = sums.iter().find(|one| one.shard == run.shard);
         let results_kept = kept.map_or(0, |one| one.items);
         ShardCheckpoint {
             shard: run.shard,

@@ -62,8 +62,15 @@ pub struct ResultShard {
     pub end: ItemIndex,
     /// The lowest index that is not settled yet; `end` where all are. Results below it never change.
     pub frontier: ItemIndex,
-    /// How many results it came to; more than `items` once they are no longer kept.
+    /// How many results it came to; more than are stored once they are no longer kept.
     pub kept: u64,
+}
+
+/// How many results a shard has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ResultSum {
+    /// The shard.
+    pub shard: ShardId,
     /// How many results it has.
     pub items: u64,
     /// Their bytes, before they were packed.
@@ -78,6 +85,9 @@ pub struct ResultShard {
 pub trait ResultStore: Send + Sync {
     /// The shards of a task in index order, as of one moment.
     async fn result_shards(&self, task: TaskId) -> Result<Vec<ResultShard>, StoreError>;
+
+    /// How many results the shards of a task have; of those that have any. It looks at every segment.
+    async fn result_sums(&self, task: TaskId) -> Result<Vec<ResultSum>, StoreError>;
 
     /// Segments of a shard that hold an index at or above `from`, in the order of their places, after a place; at most
     /// `limit` of them.

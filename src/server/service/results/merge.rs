@@ -158,6 +158,7 @@ mod tests {
     use proptest::prelude::*;
     use windrow_core::ids::{Epoch, ShardId, TaskId};
     use windrow_engine::ports::StoreError;
+    use windrow_engine::ports::tasks::results::ResultSum;
 
     use super::*;
 
@@ -167,6 +168,10 @@ mod tests {
     #[async_trait]
     impl ResultStore for Fake {
         async fn result_shards(&self, _: TaskId) -> Result<Vec<ResultShard>, StoreError> {
+            Ok(Vec::new())
+        }
+
+        async fn result_sums(&self, _: TaskId) -> Result<Vec<ResultSum>, StoreError> {
             Ok(Vec::new())
         }
 
@@ -234,8 +239,6 @@ mod tests {
                     end: ItemIndex(first + 100),
                     frontier: ItemIndex(first + done[no as usize]),
                     kept: 0,
-                    items: 0,
-                    bytes: 0,
                 }
             });
             // What the second shard has can be read only once the first is done.

@@ -15,17 +15,6 @@ use windrow_core::ids::{ItemIndex, StoreId, TaskId};
 use windrow_engine::ports::tasks::results::{ResultShard, ResultStore};
 use windrow_engine::ports::tasks::store::TaskView;
 
-/// How many results a task has, and how large they are.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct ResultCount {
-    /// Results.
-    pub items: u64,
-    /// Bytes of JSON, before they were packed.
-    pub bytes: u64,
-    /// They can be read in order below this index.
-    pub frontier: ItemIndex,
-}
-
 /// What the keys of a task's items begin with.
 #[derive(Clone, Debug)]
 pub struct Keys {
@@ -50,7 +39,7 @@ impl Results {
     /// all there are: nothing comes between them any more.
     pub async fn read(&self, task: &TaskView, from: ItemIndex) -> Result<Reader, ServiceError> {
         let mut shards: VecDeque<ResultShard> = self.store.result_shards(task.id).await?.into();
-        if task.status.is_terminal() && shards.iter().any(|shard| shard.kept > shard.items) {
+        if task.status.is_terminal() && self.is_expired(task.id, &shards).await? {
             let detail = format!("the results of {} are no longer kept", task.id);
             return Err(ServiceError::conflict(
                 detail,
@@ -63,16 +52,11 @@ impl Results {
         Ok(Reader::new(self.store.clone(), shards, from))
     }
 
-    /// How many results a task has.
-    pub async fn count(&self, task: TaskId) -> Result<ResultCount, ServiceError> {
-        let shards = self.store.result_shards(task).await?;
-        let open = shards.iter().find(|shard| shard.frontier < shard.end);
-        let whole = shards.last().map_or(ItemIndex(0), |shard| shard.end);
-        Ok(ResultCount {
-            items: shards.iter().map(|shard| shard.items).sum(),
-            bytes: shards.iter().map(|shard| shard.bytes).sum(),
-            frontier: open.map_or(whole, |shard| shard.frontier),
-        })
+    /// Whether some of a task's results are no longer kept.
+    async fn is_expired(&self, task: TaskId, shards: &VecDeque<ResultShard>) -> Result<bool, ServiceError> {
+        let kept: u64 = shards.iter().map(|shard| shard.kept).sum();
+        let sums = self.store.result_sums(task).await?;
+        Ok(kept > sums.iter().map(|sum| sum.items).sum())
     }
 
     /// The output of one item, as JSON text.

@@ -14,7 +14,9 @@ use windrow_core::ids::{Epoch, ItemIndex, ShardId, TaskId, WallMs};
 use windrow_core::task::lifecycle::Status;
 use windrow_engine::ports::StoreError;
 use windrow_engine::ports::ownership::run_store::ShardCheckpoint;
-use windrow_engine::ports::tasks::results::{ResultShard, ResultStore, Segment, SegmentPlace, StoredSegment};
+use windrow_engine::ports::tasks::results::{
+    ResultShard, ResultStore, ResultSum, Segment, SegmentPlace, StoredSegment,
+};
 use windrow_engine::ports::tasks::upkeep::SWEEP_MAX;
 
 /// Bytes of one statement, about: MariaDB takes packets of 16 MiB.
@@ -110,6 +112,7 @@ async fn sums<C: ConnectionTrait>(db: &C, task: i64) -> Result<Vec<(i32, u64, u6
         .column_as(whole(db, C::ByteSize), "bytes")
         .filter(C::TaskId.eq(task))
         .group_by(C::ShardNo)
+        .order_by_asc(C::ShardNo)
         .into_tuple()
         .all(db)
         .await
@@ -181,15 +184,9 @@ impl ResultStore for Store {
             .all(&snapshot)
             .await
             .map_err(error)?;
-        let sums = sums(&snapshot, task.0).await?;
         let of = |row: &shard_head::Model| {
             let lowest = parked.iter().find(|(no, _)| *no == row.shard_no);
             let frontier = lowest.map_or(row.low_water, |(_, lowest)| Ord::min(row.low_water, *lowest));
-            let (_, items, bytes) = sums
-                .iter()
-                .find(|(no, _, _)| *no == row.shard_no)
-                .copied()
-                .unwrap_or_default();
             ResultShard {
                 shard: ShardId {
                     task,
@@ -198,11 +195,21 @@ impl ResultStore for Store {
                 end: ItemIndex(row.end_index.cast_unsigned()),
                 frontier: ItemIndex(frontier.cast_unsigned()),
                 kept: row.results.cast_unsigned(),
-                items,
-                bytes,
             }
         };
         Ok(rows.iter().map(of).collect())
+    }
+
+    async fn result_sums(&self, task: TaskId) -> Result<Vec<ResultSum>, StoreError> {
+        let of = |(no, items, bytes): (i32, u64, u64)| ResultSum {
+            shard: ShardId {
+                task,
+                no: no.cast_unsigned(),
+            },
+            items,
+            bytes,
+        };
+        Ok(sums(&self.readers, task.0).await?.into_iter().map(of).collect())
     }
 
     async fn segments(
@@ -258,19 +265,16 @@ fn of_shard(shard: ShardId) -> sea_orm::Select<result_segment::Entity> {
         .filter(C::ShardNo.eq(words::shard_no(shard)))
 }
 
-/// Behind a place, in the order of places.
+/// Behind a place, in the order of places. The first of the two conditions is what an index finds.
 fn behind(place: SegmentPlace) -> Condition {
     use result_segment::Column as C;
     let (first, epoch) = (place.first.0.cast_signed(), place.epoch.0.cast_signed());
-    let same_first = C::FirstIndex.eq(first);
-    Condition::any()
+    let later_of_run = C::Epoch.eq(epoch).and(C::SegNo.gt(place.no.cast_signed()));
+    let later = Condition::any()
         .add(C::FirstIndex.gt(first))
-        .add(same_first.clone().and(C::Epoch.gt(epoch)))
-        .add(
-            same_first
-                .and(C::Epoch.eq(epoch))
-                .and(C::SegNo.gt(place.no.cast_signed())),
-        )
+        .add(C::Epoch.gt(epoch))
+        .add(later_of_run);
+    Condition::all().add(C::FirstIndex.gte(first)).add(later)
 }
 
 async fn stored(store: &Store, mut row: result_segment::Model) -> Result<StoredSegment, StoreError> {
