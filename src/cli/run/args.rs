@@ -16,8 +16,8 @@ use windrow_core::settings::text::parse_span;
 /// clap's own is longer than a line, and doesn't show where a command stands.
 pub(crate) const USAGE: &str = "\
 windrow run [OPTIONS] --csv FILE|--ndjson FILE|--lines FILE
-               |--glob PATTERN|--total N|--resume NAME
-               --request 'POST URL'|--each COMMAND|--url URL|-- COMMAND…";
+                   |--glob PATTERN|--total N|--resume NAME
+                   --request 'POST URL' | --each COMMAND | --url URL | -- COMMAND…";
 
 /// How it is used.
 pub(in crate) const EXAMPLES: &str = "\
@@ -191,7 +191,7 @@ pub struct RunArgs {
 #[command(next_help_heading = "Output")]
 pub struct ResultArgs {
     /// Write what items came to, in index order while the job runs: NDJSON, or CSV where the name ends in .csv; - is
-    /// standard output. It implies --results keep
+    /// standard output. The job keeps them (results = keep)
     #[arg(long = "results-out", value_name = "FILE", id = "results_out", value_hint = ValueHint::FilePath)]
     pub out: Option<PathBuf>,
     /// Only what follows the item of this index

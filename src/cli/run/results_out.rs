@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::watch;
-use tokio::task::{JoinHandle, spawn_blocking};
+use tokio::task::{JoinError, JoinHandle, spawn_blocking};
 use tokio::time::timeout;
 
 use super::super::args::RunArgs;
@@ -150,12 +150,11 @@ impl ResultsOut {
         let Some(task) = &mut self.task else {
             return std::future::pending().await;
         };
-        let ended = task.await;
+        let ended = joined(task.await);
         self.task = None;
         match ended {
-            Ok(Err(fault)) => fault,
-            Ok(Ok(_)) => std::future::pending().await,
-            Err(error) => Fault::bug(error.to_string()),
+            Err(fault) => fault,
+            Ok(_) => std::future::pending().await,
         }
     }
 
@@ -166,9 +165,12 @@ impl ResultsOut {
     pub(super) async fn finish(self) -> Result<Option<u64>, Fault> {
         let Some(task) = self.task else { return Ok(None) };
         self.is_over.send_replace(true);
-        let written = task.await.map_err(|error| Fault::bug(error.to_string()))?;
-        written.map(Some)
+        joined(task.await).map(Some)
     }
+}
+
+fn joined(ended: Result<Result<u64, Fault>, JoinError>) -> Result<u64, Fault> {
+    ended.map_err(|error| Fault::bug(error.to_string()))?
 }
 
 /// How rows are written.
@@ -389,17 +391,9 @@ impl JobRun<'_> {
 
     pub(super) fn tell_results(&self, written: Option<u64>) {
         let Some(written) = written else { return };
-        let place = self
-            .args
-            .results
-            .out
-            .as_ref()
-            .map(|path| path.display().to_string());
-        self.say(&format!(
-            "{} written to {}",
-            counted(written, "result"),
-            place.unwrap_or_default()
-        ));
+        let place = self.args.results.out.as_deref().unwrap_or(Path::new("-"));
+        let results = counted(written, "result");
+        self.say(&format!("{results} written to {}", place.display()));
     }
 }
 
