@@ -63,9 +63,9 @@ async fn owners(asked: &Node, task: &str) -> Vec<String> {
         .collect()
 }
 
-/// Another node than this one.
-fn other<'a>(nodes: &'a [Option<Node>; 3], than: &str) -> &'a Node {
-    let mut others = NAMES.iter().zip(nodes).filter(|(name, _)| **name != than);
+/// Another node than these.
+fn other<'a>(nodes: &'a [Option<Node>; 3], than: &[&str]) -> &'a Node {
+    let mut others = NAMES.iter().zip(nodes).filter(|(name, _)| !than.contains(name));
     others
         .find_map(|(_, node)| node.as_ref())
         .expect("one is never ended")
@@ -78,7 +78,7 @@ async fn read_until(
     reader: &mut Reader,
     (task, rows): (&str, usize),
 ) -> String {
-    let (begun, node) = (Instant::now(), other(nodes, lost));
+    let (begun, node) = (Instant::now(), other(nodes, &[lost]));
     loop {
         reader.go_on(node).await;
         let owners = owners(node, task).await;
@@ -110,11 +110,11 @@ async fn results_that_were_read_stay_through_take_overs_and_each_comes_once_in_o
             }
             _ => Act::status(500),
         });
-    let mut nodes = [const { None }; 3];
+    let mut nodes: [Option<Node>; 3] = [None, None, None];
     for (name, node) in NAMES.iter().zip(&mut nodes) {
         *node = Some(cluster.node(name, TTL).await);
     }
-    let first = other(&nodes, "");
+    let first = other(&nodes, &[]);
     first.business("push", &cluster.business.url(), json!({})).await;
     let settings = json!({"start": true, "results": "keep", "rate": "90/s", "shards": 3});
     let task = first.task("push", TOTAL, settings).await;
@@ -150,7 +150,7 @@ async fn results_that_were_read_stay_through_take_overs_and_each_comes_once_in_o
     );
     signal(Signal::CONT);
 
-    let there = other(&nodes, &owner);
+    let there = other(&nodes, &[&owner, &frozen]);
     let quick = json!({"rate": "900/s"});
     there
         .admin
