@@ -97,7 +97,7 @@ impl Rows {
     ) {
         let mut cells = vec![index.0.to_string(), key.to_owned()];
         match &self.columns {
-            Columns::Whole => cells.push(json.to_owned()),
+            Columns::Whole => cells.push(cell(serde_json::from_str(json).ok(), json)),
             Columns::Members(names) => cells.extend(members(json, names)),
         }
         if self.with_data {
@@ -110,11 +110,64 @@ impl Rows {
 
 /// Members of an output as cells: texts as they are, all else as JSON, what isn't there empty.
 fn members(json: &str, names: &[String]) -> Vec<String> {
-    let all: BTreeMap<String, Value> = serde_json::from_str(json).unwrap_or_default();
-    let cell = |name: &String| match all.get(name) {
-        None | Some(Value::Null) => String::new(),
-        Some(Value::String(text)) => text.clone(),
-        Some(other) => other.to_string(),
+    let all: BTreeMap<String, Box<RawValue>> = serde_json::from_str(json).unwrap_or_default();
+    let of_name = |name: &String| {
+        let json = all.get(name)?.get();
+        Some(cell(serde_json::from_str(json).ok(), json))
     };
-    names.iter().map(cell).collect()
+    names
+        .iter()
+        .map(|name| of_name(name).unwrap_or_default())
+        .collect()
+}
+
+/// A text as it is, `null` as nothing, all else as the JSON that it is.
+fn cell(value: Option<Value>, json: &str) -> String {
+    match value {
+        Some(Value::String(text)) => text,
+        Some(Value::Null) => String::new(),
+        _ => json.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use windrow_core::ids::{StoreId, TaskId};
+
+    #[test]
+    fn a_cell_has_a_text_as_it_is_and_all_else_as_its_json() {
+        let rows = |columns| Rows {
+            form: Form::Csv,
+            columns,
+            keys: Keys {
+                store: StoreId("s".to_owned()),
+                task: TaskId(1),
+            },
+            with_data: false,
+        };
+        let row = |columns, json: &str| {
+            let output = ItemOutput {
+                index: ItemIndex(7),
+                json: json.into(),
+            };
+            let mut out = Vec::new();
+            rows(columns).push(output.index, &output, None, &mut out);
+            String::from_utf8(out).expect("text")
+        };
+        assert_eq!(
+            row(Columns::Whole, r#""one, \"two\"""#),
+            "7,s-t1-7,\"one, \"\"two\"\"\"\r\n"
+        );
+        assert_eq!(
+            row(Columns::Whole, r#"{"n":1.50}"#),
+            "7,s-t1-7,\"{\"\"n\"\":1.50}\"\r\n"
+        );
+        let some = || Columns::parse("a, b,c");
+        assert_eq!(
+            row(some(), r#"{"a":"x","c":1.50,"b":null}"#),
+            "7,s-t1-7,x,,1.50\r\n"
+        );
+        assert_eq!(row(some(), "17"), "7,s-t1-7,,,\r\n");
+    }
 }
