@@ -391,7 +391,7 @@ impl JobRun<'_> {
 
     pub(super) fn tell_results(&self, written: Option<u64>) {
         let Some(written) = written else { return };
-        let place = self.args.results.out.as_deref().unwrap_or(Path::new("-"));
+        let place = self.args.results.out.as_deref().unwrap_or_else(|| Path::new("-"));
         let results = counted(written, "result");
         self.say(&format!("{results} written to {}", place.display()));
     }
