@@ -17,7 +17,8 @@ use windrow_core::settings::text::parse_span;
 pub(crate) const USAGE: &str = "\
 windrow run [OPTIONS] --csv FILE|--ndjson FILE|--lines FILE
                    |--glob PATTERN|--total N|--resume NAME
-                   --request 'POST URL' | --each COMMAND | --url URL | -- COMMAND…";
+                   --request 'POST URL' | --each COMMAND | --url URL
+                   | -- COMMAND…";
 
 /// How it is used.
 pub(in crate) const EXAMPLES: &str = "\
