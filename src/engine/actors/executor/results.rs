@@ -39,8 +39,11 @@ pub(crate) struct Results {
     open: Vec<ItemOutput>,
     open_no: u32,
     open_bytes: usize,
-    /// Items of at least this index may join the open one: low water when it began.
+    /// Items of at least this index may join the open one: low water of the last draft before it began. Whatever settles in
+    /// the window lies above it.
     open_base: ItemIndex,
+    /// Low water of the last draft.
+    drafted: ItemIndex,
     /// Bytes since the last draft.
     fresh_bytes: u64,
     /// Drafts that are not stored, with the bytes that they hold first.
@@ -52,14 +55,15 @@ pub(crate) struct Results {
 }
 
 impl Results {
-    pub(crate) fn new(room: Arc<ResultRoom>, kept: u64) -> Results {
+    pub(crate) fn new(room: Arc<ResultRoom>, kept: u64, low_water: ItemIndex) -> Results {
         Results {
             room,
             sealed: Vec::new(),
             open: Vec::new(),
             open_no: 0,
             open_bytes: 0,
-            open_base: ItemIndex(0),
+            open_base: low_water,
+            drafted: low_water,
             fresh_bytes: 0,
             out: Vec::new(),
             next_no: 0,
@@ -92,24 +96,27 @@ impl Results {
         self.fresh_bytes + self.out.iter().map(|(_, bytes)| bytes).sum::<u64>()
     }
 
-    /// Takes outputs in; `low_water` is the run's after the reports that they came with.
-    pub(crate) fn take_in(&mut self, outputs: &mut Vec<ItemOutput>, low_water: ItemIndex) {
+    /// Takes outputs in.
+    pub(crate) fn take_in(&mut self, outputs: &mut Vec<ItemOutput>) {
         for output in outputs.drain(..) {
             let bytes = output.json.len() + OUTPUT_OVERHEAD;
             self.fresh_bytes += bytes as u64;
             self.room.0.fetch_add(bytes as u64, Ordering::Relaxed);
-            self.add(output, bytes, low_water);
+            self.add(output, bytes);
         }
     }
 
-    fn add(&mut self, output: ItemOutput, bytes: usize, low_water: ItemIndex) {
+    fn add(&mut self, output: ItemOutput, bytes: usize) {
         self.kept += 1;
         if self.open.is_empty() {
-            self.open_no = self.take_no();
-            self.open_base = low_water.min(output.index);
-        } else if output.index < self.open_base {
+            self.open_base = self.drafted;
+        }
+        if output.index < self.open_base {
             let no = self.take_no();
             return self.sealed.push((segment(no, vec![output]), None));
+        }
+        if self.open.is_empty() {
+            self.open_no = self.take_no();
         }
         self.open.push(output);
         self.open_bytes += bytes;
@@ -131,7 +138,8 @@ impl Results {
     }
 
     /// All that is not stored, for the draft of a number.
-    pub(crate) fn take_for(&mut self, draft_no: u64) -> DraftResults {
+    pub(crate) fn take_for(&mut self, draft_no: u64, low_water: ItemIndex) -> DraftResults {
+        self.drafted = low_water;
         let fresh = std::mem::take(&mut self.fresh_bytes);
         self.out.push((draft_no, fresh));
         for (_, carried_by) in &mut self.sealed {
@@ -194,19 +202,25 @@ mod tests {
     }
 
     fn results() -> Results {
-        Results::new(Arc::default(), 0)
+        Results::new(Arc::default(), 0, ItemIndex(0))
     }
 
     #[test]
     fn the_open_segment_is_carried_again_with_what_came_to_it() {
-        let mut results = Results::new(Arc::default(), 40);
-        results.take_in(&mut outputs([2, 0], 10), ItemIndex(0));
-        assert_eq!(shape(&results.take_for(1).segments), [(0, vec![0, 2])]);
+        let mut results = Results::new(Arc::default(), 40, ItemIndex(0));
+        results.take_in(&mut outputs([2, 0], 10));
+        assert_eq!(
+            shape(&results.take_for(1, ItemIndex(0)).segments),
+            [(0, vec![0, 2])]
+        );
         results.on_stored(1);
-        results.take_in(&mut outputs([1, 3], 10), ItemIndex(4));
-        assert_eq!(shape(&results.take_for(2).segments), [(0, vec![0, 1, 2, 3])]);
+        results.take_in(&mut outputs([1, 3], 10));
+        assert_eq!(
+            shape(&results.take_for(2, ItemIndex(0)).segments),
+            [(0, vec![0, 1, 2, 3])]
+        );
         results.on_stored(2);
-        let third = results.take_for(3);
+        let third = results.take_for(3, ItemIndex(0));
         assert_eq!(
             (shape(&third.segments), third.kept),
             (vec![], 44),
@@ -217,43 +231,47 @@ mod tests {
     #[test]
     fn a_full_segment_is_carried_until_it_is_stored_and_the_next_one_begins() {
         let mut results = results();
-        results.take_in(&mut outputs(0..5, SEGMENT_BYTES / 4), ItemIndex(0));
-        let first = results.take_for(1).segments;
+        results.take_in(&mut outputs(0..5, SEGMENT_BYTES / 4));
+        let first = results.take_for(1, ItemIndex(0)).segments;
         assert_eq!(shape(&first), [(0, vec![0, 1, 2, 3]), (1, vec![4])]);
-        results.take_in(&mut outputs([5], 10), ItemIndex(5));
+        results.take_in(&mut outputs([5], 10));
         assert_eq!(
-            shape(&results.take_for(2).segments),
+            shape(&results.take_for(2, ItemIndex(0)).segments),
             [(0, vec![0, 1, 2, 3]), (1, vec![4, 5])]
         );
         results.on_stored(2);
-        results.take_in(&mut outputs([6], 10), ItemIndex(6));
-        assert_eq!(shape(&results.take_for(3).segments), [(1, vec![4, 5, 6])]);
+        results.take_in(&mut outputs([6], 10));
+        assert_eq!(
+            shape(&results.take_for(3, ItemIndex(0)).segments),
+            [(1, vec![4, 5, 6])]
+        );
     }
 
     #[test]
-    fn what_settles_far_behind_the_others_is_a_segment_of_its_own() {
+    fn what_settles_far_behind_the_others_is_a_segment_of_its_own_also_where_it_comes_first() {
         let mut results = results();
-        results.take_in(&mut outputs([100], 10), ItemIndex(90));
-        results.take_in(&mut outputs([7, 95], 10), ItemIndex(101));
+        drop(results.take_for(1, ItemIndex(90)));
+        results.take_in(&mut outputs([7, 100, 8, 95], 10));
+        let second = results.take_for(2, ItemIndex(101));
         assert_eq!(
-            shape(&results.take_for(1).segments),
-            [(1, vec![7]), (0, vec![95, 100])]
+            shape(&second.segments),
+            [(0, vec![7]), (2, vec![8]), (1, vec![95, 100])]
         );
     }
 
     #[test]
     fn what_waits_counts_against_the_node_until_it_is_stored_or_its_run_is_gone() {
         let room = Arc::<ResultRoom>::default();
-        let mut results = Results::new(room.clone(), 0);
+        let mut results = Results::new(room.clone(), 0, ItemIndex(0));
         assert_eq!(results.fullness(), None);
-        results.take_in(&mut outputs(0..300, 64 << 10), ItemIndex(0));
+        results.take_in(&mut outputs(0..300, 64 << 10));
         assert!(results.is_checkpoint_due());
         assert_eq!((results.fullness(), results.fullness()), (Some(true), None));
-        drop(results.take_for(1));
+        drop(results.take_for(1, ItemIndex(0)));
         assert!(!results.is_checkpoint_due(), "one is on its way");
         results.on_stored(1);
         assert_eq!(results.fullness(), Some(false));
-        results.take_in(&mut outputs([300], 10), ItemIndex(300));
+        results.take_in(&mut outputs([300], 10));
         assert!(room.0.load(Ordering::Relaxed) > 0);
         drop(results);
         assert_eq!(room.0.load(Ordering::Relaxed), 0);
@@ -262,17 +280,19 @@ mod tests {
     #[test]
     fn a_run_stands_still_where_the_others_of_its_node_hold_too_much() {
         let room = Arc::<ResultRoom>::default();
-        let mut others: Vec<Results> = (0..5).map(|_| Results::new(room.clone(), 0)).collect();
+        let mut others: Vec<Results> = (0..5)
+            .map(|_| Results::new(room.clone(), 0, ItemIndex(0)))
+            .collect();
         for other in &mut others {
-            other.take_in(&mut outputs(0..240, 64 << 10), ItemIndex(0));
+            other.take_in(&mut outputs(0..240, 64 << 10));
         }
-        let mut late = Results::new(room, 0);
+        let mut late = Results::new(room, 0, ItemIndex(0));
         assert_eq!(
             late.fullness(),
             None,
             "it holds nothing: a checkpoint of it would help nobody"
         );
-        late.take_in(&mut outputs([0], 10), ItemIndex(0));
+        late.take_in(&mut outputs([0], 10));
         assert_eq!(late.fullness(), Some(true));
     }
 }

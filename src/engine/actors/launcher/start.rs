@@ -164,7 +164,8 @@ fn cell(state: &Launcher, claimed: Claimed) -> Result<Arc<RunCell>, OpenError> {
     };
     let execution = Execution::new(start, run_cell::now(&*node.clock));
     let lines = state.arguments.logs.of_replies(node.data_log.clone());
-    let results = executor::results::Results::new(node.directory.result_room(), shard.results_kept);
+    let results =
+        executor::results::Results::new(node.directory.result_room(), shard.results_kept, shard.low_water);
     Ok(Arc::new(RunCell::new(drives, execution, (lines, results))))
 }
 

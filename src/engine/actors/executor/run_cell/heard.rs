@@ -13,8 +13,7 @@ impl Guarded {
             fx.checkpoint_due |= self.lines.is_checkpoint_due();
         }
         if !said.outputs.is_empty() {
-            self.results
-                .take_in(&mut said.outputs, self.execution.low_water());
+            self.results.take_in(&mut said.outputs);
             fx.checkpoint_due |= self.results.is_checkpoint_due();
             self.tell_fullness(now, fx);
         }
