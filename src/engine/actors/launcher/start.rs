@@ -164,9 +164,14 @@ fn cell(state: &Launcher, claimed: Claimed) -> Result<Arc<RunCell>, OpenError> {
     };
     let execution = Execution::new(start, run_cell::now(&*node.clock));
     let lines = state.arguments.logs.of_replies(node.data_log.clone());
-    let results =
-        executor::results::Results::new(node.directory.result_room(), shard.results_kept, shard.low_water);
+    let results = results_of(node, &shard);
     Ok(Arc::new(RunCell::new(drives, execution, (lines, results))))
+}
+
+/// What its items come to, after what those of earlier runs did.
+fn results_of(node: &NodeContext, shard: &ClaimedShard) -> executor::results::Results {
+    let room = node.directory.result_room();
+    executor::results::Results::new(room, shard.results_kept, shard.low_water)
 }
 
 /// What the handler is told about the run.
