@@ -1,5 +1,7 @@
 //! `windrow task watch`: on a terminal, and without one.
 
+use std::time::Duration;
+
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
@@ -158,11 +160,20 @@ async fn errors_in_the_watch_say_who_they_are_about() {
     let mut watch = in_terminal(&person, "task watch t2");
     watch.says("○ created").await;
     let entries = json!([{"level": "error", "message": "no such user", "index": 1}]);
-    node.admin
-        .post("/v1/tasks/t2/logs", json!({ "entries": entries }))
-        .await
-        .expect(202);
-    watch.says("error #1 no such user  {\"id\":\"u1\"}").await;
+    // Lines are told from when the watch listens on, and its first picture may come before that.
+    let reported = async {
+        loop {
+            node.admin
+                .post("/v1/tasks/t2/logs", json!({ "entries": entries }))
+                .await
+                .expect(202);
+            tokio::time::sleep(Duration::from_millis(200)).await;
+        }
+    };
+    tokio::select! {
+        () = watch.says("error #1 no such user  {\"id\":\"u1\"}") => {}
+        () = reported => {}
+    }
     watch.types("q").await;
     watch.ended().await.expect(0);
 }
