@@ -1204,3 +1204,89 @@ fn a_lost_draft_is_asked_for_again_before_the_store_knows_how_far_items_may_leav
     assert_eq!(story.exchange(30), 30);
     assert!(story.fx.checkpoint_due, "nobody knows whether the draft arrived");
 }
+
+/// Exchanges, two seconds after each other: every call that is out ends well, but those for `busy` items are turned away.
+/// How often those were called.
+fn turn_away(story: &mut Story, exchanges: u32, busy: impl Fn(u64) -> bool) -> u32 {
+    let mut turned_away = 0;
+    for _ in 0..exchanges {
+        story.exchange(8);
+        let departed = Moment(story.now);
+        for dispatch in story.out.clone() {
+            for index in dispatch.run.iter().filter(|index| busy(index.0)) {
+                turned_away += 1;
+                story.reports.turned_away.push(Failed {
+                    index,
+                    attempt: dispatch.attempt,
+                    failure: Failure::new("HTTP_429", "not this one"),
+                    wish: Wish::Retry { after: None },
+                    class: FailureClass::Answered,
+                    departed,
+                    took: Duration::from_millis(1),
+                });
+            }
+        }
+        for dispatch in &story.out {
+            for _ in dispatch.run.iter().filter(|index| !busy(index.0)) {
+                story.reports.answered.add(departed);
+            }
+        }
+        story.succeed_but(&busy);
+        story.out.clear();
+        story.pass(2_000);
+    }
+    turned_away
+}
+
+fn of_three_attempts(tuning: &mut Tuning) {
+    (tuning.concurrency, tuning.max_attempts) = (Auto::Fixed(n(8)), n(3));
+}
+
+#[test]
+fn an_item_that_is_turned_away_while_others_are_answered_uses_its_attempts_and_is_given_up() {
+    let mut story = Story::new(1000, of_three_attempts);
+    let turned_away = turn_away(&mut story, 120, |index| index == 2);
+    let progress = story.core.progress(at(story.now));
+    assert_eq!((progress.counters.abandoned, turned_away), (1, 8), "five turns, three attempts");
+    let draft = story.draft().expect("an item was given up");
+    let abandoned = draft.side.iter().find_map(|record| match record {
+        SideRecord::Abandoned(trouble) => Some(trouble),
+        _ => None,
+    });
+    let abandoned = abandoned.expect("a record");
+    assert_eq!((abandoned.index, abandoned.charged), (ItemIndex(2), 3));
+    assert_eq!(abandoned.failure.as_ref().map(|failure| &*failure.code), Some("HTTP_429"));
+}
+
+#[test]
+fn a_handler_that_turns_everything_away_charges_nobody_however_long() {
+    let mut story = Story::new(1000, of_three_attempts);
+    turn_away(&mut story, 10, |_| false);
+    story.exchange(0);
+    let before = story.core.progress(at(story.now)).counters.settled();
+    assert!(turn_away(&mut story, 10_000, |_| true) > 1000, "20,000 s, and at most 60 s of pause");
+    let progress = story.core.progress(at(story.now));
+    assert_eq!((progress.counters.settled(), progress.counters.abandoned), (before, 0));
+}
+
+#[test]
+fn items_that_are_left_over_because_they_are_always_turned_away_end_too() {
+    let mut story = Story::new(2000, of_three_attempts);
+    turn_away(&mut story, 1000, |index| index == 7 || index == 8 || index == 1000);
+    let progress = story.core.progress(at(story.now));
+    assert_eq!((progress.counters.succeeded, progress.counters.abandoned), (1997, 3));
+}
+
+#[test]
+fn the_only_item_of_a_task_waits_for_as_long_as_it_is_turned_away() {
+    let mut story = Story::new(1, of_three_attempts);
+    assert!(turn_away(&mut story, 1000, |_| true) > 10);
+    assert_eq!(story.core.progress(at(story.now)).counters.abandoned, 0);
+    let draft = story.save();
+    let waits = |record: &SideRecord| match record {
+        SideRecord::Retrying(trouble) => trouble.failure.as_ref().map(|failure| failure.code.to_string()),
+        _ => None,
+    };
+    let row = draft.side.iter().find_map(waits);
+    assert_eq!(row.as_deref(), Some("HTTP_429"), "people see what it waits for");
+}

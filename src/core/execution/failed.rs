@@ -19,27 +19,47 @@ const UNCHARGED_WAIT_MIN: Duration = Duration::from_secs(1);
 
 impl Execution {
     pub(super) fn on_failed(&mut self, failed: Failed, now: Now, fx: &mut Effects) {
-        let (index, attempt) = (failed.index, failed.attempt);
-        let known = self.troubles.take(index);
-        let was_in_flight = match &known {
+        if let Some(known) = self.take_flight(failed.index, failed.attempt, fx) {
+            let is_new = known.as_ref().is_none_or(Trouble::is_only_turned_away);
+            let mut trouble = known.unwrap_or_else(|| fresh_trouble(now));
+            if is_new {
+                trouble.failed_first = Some(failed.departed);
+            }
+            self.on_failed_trouble(failed, trouble, now, fx);
+        }
+    }
+
+    /// Takes the item of a call that came back; the inner one is none where nothing was known of it. The outer one is none,
+    /// and an invariant broken, when no such call was out.
+    pub(super) fn take_flight(
+        &mut self,
+        index: ItemIndex,
+        attempt: Attempt,
+        fx: &mut Effects,
+    ) -> Option<Option<Trouble>> {
+        let was_in_flight = match self.troubles.get(index) {
             Some(t) => t.doing == Doing::InFlight && t.attempts + 1 == attempt.get(),
             None => attempt == Attempt::FIRST && index < self.high && !self.window.is_settled(index),
         };
         if !was_in_flight {
             fx.violations.push(Invariant::ReportWasInFlight);
-            known
-                .into_iter()
-                .for_each(|trouble| self.troubles.put(index, trouble));
-            return;
+            return None;
         }
+        Some(self.troubles.take(index))
+    }
+
+    /// An attempt of this item, which was taken, failed.
+    pub(super) fn on_failed_trouble(
+        &mut self,
+        failed: Failed,
+        mut trouble: Trouble,
+        now: Now,
+        fx: &mut Effects,
+    ) {
+        let index = failed.index;
         self.land(1, fx);
         self.solo.on_answered(index);
         self.meters.on_failed(&failed.failure.code, failed.wish);
-        let is_known = known.is_some();
-        let mut trouble = known.unwrap_or_else(|| fresh_trouble(now));
-        if !is_known {
-            trouble.failed_first = Some(failed.departed);
-        }
         let is_charged = self.is_charged(&failed, &mut trouble);
         self.note_attempt(&failed, &mut trouble, is_charged, now);
         let class = failed.class;

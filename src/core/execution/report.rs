@@ -37,6 +37,9 @@ impl Execution {
             self.on_returned(dispatch, now, fx);
             self.meters.on_refused(self.meters.returned() - before);
         }
+        for failed in reports.turned_away.drain(..) {
+            self.on_turned_away(failed, now, fx);
+        }
         for signal in reports.signals.drain(..) {
             self.on_signal(signal, now);
         }
@@ -164,7 +167,7 @@ impl Execution {
         }
     }
 
-    fn take_back(&mut self, items: u32, repeats: u64) {
+    pub(super) fn take_back(&mut self, items: u32, repeats: u64) {
         self.meters.on_returned(u64::from(items), repeats);
         self.circuit.on_returned(items.div_ceil(self.tuning.batch.get()));
     }
@@ -182,7 +185,7 @@ impl Execution {
     }
 
     /// Calls that were out together answer together: only the first of a pause counts as one more in a row.
-    fn back_off(&mut self, after: Option<Duration>, now: Now) {
+    pub(super) fn back_off(&mut self, after: Option<Duration>, now: Now) {
         let span = match after {
             Some(after) => after.min(RETRY_AFTER_LONGEST),
             None if self.pace.paused(now.moment).is_some() => return,

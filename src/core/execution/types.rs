@@ -104,8 +104,10 @@ pub struct Reports {
     pub failed: Vec<Failed>,
     /// Granted but not departed (stale, gate shut): due again, uncharged.
     pub returned: Vec<Dispatch>,
-    /// Turned away by a handler that is busy (429, 503): due again, uncharged.
+    /// Several items in a call that a busy handler turned away (429): due again, uncharged.
     pub refused: Vec<Dispatch>,
+    /// Items alone in a call that was turned away: the task pauses, and nobody is charged, unless it is the item's own fault.
+    pub turned_away: Vec<Failed>,
     /// Calls that brought no success, in the order in which they came back.
     pub calls: Vec<FailedCall>,
     /// Calls that came to nothing before they left, by their items' fault: `failed` has the items.
@@ -125,6 +127,7 @@ impl Reports {
             && self.failed.is_empty()
             && self.returned.is_empty()
             && self.refused.is_empty()
+            && self.turned_away.is_empty()
             && self.calls.is_empty()
             && self.answered.calls == 0
             && self.unsent == 0

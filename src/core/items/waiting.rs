@@ -52,6 +52,8 @@ pub struct Trouble {
     pub failed_first: Option<Moment>,
     /// Since when it is held, and how often it was called meanwhile.
     pub held: Option<(Moment, u32)>,
+    /// How often it was turned away.
+    pub turns: Turns,
     /// Where.
     pub place: Place,
     /// What.
@@ -68,7 +70,25 @@ pub struct Trouble {
     pub has_row: bool,
 }
 
+/// How often an item was turned away.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Turns {
+    /// Each time.
+    pub all: u32,
+    /// The first time, and each time at which nearly all others had been answered since.
+    pub own: u32,
+    /// How many calls of the run had been answered when `own` was counted.
+    pub answered: u64,
+    /// How many had been turned away then.
+    pub turned_away: u64,
+}
+
 impl Trouble {
+    /// Whether it has not failed so far, but was turned away.
+    pub fn is_only_turned_away(&self) -> bool {
+        self.attempts == 0 && self.turns.all > 0
+    }
+
     /// Remembers a failed attempt, and forgets the oldest when there are too many.
     pub fn note(&mut self, note: AttemptNote) {
         if self.history.len() >= NOTES_MAX {

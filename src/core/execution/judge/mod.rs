@@ -13,6 +13,7 @@ mod excuse;
 mod given_up;
 mod patience;
 mod probe;
+pub(super) mod turned_away;
 
 use std::time::Duration;
 
@@ -142,6 +143,9 @@ impl Execution {
 
     #[inline]
     fn on_answered(&mut self, answered: AnsweredCalls, now: Now, fx: &mut Effects) {
+        if answered.calls > 0 {
+            self.turned_away.on_answered(u64::from(answered.calls));
+        }
         let is_stirred = self.judge.is_stirred() || self.circuit.is_stirred();
         let matters = is_stirred || self.troubles.held_first().is_some();
         if answered.calls > 0 && matters {
@@ -205,7 +209,11 @@ impl Execution {
                 return;
             }
         }
-        let first_failed = self.troubles.get(call.index).map(|trouble| trouble.failed_first);
+        let known = self
+            .troubles
+            .get(call.index)
+            .filter(|trouble| !trouble.is_only_turned_away());
+        let first_failed = known.map(|trouble| trouble.failed_first);
         let answered = self.circuit.answered();
         let is_new = first_failed.is_none_or(|first| first.is_some_and(|departed| departed > answered));
         let (index, departed, after) = (call.index, call.departed, call.after);

@@ -30,16 +30,16 @@ pub(super) fn back_pressure(case: &Case<'_>) -> Advice {
     }
 }
 
-/// A rate of at most so many a second in whole numbers, of two digits where it is a large one.
+/// A rate of at most so many a second, of two digits, in the shortest unit that has them.
 fn lower_rate(per_second: f64) -> Option<Rate> {
-    if per_second >= 10.0 {
-        let mut step = 1;
-        while per_second as u64 / step >= 100 {
-            step *= 10;
-        }
-        return Rate::per_second(per_second as u64 / step * step);
+    let units = [1_u64, 60, 3600];
+    let of = |seconds: u64| (per_second * seconds as f64) as u64;
+    let seconds = units.into_iter().find(|seconds| of(*seconds) >= 10).unwrap_or(3600);
+    let mut step = 1;
+    while of(seconds) / step >= 100 {
+        step *= 10;
     }
-    Rate::new((per_second * 3600.0) as u64, Duration::from_secs(3600))
+    Rate::new(of(seconds) / step * step, Duration::from_secs(seconds))
 }
 
 /// Attempts beyond the first use the rate too.

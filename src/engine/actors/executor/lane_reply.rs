@@ -169,16 +169,7 @@ impl Reporter {
                 reports.signals.push(Signal::Gone(failure));
             }
             CallFailure::BackPressure { after, failure } => {
-                reports.refused.extend_from_slice(items.dispatches());
-                reports.signals.push(Signal::BackPressure { after });
-                let message = format!("{}: {}", failure.code, failure.message);
-                let line = LogLine {
-                    index: None,
-                    level: LogLevel::Warn,
-                    message,
-                    extra: None,
-                };
-                self.log("BACK_PRESSURE", line, at.wall);
+                self.turned_away(items, after, failure, at, reports);
             }
             CallFailure::Fenced => {
                 give_back(items, reports);
@@ -188,6 +179,39 @@ impl Reporter {
                 unsendable(items, &failure, at, reports);
             }
             CallFailure::NotSent => give_back(items, reports),
+        }
+    }
+
+    fn turned_away(
+        &self,
+        items: &CallItems,
+        after: Option<Duration>,
+        failure: Failure,
+        at: ReplyTime,
+        reports: &mut Reports,
+    ) {
+        let only = items.only();
+        let line = LogLine {
+            index: only.map(|(index, _)| index),
+            level: LogLevel::Warn,
+            message: format!("{}: {}", failure.code, failure.message),
+            extra: None,
+        };
+        self.log("BACK_PRESSURE", line, at.wall);
+        match only {
+            Some((index, attempt)) => reports.turned_away.push(Failed {
+                index,
+                attempt,
+                failure,
+                wish: Wish::Retry { after },
+                class: FailureClass::Answered,
+                departed: at.departed,
+                took: at.took,
+            }),
+            None => {
+                reports.refused.extend_from_slice(items.dispatches());
+                reports.signals.push(Signal::BackPressure { after });
+            }
         }
     }
 

@@ -103,6 +103,11 @@ impl CallItems {
         self.len() == 0
     }
 
+    /// The item of a call that has one only.
+    pub fn only(&self) -> Option<(ItemIndex, windrow_core::ids::Attempt)> {
+        self.iter().next().filter(|_| self.len() == 1)
+    }
+
     /// Each item with its attempt, in the order given.
     pub fn iter(&self) -> impl Iterator<Item = (ItemIndex, windrow_core::ids::Attempt)> + '_ {
         self.dispatches()
