@@ -5,7 +5,7 @@ use std::num::NonZeroU32;
 use std::path::PathBuf;
 
 use super::check::Faults;
-use windrow_core::argv::{Argv, Recipe, ShellText, TemplateFault};
+use windrow_core::template::program::{Argv, ProgramFault, Recipe, ShellText};
 
 /// See the module. One of `cmd`, `each` and `shell` is there.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Deserialize)]
@@ -34,7 +34,7 @@ impl Command {
     ///
     /// # Errors
     /// When its places can't be read.
-    pub fn recipe(&self) -> Result<Option<Recipe>, TemplateFault> {
+    pub fn recipe(&self) -> Result<Option<Recipe>, ProgramFault> {
         match (&self.shell, self.each.is_empty()) {
             (Some(text), _) => ShellText::parse(text).map(Recipe::Shell).map(Some),
             (None, false) => Argv::parse(&self.each, self.allow_dashes)

@@ -7,7 +7,6 @@
 
 #![warn(missing_docs)]
 
-pub mod argv;
 pub mod business;
 pub mod capacity;
 pub mod checkpoint;

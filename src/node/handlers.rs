@@ -9,10 +9,10 @@ use std::thread::available_parallelism;
 use tokio::runtime::Handle as Runtime;
 
 use windrow_config::{CommandHandler, Config};
-use windrow_core::argv::Recipe;
 use windrow_core::business::request::RequestSpec;
 use windrow_core::ids::{Epoch, RunNo, ShardId, StoreId, TaskId};
 use windrow_core::template::Secrets;
+use windrow_core::template::program::Recipe;
 use windrow_engine::ports::clock::Clock;
 use windrow_engine::ports::handling::handler::{Handler, HandlerFactory, Mode, OpenError, RunContext};
 use windrow_engine::ports::ownership::gate::Gate;

@@ -4,7 +4,7 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
 
-use windrow_core::argv::{Argv, Recipe, ShellText};
+use windrow_core::template::program::{Argv, Recipe, ShellText};
 use windrow_engine::ports::clock::Clock;
 use windrow_engine::ports::handling::handler::{HandlerFactory, Mode};
 use windrow_engine::ports::ownership::gate::Gate;

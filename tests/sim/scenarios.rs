@@ -1247,7 +1247,11 @@ fn an_item_that_is_turned_away_while_others_are_answered_uses_its_attempts_and_i
     let mut story = Story::new(1000, of_three_attempts);
     let turned_away = turn_away(&mut story, 120, |index| index == 2);
     let progress = story.core.progress(at(story.now));
-    assert_eq!((progress.counters.abandoned, turned_away), (1, 8), "five turns, three attempts");
+    assert_eq!(
+        (progress.counters.abandoned, turned_away),
+        (1, 8),
+        "five turns, three attempts"
+    );
     let draft = story.draft().expect("an item was given up");
     let abandoned = draft.side.iter().find_map(|record| match record {
         SideRecord::Abandoned(trouble) => Some(trouble),
@@ -1255,7 +1259,10 @@ fn an_item_that_is_turned_away_while_others_are_answered_uses_its_attempts_and_i
     });
     let abandoned = abandoned.expect("a record");
     assert_eq!((abandoned.index, abandoned.charged), (ItemIndex(2), 3));
-    assert_eq!(abandoned.failure.as_ref().map(|failure| &*failure.code), Some("HTTP_429"));
+    assert_eq!(
+        abandoned.failure.as_ref().map(|failure| &*failure.code),
+        Some("HTTP_429")
+    );
 }
 
 #[test]
@@ -1264,17 +1271,28 @@ fn a_handler_that_turns_everything_away_charges_nobody_however_long() {
     turn_away(&mut story, 10, |_| false);
     story.exchange(0);
     let before = story.core.progress(at(story.now)).counters.settled();
-    assert!(turn_away(&mut story, 10_000, |_| true) > 1000, "20,000 s, and at most 60 s of pause");
+    assert!(
+        turn_away(&mut story, 10_000, |_| true) > 1000,
+        "20,000 s, and at most 60 s of pause"
+    );
     let progress = story.core.progress(at(story.now));
-    assert_eq!((progress.counters.settled(), progress.counters.abandoned), (before, 0));
+    assert_eq!(
+        (progress.counters.settled(), progress.counters.abandoned),
+        (before, 0)
+    );
 }
 
 #[test]
 fn items_that_are_left_over_because_they_are_always_turned_away_end_too() {
     let mut story = Story::new(2000, of_three_attempts);
-    turn_away(&mut story, 1000, |index| index == 7 || index == 8 || index == 1000);
+    turn_away(&mut story, 1000, |index| {
+        index == 7 || index == 8 || index == 1000
+    });
     let progress = story.core.progress(at(story.now));
-    assert_eq!((progress.counters.succeeded, progress.counters.abandoned), (1997, 3));
+    assert_eq!(
+        (progress.counters.succeeded, progress.counters.abandoned),
+        (1997, 3)
+    );
 }
 
 #[test]

@@ -10,8 +10,8 @@ use super::handler::check_unused;
 use crate::args::HttpArgs;
 use crate::exit::Exit;
 use crate::fault::Fault;
-use windrow_core::argv::{Argv, Recipe, ShellText, TemplateFault};
 use windrow_core::settings::{Auto, Results};
+use windrow_core::template::program::{Argv, ProgramFault, Recipe, ShellText};
 use windrow_node::handlers::{HandlerChoice, cores};
 use windrow_node::sources::OpenedSource;
 
@@ -159,13 +159,11 @@ impl EachArgs {
 }
 
 /// What to try instead of a template that can't be used.
-fn hint(why: &TemplateFault) -> &'static str {
+fn hint(why: &ProgramFault) -> &'static str {
     match why {
-        TemplateFault::NoProgram => "--each 'gzip -k {file}'",
-        TemplateFault::ProgramVaries(_) => "--shell --each '\"$ROW_program\" …', if that is meant",
-        TemplateFault::LoneBrace(_) => "{column} for a value, {{ and }} for braces",
-        TemplateFault::NotAPointer(_) => "~0 for ~ and ~1 for / in a name",
-        TemplateFault::Nul(_) => "without it",
+        ProgramFault::NoProgram => "--each 'gzip -k {file}'",
+        ProgramFault::ProgramVaries(_) => "--shell --each '\"$ROW_program\" …', if that is meant",
+        ProgramFault::Argument(..) => "{column} for a value, {{ and }} for braces",
     }
 }
 
@@ -197,8 +195,8 @@ mod tests {
             ("", true, &words, "runs one text"),
             ("true", false, &words, "words after --"),
             ("echo 'x", false, &[], "a quote without its other one"),
-            ("echo {x", false, &[], "a brace without its other one"),
-            ("{x} y", false, &[], "has a place for a value"),
+            ("echo {x", false, &[], "part of no placeholder"),
+            ("{x} y", false, &[], "has a placeholder"),
         ];
         for (text, shell, words, because) in cases {
             let fault = each(text, shell).recipe(text, words).expect_err("refused");

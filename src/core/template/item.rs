@@ -1,5 +1,6 @@
 //! The values of one item. Only the members that a template names are looked at; the rest is skipped unparsed.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
@@ -74,6 +75,7 @@ fn unescaped(token: &str) -> Option<String> {
 /// One attempt of one item.
 #[derive(Clone, Debug)]
 pub struct Item<'a> {
+    data: Option<&'a str>,
     /// The values of the named members, by their numbers.
     values: Vec<Option<&'a RawValue>>,
     /// Its index.
@@ -97,10 +99,37 @@ impl<'a> Item<'a> {
             }));
         }
         Item {
+            data,
             values,
             index,
             key,
             attempt,
+        }
+    }
+
+    /// The only value of its data: that of an object with one member, or a value that is no object; none without data.
+    pub(super) fn only(&self) -> Result<Option<&'a RawValue>, ValueFault> {
+        let Some(data) = self.data else {
+            return Ok(None);
+        };
+        let several = |what: &str| {
+            let what =
+                format!("{{}} is the only value of an item's data, and this is {what}; name one: {{column}}");
+            Err(ValueFault(what))
+        };
+        match data.trim_start().as_bytes().first() {
+            Some(b'[') => several("a list"),
+            Some(b'{') => {
+                let members: BTreeMap<String, &RawValue> = serde_json::from_str(data).unwrap_or_default();
+                match members.len() {
+                    1 => Ok(members.into_values().next()),
+                    many => several(&format!("an object with {many}")),
+                }
+            }
+            _ => match serde_json::from_str(data) {
+                Ok(value) => Ok(Some(value)),
+                Err(_) => several("no JSON"),
+            },
         }
     }
 

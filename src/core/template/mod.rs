@@ -8,17 +8,20 @@
 //! | JSON, outside of quotes | a JSON value: a text is quoted, a number, object … stays what it is |
 //! | JSON, inside of quotes | the inside of a JSON string |
 //! | text | itself |
+//! | argument of a program | itself; refused with NUL |
 //!
 //! **What a placeholder is.** `{name}` or `{name:conversion}`. A name begins with anything but a blank, a quote, a brace, and
 //! has no quote, backslash, brace or control character in it. In all places but JSON outside of quotes, `{{` and `}}` are a
 //! brace each, and a brace that is neither this nor a placeholder is refused. In JSON outside of quotes a `{` that is followed
-//! by a blank, a quote or `}` is JSON's own, as is every `}`; there is no escape, since JSON needs none there.
+//! by a blank, a quote or `}` is JSON's own, as is every `}`; there is no escape, since JSON needs none there. In an argument
+//! `{}` is the only value of the item's row, or the index where items are only counted.
 //!
 //! Parsed once; filling one is a pass over its pieces. Values that are the same for all items (parameters, secrets) are bound
 //! before the first one.
 
 mod item;
 mod placeholder;
+pub mod program;
 pub mod request;
 mod scan;
 mod url;
@@ -60,6 +63,8 @@ pub enum Place {
     Form,
     /// Text in which nothing has a meaning.
     Text,
+    /// An argument of a program.
+    Argument,
 }
 
 /// A text that is no template.
@@ -94,19 +99,19 @@ impl std::fmt::Debug for Secrets {
 }
 
 /// A text with placeholders.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Template {
     pieces: Vec<Piece>,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 enum Piece {
     Text(String),
     Slot(Slot),
 }
 
 /// A placeholder where it stands.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 struct Slot {
     placeholder: Placeholder,
     spot: Spot,
@@ -118,6 +123,7 @@ enum Spot {
     Encoded,
     Header,
     Plain,
+    Argument,
     JsonValue,
     JsonText,
 }
@@ -133,7 +139,7 @@ impl Template {
             pieces.push(match token {
                 scan::Token::Text(text) => Piece::Text(literal(text, place)?),
                 scan::Token::Slot { inside, in_string } => Piece::Slot(Slot {
-                    placeholder: Placeholder::parse(inside, roots)?,
+                    placeholder: Placeholder::parse(inside, place, roots)?,
                     spot: spot(place, in_string),
                 }),
             });
@@ -156,6 +162,23 @@ impl Template {
     /// Whether it is the same for all items.
     pub fn is_constant(&self) -> bool {
         self.placeholders().next().is_none()
+    }
+
+    /// What is not a placeholder.
+    pub(super) fn text(&self) -> String {
+        let texts = self.pieces.iter().filter_map(|piece| match piece {
+            Piece::Text(text) => Some(text.as_str()),
+            Piece::Slot(_) => None,
+        });
+        texts.collect()
+    }
+
+    /// Its first placeholder, if nothing stands before it.
+    pub(super) fn leading(&self) -> Option<&Placeholder> {
+        match self.pieces.first() {
+            Some(Piece::Slot(slot)) => Some(&slot.placeholder),
+            _ => None,
+        }
     }
 
     /// The same with what is the same for all items written in.
@@ -231,7 +254,9 @@ impl Slot {
                     value::write(value::Value::Text(secret), placeholder, self.spot, &mut out)?;
                 }
             }
-            Source::Member(_) | Source::Index | Source::Key | Source::Attempt => return Ok(None),
+            Source::Member(_) | Source::Only | Source::Index | Source::Key | Source::Attempt => {
+                return Ok(None);
+            }
         }
         Ok(Some(out))
     }
@@ -240,6 +265,9 @@ impl Slot {
         let placeholder = &self.placeholder;
         let value = match &placeholder.source {
             Source::Member(member) => value::Value::Json(item.member(member)?),
+            Source::Only => item
+                .only()?
+                .map_or(value::Value::Number(item.index), value::Value::Json),
             Source::Index => value::Value::Number(item.index),
             Source::Attempt => value::Value::Number(u64::from(item.attempt)),
             Source::Key => value::Value::Text(item.key),
@@ -256,6 +284,7 @@ fn spot(place: Place, in_string: bool) -> Spot {
         Place::Path | Place::Query | Place::Form => Spot::Encoded,
         Place::Header => Spot::Header,
         Place::Text => Spot::Plain,
+        Place::Argument => Spot::Argument,
         Place::Json if in_string => Spot::JsonText,
         Place::Json => Spot::JsonValue,
     }
@@ -268,7 +297,10 @@ fn literal(text: String, place: Place) -> Result<String, TemplateFault> {
         Place::Header if text.chars().any(is_no_header) => Err(TemplateFault(
             "it has a control character, which no header may have".to_owned(),
         )),
-        Place::Header | Place::Json | Place::Text => Ok(text),
+        Place::Argument if text.contains('\0') => Err(TemplateFault(
+            "it has a NUL character, and no program can be given one".to_owned(),
+        )),
+        Place::Header | Place::Json | Place::Text | Place::Argument => Ok(text),
     }
 }
 

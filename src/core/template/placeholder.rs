@@ -1,7 +1,7 @@
 //! What a placeholder names, and what its value is converted to.
 
-use super::TemplateFault;
 use super::item::{Member, Roots};
+use super::{Place, TemplateFault};
 
 /// `{name}` or `{name:conversion}`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,6 +17,8 @@ pub struct Placeholder {
 pub enum Source {
     /// A column or member of the item's data, or a deeper part of it.
     Member(Member),
+    /// The only value of a row that has one; the index where there are no rows.
+    Only,
     /// The item's index.
     Index,
     /// The item's key: the same for each attempt.
@@ -55,7 +57,7 @@ impl Conversion {
 impl Placeholder {
     /// Reads what is between the braces. What follows the last colon is a conversion if it is one's word; else the colon is
     /// part of the name.
-    pub(super) fn parse(inside: &str, roots: &mut Roots) -> Result<Placeholder, TemplateFault> {
+    pub(super) fn parse(inside: &str, place: Place, roots: &mut Roots) -> Result<Placeholder, TemplateFault> {
         let known = |word: &str| Conversion::ALL.into_iter().find(|(known, _)| *known == word);
         let cut = inside
             .rsplit_once(':')
@@ -65,12 +67,19 @@ impl Placeholder {
             None => (inside, None),
         };
         let source = match name {
+            "" if place == Place::Argument => Source::Only,
             "index" => Source::Index,
             "key" => Source::Key,
             "attempt" => Source::Attempt,
             _ => named(name, roots)?,
         };
-        Ok(Placeholder { source, conversion })
+        match source {
+            Source::Param(_) | Source::Secret(_) if place == Place::Argument => Err(TemplateFault(format!(
+                "{{{inside}}} can't be an argument, which every user of the machine may see; pass it in a variable of the \
+                 environment"
+            ))),
+            source => Ok(Placeholder { source, conversion }),
+        }
     }
 }
 

@@ -21,6 +21,7 @@ pub(super) fn tokens(text: &str, place: Place) -> Result<Vec<Token<'_>>, Templat
         text,
         at: 0,
         is_json: place == Place::Json,
+        is_argument: place == Place::Argument,
         in_string: false,
         plain: String::new(),
         tokens: Vec::new(),
@@ -36,6 +37,8 @@ struct Cutter<'a> {
     text: &'a str,
     at: usize,
     is_json: bool,
+    /// `{}` is a placeholder.
+    is_argument: bool,
     in_string: bool,
     plain: String,
     tokens: Vec<Token<'a>>,
@@ -84,8 +87,9 @@ impl Cutter<'_> {
         let end = rest
             .find(['{', '}', '"', '\\'])
             .filter(|end| rest[*end..].starts_with('}'));
+        let is_empty = self.is_argument && rest.starts_with(['}', ':']);
         let end = end
-            .filter(|_| rest.starts_with(begins_name))
+            .filter(|_| is_empty || rest.starts_with(begins_name))
             .ok_or_else(|| self.stray('{'))?;
         let from = self.at + 1;
         self.flush();

@@ -39,6 +39,11 @@ pub(super) fn write(
     match spot {
         Spot::Encoded => encoded(&text, out),
         Spot::Plain => out.push_str(&text),
+        Spot::Argument if text.contains('\0') => {
+            let what = "has a NUL character, and no program can be given one";
+            return Err(fault(placeholder, what));
+        }
+        Spot::Argument => out.push_str(&text),
         Spot::Header => match text.chars().find(|c| is_no_header(*c)) {
             Some(wrong) => {
                 let what = "which no header may have";
@@ -58,7 +63,7 @@ pub(super) fn write(
 pub(super) fn write_mask(spot: Spot, out: &mut String) {
     match spot {
         Spot::JsonValue => drop(write!(out, "\"{MASK}\"")),
-        Spot::Encoded | Spot::Header | Spot::Plain | Spot::JsonText => out.push_str(MASK),
+        Spot::Encoded | Spot::Header | Spot::Plain | Spot::Argument | Spot::JsonText => out.push_str(MASK),
     }
 }
 
@@ -155,9 +160,10 @@ fn escaped(text: &str, out: &mut String) {
 }
 
 /// The values of secrets and of items aren't shown: messages are stored.
-fn fault(placeholder: &Placeholder, what: &str) -> ValueFault {
+pub(super) fn fault(placeholder: &Placeholder, what: &str) -> ValueFault {
     let whose = match &placeholder.source {
         Source::Member(member) => format!("{:?} of this item's data", member.written()),
+        Source::Only => "the only value of this item's data".to_owned(),
         Source::Index => "the index".to_owned(),
         Source::Key => "the key".to_owned(),
         Source::Attempt => "the attempt".to_owned(),

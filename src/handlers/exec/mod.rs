@@ -39,9 +39,9 @@ use super::command::program::Program;
 use super::command::stderr::Notes;
 use super::command::{COMMAND_NOT_STARTED, Environment, Sink, TIMEOUT};
 use super::deadline::Deadline;
-use windrow_core::argv::Recipe;
 use windrow_core::ids::{Attempt, ItemIndex};
 use windrow_core::items::verdict::Failure;
+use windrow_core::template::program::Recipe;
 use windrow_engine::ports::clock::Clock;
 use windrow_engine::ports::handling::handler::{Call, Handler, HandlerFactory, OpenError, Reply, RunContext};
 

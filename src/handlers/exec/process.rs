@@ -17,9 +17,10 @@ use super::records::Record;
 use super::verdict;
 use crate::command::answer::Judged;
 use crate::command::group::ProcessGroup;
-use windrow_core::argv::{Filled, ItemFacts, TEMPLATE_VALUE};
 use windrow_core::ids::Moment;
 use windrow_core::items::verdict::{Failure, Wish};
+use windrow_core::template::TEMPLATE_VALUE;
+use windrow_core::template::program::{Filled, ItemFacts};
 use windrow_engine::ports::handling::handler::ItemVerdict;
 
 /// How long what a process left behind may go on holding its stdout or stderr before it is killed.

@@ -34,7 +34,10 @@ pub(super) fn back_pressure(case: &Case<'_>) -> Advice {
 fn lower_rate(per_second: f64) -> Option<Rate> {
     let units = [1_u64, 60, 3600];
     let of = |seconds: u64| (per_second * seconds as f64) as u64;
-    let seconds = units.into_iter().find(|seconds| of(*seconds) >= 10).unwrap_or(3600);
+    let seconds = units
+        .into_iter()
+        .find(|seconds| of(*seconds) >= 10)
+        .unwrap_or(3600);
     let mut step = 1;
     while of(seconds) / step >= 100 {
         step *= 10;

@@ -1,6 +1,6 @@
 //! How a program is started for an item: by its arguments, or by a shell.
 
-use super::{Argv, ItemFacts, Mismatch, ShellText, Unfit};
+use super::{Argv, ItemFacts, Mismatch, ShellText, ValueFault};
 
 /// What runs a text.
 const SHELL: &str = "sh";
@@ -36,7 +36,7 @@ impl Recipe {
     ///
     /// # Errors
     /// When the item's values don't fit; they are nobody else's fault.
-    pub fn fill(&self, item: &ItemFacts<'_>) -> Result<Filled, Unfit> {
+    pub fn fill(&self, item: &ItemFacts<'_>) -> Result<Filled, ValueFault> {
         match self {
             Recipe::Argv(argv) => Ok(Filled {
                 arguments: argv.fill(item)?,

@@ -3,8 +3,11 @@
 //! `$ROW_name` is the member `name` of the row; characters that no variable's name has are `_` there. Only variables that
 //! the text names, with `$` or without, are passed on.
 
-use super::row::{Row, text_of};
-use super::{ItemFacts, Mismatch, TemplateFault, Unfit, there_is};
+use std::collections::BTreeMap;
+
+use serde_json::value::RawValue;
+
+use super::{ItemFacts, Mismatch, ProgramFault, TemplateFault, ValueFault, there_is};
 
 /// What the names of variables with an item's values begin with.
 pub const SHELL_PREFIX: &str = "ROW_";
@@ -22,12 +25,13 @@ impl ShellText {
     ///
     /// # Errors
     /// When the text is empty or no program can be given it.
-    pub fn parse(text: &str) -> Result<ShellText, TemplateFault> {
+    pub fn parse(text: &str) -> Result<ShellText, ProgramFault> {
         if text.trim().is_empty() {
-            return Err(TemplateFault::NoProgram);
+            return Err(ProgramFault::NoProgram);
         }
         if text.contains('\0') {
-            return Err(TemplateFault::Nul(text.to_owned()));
+            let why = TemplateFault("it has a NUL character, and no program can be given one".to_owned());
+            return Err(ProgramFault::Argument(text.to_owned(), why));
         }
         let words = text.match_indices(SHELL_PREFIX).map(|(at, _)| text.split_at(at));
         let mut names: Vec<String> = words.filter_map(|(before, word)| named(before, word)).collect();
@@ -48,10 +52,11 @@ impl ShellText {
     ///
     /// # Errors
     /// When the item lacks one of them, or no program can be given it.
-    pub fn variables(&self, item: &ItemFacts<'_>) -> Result<Vec<(String, String)>, Unfit> {
-        let row = Row::of(item.data);
+    pub fn variables(&self, item: &ItemFacts<'_>) -> Result<Vec<(String, String)>, ValueFault> {
+        let members = item.data.and_then(|data| serde_json::from_str(data).ok());
+        let members: Members<'_> = members.unwrap_or_default();
         let valued = |name: &String| {
-            let value = value(name, &row)?;
+            let value = value(name, &members)?;
             Ok((format!("{SHELL_PREFIX}{name}"), value))
         };
         self.names.iter().map(valued).collect()
@@ -114,17 +119,26 @@ fn safe(column: &str) -> String {
     column.chars().map(fits).collect()
 }
 
-fn value(name: &str, row: &Row<'_>) -> Result<String, Unfit> {
-    let variable = || format!("${SHELL_PREFIX}{name}");
-    let members = row.members().ok_or_else(|| Unfit::Missing(variable()))?;
+/// The members of an object.
+type Members<'a> = BTreeMap<String, &'a RawValue>;
+
+fn value(name: &str, members: &Members<'_>) -> Result<String, ValueFault> {
+    let fault = |what: &str| ValueFault(format!("${SHELL_PREFIX}{name} {what}"));
     let mut found = members.iter().filter(|(column, _)| safe(column) == name);
-    let (_, json) = found.next().ok_or_else(|| Unfit::Missing(variable()))?;
+    let (_, json) = found
+        .next()
+        .ok_or_else(|| fault("is missing in this item's data"))?;
     if found.next().is_some() {
-        return Err(Unfit::Ambiguous(variable()));
+        return Err(fault("is the name of several columns"));
     }
-    let value = text_of(json.get()).ok_or_else(|| Unfit::Null(variable()))?;
+    let value = match json.get().as_bytes().first() {
+        Some(b'n') => return Err(fault("is null")),
+        // A lone surrogate is JSON, but no text.
+        Some(b'"') => serde_json::from_str(json.get()).map_err(|_| fault("is no text"))?,
+        _ => json.get().to_owned(),
+    };
     if value.contains('\0') {
-        return Err(Unfit::Nul(variable()));
+        return Err(fault("has a NUL character, and no program can be given one"));
     }
     Ok(value)
 }

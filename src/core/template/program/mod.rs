@@ -1,0 +1,160 @@
+//! A program that is started once for each item: its arguments as templates, or a text for a shell.
+//!
+//! What holds: a template of n arguments gives n arguments, whatever the values are; the text around a placeholder stays;
+//! no value can make an argument begin with `-` unless that is allowed.
+
+mod recipe;
+mod shell;
+
+pub use self::recipe::{Filled, Recipe};
+pub use self::shell::{SHELL_PREFIX, ShellText};
+use super::placeholder::Source;
+use super::value::fault;
+use super::{Item, Place, Roots, Template, TemplateFault, ValueFault};
+use crate::ids::{Attempt, ItemIndex};
+
+/// A program and its arguments, with placeholders for what an item carries.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Argv {
+    program: String,
+    arguments: Vec<Template>,
+    roots: Roots,
+    may_begin_with_dash: bool,
+}
+
+/// One attempt of one item.
+#[derive(Clone, Copy, Debug)]
+pub struct ItemFacts<'a> {
+    /// Its position.
+    pub index: ItemIndex,
+    /// The same for every attempt and run.
+    pub key: &'a str,
+    /// Which attempt this is.
+    pub attempt: Attempt,
+    /// Its row as JSON; none where items are only counted.
+    pub data: Option<&'a str>,
+}
+
+/// A program can't be started like this at all.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ProgramFault {
+    /// Nothing to start.
+    #[error("it names no program")]
+    NoProgram,
+    /// The program would depend on the item.
+    #[error("the program {0:?} has a placeholder; only its arguments may")]
+    ProgramVaries(String),
+    /// An argument is no template.
+    #[error("{0:?}: {1}")]
+    Argument(String, TemplateFault),
+}
+
+/// A template names what the items don't carry.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{what}")]
+pub struct Mismatch {
+    /// What is wrong.
+    pub what: String,
+    /// What there is instead, for people.
+    pub there_is: String,
+}
+
+impl Argv {
+    /// Reads a program and its arguments.
+    ///
+    /// # Errors
+    /// When there is no program, it has a placeholder, or an argument is no template.
+    pub fn parse<S: AsRef<str>>(words: &[S], may_begin_with_dash: bool) -> Result<Argv, ProgramFault> {
+        let (program, arguments) = words.split_first().ok_or(ProgramFault::NoProgram)?;
+        let mut roots = Roots::default();
+        let mut parsed = |text: &str| {
+            let wrong = |why| ProgramFault::Argument(text.to_owned(), why);
+            Template::parse(text, Place::Argument, &mut roots).map_err(wrong)
+        };
+        let name = parsed(program.as_ref())?;
+        if !name.is_constant() {
+            return Err(ProgramFault::ProgramVaries(program.as_ref().to_owned()));
+        }
+        let arguments = arguments.iter().map(|text| parsed(text.as_ref()));
+        let arguments = arguments.collect::<Result<_, _>>()?;
+        let program = name.text();
+        if program.is_empty() {
+            return Err(ProgramFault::NoProgram);
+        }
+        Ok(Argv {
+            program,
+            arguments,
+            roots,
+            may_begin_with_dash,
+        })
+    }
+
+    /// The program, the same for all items.
+    pub fn program(&self) -> &str {
+        &self.program
+    }
+
+    /// The arguments of one item, without the program.
+    ///
+    /// # Errors
+    /// When the item's values don't fit; they are nobody else's fault.
+    pub fn fill(&self, item: &ItemFacts<'_>) -> Result<Vec<String>, ValueFault> {
+        let item = Item::new(&self.roots, item.data, item.index.0, item.key, item.attempt.get());
+        self.arguments
+            .iter()
+            .map(|argument| self.argument(argument, &item))
+            .collect()
+    }
+
+    fn argument(&self, argument: &Template, item: &Item<'_>) -> Result<String, ValueFault> {
+        let mut text = String::new();
+        argument.render(item, &mut text)?;
+        match argument.leading() {
+            Some(leading) if !self.may_begin_with_dash && text.starts_with('-') => Err(fault(
+                leading,
+                "would begin an argument with \"-\" and be taken for an option; put ./ or -- before it, or allow it",
+            )),
+            _ => Ok(text),
+        }
+    }
+
+    /// Compares the template with the columns of a source: those of a CSV, or the members of a first row.
+    ///
+    /// # Errors
+    /// When it names a column that isn't among them.
+    pub fn check(&self, has_data: bool, columns: &[String]) -> Result<(), Mismatch> {
+        let mismatch = |what: String| Mismatch {
+            what,
+            there_is: there_is(has_data, columns),
+        };
+        let mut placeholders = self.arguments.iter().flat_map(Template::placeholders);
+        let wants_only = placeholders.any(|one| one.source == Source::Only);
+        if wants_only && has_data && columns.len() > 1 {
+            let what = format!("{{}} is the only value of a row, and here are {}", columns.len());
+            return Err(mismatch(what));
+        }
+        // Of rows that are no objects nothing is known.
+        if has_data && columns.is_empty() {
+            return Ok(());
+        }
+        match self.roots.names().iter().find(|name| !columns.contains(name)) {
+            Some(name) => Err(mismatch(format!("there is no column for {{{name}}}"))),
+            None => Ok(()),
+        }
+    }
+}
+
+/// What may be named instead, for people.
+fn there_is(has_data: bool, columns: &[String]) -> String {
+    if !has_data {
+        return "these items have no data: {index}, {key}, {attempt} or {}".to_owned();
+    }
+    let named: Vec<String> = columns.iter().map(|name| format!("{{{name}}}")).collect();
+    format!(
+        "one of {}, or {{{{ and }}}} for braces that are text",
+        named.join(" ")
+    )
+}
+
+#[cfg(test)]
+mod tests;
