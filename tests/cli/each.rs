@@ -74,7 +74,7 @@ fn what_can_not_work_is_refused_before_anything_starts() {
         &["--each", "touch started {oops}"],
         &["no column for {oops}", "{in} {out}"],
     );
-    refused(&["--each", "touch started {}"], &["{} is the only member"]);
+    refused(&["--each", "touch started {}"], &["{} is the only value"]);
     refused(
         &["--each", "touch started $ROW_oops", "--shell"],
         &["no column for $ROW_oops", "\"$ROW_in\""],
@@ -84,7 +84,7 @@ fn what_can_not_work_is_refused_before_anything_starts() {
         &["--each", "touch started", "--batch", "2"],
         &["one process for each item", "--concurrency"],
     );
-    refused(&["--each", "touch {"], &["a brace without its other one"]);
+    refused(&["--each", "touch {"], &["part of no placeholder"]);
     refused(&["--each", "touch", "--header", "a: b"], &["there is no URL"]);
     refused(&["--each"], &["names no program"]);
     let none: Done = place.windrow(&["run", "--csv", "rows.csv", "--each", "no-such-program {in}"]);

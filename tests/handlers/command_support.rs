@@ -330,14 +330,19 @@ pub(crate) fn is_alive(pid: i32) -> bool {
 
 /// Waits until a process is gone. There is no event for a process that is not our child, so this looks.
 pub(crate) async fn gone(pid: i32) {
+    over(&format!("process {pid}"), || !is_alive(pid)).await;
+}
+
+/// Waits until something that tells nobody is over.
+pub(crate) async fn over(what: &str, is_over: impl Fn() -> bool) {
     let wait = async {
-        while is_alive(pid) {
+        while !is_over() {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     };
     tokio::time::timeout(PATIENCE, wait)
         .await
-        .unwrap_or_else(|_| panic!("process {pid} is still alive"));
+        .unwrap_or_else(|_| panic!("{what} is still there"));
 }
 
 /// A directory for one test.
