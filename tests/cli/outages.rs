@@ -3,7 +3,10 @@
 #![allow(clippy::disallowed_methods, reason = "a test measures real time")]
 
 use std::net::TcpListener;
+use std::path::Path;
 use std::time::{Duration, Instant};
+
+use sea_orm::{ConnectOptions, ConnectionTrait, Database, DatabaseConnection};
 
 use crate::support::{Business, Place};
 
@@ -212,4 +215,38 @@ fn a_worker_that_answers_an_id_that_no_item_has_is_named_before_the_timeout_that
     let mut live = place.start(&words);
     let line = live.wait_for("answers with id 999999");
     assert!(line.contains("which no item has"), "{line}");
+}
+
+/// Holds the write lock of a database, as a disk does that hangs.
+async fn hold(path: &Path) -> DatabaseConnection {
+    let mut options = ConnectOptions::new(format!("sqlite://{}", path.display()));
+    options.max_connections(1);
+    let held = Database::connect(options).await.expect("a database");
+    held.execute_unprepared("BEGIN IMMEDIATE")
+        .await
+        .expect("its lock");
+    held
+}
+
+#[tokio::test]
+async fn a_disk_that_hangs_is_told_once_and_in_words_of_people() {
+    let place = Place::new();
+    let words = [
+        "run", "--total", "300", "--rate", "20/s", "--state", "s", "--each", "true",
+    ];
+    let mut live = place.start(&words);
+    live.wait_for("running");
+    let held = hold(&place.path("s/windrow.db")).await;
+    live.wait_for("progress can't be saved at the moment");
+    held.execute_unprepared("ROLLBACK").await.expect("it lets go");
+    let done = live.end().expect(0);
+    assert_eq!(
+        done.stderr.matches("can't be saved").count(),
+        1,
+        "{}",
+        done.stderr
+    );
+    for inner in ["WARN", "ERROR", "trust decays", "not scanned"] {
+        assert!(!done.stderr.contains(inner), "{inner}: {}", done.stderr);
+    }
 }

@@ -139,12 +139,13 @@ async fn tab_offers_what_a_run_needs_without_a_node() {
         )
         .await
         .expect(0);
+    let failed = ["run", "--csv", "nowhere.csv", "--name", "never", "--each", "true"];
+    person.run(&failed, "").await.expect(7);
     person.write("handler.py", "");
     person.write("items.json", "[]");
     let fish = |line: &str| format!("windrow completions fish | source; complete -C '{line}'");
     for (line, wanted) in [
         ("windrow run --resume n", "nightly"),
-        ("windrow job show n", "nightly"),
         ("windrow run --total 1 -- python3 hand", "handler.py"),
         ("windrow try -- python3 hand", "handler.py"),
         ("windrow try -- hand", "handler.py"),
@@ -155,6 +156,42 @@ async fn tab_offers_what_a_run_needs_without_a_node() {
         ("windrow help exit", "exit-codes"),
     ] {
         offered(&person, "fish", &["--no-config", "-c", &fish(line)], wanted).await;
+    }
+    let jobs = offered(
+        &person,
+        "fish",
+        &["--no-config", "-c", &fish("windrow run --resume ")],
+        "nightly",
+    )
+    .await;
+    assert_eq!(jobs, ["nightly"], "what never began can't be resumed");
+}
+
+#[tokio::test]
+async fn tab_offers_what_the_verb_can_be_done_to() {
+    let (_business, node) = node_with_tasks().await;
+    let person = Person::admin(&node);
+    person.windrow("task cancel t1 --yes").await.expect(0);
+    person
+        .run(&["run", "--name", "over", "--total", "1", "--each", "true"], "")
+        .await
+        .expect(0);
+    let going = [
+        "run", "--name", "going", "--total", "2", "--rate", "1/h", "--each", "true",
+    ];
+    let mut going = person.start(&going);
+    going.tells("running").await;
+    let fish = |line: &str| format!("windrow completions fish | source; complete -C '{line}'");
+    for (line, wanted, other) in [
+        ("windrow task start ", "t2", "t1"),
+        ("windrow task delete ", "t1", "t2"),
+        ("windrow job stop ", "going", "over"),
+    ] {
+        let lines = offered(&person, "fish", &["--no-config", "-c", &fish(line)], wanted).await;
+        assert!(
+            !lines.iter().any(|line| line.starts_with(other)),
+            "{line}: {lines:?}"
+        );
     }
 }
 

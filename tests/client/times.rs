@@ -57,18 +57,44 @@ async fn a_time_is_understood_in_the_zone_of_whoever_says_it_and_said_back() {
         .await
         .expect(0);
     assert_eq!(script.stderr, "");
+}
 
-    person.windrow("task stop t1").await.expect(0);
-    let past = person
-        .windrow("task start t1 --start-at 1999-12-31")
+#[tokio::test]
+async fn a_time_that_is_over_is_refused_by_the_client_and_by_the_node() {
+    let (_business, node, person) = in_tokyo().await;
+    for words in [
+        "task create push --total 3 --start-at yesterday",
+        "task start t1 --start-at 1999-12-31",
+        "task set t1 --deadline 1999-12-31",
+    ] {
+        let done = person.windrow(words).await;
+        done.refused(
+            2,
+            &[
+                "the time is over",
+                "T00:00:00+09:00, which is over",
+                "tomorrow 06:00",
+            ],
+        );
+    }
+    let (source, over) = (json!({"type": "range", "total": 3}), "1999-12-31T00:00:00Z");
+    let body = json!({"business": "push", "source": source, "start_at": over, "start": true});
+    let told = node
+        .admin
+        .post("/v1/tasks", body)
         .await
-        .expect(0);
-    assert!(
-        past.stderr
-            .contains("→ 1999-12-31T00:00:00+09:00: that is past ("),
-        "{}",
-        past.stderr
-    );
+        .problem(422, "validation-failed");
+    assert_eq!(told["errors"][0]["pointer"], "/start_at", "{told:#}");
+    assert_eq!(node.admin.get("/v1/tasks").await.expect(200)["items"], json!([]));
+
+    person.windrow("task create push --total 3").await.expect(0);
+    let start = node
+        .admin
+        .post("/v1/tasks/t1/start", json!({"start_at": over}))
+        .await;
+    let told = start.problem(422, "validation-failed");
+    assert_eq!(told["errors"][0]["pointer"], "/start_at", "{told:#}");
+    assert_eq!(shown(&node, "t1").await["status"], "created");
 }
 
 #[tokio::test]
@@ -158,24 +184,6 @@ async fn what_is_no_time_is_told_with_what_would_be_one_and_nothing_is_made() {
         );
     }
     assert_eq!(node.admin.get("/v1/tasks").await.expect(200)["items"], json!([]));
-    let over = person.run(
-        &[
-            "task",
-            "create",
-            "push",
-            "--total",
-            "3",
-            "--deadline",
-            "yesterday 18:00",
-        ],
-        "",
-    );
-    let over = over.await.expect(7);
-    assert!(
-        over.stderr.contains("that is past (") && over.stderr.contains("is over"),
-        "{}",
-        over.stderr
-    );
 }
 
 #[tokio::test]

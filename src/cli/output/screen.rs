@@ -276,9 +276,14 @@ pub(crate) fn put_piece(bytes: &[u8]) -> Result<bool, Fault> {
     }
 }
 
+/// What a run's actors warn of one another is nothing that whoever waits for it could act on: the screen says in a line
+/// that progress is saved late, and -v shows why. What they can't read is told.
+const PLAIN: &str = "warn,windrow_engine::actors=error,windrow_engine::actors::executor=warn,\
+                     windrow_engine::actors::membership=off";
+
 fn filter(talk: Verbosity, wanted: Option<&str>) -> Result<telemetry::Filter, Fault> {
     let level = match talk.verbose {
-        0 => "warn",
+        0 => PLAIN,
         1 => "info,windrow::handler=debug",
         // Libraries at debug would bury what is looked for; ractor logs every message, and names each actor by a number.
         _ => "info,windrow=debug,ractor=warn,sqlx=warn",

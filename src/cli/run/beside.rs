@@ -2,9 +2,13 @@
 //! sent again. Never changes any of them.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use tokio::time::{Instant, timeout_at};
 
 use super::place;
-use super::resume::{command, open_jobs};
+use super::resume::{self, command, open_jobs};
+use crate::fault::Fault;
 use windrow_engine::ports::tasks::store::TaskView;
 use windrow_node::database::Inspection;
 use windrow_node::sources::SourceSpec;
@@ -37,8 +41,30 @@ pub(super) async fn piped(env: &[(String, String)]) -> Vec<String> {
     jobs.into_iter().filter_map(|job| job.name.clone()).collect()
 }
 
+/// The names of jobs that began on this machine, the latest first, as far as they are found within this time.
+pub(crate) async fn begun(env: &[(String, String)], within: Duration) -> Vec<String> {
+    let until = Instant::now() + within;
+    let mut names = Vec::new();
+    for place in place::kept_in(env).into_iter().chain(place::of_job(None, env)) {
+        let database = StateDir::database_in(&place);
+        let all = jobs_of(&database, async |store| resume::jobs(store, Vec::new()).await);
+        let Ok(jobs) = timeout_at(until, all).await else {
+            break;
+        };
+        names.extend(jobs.into_iter().filter_map(|job| job.name.clone()));
+    }
+    names
+}
+
 /// The jobs of a database that could go on.
 async fn waiting(database: &Path) -> Vec<TaskView> {
+    jobs_of(database, async |store| open_jobs(store).await).await
+}
+
+async fn jobs_of(
+    database: &Path,
+    look: impl AsyncFnOnce(&Store) -> Result<Vec<TaskView>, Fault>,
+) -> Vec<TaskView> {
     if !is_readable(database).await {
         return Vec::new();
     }
@@ -46,7 +72,7 @@ async fn waiting(database: &Path) -> Vec<TaskView> {
     let Ok(store) = Store::open(database).await else {
         return Vec::new();
     };
-    let jobs = open_jobs(&store).await.unwrap_or_default();
+    let jobs = look(&store).await.unwrap_or_default();
     if let Err(error) = store.close().await {
         tracing::debug!(%error, "another job's database was not closed");
     }

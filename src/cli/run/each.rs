@@ -6,7 +6,7 @@ use std::num::NonZeroU32;
 use clap::Args;
 
 use super::first_row;
-use super::handler::check_unused;
+use super::handler::{check_program, check_unused};
 use crate::args::HttpArgs;
 use crate::exit::Exit;
 use crate::fault::Fault;
@@ -135,6 +135,7 @@ impl EachArgs {
             }
             (true, false, _) => ShellText::parse(text).map(Recipe::Shell),
             (false, true, _) => {
+                check_program(words)?;
                 let words = words.iter().map(|word| word.to_str());
                 let words: Option<Vec<&str>> = words.collect();
                 let Some(words) = words else {
@@ -190,10 +191,12 @@ mod tests {
     #[test]
     fn what_can_not_be_started_is_told_with_something_to_try() {
         let words = ["true".into()];
-        let cases: [(&str, bool, &[OsString], &str); 6] = [
+        let flag = ["--shell".into(), "wc".into()];
+        let cases: [(&str, bool, &[OsString], &str); 7] = [
             ("", false, &[], "names no program"),
             ("", true, &words, "runs one text"),
             ("true", false, &words, "words after --"),
+            ("", false, &flag, "--shell stands where the program does"),
             ("echo 'x", false, &[], "a quote without its other one"),
             ("echo {x", false, &[], "part of no placeholder"),
             ("{x} y", false, &[], "has a placeholder"),

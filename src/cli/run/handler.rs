@@ -52,6 +52,7 @@ pub(crate) fn wanted<'a>(
     let Some(url) = url else {
         check_unused(http)?;
         let (argv, workers) = worker;
+        check_program(&argv)?;
         return Ok(HandlerChoice::Worker { argv, workers });
     };
     let headers = http
@@ -69,6 +70,19 @@ pub(crate) fn wanted<'a>(
         secrets,
         batch,
     })
+}
+
+/// The first word behind `--` is a program. One of our flags there would be looked for in `PATH`.
+pub(super) fn check_program(words: &[OsString]) -> Result<(), Fault> {
+    let flag = words
+        .first()
+        .and_then(|word| word.to_str())
+        .filter(|word| word.starts_with('-'));
+    let Some(flag) = flag else { return Ok(()) };
+    let because = format!("{flag} stands where the program does: directly behind --");
+    let hint =
+        "flags of windrow stand before --; a text for sh needs none: --shell --each 'wc -c \"$ROW_path\"'";
+    Err(Fault::new(Exit::Usage, "the handler can't be used", because).hint(hint))
 }
 
 /// Whoever gives a secret believes that calls are signed.

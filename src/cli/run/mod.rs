@@ -2,7 +2,7 @@
 //! starts a node that runs this task only, follows it, and says what came of it.
 
 pub(super) mod args;
-mod beside;
+pub(super) mod beside;
 pub(super) mod control;
 pub(crate) mod each;
 mod ending;
@@ -290,6 +290,7 @@ impl JobRun<'_> {
             drain_timeout: self.drain_timeout(&task),
             source: &*source,
             members: self.members(),
+            meters: self.store.meters(),
         };
         let mut results = ResultsOut::begin(self.args, &self.store, &task, &source).await?;
         let end = self.follow(&watch, task, signals, &mut results).await;
@@ -383,10 +384,9 @@ impl JobRun<'_> {
 /// `before` is the rate at which it ran until now: who steers it, or leaves a flag out, should see what holds.
 fn resuming(task: &TaskView, before: Option<RateLimit>) -> String {
     let done = task.counters.settled() + task.counters.excluded;
-    let percent = if task.total.0 == 0 {
-        100.0
-    } else {
-        done as f64 * 100.0 / task.total.0 as f64
+    let percent = match task.total.0 {
+        0 => 100.0,
+        total => done as f64 * 100.0 / total as f64,
     };
     let rate = task.tuning.rate;
     let change = before

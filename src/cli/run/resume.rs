@@ -79,9 +79,14 @@ fn unknown(name: &str, because: &str) -> Fault {
 /// The latest jobs that can go on.
 pub(super) async fn open_jobs(store: &impl TaskList) -> Result<Vec<TaskView>, Fault> {
     let open = Status::ALL.iter().copied().filter(|status| !status.is_terminal());
+    jobs(store, open.collect()).await
+}
+
+/// The latest jobs with one of these statuses; without any, all that ever began.
+pub(super) async fn jobs(store: &impl TaskList, statuses: Vec<Status>) -> Result<Vec<TaskView>, Fault> {
     let filter = TaskFilter {
         business: Some(BUSINESS.to_owned()),
-        statuses: open.collect(),
+        statuses,
         ..TaskFilter::default()
     };
     Ok(store.tasks(&filter, None, NAMED_MAX).await?.tasks)

@@ -16,6 +16,7 @@ use windrow_core::handler::text;
 use windrow_core::ids::{ItemIndex, Moment, TaskId, WallMs};
 use windrow_core::task::lifecycle::Status;
 use windrow_engine::ports::ErrorClass;
+use windrow_engine::ports::handling::meters::{Meters, Renewal};
 use windrow_engine::ports::sources::source::Source;
 use windrow_engine::ports::tasks::store::{TaskView, Write};
 use windrow_node::Node;
@@ -28,6 +29,10 @@ const LOOK_EVERY: Duration = Duration::from_millis(200);
 const STOP_NOW_PATIENCE: Duration = Duration::from_secs(15);
 /// How long the second Ctrl-C waits for an orderly end.
 const CUT_PATIENCE: Duration = Duration::from_millis(500);
+
+/// What a database that fails to write means for whoever waits.
+const SAVED_LATE: &str = "progress can't be saved at the moment (is the disk slow or full?): it is tried again, and \
+                          nothing is lost; -v shows why";
 
 /// How following ended.
 pub(super) enum End {
@@ -47,6 +52,8 @@ pub(super) struct Watch<'a> {
     /// The items, and what of them says who they are.
     pub(super) source: &'a dyn Source,
     pub(super) members: Members,
+    /// What the database is counted to have failed at.
+    pub(super) meters: &'a Meters,
     /// What was shown last, for other terminals.
     pub(super) shown: watch::Sender<Option<Picture>>,
 }
@@ -80,7 +87,7 @@ impl Watch<'_> {
         // Its last process died while it was stopping; it has to be stopped before it can be started.
         let mut start_again = task.status == Status::Stopping;
         let (mut stopping, mut meter, mut trouble) = (Stopping::No, Meter::default(), None);
-        let mut who = None;
+        let (mut who, mut is_late_told) = (None, false);
         let mut looks = interval(LOOK_EVERY);
         looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
@@ -92,6 +99,10 @@ impl Watch<'_> {
                     ProcessSignal::Stop | ProcessSignal::Reload => stopping = self.stop(id).await?,
                 },
                 _ = looks.tick() => {}
+            }
+            if !is_late_told && self.is_saved_late() {
+                is_late_told = true;
+                self.screen.say(SAVED_LATE);
             }
             let Some(view) = self.view(id).await? else {
                 continue;
@@ -118,6 +129,13 @@ impl Watch<'_> {
             }
             stopping = self.hurry(id, stopping).await?;
         }
+    }
+
+    /// Whether the disk kept the database from writing in time.
+    fn is_saved_late(&self) -> bool {
+        let beats = [Renewal::Failed, Renewal::Fenced].map(|fate| self.meters.renewals(fate));
+        let (_, checkpoints) = self.meters.checkpoints();
+        beats.into_iter().sum::<u64>() + checkpoints > 0
     }
 
     async fn start_again(&self, stopped: TaskView) -> Result<(), Fault> {

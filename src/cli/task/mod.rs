@@ -4,7 +4,7 @@ pub mod args;
 mod ending;
 pub mod look;
 pub(crate) mod make;
-mod steer;
+pub(crate) mod steer;
 pub mod wait;
 pub mod watch;
 mod which;

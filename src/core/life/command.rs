@@ -10,6 +10,15 @@ use crate::task::abandonment::TooManyCodes;
 use crate::task::lifecycle::{Refusal, Standing, StopReason, Verb, decide};
 use crate::task::meaning::{FieldRefusal, MeaningChange, fixed_for_good};
 
+/// How long ago a start may have been asked for and still mean now: clocks differ, and a call takes its time. Unit:
+/// milliseconds.
+const START_SLACK_MS: i64 = 60_000;
+
+/// Whether a start at this time would be one in the past, which nobody can mean.
+pub fn is_start_over(at: WallMs, now: WallMs) -> bool {
+    at.0 < now.0.saturating_sub(START_SLACK_MS)
+}
+
 /// What people (and the system) may do to a task.
 #[derive(Clone, Debug, PartialEq)]
 pub enum TaskCommand {

@@ -18,7 +18,7 @@ pub mod succession;
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 
-pub use command::{CommandRefusal, TaskCommand, TaskEdit};
+pub use command::{CommandRefusal, TaskCommand, TaskEdit, is_start_over};
 pub use hooks::{HookCall, Listener};
 pub use obey::Circumstances;
 pub use run_end::{MOVE_PATIENCE, OWNER_GONE, RunClose};

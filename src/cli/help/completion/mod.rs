@@ -18,6 +18,7 @@ use self::suggestions::Suggestion;
 use crate::Shell;
 use crate::args::Cli;
 use crate::link::Remote;
+use crate::task::steer;
 
 /// The variable with which a shell's script asks.
 const VARIABLE: &str = "WINDROW_COMPLETE";
@@ -27,13 +28,19 @@ const REACH_FLAGS: [&str; 4] = ["--context", "--server", "--token-file", "--ca-f
 /// What a word may be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
-    Task,
-    Business,
+    /// In one of these statuses; in any where there is none.
+    Task(&'static str),
+    Business {
+        archived: bool,
+    },
     Limit,
-    Node,
+    /// In a state that begins so.
+    Node(&'static str),
     Context,
-    /// One that `windrow run` keeps on this machine.
-    Job,
+    /// One that runs on this machine.
+    Running,
+    /// One that `windrow run` began on this machine.
+    Begun,
     /// A command or a topic that can be explained.
     Topic,
 }
@@ -95,16 +102,25 @@ fn with_completers(command: Command, path: &[String], asker: &Asker) -> Command 
     })
 }
 
-/// What an argument names, by its name and its noun.
+/// What an argument names, by its name, its noun and its verb: what the verb can be done to.
 fn kind(path: &[String], arg: &Arg) -> Option<Kind> {
-    let noun = path.get(1).map(String::as_str);
+    let [noun, verb] = [1, 2].map(|at| path.get(at).map(String::as_str));
+    let verb = verb.unwrap_or_default();
     match (noun, arg.get_id().as_str()) {
-        (Some("task"), "task" | "tasks" | "parent") => Some(Kind::Task),
-        (Some("task" | "biz"), "business") | (Some("biz"), "name" | "businesses") => Some(Kind::Business),
+        (Some("task"), "task" | "tasks") => Some(Kind::Task(steer::usual(verb))),
+        (Some("task"), "parent") => Some(Kind::Task("")),
+        (Some("task" | "biz"), "business") | (Some("biz"), "name" | "businesses") => Some(Kind::Business {
+            archived: verb == "unarchive",
+        }),
         (Some("task" | "biz"), "limits") | (Some("limit"), "name") => Some(Kind::Limit),
-        (Some("task" | "node"), "node") | (Some("node"), "name") => Some(Kind::Node),
+        (Some("task" | "node"), "node") | (Some("node"), "name") => Some(Kind::Node(match verb {
+            "drain" => "serving",
+            "undrain" => "drain",
+            _ => "",
+        })),
         (Some("ctx"), "name") | (_, "context") => Some(Kind::Context),
-        (Some("job"), "name") | (Some("run"), "resume") => Some(Kind::Job),
+        (Some("job"), "name") => Some(Kind::Running),
+        (Some("run"), "resume") => Some(Kind::Begun),
         (Some("help"), "words") => Some(Kind::Topic),
         _ => None,
     }
@@ -242,12 +258,22 @@ mod tests {
             let path: Vec<String> = path.iter().map(|word| (*word).to_owned()).collect();
             kind(&path, &Arg::new(id))
         };
-        assert_eq!(of(&["windrow", "task", "show"], "task"), Some(Kind::Task));
-        assert_eq!(of(&["windrow", "task", "list"], "business"), Some(Kind::Business));
+        let business = |archived| Some(Kind::Business { archived });
+        assert_eq!(of(&["windrow", "task", "show"], "task"), Some(Kind::Task("")));
+        assert_eq!(
+            of(&["windrow", "task", "start"], "tasks"),
+            Some(Kind::Task("created,stopped"))
+        );
+        assert_eq!(of(&["windrow", "task", "list"], "business"), business(false));
+        assert_eq!(of(&["windrow", "biz", "unarchive"], "name"), business(true));
         assert_eq!(of(&["windrow", "ctx", "use"], "name"), Some(Kind::Context));
-        assert_eq!(of(&["windrow", "node", "drain"], "node"), Some(Kind::Node));
+        assert_eq!(
+            of(&["windrow", "node", "drain"], "node"),
+            Some(Kind::Node("serving"))
+        );
         assert_eq!(of(&["windrow", "api"], "context"), Some(Kind::Context));
-        assert_eq!(of(&["windrow", "run"], "resume"), Some(Kind::Job));
+        assert_eq!(of(&["windrow", "job", "stop"], "name"), Some(Kind::Running));
+        assert_eq!(of(&["windrow", "run"], "resume"), Some(Kind::Begun));
         assert_eq!(of(&["windrow", "run"], "name"), None);
     }
 }

@@ -11,7 +11,7 @@ use crate::link::Remote;
 use crate::link::contexts::Contexts;
 use crate::link::reach::{Reach, reach};
 use crate::output::table::clean;
-use crate::run::place;
+use crate::run::{beside, job};
 use crate::task::words;
 use crate::{Shell, args};
 use windrow_client::{Client, Depth, Options, Request, Tap};
@@ -39,30 +39,35 @@ impl Suggestion {
 
 /// What a word may become; nothing when it can't be found out in time.
 pub(super) fn find(kind: Kind, word: &str, remote: &Remote, shell: &Shell) -> Vec<Suggestion> {
-    let (path, business) = match kind {
+    let business = word.split_once('/').map(|(business, _)| business);
+    let asked = match kind {
         Kind::Context => return contexts(shell),
-        Kind::Job => return jobs(shell),
+        Kind::Running => return jobs(job::running(shell)),
+        Kind::Begun => return jobs(beside::begun(&shell.env, BUDGET)),
         Kind::Topic => return topics(),
-        Kind::Task => ("/v1/tasks", word.split_once('/').map(|(business, _)| business)),
-        Kind::Business => ("/v1/businesses", None),
-        Kind::Limit => ("/v1/limits", None),
-        Kind::Node => ("/v1/nodes", None),
+        Kind::Task(statuses) => Request::get("/v1/tasks")
+            .query_option("business", business)
+            .query_option("status", Some(statuses).filter(|statuses| !statuses.is_empty()))
+            .query("limit", OFFERED_MAX),
+        Kind::Business { archived } => Request::get("/v1/businesses")
+            .query("archived", archived)
+            .query("limit", OFFERED_MAX),
+        Kind::Limit => Request::get("/v1/limits").query("limit", OFFERED_MAX),
+        Kind::Node(_) => Request::get("/v1/nodes"),
     };
     let Ok(reach) = reach(remote, shell) else {
         return Vec::new();
     };
     let token = reach.token.as_deref().unwrap_or_default();
-    let cached = cache::Entry::of(shell, &[&reach.server, token, path, business.unwrap_or_default()]);
+    let what = format!("{kind:?}");
+    let cached = cache::Entry::of(
+        shell,
+        &[&reach.server, token, &what, business.unwrap_or_default()],
+    );
     if let Some(body) = cached.as_ref().and_then(cache::Entry::read) {
         return read(kind, &body);
     }
-    let request = Request::get(path).query_option("business", business);
-    let request = if kind == Kind::Node {
-        request
-    } else {
-        request.query("limit", OFFERED_MAX)
-    };
-    let Some(body) = ask(reach, request) else {
+    let Some(body) = ask(reach, asked) else {
         return Vec::new();
     };
     if let Some(cached) = cached {
@@ -71,11 +76,22 @@ pub(super) fn find(kind: Kind, word: &str, remote: &Remote, shell: &Shell) -> Ve
     read(kind, &body)
 }
 
-fn jobs(shell: &Shell) -> Vec<Suggestion> {
-    place::readable_names(&shell.env)
-        .into_iter()
-        .map(|name| Suggestion::new(name, ""))
-        .collect()
+/// Jobs of `windrow run`.
+fn jobs(names: impl Future<Output = Vec<String>>) -> Vec<Suggestion> {
+    let names = on_a_runtime(async { timeout(BUDGET, names).await.unwrap_or_default() });
+    let names = names.unwrap_or_default().into_iter();
+    names.map(|name| Suggestion::new(name, "")).collect()
+}
+
+/// Waits for something. What isn't done then holds nobody up, such as a name that is being resolved.
+fn on_a_runtime<T>(work: impl Future<Output = T>) -> Option<T> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .ok()?;
+    let done = runtime.block_on(work);
+    runtime.shutdown_background();
+    Some(done)
 }
 
 fn topics() -> Vec<Suggestion> {
@@ -92,10 +108,6 @@ fn topics() -> Vec<Suggestion> {
 }
 
 fn ask(reach: Reach, request: Request) -> Option<Value> {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .ok()?;
     let (server, token, ca_file) = (reach.server, reach.token, reach.ca_file);
     let tap = Tap::new(Depth::Nothing, |_| {});
     let client = Client::new(Options {
@@ -106,28 +118,25 @@ fn ask(reach: Reach, request: Request) -> Option<Value> {
         tap,
     })
     .ok()?;
-    let answer = runtime.block_on(async { timeout(BUDGET, client.send(request)).await });
-    // A name that is being resolved holds nobody up.
-    runtime.shutdown_background();
-    answer.ok()?.ok()?.json().ok()
+    let answer = on_a_runtime(async { timeout(BUDGET, client.send(request)).await });
+    answer?.ok()?.ok()?.json().ok()
 }
 
 fn read(kind: Kind, body: &Value) -> Vec<Suggestion> {
     let items = body["items"].as_array().into_iter().flatten();
     match kind {
-        Kind::Task => items.flat_map(task).collect(),
-        Kind::Business | Kind::Limit => items
+        Kind::Task(_) => items.flat_map(task).collect(),
+        Kind::Business { .. } | Kind::Limit => items
             .filter_map(|item| Some(Suggestion::new(item["name"].as_str()?, "")))
             .collect(),
-        Kind::Node => items
+        Kind::Node(in_state) => items
             .filter_map(|item| {
-                Some(Suggestion::new(
-                    item["id"].as_str()?,
-                    item["state"].as_str().unwrap_or_default(),
-                ))
+                let state = item["state"].as_str().unwrap_or_default();
+                let node = Suggestion::new(item["id"].as_str()?, state);
+                state.starts_with(in_state).then_some(node)
             })
             .collect(),
-        Kind::Context | Kind::Job | Kind::Topic => Vec::new(),
+        Kind::Context | Kind::Running | Kind::Begun | Kind::Topic => Vec::new(),
     }
 }
 
@@ -168,11 +177,16 @@ mod tests {
             {"id": "t2", "business": "push", "name": "bf", "status": "running"},
             {"id": "t1", "business": "push", "name": null, "status": "created"},
         ]});
-        let values: Vec<String> = read(Kind::Task, &body)
-            .into_iter()
-            .map(|found| found.value)
-            .collect();
-        assert_eq!(values, ["t2", "push/bf", "t1"]);
-        assert!(read(Kind::Node, &json!({"items": 3})).is_empty());
+        let values = |kind, body: &Value| -> Vec<String> {
+            read(kind, body).into_iter().map(|found| found.value).collect()
+        };
+        assert_eq!(values(Kind::Task(""), &body), ["t2", "push/bf", "t1"]);
+        assert!(read(Kind::Node(""), &json!({"items": 3})).is_empty());
+        let nodes = json!({"items": [{"id": "n1", "state": "serving"}, {"id": "n2", "state": "drained"}]});
+        assert_eq!(
+            values(Kind::Node("drain"), &nodes),
+            ["n2"],
+            "what can be undrained"
+        );
     }
 }

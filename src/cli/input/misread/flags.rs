@@ -6,7 +6,7 @@ use clap::builder::StyledStr;
 use clap::error::{ContextKind, ContextValue};
 use clap::{Command, Error};
 
-use super::{HANDLER, HANDLER_TIP, nearest, noun, reason, same, tipped};
+use super::{misplaced, nearest, noun, reason, same, tipped};
 use crate::args;
 
 /// Flags of other programs, and ours of the same meaning; the first that a command has is meant. Behind it may stand a
@@ -39,8 +39,7 @@ limit'
 windrow run: dry-run: 'windrow try' asks the handler without doing anything
 windrow task set: start-at: 'windrow task start --start-at' says when a task starts";
 
-/// A flag with a slip of the finger in it or of another program, a negative number, or a handler without the `--` before
-/// it. What clap finds similar, and its advice to pass a flag as a value, would lead astray.
+/// A flag with a slip of the finger in it or of another program, a negative number, or a word in a wrong place. What clap finds similar, and its advice to pass a flag as a value, would lead astray.
 pub(super) fn argument(mut error: Error, words: &[OsString]) -> Error {
     let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidArg) else {
         return error;
@@ -48,13 +47,14 @@ pub(super) fn argument(mut error: Error, words: &[OsString]) -> Error {
     let (mut root, word) = (args::command(), word.clone());
     root.build();
     let (command, path) = noun(&root, &word, words);
+    let texts: Vec<&str> = words.iter().filter_map(|given| given.to_str()).collect();
     let similar = match error.remove(ContextKind::SuggestedArg) {
         Some(ContextValue::String(similar)) => Some(similar),
         _ => None,
     };
     let tip = flag_tip(&word, command, &path.join(" "), similar.as_deref())
-        .or_else(|| negative(&word, words))
-        .or_else(|| behind_dashes(&word, command));
+        .or_else(|| negative(&word, &texts))
+        .or_else(|| misplaced::tip(&word, command, &texts));
     if similar.is_some() {
         // It shows the flag that was found similar.
         error.insert(
@@ -86,30 +86,31 @@ fn flag_tip(word: &str, command: &Command, path: &str, similar: Option<&str>) ->
     if !word.starts_with("--") {
         return None;
     }
-    let flags = command.get_arguments().filter_map(clap::Arg::get_long);
+    let flags = || command.get_arguments().filter_map(clap::Arg::get_long);
     let begun = || similar?.strip_prefix("--").filter(|flag| flag.starts_with(given));
-    nearest(given, flags)
+    nearest(given, flags())
         .or_else(begun)
+        .or_else(|| flags().find(|flag| is_one_letter_off(given, flag)))
         .map(|flag| format!("did you mean '--{flag}'?"))
 }
 
+/// Whether a short flag has one other letter, and not its first: `--rats` is no word of its own, as a verb might be.
+fn is_one_letter_off(given: &str, flag: &str) -> bool {
+    given.len() >= 3
+        && given.len() == flag.len()
+        && given.chars().next() == flag.chars().next()
+        && strsim::osa_distance(given, flag) == 1
+}
+
 /// Where a negative number was given to a flag. (clap takes it for a flag of its own.)
-fn negative(word: &str, words: &[OsString]) -> Option<String> {
+fn negative(word: &str, words: &[&str]) -> Option<String> {
     word.strip_prefix('-')
         .filter(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))?;
-    let texts: Vec<&str> = words.iter().filter_map(|given| given.to_str()).collect();
-    let at = texts.iter().position(|given| given.starts_with(word))?;
-    let flag = texts
+    let at = words.iter().position(|given| given.starts_with(word))?;
+    let flag = words
         .get(at.checked_sub(1)?)
         .filter(|before| before.starts_with("--"))?;
     Some(format!("'{flag}' takes nothing below zero"))
-}
-
-fn behind_dashes(word: &str, command: &Command) -> Option<String> {
-    let takes_a_handler = command
-        .get_arguments()
-        .any(|argument| argument.get_id() == HANDLER);
-    (takes_a_handler && !word.starts_with('-')).then(|| HANDLER_TIP.to_owned())
 }
 
 fn without_as_a_value(mut error: Error) -> Error {
@@ -150,6 +151,10 @@ mod tests {
             (
                 "windrow run --conc 5 --total 3 -- true",
                 "tip: did you mean '--concurrency'?",
+            ),
+            (
+                "windrow run --rats 5/s --total 3 -- true",
+                "tip: did you mean '--rate'?",
             ),
             (
                 "windrow run --start-at 5pm --total 3 -- true",

@@ -2,6 +2,7 @@
 //! The tips have the form of clap's own.
 
 mod flags;
+mod misplaced;
 
 use std::collections::BTreeSet;
 use std::error::Error as _;

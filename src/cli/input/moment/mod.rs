@@ -13,7 +13,8 @@ use chrono::{
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::link::Link;
-use crate::output::table::human;
+use windrow_core::ids::WallMs;
+use windrow_core::life::is_start_over;
 use windrow_core::settings::text::parse_span;
 use windrow_engine::ports::clock::Clock;
 use windrow_node::SystemClock;
@@ -66,7 +67,7 @@ pub(crate) struct Understood {
 pub(crate) enum MomentError {
     /// It isn't understood.
     Unknown,
-    /// It says a time of today that is over, or one to come where one that was is asked for.
+    /// It is over where one to come is asked for.
     Over(String),
     /// Clocks are put forward over it.
     Skipped(String),
@@ -235,10 +236,10 @@ where
     }
 }
 
-/// What a flag says, as the API takes it. What was understood is said where it had to be guessed, and where it is over.
+/// What a flag says, as the API takes it. What was understood is said where it had to be guessed.
 ///
 /// # Errors
-/// `Usage` when it is no time.
+/// `Usage` when it is no time, or one that is over where one to come is meant.
 pub(crate) fn given(flag: &str, text: &str, lean: Lean, link: &Link<'_>) -> Result<Understood, Fault> {
     let (found, line) = told(flag, text, lean, &now())?;
     if let Some(line) = line {
@@ -277,26 +278,19 @@ fn told<Z: TimeZone>(
 where
     Z::Offset: fmt::Display,
 {
-    let found = read(text, lean, now).map_err(|error| {
-        Fault::new(
-            Exit::Usage,
-            "the time can't be read",
-            format!("{flag} {text:?}: {error}"),
-        )
-        .hint(lean.examples(now))
-    })?;
-    let late = now.timestamp_millis().saturating_sub(found.at_ms);
-    let past = (lean == Lean::Ahead && late > 0).then(|| {
-        let ago = human::span(std::time::Duration::from_millis(late.unsigned_abs()));
-        format!("that is past ({ago} ago)")
+    let is_over = |at_ms| is_start_over(WallMs(at_ms), WallMs(now.timestamp_millis()));
+    let found = read(text, lean, now).and_then(|found| match lean {
+        Lean::Ahead if is_over(found.at_ms) => Err(MomentError::Over(found.exact)),
+        Lean::Ahead | Lean::Back => Ok(found),
     });
-    let guessed = (!found.is_exact).then(|| format!("{} → {}", text.trim(), found.exact));
-    let line = match (guessed, past) {
-        (None, None) => None,
-        (Some(one), None) => Some(format!("{flag} {one}")),
-        (None, Some(past)) => Some(format!("{flag} {}: {past}", found.exact)),
-        (Some(one), Some(past)) => Some(format!("{flag} {one}: {past}")),
-    };
+    let found = found.map_err(|error| {
+        let what = match error {
+            MomentError::Over(_) => "the time is over",
+            MomentError::Unknown | MomentError::Skipped(_) | MomentError::TooFar => "the time can't be read",
+        };
+        Fault::new(Exit::Usage, what, format!("{flag} {text:?}: {error}")).hint(lean.examples(now))
+    })?;
+    let line = (!found.is_exact).then(|| format!("{flag} {} → {}", text.trim(), found.exact));
     Ok((found, line))
 }
 

@@ -47,16 +47,27 @@ pub(super) async fn ask(which: &Which, ask: &Command, shell: &Shell) -> Result<V
 /// When the place of jobs can't be read.
 pub(super) async fn all(shell: &Shell) -> Result<Vec<Value>, Fault> {
     let mut found = Vec::new();
-    for place in places(shell)? {
-        let shown = match reach(&place).await {
-            Ok(Some(stream)) => told(stream, &place, &Command::Show).await,
-            Ok(None) => continue,
-            Err(fault) => Err(fault),
-        };
+    for shown in each(shell).await? {
         match shown {
             Ok(shown) => found.push(shown),
             // It ended meanwhile, or can't be asked; the others can.
             Err(fault) => shell.screen.say(&fault.what),
+        }
+    }
+    Ok(found)
+}
+
+/// What each job that runs says of itself.
+///
+/// # Errors
+/// As [`all`].
+pub(super) async fn each(shell: &Shell) -> Result<Vec<Result<Value, Fault>>, Fault> {
+    let mut found = Vec::new();
+    for place in places(shell)? {
+        match reach(&place).await {
+            Ok(Some(stream)) => found.push(told(stream, &place, &Command::Show).await),
+            Ok(None) => {}
+            Err(fault) => found.push(Err(fault)),
         }
     }
     Ok(found)

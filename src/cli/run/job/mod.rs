@@ -35,6 +35,13 @@ pub(crate) async fn job(args: &JobArgs, shell: &Shell) -> Result<Exit, Fault> {
     }
 }
 
+/// The names of the jobs that run; what can't be asked is left out without a word.
+pub(crate) async fn running(shell: &Shell) -> Vec<String> {
+    let jobs = ask::each(shell).await.unwrap_or_default();
+    let name = |job: Value| Some(job["name"].as_str()?.to_owned());
+    jobs.into_iter().flatten().filter_map(name).collect()
+}
+
 async fn list(view: &View, shell: &Shell) -> Result<Exit, Fault> {
     let jobs = ask::all(shell).await?;
     let exit = shown::list(&jobs, view, shell)?;

@@ -24,24 +24,35 @@ use windrow_core::ids::ItemIndex;
 use windrow_core::items::run::IndexRun;
 use windrow_core::task::lifecycle::CutOff;
 
-/// Statuses of tasks that haven't ended.
-pub(super) const LIVING: &str = "created,queued,awaiting_business,running,recovering,stopping,stopped";
+/// The statuses of tasks to which something can be done; empty where any will do.
+pub(crate) fn usual(verb: &str) -> &'static str {
+    match verb {
+        "start" => "created,stopped",
+        "stop" => "queued,awaiting_business,running,recovering",
+        "cancel" | "set" => "created,queued,awaiting_business,running,recovering,stopping,stopped",
+        "recover" => "recovering,finalizing",
+        "finish" => "running,stopped",
+        "abandon" => "queued,awaiting_business,running,recovering,stopping,stopped",
+        "delete" => "finished,cancelled",
+        _ => "",
+    }
+}
 
 /// Something that can be undone, or done again.
-const fn ordinary(verb: &'static str, usual: &'static str) -> Action {
+fn ordinary(verb: &'static str) -> Action {
     Action {
         verb,
         path: verb,
-        usual,
+        usual: usual(verb),
         danger: Danger::Ordinary,
     }
 }
 
 /// Something that can't be undone.
-const fn irreversible(verb: &'static str, usual: &'static str) -> Action {
+fn irreversible(verb: &'static str) -> Action {
     Action {
         danger: Danger::Final,
-        ..ordinary(verb, usual)
+        ..ordinary(verb)
     }
 }
 
@@ -56,7 +67,7 @@ fn post(id: &str, verb: &str) -> Request {
 /// What the node refused.
 pub(super) async fn start(args: &StartArgs, shell: &Shell) -> Result<Exit, Fault> {
     let link = Link::open(&args.write.remote, shell)?;
-    let action = ordinary("start", "created,stopped");
+    let action = ordinary("start");
     let ids = chosen(&link, &args.which, action, args.write.dry_run).await?;
     let mut draft = Draft::default().strictly(args.strict);
     draft.time("start_at", args.start_at.as_ref(), &link)?;
@@ -100,7 +111,7 @@ fn because(task: &Value) -> String {
 /// What the node refused.
 pub(super) async fn stop(args: &StopArgs, shell: &Shell) -> Result<Exit, Fault> {
     let link = Link::open(&args.write.remote, shell)?;
-    let action = ordinary("stop", "queued,awaiting_business,running,recovering");
+    let action = ordinary("stop");
     let ids = chosen(&link, &args.which, action, args.write.dry_run).await?;
     let mut draft = Draft::default();
     draft.put_option("now", args.now.then_some(true))?;
@@ -187,7 +198,7 @@ pub(super) async fn cancel(args: &PlainArgs, shell: &Shell) -> Result<Exit, Faul
             standing(task, &next)
         )
     };
-    let action = irreversible("cancel", LIVING);
+    let action = irreversible("cancel");
     steer((&args.which, &args.write), shell, action, Draft::default(), line).await
 }
 
@@ -201,7 +212,7 @@ pub(super) async fn recover(args: &PlainArgs, shell: &Shell) -> Result<Exit, Fau
         Some("finalizing") => format!("{}{}", standing(task, "its end doesn't add up"), because(task)),
         _ => standing(task, "it is tried now, not later"),
     };
-    let action = ordinary("recover", "recovering,finalizing");
+    let action = ordinary("recover");
     steer((&args.which, &args.write), shell, action, Draft::default(), line).await
 }
 
@@ -224,7 +235,7 @@ pub(super) async fn finish(args: &FinishArgs, shell: &Shell) -> Result<Exit, Fau
         ),
         None => standing(task, "what was not dispatched is left out"),
     };
-    let action = ordinary("finish", "running,stopped");
+    let action = ordinary("finish");
     steer((&args.which, &args.write), shell, action, draft, line).await
 }
 
@@ -236,11 +247,8 @@ pub(super) async fn abandon(args: &AbandonArgs, shell: &Shell) -> Result<Exit, F
     let mut draft = Draft::default();
     draft.put("code", &args.code)?;
     let action = Action {
-        path: "abandon",
-        ..ordinary(
-            "give up items of",
-            "queued,awaiting_business,running,recovering,stopping,stopped",
-        )
+        verb: "give up items of",
+        ..ordinary("abandon")
     };
     steer((&args.which, &args.write), shell, action, draft, given_up).await
 }
@@ -264,7 +272,7 @@ fn given_up(task: &Value) -> String {
 /// What the node refused; `Usage` without a yes.
 pub(super) async fn delete(args: &PlainArgs, shell: &Shell) -> Result<Exit, Fault> {
     let link = Link::open(&args.write.remote, shell)?;
-    let action = irreversible("delete", "finished,cancelled");
+    let action = irreversible("delete");
     let ids = chosen(&link, &args.which, action, args.write.dry_run).await?;
     let draft = Draft::default();
     let send = async |id: &str| {

@@ -11,9 +11,9 @@ use crate::output::table::clean;
 use crate::task::args::steer::SetArgs;
 use crate::task::make::draft::{Draft, number_or_word, plan};
 use crate::task::make::warnings;
-use crate::task::steer::{LIVING, ordinary};
+use crate::task::steer::ordinary;
 use crate::task::wait::until::{self, TaskAnswer};
-use crate::task::which::{Became, chosen, each};
+use crate::task::which::{Action, Became, chosen, each};
 use windrow_client::{Answer, ClientError, Request};
 
 /// Members that change by themselves, or say what the others say.
@@ -52,7 +52,11 @@ pub(crate) async fn set(args: &SetArgs, shell: &Shell) -> Result<Exit, Fault> {
     }
     let link = Link::open(&args.write.remote, shell)?;
     draft.deadline(args.deadline.as_ref(), &link)?;
-    let ids = chosen(&link, &args.which, ordinary("change", LIVING), args.write.dry_run).await?;
+    let action = Action {
+        verb: "change",
+        ..ordinary("set")
+    };
+    let ids = chosen(&link, &args.which, action, args.write.dry_run).await?;
     let send = async |id: &str| {
         let before = until::look(&link, id).await?;
         change(&link, args, &draft, before).await

@@ -49,7 +49,7 @@ pub(crate) enum JudgeBody {
         (status = 200, body = TaskJson, headers(("etag" = String)), description = "It was started already"),
         (status = 202, body = TaskJson, headers(("etag" = String))),
         (status = 409, description = "wrong-state"),
-        (status = 422, description = "validation-failed (strict)"),
+        (status = 422, description = "validation-failed (strict, or start_at is over)"),
     )
 )]
 pub(crate) async fn start(

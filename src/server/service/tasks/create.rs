@@ -160,6 +160,7 @@ impl Tasks {
                 "must be later than `start_at`",
             ));
         }
+        self.check_start(plan.start_at)?;
         self.check_deadline(plan.deadline)
     }
 

@@ -95,8 +95,8 @@ impl Tasks {
     /// Starts a task, or lets it go on. One that runs already is only told to judge its items, if it is to.
     ///
     /// # Errors
-    /// `WrongState` while it stops or after it ended; `Conflict` after its deadline; `Unprocessable` for what would be
-    /// warned of.
+    /// `WrongState` while it stops or after it ended; `Conflict` after its deadline; `Unprocessable` for a time that is
+    /// over, and for what would be warned of.
     pub async fn start(
         &self,
         id: TaskId,
@@ -106,6 +106,8 @@ impl Tasks {
         let StartHow { at, judges, strict } = how;
         let task = self.get(id).await?;
         refuse_late(&task, self.node.now())?;
+        // Whoever asks for the same start again is told how it stands.
+        self.check_start(at.filter(|_| task.start_at != at))?;
         if strict {
             let business = self.businesses.get(&task.business).await?;
             self.refuse_foreseen(&Outlook::going_on(&task).started(at), &business)

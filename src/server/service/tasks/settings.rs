@@ -7,6 +7,7 @@ use crate::service::{FieldFault, ServiceError};
 use windrow_core::business::BusinessLimits;
 use windrow_core::capacity::Load;
 use windrow_core::ids::WallMs;
+use windrow_core::life::is_start_over;
 use windrow_core::settings::check;
 use windrow_core::settings::table::TuningPatch;
 use windrow_core::settings::{Auto, RateLimit};
@@ -110,6 +111,17 @@ impl Tasks {
             return Err(ServiceError::unprocessable("/params", text));
         }
         check_depth("/params", params)
+    }
+
+    /// Whether a task may be told to begin then.
+    pub(crate) fn check_start(&self, at: Option<WallMs>) -> Result<(), ServiceError> {
+        match at {
+            Some(at) if is_start_over(at, self.node.now()) => Err(ServiceError::unprocessable(
+                "/start_at",
+                format!("{} is over: a time to come, or none for at once", at.to_rfc3339()),
+            )),
+            _ => Ok(()),
+        }
     }
 
     /// Whether a deadline lies ahead.

@@ -1,0 +1,178 @@
+//! Words that stand where no word is expected: what a shell made of a pattern, a text without quotes, a text behind the
+//! wrong flag, or a handler without the `--` before it.
+
+use std::path::Path;
+
+use clap::Command;
+
+use super::{HANDLER, HANDLER_TIP};
+
+const SHELL_FORM: &str = "the text for sh stands directly behind --each: --shell --each 'wc -c \"$ROW_path\"' ($ROW_column is a column)";
+
+/// What is said of a word that a command doesn't expect. `words` is the command line.
+pub(super) fn tip(word: &str, command: &Command, words: &[&str]) -> Option<String> {
+    let takes_a_handler = command
+        .get_arguments()
+        .any(|argument| argument.get_id() == HANDLER);
+    if !takes_a_handler {
+        return None;
+    }
+    let at = words.iter().position(|given| *given == word)?;
+    let before = words.get(..at)?;
+    let after_flag = before
+        .iter()
+        .rposition(|given| given.starts_with("--") && *given != "--");
+    let (flag, values) = match after_flag {
+        Some(flag) => (words[flag], &words[flag + 1..]),
+        None => ("", words),
+    };
+    let (flag, begun) = flag
+        .split_once('=')
+        .map_or((flag, None), |(flag, begun)| (flag, Some(begun)));
+    let values: Vec<&str> = begun.into_iter().chain(values.iter().copied()).collect();
+    let is_plain = !word.starts_with('-');
+    match flag {
+        "--each" if is_plain || !values.first().is_some_and(|text| text.contains(' ')) => {
+            Some(one_text(word, &values))
+        }
+        "--glob" if is_plain => Some(expanded(word, &values)),
+        "--csv" | "--ndjson" | "--lines" if is_plain && alike(&values) => Some(format!(
+            "{flag} takes one file; --glob takes a pattern in quotes, and each file is an item"
+        )),
+        "--request" if is_plain => {
+            Some("quote method and URL together: --request 'POST https://…'".to_owned())
+        }
+        "--shell" if is_plain => Some(SHELL_FORM.to_owned()),
+        _ if is_plain && is_without_text(words) => {
+            Some("the command of --each stands directly behind it: --each 'wc -c {path}'".to_owned())
+        }
+        _ => is_plain.then(|| HANDLER_TIP.to_owned()),
+    }
+}
+
+/// The words from here to the next flag, which may be `word` itself: what was meant as one.
+fn together<'a>(word: &str, values: &[&'a str]) -> Vec<&'a str> {
+    let is_meant = |given: &&&str| **given == word || !given.starts_with("--");
+    values.iter().take_while(is_meant).copied().collect()
+}
+
+fn one_text(word: &str, values: &[&str]) -> String {
+    let command = together(word, values).join(" ");
+    format!(
+        "the command is one text in quotes, '{command}', or words of their own, last: --each -- {command}"
+    )
+}
+
+/// A pattern without quotes: the shell passes the files that match instead. What it was can be guessed.
+fn expanded(word: &str, values: &[&str]) -> String {
+    let files = together(word, values);
+    let same = |of: fn(&Path) -> Option<&str>| {
+        let first = of(Path::new(files.first()?))?;
+        files
+            .iter()
+            .all(|file| of(Path::new(file)) == Some(first))
+            .then_some(first)
+    };
+    let folder = same(|file| file.parent()?.to_str()).filter(|folder| !folder.is_empty());
+    let folder = folder.map(|folder| format!("{folder}/")).unwrap_or_default();
+    let end = same(|file| file.extension()?.to_str())
+        .map(|end| format!(".{end}"))
+        .unwrap_or_default();
+    format!("the shell put the matching files in the place of the pattern; quote it: --glob '{folder}*{end}'")
+}
+
+/// Whether the words are files of one kind.
+fn alike(values: &[&str]) -> bool {
+    let mut ends = values.iter().take(2).map(|file| Path::new(file).extension());
+    let (first, second) = (ends.next().flatten(), ends.next().flatten());
+    first.is_some() && first == second
+}
+
+/// Whether `--each` is followed by a flag instead of a text, and no words of their own come behind `--`.
+fn is_without_text(words: &[&str]) -> bool {
+    let each = words.iter().position(|word| *word == "--each");
+    let next = each.and_then(|each| words.get(each + 1));
+    next.is_some_and(|next| next.starts_with("--") && *next != "--") && !words.contains(&"--")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ffi::OsString;
+
+    use crate::args;
+
+    fn said(words: &[&str]) -> String {
+        let words: Vec<OsString> = ["windrow", "run"]
+            .iter()
+            .chain(words)
+            .map(OsString::from)
+            .collect();
+        let error = args::command()
+            .try_get_matches_from(&words)
+            .expect_err("it is refused");
+        super::super::advised(error, &words).to_string()
+    }
+
+    #[test]
+    fn a_pattern_that_the_shell_replaced_is_told_and_guessed() {
+        for (words, pattern) in [
+            (
+                &["--glob", "in/1.txt", "in/2.txt", "--each", "wc {path}"][..],
+                "--glob 'in/*.txt'",
+            ),
+            (&["--glob=in/1.txt", "in/2.txt", "--", "wc"], "--glob 'in/*.txt'"),
+            (&["--glob", "a.png", "b.jpg", "--", "wc"], "--glob '*'"),
+            (&["--glob", "/x/a", "/x/b", "--", "wc"], "--glob '/x/*'"),
+        ] {
+            let said = said(words);
+            assert!(
+                said.contains("quote it") && said.contains(pattern),
+                "{words:?}: {said}"
+            );
+            assert!(!said.contains("behind --"), "{words:?}: {said}");
+        }
+    }
+
+    #[test]
+    fn a_text_in_the_wrong_place_is_told_its_place() {
+        for (words, tip) in [
+            (
+                &["--total", "3", "--each", "--shell", "wc -c {path}"][..],
+                "--shell --each 'wc -c",
+            ),
+            (
+                &["--total", "3", "--shell", "wc -c {path}"],
+                "--shell --each 'wc -c",
+            ),
+            (
+                &["--total", "3", "--each", "wc", "-c", "{path}"],
+                "one text in quotes, 'wc -c {path}'",
+            ),
+            (
+                &["--total", "3", "--each", "wc", "{path}", "--rate", "5/s"],
+                "last: --each -- wc {path}",
+            ),
+            (
+                &["--total", "3", "--each", "curl", "--compressed", "{}"],
+                "in quotes, 'curl --compressed {}'",
+            ),
+            (
+                &["--total", "3", "--each", "--rate", "5/s", "wc {path}"],
+                "directly behind it: --each '",
+            ),
+            (
+                &["--total", "3", "--request", "POST", "https://x.example"],
+                "--request 'POST https://",
+            ),
+            (&["--csv", "a.csv", "b.csv", "--", "true"], "--csv takes one file"),
+            (
+                &["--csv", "u.csv", "python3", "handler.py"],
+                "comes last, behind --",
+            ),
+            (&["python3", "--csv", "u.csv"], "comes last, behind --"),
+        ] {
+            let said = said(words);
+            assert!(said.contains("tip: ") && said.contains(tip), "{words:?}: {said}");
+        }
+    }
+}
