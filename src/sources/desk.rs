@@ -7,11 +7,12 @@ use bytes::Bytes;
 use futures_util::Stream;
 use serde_json::value::RawValue;
 
+use super::fault::IndexError;
 use super::inline::InlineSource;
 use super::open_error::OpenSourceError;
 use super::receive::{ReceiveError, receive};
 use super::spec::{CsvFormat, Format, Input, SourceSpec};
-use super::upload::UploadSource;
+use super::upload::{UploadSource, stored_format};
 use windrow_core::ids::{INDEX_MAX, ItemCount, WallMs};
 use windrow_engine::ports::sources::resolver::{
     INLINE_BYTES_MAX, Received, RedriveSpec, ResolveError, ResolvedSource, RowFormat, Sender, SourceRequest,
@@ -44,7 +45,7 @@ impl SourceResolver for Desk {
         if upload.state != UploadState::Ready {
             return Err(refused("is not complete; send the rest of it"));
         }
-        let (format, source) = self.open(&upload).await?;
+        let (format, _, source) = self.open(&upload).await?;
         let spec = SourceSpec::File {
             input: Input::Upload(id),
             format,
@@ -114,7 +115,7 @@ impl SourceResolver for Desk {
         else {
             return Ok(None);
         };
-        let (_, source) = self.open(&upload).await?;
+        let (_, compression, source) = self.open(&upload).await?;
         let indexed = source.indexed();
         Ok(Some(Received {
             id,
@@ -123,6 +124,7 @@ impl SourceResolver for Desk {
             columns: indexed.columns.clone(),
             sample: sample.clone(),
             sha256: sha256.clone(),
+            compression,
         }))
     }
 
@@ -144,12 +146,13 @@ impl Desk {
         Ok(resolved)
     }
 
-    async fn open(&self, upload: &Upload) -> Result<(Format, UploadSource), ResolveError> {
-        let format = stored_format(upload)?;
+    async fn open(&self, upload: &Upload) -> Result<(Format, Option<String>, UploadSource), ResolveError> {
+        let damaged = || ResolveError::Refused(format!("the format of {} can't be understood", upload.id));
+        let (format, packing) = stored_format(upload).ok_or_else(damaged)?;
         let opened =
             UploadSource::open(self.uploads.clone(), self.sources.as_ref(), upload.id, &format).await;
         opened
-            .map(|source| (format, source))
+            .map(|source| (format, packing, source))
             .map_err(|error| match error {
                 OpenSourceError::Store(error) => ResolveError::Store(error),
                 other => ResolveError::Refused(other.because()),
@@ -168,7 +171,13 @@ impl Desk {
         received.map_err(|error| match error {
             ReceiveError::Store(error) => ResolveError::Store(error),
             ReceiveError::OverQuota { .. } => ResolveError::OverQuota(error.to_string()),
-            ReceiveError::TooLarge(_) => ResolveError::TooLarge(error.to_string()),
+            ReceiveError::TooLarge(_) | ReceiveError::UnpacksTooLarge(_) => {
+                ResolveError::TooLarge(error.to_string())
+            }
+            ReceiveError::Rows(IndexError::Packed(packed)) => ResolveError::NotUnpacked {
+                reason: packed.reason(),
+                text: format!("{packed}; {}", packed.hint()),
+            },
             ReceiveError::Rows(rows) => ResolveError::Refused(format!("{rows}; {}", rows.hint())),
             ReceiveError::Broken(_) => ResolveError::Refused(error.to_string()),
         })
@@ -210,17 +219,5 @@ fn row_format(format: &RowFormat) -> Format {
         }),
         RowFormat::Ndjson => Format::Ndjson,
         RowFormat::Lines => Format::Lines,
-    }
-}
-
-fn stored_format(upload: &Upload) -> Result<Format, ResolveError> {
-    let damaged = || ResolveError::Refused(format!("the format of {} can't be understood", upload.id));
-    match upload.kind.as_str() {
-        "csv" => serde_json::from_str(&upload.format)
-            .map(Format::Csv)
-            .map_err(|_| damaged()),
-        "ndjson" => Ok(Format::Ndjson),
-        "lines" => Ok(Format::Lines),
-        _ => Err(damaged()),
     }
 }

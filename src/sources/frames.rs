@@ -19,7 +19,7 @@ const SKIPPED: u32 = 0x184D_2A5E;
 const SEEKABLE: u32 = 0x8F92_EAB1;
 /// What stands before the entries of the table, and behind them.
 const HEAD_BYTES: usize = 8;
-const FOOT_BYTES: usize = 9;
+pub(super) const FOOT_BYTES: usize = 9;
 const ENTRY_BYTES: usize = 8;
 
 /// Compresses blocks one by one. Holds what nobody took yet, and eight bytes a block.
@@ -90,7 +90,18 @@ impl Frames {
         Frames::read(len, |bytes, at| file.read_exact_at(bytes, at))
     }
 
-    fn read(len: u64, read_at: impl Fn(&mut [u8], u64) -> io::Result<()>) -> io::Result<Option<Frames>> {
+    /// How many last bytes of a file hold its table, by its last [`FOOT_BYTES`].
+    pub(super) fn tail_bytes(foot: &[u8]) -> Option<u64> {
+        let [a, b, c, d, ..] = foot else { return None };
+        let entries = u64::from(u32::from_le_bytes([*a, *b, *c, *d]));
+        Some(entries * ENTRY_BYTES as u64 + FOOT_BYTES as u64)
+    }
+
+    /// Reads the table of whatever has `len` bytes; none where it has none.
+    pub(super) fn read(
+        len: u64,
+        read_at: impl Fn(&mut [u8], u64) -> io::Result<()>,
+    ) -> io::Result<Option<Frames>> {
         let mut foot = [0; FOOT_BYTES];
         let Some(foot_at) = len.checked_sub(FOOT_BYTES as u64) else {
             return Ok(None);

@@ -7,8 +7,8 @@
 //! What is compressed is unpacked in that pass (`unpack`), and kept so that a block is read alone (`frames`, `open_packed`).
 //! [`open()`] puts it together from a task's [`SourceSpec`].
 //!
-//! A long-lived node has two more kinds: uploads (`receive`, `upload`), whose bytes lie in the store in parts, and
-//! redrives (`redrive`), whose items are failures of another task. `desk` makes descriptions of what people ask for,
+//! A long-lived node has two more kinds: uploads (`receive`, `receive_packed`, `upload`), whose bytes lie in the store in
+//! parts, and redrives (`redrive`), whose items are failures of another task. `desk` makes descriptions of what people ask for,
 //! and `stored` opens descriptions again.
 //!
 //! Never: holds a whole file in memory, repairs a row, or serves bytes that differ from those of the pass.
@@ -34,6 +34,7 @@ mod packing;
 mod pass;
 mod range;
 mod receive;
+mod receive_packed;
 mod redrive;
 mod rows;
 mod spec;

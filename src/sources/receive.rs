@@ -1,20 +1,23 @@
 //! Takes in an upload: its bytes go into the store in parts while one pass counts, checks and indexes them.
 //!
 //! Memory is bounded by one part, a chunk of the body, and what the pass holds. Each part is a transaction of its own, and
-//! the pass works in short jobs, so a sender that is slow, or goes away, holds neither locks nor threads.
+//! the pass works in short jobs, so a sender that is slow, or goes away, holds neither locks nor threads. What is compressed
+//! is unpacked on the way in (`receive_packed`), which has a thread of its own for as long as it arrives.
 
 use std::io;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use futures_util::{Stream, StreamExt};
+use futures_util::{Stream, StreamExt, stream};
 use sha2::{Digest, Sha256};
 use tokio::sync::Semaphore;
 
 use super::fault::IndexError;
+use super::packing::{MAGIC_BYTES, Packing};
 use super::pass::{FedPass, Indexed};
+use super::receive_packed::take_in_packed;
 use super::spec::Format;
-use super::upload::{UploadSource, location};
+use super::upload::{UploadSource, format_text, location};
 use windrow_core::ids::{ItemIndex, WallMs};
 use windrow_engine::ports::StoreError;
 use windrow_engine::ports::sources::resolver::Sender;
@@ -23,7 +26,7 @@ use windrow_engine::ports::sources::store::SourceStore;
 use windrow_engine::ports::sources::uploads::{PART_BYTES, UploadDone, UploadId, UploadStore};
 
 /// Jobs of all passes at once.
-static JOBS: Semaphore = Semaphore::const_new(2);
+pub(super) static JOBS: Semaphore = Semaphore::const_new(2);
 /// Rows in a sample.
 const SAMPLE_ROWS: u64 = 3;
 /// The longest row that is shown in a sample. Unit: bytes.
@@ -38,6 +41,9 @@ pub enum ReceiveError {
     /// It is longer than is taken. Unit: bytes.
     #[error("it is longer than {0} bytes")]
     TooLarge(u64),
+    /// What comes out of it is longer than is taken. Unit: bytes.
+    #[error("unpacked, it is longer than {0} bytes (http.upload_limit)")]
+    UnpacksTooLarge(u64),
     /// The sender has stored as much as they may. Unit: bytes.
     #[error("the uploads of this business take {stored} bytes; it may store {quota} (http.upload_quota)")]
     OverQuota {
@@ -70,10 +76,13 @@ pub async fn receive(
 ) -> Result<UploadId, ReceiveError> {
     format.check().map_err(IndexError::BadFormat)?;
     refuse_full(uploads.as_ref(), sender, 1).await?;
+    let (first, body) = begin(body).await?;
+    let packing = Packing::of(&first);
     let id = uploads
-        .begin(format.kind(), &format.to_text(), sender.by, now)
+        .begin(format.kind(), &format_text(format, packing), sender.by, now)
         .await?;
-    let outcome = take_in(uploads, sources, (id, format), sender, body).await;
+    let body = stream::iter([Ok(first)]).chain(body);
+    let outcome = take_in(uploads, sources, (id, format, packing), sender, body).await;
     if outcome.is_err()
         && let Err(error) = uploads.discard(id).await
     {
@@ -82,37 +91,108 @@ pub async fn receive(
     outcome.map(|()| id)
 }
 
+/// The first bytes, as many as tell what they are, and the rest.
+async fn begin<B>(mut body: B) -> Result<(Bytes, B), ReceiveError>
+where
+    B: Stream<Item = Result<Bytes, String>> + Unpin,
+{
+    let mut first = Bytes::new();
+    while first.len() < MAGIC_BYTES
+        && let Some(chunk) = body.next().await
+    {
+        let chunk = chunk.map_err(ReceiveError::Broken)?;
+        first = match first.is_empty() {
+            true => chunk,
+            false => [first, chunk].concat().into(),
+        };
+    }
+    Ok((first, body))
+}
+
 async fn take_in(
     uploads: &Arc<dyn UploadStore>,
     sources: &dyn SourceStore,
-    (id, format): (UploadId, &Format),
+    (id, format, packing): (UploadId, &Format, Option<Packing>),
     sender: &Sender<'_>,
-    mut body: impl Stream<Item = Result<Bytes, String>> + Send + Unpin,
+    body: impl Stream<Item = Result<Bytes, String>> + Send + Unpin,
 ) -> Result<(), ReceiveError> {
-    let mut pass = Pass::begin(format)?;
-    let (mut part, mut number, mut bytes) = (Vec::new(), 0_u32, 0_u64);
-    while let Some(chunk) = body.next().await {
-        let mut rest = chunk.map_err(ReceiveError::Broken)?;
-        bytes += rest.len() as u64;
-        if bytes > sender.bytes_max {
-            return Err(ReceiveError::TooLarge(sender.bytes_max));
-        }
-        pass.feed(&rest).await?;
-        while part.len() + rest.len() >= PART_BYTES {
-            part.extend_from_slice(&rest.split_to(PART_BYTES - part.len()));
-            uploads.append(id, number, &part).await?;
-            (part, number) = (Vec::new(), number + 1);
-            // Others of the same sender may arrive at the same time.
-            refuse_full(uploads.as_ref(), sender, 0).await?;
-        }
-        part.extend_from_slice(&rest);
-    }
-    if !part.is_empty() {
-        uploads.append(id, number, &part).await?;
-    }
-    let (indexed, sha256) = pass.end().await?;
-    refuse_full(uploads.as_ref(), sender, 0).await?;
+    let mut parts = Parts::new(uploads, id, sender);
+    let (indexed, sha256) = match packing {
+        None => take_in_plain(&mut parts, format, body).await?,
+        Some(packing) => take_in_packed(&mut parts, (format, packing), body).await?,
+    };
+    let bytes = parts.end().await?;
+    let indexed = Indexed { bytes, ..indexed };
     finish(uploads, sources, (id, format), indexed, sha256).await
+}
+
+async fn take_in_plain(
+    parts: &mut Parts<'_>,
+    format: &Format,
+    mut body: impl Stream<Item = Result<Bytes, String>> + Send + Unpin,
+) -> Result<(Indexed, String), ReceiveError> {
+    let (mut pass, mut bytes, most) = (Pass::begin(format)?, 0_u64, parts.sender.bytes_max);
+    while let Some(chunk) = body.next().await {
+        let chunk = chunk.map_err(ReceiveError::Broken)?;
+        bytes += chunk.len() as u64;
+        if bytes > most {
+            return Err(ReceiveError::TooLarge(most));
+        }
+        pass.feed(&chunk).await?;
+        parts.add(chunk).await?;
+    }
+    Ok(pass.end().await?)
+}
+
+/// What is stored of an upload, part by part.
+pub(super) struct Parts<'a> {
+    uploads: &'a dyn UploadStore,
+    id: UploadId,
+    /// Whose it is.
+    pub(super) sender: &'a Sender<'a>,
+    part: Vec<u8>,
+    number: u32,
+    bytes: u64,
+}
+
+impl<'a> Parts<'a> {
+    fn new(uploads: &'a Arc<dyn UploadStore>, id: UploadId, sender: &'a Sender<'a>) -> Parts<'a> {
+        Parts {
+            uploads: uploads.as_ref(),
+            id,
+            sender,
+            part: Vec::new(),
+            number: 0,
+            bytes: 0,
+        }
+    }
+
+    /// Takes the next bytes; stores what makes a whole part.
+    ///
+    /// # Errors
+    /// `OverQuota`, or the store's.
+    pub(super) async fn add(&mut self, mut rest: Bytes) -> Result<(), ReceiveError> {
+        self.bytes += rest.len() as u64;
+        while self.part.len() + rest.len() >= PART_BYTES {
+            self.part
+                .extend_from_slice(&rest.split_to(PART_BYTES - self.part.len()));
+            self.uploads.append(self.id, self.number, &self.part).await?;
+            (self.part, self.number) = (Vec::new(), self.number + 1);
+            // Others of the same sender may arrive at the same time.
+            refuse_full(self.uploads, self.sender, 0).await?;
+        }
+        self.part.extend_from_slice(&rest);
+        Ok(())
+    }
+
+    /// Stores what is left; says how many bytes there are.
+    async fn end(self) -> Result<u64, ReceiveError> {
+        if !self.part.is_empty() {
+            self.uploads.append(self.id, self.number, &self.part).await?;
+        }
+        refuse_full(self.uploads, self.sender, 0).await?;
+        Ok(self.bytes)
+    }
 }
 
 /// Refuses a sender whose uploads, with `more`, are more than they may store.

@@ -98,6 +98,16 @@ impl fmt::Display for UnpackError {
 impl std::error::Error for UnpackError {}
 
 impl UnpackError {
+    /// What is wrong in one word, which stays the same.
+    pub fn reason(&self) -> &'static str {
+        match self.kind {
+            UnpackFault::Truncated => "truncated",
+            UnpackFault::Corrupt(_) => "damaged",
+            UnpackFault::Memory => "memory",
+            UnpackFault::Expansion(_) => "expansion",
+        }
+    }
+
     /// What a person may try.
     pub(super) fn hint(&self) -> &'static str {
         match (&self.kind, self.packing) {

@@ -1,33 +1,70 @@
-//! Reads blocks of an upload out of its parts and compares them with the index, as `file` does with a file.
+//! Reads blocks of an upload out of its parts and compares them with the index, as `file` does with a file. Of one that was
+//! sent compressed each block is a frame, and the table of the frames is read when it is opened.
 
+use std::io;
+use std::ops::Range;
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
+use serde_json::Value;
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::block_index::{BlockIndex, Located};
+use super::block_index::{BlockIndex, DamagedIndex, Located};
 use super::fault::IndexError;
 use super::file::parse;
+use super::frames::{FOOT_BYTES, Frames, unpack};
 use super::open::index_of;
 use super::open_error::OpenSourceError;
+use super::packing::Packing;
 use super::spec::Format;
 use windrow_core::ids::{ItemCount, ItemIndex};
+use windrow_engine::ports::StoreError;
 use windrow_engine::ports::sources::source::{RowChunk, Source, SourceError};
 use windrow_engine::ports::sources::store::{IndexedSource, SourceStore};
-use windrow_engine::ports::sources::uploads::{PART_BYTES, UploadId, UploadStore};
+use windrow_engine::ports::sources::uploads::{PART_BYTES, Upload, UploadId, UploadStore};
 
 /// Where the index of an upload is kept in the store of sources.
 pub(super) fn location(id: UploadId) -> String {
     format!("upload:{}", id.0)
 }
 
+/// The member of an upload's format that says how it was compressed.
+const PACKING: &str = "compressed";
+
+/// How the bytes of an upload became rows, as it is stored.
+pub(super) fn format_text(format: &Format, packing: Option<Packing>) -> String {
+    let text = format.to_text();
+    match (packing, serde_json::from_str(&text)) {
+        (Some(packing), Ok(Value::Object(mut options))) => {
+            options.insert(PACKING.to_owned(), packing.to_string().into());
+            Value::Object(options).to_string()
+        }
+        _ => text,
+    }
+}
+
+/// The same, read: the format, and how the upload was compressed. None when it can't be understood.
+pub(super) fn stored_format(upload: &Upload) -> Option<(Format, Option<String>)> {
+    let mut options: Value = serde_json::from_str(&upload.format).ok()?;
+    let packing = options.as_object_mut()?.remove(PACKING);
+    let packing = packing.and_then(|name| name.as_str().map(str::to_owned));
+    let format = match upload.kind.as_str() {
+        "csv" => Format::Csv(serde_json::from_value(options).ok()?),
+        "ndjson" => Format::Ndjson,
+        "lines" => Format::Lines,
+        _ => return None,
+    };
+    Some((format, packing))
+}
+
 /// The rows of an upload that is ready.
 pub struct UploadSource {
-    uploads: Arc<dyn UploadStore>,
-    id: UploadId,
+    bytes: Stored,
     indexed: Arc<IndexedSource>,
     format: Format,
     index: Arc<BlockIndex>,
+    /// Where the blocks lie of one that was compressed.
+    frames: Option<Frames>,
 }
 
 impl UploadSource {
@@ -41,22 +78,29 @@ impl UploadSource {
         id: UploadId,
         format: &Format,
     ) -> Result<UploadSource, OpenSourceError> {
-        let found = sources.find(&location(id), &format.to_text()).await?;
         let missing = || OpenSourceError::BadSpec(format!("there is no upload {id} that is ready"));
+        let upload = uploads.upload(id).await?.ok_or_else(missing)?;
+        let found = sources.find(&location(id), &format.to_text()).await?;
         let (source, indexed) = found.ok_or_else(missing)?;
-        let index = index_of(source, &indexed, indexed.bytes, sources)
-            .await?
-            .map_err(|error| OpenSourceError::Index {
-                name: id.to_string(),
-                error: IndexError::Unreadable(std::io::Error::other(error)),
-            })?;
+        let bytes = Stored { uploads, id };
+        let frames = match stored_format(&upload) {
+            Some((_, Some(_))) => Some(bytes.frames(indexed.bytes).await?),
+            _ => None,
+        };
+        let unpacked = frames.as_ref().map_or(indexed.bytes, Frames::unpacked);
+        let index = index_of(source, &indexed, unpacked, sources).await?;
+        let index = index.and_then(|index| match &frames {
+            Some(frames) => frames.fit(&index).map(|()| index),
+            None => Ok(index),
+        });
+        let index = index.map_err(|error| damaged(id, error))?;
         let (indexed, index, format) = (Arc::new(indexed), Arc::new(index), format.clone());
         Ok(UploadSource {
-            uploads,
-            id,
+            bytes,
             indexed,
             format,
             index,
+            frames,
         })
     }
 
@@ -65,21 +109,15 @@ impl UploadSource {
         &self.indexed
     }
 
+    /// The bytes of a block, as they are stored.
     async fn read_block(&self, block: &Located) -> Result<Vec<u8>, SourceError> {
-        let mut bytes = Vec::new();
-        let part = PART_BYTES as u64;
-        for number in block.bytes.start / part..block.bytes.end.div_ceil(part) {
-            let read = self
-                .uploads
-                .upload_part(self.id, u32::try_from(number).unwrap_or(u32::MAX))
-                .await;
-            let body = read.map_err(|error| SourceError::Unreadable(self.said(block, &error.to_string())))?;
-            let body = body.ok_or_else(|| self.changed(block, "a part of it is gone"))?;
-            let inside = |at: u64| usize::try_from(at.saturating_sub(number * part)).unwrap_or(usize::MAX);
-            let (start, end) = (inside(block.bytes.start), inside(block.bytes.end).min(body.len()));
-            bytes.extend_from_slice(body.get(start..end).unwrap_or_default());
-        }
-        Ok(bytes)
+        let place = match &self.frames {
+            Some(frames) => frames.place(block),
+            None => block.bytes.clone(),
+        };
+        let read = self.bytes.read(place).await;
+        let bytes = read.map_err(|error| SourceError::Unreadable(self.said(block, &error.to_string())))?;
+        bytes.ok_or_else(|| self.changed(block, "a part of it is gone"))
     }
 
     fn said(&self, block: &Located, what: &str) -> String {
@@ -87,7 +125,7 @@ impl UploadSource {
             "rows {} to {} of {}: {what}",
             block.rows.start,
             block.rows.end - 1,
-            self.id
+            self.bytes.id
         )
     }
 
@@ -100,22 +138,78 @@ impl UploadSource {
         let Some(block) = self.index.locate(at) else {
             let text = format!(
                 "{} has {} rows, there is no item {}",
-                self.id, self.indexed.rows, at.0
+                self.bytes.id, self.indexed.rows, at.0
             );
             return Err(SourceError::BadRow(text));
         };
         let bytes = self.read_block(&block).await?;
-        if xxh3_64(&bytes) != block.checksum {
-            return Err(self.changed(&block, "their checksum differs"));
-        }
         let (format, indexed, wanted) = (self.format.clone(), self.indexed.clone(), block.clone());
-        let parsed =
-            tokio::task::spawn_blocking(move || parse(&format, &indexed.columns, &bytes, &wanted)).await;
-        match parsed {
-            Ok(Ok(chunk)) => Ok(Arc::new(chunk)),
-            Ok(Err(kind)) => Err(SourceError::BadRow(self.said(&block, &kind.to_string()))),
+        let is_packed = self.frames.is_some();
+        let parsed = tokio::task::spawn_blocking(move || {
+            let len = usize::try_from(wanted.bytes.end - wanted.bytes.start).unwrap_or(usize::MAX);
+            let bytes = if is_packed { unpack(&bytes, len)? } else { bytes };
+            let is_same = xxh3_64(&bytes) == wanted.checksum;
+            is_same.then(|| parse(&format, &indexed.columns, &bytes, &wanted))
+        });
+        match parsed.await {
+            Ok(Some(Ok(chunk))) => Ok(Arc::new(chunk)),
+            Ok(Some(Err(kind))) => Err(SourceError::BadRow(self.said(&block, &kind.to_string()))),
+            Ok(None) => Err(self.changed(&block, "their checksum differs")),
             Err(error) => Err(SourceError::Unreadable(format!("the reader ended: {error}"))),
         }
+    }
+}
+
+/// The bytes of an upload, in parts.
+struct Stored {
+    uploads: Arc<dyn UploadStore>,
+    id: UploadId,
+}
+
+impl Stored {
+    /// Some of them; none when a part is gone. Fewer than asked for where the last part ends.
+    async fn read(&self, place: Range<u64>) -> Result<Option<Vec<u8>>, StoreError> {
+        let (mut bytes, size) = (Vec::new(), PART_BYTES as u64);
+        for number in place.start / size..place.end.div_ceil(size) {
+            let part = u32::try_from(number).unwrap_or(u32::MAX);
+            let Some(part) = self.uploads.upload_part(self.id, part).await? else {
+                return Ok(None);
+            };
+            let inside = |at: u64| usize::try_from(at.saturating_sub(number * size)).unwrap_or(usize::MAX);
+            let (start, end) = (inside(place.start), inside(place.end).min(part.len()));
+            bytes.extend_from_slice(part.get(start..end).unwrap_or_default());
+        }
+        Ok(Some(bytes))
+    }
+
+    /// The table of the frames, which ends the `len` bytes of one that was compressed.
+    async fn frames(&self, len: u64) -> Result<Frames, OpenSourceError> {
+        let last = |most: u64| len.saturating_sub(most)..len;
+        let gone = || {
+            damaged(
+                self.id,
+                DamagedIndex("the table of its blocks is missing".to_owned()),
+            )
+        };
+        let foot = self.read(last(FOOT_BYTES as u64)).await?.ok_or_else(gone)?;
+        let place = last(Frames::tail_bytes(&foot).ok_or_else(gone)?);
+        let tail = self.read(place.clone()).await?.ok_or_else(gone)?;
+        let frames = Frames::read(len, |bytes, at| {
+            let at = at
+                .checked_sub(place.start)
+                .and_then(|at| usize::try_from(at).ok());
+            let found = at.and_then(|at| tail.get(at..at.checked_add(bytes.len())?));
+            bytes.copy_from_slice(found.ok_or(io::ErrorKind::UnexpectedEof)?);
+            Ok(())
+        });
+        frames.ok().flatten().ok_or_else(gone)
+    }
+}
+
+fn damaged(id: UploadId, error: DamagedIndex) -> OpenSourceError {
+    OpenSourceError::Index {
+        name: id.to_string(),
+        error: IndexError::Unreadable(io::Error::other(error)),
     }
 }
 

@@ -61,7 +61,7 @@ impl Seen {
 pub(crate) struct Act {
     pub(crate) status: u16,
     pub(crate) headers: Vec<(&'static str, String)>,
-    pub(crate) body: String,
+    pub(crate) body: Bytes,
     pub(crate) after: Duration,
 }
 
@@ -74,15 +74,22 @@ impl Act {
         Act {
             status,
             headers: Vec::new(),
-            body: String::new(),
+            body: Bytes::new(),
             after: Duration::ZERO,
         }
     }
 
     pub(crate) fn json(status: u16, body: Value) -> Act {
         Act {
-            body: body.to_string(),
+            body: body.to_string().into(),
             ..Act::status(status)
+        }
+    }
+
+    pub(crate) fn bytes(body: Vec<u8>) -> Act {
+        Act {
+            body: body.into(),
+            ..Act::status(200)
         }
     }
 
@@ -200,8 +207,6 @@ impl Business {
         for (name, value) in act.headers {
             response = response.header(name, value);
         }
-        Ok(response
-            .body(Full::new(Bytes::from(act.body)))
-            .expect("an answer"))
+        Ok(response.body(Full::new(act.body)).expect("an answer"))
     }
 }

@@ -59,7 +59,7 @@ async fn each_status_and_result_of_a_single_call_has_its_outcome() {
         (
             "bad-reply",
             Act {
-                body: "<html>".to_owned(),
+                body: "<html>".into(),
                 ..Act::status(200)
             },
             (3, 0, 0),

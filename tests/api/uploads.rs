@@ -1,10 +1,12 @@
 //! Uploads and the tasks that have them.
 
+use std::io::Write as _;
+
 use bytes::Bytes;
 use hyper::Method;
 use serde_json::{Value, json};
 
-use crate::business::Business;
+use crate::business::{Act, Business};
 use crate::support::Node;
 
 async fn upload(node: &Node) -> String {
@@ -99,4 +101,92 @@ async fn a_task_that_gets_other_items_gives_its_upload_up() {
     let used =
         async |id: &str| node.admin.get(&format!("/v1/uploads/{id}")).await.expect(200)["used_at"].clone();
     assert!(used(&one).await.is_null() && used(&other).await.is_string());
+}
+
+fn gzipped(text: &str) -> Vec<u8> {
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    encoder.write_all(text.as_bytes()).expect("memory takes it");
+    encoder.finish().expect("memory takes it")
+}
+
+#[tokio::test]
+async fn a_compressed_upload_is_a_source_and_one_that_can_not_be_unpacked_is_told() {
+    let business = Business::willing().await;
+    let node = crate::support::Recipe::new()
+        .config("[http]\nupload_limit = \"1 MiB\"")
+        .start()
+        .await;
+    node.business("push", &business.url(), json!({})).await;
+    let send = async |body: Vec<u8>| {
+        let headers = [("content-type", "text/csv")];
+        node.admin
+            .send(Method::POST, "/v1/uploads", &headers, body.into())
+            .await
+    };
+    let packed = gzipped("user\nann\nbob\ncat\n");
+    let made = send(packed.clone()).await.expect(201);
+    assert_eq!(
+        (&made["compression"], &made["rows"]),
+        (&json!("gzip"), &json!(3)),
+        "{made:#}"
+    );
+    let id = made["id"].as_str().expect("an id");
+    let made = node
+        .admin
+        .post("/v1/tasks", create(id, json!({"start": true})))
+        .await
+        .expect(201);
+    node.status(made["id"].as_str().expect("an id"), "finished").await;
+    let seen: Vec<Value> = business
+        .seen()
+        .iter()
+        .map(|seen| seen.body["item"]["data"]["user"].clone())
+        .collect();
+    assert!(seen.contains(&json!("cat")) && seen.len() == 3, "{seen:?}");
+
+    let cut = send(packed[..packed.len() - 5].to_vec())
+        .await
+        .problem(422, "not-unpacked");
+    assert_eq!(cut["reason"], "truncated", "{cut:#}");
+    let mut damaged = packed;
+    let checksum = damaged.len() - 6;
+    damaged[checksum] ^= 0xff;
+    let damaged = send(damaged).await.problem(422, "not-unpacked");
+    assert_eq!(damaged["reason"], "damaged", "{damaged:#}");
+    let bomb = gzipped(&"user\n".repeat(1 << 20));
+    assert!(bomb.len() < 1 << 16, "what is sent is short");
+    send(bomb).await.problem(413, "payload-too-large");
+    for gone in 2..=4 {
+        node.admin
+            .get(&format!("/v1/uploads/u{gone}"))
+            .await
+            .problem(404, "not-found");
+    }
+}
+
+#[tokio::test]
+async fn a_compressed_file_at_a_url_is_copied_and_told_if_it_can_not_be_unpacked() {
+    let packed = gzipped("user\nann\nbob\n");
+    let cut = packed[..packed.len() - 5].to_vec();
+    let (business, node) = (Business::willing().await, Node::start().await);
+    let whole = Business::start(move |_| Act::bytes(packed.clone())).await;
+    let broken = Business::start(move |_| Act::bytes(cut.clone())).await;
+    node.business("push", &business.url(), json!({})).await;
+    let of = |files: &Business| {
+        let source = json!({"type": "url", "url": format!("http://{}/u.csv.gz", files.address)});
+        let admin = node.admin.clone();
+        async move {
+            admin
+                .post("/v1/tasks", json!({"business": "push", "source": source}))
+                .await
+        }
+    };
+    let made = of(&whole).await.expect(201);
+    assert_eq!(
+        (&made["total"], &made["source"]["type"]),
+        (&json!(2), &json!("csv")),
+        "{made:#}"
+    );
+    let refused = of(&broken).await.problem(422, "not-unpacked");
+    assert_eq!(refused["reason"], "truncated");
 }

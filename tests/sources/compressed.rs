@@ -48,7 +48,7 @@ fn kept(place: &Place) -> Vec<String> {
 }
 
 /// All rows as text, each block read once.
-async fn all(source: &dyn Source) -> Vec<String> {
+pub(crate) async fn all(source: &dyn Source) -> Vec<String> {
     let mut rows = Vec::new();
     while (rows.len() as u64) < source.total().0 {
         let chunk = source

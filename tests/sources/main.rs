@@ -10,3 +10,4 @@ mod redrives;
 mod spooling;
 mod text_lines;
 mod uploads;
+mod uploads_packed;

@@ -15,6 +15,7 @@ use utoipa::{IntoParams, ToSchema};
 use super::App;
 use super::problem::{HttpResult, Problem, Slug};
 use crate::http::answer::time::rfc3339;
+use crate::http::guard::shares::Share;
 use crate::http::guard::{Caller, Params, headers};
 use crate::http::tasks::failures::value;
 use crate::http::tasks::path::path_param;
@@ -49,15 +50,18 @@ pub(crate) struct UploadBody {
     state: &'static str,
     /// `csv`, `ndjson` or `lines`.
     kind: String,
-    /// Size. Unit: bytes.
+    /// Size, as it is stored; what was sent compressed is kept compressed. Unit: bytes.
     bytes: u64,
+    /// `gzip`, `zstd`, `bzip2` or `xz`, if it was sent compressed; only when ready.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    compression: Option<String>,
     /// Rows, which are items; only when ready.
     rows: Option<u64>,
     /// The columns of a CSV; only when ready.
     columns: Vec<String>,
     /// The first rows; only when ready.
     sample: Value,
-    /// SHA-256 of all bytes; only when ready.
+    /// SHA-256 of all bytes, as they were sent; only when ready.
     sha256: Option<String>,
     /// When it began.
     #[schema(format = DateTime)]
@@ -119,7 +123,10 @@ async fn shown(app: &App, PathUpload(upload, received): PathUpload) -> Result<Up
 }
 
 fn face(upload: Upload, received: Option<Received>, quota: Option<QuotaBody>) -> UploadBody {
-    let (rows, columns) = received.map_or((None, Vec::new()), |found| (Some(found.rows), found.columns));
+    let (rows, columns, compression) = match received {
+        Some(found) => (Some(found.rows), found.columns, found.compression),
+        None => (None, Vec::new(), None),
+    };
     UploadBody {
         id: upload.id.to_string(),
         state: match upload.state {
@@ -128,6 +135,7 @@ fn face(upload: Upload, received: Option<Received>, quota: Option<QuotaBody>) ->
         },
         kind: upload.kind,
         bytes: upload.bytes,
+        compression,
         rows,
         columns,
         sample: upload.sample.as_deref().map(value).unwrap_or_default(),
@@ -140,7 +148,9 @@ fn face(upload: Upload, received: Option<Received>, quota: Option<QuotaBody>) ->
 
 /// Upload items.
 ///
-/// Takes in a CSV, NDJSON or lines of text (`text/plain`) of any size up to `http.upload_limit`, and counts and checks its rows meanwhile.
+/// Takes in a CSV, NDJSON or lines of text (`text/plain`) of any size up to `http.upload_limit`, and counts and checks its
+/// rows meanwhile. What is compressed (gzip, zstd, bzip2, xz: its first bytes say it) is unpacked, and held against the same
+/// limit; its `Content-Type` is that of its rows.
 #[utoipa::path(
     post, path = "/v1/uploads", tag = "uploads", operation_id = "create_upload",
     security(("bearer" = ["operator", "business"])), params(UploadParams),
@@ -148,7 +158,7 @@ fn face(upload: Upload, received: Option<Received>, quota: Option<QuotaBody>) ->
     responses(
         (status = 201, body = UploadBody, headers(("location" = String, description = "The upload"))),
         (status = 409),
-        (status = 422),
+        (status = 422, description = "validation-failed, not-unpacked"),
         (status = 429),
     )
 )]
@@ -159,8 +169,7 @@ pub(crate) async fn create(
     request: Request,
 ) -> HttpResult<impl IntoResponse> {
     let who = caller.account();
-    let place = app.front.uploads.take(who.clone(), 1, false);
-    let _place = place.map_err(|full| full.problem(PLACES))?;
+    let _place = place(&app, &caller)?;
     let Some(format) = row_format(&params, request.headers())? else {
         let text = "an upload is text/csv, application/x-ndjson or text/plain (a line an item), as its Content-Type says";
         return Err(Problem::new(Slug::UnsupportedMediaType, text));
@@ -186,34 +195,42 @@ pub(crate) async fn create(
     Ok((StatusCode::CREATED, place, Json(body)))
 }
 
+/// A place for what arrives: an upload, or what is fetched.
+fn place(app: &App, caller: &Caller) -> HttpResult<Share<String>> {
+    let place = app.front.uploads.take(caller.account(), 1, false);
+    place.map_err(|full| full.problem(PLACES))
+}
+
 /// Makes a source the caller's. A business may make tasks of its own uploads only; of others' it doesn't even learn that
-/// they are there. What it may fetch is guarded.
+/// they are there. What it may fetch is guarded. What is fetched arrives as an upload does: until it is here, the task has
+/// the place that is answered.
 ///
 /// # Errors
-/// As if there were no such upload.
+/// As if there were no such upload; or all places are taken.
 pub(super) async fn judge_source(
     app: &App,
     caller: &Caller,
     source: &mut SourceRequest,
-) -> Result<(), ServiceError> {
+) -> HttpResult<Option<Share<String>>> {
     let is_business = caller.role == Role::Business;
     if let SourceRequest::Url { is_guarded, .. } = source {
         *is_guarded = is_business;
+        return place(app, caller).map(Some);
     }
     let SourceRequest::Upload { upload } = source else {
-        return Ok(());
+        return Ok(None);
     };
     if !is_business {
-        return Ok(());
+        return Ok(None);
     }
     match app.service.sources.show(*upload).await {
         // A start token is for its task; uploads are its business's.
-        Ok((found, _)) if found.created_by == caller.account() && caller.task.is_none() => Ok(()),
+        Ok((found, _)) if found.created_by == caller.account() && caller.task.is_none() => Ok(None),
         Ok(_) | Err(ServiceError::NotFound { .. }) => {
             let text = format!("{upload} isn't there; upload it (again)");
-            Err(ServiceError::unprocessable("/source", text))
+            Err(ServiceError::unprocessable("/source", text).into())
         }
-        Err(error) => Err(error),
+        Err(error) => Err(error.into()),
     }
 }
 

@@ -119,6 +119,14 @@ pub enum ServiceError {
     /// The create needs a key.
     #[error("this node requires an Idempotency-Key for every create")]
     KeyRequired,
+    /// What is compressed can't be unpacked.
+    #[error("{detail}")]
+    NotUnpacked {
+        /// What is wrong in one word.
+        reason: &'static str,
+        /// What is wrong, and what to try.
+        detail: String,
+    },
     /// More bytes than are taken.
     #[error("{0}")]
     TooLarge(String),

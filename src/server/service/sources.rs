@@ -168,6 +168,10 @@ impl Sources {
 fn refused(error: ResolveError, pointer: &str) -> ServiceError {
     match error {
         ResolveError::Refused(text) => ServiceError::unprocessable(pointer, text),
+        ResolveError::NotUnpacked { reason, text } => {
+            let detail = text;
+            ServiceError::NotUnpacked { reason, detail }
+        }
         ResolveError::TooLarge(text) => ServiceError::TooLarge(text),
         ResolveError::OverQuota(text) => ServiceError::UploadQuota(text),
         ResolveError::Store(error) => error.into(),

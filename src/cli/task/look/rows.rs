@@ -79,7 +79,8 @@ fn unread(path: &str, why: &str) -> Fault {
 
 /// What the node refused of a file, with the file's name.
 fn unusable(error: ClientError, name: &str) -> Fault {
-    let is_of_rows = matches!(&error, ClientError::Problem(problem) if problem.slug() == "validation-failed");
+    let is_of_rows = matches!(&error, ClientError::Problem(problem)
+        if ["validation-failed", "not-unpacked"].contains(&problem.slug()));
     let fault = Fault::from(error);
     match is_of_rows {
         true => Fault {

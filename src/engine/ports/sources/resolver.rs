@@ -119,6 +119,14 @@ pub enum ResolveError {
     /// What the request says can't be done; for people, without paths of the node.
     #[error("{0}")]
     Refused(String),
+    /// It is compressed, and can't be unpacked.
+    #[error("{text}")]
+    NotUnpacked {
+        /// What is wrong in one word: `truncated`, `damaged`, `memory` or `expansion`.
+        reason: &'static str,
+        /// For people.
+        text: String,
+    },
     /// It is larger than the node takes.
     #[error("{0}")]
     TooLarge(String),
@@ -135,7 +143,7 @@ pub enum ResolveError {
 pub struct Sender<'a> {
     /// Whose uploads it is counted with.
     pub by: &'a str,
-    /// The longest source. Unit: bytes.
+    /// The longest source, as it is sent and unpacked. Unit: bytes.
     pub bytes_max: u64,
     /// What all their uploads may take; none is no bound. Unit: bytes.
     pub quota: Option<u64>,
@@ -151,14 +159,16 @@ pub struct Received {
     pub id: UploadId,
     /// Rows, which are items.
     pub rows: u64,
-    /// Size. Unit: bytes.
+    /// Size, as it is stored. Unit: bytes.
     pub bytes: u64,
     /// Column names of a CSV, `line` of lines; empty otherwise.
     pub columns: Vec<String>,
     /// The first rows as a JSON array.
     pub sample: String,
-    /// SHA-256 of all bytes in hexadecimal.
+    /// SHA-256 of all bytes in hexadecimal, as they were sent.
     pub sha256: String,
+    /// `gzip`, `zstd`, `bzip2` or `xz`; none when it was sent as it is.
+    pub compression: Option<String>,
 }
 
 /// Where sources are looked at before a task is made of them.

@@ -50,13 +50,13 @@ pub struct Upload {
     pub state: UploadState,
     /// `csv`, `ndjson` or `lines`.
     pub kind: String,
-    /// How bytes become rows, as JSON text.
+    /// How bytes become rows, and how they were compressed, as JSON text.
     pub format: String,
-    /// Size; of what is stored so far while it is open. Unit: bytes.
+    /// Size, as it is stored: one that was compressed is so again. Of what there is so far while it is open. Unit: bytes.
     pub bytes: u64,
     /// Parts stored.
     pub parts: u32,
-    /// SHA-256 of all bytes in hexadecimal; only when ready.
+    /// SHA-256 of all bytes as they were sent, in hexadecimal; only when ready.
     pub sha256: Option<String>,
     /// The first rows as a JSON array; only when ready.
     pub sample: Option<String>,

@@ -100,6 +100,9 @@ kinds! {
     /// Too many bytes.
     PayloadTooLarge, "payload-too-large", PAYLOAD_TOO_LARGE, "Payload too large",
         "a smaller body; items belong in an upload";
+    /// Compressed data that can't be unpacked.
+    NotUnpacked, "not-unpacked", UNPROCESSABLE_ENTITY, "Compressed data can't be unpacked",
+        "compress it again and send it again; `reason` says what is wrong";
     /// A body of another type than the route takes.
     UnsupportedMediaType, "unsupported-media-type", UNSUPPORTED_MEDIA_TYPE, "Unsupported media type",
         "send `Content-Type: application/json`, or what `/openapi.json` says of this route";
@@ -159,7 +162,7 @@ pub struct Problem {
     /// Each fault of the request.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub errors: Vec<ProblemField>,
-    /// More, by kind of problem: `allowed`, `max_rate`, `check_report`.
+    /// More, by kind of problem: `allowed`, `max_rate`, `check_report`, `reason`.
     #[serde(flatten)]
     pub more: serde_json::Map<String, serde_json::Value>,
 }
@@ -224,6 +227,7 @@ impl From<ServiceError> for Problem {
             ServiceError::NoCapacity { max_rate, .. } => {
                 problem.with("max_rate", serde_json::json!(BTreeMap::from_iter(max_rate)))
             }
+            ServiceError::NotUnpacked { reason, .. } => problem.with("reason", reason.into()),
             ServiceError::CheckFailed { report, .. } => problem.with("check_report", report),
             _ => problem,
         }
@@ -251,6 +255,7 @@ fn slug_of(error: &ServiceError) -> Slug {
         ServiceError::KeyReused => Slug::IdempotencyKeyReused,
         ServiceError::KeyInProgress => Slug::IdempotencyInProgress,
         ServiceError::KeyRequired => Slug::IdempotencyKeyRequired,
+        ServiceError::NotUnpacked { .. } => Slug::NotUnpacked,
         ServiceError::TooLarge(_) => Slug::PayloadTooLarge,
         ServiceError::UploadQuota(_) => Slug::UploadQuota,
         ServiceError::StoreUnavailable => Slug::StoreUnavailable,

@@ -28,7 +28,7 @@ pub(super) fn key(taken: Option<Extension<TakenKey>>) -> Option<String> {
     responses(
         (status = 201, body = TaskJson, headers(("location" = String), ("etag" = String))),
         (status = 409, description = "name-taken, conflict"),
-        (status = 422, description = "validation-failed, business-rejected"),
+        (status = 422, description = "validation-failed, business-rejected, not-unpacked"),
     )
 )]
 pub(crate) async fn create(
@@ -47,7 +47,7 @@ pub(crate) async fn create(
         ..body.plan(key(taken))?
     };
     let mut source = body.own.source.read()?;
-    judge_source(&call.app, &call.caller, &mut source).await?;
+    let _place = judge_source(&call.app, &call.caller, &mut source).await?;
     let request = TaskRequest {
         business: body.own.business,
         source,
@@ -112,9 +112,10 @@ pub(crate) async fn edit(
         strict: query.is_strict(),
         ..change
     };
-    if let Some(source) = &mut change.source {
-        judge_source(&call.app, &call.caller, source).await?;
-    }
+    let _place = match &mut change.source {
+        Some(source) => judge_source(&call.app, &call.caller, source).await?,
+        None => None,
+    };
     let write = call.write(reason);
     let tasks = &call.service.tasks;
     let changed = tasks.change(task.id, expected, change, &write).await?;

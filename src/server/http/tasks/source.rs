@@ -54,7 +54,8 @@ pub(crate) struct SourceBody {
     /// `url`: `http` or `https`.
     #[schema(pattern = "^https?://", max_length = 2048)]
     url: Option<String>,
-    /// `url`: how its bytes become rows; by the ending of the path if it isn't said.
+    /// `url`: how its bytes become rows; by the ending of the path if it isn't said, the one before `.gz`, `.zst`, `.bz2` or
+    /// `.xz`. What is compressed is unpacked.
     format: Option<FileFormat>,
     /// `url` of a CSV: between fields.
     #[schema(min_length = 1, max_length = 1)]
@@ -108,6 +109,11 @@ impl SourceBody {
     fn row_format(&self) -> Result<RowFormat, ServiceError> {
         let path = self.url.as_deref().unwrap_or_default();
         let path = path.split(['?', '#']).next().unwrap_or_default();
+        let is_packing = |ending: &str| ["gz", "zst", "bz2", "xz"].contains(&ending);
+        let path = match path.rsplit_once('.') {
+            Some((plain, ending)) if is_packing(ending) => plain,
+            _ => path,
+        };
         let told = match path.rsplit_once('.').map(|(_, ending)| ending) {
             Some("csv") => Some(FileFormat::Csv),
             Some("ndjson" | "jsonl") => Some(FileFormat::Ndjson),
@@ -246,7 +252,7 @@ mod tests {
                 ..
             })
         ));
-        let text = r#"{"type":"url","url":"https://x.example/urls.txt"}"#;
+        let text = r#"{"type":"url","url":"https://x.example/urls.txt.zst?v=1"}"#;
         assert!(matches!(
             read(text),
             Ok(SourceRequest::Url {
