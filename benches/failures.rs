@@ -34,7 +34,7 @@ use windrow_engine::ports::sources::source::Source;
 use windrow_engine::ports::tasks::failure_list::{FailureList, FailurePage};
 use windrow_engine::ports::tasks::store::{Actor, NewTask, TaskCommand, TaskStore, Write};
 use windrow_net::Outbound;
-use windrow_sources::{Desk, Fetcher, Guard, RangeSource, RedriveSource};
+use windrow_sources::{Fetcher, Guard, RangeSource, RedriveSource, Resolver};
 use windrow_store::sql::Store;
 
 const NOW: WallMs = WallMs(1_790_000_000_000);
@@ -99,7 +99,7 @@ async fn redrive(store: &Arc<Store>, origin: TaskId) -> Result<()> {
         own_port: 0,
         own_urls: Vec::new(),
     };
-    let desk = Desk {
+    let desk = Resolver {
         sources: store.clone(),
         uploads: store.clone(),
         fetcher: Fetcher::new(Outbound::default(), guard),
@@ -227,12 +227,12 @@ async fn run(store: &Store) -> Result<ClaimedShard> {
     store.ensure_business("bench", &write, NOW).await?;
     let made = store.create(&new_task(), &write, NOW).await?;
     store.command(made.id, &TaskCommand::Start, &write, NOW).await?;
-    let (id, promise) = (SessionId(Uuid::new_v4()), Duration::from_secs(15));
+    let (id, lease_duration) = (SessionId(Uuid::new_v4()), Duration::from_secs(15));
     let session = NewSession {
         id,
         node: "n1".to_owned(),
         version: "0".to_owned(),
-        promise,
+        lease_duration,
         ckpt_version_max: 1,
         started_at: NOW,
         face: SessionFace::default(),

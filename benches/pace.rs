@@ -1,7 +1,7 @@
 //! How exactly the engine keeps its rate: `cargo bench --bench pace`. Ten seconds at each rate; the evidence is the
 //! gate time of every item, as a handler sees it.
 //!
-//! `over` is the most by which any interval exceeded rate × its length, in items; the promise is `over ≤ burst`.
+//! `over` is the most by which any interval exceeded rate × its length, in items; the lease_duration is `over ≤ burst`.
 
 #![allow(clippy::disallowed_methods, reason = "a benchmark measures real time")]
 #![allow(

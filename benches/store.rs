@@ -173,12 +173,12 @@ fn checkpoint(run: &ClaimedShard, seq: u64, side: Vec<SideRecord>) -> ShardCheck
 
 /// The life of a node: a name has one at a time.
 async fn session(store: &Store) -> Result<SessionId> {
-    let (id, promise) = (SessionId(Uuid::new_v4()), Duration::from_secs(15));
+    let (id, lease_duration) = (SessionId(Uuid::new_v4()), Duration::from_secs(15));
     let session = NewSession {
         id,
         node: "n1".to_owned(),
         version: "0".to_owned(),
-        promise,
+        lease_duration,
         ckpt_version_max: 1,
         started_at: NOW,
         face: SessionFace::default(),

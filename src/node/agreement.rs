@@ -86,7 +86,7 @@ mod tests {
             id,
             node: "n1".to_owned(),
             version: "1".to_owned(),
-            promise: Duration::from_secs(15),
+            lease_duration: Duration::from_secs(15),
             ckpt_version_max: 1,
             started_at: WallMs(0),
             face: SessionFace::default(),

@@ -13,8 +13,8 @@ use windrow_engine::ports::sources::store::{IndexedSource, SourceStore};
 use windrow_engine::ports::tasks::store::TaskView;
 pub use windrow_handlers::origin::OriginView;
 pub use windrow_sources::{
-    BOM, CsvFormat, Desk, Expansion, Fetcher, Format, Guard, IndexProgress, IndexWatch, Input,
-    OpenSourceError, OpenedSource, Opening, Packing, SourceSpec, StoredSourceError, StoredSources, open,
+    BOM, CsvFormat, Expansion, Fetcher, Format, Guard, IndexProgress, IndexWatch, Input, OpenSourceError,
+    OpenedSource, Opening, Packing, Resolver, SourceSpec, StoredSourceError, StoredSources, open,
 };
 
 /// Opens a file for a look: it is read anew, and nothing is remembered of it.

@@ -8,7 +8,7 @@
 //! [`open()`] puts it together from a task's [`SourceSpec`].
 //!
 //! A long-lived node has two more kinds: uploads (`receive`, `receive_packed`, `upload`), whose bytes lie in the store in
-//! parts, and redrives (`redrive`), whose items are failures of another task. `desk` makes descriptions of what people ask for,
+//! parts, and redrives (`redrive`), whose items are failures of another task. `resolver` makes descriptions of what people ask for,
 //! and `stored` opens descriptions again.
 //!
 //! Never: holds a whole file in memory, repairs a row, or serves bytes that differ from those of the pass.
@@ -16,7 +16,6 @@
 mod block_index;
 mod csv;
 mod cutter;
-mod desk;
 mod fault;
 mod file;
 mod found;
@@ -36,6 +35,7 @@ mod range;
 mod receive;
 mod receive_packed;
 mod redrive;
+mod resolver;
 mod rows;
 mod spec;
 mod spec_json;
@@ -46,7 +46,6 @@ mod unpack_error;
 mod upload;
 
 pub use block_index::{Block, BlockIndex, DamagedIndex, Located, PART_BYTES_MAX};
-pub use desk::Desk;
 pub use fault::{Fault, FaultKind, IndexError};
 pub use file::FileSource;
 pub use frames::unpacked_bytes;
@@ -59,6 +58,7 @@ pub use pass::{BlockLimits, IndexProgress, Indexed, ROW_BYTES_MAX, index_bytes, 
 pub use range::RangeSource;
 pub use receive::{ReceiveError, receive};
 pub use redrive::RedriveSource;
+pub use resolver::Resolver;
 pub use rows::BOM;
 pub use spec::{CsvFormat, Format, Input, SourceSpec};
 pub use stored::{StoredSourceError, StoredSources};

@@ -129,7 +129,7 @@ struct Opener {
 impl HandlerFactory for Opener {
     fn open(&self, context: Arc<RunContext>) -> Result<Arc<dyn Handler>, OpenError> {
         let (business, link) = (self.business.clone(), self.link.clone());
-        Ok(Arc::new(Desk {
+        Ok(Arc::new(Resolver {
             business,
             link,
             context,
@@ -139,7 +139,7 @@ impl HandlerFactory for Opener {
 }
 
 /// The handler of one run.
-struct Desk {
+struct Resolver {
     business: Arc<Business>,
     link: Arc<Link>,
     context: Arc<RunContext>,
@@ -177,7 +177,7 @@ impl Drop for Out {
     }
 }
 
-impl Desk {
+impl Resolver {
     async fn work(&self, call: &Call, out: &mut Out) -> Reply {
         let items = out.items.clone();
         let acts: Vec<Act> = items
@@ -295,7 +295,7 @@ fn reply(items: &[(ItemIndex, Attempt)], acts: &[Act], heard: &mut Vec<Heard>) -
     }))
 }
 
-impl Handler for Desk {
+impl Handler for Resolver {
     fn process<'a>(&'a self, call: Call) -> BoxFuture<'a, Reply> {
         let (shard, epoch) = (self.context.shard, self.context.epoch);
         let (at, items) = (self.link.clock.now(), call.items.iter().collect::<Vec<_>>());

@@ -162,7 +162,7 @@ impl SessionStore for View {
                     let begun = view.store.begin(&session).await;
                     if begun.is_ok() {
                         view.link
-                            .judge(|judge| judge.on_session(who, session.id, session.promise));
+                            .judge(|judge| judge.on_session(who, session.id, session.lease_duration));
                     }
                     begun
                 }

@@ -351,7 +351,7 @@ pub fn new_session(id: SessionId) -> NewSession {
         id,
         node: "n1".to_owned(),
         version: "0.1.0".to_owned(),
-        promise: Duration::from_secs(15),
+        lease_duration: Duration::from_secs(15),
         ckpt_version_max: 1,
         started_at: NOW,
         face: SessionFace::default(),

@@ -83,7 +83,7 @@ pub(super) struct Session {
     pub(super) node: String,
     pub(super) heartbeat: i64,
     pub(super) fenced: bool,
-    pub(super) promise: Duration,
+    pub(super) lease_duration: Duration,
     pub(super) version: String,
     pub(super) ckpt_version_max: u8,
     pub(super) started_at: WallMs,

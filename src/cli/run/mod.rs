@@ -88,7 +88,7 @@ pub(super) async fn run(args: &RunArgs, shell: &Shell, runtimes: Arc<Runtimes>) 
         ..Actor::windrow(None)
     }
     .writes();
-    let desk = JobRun {
+    let job = JobRun {
         args,
         shell,
         prepared,
@@ -98,8 +98,8 @@ pub(super) async fn run(args: &RunArgs, shell: &Shell, runtimes: Arc<Runtimes>) 
         runtimes,
         write,
     };
-    let exit = Box::pin(desk.work(&mut signals)).await;
-    desk.close().await;
+    let exit = Box::pin(job.work(&mut signals)).await;
+    job.close().await;
     exit
 }
 

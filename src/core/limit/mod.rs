@@ -5,7 +5,7 @@
 //! and within a node the runs draw from one *pot* (`pot`, `bucket`). Everything here is arithmetic: clocks, locks and
 //! rows are the callers'.
 //!
-//! The promise: at every moment the parts that sessions may use add up to no more than the limit. A part shrinks only
+//! The lease_duration: at every moment the parts that sessions may use add up to no more than the limit. A part shrinks only
 //! once its own session says so or is fenced, and grows only into what is free. `docs/decisions/0026` says how.
 
 pub mod bucket;

@@ -32,11 +32,11 @@ impl Life<'_> {
         self.hear_the_rest().await;
         self.let_attached_end().await;
         self.shared.leftovers.remove(self.group.pid());
-        let facts = self.shared.pool.edit(self.worker, |seat| {
+        let facts = self.shared.pool.edit(self.worker, |worker_state| {
             (
-                seat.has_answered,
-                seat.oldest_awaited().is_some(),
-                seat.retiring.is_some(),
+                worker_state.has_answered,
+                worker_state.oldest_awaited().is_some(),
+                worker_state.retiring.is_some(),
             )
         });
         let (has_answered, has_items, said_bye) = facts.unwrap_or_default();
@@ -55,9 +55,11 @@ impl Life<'_> {
     /// Tells the worker that it is over, and gives it the grace to end by itself.
     async fn say_goodbye(&mut self) {
         let grace = self.shared.settings.kill_grace;
-        if self.greeting.manner().takes_orders() && self.greeting.has_begun() {
+        if self.handshake.kind().takes_orders() && self.handshake.has_begun() {
             let farewell = protocol::farewell(grace);
-            self.shared.pool.edit(self.worker, |seat| seat.tell(farewell));
+            self.shared
+                .pool
+                .edit(self.worker, |worker_state| worker_state.tell(farewell));
         }
         self.hang_up();
         if !self.ends_within(grace).await {
@@ -69,7 +71,9 @@ impl Life<'_> {
     /// Closes stdin once everything is written.
     fn hang_up(&mut self) {
         self.outbox = None;
-        self.shared.pool.edit(self.worker, |seat| seat.outbox = None);
+        self.shared
+            .pool
+            .edit(self.worker, |worker_state| worker_state.outbox = None);
     }
 
     /// Goes on listening, so that the worker never blocks on its stdout while it ends.

@@ -25,7 +25,9 @@ impl Life<'_> {
     pub(super) fn hear(&mut self, line: Line) -> Option<Fate> {
         self.line_no += 1;
         if self.line_no == 1 {
-            self.shared.pool.edit(self.worker, |seat| seat.has_spoken = true);
+            self.shared
+                .pool
+                .edit(self.worker, |worker_state| worker_state.has_spoken = true);
         }
         self.hint_at = None;
         if let Some(heartbeat) = &mut self.heartbeat {
@@ -55,21 +57,21 @@ impl Life<'_> {
     }
 
     fn on_ready(&mut self, concurrency: u32) -> Option<Fate> {
-        let step = self.greeting.on_ready();
-        self.shared.learn(self.greeting.manner());
+        let step = self.handshake.on_ready();
+        self.shared.learn(self.handshake.kind());
         let fate = self.step(step);
         let concurrency = concurrency.min(self.shared.settings.max_in_flight.get());
         self.shared
             .pool
-            .edit(self.worker, |seat| seat.concurrency = concurrency);
+            .edit(self.worker, |worker_state| worker_state.concurrency = concurrency);
         fate
     }
 
     fn on_answer(&mut self, id: Option<u64>, body: &[u8]) -> Option<Fate> {
         // Before the first item, every answer is one to the hello, whatever id it shows.
-        let id = id.filter(|_| self.greeting.has_begun());
+        let id = id.filter(|_| self.handshake.has_begun());
         if id.is_none()
-            && let Some(step) = self.greeting.on_bare_answer()
+            && let Some(step) = self.handshake.on_bare_answer()
         {
             return self.step(step);
         }
@@ -103,7 +105,7 @@ impl Life<'_> {
         let before = self
             .shared
             .pool
-            .edit(self.worker, |seat| seat.strange_id.replace(id));
+            .edit(self.worker, |worker_state| worker_state.strange_id.replace(id));
         if before == Some(None) {
             let line = self.line_no;
             self.notes.warn(&format!(
@@ -115,8 +117,8 @@ impl Life<'_> {
     /// Who answers more often than asked may have answered the items before theirs: such a worker can't be
     /// trusted with the next one.
     fn on_surplus_answer(&mut self) -> Fate {
-        self.greeting.on_surplus_answer();
-        self.shared.learn(self.greeting.manner());
+        self.handshake.on_surplus_answer();
+        self.shared.learn(self.handshake.kind());
         let message = format!(
             "worker {} answered (line {}) though no item was outstanding; answer each line exactly once, or name the id",
             self.worker + 1,
@@ -146,7 +148,7 @@ impl Life<'_> {
 
     /// Whoever prints the hello as it came would print the items too, and never say how one went.
     fn on_echo(&mut self, line: &[u8]) -> Option<Fate> {
-        if self.greeting.has_begun() {
+        if self.handshake.has_begun() {
             self.on_garbage("it is what the worker was sent", line);
             return None;
         }
@@ -163,7 +165,7 @@ impl Life<'_> {
         let at = self.now().plus(self.shared.settings.kill_grace);
         self.shared
             .pool
-            .edit(self.worker, |seat| seat.retiring = Some(at));
+            .edit(self.worker, |worker_state| worker_state.retiring = Some(at));
         None
     }
 

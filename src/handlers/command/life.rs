@@ -10,15 +10,15 @@ use tokio::process::{Child, ChildStdout, Command};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 
-use super::greeting::{Greeting, Manner, Step};
 use super::group::ProcessGroup;
+use super::handshake::{Handshake, Step, WorkerKind};
 use super::lines::LineReader;
 use super::pool::End;
 use super::program::COMMAND_NOT_STARTED;
 use super::protocol;
-use super::seat::Due;
 use super::stderr::{Capture, Notes, Tail};
 use super::worker::Shared;
+use super::worker_state::Due;
 use super::writer::{ReadSoFar, Writer};
 use super::{WORKER_CRASH, WORKER_HUNG};
 use windrow_core::ids::Moment;
@@ -36,7 +36,7 @@ pub(super) struct Life<'a> {
     pub(super) stdout: LineReader<ChildStdout>,
     pub(super) stdout_ended: bool,
     pub(super) line_no: u64,
-    pub(super) greeting: Greeting,
+    pub(super) handshake: Handshake,
     /// Lines for the worker; none once stdin is to be closed.
     pub(super) outbox: Option<mpsc::UnboundedSender<String>>,
     read: watch::Receiver<ReadSoFar>,
@@ -97,8 +97,8 @@ impl<'a> Life<'a> {
         let settings = &shared.settings;
         let (outbox, lines) = mpsc::unbounded_channel();
         let (read_sender, read) = watch::channel(ReadSoFar::Nothing);
-        let manner = shared.manner();
-        let (probes, probes_receiver) = watch::channel(manner == Manner::Unknown);
+        let kind = shared.kind();
+        let (probes, probes_receiver) = watch::channel(kind == WorkerKind::Unknown);
         let tail = Tail::default();
         let prefix = format!("worker {}", worker + 1);
         let notes = Notes::new(prefix, settings.sink.clone(), settings.clock.clone());
@@ -122,7 +122,7 @@ impl<'a> Life<'a> {
             stdout: LineReader::new(stdout, settings.max_line),
             stdout_ended: false,
             line_no: 0,
-            greeting: Greeting::new(manner, startup_at),
+            handshake: Handshake::new(kind, startup_at),
             outbox: Some(outbox),
             read,
             probes,
@@ -161,7 +161,7 @@ impl<'a> Life<'a> {
             }
         };
         let mut closing = self.shared.pool.closing();
-        let watches = !self.greeting.has_begun();
+        let watches = !self.handshake.has_begun();
         tokio::select! {
             biased;
             // The pool outlives this life, so the channel is never closed.
@@ -181,7 +181,7 @@ impl<'a> Life<'a> {
             Due::Kill => Some(self.now()),
         };
         let ping = self.heartbeat.as_ref().map(|heartbeat| heartbeat.next_at);
-        [items, self.greeting.due_at(), self.eof_at, self.hint_at, ping]
+        [items, self.handshake.due_at(), self.eof_at, self.hint_at, ping]
             .into_iter()
             .flatten()
             .min()
@@ -207,20 +207,20 @@ impl<'a> Life<'a> {
         match so_far {
             ReadSoFar::Nothing => None,
             ReadSoFar::Hello => {
-                let step = self.greeting.on_hello_read();
+                let step = self.handshake.on_hello_read();
                 self.step(step)
             }
             ReadSoFar::NextLineBegun => {
                 // Order matters: the worker has read by now, so what it printed before lies in the pipe by now.
                 let unread = rustix::io::ioctl_fionread(self.stdout.inner()).unwrap_or(0);
                 let has_printed = unread > 0 || !self.stdout.is_drained();
-                self.greeting.on_next_line_begun(has_printed, self.now());
+                self.handshake.on_next_line_begun(has_printed, self.now());
                 None
             }
         }
     }
 
-    /// Does what the greeting asks for.
+    /// Does what the handshake asks for.
     pub(super) fn step(&mut self, step: Step) -> Option<Fate> {
         match step {
             Step::Wait => None,
@@ -230,25 +230,25 @@ impl<'a> Life<'a> {
             }
             Step::NotReading => Some(self.not_ready("did not read its input")),
             Step::NotAnswering => {
-                self.shared.learn(Manner::Unknown);
+                self.shared.learn(WorkerKind::Unknown);
                 Some(self.not_ready("read the hello, but neither answered it nor asked for the next line"))
             }
         }
     }
 
     fn begin_items(&mut self) {
-        let manner = self.greeting.manner();
-        self.shared.learn(manner);
+        let kind = self.handshake.kind();
+        self.shared.learn(kind);
         self.probes.send_replace(false);
         let Some(outbox) = self.outbox.clone() else { return };
         self.shared
             .pool
-            .began(self.worker, outbox, manner.takes_orders(), self.line_no > 0);
+            .began(self.worker, outbox, kind.takes_orders(), self.line_no > 0);
         let settings = &self.shared.settings;
         if self.line_no == 0 {
             self.hint_at = Some(self.now().plus(settings.startup_timeout));
         }
-        if let (Some(every), Manner::Announcing) = (settings.heartbeat, manner) {
+        if let (Some(every), WorkerKind::Announcing) = (settings.heartbeat, kind) {
             self.heartbeat = Some(Heartbeat {
                 next_at: self.now().plus(every),
                 number: 0,
@@ -291,7 +291,7 @@ impl<'a> Life<'a> {
             self.notes
                 .warn("has not printed a line yet; did you flush stdout? (python3 -u)");
         }
-        let step = self.greeting.on_time(now);
+        let step = self.handshake.on_time(now);
         self.step(step).or_else(|| self.beat(now))
     }
 
@@ -323,7 +323,9 @@ impl<'a> Life<'a> {
         heartbeat.is_awaited = true;
         heartbeat.next_at = now.plus(every);
         let ping = protocol::ping(heartbeat.number);
-        self.shared.pool.edit(self.worker, |seat| seat.tell(ping));
+        self.shared
+            .pool
+            .edit(self.worker, |worker_state| worker_state.tell(ping));
         None
     }
 }

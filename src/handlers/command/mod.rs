@@ -4,9 +4,9 @@
 //! |---|---|
 //! | `program` | finds the command, makes its environment |
 //! | `worker`, `life` | keep a worker alive; one life of its process |
-//! | `greeting` | who answers the hello how (`docs/decisions/0002-worker-hello.md`) |
+//! | `handshake` | who answers the hello how (`docs/decisions/0002-worker-hello.md`) |
 //! | `hearing`, `ending` | what its lines mean; how it ends |
-//! | `pool`, `seat` | which worker holds which item; the announced slots |
+//! | `pool`, `worker_state` | which worker holds which item; the announced slots |
 //! | `protocol`, `lines`, `writer`, `stderr` | the lines and the pipes |
 //! | `group`, `leftovers` | process groups; workers that outlived a `kill -9` |
 //!
@@ -18,8 +18,8 @@
 
 pub(crate) mod answer;
 mod ending;
-mod greeting;
 pub(crate) mod group;
+mod handshake;
 mod hearing;
 pub(crate) mod leftovers;
 mod life;
@@ -27,9 +27,9 @@ mod lines;
 mod pool;
 pub(crate) mod program;
 mod protocol;
-mod seat;
 pub(crate) mod stderr;
 mod worker;
+mod worker_state;
 mod writer;
 
 use std::ffi::OsString;
@@ -46,8 +46,8 @@ use self::answer::{Answer, Judged};
 use self::pool::{Pool, Sending};
 use self::program::Program;
 use self::protocol::{CallText, ItemLine, Trace};
-use self::seat::Oddity;
 use self::worker::{Shared, supervise};
+use self::worker_state::Oddity;
 use super::deadline::Deadline;
 use windrow_core::ids::{Attempt, ItemIndex};
 use windrow_core::items::verdict::Failure;
@@ -170,7 +170,7 @@ impl HandlerFactory for CommandHandlerFactory {
         let workers = settings.workers.get() as usize;
         let pool = Pool::new(workers);
         let trace = Trace::new();
-        let manner = Mutex::default();
+        let kind = Mutex::default();
         let shared = Arc::new(Shared {
             settings,
             run,
@@ -178,7 +178,7 @@ impl HandlerFactory for CommandHandlerFactory {
             trace,
             pool,
             leftovers,
-            manner,
+            kind,
         });
         let mut supervisors = JoinSet::new();
         for worker in 0..workers {

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use super::Settings;
-use super::greeting::Manner;
+use super::handshake::WorkerKind;
 use super::leftovers::Leftovers;
 use super::life::Life;
 use super::pool::{End, Pool};
@@ -28,18 +28,18 @@ pub(super) struct Shared {
     pub(super) trace: Trace,
     pub(super) pool: Pool,
     pub(super) leftovers: Arc<Leftovers>,
-    pub(super) manner: Mutex<Manner>,
+    pub(super) kind: Mutex<WorkerKind>,
 }
 
 impl Shared {
     /// How workers answer the hello, as far as is known.
-    pub(super) fn manner(&self) -> Manner {
-        *self.manner.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(super) fn kind(&self) -> WorkerKind {
+        *self.kind.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A life has shown how workers answer the hello.
-    pub(super) fn learn(&self, manner: Manner) {
-        *self.manner.lock().unwrap_or_else(PoisonError::into_inner) = manner;
+    pub(super) fn learn(&self, kind: WorkerKind) {
+        *self.kind.lock().unwrap_or_else(PoisonError::into_inner) = kind;
     }
 }
 

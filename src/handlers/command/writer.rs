@@ -34,7 +34,7 @@ pub(super) struct Writer {
     /// The first line must be the hello.
     pub(super) lines: mpsc::UnboundedReceiver<String>,
     pub(super) read: watch::Sender<ReadSoFar>,
-    /// Whether to find out, with the first byte of the next line, if the worker asks for it (`greeting`).
+    /// Whether to find out, with the first byte of the next line, if the worker asks for it (`handshake`).
     pub(super) probes: watch::Receiver<bool>,
 }
 

@@ -34,14 +34,14 @@ pub(super) struct Pool {
 
 struct Common {
     shared: Arc<Shared>,
-    desk: Mutex<Desk>,
+    jobs: Mutex<Jobs>,
     stirred: Condvar,
     /// Threads that live.
     threads: watch::Sender<usize>,
 }
 
 #[derive(Default)]
-struct Desk {
+struct Jobs {
     queue: VecDeque<Job>,
     idle: usize,
     is_closed: bool,
@@ -51,7 +51,7 @@ impl Pool {
     pub(super) fn new(shared: Arc<Shared>, threads_max: usize) -> Pool {
         let common = Common {
             shared,
-            desk: Mutex::default(),
+            jobs: Mutex::default(),
             stirred: Condvar::new(),
             threads: watch::Sender::new(0),
         };
@@ -66,9 +66,9 @@ impl Pool {
     /// # Errors
     /// When there is none and none can be started.
     pub(super) fn submit(&self, job: Job) -> io::Result<()> {
-        let mut desk = self.common.lock();
-        desk.queue.push_back(job);
-        if desk.queue.len() <= desk.idle {
+        let mut jobs = self.common.lock();
+        jobs.queue.push_back(job);
+        if jobs.queue.len() <= jobs.idle {
             self.common.stirred.notify_one();
             return Ok(());
         }
@@ -85,7 +85,7 @@ impl Pool {
         if let Err(why) = started {
             self.common.threads.send_modify(|threads| *threads -= 1);
             if threads == 0 {
-                desk.queue.pop_back();
+                jobs.queue.pop_back();
                 return Err(why);
             }
         }
@@ -113,8 +113,8 @@ impl Drop for Pool {
 }
 
 impl Common {
-    fn lock(&self) -> MutexGuard<'_, Desk> {
-        self.desk.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Jobs> {
+        self.jobs.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn tend(&self) {
@@ -128,17 +128,17 @@ impl Common {
     }
 
     fn next(&self) -> Option<Job> {
-        let mut desk = self.lock();
+        let mut jobs = self.lock();
         loop {
-            if let Some(job) = desk.queue.pop_front() {
+            if let Some(job) = jobs.queue.pop_front() {
                 return Some(job);
             }
-            if desk.is_closed {
+            if jobs.is_closed {
                 return None;
             }
-            desk.idle += 1;
-            desk = self.stirred.wait(desk).unwrap_or_else(PoisonError::into_inner);
-            desk.idle -= 1;
+            jobs.idle += 1;
+            jobs = self.stirred.wait(jobs).unwrap_or_else(PoisonError::into_inner);
+            jobs.idle -= 1;
         }
     }
 }

@@ -9,7 +9,7 @@ use async_trait::async_trait;
 use serde_json::{Value, json};
 
 use super::HttpOptions;
-use super::desk;
+use super::callable;
 use super::fault::Fault;
 use super::hook::{Caller, HookClient, described, sentence};
 use crate::classify::{Answer, is_page};
@@ -35,7 +35,7 @@ const WRONG_SIGNATURE: &str = "v1,AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=";
 #[async_trait]
 impl HandlerChecker for HookClient {
     fn faults(&self, spec: &BusinessSpec, secrets: &BusinessSecrets) -> Vec<HandlerFault> {
-        desk::faults(spec, secrets)
+        callable::faults(spec, secrets)
     }
 
     fn in_process(&self) -> Vec<String> {

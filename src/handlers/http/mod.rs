@@ -6,7 +6,7 @@
 //! | `request` | headers and body of a call, from a head that is built once per run |
 //! | `client` | sends it within the deadline; the only place that knows how connections are kept |
 //! | `transport` | pools of connections, shared by runs |
-//! | `hook`, `contract`, `desk` | hooks; whether a handler keeps to the protocol; what can't be called at all |
+//! | `hook`, `contract`, `callable` | hooks; whether a handler keeps to the protocol; what can't be called at all |
 //! | `fault` | what a request without a usable answer means |
 //!
 //! `client`, `transport` and `fault` serve the `request` handler too.
@@ -14,9 +14,9 @@
 //! What holds: nothing leaves once the gate is shut; a call ends by its deadline whatever the other side does;
 //! dropping the future of a call closes its connection.
 
+mod callable;
 pub(crate) mod client;
 mod contract;
-mod desk;
 pub(crate) mod fault;
 mod hook;
 pub(crate) mod options;

@@ -8,7 +8,7 @@ use tokio::net::TcpListener;
 use super::{ServeError, ServeOptions, capacity, name, url};
 use crate::min_level::{MinLevel, Sieve};
 use crate::provider::{HookClient, KeyVault, Leftovers, Records, ServiceProvider, Transports};
-use crate::sources::{Desk, Fetcher, Guard, stored_sources};
+use crate::sources::{Fetcher, Guard, Resolver, stored_sources};
 use crate::{Beside, Node, NodeOptions, StateDir, Store, SystemClock, agreement, database, times};
 use windrow_config::Config;
 use windrow_core::settings::Auto;
@@ -123,7 +123,7 @@ pub(super) async fn compose(from: Base<'_>) -> Result<(Node, Parts<Store>), Serv
 }
 
 /// Where sources of tasks are looked at and taken in.
-fn resolver(from: &Base<'_>) -> Arc<Desk> {
+fn resolver(from: &Base<'_>) -> Arc<Resolver> {
     let config = &from.options.config;
     let public = config.http.public_url.clone();
     // What a source of a business may not be.
@@ -132,7 +132,7 @@ fn resolver(from: &Base<'_>) -> Arc<Desk> {
         own_port: from.address.port(),
         own_urls: public.into_iter().chain([from.url.clone()]).collect(),
     };
-    Arc::new(Desk {
+    Arc::new(Resolver {
         sources: from.store.clone(),
         uploads: from.store.clone(),
         fetcher: Fetcher::new(Outbound::of(&config.http_handler), guard),

@@ -67,16 +67,17 @@ impl Sources {
         } else {
             write.actor.name.clone()
         };
-        let desk = &self.resolver;
+        let resolver = &self.resolver;
         let resolved = match request {
-            SourceRequest::Upload { upload } if write.dry_run => desk.look_at_upload(*upload).await,
+            SourceRequest::Upload { upload } if write.dry_run => resolver.look_at_upload(*upload).await,
             SourceRequest::Url { .. } if write.dry_run => {
                 let text = "what lies at a URL is fetched and kept when a task is made of it, so this has no dry run";
                 let fault = FieldFault::new("/source/url", text).advise("POST /v1/uploads it first");
                 return Err(ServiceError::Invalid(vec![fault]));
             }
             _ => {
-                desk.resolve(request, &self.sender(&account), self.node.now())
+                resolver
+                    .resolve(request, &self.sender(&account), self.node.now())
                     .await
             }
         };

@@ -17,13 +17,13 @@ pub(crate) fn trusted(lasts: Duration) -> Duration {
 const LATELY: u64 = 5_000_000_000;
 
 impl Judge {
-    pub(crate) fn on_session(&mut self, who: Who, id: SessionId, promise: Duration) {
+    pub(crate) fn on_session(&mut self, who: Who, id: SessionId, lease_duration: Duration) {
         self.note(|| format!("n{}.{} begins session {}", who.0, who.1, short(id)));
         let (trusted_until, beaten_at, has_ended) = (Moment(0), self.now(), false);
         self.sessions.insert(
             id,
             Session {
-                promise,
+                lease_duration,
                 fenced: false,
                 trusted_until,
                 beaten_at,
@@ -53,7 +53,9 @@ impl Judge {
         let Some(session) = self.sessions.get_mut(&id) else {
             return;
         };
-        session.trusted_until = session.trusted_until.max(sent.plus(trusted(session.promise)));
+        session.trusted_until = session
+            .trusted_until
+            .max(sent.plus(trusted(session.lease_duration)));
     }
 
     /// Somebody is about to fence a session: where there are leases it holds one of the session's shards, or has just
@@ -97,15 +99,19 @@ impl Judge {
             return;
         };
         let is_new = !std::mem::replace(&mut session.fenced, true);
-        let (promise, beaten_at, has_ended) = (session.promise, session.beaten_at, session.has_ended);
+        let (lease_duration, beaten_at, has_ended) =
+            (session.lease_duration, session.beaten_at, session.has_ended);
         let silent = Duration::from_nanos(self.now() - beaten_at);
         // The clock of whoever measured it may run fast by as much.
-        self.check(!is_new || has_ended || silent * 1000 >= promise * 989, || {
-            format!(
-                "session {} was silent for {silent:?} and is fenced, promised was {promise:?}",
-                short(id)
-            )
-        });
+        self.check(
+            !is_new || has_ended || silent * 1000 >= lease_duration * 989,
+            || {
+                format!(
+                    "session {} was silent for {silent:?} and is fenced, promised was {lease_duration:?}",
+                    short(id)
+                )
+            },
+        );
         self.count(is_new, "session fenced");
     }
 

@@ -33,7 +33,7 @@ pub(crate) type Tally = BTreeMap<&'static str, u64>;
 
 /// What the judge knows of a session.
 pub(crate) struct Session {
-    pub(crate) promise: Duration,
+    pub(crate) lease_duration: Duration,
     pub(crate) fenced: bool,
     /// What its owner may believe, on its own clock: from the moments at which heartbeats were sent.
     pub(crate) trusted_until: Moment,

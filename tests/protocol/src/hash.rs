@@ -11,7 +11,7 @@ fn bits(flags: [bool; 8]) -> u8 {
 impl Hash for SessionRow {
     fn hash<H: Hasher>(&self, hasher: &mut H) {
         let flags = bits([self.exists, self.fenced, false, false, false, false, false, false]);
-        hasher.write_u32(u32::from_le_bytes([flags, self.hb, self.promise, 0]));
+        hasher.write_u32(u32::from_le_bytes([flags, self.hb, self.lease_duration, 0]));
     }
 }
 

@@ -25,10 +25,10 @@ impl Setup {
         }
         let session = state.next_session;
         state.next_session += 1;
-        let promise = self.times.promise[usize::from(node)];
+        let lease_duration = self.times.lease_duration[usize::from(node)];
         state.rows.sessions[usize::from(session)] = SessionRow {
             exists: true,
-            promise,
+            lease_duration,
             ..SessionRow::default()
         };
         state.node_mut(node).session = session;
@@ -115,14 +115,14 @@ impl Setup {
     /// The heartbeat under which a session may be fenced.
     fn silent(&self, state: &State, node: u8, owner: u8) -> Option<u8> {
         let seen = state.node(node).seen[usize::from(owner)];
-        let promise = match self.bend {
-            Bend::OwnPromise => self.times.promise[usize::from(node)],
-            _ => state.rows.sessions[usize::from(owner)].promise,
+        let lease_duration = match self.bend {
+            Bend::OwnLeaseDuration => self.times.lease_duration[usize::from(node)],
+            _ => state.rows.sessions[usize::from(owner)].lease_duration,
         };
         if seen.hb == NONE && self.bend == Bend::SilenceFromNothing {
             return Some(state.rows.sessions[usize::from(owner)].hb);
         }
-        (seen.hb != NONE && seen.silence >= promise).then_some(seen.hb)
+        (seen.hb != NONE && seen.silence >= lease_duration).then_some(seen.hb)
     }
 
     /// Rule 10: the lease first, with the candidate's own token.
@@ -162,8 +162,8 @@ impl Setup {
         }
         let at = usize::from(local.owner);
         let seen = state.node(node).seen[at];
-        let promise = state.rows.sessions[at].promise;
-        seen.hb != NONE && seen.hb == local.silent && seen.silence >= self.longest(promise)
+        let lease_duration = state.rows.sessions[at].lease_duration;
+        seen.hb != NONE && seen.hb == local.silent && seen.silence >= self.longest(lease_duration)
     }
 
     /// Rule 11.
@@ -429,7 +429,7 @@ impl Setup {
         let is_referred = state.rows.shards.iter().any(|shard| shard.session == session);
         let seen = state.node(node).seen[at];
         let may = match self.bend {
-            Bend::SilentSessionDeleted => seen.hb != NONE && seen.silence >= row.promise,
+            Bend::SilentSessionDeleted => seen.hb != NONE && seen.silence >= row.lease_duration,
             Bend::FencedSessionDeleted => row.fenced,
             _ => row.fenced && !is_referred,
         };

@@ -61,16 +61,16 @@ impl Protocol {
             self.lose_session(state, reply.node);
             return;
         }
-        let promise = self.setup.times.promise[usize::from(reply.node)];
+        let lease_duration = self.setup.times.lease_duration[usize::from(reply.node)];
         let from_reply = self.setup.bend == Bend::HeartbeatFromReply;
-        let trust = self.remaining(promise, reply.age, from_reply);
-        let cap = self.remaining(promise + self.setup.alone(), reply.age, from_reply);
+        let trust = self.remaining(lease_duration, reply.age, from_reply);
+        let cap = self.remaining(lease_duration + self.setup.alone(), reply.age, from_reply);
         // One that was committed before a failover is not the next good one.
         let is_from_before = reply.seq != 0;
         let node = state.node_mut(reply.node);
         node.heartbeat_lost &= is_from_before;
         node.trust = trust.max(node.trust);
-        let ended = (reply.age + self.setup.times.margin).saturating_sub(promise);
+        let ended = (reply.age + self.setup.times.margin).saturating_sub(lease_duration);
         node.unheard = node.unheard.min(ended);
         if self.setup.has_leases() {
             node.cap = cap.max(node.cap);

@@ -24,7 +24,7 @@ pub enum Start {
 #[derive(Clone, Copy, Debug)]
 pub struct Times {
     /// G of each node: how long its heartbeat vouches for it.
-    pub promise: [u8; 3],
+    pub lease_duration: [u8; 3],
     /// How long a lease lasts.
     pub ttl: u8,
     /// m: how much earlier an owner stops than others may begin. Covers one tick of clock error.
@@ -128,8 +128,8 @@ impl Setup {
     }
 
     /// How long a lease and a heartbeat together outlast the owner's last heartbeat, where either may be missing.
-    pub fn longest(&self, promise: u8) -> u8 {
-        promise + self.times.ttl
+    pub fn longest(&self, lease_duration: u8) -> u8 {
+        lease_duration + self.times.ttl
     }
 }
 
@@ -139,7 +139,7 @@ pub enum Bend {
     /// All rules as they are.
     Nothing,
     /// 1: a candidate waits for its own G instead of the owner's.
-    OwnPromise,
+    OwnLeaseDuration,
     /// 2: `hb = hb + 1`.
     HeartbeatPlusOne,
     /// 2: the heartbeat doesn't ask whether the session is fenced, so a fenced one is never told.

@@ -19,7 +19,7 @@ pub(crate) struct SessionRow {
     /// A label: equal labels are equal values.
     pub(crate) hb: u8,
     /// G of the owner, in ticks.
-    pub(crate) promise: u8,
+    pub(crate) lease_duration: u8,
 }
 
 /// What a shard is.

@@ -62,9 +62,9 @@ impl Setup {
             ..Local::default()
         };
         let node = state.node_mut(0);
-        node.trust = self.times.promise[0].saturating_sub(self.times.margin);
+        node.trust = self.times.lease_duration[0].saturating_sub(self.times.margin);
         if self.has_leases() {
-            node.cap = (self.times.promise[0] + self.alone()).saturating_sub(self.times.margin);
+            node.cap = (self.times.lease_duration[0] + self.alone()).saturating_sub(self.times.margin);
         }
         if self.has_leases() {
             state.leases[usize::from(shard)] = Lease {
@@ -80,9 +80,9 @@ impl Setup {
     pub(crate) fn tick(&self, state: &mut State, slow: u8) {
         let longest = self
             .times
-            .promise
+            .lease_duration
             .iter()
-            .fold(0, |most, promise| self.longest(*promise).max(most));
+            .fold(0, |most, lease_duration| self.longest(*lease_duration).max(most));
         let oldest = longest + self.alone().saturating_sub(self.times.ttl);
         for lease in &mut state.leases {
             lease.left = lease.left.saturating_sub(1);

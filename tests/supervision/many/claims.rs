@@ -96,7 +96,7 @@ fn session(node: &str, id: SessionId) -> NewSession {
         id,
         node: node.to_owned(),
         version: "test".into(),
-        promise: TTL,
+        lease_duration: TTL,
         ckpt_version_max: 1,
         started_at: windrow_core::ids::WallMs(0),
         face: SessionFace::default(),

@@ -88,7 +88,7 @@ impl Heartbeats {
         for session in sessions.iter().filter(|session| !session.fenced) {
             board
                 .watch
-                .observe(session.id, session.heartbeat, session.promise, at);
+                .observe(session.id, session.heartbeat, session.lease_duration, at);
         }
         board.sessions = sessions
             .iter()
@@ -137,7 +137,7 @@ impl Heartbeats {
             let due = board
                 .beats
                 .get(&id)
-                .map(|beat| beat.at.plus(session.promise).plus(extra));
+                .map(|beat| beat.at.plus(session.lease_duration).plus(extra));
             return if due.is_some_and(|due| now >= due) {
                 Owner::Gone
             } else {
@@ -256,7 +256,7 @@ mod tests {
             node: "n2".to_owned(),
             heartbeat,
             fenced: true,
-            promise: Duration::from_secs(15),
+            lease_duration: Duration::from_secs(15),
             version: String::new(),
             ckpt_version_max: 1,
             started_at: WallMs(0),

@@ -241,7 +241,7 @@ async fn insert(node: &NodeContext, life: &Life, draining: bool) -> Result<(), S
         id: life.id,
         node: node.node.clone(),
         version: node.version.clone(),
-        promise: node.times.lease_ttl,
+        lease_duration: node.times.lease_ttl,
         ckpt_version_max: checkpoint::VERSION,
         started_at: node.clock.wall(),
         face: node.session_face(draining),

@@ -35,7 +35,7 @@ pub struct NewSession {
     /// This program's version.
     pub version: String,
     /// How long after its last heartbeat the others must wait before they may fence it.
-    pub promise: Duration,
+    pub lease_duration: Duration,
     /// The newest version of checkpoints that it can read.
     pub ckpt_version_max: u8,
     /// The wall clock.
@@ -86,8 +86,8 @@ pub struct SessionView {
     pub heartbeat: i64,
     /// Whether it was fenced.
     pub fenced: bool,
-    /// Its promise, see [`NewSession::promise`].
-    pub promise: Duration,
+    /// Its lease duration, see [`NewSession::lease_duration`].
+    pub lease_duration: Duration,
     /// The version of its program.
     pub version: String,
     /// See [`NewSession::ckpt_version_max`].

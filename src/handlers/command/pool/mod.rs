@@ -16,7 +16,7 @@ use tokio::sync::{Notify, mpsc, oneshot, watch};
 
 use super::answer::{Answer, Judged};
 use super::protocol;
-use super::seat::{Due, Oddity, Outstanding, Seat, Waiting};
+use super::worker_state::{Due, Oddity, Outstanding, Waiting, WorkerState};
 use windrow_core::ids::{ItemIndex, Moment};
 use windrow_core::items::verdict::{Failure, HandlerCommand};
 
@@ -72,7 +72,7 @@ pub(super) struct Pool {
 
 #[derive(Default)]
 struct State {
-    seats: Vec<Option<Seat>>,
+    workers: Vec<Option<WorkerState>>,
     crashes: HashMap<ItemIndex, u32>,
     has_answered: bool,
     /// Lives in a row that crashed with items and had answered none.
@@ -93,7 +93,7 @@ impl Pool {
     /// A pool of `workers` workers, none of which has begun.
     pub(super) fn new(workers: usize) -> Pool {
         let state = State {
-            seats: (0..workers).map(|_| None).collect(),
+            workers: (0..workers).map(|_| None).collect(),
             ..State::default()
         };
         Pool {
@@ -162,19 +162,19 @@ impl Pool {
             } else {
                 state.free_worker()
             };
-            let Some((worker, seat)) = found else {
+            let Some((worker, worker_state)) = found else {
                 return Sending::Wait;
             };
             let (call, answer) = oneshot::channel();
             let waiting = Waiting::Call(call);
-            seat.items.push_back(Outstanding {
+            worker_state.items.push_back(Outstanding {
                 id,
                 index,
                 alone,
                 commands: Vec::new(),
                 waiting,
             });
-            seat.tell(std::mem::take(line));
+            worker_state.tell(std::mem::take(line));
             Sending::Sent { worker, answer }
         })
     }
@@ -182,25 +182,29 @@ impl Pool {
     /// Nobody waits for a slot under this id any more.
     pub(super) fn unreserve(&self, id: u64) {
         self.change(|state| {
-            let reserved = state.live().find(|seat| seat.reserved_for == Some(id));
-            reserved.into_iter().for_each(|seat| seat.reserved_for = None);
+            let reserved = state
+                .live()
+                .find(|worker_state| worker_state.reserved_for == Some(id));
+            reserved
+                .into_iter()
+                .for_each(|worker_state| worker_state.reserved_for = None);
         });
     }
 
     /// Nobody waits for this item any more; says what is odd with its worker.
     pub(super) fn give_up(&self, worker: usize, id: u64, until: Moment) -> Oddity {
         let oddity = self.change(|state| {
-            let Some(seat) = state.seats[worker].as_mut() else {
+            let Some(worker_state) = state.workers[worker].as_mut() else {
                 return Oddity::None;
             };
-            let oddity = seat.oddity();
-            let Some(item) = seat.find(id).filter(|item| !item.is_held()) else {
+            let oddity = worker_state.oddity();
+            let Some(item) = worker_state.find(id).filter(|item| !item.is_held()) else {
                 return oddity;
             };
             item.waiting = Waiting::Nobody { until };
             let commands = std::mem::take(&mut item.commands);
-            if seat.takes_orders {
-                seat.tell(protocol::cancel(id));
+            if worker_state.takes_orders {
+                worker_state.tell(protocol::cancel(id));
             }
             state.commands.extend(commands);
             oddity
@@ -223,25 +227,25 @@ impl Pool {
     ) {
         self.change(|state| {
             state.broken = None;
-            state.seats[worker] = Some(Seat {
+            state.workers[worker] = Some(WorkerState {
                 takes_orders,
                 has_spoken,
-                ..Seat::new(outbox)
+                ..WorkerState::new(outbox)
             });
         });
     }
 
     /// Changes what is known of a worker's life, if it has begun.
-    pub(super) fn edit<T>(&self, worker: usize, edit: impl FnOnce(&mut Seat) -> T) -> Option<T> {
-        self.change(|state| state.seats[worker].as_mut().map(edit))
+    pub(super) fn edit<T>(&self, worker: usize, edit: impl FnOnce(&mut WorkerState) -> T) -> Option<T> {
+        self.change(|state| state.workers[worker].as_mut().map(edit))
     }
 
     /// The index of the item that an answer with this id (or without) means; it is no longer outstanding.
     pub(super) fn take(&self, worker: usize, id: Option<u64>) -> Option<Outstanding> {
         self.change(|state| {
-            let seat = state.seats[worker].as_mut()?;
-            let item = seat.take(id)?;
-            seat.has_answered = true;
+            let worker_state = state.workers[worker].as_mut()?;
+            let item = worker_state.take(id)?;
+            worker_state.has_answered = true;
             state.on_answered(item.index);
             Some(item)
         })
@@ -258,8 +262,8 @@ impl Pool {
     /// The oldest item that somebody waits for was answered by something that is no answer. Says whether there
     /// was one. It keeps its slot until `until`: the answer may follow.
     pub(super) fn on_garbage(&self, worker: usize, failure: Failure, until: Moment) -> bool {
-        let known = self.edit(worker, |seat| {
-            let item = seat.oldest_awaited()?;
+        let known = self.edit(worker, |worker_state| {
+            let item = worker_state.oldest_awaited()?;
             let nobody = Waiting::Nobody { until };
             let Waiting::Call(call) = std::mem::replace(&mut item.waiting, nobody) else {
                 return None;
@@ -290,7 +294,9 @@ impl Pool {
     /// A command goes with the answer of the item that the worker has worked on longest.
     pub(super) fn on_command(&self, worker: usize, command: HandlerCommand) {
         self.change(|state| {
-            let item = state.seats[worker].as_mut().and_then(Seat::oldest_awaited);
+            let item = state.workers[worker]
+                .as_mut()
+                .and_then(WorkerState::oldest_awaited);
             match item {
                 Some(item) => item.commands.push(command),
                 None => state.commands.push(command),
@@ -300,7 +306,7 @@ impl Pool {
 
     /// What a worker has coming at `now`.
     pub(super) fn review(&self, worker: usize, now: Moment) -> Due {
-        self.edit(worker, |seat| seat.review(now))
+        self.edit(worker, |worker_state| worker_state.review(now))
             .unwrap_or(Due::At(None))
     }
 
@@ -337,17 +343,15 @@ impl Pool {
 }
 
 impl State {
-    fn live(&mut self) -> impl Iterator<Item = &mut Seat> {
-        self.seats.iter_mut().flatten()
+    fn live(&mut self) -> impl Iterator<Item = &mut WorkerState> {
+        self.workers.iter_mut().flatten()
     }
 
     /// A broken pool announces a slot: whoever comes is told why it is broken.
     fn slots(&self) -> u32 {
-        let slots = self
-            .seats
-            .iter()
-            .flatten()
-            .fold(0_u32, |sum, seat| sum.saturating_add(seat.slots()));
+        let slots = self.workers.iter().flatten().fold(0_u32, |sum, worker_state| {
+            sum.saturating_add(worker_state.slots())
+        });
         slots.max(u32::from(self.fault().is_some()))
     }
 
@@ -357,29 +361,34 @@ impl State {
     }
 
     /// The least loaded worker with room.
-    fn free_worker(&mut self) -> Option<(usize, &mut Seat)> {
-        let seats = self.seats.iter_mut().enumerate();
-        let free = seats.filter_map(|(worker, seat)| {
-            seat.as_mut()
-                .filter(|seat| seat.has_room())
-                .map(|seat| (worker, seat))
+    fn free_worker(&mut self) -> Option<(usize, &mut WorkerState)> {
+        let workers = self.workers.iter_mut().enumerate();
+        let free = workers.filter_map(|(worker, worker_state)| {
+            worker_state
+                .as_mut()
+                .filter(|worker_state| worker_state.has_room())
+                .map(|worker_state| (worker, worker_state))
         });
-        free.min_by_key(|(_, seat)| seat.items.len())
+        free.min_by_key(|(_, worker_state)| worker_state.items.len())
     }
 
     /// A worker that holds nothing; if there is none, the least loaded one gets no more items until it does.
-    fn empty_worker(&mut self, call: u64) -> Option<(usize, &mut Seat)> {
-        let seats = self.seats.iter_mut().enumerate();
-        let usable = seats.filter_map(|(worker, seat)| {
-            let seat = seat.as_mut().filter(|seat| seat.is_serving());
-            seat.filter(|seat| seat.reserved_for.is_none_or(|other| other == call))
-                .map(|seat| (worker, seat))
+    fn empty_worker(&mut self, call: u64) -> Option<(usize, &mut WorkerState)> {
+        let workers = self.workers.iter_mut().enumerate();
+        let usable = workers.filter_map(|(worker, worker_state)| {
+            let worker_state = worker_state
+                .as_mut()
+                .filter(|worker_state| worker_state.is_serving());
+            worker_state
+                .filter(|worker_state| worker_state.reserved_for.is_none_or(|other| other == call))
+                .map(|worker_state| (worker, worker_state))
         });
-        let (worker, seat) =
-            usable.min_by_key(|(_, seat)| (seat.reserved_for.is_none(), seat.items.len()))?;
-        let is_empty = seat.items.is_empty();
-        seat.reserved_for = (!is_empty).then_some(call);
-        is_empty.then_some((worker, seat))
+        let (worker, worker_state) = usable.min_by_key(|(_, worker_state)| {
+            (worker_state.reserved_for.is_none(), worker_state.items.len())
+        })?;
+        let is_empty = worker_state.items.is_empty();
+        worker_state.reserved_for = (!is_empty).then_some(call);
+        is_empty.then_some((worker, worker_state))
     }
 
     fn on_answered(&mut self, index: ItemIndex) {
@@ -391,9 +400,13 @@ impl State {
     }
 
     fn on_ended(&mut self, worker: usize, end: &End) -> Vec<(Outstanding, Judged)> {
-        let seat = self.seats[worker].take();
-        let has_answered = seat.as_ref().is_some_and(|seat| seat.has_answered);
-        let items = seat.map(|seat| seat.items).unwrap_or_default();
+        let worker_state = self.workers[worker].take();
+        let has_answered = worker_state
+            .as_ref()
+            .is_some_and(|worker_state| worker_state.has_answered);
+        let items = worker_state
+            .map(|worker_state| worker_state.items)
+            .unwrap_or_default();
         if let (End::Crashed(why), false) = (end, has_answered) {
             self.on_futile_life(items.is_empty(), why);
         }

@@ -22,7 +22,7 @@ impl State {
             return;
         }
         self.failed_starts += 1;
-        if self.failed_starts >= FAILED_LIVES_MAX && self.seats.iter().all(Option::is_none) {
+        if self.failed_starts >= FAILED_LIVES_MAX && self.workers.iter().all(Option::is_none) {
             self.broken = Some(why.clone());
         }
     }

@@ -10,7 +10,7 @@ use windrow_handlers::http::{HookClient, Transports};
 use windrow_host::clock::SystemClock;
 use windrow_host::vault::KeyVault;
 
-fn desk() -> impl HandlerChecker {
+fn checker() -> impl HandlerChecker {
     HookClient {
         http: Config::default().http_handler,
         commands: Config::default().command_handler,
@@ -42,7 +42,7 @@ fn body(change: &Value) -> Result<BusinessBody, ServiceError> {
 fn pointers(change: &Value, config: &Config) -> Vec<String> {
     let body = body(change).unwrap_or_else(|error| panic!("{change}: {error}"));
     let secrets = BusinessSecrets::new("whsec_x".to_owned(), body.secret_headers.clone());
-    let faults = validate::faults(&body, &secrets, config, &desk());
+    let faults = validate::faults(&body, &secrets, config, &checker());
     faults.into_iter().map(|fault| fault.pointer).collect()
 }
 

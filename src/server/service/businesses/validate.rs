@@ -22,17 +22,17 @@ pub(super) fn faults(
     body: &BusinessBody,
     secrets: &BusinessSecrets,
     config: &Config,
-    desk: &dyn HandlerChecker,
+    checker: &dyn HandlerChecker,
 ) -> Vec<FieldFault> {
     let mut faults = Vec::new();
     check_names(body, &mut faults);
-    check_handler(body, config, desk, &mut faults);
+    check_handler(body, config, checker, &mut faults);
     check_hooks(body, &mut faults);
     check_defaults(body, config, &mut faults);
     check_limits(body, config, &mut faults);
-    let of_desk = desk.faults(&body.spec(), secrets);
+    let of_checker = checker.faults(&body.spec(), secrets);
     faults.extend(
-        of_desk
+        of_checker
             .into_iter()
             .map(|fault| FieldFault::new(fault.pointer, fault.what)),
     );

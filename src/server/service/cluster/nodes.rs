@@ -35,7 +35,7 @@ pub struct NodeRow {
 impl NodeRow {
     /// Whether its heart has not beaten for as long as it promised.
     pub fn is_silent(&self) -> bool {
-        !self.session.fenced && self.age.is_some_and(|age| age >= self.session.promise)
+        !self.session.fenced && self.age.is_some_and(|age| age >= self.session.lease_duration)
     }
 }
 

@@ -20,7 +20,7 @@ use protocol_model::{Bend, Bounds, Setup, Sight, Start, Times, Witness, search};
 const REDIS: Setup = Setup {
     bounds: Bounds::SMALL,
     times: Times {
-        promise: [2, 2, 2],
+        lease_duration: [2, 2, 2],
         ttl: 3,
         margin: 1,
     },
@@ -185,7 +185,7 @@ fn with_leases_after_a_failover_only_what_the_exception_names_may_happen() {
         &[Sight::TakeOver, Sight::LeaseAlone],
     );
     let times = Times {
-        promise: [3, 3, 3],
+        lease_duration: [3, 3, 3],
         ttl: 2,
         margin: 1,
     };
@@ -210,7 +210,7 @@ fn after_a_failover_only_what_the_exception_names_may_happen() {
 #[test]
 fn promises_of_different_length_are_kept() {
     let times = Times {
-        promise: [4, 2, 2],
+        lease_duration: [4, 2, 2],
         ttl: 3,
         margin: 1,
     };

@@ -15,7 +15,7 @@ const ANSWERED: &str = "nothing counts as done that was not answered";
 
 /// A lease that outlasts the heartbeat.
 const LONG_LEASE: Times = Times {
-    promise: [2, 2, 2],
+    lease_duration: [2, 2, 2],
     ttl: 4,
     margin: 1,
 };
@@ -41,11 +41,11 @@ fn is_equivalent(bend: Bend, setup: Setup) {
 #[test]
 fn a_candidate_waits_for_the_owners_promise_not_for_its_own() {
     let times = Times {
-        promise: [4, 2, 2],
+        lease_duration: [4, 2, 2],
         ttl: 2,
         margin: 1,
     };
-    is_caught(Bend::OwnPromise, Setup { times, ..DATABASE }, ONE);
+    is_caught(Bend::OwnLeaseDuration, Setup { times, ..DATABASE }, ONE);
 }
 
 #[test]
@@ -55,7 +55,7 @@ fn a_heartbeat_never_returns_to_a_value_of_before_a_failover() {
         Bend::HeartbeatPlusOne,
         Setup {
             times: Times {
-                promise: [3, 3, 3],
+                lease_duration: [3, 3, 3],
                 ..DATABASE.times
             },
             ..setup
@@ -370,7 +370,7 @@ fn a_heartbeat_that_was_fresh_at_the_loss_does_not_make_up_for_it() {
 #[test]
 fn a_lease_that_was_live_at_the_failover_does_not_make_up_for_a_lost_heartbeat() {
     let times = Times {
-        promise: [3, 3, 3],
+        lease_duration: [3, 3, 3],
         ttl: 2,
         margin: 1,
     };

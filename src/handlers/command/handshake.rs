@@ -22,7 +22,7 @@ pub(super) const HELLO_GRACE: Duration = Duration::from_millis(100);
 
 /// How the workers of a command answer the hello, as far as their lives have shown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Manner {
+pub(super) enum WorkerKind {
     /// Not seen yet.
     #[default]
     Unknown,
@@ -34,17 +34,17 @@ pub(super) enum Manner {
     Silent,
 }
 
-impl Manner {
+impl WorkerKind {
     /// Whether a worker may be sent `cancel`, `ping` and the like: one that answers every line would answer those.
     pub(super) fn takes_orders(self) -> bool {
-        matches!(self, Manner::Announcing | Manner::Silent)
+        matches!(self, WorkerKind::Announcing | WorkerKind::Silent)
     }
 }
 
 /// The beginning of one life.
 #[derive(Debug)]
-pub(super) struct Greeting {
-    manner: Manner,
+pub(super) struct Handshake {
+    kind: WorkerKind,
     has_begun: bool,
     has_read_hello: bool,
     startup_at: Moment,
@@ -64,11 +64,11 @@ pub(super) enum Step {
     NotAnswering,
 }
 
-impl Greeting {
-    /// A life that begins now among workers of this manner, and must be ready for items by `startup_at`.
-    pub(super) fn new(manner: Manner, startup_at: Moment) -> Greeting {
-        Greeting {
-            manner,
+impl Handshake {
+    /// A life that begins now among workers of this kind, and must be ready for items by `startup_at`.
+    pub(super) fn new(kind: WorkerKind, startup_at: Moment) -> Handshake {
+        Handshake {
+            kind,
             has_begun: false,
             has_read_hello: false,
             startup_at,
@@ -77,8 +77,8 @@ impl Greeting {
     }
 
     /// What is known of the worker.
-    pub(super) fn manner(&self) -> Manner {
-        self.manner
+    pub(super) fn kind(&self) -> WorkerKind {
+        self.kind
     }
 
     /// Whether it may get items.
@@ -97,8 +97,8 @@ impl Greeting {
     /// The worker has read the hello.
     pub(super) fn on_hello_read(&mut self) -> Step {
         self.has_read_hello = true;
-        if self.manner == Manner::Silent {
-            self.begin(Manner::Silent)
+        if self.kind == WorkerKind::Silent {
+            self.begin(WorkerKind::Silent)
         } else {
             Step::Wait
         }
@@ -107,7 +107,7 @@ impl Greeting {
     /// The worker asks for the line after the hello. `has_printed` is whether there is output that was not looked
     /// at yet.
     pub(super) fn on_next_line_begun(&mut self, has_printed: bool, now: Moment) {
-        if self.manner == Manner::Unknown && !has_printed {
+        if self.kind == WorkerKind::Unknown && !has_printed {
             self.grace_at = Some(now.plus(HELLO_GRACE));
         }
     }
@@ -116,7 +116,7 @@ impl Greeting {
     pub(super) fn on_time(&mut self, now: Moment) -> Step {
         match self.grace_at {
             _ if self.has_begun => Step::Wait,
-            Some(grace) if grace <= now => self.begin(Manner::Silent),
+            Some(grace) if grace <= now => self.begin(WorkerKind::Silent),
             _ if now < self.startup_at => Step::Wait,
             _ if self.has_read_hello => Step::NotAnswering,
             _ => Step::NotReading,
@@ -125,21 +125,21 @@ impl Greeting {
 
     /// The worker said `ready`; a late one is welcome too.
     pub(super) fn on_ready(&mut self) -> Step {
-        self.begin(Manner::Announcing)
+        self.begin(WorkerKind::Announcing)
     }
 
     /// The worker answered without saying what; whether that was the hello.
     pub(super) fn on_bare_answer(&mut self) -> Option<Step> {
-        (!self.has_begun).then(|| self.begin(Manner::LineByLine))
+        (!self.has_begun).then(|| self.begin(WorkerKind::LineByLine))
     }
 
     /// It answered more often than it was asked: it counts lines differently than it was thought to.
     pub(super) fn on_surplus_answer(&mut self) {
-        self.manner = Manner::LineByLine;
+        self.kind = WorkerKind::LineByLine;
     }
 
-    fn begin(&mut self, manner: Manner) -> Step {
-        self.manner = manner;
+    fn begin(&mut self, kind: WorkerKind) -> Step {
+        self.kind = kind;
         if std::mem::replace(&mut self.has_begun, true) {
             Step::Wait
         } else {
@@ -154,54 +154,54 @@ mod tests {
 
     const STARTUP: Moment = Moment(10_000_000_000);
 
-    fn greeting(manner: Manner) -> Greeting {
-        Greeting::new(manner, STARTUP)
+    fn handshake(kind: WorkerKind) -> Handshake {
+        Handshake::new(kind, STARTUP)
     }
 
     #[test]
     fn a_bare_word_before_the_first_item_answers_the_hello() {
-        let mut greeting = greeting(Manner::Unknown);
-        assert_eq!(greeting.on_hello_read(), Step::Wait);
-        greeting.on_next_line_begun(true, Moment(1));
+        let mut handshake = handshake(WorkerKind::Unknown);
+        assert_eq!(handshake.on_hello_read(), Step::Wait);
+        handshake.on_next_line_begun(true, Moment(1));
         assert_eq!(
-            greeting.due_at(),
+            handshake.due_at(),
             Some(STARTUP),
             "it has spoken, so no grace runs"
         );
-        assert_eq!(greeting.on_bare_answer(), Some(Step::Begin));
-        assert_eq!(greeting.on_bare_answer(), None, "the next one means an item");
-        assert_eq!(greeting.manner(), Manner::LineByLine);
+        assert_eq!(handshake.on_bare_answer(), Some(Step::Begin));
+        assert_eq!(handshake.on_bare_answer(), None, "the next one means an item");
+        assert_eq!(handshake.kind(), WorkerKind::LineByLine);
     }
 
     #[test]
     fn a_worker_that_asks_for_the_next_line_in_silence_is_silent() {
-        let mut greeting = greeting(Manner::Unknown);
-        assert_eq!(greeting.on_hello_read(), Step::Wait);
-        greeting.on_next_line_begun(false, Moment(5));
-        let grace = greeting.due_at().expect("grace runs");
+        let mut handshake = handshake(WorkerKind::Unknown);
+        assert_eq!(handshake.on_hello_read(), Step::Wait);
+        handshake.on_next_line_begun(false, Moment(5));
+        let grace = handshake.due_at().expect("grace runs");
         assert_eq!(
-            (greeting.on_time(Moment(grace.0 - 1)), greeting.on_time(grace)),
+            (handshake.on_time(Moment(grace.0 - 1)), handshake.on_time(grace)),
             (Step::Wait, Step::Begin)
         );
         assert_eq!(
-            (greeting.on_bare_answer(), greeting.manner()),
-            (None, Manner::Silent)
+            (handshake.on_bare_answer(), handshake.kind()),
+            (None, WorkerKind::Silent)
         );
     }
 
     #[test]
     fn a_worker_that_is_busy_with_the_hello_gets_no_item() {
-        let mut greeting = greeting(Manner::Unknown);
-        assert_eq!(greeting.on_hello_read(), Step::Wait);
-        assert_eq!(greeting.on_time(Moment(STARTUP.0 - 1)), Step::Wait);
-        assert_eq!(greeting.on_time(STARTUP), Step::NotAnswering);
+        let mut handshake = handshake(WorkerKind::Unknown);
+        assert_eq!(handshake.on_hello_read(), Step::Wait);
+        assert_eq!(handshake.on_time(Moment(STARTUP.0 - 1)), Step::Wait);
+        assert_eq!(handshake.on_time(STARTUP), Step::NotAnswering);
     }
 
     #[test]
     fn a_known_manner_is_not_guessed_again() {
-        assert_eq!(greeting(Manner::Silent).on_hello_read(), Step::Begin);
-        for manner in [Manner::Announcing, Manner::LineByLine] {
-            let mut known = greeting(manner);
+        assert_eq!(handshake(WorkerKind::Silent).on_hello_read(), Step::Begin);
+        for kind in [WorkerKind::Announcing, WorkerKind::LineByLine] {
+            let mut known = handshake(kind);
             known.on_next_line_begun(false, Moment(1));
             assert_eq!(
                 (known.on_hello_read(), known.due_at()),
@@ -212,18 +212,18 @@ mod tests {
 
     #[test]
     fn a_late_ready_is_learned_for_the_next_life() {
-        let mut greeting = greeting(Manner::Silent);
-        assert_eq!(greeting.on_hello_read(), Step::Begin);
+        let mut handshake = handshake(WorkerKind::Silent);
+        assert_eq!(handshake.on_hello_read(), Step::Begin);
         assert_eq!(
-            (greeting.on_ready(), greeting.manner()),
-            (Step::Wait, Manner::Announcing)
+            (handshake.on_ready(), handshake.kind()),
+            (Step::Wait, WorkerKind::Announcing)
         );
     }
 
     #[test]
     fn a_worker_that_never_reads_did_not_start() {
-        let mut greeting = greeting(Manner::Unknown);
-        assert_eq!(greeting.on_time(Moment(STARTUP.0 - 1)), Step::Wait);
-        assert_eq!(greeting.on_time(STARTUP), Step::NotReading);
+        let mut handshake = handshake(WorkerKind::Unknown);
+        assert_eq!(handshake.on_time(Moment(STARTUP.0 - 1)), Step::Wait);
+        assert_eq!(handshake.on_time(STARTUP), Step::NotReading);
     }
 }

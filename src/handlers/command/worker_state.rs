@@ -68,7 +68,7 @@ pub(super) enum Oddity {
 
 /// One life of a worker, from its first item on.
 #[derive(Debug)]
-pub(super) struct Seat {
+pub(super) struct WorkerState {
     /// Lines for the worker; none once stdin is to be closed.
     pub(super) outbox: Option<mpsc::UnboundedSender<String>>,
     /// How many items it works on at once.
@@ -89,10 +89,10 @@ pub(super) struct Seat {
     pub(super) items: VecDeque<Outstanding>,
 }
 
-impl Seat {
+impl WorkerState {
     /// A worker that may get its first item.
-    pub(super) fn new(outbox: mpsc::UnboundedSender<String>) -> Seat {
-        Seat {
+    pub(super) fn new(outbox: mpsc::UnboundedSender<String>) -> WorkerState {
+        WorkerState {
             outbox: Some(outbox),
             concurrency: 1,
             takes_orders: false,
@@ -210,10 +210,10 @@ fn count<T>(items: impl Iterator<Item = T>) -> u32 {
 mod tests {
     use super::*;
 
-    fn seat(concurrency: u32) -> Seat {
-        Seat {
+    fn worker_state(concurrency: u32) -> WorkerState {
+        WorkerState {
             concurrency,
-            ..Seat::new(mpsc::unbounded_channel().0)
+            ..WorkerState::new(mpsc::unbounded_channel().0)
         }
     }
 
@@ -234,36 +234,40 @@ mod tests {
 
     #[test]
     fn a_held_item_keeps_its_slot_until_it_is_answered() {
-        let mut seat = seat(2);
+        let mut worker_state = worker_state(2);
         let (first, _first) = item(1);
-        seat.items.push_back(first);
-        assert_eq!((seat.slots(), seat.has_room()), (2, true));
-        seat.find(1).expect("item 1").waiting = Waiting::Nobody { until: Moment(10) };
-        assert_eq!((seat.slots(), seat.has_room()), (1, true));
-        assert!(seat.take(Some(1)).is_some_and(|item| item.is_held()));
-        assert_eq!(seat.slots(), 2);
+        worker_state.items.push_back(first);
+        assert_eq!((worker_state.slots(), worker_state.has_room()), (2, true));
+        worker_state.find(1).expect("item 1").waiting = Waiting::Nobody { until: Moment(10) };
+        assert_eq!((worker_state.slots(), worker_state.has_room()), (1, true));
+        assert!(worker_state.take(Some(1)).is_some_and(|item| item.is_held()));
+        assert_eq!(worker_state.slots(), 2);
     }
 
     #[test]
     fn a_worker_that_holds_an_item_too_long_lets_the_others_finish_before_it_dies() {
-        let mut seat = seat(2);
+        let mut worker_state = worker_state(2);
         let ((first, _first), (second, _second)) = (item(1), item(2));
-        seat.items.extend([first, second]);
-        seat.find(1).expect("item 1").waiting = Waiting::Nobody { until: Moment(10) };
-        assert_eq!(seat.review(Moment(9)), Due::At(Some(Moment(10))));
-        assert_eq!(seat.review(Moment(10)), Due::At(None));
-        assert_eq!((seat.slots(), seat.has_room()), (0, false));
-        assert_eq!(seat.take(Some(2)).map(|item| item.id), Some(2));
-        assert_eq!(seat.review(Moment(11)), Due::Kill);
+        worker_state.items.extend([first, second]);
+        worker_state.find(1).expect("item 1").waiting = Waiting::Nobody { until: Moment(10) };
+        assert_eq!(worker_state.review(Moment(9)), Due::At(Some(Moment(10))));
+        assert_eq!(worker_state.review(Moment(10)), Due::At(None));
+        assert_eq!((worker_state.slots(), worker_state.has_room()), (0, false));
+        assert_eq!(worker_state.take(Some(2)).map(|item| item.id), Some(2));
+        assert_eq!(worker_state.review(Moment(11)), Due::Kill);
     }
 
     #[test]
     fn an_answer_without_id_means_the_oldest_even_when_nobody_waits_for_it() {
-        let mut seat = seat(2);
+        let mut worker_state = worker_state(2);
         let ((first, _first), (second, _second)) = (item(1), item(2));
-        seat.items.extend([first, second]);
-        seat.find(1).expect("item 1").waiting = Waiting::Nobody { until: Moment(10) };
-        assert!(seat.take(None).is_some_and(|item| item.id == 1 && item.is_held()));
-        assert!(seat.take(Some(1)).is_none(), "an id is answered once");
+        worker_state.items.extend([first, second]);
+        worker_state.find(1).expect("item 1").waiting = Waiting::Nobody { until: Moment(10) };
+        assert!(
+            worker_state
+                .take(None)
+                .is_some_and(|item| item.id == 1 && item.is_held())
+        );
+        assert!(worker_state.take(Some(1)).is_none(), "an id is answered once");
     }
 }

@@ -24,7 +24,7 @@ use windrow_engine::ports::sources::uploads::{Upload, UploadId, UploadState, Upl
 use windrow_net::Fetcher;
 
 /// See the module.
-pub struct Desk {
+pub struct Resolver {
     /// Remembers indexes.
     pub sources: Arc<dyn SourceStore>,
     /// The bytes of uploads.
@@ -34,7 +34,7 @@ pub struct Desk {
 }
 
 #[async_trait]
-impl SourceResolver for Desk {
+impl SourceResolver for Resolver {
     async fn look_at_upload(&self, id: UploadId) -> Result<ResolvedSource, ResolveError> {
         let refused = |why: &str| ResolveError::Refused(format!("{id} {why}"));
         let upload = self
@@ -139,7 +139,7 @@ impl SourceResolver for Desk {
     }
 }
 
-impl Desk {
+impl Resolver {
     async fn of_upload(&self, id: UploadId, now: WallMs) -> Result<ResolvedSource, ResolveError> {
         let resolved = self.look_at_upload(id).await?;
         self.uploads.take(id, now).await?;
