@@ -14,10 +14,18 @@ use crate::cluster::Cluster;
 use crate::support::{Node, PATIENCE};
 
 const NAMES: [&str; 3] = ["n1", "n2", "n3"];
-const TOTAL: u64 = 4_500;
 const TTL: &str = "[cluster]\nlease_ttl = \"4s\"\nlease_renew = \"1s\"\n";
 /// What is read at least before the next owner is lost.
 const FIRST_ROWS: usize = 60;
+
+/// How many items there are; `WINDROW_RESULT_ROWS=200000` takes so many.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a larger size comes from the environment"
+)]
+fn total() -> u64 {
+    std::env::var("WINDROW_RESULT_ROWS").map_or(4_500, |text| text.parse().expect("a number"))
+}
 
 /// Somebody who reads results as they come, and goes on behind the last index.
 struct Reader {
@@ -97,7 +105,7 @@ async fn read_until(
 
 #[tokio::test]
 async fn results_that_were_read_stay_through_take_overs_and_each_comes_once_in_order() {
-    let cluster = Cluster::new().await;
+    let (cluster, total) = (Cluster::new().await, total());
     let calls = Arc::new(AtomicU64::new(0));
     let counted = calls.clone();
     cluster
@@ -117,7 +125,7 @@ async fn results_that_were_read_stay_through_take_overs_and_each_comes_once_in_o
     let first = other(&nodes, &[]);
     first.business("push", &cluster.business.url(), json!({})).await;
     let settings = json!({"start": true, "results": "keep", "rate": "90/s", "shards": 3});
-    let task = first.task("push", TOTAL, settings).await;
+    let task = first.task("push", total, settings).await;
     let path = format!("/v1/tasks/{task}/results");
     let mut reader = Reader {
         path: path.clone(),
@@ -145,26 +153,26 @@ async fn results_that_were_read_stay_through_take_overs_and_each_comes_once_in_o
     let wanted = reader.rows.len() + FIRST_ROWS;
     let owner = read_until(&nodes, &frozen, &mut reader, (&task, wanted)).await;
     assert!(
-        (reader.rows.len() as u64) < TOTAL / 3,
+        (reader.rows.len() as u64) < total / 3,
         "the first shard was done before"
     );
     signal(Signal::CONT);
 
     let there = other(&nodes, &[&owner, &frozen]);
-    let quick = json!({"rate": "900/s"});
+    let quick = json!({"rate": format!("{}/s", (total / 5).min(1_200))});
     there
         .admin
         .patch(&format!("/v1/tasks/{task}"), quick)
         .await
         .expect(200);
-    let begun = Instant::now();
-    while (reader.rows.len() as u64) < TOTAL {
+    let (begun, patience) = (Instant::now(), PATIENCE + Duration::from_millis(total));
+    while (reader.rows.len() as u64) < total {
         reader.go_on(there).await;
-        assert!(begun.elapsed() < PATIENCE, "{} rows", reader.rows.len());
+        assert!(begun.elapsed() < patience, "{} rows", reader.rows.len());
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
     let view = there.status(&task, "finished").await;
-    assert_eq!(view["counts"]["succeeded"], json!(TOTAL));
+    assert_eq!(view["counts"]["succeeded"], json!(total));
     for node in nodes.iter().flatten() {
         let all = rows(node, &path).await;
         assert!(
@@ -172,14 +180,14 @@ async fn results_that_were_read_stay_through_take_overs_and_each_comes_once_in_o
             "what was read has changed, or did not come once in order"
         );
     }
-    each_has_an_answer_of_its_own(&reader.rows);
+    each_has_an_answer_of_its_own(&reader.rows, total);
     println!(
-        "{} calls for {TOTAL} items, killed {killed}, frozen {frozen}",
+        "{} calls for {total} items, killed {killed}, frozen {frozen}",
         calls.load(Ordering::Relaxed)
     );
 }
 
-fn each_has_an_answer_of_its_own(rows: &[String]) {
+fn each_has_an_answer_of_its_own(rows: &[String], total: u64) {
     let mut used = BTreeSet::new();
     for (index, row) in rows.iter().enumerate() {
         let row: Value = serde_json::from_str(row).expect("JSON");
@@ -188,5 +196,5 @@ fn each_has_an_answer_of_its_own(rows: &[String]) {
         let call = output["call"].as_u64().expect("a call");
         assert!(used.insert(call), "one answer for two items: {row}");
     }
-    assert_eq!(rows.len() as u64, TOTAL);
+    assert_eq!(rows.len() as u64, total);
 }
