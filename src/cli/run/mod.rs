@@ -352,7 +352,7 @@ impl JobRun<'_> {
         let jobs = Arc::new(Jobs::default());
         jobs.add(task.id, provision);
         let mut options = NodeOptions::of_jobs(&self.prepared.config, state, store, jobs, runtimes);
-        options.times.first_contact = (!self.args.wait).then_some(self.args.first_contact);
+        options.times.first_contact = self.prepared.first_contact;
         let node = Node::start(options).await?;
         node.wake();
         Ok((node, log))

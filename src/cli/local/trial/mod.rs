@@ -92,6 +92,7 @@ fn factory(
     let screen = shell.screen.clone();
     let making = HandlerParts {
         config,
+        first_contact: None,
         environment: shell.environment.clone(),
         clock: clock.clone(),
         sink: Arc::new(move |line| screen.say(&format!("  handler: {}", line.message))),
