@@ -8,7 +8,7 @@ use tokio::time::{MissedTickBehavior, interval, timeout};
 use super::super::exit::Exit;
 use super::super::fault::Fault;
 use super::super::signals::{ProcessSignal, Signals};
-use super::outcome;
+use super::end::outcome;
 use super::picture::{Meter, Picture};
 use crate::output::screen::{RunLines, Screen};
 use windrow_core::execution::Progress;
