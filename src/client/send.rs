@@ -26,6 +26,8 @@ const CLIENT: HeaderName = HeaderName::from_static("windrow-client");
 
 /// The longest answer that is kept in memory; longer ones are downloads. Unit: bytes.
 const ANSWER_BYTES_MAX: usize = 256 * 1024 * 1024;
+/// A node that says only after so long that its database is away has waited for it already.
+const WAITED: Duration = Duration::from_secs(2);
 /// How often somebody who doesn't listen is asked. (A node that restarts is back within a second.)
 const CONNECTS_MAX: u32 = 3;
 /// The first wait; each next one is twice as long.
@@ -56,6 +58,11 @@ impl From<ClientError> for Failed {
     }
 }
 
+/// Whether the node waited for its database, so that asking again would only make whoever calls wait as long once more.
+fn has_waited(answer: &Answer, took: Duration) -> bool {
+    answer.status == 503 && took >= WAITED && answer.text().contains("/problems/store-unavailable")
+}
+
 impl Client {
     /// Sends a request and reads the whole answer.
     ///
@@ -78,10 +85,11 @@ impl Client {
         let deadline = Instant::now() + self.timeout;
         let (mut wait, mut attempt) = (WAIT_FIRST, 1);
         loop {
+            let begun = Instant::now();
             let failed = match self.once(&request, deadline).await {
                 Ok(answer) => match self.asks_for_patience(&answer) {
                     None => return Ok(answer),
-                    Some(_) if request.once => return Ok(answer),
+                    Some(_) if request.once || has_waited(&answer, begun.elapsed()) => return Ok(answer),
                     Some(pause) if Instant::now() + pause >= deadline => return Ok(answer),
                     Some(pause) => Failed {
                         is_undone: true,

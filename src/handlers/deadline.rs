@@ -54,6 +54,26 @@ impl<'a> Deadline<'a> {
         }
     }
 
+    /// The same, and none as well where after this time nothing has begun yet. Cancel safe.
+    pub(super) async fn cut_short_unless_begun<F: Future>(
+        &mut self,
+        work: F,
+        within: Duration,
+        has_begun: impl Fn() -> bool,
+    ) -> Option<F::Output> {
+        let patience = self.clock.sleep_until(self.clock.now().plus(within));
+        let begins = async {
+            let mut work = pin!(work);
+            tokio::select! {
+                biased;
+                output = &mut work => return Some(output),
+                () = patience => {}
+            }
+            if has_begun() { Some(work.await) } else { None }
+        };
+        self.cut_short(begins).await.flatten()
+    }
+
     /// A clock may wake early when the time is far away, and a process may have slept beyond it.
     fn is_over(&mut self) -> bool {
         let now = self.clock.now();

@@ -18,6 +18,9 @@ use windrow_config::HttpHandler;
 pub struct Outbound {
     /// How long a connection may take to be made, within the call's own time.
     pub connect_timeout: Duration,
+    /// How long a connection may take with all that comes before a request, TLS too, until somebody answered for the first
+    /// time; none is the call's own time.
+    pub first_contact: Option<Duration>,
     /// How long an unused connection is kept.
     pub pool_idle: Duration,
     /// Whether HTTP/2 may be agreed upon over https.
@@ -39,6 +42,7 @@ impl Default for Outbound {
     fn default() -> Outbound {
         Outbound {
             connect_timeout: Duration::from_secs(2),
+            first_contact: None,
             pool_idle: Duration::from_secs(90),
             http2: true,
             ca_file: None,
@@ -55,6 +59,7 @@ impl Outbound {
     pub fn of(config: &HttpHandler) -> Outbound {
         Outbound {
             connect_timeout: config.connect_timeout,
+            first_contact: None,
             pool_idle: config.pool_idle,
             http2: config.http2,
             ca_file: config.ca_file.clone(),

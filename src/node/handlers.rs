@@ -5,6 +5,7 @@ use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::thread::available_parallelism;
+use std::time::Duration;
 
 use tokio::runtime::Handle as Runtime;
 
@@ -65,6 +66,8 @@ pub enum HandlerChoice<'a> {
 pub struct HandlerParts<'a> {
     /// The configuration.
     pub config: &'a Config,
+    /// How long a connection may take until somebody answered for the first time; none is a call's own time.
+    pub first_contact: Option<Duration>,
     /// This process's environment, passed on to workers.
     pub environment: Vec<(OsString, OsString)>,
     /// Time.
@@ -75,6 +78,15 @@ pub struct HandlerParts<'a> {
     pub leftovers: Option<PathBuf>,
     /// Where workers are tended and calls are made.
     pub work: Runtime,
+}
+
+impl HandlerParts<'_> {
+    fn outbound(&self) -> Outbound {
+        Outbound {
+            first_contact: self.first_contact,
+            ..Outbound::of(&self.config.http_handler)
+        }
+    }
 }
 
 /// Makes the factory after looking whether its handler can be used at all; nothing is started or called.
@@ -94,6 +106,7 @@ pub fn factory(
             batch,
         } => {
             let mut options = HttpOptions::of(&making.config.http_handler, *url);
+            options.outbound = making.outbound();
             options.headers = headers.clone();
             options.secrets = secrets.clone();
             options.batch = batch.get();
@@ -104,7 +117,7 @@ pub fn factory(
         HandlerChoice::Request { spec, secrets, batch } => {
             let options = RequestOptions {
                 secrets: (*secrets).clone(),
-                outbound: Outbound::of(&making.config.http_handler),
+                outbound: making.outbound(),
                 batch: batch.get(),
                 ..RequestOptions::new((*spec).clone())
             };

@@ -1,5 +1,7 @@
 //! What a node says of itself in its own log.
 
+use serde_json::Value;
+
 use crate::support::Recipe;
 
 /// The line that tells that the node is up.
@@ -18,10 +20,15 @@ async fn start_line(config: &str) -> String {
 #[tokio::test]
 async fn the_tree_of_actors_is_logged_when_the_configuration_says_so() {
     let printed = start_line("").await;
-    assert!(
-        printed.contains("supervisor"),
-        "it is, where nothing is said: {printed}"
+    let line: Value = serde_json::from_str(&printed).expect("a line for machines");
+    let session = line["tree"].as_array().expect("where nothing is said, it is");
+    let session = session.iter().find(|actor| actor["kind"] == "session");
+    assert_eq!(
+        session.map(|actor| &actor["state"]),
+        Some(&"ok".into()),
+        "{printed}"
     );
+    assert!(!printed.contains("  "), "nothing is padded: {printed}");
     let silent = start_line("[log]\nactor_tree = \"restart,stop\"").await;
     assert!(!silent.contains("supervisor"), "{silent}");
 }

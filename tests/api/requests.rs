@@ -119,3 +119,36 @@ async fn a_wrong_template_is_refused_where_it_is() {
     );
     assert_eq!(changed["request_secrets"], json!({"api": "***"}));
 }
+
+#[tokio::test]
+async fn what_nobody_verifies_has_no_signing_secret_until_a_url_is_called() {
+    let node = Node::start().await;
+    let made = node
+        .admin
+        .post("/v1/businesses?check=skip", body("http://127.0.0.1:9"))
+        .await
+        .expect(201);
+    assert_eq!(made.get("secret"), None, "{made:#}");
+    let rotate = "/v1/businesses/ship/rotate-secret";
+    let refused = node.admin.post(rotate, json!({})).await.problem(409, "conflict");
+    assert!(
+        refused["detail"].as_str().unwrap().contains("no signing secret"),
+        "{refused:#}"
+    );
+    let hooked = json!({"hooks": {"finished": {"url": "http://127.0.0.1:9/hook"}}});
+    let dry = node
+        .admin
+        .patch("/v1/businesses/ship?dry_run=true", hooked.clone())
+        .await
+        .expect(200);
+    assert!(!dry.to_string().contains("whsec_"), "{dry:#}");
+    let changed = node.admin.patch("/v1/businesses/ship", hooked).await.expect(200);
+    assert!(
+        changed["secret"].as_str().unwrap().starts_with("whsec_"),
+        "its hooks are signed: {changed:#}"
+    );
+    let again = json!({"display_name": "Ship"});
+    let again = node.admin.patch("/v1/businesses/ship", again).await.expect(200);
+    assert_eq!(again.get("secret"), None, "shown once: {again:#}");
+    assert!(node.admin.post(rotate, json!({})).await.expect(200)["secret"].is_string());
+}

@@ -56,6 +56,23 @@ fn nothing_that_listens_is_told_within_seconds_and_costs_no_item() {
 }
 
 #[test]
+fn a_server_that_speaks_no_tls_costs_the_first_contact_and_no_more() {
+    let place = Place::new();
+    // It takes connections and says nothing: a handshake would wait for the call's ten seconds.
+    let silent = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let url = format!("https://{}/", silent.local_addr().expect("an address"));
+    let begun = Instant::now();
+    let done = place.windrow(&["run", "--total", "3", "--url", &url, "--first-contact", "2s"]);
+    assert!(begun.elapsed() < Duration::from_secs(8), "{:?}", begun.elapsed());
+    let said = "no connection stood within 2s, so nothing was sent";
+    assert!(
+        done.code == Some(7) && done.stderr.contains(said),
+        "{}",
+        done.stderr
+    );
+}
+
+#[test]
 fn a_port_that_nobody_may_use_is_no_finished_job_and_the_corrected_command_goes_on() {
     let place = Place::new();
     let rows: String = (0..20).map(|n| format!("u{n}\n")).collect();

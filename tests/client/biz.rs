@@ -137,6 +137,38 @@ async fn a_handler_that_breaks_the_contract_is_not_registered_but_by_force() {
 }
 
 #[tokio::test]
+async fn a_request_is_registered_without_a_signing_secret() {
+    let node = Node::start().await;
+    let person = Person::admin(&node);
+    let call = "POST http://127.0.0.1:9/{id}";
+    let words = ["biz", "register", "ship", "--request", call, "--force"];
+    let done = person.run(&words, "").await.expect(0);
+    let said = done.stdout + &done.stderr;
+    assert!(
+        !said.contains("whsec_") && !said.contains("signing secret"),
+        "{said}"
+    );
+    let rotated = person.windrow("biz rotate-secret ship").await;
+    rotated.refused(
+        4,
+        &[
+            "ship has no signing secret",
+            "a business with a url, or with hooks",
+        ],
+    );
+    let hooked = person
+        .windrow("biz edit ship --hook finished=http://127.0.0.1:9/h")
+        .await
+        .expect(0);
+    let secret = "\n  its signing secret, shown this once  whsec_";
+    assert!(
+        hooked.stdout.contains(secret) && !hooked.stdout.contains("secret none"),
+        "{}",
+        hooked.stdout
+    );
+}
+
+#[tokio::test]
 async fn a_command_is_registered_by_its_name_and_sealed_headers_never_show() {
     let recipe = Recipe::new()
         .config("[handler.command]\nenabled = true\n[handler.command.commands.report]\ncmd = [\"cat\"]");

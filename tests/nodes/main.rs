@@ -12,6 +12,7 @@ mod answers;
 #[path = "../api/business.rs"]
 mod business;
 mod cluster;
+mod database_away;
 mod limits;
 #[path = "../client/program.rs"]
 mod program;

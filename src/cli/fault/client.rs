@@ -7,6 +7,9 @@ use windrow_client::{ClientError, Problem, ProblemField};
 
 /// What to try when nobody answers.
 const REACH_HINT: &str = "is the node running, and is this its address? --server URL, WINDROW_SERVER or `windrow ctx use NAME` name another";
+/// The problem of a node without its database, and what to try.
+const STORE_AWAY: &str = "store-unavailable";
+const STORE_HINT: &str = "look at the database, then the same again; `windrow doctor --config FILE` on the node's machine says what it sees of it";
 /// What to try when the caller isn't known.
 const SIGN_IN_HINT: &str = "--token-file FILE, WINDROW_TOKEN, or a context with a token: `windrow ctx add NAME --server URL --token-file FILE`";
 
@@ -131,6 +134,7 @@ impl Fault {
         let slug = problem.slug();
         let what = match (slug, problem.title.as_str()) {
             ("unauthenticated", _) => "not signed in".to_owned(),
+            (STORE_AWAY, _) => "the node can't reach its database".to_owned(),
             ("", "") => format!("the node answered {}", problem.status),
             (_, title) => lower_first(title),
         };
@@ -141,7 +145,9 @@ impl Fault {
                 .errors
                 .iter()
                 .all(|field| problem.detail.contains(&field.detail));
-        if !problem.detail.is_empty() && !told_below {
+        if slug == STORE_AWAY {
+            because.push("the database doesn't answer the node; nothing is lost, and it goes on by itself when that is back".to_owned());
+        } else if !problem.detail.is_empty() && !told_below {
             because.push(problem.detail.clone());
         }
         because.extend(
@@ -222,6 +228,9 @@ fn placed(field: &ProblemField, problem: &Problem) -> ProblemField {
 fn hint(problem: &Problem, names: Names) -> Option<String> {
     if problem.slug() == "unauthenticated" {
         return Some(SIGN_IN_HINT.to_owned());
+    }
+    if problem.slug() == STORE_AWAY {
+        return Some(STORE_HINT.to_owned());
     }
     let rates = problem.more.get("max_rate").and_then(|rates| rates.as_object());
     let rates = rates

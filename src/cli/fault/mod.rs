@@ -7,7 +7,7 @@ pub use client::Names;
 use std::fmt;
 
 use super::exit::Exit;
-use super::run::resume::{command, is_piped};
+use super::run::kept::resume::{command, is_piped};
 
 use windrow_engine::ports::StoreError;
 use windrow_engine::ports::handling::handler::OpenError;

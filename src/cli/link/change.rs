@@ -11,8 +11,8 @@ use crate::output::body::shown;
 use crate::output::screen;
 use windrow_client::{Answer, Request};
 
-/// Members that grow with every change and say nothing of what was changed.
-const COUNTED: [&str; 2] = ["revision", "updated_at"];
+/// Members that say nothing of what was changed: some grow with every change, and a new secret is told for itself.
+const BESIDE: [&str; 3] = ["revision", "updated_at", "secret"];
 
 /// A member that is another now.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -43,7 +43,7 @@ impl Difference {
 pub fn differences(before: &Value, after: &Value) -> Vec<Difference> {
     let mut found = Vec::new();
     compare("", before, after, &mut found);
-    found.retain(|one| !COUNTED.contains(&one.member.as_str()));
+    found.retain(|one| !BESIDE.contains(&one.member.as_str()));
     found
 }
 

@@ -179,16 +179,15 @@ fn tasks(limit: &Value) -> Option<String> {
     }
 }
 
-/// `n1  2 runs  150.0/s  25 in flight`.
+/// `n1  2 runs  at most 150.0/s and 25 in flight`: its part of the limit, of which less may be in use.
 fn of_node(part: &Value) -> String {
     let runs = human::counted(number(&part["runs"]), "run");
     let rate = part["rate"].as_f64().map(rate_text);
     let slots = part["concurrency"].as_u64();
-    let parts = [rate, slots.map(|slots| format!("{slots} in flight"))];
-    let parts = [text(&part["node"]).to_owned(), runs]
-        .into_iter()
-        .chain(parts.into_iter().flatten());
-    parts.collect::<Vec<_>>().join("  ")
+    let most = [rate, slots.map(|slots| format!("{slots} in flight"))];
+    let most = joined(&most.into_iter().flatten().collect::<Vec<_>>(), " and ");
+    let most = most.map(|most| format!("  at most {most}")).unwrap_or_default();
+    format!("{}  {runs}{most}", text(&part["node"]))
 }
 
 async fn create(args: &CreateArgs, shell: &Shell) -> Result<Exit, Fault> {
@@ -264,7 +263,7 @@ mod tests {
         );
         assert_eq!(tasks(&json!({"tasks": [], "tasks_total": 0})), None);
         let part = json!({"node": "n1", "runs": 2, "rate": 150.0, "concurrency": 25});
-        assert_eq!(of_node(&part), "n1  2 runs  150.0/s  25 in flight");
+        assert_eq!(of_node(&part), "n1  2 runs  at most 150.0/s and 25 in flight");
         assert_eq!(
             of_node(&json!({"node": "n1", "runs": 0, "rate": null, "concurrency": null})),
             "n1  0 runs"

@@ -8,8 +8,8 @@ use std::time::Duration;
 use clap::{ArgGroup, Args, ValueEnum, ValueHint};
 
 use crate::args::{HttpArgs, Items, Verbosity};
-use crate::run::each::EachArgs;
-use crate::run::request::RequestArgs;
+use crate::run::handler::each::EachArgs;
+use crate::run::handler::request::RequestArgs;
 use crate::task::args::settings::Settings;
 use windrow_core::settings::text::parse_span;
 

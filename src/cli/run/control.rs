@@ -16,7 +16,7 @@ use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-use super::outcome::{counts_json, thousandths};
+use super::end::outcome::{counts_json, thousandths};
 use super::picture::Picture;
 use windrow_core::ids::TaskId;
 use windrow_core::settings::check;

@@ -2,24 +2,14 @@
 //! starts a node that runs this task only, follows it, and says what came of it.
 
 pub(super) mod args;
-pub(super) mod beside;
 pub(super) mod control;
-pub(crate) mod each;
-mod ending;
-mod failures_out;
-pub(super) mod first_row;
+mod end;
 pub(crate) mod handler;
+pub(crate) mod items;
 pub mod job;
-mod listed;
-mod only_failed;
-mod outcome;
+pub(crate) mod kept;
 pub(super) mod picture;
-pub(crate) mod place;
 mod prepare;
-pub(crate) mod request;
-mod results_out;
-pub(super) mod resume;
-pub(crate) mod source;
 mod watch;
 
 use std::path::Path;
@@ -29,12 +19,15 @@ use std::time::Duration;
 use tokio::sync::watch::{Receiver, channel};
 
 use self::control::{Control, ControlTarget};
-use self::outcome::Outcome;
-pub(super) use self::outcome::grouped;
+use self::end::failures_out;
+use self::end::outcome::Outcome;
+pub(super) use self::end::outcome::grouped;
+use self::end::results_out::ResultsOut;
+use self::items::first_row;
+use self::kept::{beside, only_failed, resume};
 use self::picture::Picture;
 use self::prepare::Prepared;
 pub(super) use self::prepare::load;
-use self::results_out::ResultsOut;
 use self::watch::{End, Watch};
 use super::Shell;
 use super::args::{IfFinished, RunArgs, Switch};
@@ -42,7 +35,7 @@ use super::exit::Exit;
 use super::fault::Fault;
 use super::signals::Signals;
 use crate::output::table::human::counted;
-use crate::run::source::open_shown;
+use crate::run::items::source::open_shown;
 use windrow_core::ids::{ItemIndex, ShardId};
 use windrow_core::settings::RateLimit;
 use windrow_core::task::lifecycle::Status;
@@ -244,7 +237,7 @@ impl JobRun<'_> {
     /// name may be mistyped.
     async fn tell_of_others(&self, begun: &TaskView) -> Result<(), Fault> {
         if self.args.state.is_none() && !self.args.restart {
-            let kept = crate::run::place::kept_in(&self.shell.env);
+            let kept = crate::run::kept::place::kept_in(&self.shell.env);
             beside::lines(begun, self.state.path(), kept)
                 .await
                 .iter()
@@ -352,7 +345,7 @@ impl JobRun<'_> {
         let jobs = Arc::new(Jobs::default());
         jobs.add(task.id, provision);
         let mut options = NodeOptions::of_jobs(&self.prepared.config, state, store, jobs, runtimes);
-        options.times.first_contact = (!self.args.wait).then_some(self.args.first_contact);
+        options.times.first_contact = self.prepared.first_contact;
         let node = Node::start(options).await?;
         node.wake();
         Ok((node, log))

@@ -9,12 +9,12 @@ use super::super::Shell;
 use super::super::args::{RunArgs, Tunes};
 use super::super::exit::Exit;
 use super::super::fault::Fault;
-use super::{failures_out, results_out, resume};
-use crate::run::each::Beside;
+use super::end::{failures_out, results_out};
 use crate::run::handler;
-use crate::run::place;
-use crate::run::request::{self, RequestWanted};
-use crate::run::source;
+use crate::run::handler::each::Beside;
+use crate::run::handler::request::{self, RequestWanted};
+use crate::run::items::source;
+use crate::run::kept::{place, resume};
 use windrow_config::{CommandHandler, Config};
 use windrow_core::settings::check;
 use windrow_core::settings::table::TuningPatch;
@@ -37,6 +37,8 @@ pub(super) struct Prepared {
     pub(super) place: PathBuf,
     /// The request that is made for each item, if that is the handler.
     pub(super) request: Option<RequestWanted>,
+    /// How long the handler may take until it is first heard of; none waits for it.
+    pub(super) first_contact: Option<Duration>,
 }
 
 /// Checks; writes nothing, starts nothing.
@@ -80,6 +82,7 @@ pub(super) fn prepare(
         spec,
         place,
         request,
+        first_contact: (!args.wait).then_some(args.first_contact),
     };
     let nowhere: Sink = Arc::new(|_| {});
     let making = prepared.making(shell, runtimes.work(), clock, nowhere, None);
@@ -115,6 +118,7 @@ impl Prepared {
     ) -> HandlerParts<'_> {
         HandlerParts {
             config: &self.config,
+            first_contact: self.first_contact,
             environment: shell.environment.clone(),
             clock: clock.clone(),
             sink,

@@ -8,7 +8,7 @@ use tokio::time::{MissedTickBehavior, interval, timeout};
 use super::super::exit::Exit;
 use super::super::fault::Fault;
 use super::super::signals::{ProcessSignal, Signals};
-use super::outcome;
+use super::end::outcome;
 use super::picture::{Meter, Picture};
 use crate::output::screen::{RunLines, Screen};
 use windrow_core::execution::Progress;
@@ -100,10 +100,7 @@ impl Watch<'_> {
                 },
                 _ = looks.tick() => {}
             }
-            if !is_late_told && self.is_saved_late() {
-                is_late_told = true;
-                self.screen.say(SAVED_LATE);
-            }
+            self.tell_late(&mut is_late_told);
             let Some(view) = self.view(id).await? else {
                 continue;
             };
@@ -131,11 +128,14 @@ impl Watch<'_> {
         }
     }
 
-    /// Whether the disk kept the database from writing in time.
-    fn is_saved_late(&self) -> bool {
+    /// Says once that the disk kept the database from writing in time.
+    fn tell_late(&self, is_told: &mut bool) {
         let beats = [Renewal::Failed, Renewal::Fenced].map(|fate| self.meters.renewals(fate));
         let (_, checkpoints) = self.meters.checkpoints();
-        beats.into_iter().sum::<u64>() + checkpoints > 0
+        if !*is_told && beats.into_iter().sum::<u64>() + checkpoints > 0 {
+            *is_told = true;
+            self.screen.say(SAVED_LATE);
+        }
     }
 
     async fn start_again(&self, stopped: TaskView) -> Result<(), Fault> {

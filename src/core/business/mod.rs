@@ -54,6 +54,17 @@ pub struct BusinessSpec {
     pub limits: BusinessLimits,
 }
 
+impl BusinessSpec {
+    /// Whether any of its calls is signed: those of its URL, and its hooks. An API that gets requests of its own form
+    /// verifies nothing, nor does a command.
+    pub fn signs(&self) -> bool {
+        let has_hooks = HookKind::ALL
+            .into_iter()
+            .any(|kind| self.hooks.get(kind).is_some());
+        has_hooks || matches!(self.handler, HandlerSpec::Http(_))
+    }
+}
+
 /// Who does the work.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

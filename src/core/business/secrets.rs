@@ -63,6 +63,11 @@ impl BusinessSecrets {
         }
     }
 
+    /// Whether there is one that signs.
+    pub fn can_sign(&self) -> bool {
+        !self.signing.is_empty()
+    }
+
     /// The secrets that sign a call at this time, newest first: one, or two while a rotation lasts.
     pub fn signing(&self, now: WallMs) -> Vec<String> {
         let is_valid = |one: &&SigningSecret| one.until_ms.is_none_or(|until| now.0 < until);

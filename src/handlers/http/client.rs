@@ -24,6 +24,7 @@ use crate::deadline::Deadline;
 use windrow_core::ids::Moment;
 use windrow_engine::ports::clock::Clock;
 use windrow_engine::ports::handling::handler::{Call, RunContext};
+use windrow_net::Outbound;
 
 /// The longest headers of an answer. Unit: bytes.
 pub(crate) const HEADER_BYTES_MAX: usize = 64 * 1024;
@@ -53,15 +54,17 @@ pub(crate) struct CallbackClient {
     /// None once closed.
     pool: RwLock<Option<Lease>>,
     reply_bytes_max: usize,
+    first_contact: Option<Duration>,
     /// Whether anything ever came back.
     has_answered: AtomicBool,
 }
 
 impl CallbackClient {
-    pub(crate) fn new(lease: Lease, reply_bytes_max: usize) -> CallbackClient {
+    pub(crate) fn new(lease: Lease, outbound: &Outbound, reply_bytes_max: usize) -> CallbackClient {
         CallbackClient {
             pool: RwLock::new(Some(lease)),
             reply_bytes_max,
+            first_contact: outbound.first_contact,
             has_answered: AtomicBool::new(false),
         }
     }
@@ -76,15 +79,21 @@ impl CallbackClient {
         needs_body: impl Fn(StatusCode) -> bool,
     ) -> Result<Answer, Fault> {
         let has_left = request.body().has_left.clone();
-        let may_be_tls =
-            request.uri().scheme_str() == Some("http") && !self.has_answered.load(Ordering::Relaxed);
+        let is_first = !self.has_answered.load(Ordering::Relaxed);
+        let may_be_tls = is_first && request.uri().scheme_str() == Some("http");
         let guessed = |fault: Fault| if may_be_tls { fault.guessing_tls() } else { fault };
-        let answered = deadline.cut_short(self.pool()?.client.request(request)).await;
+        let connects = self.first_contact.filter(|within| is_first && *within < timeout);
+        let (pool, has_begun) = (self.pool()?, || has_left.load(Ordering::Relaxed));
+        let sent = pool.client.request(request);
+        let answered = match connects {
+            None => deadline.cut_short(sent).await,
+            Some(within) => deadline.cut_short_unless_begun(sent, within, has_begun).await,
+        };
         let answered = answered.ok_or_else(|| {
-            if has_left.load(Ordering::Relaxed) {
+            if has_begun() {
                 guessed(Fault::late(timeout, "the handler did not begin to answer"))
             } else {
-                Fault::unsent(timeout)
+                Fault::unsent(connects.unwrap_or(timeout))
             }
         })?;
         let (parts, body) = answered

@@ -83,7 +83,7 @@ impl HookClient {
 
     pub(super) fn caller(&self, options: &HttpOptions, checked: Checked, lease: Lease) -> Caller {
         Caller {
-            client: CallbackClient::new(lease, options.reply_bytes_max),
+            client: CallbackClient::new(lease, &options.outbound, options.reply_bytes_max),
             checked,
             node: self.node.clone(),
             clock: self.clock.clone(),

@@ -90,7 +90,7 @@ impl HandlerFactory for HttpHandlerFactory {
     fn open(&self, context: Arc<RunContext>) -> Result<Arc<dyn Handler>, OpenError> {
         let checked = self.options.check()?;
         let lease = self.transports.lease(&self.options.outbound, checked.is_https)?;
-        let client = CallbackClient::new(lease, self.options.reply_bytes_max);
+        let client = CallbackClient::new(lease, &self.options.outbound, self.options.reply_bytes_max);
         let pointer = checked.pointer.clone();
         let requests = Requests::new(checked, &self.options, context.clone(), self.clock.clone());
         let (slots, _) = watch::channel(None);

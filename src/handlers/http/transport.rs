@@ -159,6 +159,7 @@ impl Transports {
 fn kind(outbound: &Outbound, is_https: bool) -> [u8; 32] {
     let Outbound {
         connect_timeout,
+        first_contact: _,
         pool_idle,
         http2,
         ca_file,

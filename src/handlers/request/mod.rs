@@ -90,7 +90,7 @@ impl HandlerFactory for RequestHandlerFactory {
         Ok(Arc::new(RequestHandler {
             requests,
             reader,
-            client: CallbackClient::new(lease, self.options.reply_bytes_max),
+            client: CallbackClient::new(lease, &self.options.outbound, self.options.reply_bytes_max),
             scrubber: Scrubber::new(&self.options.secrets),
             context,
             clock: self.clock.clone(),

@@ -134,7 +134,7 @@ pub enum ServiceError {
     #[error("{0}")]
     UploadQuota(String),
     /// The store can't be reached.
-    #[error("the store can't be reached")]
+    #[error("the node can't reach its database; it goes on by itself when that is back")]
     StoreUnavailable,
     /// Another node, which alone can do this, gave no answer. It may have done what it was asked for.
     #[error(transparent)]

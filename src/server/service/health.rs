@@ -64,9 +64,12 @@ impl Health {
             Ok(Ok(_)) => return None,
             Ok(Err(error)) => {
                 tracing::warn!(%error, "the store does not answer");
-                "the store can't be read".to_owned()
+                "the database can't be read".to_owned()
             }
-            Err(_) => format!("the store did not answer within {} s", STORE_PATIENCE.as_secs()),
+            Err(_) => format!(
+                "the database did not answer within {} s",
+                STORE_PATIENCE.as_secs()
+            ),
         };
         Some(NotReady { slug: "store", text })
     }
@@ -85,7 +88,7 @@ impl Health {
         let beats = session.is_some_and(|session| {
             session.activity == Activity::Ok && !session.text.is_empty() && session.last_handled < ttl
         });
-        let text = "the node's session is not confirmed by the store, so it takes no tasks".to_owned();
+        let text = "the node's session is not confirmed by the database, so it takes no tasks".to_owned();
         (!beats).then_some(NotReady {
             slug: "session",
             text,

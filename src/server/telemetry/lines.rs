@@ -15,6 +15,9 @@ use super::Style;
 /// The target of what a program says beside its log.
 const TARGET: &str = "windrow";
 
+/// The field that shows the actors of a node: a table for people, values for machines.
+const TREE: &str = "tree";
+
 /// How an event is written.
 pub(super) enum Lines {
     /// One JSON object a line.
@@ -80,7 +83,7 @@ fn say(members: &mut Map<String, Value>, text: &str) {
     members.insert("msg".to_owned(), first.trim_end().into());
 }
 
-/// A text of several lines, such as the tree of actors, as a list of them: nobody reads it with `\n` in it.
+/// A text of several lines as a list of them: nobody reads it with `\n` in it.
 fn spread(value: Value) -> Value {
     match value {
         Value::String(text) if text.trim_end().contains('\n') => text.trim_matches('\n').lines().collect(),
@@ -104,7 +107,12 @@ impl Fields<'_> {
 
 impl Visit for Fields<'_> {
     fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
-        self.put(field, format!("{value:?}"));
+        if field.name() != TREE {
+            return self.put(field, format!("{value:?}"));
+        }
+        // Its other form is JSON; nothing where the tree is not wanted.
+        let tree: Option<Value> = serde_json::from_str(&format!("{value:#?}")).ok();
+        self.0.extend(tree.map(|tree| (TREE.to_owned(), tree)));
     }
 
     fn record_str(&mut self, field: &Field, value: &str) {

@@ -9,8 +9,8 @@ use clap::{ArgGroup, Args, ValueHint};
 
 use crate::args::{HttpArgs, Items, Verbosity};
 use crate::input::choice::{self, Choice};
-use crate::run::each::EachArgs;
-use crate::run::request::RequestArgs;
+use crate::run::handler::each::EachArgs;
+use crate::run::handler::request::RequestArgs;
 use windrow_core::settings::text::parse_span;
 
 /// clap's own is longer than a line.

@@ -18,10 +18,10 @@ use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::input::choice::Choice;
 use crate::output::screen;
-use crate::run::each::Beside;
 use crate::run::handler;
+use crate::run::handler::each::Beside;
+use crate::run::handler::request::{self, RequestWanted};
 use crate::run::load;
-use crate::run::request::{self, RequestWanted};
 use crate::signals::Signals;
 use windrow_config::Config;
 use windrow_core::ids::{Attempt, ItemIndex};
@@ -92,6 +92,7 @@ fn factory(
     let screen = shell.screen.clone();
     let making = HandlerParts {
         config,
+        first_contact: None,
         environment: shell.environment.clone(),
         clock: clock.clone(),
         sink: Arc::new(move |line| screen.say(&format!("  handler: {}", line.message))),

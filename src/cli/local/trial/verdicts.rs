@@ -1,5 +1,6 @@
 //! Reads replies for people, and judges whether the handler keeps the contract.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use crate::exit::Exit;
@@ -155,6 +156,9 @@ pub(super) struct Tally {
     understood: bool,
     answered: bool,
     last: Option<String>,
+    items: BTreeSet<u64>,
+    /// Items that nothing came of so far, and what was said of each last.
+    undone: BTreeMap<u64, String>,
 }
 
 impl Tally {
@@ -176,18 +180,34 @@ impl Tally {
         if let Some(one) = said.last() {
             self.last = Some(one.text.clone());
         }
+        for one in &said {
+            self.items.insert(one.index);
+            // A handler may well want another attempt; an API that was asked for something did it or didn't.
+            if one.retry.is_some() && (self.is_request || !one.understood) {
+                self.undone.insert(one.index, one.text.clone());
+            } else {
+                self.undone.remove(&one.index);
+            }
+        }
         self.flaws.extend(said.into_iter().filter_map(|one| one.flaw));
     }
 
     fn is_kept(&self) -> bool {
-        self.flaws.is_empty() && self.understood
+        self.flaws.is_empty() && self.understood && self.undone.is_empty()
     }
 
     /// The last line. How fast it is with many calls at once isn't said: they came one after the other.
     pub(super) fn summary(&mut self) -> String {
         let subject = if self.is_request { "requests" } else { "contract" };
         if !self.is_kept() {
-            let how = if self.is_request { "refused" } else { "broken" };
+            let how = match (self.is_request, self.flaws.is_empty()) {
+                (_, true) if !self.answered => "no answer".to_owned(),
+                (_, true) if self.understood => {
+                    format!("{} of {} items undone", self.undone.len(), self.items.len())
+                }
+                (true, _) => "refused".to_owned(),
+                (false, _) => "broken".to_owned(),
+            };
             return format!("{subject}: {how}");
         }
         self.latencies.sort_unstable();
@@ -232,6 +252,11 @@ impl Tally {
             };
             return Err(Fault::new(Exit::BadHandler, what, because).hint(hint));
         }
+        if let Some((index, last)) = self.undone.first_key_value() {
+            let because = format!("#{index} {last}");
+            return Err(Fault::new(Exit::BadHandler, "not every item was done", because)
+                .hint("see what is said of it above; --max-attempts allows more"));
+        }
         Ok(Exit::Ok)
     }
 }
@@ -254,6 +279,38 @@ mod tests {
         let fault = tally.contract().expect_err("broken");
         assert_eq!(fault.exit, Exit::BadHandler);
         assert!(fault.to_string().contains("an HTML page"), "{fault}");
+    }
+
+    #[test]
+    fn an_item_that_got_no_answer_at_last_is_told_though_others_did() {
+        let lost = || Reply::failed(FailureClass::Unreachable, Failure::new("CONNECT", "refused"));
+        let busy = || {
+            let failure = Failure::new("HTTP_429", "wait");
+            Reply::Failed(Box::new(CallFailure::BackPressure { after: None, failure }))
+        };
+        for (is_request, reply) in [(false, lost()), (true, lost()), (true, busy())] {
+            let mut tally = Tally::of(is_request);
+            tally.on_call(read(&[0], Reply::AllOk, Duration::ZERO), Duration::ZERO);
+            tally.on_call(read(&[1], reply, Duration::ZERO), Duration::ZERO);
+            assert!(
+                tally.summary().ends_with("1 of 2 items undone"),
+                "{}",
+                tally.summary()
+            );
+            let fault = tally.contract().expect_err("item 1");
+            assert!(
+                fault.exit == Exit::BadHandler && fault.because[0].starts_with("#1 "),
+                "{fault}"
+            );
+            tally.on_call(read(&[1], Reply::AllOk, Duration::ZERO), Duration::ZERO);
+            assert_eq!(tally.contract(), Ok(Exit::Ok), "the next attempt did it");
+        }
+        let mut alone = Tally::of(true);
+        alone.on_call(read(&[0], busy(), Duration::ZERO), Duration::ZERO);
+        assert_eq!(
+            alone.contract().expect_err("nothing was done").exit,
+            Exit::BadHandler
+        );
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::{Map, Value, json};
 
-use super::edit::told;
+use super::edit::{self, told};
 use super::{ApplyArgs, path, register};
 use crate::Shell;
 use crate::exit::Exit;
@@ -112,7 +112,8 @@ async fn one(
         "changed"
     };
     let diff = differences(&before, &after);
-    let json = json!({"name": name, "outcome": outcome, "revision": after["revision"], "diff": diff});
+    let mut json = json!({"name": name, "outcome": outcome, "revision": after["revision"], "diff": diff});
+    keep_secret(&mut json, &after);
     Ok(Some(Applied {
         lines: told(name, &before, &after),
         json,
@@ -120,13 +121,18 @@ async fn one(
 }
 
 fn created(name: &str, made: &Value) -> Applied {
-    let secret = text(&made["secret"]);
-    let lines = vec![
-        format!("{name}  registered"),
-        format!("  its signing secret, shown this once  {secret}"),
-    ];
-    let json = json!({"name": name, "outcome": "registered", "revision": made["revision"], "diff": [], "secret": secret});
+    let mut lines = vec![format!("{name}  registered")];
+    lines.extend(edit::secret(made));
+    let mut json = json!({"name": name, "outcome": "registered", "revision": made["revision"], "diff": []});
+    keep_secret(&mut json, made);
     Applied { lines, json }
+}
+
+/// A secret that the change made is in the answer of the node this once.
+fn keep_secret(json: &mut Value, answer: &Value) {
+    if let Some(secret) = answer["secret"].as_str() {
+        json["secret"] = secret.into();
+    }
 }
 
 /// What a table of the file doesn't name, but the business has, goes.

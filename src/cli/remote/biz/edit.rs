@@ -75,10 +75,17 @@ pub(super) fn told(name: &str, before: &Value, after: &Value) -> Vec<String> {
     let mut lines = vec![format!("{name}  changed")];
     let differences = differences(before, after);
     lines.extend(differences.iter().map(|one| format!("  {}", one.line())));
+    lines.extend(secret(after));
     if differences.is_empty() {
         lines.push("  the value of a secret header".to_owned());
     }
     lines
+}
+
+/// The line of a signing secret that was made, if one was.
+pub(super) fn secret(answer: &Value) -> Option<String> {
+    let secret = answer["secret"].as_str()?;
+    Some(format!("  its signing secret, shown this once  {secret}"))
 }
 
 /// Puts a null where a member is to go.

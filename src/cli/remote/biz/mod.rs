@@ -29,7 +29,7 @@ Examples:
     --header 'authorization: Bearer {secret.api}' --secret api=@api.token
 
 The handler is called with pings first; one that breaks the contract isn't registered (exit 11), unless with --force.
-The secret that signs calls is printed once, on standard output.";
+The secret that signs calls is printed once, on standard output; a --request and a --command without hooks have none.";
 
 /// How it is applied.
 const APPLY_EXAMPLES: &str = "\

@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::settings::named;
 use crate::fault::Fault;
-use crate::run::request::{RequestArgs, add_body, headers, secrets};
+use crate::run::handler::request::{RequestArgs, add_body, headers, secrets};
 use windrow_core::business::request::RequestSpec;
 
 /// Members of a body.

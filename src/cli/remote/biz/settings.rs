@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 use super::request;
 use crate::exit::Exit;
 use crate::fault::Fault;
-use crate::run::request::RequestArgs;
+use crate::run::handler::request::RequestArgs;
 use windrow_core::settings::text::{parse_span, span_text};
 use windrow_core::settings::{Auto, Rate, RateLimit};
 

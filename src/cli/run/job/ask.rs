@@ -14,8 +14,8 @@ use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::link::contexts::like;
 use crate::run::control::{Address, Command, Refusal, Reply};
-use crate::run::place;
-use crate::run::resume::command;
+use crate::run::kept::place;
+use crate::run::kept::resume::command;
 
 /// For so long a run may take to answer: its store may be busy.
 const PATIENCE: Duration = Duration::from_secs(15);

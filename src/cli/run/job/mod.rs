@@ -13,7 +13,7 @@ use crate::fault::Fault;
 use crate::link::View;
 use crate::output::screen;
 use crate::run::control::Command;
-use crate::run::{beside, place};
+use crate::run::kept::{beside, place};
 use crate::task::difference_but;
 use windrow_core::settings::table::TuningPatch;
 

@@ -29,6 +29,9 @@ const ITEM: Listing = Listing {
     none: "no item",
 };
 
+/// What is said of the attempts of an item that succeeded, also where some of them failed.
+const UNTOLD: &str = "not kept: the history is that of items which failed for good, or still wait";
+
 /// Shows an item.
 ///
 /// # Errors
@@ -52,6 +55,10 @@ fn card(item: &Value, times: &Times) -> Card {
         .title(state.replace('_', " "), tone);
     for attempt in list(&item["timeline"]) {
         card = card.line(&format!("attempt {}", attempt["attempt"]), told(attempt, times));
+    }
+    if state == "succeeded" {
+        // What it came to is kept; how often it was tried is not.
+        card = card.line("attempts", UNTOLD.to_owned());
     }
     let failure = &item["failure"];
     let json = |value: &Value| (!value.is_null()).then(|| value.to_string());
@@ -92,6 +99,24 @@ mod tests {
     use super::*;
     use crate::output::table::Paper;
     use crate::output::table::times::TimeStyle;
+
+    #[test]
+    fn an_item_that_succeeded_says_that_its_attempts_are_not_kept() {
+        let item =
+            json!({"index": 7, "state": "succeeded", "attempts": 0, "timeline": [], "output": {"id": 1}});
+        let times = Times {
+            style: TimeStyle::Utc,
+            now_ms: 0,
+        };
+        let text = card(&item, &times).text(Paper {
+            width: None,
+            colours: false,
+        });
+        assert!(
+            text.contains("attempts  not kept: ") && text.contains("{\"id\":1}"),
+            "{text}"
+        );
+    }
 
     #[test]
     fn an_item_is_told_attempt_by_attempt() {

@@ -185,7 +185,7 @@ pub(crate) struct BusinessJson {
     /// Hidden, and no new tasks, since then.
     #[schema(format = DateTime)]
     archived_at: Option<String>,
-    /// The secret that signs calls; only in the answer that made it.
+    /// The secret that signs calls; only in the answer that made it, and never where no call is signed.
     #[serde(skip_serializing_if = "Option::is_none")]
     secret: Option<String>,
 }

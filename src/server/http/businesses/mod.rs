@@ -25,15 +25,17 @@ fn shown(business: &Business, secret: Option<String>) -> Response {
     ([tag], Json(BusinessJson::new(business, secret))).into_response()
 }
 
-/// The answer to a change of a business.
-fn changed(call: &Call, business: &Business) -> Result<Response, ServiceError> {
+/// The answer to a change of a business, with the secret that the change made.
+fn changed(call: &Call, business: &Business, secret: Option<String>) -> Result<Response, ServiceError> {
     let tag = headers::tag(business.revision);
-    call.changed(BusinessJson::new(business, None), |body| ([tag], body))
+    let secret = secret.filter(|_| !call.is_dry);
+    call.changed(BusinessJson::new(business, secret), |body| ([tag], body))
 }
 
 /// Register a business.
 ///
-/// Its handler is called with pings first; `check=skip` and a dry run leave that out. The reply holds the signing secret, once.
+/// Its handler is called with pings first; `check=skip` and a dry run leave that out. The reply holds the signing secret, once, where there
+/// is one: a `request` or a `command` without hooks is called by nothing that is signed.
 #[utoipa::path(
     post, path = "/v1/businesses", operation_id = "register_business", tag = "businesses",
     params(RegisterQuery, DryRunQuery), request_body = RegisterBody, security(("bearer" = ["admin"])),
@@ -56,7 +58,7 @@ pub(crate) async fn register(
         format!("/v1/businesses/{}", made.business.slug),
         made.business.revision,
     );
-    let secret = (!call.is_dry).then_some(made.secret);
+    let secret = made.secret.filter(|_| !call.is_dry);
     Ok(call.made(place, Some(revision), BusinessJson::new(&made.business, secret))?)
 }
 
@@ -110,8 +112,8 @@ pub(crate) async fn edit(
     call.service.businesses.get(&slug).await?;
     let (patch, expected) = (Value::Object(patch), headers::expected(&headers));
     let businesses = &call.service.businesses;
-    let business = businesses.edit(&slug, &patch, expected, &write).await?;
-    Ok(changed(&call, &business)?)
+    let edited = businesses.edit(&slug, &patch, expected, &write).await?;
+    Ok(changed(&call, &edited.business, edited.secret)?)
 }
 
 /// Check whether its handler keeps to the contract.
@@ -145,6 +147,7 @@ pub(crate) async fn archive(
     Ok(changed(
         &call,
         &call.service.businesses.archive(&slug, true, &write).await?,
+        None,
     )?)
 }
 
@@ -164,16 +167,21 @@ pub(crate) async fn unarchive(
     Ok(changed(
         &call,
         &call.service.businesses.archive(&slug, false, &write).await?,
+        None,
     )?)
 }
 
 /// Give a business a new signing secret.
 ///
-/// The reply holds it, once. The secret before it stays valid for 24 hours: calls carry both signatures.
+/// The reply holds it, once. The secret before it stays valid for 24 hours: calls carry both signatures. A business whose
+/// calls aren't signed has none.
 #[utoipa::path(
     post, path = "/v1/businesses/{business}/rotate-secret", operation_id = "rotate_business_secret",
     tag = "businesses", request_body = Option<ReasonBody>, security(("bearer" = ["admin"])),
-    responses((status = 200, body = BusinessJson, headers(("etag" = String))))
+    responses(
+        (status = 200, body = BusinessJson, headers(("etag" = String))),
+        (status = 409, description = "conflict: no call of it is signed"),
+    )
 )]
 pub(crate) async fn rotate_secret(
     State(app): State<App>,
@@ -185,7 +193,7 @@ pub(crate) async fn rotate_secret(
     let rotated = businesses
         .rotate_secret(&slug, &caller.write(body.reason, false))
         .await?;
-    Ok(shown(&rotated.business, Some(rotated.secret)))
+    Ok(shown(&rotated.business, rotated.secret))
 }
 
 /// Who changed what of a business, and why; newest first.

@@ -58,13 +58,16 @@ pub(crate) struct Reason {
     )
 )]
 pub(crate) async fn readyz(State(app): State<App>) -> Response {
+    let faults = app.service.health.not_ready().await;
+    let answers = !faults.iter().any(|fault| fault.slug == "store");
     let mut reasons: Vec<Reason> = Vec::new();
     if app.front.is_ending() {
         reasons.push(Reason {
             reason: "draining",
             text: "the node is shutting down".to_owned(),
         });
-    } else if app.front.is_drained() || app.service.cluster.stands_by().await {
+    } else if app.front.is_drained() || answers && app.service.cluster.stands_by().await {
+        // (A store that doesn't answer isn't asked twice: whoever watches waits for this.)
         reasons.push(Reason {
             reason: "drained",
             text: "an administrator drained the node".to_owned(),
@@ -74,7 +77,7 @@ pub(crate) async fn readyz(State(app): State<App>) -> Response {
         reason: fault.slug,
         text: fault.text,
     };
-    reasons.extend(app.service.health.not_ready().await.into_iter().map(reason));
+    reasons.extend(faults.into_iter().map(reason));
     let degraded = app.service.health.degraded().into_iter().map(reason).collect();
     let status = if reasons.is_empty() {
         StatusCode::OK

@@ -116,7 +116,7 @@ kinds! {
     UploadQuota, "upload-quota", CONFLICT, "Upload quota exceeded",
         "DELETE uploads and tasks that nobody needs any more, or ask for a higher http.upload_quota";
     /// The store can't be reached.
-    StoreUnavailable, "store-unavailable", SERVICE_UNAVAILABLE, "Store unavailable",
+    StoreUnavailable, "store-unavailable", SERVICE_UNAVAILABLE, "Database unavailable",
         "send it again as `Retry-After` says; nothing that was acknowledged is lost";
     /// Another node, which alone can do this, gave no answer.
     NodeSilent, "node-silent", BAD_GATEWAY, "Node did not answer",

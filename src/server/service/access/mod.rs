@@ -5,6 +5,7 @@ pub mod tokens;
 
 use std::net::IpAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::ServiceError;
 use crate::service::access::tokens::{START_TOKEN_PREFIX, hash};
@@ -58,6 +59,9 @@ pub struct Credentials<'a> {
     pub proxy_user: Option<&'a str>,
 }
 
+/// How long the store may take to say who calls. Nothing was done yet, so that whoever calls is told and may ask again.
+const STORE_PATIENCE: Duration = Duration::from_secs(5);
+
 /// Who may call: by tokens, by proxies, by the start of a task.
 pub struct Access {
     pub(super) node: Arc<ThisNode>,
@@ -86,8 +90,13 @@ impl Access {
     ///
     /// # Errors
     /// `Unauthenticated` without a token, or with one that is unknown, expired or revoked; `StaleStart` with the token
-    /// of an earlier start.
+    /// of an earlier start; `StoreUnavailable` soon, where a lost connection would be waited for much longer.
     pub async fn authenticate(&self, credentials: Credentials<'_>) -> Result<Identity, ServiceError> {
+        let known = tokio::time::timeout(STORE_PATIENCE, self.identify(credentials)).await;
+        known.unwrap_or(Err(ServiceError::StoreUnavailable))
+    }
+
+    async fn identify(&self, credentials: Credentials<'_>) -> Result<Identity, ServiceError> {
         let config = self.node.config();
         if config.auth.mode == AuthMode::Off {
             return Ok(Identity::new("local".to_owned(), "local".to_owned(), Role::Admin));

@@ -9,13 +9,12 @@ mod secrets;
 mod validate;
 mod written;
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde_json::Value;
 
 pub use self::revisions::{Difference, Revision};
-use self::secrets::{given, signing_secret};
+use self::secrets::{given, signing, signing_secret};
 pub use self::validate::{DISPLAY_NAME_MAX, HOOK_TIMEOUT_MAX};
 pub use self::written::{BusinessBody, MASK};
 use super::{FieldFault, ServiceError};
@@ -38,8 +37,8 @@ const TRIES: u32 = 4;
 pub struct WithSecret {
     /// The business.
     pub business: Business,
-    /// `whsec_…`
-    pub secret: String,
+    /// `whsec_…`; none where none was made.
+    pub secret: Option<String>,
 }
 
 /// The businesses of this node's store.
@@ -80,10 +79,10 @@ impl Businesses {
         skip_check: bool,
         write: &Write,
     ) -> Result<WithSecret, ServiceError> {
-        let secret = signing_secret()?;
-        let secrets = given(body, &BusinessSecrets::new(secret.clone(), BTreeMap::new()))?;
-        self.refuse_faults(body, &secrets).await?;
         let (slug, spec, now) = (&body.name, body.spec(), self.node.now());
+        let (known, secret) = signing(&spec, BusinessSecrets::default(), now)?;
+        let secrets = given(body, &known)?;
+        self.refuse_faults(body, &secrets).await?;
         if self.store.business(slug).await?.is_some() {
             return Err(BusinessError::Taken(slug.clone()).into());
         }
@@ -127,7 +126,7 @@ impl Businesses {
     }
 
     /// Changes a business by a merge-patch over its written form; with `expected` only while it has that revision.
-    /// A patch that changes nothing makes no revision.
+    /// A patch that changes nothing makes no revision. A business whose calls are signed from now on gets a secret.
     ///
     /// # Errors
     /// `Invalid` for members that don't exist, `Unprocessable` with every fault, `EtagMismatch`, `NotFound`.
@@ -137,7 +136,7 @@ impl Businesses {
         patch: &Value,
         expected: Option<u64>,
         write: &Write,
-    ) -> Result<Business, ServiceError> {
+    ) -> Result<WithSecret, ServiceError> {
         for _ in 0..TRIES {
             match self.try_edit(slug, patch, expected, write).await {
                 Err(ServiceError::EtagMismatch(_)) if expected.is_none() => {}
@@ -153,11 +152,12 @@ impl Businesses {
         patch: &Value,
         expected: Option<u64>,
         write: &Write,
-    ) -> Result<Business, ServiceError> {
+    ) -> Result<WithSecret, ServiceError> {
         let before = self.get(slug).await?;
         let body = patched(&before, patch)?;
         let known = self.unseal(&before)?;
-        let secrets = given(&body, &known)?;
+        let (signing, secret) = signing(&body.spec(), known.clone(), self.node.now())?;
+        let secrets = given(&body, &signing)?;
         let secrets_changed = secrets != known;
         self.refuse_faults(&body, &secrets).await?;
         if let Some(expected) = expected.filter(|expected| *expected != before.revision) {
@@ -169,14 +169,18 @@ impl Businesses {
         }
         let spec = body.spec();
         if spec == before.spec && !secrets_changed {
-            return Ok(before);
+            return Ok(WithSecret {
+                business: before,
+                secret: None,
+            });
         }
         let change = BusinessChange {
             spec: Some(spec),
             sealed: secrets_changed.then(|| self.seal(slug, &secrets)),
             archived: None,
         };
-        self.change(&before, &change, "business.edit", write).await
+        let business = self.change(&before, &change, "business.edit", write).await?;
+        Ok(WithSecret { business, secret })
     }
 
     /// Hides a business, or shows it again; one that is so already is left as it is. An archived business takes no
@@ -202,10 +206,13 @@ impl Businesses {
     /// Gives a business a new signing secret; the one before it stays valid for a day.
     ///
     /// # Errors
-    /// `NotFound`.
+    /// `NotFound`; `Conflict` where no call is signed.
     pub async fn rotate_secret(&self, slug: &str, write: &Write) -> Result<WithSecret, ServiceError> {
         let secret = signing_secret()?;
         let change = |before: &Business| {
+            if !before.spec.signs() {
+                return Err(signs_nothing(slug));
+            }
             let secrets = self.unseal(before)?.rotated(secret.clone(), self.node.now());
             Ok(Some(BusinessChange {
                 sealed: Some(self.seal(slug, &secrets)),
@@ -214,7 +221,10 @@ impl Businesses {
         };
         let action = "business.rotate_secret";
         let business = self.change_latest(slug, change, action, write).await?;
-        Ok(WithSecret { business, secret })
+        Ok(WithSecret {
+            business,
+            secret: Some(secret),
+        })
     }
 
     /// Changes a business as it is; anew where another change came first. One without a change is left as it is.
@@ -323,6 +333,11 @@ fn patched(before: &Business, patch: &Value) -> Result<BusinessBody, ServiceErro
         return Err(ServiceError::from(fault.advise("register another business")));
     }
     Ok(body)
+}
+
+fn signs_nothing(slug: &str) -> ServiceError {
+    let detail = format!("{slug} has no signing secret: its calls reach nobody who would verify a signature");
+    ServiceError::conflict(detail, "a business with a url, or with hooks, has one")
 }
 
 /// A business that isn't stored yet, for a check.

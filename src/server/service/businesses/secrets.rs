@@ -8,7 +8,9 @@ use base64::engine::general_purpose::STANDARD;
 use super::Businesses;
 use super::written::{BusinessBody, MASK};
 use crate::service::ServiceError;
+use windrow_core::business::BusinessSpec;
 use windrow_core::business::secrets::BusinessSecrets;
+use windrow_core::ids::WallMs;
 use windrow_engine::ports::access::business_store::Business;
 
 impl Businesses {
@@ -63,6 +65,19 @@ fn values(
         values.insert(name.clone(), value);
     }
     Ok(values)
+}
+
+/// The secrets with one that signs, where calls are signed and there is none yet; that one too, to be shown.
+pub(super) fn signing(
+    spec: &BusinessSpec,
+    known: BusinessSecrets,
+    now: WallMs,
+) -> Result<(BusinessSecrets, Option<String>), ServiceError> {
+    if known.can_sign() || !spec.signs() {
+        return Ok((known, None));
+    }
+    let secret = signing_secret()?;
+    Ok((known.rotated(secret.clone(), now), Some(secret)))
 }
 
 /// `whsec_` and 32 random bytes.

@@ -2,6 +2,7 @@
 //!
 //! Actors write their own entry; nobody is asked, so the tree can be printed even when an actor hangs.
 
+mod logged;
 pub mod table;
 
 use std::collections::BTreeMap;
@@ -9,6 +10,7 @@ use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use self::logged::Logged;
 use crate::actors::runtime::lock;
 use crate::actors::runtime::policy::Kind;
 use crate::ports::clock::Clock;
@@ -136,13 +138,8 @@ impl Tree {
     }
 
     /// The tree from a path on for a line of the log, below it; nothing where it is not wanted.
-    pub(crate) fn for_log(&self, path: &str, wanted: impl Fn(Printed) -> bool) -> String {
-        let text = if wanted(self.printed) {
-            self.render(path)
-        } else {
-            String::new()
-        };
-        text.lines().map(|line| format!("\n  {line}")).collect()
+    pub(crate) fn for_log(&self, path: &str, wanted: impl Fn(Printed) -> bool) -> Logged {
+        Logged(wanted(self.printed).then(|| self.below(path)))
     }
 
     /// Notes why an actor failed: its restart says it.
@@ -203,12 +200,13 @@ impl Tree {
     /// The tree as lines of text below a line with the names of the columns, children below their parents; `below` picks
     /// a subtree.
     pub fn render(&self, below: &str) -> String {
-        let actors: Vec<ActorView> = self
-            .view()
-            .into_iter()
-            .filter(|actor| actor.path.starts_with(below))
-            .collect();
-        table::render(&actors)
+        table::render(&self.below(below))
+    }
+
+    fn below(&self, path: &str) -> Vec<ActorView> {
+        let mut actors = self.view();
+        actors.retain(|actor| actor.path.starts_with(path));
+        actors
     }
 }
 

@@ -23,15 +23,15 @@ pub(crate) const HAS_BOM: &str =
 
 /// How the items look.
 #[derive(Debug, Default)]
-pub(super) struct FirstRow {
+pub(in crate::run) struct FirstRow {
     /// Columns and the first item.
-    pub(super) lines: Vec<String>,
+    pub(in crate::run) lines: Vec<String>,
     /// What looks like a mistake.
-    pub(super) doubts: Vec<String>,
+    pub(in crate::run) doubts: Vec<String>,
 }
 
 /// Looks at the first item; nothing where items are only counted. A row that can't be read is told when it is wanted.
-pub(super) async fn look(opened: &OpenedSource) -> FirstRow {
+pub(in crate::run) async fn look(opened: &OpenedSource) -> FirstRow {
     let Some(chunk) = first(opened).await else {
         return FirstRow::default();
     };
@@ -59,7 +59,7 @@ pub(super) async fn look(opened: &OpenedSource) -> FirstRow {
 }
 
 /// What is said of a file whose name says something else than its content; its content counts.
-pub(super) fn packed(path: &Path, packing: Option<Packing>) -> Option<String> {
+pub(in crate::run) fn packed(path: &Path, packing: Option<Packing>) -> Option<String> {
     let (told, name) = (Packing::of_name(path), path.display());
     match packing {
         _ if told == packing || path == Path::new("-") => None,
@@ -72,14 +72,14 @@ pub(super) fn packed(path: &Path, packing: Option<Packing>) -> Option<String> {
 }
 
 /// The keys of the first item where that is an object, which others need not be like; none otherwise.
-pub(super) async fn keys(opened: &OpenedSource) -> Vec<String> {
+pub(in crate::run) async fn keys(opened: &OpenedSource) -> Vec<String> {
     let chunk = first(opened).await;
     let row = chunk.as_ref().and_then(|chunk| chunk.row(ItemIndex(0)));
     keys_of(row.unwrap_or_default())
 }
 
 /// The keys of a row that is an object; none of any other.
-pub(super) fn keys_of(row: &str) -> Vec<String> {
+pub(in crate::run) fn keys_of(row: &str) -> Vec<String> {
     let object = serde_json::from_str::<BTreeMap<String, IgnoredAny>>(row);
     object
         .map(|object| object.into_keys().collect())

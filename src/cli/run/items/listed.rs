@@ -1,22 +1,23 @@
 //! Jobs over the files that match a pattern: their list is that of the first start, whatever files come and go.
 
-use super::{JobRun, resume};
+use super::source::opened_name;
 use crate::fault::Fault;
-use crate::run::source::opened_name;
+use crate::run::JobRun;
+use crate::run::kept::resume;
 use windrow_engine::ports::tasks::store::TaskStore;
 use windrow_node::jobs::BUSINESS;
 use windrow_node::sources::{Input, OpenedSource, SourceSpec};
 
 impl JobRun<'_> {
     /// The job's name: the one that is given, else its source's; of a pattern that, not the list that it became.
-    pub(super) fn name_of(&self, opened: &OpenedSource) -> String {
+    pub(in crate::run) fn name_of(&self, opened: &OpenedSource) -> String {
         let given = self.args.name.as_ref().or(self.args.resume.as_ref()).cloned();
         let pattern = self.prepared.spec.as_ref().filter(|spec| is_pattern(spec));
         given.unwrap_or_else(|| opened_name(pattern.unwrap_or(&opened.spec)))
     }
 
     /// The list of files that the job of a pattern began with; none where it begins now.
-    pub(super) async fn listed(&self, spec: &SourceSpec) -> Result<Option<SourceSpec>, Fault> {
+    pub(in crate::run) async fn listed(&self, spec: &SourceSpec) -> Result<Option<SourceSpec>, Fault> {
         if self.args.restart || !is_pattern(spec) {
             return Ok(None);
         }

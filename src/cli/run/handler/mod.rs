@@ -1,5 +1,8 @@
 //! What a command line says of its handler, read for `node::handlers`.
 
+pub(crate) mod each;
+pub(crate) mod request;
+
 use std::ffi::OsString;
 use std::fs;
 use std::num::NonZeroU32;
@@ -17,7 +20,7 @@ use windrow_node::sources::origin_view;
 
 impl JobRun<'_> {
     /// The handler; of what goes over failures, it sees the items of the first job.
-    pub(super) fn handler(
+    pub(in crate::run) fn handler(
         &self,
         task: &TaskView,
         sink: handlers::Sink,
@@ -73,7 +76,7 @@ pub(crate) fn wanted<'a>(
 }
 
 /// The first word behind `--` is a program. One of our flags there would be looked for in `PATH`.
-pub(super) fn check_program(words: &[OsString]) -> Result<(), Fault> {
+pub(in crate::run) fn check_program(words: &[OsString]) -> Result<(), Fault> {
     let flag = words
         .first()
         .and_then(|word| word.to_str())
@@ -86,7 +89,7 @@ pub(super) fn check_program(words: &[OsString]) -> Result<(), Fault> {
 }
 
 /// Whoever gives a secret believes that calls are signed.
-pub(super) fn check_unused(http: &HttpArgs) -> Result<(), Fault> {
+pub(in crate::run) fn check_unused(http: &HttpArgs) -> Result<(), Fault> {
     if http.headers.is_empty() && http.secret_file.is_none() {
         return Ok(());
     }
@@ -94,7 +97,7 @@ pub(super) fn check_unused(http: &HttpArgs) -> Result<(), Fault> {
     Err(Fault::new(Exit::Usage, "there is no URL", because).hint("--url URL, or leave them out"))
 }
 
-pub(super) fn header(text: &str) -> Result<(String, String), Fault> {
+pub(in crate::run) fn header(text: &str) -> Result<(String, String), Fault> {
     let parts = text
         .split_once(':')
         .map(|(name, value)| (name.trim().to_owned(), value.trim().to_owned()));

@@ -1,8 +1,8 @@
 //! `--only-failed`: what a job abandoned is done again, in a job of its own, with the keys that its items had. Done once
 //! more, it goes over what that one abandoned.
 
-use super::super::exit::Exit;
-use super::super::fault::Fault;
+use crate::exit::Exit;
+use crate::fault::Fault;
 use windrow_core::ids::{ItemCount, TaskId};
 use windrow_core::task::lifecycle::Status;
 use windrow_engine::ports::sources::resolver::{RedrivePart, RedriveSpec};
@@ -13,7 +13,7 @@ use windrow_node::sources::SourceSpec;
 use windrow_server::service::Job;
 
 /// What is to be done now.
-pub(super) enum Next {
+pub(in crate::run) enum Next {
     /// This job, which may have begun.
     Job(Box<Job>),
     /// Nothing: no item is failed any more. With the last job that went over them.
@@ -24,7 +24,7 @@ pub(super) enum Next {
 ///
 /// # Errors
 /// `NotFound` when the job never ran; `Conflict` when it hasn't ended, or was made of other items.
-pub(super) async fn next<S: TaskStore + FailureList>(store: &S, job: Job) -> Result<Next, Fault> {
+pub(in crate::run) async fn next<S: TaskStore + FailureList>(store: &S, job: Job) -> Result<Next, Fault> {
     let Some(first) = store.find(BUSINESS, &job.name).await? else {
         return Err(never_ran());
     };
@@ -76,18 +76,18 @@ pub(super) async fn next<S: TaskStore + FailureList>(store: &S, job: Job) -> Res
 }
 
 /// What later runs made of what a job abandoned.
-pub(super) struct Net {
+pub(in crate::run) struct Net {
     /// Items that succeeded, or were skipped.
-    pub(super) made_good: u64,
+    pub(in crate::run) made_good: u64,
     /// The last of those runs that ended: what it abandoned is failed still.
-    pub(super) last: TaskView,
+    pub(in crate::run) last: TaskView,
 }
 
 /// See [`Net`]; none when no later run that went over a job's failures has ended.
 ///
 /// # Errors
 /// When the store can't be read.
-pub(super) async fn net(store: &dyn TaskStore, first: &TaskView) -> Result<Option<Net>, Fault> {
+pub(in crate::run) async fn net(store: &dyn TaskStore, first: &TaskView) -> Result<Option<Net>, Fault> {
     let mut ended = rounds(store, first).await?.later;
     ended.retain(|task| task.status.is_terminal());
     let made_good = ended
@@ -127,7 +127,7 @@ fn goes_over(task: &TaskView, failed: TaskId) -> bool {
 }
 
 /// There is no job whose failures could be meant.
-pub(super) fn never_ran() -> Fault {
+pub(in crate::run) fn never_ran() -> Fault {
     let what = "no failures to retry";
     Fault::new(Exit::NotFound, what, "no job of this name has run here")
         .hint("run it without --only-failed; or name the job it was: --name NAME, --state DIR")

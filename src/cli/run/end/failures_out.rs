@@ -11,10 +11,10 @@ use std::sync::Arc;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use super::super::args::{Output, RunArgs};
-use super::super::exit::Exit;
-use super::super::fault::Fault;
-use super::first_row;
+use crate::args::{Output, RunArgs};
+use crate::exit::Exit;
+use crate::fault::Fault;
+use crate::run::items::first_row;
 use windrow_core::ids::{ItemIndex, TaskId};
 use windrow_engine::ports::sources::source::Source;
 use windrow_engine::ports::tasks::failure_list::{FailureList, FailurePage, RecordedItem};
@@ -26,13 +26,13 @@ use windrow_server::service::failures::item_data::{ItemData, Lookup, Members};
 const PAGE: u32 = 1_000;
 
 /// What is written.
-pub(super) struct Failed<'a> {
-    pub(super) failures: &'a dyn FailureList,
-    pub(super) task: TaskId,
+pub(in crate::run) struct Failed<'a> {
+    pub(in crate::run) failures: &'a dyn FailureList,
+    pub(in crate::run) task: TaskId,
     /// Its items; they may be gone by now.
-    pub(super) source: Result<Arc<dyn Source>, Fault>,
+    pub(in crate::run) source: Result<Arc<dyn Source>, Fault>,
     /// What of their data is wanted.
-    pub(super) members: &'a Members,
+    pub(in crate::run) members: &'a Members,
 }
 
 /// One line.
@@ -53,7 +53,7 @@ struct Line<'a> {
 ///
 /// # Errors
 /// `Usage` when nothing can be written there, or something would be lost by it.
-pub(super) fn check(args: &RunArgs) -> Result<(), Fault> {
+pub(in crate::run) fn check(args: &RunArgs) -> Result<(), Fault> {
     let Some(path) = &args.failures_out else {
         return Ok(());
     };
@@ -124,7 +124,7 @@ fn named(path: &Path) -> PathBuf {
 ///
 /// # Errors
 /// `Usage` with those that there are.
-pub(super) async fn check_columns(wanted: Option<&str>, opened: &OpenedSource) -> Result<(), Fault> {
+pub(in crate::run) async fn check_columns(wanted: Option<&str>, opened: &OpenedSource) -> Result<(), Fault> {
     let Some(wanted) = wanted else { return Ok(()) };
     let keys = match opened.source.columns() {
         [] => first_row::keys(opened).await,
@@ -139,7 +139,7 @@ pub(super) async fn check_columns(wanted: Option<&str>, opened: &OpenedSource) -
 }
 
 /// Writes the failures of a task to a file (or `-`) and says how many they were. The file appears when it is whole.
-pub(super) async fn write(of: Failed<'_>, path: &Path) -> Result<u64, Fault> {
+pub(in crate::run) async fn write(of: Failed<'_>, path: &Path) -> Result<u64, Fault> {
     let failed = |error: io::Error| {
         let what = format!("the failed items can't be written to {}", path.display());
         Fault::new(Exit::Failed, what, error.to_string())

@@ -16,7 +16,7 @@ use windrow_node::{StateDir, Store};
 
 /// What is said of them; nothing of numbers without data, which are the same for every job. A directory that can't be
 /// read says nothing: the run doesn't need it.
-pub(super) async fn lines(begun: &TaskView, own: &Path, places: Vec<PathBuf>) -> Vec<String> {
+pub(in crate::run) async fn lines(begun: &TaskView, own: &Path, places: Vec<PathBuf>) -> Vec<String> {
     if matches!(
         SourceSpec::parse(&begun.source),
         Ok(SourceSpec::Range { .. }) | Err(_)
@@ -33,7 +33,7 @@ pub(super) async fn lines(begun: &TaskView, own: &Path, places: Vec<PathBuf>) ->
 }
 
 /// The names of jobs that pipes began without one, and that can go on.
-pub(super) async fn piped(env: &[(String, String)]) -> Vec<String> {
+pub(in crate::run) async fn piped(env: &[(String, String)]) -> Vec<String> {
     let Ok(place) = place::of_job(None, env) else {
         return Vec::new();
     };

@@ -5,11 +5,11 @@ use std::num::NonZeroU32;
 
 use clap::Args;
 
-use super::first_row;
-use super::handler::{check_program, check_unused};
+use super::{check_program, check_unused};
 use crate::args::HttpArgs;
 use crate::exit::Exit;
 use crate::fault::Fault;
+use crate::run::items::first_row;
 use windrow_core::settings::{Auto, Results};
 use windrow_core::template::program::{Argv, ProgramFault, Recipe, ShellText};
 use windrow_node::handlers::{HandlerChoice, cores};
@@ -74,7 +74,7 @@ impl EachArgs {
     }
 
     /// What is said when a job begins: `xargs` and GNU parallel would show what programs print.
-    pub(super) fn note(&self, results: Results) -> Option<&'static str> {
+    pub(in crate::run) fn note(&self, results: Results) -> Option<&'static str> {
         (self.each.is_some() && results == Results::Off).then_some(DISCARDED)
     }
 
@@ -82,7 +82,11 @@ impl EachArgs {
     ///
     /// # Errors
     /// When they name a column that isn't there.
-    pub(super) async fn check_columns(&self, words: &[OsString], opened: &OpenedSource) -> Result<(), Fault> {
+    pub(in crate::run) async fn check_columns(
+        &self,
+        words: &[OsString],
+        opened: &OpenedSource,
+    ) -> Result<(), Fault> {
         let Some(text) = &self.each else { return Ok(()) };
         let columns = match opened.source.columns() {
             [] => first_row::keys(opened).await,

@@ -6,9 +6,9 @@ use std::time::Duration;
 use console::truncate_str;
 use serde_json::{Value, json};
 
-use super::super::exit::Exit;
-use super::super::fault::Fault;
-use super::only_failed::Net;
+use crate::exit::Exit;
+use crate::fault::Fault;
+use crate::run::kept::only_failed::Net;
 use crate::task::wait::until::seconds;
 use windrow_core::explain::rate_text;
 use windrow_core::ids::{ItemIndex, WallMs};
@@ -24,7 +24,7 @@ use windrow_server::service::failures::item_data::{ItemData, Lookup, Members};
 const WHO_CHARS_MAX: usize = 60;
 
 /// See the module.
-pub(super) struct Outcome {
+pub(in crate::run) struct Outcome {
     task: TaskView,
     /// What later runs made of what it abandoned.
     net: Option<Net>,
@@ -40,7 +40,7 @@ pub(super) struct Outcome {
 
 impl Outcome {
     /// Reads what belongs to it.
-    pub(super) async fn gather(
+    pub(in crate::run) async fn gather(
         store: &(impl TaskStore + FailureList),
         task: TaskView,
         driven: Option<(Duration, u64)>,
@@ -63,7 +63,7 @@ impl Outcome {
     ///
     /// # Errors
     /// When the store can't be read.
-    pub(super) async fn netted(
+    pub(in crate::run) async fn netted(
         mut self,
         failures: &dyn FailureList,
         net: Option<Net>,
@@ -77,12 +77,12 @@ impl Outcome {
     }
 
     /// The same, with the call that failed last.
-    pub(super) fn troubled(self, trouble: Option<String>) -> Outcome {
+    pub(in crate::run) fn troubled(self, trouble: Option<String>) -> Outcome {
         Outcome { trouble, ..self }
     }
 
     /// The same, with what its examples carry.
-    pub(super) async fn naming(mut self, source: &dyn Source, members: &Members) -> Outcome {
+    pub(in crate::run) async fn naming(mut self, source: &dyn Source, members: &Members) -> Outcome {
         let mut lookup = Lookup::new(source, members);
         for (example, group) in self.examples.iter_mut().zip(&self.groups) {
             *example = lookup.item(group.example_index).await;
@@ -90,12 +90,12 @@ impl Outcome {
         self
     }
 
-    pub(super) fn has_failures(&self) -> bool {
+    pub(in crate::run) fn has_failures(&self) -> bool {
         !self.groups.is_empty()
     }
 
     /// The task whose failures are those that are left.
-    pub(super) fn failed_in(&self) -> &TaskView {
+    pub(in crate::run) fn failed_in(&self) -> &TaskView {
         self.net.as_ref().map_or(&self.task, |net| &net.last)
     }
 
@@ -113,7 +113,7 @@ impl Outcome {
     }
 
     /// 0, 7, 8 or 9.
-    pub(super) fn exit(&self) -> Exit {
+    pub(in crate::run) fn exit(&self) -> Exit {
         match (self.task.status, self.task.result) {
             (Status::Finished, _) if self.is_made_good() => Exit::Ok,
             (Status::Finished, Some(TaskResult::WithFailures)) => Exit::WithFailures,
@@ -145,7 +145,7 @@ impl Outcome {
     }
 
     /// The body of a task, with what is known of the run and its failures.
-    pub(super) fn json(&self) -> Value {
+    pub(in crate::run) fn json(&self) -> Value {
         let task = &self.task;
         json!({
             "id": task.id.to_string(),
@@ -170,7 +170,7 @@ impl Outcome {
     }
 
     /// A table for people; with a hint where to find all failures.
-    pub(super) fn table(&self, hint: bool) -> String {
+    pub(in crate::run) fn table(&self, hint: bool) -> String {
         let mut text = format!("{}  {}", self.task.id, self.task.status);
         if self.is_made_good() {
             text += " (all made good)";
@@ -257,7 +257,7 @@ impl Outcome {
     }
 
     /// What to say of a task that did not finish.
-    pub(super) fn stop_note(&self) -> Option<String> {
+    pub(in crate::run) fn stop_note(&self) -> Option<String> {
         let task = &self.task;
         match (task.status, task.stop_reason) {
             (Status::Cancelled, _) => Some(format!("{} is cancelled; --restart begins anew", task.id)),
@@ -269,7 +269,7 @@ impl Outcome {
                 let at = task.low_water.0;
                 let stopped = format!(
                     "stopped at low water {at} ({repeats}); {}",
-                    super::resume::how(task)
+                    crate::run::kept::resume::how(task)
                 );
                 Some(
                     self.trouble
@@ -280,7 +280,7 @@ impl Outcome {
             (Status::Stopped, Some(reason)) => {
                 let because = task.status_text.clone().unwrap_or_else(|| reason.to_string());
                 let what = format!("the task stopped at low water {}: {reason}", task.low_water.0);
-                let hint = hint(reason, &super::resume::how(task));
+                let hint = hint(reason, &crate::run::kept::resume::how(task));
                 Some(Fault::new(self.exit(), what, because).hint(hint).to_string())
             }
             _ => None,
@@ -289,7 +289,7 @@ impl Outcome {
 }
 
 /// That a job was done by an earlier run.
-pub(super) fn already(task: &TaskView, net: Option<&Net>, is_resumed: bool) -> String {
+pub(in crate::run) fn already(task: &TaskView, net: Option<&Net>, is_resumed: bool) -> String {
     let when = task
         .finished_at
         .map(|at| format!(" ({})", second_text(at)))
@@ -348,7 +348,7 @@ fn index(group: &FailureGroup, example: &ItemData) -> ItemIndex {
 }
 
 /// An item's data behind its failure.
-pub(super) fn who(data: &str) -> String {
+pub(in crate::run) fn who(data: &str) -> String {
     let one_line: String = data.chars().filter(|c| !c.is_control()).collect();
     format!("  {}", truncate_str(&one_line, WHO_CHARS_MAX, "…"))
 }
@@ -371,7 +371,7 @@ fn second_text(at: WallMs) -> String {
 }
 
 /// Every term of the sum, as the API has them.
-pub(super) fn counts_json(counts: &Counters, pending: u64) -> Value {
+pub(in crate::run) fn counts_json(counts: &Counters, pending: u64) -> Value {
     json!({
         "succeeded": counts.succeeded, "skipped": counts.skipped, "abandoned": counts.abandoned,
         "parked": counts.parked, "in_flight": counts.in_flight, "pending": pending, "excluded": counts.excluded,
@@ -379,7 +379,7 @@ pub(super) fn counts_json(counts: &Counters, pending: u64) -> Value {
 }
 
 /// With three digits behind the point: more would be noise.
-pub(super) fn thousandths(number: f64) -> f64 {
+pub(in crate::run) fn thousandths(number: f64) -> f64 {
     (number * 1000.0).round() / 1000.0
 }
 

@@ -3,9 +3,9 @@
 
 use std::path::{Path, PathBuf};
 
-use super::super::exit::Exit;
-use super::super::fault::Fault;
-use crate::run::place;
+use super::place;
+use crate::exit::Exit;
+use crate::fault::Fault;
 use windrow_core::task::lifecycle::Status;
 use windrow_engine::ports::tasks::list::{TaskFilter, TaskList};
 use windrow_engine::ports::tasks::store::{TaskStore, TaskView};
@@ -24,7 +24,11 @@ const NAMED_MAX: u32 = 5;
 ///
 /// # Errors
 /// `NotFound` when no directory keeps its progress.
-pub(super) fn place(name: &str, state: Option<&Path>, env: &[(String, String)]) -> Result<PathBuf, Fault> {
+pub(in crate::run) fn place(
+    name: &str,
+    state: Option<&Path>,
+    env: &[(String, String)],
+) -> Result<PathBuf, Fault> {
     let places = place::candidates(name, state, env)?;
     let found = places.iter().find(|place| StateDir::database_in(place).is_file());
     found.cloned().ok_or_else(|| {
@@ -43,7 +47,7 @@ pub(super) fn place(name: &str, state: Option<&Path>, env: &[(String, String)]) 
 ///
 /// # Errors
 /// `NotFound`, with the jobs that could be resumed.
-pub(super) async fn find<S: TaskStore + TaskList>(
+pub(in crate::run) async fn find<S: TaskStore + TaskList>(
     store: &S,
     name: &str,
     env: &[(String, String)],
@@ -77,13 +81,16 @@ fn unknown(name: &str, because: &str) -> Fault {
 }
 
 /// The latest jobs that can go on.
-pub(super) async fn open_jobs(store: &impl TaskList) -> Result<Vec<TaskView>, Fault> {
+pub(in crate::run) async fn open_jobs(store: &impl TaskList) -> Result<Vec<TaskView>, Fault> {
     let open = Status::ALL.iter().copied().filter(|status| !status.is_terminal());
     jobs(store, open.collect()).await
 }
 
 /// The latest jobs with one of these statuses; without any, all that ever began.
-pub(super) async fn jobs(store: &impl TaskList, statuses: Vec<Status>) -> Result<Vec<TaskView>, Fault> {
+pub(in crate::run) async fn jobs(
+    store: &impl TaskList,
+    statuses: Vec<Status>,
+) -> Result<Vec<TaskView>, Fault> {
     let filter = TaskFilter {
         business: Some(BUSINESS.to_owned()),
         statuses,
@@ -96,7 +103,7 @@ pub(super) async fn jobs(store: &impl TaskList, statuses: Vec<Status>) -> Result
 ///
 /// # Errors
 /// As [`spec`].
-pub(super) fn listed(task: &TaskView, state: &StateDir) -> Result<Option<SourceSpec>, Fault> {
+pub(in crate::run) fn listed(task: &TaskView, state: &StateDir) -> Result<Option<SourceSpec>, Fault> {
     match piped_file(&task.source) {
         Some(file) if file.starts_with("glob-") => spec(task, state).map(Some),
         _ => Ok(None),
@@ -107,7 +114,7 @@ pub(super) fn listed(task: &TaskView, state: &StateDir) -> Result<Option<SourceS
 ///
 /// # Errors
 /// `Rejected` when what was piped in is gone.
-pub(super) fn spec(task: &TaskView, state: &StateDir) -> Result<SourceSpec, Fault> {
+pub(in crate::run) fn spec(task: &TaskView, state: &StateDir) -> Result<SourceSpec, Fault> {
     let spec = SourceSpec::parse(&task.source).map_err(Fault::bug)?;
     if let SourceSpec::File {
         input: Input::Spooled(file),
@@ -130,7 +137,11 @@ pub(super) fn spec(task: &TaskView, state: &StateDir) -> Result<SourceSpec, Faul
 ///
 /// # Errors
 /// When the store can't be read, or the file not removed.
-pub(super) async fn forget_piped(store: &impl TaskList, source: &str, state: &StateDir) -> Result<(), Fault> {
+pub(in crate::run) async fn forget_piped(
+    store: &impl TaskList,
+    source: &str,
+    state: &StateDir,
+) -> Result<(), Fault> {
     let Some(file) = piped_file(source) else {
         return Ok(());
     };
@@ -171,7 +182,7 @@ fn piped_file(source: &str) -> Option<String> {
 }
 
 /// A job was not resumed.
-pub(super) fn refused(error: JobError) -> Fault {
+pub(in crate::run) fn refused(error: JobError) -> Fault {
     let JobError::OtherMeaning { task } = error else {
         return error.into();
     };
@@ -196,7 +207,7 @@ pub(crate) fn command(name: &str) -> String {
 }
 
 /// How a job goes on.
-pub(super) fn how(task: &TaskView) -> String {
+pub(in crate::run) fn how(task: &TaskView) -> String {
     match &task.name {
         Some(name) if is_piped(task) => format!(
             "{SAME} if the pipe brings the same items again, and {} whatever it brings",
@@ -210,7 +221,7 @@ pub(super) fn how(task: &TaskView) -> String {
 ///
 /// # Errors
 /// When the store can't be read.
-pub(super) async fn others(store: &impl TaskList, begun: &TaskView) -> Result<Vec<String>, Fault> {
+pub(in crate::run) async fn others(store: &impl TaskList, begun: &TaskView) -> Result<Vec<String>, Fault> {
     let others = open_jobs(store)
         .await?
         .into_iter()

@@ -13,13 +13,13 @@ use tokio::sync::watch;
 use tokio::task::{JoinError, JoinHandle, spawn_blocking};
 use tokio::time::timeout;
 
-use super::super::args::RunArgs;
-use super::super::exit::Exit;
-use super::super::fault::Fault;
-use super::super::signals::Signals;
-use super::JobRun;
-use super::watch::{End, Watch};
+use crate::args::RunArgs;
+use crate::exit::Exit;
+use crate::fault::Fault;
 use crate::output::table::human::counted;
+use crate::run::JobRun;
+use crate::run::watch::{End, Watch};
+use crate::signals::Signals;
 use windrow_core::ids::ItemIndex;
 use windrow_engine::ports::sources::source::Source;
 use windrow_engine::ports::tasks::results::ItemOutput;
@@ -37,12 +37,12 @@ const LOOK_EVERY: Duration = Duration::from_millis(300);
 ///
 /// # Errors
 /// `Usage` when nothing can be written there.
-pub(super) fn check(args: &RunArgs) -> Result<(), Fault> {
+pub(in crate::run) fn check(args: &RunArgs) -> Result<(), Fault> {
     let Some(path) = &args.results.out else {
         return Ok(());
     };
     let because = match path.metadata() {
-        _ if path.as_os_str() == "-" && args.output == super::super::args::Output::Json => {
+        _ if path.as_os_str() == "-" && args.output == crate::args::Output::Json => {
             "standard output takes the JSON summary"
         }
         _ if path.as_os_str() == "-" && args.failures_out.as_deref() == Some(path) => {
@@ -99,7 +99,7 @@ fn partial(path: &Path) -> PathBuf {
 }
 
 /// Writes the results of a job beside its run.
-pub(super) struct ResultsOut {
+pub(in crate::run) struct ResultsOut {
     /// None once it has ended: what it ended with was told.
     task: Option<JoinHandle<Result<u64, Fault>>>,
     is_over: watch::Sender<bool>,
@@ -110,7 +110,7 @@ impl ResultsOut {
     ///
     /// # Errors
     /// When the file can't be opened.
-    pub(super) async fn begin(
+    pub(in crate::run) async fn begin(
         args: &RunArgs,
         store: &Arc<Store>,
         task: &TaskView,
@@ -146,7 +146,7 @@ impl ResultsOut {
     }
 
     /// Ends only when rows can't be written any more. Cancel safe.
-    pub(super) async fn broken(&mut self) -> Fault {
+    pub(in crate::run) async fn broken(&mut self) -> Fault {
         let Some(task) = &mut self.task else {
             return std::future::pending().await;
         };
@@ -162,7 +162,7 @@ impl ResultsOut {
     ///
     /// # Errors
     /// When they could not be written.
-    pub(super) async fn finish(self) -> Result<Option<u64>, Fault> {
+    pub(in crate::run) async fn finish(self) -> Result<Option<u64>, Fault> {
         let Some(task) = self.task else { return Ok(None) };
         self.is_over.send_replace(true);
         joined(task.await).map(Some)
@@ -364,7 +364,7 @@ fn unwritten(path: &Path, error: &io::Error) -> Fault {
 
 impl JobRun<'_> {
     /// Follows the task to its end; stops it where its results can't be written any more.
-    pub(super) async fn follow(
+    pub(in crate::run) async fn follow(
         &self,
         watch: &Watch<'_>,
         task: TaskView,
@@ -389,7 +389,7 @@ impl JobRun<'_> {
         }
     }
 
-    pub(super) fn tell_results(&self, written: Option<u64>) {
+    pub(in crate::run) fn tell_results(&self, written: Option<u64>) {
         let Some(written) = written else { return };
         let place = self.args.results.out.as_deref().unwrap_or_else(|| Path::new("-"));
         let results = counted(written, "result");

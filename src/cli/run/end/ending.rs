@@ -1,12 +1,14 @@
 //! What is said when a job is over: by now, or by an earlier run.
 
-use super::super::args::{IfFinished, Output};
-use super::super::exit::Exit;
-use super::super::fault::Fault;
+use super::failures_out;
 use super::outcome::{self, Outcome};
 use super::results_out::ResultsOut;
-use super::{JobRun, failures_out, only_failed};
+use crate::args::{IfFinished, Output};
+use crate::exit::Exit;
+use crate::fault::Fault;
 use crate::output::screen;
+use crate::run::JobRun;
+use crate::run::kept::only_failed;
 use windrow_core::settings::Results;
 use windrow_core::task::lifecycle::Status;
 use windrow_engine::ports::tasks::store::TaskView;
@@ -15,7 +17,7 @@ use windrow_server::service::failures::item_data::Members;
 impl JobRun<'_> {
     /// The job was done by an earlier run. Said also when it is to be quiet: nothing was done now, and a script that
     /// runs it again and again would never know.
-    pub(super) async fn tell_ended(&self, task: TaskView) -> Result<Exit, Fault> {
+    pub(in crate::run) async fn tell_ended(&self, task: TaskView) -> Result<Exit, Fault> {
         let net = only_failed::net(&*self.store, &task).await?;
         self.shell
             .screen
@@ -52,7 +54,7 @@ impl JobRun<'_> {
     }
 
     /// The run was cut off, and how it goes on.
-    pub(super) fn tell_cut(&self, how: &str) -> Result<Exit, Fault> {
+    pub(in crate::run) fn tell_cut(&self, how: &str) -> Result<Exit, Fault> {
         let because = "calls in flight were ended and will be repeated";
         self.shell.screen.must_say(&format!("cut off: {because}; {how}"));
         if self.args.output == Output::Json {
@@ -63,7 +65,7 @@ impl JobRun<'_> {
     }
 
     /// Says what came of the job; writes its failures where they are wanted.
-    pub(super) async fn tell(&self, outcome: Outcome) -> Result<Exit, Fault> {
+    pub(in crate::run) async fn tell(&self, outcome: Outcome) -> Result<Exit, Fault> {
         let source = if outcome.has_failures() || self.args.failures_out.is_some() {
             Some(self.source_of(outcome.failed_in()).await)
         } else {
@@ -97,7 +99,7 @@ impl JobRun<'_> {
     }
 
     /// What of an item's data says who it is.
-    pub(super) fn members(&self) -> Members {
+    pub(in crate::run) fn members(&self) -> Members {
         self.args
             .key_column
             .as_deref()

@@ -9,10 +9,10 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueHint};
 
-use super::first_row;
 use crate::args::HttpArgs;
 use crate::exit::Exit;
 use crate::fault::Fault;
+use crate::run::items::first_row;
 use windrow_core::business::request::{Codes, Meanings, RequestSpec};
 use windrow_core::template::request::{RequestFault, RequestTemplate};
 use windrow_core::template::{Constants, Secrets};

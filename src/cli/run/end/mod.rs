@@ -1,0 +1,6 @@
+//! How a run ends: what came of it, the exit code, and the files of failures and results.
+
+mod ending;
+pub(in crate::run) mod failures_out;
+pub(in crate::run) mod outcome;
+pub(in crate::run) mod results_out;
