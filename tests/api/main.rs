@@ -18,6 +18,7 @@ mod explain;
 mod hooks;
 mod hostile;
 mod hostile_requests;
+mod joined_results;
 mod life;
 mod limits;
 mod line;
