@@ -14,6 +14,7 @@ mod callbacks;
 mod changes;
 mod deadlines;
 mod dry_runs;
+mod each;
 mod explain;
 mod hooks;
 mod hostile;
