@@ -18,19 +18,26 @@ const PASSWORD: SecretFile = SecretFile {
     refused: 0o006,
 };
 
-/// Opens the store of a node.
+/// Opens the store of a node, but for the place of results.
 ///
 /// # Errors
 /// See [`Store::open`] and [`Store::connect`]; `Refused` when the password can't be read.
 pub async fn open(config: &Config) -> Result<Store, StoreError> {
-    let mut store = match address(config)? {
-        None => Store::open(&path(config)).await?,
-        Some(server) => Store::connect(&server, config.store.migrate_on_start).await?,
-    };
-    if let Some(folder) = &config.results.location {
-        store.keep_results_in(folder).await?;
+    match address(config)? {
+        None => Store::open(&path(config)).await,
+        Some(server) => Store::connect(&server, config.store.migrate_on_start).await,
     }
-    Ok(store)
+}
+
+/// Has the store keep the bytes of results where the configuration says.
+///
+/// # Errors
+/// See [`Store::keep_results_in`].
+pub async fn place_results(store: &mut Store, config: &Config) -> Result<(), StoreError> {
+    match &config.results.location {
+        Some(folder) => store.keep_results_in(folder).await,
+        None => Ok(()),
+    }
 }
 
 /// The database server of a configuration; none for a file.

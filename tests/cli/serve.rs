@@ -129,6 +129,24 @@ fn every_fault_of_a_configuration_is_told_before_anything_is_begun() {
 }
 
 #[test]
+fn a_folder_of_results_that_can_not_be_used_is_told_as_one() {
+    let place = Place::new();
+    let folder = place.write("results", "a file");
+    let config = format!("[results]\nlocation = {folder:?}\n[http]\nlisten = \"127.0.0.1:0\"\n");
+    place.write("config.toml", &config);
+    let done = place.windrow(&["serve", "--config", "config.toml", "--data-dir", "data"]);
+    let done = done.refused(
+        78,
+        &[
+            "the folder of results can't be used",
+            "results.location",
+            "writable",
+        ],
+    );
+    assert!(!done.stderr.contains("database"), "{}", done.stderr);
+}
+
+#[test]
 fn a_port_that_is_taken_is_told_before_the_database_is_touched() {
     let place = Place::new();
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();

@@ -30,6 +30,7 @@ mod limits;
 mod logs;
 mod nodes;
 mod outages;
+mod results;
 mod task_look;
 mod task_make;
 mod task_steer;

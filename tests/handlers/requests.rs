@@ -209,11 +209,11 @@ async fn each_status_has_its_meaning() {
         (501, "rejected"),
         (301, "rejected"),
         (304, "rejected"),
-        (400, "abandoned"),
-        (409, "abandoned"),
-        (410, "abandoned"),
-        (422, "abandoned"),
-        (451, "abandoned"),
+        (400, "faulty"),
+        (409, "faulty"),
+        (410, "faulty"),
+        (422, "faulty"),
+        (451, "faulty"),
     ];
     for (status, kind) in table {
         let server = Server::always(status, r#"{"error":"because of that"}"#).await;
@@ -241,8 +241,12 @@ async fn nothing_is_there_until_something_was() {
     let server = Server::start(move |_| answer(told.load(Ordering::SeqCst), "no such order")).await;
     let handler = open(to(format!("POST http://{}/", server.address)));
     assert_eq!(failure(handler.process(single()).await).0, "rejected");
+    status.store(422, Ordering::SeqCst);
+    assert_eq!(failure(handler.process(single()).await).0, "faulty");
     status.store(200, Ordering::SeqCst);
     assert_eq!(handler.process(single()).await, Reply::AllOk);
+    status.store(422, Ordering::SeqCst);
+    assert_eq!(failure(handler.process(single()).await).0, "abandoned");
     status.store(404, Ordering::SeqCst);
     let (kind, failure) = failure(handler.process(single()).await);
     assert_eq!(kind, "abandoned");
@@ -290,7 +294,7 @@ async fn people_may_say_what_a_status_means() {
         );
     }
     assert_eq!(process(200).await, Reply::AllOk);
-    assert_eq!(failure(process(424).await).0, "abandoned");
+    assert_eq!(failure(process(424).await).0, "faulty");
 }
 
 #[tokio::test]

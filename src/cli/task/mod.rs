@@ -46,7 +46,7 @@ pub(super) async fn task(args: &TaskArgs, shell: &Shell) -> Result<Exit, Fault> 
         Some(Verb::Runs(args)) => look::history::runs(args, shell).await,
         Some(Verb::Revisions(args)) => look::history::revisions(args, shell).await,
         Some(Verb::Report(args)) => look::report::report(args, shell).await,
-        Some(Verb::Results(args)) => look::export::results(args, shell).await,
+        Some(Verb::Results(args)) => look::results::results(args, shell).await,
         Some(Verb::Export(args)) => look::export::export(args, shell).await,
         Some(Verb::Apply(args)) => make::apply::apply(args, shell).await,
         Some(Verb::Explain(args)) => look::explain::explain(args, shell).await,

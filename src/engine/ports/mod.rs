@@ -41,6 +41,14 @@ pub enum StoreError {
 }
 
 impl StoreError {
+    /// What is wrong, without that it was the store that said it.
+    pub fn text(&self) -> String {
+        match self {
+            StoreError::Unavailable(text) | StoreError::Refused(text) => text.clone(),
+            StoreError::NewerSchema(_) | StoreError::OlderSchema => self.to_string(),
+        }
+    }
+
     /// Whether another try may help.
     pub fn class(&self) -> ErrorClass {
         match self {

@@ -28,7 +28,8 @@ pub(super) struct Reader {
     pointer: Pointer,
     has_pointer: bool,
     keeps_results: bool,
-    /// Whether the API was ever what it is taken for: until then 404 says that nothing is there.
+    /// Whether the API was ever what it is taken for: until then 404 says that nothing is there, and 400 and the like may
+    /// find fault with every item.
     has_succeeded: AtomicBool,
 }
 
@@ -150,6 +151,11 @@ impl Reader {
             415 => rejected("it takes no such body; set `content-type` with a header"),
             501 => rejected("it doesn't know what it was asked; check method and URL"),
             200..=399 => CallFailure::Rejected(refusal.redirected()),
+            // It may be the request that is wrong, for all items: ten of them before a success stop the task.
+            _ if !self.has_succeeded.load(Ordering::Relaxed) => tried_again(
+                FailureClass::Faulty,
+                "it finds fault with this item, or with the request as such: nothing has succeeded yet",
+            ),
             _ => CallFailure::Abandoned(refusal.failure("it finds fault with this item")),
         }
     }

@@ -54,7 +54,9 @@ impl Base<'_> {
             cause,
         })?;
         let state = Arc::new(StateDir::lock(&config.node.data_dir)?);
-        let store = database::open(config).await?;
+        let mut store = database::open(config).await?;
+        let placed = database::place_results(&mut store, config).await;
+        placed.map_err(ServeError::Results)?;
         let key = Arc::new(KeyVault::open(config.auth.key_file.as_deref(), state.path())?);
         let store = Arc::new(store.sealing(key.clone()));
         agreement::agree(&*store, &config.cluster).await?;

@@ -190,6 +190,7 @@ async fn rows(args: &RunArgs, store: &Store, task: &TaskView, path: &Path) -> Re
             store: TaskStore::store_id(store).await?,
             task: origin.and_then(|view| view.keys_of()).unwrap_or(task.id),
         },
+        with_position: false,
         with_data: args.results.data.is_some(),
     })
 }

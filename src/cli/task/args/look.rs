@@ -134,6 +134,12 @@ pub struct ResultsArgs {
     /// Only what follows the item of this index: where an earlier answer ended
     #[arg(long, value_name = "INDEX")]
     pub after: Option<u64>,
+    /// Rows as they come, until the task is over; goes on when the node is back
+    #[arg(long, conflicts_with_all = ["out", "with_redrives"])]
+    pub follow: bool,
+    /// Of items that failed what redrives made of them: one row an item
+    #[arg(long)]
+    pub with_redrives: bool,
     /// With what each item carries: these columns, separated by commas, or '*'
     #[arg(long, value_name = "COLUMNS")]
     pub data: Option<String>,

@@ -9,7 +9,7 @@ use crate::fault::Fault;
 use crate::link::{Link, word};
 use crate::output::screen;
 use crate::output::table::human;
-use crate::task::args::look::{ExportArgs, Exported, ResultsArgs};
+use crate::task::args::look::{ExportArgs, Exported};
 use windrow_client::Request;
 
 /// Exports.
@@ -31,28 +31,8 @@ pub(crate) async fn export(args: &ExportArgs, shell: &Shell) -> Result<Exit, Fau
     deliver(&link, request, (args.out.as_deref(), args.force)).await
 }
 
-/// Prints what came to items, or writes it to a file.
-///
-/// # Errors
-/// As [`export`].
-pub(crate) async fn results(args: &ResultsArgs, shell: &Shell) -> Result<Exit, Fault> {
-    if let Some(path) = args.out.as_ref().filter(|path| !args.force && path.exists()) {
-        return Err(is_there(path));
-    }
-    let link = Link::open(&args.remote, shell)?;
-    let id = link.task(&args.task).await?;
-    let after = args.after.map(|after| after.to_string());
-    let request = Request::get(&format!("/v1/tasks/{id}/results"))
-        .query("format", word(&args.format))
-        .query_option("after", after.as_deref())
-        .query_option("data", args.data.as_deref())
-        .query_option("columns", args.columns.as_deref())
-        .accept("*/*");
-    deliver(&link, request, (args.out.as_deref(), args.force)).await
-}
-
 /// Everything that is answered, to a file or to standard output.
-async fn deliver(
+pub(super) async fn deliver(
     link: &Link<'_>,
     request: Request,
     (out, force): (Option<&Path>, bool),
@@ -95,7 +75,7 @@ fn folder(path: &Path) -> PathBuf {
     parent.map_or_else(|| PathBuf::from("."), Path::to_path_buf)
 }
 
-fn is_there(path: &Path) -> Fault {
+pub(super) fn is_there(path: &Path) -> Fault {
     let because = format!("{} exists", path.display());
     Fault::new(Exit::Conflict, "nothing was exported", because).hint("--force replaces it; or another --out")
 }

@@ -9,5 +9,6 @@ pub(crate) mod history;
 pub(crate) mod item;
 pub(crate) mod list;
 pub(crate) mod report;
+pub(crate) mod results;
 pub(crate) mod rows;
 pub(crate) mod show;

@@ -45,6 +45,8 @@ pub struct Rows {
     pub columns: Columns,
     /// For the member `key`.
     pub keys: Keys,
+    /// Whether each row has its item's position too: of a redrive, whose rows have the indexes of the task that failed.
+    pub with_position: bool,
     /// Whether each row has what its item carries.
     pub with_data: bool,
 }
@@ -55,6 +57,9 @@ impl Rows {
         let mut out = Vec::new();
         if self.form == Form::Csv {
             let mut cells = vec!["index", "key"];
+            if self.with_position {
+                cells.push("position");
+            }
             match &self.columns {
                 Columns::Whole => cells.push("output"),
                 Columns::Members(names) => cells.extend(names.iter().map(String::as_str)),
@@ -71,31 +76,38 @@ impl Rows {
     pub fn push(&self, index: ItemIndex, output: &ItemOutput, data: Option<&ItemData>, out: &mut Vec<u8>) {
         let key = self.keys.store.item_key(self.keys.task, index);
         match self.form {
-            Form::Ndjson => out.extend_from_slice(self.line(index, &key, &output.json, data).as_bytes()),
-            Form::Csv => self.push_cells(index, &key, &output.json, data, out),
+            Form::Ndjson => out.extend_from_slice(self.line(index, &key, output, data).as_bytes()),
+            Form::Csv => self.push_cells(index, key, output, data, out),
         }
     }
 
-    fn line(&self, index: ItemIndex, key: &str, json: &str, data: Option<&ItemData>) -> String {
-        let index = index.0;
+    fn line(&self, index: ItemIndex, key: &str, output: &ItemOutput, data: Option<&ItemData>) -> String {
+        let (index, json) = (index.0, &output.json);
+        let position = match self.with_position {
+            true => format!(",\"position\":{}", output.index.0),
+            false => String::new(),
+        };
         let data = if self.with_data {
             let data = data.and_then(|data| data.data.as_deref());
             format!(",\"data\":{}", data.map_or("null", RawValue::get))
         } else {
             String::new()
         };
-        format!("{{\"index\":{index},\"key\":\"{key}\"{data},\"output\":{json}}}\n")
+        format!("{{\"index\":{index},\"key\":\"{key}\"{position}{data},\"output\":{json}}}\n")
     }
 
     fn push_cells(
         &self,
         index: ItemIndex,
-        key: &str,
-        json: &str,
+        key: String,
+        output: &ItemOutput,
         data: Option<&ItemData>,
         out: &mut Vec<u8>,
     ) {
-        let mut cells = vec![index.0.to_string(), key.to_owned()];
+        let (mut cells, json) = (vec![index.0.to_string(), key], &*output.json);
+        if self.with_position {
+            cells.push(output.index.0.to_string());
+        }
         match &self.columns {
             Columns::Whole => cells.push(cell(serde_json::from_str(json).ok(), json)),
             Columns::Members(names) => cells.extend(members(json, names)),
@@ -144,6 +156,7 @@ mod tests {
                 store: StoreId("s".to_owned()),
                 task: TaskId(1),
             },
+            with_position: false,
             with_data: false,
         };
         let row = |columns, json: &str| {

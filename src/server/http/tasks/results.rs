@@ -13,9 +13,10 @@ use crate::http::problem::HttpResult;
 use crate::http::tasks::path::PathTask;
 use crate::service::ServiceError;
 use crate::service::failures::item_data::Members;
-use crate::service::results::Reader;
+use crate::service::results::{Joined, Reader};
 use windrow_core::ids::{INDEX_MAX, ItemIndex};
 use windrow_core::settings::Results;
+use windrow_engine::ports::tasks::results::ItemOutput;
 use windrow_engine::ports::tasks::store::TaskView;
 
 #[derive(Debug, Deserialize, IntoParams)]
@@ -24,9 +25,11 @@ pub(crate) struct ResultParams {
     /// How they are written; else as `Accept` says, NDJSON without.
     #[param(inline)]
     format: Option<Format>,
-    /// Only what follows the item of this index: where an earlier answer ended.
+    /// Only what follows the item of this index (of a redrive: of this position): where an earlier answer ended.
     #[param(minimum = 0, maximum = 9223372036854775807_u64)]
     after: Option<u64>,
+    /// For each item that failed what a redrive of the task made of it, if one did: its newest output.
+    with_redrives: Option<bool>,
     /// With what each item carries, looked up in the task's source: `*` is all of it, else these members separated by commas.
     #[param(max_length = 500, example = "user_id,email")]
     data: Option<String>,
@@ -39,7 +42,11 @@ pub(crate) struct ResultParams {
 ///
 /// What items came to: the `output` of each success, in index order, of a task with `results = keep`. While the task runs
 /// they end before the first item that is not settled; what was given never changes, and `after` with the last index
-/// received goes on. An item that was settled without an output has no row.
+/// received goes on. An item that was settled without an output has no row. The rows of a redrive have the indexes of the
+/// task that failed, in the order of their `position`s in the redrive, which `after` means there.
+///
+/// `with_redrives` joins the results of a task's redrives, and of theirs, in the task's own order: one row for each item.
+/// While a redrive runs, what it comes to is found by reading again.
 #[utoipa::path(
     get, path = "/v1/tasks/{task}/results", tag = "tasks", operation_id = "list_results",
     security(("bearer" = ["viewer", "business"])), params(ResultParams),
@@ -67,12 +74,19 @@ pub(crate) async fn results(
         },
         columns: columns(&params, format)?,
         keys: app.service.failures.keys(&task).await?,
+        with_position: app.service.failures.is_redrive(&task)?,
         with_data: params.data.is_some(),
     };
-    let reader = app.service.results.read(&task, from).await?;
+    let results = &app.service.results;
+    let reader = match params.with_redrives.unwrap_or(false) {
+        true => Outputs::Joined(Box::new(
+            results.read_joined(&app.service.failures, &task, from).await?,
+        )),
+        false => Outputs::Own(results.read(&task, from).await?),
+    };
     let name = format!("{}-results", task.id);
     let (head, members) = (rows.header(), params.data.as_deref().map(Members::parse));
-    let pages = move |reader: Option<Reader>| {
+    let pages = move |reader: Option<Outputs>| {
         let (app, task, rows, members) = (app.clone(), task.clone(), rows.clone(), members.clone());
         async move {
             match reader {
@@ -82,6 +96,21 @@ pub(crate) async fn results(
         }
     };
     Ok(answer(name, format, head, Some(reader), pages).await?)
+}
+
+/// What is read.
+enum Outputs {
+    Own(Reader),
+    Joined(Box<Joined>),
+}
+
+impl Outputs {
+    async fn page(&mut self) -> Result<Vec<ItemOutput>, ServiceError> {
+        match self {
+            Outputs::Own(reader) => reader.page().await,
+            Outputs::Joined(joined) => joined.page().await,
+        }
+    }
 }
 
 /// The first index that is wanted.
@@ -111,8 +140,8 @@ async fn page(
     app: &App,
     task: &TaskView,
     (rows, members): (Rows, Option<Members>),
-    mut reader: Reader,
-) -> Result<(Vec<u8>, Option<Reader>), ServiceError> {
+    mut reader: Outputs,
+) -> Result<(Vec<u8>, Option<Outputs>), ServiceError> {
     let outputs = reader.page().await?;
     let indexes: Vec<ItemIndex> = outputs.iter().map(|output| output.index).collect();
     let failures = &app.service.failures;

@@ -156,6 +156,11 @@ impl Failures {
         Ok(None)
     }
 
+    /// Whether a task does failures of another one again.
+    pub fn is_redrive(&self, task: &TaskView) -> Result<bool, ServiceError> {
+        Ok(self.redrive_of(task)?.is_some())
+    }
+
     /// What the keys of a task's items begin with: a redrive's items may keep those of the task that failed first.
     pub async fn keys(&self, task: &TaskView) -> Result<Keys, ServiceError> {
         let keys_of = self.redrive_of(task)?.and_then(|spec| spec.keys_of);
@@ -163,6 +168,11 @@ impl Failures {
             store: self.tasks.store_id().await?,
             task: keys_of.unwrap_or(task.id),
         })
+    }
+
+    /// The redrives of a task, oldest first; at most one more than are looked at.
+    pub(in crate::service) async fn redrives_of(&self, task: TaskId) -> Result<Vec<TaskView>, ServiceError> {
+        Ok(self.reports.redrives_of(task, fates::REDRIVES_MAX + 1).await?)
     }
 
     /// What is known of an item.

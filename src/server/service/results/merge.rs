@@ -34,6 +34,14 @@ impl Reader {
         }
     }
 
+    /// One past the last index that can be read now.
+    pub(super) fn end(&self) -> ItemIndex {
+        let mut shards = self.shards.iter();
+        let open = shards.find(|shard| shard.frontier < shard.end);
+        let end = |shard: &ResultShard| shard.frontier;
+        open.or(self.shards.back()).map_or(ItemIndex(0), end)
+    }
+
     /// The next outputs, in index order; none at the end of what can be read now.
     ///
     /// # Errors

@@ -3,11 +3,12 @@
 //! Segments overlap by about a window: they are merged as they are read, so that a reader holds a few of them however
 //! many there are. It stops at the first item that is not settled yet; what it gave never changes afterwards.
 
+mod joined;
 mod merge;
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 
+pub use joined::Joined;
 pub use merge::Reader;
 
 use crate::service::ServiceError;
@@ -38,7 +39,13 @@ impl Results {
     /// Reads the results of a task from an index on, as far as they can be read in order now. Of a task that was cancelled
     /// all there are: nothing comes between them any more.
     pub async fn read(&self, task: &TaskView, from: ItemIndex) -> Result<Reader, ServiceError> {
-        let mut shards: VecDeque<ResultShard> = self.store.result_shards(task.id).await?.into();
+        let shards = self.shards(task).await?;
+        Ok(Reader::new(self.store.clone(), shards.into(), from))
+    }
+
+    /// The shards of a task in index order, and how far the results of each can be read now.
+    async fn shards(&self, task: &TaskView) -> Result<Vec<ResultShard>, ServiceError> {
+        let mut shards = self.store.result_shards(task.id).await?;
         if task.status.is_terminal() && self.is_expired(task.id, &shards).await? {
             let detail = format!("the results of {} are no longer kept", task.id);
             return Err(ServiceError::conflict(
@@ -49,11 +56,11 @@ impl Results {
         if task.status.is_terminal() {
             shards.iter_mut().for_each(|shard| shard.frontier = shard.end);
         }
-        Ok(Reader::new(self.store.clone(), shards, from))
+        Ok(shards)
     }
 
     /// Whether some of a task's results are no longer kept.
-    async fn is_expired(&self, task: TaskId, shards: &VecDeque<ResultShard>) -> Result<bool, ServiceError> {
+    async fn is_expired(&self, task: TaskId, shards: &[ResultShard]) -> Result<bool, ServiceError> {
         let kept: u64 = shards.iter().map(|shard| shard.kept).sum();
         let sums = self.store.result_sums(task).await?;
         Ok(kept > sums.iter().map(|sum| sum.items).sum())

@@ -154,7 +154,7 @@ impl Tasks {
         write: &Write,
     ) -> Result<TaskEdit, ServiceError> {
         let tuning = change.tuning.apply(&task.tuning);
-        self.check_settings(&tuning, &business.spec.limits)?;
+        self.check_settings(&tuning, business)?;
         let mut edit = change.edit;
         edit.shards = edit.shards.filter(|shards| *shards != task.shards_wanted);
         check_shared(&tuning, shards(task, edit.shards))?;

@@ -145,7 +145,7 @@ impl Tasks {
         self.check_plan(plan)?;
         self.limits.check(plan, &business, write).await?;
         let tuning = plan.tuning.apply(&origin.tuning);
-        self.check_settings(&tuning, &business.spec.limits)?;
+        self.check_settings(&tuning, &business)?;
         Ok((business, tuning))
     }
 

@@ -1,10 +1,11 @@
 //! What a task may be given: settings, parameters, names, labels; checked here for create, clone and change alike.
 
 use std::collections::BTreeMap;
+use std::num::NonZeroU32;
 
 use crate::service::tasks::Tasks;
 use crate::service::{FieldFault, ServiceError};
-use windrow_core::business::BusinessLimits;
+use windrow_core::business::{BusinessLimits, HandlerSpec};
 use windrow_core::capacity::Load;
 use windrow_core::ids::WallMs;
 use windrow_core::life::is_start_over;
@@ -36,25 +37,26 @@ impl Tasks {
         let mut base = business.spec.defaults.apply(&node);
         if named.ordered == Some(true) {
             // What an ordered task can't have is no default of it.
-            base.batch = std::num::NonZeroU32::MIN;
+            base.batch = NonZeroU32::MIN;
             base.concurrency = Auto::Auto;
         }
         let tuning = named.apply(&base);
-        self.check_settings(&tuning, &business.spec.limits)?;
+        self.check_settings(&tuning, business)?;
         Ok(tuning)
     }
 
     /// Whether settings are sound, allowed on this node, and within what the business may have.
-    pub(crate) fn check_settings(
-        &self,
-        tuning: &Tuning,
-        limits: &BusinessLimits,
-    ) -> Result<(), ServiceError> {
+    pub(crate) fn check_settings(&self, tuning: &Tuning, business: &Business) -> Result<(), ServiceError> {
+        let limits = &business.spec.limits;
         let mut faults: Vec<FieldFault> = check::faults(tuning)
             .into_iter()
             .map(|fault| FieldFault::new(format!("/{}", fault.key), fault.what).advise(fault.advice))
             .collect();
         faults.extend(self.rate_fault(tuning, limits));
+        if is_request(business) && tuning.batch != NonZeroU32::MIN {
+            let text = format!("must be 1: {} makes a request for one item", business.slug);
+            faults.push(FieldFault::new("/batch", text).advise("1"));
+        }
         if let (Auto::Fixed(asked), Some(most)) = (tuning.concurrency, limits.concurrency)
             && asked > most
         {
@@ -134,6 +136,11 @@ impl Tasks {
             _ => Ok(()),
         }
     }
+}
+
+/// Whether it is an API that knows nothing of Windrow.
+fn is_request(business: &Business) -> bool {
+    matches!(business.spec.handler, HandlerSpec::Request(_))
 }
 
 /// The name that is nearest to one that isn't there, if any is near.

@@ -1,0 +1,292 @@
+//! `windrow task results`: what items came to, once or as it comes.
+//!
+//! Rows that are there never change, and none comes between them later. So a follower reads on behind the last whole row
+//! that it has shown, whichever node answers, and whatever became of the answer before.
+
+use std::time::Duration;
+
+use tokio::time::{Instant, sleep};
+
+use super::export::{deliver, is_there};
+use crate::Shell;
+use crate::exit::Exit;
+use crate::fault::Fault;
+use crate::link::{Link, word};
+use crate::output::body::text;
+use crate::output::screen;
+use crate::task::args::look::ResultsArgs;
+use crate::task::args::make::RowForm;
+use windrow_client::{ClientError, Request};
+
+/// Between two looks.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+/// How long nodes may be away. (An upgrade of a cluster, or of the only node.)
+const AWAY_MAX: Duration = Duration::from_secs(600);
+
+/// Prints what came to items, or writes it to a file.
+///
+/// # Errors
+/// As `windrow task export`.
+pub(crate) async fn results(args: &ResultsArgs, shell: &Shell) -> Result<Exit, Fault> {
+    if let Some(path) = args.out.as_ref().filter(|path| !args.force && path.exists()) {
+        return Err(is_there(path));
+    }
+    let link = Link::open(&args.remote, shell)?;
+    let id = link.task(&args.task).await?;
+    if args.follow {
+        let rows = Rows::new(args.format, args.after);
+        return Follower {
+            link,
+            id,
+            args,
+            rows,
+            said: String::new(),
+        }
+        .follow()
+        .await;
+    }
+    let request = request(args, &id, args.after);
+    deliver(&link, request, (args.out.as_deref(), args.force)).await
+}
+
+fn request(args: &ResultsArgs, id: &str, after: Option<u64>) -> Request {
+    Request::get(&format!("/v1/tasks/{id}/results"))
+        .query("format", word(&args.format))
+        .query_option("after", after)
+        .query_option("with_redrives", args.with_redrives.then_some(true))
+        .query_option("data", args.data.as_deref())
+        .query_option("columns", args.columns.as_deref())
+        .accept("*/*")
+}
+
+/// Whether a follower reads on.
+enum Seen {
+    More,
+    Over,
+}
+
+struct Follower<'a> {
+    link: Link<'a>,
+    id: String,
+    args: &'a ResultsArgs,
+    rows: Rows,
+    /// The last thing that was said of the task.
+    said: String,
+}
+
+impl Follower<'_> {
+    async fn follow(mut self) -> Result<Exit, Fault> {
+        // A node that never was there is not waited for.
+        let (mut away, mut was_there): (Option<Instant>, bool) = (None, false);
+        loop {
+            match self.look().await {
+                Ok(Seen::Over) => return Ok(Exit::Ok),
+                Ok(Seen::More) => {
+                    was_there = true;
+                    if away.take().is_some() {
+                        self.link.say("the node is back");
+                    }
+                }
+                Err(Trouble::Ours(fault)) => return Err(fault),
+                Err(Trouble::Node(error)) => {
+                    let since = away.unwrap_or_else(Instant::now);
+                    if !was_there || !error.is_passing() || since.elapsed() > AWAY_MAX {
+                        return Err(error.into());
+                    }
+                    if away.replace(since).is_none() {
+                        self.link.say("the node is away; it is asked again every second");
+                    }
+                }
+            }
+            sleep(LOOK_EVERY).await;
+        }
+    }
+
+    /// Shows the rows that are new. The task is looked at first: what is there at its end is all there will be.
+    async fn look(&mut self) -> Result<Seen, Trouble> {
+        let task = self
+            .link
+            .client
+            .send(Request::get(&format!("/v1/tasks/{}", self.id)))
+            .await?;
+        let task = task.json()?;
+        let status = text(&task["status"]).to_owned();
+        let mut download = self
+            .link
+            .client
+            .download(request(self.args, &self.id, self.rows.after))
+            .await?;
+        self.rows.begin();
+        while let Some(piece) = download.chunk().await? {
+            let whole = self.rows.whole(&piece);
+            if !whole.is_empty() && !screen::put_piece(&whole)? {
+                return Ok(Seen::Over);
+            }
+        }
+        match status.as_str() {
+            "finished" | "cancelled" => return Ok(Seen::Over),
+            "stopped" if self.said != status => {
+                self.link
+                    .say(&format!("{} is stopped; waiting until it goes on", self.id));
+            }
+            _ => {}
+        }
+        self.said = status;
+        Ok(Seen::More)
+    }
+}
+
+/// Why a look ended early.
+enum Trouble {
+    Node(ClientError),
+    Ours(Fault),
+}
+
+impl From<ClientError> for Trouble {
+    fn from(error: ClientError) -> Trouble {
+        Trouble::Node(error)
+    }
+}
+
+impl From<Fault> for Trouble {
+    fn from(fault: Fault) -> Trouble {
+        Trouble::Ours(fault)
+    }
+}
+
+/// Whole rows of answers, one after the other, and how far they go.
+struct Rows {
+    form: RowForm,
+    /// The item of the last whole row: its position where rows have one, else its index.
+    after: Option<u64>,
+    /// A row that has begun.
+    half: Vec<u8>,
+    /// Whether what has begun is within quotes, where lines of a CSV don't end.
+    is_quoted: bool,
+    /// The header of a CSV: it begins each answer, and is shown once.
+    header: Option<Vec<u8>>,
+    is_header_next: bool,
+}
+
+impl Rows {
+    fn new(form: RowForm, after: Option<u64>) -> Rows {
+        Rows {
+            form,
+            after,
+            half: Vec::new(),
+            is_quoted: false,
+            header: None,
+            is_header_next: false,
+        }
+    }
+
+    /// Another answer begins; half a row of the last one comes again.
+    fn begin(&mut self) {
+        self.half.clear();
+        self.is_quoted = false;
+        self.is_header_next = self.form == RowForm::Csv;
+    }
+
+    /// What can be shown with the next piece.
+    fn whole(&mut self, piece: &[u8]) -> Vec<u8> {
+        let mut shown = Vec::with_capacity(self.half.len() + piece.len());
+        for byte in piece {
+            self.half.push(*byte);
+            self.is_quoted ^= self.form == RowForm::Csv && *byte == b'"';
+            if *byte == b'\n' && !self.is_quoted {
+                let row = std::mem::take(&mut self.half);
+                self.take(row, &mut shown);
+            }
+        }
+        shown
+    }
+
+    fn take(&mut self, row: Vec<u8>, shown: &mut Vec<u8>) {
+        if std::mem::take(&mut self.is_header_next) {
+            if self.header.is_none() {
+                shown.extend_from_slice(&row);
+            }
+            self.header = Some(row);
+            return;
+        }
+        self.after = self.place(&row).or(self.after);
+        shown.extend_from_slice(&row);
+    }
+
+    fn place(&self, row: &[u8]) -> Option<u64> {
+        let row = std::str::from_utf8(row).ok()?;
+        match self.form {
+            RowForm::Ndjson => {
+                // Only these members come before what may hold any text.
+                let head = row.split(",\"data\":").next()?.split(",\"output\":").next()?;
+                let of = |name: &str| {
+                    let (_, rest) = head.split_once(name)?;
+                    rest.split([',', '}']).next()?.parse().ok()
+                };
+                of("\"position\":").or_else(|| of("\"index\":"))
+            }
+            RowForm::Csv => {
+                let header = std::str::from_utf8(self.header.as_deref()?).ok()?;
+                let at = header.split(',').take(3).position(|name| name == "position");
+                row.split(',').nth(at.unwrap_or(0))?.parse().ok()
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(rows: &mut Rows, pieces: &[&str]) -> String {
+        rows.begin();
+        let shown: Vec<u8> = pieces
+            .iter()
+            .flat_map(|piece| rows.whole(piece.as_bytes()))
+            .collect();
+        String::from_utf8(shown).expect("text")
+    }
+
+    #[test]
+    fn a_row_that_broke_off_comes_again_and_none_comes_twice() {
+        let mut rows = Rows::new(RowForm::Ndjson, None);
+        let cut = [
+            "{\"index\":0,\"key\":\"s-t1-0\",\"out",
+            "put\":1}\n{\"index\":7,\"key\":\"s-t1-7\",\"outpu",
+        ];
+        assert_eq!(
+            shown(&mut rows, &cut),
+            "{\"index\":0,\"key\":\"s-t1-0\",\"output\":1}\n"
+        );
+        assert_eq!(rows.after, Some(0));
+        let tricky = "{\"index\":7,\"key\":\"s-t1-7\",\"output\":{\"position\":3}}\n";
+        assert_eq!(
+            (shown(&mut rows, &[tricky]), rows.after),
+            (tricky.to_owned(), Some(7))
+        );
+    }
+
+    #[test]
+    fn a_redrive_is_followed_by_its_positions() {
+        let mut rows = Rows::new(RowForm::Ndjson, None);
+        shown(
+            &mut rows,
+            &["{\"index\":90,\"key\":\"s-t1-90\",\"position\":4,\"data\":{\"position\":1},\"output\":1}\n"],
+        );
+        assert_eq!(rows.after, Some(4));
+        let mut rows = Rows::new(RowForm::Csv, None);
+        shown(&mut rows, &["index,key,position,output\r\n90,s-t1-90,5,1\r\n"]);
+        assert_eq!(rows.after, Some(5));
+    }
+
+    #[test]
+    fn a_csv_has_one_header_and_rows_of_several_lines() {
+        let mut rows = Rows::new(RowForm::Csv, Some(2));
+        let header = "index,key,output\r\n";
+        assert_eq!(shown(&mut rows, &[header]), header);
+        let row = "3,s-t1-3,\"a\r\n9,x,\"\"y\"\"\"\r\n";
+        assert_eq!(shown(&mut rows, &[header, row, "5,s-t1-5,\"b\n"]), row);
+        assert_eq!(rows.after, Some(3));
+        assert_eq!(shown(&mut rows, &[header, "5,s-t1-5,b\r\n"]), "5,s-t1-5,b\r\n");
+    }
+}
