@@ -204,8 +204,8 @@ async fn failures_that_lie_open_go_on_and_the_last_picture_is_of_the_end() {
     let mut watch = in_terminal(&person, "task watch t1");
     watch.says("○ created").await;
     watch.types("gf").await;
-    watch.says("   2  BAD").await;
-    watch.says("   4  BAD").await;
+    // How many are in a picture is up to the machine; the last one has all.
+    watch.says("  BAD").await;
     let done = watch.ended().await;
     let (_, last) = done.stdout.rsplit_once("✓ finished").expect("a last picture");
     assert!(last.contains("   8  BAD") && !last.contains(" window "), "{last}");
