@@ -32,7 +32,7 @@ async fn followed_rows_come_once_and_in_order_though_the_node_is_killed() {
     node.task("push", 200, settings).await;
     let person = Person::admin(&node);
     let mut follower = person.start(&["task", "results", "t1", "--follow"]);
-    let mut table = person.start(&["task", "results", "t1", "--follow", "--format", "csv"]);
+    let table = person.start(&["task", "results", "t1", "--follow", "--format", "csv"]);
     follower.says("{\"index\":20,").await;
     node.signal(Signal::KILL);
     node.ended().await;
