@@ -116,6 +116,12 @@ impl Folder {
     }
 }
 
+/// What may still be written on the file system of a path. Unit: bytes.
+pub(crate) fn free(path: &Path) -> io::Result<u64> {
+    let found = rustix::fs::statvfs(path)?;
+    Ok(found.f_bavail.saturating_mul(found.f_frsize))
+}
+
 #[async_trait]
 impl ResultBytes for Folder {
     async fn put(&self, name: String, bytes: Vec<u8>) -> Result<(), StoreError> {
@@ -124,6 +130,10 @@ impl ResultBytes for Folder {
 
     async fn get(&self, name: String) -> Result<Vec<u8>, StoreError> {
         self.blocking(move |folder| fs::read(folder.0.join(name))).await
+    }
+
+    async fn free(&self) -> Option<u64> {
+        self.blocking(|folder| free(&folder.0)).await.ok()
     }
 
     async fn remove(&self, names: Vec<String>) -> Result<(), StoreError> {

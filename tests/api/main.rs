@@ -29,6 +29,7 @@ mod own_log;
 mod redrives;
 mod requests;
 mod results;
+mod results_room;
 mod secrets;
 mod shards;
 mod siege;

@@ -1,5 +1,6 @@
 //! What items came to, written while a job runs.
 
+use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use super::support::Place;
@@ -156,4 +157,34 @@ fn results_that_cannot_be_written_are_refused_before_anything_begins() {
     place
         .windrow(&job(&["--results-out", "-", "-o", "json"]))
         .refused(2, &["standard output takes the JSON summary"]);
+}
+
+#[test]
+fn results_that_will_not_fit_are_said_once_while_the_job_runs() {
+    let place = Place::new();
+    let words = [
+        "run",
+        "--total",
+        "1000000000000000",
+        "--rate",
+        "200/s",
+        "--each",
+        "printf %s {index}",
+        "--results-out",
+        "out.ndjson",
+    ];
+    let mut job = place.start(&words);
+    let said = job.wait_for("results of the items that are left take about");
+    assert!(
+        said.starts_with("warning: ") && said.contains("nothing is lost"),
+        "{said}"
+    );
+    job.signal(Signal::INT);
+    let done = job.end();
+    assert_eq!(
+        done.stderr.matches("are left take about").count(),
+        1,
+        "{}",
+        done.stderr
+    );
 }

@@ -4,6 +4,7 @@ pub mod abandonment;
 pub mod deadline;
 pub mod lifecycle;
 pub mod meaning;
+pub mod room;
 
 use std::num::NonZeroU64;
 use std::time::Duration;

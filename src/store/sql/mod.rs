@@ -24,7 +24,7 @@ mod upkeep;
 mod words;
 
 use std::fmt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicI64;
 use std::time::Duration;
@@ -51,6 +51,8 @@ pub struct Store {
     pulse: Bounded<DatabaseConnection>,
     id: StoreId,
     meters: Arc<Meters>,
+    /// The database file; none on a server.
+    file: Option<PathBuf>,
     /// Where the bytes of results lie, if not here.
     result_bytes: Option<Arc<dyn ResultBytes>>,
     /// Up to when bytes that no row names were looked for. Unit: milliseconds of the wall clock.
@@ -88,6 +90,7 @@ impl Store {
             pulse,
             id,
             meters,
+            file: Some(path.to_owned()),
             result_bytes: None,
             result_bytes_swept: AtomicI64::new(0),
             vault: None,
@@ -116,6 +119,7 @@ impl Store {
             pulse,
             id,
             meters,
+            file: None,
             result_bytes: None,
             result_bytes_swept: AtomicI64::new(0),
             vault: None,

@@ -3,6 +3,8 @@
 //! A file grows as `FILE.partial` and gets its name at the end; a run that goes on appends to it. Results are read from
 //! the store, as far as they can be read in order: what was written once is never written again, and never changes.
 
+mod room;
+
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufRead, BufReader, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
@@ -382,6 +384,7 @@ impl JobRun<'_> {
         };
         tokio::select! {
             end = &mut following => end,
+            never = self.warn_of_room(id) => match never {},
             fault = broken => {
                 watch.stop(id).await?;
                 following.await?;

@@ -17,6 +17,9 @@ pub trait ResultBytes: Send + Sync {
     /// The bytes of a name.
     async fn get(&self, name: String) -> Result<Vec<u8>, StoreError>;
 
+    /// What may still be written; none where that isn't known. Unit: bytes.
+    async fn free(&self) -> Option<u64>;
+
     /// Forgets names; those that aren't there are forgotten already.
     async fn remove(&self, names: Vec<String>) -> Result<(), StoreError>;
 

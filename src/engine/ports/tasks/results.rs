@@ -11,6 +11,7 @@ use async_trait::async_trait;
 
 use crate::ports::StoreError;
 use windrow_core::ids::{Epoch, ItemIndex, ShardId, TaskId};
+use windrow_core::task::room::Sample;
 
 /// A segment is full above this. Unit: bytes of its outputs.
 pub const SEGMENT_BYTES: usize = 256 << 10;
@@ -88,6 +89,12 @@ pub trait ResultStore: Send + Sync {
 
     /// How many results the shards of a task have; of those that have any. It looks at every segment.
     async fn result_sums(&self, task: TaskId) -> Result<Vec<ResultSum>, StoreError>;
+
+    /// A few of the last segments of a task, as they are kept; and how many bytes may still be written there, where this
+    /// machine can tell.
+    async fn result_room(&self, _task: TaskId) -> Result<(Sample, Option<u64>), StoreError> {
+        Ok((Sample::default(), None))
+    }
 
     /// Segments of a shard that hold an index at or above `from`, in the order of their places, after a place; at most
     /// `limit` of them.

@@ -89,6 +89,11 @@ families! {
     HTTP_BODY_BYTES, "windrow_http_body_bytes", Gauge, "Bodies that are read or worked on";
     HTTP_UPLOADS, "windrow_http_uploads", Gauge, "Uploads that arrive";
     UPLOAD_QUOTA_BYTES, "windrow_upload_quota_bytes", Gauge, "What the uploads of a business may take";
+    RESULTS_FREE_BYTES, "windrow_results_free_bytes", Gauge,
+        "What may still be written where results are kept, if it is on this machine";
+    TASK_RESULTS_BYTES, "windrow_task_results_bytes", Gauge, "What the results of a task take, about";
+    TASK_RESULTS_NEEDED_BYTES, "windrow_task_results_needed_bytes", Gauge,
+        "What the results of the items that are left will take, about";
     UPLOAD_STORED_BYTES, "windrow_upload_stored_bytes", Gauge,
         "What the uploads of a business take, of those who store most";
     ACTORS, "windrow_actors", Gauge, "Actors";

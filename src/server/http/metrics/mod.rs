@@ -9,6 +9,7 @@ mod families;
 mod inside;
 mod process;
 mod requests;
+mod results;
 #[cfg(test)]
 mod tests;
 mod text;
@@ -32,6 +33,7 @@ use super::App;
 use super::problem::{HttpResult, Problem, Slug};
 use super::tasks::queries;
 use crate::service::node::actors::ActorView;
+use crate::service::results::Room;
 use windrow_core::stats::stall::StallReason;
 use windrow_core::task::lifecycle::Status;
 use windrow_engine::ports::tasks::store::TaskView;
@@ -144,16 +146,22 @@ pub(crate) async fn scrape(State(app): State<App>) -> HttpResult {
     look(&app).await;
     let (under_way, stored) = (under_way(&app).await, uploads::stored(&app).await);
     let kind = [(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")];
-    Ok((kind, written(&app, &under_way, &stored)).into_response())
+    let rooms = results::rooms(&app, &under_way).await;
+    Ok((kind, written(&app, (&under_way, &rooms), &stored)).into_response())
 }
 
-fn written(app: &App, under_way: &[TaskView], stored: &[(String, u64)]) -> String {
+fn written(
+    app: &App,
+    (under_way, rooms): (&[TaskView], &[(String, Room)]),
+    stored: &[(String, u64)],
+) -> String {
     let mut page = Page::default();
     page.by(f::BUILD_INFO, "version", [(env!("CARGO_PKG_VERSION"), true)]);
     write_tasks(&mut page, &app.front.meter.board(), under_way);
     inside::write(&mut page, &app.service.health.meters);
     write_node(&mut page, app);
     uploads::write(&mut page, app, stored);
+    results::write(&mut page, rooms);
     write_actors(&mut page, app);
     process::write(&mut page);
     app.front.meter.requests.write(&mut page);

@@ -23,7 +23,7 @@ impl StrictQuery {
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = TaskWarning)]
 pub(crate) struct WarningJson {
-    /// `deadline_too_early` or `not_started`.
+    /// `deadline_too_early`, `not_started` or `results_room`.
     code: &'static str,
     /// The member of the task that it is about, as a JSON pointer.
     pointer: String,

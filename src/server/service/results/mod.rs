@@ -5,11 +5,13 @@
 
 mod joined;
 mod merge;
+mod room;
 
 use std::sync::Arc;
 
 pub use joined::Joined;
 pub use merge::Reader;
+pub use room::{ADVICE as SHORTAGE_ADVICE, Room};
 
 use crate::service::ServiceError;
 use windrow_core::ids::{ItemIndex, StoreId, TaskId};

@@ -23,6 +23,7 @@ use crate::service::cluster::Cluster;
 use crate::service::failures::Failures;
 use crate::service::limits::Limits;
 use crate::service::node::ThisNode;
+use crate::service::results::Results;
 use crate::service::sources::Sources;
 use crate::service::stats::Stats;
 use crate::service::tasks::change::TaskChange;
@@ -71,6 +72,7 @@ pub struct Tasks {
     pub(super) node: Arc<ThisNode>,
     /// Where they are kept.
     pub store: Arc<dyn TaskStore>,
+    pub(super) results: Arc<Results>,
     /// Lists of tasks, runs and audit entries.
     pub lists: Arc<dyn TaskList>,
     pub(super) businesses: Arc<Businesses>,

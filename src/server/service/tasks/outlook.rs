@@ -1,8 +1,9 @@
 //! What would not come about as it was wished: a deadline that can't be met, a start time of a task that nobody
-//! started. It is told where a task is made, changed, started or looked at; with `strict` it is refused.
+//! started, results that don't fit where they are kept. It is told where a task is made, changed, started or looked at; with `strict` it is refused.
 
 use std::time::Duration;
 
+use crate::service::results::SHORTAGE_ADVICE;
 use crate::service::tasks::Tasks;
 use crate::service::{FieldFault, ServiceError};
 use windrow_core::capacity::Load;
@@ -19,10 +20,13 @@ pub const DEADLINE: &str = "deadline_too_early";
 /// The code of a start time without a start.
 pub const NOT_STARTED: &str = "not_started";
 
+/// The code of results that don't fit where they are kept.
+pub const RESULTS_ROOM: &str = "results_room";
+
 /// What would not come about.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Warning {
-    /// [`DEADLINE`] or [`NOT_STARTED`].
+    /// [`DEADLINE`], [`NOT_STARTED`] or [`RESULTS_ROOM`].
     pub code: &'static str,
     /// Of which member, what is wrong, and what would do.
     pub fault: FieldFault,
@@ -127,11 +131,30 @@ impl Tasks {
         let Some(outlook) = Outlook::of(task) else {
             return Vec::new();
         };
+        let mut found = self.warnings_of_time(task, &outlook).await;
+        found.extend(self.warning_of_room(task).await);
+        found
+    }
+
+    /// That the results don't fit where they are kept.
+    pub(crate) async fn warning_of_room(&self, task: &TaskView) -> Option<Warning> {
+        let room = self.results.room(task).await.unwrap_or_else(|error| {
+            tracing::debug!(task = %task.id, %error, "whether its results fit isn't known now");
+            None
+        });
+        let fault = FieldFault::new("/results", room?.shortage()?).advise(SHORTAGE_ADVICE);
+        Some(Warning {
+            code: RESULTS_ROOM,
+            fault,
+        })
+    }
+
+    async fn warnings_of_time(&self, task: &TaskView, outlook: &Outlook) -> Vec<Warning> {
         if outlook.deadline.is_none() {
-            return not_started(&outlook).into_iter().collect();
+            return not_started(outlook).into_iter().collect();
         }
         let found = match self.businesses.store.business(&task.business).await {
-            Ok(Some(business)) => self.foreseen(&outlook, &business).await,
+            Ok(Some(business)) => self.foreseen(outlook, &business).await,
             Ok(None) => Ok(Vec::new()),
             Err(error) => Err(error),
         };

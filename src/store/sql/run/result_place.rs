@@ -8,7 +8,7 @@ use sea_orm::ActiveValue::Set;
 use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QuerySelect};
 use uuid::Uuid;
 
-use crate::folder::Folder;
+use crate::folder::{self, Folder};
 use crate::sql::entity::{meta, result_segment};
 use crate::sql::{Store, error};
 use windrow_core::ids::{TaskId, WallMs};
@@ -130,6 +130,16 @@ pub(crate) async fn body(store: &Store, row: &mut result_segment::Model) -> Resu
         None => Ok(std::mem::take(&mut row.body)),
         Some(name) => store.bytes()?.get(name).await,
     }
+}
+
+/// What may still be written where bytes are kept; none where another machine keeps them. Unit: bytes.
+pub(crate) async fn free(store: &Store) -> Option<u64> {
+    if let Some(bytes) = &store.result_bytes {
+        return bytes.free().await;
+    }
+    let file = store.file.clone()?;
+    let looked = tokio::task::spawn_blocking(move || folder::free(&file)).await;
+    looked.ok()?.ok()
 }
 
 /// Forgets the bytes of a task that is gone.

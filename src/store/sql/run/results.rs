@@ -12,6 +12,7 @@ use crate::sql::task::delete;
 use crate::sql::{Store, Transaction, damaged, error, words};
 use windrow_core::ids::{Epoch, ItemIndex, ShardId, TaskId, WallMs};
 use windrow_core::task::lifecycle::Status;
+use windrow_core::task::room::Sample;
 use windrow_engine::ports::StoreError;
 use windrow_engine::ports::ownership::run_store::ShardCheckpoint;
 use windrow_engine::ports::tasks::results::{
@@ -21,6 +22,9 @@ use windrow_engine::ports::tasks::upkeep::SWEEP_MAX;
 
 /// Bytes of one statement, about: MariaDB takes packets of 16 MiB.
 const STATEMENT_BYTES_MAX: usize = 1 << 20;
+
+/// Segments from which the size of others is told: 1 MiB of outputs.
+const SAMPLED: u64 = 4;
 
 /// Segments of a checkpoint, packed and at their place before its transaction begins.
 pub(crate) async fn prepare(
@@ -210,6 +214,25 @@ impl ResultStore for Store {
             bytes,
         };
         Ok(sums(&self.readers, task.0).await?.into_iter().map(of).collect())
+    }
+
+    async fn result_room(&self, task: TaskId) -> Result<(Sample, Option<u64>), StoreError> {
+        use result_segment::Column as C;
+        let rows = result_segment::Entity::find()
+            .filter(C::TaskId.eq(task.0))
+            .order_by_desc(C::ShardNo)
+            .order_by_desc(C::Epoch)
+            .order_by_desc(C::SegNo)
+            .limit(SAMPLED)
+            .all(&self.readers)
+            .await
+            .map_err(error)?;
+        let mut sample = Sample::default();
+        for mut row in rows {
+            sample.results += row.items.cast_unsigned();
+            sample.bytes += result_place::body(self, &mut row).await?.len() as u64;
+        }
+        Ok((sample, result_place::free(self).await))
     }
 
     async fn segments(

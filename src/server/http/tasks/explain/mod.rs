@@ -192,7 +192,10 @@ pub(crate) async fn explain(
     }
     let explain = &app.service.explain;
     let explained = explain.task(&task, seconds, caller.business.as_deref()).await;
-    let body = ExplanationJson::new(&task, &explained, app.service.config().cluster.restore_max);
+    let mut body = ExplanationJson::new(&task, &explained, app.service.config().cluster.restore_max);
+    if let Some(warning) = app.service.tasks.warning_of_room(&task).await {
+        body.why = format!("{} But {}.", body.why, warning.fault.detail);
+    }
     if headers::accepts(&headers, "text/plain") {
         return Ok(text(&body).into_response());
     }

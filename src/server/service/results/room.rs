@@ -1,0 +1,90 @@
+//! How much room the results of a task take and will take, and how much there is.
+
+use super::Results;
+use crate::service::ServiceError;
+use windrow_core::settings::Results as Keeping;
+use windrow_core::settings::text::ByteSize;
+use windrow_engine::ports::tasks::store::TaskView;
+
+/// See the module. Estimates, made of a few of the last results.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Room {
+    /// What there are so far take. Unit: bytes.
+    pub stored: Option<u64>,
+    /// What those of the items that are left will take. Unit: bytes.
+    pub needed: Option<u64>,
+    /// What may still be written where they are kept; none where this machine can't tell. Unit: bytes.
+    pub free: Option<u64>,
+}
+
+impl Room {
+    /// What is to be told if there is too little of it.
+    pub fn shortage(&self) -> Option<String> {
+        let (needed, free) = self.needed.zip(self.free)?;
+        (needed > free).then(|| {
+            format!(
+                "the results of the items that are left take about {}, and there are {} where they are kept",
+                size(needed),
+                size(free)
+            )
+        })
+    }
+}
+
+/// What helps against a shortage.
+pub const ADVICE: &str = "make room there; when it is full the task waits, and nothing is lost";
+
+/// In the largest unit of which there is at least one.
+fn size(bytes: u64) -> String {
+    let unit = [1 << 40, 1 << 30, 1 << 20, 1 << 10]
+        .into_iter()
+        .find(|unit| bytes >= *unit)
+        .unwrap_or(1);
+    ByteSize(bytes / unit * unit).to_string()
+}
+
+impl Results {
+    /// The room of a task's results; none of one that keeps none.
+    ///
+    /// # Errors
+    /// When the store can't be read.
+    pub async fn room(&self, task: &TaskView) -> Result<Option<Room>, ServiceError> {
+        if task.tuning.results == Keeping::Off {
+            return Ok(None);
+        }
+        let (sample, free) = self.store.result_room(task.id).await?;
+        let shards = self.store.result_shards(task.id).await?;
+        let kept = shards.iter().map(|shard| shard.kept).sum();
+        let settled = task.counters.settled();
+        let left = task.total.0.saturating_sub(settled + task.counters.excluded);
+        Ok(Some(Room {
+            stored: sample.room_of(kept),
+            needed: sample.room_needed(kept, settled, left),
+            free,
+        }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_shortage_is_told_where_the_room_is_known() {
+        let room = |needed, free| Room {
+            stored: None,
+            needed,
+            free,
+        };
+        let told = room(Some(3 << 30), Some((1 << 30) + 5))
+            .shortage()
+            .expect("it is short");
+        assert!(
+            told.contains("about 3 GiB") && told.contains("are 1 GiB where"),
+            "{told}"
+        );
+        for enough in [room(Some(5), Some(5)), room(None, Some(0)), room(Some(5), None)] {
+            assert_eq!(enough.shortage(), None, "{enough:?}");
+        }
+    }
+}
