@@ -111,6 +111,7 @@ async fn read(place: &Path, task: TaskId) {
             store: store.store_id().await.unwrap(),
             task,
         },
+        with_position: false,
         with_data: false,
     };
     let (began, cpu) = (Instant::now(), cpu_seconds());
