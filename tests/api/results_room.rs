@@ -61,5 +61,5 @@ async fn results_that_will_not_fit_are_told_by_task_explain_and_metrics() {
             view["counts"]["succeeded"].as_u64() > Some(500)
         })
         .await;
-    assert_eq!(small["warnings"], json!([]), "it fits");
+    assert!(small["warnings"].is_null(), "it fits: {small:#}");
 }

@@ -15,7 +15,7 @@ use utoipa::{IntoParams, ToSchema};
 use super::App;
 use super::problem::{HttpResult, Problem, Slug};
 use crate::http::answer::time::rfc3339;
-use crate::http::guard::shares::Share;
+use crate::http::guard::shares::{Full, Share};
 use crate::http::guard::{Caller, Params, headers};
 use crate::http::tasks::failures::value;
 use crate::http::tasks::path::path_param;
@@ -169,7 +169,7 @@ pub(crate) async fn create(
     request: Request,
 ) -> HttpResult<impl IntoResponse> {
     let who = caller.account();
-    let _place = place(&app, &caller)?;
+    let _place = place(&app, &caller).map_err(|full| full.problem(PLACES))?;
     let Some(format) = row_format(&params, request.headers())? else {
         let text = "an upload is text/csv, application/x-ndjson or text/plain (a line an item), as its Content-Type says";
         return Err(Problem::new(Slug::UnsupportedMediaType, text));
@@ -196,9 +196,8 @@ pub(crate) async fn create(
 }
 
 /// A place for what arrives: an upload, or what is fetched.
-fn place(app: &App, caller: &Caller) -> HttpResult<Share<String>> {
-    let place = app.front.uploads.take(caller.account(), 1, false);
-    place.map_err(|full| full.problem(PLACES))
+fn place(app: &App, caller: &Caller) -> Result<Share<String>, Full> {
+    app.front.uploads.take(caller.account(), 1, false)
 }
 
 /// Makes a source the caller's. A business may make tasks of its own uploads only; of others' it doesn't even learn that
@@ -215,7 +214,8 @@ pub(super) async fn judge_source(
     let is_business = caller.role == Role::Business;
     if let SourceRequest::Url { is_guarded, .. } = source {
         *is_guarded = is_business;
-        return place(app, caller).map(Some);
+        let place = place(app, caller).map(Some);
+        return place.map_err(|full| full.problem(PLACES));
     }
     let SourceRequest::Upload { upload } = source else {
         return Ok(None);

@@ -106,7 +106,7 @@ pub struct Service {
     /// What failed.
     pub failures: Arc<Failures>,
     /// What items came to.
-    pub results: Arc<Results>,
+    pub results: Results,
     /// What was, and its proof.
     pub reports: Reports,
     /// What every index of a window is doing.
@@ -152,9 +152,8 @@ impl Service {
         let explain = Explain::new(node.clone(), store.clone(), to, of, limits.clone());
         let sources = Arc::new(Sources::new(node.clone(), parts.resolver, store.clone()));
         let failures = Arc::new(Failures::new(&store, &sources, parts.items, stats.clone()));
-        let results = Arc::new(Results::new(store.clone()));
         Service {
-            results: results.clone(),
+            results: Results::new(store.clone()),
             previews: Previews::new(node.clone(), store.clone(), parts.provider),
             reports: Reports::new(node.clone(), store.clone(), failures.clone()),
             windows: Windows::new(node.clone(), cluster.clone(), failures.clone()),
@@ -166,13 +165,13 @@ impl Service {
             tasks: Tasks {
                 node: node.clone(),
                 store: store.clone(),
+                results: Results::new(store.clone()),
                 lists: store,
                 businesses: businesses.clone(),
                 limits: limits.clone(),
                 sources: sources.clone(),
                 failures: failures.clone(),
                 stats: stats.clone(),
-                results,
                 cluster: cluster.clone(),
                 hooks: parts.hooks,
                 turns: Turns::default(),

@@ -3,7 +3,7 @@
 //! A file grows as `FILE.partial` and gets its name at the end; a run that goes on appends to it. Results are read from
 //! the store, as far as they can be read in order: what was written once is never written again, and never changes.
 
-mod room;
+mod beside;
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufRead, BufReader, Seek, SeekFrom, Write};
@@ -18,10 +18,6 @@ use tokio::time::timeout;
 use crate::args::RunArgs;
 use crate::exit::Exit;
 use crate::fault::Fault;
-use crate::output::table::human::counted;
-use crate::run::JobRun;
-use crate::run::watch::{End, Watch};
-use crate::signals::Signals;
 use windrow_core::ids::ItemIndex;
 use windrow_engine::ports::sources::source::Source;
 use windrow_engine::ports::tasks::results::ItemOutput;
@@ -363,42 +359,6 @@ fn unwritten(path: &Path, error: &io::Error) -> Fault {
     let what = format!("results can't be written to {}", path.display());
     Fault::new(Exit::Failed, what, error.to_string())
         .hint("nothing is lost: run the same command again, also with another --results-out")
-}
-
-impl JobRun<'_> {
-    /// Follows the task to its end; stops it where its results can't be written any more.
-    pub(in crate::run) async fn follow(
-        &self,
-        watch: &Watch<'_>,
-        task: TaskView,
-        signals: &mut Signals,
-        results: &mut Option<ResultsOut>,
-    ) -> Result<End, Fault> {
-        let id = task.id;
-        let mut following = std::pin::pin!(watch.follow(task, signals));
-        let broken = async {
-            match results {
-                Some(results) => results.broken().await,
-                None => std::future::pending().await,
-            }
-        };
-        tokio::select! {
-            end = &mut following => end,
-            never = self.warn_of_room(id) => match never {},
-            fault = broken => {
-                watch.stop(id).await?;
-                following.await?;
-                Err(fault)
-            }
-        }
-    }
-
-    pub(in crate::run) fn tell_results(&self, written: Option<u64>) {
-        let Some(written) = written else { return };
-        let place = self.args.results.out.as_deref().unwrap_or_else(|| Path::new("-"));
-        let results = counted(written, "result");
-        self.say(&format!("{results} written to {}", place.display()));
-    }
 }
 
 #[cfg(test)]

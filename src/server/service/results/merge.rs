@@ -39,7 +39,7 @@ impl Reader {
         let mut shards = self.shards.iter();
         let open = shards.find(|shard| shard.frontier < shard.end);
         let end = |shard: &ResultShard| shard.frontier;
-        open.or(self.shards.back()).map_or(ItemIndex(0), end)
+        open.or_else(|| self.shards.back()).map_or(ItemIndex(0), end)
     }
 
     /// The next outputs, in index order; none at the end of what can be read now.

@@ -72,7 +72,7 @@ pub struct Tasks {
     pub(super) node: Arc<ThisNode>,
     /// Where they are kept.
     pub store: Arc<dyn TaskStore>,
-    pub(super) results: Arc<Results>,
+    pub(super) results: Results,
     /// Lists of tasks, runs and audit entries.
     pub lists: Arc<dyn TaskList>,
     pub(super) businesses: Arc<Businesses>,
