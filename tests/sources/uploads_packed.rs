@@ -4,8 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use futures_util::future::join_all;
 use futures_util::{StreamExt as _, stream};
 use sha2::{Digest, Sha256};
+use tokio::sync::Semaphore;
 use windrow_core::ids::WallMs;
 use windrow_engine::ports::sources::resolver::Sender;
 use windrow_engine::ports::sources::source::Source;
@@ -137,7 +139,7 @@ async fn blocks_that_lie_across_parts_read_back() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_can_not_be_unpacked_is_told_and_leaves_nothing() {
     let place = place().await;
-    let text = table(30_000);
+    let text = table(5_000);
     for packing in ALL {
         let packed = pack(packing, text.as_bytes());
         let mut damaged = packed.clone();
@@ -209,24 +211,28 @@ async fn senders_that_are_slow_hold_up_nobody_and_end_with_their_connection() {
     let place = place().await;
     let (packed, format) = (pack(Packing::Gzip, table(30_000).as_bytes()), csv());
     // More than there are turns: each has sent the half of it, and then nothing.
-    let mut slow: Vec<_> = (0..5)
-        .map(|_| {
-            let half = stream::iter(pieces(&packed[..packed.len() / 2], 4096)).chain(stream::pending());
-            Box::pin(place.send(Box::pin(half), &format, u64::MAX))
-        })
-        .collect();
-    for one in &mut slow {
-        // As far as it gets: it never ends.
-        assert!(
-            tokio::time::timeout(Duration::from_millis(50), one)
-                .await
-                .is_err()
-        );
+    let arrived = Semaphore::new(0);
+    let half = || {
+        let silence = async {
+            arrived.add_permits(1);
+            std::future::pending::<Piece>().await
+        };
+        Box::pin(stream::iter(pieces(&packed[..packed.len() / 2], 4096)).chain(stream::once(silence)))
+    };
+    let slow = (0..5).map(|_| place.send(half(), &format, u64::MAX));
+    let others = async {
+        arrived
+            .acquire_many(5)
+            .await
+            .expect("it is never closed")
+            .forget();
+        for bytes in [packed.as_slice(), b"id,name\n1,a\n"] {
+            let sent = place.send(stream::iter(pieces(bytes, 4096)), &format, u64::MAX);
+            sent.await.expect("there is a turn for it");
+        }
+    };
+    tokio::select! {
+        ended = join_all(slow) => panic!("half a body is none: {ended:?}"),
+        done = tokio::time::timeout(Duration::from_secs(100), others) => done.expect("nobody holds them up"),
     }
-    for bytes in [packed.as_slice(), b"id,name\n1,a\n"] {
-        let sent = place.send(stream::iter(pieces(bytes, 4096)), &format, u64::MAX);
-        let sent = tokio::time::timeout(Duration::from_secs(60), sent).await;
-        sent.expect("there is a turn for it").expect("the rows are good");
-    }
-    drop(slow);
 }
