@@ -66,7 +66,7 @@ sections! {
         upload_limit: ByteSize = "20 GiB";
         /// What the uploads of one business may take, those of its tasks included; others have no quota
         upload_quota: ByteSize = "50 GiB";
-        /// Uploads that arrive at once, copies of URLs among them, each with up to 6 MiB of memory, or what unpacking it takes: up to 128 MiB; one caller may have a quarter
+        /// Uploads that arrive at once, copies of URLs among them, each with up to 6 MiB of memory, or what unpacking it takes: up to 32 MiB; one caller may have a quarter
         max_uploads: NonZeroU32 = 16;
         /// Connections at once; some more are kept for /healthz, /readyz and /version
         max_connections: NonZeroU32 = 1024;

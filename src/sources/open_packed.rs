@@ -27,7 +27,7 @@ use super::pass::{BlockLimits, IndexProgress, Indexed, index_bytes};
 use super::rows::BOM;
 use super::spec::{Format, Input, SourceSpec};
 use super::spool::{SpoolError, spool_packed};
-use super::unpack::Unpacker;
+use super::unpack::{MemoryLog, Unpacker};
 use super::unpack_error::Expansion;
 use windrow_core::ids::ItemCount;
 use windrow_engine::ports::sources::store::{IndexedSource, SourceStore};
@@ -132,7 +132,7 @@ pub(super) async fn open_container(
             name: found.location.clone(),
             error,
         };
-        let unpacker = Unpacker::new(Packing::Zstd, &found.file, Expansion::NONE);
+        let unpacker = Unpacker::new(Packing::Zstd, &found.file, Expansion::NONE, MemoryLog::OWN);
         let unpacker = unpacker.map_err(|error| failed(error.into()))?;
         let progress = &mut |progress| (watch.progress)(progress);
         let limits = BlockLimits::default();
@@ -195,7 +195,7 @@ fn unpack_into(
     watch: &IndexWatch,
     name_of: impl FnOnce(&Indexed) -> Result<String, IndexError>,
 ) -> Result<(String, Indexed), SpoolError> {
-    let unpacker = Unpacker::new(packing, packed, expansion);
+    let unpacker = Unpacker::new(packing, packed, expansion, MemoryLog::OWN);
     let unpacker = unpacker.map_err(IndexError::Unreadable)?;
     let read = unpacker.progress();
     let progress = &mut |progress: IndexProgress| {

@@ -4,7 +4,7 @@
 //! Decoders read, so an upload has a thread as long as it arrives; there are at most `http.max_uploads`. The thread works
 //! in turns, of which there are as many as of other passes: one with a lot to unpack holds the others up for one block at
 //! most, and one that waits for its sender or for the store has no turn. Memory: two chunks of the body, some blocks, and
-//! what the decoder needs, at most 128 MiB.
+//! what the decoder needs, at most 32 MiB.
 
 use std::cell::{Cell, RefCell};
 use std::io::{self, Read, Write};
@@ -23,7 +23,7 @@ use super::packing::Packing;
 use super::pass::{IndexProgress, Indexed, index_packed};
 use super::receive::{JOBS, Parts, ReceiveError};
 use super::spec::Format;
-use super::unpack::Unpacker;
+use super::unpack::{MemoryLog, Unpacker};
 use super::unpack_error::Expansion;
 
 /// Chunks, and pieces of frames, that wait on either side of the thread.
@@ -117,7 +117,7 @@ impl UnpackingPass {
             hash: &hash,
             turn,
         };
-        let unpacker = Unpacker::new(self.packing, arrived, Expansion::default());
+        let unpacker = Unpacker::new(self.packing, arrived, Expansion::default(), MemoryLog::SENT);
         let unpacker = unpacker.map_err(IndexError::Unreadable)?;
         let progress = &mut |so_far: IndexProgress| {
             if so_far.bytes > self.unpacked_max {

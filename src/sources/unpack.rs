@@ -15,10 +15,21 @@ use super::frames::count_unpacked;
 use super::packing::Packing;
 use super::unpack_error::{Expansion, UnpackError, UnpackFault};
 
-/// The largest window of zstd, as a power of two: 128 MiB, `zstd --long=27`.
-const ZSTD_WINDOW_LOG_MAX: u32 = 27;
-/// What xz may need. Unit: KiB. (`xz -9` needs 65 MiB.)
-const XZ_KIB_MAX: u32 = 128 * 1024;
+/// What a decoder may need at most, as a power of two in bytes: the window of zstd, all of xz.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct MemoryLog(u32);
+
+impl MemoryLog {
+    /// 128 MiB for who reads files of their own: `zstd --long=27`, `xz -9`.
+    pub(super) const OWN: MemoryLog = MemoryLog(27);
+    /// 32 MiB for each of those who send to a node at once: `zstd -19`, `xz -8`.
+    pub(super) const SENT: MemoryLog = MemoryLog(25);
+
+    fn mib(self) -> u32 {
+        1 << (self.0 - 20)
+    }
+}
+
 /// One read of compressed bytes. Unit: bytes.
 const READ_BYTES: usize = 64 * 1024;
 
@@ -26,6 +37,7 @@ const READ_BYTES: usize = 64 * 1024;
 pub(super) struct Unpacker<R: Read> {
     decoder: Decoder<Below<R>>,
     packing: Packing,
+    memory: MemoryLog,
     allowed: Expansion,
     unpacked: u64,
     read: Arc<AtomicU64>,
@@ -43,22 +55,28 @@ impl<R: Read> Unpacker<R> {
     ///
     /// # Errors
     /// When the decoder can't be made: there is no memory.
-    pub(super) fn new(packing: Packing, packed: R, allowed: Expansion) -> io::Result<Unpacker<R>> {
+    pub(super) fn new(
+        packing: Packing,
+        packed: R,
+        allowed: Expansion,
+        memory: MemoryLog,
+    ) -> io::Result<Unpacker<R>> {
         let read = Arc::new(AtomicU64::new(0));
         let packed = BufReader::with_capacity(READ_BYTES, Counted(packed, Arc::clone(&read)));
         let decoder = match packing {
             Packing::Gzip => Decoder::Gzip(Box::new(MultiGzDecoder::new(packed))),
             Packing::Zstd => {
                 let mut decoder = zstd::stream::read::Decoder::with_buffer(packed)?;
-                decoder.window_log_max(ZSTD_WINDOW_LOG_MAX)?;
+                decoder.window_log_max(memory.0)?;
                 Decoder::Zstd(Box::new(decoder))
             }
             Packing::Bzip2 => Decoder::Bzip2(MultiBzDecoder::new(packed)),
-            Packing::Xz => Decoder::Xz(Box::new(XzReader::new_mem_limit(packed, true, XZ_KIB_MAX))),
+            Packing::Xz => Decoder::Xz(Box::new(XzReader::new_mem_limit(packed, true, memory.mib() * 1024))),
         };
         Ok(Unpacker {
             decoder,
             packing,
+            memory,
             allowed,
             unpacked: 0,
             read,
@@ -96,10 +114,10 @@ impl<R: Read> Unpacker<R> {
         }
         let words = error.to_string();
         self.fault(match error.kind() {
-            io::ErrorKind::OutOfMemory => UnpackFault::Memory,
+            io::ErrorKind::OutOfMemory => UnpackFault::Memory(self.memory.mib()),
             io::ErrorKind::UnexpectedEof => UnpackFault::Truncated,
             // The words of the zstd library, and of the xz decoder where the next stream is cut off.
-            _ if words.contains("too much memory") => UnpackFault::Memory,
+            _ if words.contains("too much memory") => UnpackFault::Memory(self.memory.mib()),
             _ if words.contains("incomplete") => UnpackFault::Truncated,
             _ => UnpackFault::Corrupt(words),
         })

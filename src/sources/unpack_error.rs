@@ -54,8 +54,8 @@ pub enum UnpackFault {
     Truncated,
     /// They are damaged, or followed by something else; the decoder's words.
     Corrupt(String),
-    /// Unpacking them takes more than 128 MiB of memory.
-    Memory,
+    /// Unpacking them takes more memory than this. Unit: MiB.
+    Memory(u32),
     /// More comes out than [`Expansion`] allows.
     Expansion(Expansion),
 }
@@ -77,9 +77,9 @@ impl fmt::Display for UnpackError {
                     "its {packing} data are damaged within the first {read} bytes ({why})"
                 )
             }
-            UnpackFault::Memory => write!(
+            UnpackFault::Memory(mib) => write!(
                 f,
-                "unpacking its {packing} data takes more than 128 MiB of memory"
+                "unpacking its {packing} data takes more than {mib} MiB of memory"
             ),
             UnpackFault::Expansion(allowed) => write!(
                 f,
@@ -103,7 +103,7 @@ impl UnpackError {
         match self.kind {
             UnpackFault::Truncated => "truncated",
             UnpackFault::Corrupt(_) => "damaged",
-            UnpackFault::Memory => "memory",
+            UnpackFault::Memory(_) => "memory",
             UnpackFault::Expansion(_) => "expansion",
         }
     }
@@ -118,10 +118,14 @@ impl UnpackError {
             (UnpackFault::Corrupt(_), Packing::Zstd) => "check it with zstd -t FILE, and copy it again",
             (UnpackFault::Corrupt(_), Packing::Bzip2) => "check it with bzip2 -t FILE, and copy it again",
             (UnpackFault::Corrupt(_), Packing::Xz) => "check it with xz -t FILE, and copy it again",
-            (UnpackFault::Memory, Packing::Xz) => {
+            (UnpackFault::Memory(..128), Packing::Xz) => "compress it with xz -8 or less, or send it unpacked",
+            (UnpackFault::Memory(..128), _) => {
+                "compress it with zstd -19 or less and without --long, or send it unpacked"
+            }
+            (UnpackFault::Memory(_), Packing::Xz) => {
                 "compress it with xz -9 or less, or unpack it in front: xz -dc FILE | … -"
             }
-            (UnpackFault::Memory, _) => {
+            (UnpackFault::Memory(_), _) => {
                 "compress it with --long=27 or less, or unpack it in front: zstd -dc --long=31 FILE | … -"
             }
             (UnpackFault::Expansion(_), _) => {

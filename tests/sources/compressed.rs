@@ -288,7 +288,7 @@ async fn what_asks_for_more_memory_than_there_is_for_it_is_refused() {
             Ok(opened) => assert!(fits && opened.source.total().0 == 1),
             Err(error) => {
                 assert!(!fits, "{error}");
-                assert_eq!(fault(&error), (Packing::Zstd, UnpackFault::Memory));
+                assert_eq!(fault(&error), (Packing::Zstd, UnpackFault::Memory(128)));
                 assert!(error.hint().contains("--long=27"), "{error}");
             }
         }
@@ -304,7 +304,7 @@ async fn what_asks_for_more_memory_than_there_is_for_it_is_refused() {
     let error = opened(&place, &spec("csv", &path))
         .await
         .expect_err("1 GiB is too much");
-    assert_eq!(fault(&error), (Packing::Xz, UnpackFault::Memory), "{error}");
+    assert_eq!(fault(&error), (Packing::Xz, UnpackFault::Memory(128)), "{error}");
 }
 
 #[tokio::test]

@@ -236,3 +236,20 @@ async fn senders_that_are_slow_hold_up_nobody_and_end_with_their_connection() {
         done = tokio::time::timeout(Duration::from_secs(100), others) => done.expect("nobody holds them up"),
     }
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_takes_more_memory_than_one_of_many_may_have_is_refused() {
+    let place = place().await;
+    // Frames with windows of 32 and 64 MiB.
+    for (exponent, fits) in [(15_u8, true), (16, false)] {
+        let head = [0x28, 0xb5, 0x2f, 0xfd, 0, exponent << 3, 0x29, 0, 0];
+        let frame = [&head[..], b"id\n1\n"].concat();
+        match place.send(stream::iter(pieces(&frame, 4096)), &csv(), u64::MAX).await {
+            Ok(_) => assert!(fits),
+            Err(ReceiveError::Rows(IndexError::Packed(error))) => {
+                assert!(!fits && error.kind == UnpackFault::Memory(32), "{error}");
+            }
+            Err(other) => panic!("{other}"),
+        }
+    }
+}
