@@ -71,7 +71,11 @@ impl<R: Read> Unpacker<R> {
                 Decoder::Zstd(Box::new(decoder))
             }
             Packing::Bzip2 => Decoder::Bzip2(MultiBzDecoder::new(packed)),
-            Packing::Xz => Decoder::Xz(Box::new(XzReader::new_mem_limit(packed, true, memory.mib() * 1024))),
+            Packing::Xz => Decoder::Xz(Box::new(XzReader::new_mem_limit(
+                packed,
+                true,
+                memory.mib() * 1024,
+            ))),
         };
         Ok(Unpacker {
             decoder,

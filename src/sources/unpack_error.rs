@@ -118,7 +118,9 @@ impl UnpackError {
             (UnpackFault::Corrupt(_), Packing::Zstd) => "check it with zstd -t FILE, and copy it again",
             (UnpackFault::Corrupt(_), Packing::Bzip2) => "check it with bzip2 -t FILE, and copy it again",
             (UnpackFault::Corrupt(_), Packing::Xz) => "check it with xz -t FILE, and copy it again",
-            (UnpackFault::Memory(..128), Packing::Xz) => "compress it with xz -8 or less, or send it unpacked",
+            (UnpackFault::Memory(..128), Packing::Xz) => {
+                "compress it with xz -8 or less, or send it unpacked"
+            }
             (UnpackFault::Memory(..128), _) => {
                 "compress it with zstd -19 or less and without --long, or send it unpacked"
             }

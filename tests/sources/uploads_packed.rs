@@ -244,7 +244,10 @@ async fn what_takes_more_memory_than_one_of_many_may_have_is_refused() {
     for (exponent, fits) in [(15_u8, true), (16, false)] {
         let head = [0x28, 0xb5, 0x2f, 0xfd, 0, exponent << 3, 0x29, 0, 0];
         let frame = [&head[..], b"id\n1\n"].concat();
-        match place.send(stream::iter(pieces(&frame, 4096)), &csv(), u64::MAX).await {
+        match place
+            .send(stream::iter(pieces(&frame, 4096)), &csv(), u64::MAX)
+            .await
+        {
             Ok(_) => assert!(fits),
             Err(ReceiveError::Rows(IndexError::Packed(error))) => {
                 assert!(!fits && error.kind == UnpackFault::Memory(32), "{error}");
