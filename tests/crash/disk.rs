@@ -24,7 +24,7 @@ async fn a_job_goes_on_when_a_full_disk_has_room_again() {
     let job = Job::new(place.path(), &words).env("WINDROW_TASK_DEFAULTS__CHECKPOINT_INTERVAL", "50ms");
     let mut life = job.start_within(ROOM);
     let mut lines = life.lines();
-    let full = lines.wait_for(|lines| lines.iter().any(|line| line.contains("checkpoint not written")));
+    let full = lines.wait_for(|lines| lines.iter().any(|line| line.contains("progress can't be saved")));
     life.until(full).await.expect("it lives");
     // Every kind of write has failed by then, more than once.
     life.until(tokio::time::sleep(Duration::from_secs(2))).await;
