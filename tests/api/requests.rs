@@ -167,7 +167,8 @@ async fn a_task_of_a_request_has_a_batch_of_one_and_is_refused_another_when_it_i
         .await
         .expect(201);
     let task = |more: Value| {
-        let mut task = json!({"business": "ship", "source": {"type": "range", "total": 3}});
+        let items = json!({"type": "inline", "items": [{"order_id": "s-1"}]});
+        let mut task = json!({"business": "ship", "source": items});
         crate::support::merge(&mut task, more);
         node.admin.post("/v1/tasks", task)
     };
@@ -181,4 +182,18 @@ async fn a_task_of_a_request_has_a_batch_of_one_and_is_refused_another_when_it_i
         .await
         .problem(422, "validation-failed");
     assert_eq!(refused["errors"][0]["pointer"], "/batch");
+    let counted = json!({"business": "ship", "source": {"type": "range", "total": 3}});
+    let refused = node
+        .admin
+        .post("/v1/tasks", counted)
+        .await
+        .problem(422, "validation-failed");
+    assert_eq!(refused["errors"][0]["pointer"], "/source", "{refused:#}");
+    assert!(
+        refused["errors"][0]["detail"]
+            .as_str()
+            .unwrap()
+            .contains("only counted"),
+        "{refused:#}"
+    );
 }

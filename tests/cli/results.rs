@@ -160,6 +160,28 @@ fn results_that_cannot_be_written_are_refused_before_anything_begins() {
 }
 
 #[test]
+fn no_file_is_lost_to_results() {
+    let place = place();
+    let rows = place.read("users.csv");
+    let run = |more: &[&str]| place.windrow(&job(more));
+    for input in ["users.csv", "./users.csv"] {
+        run(&["--results-out", input]).refused(2, &["the run needs that file"]);
+    }
+    place.write("notes.ndjson", "my notes\n");
+    run(&["--results-out", "notes.ndjson"]).refused(2, &["it is there already", "no results"]);
+    assert_eq!(
+        (place.read("users.csv"), place.read("notes.ndjson")),
+        (rows, "my notes\n".to_owned())
+    );
+    run(&["--results-out", "answers.ndjson"]).expect(8);
+    run(&["--results-out", "answers.ndjson"]).expect(8);
+    run(&["--only-failed", "--results-out", "answers.ndjson"])
+        .refused(2, &["it is there already", "results of their own"]);
+    run(&["--results-out", "answers.csv"]).expect(8);
+    run(&["--results-out", "answers.csv"]).expect(8);
+}
+
+#[test]
 fn results_that_will_not_fit_are_said_once_while_the_job_runs() {
     let place = Place::new();
     let words = [

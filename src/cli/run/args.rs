@@ -192,7 +192,7 @@ pub struct RunArgs {
 #[command(next_help_heading = "Output")]
 pub struct ResultArgs {
     /// Write what items came to, in index order while the job runs: NDJSON, or CSV where the name ends in .csv; - is
-    /// standard output. The job keeps them (results = keep)
+    /// standard output. FILE.partial grows until the job ends. The job keeps them (results = keep)
     #[arg(long = "results-out", value_name = "FILE", id = "results_out", value_hint = ValueHint::FilePath)]
     pub out: Option<PathBuf>,
     /// Only what follows the item of this index

@@ -132,7 +132,7 @@ impl Reader {
         match refusal.answer.status.as_u16() {
             429 => CallFailure::BackPressure {
                 after,
-                failure: refusal.failure("it wants fewer calls; the whole task pauses"),
+                failure: refusal.failure("it wants fewer calls"),
             },
             502 | 503 => tried_again(FailureClass::Unavailable, "it is not there; it is tried again"),
             408 | 425 | 500 | 504..=599 => tried_again(

@@ -55,8 +55,8 @@ pub fn parse_single(bytes: &[u8], index: ItemIndex) -> Result<Reply, Failure> {
 }
 
 /// Reads the reply about a single item, or the `result` line of a worker, whose other members are ignored.
-/// The answer has exactly one verdict. A reply that says something, but no `result`, is a retry with code
-/// [`MISSING_RESULT`]; one that has no member that Windrow knows is a bad one.
+/// The answer has exactly one verdict. A command without a `result` is a retry with code [`MISSING_RESULT`]; any other reply
+/// without one is a bad one.
 ///
 /// # Errors
 /// See [`parse_single`].
@@ -71,6 +71,8 @@ pub fn item_result(bytes: &[u8], index: ItemIndex) -> Result<ItemReplies, Failur
     let commands = command::checked(body.command.map(|object| object.0), bytes)?;
     let verdict = match body.result {
         Some(word) => body.about.verdict(word),
+        // A command may come alone; whatever else is said without a result is an answer in another form.
+        None if commands.is_empty() => Err("it has no `result`"),
         None => Ok(missing_result(index)),
     };
     let verdict = verdict.map_err(|why| bad_reply(why, bytes))?;

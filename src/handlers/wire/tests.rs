@@ -138,22 +138,24 @@ fn what_is_not_a_result_is_never_success() {
 }
 
 #[test]
-fn a_reply_that_says_something_but_no_result_is_retried_as_missing() {
+fn a_reply_that_says_something_but_no_result_is_a_bad_one_unless_it_is_a_command() {
     for json in [
         r#"{"result":null,"code":"X"}"#,
         r#"{"logs":[]}"#,
         r#"{"message":"hm"}"#,
+        r#"{"output":{"id":7}}"#,
     ] {
-        let ItemVerdict::Failed { failure, wish } = only(json) else {
-            panic!("{json} succeeded")
-        };
-        assert_eq!(
-            (failure.code.as_ref(), wish),
-            (MISSING_RESULT, Wish::Retry { after: None }),
-            "{json}"
-        );
+        let failure = item_result(json.as_bytes(), ItemIndex(7)).expect_err("no result");
+        assert_eq!(failure.code, BAD_REPLY, "{json}");
+        assert!(failure.message.contains("no `result`"), "{failure:?}");
     }
-    let replies = single(r#"{"command":{"command":"stop","reason":"enough"}}"#);
+    let json = r#"{"command":{"command":"stop","reason":"enough"}}"#;
+    let ItemVerdict::Failed { failure, wish } = only(json) else {
+        panic!("{json} succeeded")
+    };
+    let expected = (MISSING_RESULT, Wish::Retry { after: None });
+    assert_eq!((failure.code.as_ref(), wish), expected);
+    let replies = single(json);
     assert_eq!(
         replies.commands,
         [HandlerCommand::Stop {

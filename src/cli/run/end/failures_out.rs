@@ -101,6 +101,11 @@ fn is_same(one: &fs::Metadata, other: &fs::Metadata) -> bool {
     (one.dev(), one.ino()) == (other.dev(), other.ino())
 }
 
+/// Whether the command line names this file for something else.
+pub(super) fn is_needed(args: &RunArgs, there: &fs::Metadata) -> bool {
+    needed(args).any(|used| used.metadata().is_ok_and(|used| is_same(there, &used)))
+}
+
 /// Every file that the command line names: items, configuration, secrets, the handler and its arguments.
 fn needed(args: &RunArgs) -> impl Iterator<Item = &Path> {
     let items = args.items.files().map(Path::new);

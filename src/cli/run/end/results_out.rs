@@ -6,7 +6,7 @@
 mod beside;
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, BufRead, BufReader, Seek, SeekFrom, Write};
+use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,6 +18,7 @@ use tokio::time::timeout;
 use crate::args::RunArgs;
 use crate::exit::Exit;
 use crate::fault::Fault;
+use crate::run::end::failures_out;
 use windrow_core::ids::ItemIndex;
 use windrow_engine::ports::sources::source::Source;
 use windrow_engine::ports::tasks::results::ItemOutput;
@@ -30,6 +31,10 @@ use windrow_server::service::results::{Keys, Results};
 
 /// Between two looks for more.
 const LOOK_EVERY: Duration = Duration::from_millis(300);
+/// How files of results begin: NDJSON, CSV.
+const ROW_BEGINNINGS: [&[u8]; 2] = [b"{\"index\":", b"index,key"];
+/// As much as the longer one. Unit: bytes.
+const HEAD_BYTES: usize = 9;
 
 /// The flags that make no sense together are refused before anything begins.
 ///
@@ -47,12 +52,38 @@ pub(in crate::run) fn check(args: &RunArgs) -> Result<(), Fault> {
             "the failed items go to standard output"
         }
         Ok(there) if there.is_dir() => "it is a directory",
-        _ if path.as_os_str() != "-" && !folder(path).is_dir() => "its directory does not exist",
-        _ => return Ok(()),
+        _ if path.as_os_str() == "-" => return Ok(()),
+        _ if !folder(path).is_dir() => "its directory does not exist",
+        Ok(there) => match lost(args, path, &there) {
+            Some(because) => because,
+            None => return Ok(()),
+        },
+        Err(_) => return Ok(()),
     };
     let what = format!("results can't be written to {}", path.display());
     Err(Fault::new(Exit::Usage, what, because)
         .hint("name a file of its own in a directory that exists, or - for standard output"))
+}
+
+/// What would be lost if the file that is there were replaced.
+fn lost(args: &RunArgs, path: &Path, there: &fs::Metadata) -> Option<&'static str> {
+    if failures_out::is_needed(args, there) {
+        return Some("the run needs that file");
+    }
+    if !there.is_file() || there.len() == 0 {
+        return None;
+    }
+    if args.only_failed {
+        return Some("it is there already, and the items that are done again have results of their own");
+    }
+    let mut head = [0; HEAD_BYTES];
+    let read = File::open(path)
+        .and_then(|mut file| file.read(&mut head))
+        .unwrap_or(0);
+    let is_ours = ROW_BEGINNINGS
+        .iter()
+        .any(|beginning| head[..read].starts_with(beginning));
+    (!is_ours).then_some("it is there already, and what it holds are no results")
 }
 
 fn folder(path: &Path) -> PathBuf {

@@ -18,6 +18,9 @@ use windrow_node::sources::OpenedSource;
 /// What can't be used, in faults.
 const WHAT: &str = "--each can't be used";
 
+/// Words that only a shell understands.
+const SHELL_WORDS: [&str; 8] = ["|", "||", "&&", ";", "&", ">", ">>", "<"];
+
 /// Said once where nobody keeps what programs print.
 const DISCARDED: &str = "what the programs print is discarded: --results-out FILE keeps it, an answer for each item \
                          (for a job that has begun: with --restart)";
@@ -156,6 +159,11 @@ impl EachArgs {
                     let because = "it has a quote without its other one, or ends with \\";
                     return Err(usage(because, "as words of their own: --each -- COMMAND…"));
                 };
+                if let Some(word) = words.iter().find(|word| SHELL_WORDS.contains(&word.as_str())) {
+                    let because = format!("{word} would be an argument of the program: no shell is involved");
+                    let hint = "--shell --each 'sort \"$ROW_in\" > \"$ROW_out\"'; or --each -- COMMAND… where it is meant";
+                    return Err(usage(&because, hint));
+                }
                 Argv::parse(&words, self.allow_dashes).map(Recipe::Argv)
             }
         };
@@ -196,7 +204,7 @@ mod tests {
     fn what_can_not_be_started_is_told_with_something_to_try() {
         let words = ["true".into()];
         let flag = ["--shell".into(), "wc".into()];
-        let cases: [(&str, bool, &[OsString], &str); 7] = [
+        let cases: [(&str, bool, &[OsString], &str); 8] = [
             ("", false, &[], "names no program"),
             ("", true, &words, "runs one text"),
             ("true", false, &words, "words after --"),
@@ -204,6 +212,7 @@ mod tests {
             ("echo 'x", false, &[], "a quote without its other one"),
             ("echo {x", false, &[], "part of no placeholder"),
             ("{x} y", false, &[], "has a placeholder"),
+            ("cat {x} | wc -l", false, &[], "no shell is involved"),
         ];
         for (text, shell, words, because) in cases {
             let fault = each(text, shell).recipe(text, words).expect_err("refused");

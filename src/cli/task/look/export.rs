@@ -17,7 +17,8 @@ use windrow_client::Request;
 /// # Errors
 /// `Conflict` when the file is there already; `Failed` when it can't be written. A file is there whole or not at all.
 pub(crate) async fn export(args: &ExportArgs, shell: &Shell) -> Result<Exit, Fault> {
-    if let Some(path) = args.out.as_ref().filter(|path| !args.force && path.exists()) {
+    let out = args.out.as_deref().filter(|path| path.as_os_str() != "-");
+    if let Some(path) = out.filter(|path| !args.force && path.exists()) {
         return Err(is_there(path));
     }
     let link = Link::open(&args.remote, shell)?;
@@ -28,7 +29,7 @@ pub(crate) async fn export(args: &ExportArgs, shell: &Shell) -> Result<Exit, Fau
         .query("format", word(&args.format))
         .query_option("data", data)
         .accept("*/*");
-    deliver(&link, request, (args.out.as_deref(), args.force)).await
+    deliver(&link, request, (out, args.force)).await
 }
 
 /// Everything that is answered, to a file or to standard output.

@@ -28,7 +28,8 @@ const AWAY_MAX: Duration = Duration::from_secs(600);
 /// # Errors
 /// As `windrow task export`.
 pub(crate) async fn results(args: &ResultsArgs, shell: &Shell) -> Result<Exit, Fault> {
-    if let Some(path) = args.out.as_ref().filter(|path| !args.force && path.exists()) {
+    let out = args.out.as_deref().filter(|path| path.as_os_str() != "-");
+    if let Some(path) = out.filter(|path| !args.force && path.exists()) {
         return Err(is_there(path));
     }
     let link = Link::open(&args.remote, shell)?;
@@ -46,7 +47,7 @@ pub(crate) async fn results(args: &ResultsArgs, shell: &Shell) -> Result<Exit, F
         .await;
     }
     let request = request(args, &id, args.after);
-    deliver(&link, request, (args.out.as_deref(), args.force)).await
+    deliver(&link, request, (out, args.force)).await
 }
 
 fn request(args: &ResultsArgs, id: &str, after: Option<u64>) -> Request {

@@ -10,7 +10,7 @@ use crate::execution::Execution;
 use crate::execution::failed::fresh_trouble;
 use crate::execution::types::{Effects, Now};
 use crate::items::retry::doubled;
-use crate::items::verdict::{Failed, Wish};
+use crate::items::verdict::{AnsweredCalls, Failed, FailedCall, Wish};
 use crate::items::waiting::{Doing, Trouble, Turns};
 
 /// So often an item is turned away while others are answered before its attempts count.
@@ -75,6 +75,20 @@ impl Execution {
             Wish::Retry { after } => after,
             Wish::Abandon => None,
         };
+        if trouble.turns.own > 1 {
+            // The handler takes others: this is about the item, and people should hear which one.
+            let (class, before) = (failed.class, AnsweredCalls::default());
+            let (failure, departed) = (failed.failure.clone(), failed.departed);
+            let call = FailedCall {
+                before,
+                class,
+                index,
+                departed,
+                failure,
+                after,
+            };
+            self.errors.note(&call, now.wall);
+        }
         self.back_off(after, now);
         let wait = doubled(OTHERS_FIRST, trouble.turns.all - 1);
         let until = self.pace.paused(now.moment).unwrap_or(now.moment);

@@ -41,6 +41,9 @@ impl JobRun<'_> {
             end = &mut following => end,
             never = self.warn_of_room(id) => match never {},
             fault = broken => {
+                let why = fault.because.first().map(String::as_str).unwrap_or_default();
+                let screen = &self.shell.screen;
+                screen.must_say(&format!("{} ({why}), so the job stops; nothing is lost", fault.what));
                 watch.stop(id).await?;
                 following.await?;
                 Err(fault)
