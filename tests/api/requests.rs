@@ -1,6 +1,8 @@
 //! A business that is an API which knows nothing of Windrow: registered with templates, validated, called for each item, and
 //! its secrets kept.
 
+use bytes::Bytes;
+use hyper::Method;
 use serde_json::{Value, json};
 
 use crate::business::{Act, Business};
@@ -167,7 +169,7 @@ async fn a_task_of_a_request_has_a_batch_of_one_and_is_refused_another_when_it_i
         .await
         .expect(201);
     let task = |more: Value| {
-        let items = json!({"type": "inline", "items": [{"order_id": "s-1"}]});
+        let items = json!({"type": "inline", "items": [{"id": "s-1"}]});
         let mut task = json!({"business": "ship", "source": items});
         crate::support::merge(&mut task, more);
         node.admin.post("/v1/tasks", task)

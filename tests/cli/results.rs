@@ -168,7 +168,10 @@ fn no_file_is_lost_to_results() {
         run(&["--results-out", input]).refused(2, &["the run needs that file"]);
     }
     place.write("notes.ndjson", "my notes\n");
+    place.write("half.ndjson.partial", "my half\n");
     run(&["--results-out", "notes.ndjson"]).refused(2, &["it is there already", "no results"]);
+    run(&["--results-out", "half.ndjson"]).refused(2, &["it is there already", "no results"]);
+    run(&["--failures-out", "notes.ndjson"]).refused(2, &["it is there already", "no failures"]);
     assert_eq!(
         (place.read("users.csv"), place.read("notes.ndjson")),
         (rows, "my notes\n".to_owned())

@@ -49,6 +49,9 @@ struct Lane {
 /// What happened, for the "sometimes" assertions.
 pub(crate) type Seen = BTreeMap<&'static str, u64>;
 
+/// Turns of an item that are never charged, whatever others fare like.
+const TURNS_UNCHARGED: u32 = 5;
+
 pub(crate) struct World {
     plan: Plan,
     rng: Rng,
@@ -65,6 +68,8 @@ pub(crate) struct World {
     tick_wanted: bool,
     rows_ready: u64,
     auditor: Auditor,
+    /// How often each item was turned away.
+    turns: BTreeMap<u64, u32>,
     faults_left: u32,
     crashed: bool,
     run_over: Option<RunEnd>,
@@ -117,6 +122,7 @@ impl World {
             tick_wanted: false,
             rows_ready: plan.start,
             auditor: Auditor::default(),
+            turns: BTreeMap::new(),
             faults_left: plan.faults,
             crashed: false,
             run_over: None,
@@ -338,7 +344,8 @@ impl World {
             }
         }
         let back = reports.returned.iter().chain(&reports.refused);
-        for index in back.flat_map(|dispatch| dispatch.run.iter()) {
+        let back = back.flat_map(|dispatch| dispatch.run.iter());
+        for index in back.chain(reports.turned_away.iter().map(|failed| failed.index)) {
             self.auditor
                 .in_flight
                 .remove(&index.0)
@@ -413,10 +420,24 @@ impl World {
         let command = self.rng.chance(self.plan.commands).then(|| self.command());
         let reports = &mut self.lanes[lane].reports;
         if refused {
-            reports.refused.push(Dispatch { run, attempt });
-            reports.signals.push(Signal::BackPressure {
-                after: after.map(|wait| wait / 10),
-            });
+            let turns = self.turns.entry(index).or_default();
+            let after = after.map(|wait| wait / 10);
+            // One more turn, and its attempts might count: `scenarios` has those stories.
+            if *turns < TURNS_UNCHARGED {
+                *turns += 1;
+                reports.turned_away.push(Failed {
+                    index: ItemIndex(index),
+                    attempt,
+                    failure: Failure::new("HTTP_429", "not now"),
+                    wish: Wish::Retry { after },
+                    class: FailureClass::Answered,
+                    departed: Moment(self.now),
+                    took: Duration::from_millis(7),
+                });
+            } else {
+                reports.refused.push(Dispatch { run, attempt });
+                reports.signals.push(Signal::BackPressure { after });
+            }
         } else if hopeless || gives_up || fails {
             let wish = if gives_up {
                 Wish::Abandon

@@ -2,7 +2,7 @@
 //! never over what is no file: the new file takes the old one's name, and a device would be lost with it.
 
 use std::fs::{self, File};
-use std::io::{self, BufWriter, Write};
+use std::io::{self, BufWriter, Read, Write};
 use std::os::fd::AsFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -34,6 +34,9 @@ pub(in crate::run) struct Failed<'a> {
     /// What of their data is wanted.
     pub(in crate::run) members: &'a Members,
 }
+
+/// How a line begins.
+const LINE_BEGINNING: &[u8] = b"{\"index\":";
 
 /// One line.
 #[derive(Serialize)]
@@ -89,6 +92,9 @@ fn unusable(path: &Path, args: &RunArgs) -> Option<String> {
         {
             return Some(format!("the run needs that file: it is {}", used.display()));
         }
+        if is_foreign(path, &[LINE_BEGINNING]) {
+            return Some("it is there already, and what it holds are no failures".to_owned());
+        }
     }
     let half = Half::beside(&named(path));
     File::create(&half.path).err().map(|error| match error.kind() {
@@ -99,6 +105,17 @@ fn unusable(path: &Path, args: &RunArgs) -> Option<String> {
 
 fn is_same(one: &fs::Metadata, other: &fs::Metadata) -> bool {
     (one.dev(), one.ino()) == (other.dev(), other.ino())
+}
+
+/// Whether a file holds anything that doesn't begin like this: somebody else's, which would be lost.
+pub(super) fn is_foreign(path: &Path, beginnings: &[&[u8]]) -> bool {
+    let most = beginnings.iter().map(|beginning| beginning.len()).max();
+    let mut head = vec![0; most.unwrap_or(0)];
+    let Ok(read) = File::open(path).and_then(|mut file| file.read(&mut head)) else {
+        return false;
+    };
+    let is_ours = |beginning: &&[u8]| head[..read].starts_with(beginning);
+    read > 0 && !beginnings.iter().any(|beginning| is_ours(beginning))
 }
 
 /// Whether the command line names this file for something else.

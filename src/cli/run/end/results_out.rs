@@ -6,7 +6,7 @@
 mod beside;
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
+use std::io::{self, BufRead, BufReader, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -33,8 +33,6 @@ use windrow_server::service::results::{Keys, Results};
 const LOOK_EVERY: Duration = Duration::from_millis(300);
 /// How files of results begin: NDJSON, CSV.
 const ROW_BEGINNINGS: [&[u8]; 2] = [b"{\"index\":", b"index,key"];
-/// As much as the longer one. Unit: bytes.
-const HEAD_BYTES: usize = 9;
 
 /// The flags that make no sense together are refused before anything begins.
 ///
@@ -54,11 +52,15 @@ pub(in crate::run) fn check(args: &RunArgs) -> Result<(), Fault> {
         Ok(there) if there.is_dir() => "it is a directory",
         _ if path.as_os_str() == "-" => return Ok(()),
         _ if !folder(path).is_dir() => "its directory does not exist",
-        Ok(there) => match lost(args, path, &there) {
-            Some(because) => because,
-            None => return Ok(()),
-        },
-        Err(_) => return Ok(()),
+        there => {
+            let half = partial(path);
+            let of_whole = there.ok().and_then(|there| lost(args, path, &there));
+            let of_half = || half.metadata().ok().and_then(|there| lost(args, &half, &there));
+            match of_whole.or_else(of_half) {
+                Some(because) => because,
+                None => return Ok(()),
+            }
+        }
     };
     let what = format!("results can't be written to {}", path.display());
     Err(Fault::new(Exit::Usage, what, because)
@@ -70,20 +72,14 @@ fn lost(args: &RunArgs, path: &Path, there: &fs::Metadata) -> Option<&'static st
     if failures_out::is_needed(args, there) {
         return Some("the run needs that file");
     }
-    if !there.is_file() || there.len() == 0 {
+    if !there.is_file() {
         return None;
     }
-    if args.only_failed {
+    if args.only_failed && there.len() > 0 && Some(path) == args.results.out.as_deref() {
         return Some("it is there already, and the items that are done again have results of their own");
     }
-    let mut head = [0; HEAD_BYTES];
-    let read = File::open(path)
-        .and_then(|mut file| file.read(&mut head))
-        .unwrap_or(0);
-    let is_ours = ROW_BEGINNINGS
-        .iter()
-        .any(|beginning| head[..read].starts_with(beginning));
-    (!is_ours).then_some("it is there already, and what it holds are no results")
+    failures_out::is_foreign(path, &ROW_BEGINNINGS)
+        .then_some("it is there already, and what it holds are no results")
 }
 
 fn folder(path: &Path) -> PathBuf {

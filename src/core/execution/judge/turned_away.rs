@@ -63,14 +63,6 @@ impl Execution {
         };
         let mut trouble = trouble.unwrap_or_else(|| fresh_trouble(now));
         let counts = self.turned_away.count(&mut trouble.turns, others);
-        if counts && trouble.turns.own > TURNS_MAX {
-            // A round of probes goes on with others.
-            self.circuit.on_returned(1);
-            return self.on_failed_trouble(failed, trouble, now, fx);
-        }
-        self.land(1, fx);
-        self.take_back(1, u64::from(trouble.attempts > 0));
-        self.meters.on_refused(1);
         let after = match failed.wish {
             Wish::Retry { after } => after,
             Wish::Abandon => None,
@@ -89,6 +81,14 @@ impl Execution {
             };
             self.errors.note(&call, now.wall);
         }
+        if counts && trouble.turns.own > TURNS_MAX {
+            // A round of probes goes on with others.
+            self.circuit.on_returned(1);
+            return self.on_failed_trouble(failed, trouble, now, fx);
+        }
+        self.land(1, fx);
+        self.take_back(1, u64::from(trouble.attempts > 0));
+        self.meters.on_refused(1);
         self.back_off(after, now);
         let wait = doubled(OTHERS_FIRST, trouble.turns.all - 1);
         let until = self.pace.paused(now.moment).unwrap_or(now.moment);

@@ -9,7 +9,6 @@ use crate::service::tasks::Tasks;
 use crate::service::tasks::outlook::Outlook;
 use crate::service::{FieldFault, ServiceError};
 use windrow_config::TaskDefaults;
-use windrow_core::business::HandlerSpec;
 use windrow_core::execution::shared_faults;
 use windrow_core::ids::{ItemCount, ItemIndex, TaskId, WallMs};
 use windrow_core::settings::Auto;
@@ -18,7 +17,6 @@ use windrow_core::settings::table::TuningPatch;
 use windrow_core::shards::SHARDS_MAX;
 use windrow_core::task::meaning::{Meaning, MeaningChange, changed};
 use windrow_core::task::{Canary, Tuning};
-use windrow_core::template::request::RequestTemplate;
 use windrow_engine::ports::access::business_store::Business;
 use windrow_engine::ports::sources::resolver::{ResolvedSource, SourceRequest};
 use windrow_engine::ports::tasks::store::{Making, NewTask, TaskView, Write};
@@ -92,9 +90,7 @@ impl Tasks {
         self.check_plan(&request.plan)?;
         self.limits.check(&request.plan, &business, write).await?;
         let tuning = self.settings(&business, &request.plan.tuning)?;
-        if matches!(request.source, SourceRequest::Range { .. }) {
-            check_counted(&business)?;
-        }
+        self.check_fill(&business, &request.source).await?;
         let source = self
             .sources
             .resolve(&request.source, &request.business, write)
@@ -194,26 +190,6 @@ impl Tasks {
             self.node.look_at(made.id);
         }
         Ok(made)
-    }
-}
-
-/// Whether items that are only counted can fill what the business makes of them.
-fn check_counted(business: &Business) -> Result<(), ServiceError> {
-    let HandlerSpec::Request(handler) = &business.spec.handler else {
-        return Ok(());
-    };
-    let Ok(template) = RequestTemplate::compile(&handler.request) else {
-        return Ok(());
-    };
-    match template.columns().first() {
-        None => Ok(()),
-        Some(column) => {
-            let text = format!(
-                "the request of {} names the column {{{column}}}, and items that are only counted have none",
-                business.slug
-            );
-            Err(ServiceError::unprocessable("/source", text))
-        }
     }
 }
 

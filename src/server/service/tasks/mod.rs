@@ -3,6 +3,7 @@
 pub(crate) mod abandon;
 pub mod change;
 pub mod create;
+mod fill;
 pub(crate) mod hooks;
 pub mod merge_patch;
 pub mod outlook;
