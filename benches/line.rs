@@ -188,6 +188,7 @@ fn new_task() -> NewTask {
         start_at: None,
         deadline: None,
         parent: None,
+        publish: None,
         priority: 0,
     }
 }

@@ -232,6 +232,7 @@ fn new_task() -> NewTask {
         start_at: None,
         deadline: None,
         parent: None,
+        publish: None,
         priority: 0,
         shards: windrow_core::settings::Auto::Fixed(std::num::NonZeroU32::MIN),
     }

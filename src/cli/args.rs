@@ -7,7 +7,7 @@ use clap::{ArgAction, Args, CommandFactory, Parser, Subcommand, ValueHint};
 use console::Term;
 
 use super::local::{db, doctor, serve, trial, version};
-use super::remote::{api, biz, cluster, ctx, limit, log, node, openapi, token};
+use super::remote::{api, biz, cluster, ctx, dataset, limit, log, node, openapi, token};
 pub use super::run::args::{IfFinished, Output, RunArgs, Switch, Tunes};
 use super::run::job;
 use super::{run, task};
@@ -54,6 +54,9 @@ pub enum Command {
     Biz(Box<biz::BizArgs>),
     /// Limits that businesses and tasks share; without a verb it lists them
     Limit(Box<limit::LimitArgs>),
+    /// Datasets: what finished tasks published, a generation after another; without a verb it lists them
+    #[command(after_help = dataset::args::EXAMPLES)]
+    Dataset(Box<dataset::args::DatasetArgs>),
     /// Nodes; without a verb it lists them
     Node(Box<node::NodeArgs>),
     /// All nodes together; without a verb their status is shown

@@ -160,6 +160,7 @@ fn obey(command: Command, shell: &Shell) -> Result<Exit, Fault> {
         Command::Task(args) => on_client(task::task(&args, shell)),
         Command::Biz(args) => on_client(remote::biz::biz(&args, shell)),
         Command::Limit(args) => on_client(remote::limit::limit(&args, shell)),
+        Command::Dataset(args) => on_client(remote::dataset::dataset(&args, shell)),
         Command::Node(args) => on_client(remote::node::node(&args, shell)),
         Command::Cluster(args) => on_client(remote::cluster::cluster(&args, shell)),
         Command::Token(args) => on_client(remote::token::token(&args, shell)),

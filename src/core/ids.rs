@@ -165,6 +165,26 @@ pub struct ShardId {
     pub no: u32,
 }
 
+/// The number of the shard that publishes a task's results: beyond all that a task is cut into
+/// ([`SHARDS_MAX`](crate::shards::SHARDS_MAX)).
+const PUBLICATION: u32 = 1_000;
+
+impl ShardId {
+    /// The shard of a task that has no items: whoever owns it reduces the results and publishes them. It is made when all
+    /// others are done, of tasks that publish.
+    pub fn publication(task: TaskId) -> ShardId {
+        ShardId {
+            task,
+            no: PUBLICATION,
+        }
+    }
+
+    /// Whether it is that one.
+    pub fn is_publication(self) -> bool {
+        self.no == PUBLICATION
+    }
+}
+
 impl fmt::Display for ShardId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}.{}", self.task, self.no)

@@ -1,6 +1,6 @@
 //! The pure core: no I/O, clock, async, randomness or logging. It decides; the crates above act.
 //!
-//! Vocabulary: `ids`, `invariants`, `settings`, `task`, `business`, `shards`, and of `items` the runs, verdicts and counts.
+//! Vocabulary: `ids`, `invariants`, `settings`, `task`, `business`, `shards`, `dataset`, and of `items` the runs, verdicts and counts.
 //! Mechanisms, each alone and property-tested against a naive twin: `items` (window, waits, retries, error budget),
 //! `pace`, `capacity`, `limit`, `checkpoint`, `template`. `execution` composes them into a run, `life` what a task goes through over
 //! all of its runs. For people who watch: `stats`, `handler`, `explain`.
@@ -10,6 +10,7 @@
 pub mod business;
 pub mod capacity;
 pub mod checkpoint;
+pub mod dataset;
 pub mod execution;
 pub mod explain;
 pub mod handler;

@@ -6,6 +6,7 @@ mod deadline;
 pub mod exec;
 pub mod http;
 pub mod origin;
+pub mod reduce;
 pub mod request;
 pub mod rust;
 pub mod sign;

@@ -11,6 +11,7 @@ pub mod handlers;
 pub mod jobs;
 mod min_level;
 mod provider;
+mod publish;
 pub mod serve;
 pub mod sources;
 pub mod systemd;
@@ -34,6 +35,7 @@ use windrow_engine::actors::runtime::new_ids::NewIds;
 use windrow_engine::actors::runtime::tree::{Printed, Tree};
 use windrow_engine::ports::StoreError;
 use windrow_engine::ports::clock::Clock;
+use windrow_engine::ports::datasets::publication::Preparer;
 use windrow_engine::ports::handling::data_log::DataLog;
 use windrow_engine::ports::sources::provision::Provider;
 use windrow_engine::ports::sources::uploads::UploadStore;
@@ -152,6 +154,8 @@ struct Beside {
     cluster: Option<Cluster>,
     /// Where lines go; without it all go to the store.
     data_log: Option<Arc<dyn DataLog>>,
+    /// Works out what is published with results; without it no task publishes.
+    preparer: Option<Arc<dyn Preparer>>,
 }
 
 /// A running node.
@@ -205,6 +209,8 @@ impl Node {
             place: beside.place,
             hooks: beside.hooks,
             upkeep: store.clone(),
+            preparer: beside.preparer.unwrap_or_else(|| Arc::new(publish::Nothing)),
+            publications: store.clone(),
             uploads: beside.uploads,
             keep: beside.keep,
             room: RoomBoard::default(),

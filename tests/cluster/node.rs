@@ -81,6 +81,8 @@ impl Node {
             directory: RunDirectory::default(),
             place: NodePlace::default(),
             hooks: None,
+            preparer: view.store.clone(),
+            publications: view.store.clone(),
             upkeep: view,
             uploads: None,
             keep: None,

@@ -183,6 +183,7 @@ impl World {
                 start_at: None,
                 deadline: None,
                 parent: None,
+                publish: None,
                 priority: 0,
             };
             let made = self.store.create(&new, &person(), now).await.expect("created");

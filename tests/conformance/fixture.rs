@@ -391,6 +391,7 @@ pub fn task(total: u64) -> NewTask {
         start_at: None,
         deadline: None,
         parent: None,
+        publish: None,
         priority: 0,
         shards: Auto::Fixed(std::num::NonZeroU32::MIN),
     }

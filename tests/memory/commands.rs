@@ -1,7 +1,7 @@
 //! What people do to tasks: their life decides, maps change.
 
 use super::state::State;
-use super::{hooks, life, shards, shown};
+use super::{datasets, hooks, life, shards, shown};
 use windrow_core::ids::{TaskId, WallMs};
 use windrow_core::life::{Circumstances, CommandRefusal, StartToken, status_json};
 use windrow_core::task::lifecycle::decide_delete;
@@ -74,7 +74,8 @@ pub(super) fn delete(state: &mut State, id: TaskId, write: &Write, now: WallMs) 
     if let Some((child, _)) = children.find(|(_, child)| !child.status.is_terminal()) {
         return Err(CommandError::HasRedrive(*child));
     }
-    state.tasks.remove(&id);
+    let gone = state.tasks.remove(&id);
+    datasets::keep_results(state, id, gone);
     state.start_tokens.retain(|_, (task, _)| *task != id);
     state.outbox.retain(|call| call.task != id);
     state.log.retain(|line| line.1.shard.task != id);

@@ -5,6 +5,7 @@
 
 mod commands;
 mod data_log;
+mod datasets;
 mod failures;
 mod faults;
 mod hints;

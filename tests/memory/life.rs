@@ -1,7 +1,7 @@
 //! Between the maps and a task's life; what a change leaves beside it.
 
-use super::hooks;
 use super::state::{ItemState, Shard, State, Task};
+use super::{datasets, hooks};
 use windrow_core::execution::Reach;
 use windrow_core::ids::{CheckpointSeq, Epoch, RunNo, TaskId, WallMs};
 use windrow_core::life::{Deeds, Evidence, Life, ShardLife};
@@ -49,6 +49,7 @@ pub(super) fn read(id: TaskId, task: &Task) -> Life {
         finish_at: task.finish_at,
         pause: task.pause,
         slow: task.slow,
+        publishing: task.publishing.clone(),
         shards: task.shards.iter().map(|shard| shard_life(shard, task)).collect(),
     }
 }
@@ -222,6 +223,9 @@ fn perform(state: &mut State, life: &Life, deeds: Deeds, by: Option<&Actor>, now
     }
     if let Some(call) = deeds.call {
         hooks::leave(state, life.id, call, now);
+    }
+    if let Some(why) = deeds.withholds {
+        datasets::withhold(state, life.id, &why);
     }
     if deeds.ends_start {
         let listener = hooks::listener(state, life.id);

@@ -106,8 +106,11 @@ impl ResultStore for MemoryStore {
 }
 
 fn stored(state: &State, shard: ShardId) -> Vec<StoredSegment> {
-    let of_task = state.tasks.get(&shard.task).into_iter();
-    let all = of_task.flat_map(|task| &task.results);
+    let of_task = state.tasks.get(&shard.task).map(|task| &task.results);
+    let all = of_task
+        .or_else(|| state.owned.get(&shard.task))
+        .into_iter()
+        .flatten();
     let of_shard = all.filter(|((no, _, _), _)| *no == shard.no);
     let segment = |((_, epoch, no), outputs): (&(u32, _, u32), &Vec<_>)| StoredSegment {
         place: SegmentPlace {

@@ -8,7 +8,7 @@ use super::{Call, MemoryStore, progress, shards};
 use windrow_core::business::POOL_DEFAULT;
 use windrow_core::checkpoint;
 use windrow_core::execution::{REACH_OF_CLAIM, Reach};
-use windrow_core::ids::{CheckpointSeq, ClaimId, Epoch, ItemIndex, RunNo, ShardId, WallMs};
+use windrow_core::ids::{CheckpointSeq, ClaimId, Epoch, ItemIndex, RunNo, ShardId, TaskId, WallMs};
 use windrow_core::items::verdict::{ItemTrouble, ParkedItem};
 use windrow_core::life::succession::Fate;
 use windrow_core::shards::Share;
@@ -191,7 +191,12 @@ fn is_hunted(task: &Task, shard: &Shard, hunt: &CandidateQuery) -> bool {
         .pools
         .as_ref()
         .is_none_or(|pools| pools.iter().any(|pool| pool == POOL_DEFAULT));
-    let is_in_time = task.new.deadline.is_none_or(|deadline| deadline > hunt.now);
+    let is_publication = ShardId {
+        task: TaskId(0),
+        no: shard.no,
+    }
+    .is_publication();
+    let is_in_time = is_publication || task.new.deadline.is_none_or(|deadline| deadline > hunt.now);
     is_ending(task.wish) || (is_recent && is_served && !is_left && is_in_time)
 }
 

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::limits::Limit;
 use windrow_core::business::{HookKind, Hooks};
+use windrow_core::dataset::{GenerationNo, Pointer, Publishing};
 use windrow_core::execution::Reach;
 use windrow_core::ids::{
     CheckpointSeq, ClaimId, Epoch, ItemIndex, RunNo, SessionId, ShardId, StoreId, TaskId, WallMs,
@@ -17,6 +18,7 @@ use windrow_core::task::abandonment::Abandonments;
 use windrow_core::task::lifecycle::CutOff;
 use windrow_core::task::lifecycle::{ShardState, Status, StopReason, TaskResult, Wish};
 use windrow_core::task::{Canary, Tuning};
+use windrow_engine::ports::datasets::store::Generation;
 use windrow_engine::ports::handling::data_log::{DataLogLine, DropReason, NumberedLine};
 use windrow_engine::ports::ownership::session_store::SessionFace;
 use windrow_engine::ports::sources::store::IndexedSource;
@@ -52,6 +54,29 @@ pub(super) struct State {
     pub(super) lines_made: i64,
     pub(super) lines_dropped: BTreeMap<(TaskId, DropReason), u64>,
     pub(super) audit: Vec<(Option<TaskId>, AuditEntry)>,
+    pub(super) datasets: BTreeMap<String, Dataset>,
+    pub(super) datasets_made: i64,
+    /// Results of tasks that are gone, which a generation owns.
+    pub(super) owned: BTreeMap<TaskId, Outputs>,
+    /// Keys of generations, by the write of a claim.
+    pub(super) keys_written: BTreeMap<(TaskId, Epoch, u32), Vec<(u64, ItemIndex)>>,
+}
+
+/// By shard, epoch of the run, and number there.
+pub(super) type Outputs = BTreeMap<(u32, Epoch, u32), Vec<ItemOutput>>;
+
+#[derive(Clone, Debug)]
+pub(super) struct Dataset {
+    pub(super) id: i64,
+    pub(super) business: String,
+    pub(super) keep: u32,
+    pub(super) last: GenerationNo,
+    pub(super) pointer: Pointer,
+    pub(super) published_at: Option<WallMs>,
+    pub(super) version: u64,
+    pub(super) created_at: WallMs,
+    pub(super) updated_at: WallMs,
+    pub(super) generations: BTreeMap<GenerationNo, (Generation, Option<Box<str>>)>,
 }
 
 /// A hook call that a change left to be delivered.
@@ -124,8 +149,8 @@ pub(super) struct Task {
     pub(super) shards: Vec<Shard>,
     pub(super) items: BTreeMap<ItemIndex, Item>,
     pub(super) groups: BTreeMap<String, FailureGroup>,
-    /// By shard, epoch of the run, and number there.
-    pub(super) results: BTreeMap<(u32, Epoch, u32), Vec<ItemOutput>>,
+    pub(super) results: Outputs,
+    pub(super) publishing: Option<Publishing>,
 }
 
 #[derive(Clone, Debug)]
@@ -210,6 +235,10 @@ impl State {
             lines_made: 0,
             lines_dropped: BTreeMap::new(),
             audit: Vec::new(),
+            datasets: BTreeMap::new(),
+            datasets_made: 0,
+            owned: BTreeMap::new(),
+            keys_written: BTreeMap::new(),
         }
     }
 

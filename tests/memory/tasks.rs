@@ -3,7 +3,8 @@
 use async_trait::async_trait;
 
 use super::state::{Shard, State, Task};
-use super::{Call, MemoryStore, commands, life, moves, shown};
+use super::{Call, MemoryStore, commands, datasets, life, moves, shown};
+use windrow_core::dataset::Publishing;
 use windrow_core::ids::{StoreId, TaskId, WallMs};
 use windrow_core::life::{ShardLife, status_json};
 use windrow_core::limit::key::LimitKey;
@@ -223,9 +224,10 @@ fn create(state: &mut State, new: &NewTask, write: &Write, now: WallMs) -> Resul
     if let Some(name) = new.limits.iter().find(is_missing) {
         return Err(CreateError::NoLimit(name.clone()));
     }
+    let id = TaskId(state.tasks_made + 1);
+    let publishing = datasets::begin(state, new, id, now)?;
     state.tasks_made += 1;
-    let id = TaskId(state.tasks_made);
-    state.tasks.insert(id, made(new, now));
+    state.tasks.insert(id, made(new, publishing, now));
     if let Some(key) = key {
         state.keys.insert(key, (new.clone(), id));
     }
@@ -261,8 +263,9 @@ fn holder_of_name(state: &State, new: &NewTask) -> Option<TaskId> {
     holder.map(|(id, _)| *id)
 }
 
-fn made(new: &NewTask, now: WallMs) -> Task {
+fn made(new: &NewTask, publishing: Option<Publishing>, now: WallMs) -> Task {
     Task {
+        publishing,
         new: new.clone(),
         name: new.name.clone(),
         status: Status::Created,

@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 
 use super::state::{CallState, Shard, State, Task};
-use super::{Call, MemoryStore, progress};
+use super::{Call, MemoryStore, datasets, progress};
 use windrow_core::business::POOL_DEFAULT;
 use windrow_core::handler::elsewhere::Reaching;
 use windrow_core::ids::{SessionId, ShardId, TaskId, WallMs};
@@ -193,6 +193,7 @@ fn sweep(state: &mut State, what: Sweep, before: WallMs) -> u64 {
         Sweep::Sessions => sessions(state, before),
         Sweep::Failures => failures(state, before),
         Sweep::Results => results(state, before),
+        Sweep::Generations => datasets::sweep(state),
     }
 }
 
@@ -219,12 +220,15 @@ fn sessions(state: &mut State, before: WallMs) -> u64 {
 }
 
 fn results(state: &mut State, before: WallMs) -> u64 {
+    let owned: Vec<TaskId> = datasets::owners(state)
+        .map(|generation| generation.task)
+        .collect();
     let ended = state
         .tasks
-        .values_mut()
-        .filter(|task| task.finished_at.is_some_and(|at| at < before));
+        .iter_mut()
+        .filter(|(id, task)| task.finished_at.is_some_and(|at| at < before) && !owned.contains(id));
     ended
-        .map(|task| std::mem::take(&mut task.results).len() as u64)
+        .map(|(_, task)| std::mem::take(&mut task.results).len() as u64)
         .sum()
 }
 

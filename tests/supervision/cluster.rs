@@ -154,6 +154,8 @@ impl Cluster {
             place: NodePlace::default(),
             hooks: None,
             upkeep: self.store.clone(),
+            preparer: self.store.clone(),
+            publications: self.store.clone(),
             uploads: None,
             keep: None,
             room: RoomBoard::default(),

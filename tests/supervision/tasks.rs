@@ -42,6 +42,7 @@ pub fn new_task(total: u64, canary: Option<Canary>, tune: impl FnOnce(&mut Tunin
         start_at: None,
         deadline: None,
         parent: None,
+        publish: None,
         priority: 0,
         shards: Auto::Fixed(std::num::NonZeroU32::MIN),
     }

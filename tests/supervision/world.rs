@@ -180,6 +180,8 @@ impl World {
             place: NodePlace::default(),
             hooks: self.hooks.clone(),
             upkeep: self.store.clone(),
+            preparer: self.store.clone(),
+            publications: self.store.clone(),
             uploads: None,
             keep: self.keep,
             room: RoomBoard::default(),

@@ -313,6 +313,10 @@ fn list_of(problem: &Problem) -> Option<&'static str> {
         ("not-found", "businesses") => Some("windrow biz list"),
         ("not-found", "nodes") => Some("windrow node list"),
         ("not-found", "limits") => Some("windrow limit list"),
+        ("not-found", "datasets") if path.contains("/generations/") => {
+            Some("windrow dataset generations NAME")
+        }
+        ("not-found", "datasets") => Some("windrow dataset list"),
         _ => None,
     }
 }

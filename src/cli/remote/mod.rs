@@ -4,6 +4,7 @@ pub mod api;
 pub mod biz;
 pub mod cluster;
 pub mod ctx;
+pub mod dataset;
 pub mod limit;
 pub mod log;
 pub mod node;

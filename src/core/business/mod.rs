@@ -117,6 +117,9 @@ pub struct Hooks {
     /// After a task finished.
     #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "object_option")]
     pub finished: Option<Hook>,
+    /// When the results of a task are to be published: its answer is the summary of the generation.
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "object_option")]
+    pub reduce: Option<Hook>,
 }
 
 /// One hook.
@@ -126,12 +129,13 @@ pub struct Hook {
     /// Where it is called; none is the handler's own URL.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
-    /// `prepare`: until when the business must be ready; else how long one call may take.
+    /// `prepare`: until when the business must be ready; else how long one call may take. (`reduce`: none is the task's own
+    /// `reduce_timeout`.)
     #[serde(skip_serializing_if = "Option::is_none", with = "written_option")]
     pub timeout: Option<Duration>,
 }
 
-/// The four moments at which a business is called beside its items.
+/// The moments at which a business is called beside its items.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum HookKind {
     /// See [`Hooks::validate`].
@@ -142,15 +146,18 @@ pub enum HookKind {
     Stopped,
     /// See [`Hooks::finished`].
     Finished,
+    /// See [`Hooks::reduce`].
+    Reduce,
 }
 
 impl HookKind {
     /// All of them.
-    pub const ALL: [HookKind; 4] = [
+    pub const ALL: [HookKind; 5] = [
         HookKind::Validate,
         HookKind::Prepare,
         HookKind::Stopped,
         HookKind::Finished,
+        HookKind::Reduce,
     ];
 
     /// The `type` of the call, and the `kind` of its row in the outbox.
@@ -160,6 +167,7 @@ impl HookKind {
             HookKind::Prepare => "task.prepare",
             HookKind::Stopped => "task.stopped",
             HookKind::Finished => "task.finished",
+            HookKind::Reduce => "task.reduce",
         }
     }
 
@@ -177,6 +185,7 @@ impl Hooks {
             HookKind::Prepare => self.prepare.as_ref(),
             HookKind::Stopped => self.stopped.as_ref(),
             HookKind::Finished => self.finished.as_ref(),
+            HookKind::Reduce => self.reduce.as_ref(),
         }
     }
 }

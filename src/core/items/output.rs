@@ -32,7 +32,7 @@ impl Output {
 }
 
 /// The same JSON without white space between its tokens. Numbers and texts stay as they were written.
-fn minified(json: &str) -> String {
+pub(crate) fn minified(json: &str) -> String {
     let (mut in_text, mut escaped) = (false, false);
     json.chars()
         .filter(|c| {

@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::Life;
+use super::{Deeds, Life};
 use crate::business::{HookKind, Hooks, PREPARE_TIMEOUT_DEFAULT};
+use crate::dataset::Publishing;
 use crate::ids::WallMs;
 use crate::items::counters::Counters;
 use crate::task::lifecycle::Status;
@@ -89,6 +90,27 @@ impl Life {
             start_no: self.start_no,
             body,
             expires_at: until,
+        }
+    }
+
+    /// The body of the call by which the business is asked to reduce the results.
+    pub fn reduce_body(&self, to: &Listener, publishing: &Publishing, token: &str) -> Value {
+        let mut body = self.hook_body(HookKind::Reduce, to);
+        body["dataset"] = json!(publishing.publish.dataset);
+        body["generation"] = json!(publishing.generation);
+        body["token"] = json!(token);
+        body["results_path"] = json!(format!("/v1/tasks/{}/results", self.id));
+        body["counts"] = self.counts();
+        body
+    }
+
+    /// Gives the business a token with which it reads the results while they are reduced; that of the start is over, since
+    /// nothing is left to be done with it.
+    pub fn lend(&mut self, token_hash: String) -> Deeds {
+        self.start_token = Some(token_hash);
+        Deeds {
+            takes_token: true,
+            ..Deeds::default()
         }
     }
 

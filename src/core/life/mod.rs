@@ -30,6 +30,7 @@ use super::ids::{ItemCount, ItemIndex, TaskId, WallMs};
 use super::settings::Auto;
 use super::shards::{Pause, Slow};
 use super::task::{Canary, ShardRange, Tuning};
+use crate::dataset::Publishing;
 use crate::task::abandonment::Abandonments;
 use crate::task::lifecycle::{CutOff, Note, Standing, Status, StopReason, TaskResult, Wish};
 
@@ -102,6 +103,8 @@ pub struct Life {
     pub pause: Option<Pause>,
     /// A lower rate of all shards, which may be over.
     pub slow: Option<Slow>,
+    /// What its results become, with the number of their generation.
+    pub publishing: Option<Publishing>,
     /// The shards in the order of their numbers.
     pub shards: Vec<ShardLife>,
 }
@@ -117,6 +120,8 @@ pub struct Deeds {
     pub takes_token: bool,
     /// Whether a start has ended, of which the business may want to hear ([`Life::announcement`]).
     pub ends_start: bool,
+    /// Why its results will never be published, where they were to be.
+    pub withholds: Option<String>,
 }
 
 /// An audit entry, but for when it was.
@@ -155,6 +160,16 @@ impl Life {
     /// The indexes that are not left out at its head.
     pub fn whole(&self) -> ShardRange {
         ShardRange::of_task(self.total, self.skip_first)
+    }
+
+    /// The shard that publishes its results, once all others are done.
+    pub fn publication(&self) -> Option<&ShardLife> {
+        self.shards.iter().find(|shard| shard.is_publication())
+    }
+
+    /// Whether all that is left of it is to publish its results.
+    fn awaits_publication(&self) -> bool {
+        self.publication().is_some_and(|shard| !shard.is_done())
     }
 
     /// Whether a run ever owned a shard of it, so that items may have left.

@@ -6,7 +6,9 @@ use super::{
 use crate::ids::{ItemIndex, TaskId, WallMs};
 use crate::shards::{Nodes, PauseReason};
 use crate::task::Tuning;
-use crate::task::lifecycle::{Decision, ShardState, Status, StopReason, Verb, decide, note_of_command};
+use crate::task::lifecycle::{
+    Decision, Refusal, ShardState, Status, StopReason, Verb, decide, note_of_command,
+};
 use crate::task::meaning::FieldRefusal;
 
 /// What a command finds around its task.
@@ -49,6 +51,7 @@ impl Life {
             after,
         });
         deeds.ends_start = self.status == Status::Stopped && before != Status::Stopped;
+        deeds.withholds = self.withheld_since(before);
         Ok(deeds)
     }
 
@@ -108,6 +111,17 @@ impl Life {
     /// Stop and cancel.
     fn end(&mut self, verb: Verb, reason: StopReason, now: WallMs) -> Result<(), CommandRefusal> {
         let Decision { wish, status } = decide(verb, self.standing())?;
+        if self.status == Status::Finalizing && !self.awaits_publication() {
+            // Nothing is left of it that could be stopped.
+            let allowed = vec![Verb::Recover.as_str()];
+            let (verb, status) = (verb.as_str(), self.status);
+            return Err(Refusal {
+                verb,
+                status,
+                allowed,
+            }
+            .into());
+        }
         if wish != self.wish {
             self.set_wish(wish, now);
         }
@@ -160,15 +174,15 @@ impl Life {
     /// status.
     fn recover(&mut self, now: WallMs) -> Result<(), CommandRefusal> {
         let decision = decide(Verb::Recover, self.standing())?;
-        if decision.status == Status::Finalizing {
-            return Ok(());
-        }
         for shard in self
             .shards
             .iter_mut()
             .filter(|shard| shard.state == ShardState::Recovering)
         {
             (shard.state, shard.not_before, shard.updated_at) = (ShardState::Idle, WallMs(0), now);
+        }
+        if decision.status == Status::Finalizing {
+            return Ok(());
         }
         if self
             .pause

@@ -38,6 +38,8 @@ impl Life {
     /// Lengthens the last shard of a task that has run.
     pub(super) fn extend_shards(&mut self) {
         let end = ItemIndex(self.total.0);
+        // Its results are not what they were: they are published when all are there.
+        self.shards.retain(|shard| !shard.is_publication());
         if let Some(last) = self.shards.last_mut().filter(|shard| shard.range_end != end) {
             (last.end, last.range_end) = (end, end);
             if last.is_done() {
@@ -64,8 +66,9 @@ impl Life {
         if self.shards.len() < 2 {
             return;
         }
-        let share = Share::of_each(self.shards.iter().filter(|shard| !shard.is_done()).count());
-        for shard in &mut self.shards {
+        let has_items = |shard: &&ShardLife| !shard.is_done() && !shard.is_publication();
+        let share = Share::of_each(self.shards.iter().filter(has_items).count());
+        for shard in self.shards.iter_mut().filter(|shard| !shard.is_publication()) {
             shard.share = Some(if shard.is_done() { 0 } else { share.stored() });
         }
     }
@@ -112,7 +115,8 @@ impl Life {
     /// Lowers the end. Shards without an owner are cut here; an owner reads it from its control.
     pub(super) fn end_early(&mut self, end: ItemIndex, now: WallMs) {
         self.finish_at = Some(self.finish_at.map_or(end, |earlier| earlier.min(end)));
-        let is_open = |shard: &&mut ShardLife| !shard.is_running() && !shard.is_done();
+        let is_open =
+            |shard: &&mut ShardLife| !shard.is_running() && !shard.is_done() && !shard.is_publication();
         self.shards
             .iter_mut()
             .filter(is_open)

@@ -1,6 +1,7 @@
 //! A shard, as far as its task's life depends on it.
 
-use crate::ids::{ItemIndex, RunNo, SessionId, WallMs};
+use super::obey::is_ending;
+use crate::ids::{ItemCount, ItemIndex, RunNo, SessionId, ShardId, TaskId, WallMs};
 use crate::items::counters::Counters;
 use crate::shards::Share;
 use crate::task::ShardRange;
@@ -73,6 +74,22 @@ impl ShardLife {
             moves_until: None,
             share: None,
         }
+    }
+
+    /// The one that publishes the results of a task of so many items.
+    pub(super) fn of_publication(total: ItemCount, wish: Wish, now: WallMs) -> ShardLife {
+        let end = ItemIndex(total.0);
+        let no = ShardId::publication(TaskId(0)).no;
+        let mut shard = ShardLife::new(no, ShardRange { start: end, end }, wish, now);
+        if is_ending(wish) {
+            shard.state = ShardState::Stopped;
+        }
+        shard
+    }
+
+    /// Whether it has no items: it publishes the results.
+    pub fn is_publication(&self) -> bool {
+        self.no == ShardId::publication(TaskId(0)).no
     }
 
     /// Its part of the task's rate; none once it is done.

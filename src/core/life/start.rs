@@ -48,6 +48,9 @@ impl Life {
     ) -> Result<(), CommandRefusal> {
         let now = around.now;
         let queued = decide(Verb::Start, self.standing())?;
+        if self.awaits_publication() {
+            return self.publish_again(now);
+        }
         if let Some(at) = at {
             self.start_at = Some(at).filter(|at| at.0 > 0);
         }
@@ -84,6 +87,16 @@ impl Life {
         self.enter(asked.status, (Some(note), Some(until)), now);
         self.awaiting_until = Some(until);
         deeds.call = Some(self.ask(around.listener, &around.token.plain, until));
+        Ok(())
+    }
+
+    /// Starts what has only its publication left: there is nothing to prepare, and no time to wait for.
+    fn publish_again(&mut self, now: WallMs) -> Result<(), CommandRefusal> {
+        let decision = decide(Verb::PublishAgain, self.standing())?;
+        self.start_no += 1;
+        self.stop_reason = None;
+        self.set_wish(decision.wish, now);
+        self.enter(decision.status, (None, None), now);
         Ok(())
     }
 

@@ -22,18 +22,20 @@ pub struct Evidence {
 }
 
 impl Life {
-    /// Whether every item is settled, so that [`Life::refresh`] needs evidence.
+    /// Whether every item is settled, so that [`Life::refresh`] needs evidence; of a task that publishes again once it has.
     pub fn is_settled(&self) -> bool {
-        self.status_of_shards() == Status::Finalizing
+        self.status_of_shards() == Status::Finalizing && !self.awaits_publication()
     }
 
     fn status_of_shards(&self) -> Status {
-        let states: Vec<ShardState> = self.shards.iter().map(|shard| shard.state).collect();
+        let of_items = self.shards.iter().filter(|shard| !shard.is_publication());
+        let states: Vec<ShardState> = of_items.map(|shard| shard.state).collect();
         let awaiting_business = self.status == Status::AwaitingBusiness;
         status_of(
             self.wish,
             &Shards {
                 states: &states,
+                publication: self.publication().map(|shard| shard.state),
                 awaiting_business,
                 finalized: false,
             },
@@ -45,13 +47,10 @@ impl Life {
     pub fn refresh(&mut self, news: Option<Note>, evidence: Evidence, now: WallMs) -> Deeds {
         let before = self.status;
         let mut status = self.status_of_shards();
-        let mut proof = None;
-        if status == Status::Finalizing {
+        let (mut proof, mut withheld) = (None, None);
+        if self.is_settled() {
             match self.proven(evidence) {
-                Ok(result) => {
-                    status = Status::Finished;
-                    self.result = Some(result);
-                }
+                Ok(result) => (status, withheld) = self.concluded(result, now),
                 Err(text) => proof = Some(Note::because("proof_failed", text)),
             }
         }
@@ -64,10 +63,43 @@ impl Life {
         let next_at = note.as_ref().and_then(|_| self.recovers_at(status));
         self.enter(status, (note, next_at), now);
         if matches!(status, Status::Finished | Status::Stopped | Status::Cancelled) {
-            self.ended(before)
+            let withholds = withheld.or_else(|| self.withheld_since(before));
+            Deeds {
+                withholds,
+                ..self.ended(before)
+            }
         } else {
             Deeds::default()
         }
+    }
+
+    /// What a task whose end adds up is, and why its results are not published if they were to be. Where they are to be, the
+    /// shard is made whose owner does it.
+    fn concluded(&mut self, result: TaskResult, now: WallMs) -> (Status, Option<String>) {
+        let is_published = self.publication().is_some();
+        if let Some(publishing) = self.publishing.as_ref().filter(|_| !is_published) {
+            let items = self.whole().len().0;
+            match publishing.publish.condition.judge(&self.counters(), items) {
+                Ok(()) => {
+                    let shard = ShardLife::of_publication(self.total, self.wish, now);
+                    self.shards.push(shard);
+                    return (self.status_of_shards(), None);
+                }
+                Err(why) => {
+                    self.result = Some(result);
+                    return (Status::Finished, Some(why));
+                }
+            }
+        }
+        self.result = Some(result);
+        (Status::Finished, None)
+    }
+
+    /// Why its results will not be published, where it was cancelled just now.
+    pub(super) fn withheld_since(&self, before: Status) -> Option<String> {
+        let is_cancelled = self.status == Status::Cancelled && before != Status::Cancelled;
+        let was_to_publish = self.publishing.is_some();
+        (is_cancelled && was_to_publish).then(|| "the task was cancelled".to_owned())
     }
 
     fn recovers_at(&self, status: Status) -> Option<WallMs> {

@@ -242,6 +242,10 @@ live_settings! {
     ///
     /// A night and a day: somebody has seen it by then
     outage_patience: Duration = "24h" above "0s" to "365d";
+    /// How long the results of a task may take to be reduced before it stops; a start tries it again
+    ///
+    /// A command of the node reads some 100,000 results a second
+    reduce_timeout: Duration = "10m" above "0s" to "24h";
     /// How long items without a verdict are tried when nothing else is left to compare them with
     ///
     /// Most outages of a deploy or a restart are over by then; 0s judges them at once: people know that it is the items

@@ -43,14 +43,14 @@ impl Leftovers {
     }
 
     /// Writes a worker down.
-    pub(super) fn add(&self, pid: i32) {
+    pub(crate) fn add(&self, pid: i32) {
         // A process without a start time has ended already.
         let Some(started) = start_time(pid) else { return };
         self.change(|live| live.insert(pid, started));
     }
 
     /// Forgets a worker.
-    pub(super) fn remove(&self, pid: i32) {
+    pub(crate) fn remove(&self, pid: i32) {
         self.change(|live| live.remove(&pid));
     }
 

@@ -75,13 +75,22 @@ impl Program {
         given: &Environment,
         run: &RunContext,
     ) -> Result<Program, OpenError> {
+        Program::with(argv, given, protocol_variables(run))
+    }
+
+    /// The same with variables of its own.
+    pub(crate) fn with(
+        argv: &[OsString],
+        given: &Environment,
+        own: impl IntoIterator<Item = (OsString, OsString)>,
+    ) -> Result<Program, OpenError> {
         let name = argv
             .first()
             .filter(|name| !name.is_empty())
             .ok_or_else(no_command)?;
         let mut environment = given.base();
         let path = locate(name, environment.get(OsStr::new("PATH")))?;
-        environment.extend(protocol_variables(run));
+        environment.extend(own);
         Ok(Program {
             path,
             argv: argv.to_vec(),

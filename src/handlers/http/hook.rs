@@ -21,8 +21,9 @@ use crate::deadline::Deadline;
 use crate::rust::InProcess;
 use crate::wire::quote;
 use windrow_config::{CommandHandler, HttpHandler};
-use windrow_core::business::HandlerSpec;
 use windrow_core::business::secrets::BusinessSecrets;
+use windrow_core::business::{HandlerSpec, HookKind};
+use windrow_core::dataset::SUMMARY_BYTES_MAX;
 use windrow_core::items::verdict::{MESSAGE_BYTES_MAX, cut};
 use windrow_engine::ports::access::business_store::Business;
 use windrow_engine::ports::access::vault::Vault;
@@ -156,9 +157,17 @@ impl HookCaller for HookClient {
             );
             return HookReply::Refused(text);
         };
-        let caller = self
-            .options(business, &url)
-            .and_then(|options| self.client(&options).map_err(|why| why.to_string()));
+        let caller = self.options(business, &url).and_then(|options| {
+            let reply_bytes_max = match call.kind {
+                HookKind::Reduce => SUMMARY_BYTES_MAX,
+                _ => options.reply_bytes_max,
+            };
+            let options = HttpOptions {
+                reply_bytes_max,
+                ..options
+            };
+            self.client(&options).map_err(|why| why.to_string())
+        });
         match caller {
             Err(why) => HookReply::Failed(why),
             Ok(caller) => match caller.post(&call.id, &call.body, call.timeout).await {

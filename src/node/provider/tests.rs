@@ -80,6 +80,7 @@ impl Place {
             start_at: None,
             deadline: None,
             parent: None,
+            publish: None,
             priority: 0,
             shards: windrow_core::settings::Auto::Fixed(std::num::NonZeroU32::MIN),
         };

@@ -8,6 +8,7 @@ use tokio::net::TcpListener;
 use super::{ServeError, ServeOptions, capacity, name, url};
 use crate::min_level::{MinLevel, Sieve};
 use crate::provider::{HookClient, KeyVault, Leftovers, Records, ServiceProvider, Transports};
+use crate::publish::Publisher;
 use crate::sources::{Fetcher, Guard, Resolver, stored_sources};
 use crate::{Beside, Node, NodeOptions, StateDir, Store, SystemClock, agreement, database, times};
 use windrow_config::Config;
@@ -105,7 +106,16 @@ pub(super) async fn compose(from: Base<'_>) -> Result<(Node, Parts<Store>), Serv
         clock: from.clock.clone(),
         transports,
     });
-    let node = start(&from, provider.clone(), calls.clone()).await?;
+    let publisher = Publisher {
+        store: from.store.clone(),
+        hooks: calls.clone(),
+        config: provider.config.clone(),
+        environment: from.options.environment.clone(),
+        leftovers: provider.workers.clone(),
+        clock: from.clock.clone(),
+        url: config.http.public_url.clone().unwrap_or_else(|| from.url.clone()),
+    };
+    let node = start(&from, provider.clone(), calls.clone(), publisher).await?;
     let store = from.store.clone();
     let parts = Parts {
         data_log: from.data_log(),
@@ -189,6 +199,7 @@ async fn start(
     from: &Base<'_>,
     provider: Arc<dyn Provider>,
     caller: Arc<dyn HookCaller>,
+    publisher: Publisher,
 ) -> Result<Node, ServeError> {
     let config = &from.options.config;
     let options = NodeOptions {
@@ -203,10 +214,10 @@ async fn start(
         exclusive: !config.store.url.is_server(),
         only: None,
     };
-    Ok(Node::start_with(options, beside(from, caller)).await?)
+    Ok(Node::start_with(options, beside(from, caller, publisher)).await?)
 }
 
-fn beside(from: &Base<'_>, caller: Arc<dyn HookCaller>) -> Beside {
+fn beside(from: &Base<'_>, caller: Arc<dyn HookCaller>, publisher: Publisher) -> Beside {
     let (config, store) = (&from.options.config, from.store.clone());
     let shown = config.log.actor_tree;
     Beside {
@@ -230,6 +241,7 @@ fn beside(from: &Base<'_>, caller: Arc<dyn HookCaller>) -> Beside {
         }),
         cluster: Some(config.cluster.clone()),
         data_log: Some(from.data_log()),
+        preparer: Some(Arc::new(publisher)),
         printed: Printed {
             start: shown.start,
             restart: shown.restart,

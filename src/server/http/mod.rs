@@ -7,6 +7,7 @@
 pub mod answer;
 mod audit;
 mod businesses;
+mod datasets;
 pub mod document;
 mod events;
 pub mod front;
@@ -56,6 +57,7 @@ pub struct App {
         (name = "tasks", description = "One pass of a business over its items"),
         (name = "businesses", description = "Who does the work"),
         (name = "limits", description = "What several businesses and tasks may have together"),
+        (name = "datasets", description = "What finished tasks published, for readers"),
         (name = "access", description = "Tokens and roles"),
         (name = "node", description = "The node itself"),
     )
@@ -123,6 +125,17 @@ fn other_paths() -> Vec<UtoipaMethodRouter<App>> {
         routes!(businesses::revisions),
         routes!(limits::create, limits::list),
         routes!(limits::read, limits::edit, limits::delete),
+        routes!(datasets::list),
+        routes!(datasets::read, datasets::edit, datasets::delete),
+        routes!(datasets::current),
+        routes!(datasets::roll_back),
+        routes!(datasets::generations),
+        routes!(datasets::generation),
+        routes!(datasets::results),
+        routes!(datasets::item),
+        routes!(datasets::keys),
+        routes!(datasets::pin),
+        routes!(datasets::unpin),
         routes!(tokens::create, tokens::list),
         routes!(tokens::revoke),
         routes!(guard::outside::healthz),

@@ -278,6 +278,9 @@ impl From<CreateError> for ServiceError {
             CreateError::KeyReused(_) => ServiceError::KeyReused,
             CreateError::NoLimit(_) => ServiceError::unprocessable("/limits", error.to_string()),
             CreateError::NoParent(_) => ServiceError::unprocessable("/source", error.to_string()),
+            CreateError::DatasetTaken(_) | CreateError::TooManyDatasets(_) => {
+                ServiceError::unprocessable("/publish", error.to_string())
+            }
             CreateError::Overtaken(root) => ServiceError::Overtaken(root),
             CreateError::Store(error) => error.into(),
         }

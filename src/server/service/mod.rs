@@ -8,6 +8,7 @@ pub mod access;
 mod answering;
 pub mod businesses;
 pub mod cluster;
+pub mod datasets;
 pub mod error;
 pub mod explain;
 pub mod failures;
@@ -30,6 +31,7 @@ pub use job::{Job, JobError, JobStart, begin, start_if_stopped, stop};
 use access::Access;
 use businesses::Businesses;
 use cluster::Cluster;
+use datasets::Datasets;
 use explain::Explain;
 use failures::Failures;
 use health::Health;
@@ -54,6 +56,7 @@ use windrow_engine::ports::access::node_audit::NodeAudit;
 use windrow_engine::ports::access::token_store::TokenStore;
 use windrow_engine::ports::access::vault::Vault;
 use windrow_engine::ports::clock::Clock;
+use windrow_engine::ports::datasets::store::DatasetStore;
 use windrow_engine::ports::handling::data_log::DataLog;
 use windrow_engine::ports::handling::hook::{HandlerChecker, HookCaller};
 use windrow_engine::ports::handling::meters::Meters;
@@ -107,6 +110,8 @@ pub struct Service {
     pub failures: Arc<Failures>,
     /// What items came to.
     pub results: Results,
+    /// What finished tasks published.
+    pub datasets: Datasets,
     /// What was, and its proof.
     pub reports: Reports,
     /// What every index of a window is doing.
@@ -138,7 +143,7 @@ impl Service {
     pub fn new<S>(parts: Parts<S>, config: Config) -> Service
     where
         S: TaskStore + TaskList + FailureList + ReportStore + BusinessStore + NamedLimitStore,
-        S: TokenStore + IdempotencyStore + UploadStore + NodeAudit + ResultStore + 'static,
+        S: TokenStore + IdempotencyStore + UploadStore + NodeAudit + ResultStore + DatasetStore + 'static,
     {
         let (name, store) = (parts.cluster.node.clone(), parts.store);
         let node = Arc::new(ThisNode::new(name, parts.supervisor, parts.clock, config));
@@ -154,6 +159,7 @@ impl Service {
         let failures = Arc::new(Failures::new(&store, &sources, parts.items, stats.clone()));
         Service {
             results: Results::new(store.clone()),
+            datasets: Datasets::new(node.clone(), &store),
             previews: Previews::new(node.clone(), store.clone(), parts.provider),
             reports: Reports::new(node.clone(), store.clone(), failures.clone()),
             windows: Windows::new(node.clone(), cluster.clone(), failures.clone()),

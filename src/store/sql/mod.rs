@@ -8,6 +8,7 @@
 //!   those of its shards, each in ascending order. It awaits nothing but its own statements.
 
 pub mod business;
+pub mod dataset;
 pub mod log;
 pub mod run;
 pub mod session;

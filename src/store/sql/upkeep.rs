@@ -9,7 +9,7 @@ use sea_orm::{
 use crate::sql::business::outbox::{DEAD, DONE};
 use crate::sql::entity::{business, idempotency, item, outbox, session, shard, task};
 use crate::sql::run::{close, result_place, results};
-use crate::sql::{Store, error, settled};
+use crate::sql::{Store, dataset, error, settled};
 use windrow_core::business::POOL_DEFAULT;
 use windrow_core::handler::elsewhere::Reaching;
 use windrow_core::ids::{Epoch, SessionId, ShardId, TaskId, WallMs};
@@ -136,6 +136,7 @@ impl UpkeepStore for Store {
             Sweep::Sessions => settled(|| sessions(self, before)).await,
             Sweep::Failures => failures(self, before).await,
             Sweep::Results => results::expire(self, before).await,
+            Sweep::Generations => dataset::sweep::sweep(self).await,
             Sweep::ResultBytes => result_place::sweep(self, before).await,
         }
     }

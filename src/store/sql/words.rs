@@ -9,6 +9,7 @@ use uuid::Uuid;
 
 use crate::sql::damaged;
 use crate::sql::entity::{shard_head, task};
+use windrow_core::dataset::Publishing;
 use windrow_core::ids::{ClaimId, ItemIndex, SessionId, ShardId, TaskId, WallMs};
 use windrow_core::items::counters::Counters;
 use windrow_core::items::verdict::Outage;
@@ -169,6 +170,17 @@ pub(super) fn cut_off(text: Option<&str>) -> Result<CutOff, StoreError> {
         return Ok(CutOff::default());
     };
     serde_json::from_str(text).map_err(|_| damaged("items that were cut off", text))
+}
+
+/// What a task publishes as JSON text; none is null.
+pub(super) fn publishing_text(publishing: Option<&Publishing>) -> Result<Option<String>, StoreError> {
+    let text = |it| serde_json::to_string(it).map_err(|fault| StoreError::Refused(fault.to_string()));
+    publishing.map(text).transpose()
+}
+
+pub(super) fn publishing(text: Option<&str>) -> Result<Option<Publishing>, StoreError> {
+    text.map(|text| serde_json::from_str(text).map_err(|_| damaged("what a task publishes", text)))
+        .transpose()
 }
 
 /// 0 is `auto`.

@@ -34,6 +34,7 @@ enum Kind {
         archived: bool,
     },
     Limit,
+    Dataset,
     /// In a state that begins so.
     Node(&'static str),
     Context,
@@ -113,6 +114,7 @@ fn kind(path: &[String], arg: &Arg) -> Option<Kind> {
             archived: verb == "unarchive",
         }),
         (Some("task" | "biz"), "limits") | (Some("limit"), "name") => Some(Kind::Limit),
+        (Some("task"), "publish") | (Some("dataset"), "name") => Some(Kind::Dataset),
         (Some("task" | "node"), "node") | (Some("node"), "name") => Some(Kind::Node(match verb {
             "drain" => "serving",
             "undrain" => "drain",

@@ -54,6 +54,7 @@ pub(super) fn find(kind: Kind, word: &str, remote: &Remote, shell: &Shell) -> Ve
             .query("archived", archived)
             .query("limit", OFFERED_MAX),
         Kind::Limit => Request::get("/v1/limits").query("limit", OFFERED_MAX),
+        Kind::Dataset => Request::get("/v1/datasets").query("limit", OFFERED_MAX),
         Kind::Node(_) => Request::get("/v1/nodes"),
     };
     let Ok(reach) = reach(remote, shell) else {
@@ -127,7 +128,7 @@ fn read(kind: Kind, body: &Value) -> Vec<Suggestion> {
     let items = body["items"].as_array().into_iter().flatten();
     match kind {
         Kind::Task(_) => items.flat_map(task).collect(),
-        Kind::Business { .. } | Kind::Limit => items
+        Kind::Business { .. } | Kind::Limit | Kind::Dataset => items
             .filter_map(|item| Some(Suggestion::new(item["name"].as_str()?, "")))
             .collect(),
         Kind::Node(in_state) => items

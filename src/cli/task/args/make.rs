@@ -172,6 +172,24 @@ pub struct Content {
     pub deadline: Option<String>,
 }
 
+/// What its results become.
+#[derive(Clone, Debug, Default, Args)]
+#[command(next_help_heading = "Publication")]
+pub struct PublishArgs {
+    /// Make its results a generation of this dataset once it is finished (`windrow dataset list`)
+    #[arg(long, value_name = "DATASET")]
+    pub publish: Option<String>,
+    /// Publish only if so many items succeeded: all, any, or 99%
+    #[arg(long, value_name = "PART", requires = "publish")]
+    pub publish_if: Option<String>,
+    /// The member of the outputs by which readers look up in the generation
+    #[arg(long, value_name = "MEMBER", requires = "publish")]
+    pub publish_key: Option<String>,
+    /// What makes a summary of the results: hook, command:NAME, or none
+    #[arg(long, value_name = "HOW", requires = "publish")]
+    pub reduce: Option<String>,
+}
+
 /// What a new task becomes, wherever its items come from.
 #[derive(Clone, Debug, Args)]
 pub struct NewTask {
@@ -184,6 +202,9 @@ pub struct NewTask {
     /// How items are driven.
     #[command(flatten)]
     pub settings: Settings,
+    /// What its results become.
+    #[command(flatten)]
+    pub publish: PublishArgs,
     /// The first items.
     #[command(flatten)]
     pub canary: CanaryArgs,

@@ -33,7 +33,7 @@ pub(crate) async fn export(args: &ExportArgs, shell: &Shell) -> Result<Exit, Fau
 }
 
 /// Everything that is answered, to a file or to standard output.
-pub(super) async fn deliver(
+pub(crate) async fn deliver(
     link: &Link<'_>,
     request: Request,
     (out, force): (Option<&Path>, bool),
@@ -76,7 +76,7 @@ fn folder(path: &Path) -> PathBuf {
     parent.map_or_else(|| PathBuf::from("."), Path::to_path_buf)
 }
 
-pub(super) fn is_there(path: &Path) -> Fault {
+pub(crate) fn is_there(path: &Path) -> Fault {
     let because = format!("{} exists", path.display());
     Fault::new(Exit::Conflict, "nothing was exported", because).hint("--force replaces it; or another --out")
 }

@@ -108,6 +108,11 @@ impl Draft {
         draft.put_option("shards", content.shards.as_deref().map(number_or_word))?;
         draft.put_option("skip_first", content.skip_first)?;
         draft.settings(&new.settings)?;
+        let publish = &new.publish;
+        draft.put_option("publish", publish.publish.as_ref())?;
+        draft.put_option("publish_if", publish.publish_if.as_ref())?;
+        draft.put_option("publish_key", publish.publish_key.as_ref())?;
+        draft.put_option("reduce", publish.reduce.as_ref())?;
         draft.begin(new.canary, new.begin)?;
         Ok(draft)
     }

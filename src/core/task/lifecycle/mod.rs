@@ -46,7 +46,7 @@ crate::slugs! {
         Stopping = "stopping",
         /// Stopped, resumable.
         Stopped = "stopped",
-        /// Every item is settled; ends are being written.
+        /// Every item is settled; ends are being written, and what it publishes is.
         Finalizing = "finalizing",
         /// Done, for good.
         Finished = "finished",
@@ -107,6 +107,8 @@ crate::slugs! {
         HandlerUnreachable = "handler_unreachable",
         /// The handler was reached again and again, and no item of the task ever succeeded.
         NoItemSucceeds = "no_item_succeeds",
+        /// The results could not be reduced; a start tries it again.
+        ReduceFailed = "reduce_failed",
     }
 }
 

@@ -50,6 +50,8 @@ pub fn note_after(before: Status, held: Option<Note>, after: Status, news: Optio
         (_, Status::Recovering) if before != after => {
             held.filter(is_shared).or(news).or_else(|| Some(part_recovers()))
         }
+        // A publication that is tried again says why.
+        (Status::Finalizing, Status::Finalizing) => news.or(held),
         // What is tried again says so only while it is; elsewhere only sentences without a slug have a meaning.
         _ if before != after => news.filter(|note| note.reason.is_none()),
         _ => held,

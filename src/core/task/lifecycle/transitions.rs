@@ -42,8 +42,10 @@ crate::slugs! {
         Drained = "drained",
         /// The last shard is done.
         AllSettled = "all_settled",
-        /// The ends are written.
+        /// The ends are written, and what is to be published is.
         Finalized = "finalized",
+        /// A person started what has only its publication left.
+        PublishAgain = "publish_again",
         /// The before-run hook was sent; the business has yet to answer.
         HookAsked = "hook_asked",
         /// The business is ready.
@@ -106,6 +108,9 @@ use Status::{
 /// The states in which a task may be stopped; `stopping` itself makes a repeat harmless.
 const STOPPABLE: &[Status] = &[Queued, AwaitingBusiness, Running, Recovering, Stopping];
 
+/// The state in which all that is left of a task is to publish its results; of other tasks nothing is left to stop.
+const PUBLISHES: &[Status] = &[Finalizing];
+
 /// The states of a task that has not ended.
 const OPEN: &[Status] = &[
     Created,
@@ -135,6 +140,10 @@ const EDGES: &[Edge] = &[
     edge(Verb::Stop, STOPPABLE, Some(Wish::Stop), STOPS),
     edge(Verb::StopNow, STOPPABLE, Some(Wish::StopNow), STOPS),
     edge(Verb::Cancel, OPEN, Some(Wish::Cancel), STOPS),
+    // Only of a task whose results are still to be published; `Life::end` refuses it of others.
+    edge(Verb::Stop, PUBLISHES, Some(Wish::Stop), STOPS),
+    edge(Verb::StopNow, PUBLISHES, Some(Wish::StopNow), STOPS),
+    edge(Verb::Cancel, PUBLISHES, Some(Wish::Cancel), STOPS),
     edge(Verb::Tune, OPEN, None, STAYS),
     edge(Verb::Describe, OPEN, None, STAYS),
     edge(Verb::Edit, &[Created, AwaitingBusiness, Stopped], None, STAYS),
@@ -153,8 +162,11 @@ const EDGES: &[Edge] = &[
     edge(Verb::Claimed, &[Queued, Running, Recovering], None, to(Running)),
     // A stopped task whose owner died is claimed only to commit `stopped`.
     edge(Verb::Claimed, &[Stopping], None, STAYS),
+    // The shard that publishes.
+    edge(Verb::Claimed, PUBLISHES, None, STAYS),
     edge(Verb::Released, &[Running], None, (Some(Queued), Some(Running))),
     edge(Verb::Released, &[Stopping], None, STOPS),
+    edge(Verb::Released, PUBLISHES, None, STAYS),
     edge(
         Verb::Recovered,
         &[Running],
@@ -162,10 +174,18 @@ const EDGES: &[Edge] = &[
         (Some(Recovering), Some(Running)),
     ),
     edge(Verb::Recovered, &[Stopping], None, STOPS),
-    edge(Verb::Drained, &[Running, Stopping], Some(Wish::Stop), STOPS),
+    edge(Verb::Recovered, PUBLISHES, None, STAYS),
+    edge(
+        Verb::Drained,
+        &[Running, Stopping, Finalizing],
+        Some(Wish::Stop),
+        STOPS,
+    ),
     // Without a run where finishing early leaves nothing to do.
     edge(Verb::AllSettled, SETTLES, None, (Some(Finalizing), None)),
-    edge(Verb::Finalized, &[Finalizing], None, to(Finished)),
+    // What was published before its stop was heard is.
+    edge(Verb::Finalized, &[Finalizing, Stopping], None, to(Finished)),
+    edge(Verb::PublishAgain, &[Stopped], Some(Wish::Run), to(Finalizing)),
     edge(Verb::HookAsked, &[Queued], None, to(AwaitingBusiness)),
     edge(Verb::HookReady, &[AwaitingBusiness], None, QUEUES),
     edge(Verb::HookRefused, &[AwaitingBusiness], Some(Wish::Stop), STOPS),
@@ -273,8 +293,10 @@ crate::slugs! {
 /// changes the shard row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shards<'a> {
-    /// Each shard; at least one.
+    /// Each shard that has items; at least one.
     pub states: &'a [ShardState],
+    /// The one that publishes the results, once all others are done.
+    pub publication: Option<ShardState>,
     /// The before-run hook was sent and not answered.
     pub awaiting_business: bool,
     /// The ends are written.
@@ -284,7 +306,12 @@ pub struct Shards<'a> {
 impl Shards<'_> {
     /// Whether a shard row names an owner.
     pub fn is_owned(&self) -> bool {
-        self.has(ShardState::Running)
+        self.has(ShardState::Running) || self.publication == Some(ShardState::Running)
+    }
+
+    /// Whether all that is left is to publish the results.
+    fn awaits_publication(&self) -> bool {
+        self.is_done() && self.publication.is_some_and(|state| state != ShardState::Done)
     }
 
     fn has(&self, state: ShardState) -> bool {
@@ -297,12 +324,13 @@ impl Shards<'_> {
 }
 
 /// What a task is, from what it wants and its rows. Everything settled wins over any wish to stop: there is
-/// nothing left to stop.
+/// nothing left to stop, but for its publication.
 pub fn status_of(wish: Wish, shards: &Shards<'_>) -> Status {
     match wish {
         Wish::Rest => Created,
         _ if shards.is_done() && shards.finalized => Finished,
-        _ if shards.is_done() => Finalizing,
+        Wish::Run if shards.awaits_publication() => Finalizing,
+        _ if shards.is_done() && !shards.awaits_publication() => Finalizing,
         Wish::Run => status_of_started(shards),
         Wish::Stop | Wish::StopNow | Wish::Cancel if shards.is_owned() => Stopping,
         Wish::Stop | Wish::StopNow => Stopped,

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
-use crate::actors::launcher::opening::{self, Claimed, NotClaimed};
+use crate::actors::launcher::opening::{self, Claimed, NotClaimed, Opened};
 use crate::actors::launcher::run::Run;
 use crate::actors::launcher::share::LOOK_AGAIN;
 use crate::actors::launcher::{Launcher, LauncherEnd, Msg};
@@ -28,15 +28,19 @@ impl Launcher {
         }));
     }
 
-    pub(crate) async fn on_claimed(&mut self, outcome: Result<Claimed, NotClaimed>) -> Handled {
+    pub(crate) async fn on_claimed(&mut self, outcome: Result<Opened, NotClaimed>) -> Handled {
         match outcome {
-            Ok(claimed) if self.arguments.life.trust.is_fenced() => {
+            Ok(opened) if self.arguments.life.trust.is_fenced() => {
                 // Nothing is carried over from a session that was fenced meanwhile (decision 0020, rule 4).
-                opening::give_lease_back(claimed.key, &self.arguments.routes.lease_keeper);
+                opening::give_lease_back(opened.key(), &self.arguments.routes.lease_keeper);
                 self.finish(LauncherEnd::Fenced);
                 Ok(())
             }
-            Ok(claimed) if !self.is_booked(&claimed) => {
+            Ok(Opened::Publication(claimed)) => {
+                self.publish(claimed);
+                Ok(())
+            }
+            Ok(Opened::Run(claimed)) if !self.is_booked(&claimed) => {
                 tracing::info!(
                     actor = self.me.leaf.path(),
                     "its rate was changed meanwhile; it is offered anew"
@@ -45,7 +49,7 @@ impl Launcher {
                 self.release(claimed.shard.epoch, claimed.shard.claim, RunClose::Released);
                 Ok(())
             }
-            Ok(claimed) => self.begin_run(claimed).await,
+            Ok(Opened::Run(claimed)) => self.begin_run(claimed).await,
             Err(NotClaimed::End(end)) => {
                 self.finish(end);
                 Ok(())

@@ -7,6 +7,7 @@
 pub mod claim;
 pub mod lease_renewer;
 pub mod opening;
+pub mod publication;
 pub mod run;
 pub mod share;
 pub mod start;
@@ -22,7 +23,8 @@ use ractor::{ActorCell, ActorProcessingErr};
 use tokio::sync::Semaphore;
 
 use crate::actors::executor::reply_lines::Drafted;
-use crate::actors::launcher::opening::{Claimed, NotClaimed};
+use crate::actors::launcher::opening::{NotClaimed, Opened};
+use crate::actors::launcher::publication::Publication;
 use crate::actors::launcher::run::Run;
 use crate::actors::launcher::share::{BookSink, Part};
 use crate::actors::membership::seen_revision::SeenRevision;
@@ -89,7 +91,7 @@ impl fmt::Display for LauncherEnd {
 
 pub(crate) enum Msg {
     Claim,
-    Claimed(Box<Result<Claimed, NotClaimed>>),
+    Claimed(Box<Result<Opened, NotClaimed>>),
     Draft(Box<Drafted>),
     Written(checkpoint_writer::Written),
     /// Nothing may have been heard of the checkpoint of this number.
@@ -142,6 +144,8 @@ pub(crate) struct Launcher {
     pub(crate) arguments: Arc<Arguments>,
     pub(crate) me: Address<Msg>,
     pub(crate) run: Option<Run>,
+    /// In place of a run, of a shard without items.
+    pub(crate) publication: Option<Publication>,
     /// Whose it was, and whether it was silent or handed it over.
     pub(crate) taken_from: Option<String>,
     /// Wishes that arrived before the run did.
@@ -166,6 +170,7 @@ impl TreeActor for Launcher {
             arguments: Arc::new(arguments),
             me,
             run,
+            publication: None,
             taken_from,
             early,
             called_off,
@@ -185,6 +190,7 @@ impl TreeActor for Launcher {
                 let why = "the store did not answer before the node's end";
                 self.finish(LauncherEnd::StillOwned(why.to_owned()));
             }
+            message if self.publication.is_some() => self.on_publication(&message),
             Msg::Row(..) | Msg::NotListed(_) | Msg::Look | Msg::LookAgain if self.run.is_none() => {}
             message if self.run.is_none() => self.keep_for_later(message),
             Msg::Draft(draft) => self.with_run(|run, state| run.on_draft(*draft, state)),

@@ -43,6 +43,31 @@ pub(crate) struct Claimed {
     pub(crate) provision: Provision,
 }
 
+/// A task's publication that this node owns.
+pub(crate) struct ClaimedPublication {
+    pub(crate) shard: ClaimedShard,
+    pub(crate) key: LeaseKey,
+    pub(crate) task: TaskView,
+}
+
+/// What a claim brought.
+pub(crate) enum Opened {
+    /// A shard with items.
+    Run(Claimed),
+    /// One without: the results of its task are to be published.
+    Publication(ClaimedPublication),
+}
+
+impl Opened {
+    /// The lease that was taken for it.
+    pub(crate) fn key(&self) -> LeaseKey {
+        match self {
+            Opened::Run(claimed) => claimed.key,
+            Opened::Publication(claimed) => claimed.key,
+        }
+    }
+}
+
 pub(crate) enum NotClaimed {
     /// It isn't owned, or the store fails and the heartbeat's list will show whether it is.
     End(LauncherEnd),
@@ -69,7 +94,7 @@ impl NotClaimed {
 pub(crate) async fn claim(
     arguments: &Arguments,
     permit: Option<OwnedSemaphorePermit>,
-) -> Result<Claimed, NotClaimed> {
+) -> Result<Opened, NotClaimed> {
     let Arguments {
         node,
         candidate,
@@ -112,10 +137,13 @@ async fn prepare(
     gate: Arc<Gate>,
     key: LeaseKey,
     permit: Option<OwnedSemaphorePermit>,
-) -> Result<Claimed, NotClaimed> {
+) -> Result<Opened, NotClaimed> {
     if shard.wish != Wish::Run {
         // Claimed only to commit its end: what it would need to run may be gone.
         return Err(NotClaimed::Unfit(Box::new((shard, RunClose::Released))));
+    }
+    if shard.shard.is_publication() {
+        return publication(node, shard, key).await;
     }
     // Side by side: where the store is far away, one after the other would take seconds.
     let read = tokio::try_join!(
@@ -136,7 +164,7 @@ async fn prepare(
     };
     drop(permit);
     match node.provider.provide(&task).await {
-        Ok(provision) => Ok(Claimed {
+        Ok(provision) => Ok(Opened::Run(Claimed {
             shard,
             gate,
             key,
@@ -144,11 +172,28 @@ async fn prepare(
             control,
             restored,
             provision,
-        }),
+        })),
         Err(error) => {
             let close = close_for(error, node.clock.wall());
             Err(NotClaimed::Unfit(Box::new((shard, close))))
         }
+    }
+}
+
+/// Needs nothing but the task: its results are read as they are worked on.
+async fn publication(node: &NodeContext, shard: ClaimedShard, key: LeaseKey) -> Result<Opened, NotClaimed> {
+    if shard.stalls > node.times.restore_max {
+        let text = format!(
+            "it was taken {} times and no node came to an end with it",
+            shard.stalls
+        );
+        let close = RunClose::stopped(StopReason::CrashLoop, text);
+        return Err(NotClaimed::Unfit(Box::new((shard, close))));
+    }
+    let task = retrying(|| node.tasks.get(shard.shard.task)).await;
+    match task.map_err(NotClaimed::store_failed)? {
+        Some(task) => Ok(Opened::Publication(ClaimedPublication { shard, key, task })),
+        None => Err(NotClaimed::LOST),
     }
 }
 

@@ -224,8 +224,8 @@ impl Restorer {
         let mut held_back = BTreeMap::new();
         let mut offered = Vec::with_capacity(line.len());
         for candidate in line {
-            // What is to end needs no room, and what people sent here is nobody else's.
-            let is_for_all = candidate.wish == Wish::Run && !candidate.is_sent_here && peers.len() > 1;
+            // What needs no room is anybody's, and what people sent here nobody else's.
+            let is_for_all = needs_room(&candidate) && !candidate.is_sent_here && peers.len() > 1;
             let is_anothers = me
                 .filter(|_| is_for_all)
                 .is_some_and(|me| placement::rank(candidate.shard, me, &peers) > 0);
@@ -251,6 +251,11 @@ impl Restorer {
         }
         offered
     }
+}
+
+/// Whether it takes a part of a node's capacity: what is claimed to be stopped, or to publish, has no items to run.
+pub(crate) fn needs_room(candidate: &Candidate) -> bool {
+    candidate.wish == Wish::Run && !candidate.shard.is_publication()
 }
 
 async fn scan(node: &NodeContext) -> Scan {

@@ -15,6 +15,7 @@ use crate::actors::runtime::new_ids::NewIds;
 use crate::actors::runtime::tree::Tree;
 use crate::ports::access::business_store::BusinessStore;
 use crate::ports::clock::Clock;
+use crate::ports::datasets::publication::{Preparer, PublicationStore};
 use crate::ports::handling::data_log::DataLog;
 use crate::ports::handling::hook::HookCaller;
 use crate::ports::handling::meters::Meters;
@@ -208,6 +209,10 @@ pub struct NodeContext {
     pub data_log: Arc<dyn DataLog>,
     /// Handlers and sources.
     pub provider: Arc<dyn Provider>,
+    /// Works out what stands in generations beside results.
+    pub preparer: Arc<dyn Preparer>,
+    /// Makes generations known.
+    pub publications: Arc<dyn PublicationStore>,
     /// Times.
     pub times: Times,
     /// Which tasks this node takes.

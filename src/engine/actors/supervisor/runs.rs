@@ -8,6 +8,7 @@ use tokio::sync::Semaphore;
 
 use crate::actors::launcher::share::BookSink;
 use crate::actors::launcher::{self, Launcher};
+use crate::actors::membership::restorer::needs_room;
 use crate::actors::membership::seen_revision::SeenRevision;
 use crate::actors::membership::session;
 use crate::actors::runtime::actor::start;
@@ -20,7 +21,6 @@ use crate::ports::ownership::run_store::Candidate;
 use crate::ports::ownership::session_store::OwnedShard;
 use windrow_core::capacity::Request;
 use windrow_core::ids::{Moment, ShardId, TaskId};
-use windrow_core::task::lifecycle::Wish;
 
 /// Launchers started before other messages get their turn.
 const STARTS_PER_TURN: usize = 16;
@@ -191,11 +191,9 @@ impl Supervisor {
         let fresh = line
             .into_iter()
             .filter(|candidate| !self.runs.is_known(candidate.shard));
-        // One that is to be stopped is claimed only to commit that: it needs no capacity.
-        let (to_run, to_stop): (Vec<_>, Vec<_>) =
-            fresh.partition(|candidate: &Candidate| candidate.wish == Wish::Run);
-        let mut starts = !to_stop.is_empty();
-        to_stop
+        let (to_run, to_end): (Vec<_>, Vec<_>) = fresh.partition(needs_room);
+        let mut starts = !to_end.is_empty();
+        to_end
             .into_iter()
             .for_each(|candidate| self.runs.start_later(candidate));
         let requests: Vec<Request> = to_run.iter().map(request).collect();

@@ -78,7 +78,7 @@ impl Delivering {
         };
         let timeout = match delivery.kind {
             HookKind::Prepare => HOOK_TIMEOUT_DEFAULT,
-            HookKind::Validate | HookKind::Stopped | HookKind::Finished => {
+            HookKind::Validate | HookKind::Stopped | HookKind::Finished | HookKind::Reduce => {
                 hook.timeout.unwrap_or(HOOK_TIMEOUT_DEFAULT)
             }
         };

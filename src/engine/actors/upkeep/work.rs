@@ -234,6 +234,8 @@ async fn sweep(node: &NodeContext, keep: Keep, now: WallMs, done: &mut Done) {
             Sweep::Sessions => SESSIONS_KEPT,
             Sweep::Failures => keep.failures,
             Sweep::Results => keep.results,
+            // What a publication let go is gone for readers at once.
+            Sweep::Generations => Duration::ZERO,
             Sweep::ResultBytes => RESULT_BYTES_KEPT,
         };
         let before = now.minus(kept);

@@ -23,6 +23,12 @@ pub enum CreateError {
     /// There is no named limit of this name.
     #[error("there is no limit {0}")]
     NoLimit(String),
+    /// The dataset that it would publish belongs to another business.
+    #[error("the dataset {0} belongs to another business")]
+    DatasetTaken(String),
+    /// The business has as many datasets as it may.
+    #[error("the business has {0} datasets, as many as it may")]
+    TooManyDatasets(u64),
     /// Another redrive of the family was made since the caller looked.
     #[error("{0} was redriven by somebody else meanwhile")]
     Overtaken(TaskId),

@@ -6,6 +6,7 @@ use std::num::NonZeroU32;
 use async_trait::async_trait;
 
 use crate::ports::StoreError;
+use windrow_core::dataset::Publish;
 use windrow_core::ids::{INDEX_MAX, ItemCount, ItemIndex, StoreId, TaskId, WallMs};
 use windrow_core::settings::Auto;
 use windrow_core::task::lifecycle::Status;
@@ -57,6 +58,8 @@ pub struct NewTask {
     pub deadline: Option<WallMs>,
     /// The task whose failures it does again.
     pub parent: Option<TaskId>,
+    /// What becomes of its results when it is finished.
+    pub publish: Option<Publish>,
 }
 
 impl NewTask {

@@ -24,21 +24,24 @@ pub enum Sweep {
     Sessions,
     /// Rows of abandoned items of tasks that ended, by their end. Not while a redrive of the task has not ended.
     Failures,
-    /// Results of tasks that ended, by their end.
+    /// Results of tasks that ended, by their end; not those that a generation owns.
     Results,
+    /// Results of generations that are no longer kept, whenever.
+    Generations,
     /// Bytes of results beside the database that no row names, by when they were written.
     ResultBytes,
 }
 
 impl Sweep {
     /// All of them.
-    pub const ALL: [Sweep; 7] = [
+    pub const ALL: [Sweep; 8] = [
         Sweep::Answers,
         Sweep::Delivered,
         Sweep::GivenUp,
         Sweep::Sessions,
         Sweep::Failures,
         Sweep::Results,
+        Sweep::Generations,
         Sweep::ResultBytes,
     ];
 }

@@ -54,6 +54,8 @@ pub struct HooksSettings {
     pub stopped: Option<HookSettings>,
     /// After a task finished.
     pub finished: Option<HookSettings>,
+    /// When the results of a task are to be published: its answer is the summary of the generation.
+    pub reduce: Option<HookSettings>,
 }
 
 /// What all tasks of a business may have together; none is unlimited.

@@ -9,6 +9,7 @@ use utoipa::ToSchema;
 
 use super::settings::WithSettings;
 use super::source::SourceBody;
+use crate::http::datasets::PublishMembers;
 use crate::http::document::schema::NumberOrAuto;
 use crate::http::guard::{reason, some, time_option};
 use crate::service::ServiceError;
@@ -98,6 +99,18 @@ pub(crate) struct CreateMembers {
     /// The first items, run before any other.
     #[serde(default, deserialize_with = "windrow_core::settings::json::object_option")]
     pub(super) canary: Option<CanaryBody>,
+    /// The dataset that its results become a generation of, once it is finished; made with its first task.
+    #[schema(pattern = "^[a-z0-9-]{1,40}$")]
+    pub(super) publish: Option<String>,
+    /// How many items must have succeeded, or been skipped, for that: `all` (the default), `any`, or such as `99.5%`.
+    #[schema(pattern = r"^(all|any|[0-9]{1,3}(\.[0-9]{1,2})?%)$")]
+    pub(super) publish_if: Option<String>,
+    /// The member of the outputs by which readers look up in the generation.
+    #[schema(min_length = 1, max_length = 128)]
+    pub(super) publish_key: Option<String>,
+    /// What makes the generation's summary of the results: `none`, `hook`, or `command:NAME` with a command of the node.
+    #[schema(max_length = 80)]
+    pub(super) reduce: Option<String>,
     /// Whether it starts at once.
     pub(super) start: Option<bool>,
     /// Why, for the audit.
@@ -145,6 +158,18 @@ pub(crate) struct CloneMembers {
     /// The first items, run before any other.
     #[serde(default, deserialize_with = "windrow_core::settings::json::object_option")]
     pub(super) canary: Option<CanaryBody>,
+    /// The dataset that its results become a generation of, once it is finished; made with its first task.
+    #[schema(pattern = "^[a-z0-9-]{1,40}$")]
+    pub(super) publish: Option<String>,
+    /// How many items must have succeeded, or been skipped, for that: `all` (the default), `any`, or such as `99.5%`.
+    #[schema(pattern = r"^(all|any|[0-9]{1,3}(\.[0-9]{1,2})?%)$")]
+    pub(super) publish_if: Option<String>,
+    /// The member of the outputs by which readers look up in the generation.
+    #[schema(min_length = 1, max_length = 128)]
+    pub(super) publish_key: Option<String>,
+    /// What makes the generation's summary of the results: `none`, `hook`, or `command:NAME` with a command of the node.
+    #[schema(max_length = 80)]
+    pub(super) reduce: Option<String>,
     /// Whether it starts at once.
     pub(super) start: Option<bool>,
     /// Why, for the audit.
@@ -221,6 +246,13 @@ impl CreateBody {
             start: self.start.unwrap_or(false),
             strict: false,
             key,
+            publish: PublishMembers {
+                publish: self.publish.as_ref(),
+                publish_if: self.publish_if.as_ref(),
+                publish_key: self.publish_key.as_ref(),
+                reduce: self.reduce.as_ref(),
+            }
+            .read()?,
         })
     }
 }
@@ -244,6 +276,13 @@ impl CloneBody {
             start: self.start.unwrap_or(false),
             strict: false,
             key,
+            publish: PublishMembers {
+                publish: self.publish.as_ref(),
+                publish_if: self.publish_if.as_ref(),
+                publish_key: self.publish_key.as_ref(),
+                reduce: self.reduce.as_ref(),
+            }
+            .read()?,
         })
     }
 }

@@ -72,7 +72,10 @@ pub(crate) async fn results(
             Format::Csv => Form::Csv,
             Format::Ndjson => Form::Ndjson,
         },
-        columns: columns(&params, format)?,
+        columns: match &params.columns {
+            None => Columns::Whole,
+            Some(names) => columns(names, format)?,
+        },
         keys: app.service.failures.keys(&task).await?,
         with_position: app.service.failures.is_redrive(&task)?,
         with_data: params.data.is_some(),
@@ -114,7 +117,7 @@ impl Outputs {
 }
 
 /// The first index that is wanted.
-fn first_of(after: Option<u64>) -> Result<ItemIndex, ServiceError> {
+pub(crate) fn first_of(after: Option<u64>) -> Result<ItemIndex, ServiceError> {
     match after {
         None => Ok(ItemIndex(0)),
         Some(after) if after < INDEX_MAX => Ok(ItemIndex(after + 1)),
@@ -125,14 +128,14 @@ fn first_of(after: Option<u64>) -> Result<ItemIndex, ServiceError> {
     }
 }
 
-fn columns(params: &ResultParams, format: Format) -> Result<Columns, ServiceError> {
-    match &params.columns {
-        None => Ok(Columns::Whole),
-        Some(_) if format == Format::Ndjson => Err(ServiceError::invalid(
+/// The columns that are asked for.
+pub(crate) fn columns(names: &str, format: Format) -> Result<Columns, ServiceError> {
+    match format {
+        Format::Ndjson => Err(ServiceError::invalid(
             "columns",
             "only a CSV has columns; `format=csv`",
         )),
-        Some(names) => Ok(Columns::parse(names)),
+        Format::Csv => Ok(Columns::parse(names)),
     }
 }
 

@@ -137,6 +137,7 @@ async fn create(tasks: &dyn TaskStore, job: &Job, write: &Write, now: WallMs) ->
         start_at: None,
         deadline: None,
         parent: None,
+        publish: None,
         priority: 0,
     };
     let made = tasks.create(&new, write, now).await?;

@@ -25,7 +25,11 @@ pub struct Reader {
 }
 
 impl Reader {
-    pub(super) fn new(store: Arc<dyn ResultStore>, shards: VecDeque<ResultShard>, from: ItemIndex) -> Reader {
+    pub(in crate::service) fn new(
+        store: Arc<dyn ResultStore>,
+        shards: VecDeque<ResultShard>,
+        from: ItemIndex,
+    ) -> Reader {
         Reader {
             store,
             shards,

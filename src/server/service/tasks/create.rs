@@ -5,10 +5,12 @@ use std::num::NonZeroU32;
 
 use serde_json::{Value, json};
 
+use crate::service::datasets;
 use crate::service::tasks::Tasks;
 use crate::service::tasks::outlook::Outlook;
 use crate::service::{FieldFault, ServiceError};
 use windrow_config::TaskDefaults;
+use windrow_core::dataset::Publish;
 use windrow_core::execution::shared_faults;
 use windrow_core::ids::{ItemCount, ItemIndex, TaskId, WallMs};
 use windrow_core::settings::Auto;
@@ -65,6 +67,8 @@ pub struct TaskPlan {
     pub strict: bool,
     /// A repeat with this key returns the first one's task.
     pub key: Option<String>,
+    /// What becomes of its results when it is finished.
+    pub publish: Option<Publish>,
 }
 
 impl TaskPlan {
@@ -89,7 +93,9 @@ impl Tasks {
         let business = self.businesses.open(&request.business).await?;
         self.check_plan(&request.plan)?;
         self.limits.check(&request.plan, &business, write).await?;
-        let tuning = self.settings(&business, &request.plan.tuning)?;
+        let mut tuning = self.settings(&business, &request.plan.tuning)?;
+        let (publish, said) = (request.plan.publish.as_ref(), &request.plan.tuning);
+        datasets::check_plan(publish, (said, &mut tuning), &business, &self.node.config())?;
         self.check_fill(&business, &request.source).await?;
         let source = self
             .sources
@@ -113,8 +119,12 @@ impl Tasks {
         write: &Write,
     ) -> Result<TaskView, ServiceError> {
         let origin = self.get(id).await?;
-        let (business, tuning) = self.checked(&plan, &origin, write).await?;
+        let (business, mut tuning) = self.checked(&plan, &origin, write).await?;
         let (starts, strict) = (plan.start, plan.strict);
+        let published = || origin.publishing.as_ref().map(|it| it.publish.clone());
+        let publish = plan.publish.clone().or_else(published);
+        let said = (&plan.tuning, &mut tuning);
+        datasets::check_plan(publish.as_ref(), said, &business, &self.node.config())?;
         let source = ResolvedSource {
             json: origin.source.clone(),
             total: origin.total,
@@ -123,6 +133,7 @@ impl Tasks {
         let plan = TaskPlan {
             skip_first: plan.skip_first.or(Some(origin.skip_first)),
             canary: plan.canary.or(origin.canary),
+            publish,
             ..plan.inheriting(&origin)
         };
         let defaults = Defaults {
@@ -269,6 +280,7 @@ pub(crate) fn new_task(
         start_at: plan.start_at,
         deadline: plan.deadline,
         parent: None,
+        publish: plan.publish,
     }
 }
 

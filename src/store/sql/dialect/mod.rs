@@ -122,6 +122,15 @@ impl MaybeConflict for CreateError {
     }
 }
 
+impl MaybeConflict for DatasetError {
+    fn store_error(&self) -> Option<&StoreError> {
+        match self {
+            DatasetError::Store(error) => Some(error),
+            _ => None,
+        }
+    }
+}
+
 /// Between 0 and 1.
 fn chance() -> f64 {
     let (random, _) = uuid::Uuid::new_v4().as_u64_pair();

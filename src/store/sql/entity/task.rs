@@ -55,6 +55,7 @@ pub struct Model {
     pub slow_rate: Option<i64>,
     pub limits: Option<String>,
     pub cut_off: Option<String>,
+    pub publishing: Option<String>,
 }
 
 #[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]

@@ -59,16 +59,23 @@ pub(crate) async fn release(
     let Some(row) = locks::shard(&transaction, id).await? else {
         return Ok(CheckpointAck::Fenced);
     };
-    let own = row.epoch == epoch.0.cast_signed() && row.claim_id == Some(words::claim_text(claim));
-    if own && row.session_id.is_none() {
-        return Ok(CheckpointAck::Stored);
-    }
-    if !own || row.state != ShardState::Running.as_str() {
-        return Ok(CheckpointAck::Fenced);
+    if let Some(ack) = judge(&row, epoch, claim) {
+        return Ok(ack);
     }
     finish(&transaction, id, how, now).await?;
     transaction.commit().await.map_err(error)?;
     Ok(CheckpointAck::Stored)
+}
+
+/// What is answered to who ends the run of a shard without more ado: it did so before, or the shard isn't its own. None
+/// where it is.
+pub(crate) fn judge(row: &shard_head::Model, epoch: Epoch, claim: ClaimId) -> Option<CheckpointAck> {
+    let own = row.epoch == epoch.0.cast_signed() && row.claim_id == Some(words::claim_text(claim));
+    if own && row.session_id.is_none() {
+        return Some(CheckpointAck::Stored);
+    }
+    let is_held = own && row.state == ShardState::Running.as_str();
+    (!is_held).then_some(CheckpointAck::Fenced)
 }
 
 /// See [`windrow_engine::ports::tasks::upkeep::UpkeepStore::orphans`].

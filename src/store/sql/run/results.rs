@@ -6,6 +6,7 @@ use sea_orm::sea_query::{Condition, Expr, ExprTrait as _, OnConflict, Query};
 use sea_orm::{ColumnTrait, ConnectionTrait, DbBackend, EntityTrait, QueryFilter, QueryOrder, QuerySelect};
 
 use crate::packed;
+use crate::sql::dataset::sweep;
 use crate::sql::entity::{item, result_segment, shard_head, task};
 use crate::sql::run::{items, result_place};
 use crate::sql::task::delete;
@@ -144,7 +145,7 @@ pub(crate) async fn expire(store: &Store, before: WallMs) -> Result<u64, StoreEr
     Ok(SWEEP_MAX)
 }
 
-/// A task that ended before a time and has results.
+/// A task that ended before a time and has results that no generation owns.
 async fn oldest(store: &Store, before: WallMs) -> Result<Option<i64>, StoreError> {
     use task::Column as C;
     let rows = Query::select()
@@ -160,6 +161,7 @@ async fn oldest(store: &Store, before: WallMs) -> Result<Option<i64>, StoreError
         .filter(C::Status.is_in([Status::Finished, Status::Cancelled].map(Status::as_str)))
         .filter(C::FinishedAt.lt(before.0))
         .filter(Expr::exists(rows))
+        .filter(Expr::exists(sweep::owners_of_task()).not())
         .order_by_asc(C::FinishedAt)
         .into_tuple()
         .one(&store.readers)

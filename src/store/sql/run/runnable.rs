@@ -209,6 +209,8 @@ fn to_run(hunt: &CandidateQuery) -> Condition {
         .add(
             Condition::any()
                 .add(task::Column::Deadline.is_null())
+                // Its items are all settled: nothing of it is late.
+                .add(C::ShardNo.eq(words::shard_no(ShardId::publication(TaskId(0)))))
                 .add(task::Column::Deadline.gt(hunt.now.0)),
         )
         .add(

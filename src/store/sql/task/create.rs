@@ -3,6 +3,7 @@
 use sea_orm::ActiveValue::{NotSet, Set};
 use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QuerySelect};
 
+use crate::sql::dataset::begin;
 use crate::sql::entity::{business, idempotency, shard, task};
 use crate::sql::session::named_limits;
 use crate::sql::source::upload_use;
@@ -12,6 +13,7 @@ use crate::sql::task::life;
 use crate::sql::task::record::{self, Change};
 use crate::sql::task::view;
 use crate::sql::{Store, Transaction, error, keep, locks, words};
+use windrow_core::dataset::Publishing;
 use windrow_core::ids::{TaskId, WallMs};
 use windrow_core::life::{ShardLife, status_json};
 use windrow_core::task::lifecycle::{Status, Wish};
@@ -115,7 +117,15 @@ async fn make(
     if let Some(missing) = named_limits::missing(transaction, &new.limits).await? {
         return Err(CreateError::NoLimit(missing));
     }
-    let id = insert(transaction, owner, new, now).await?;
+    let begun = match &new.publish {
+        Some(publish) => Some(begin::begin(transaction, owner, publish, now).await?),
+        None => None,
+    };
+    let publishing = begun.as_ref().map(|begun| &begun.publishing);
+    let id = insert(transaction, owner, (new, publishing), now).await?;
+    if let Some(begun) = &begun {
+        begin::register(transaction, begun, id, now).await?;
+    }
     remember_key(transaction, id, new, now).await?;
     let after = Some(status_json(Status::Created));
     let change = Change {
@@ -236,6 +246,9 @@ fn request_hash(new: &NewTask) -> Result<String, StoreError> {
     let mut parts = vec![texts, numbers, tuning];
     // Left out where there are none: requests from before there were limits keep their hash.
     parts.extend(words::limits_text(&new.limits)?);
+    if let Some(publish) = &new.publish {
+        parts.push(serde_json::to_string(publish).map_err(|fault| StoreError::Refused(fault.to_string()))?);
+    }
     let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
     Ok(words::digest(&parts))
 }
@@ -259,10 +272,11 @@ async fn refuse_taken_name(
 async fn insert(
     transaction: &Transaction,
     owner: &business::Model,
-    new: &NewTask,
+    (new, publishing): (&NewTask, Option<&Publishing>),
     now: WallMs,
 ) -> Result<TaskId, StoreError> {
     let mut row = task_row(owner.id, owner.pool.as_deref(), new, now)?;
+    row.publishing = Set(words::publishing_text(publishing)?);
     row.source_id = Set(upload_use::index_of(transaction, &new.source).await?);
     let id = task::Entity::insert(row)
         .exec(transaction)

@@ -3,13 +3,16 @@
 use sea_orm::sea_query::Expr;
 use sea_orm::{ColumnTrait, EntityTrait, PrimaryKeyTrait, QueryFilter, QueryOrder, QuerySelect};
 
+use crate::sql::dataset::sweep;
 use crate::sql::entity::{
-    data_log, data_log_drop, failure_group, item, outbox, result_segment, run, shard, start_token, task,
+    data_log, data_log_drop, failure_group, generation, generation_key, item, outbox, result_segment, run,
+    shard, start_token, task,
 };
 use crate::sql::run::result_place;
 use crate::sql::source::upload_use;
 use crate::sql::task::record::{self, Change};
 use crate::sql::{Store, Transaction, error, keep, locks, words};
+use windrow_core::dataset::GenerationState;
 use windrow_core::ids::{TaskId, WallMs};
 use windrow_core::life::{CommandRefusal, status_json};
 use windrow_core::task::lifecycle::{Status, decide_delete};
@@ -74,8 +77,19 @@ async fn clear_rows(store: &Store, id: TaskId) -> Result<(), StoreError> {
         ROWS_AT_ONCE,
     )
     .await?;
+    if sweep::owns_results(store, id).await? {
+        return Ok(());
+    }
     result_place::forget(store, id).await?;
-    clear_results(store, id).await
+    clear_results(store, id).await?;
+    clear_keys(store, id).await
+}
+
+/// Deletes what its results can be looked up by.
+pub(crate) async fn clear_keys(store: &Store, id: TaskId) -> Result<(), StoreError> {
+    use generation_key::Column as C;
+    let places = (C::TaskId, C::BlockNo);
+    clear(store, generation_key::Entity, places, id, SEGMENTS_AT_ONCE).await
 }
 
 /// Deletes the rows of its results.
@@ -194,6 +208,13 @@ async fn last(store: &Store, id: TaskId, write: &Write, now: WallMs) -> Result<(
         .map_err(error)?;
     shard::Entity::delete_many()
         .filter(shard::Column::TaskId.eq(id.0))
+        .exec(db)
+        .await
+        .map_err(error)?;
+    // One that was published stays: its results are its own.
+    generation::Entity::delete_many()
+        .filter(generation::Column::TaskId.eq(id.0))
+        .filter(generation::Column::State.eq(GenerationState::Withheld.as_str()))
         .exec(db)
         .await
         .map_err(error)?;

@@ -4,6 +4,7 @@ use sea_orm::ActiveValue::Set;
 use sea_orm::{ActiveModelTrait, ColumnTrait, EntityTrait, Iterable, QueryFilter, QuerySelect};
 
 use crate::sql::business::outbox;
+use crate::sql::dataset::begin;
 use crate::sql::entity::{business, failure_group, item, shard, shard_head, start_token, task};
 use crate::sql::run::{items, results};
 use crate::sql::source::upload_use;
@@ -161,6 +162,9 @@ impl Held {
         if let Some(call) = &deeds.call {
             outbox::leave(transaction, self.life.id, call, now).await?;
         }
+        if let Some(why) = &deeds.withholds {
+            begin::withhold(transaction, self.life.id, why).await?;
+        }
         if deeds.ends_start {
             let listener = self.listener(transaction).await?;
             if let Some(call) = self.life.announcement(&listener, now) {
@@ -257,6 +261,7 @@ pub(crate) fn read(row: &task::Model, shards: &[shard_head::Model]) -> Result<Li
         finish_at: row.finish_at.map(words::index),
         pause: words::pause(row)?,
         slow: words::slow(row),
+        publishing: words::publishing(row.publishing.as_deref())?,
         shards: shards.iter().map(shard_life).collect::<Result<_, _>>()?,
     })
 }

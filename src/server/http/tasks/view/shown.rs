@@ -9,6 +9,7 @@ use utoipa::ToSchema;
 
 use crate::http::answer::silent::{SilentJson, silent as all_silent};
 use crate::http::answer::time::rfc3339;
+use crate::http::datasets::PublishJson;
 use crate::http::tasks::settings::SettingsJson;
 use crate::http::tasks::source::SourceJson;
 use crate::http::tasks::view::cut_off::CutOffJson;
@@ -87,6 +88,8 @@ pub(crate) struct TaskJson {
     send_params: bool,
     /// The named limits that its items count against, beside those of its business.
     limits: Vec<String>,
+    /// What its results become once it is finished.
+    publish: Option<PublishJson>,
     /// The first items, while they are not done.
     canary: Option<CanaryJson>,
     /// Not run before this time.
@@ -229,6 +232,7 @@ impl TaskJson {
             pool: task.pool,
             send_params: task.send_params,
             limits: task.limits,
+            publish: task.life.publishing.map(PublishJson::from),
             version: task.version,
         }
     }

@@ -36,6 +36,7 @@ fn task() -> TaskView {
         since: WallMs(0),
         note: None,
         cut_off: CutOff::default(),
+        publishing: None,
         next_at: None,
         stop_reason: None,
         result: None,

@@ -1,0 +1,68 @@
+//! `windrow dataset get`: what readers read, for people and scripts.
+
+use serde_json::Value;
+
+use super::args::GetArgs;
+use super::path;
+use crate::Shell;
+use crate::exit::Exit;
+use crate::fault::Fault;
+use crate::link::{Link, word};
+use crate::task::look::export::{deliver, is_there};
+use windrow_client::{Request, segment};
+
+/// Prints the summary of a generation, its results, or what items came to.
+///
+/// # Errors
+/// What the node refused; a file that is there already.
+pub(super) async fn get(args: &GetArgs, shell: &Shell) -> Result<Exit, Fault> {
+    let out = args.out.as_deref().filter(|path| path.as_os_str() != "-");
+    if let Some(path) = out.filter(|path| !args.force && path.exists()) {
+        return Err(is_there(path));
+    }
+    let link = Link::open(&args.remote, shell)?;
+    let own = path(&args.name);
+    let read = match args.generation {
+        Some(no) => link.get(&format!("{own}/generations/{no}")).await?,
+        None => link.get(&format!("{own}/current")).await?,
+    };
+    let read = read.json()?;
+    // All that follows is of this one, whatever is published meanwhile.
+    let generation = format!("{own}/generations/{}", read["generation"]);
+    if args.results {
+        let request = Request::get(&format!("{generation}/results"))
+            .query("format", word(&args.format))
+            .query_option("after", args.after)
+            .query_option("columns", args.columns.as_deref())
+            .accept("*/*");
+        return deliver(&link, request, (out, args.force)).await;
+    }
+    if let Some(index) = args.item {
+        let answer = link.get(&format!("{generation}/items/{index}")).await?;
+        return print(&link, &answer.json()?["output"]);
+    }
+    if let Some(key) = &args.key {
+        return print_matches(&link, &format!("{generation}/keys/{}", segment(key))).await;
+    }
+    print(&link, &read["summary"])
+}
+
+/// One JSON text a line.
+fn print(link: &Link<'_>, value: &Value) -> Result<Exit, Fault> {
+    link.put(format!("{value}\n").as_bytes())
+}
+
+/// The outputs of all that have the key; where there is none that is told, as of anything that isn't there.
+async fn print_matches(link: &Link<'_>, path: &str) -> Result<Exit, Fault> {
+    let listed = link.list(Request::get(path), None).await?;
+    let found = listed.things()?;
+    if found.is_empty() {
+        return Err(Fault::new(
+            Exit::NotFound,
+            "nothing was found",
+            "no item has this key",
+        ));
+    }
+    let lines: String = found.iter().map(|item| format!("{}\n", item["output"])).collect();
+    link.put(lines.as_bytes())
+}

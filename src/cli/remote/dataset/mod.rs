@@ -1,0 +1,181 @@
+//! `windrow dataset`: what finished tasks published.
+
+pub mod args;
+mod get;
+
+use serde_json::{Map, Value, json};
+
+use self::args::{DatasetArgs, GenerationWrite, Generations, RollBackArgs, SetArgs, Verb};
+use crate::Shell;
+use crate::exit::Exit;
+use crate::fault::Fault;
+use crate::link::change::differences;
+use crate::link::{Danger, Link, Named, NamedWrite, Pages};
+use crate::output::body::{joined, text};
+use crate::output::table::times::Times;
+use crate::output::table::{Card, Cell, Column, Keep, Listing, Side, Tone};
+use windrow_client::{Request, segment};
+
+/// Datasets.
+const DATASETS: Listing = Listing {
+    columns: &[
+        Column::text("NAME", Keep::Always, 8, "name").tone(Tone::Strong),
+        Column::text("BUSINESS", Keep::Rank(60), 8, "business"),
+        Column::count("CURRENT", Keep::Always, 3, "generation").named("generation"),
+        Column::time("PUBLISHED", Keep::Rank(80), "published_at").named("published_at"),
+        Column::plain("KEEPS", Keep::Rank(30), 3, "keep").named("keep"),
+        Column::count("LAST", Keep::Rank(20), 3, "last"),
+    ],
+    name: |dataset| text(&dataset["name"]).to_owned(),
+    none: "no datasets",
+};
+
+/// Generations of one.
+const GENERATIONS: Listing = Listing {
+    columns: &[
+        Column::count("GENERATION", Keep::Always, 3, "generation"),
+        Column::new("STATE", Side::Left, Keep::Always, 9, state),
+        Column::text("TASK", Keep::Rank(70), 4, "task"),
+        Column::count("RESULTS", Keep::Rank(60), 3, "results"),
+        Column::time("PUBLISHED", Keep::Rank(80), "published_at").named("published_at"),
+        Column::text("WHY", Keep::Rank(50), 10, "why"),
+    ],
+    name: |generation| generation["generation"].to_string(),
+    none: "no generations",
+};
+
+/// `current`, `published, pinned`, `withheld`.
+fn state(generation: &Value, _: &Times) -> Cell {
+    let is = |member: &str| generation[member].as_bool() == Some(true);
+    let state = text(&generation["state"]);
+    let (word, tone) = match state {
+        _ if is("current") => ("current", Tone::Good),
+        "withheld" => (state, Tone::Dim),
+        _ => (state, Tone::Plain),
+    };
+    let pinned = if is("pinned") { ", pinned" } else { "" };
+    Cell::new(format!("{word}{pinned}")).tone(tone).plain(state)
+}
+
+/// Does what the verb says; without one it lists.
+///
+/// # Errors
+/// The verb's.
+pub(crate) async fn dataset(args: &DatasetArgs, shell: &Shell) -> Result<Exit, Fault> {
+    match &args.verb {
+        None => list(&args.list, shell).await,
+        Some(Verb::List(args)) => list(args, shell).await,
+        Some(Verb::Show(args)) => show(args, shell).await,
+        Some(Verb::Generations(args)) => generations(args, shell).await,
+        Some(Verb::Get(args)) => get::get(args, shell).await,
+        Some(Verb::Pin(args)) => pin(args, true, shell).await,
+        Some(Verb::Unpin(args)) => pin(args, false, shell).await,
+        Some(Verb::Rollback(args)) => roll_back(args, shell).await,
+        Some(Verb::Set(args)) => set(args, shell).await,
+        Some(Verb::Delete(args)) => delete(args, shell).await,
+    }
+}
+
+/// Where a dataset is in the API.
+fn path(name: &str) -> String {
+    format!("/v1/datasets/{}", segment(name))
+}
+
+async fn list(args: &Pages, shell: &Shell) -> Result<Exit, Fault> {
+    let link = Link::open(&args.remote, shell)?;
+    let listed = link
+        .list(Request::get("/v1/datasets"), Some(&args.paging))
+        .await?;
+    link.show_list(&DATASETS, &listed, &listed.things()?)
+}
+
+async fn show(args: &Named, shell: &Shell) -> Result<Exit, Fault> {
+    let link = Link::open(&args.remote, shell)?;
+    let answer = link.get(&path(&args.name)).await?;
+    link.show_one(&DATASETS, &answer, card)
+}
+
+/// A dataset for people.
+fn card(dataset: &Value, times: &Times) -> Card {
+    let current = dataset["generation"].as_u64();
+    let current = current.map_or_else(|| "none yet".to_owned(), |no| format!("generation {no}"));
+    Card::new()
+        .title(text(&dataset["name"]), Tone::Strong)
+        .line("business", text(&dataset["business"]).to_owned())
+        .line("current", current)
+        .line("publications", dataset["publication"].to_string())
+        .time("published", &dataset["published_at"], times)
+        .line("keeps", format!("the newest {}", dataset["keep"]))
+        .line("last number", dataset["last"].to_string())
+        .time("created", &dataset["created_at"], times)
+}
+
+async fn generations(args: &Generations, shell: &Shell) -> Result<Exit, Fault> {
+    let link = Link::open(&args.remote, shell)?;
+    let request = Request::get(&format!("{}/generations", path(&args.name)));
+    let listed = link.list(request, Some(&args.paging)).await?;
+    link.show_list(&GENERATIONS, &listed, &listed.things()?)
+}
+
+async fn pin(args: &GenerationWrite, on: bool, shell: &Shell) -> Result<Exit, Fault> {
+    let (verb, done) = if on {
+        ("pin", "pinned")
+    } else {
+        ("unpin", "unpinned")
+    };
+    let link = Link::open(&args.write.remote, shell)?;
+    let request = Request::post(&format!(
+        "{}/generations/{}/{verb}",
+        path(&args.name),
+        args.generation
+    ));
+    match link.change(&args.write, request, Map::new()).await? {
+        Some(answer) => {
+            let text = format!("{done} generation {} of {}", args.generation, args.name);
+            link.show_done(&DATASETS, &answer, &text)
+        }
+        None => Ok(Exit::Ok),
+    }
+}
+
+async fn roll_back(args: &RollBackArgs, shell: &Shell) -> Result<Exit, Fault> {
+    let link = Link::open(&args.write.remote, shell)?;
+    let (name, no) = (&args.name, args.generation);
+    if !args.write.dry_run {
+        let question = format!("Make generation {no} of {name} current again, for all readers?");
+        link.confirm(Danger::Ordinary, &question)?;
+    }
+    let mut body = Map::new();
+    body.insert("generation".to_owned(), json!(no));
+    let request = Request::post(&format!("{}/rollback", path(name)));
+    match link.change(&args.write, request, body).await? {
+        Some(answer) => link.show_done(&DATASETS, &answer, &format!("{name} is at generation {no} again")),
+        None => Ok(Exit::Ok),
+    }
+}
+
+async fn set(args: &SetArgs, shell: &Shell) -> Result<Exit, Fault> {
+    let mut body = Map::new();
+    body.insert("keep".to_owned(), json!(args.keep));
+    let link = Link::open(&args.write.remote, shell)?;
+    let Some((before, answer)) = link.patch(&args.write, &path(&args.name), body).await? else {
+        return Ok(Exit::Ok);
+    };
+    let changed = differences(&before, &answer.json()?);
+    let changed: Vec<String> = changed.iter().map(|one| one.line()).collect();
+    let what = joined(&changed, "  ").unwrap_or_else(|| "unchanged".to_owned());
+    link.show_done(&DATASETS, &answer, &format!("{}  {what}", args.name))
+}
+
+async fn delete(args: &NamedWrite, shell: &Shell) -> Result<Exit, Fault> {
+    let link = Link::open(&args.write.remote, shell)?;
+    if !args.write.dry_run {
+        let question = format!("Delete the dataset {} with all its generations?", args.name);
+        link.confirm(Danger::Final, &question)?;
+    }
+    let request = Request::delete(&path(&args.name));
+    match link.change(&args.write, request, Map::new()).await? {
+        Some(_) => link.show_gone(&args.name, &format!("deleted the dataset {}", args.name)),
+        None => Ok(Exit::Ok),
+    }
+}

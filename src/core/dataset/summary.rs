@@ -1,0 +1,58 @@
+//! What a reduce answered, fit to be kept.
+
+use serde::de::IgnoredAny;
+
+use super::SUMMARY_BYTES_MAX;
+use crate::items::output::minified;
+
+/// An answer is no summary.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SummaryFault {
+    /// Nothing, or white space.
+    #[error("the answer is empty; a summary is JSON")]
+    Empty,
+    /// It isn't JSON.
+    #[error("the answer is no JSON: {0}")]
+    NoJson(String),
+    /// It is too large.
+    #[error("the answer has more than {SUMMARY_BYTES_MAX} bytes, the most that a summary may have")]
+    TooLarge,
+}
+
+/// The summary of an answer, which whoever reads it has limited to one byte more than a summary may have.
+///
+/// # Errors
+/// See [`SummaryFault`].
+pub fn summary(answer: &[u8]) -> Result<Box<str>, SummaryFault> {
+    if answer.len() > SUMMARY_BYTES_MAX {
+        return Err(SummaryFault::TooLarge);
+    }
+    let text = std::str::from_utf8(answer).map_err(|fault| SummaryFault::NoJson(fault.to_string()))?;
+    if text.trim().is_empty() {
+        return Err(SummaryFault::Empty);
+    }
+    serde_json::from_str::<IgnoredAny>(text).map_err(|fault| SummaryFault::NoJson(fault.to_string()))?;
+    Ok(minified(text).into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_summary_is_json_of_a_bounded_size_kept_without_white_space() {
+        assert_eq!(
+            summary(b" {\"teams\": [1.50, 12345678901234567890123]}\n").as_deref(),
+            Ok("{\"teams\":[1.50,12345678901234567890123]}")
+        );
+        assert_eq!(summary(b" \n"), Err(SummaryFault::Empty));
+        assert!(matches!(summary(b"{} {}"), Err(SummaryFault::NoJson(_))));
+        assert!(matches!(summary(b"\"\xff\""), Err(SummaryFault::NoJson(_))));
+        let most = format!("\"{}\"", "x".repeat(SUMMARY_BYTES_MAX - 2));
+        assert_eq!(summary(most.as_bytes()).as_deref(), Ok(most.as_str()));
+        assert_eq!(
+            summary(format!("{most} ").as_bytes()),
+            Err(SummaryFault::TooLarge)
+        );
+    }
+}

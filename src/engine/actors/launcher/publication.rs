@@ -1,0 +1,169 @@
+//! The publication of a task's results, by the launcher of its last shard: prepared, then made known by one write under
+//! the claim.
+//!
+//! Nothing leaves for the task's handler, so there is no gate and no lease to keep: what another node may have published
+//! meanwhile is refused by the epoch alone. It runs as one task of the launcher, which is told to give up by a signal.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use tokio::sync::Notify;
+use tokio::task::AbortHandle;
+
+use crate::actors::launcher::opening::{self, ClaimedPublication};
+use crate::actors::launcher::{Launcher, LauncherEnd, Msg};
+use crate::actors::runtime::context::NodeContext;
+use crate::actors::runtime::tree::Activity;
+use crate::ports::StoreError;
+use crate::ports::datasets::publication::{OwnClaim, PrepareError, Prepared};
+use crate::ports::ownership::run_store::{CheckpointAck, RunClose};
+use windrow_core::ids::Moment;
+use windrow_core::items::retry::doubled;
+use windrow_core::task::lifecycle::{StopReason, Wish};
+
+/// The wait before a publication that could not be prepared is tried again, and the longest one.
+const TRY_AGAIN: (Duration, Duration) = (Duration::from_secs(2), Duration::from_secs(60));
+/// How often it is tried before its task stops; people start it again.
+const TRIES_MAX: u32 = 5;
+
+/// A publication under way.
+pub(crate) struct Publication {
+    own: OwnClaim,
+    claimed_at: Moment,
+    gives_up: Arc<Notify>,
+    /// It is being given back, or made known: the row may name nobody by now.
+    is_ending: Arc<AtomicBool>,
+    work: AbortHandle,
+}
+
+impl Drop for Publication {
+    /// Also when the launcher fails or is killed: nothing of it goes on.
+    fn drop(&mut self) {
+        self.work.abort();
+    }
+}
+
+impl Launcher {
+    /// Begins to publish what this node has just claimed.
+    pub(crate) fn publish(&mut self, claimed: ClaimedPublication) {
+        let node = self.arguments.node.clone();
+        // Whoever takes it over waits for the session's silence, not for a lease.
+        opening::give_lease_back(claimed.key, &self.arguments.routes.lease_keeper);
+        let own = OwnClaim {
+            shard: claimed.shard.shard,
+            epoch: claimed.shard.epoch,
+            claim: claimed.shard.claim,
+        };
+        tracing::info!(actor = self.me.leaf.path(), "its results are published");
+        self.me
+            .leaf
+            .say(Activity::Ok, "publishes the results of its task");
+        let (gives_up, is_ending, me) = (
+            Arc::new(Notify::new()),
+            Arc::<AtomicBool>::default(),
+            self.me.clone(),
+        );
+        let (signal, ending, claimed_at) = (gives_up.clone(), is_ending.clone(), node.clock.now());
+        let recoveries = claimed.shard.recoveries;
+        let work = self.arguments.node.work.spawn(self.me.guard(async move {
+            let prepared = tokio::select! {
+                prepared = node.preparer.prepare(&claimed.task, own) => prepared.map_err(Some),
+                () = signal.notified() => Err(None),
+            };
+            ending.store(true, Ordering::Relaxed);
+            let end = conclude(&node, own, prepared, recoveries).await;
+            me.tell(Msg::Ended(end));
+        }));
+        self.publication = Some(Publication {
+            own,
+            claimed_at,
+            gives_up,
+            is_ending,
+            work: work.abort_handle(),
+        });
+        for message in std::mem::take(&mut self.early) {
+            self.me.tell(message);
+        }
+    }
+
+    /// What a launcher that publishes makes of its messages.
+    pub(crate) fn on_publication(&mut self, message: &Msg) {
+        let Some(publication) = &self.publication else {
+            return;
+        };
+        let own = publication.own;
+        let is_foreign = match message {
+            // An answer from before the claim names the claim before.
+            Msg::Row(row, sent) if row.claim != own.claim => publication.claimed_at < *sent,
+            Msg::NotListed(sent) => {
+                publication.claimed_at < *sent && !publication.is_ending.load(Ordering::Relaxed)
+            }
+            Msg::Drop => true,
+            _ => false,
+        };
+        if is_foreign {
+            self.publication = None;
+            return self.finish(LauncherEnd::Fenced);
+        }
+        let is_over = match message {
+            Msg::Row(row, _) => row.claim == own.claim && (row.wish != Wish::Run || row.leaves),
+            Msg::HandOver | Msg::Leave | Msg::Abort => true,
+            Msg::Look => return self.look(),
+            Msg::Controlled(control) => control.wish != Wish::Run,
+            _ => false,
+        };
+        if is_over {
+            publication.gives_up.notify_one();
+        }
+    }
+}
+
+/// Makes known what was prepared, or gives the shard back: without a word where it was given up, which stops it if its task
+/// is to stop.
+async fn conclude(
+    node: &NodeContext,
+    own: OwnClaim,
+    prepared: Result<Prepared, Option<PrepareError>>,
+    recoveries: u32,
+) -> LauncherEnd {
+    let close = match prepared {
+        Ok(prepared) => {
+            let known = opening::retrying(|| node.publications.publish(own, &prepared, node.clock.wall()));
+            return end_of(known.await, RunClose::Done);
+        }
+        Err(None) => RunClose::Released,
+        Err(Some(PrepareError::Fenced)) => return LauncherEnd::Fenced,
+        Err(Some(PrepareError::Failed(text))) => RunClose::stopped(StopReason::ReduceFailed, text),
+        Err(Some(PrepareError::Unavailable(text))) => later(node, text, recoveries),
+    };
+    if let RunClose::Stopped { text, .. } | RunClose::Recovering { text, .. } = &close {
+        tracing::warn!(shard = %own.shard, text, "results not published");
+    }
+    let now = node.clock.wall();
+    let released =
+        opening::retrying(|| node.runs.release(own.shard, own.epoch, own.claim, &close, now)).await;
+    end_of(released, close)
+}
+
+fn later(node: &NodeContext, text: String, recoveries: u32) -> RunClose {
+    let nth = recoveries + 1;
+    if nth >= TRIES_MAX {
+        let text = format!("{text}; tried {nth} times");
+        return RunClose::stopped(StopReason::ReduceFailed, text);
+    }
+    RunClose::Recovering {
+        not_before: node.clock.wall().plus(doubled(TRY_AGAIN, recoveries)),
+        reason: "reduce_unavailable".to_owned(),
+        text: format!("{text}; try {nth} of {TRIES_MAX}"),
+        nth: Some(nth),
+    }
+}
+
+fn end_of(outcome: Result<CheckpointAck, StoreError>, close: RunClose) -> LauncherEnd {
+    match outcome {
+        Ok(CheckpointAck::Stored) => LauncherEnd::Closed(close),
+        Ok(CheckpointAck::Fenced) => LauncherEnd::Fenced,
+        Err(error) => LauncherEnd::StillOwned(error.to_string()),
+    }
+}

@@ -1,0 +1,83 @@
+//! What a task publishes, in bodies of tasks.
+
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use crate::service::{FieldFault, ServiceError};
+use windrow_core::dataset::{Publish, PublishIf, Publishing, Reduce};
+
+/// Members of a body that say what a new task publishes.
+pub(crate) struct PublishMembers<'a> {
+    pub(crate) publish: Option<&'a String>,
+    pub(crate) publish_if: Option<&'a String>,
+    pub(crate) publish_key: Option<&'a String>,
+    pub(crate) reduce: Option<&'a String>,
+}
+
+impl PublishMembers<'_> {
+    /// What they say together.
+    ///
+    /// # Errors
+    /// `Invalid` for what can't be read, and for what means nothing without a dataset.
+    pub(crate) fn read(&self) -> Result<Option<Publish>, ServiceError> {
+        let Some(dataset) = self.publish else {
+            let others = [
+                ("/publish_if", self.publish_if),
+                ("/publish_key", self.publish_key),
+                ("/reduce", self.reduce),
+            ];
+            let faults: Vec<FieldFault> = others
+                .into_iter()
+                .filter(|(_, said)| said.is_some())
+                .map(|(pointer, _)| FieldFault::new(pointer, "means nothing without `publish`"))
+                .collect();
+            return match faults.is_empty() {
+                true => Ok(None),
+                false => Err(ServiceError::Invalid(faults)),
+            };
+        };
+        let invalid = |pointer: &str, why: String| ServiceError::invalid(pointer, why);
+        let condition = self.publish_if.map(|text| text.parse::<PublishIf>());
+        let condition = condition
+            .transpose()
+            .map_err(|why| invalid("/publish_if", why.to_string()))?;
+        let reduce = self.reduce.map(|text| text.parse::<Reduce>()).transpose();
+        let reduce = reduce.map_err(|why| invalid("/reduce", why.to_string()))?;
+        Ok(Some(Publish {
+            dataset: dataset.clone(),
+            condition: condition.unwrap_or_default(),
+            reduce: reduce.unwrap_or_default(),
+            key: self.publish_key.cloned(),
+        }))
+    }
+}
+
+/// What a task publishes.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = TaskPublish)]
+pub(crate) struct PublishJson {
+    /// The dataset.
+    dataset: String,
+    /// The number of its generation.
+    generation: u64,
+    /// How many of its items must have succeeded: `all`, `any`, or a percentage.
+    #[serde(rename = "if")]
+    condition: String,
+    /// What makes the summary: `none`, `hook`, or `command:NAME`.
+    reduce: String,
+    /// The member of the outputs by which readers look up.
+    key: Option<String>,
+}
+
+impl From<Publishing> for PublishJson {
+    fn from(publishing: Publishing) -> PublishJson {
+        let publish = publishing.publish;
+        PublishJson {
+            generation: publishing.generation.0,
+            condition: publish.condition.to_string(),
+            reduce: publish.reduce.to_string(),
+            dataset: publish.dataset,
+            key: publish.key,
+        }
+    }
+}

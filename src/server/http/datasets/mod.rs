@@ -1,0 +1,297 @@
+//! `/v1/datasets`: what finished tasks published. Readers look at one generation at a time; operators, and the business,
+//! change which one is current and which ones stay.
+
+mod bodies;
+mod members;
+mod rows;
+
+use std::num::NonZeroU32;
+
+use axum::Json;
+use axum::extract::{Path, State};
+use axum::http::header::{ETAG, IF_NONE_MATCH};
+use axum::http::{HeaderMap, HeaderValue, StatusCode};
+use axum::response::{IntoResponse, Response};
+use serde::Deserialize;
+use utoipa::{IntoParams, ToSchema};
+
+pub(crate) use self::members::{PublishJson, PublishMembers};
+pub(crate) use self::rows::{item, keys, results};
+
+use self::bodies::{DatasetJson, GenerationJson, ReadingJson};
+use super::App;
+use super::problem::HttpResult;
+use crate::http::answer::page::{Page, PageQuery, Paging};
+use crate::http::guard::{Body, Call, Caller, DryRunQuery, Params, ReasonBody, ReasonQuery, headers, reason};
+use crate::service::ServiceError;
+use windrow_core::dataset::{GenerationNo, KEEP_MAX};
+use windrow_engine::ports::datasets::store::{Dataset, DatasetChange, Reading, Which};
+
+/// The number of a generation in a path.
+pub(super) fn number(text: &str) -> Result<GenerationNo, ServiceError> {
+    let number = text.parse().ok().filter(|number| i64::try_from(*number).is_ok());
+    let no = number.map(GenerationNo);
+    no.ok_or_else(|| ServiceError::not_found("generation", text))
+}
+
+/// The dataset of a path, if the caller may see it.
+pub(super) async fn visible(app: &App, caller: &Caller, name: &str) -> Result<Dataset, ServiceError> {
+    let found = app.service.datasets.get(name).await?;
+    caller.may_see(&found.business, "dataset", name)?;
+    Ok(found)
+}
+
+/// The generation of a path that can be read, if the caller may see it.
+pub(super) async fn readable(
+    app: &App,
+    caller: &Caller,
+    name: &str,
+    which: Which,
+) -> Result<Reading, ServiceError> {
+    visible(app, caller, name).await?;
+    app.service.datasets.reading(name, which).await
+}
+
+/// List datasets in the order of their names; a business sees its own.
+#[utoipa::path(
+    get, path = "/v1/datasets", operation_id = "list_datasets", tag = "datasets", params(PageQuery),
+    security(("bearer" = ["viewer", "business"])), responses((status = 200, body = Page<DatasetJson>))
+)]
+pub(crate) async fn list(State(app): State<App>, caller: Caller, paging: Paging<String>) -> HttpResult {
+    let (own, after) = (caller.business.as_deref(), paging.after.as_deref());
+    let found = app.service.datasets.list(own, after, paging.to_read()).await?;
+    let page = paging.page(found, |dataset| dataset.name.clone());
+    Ok(paging.answer(page.map(DatasetJson::from)))
+}
+
+/// Look at a dataset: which generation is current, and how many it keeps.
+#[utoipa::path(
+    get, path = "/v1/datasets/{dataset}", operation_id = "show_dataset", tag = "datasets",
+    security(("bearer" = ["viewer", "business"])),
+    responses((status = 200, body = DatasetJson, headers(("etag" = String))))
+)]
+pub(crate) async fn read(State(app): State<App>, caller: Caller, Path(name): Path<String>) -> HttpResult {
+    let found = visible(&app, &caller, &name).await?;
+    let tag = headers::tag(found.version);
+    Ok(([tag], Json(DatasetJson::from(found))).into_response())
+}
+
+/// Read the current generation: its number, its summary, and where it comes from.
+///
+/// With `If-None-Match` and the tag of an earlier answer it is `304` while nothing else was published. The tag changes with
+/// each move of the pointer, also with one back.
+#[utoipa::path(
+    get, path = "/v1/datasets/{dataset}/current", operation_id = "current_generation", tag = "datasets",
+    security(("bearer" = ["viewer", "business"])),
+    responses(
+        (status = 200, body = ReadingJson, headers(("etag" = String))),
+        (status = 304, description = "What the tag names is still current"),
+        (status = 404, description = "not-found: nothing was published yet"),
+    )
+)]
+pub(crate) async fn current(
+    State(app): State<App>,
+    caller: Caller,
+    Path(name): Path<String>,
+    headers: HeaderMap,
+) -> HttpResult {
+    let reading = readable(&app, &caller, &name, Which::Current).await?;
+    Ok(answer_of_current(reading, &headers))
+}
+
+/// The tag of a publication: a dataset that was made anew under an old name has others.
+fn answer_of_current(reading: Reading, headers: &HeaderMap) -> Response {
+    let (id, publication) = (reading.dataset.id, reading.dataset.pointer.publication);
+    let text = format!("\"{id}-{publication}\"");
+    let known = headers::text(headers, IF_NONE_MATCH);
+    let is_known = known
+        .split(',')
+        .any(|tag| tag.trim().trim_start_matches("W/") == text);
+    let tag = (
+        ETAG,
+        HeaderValue::from_str(&text).unwrap_or(HeaderValue::from_static("\"\"")),
+    );
+    if is_known {
+        return (StatusCode::NOT_MODIFIED, [tag]).into_response();
+    }
+    ([tag], Json(ReadingJson::from(reading))).into_response()
+}
+
+/// List generations, newest first; without those that are no longer kept.
+#[utoipa::path(
+    get, path = "/v1/datasets/{dataset}/generations", operation_id = "list_generations", tag = "datasets",
+    params(PageQuery), security(("bearer" = ["viewer", "business"])),
+    responses((status = 200, body = Page<GenerationJson>))
+)]
+pub(crate) async fn generations(
+    State(app): State<App>,
+    caller: Caller,
+    Path(name): Path<String>,
+    paging: Paging<u64>,
+) -> HttpResult {
+    let dataset = visible(&app, &caller, &name).await?;
+    let below = paging.after.map(GenerationNo);
+    let datasets = &app.service.datasets;
+    let found = datasets.generations(&name, below, paging.to_read()).await?;
+    let page = paging.page(found, |generation| generation.no.0);
+    let show = |generation| GenerationJson::new(&dataset, generation);
+    Ok(paging.answer(page.map(show)))
+}
+
+/// Look at a generation: its summary, or why it was not published.
+#[utoipa::path(
+    get, path = "/v1/datasets/{dataset}/generations/{generation}", operation_id = "show_generation", tag = "datasets",
+    params(("generation" = String, Path, description = "Its number", pattern = "^[0-9]{1,19}$")),
+    security(("bearer" = ["viewer", "business"])), responses((status = 200, body = ReadingJson))
+)]
+pub(crate) async fn generation(
+    State(app): State<App>,
+    caller: Caller,
+    Path((name, no)): Path<(String, String)>,
+) -> HttpResult<Json<ReadingJson>> {
+    visible(&app, &caller, &name).await?;
+    let found = app.service.datasets.generation(&name, number(&no)?).await?;
+    Ok(Json(ReadingJson::from(found)))
+}
+
+/// A change of a dataset.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct DatasetEditBody {
+    /// So many of the newest generations stay; those beyond go, but for pinned ones and the current one.
+    #[schema(value_type = u32, minimum = 1, maximum = 1000)]
+    keep: NonZeroU32,
+    /// Why, for the audit.
+    #[serde(default, deserialize_with = "reason")]
+    #[schema(max_length = 1000)]
+    reason: Option<String>,
+}
+
+/// Change how many generations a dataset keeps.
+///
+/// With `If-Match` it is refused when the dataset was changed meanwhile.
+#[utoipa::path(
+    patch, path = "/v1/datasets/{dataset}", operation_id = "change_dataset", tag = "datasets", params(DryRunQuery),
+    request_body = DatasetEditBody, security(("bearer" = ["operator", "business"])),
+    responses((status = 200, body = DatasetJson, headers(("etag" = String))), (status = 409, description = "conflict"))
+)]
+pub(crate) async fn edit(
+    call: Call,
+    Path(name): Path<String>,
+    headers: HeaderMap,
+    Body(body): Body<DatasetEditBody>,
+) -> HttpResult {
+    if body.keep.get() > KEEP_MAX {
+        let text = format!(
+            "{} are more than the {KEEP_MAX} that a dataset may keep",
+            body.keep
+        );
+        return Err(ServiceError::unprocessable("/keep", text).into());
+    }
+    let expected = headers::expected(&headers);
+    change(
+        &call,
+        (&name, expected),
+        DatasetChange::Keep(body.keep),
+        body.reason,
+    )
+    .await
+}
+
+/// Keep a generation however many come after it.
+#[utoipa::path(
+    post, path = "/v1/datasets/{dataset}/generations/{generation}/pin", operation_id = "pin_generation", tag = "datasets",
+    params(("generation" = String, Path, description = "Its number", pattern = "^[0-9]{1,19}$"), DryRunQuery),
+    request_body = Option<ReasonBody>, security(("bearer" = ["operator", "business"])),
+    responses((status = 200, body = DatasetJson), (status = 409, description = "conflict: too many are pinned"))
+)]
+pub(crate) async fn pin(
+    call: Call,
+    Path((name, no)): Path<(String, String)>,
+    Body(body): Body<ReasonBody>,
+) -> HttpResult {
+    let wanted = DatasetChange::Pin(number(&no)?, true);
+    change(&call, (&name, None), wanted, body.reason).await
+}
+
+/// Let a pinned generation go once it is old enough.
+#[utoipa::path(
+    post, path = "/v1/datasets/{dataset}/generations/{generation}/unpin", operation_id = "unpin_generation",
+    tag = "datasets",
+    params(("generation" = String, Path, description = "Its number", pattern = "^[0-9]{1,19}$"), DryRunQuery),
+    request_body = Option<ReasonBody>, security(("bearer" = ["operator", "business"])),
+    responses((status = 200, body = DatasetJson))
+)]
+pub(crate) async fn unpin(
+    call: Call,
+    Path((name, no)): Path<(String, String)>,
+    Body(body): Body<ReasonBody>,
+) -> HttpResult {
+    let wanted = DatasetChange::Pin(number(&no)?, false);
+    change(&call, (&name, None), wanted, body.reason).await
+}
+
+/// Which generation becomes current again.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RollBackBody {
+    /// One that was published and is kept.
+    #[schema(minimum = 1)]
+    generation: u64,
+    /// Why, for the audit.
+    #[serde(default, deserialize_with = "reason")]
+    #[schema(max_length = 1000)]
+    reason: Option<String>,
+}
+
+/// Make an earlier generation current again.
+///
+/// The publication number grows all the same; what is published next is current again.
+#[utoipa::path(
+    post, path = "/v1/datasets/{dataset}/rollback", operation_id = "roll_back_dataset", tag = "datasets",
+    params(DryRunQuery), request_body = RollBackBody, security(("bearer" = ["operator", "business"])),
+    responses((status = 200, body = DatasetJson, headers(("etag" = String))))
+)]
+pub(crate) async fn roll_back(
+    call: Call,
+    Path(name): Path<String>,
+    headers: HeaderMap,
+    Body(body): Body<RollBackBody>,
+) -> HttpResult {
+    let expected = headers::expected(&headers);
+    let wanted = DatasetChange::RollBack(GenerationNo(body.generation));
+    change(&call, (&name, expected), wanted, body.reason).await
+}
+
+async fn change(
+    call: &Call,
+    (name, expected): (&str, Option<u64>),
+    wanted: DatasetChange,
+    reason: Option<String>,
+) -> HttpResult {
+    visible(&call.app, &call.caller, name).await?;
+    let write = call.write(reason);
+    let datasets = &call.service.datasets;
+    let changed = datasets.change(name, expected, wanted, &write).await?;
+    let tag = headers::tag(changed.version);
+    Ok(call.changed(DatasetJson::from(changed), |dataset| ([tag], dataset))?)
+}
+
+/// Delete a dataset with all its generations.
+///
+/// While a task that has not ended is to publish it, it is refused, and says which.
+#[utoipa::path(
+    delete, path = "/v1/datasets/{dataset}", operation_id = "delete_dataset", tag = "datasets",
+    params(ReasonQuery, DryRunQuery), security(("bearer" = ["operator", "business"])),
+    responses((status = 204, description = "It is gone"), (status = 409, description = "conflict"))
+)]
+pub(crate) async fn delete(
+    call: Call,
+    Path(name): Path<String>,
+    Params(query): Params<ReasonQuery>,
+) -> HttpResult {
+    visible(&call.app, &call.caller, &name).await?;
+    let write = call.write(query.reason);
+    call.service.datasets.delete(&name, &write).await?;
+    Ok(call.deleted()?)
+}

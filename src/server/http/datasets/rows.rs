@@ -1,0 +1,196 @@
+//! The results of one generation: all of them, or those of one item.
+
+use axum::Json;
+use axum::extract::{Path, State};
+use axum::http::HeaderMap;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use utoipa::{IntoParams, ToSchema};
+
+use super::{number, readable};
+use crate::http::App;
+use crate::http::answer::export::{Format, answer};
+use crate::http::answer::page::{Page, PageQuery, Paging};
+use crate::http::answer::result_rows::{Columns, Form, Rows};
+use crate::http::guard::{Caller, Params};
+use crate::http::problem::HttpResult;
+use crate::http::tasks::results::{columns, first_of};
+use crate::service::ServiceError;
+use crate::service::datasets::Results;
+use windrow_core::ids::{INDEX_MAX, ItemIndex};
+use windrow_engine::ports::datasets::store::Which;
+
+#[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct RowParams {
+    /// How they are written; else as `Accept` says, NDJSON without.
+    #[param(inline)]
+    format: Option<Format>,
+    /// Only what follows the item of this index: where an earlier answer was cut.
+    #[param(minimum = 0, maximum = 9223372036854775807_u64)]
+    after: Option<u64>,
+    /// CSV only: a column for each of these members of the outputs, separated by commas; else one column with the JSON.
+    #[param(max_length = 500, example = "id,status")]
+    columns: Option<String>,
+}
+
+/// Read the results of a generation, in index order.
+///
+/// All rows are of this generation, whatever is published meanwhile. An answer that is cut off before its end (the
+/// connection breaks) goes on with `after`.
+#[utoipa::path(
+    get, path = "/v1/datasets/{dataset}/generations/{generation}/results", operation_id = "generation_results",
+    tag = "datasets", security(("bearer" = ["viewer", "business"])),
+    params(("generation" = String, Path, description = "Its number", pattern = "^[0-9]{1,19}$"), RowParams),
+    responses(
+        (status = 200, description = "The rows", content((String = "application/x-ndjson"), (String = "text/csv"))),
+        (status = 404, description = "not-found: it was not published, or is no longer kept"),
+    )
+)]
+pub(crate) async fn results(
+    State(app): State<App>,
+    caller: Caller,
+    Path((name, no)): Path<(String, String)>,
+    Params(params): Params<RowParams>,
+    headers: HeaderMap,
+) -> HttpResult {
+    let format = Format::wanted(params.format, &headers);
+    let from = first_of(params.after)?;
+    let reading = readable(&app, &caller, &name, Which::No(number(&no)?)).await?;
+    let rows = Rows {
+        form: match format {
+            Format::Csv => Form::Csv,
+            Format::Ndjson => Form::Ndjson,
+        },
+        columns: match &params.columns {
+            None => Columns::Whole,
+            Some(names) => columns(names, format)?,
+        },
+        keys: app.service.datasets.keys(&reading).await?,
+        with_position: false,
+        with_data: false,
+    };
+    let file = format!("{name}-{no}");
+    let (head, results) = (rows.header(), app.service.datasets.results(&reading, from));
+    let pages = move |results: Option<Results>| {
+        let rows = rows.clone();
+        async move {
+            match results {
+                Some(results) => page(&rows, results).await,
+                None => Ok((Vec::new(), None)),
+            }
+        }
+    };
+    Ok(answer(file, format, head, Some(results), pages).await?)
+}
+
+async fn page(rows: &Rows, mut results: Results) -> Result<(Vec<u8>, Option<Results>), ServiceError> {
+    let outputs = results.page().await?;
+    let mut out = Vec::new();
+    for output in &outputs {
+        rows.push(output.index, output, None, &mut out);
+    }
+    let is_over = outputs.is_empty();
+    Ok((out, (!is_over).then_some(results)))
+}
+
+/// What one item of a generation came to.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct GenerationItem {
+    /// The generation.
+    generation: u64,
+    /// The item's 0-based index.
+    index: u64,
+    /// What its handler answered, any JSON.
+    #[schema(value_type = serde_json::Value)]
+    output: Box<RawValue>,
+}
+
+impl GenerationItem {
+    /// Of an output that was checked when it came in.
+    pub(super) fn new(
+        generation: u64,
+        index: ItemIndex,
+        output: Box<str>,
+    ) -> Result<GenerationItem, ServiceError> {
+        let output = RawValue::from_string(output.into_string());
+        Ok(GenerationItem {
+            generation,
+            index: index.0,
+            output: output.map_err(|fault| ServiceError::Internal(fault.to_string()))?,
+        })
+    }
+}
+
+/// Look up one item of a generation by its index.
+#[utoipa::path(
+    get, path = "/v1/datasets/{dataset}/generations/{generation}/items/{index}", operation_id = "generation_item",
+    tag = "datasets", security(("bearer" = ["viewer", "business"])),
+    params(
+        ("generation" = String, Path, description = "Its number", pattern = "^[0-9]{1,19}$"),
+        ("index" = String, Path, description = "The item's 0-based index", pattern = "^[0-9]{1,19}$"),
+    ),
+    responses(
+        (status = 200, body = GenerationItem),
+        (status = 404, description = "not-found: it has no output, or the generation is not there"),
+    )
+)]
+pub(crate) async fn item(
+    State(app): State<App>,
+    caller: Caller,
+    Path((name, no, index)): Path<(String, String, String)>,
+) -> HttpResult<Json<GenerationItem>> {
+    let reading = readable(&app, &caller, &name, Which::No(number(&no)?)).await?;
+    let missing = || ServiceError::not_found("output of item", &index);
+    let at = index.parse().ok().filter(|at| *at < INDEX_MAX).map(ItemIndex);
+    let at = at.ok_or_else(missing)?;
+    let output = app.service.datasets.output(&reading.generation, at).await?;
+    let output = output.ok_or_else(missing)?;
+    Ok(Json(GenerationItem::new(reading.generation.no.0, at, output)?))
+}
+
+/// Items of one page, each of which is read for itself.
+const MATCHES_MAX: u32 = 100;
+
+/// Look up items of a generation by their key.
+///
+/// Those whose outputs have this value in the member that `publish_key` named: a text as it is, a number or a truth value
+/// as its JSON. Several items may have the same. At most 100 a page.
+#[utoipa::path(
+    get, path = "/v1/datasets/{dataset}/generations/{generation}/keys/{value}", operation_id = "generation_keys",
+    tag = "datasets", security(("bearer" = ["viewer", "business"])),
+    params(
+        ("generation" = String, Path, description = "Its number", pattern = "^[0-9]{1,19}$"),
+        ("value" = String, Path, description = "The key"), PageQuery,
+    ),
+    responses(
+        (status = 200, body = Page<GenerationItem>),
+        (status = 409, description = "conflict: it has no keys"),
+    )
+)]
+pub(crate) async fn keys(
+    State(app): State<App>,
+    caller: Caller,
+    Path((name, no, value)): Path<(String, String, String)>,
+    mut paging: Paging<u64>,
+) -> HttpResult {
+    paging.limit = paging.limit.min(MATCHES_MAX);
+    let generation = readable(&app, &caller, &name, Which::No(number(&no)?))
+        .await?
+        .generation;
+    let from = first_of(paging.after)?;
+    let datasets = &app.service.datasets;
+    let found = datasets
+        .with_key(&generation, &value, from, paging.to_read())
+        .await?;
+    let page = paging.page(found, |output| output.index.0);
+    let items: Result<Vec<GenerationItem>, ServiceError> = page
+        .items
+        .into_iter()
+        .map(|output| GenerationItem::new(generation.no.0, output.index, output.json))
+        .collect();
+    Ok(paging.answer(Page {
+        items: items?,
+        next_cursor: page.next_cursor,
+    }))
+}

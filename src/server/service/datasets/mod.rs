@@ -1,0 +1,270 @@
+//! Datasets: what finished tasks published, for readers, and what people change of them.
+
+mod plan;
+
+use std::sync::Arc;
+
+pub(in crate::service) use plan::check as check_plan;
+
+use super::ServiceError;
+use crate::service::node::ThisNode;
+use crate::service::results::{Keys, Reader};
+use windrow_core::dataset::{GenerationNo, GenerationState, key_hash, key_of};
+use windrow_core::ids::{ItemIndex, ShardId};
+use windrow_engine::ports::StoreError;
+use windrow_engine::ports::datasets::store::{
+    Dataset, DatasetChange, DatasetError, DatasetStore, Generation, Reading, Which,
+};
+use windrow_engine::ports::tasks::results::{ItemOutput, ResultShard, ResultStore};
+use windrow_engine::ports::tasks::store::{TaskStore, Write};
+
+/// Datasets.
+pub struct Datasets {
+    node: Arc<ThisNode>,
+    store: Arc<dyn DatasetStore>,
+    results: Arc<dyn ResultStore>,
+    tasks: Arc<dyn TaskStore>,
+}
+
+impl Datasets {
+    pub(super) fn new<S>(node: Arc<ThisNode>, store: &Arc<S>) -> Datasets
+    where
+        S: DatasetStore + ResultStore + TaskStore + 'static,
+    {
+        Datasets {
+            node,
+            store: store.clone(),
+            results: store.clone(),
+            tasks: store.clone(),
+        }
+    }
+
+    /// Datasets in the order of their names; for a business only its own.
+    pub async fn list(
+        &self,
+        business: Option<&str>,
+        after: Option<&str>,
+        count: u32,
+    ) -> Result<Vec<Dataset>, ServiceError> {
+        Ok(self.store.datasets(business, after, count).await?)
+    }
+
+    /// A dataset by its name.
+    ///
+    /// # Errors
+    /// `NotFound`.
+    pub async fn get(&self, name: &str) -> Result<Dataset, ServiceError> {
+        let found = self.store.dataset(name).await?;
+        found.ok_or_else(|| ServiceError::not_found("dataset", name))
+    }
+
+    /// A generation that can be read, with its dataset, as of one moment. What is read of it afterwards is of it alone: a
+    /// generation never changes.
+    ///
+    /// # Errors
+    /// `NotFound` where it was never published, or is no longer kept.
+    pub async fn reading(&self, name: &str, which: Which) -> Result<Reading, ServiceError> {
+        let found = self.store.reading(name, which).await?;
+        let found = found.filter(|reading| reading.generation.state == GenerationState::Published);
+        found.ok_or_else(|| {
+            let which = match which {
+                Which::Current => "current".to_owned(),
+                Which::No(no) => no.to_string(),
+            };
+            ServiceError::not_found("generation", format!("{which} of {name}"))
+        })
+    }
+
+    /// A generation in whatever state, with its dataset.
+    ///
+    /// # Errors
+    /// `NotFound` where there is none of this number, or it is no longer kept.
+    pub async fn generation(&self, name: &str, no: GenerationNo) -> Result<Reading, ServiceError> {
+        let found = self.store.reading(name, Which::No(no)).await?;
+        let found = found.filter(|reading| reading.generation.state != GenerationState::Expired);
+        found.ok_or_else(|| ServiceError::not_found("generation", format!("{no} of {name}")))
+    }
+
+    /// Generations of a dataset, newest first.
+    pub async fn generations(
+        &self,
+        name: &str,
+        below: Option<GenerationNo>,
+        count: u32,
+    ) -> Result<Vec<Generation>, ServiceError> {
+        Ok(self.store.generations(name, below, count).await?)
+    }
+
+    /// Reads the results of a generation from an index on.
+    pub fn results(&self, reading: &Reading, from: ItemIndex) -> Results {
+        let shards = reading.generation.shards.clone();
+        Results {
+            reader: Reader::new(self.results.clone(), shards.into(), from),
+            store: self.store.clone(),
+            name: reading.dataset.name.clone(),
+            dataset: reading.dataset.id,
+            no: reading.generation.no,
+        }
+    }
+
+    /// What the keys of a generation's items begin with.
+    pub async fn keys(&self, reading: &Reading) -> Result<Keys, ServiceError> {
+        Ok(Keys {
+            store: self.tasks.store_id().await?,
+            task: reading.generation.task,
+        })
+    }
+
+    /// The output of one item, as JSON text.
+    pub async fn output(
+        &self,
+        generation: &Generation,
+        index: ItemIndex,
+    ) -> Result<Option<Box<str>>, ServiceError> {
+        match shard_of(&generation.shards, index) {
+            Some(shard) => Ok(self.results.output(shard, index).await?),
+            None => Ok(None),
+        }
+    }
+
+    /// Items of a generation that have this key, ascending from an index on, at most `count`.
+    ///
+    /// # Errors
+    /// `Conflict` where the generation has no keys.
+    pub async fn with_key(
+        &self,
+        generation: &Generation,
+        key: &str,
+        from: ItemIndex,
+        count: u32,
+    ) -> Result<Vec<ItemOutput>, ServiceError> {
+        let Some((member, epoch)) = &generation.key else {
+            let detail = format!("generation {} can't be looked up by a key", generation.no);
+            return Err(ServiceError::conflict(
+                detail,
+                "`publish_key` of its task names the member",
+            ));
+        };
+        let (mut found, mut from) = (Vec::new(), from);
+        loop {
+            let hash = key_hash(key);
+            let indexes = self
+                .store
+                .key_indexes(generation.task, *epoch, hash, from, count)
+                .await?;
+            let is_last = indexes.len() < count as usize;
+            for index in indexes {
+                from = index.plus(1);
+                let Some(json) = self.output(generation, index).await? else {
+                    continue;
+                };
+                // Other keys may have the same hash.
+                if key_of(&json, member).as_deref() == Some(key) {
+                    found.push(ItemOutput { index, json });
+                }
+                if found.len() == count as usize {
+                    return Ok(found);
+                }
+            }
+            if is_last {
+                return Ok(found);
+            }
+        }
+    }
+
+    /// Changes a dataset; with `expected` only while it has that version.
+    ///
+    /// # Errors
+    /// `NotFound`, `EtagMismatch`, `Conflict`.
+    pub async fn change(
+        &self,
+        name: &str,
+        expected: Option<u64>,
+        change: DatasetChange,
+        write: &Write,
+    ) -> Result<Dataset, ServiceError> {
+        let now = self.node.now();
+        let changed = self
+            .store
+            .change_dataset(name, expected, change, write, now)
+            .await?;
+        if !write.dry_run {
+            let by = &write.actor.name;
+            tracing::info!(dataset = name, action = change.action(), by, "dataset changed");
+        }
+        Ok(changed)
+    }
+
+    /// Deletes a dataset with all its generations.
+    ///
+    /// # Errors
+    /// `NotFound`; `Conflict` while a task is to publish it.
+    pub async fn delete(&self, name: &str, write: &Write) -> Result<Dataset, ServiceError> {
+        let gone = self.store.delete_dataset(name, write, self.node.now()).await?;
+        if !write.dry_run {
+            tracing::info!(dataset = name, by = write.actor.name, "dataset deleted");
+        }
+        Ok(gone)
+    }
+}
+
+/// The shard whose range an index lies in; ranges are in index order and meet.
+fn shard_of(shards: &[ResultShard], index: ItemIndex) -> Option<ShardId> {
+    let at = shards.partition_point(|shard| shard.end <= index);
+    shards.get(at).map(|shard| shard.shard)
+}
+
+/// The results of one generation, page by page.
+pub struct Results {
+    reader: Reader,
+    store: Arc<dyn DatasetStore>,
+    name: String,
+    dataset: i64,
+    no: GenerationNo,
+}
+
+impl Results {
+    /// The next outputs in index order; none at the end.
+    ///
+    /// # Errors
+    /// When the store can't be read, or the generation went while it was read: what was given isn't all of it then.
+    pub async fn page(&mut self) -> Result<Vec<ItemOutput>, ServiceError> {
+        let page = self.reader.page().await?;
+        if page.is_empty() && !self.is_kept().await? {
+            let detail = format!("generation {} of {} went while it was read", self.no, self.name);
+            return Err(ServiceError::conflict(
+                detail,
+                "read the current one, or pin what you read",
+            ));
+        }
+        Ok(page)
+    }
+
+    /// Nothing of a generation is removed while it is published.
+    async fn is_kept(&self) -> Result<bool, StoreError> {
+        let found = self.store.reading(&self.name, Which::No(self.no)).await?;
+        Ok(found.is_some_and(|reading| {
+            reading.dataset.id == self.dataset && reading.generation.state == GenerationState::Published
+        }))
+    }
+}
+
+impl From<DatasetError> for ServiceError {
+    fn from(error: DatasetError) -> ServiceError {
+        let text = error.to_string();
+        match error {
+            DatasetError::NotFound(name) => ServiceError::not_found("dataset", name),
+            DatasetError::NoGeneration(name, no) => {
+                ServiceError::not_found("generation", format!("{no} of {name}"))
+            }
+            DatasetError::Changed { .. } => ServiceError::EtagMismatch(text),
+            DatasetError::TooManyPins(_) => {
+                ServiceError::conflict(text, "`windrow dataset unpin` one that nobody needs")
+            }
+            DatasetError::InUse(task) => {
+                ServiceError::conflict(text, format!("cancel {task}, or wait for its end"))
+            }
+            DatasetError::Store(error) => error.into(),
+        }
+    }
+}

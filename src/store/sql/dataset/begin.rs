@@ -1,0 +1,118 @@
+//! A generation begins with its task, which has its number from then on; the first one makes the dataset.
+
+use sea_orm::ActiveValue::{NotSet, Set};
+use sea_orm::sea_query::OnConflict;
+use sea_orm::{ColumnTrait, EntityTrait, PaginatorTrait, QueryFilter};
+
+use super::{lock, save};
+use crate::sql::entity::{business, dataset, generation};
+use crate::sql::{Transaction, damaged, error};
+use windrow_core::dataset::{DATASETS_MAX, GenerationNo, GenerationState, KEEP_DEFAULT, Publish, Publishing};
+use windrow_core::ids::{TaskId, WallMs};
+use windrow_engine::ports::StoreError;
+use windrow_engine::ports::tasks::store::CreateError;
+
+/// A number that was given, before the task has its own.
+pub(crate) struct Begun {
+    dataset: i64,
+    /// What the task keeps of it.
+    pub(crate) publishing: Publishing,
+}
+
+/// Gives the generation of a task that is made its number.
+pub(crate) async fn begin(
+    transaction: &Transaction,
+    owner: &business::Model,
+    publish: &Publish,
+    now: WallMs,
+) -> Result<Begun, CreateError> {
+    let row = match lock(transaction, &publish.dataset).await? {
+        Some(row) => row,
+        None => make(transaction, owner.id, &publish.dataset, now).await?,
+    };
+    if row.business_id != owner.id {
+        return Err(CreateError::DatasetTaken(row.name));
+    }
+    let row = dataset::Model {
+        last_no: row.last_no + 1,
+        ..row
+    };
+    let row = save(transaction, row, now).await?;
+    Ok(Begun {
+        dataset: row.id,
+        publishing: Publishing {
+            publish: publish.clone(),
+            generation: GenerationNo(row.last_no.cast_unsigned()),
+        },
+    })
+}
+
+/// Makes a dataset, unless somebody else did so just now; either way it is locked then.
+async fn make(
+    transaction: &Transaction,
+    business: i64,
+    name: &str,
+    now: WallMs,
+) -> Result<dataset::Model, CreateError> {
+    let of_business = dataset::Entity::find().filter(dataset::Column::BusinessId.eq(business));
+    if of_business.count(transaction).await.map_err(error)? >= DATASETS_MAX {
+        return Err(CreateError::TooManyDatasets(DATASETS_MAX));
+    }
+    let row = dataset::ActiveModel {
+        id: NotSet,
+        name: Set(name.to_owned()),
+        business_id: Set(business),
+        keep_count: Set(KEEP_DEFAULT.get().cast_signed()),
+        version: Set(1),
+        created_at: Set(now.0),
+        updated_at: Set(now.0),
+        ..Default::default()
+    };
+    let known = OnConflict::column(dataset::Column::Name)
+        .update_column(dataset::Column::Name)
+        .to_owned();
+    dataset::Entity::insert(row)
+        .on_conflict(known)
+        .exec_without_returning(transaction)
+        .await
+        .map_err(error)?;
+    let made = lock(transaction, name).await?;
+    Ok(made.ok_or_else(|| damaged("a dataset that was made", name))?)
+}
+
+/// Writes the generation of a task that is made now.
+pub(crate) async fn register(
+    transaction: &Transaction,
+    begun: &Begun,
+    task: TaskId,
+    now: WallMs,
+) -> Result<(), StoreError> {
+    let row = generation::ActiveModel {
+        dataset_id: Set(begun.dataset),
+        no: Set(begun.publishing.generation.0.cast_signed()),
+        task_id: Set(task.0),
+        state: Set(GenerationState::Pending.as_str().to_owned()),
+        pinned: Set(false),
+        created_at: Set(now.0),
+        ..Default::default()
+    };
+    generation::Entity::insert(row)
+        .exec_without_returning(transaction)
+        .await
+        .map_err(error)?;
+    Ok(())
+}
+
+/// Says why the generation of a task will never be published.
+pub(crate) async fn withhold(transaction: &Transaction, task: TaskId, why: &str) -> Result<(), StoreError> {
+    use generation::Column as C;
+    generation::Entity::update_many()
+        .col_expr(C::State, GenerationState::Withheld.as_str().into())
+        .col_expr(C::Why, why.into())
+        .filter(C::TaskId.eq(task.0))
+        .filter(C::State.eq(GenerationState::Pending.as_str()))
+        .exec(transaction)
+        .await
+        .map_err(error)?;
+    Ok(())
+}

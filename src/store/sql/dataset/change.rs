@@ -1,0 +1,186 @@
+//! What people change of datasets.
+
+use sea_orm::sea_query::Expr;
+use sea_orm::{ColumnTrait, EntityTrait, PaginatorTrait, QueryFilter};
+
+use super::{let_go, lock, moved, pointer, read, save};
+use crate::sql::entity::{dataset, generation};
+use crate::sql::task::record::{self, Change};
+use crate::sql::{Store, Transaction, error, keep};
+use windrow_core::dataset::{GenerationNo, GenerationState, PINNED_MAX};
+use windrow_core::ids::{TaskId, WallMs};
+use windrow_engine::ports::datasets::store::{Dataset, DatasetChange, DatasetError};
+use windrow_engine::ports::tasks::store::Write;
+
+/// See [`windrow_engine::ports::datasets::store::DatasetStore::change_dataset`].
+pub(super) async fn change(
+    store: &Store,
+    (name, expected): (&str, Option<u64>),
+    wanted: DatasetChange,
+    write: &Write,
+    now: WallMs,
+) -> Result<Dataset, DatasetError> {
+    let transaction = store.write().await?;
+    let before = held(&transaction, name).await?;
+    let found = before.version.cast_unsigned();
+    if let Some(expected) = expected.filter(|expected| *expected != found) {
+        return Err(DatasetError::Changed { expected, found });
+    }
+    let Some(row) = changed(&transaction, &before, wanted, now).await? else {
+        return Ok(read::view(&transaction, before).await?);
+    };
+    let row = save(&transaction, row, now).await?;
+    let_go(&transaction, &row).await?;
+    let mut change = said(&before, wanted.action());
+    change.after = Some(told(&row, wanted));
+    record::audit(&transaction, &write.actor, change, now).await?;
+    let after = read::view(&transaction, row).await?;
+    keep(transaction, write).await?;
+    Ok(after)
+}
+
+/// The row as it is to be; none where it is that already.
+async fn changed(
+    transaction: &Transaction,
+    before: &dataset::Model,
+    wanted: DatasetChange,
+    now: WallMs,
+) -> Result<Option<dataset::Model>, DatasetError> {
+    match wanted {
+        DatasetChange::Keep(keep) => {
+            let keep_count = keep.get().cast_signed();
+            let row = dataset::Model {
+                keep_count,
+                ..before.clone()
+            };
+            Ok((row != *before).then_some(row))
+        }
+        DatasetChange::Pin(no, on) => {
+            let known = published(transaction, before, no).await?;
+            if known.pinned == on {
+                return Ok(None);
+            }
+            pin(transaction, &known, on).await?;
+            Ok(Some(before.clone()))
+        }
+        DatasetChange::RollBack(no) => {
+            published(transaction, before, no).await?;
+            let pointer = pointer(before);
+            let is_there = pointer.current == Some(no);
+            Ok((!is_there).then(|| moved(before.clone(), pointer.move_to(no), now)))
+        }
+    }
+}
+
+async fn pin(transaction: &Transaction, known: &generation::Model, on: bool) -> Result<(), DatasetError> {
+    use generation::Column as C;
+    let pinned = generation::Entity::find()
+        .filter(C::DatasetId.eq(known.dataset_id))
+        .filter(C::Pinned.eq(true))
+        .filter(C::State.eq(GenerationState::Published.as_str()));
+    if on && pinned.count(transaction).await.map_err(error)? >= u64::from(PINNED_MAX) {
+        return Err(DatasetError::TooManyPins(PINNED_MAX));
+    }
+    generation::Entity::update_many()
+        .col_expr(C::Pinned, on.into())
+        .filter(C::DatasetId.eq(known.dataset_id))
+        .filter(C::No.eq(known.no))
+        .exec(transaction)
+        .await
+        .map_err(error)?;
+    Ok(())
+}
+
+async fn held(transaction: &Transaction, name: &str) -> Result<dataset::Model, DatasetError> {
+    let row = lock(transaction, name).await?;
+    row.ok_or_else(|| DatasetError::NotFound(name.to_owned()))
+}
+
+/// A generation that can be read.
+async fn published(
+    transaction: &Transaction,
+    of: &dataset::Model,
+    no: GenerationNo,
+) -> Result<generation::Model, DatasetError> {
+    let found = generation::Entity::find_by_id((of.id, no.0.cast_signed()))
+        .filter(generation::Column::State.eq(GenerationState::Published.as_str()))
+        .one(transaction)
+        .await
+        .map_err(error)?;
+    found.ok_or_else(|| DatasetError::NoGeneration(of.name.clone(), no))
+}
+
+/// See [`windrow_engine::ports::datasets::store::DatasetStore::delete_dataset`].
+pub(super) async fn delete(
+    store: &Store,
+    name: &str,
+    write: &Write,
+    now: WallMs,
+) -> Result<Dataset, DatasetError> {
+    use generation::Column as C;
+    let transaction = store.write().await?;
+    let row = held(&transaction, name).await?;
+    let of_dataset = || C::DatasetId.eq(row.id);
+    let pending = generation::Entity::find()
+        .filter(of_dataset())
+        .filter(C::State.eq(GenerationState::Pending.as_str()))
+        .one(&transaction)
+        .await
+        .map_err(error)?;
+    if let Some(pending) = pending {
+        return Err(DatasetError::InUse(TaskId(pending.task_id)));
+    }
+    // Their results are swept.
+    generation::Entity::update_many()
+        .col_expr(C::State, GenerationState::Expired.as_str().into())
+        .col_expr(C::Summary, Expr::value(None::<String>))
+        .filter(of_dataset())
+        .filter(C::State.eq(GenerationState::Published.as_str()))
+        .exec(&transaction)
+        .await
+        .map_err(error)?;
+    generation::Entity::delete_many()
+        .filter(of_dataset())
+        .filter(C::State.eq(GenerationState::Withheld.as_str()))
+        .exec(&transaction)
+        .await
+        .map_err(error)?;
+    dataset::Entity::delete_by_id(row.id)
+        .exec(&transaction)
+        .await
+        .map_err(error)?;
+    record::audit(&transaction, &write.actor, said(&row, "dataset.delete"), now).await?;
+    let gone = read::view(&transaction, row).await?;
+    keep(transaction, write).await?;
+    Ok(gone)
+}
+
+fn said(before: &dataset::Model, action: &str) -> Change {
+    Change {
+        task: None,
+        business: Some(before.business_id),
+        action: action.to_owned(),
+        before: Some(shown(before)),
+        after: None,
+    }
+}
+
+/// A dataset as the audit shows it.
+pub(super) fn shown(row: &dataset::Model) -> String {
+    members(row).to_string()
+}
+
+fn members(row: &dataset::Model) -> serde_json::Value {
+    serde_json::json!({
+        "dataset": row.name, "generation": row.current_no, "publication": row.publication_no, "keep": row.keep_count,
+    })
+}
+
+/// The same after a change, which may be one of a generation.
+fn told(row: &dataset::Model, wanted: DatasetChange) -> String {
+    let mut shown = members(row);
+    if let DatasetChange::Pin(no, on) = wanted {
+        shown[if on { "pinned" } else { "unpinned" }] = no.0.into();
+    }
+    shown.to_string()
+}
