@@ -18,6 +18,8 @@ use windrow_core::limit::key::LimitKey;
 use windrow_core::settings::{Auto, Backoff, Burst, ErrorBudget, OnExhausted, Rate, RateLimit};
 use windrow_core::shards::Directives;
 use windrow_core::task::Tuning;
+use windrow_engine::ports::datasets::publication::PublicationStore;
+use windrow_engine::ports::datasets::store::DatasetStore;
 use windrow_engine::ports::handling::data_log::DataLog;
 use windrow_engine::ports::handling::outbox::OutboxStore;
 use windrow_engine::ports::ownership::limit_store::LimitStore;
@@ -49,6 +51,8 @@ pub trait Stores:
     + DataLog
     + FailureList
     + ResultStore
+    + DatasetStore
+    + PublicationStore
     + OutboxStore
     + UpkeepStore
     + LimitStore
@@ -62,6 +66,8 @@ impl<T> Stores for T where
         + DataLog
         + FailureList
         + ResultStore
+        + DatasetStore
+        + PublicationStore
         + OutboxStore
         + UpkeepStore
         + LimitStore

@@ -17,6 +17,7 @@ mod checkpoints;
 mod claims;
 mod crossing;
 mod cut;
+mod datasets;
 mod engines;
 mod failures;
 mod far;
@@ -219,6 +220,22 @@ facts! {
         results_go_once_they_are_old_and_how_many_they_were_is_kept,
         results_go_with_their_task,
         as_many_bytes_as_a_run_may_hold_are_one_checkpoint,
+    }
+    datasets {
+        a_task_that_publishes_has_its_number_from_the_day_it_is_made,
+        a_dataset_belongs_to_the_business_of_its_first_task,
+        results_are_published_with_the_end_of_their_task_by_the_owner_of_the_claim,
+        a_publication_under_an_older_claim_moves_nothing,
+        a_generation_that_comes_too_late_is_withheld_and_its_task_finishes,
+        what_did_not_succeed_as_it_should_is_withheld,
+        a_publication_is_stopped_started_again_and_cancelled,
+        a_publication_past_its_deadline_is_still_to_be_had,
+        a_reduce_that_is_not_to_be_had_is_tried_again_later,
+        the_newest_stay_pinned_ones_too_and_results_outlive_their_task,
+        a_rollback_moves_the_pointer_back_and_its_number_on,
+        a_dataset_goes_only_when_no_task_is_to_publish_it,
+        keys_are_found_by_their_hash_in_every_write_of_the_claim,
+        a_token_is_lent_by_the_owner_of_the_claim_for_as_long_as_it_publishes,
     }
     failures {
         places_follow_the_order_of_commits_and_never_change,

@@ -12,7 +12,7 @@ use crate::fixture::{Harness, NOW, at, parked, with};
 const NONE: [Vec<u64>; 0] = [];
 
 /// A segment of these items; each came to its own index.
-fn segment(no: u32, indexes: &[u64]) -> Segment {
+pub fn segment(no: u32, indexes: &[u64]) -> Segment {
     let output = |index: &u64| ItemOutput {
         index: ItemIndex(*index),
         json: format!("{{\"n\":{index}}}").into(),
@@ -23,7 +23,7 @@ fn segment(no: u32, indexes: &[u64]) -> Segment {
     }
 }
 
-fn keeping(checkpoint: ShardCheckpoint, kept: u64, results: Vec<Segment>) -> ShardCheckpoint {
+pub fn keeping(checkpoint: ShardCheckpoint, kept: u64, results: Vec<Segment>) -> ShardCheckpoint {
     ShardCheckpoint {
         results_kept: kept,
         results,
@@ -32,7 +32,7 @@ fn keeping(checkpoint: ShardCheckpoint, kept: u64, results: Vec<Segment>) -> Sha
 }
 
 /// The indexes of the segments that a reader finds, from an index on and after a place.
-async fn found(harness: &Harness, shard: ShardId, from: u64, after: Option<SegmentPlace>) -> Vec<Vec<u64>> {
+pub async fn found(harness: &Harness, shard: ShardId, from: u64, after: Option<SegmentPlace>) -> Vec<Vec<u64>> {
     let segments = harness
         .store
         .segments(shard, ItemIndex(from), after, 10)

@@ -63,6 +63,8 @@ pub enum RoleWord {
     Admin,
     /// Sees and steers the tasks of one business
     Business,
+    /// Reads datasets, of one business or of all
+    Reader,
 }
 
 /// `windrow token create`
@@ -71,7 +73,7 @@ pub struct CreateArgs {
     /// What it allows
     #[arg(long, value_enum)]
     pub role: RoleWord,
-    /// The business, for the role business
+    /// The business, for the role business; for a reader the one whose datasets it reads, without it all
     #[arg(long, value_name = "NAME", required_if_eq("role", "business"))]
     pub business: Option<String>,
     /// Who will hold it, for the audit; without it the user who makes it

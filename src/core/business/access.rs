@@ -1,4 +1,4 @@
-//! Who may do what: the four roles and what each includes.
+//! Who may do what: the roles and what each includes.
 
 use serde::{Deserialize, Serialize};
 
@@ -14,11 +14,19 @@ pub enum Role {
     Admin,
     /// A business: sees and steers the tasks of its own, tells that it is ready, writes data logs.
     Business,
+    /// Reads datasets, all of them or those of one business, and nothing else.
+    Reader,
 }
 
 impl Role {
     /// All of them.
-    pub const ALL: [Role; 4] = [Role::Viewer, Role::Operator, Role::Admin, Role::Business];
+    pub const ALL: [Role; 5] = [
+        Role::Viewer,
+        Role::Operator,
+        Role::Admin,
+        Role::Business,
+        Role::Reader,
+    ];
 
     /// The word in the API and in the store.
     pub fn as_str(self) -> &'static str {
@@ -27,6 +35,7 @@ impl Role {
             Role::Operator => "operator",
             Role::Admin => "admin",
             Role::Business => "business",
+            Role::Reader => "reader",
         }
     }
 
@@ -42,10 +51,12 @@ impl Role {
             Role::Viewer => 1,
             Role::Operator => 2,
             Role::Admin => 3,
-            Role::Business => 0,
+            Role::Business | Role::Reader => 0,
         };
         match (self, needed) {
-            (Role::Business, needed) => needed == Role::Business,
+            (Role::Business | Role::Reader, needed) => needed == self,
+            // Whoever looks at everything reads what was published.
+            (_, Role::Reader) => true,
             // What a business may do to its own tasks, an operator may do to all.
             (_, Role::Business) => self.allows(Role::Operator),
             _ => rank(self) >= rank(needed),
@@ -60,10 +71,11 @@ mod tests {
     #[test]
     fn each_role_allows_what_the_lower_ones_do_and_a_business_only_its_own() {
         let allowed = |role: Role| Role::ALL.map(|needed| role.allows(needed));
-        assert_eq!(allowed(Role::Viewer), [true, false, false, false]);
-        assert_eq!(allowed(Role::Operator), [true, true, false, true]);
-        assert_eq!(allowed(Role::Admin), [true, true, true, true]);
-        assert_eq!(allowed(Role::Business), [false, false, false, true]);
+        assert_eq!(allowed(Role::Viewer), [true, false, false, false, true]);
+        assert_eq!(allowed(Role::Operator), [true, true, false, true, true]);
+        assert_eq!(allowed(Role::Admin), [true, true, true, true, true]);
+        assert_eq!(allowed(Role::Business), [false, false, false, true, false]);
+        assert_eq!(allowed(Role::Reader), [false, false, false, false, true]);
         assert!(
             Role::ALL
                 .iter()

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::watch;
 
+use super::datasets::WAITERS_MAX;
 use super::events::{Hub, STREAMS_MAX};
 use super::metrics::Meter;
 use crate::http::guard::intake;
@@ -27,6 +28,8 @@ pub struct Front {
     pub(super) uploads: Arc<Shares<String>>,
     /// Streams of events, by caller.
     pub(super) streams: Arc<Shares<String>>,
+    /// Who waits for a publication, by caller.
+    pub(super) waiters: Arc<Shares<String>>,
     ending: watch::Sender<bool>,
     drained: AtomicBool,
     log: Option<LogControl>,
@@ -48,6 +51,7 @@ impl Front {
             bodies: intake::memory(config),
             uploads: Shares::new(uploads, uploads.div_ceil(4)),
             streams: Shares::new(STREAMS_MAX, STREAMS_MAX / 4),
+            waiters: Shares::new(WAITERS_MAX, WAITERS_MAX / 4),
             ending: watch::Sender::new(false),
             drained: AtomicBool::new(false),
             log: None,

@@ -21,6 +21,7 @@ mod check;
 mod hash;
 pub mod limits;
 mod node;
+pub mod publish;
 mod receive;
 mod rules;
 mod state;

@@ -5,13 +5,15 @@ mod bodies;
 mod members;
 mod rows;
 
+use std::net::SocketAddr;
 use std::num::NonZeroU32;
+use std::time::Duration;
 
-use axum::Json;
-use axum::extract::{Path, State};
+use axum::extract::{ConnectInfo, Path, State};
 use axum::http::header::{ETAG, IF_NONE_MATCH};
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
+use axum::{Extension, Json};
 use serde::Deserialize;
 use utoipa::{IntoParams, ToSchema};
 
@@ -22,9 +24,11 @@ use self::bodies::{DatasetJson, GenerationJson, ReadingJson};
 use super::App;
 use super::problem::HttpResult;
 use crate::http::answer::page::{Page, PageQuery, Paging};
+use crate::http::guard::access::still_known;
 use crate::http::guard::{Body, Call, Caller, DryRunQuery, Params, ReasonBody, ReasonQuery, headers, reason};
 use crate::service::ServiceError;
 use windrow_core::dataset::{GenerationNo, KEEP_MAX};
+use windrow_core::settings::text::parse_span;
 use windrow_engine::ports::datasets::store::{Dataset, DatasetChange, Reading, Which};
 
 /// The number of a generation in a path.
@@ -55,7 +59,7 @@ pub(super) async fn readable(
 /// List datasets in the order of their names; a business sees its own.
 #[utoipa::path(
     get, path = "/v1/datasets", operation_id = "list_datasets", tag = "datasets", params(PageQuery),
-    security(("bearer" = ["viewer", "business"])), responses((status = 200, body = Page<DatasetJson>))
+    security(("bearer" = ["reader", "business"])), responses((status = 200, body = Page<DatasetJson>))
 )]
 pub(crate) async fn list(State(app): State<App>, caller: Caller, paging: Paging<String>) -> HttpResult {
     let (own, after) = (caller.business.as_deref(), paging.after.as_deref());
@@ -67,7 +71,7 @@ pub(crate) async fn list(State(app): State<App>, caller: Caller, paging: Paging<
 /// Look at a dataset: which generation is current, and how many it keeps.
 #[utoipa::path(
     get, path = "/v1/datasets/{dataset}", operation_id = "show_dataset", tag = "datasets",
-    security(("bearer" = ["viewer", "business"])),
+    security(("bearer" = ["reader", "business"])),
     responses((status = 200, body = DatasetJson, headers(("etag" = String))))
 )]
 pub(crate) async fn read(State(app): State<App>, caller: Caller, Path(name): Path<String>) -> HttpResult {
@@ -76,16 +80,51 @@ pub(crate) async fn read(State(app): State<App>, caller: Caller, Path(name): Pat
     Ok(([tag], Json(DatasetJson::from(found))).into_response())
 }
 
+/// Readers of the node that wait for a publication; one caller may have a quarter.
+pub(super) const WAITERS_MAX: u64 = 1024;
+/// The longest that somebody waits for a publication. (Proxies cut what is silent for a minute or so.)
+const WAIT_MAX: Duration = Duration::from_secs(60);
+
+#[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct CurrentParams {
+    /// Answer only once something was published beyond this publication; `204` where nothing was.
+    #[param(minimum = 0, maximum = 9223372036854775807_u64)]
+    after: Option<u64>,
+    /// How long to wait for that, such as `30s`; at most a minute.
+    #[param(max_length = 20, example = "30s")]
+    wait: Option<String>,
+}
+
+impl CurrentParams {
+    /// How long to wait, and for what.
+    fn read(&self) -> Result<Option<(u64, Duration)>, ServiceError> {
+        let wait = self.wait.as_deref().map(parse_span).transpose();
+        let wait = wait.map_err(|why| ServiceError::invalid("wait", why))?;
+        match (self.after, wait) {
+            (None, Some(_)) => Err(ServiceError::invalid("wait", "needs `after`: for what is waited")),
+            (_, Some(wait)) if wait > WAIT_MAX => Err(ServiceError::invalid(
+                "wait",
+                "must be at most 60s; ask again then",
+            )),
+            (after, wait) => Ok(after.map(|after| (after, wait.unwrap_or_default()))),
+        }
+    }
+}
+
 /// Read the current generation: its number, its summary, and where it comes from.
 ///
 /// With `If-None-Match` and the tag of an earlier answer it is `304` while nothing else was published. The tag changes with
-/// each move of the pointer, also with one back.
+/// each move of the pointer, also with one back. With `after` and `wait` the answer waits for the next publication.
 #[utoipa::path(
     get, path = "/v1/datasets/{dataset}/current", operation_id = "current_generation", tag = "datasets",
-    security(("bearer" = ["viewer", "business"])),
+    params(CurrentParams),
+    security(("bearer" = ["reader", "business"])),
     responses(
         (status = 200, body = ReadingJson, headers(("etag" = String))),
+        (status = 204, description = "Nothing was published beyond `after`"),
         (status = 304, description = "What the tag names is still current"),
+        (status = 429, description = "too-many-requests: so many wait already"),
         (status = 404, description = "not-found: nothing was published yet"),
     )
 )]
@@ -93,10 +132,35 @@ pub(crate) async fn current(
     State(app): State<App>,
     caller: Caller,
     Path(name): Path<String>,
+    Params(params): Params<CurrentParams>,
+    peer: Option<Extension<ConnectInfo<SocketAddr>>>,
     headers: HeaderMap,
 ) -> HttpResult {
-    let reading = readable(&app, &caller, &name, Which::Current).await?;
-    Ok(answer_of_current(reading, &headers))
+    let Some((after, wait)) = params.read()? else {
+        let reading = readable(&app, &caller, &name, Which::Current).await?;
+        return Ok(answer_of_current(reading, &headers));
+    };
+    let known = visible(&app, &caller, &name).await?;
+    if !wait.is_zero() && known.pointer.publication <= after {
+        let place = app.front.waiters.take(caller.account(), 1, false);
+        let _place = place.map_err(|full| full.problem("places to wait for a publication"))?;
+        tokio::select! {
+            () = app.front.ended() => {}
+            () = app.service.datasets.newer(&known, after, wait) => {}
+        }
+        // The token may have been revoked meanwhile.
+        still_known(&app, &headers, peer.map(|Extension(ConnectInfo(peer))| peer.ip())).await?;
+    }
+    match readable(&app, &caller, &name, Which::Current).await {
+        Ok(reading) if reading.dataset.pointer.publication > after || reading.dataset.id != known.id => {
+            Ok(answer_of_current(reading, &headers))
+        }
+        Ok(_)
+        | Err(ServiceError::NotFound {
+            what: "generation", ..
+        }) => Ok(StatusCode::NO_CONTENT.into_response()),
+        Err(error) => Err(error.into()),
+    }
 }
 
 /// The tag of a publication: a dataset that was made anew under an old name has others.
@@ -120,7 +184,7 @@ fn answer_of_current(reading: Reading, headers: &HeaderMap) -> Response {
 /// List generations, newest first; without those that are no longer kept.
 #[utoipa::path(
     get, path = "/v1/datasets/{dataset}/generations", operation_id = "list_generations", tag = "datasets",
-    params(PageQuery), security(("bearer" = ["viewer", "business"])),
+    params(PageQuery), security(("bearer" = ["reader", "business"])),
     responses((status = 200, body = Page<GenerationJson>))
 )]
 pub(crate) async fn generations(
@@ -142,7 +206,7 @@ pub(crate) async fn generations(
 #[utoipa::path(
     get, path = "/v1/datasets/{dataset}/generations/{generation}", operation_id = "show_generation", tag = "datasets",
     params(("generation" = String, Path, description = "Its number", pattern = "^[0-9]{1,19}$")),
-    security(("bearer" = ["viewer", "business"])), responses((status = 200, body = ReadingJson))
+    security(("bearer" = ["reader", "business"])), responses((status = 200, body = ReadingJson))
 )]
 pub(crate) async fn generation(
     State(app): State<App>,

@@ -40,7 +40,7 @@ pub(crate) struct RowParams {
 /// connection breaks) goes on with `after`.
 #[utoipa::path(
     get, path = "/v1/datasets/{dataset}/generations/{generation}/results", operation_id = "generation_results",
-    tag = "datasets", security(("bearer" = ["viewer", "business"])),
+    tag = "datasets", security(("bearer" = ["reader", "business"])),
     params(("generation" = String, Path, description = "Its number", pattern = "^[0-9]{1,19}$"), RowParams),
     responses(
         (status = 200, description = "The rows", content((String = "application/x-ndjson"), (String = "text/csv"))),
@@ -125,7 +125,7 @@ impl GenerationItem {
 /// Look up one item of a generation by its index.
 #[utoipa::path(
     get, path = "/v1/datasets/{dataset}/generations/{generation}/items/{index}", operation_id = "generation_item",
-    tag = "datasets", security(("bearer" = ["viewer", "business"])),
+    tag = "datasets", security(("bearer" = ["reader", "business"])),
     params(
         ("generation" = String, Path, description = "Its number", pattern = "^[0-9]{1,19}$"),
         ("index" = String, Path, description = "The item's 0-based index", pattern = "^[0-9]{1,19}$"),
@@ -158,7 +158,7 @@ const MATCHES_MAX: u32 = 100;
 /// as its JSON. Several items may have the same. At most 100 a page.
 #[utoipa::path(
     get, path = "/v1/datasets/{dataset}/generations/{generation}/keys/{value}", operation_id = "generation_keys",
-    tag = "datasets", security(("bearer" = ["viewer", "business"])),
+    tag = "datasets", security(("bearer" = ["reader", "business"])),
     params(
         ("generation" = String, Path, description = "Its number", pattern = "^[0-9]{1,19}$"),
         ("value" = String, Path, description = "The key"), PageQuery,

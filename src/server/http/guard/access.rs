@@ -50,7 +50,7 @@ pub struct Caller {
     pub subject: String,
     /// What they may do.
     pub role: Role,
-    /// The business that they are, for [`Role::Business`].
+    /// The business that they are, for [`Role::Business`]; of a [`Role::Reader`] that whose datasets they read, none is all.
     pub business: Option<String>,
     /// The only task that they may touch, for a start token.
     pub task: Option<TaskId>,
@@ -91,13 +91,17 @@ impl Caller {
         }
     }
 
-    /// Whether they may see a thing of this business: everybody but another business. A start token is for its task
-    /// only.
+    /// Whether they may see a thing of this business: everybody but another business, and a reader of another one. A start
+    /// token is for its task only.
     ///
     /// # Errors
     /// As if it weren't there: one business doesn't learn what others have.
     pub fn may_see(&self, business: &str, what: &'static str, name: &str) -> Result<(), ServiceError> {
-        let is_own = self.role != Role::Business || self.business.as_deref() == Some(business);
+        let is_own = match self.role {
+            Role::Business => self.business.as_deref() == Some(business),
+            Role::Reader => self.business.as_deref().is_none_or(|own| own == business),
+            Role::Viewer | Role::Operator | Role::Admin => true,
+        };
         let is_its_task = self
             .task
             .is_none_or(|task| what == "task" && name == task.to_string());
@@ -318,6 +322,18 @@ pub(crate) async fn no_longer_known(app: &App, headers: &HeaderMap, peer: Option
     }
 }
 
+/// Whether whoever sent these headers is known now: for an answer that was long waited for.
+///
+/// # Errors
+/// `Unauthenticated` where the token was revoked since, or has expired.
+pub(crate) async fn still_known(
+    app: &App,
+    headers: &HeaderMap,
+    peer: Option<IpAddr>,
+) -> Result<(), ServiceError> {
+    authenticate(app, headers, peer, String::new()).await.map(drop)
+}
+
 /// Whether whoever asks sits on this machine: not somebody behind a proxy that does.
 fn is_local(request: &Request) -> bool {
     let by_proxy = ["forwarded", "x-forwarded-for", "x-real-ip", "via"];
@@ -393,6 +409,9 @@ mod tests {
         );
         assert!(sees(&own, "task", "t1") && sees(&own, "business", "push"));
         assert!(!sees(&other, "task", "t1") && !sees(&caller(Role::Business, None, None), "task", "t1"));
+        let (reads_all, reads_one) = (caller(Role::Reader, None, None), caller(Role::Reader, Some("push"), None));
+        assert!(sees(&reads_all, "dataset", "board") && sees(&reads_one, "dataset", "board"));
+        assert!(!sees(&caller(Role::Reader, Some("mail"), None), "dataset", "board"));
         let start = caller(Role::Business, Some("push"), Some(1));
         assert!(sees(&start, "task", "t1"));
         assert!(!sees(&start, "task", "t2") && !sees(&start, "business", "push"));

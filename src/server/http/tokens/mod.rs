@@ -24,10 +24,10 @@ pub(crate) struct TokenBody {
     /// Who will hold it, for the audit.
     #[schema(min_length = 1, max_length = 100)]
     name: String,
-    /// What it allows: `viewer`, `operator`, `admin`, or `business`.
-    #[schema(value_type = String, pattern = "^(viewer|operator|admin|business)$")]
+    /// What it allows: `viewer`, `operator`, `admin`, `business`, or `reader` (of datasets).
+    #[schema(value_type = String, pattern = "^(viewer|operator|admin|business|reader)$")]
     role: Role,
-    /// The business, for the role business only.
+    /// The business, for the roles business and reader only; a reader without one reads the datasets of all.
     #[schema(max_length = 40)]
     business: Option<String>,
     /// Not believed from then on; none is never.

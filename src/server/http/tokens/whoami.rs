@@ -11,15 +11,15 @@ use crate::http::guard::Caller;
 pub(crate) struct Whoami {
     /// The token's name.
     name: String,
-    /// viewer, operator, admin or business.
+    /// viewer, operator, admin, business or reader.
     role: &'static str,
-    /// The business, for the role business.
+    /// The business, for the role business; of a reader that whose datasets it reads, null is all.
     business: Option<String>,
 }
 
 /// Who am I?
 #[utoipa::path(
-    get, path = "/v1/whoami", tag = "access", security(("bearer" = ["viewer", "business"])),
+    get, path = "/v1/whoami", tag = "access", security(("bearer" = ["viewer", "business", "reader"])),
     responses((status = 200, body = Whoami))
 )]
 pub(crate) async fn whoami(caller: Caller) -> Json<Whoami> {

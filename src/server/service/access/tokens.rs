@@ -87,7 +87,7 @@ fn check_grant(grant: &TokenGrant, now: WallMs) -> Result<(), ServiceError> {
         (Role::Viewer | Role::Operator | Role::Admin, Some(_)) => {
             return Err(ServiceError::unprocessable(
                 "/business",
-                "only allowed for the role `business`",
+                "only allowed for the roles `business` and `reader`",
             ));
         }
         _ => {}
@@ -185,6 +185,7 @@ mod tests {
         };
         let sound = |grant: TokenGrant| check_grant(&grant, WallMs(1_000)).is_ok();
         assert!(sound(grant(Role::Business, Some("push"))) && sound(grant(Role::Admin, None)));
+        assert!(sound(grant(Role::Reader, None)) && sound(grant(Role::Reader, Some("push"))));
         assert!(!sound(grant(Role::Business, None)) && !sound(grant(Role::Admin, Some("push"))));
         assert!(!sound(TokenGrant {
             expires_at: Some(WallMs(1_000)),

@@ -1,11 +1,14 @@
 //! Datasets: what finished tasks published, for readers, and what people change of them.
 
 mod plan;
+mod watch;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 pub(in crate::service) use plan::check as check_plan;
 
+use self::watch::Watches;
 use super::ServiceError;
 use crate::service::node::ThisNode;
 use crate::service::results::{Keys, Reader};
@@ -24,6 +27,7 @@ pub struct Datasets {
     store: Arc<dyn DatasetStore>,
     results: Arc<dyn ResultStore>,
     tasks: Arc<dyn TaskStore>,
+    watches: Watches,
 }
 
 impl Datasets {
@@ -36,6 +40,18 @@ impl Datasets {
             store: store.clone(),
             results: store.clone(),
             tasks: store.clone(),
+            watches: Watches::new(store.clone()),
+        }
+    }
+
+    /// Waits until a dataset was published beyond `after`, at most for `patience`; whoever waited looks for itself then.
+    /// Cancel safe.
+    pub async fn newer(&self, known: &Dataset, after: u64, patience: Duration) {
+        let publication = known.pointer.publication;
+        if publication <= after {
+            self.watches
+                .wait(&known.name, (known.id, publication), after, patience)
+                .await;
         }
     }
 

@@ -11,6 +11,7 @@
 
 mod limits;
 mod mutants;
+mod publish;
 
 use std::time::Instant;
 
