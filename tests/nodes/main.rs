@@ -13,6 +13,7 @@ mod answers;
 mod business;
 mod cluster;
 mod database_away;
+mod datasets;
 mod limits;
 #[path = "../client/program.rs"]
 mod program;
