@@ -22,6 +22,7 @@ mod biz_apply;
 mod completions;
 mod config;
 mod contexts;
+mod datasets;
 mod db;
 mod doctor;
 mod explains;
