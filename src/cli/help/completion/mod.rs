@@ -8,6 +8,7 @@ mod files;
 mod suggestions;
 
 use std::ffi::{OsStr, OsString};
+use std::path::PathBuf;
 
 use clap::{Arg, Command, CommandFactory, Parser};
 use clap_complete::CompleteEnv;
@@ -22,8 +23,8 @@ use crate::task::steer;
 
 /// The variable with which a shell's script asks.
 const VARIABLE: &str = "WINDROW_COMPLETE";
-/// Flags of a line that say which node it is about.
-const REACH_FLAGS: [&str; 4] = ["--context", "--server", "--token-file", "--ca-file"];
+/// Flags of a line that say which node, or which job's directory, it is about.
+const REACH_FLAGS: [&str; 5] = ["--context", "--server", "--token-file", "--ca-file", "--state"];
 
 /// What a word may be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -147,11 +148,14 @@ struct Asker {
     shell: fn() -> Shell,
 }
 
-/// The flags that say which node a line is about.
+/// The flags that say what a line is about.
 #[derive(Parser)]
 struct Line {
     #[command(flatten)]
     remote: Remote,
+    /// Where a job of `windrow run` keeps its progress.
+    #[arg(long)]
+    state: Option<PathBuf>,
 }
 
 impl Asker {
@@ -168,7 +172,7 @@ impl Asker {
         let (Some(word), Ok(line)) = (word.to_str(), Line::try_parse_from(reach_flags(&self.line))) else {
             return Vec::new();
         };
-        let found = suggestions::find(kind, word, &line.remote, &(self.shell)());
+        let found = suggestions::find(kind, word, &line, &(self.shell)());
         let fitting = found.into_iter().filter(|found| found.value.starts_with(word));
         fitting
             .map(|Suggestion { value, help }| CompletionCandidate::new(value).help(Some(help.into())))
@@ -176,7 +180,7 @@ impl Asker {
     }
 }
 
-/// The program's name, and those flags of a line that say which node it is about, with their values.
+/// The program's name, and those flags of a line that say what it is about, with their values.
 fn reach_flags(line: &[OsString]) -> Vec<OsString> {
     let mut flags = vec![OsString::from("windrow")];
     let mut words = line.iter().skip_while(|word| *word != "--").skip(1).peekable();

@@ -5,9 +5,8 @@ use std::time::Duration;
 use serde_json::Value;
 use tokio::time::timeout;
 
-use super::{Kind, cache};
+use super::{Kind, Line, cache};
 use crate::help::{EXIT_CODES, TEMPLATES};
-use crate::link::Remote;
 use crate::link::contexts::Contexts;
 use crate::link::reach::{Reach, reach};
 use crate::output::table::clean;
@@ -39,11 +38,11 @@ impl Suggestion {
 }
 
 /// What a word may become; nothing when it can't be found out in time.
-pub(super) fn find(kind: Kind, word: &str, remote: &Remote, shell: &Shell) -> Vec<Suggestion> {
+pub(super) fn find(kind: Kind, word: &str, line: &Line, shell: &Shell) -> Vec<Suggestion> {
     let business = word.split_once('/').map(|(business, _)| business);
     let asked = match kind {
         Kind::Context => return contexts(shell),
-        Kind::Running => return jobs(job::running(shell)),
+        Kind::Running => return jobs(job::running(line.state.as_deref(), shell)),
         Kind::Begun => return jobs(beside::begun(&shell.env, BUDGET)),
         Kind::Topic => return topics(),
         Kind::Task(statuses) => Request::get("/v1/tasks")
@@ -59,7 +58,7 @@ pub(super) fn find(kind: Kind, word: &str, remote: &Remote, shell: &Shell) -> Ve
             .query("limit", OFFERED_MAX),
         Kind::Node(_) => Request::get("/v1/nodes"),
     };
-    let Ok(reach) = reach(remote, shell) else {
+    let Ok(reach) = reach(&line.remote, shell) else {
         return Vec::new();
     };
     let token = reach.token.as_deref().unwrap_or_default();

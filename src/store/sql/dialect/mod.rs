@@ -30,7 +30,7 @@ pub(super) use self::batch::{Reply, Talk};
 pub(super) use self::bounded::{Bounded, Transaction};
 pub(super) use self::migrate::{apply_steps, is_step_missing, steps_done, steps_known};
 pub use self::server::{ServerAddress, ServerKind};
-pub(super) use self::server::{open, open_one};
+pub(super) use self::server::{open, open_one, open_to_look};
 use windrow_core::ids::WallMs;
 use windrow_engine::ports::StoreError;
 use windrow_engine::ports::schedules::store::ScheduleError;
