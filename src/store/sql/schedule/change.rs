@@ -55,7 +55,12 @@ pub(super) async fn create(
     let next = new.spec.next_after(now).filter(|_| !new.paused);
     let row = schedule::ActiveModel {
         id: Unchanged(id.0),
-        ..rows::armed(schedule::ActiveModel::default(), &new.spec, (id, next), now)
+        ..rows::armed(
+            <schedule::ActiveModel as Default>::default(),
+            &new.spec,
+            (id, next),
+            now,
+        )
     };
     let row = row.update(&transaction).await.map_err(error)?;
     let made = view(&transaction, &row).await?;

@@ -141,7 +141,12 @@ async fn arm(
 ) -> Result<(), StoreError> {
     let row = schedule::ActiveModel {
         id: Unchanged(id.0),
-        ..rows::armed(schedule::ActiveModel::default(), spec, (id, next), now)
+        ..rows::armed(
+            <schedule::ActiveModel as Default>::default(),
+            spec,
+            (id, next),
+            now,
+        )
     };
     row.update(transaction).await.map_err(error)?;
     Ok(())

@@ -5,7 +5,6 @@ use std::time::Duration;
 use sea_orm::sea_query::{Expr, ExprTrait as _, Query, SelectStatement};
 use sea_orm::{
     ColumnTrait, Condition, EntityTrait, JoinType, QueryFilter, QueryOrder, QuerySelect, RelationDef,
-    RelationTrait as _,
 };
 
 use super::{OUT_OF_THE_WAY, in_the_way, lock, rows, standing, view, with};
