@@ -27,7 +27,8 @@ use windrow_core::execution::Progress;
 use windrow_core::ids::TaskId;
 use windrow_core::settings::Rate;
 use windrow_engine::actors::runtime::context::{
-    Heartbeats, HookParts, Keep, NodeContext, NodePlace, Pots, RoomBoard, RunDirectory, Serving,
+    Heartbeats, HookParts, Keep, NodeContext, NodePlace, Pots, RoomBoard, RunDirectory, ScheduleParts,
+    Serving,
 };
 pub use windrow_engine::actors::runtime::handle::NotStarted;
 use windrow_engine::actors::runtime::handle::SupervisorHandle;
@@ -37,6 +38,7 @@ use windrow_engine::ports::StoreError;
 use windrow_engine::ports::clock::Clock;
 use windrow_engine::ports::datasets::publication::Preparer;
 use windrow_engine::ports::handling::data_log::DataLog;
+use windrow_engine::ports::schedules::maker::FireMaker;
 use windrow_engine::ports::sources::provision::Provider;
 use windrow_engine::ports::sources::uploads::UploadStore;
 use windrow_engine::ports::tasks::store::TaskStore;
@@ -146,6 +148,8 @@ struct Beside {
     hooks: Option<HookParts>,
     /// Uploads that nobody takes are removed.
     uploads: Option<Arc<dyn UploadStore>>,
+    /// Fires schedules.
+    schedules: Option<ScheduleParts>,
     /// How long things are kept.
     keep: Option<Keep>,
     /// When the tree of actors is printed.
@@ -164,6 +168,7 @@ pub struct Node {
     store: Arc<Store>,
     clock: Arc<dyn Clock>,
     times: Times,
+    schedules: Option<ScheduleParts>,
     /// Held as long as the node lives.
     _state: Arc<StateDir>,
 }
@@ -208,6 +213,7 @@ impl Node {
             directory: RunDirectory::default(),
             place: beside.place,
             hooks: beside.hooks,
+            schedules: beside.schedules.clone(),
             upkeep: store.clone(),
             preparer: beside.preparer.unwrap_or_else(|| Arc::new(publish::Nothing)),
             publications: store.clone(),
@@ -225,8 +231,18 @@ impl Node {
             store,
             clock,
             times: options.times,
+            schedules: beside.schedules,
             _state: options.state,
         })
+    }
+
+    /// From now on the tasks of what fires are made so.
+    fn fire_with(&self, maker: Arc<dyn FireMaker>) {
+        let Some(parts) = &self.schedules else { return };
+        if parts.maker.set(maker).is_err() {
+            tracing::error!("the maker of tasks was there already");
+        }
+        self.supervisor.wake_schedules();
     }
 
     /// Businesses and tasks.

@@ -304,3 +304,32 @@ fn a_job_with_a_long_name_is_steered_like_any_other() {
     worker.serve();
     job.end().expect(9);
 }
+
+#[test]
+fn tab_offers_the_job_of_the_directory_that_the_line_names() {
+    let (place, gate) = (Place::new(), Gate::open());
+    let worker = gate.worker();
+    let mut words = vec!["run", "--total", "3", "--name", "mine", "--state", "kept", "--"];
+    words.extend(worker.iter().map(String::as_str));
+    let job = place.start(&words);
+    let mut worker = gate.accept();
+    hold_at(&mut worker, 1);
+    let tab = |words: &[&str]| {
+        let asked: Vec<&str> = ["--", "windrow", "job", "stop"]
+            .iter()
+            .chain(words)
+            .copied()
+            .collect();
+        place
+            .windrow_with(&asked, "", &[("WINDROW_COMPLETE", "fish")])
+            .expect(0)
+            .stdout
+    };
+    let offered = tab(&["--state", "kept", ""]);
+    assert!(offered.lines().any(|line| line.starts_with("mine")), "{offered}");
+    let others = tab(&[""]);
+    assert!(!others.contains("mine"), "{others}");
+    worker.answer(OK);
+    assert_eq!(worker.serve(), [2]);
+    job.end().expect(0);
+}

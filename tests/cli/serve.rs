@@ -134,6 +134,9 @@ fn a_folder_of_results_that_can_not_be_used_is_told_as_one() {
     let folder = place.write("results", "a file");
     let config = format!("[results]\nlocation = {folder:?}\n[http]\nlisten = \"127.0.0.1:0\"\n");
     place.write("config.toml", &config);
+    place
+        .windrow(&["config", "check", "config.toml"])
+        .refused(78, &["results.location", "is not a directory"]);
     let done = place.windrow(&["serve", "--config", "config.toml", "--data-dir", "data"]);
     let done = done.refused(
         78,

@@ -83,6 +83,7 @@ impl Node {
             hooks: None,
             preparer: view.store.clone(),
             publications: view.store.clone(),
+            schedules: None,
             upkeep: view,
             uploads: None,
             keep: None,

@@ -32,7 +32,12 @@ pub fn keeping(checkpoint: ShardCheckpoint, kept: u64, results: Vec<Segment>) ->
 }
 
 /// The indexes of the segments that a reader finds, from an index on and after a place.
-pub async fn found(harness: &Harness, shard: ShardId, from: u64, after: Option<SegmentPlace>) -> Vec<Vec<u64>> {
+pub async fn found(
+    harness: &Harness,
+    shard: ShardId,
+    from: u64,
+    after: Option<SegmentPlace>,
+) -> Vec<Vec<u64>> {
     let segments = harness
         .store
         .segments(shard, ItemIndex(from), after, 10)

@@ -8,7 +8,7 @@ use windrow_core::business::{HookKind, Hooks};
 use windrow_core::dataset::{GenerationNo, Pointer, Publishing};
 use windrow_core::execution::Reach;
 use windrow_core::ids::{
-    CheckpointSeq, ClaimId, Epoch, ItemIndex, RunNo, SessionId, ShardId, StoreId, TaskId, WallMs,
+    CheckpointSeq, ClaimId, Epoch, ItemIndex, RunNo, ScheduleId, SessionId, ShardId, StoreId, TaskId, WallMs,
 };
 use windrow_core::items::counters::Counters;
 use windrow_core::items::verdict::{ItemTrouble, Outage};
@@ -21,9 +21,10 @@ use windrow_core::task::{Canary, Tuning};
 use windrow_engine::ports::datasets::store::Generation;
 use windrow_engine::ports::handling::data_log::{DataLogLine, DropReason, NumberedLine};
 use windrow_engine::ports::ownership::session_store::SessionFace;
+use windrow_engine::ports::schedules::store::{Fire, Schedule};
 use windrow_engine::ports::sources::store::IndexedSource;
 use windrow_engine::ports::tasks::results::ItemOutput;
-use windrow_engine::ports::tasks::store::{Actor, AuditEntry, FailureGroup, NewTask};
+use windrow_engine::ports::tasks::store::{Actor, AuditEntry, FailureGroup, FireKey, NewTask};
 
 #[derive(Clone, Debug)]
 pub(super) struct State {
@@ -60,6 +61,23 @@ pub(super) struct State {
     pub(super) owned: BTreeMap<TaskId, Outputs>,
     /// Keys of generations, by the write of a claim.
     pub(super) keys_written: BTreeMap<(TaskId, Epoch, u32), Vec<(u64, ItemIndex)>>,
+    pub(super) schedules: BTreeMap<ScheduleId, StoredSchedule>,
+    pub(super) schedules_made: i64,
+    pub(super) fires: BTreeMap<(ScheduleId, WallMs), StoredFire>,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct StoredSchedule {
+    pub(super) schedule: Schedule,
+    /// When its next fire was set.
+    pub(super) armed_at: WallMs,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct StoredFire {
+    pub(super) fire: Fire,
+    /// Until when a pending one is somebody's.
+    pub(super) lease_until: WallMs,
 }
 
 /// By shard, epoch of the run, and number there.
@@ -120,6 +138,7 @@ pub(super) struct Session {
 #[derive(Clone, Debug)]
 pub(super) struct Task {
     pub(super) new: NewTask,
+    pub(super) fire: Option<FireKey>,
     pub(super) name: Option<String>,
     pub(super) status: Status,
     pub(super) status_reason: Option<String>,
@@ -239,6 +258,9 @@ impl State {
             datasets_made: 0,
             owned: BTreeMap::new(),
             keys_written: BTreeMap::new(),
+            schedules: BTreeMap::new(),
+            schedules_made: 0,
+            fires: BTreeMap::new(),
         }
     }
 

@@ -107,11 +107,15 @@ impl Picture {
         let (percent, pace) = (format!("{:>5.1} %", self.percent()), self.pace_text());
         let cells = columns.saturating_sub(measure_text_width(&percent) + measure_text_width(&pace) + 2);
         let bar = human::item_bar(succeeded, [skipped, abandoned, excluded], self.total, cells);
-        format!("{percent} {} {pace}", Tone::Good.paint(&bar, colours))
+        let line = format!("{percent} {} {pace}", Tone::Good.paint(&bar, colours));
+        line.trim_end().to_owned()
     }
 
-    /// `412.3/s of 500/s  ETA 3m 20s  p95 12ms`
+    /// `412.3/s of 500/s  ETA 3m 20s  p95 12ms`; nothing of a run that is over: its mean rate stands with its end.
     pub(crate) fn pace_text(&self) -> String {
+        if !matches!(self.status, Status::Running | Status::Stopping) {
+            return String::new();
+        }
         let mut text = match self.rate {
             RateLimit::Unlimited => rate_text(self.actual),
             RateLimit::Limited(rate) => format!("{} of {rate}", rate_text(self.actual)),
@@ -184,12 +188,14 @@ impl Picture {
             .map(|why| format!(": {why}"))
             .unwrap_or_default();
         let done = format!("{}/{} ({:.1} %)", self.done(), self.total, self.percent());
-        let mut line = format!(
-            "{}{why}  {done}  {}  {}",
-            self.status,
+        let parts = [
+            format!("{}{why}", self.status),
+            done,
             self.pace_text(),
-            self.counts_text()
-        );
+            self.counts_text(),
+        ];
+        let parts: Vec<String> = parts.into_iter().filter(|part| !part.is_empty()).collect();
+        let mut line = parts.join("  ");
         if self.status == Status::Running && (self.handler.is_some() || self.waits_for().is_some()) {
             line += &format!("  {}", self.why_text());
         }
@@ -305,6 +311,15 @@ mod tests {
             picture(counts).line(),
             "running  40/100 (40.0 %)  10.0/s  ETA 6s  p95 1.5ms  \
              succeeded 38  skipped 1  abandoned 1  in flight 2  parked 0  pending 58"
+        );
+        let over = Picture {
+            status: Status::Finished,
+            ..picture(Counters::default())
+        };
+        assert!(
+            over.line().starts_with("finished  0/100 (0.0 %)  succeeded 0"),
+            "{}",
+            over.line()
         );
     }
 

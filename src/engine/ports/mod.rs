@@ -1,7 +1,7 @@
 //! What the actors need from the world, as traits, and the values that they pass. No implementations.
 //!
-//! `tasks` and `access` are what people and nodes ask of the store; `ownership` says which node runs what; `sources` where
-//! items come from; `handling` what does the work and what is noted of it; `datasets` what finished tasks publish.
+//! `tasks`, `schedules` and `access` are what people and nodes ask of the store; `ownership` says which node runs what; `sources`
+//! where items come from; `handling` what does the work and what is noted of it; `datasets` what finished tasks publish.
 
 #![warn(missing_docs)]
 
@@ -10,6 +10,7 @@ pub mod clock;
 pub mod datasets;
 pub mod handling;
 pub mod ownership;
+pub mod schedules;
 pub mod sources;
 pub mod tasks;
 

@@ -6,11 +6,13 @@
 
 use std::io::ErrorKind;
 use std::net::{SocketAddr, TcpListener};
+use std::path::Path;
 
 use super::compose::peer_tls;
 use super::{ServeError, acceptor, name};
 use crate::{StateDir, bootstrap, database, witness};
 use windrow_config::Config;
+use windrow_engine::ports::StoreError;
 use windrow_host::vault::KeyVault;
 
 /// Whether a port can be had.
@@ -28,7 +30,7 @@ pub fn faults(config: &Config) -> Vec<(&'static str, ServeError)> {
     let tls = acceptor(config).map(drop);
     let tls_key = tls.as_ref().err().map_or("http.tls_cert_file", |bad| bad.key);
     let peers = peer_tls(config);
-    let looks: [(&'static str, Result<(), ServeError>); 8] = [
+    let looks: [(&'static str, Result<(), ServeError>); 9] = [
         ("node.id", name(config).map(drop)),
         (tls_key, tls.map_err(ServeError::from)),
         (
@@ -47,6 +49,7 @@ pub fn faults(config: &Config) -> Vec<(&'static str, ServeError)> {
             "auth.key_file",
             KeyVault::look(auth.key_file.as_deref(), data_dir).map_err(ServeError::from),
         ),
+        ("results.location", results(config.results.location.as_deref())),
         ("cluster.ca_file", peers.look().map_err(ServeError::PeerTrust)),
         (
             "auth.bootstrap_token_file",
@@ -57,6 +60,14 @@ pub fn faults(config: &Config) -> Vec<(&'static str, ServeError)> {
         .into_iter()
         .filter_map(|(key, look)| Some((key, look.err()?)))
         .collect()
+}
+
+/// Whether the folder of results is one, or can be made.
+fn results(folder: Option<&Path>) -> Result<(), ServeError> {
+    folder.map_or(Ok(()), StateDir::look).map_err(|error| {
+        let text = format!("results.location can't be used: {error}");
+        ServeError::Results(StoreError::Refused(text))
+    })
 }
 
 /// The same for a start, which says only the first.

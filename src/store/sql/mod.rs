@@ -11,6 +11,7 @@ pub mod business;
 pub mod dataset;
 pub mod log;
 pub mod run;
+pub mod schedule;
 pub mod session;
 pub mod source;
 pub mod task;

@@ -24,6 +24,7 @@ mod node;
 pub mod publish;
 mod receive;
 mod rules;
+pub mod schedules;
 mod state;
 mod steps;
 mod store;

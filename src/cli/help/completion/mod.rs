@@ -8,6 +8,7 @@ mod files;
 mod suggestions;
 
 use std::ffi::{OsStr, OsString};
+use std::path::PathBuf;
 
 use clap::{Arg, Command, CommandFactory, Parser};
 use clap_complete::CompleteEnv;
@@ -22,8 +23,8 @@ use crate::task::steer;
 
 /// The variable with which a shell's script asks.
 const VARIABLE: &str = "WINDROW_COMPLETE";
-/// Flags of a line that say which node it is about.
-const REACH_FLAGS: [&str; 4] = ["--context", "--server", "--token-file", "--ca-file"];
+/// Flags of a line that say which node, or which job's directory, it is about.
+const REACH_FLAGS: [&str; 5] = ["--context", "--server", "--token-file", "--ca-file", "--state"];
 
 /// What a word may be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,6 +36,7 @@ enum Kind {
     },
     Limit,
     Dataset,
+    Schedule,
     /// In a state that begins so.
     Node(&'static str),
     Context,
@@ -110,11 +112,14 @@ fn kind(path: &[String], arg: &Arg) -> Option<Kind> {
     match (noun, arg.get_id().as_str()) {
         (Some("task"), "task" | "tasks") => Some(Kind::Task(steer::usual(verb))),
         (Some("task"), "parent") => Some(Kind::Task("")),
-        (Some("task" | "biz"), "business") | (Some("biz"), "name" | "businesses") => Some(Kind::Business {
-            archived: verb == "unarchive",
-        }),
-        (Some("task" | "biz"), "limits") | (Some("limit"), "name") => Some(Kind::Limit),
-        (Some("task"), "publish") | (Some("dataset"), "name") => Some(Kind::Dataset),
+        (Some("schedule"), "schedule") if verb != "create" => Some(Kind::Schedule),
+        (Some("task" | "biz" | "schedule"), "business") | (Some("biz"), "name" | "businesses") => {
+            Some(Kind::Business {
+                archived: verb == "unarchive",
+            })
+        }
+        (Some("task" | "biz" | "schedule"), "limits") | (Some("limit"), "name") => Some(Kind::Limit),
+        (Some("task" | "schedule"), "publish") | (Some("dataset"), "name") => Some(Kind::Dataset),
         (Some("task" | "node"), "node") | (Some("node"), "name") => Some(Kind::Node(match verb {
             "drain" => "serving",
             "undrain" => "drain",
@@ -145,11 +150,14 @@ struct Asker {
     shell: fn() -> Shell,
 }
 
-/// The flags that say which node a line is about.
+/// The flags that say what a line is about.
 #[derive(Parser)]
 struct Line {
     #[command(flatten)]
     remote: Remote,
+    /// Where a job of `windrow run` keeps its progress.
+    #[arg(long)]
+    state: Option<PathBuf>,
 }
 
 impl Asker {
@@ -166,7 +174,7 @@ impl Asker {
         let (Some(word), Ok(line)) = (word.to_str(), Line::try_parse_from(reach_flags(&self.line))) else {
             return Vec::new();
         };
-        let found = suggestions::find(kind, word, &line.remote, &(self.shell)());
+        let found = suggestions::find(kind, word, &line, &(self.shell)());
         let fitting = found.into_iter().filter(|found| found.value.starts_with(word));
         fitting
             .map(|Suggestion { value, help }| CompletionCandidate::new(value).help(Some(help.into())))
@@ -174,7 +182,7 @@ impl Asker {
     }
 }
 
-/// The program's name, and those flags of a line that say which node it is about, with their values.
+/// The program's name, and those flags of a line that say what it is about, with their values.
 fn reach_flags(line: &[OsString]) -> Vec<OsString> {
     let mut flags = vec![OsString::from("windrow")];
     let mut words = line.iter().skip_while(|word| *word != "--").skip(1).peekable();
@@ -268,6 +276,19 @@ mod tests {
         );
         assert_eq!(of(&["windrow", "task", "list"], "business"), business(false));
         assert_eq!(of(&["windrow", "biz", "unarchive"], "name"), business(true));
+        assert_eq!(
+            of(&["windrow", "schedule", "pause"], "schedule"),
+            Some(Kind::Schedule)
+        );
+        assert_eq!(
+            of(&["windrow", "schedule", "create"], "schedule"),
+            None,
+            "it is a new name"
+        );
+        assert_eq!(
+            of(&["windrow", "schedule", "create"], "business"),
+            business(false)
+        );
         assert_eq!(of(&["windrow", "ctx", "use"], "name"), Some(Kind::Context));
         assert_eq!(
             of(&["windrow", "node", "drain"], "node"),

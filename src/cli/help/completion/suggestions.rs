@@ -5,9 +5,8 @@ use std::time::Duration;
 use serde_json::Value;
 use tokio::time::timeout;
 
-use super::{Kind, cache};
+use super::{Kind, Line, cache};
 use crate::help::{EXIT_CODES, TEMPLATES};
-use crate::link::Remote;
 use crate::link::contexts::Contexts;
 use crate::link::reach::{Reach, reach};
 use crate::output::table::clean;
@@ -39,11 +38,11 @@ impl Suggestion {
 }
 
 /// What a word may become; nothing when it can't be found out in time.
-pub(super) fn find(kind: Kind, word: &str, remote: &Remote, shell: &Shell) -> Vec<Suggestion> {
+pub(super) fn find(kind: Kind, word: &str, line: &Line, shell: &Shell) -> Vec<Suggestion> {
     let business = word.split_once('/').map(|(business, _)| business);
     let asked = match kind {
         Kind::Context => return contexts(shell),
-        Kind::Running => return jobs(job::running(shell)),
+        Kind::Running => return jobs(job::running(line.state.as_deref(), shell)),
         Kind::Begun => return jobs(beside::begun(&shell.env, BUDGET)),
         Kind::Topic => return topics(),
         Kind::Task(statuses) => Request::get("/v1/tasks")
@@ -55,9 +54,12 @@ pub(super) fn find(kind: Kind, word: &str, remote: &Remote, shell: &Shell) -> Ve
             .query("limit", OFFERED_MAX),
         Kind::Limit => Request::get("/v1/limits").query("limit", OFFERED_MAX),
         Kind::Dataset => Request::get("/v1/datasets").query("limit", OFFERED_MAX),
+        Kind::Schedule => Request::get("/v1/schedules")
+            .query_option("business", business)
+            .query("limit", OFFERED_MAX),
         Kind::Node(_) => Request::get("/v1/nodes"),
     };
-    let Ok(reach) = reach(remote, shell) else {
+    let Ok(reach) = reach(&line.remote, shell) else {
         return Vec::new();
     };
     let token = reach.token.as_deref().unwrap_or_default();
@@ -131,6 +133,7 @@ fn read(kind: Kind, body: &Value) -> Vec<Suggestion> {
         Kind::Business { .. } | Kind::Limit | Kind::Dataset => items
             .filter_map(|item| Some(Suggestion::new(item["name"].as_str()?, "")))
             .collect(),
+        Kind::Schedule => items.flat_map(schedule).collect(),
         Kind::Node(in_state) => items
             .filter_map(|item| {
                 let state = item["state"].as_str().unwrap_or_default();
@@ -154,6 +157,13 @@ fn task(task: &Value) -> Vec<Suggestion> {
         found.push(Suggestion::new(address, format!("{id} {status}")));
     }
     found
+}
+
+/// Its number, and its name.
+fn schedule(schedule: &Value) -> Vec<Suggestion> {
+    let text = |member: &str| schedule[member].as_str().unwrap_or_default();
+    let (id, address) = (text("id"), format!("{}/{}", text("business"), text("name")));
+    vec![Suggestion::new(id, &address), Suggestion::new(address, id)]
 }
 
 fn contexts(shell: &Shell) -> Vec<Suggestion> {

@@ -64,13 +64,18 @@ pub(super) async fn all(shell: &Shell) -> Result<Vec<Value>, Fault> {
 pub(super) async fn each(shell: &Shell) -> Result<Vec<Result<Value, Fault>>, Fault> {
     let mut found = Vec::new();
     for place in places(shell)? {
-        match reach(&place).await {
-            Ok(Some(stream)) => found.push(told(stream, &place, &Command::Show).await),
-            Ok(None) => {}
-            Err(fault) => found.push(Err(fault)),
-        }
+        found.extend(in_place(&place).await);
     }
     Ok(found)
+}
+
+/// What the job that runs in a directory says of itself.
+pub(super) async fn in_place(place: &Path) -> Option<Result<Value, Fault>> {
+    match reach(place).await {
+        Ok(Some(stream)) => Some(told(stream, place, &Command::Show).await),
+        Ok(None) => None,
+        Err(fault) => Some(Err(fault)),
+    }
 }
 
 /// Directories in which jobs without `--state` keep their progress.

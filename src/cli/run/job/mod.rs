@@ -4,6 +4,8 @@ pub mod args;
 mod ask;
 mod shown;
 
+use std::path::Path;
+
 use serde_json::Value;
 
 use self::args::{JobArgs, SetArgs, StopArgs, Verb};
@@ -35,9 +37,12 @@ pub(crate) async fn job(args: &JobArgs, shell: &Shell) -> Result<Exit, Fault> {
     }
 }
 
-/// The names of the jobs that run; what can't be asked is left out without a word.
-pub(crate) async fn running(shell: &Shell) -> Vec<String> {
-    let jobs = ask::each(shell).await.unwrap_or_default();
+/// The names of the jobs that run, or of the one in a directory; what can't be asked is left out without a word.
+pub(crate) async fn running(state: Option<&Path>, shell: &Shell) -> Vec<String> {
+    let jobs = match state {
+        Some(place) => ask::in_place(place).await.into_iter().collect(),
+        None => ask::each(shell).await.unwrap_or_default(),
+    };
     let name = |job: Value| Some(job["name"].as_str()?.to_owned());
     jobs.into_iter().flatten().filter_map(name).collect()
 }

@@ -11,7 +11,7 @@ use crate::fault::Fault;
 use crate::input::moment::{self, Lean};
 use crate::link::{Link, Write};
 use crate::output::screen;
-use crate::task::args::make::{Begin, CanaryArgs, Content, Identity, NewTask, Strict, Then};
+use crate::task::args::make::{Begin, CanaryArgs, Content, Identity, NewTask, PublishArgs, Strict, Then};
 use crate::task::args::settings::Settings;
 use crate::task::look::show;
 use crate::task::make::warnings;
@@ -61,6 +61,14 @@ impl Draft {
         Draft { strict, ..self }
     }
 
+    /// Its members, as a member of another body.
+    ///
+    /// # Errors
+    /// As [`Draft::put`].
+    pub(crate) fn raw(&self) -> Result<Box<RawValue>, Fault> {
+        to_raw_value(&self.members).map_err(|error| Fault::bug(error.to_string()))
+    }
+
     /// Whether it says nothing.
     pub(crate) fn is_empty(&self) -> bool {
         self.members.is_empty()
@@ -108,13 +116,20 @@ impl Draft {
         draft.put_option("shards", content.shards.as_deref().map(number_or_word))?;
         draft.put_option("skip_first", content.skip_first)?;
         draft.settings(&new.settings)?;
-        let publish = &new.publish;
-        draft.put_option("publish", publish.publish.as_ref())?;
-        draft.put_option("publish_if", publish.publish_if.as_ref())?;
-        draft.put_option("publish_key", publish.publish_key.as_ref())?;
-        draft.put_option("reduce", publish.reduce.as_ref())?;
+        draft.publication(&new.publish)?;
         draft.begin(new.canary, new.begin)?;
         Ok(draft)
+    }
+
+    /// Adds what its results become.
+    ///
+    /// # Errors
+    /// None that a caller can cause.
+    pub(crate) fn publication(&mut self, publish: &PublishArgs) -> Result<(), Fault> {
+        self.put_option("publish", publish.publish.as_ref())?;
+        self.put_option("publish_if", publish.publish_if.as_ref())?;
+        self.put_option("publish_key", publish.publish_key.as_ref())?;
+        self.put_option("reduce", publish.reduce.as_ref())
     }
 
     /// Adds what a task is found by.

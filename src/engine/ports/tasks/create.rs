@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::ports::StoreError;
-use windrow_core::ids::TaskId;
+use windrow_core::ids::{ScheduleId, TaskId, WallMs};
 
 /// A task could not be made.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -29,6 +29,9 @@ pub enum CreateError {
     /// The business has as many datasets as it may.
     #[error("the business has {0} datasets, as many as it may")]
     TooManyDatasets(u64),
+    /// The fire whose task it would be is settled, or gone.
+    #[error("the fire of {0} at {time} needs no task any more", time = .1.to_rfc3339())]
+    FireOver(ScheduleId, WallMs),
     /// Another redrive of the family was made since the caller looked.
     #[error("{0} was redriven by somebody else meanwhile")]
     Overtaken(TaskId),
@@ -53,6 +56,15 @@ impl Family {
     }
 }
 
+/// A fire of a schedule.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FireKey {
+    /// The schedule.
+    pub schedule: ScheduleId,
+    /// The time that it names.
+    pub time: WallMs,
+}
+
 /// What is done with a task that is made.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Making<'a> {
@@ -60,4 +72,6 @@ pub struct Making<'a> {
     pub starts: bool,
     /// It is made only while its family has no other redrives than these.
     pub beside: Option<&'a Family>,
+    /// It is the task of this fire, which is settled with it.
+    pub fire: Option<FireKey>,
 }

@@ -409,9 +409,16 @@ mod tests {
         );
         assert!(sees(&own, "task", "t1") && sees(&own, "business", "push"));
         assert!(!sees(&other, "task", "t1") && !sees(&caller(Role::Business, None, None), "task", "t1"));
-        let (reads_all, reads_one) = (caller(Role::Reader, None, None), caller(Role::Reader, Some("push"), None));
+        let (reads_all, reads_one) = (
+            caller(Role::Reader, None, None),
+            caller(Role::Reader, Some("push"), None),
+        );
         assert!(sees(&reads_all, "dataset", "board") && sees(&reads_one, "dataset", "board"));
-        assert!(!sees(&caller(Role::Reader, Some("mail"), None), "dataset", "board"));
+        assert!(!sees(
+            &caller(Role::Reader, Some("mail"), None),
+            "dataset",
+            "board"
+        ));
         let start = caller(Role::Business, Some("push"), Some(1));
         assert!(sees(&start, "task", "t1"));
         assert!(!sees(&start, "task", "t2") && !sees(&start, "business", "push"));

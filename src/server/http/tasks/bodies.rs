@@ -42,7 +42,7 @@ pub(crate) enum CanaryThenBody {
 }
 
 impl CanaryBody {
-    pub(super) fn read(self) -> Result<Canary, ServiceError> {
+    pub(in crate::http) fn read(self) -> Result<Canary, ServiceError> {
         use windrow_core::task::CanaryThen;
         let items = std::num::NonZeroU64::new(self.items);
         let then = match self.then {
@@ -253,6 +253,7 @@ impl CreateBody {
                 reduce: self.reduce.as_ref(),
             }
             .read()?,
+            fire: None,
         })
     }
 }
@@ -283,6 +284,7 @@ impl CloneBody {
                 reduce: self.reduce.as_ref(),
             }
             .read()?,
+            fire: None,
         })
     }
 }

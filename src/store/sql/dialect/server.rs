@@ -18,6 +18,8 @@ use windrow_engine::ports::StoreError;
 const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(10);
 /// The same for the first connection of a node that begins.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
+/// The same for somebody who only looks.
+const LOOK_TIMEOUT: Duration = Duration::from_secs(5);
 /// The same for a heartbeat, whose next try is near.
 const ACQUIRE_TIMEOUT_PULSE: Duration = Duration::from_secs(5);
 /// Connections of the heartbeat: one beats, the other is there if the first one hangs.
@@ -115,10 +117,16 @@ pub(crate) async fn open(address: &ServerAddress) -> Result<Pools, StoreError> {
     Ok(Pools { usual, pulse })
 }
 
-/// One connection that has all the time it needs: for migrations and for people who look.
+/// One connection that has all the time it needs: for migrations.
 pub(crate) async fn open_one(address: &ServerAddress) -> Result<DatabaseConnection, StoreError> {
     reach(address, CONNECT_TIMEOUT).await?;
     pool(address, 1, (PATIENT, CONNECT_TIMEOUT)).await
+}
+
+/// The same for people who look, and who want to hear soon that nobody answers.
+pub(crate) async fn open_to_look(address: &ServerAddress) -> Result<DatabaseConnection, StoreError> {
+    reach(address, LOOK_TIMEOUT).await?;
+    pool(address, 1, (PATIENT, LOOK_TIMEOUT)).await
 }
 
 /// Between two knocks at a server that isn't there yet.

@@ -119,7 +119,7 @@ impl Inspection {
     /// `Unavailable` when it doesn't answer, `Refused` when it doesn't let this user in.
     pub async fn connect(address: &ServerAddress) -> Result<Inspection, StoreError> {
         Ok(Inspection {
-            db: dialect::open_one(address).await?,
+            db: dialect::open_to_look(address).await?,
         })
     }
 

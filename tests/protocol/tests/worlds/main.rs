@@ -12,6 +12,7 @@
 mod limits;
 mod mutants;
 mod publish;
+mod schedules;
 
 use std::time::Instant;
 
