@@ -21,6 +21,7 @@ mod m0011_abandonments;
 mod m0012_reach;
 mod m0013_cut_off;
 mod m0014_results;
+mod m0015_schedules;
 
 /// All steps in order.
 #[derive(Debug)]
@@ -41,6 +42,7 @@ impl MigratorTrait for Migrator {
             Box::new(m0012_reach::Migration),
             Box::new(m0013_cut_off::Migration),
             Box::new(m0014_results::Migration),
+            Box::new(m0015_schedules::Migration),
         ]
     }
 }

@@ -7,7 +7,7 @@ use clap::{ArgAction, Args, CommandFactory, Parser, Subcommand, ValueHint};
 use console::Term;
 
 use super::local::{db, doctor, serve, trial, version};
-use super::remote::{api, biz, cluster, ctx, limit, log, node, openapi, token};
+use super::remote::{api, biz, cluster, ctx, limit, log, node, openapi, schedule, token};
 pub use super::run::args::{IfFinished, Output, RunArgs, Switch, Tunes};
 use super::run::job;
 use super::{run, task};
@@ -52,6 +52,8 @@ pub enum Command {
     Task(Box<task::args::TaskArgs>),
     /// Businesses: who does the work; without a verb it lists them
     Biz(Box<biz::BizArgs>),
+    /// Schedules: work that recurs; without a verb it lists them
+    Schedule(Box<schedule::args::ScheduleArgs>),
     /// Limits that businesses and tasks share; without a verb it lists them
     Limit(Box<limit::LimitArgs>),
     /// Nodes; without a verb it lists them

@@ -159,6 +159,7 @@ fn obey(command: Command, shell: &Shell) -> Result<Exit, Fault> {
         Command::Serve(args) => on_runtimes(|runtimes| local::serve::serve(&args, shell, runtimes)),
         Command::Task(args) => on_client(task::task(&args, shell)),
         Command::Biz(args) => on_client(remote::biz::biz(&args, shell)),
+        Command::Schedule(args) => on_client(remote::schedule::schedule(&args, shell)),
         Command::Limit(args) => on_client(remote::limit::limit(&args, shell)),
         Command::Node(args) => on_client(remote::node::node(&args, shell)),
         Command::Cluster(args) => on_client(remote::cluster::cluster(&args, shell)),

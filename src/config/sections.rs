@@ -232,6 +232,8 @@ sections! {
         results: Duration = "90d" above "0s";
         /// Ended tasks
         tasks: Duration = "365d" above "0s";
+        /// Fires of schedules, the newest 10 000 of each
+        fires: Duration = "90d" above "0s";
     }
 
     /// What items came to

@@ -156,6 +156,35 @@ impl FromStr for TaskId {
     }
 }
 
+/// The number of a schedule, never reused. Shown as `s7`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ScheduleId(pub i64);
+
+impl fmt::Display for ScheduleId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "s{}", self.0)
+    }
+}
+
+/// A text is not the number of a schedule: `s` and a positive number were expected.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0:?} is not the number of a schedule; one looks like s7")]
+pub struct NotAScheduleId(pub String);
+
+impl FromStr for ScheduleId {
+    type Err = NotAScheduleId;
+
+    fn from_str(text: &str) -> Result<ScheduleId, NotAScheduleId> {
+        let number = text
+            .strip_prefix('s')
+            .and_then(|digits| digits.parse::<i64>().ok());
+        number
+            .filter(|number| *number > 0)
+            .map(ScheduleId)
+            .ok_or_else(|| NotAScheduleId(text.to_owned()))
+    }
+}
+
 /// A contiguous index range of a task, the unit one node owns: task and 0-based number. Shown as `t42.0`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct ShardId {

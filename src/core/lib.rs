@@ -19,6 +19,7 @@ pub mod items;
 pub mod life;
 pub mod limit;
 pub mod pace;
+pub mod schedule;
 pub mod settings;
 pub mod shards;
 pub mod stats;

@@ -35,6 +35,29 @@ fn read_ns(clock: ClockId) -> i64 {
     time.tv_sec * 1_000_000_000 + time.tv_nsec
 }
 
+/// The file that says by how much this process's wall clock is wrong, for tests of clocks that are. Unit: milliseconds.
+#[cfg(debug_assertions)]
+static OFFSET_FILE: std::sync::OnceLock<std::path::PathBuf> = std::sync::OnceLock::new();
+
+/// From now on the wall clock of this process is as wrong as a file says whenever it is read. Not in what is released.
+#[cfg(debug_assertions)]
+pub fn misdate(file: std::path::PathBuf) {
+    OFFSET_FILE.get_or_init(|| file);
+}
+
+#[cfg(debug_assertions)]
+fn offset_ms() -> i64 {
+    let text = OFFSET_FILE
+        .get()
+        .and_then(|file| std::fs::read_to_string(file).ok());
+    text.and_then(|text| text.trim().parse().ok()).unwrap_or(0)
+}
+
+#[cfg(not(debug_assertions))]
+fn offset_ms() -> i64 {
+    0
+}
+
 impl Clock for SystemClock {
     #[inline]
     fn now(&self) -> Moment {
@@ -42,7 +65,7 @@ impl Clock for SystemClock {
     }
 
     fn wall(&self) -> WallMs {
-        WallMs(read_ns(ClockId::Realtime) / 1_000_000)
+        WallMs(read_ns(ClockId::Realtime) / 1_000_000 + offset_ms())
     }
 
     fn wall_micros(&self, moment: Moment) -> i64 {

@@ -26,7 +26,8 @@ use windrow_core::execution::Progress;
 use windrow_core::ids::TaskId;
 use windrow_core::settings::Rate;
 use windrow_engine::actors::runtime::context::{
-    Heartbeats, HookParts, Keep, NodeContext, NodePlace, Pots, RoomBoard, RunDirectory, Serving,
+    Heartbeats, HookParts, Keep, NodeContext, NodePlace, Pots, RoomBoard, RunDirectory, ScheduleParts,
+    Serving,
 };
 pub use windrow_engine::actors::runtime::handle::NotStarted;
 use windrow_engine::actors::runtime::handle::SupervisorHandle;
@@ -35,6 +36,7 @@ use windrow_engine::actors::runtime::tree::{Printed, Tree};
 use windrow_engine::ports::StoreError;
 use windrow_engine::ports::clock::Clock;
 use windrow_engine::ports::handling::data_log::DataLog;
+use windrow_engine::ports::schedules::maker::FireMaker;
 use windrow_engine::ports::sources::provision::Provider;
 use windrow_engine::ports::sources::uploads::UploadStore;
 use windrow_engine::ports::tasks::store::TaskStore;
@@ -144,6 +146,8 @@ struct Beside {
     hooks: Option<HookParts>,
     /// Uploads that nobody takes are removed.
     uploads: Option<Arc<dyn UploadStore>>,
+    /// Fires schedules.
+    schedules: Option<ScheduleParts>,
     /// How long things are kept.
     keep: Option<Keep>,
     /// When the tree of actors is printed.
@@ -160,6 +164,7 @@ pub struct Node {
     store: Arc<Store>,
     clock: Arc<dyn Clock>,
     times: Times,
+    schedules: Option<ScheduleParts>,
     /// Held as long as the node lives.
     _state: Arc<StateDir>,
 }
@@ -204,6 +209,7 @@ impl Node {
             directory: RunDirectory::default(),
             place: beside.place,
             hooks: beside.hooks,
+            schedules: beside.schedules.clone(),
             upkeep: store.clone(),
             uploads: beside.uploads,
             keep: beside.keep,
@@ -219,8 +225,18 @@ impl Node {
             store,
             clock,
             times: options.times,
+            schedules: beside.schedules,
             _state: options.state,
         })
+    }
+
+    /// From now on the tasks of what fires are made so.
+    fn fire_with(&self, maker: Arc<dyn FireMaker>) {
+        let Some(parts) = &self.schedules else { return };
+        if parts.maker.set(maker).is_err() {
+            tracing::error!("the maker of tasks was there already");
+        }
+        self.supervisor.wake_schedules();
     }
 
     /// Businesses and tasks.

@@ -30,6 +30,7 @@ mod redrives;
 mod requests;
 mod results;
 mod results_room;
+mod schedules;
 mod secrets;
 mod shards;
 mod siege;

@@ -31,6 +31,7 @@ mod logs;
 mod nodes;
 mod outages;
 mod results;
+mod schedules;
 mod task_look;
 mod task_make;
 mod task_steer;

@@ -81,6 +81,7 @@ impl Node {
             directory: RunDirectory::default(),
             place: NodePlace::default(),
             hooks: None,
+            schedules: None,
             upkeep: view,
             uploads: None,
             keep: None,

@@ -24,12 +24,14 @@ use crate::fixture::{
 use crate::logs::line;
 
 const STARTS: Making<'_> = Making {
+    fire: None,
     starts: true,
     beside: None,
 };
 
 fn beside(seen: &Family, starts: bool) -> Making<'_> {
     Making {
+        fire: None,
         starts,
         beside: Some(seen),
     }

@@ -9,7 +9,7 @@ use sea_orm::{ConnectionTrait, Database, DatabaseConnection, Statement};
 use tempfile::TempDir;
 use uuid::Uuid;
 use windrow_core::ids::{
-    CheckpointSeq, ClaimId, Epoch, ItemCount, ItemIndex, SessionId, ShardId, TaskId, WallMs,
+    CheckpointSeq, ClaimId, Epoch, ItemCount, ItemIndex, ScheduleId, SessionId, ShardId, TaskId, WallMs,
 };
 use windrow_core::items::counters::Counters;
 use windrow_core::items::verdict::{AttemptNote, Failure, ItemTrouble, SideRecord};
@@ -28,6 +28,7 @@ use windrow_engine::ports::ownership::run_store::{
 use windrow_engine::ports::ownership::session_store::{
     Heartbeat, NewSession, OwnedShard, SessionFace, SessionStore,
 };
+use windrow_engine::ports::schedules::store::ScheduleStore;
 use windrow_engine::ports::sources::store::SourceStore;
 use windrow_engine::ports::tasks::failure_list::FailureList;
 use windrow_engine::ports::tasks::results::ResultStore;
@@ -52,6 +53,7 @@ pub trait Stores:
     + OutboxStore
     + UpkeepStore
     + LimitStore
+    + ScheduleStore
 {
 }
 impl<T> Stores for T where
@@ -65,6 +67,7 @@ impl<T> Stores for T where
         + OutboxStore
         + UpkeepStore
         + LimitStore
+        + ScheduleStore
 {
 }
 
@@ -191,6 +194,53 @@ impl Harness {
             let sql =
                 format!("INSERT INTO named_limit ({columns}) VALUES ('{name}', '{per_second}/s', 1, 0, 0)");
             db.execute_unprepared(&sql).await.unwrap();
+            db.close().await.unwrap();
+        }
+    }
+
+    /// Moves what a schedule knows of time back, as if it had been left alone for so long.
+    pub async fn rewind_schedule(&self, id: ScheduleId, by_ms: i64) {
+        if let Some(memory) = &self.memory {
+            memory.rewind_schedule(id, by_ms);
+        }
+        self.update(&format!(
+            "UPDATE schedule SET next_fire = next_fire - {by_ms}, next_due = next_due - {by_ms}, armed_at = armed_at - {by_ms} \
+             WHERE id = {}",
+            id.0
+        ))
+        .await;
+    }
+
+    /// Moves the fires of a schedule back in time: its times are free again.
+    pub async fn shift_fires(&self, id: ScheduleId, by_ms: i64) {
+        if let Some(memory) = &self.memory {
+            memory.shift_fires(id, by_ms);
+        }
+        for table in ["fire", "task"] {
+            let sql = format!(
+                "UPDATE {table} SET fire_time = fire_time - {by_ms} WHERE schedule_id = {}",
+                id.0
+            );
+            self.update(&sql).await;
+        }
+    }
+
+    /// Ends the leases of all fires of a schedule.
+    pub async fn lapse_fires(&self, id: ScheduleId) {
+        if let Some(memory) = &self.memory {
+            memory.lapse_fires(id);
+        }
+        self.update(&format!(
+            "UPDATE fire SET lease_until = 0 WHERE schedule_id = {}",
+            id.0
+        ))
+        .await;
+    }
+
+    /// Changes rows behind the store's back; in memory there are none.
+    async fn update(&self, sql: &str) {
+        if let Some(db) = self.inspect().await {
+            db.execute_unprepared(sql).await.unwrap();
             db.close().await.unwrap();
         }
     }

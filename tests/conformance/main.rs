@@ -31,6 +31,7 @@ mod logs;
 mod records;
 mod result_place;
 mod results;
+mod schedules;
 mod sessions;
 mod shards;
 mod sqlite;
@@ -91,6 +92,25 @@ facts! {
         a_queued_task_says_why_it_waits,
         unknown_things_are_named,
         a_dry_run_is_answered_as_what_then_comes_and_keeps_nothing,
+    }
+    schedules {
+        a_schedule_is_kept_as_it_was_made_and_fires_at_its_next_time,
+        names_are_unique_within_a_business_and_a_business_must_exist,
+        a_business_has_so_many_schedules_and_no_more,
+        a_change_moves_the_next_fire_and_a_pause_takes_it_away,
+        a_due_fire_makes_one_task_and_the_next_one_follows,
+        a_fire_whose_maker_died_is_taken_again_after_its_lease,
+        of_many_that_fire_at_once_one_decides,
+        after_an_outage_the_newest_goes_and_one_row_lists_the_others,
+        a_running_task_is_in_the_way_until_it_ends_or_stops,
+        a_fire_waits_for_the_one_before_it_where_they_queue,
+        what_runs_is_cancelled_for_a_newer_fire_and_of_those_that_wait_the_newest_stays,
+        a_fire_that_can_t_be_made_is_tried_again_and_then_has_failed,
+        people_fire_now_and_for_times_that_are_over,
+        a_missed_fire_is_made_up_for_and_the_rest_of_its_row_stays,
+        a_next_fire_that_a_wrong_clock_set_is_computed_anew,
+        old_fires_go_and_those_that_are_open_stay,
+        a_deleted_schedule_leaves_its_tasks_and_nothing_else,
     }
     life {
         a_later_start_waits_for_its_time,

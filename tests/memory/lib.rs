@@ -19,6 +19,7 @@ mod outbox;
 mod progress;
 mod results;
 mod runs;
+mod schedules;
 mod sessions;
 mod shards;
 mod shown;

@@ -14,6 +14,7 @@ pub(super) fn view(id: TaskId, task: &Task) -> TaskView {
         send_params: task.new.send_params,
         limits: task.new.limits.clone(),
         parent: task.new.parent,
+        fire: task.fire,
         ..TaskView::of(life::read(id, task))
     }
 }

@@ -7,7 +7,7 @@ use super::limits::Limit;
 use windrow_core::business::{HookKind, Hooks};
 use windrow_core::execution::Reach;
 use windrow_core::ids::{
-    CheckpointSeq, ClaimId, Epoch, ItemIndex, RunNo, SessionId, ShardId, StoreId, TaskId, WallMs,
+    CheckpointSeq, ClaimId, Epoch, ItemIndex, RunNo, ScheduleId, SessionId, ShardId, StoreId, TaskId, WallMs,
 };
 use windrow_core::items::counters::Counters;
 use windrow_core::items::verdict::{ItemTrouble, Outage};
@@ -19,9 +19,10 @@ use windrow_core::task::lifecycle::{ShardState, Status, StopReason, TaskResult, 
 use windrow_core::task::{Canary, Tuning};
 use windrow_engine::ports::handling::data_log::{DataLogLine, DropReason, NumberedLine};
 use windrow_engine::ports::ownership::session_store::SessionFace;
+use windrow_engine::ports::schedules::store::{Fire, Schedule};
 use windrow_engine::ports::sources::store::IndexedSource;
 use windrow_engine::ports::tasks::results::ItemOutput;
-use windrow_engine::ports::tasks::store::{Actor, AuditEntry, FailureGroup, NewTask};
+use windrow_engine::ports::tasks::store::{Actor, AuditEntry, FailureGroup, FireKey, NewTask};
 
 #[derive(Clone, Debug)]
 pub(super) struct State {
@@ -52,6 +53,23 @@ pub(super) struct State {
     pub(super) lines_made: i64,
     pub(super) lines_dropped: BTreeMap<(TaskId, DropReason), u64>,
     pub(super) audit: Vec<(Option<TaskId>, AuditEntry)>,
+    pub(super) schedules: BTreeMap<ScheduleId, StoredSchedule>,
+    pub(super) schedules_made: i64,
+    pub(super) fires: BTreeMap<(ScheduleId, WallMs), StoredFire>,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct StoredSchedule {
+    pub(super) schedule: Schedule,
+    /// When its next fire was set.
+    pub(super) armed_at: WallMs,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct StoredFire {
+    pub(super) fire: Fire,
+    /// Until when a pending one is somebody's.
+    pub(super) lease_until: WallMs,
 }
 
 /// A hook call that a change left to be delivered.
@@ -95,6 +113,7 @@ pub(super) struct Session {
 #[derive(Clone, Debug)]
 pub(super) struct Task {
     pub(super) new: NewTask,
+    pub(super) fire: Option<FireKey>,
     pub(super) name: Option<String>,
     pub(super) status: Status,
     pub(super) status_reason: Option<String>,
@@ -210,6 +229,9 @@ impl State {
             lines_made: 0,
             lines_dropped: BTreeMap::new(),
             audit: Vec::new(),
+            schedules: BTreeMap::new(),
+            schedules_made: 0,
+            fires: BTreeMap::new(),
         }
     }
 

@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 
 use super::state::{Shard, State, Task};
-use super::{Call, MemoryStore, commands, life, moves, shown};
+use super::{Call, MemoryStore, commands, life, moves, schedules, shown};
 use windrow_core::ids::{StoreId, TaskId, WallMs};
 use windrow_core::life::{ShardLife, status_json};
 use windrow_core::limit::key::LimitKey;
@@ -12,8 +12,8 @@ use windrow_core::task::lifecycle::CutOff;
 use windrow_core::task::lifecycle::{Status, Wish};
 use windrow_engine::ports::StoreError;
 use windrow_engine::ports::tasks::store::{
-    AuditEntry, CommandError, CreateError, Family, Making, NewTask, TaskCommand, TaskStore, TaskView,
-    TokenStart, WaitNote, Write,
+    AuditEntry, CommandError, CreateError, Family, FireKey, Making, NewTask, TaskCommand, TaskStore,
+    TaskView, TokenStart, WaitNote, Write,
 };
 use windrow_host::start_token;
 
@@ -51,7 +51,7 @@ impl TaskStore for MemoryStore {
             if let Some(seen) = how.beside {
                 refuse_overtaken(state, new, seen)?;
             }
-            create(state, new, write, now)
+            create(state, (new, how.fire), write, now)
         };
         let made = self.act(Call::Create, |state| on(state, write, make)).await?;
         if !how.starts || made.start_no > 0 {
@@ -190,7 +190,7 @@ impl TaskStore for MemoryStore {
 }
 
 /// Changes the state; a dry run changes a copy of it.
-fn on<T>(state: &mut State, write: &Write, change: impl FnOnce(&mut State) -> T) -> T {
+pub(super) fn on<T>(state: &mut State, write: &Write, change: impl FnOnce(&mut State) -> T) -> T {
     if write.dry_run {
         change(&mut state.clone())
     } else {
@@ -198,7 +198,12 @@ fn on<T>(state: &mut State, write: &Write, change: impl FnOnce(&mut State) -> T)
     }
 }
 
-fn create(state: &mut State, new: &NewTask, write: &Write, now: WallMs) -> Result<TaskView, CreateError> {
+fn create(
+    state: &mut State,
+    (new, fire): (&NewTask, Option<FireKey>),
+    write: &Write,
+    now: WallMs,
+) -> Result<TaskView, CreateError> {
     new.check()?;
     if !state.businesses.contains(&new.business) {
         return Err(CreateError::NoBusiness(new.business.clone()));
@@ -223,9 +228,19 @@ fn create(state: &mut State, new: &NewTask, write: &Write, now: WallMs) -> Resul
     if let Some(name) = new.limits.iter().find(is_missing) {
         return Err(CreateError::NoLimit(name.clone()));
     }
+    if let Some(fire) = fire {
+        schedules::check(state, fire)?;
+    }
     state.tasks_made += 1;
     let id = TaskId(state.tasks_made);
-    state.tasks.insert(id, made(new, now));
+    let task = Task {
+        fire,
+        ..made(new, now)
+    };
+    state.tasks.insert(id, task);
+    if let Some(fire) = fire {
+        schedules::settle(state, fire, id)?;
+    }
     if let Some(key) = key {
         state.keys.insert(key, (new.clone(), id));
     }
@@ -264,6 +279,7 @@ fn holder_of_name(state: &State, new: &NewTask) -> Option<TaskId> {
 fn made(new: &NewTask, now: WallMs) -> Task {
     Task {
         new: new.clone(),
+        fire: None,
         name: new.name.clone(),
         status: Status::Created,
         status_reason: None,

@@ -46,6 +46,11 @@ impl Cluster {
 
     /// A node of this name, with these lines more in its configuration.
     pub(crate) async fn node(&self, name: &str, more: &str) -> Node {
+        self.node_with(name, more, &[]).await
+    }
+
+    /// The same, with these variables in its environment.
+    pub(crate) async fn node_with(&self, name: &str, more: &str, environment: &[(&str, &str)]) -> Node {
         let recipe = Recipe::new()
             .config(&format!(
                 "[node]\nid = \"{name}\"\ncapacity_rate = \"1000/s\"\nunlimited_reserves = \"1/s\"\n"
@@ -61,6 +66,9 @@ impl Cluster {
                 self.path("key").display()
             ))
             .config(more);
+        let recipe = environment
+            .iter()
+            .fold(recipe, |recipe, (name, value)| recipe.env(name, value));
         // All have the first one's administrator.
         if self.path("admin.token").exists() {
             std::fs::copy(self.path("admin.token"), recipe.path("admin.token")).expect("copied");

@@ -18,6 +18,7 @@ mod limits;
 mod program;
 mod questions;
 mod results;
+mod schedules;
 #[path = "../servers/mod.rs"]
 mod servers;
 mod sharing;

@@ -153,6 +153,7 @@ impl Cluster {
             directory: RunDirectory::default(),
             place: NodePlace::default(),
             hooks: None,
+            schedules: None,
             upkeep: self.store.clone(),
             uploads: None,
             keep: None,

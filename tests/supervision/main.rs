@@ -74,13 +74,14 @@ async fn survives(name: &str, repeats_max: u64, disturb: impl AsyncFnOnce(&World
 const UNSAVED: u64 = 250;
 
 /// The actors that a node has once.
-const CHILDREN: [&str; 7] = [
+const CHILDREN: [&str; 8] = [
     "session",
     "restorer",
     "lease-keeper",
     "checkpoint-writer",
     "data-log-writer",
     "outbox-dispatcher",
+    "scheduler",
     "maintenance",
 ];
 

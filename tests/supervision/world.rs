@@ -179,6 +179,7 @@ impl World {
             directory: RunDirectory::default(),
             place: NodePlace::default(),
             hooks: self.hooks.clone(),
+            schedules: None,
             upkeep: self.store.clone(),
             uploads: None,
             keep: self.keep,

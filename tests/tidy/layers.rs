@@ -82,6 +82,9 @@ const HOMES: &[(&str, &[&str])] = &[
         ],
     ),
     ("csv", &["src/sources", "src/cli", "src/server/http/answer"]),
+    ("chrono", &["src/core/schedule", "src/cli"]),
+    ("chrono_tz", &["src/core/schedule"]),
+    ("croner", &["src/core/schedule"]),
     ("clap", &["src/cli"]),
     ("console", &["src/cli"]),
     ("anyhow", &["src/cli"]),
@@ -98,6 +101,9 @@ const PURE_CRATES: &[&str] = &[
     "humantime",
     "crc32c",
     "percent_encoding",
+    "chrono",
+    "chrono_tz",
+    "croner",
 ];
 
 /// The parts of `std` that do something.

@@ -106,6 +106,8 @@ const FLAGS: [(&str, &str); 20] = [
 /// The flag for a member of a request, with the key that is meant of several; none where there is none.
 fn flag(pointer: &str) -> Option<String> {
     let pointer = pointer.trim_start_matches('/').replace("retry/", "");
+    // The task of a schedule is said with the flags of a task.
+    let pointer = pointer.strip_prefix("task/").unwrap_or(&pointer);
     let rest = |member: &str| {
         let rest = pointer.strip_prefix(member)?;
         (rest.is_empty() || rest.starts_with('/')).then(|| rest.trim_start_matches('/').replace('/', "."))

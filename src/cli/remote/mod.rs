@@ -8,4 +8,5 @@ pub mod limit;
 pub mod log;
 pub mod node;
 pub mod openapi;
+pub mod schedule;
 pub mod token;

@@ -1,6 +1,6 @@
 //! What the actors need from the world, as traits, and the values that they pass. No implementations.
 //!
-//! `tasks` and `access` are what people and nodes ask of the store; `ownership` says which node runs what; `sources` where
+//! `tasks`, `schedules` and `access` are what people and nodes ask of the store; `ownership` says which node runs what; `sources` where
 //! items come from; `handling` what does the work and what is noted of it.
 
 #![warn(missing_docs)]
@@ -9,6 +9,7 @@ pub mod access;
 pub mod clock;
 pub mod handling;
 pub mod ownership;
+pub mod schedules;
 pub mod sources;
 pub mod tasks;
 

@@ -12,7 +12,7 @@ use crate::sources::{Fetcher, Guard, Resolver, stored_sources};
 use crate::{Beside, Node, NodeOptions, StateDir, Store, SystemClock, agreement, database, times};
 use windrow_config::Config;
 use windrow_core::settings::Auto;
-use windrow_engine::actors::runtime::context::{HookParts, Keep, NodePlace, Serving};
+use windrow_engine::actors::runtime::context::{HookParts, Keep, NodePlace, ScheduleParts, Serving};
 use windrow_engine::actors::runtime::tree::Printed;
 use windrow_engine::ports::access::vault::Vault;
 use windrow_engine::ports::clock::Clock;
@@ -49,6 +49,7 @@ impl Base<'_> {
         is_tls: bool,
     ) -> Result<Base<'a>, ServeError> {
         let config = &options.config;
+        misdate(options);
         let address = listener.local_addr().map_err(|cause| ServeError::Listen {
             address: config.http.listen,
             cause,
@@ -84,6 +85,19 @@ impl Base<'_> {
         })
     }
 }
+
+/// Where tests want a node whose clock is wrong. Not in what is released.
+#[cfg(debug_assertions)]
+fn misdate(options: &ServeOptions) {
+    for (name, file) in &options.environment {
+        if name == "WINDROW_CLOCK_OFFSET_FILE" {
+            windrow_host::clock::misdate(file.into());
+        }
+    }
+}
+
+#[cfg(not(debug_assertions))]
+fn misdate(_: &ServeOptions) {}
 
 /// Composes a node and starts its tree.
 ///
@@ -220,11 +234,16 @@ fn beside(from: &Base<'_>, caller: Arc<dyn HookCaller>) -> Beside {
             businesses: store.clone(),
             caller,
         }),
-        uploads: Some(store),
+        uploads: Some(store.clone()),
+        schedules: Some(ScheduleParts {
+            store,
+            maker: Arc::default(),
+        }),
         keep: Some(Keep {
             failures: config.retention.failures,
             results: config.retention.results,
             tasks: config.retention.tasks,
+            fires: config.retention.fires,
             log: config.data_log.retention,
             log_lines: config.data_log.max_per_task,
         }),

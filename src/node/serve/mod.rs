@@ -27,6 +27,7 @@ use windrow_core::settings::{Auto, RateLimit};
 use windrow_engine::actors::runtime::context::ServingNow;
 pub use windrow_handlers::rust::InProcess;
 use windrow_server::http::metrics::watch;
+use windrow_server::http::schedules::maker::Maker;
 use windrow_server::http::server::{self, BadTls, Limits, Server, TlsAcceptor};
 use windrow_server::http::{App, Front, facade};
 use windrow_server::service::{Service, stats};
@@ -90,6 +91,7 @@ impl Serve {
         let front = Arc::new(front.with_log(options.log));
         let limits = limits(config);
         let service = Arc::new(Service::new(parts, options.config));
+        node.fire_with(Arc::new(Maker::new(Arc::downgrade(&service))));
         let bootstrap = bootstrap::admin(&service, state.path()).await?;
         let (stop, stopped) = oneshot::channel();
         // The sender going away is the end as well.

@@ -16,6 +16,7 @@ mod logs;
 pub mod metrics;
 mod nodes;
 pub mod problem;
+pub mod schedules;
 pub mod server;
 mod tasks;
 mod tokens;
@@ -55,6 +56,7 @@ pub struct App {
     tags(
         (name = "tasks", description = "One pass of a business over its items"),
         (name = "businesses", description = "Who does the work"),
+        (name = "schedules", description = "Work that recurs"),
         (name = "limits", description = "What several businesses and tasks may have together"),
         (name = "access", description = "Tokens and roles"),
         (name = "node", description = "The node itself"),
@@ -121,6 +123,14 @@ fn other_paths() -> Vec<UtoipaMethodRouter<App>> {
         routes!(businesses::unarchive),
         routes!(businesses::rotate_secret),
         routes!(businesses::revisions),
+        routes!(schedules::create, schedules::list),
+        routes!(schedules::read, schedules::edit, schedules::delete),
+        routes!(schedules::pause),
+        routes!(schedules::resume),
+        routes!(schedules::fires::trigger),
+        routes!(schedules::fires::backfill),
+        routes!(schedules::fires::fires),
+        routes!(schedules::fires::next),
         routes!(limits::create, limits::list),
         routes!(limits::read, limits::edit, limits::delete),
         routes!(tokens::create, tokens::list),

@@ -8,6 +8,7 @@ use windrow_engine::ports::StoreError;
 use windrow_engine::ports::access::business_store::BusinessError;
 use windrow_engine::ports::access::named_limit_store::{LimitUsers, NamedLimitError};
 use windrow_engine::ports::ownership::peers::Unreachable;
+use windrow_engine::ports::schedules::store::ScheduleError;
 use windrow_engine::ports::tasks::store::{CommandError, CommandRefusal, CreateError, MoveRefusal};
 
 /// One thing that is wrong with a request.
@@ -82,6 +83,9 @@ pub enum ServiceError {
     /// A redrive of the same task, or of one of its redrives, was made meanwhile.
     #[error("other redrives of {0} keep changing which failures are left")]
     Overtaken(TaskId),
+    /// The fire that makes the task is settled: another node made it, or the schedule is gone.
+    #[error("the fire of the schedule is settled")]
+    FireOver,
     /// The name belongs to another.
     #[error("{0}")]
     NameTaken(String),
@@ -279,6 +283,7 @@ impl From<CreateError> for ServiceError {
             CreateError::NoLimit(_) => ServiceError::unprocessable("/limits", error.to_string()),
             CreateError::NoParent(_) => ServiceError::unprocessable("/source", error.to_string()),
             CreateError::Overtaken(root) => ServiceError::Overtaken(root),
+            CreateError::FireOver(..) => ServiceError::FireOver,
             CreateError::Store(error) => error.into(),
         }
     }
@@ -310,6 +315,29 @@ impl From<NamedLimitError> for ServiceError {
             NamedLimitError::Changed { .. } => ServiceError::EtagMismatch(text),
             NamedLimitError::InUse(name, users) => in_use(&name, &users),
             NamedLimitError::Store(error) => error.into(),
+        }
+    }
+}
+
+impl From<ScheduleError> for ServiceError {
+    fn from(error: ScheduleError) -> ServiceError {
+        let text = error.to_string();
+        match error {
+            ScheduleError::NotFound(id) => ServiceError::not_found("schedule", id),
+            ScheduleError::NoBusiness(_) => ServiceError::unprocessable("/business", text),
+            ScheduleError::Taken(_) => ServiceError::NameTaken(text),
+            ScheduleError::Changed { .. } => ServiceError::EtagMismatch(text),
+            ScheduleError::Full(_) => {
+                ServiceError::conflict(text, "delete one that nobody needs: `windrow schedule list`")
+            }
+            ScheduleError::Busy(..) => ServiceError::conflict(
+                text,
+                "wait for the task to end, or cancel it; or `windrow schedule set NAME --overlap queue`",
+            ),
+            ScheduleError::Crowded { .. } => {
+                ServiceError::conflict(text, "fewer at a time, or wait until those have gone")
+            }
+            ScheduleError::Store(error) => error.into(),
         }
     }
 }

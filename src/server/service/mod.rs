@@ -17,6 +17,7 @@ pub mod limits;
 pub mod logs;
 pub mod node;
 pub mod results;
+pub mod schedules;
 pub mod sources;
 pub mod stats;
 pub(crate) use tasks::settings::nearest;
@@ -37,6 +38,7 @@ use limits::Limits;
 use logs::Logs;
 use node::ThisNode;
 use results::Results;
+use schedules::Schedules;
 use sources::Sources;
 use stats::Stats;
 use tasks::Tasks;
@@ -57,6 +59,7 @@ use windrow_engine::ports::clock::Clock;
 use windrow_engine::ports::handling::data_log::DataLog;
 use windrow_engine::ports::handling::hook::{HandlerChecker, HookCaller};
 use windrow_engine::ports::handling::meters::Meters;
+use windrow_engine::ports::schedules::store::ScheduleStore;
 use windrow_engine::ports::sources::provision::{Provider, TaskItems};
 use windrow_engine::ports::sources::resolver::SourceResolver;
 use windrow_engine::ports::sources::uploads::UploadStore;
@@ -119,6 +122,8 @@ pub struct Service {
     pub businesses: Arc<Businesses>,
     /// Limits with a name.
     pub limits: Arc<Limits>,
+    /// Work that recurs.
+    pub schedules: Schedules,
     /// Where items come from.
     pub sources: Arc<Sources>,
     /// Lines of the data log.
@@ -137,7 +142,7 @@ impl Service {
     /// A service over these parts.
     pub fn new<S>(parts: Parts<S>, config: Config) -> Service
     where
-        S: TaskStore + TaskList + FailureList + ReportStore + BusinessStore + NamedLimitStore,
+        S: TaskStore + TaskList + FailureList + ReportStore + BusinessStore + NamedLimitStore + ScheduleStore,
         S: TokenStore + IdempotencyStore + UploadStore + NodeAudit + ResultStore + 'static,
     {
         let (name, store) = (parts.cluster.node.clone(), parts.store);
@@ -154,6 +159,7 @@ impl Service {
         let failures = Arc::new(Failures::new(&store, &sources, parts.items, stats.clone()));
         Service {
             results: Results::new(store.clone()),
+            schedules: Schedules::new(node.clone(), store.clone()),
             previews: Previews::new(node.clone(), store.clone(), parts.provider),
             reports: Reports::new(node.clone(), store.clone(), failures.clone()),
             windows: Windows::new(node.clone(), cluster.clone(), failures.clone()),

@@ -10,6 +10,7 @@
 pub mod business;
 pub mod log;
 pub mod run;
+pub mod schedule;
 pub mod session;
 pub mod source;
 pub mod task;

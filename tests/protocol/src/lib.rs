@@ -23,6 +23,7 @@ pub mod limits;
 mod node;
 mod receive;
 mod rules;
+pub mod schedules;
 mod state;
 mod steps;
 mod store;

@@ -35,6 +35,7 @@ enum Kind {
         archived: bool,
     },
     Limit,
+    Schedule,
     /// In a state that begins so.
     Node(&'static str),
     Context,
@@ -110,10 +111,13 @@ fn kind(path: &[String], arg: &Arg) -> Option<Kind> {
     match (noun, arg.get_id().as_str()) {
         (Some("task"), "task" | "tasks") => Some(Kind::Task(steer::usual(verb))),
         (Some("task"), "parent") => Some(Kind::Task("")),
-        (Some("task" | "biz"), "business") | (Some("biz"), "name" | "businesses") => Some(Kind::Business {
-            archived: verb == "unarchive",
-        }),
-        (Some("task" | "biz"), "limits") | (Some("limit"), "name") => Some(Kind::Limit),
+        (Some("schedule"), "schedule") if verb != "create" => Some(Kind::Schedule),
+        (Some("task" | "biz" | "schedule"), "business") | (Some("biz"), "name" | "businesses") => {
+            Some(Kind::Business {
+                archived: verb == "unarchive",
+            })
+        }
+        (Some("task" | "biz" | "schedule"), "limits") | (Some("limit"), "name") => Some(Kind::Limit),
         (Some("task" | "node"), "node") | (Some("node"), "name") => Some(Kind::Node(match verb {
             "drain" => "serving",
             "undrain" => "drain",
@@ -270,6 +274,19 @@ mod tests {
         );
         assert_eq!(of(&["windrow", "task", "list"], "business"), business(false));
         assert_eq!(of(&["windrow", "biz", "unarchive"], "name"), business(true));
+        assert_eq!(
+            of(&["windrow", "schedule", "pause"], "schedule"),
+            Some(Kind::Schedule)
+        );
+        assert_eq!(
+            of(&["windrow", "schedule", "create"], "schedule"),
+            None,
+            "it is a new name"
+        );
+        assert_eq!(
+            of(&["windrow", "schedule", "create"], "business"),
+            business(false)
+        );
         assert_eq!(of(&["windrow", "ctx", "use"], "name"), Some(Kind::Context));
         assert_eq!(
             of(&["windrow", "node", "drain"], "node"),

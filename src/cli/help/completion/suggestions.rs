@@ -53,6 +53,9 @@ pub(super) fn find(kind: Kind, word: &str, line: &Line, shell: &Shell) -> Vec<Su
             .query("archived", archived)
             .query("limit", OFFERED_MAX),
         Kind::Limit => Request::get("/v1/limits").query("limit", OFFERED_MAX),
+        Kind::Schedule => Request::get("/v1/schedules")
+            .query_option("business", business)
+            .query("limit", OFFERED_MAX),
         Kind::Node(_) => Request::get("/v1/nodes"),
     };
     let Ok(reach) = reach(&line.remote, shell) else {
@@ -129,6 +132,7 @@ fn read(kind: Kind, body: &Value) -> Vec<Suggestion> {
         Kind::Business { .. } | Kind::Limit => items
             .filter_map(|item| Some(Suggestion::new(item["name"].as_str()?, "")))
             .collect(),
+        Kind::Schedule => items.flat_map(schedule).collect(),
         Kind::Node(in_state) => items
             .filter_map(|item| {
                 let state = item["state"].as_str().unwrap_or_default();
@@ -152,6 +156,13 @@ fn task(task: &Value) -> Vec<Suggestion> {
         found.push(Suggestion::new(address, format!("{id} {status}")));
     }
     found
+}
+
+/// Its number, and its name.
+fn schedule(schedule: &Value) -> Vec<Suggestion> {
+    let text = |member: &str| schedule[member].as_str().unwrap_or_default();
+    let (id, address) = (text("id"), format!("{}/{}", text("business"), text("name")));
+    vec![Suggestion::new(id, &address), Suggestion::new(address, id)]
 }
 
 fn contexts(shell: &Shell) -> Vec<Suggestion> {

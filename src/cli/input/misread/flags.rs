@@ -32,8 +32,9 @@ const FLAGS: [(&str, &str); 13] = [
 
 /// Flags that a command has no equal of, and why: `command: flags: why`.
 const NO_FLAG: &str = "\
-windrow run: start-at at deadline cron schedule: a run starts at once; a node starts tasks when it is time: 'windrow task \
-create --start-at'
+windrow run: start-at at deadline: a run starts at once; a node starts tasks when it is time: 'windrow task create \
+--start-at'
+windrow run: cron schedule every: a run starts at once; a node makes tasks again and again: 'windrow schedule create'
 windrow run: limit limits: a run has its own --rate and --concurrency; limits that tasks share are of nodes: 'windrow help \
 limit'
 windrow run: dry-run: 'windrow try' asks the handler without doing anything

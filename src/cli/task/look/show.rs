@@ -90,6 +90,7 @@ pub(crate) fn card(task: &Value, times: &Times) -> Card {
     }
     card = card
         .maybe("parent", task["parent"].as_str())
+        .maybe("schedule", fire(task))
         .maybe("pool", task["pool"].as_str())
         .maybe("limits", joined(&texts(&task["limits"]), "  "))
         .time("created", &task["created_at"], times)
@@ -101,6 +102,12 @@ pub(crate) fn card(task: &Value, times: &Times) -> Card {
         card = card.line("warning", warning);
     }
     card
+}
+
+/// `s7 for 2026-11-20T17:00:00.000Z`: the fire that made it.
+fn fire(task: &Value) -> Option<String> {
+    let (schedule, time) = (task["schedule"].as_str()?, task["fire_time"].as_str()?);
+    Some(format!("{schedule} for {time}"))
 }
 
 fn params(task: &Value) -> Option<String> {

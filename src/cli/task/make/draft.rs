@@ -61,6 +61,14 @@ impl Draft {
         Draft { strict, ..self }
     }
 
+    /// Its members, as a member of another body.
+    ///
+    /// # Errors
+    /// As [`Draft::put`].
+    pub(crate) fn raw(&self) -> Result<Box<RawValue>, Fault> {
+        to_raw_value(&self.members).map_err(|error| Fault::bug(error.to_string()))
+    }
+
     /// Whether it says nothing.
     pub(crate) fn is_empty(&self) -> bool {
         self.members.is_empty()

@@ -13,6 +13,7 @@ pub use crate::actors::membership::pots::Pots;
 use crate::actors::runtime::lock;
 use crate::actors::runtime::new_ids::NewIds;
 use crate::actors::runtime::tree::Tree;
+pub use crate::actors::upkeep::scheduler::ScheduleParts;
 use crate::ports::access::business_store::BusinessStore;
 use crate::ports::clock::Clock;
 use crate::ports::handling::data_log::DataLog;
@@ -220,6 +221,8 @@ pub struct NodeContext {
     pub place: NodePlace,
     /// What delivering hooks needs; none delivers none.
     pub hooks: Option<HookParts>,
+    /// What firing schedules needs; none fires none.
+    pub schedules: Option<ScheduleParts>,
     /// What time makes due.
     pub upkeep: Arc<dyn UpkeepStore>,
     /// Uploads, which are removed when nobody takes them.
@@ -283,6 +286,8 @@ pub struct Keep {
     pub results: Duration,
     /// Ended tasks.
     pub tasks: Duration,
+    /// Settled fires of schedules.
+    pub fires: Duration,
     /// Lines of the data log.
     pub log: Duration,
     /// Lines of one task.

@@ -75,6 +75,11 @@ impl SupervisorHandle {
         self.address.tell(Msg::Wake);
     }
 
+    /// A schedule was changed, or a fire ordered: look at what is due now; other nodes do within a second.
+    pub fn wake_schedules(&self) {
+        self.address.tell(Msg::WakeSchedules);
+    }
+
     /// How long the heartbeat of each session has not moved, as this node saw it; those it never saw are left out.
     pub fn heartbeat_ages(&self) -> BTreeMap<SessionId, Duration> {
         self.node.heartbeats.ages(self.node.clock.now())

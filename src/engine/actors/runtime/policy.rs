@@ -25,6 +25,8 @@ slugs! {
         DataLogWriter = "data-log-writer",
         /// Delivers hook calls.
         OutboxDispatcher = "outbox-dispatcher",
+        /// Fires schedules.
+        Scheduler = "scheduler",
         /// Does what time makes due.
         Maintenance = "maintenance",
         /// Owns a shard.
@@ -62,6 +64,7 @@ pub fn policy(kind: Kind) -> Policy {
         | Kind::CheckpointWriter
         | Kind::DataLogWriter
         | Kind::OutboxDispatcher
+        | Kind::Scheduler
         | Kind::Maintenance => (10, Duration::from_millis(50), Duration::from_secs(2)),
         Kind::LeaseRenewer | Kind::WindowExecutor => (5, Duration::from_millis(100), Duration::from_secs(5)),
     };

@@ -4,6 +4,7 @@ use crate::actors::membership::restorer;
 use crate::actors::membership::session;
 use crate::actors::runtime::address::Route;
 use crate::actors::upkeep::outbox_dispatcher;
+use crate::actors::upkeep::scheduler;
 use crate::actors::writers::checkpoint_writer;
 use crate::actors::writers::lease_keeper;
 
@@ -14,5 +15,6 @@ pub(crate) struct Routes {
     pub(crate) checkpoint_writer: Route<checkpoint_writer::Msg>,
     pub(crate) restorer: Route<restorer::Msg>,
     pub(crate) outbox_dispatcher: Route<outbox_dispatcher::Msg>,
+    pub(crate) scheduler: Route<scheduler::Msg>,
     pub(crate) session: Route<session::Msg>,
 }

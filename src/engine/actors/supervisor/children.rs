@@ -14,6 +14,7 @@ use crate::actors::runtime::policy::{Kind, Restarts, policy};
 use crate::actors::supervisor::{Msg, Supervisor};
 use crate::actors::upkeep::maintenance::{Maintenance, Sinks};
 use crate::actors::upkeep::outbox_dispatcher::OutboxDispatcher;
+use crate::actors::upkeep::scheduler::Scheduler;
 use crate::actors::writers::checkpoint_writer::CheckpointWriter;
 use crate::actors::writers::data_log_writer::DataLogWriter;
 use crate::actors::writers::lease_keeper::LeaseKeeper;
@@ -23,13 +24,14 @@ use windrow_core::ids::Moment;
 use windrow_core::items::retry::doubled;
 
 /// In the order of their start; they end in the reverse one: the session last, since it says that this node lives.
-pub(crate) const CHILDREN: [Kind; 7] = [
+pub(crate) const CHILDREN: [Kind; 8] = [
     Kind::Session,
     Kind::LeaseKeeper,
     Kind::DataLogWriter,
     Kind::CheckpointWriter,
     Kind::Restorer,
     Kind::OutboxDispatcher,
+    Kind::Scheduler,
     Kind::Maintenance,
 ];
 
@@ -124,6 +126,10 @@ impl Supervisor {
             Kind::OutboxDispatcher => {
                 let arguments = (node, logs, routes);
                 start::<OutboxDispatcher>(leaf, arguments, parent).await?.cell()
+            }
+            Kind::Scheduler => {
+                let arguments = (node, me.sink(Msg::Nudge), routes);
+                start::<Scheduler>(leaf, arguments, parent).await?.cell()
             }
             Kind::Maintenance => {
                 let sinks = Sinks {

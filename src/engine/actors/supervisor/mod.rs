@@ -34,6 +34,7 @@ use crate::actors::supervisor::runs::Runs;
 use crate::actors::supervisor::standby::Drains;
 use crate::actors::supervisor::waits::{Wait, Waits};
 use crate::actors::upkeep::outbox_dispatcher;
+use crate::actors::upkeep::scheduler;
 use crate::actors::writers::data_log_writer::LogQueue;
 use crate::ports::ownership::hints::Hint;
 use crate::ports::ownership::run_store::Candidate;
@@ -62,6 +63,8 @@ pub(crate) enum Msg {
     Restart(Kind),
     /// Something was started, stopped or changed: look for work and for hook calls.
     Wake,
+    /// A schedule was changed, or a fire ordered.
+    WakeSchedules,
     /// How this node shows itself was changed.
     ShowFace,
     /// The runs of this task should look at its wish and settings, here and elsewhere.
@@ -148,6 +151,9 @@ impl TreeActor for Supervisor {
             Msg::Wake => {
                 self.look_for_work();
                 self.dispatch_outbox();
+            }
+            Msg::WakeSchedules => {
+                self.routes.scheduler.tell(scheduler::Msg::Wake);
             }
             Msg::ShowFace => self.show_face(),
             Msg::Nudge(task) => {

@@ -249,6 +249,11 @@ async fn sweep(node: &NodeContext, keep: Keep, now: WallMs, done: &mut Done) {
         repeat(EXPIRE_MAX, || node.data_log.expire(retention), done).await,
     );
     tell("ended tasks", ended(node, now.minus(keep.tasks), now, done).await);
+    if let Some(schedules) = &node.schedules {
+        let before = now.minus(keep.fires);
+        let expired = repeat(SWEEP_MAX, || schedules.store.expire_fires(before), done).await;
+        tell("fires of schedules", expired);
+    }
     if let Some(uploads) = &node.uploads {
         match uploads.expire_uploads(now.minus(DAY)).await {
             Ok(removed) => done.removed += removed,

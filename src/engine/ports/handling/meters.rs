@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use crate::ports::handling::data_log::DropReason;
 use crate::ports::handling::handler::LogLevel;
+use crate::ports::schedules::store::FireOutcome;
 use windrow_core::stats::histogram::Histogram;
 
 /// Reasons of recoveries that are counted each.
@@ -96,6 +97,8 @@ pub struct Meters {
     lines: [AtomicU64; 4],
     dropped: [AtomicU64; 2],
     queries: Mutex<BTreeMap<&'static str, Queries>>,
+    fires: [AtomicU64; 6],
+    fires_late: Mutex<Histogram>,
 }
 
 impl Meters {
@@ -210,6 +213,26 @@ impl Meters {
             ("retention", retention.load(Ordering::Relaxed)),
             ("queue", queue.load(Ordering::Relaxed)),
         ]
+    }
+
+    /// Fires of schedules came to this, as this node decided.
+    pub fn fired(&self, outcome: FireOutcome, fires: u64) {
+        self.fires[outcome as usize].fetch_add(fires, Ordering::Relaxed);
+    }
+
+    /// Fires that came to this.
+    pub fn fires(&self, outcome: FireOutcome) -> u64 {
+        self.fires[outcome as usize].load(Ordering::Relaxed)
+    }
+
+    /// A fire was decided so long after it was due.
+    pub fn fired_late(&self, late: Duration) {
+        lock(&self.fires_late).record(late, 1);
+    }
+
+    /// How long after they were due fires were decided.
+    pub fn fires_late(&self) -> Histogram {
+        lock(&self.fires_late).clone()
     }
 
     /// A statement of the store took so long.

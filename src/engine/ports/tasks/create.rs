@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::ports::StoreError;
-use windrow_core::ids::TaskId;
+use windrow_core::ids::{ScheduleId, TaskId, WallMs};
 
 /// A task could not be made.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -23,6 +23,9 @@ pub enum CreateError {
     /// There is no named limit of this name.
     #[error("there is no limit {0}")]
     NoLimit(String),
+    /// The fire whose task it would be is settled, or gone.
+    #[error("the fire of {0} at {time} needs no task any more", time = .1.to_rfc3339())]
+    FireOver(ScheduleId, WallMs),
     /// Another redrive of the family was made since the caller looked.
     #[error("{0} was redriven by somebody else meanwhile")]
     Overtaken(TaskId),
@@ -47,6 +50,15 @@ impl Family {
     }
 }
 
+/// A fire of a schedule.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FireKey {
+    /// The schedule.
+    pub schedule: ScheduleId,
+    /// The time that it names.
+    pub time: WallMs,
+}
+
 /// What is done with a task that is made.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Making<'a> {
@@ -54,4 +66,6 @@ pub struct Making<'a> {
     pub starts: bool,
     /// It is made only while its family has no other redrives than these.
     pub beside: Option<&'a Family>,
+    /// It is the task of this fire, which is settled with it.
+    pub fire: Option<FireKey>,
 }

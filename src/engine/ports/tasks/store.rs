@@ -13,7 +13,7 @@ use windrow_core::task::{Canary, ShardRange, Tuning};
 
 pub use crate::ports::access::actor::{Actor, Write};
 pub use crate::ports::tasks::command::{CommandError, CommandRefusal, MoveRefusal, TaskCommand, TaskEdit};
-pub use crate::ports::tasks::create::{CreateError, Family, Making};
+pub use crate::ports::tasks::create::{CreateError, Family, FireKey, Making};
 pub use crate::ports::tasks::view::TaskView;
 pub use windrow_core::life::ShardLife;
 

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::ops::Deref;
 
+use crate::ports::tasks::create::FireKey;
 use windrow_core::business::POOL_DEFAULT;
 use windrow_core::ids::{ItemIndex, TaskId, WallMs};
 use windrow_core::items::counters::Counters;
@@ -28,6 +29,8 @@ pub struct TaskView {
     pub limits: Vec<String>,
     /// See [`crate::ports::tasks::store::NewTask::parent`].
     pub parent: Option<TaskId>,
+    /// The fire of a schedule that made it.
+    pub fire: Option<FireKey>,
     /// A machine slug, where the status needs a reason.
     pub status_reason: Option<String>,
     /// A sentence for people.
@@ -64,6 +67,7 @@ impl TaskView {
             send_params: false,
             limits: Vec::new(),
             parent: None,
+            fire: None,
             status_reason: note.and_then(|note| note.reason.clone()),
             status_text: note.map(|note| life.cut_off.told_after(&note.text)),
             counters: life.counters(),

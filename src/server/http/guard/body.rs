@@ -83,7 +83,8 @@ fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, ServiceError> {
     Ok(value)
 }
 
-fn pointer(path: &serde_path_to_error::Path) -> String {
+/// Where in a body something is, as a JSON pointer.
+pub(crate) fn pointer(path: &serde_path_to_error::Path) -> String {
     use serde_path_to_error::Segment;
     path.iter()
         .map(|segment| match segment {

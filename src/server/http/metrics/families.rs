@@ -66,6 +66,10 @@ families! {
     FENCED_RUNS, "windrow_fenced_runs_total", Counter,
         "Runs that ended because another node owns their shard";
     RECOVERIES, "windrow_recoveries_total", Counter, "Runs that ended here and are tried again";
+    SCHEDULE_FIRES, "windrow_schedule_fires_total", Counter,
+        "Fires of schedules by what they came to on this node";
+    SCHEDULE_LATE, "windrow_schedule_late_seconds", Histogram,
+        "How long after they were due fires were decided here";
     DATA_LOG_ENTRIES, "windrow_data_log_entries_total", Counter, "Lines of the data log that were stored";
     DATA_LOG_DROPPED, "windrow_data_log_dropped_total", Counter,
         "Lines of the data log that are gone: not kept longer, or too many to be written";

@@ -4,9 +4,12 @@ use super::families as f;
 use super::text::{Page, Span};
 use windrow_engine::ports::handling::handler::LogLevel;
 use windrow_engine::ports::handling::meters::{HintFate, Meters, Renewal};
+use windrow_engine::ports::schedules::store::FireOutcome;
 
 /// Transactions and statements: 16 µs to 17 s.
 const STORE: Span = Span { first: 14, last: 34 };
+/// Fires: 1 ms to 5 days.
+const LATE: Span = Span { first: 20, last: 48 };
 const LEVELS: [(&str, LogLevel); 4] = [
     ("debug", LogLevel::Debug),
     ("info", LogLevel::Info),
@@ -24,6 +27,15 @@ pub(super) fn write(page: &mut Page, meters: &Meters) {
     let recoveries = meters.recoveries();
     let recoveries = recoveries.iter().map(|(reason, count)| (reason.as_str(), *count));
     page.by(f::RECOVERIES, "reason", recoveries);
+    let fires = FireOutcome::ALL
+        .into_iter()
+        .filter(|outcome| *outcome != FireOutcome::Pending);
+    page.by(
+        f::SCHEDULE_FIRES,
+        "outcome",
+        fires.map(|outcome| (outcome.as_str(), meters.fires(outcome))),
+    );
+    page.histograms(f::SCHEDULE_LATE, LATE, [([], &meters.fires_late())]);
     let lines = LEVELS.map(|(word, level)| (word, meters.lines(level)));
     page.by(f::DATA_LOG_ENTRIES, "level", lines);
     page.by(f::DATA_LOG_DROPPED, "reason", meters.dropped());

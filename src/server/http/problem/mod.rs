@@ -243,9 +243,10 @@ fn slug_of(error: &ServiceError) -> Slug {
         ServiceError::NotFound { .. } => Slug::NotFound,
         ServiceError::ItemNotRecorded(_) => Slug::ItemNotRecorded,
         ServiceError::WrongState(_) => Slug::WrongState,
-        ServiceError::FieldsRefused(_) | ServiceError::Conflict { .. } | ServiceError::Overtaken(_) => {
-            Slug::Conflict
-        }
+        ServiceError::FieldsRefused(_)
+        | ServiceError::Conflict { .. }
+        | ServiceError::Overtaken(_)
+        | ServiceError::FireOver => Slug::Conflict,
         ServiceError::NameTaken(_) => Slug::NameTaken,
         ServiceError::NoCapacity { .. } => Slug::NoCapacity,
         ServiceError::StaleStart(_) => Slug::StaleStart,

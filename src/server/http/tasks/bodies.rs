@@ -41,7 +41,7 @@ pub(crate) enum CanaryThenBody {
 }
 
 impl CanaryBody {
-    pub(super) fn read(self) -> Result<Canary, ServiceError> {
+    pub(in crate::http) fn read(self) -> Result<Canary, ServiceError> {
         use windrow_core::task::CanaryThen;
         let items = std::num::NonZeroU64::new(self.items);
         let then = match self.then {
@@ -221,6 +221,7 @@ impl CreateBody {
             start: self.start.unwrap_or(false),
             strict: false,
             key,
+            fire: None,
         })
     }
 }
@@ -244,6 +245,7 @@ impl CloneBody {
             start: self.start.unwrap_or(false),
             strict: false,
             key,
+            fire: None,
         })
     }
 }

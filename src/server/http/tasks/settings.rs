@@ -23,9 +23,9 @@ use windrow_core::settings::{Backoff, OnExhausted};
 #[derive(Debug)]
 pub(crate) struct WithSettings<T> {
     /// Its own members.
-    pub(super) own: T,
+    pub(in crate::http) own: T,
     /// The settings that are named.
-    pub(super) tuning: TuningPatch,
+    pub(in crate::http) tuning: TuningPatch,
 }
 
 impl<T> Deref for WithSettings<T> {

@@ -66,7 +66,7 @@ pub(crate) struct SourceBody {
 
 impl SourceBody {
     /// The request; members of another type are refused.
-    pub(super) fn read(self) -> Result<SourceRequest, ServiceError> {
+    pub(in crate::http) fn read(self) -> Result<SourceRequest, ServiceError> {
         self.refuse_foreign()?;
         let missing = |member: &str| {
             ServiceError::invalid(

@@ -19,7 +19,7 @@ use windrow_core::task::meaning::{Meaning, MeaningChange, changed};
 use windrow_core::task::{Canary, Tuning};
 use windrow_engine::ports::access::business_store::Business;
 use windrow_engine::ports::sources::resolver::{ResolvedSource, SourceRequest};
-use windrow_engine::ports::tasks::store::{Making, NewTask, TaskView, Write};
+use windrow_engine::ports::tasks::store::{FireKey, Making, NewTask, TaskView, Write};
 
 /// A task that somebody asks for.
 #[derive(Clone, Debug)]
@@ -65,6 +65,8 @@ pub struct TaskPlan {
     pub strict: bool,
     /// A repeat with this key returns the first one's task.
     pub key: Option<String>,
+    /// The fire of a schedule that makes it.
+    pub fire: Option<FireKey>,
 }
 
 impl TaskPlan {
@@ -97,9 +99,36 @@ impl Tasks {
             .await?;
         let defaults = Defaults::of(&self.node.config().task_defaults, &tuning);
         let (starts, strict) = (request.plan.start, request.plan.strict);
+        let how = Making {
+            starts,
+            beside: None,
+            fire: request.plan.fire,
+        };
         let task = new_task(&business, request.plan, tuning, source, defaults);
-        self.make(&business, task, Making { starts, beside: None }, strict, write)
-            .await
+        self.make(&business, task, how, strict, write).await
+    }
+
+    /// Whether a task could be made so, as far as that is known before its source is read.
+    ///
+    /// # Errors
+    /// As [`Tasks::create`].
+    pub(crate) async fn check_request(
+        &self,
+        request: TaskRequest,
+        write: &Write,
+    ) -> Result<(), ServiceError> {
+        let is_fetched = matches!(request.source, SourceRequest::Url { .. });
+        if !is_fetched {
+            let tried = Write {
+                dry_run: true,
+                ..write.clone()
+            };
+            return self.create(request, &tried).await.map(drop);
+        }
+        let business = self.businesses.open(&request.business).await?;
+        self.check_plan(&request.plan)?;
+        self.limits.check(&request.plan, &business, write).await?;
+        self.settings(&business, &request.plan.tuning).map(drop)
     }
 
     /// Makes a task like another one: new keys, nothing done yet. The plan overrides what it names; its name is its own.
@@ -131,8 +160,11 @@ impl Tasks {
         };
         let mut task = new_task(&business, plan, tuning, source, defaults);
         task.parent = origin.parent;
-        self.make(&business, task, Making { starts, beside: None }, strict, write)
-            .await
+        let how = Making {
+            starts,
+            ..Making::default()
+        };
+        self.make(&business, task, how, strict, write).await
     }
 
     /// The business and the settings of a task that is made from another one by a plan.

@@ -95,6 +95,7 @@ impl Tasks {
         let mut task = new_task(&business, plan, tuning, source, defaults);
         task.parent = Some(origin.id);
         let how = Making {
+            fire: None,
             starts,
             beside: beside.as_ref(),
         };

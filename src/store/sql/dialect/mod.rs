@@ -22,8 +22,8 @@ use sea_orm::sqlx;
 use sea_orm::sqlx::mysql::MySqlDatabaseError;
 use sea_orm::sqlx::postgres::PgDatabaseError;
 use sea_orm::{
-    AccessMode, DatabaseConnection, DatabaseTransaction, DbBackend, DbErr, IsolationLevel, RuntimeErr,
-    SqliteTransactionMode, TransactionOptions, TransactionTrait,
+    AccessMode, ConnectionTrait, DatabaseConnection, DatabaseTransaction, DbBackend, DbErr, IsolationLevel,
+    RuntimeErr, SqliteTransactionMode, Statement, TransactionOptions, TransactionTrait,
 };
 
 pub(super) use self::batch::{Reply, Talk};
@@ -31,7 +31,9 @@ pub(super) use self::bounded::{Bounded, Transaction};
 pub(super) use self::migrate::{apply_steps, is_step_missing, steps_done, steps_known};
 pub use self::server::{ServerAddress, ServerKind};
 pub(super) use self::server::{open, open_one, open_to_look};
+use windrow_core::ids::WallMs;
 use windrow_engine::ports::StoreError;
+use windrow_engine::ports::schedules::store::ScheduleError;
 use windrow_engine::ports::tasks::store::{CommandError, CreateError};
 
 /// How often a transaction that met another writer is begun.
@@ -108,6 +110,15 @@ impl MaybeConflict for CommandError {
     fn store_error(&self) -> Option<&StoreError> {
         match self {
             CommandError::Store(error) => Some(error),
+            _ => None,
+        }
+    }
+}
+
+impl MaybeConflict for ScheduleError {
+    fn store_error(&self) -> Option<&StoreError> {
+        match self {
+            ScheduleError::Store(error) => Some(error),
             _ => None,
         }
     }
@@ -229,6 +240,27 @@ pub(super) async fn durability(db: &DatabaseConnection) -> Result<Durability, St
             })
         }
     }
+}
+
+/// What the database's clock says. (SQLite's is the machine's.)
+pub(super) async fn time(db: &impl ConnectionTrait) -> Result<WallMs, StoreError> {
+    let backend = db.get_database_backend();
+    let sql = match backend {
+        DbBackend::Postgres => {
+            "SELECT CAST(FLOOR(EXTRACT(EPOCH FROM clock_timestamp()) * 1000) AS BIGINT) AS ms"
+        }
+        // The zone of the session plays no part.
+        DbBackend::MySql => {
+            "SELECT CAST(TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) DIV 1000 AS SIGNED) AS ms"
+        }
+        _ => "SELECT CAST(ROUND((julianday('now') - 2440587.5) * 86400000) AS INTEGER) AS ms",
+    };
+    let row = db
+        .query_one_raw(Statement::from_string(backend, sql))
+        .await
+        .map_err(error)?;
+    let row = row.ok_or_else(|| StoreError::Unavailable("the database told no time".to_owned()))?;
+    Ok(WallMs(row.try_get("", "ms").map_err(error)?))
 }
 
 /// Journal mode and `synchronous` of an SQLite connection.

@@ -4,6 +4,7 @@ use sea_orm::ActiveValue::{NotSet, Set};
 use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QuerySelect};
 
 use crate::sql::entity::{business, idempotency, shard, task};
+use crate::sql::schedule;
 use crate::sql::session::named_limits;
 use crate::sql::source::upload_use;
 use crate::sql::task::command;
@@ -16,7 +17,7 @@ use windrow_core::ids::{TaskId, WallMs};
 use windrow_core::life::{ShardLife, status_json};
 use windrow_core::task::lifecycle::{Status, Wish};
 use windrow_engine::ports::StoreError;
-use windrow_engine::ports::tasks::store::{CreateError, Family, Making, NewTask, TaskView, Write};
+use windrow_engine::ports::tasks::store::{CreateError, Family, FireKey, Making, NewTask, TaskView, Write};
 
 /// Tasks in one `IN (…)`.
 const MEMBERS_PER_STATEMENT: usize = 5_000;
@@ -89,7 +90,7 @@ pub(crate) async fn create(
             if let Some(seen) = how.beside {
                 refuse_overtaken(&transaction, new, seen).await?;
             }
-            make(&transaction, &owner, new, write, now).await?
+            make(&transaction, &owner, (new, how.fire), write, now).await?
         }
     };
     // One that was started before may have been stopped since: a repeat of the request changes nothing.
@@ -106,7 +107,7 @@ pub(crate) async fn create(
 async fn make(
     transaction: &Transaction,
     owner: &business::Model,
-    new: &NewTask,
+    (new, fire): (&NewTask, Option<FireKey>),
     write: &Write,
     now: WallMs,
 ) -> Result<task::Model, CreateError> {
@@ -115,7 +116,10 @@ async fn make(
     if let Some(missing) = named_limits::missing(transaction, &new.limits).await? {
         return Err(CreateError::NoLimit(missing));
     }
-    let id = insert(transaction, owner, new, now).await?;
+    let id = insert(transaction, owner, (new, fire), now).await?;
+    if let Some(fire) = fire {
+        schedule::settle(transaction, fire, id).await?;
+    }
     remember_key(transaction, id, new, now).await?;
     let after = Some(status_json(Status::Created));
     let change = Change {
@@ -259,11 +263,13 @@ async fn refuse_taken_name(
 async fn insert(
     transaction: &Transaction,
     owner: &business::Model,
-    new: &NewTask,
+    (new, fire): (&NewTask, Option<FireKey>),
     now: WallMs,
 ) -> Result<TaskId, StoreError> {
     let mut row = task_row(owner.id, owner.pool.as_deref(), new, now)?;
     row.source_id = Set(upload_use::index_of(transaction, &new.source).await?);
+    row.schedule_id = Set(fire.map(|fire| fire.schedule.0));
+    row.fire_time = Set(fire.map(|fire| fire.time.0));
     let id = task::Entity::insert(row)
         .exec(transaction)
         .await

@@ -8,9 +8,9 @@ use crate::sql::entity::{business, session, shard_head, task};
 use crate::sql::task::{life, record};
 use crate::sql::{Talk, damaged, error, words};
 use windrow_core::business::POOL_DEFAULT;
-use windrow_core::ids::{TaskId, WallMs};
+use windrow_core::ids::{ScheduleId, TaskId, WallMs};
 use windrow_engine::ports::StoreError;
-use windrow_engine::ports::tasks::store::TaskView;
+use windrow_engine::ports::tasks::store::{FireKey, TaskView};
 
 /// Reads what the task's row alone doesn't say and puts it together.
 pub(crate) async fn view<C: ConnectionTrait>(db: &C, row: task::Model) -> Result<TaskView, StoreError> {
@@ -103,6 +103,14 @@ fn name(task: &mut TaskView, sessions: &[session::Model]) {
     }
 }
 
+/// The fire that made a task.
+fn fire_of(row: &task::Model) -> Option<FireKey> {
+    Some(FireKey {
+        schedule: ScheduleId(row.schedule_id?),
+        time: WallMs(row.fire_time?),
+    })
+}
+
 pub(crate) fn together(
     row: task::Model,
     business: String,
@@ -114,6 +122,7 @@ pub(crate) fn together(
         created_at: WallMs(row.created_at),
         limits: words::limits(row.limits.as_deref())?,
         parent: row.parent_id.map(TaskId),
+        fire: fire_of(&row),
         send_params: row.send_params,
         pool: row.pool.clone().unwrap_or_else(|| POOL_DEFAULT.to_owned()),
         ..TaskView::of(life::read(&row, shards)?)

@@ -11,6 +11,7 @@
 
 mod limits;
 mod mutants;
+mod schedules;
 
 use std::time::Instant;
 

@@ -95,6 +95,10 @@ pub(crate) struct TaskJson {
     deadline: Option<String>,
     /// The task whose failures it does again.
     parent: Option<String>,
+    /// The schedule that made it.
+    schedule: Option<String>,
+    /// For which of its times.
+    fire_time: Option<String>,
     /// How often it was started; the number of the present start.
     start: u32,
     /// Changes with each change of the task; the tag.
@@ -210,6 +214,8 @@ impl TaskJson {
             start_at: task.start_at.map(rfc3339),
             deadline: task.deadline.map(rfc3339),
             parent: task.parent.map(|id| id.to_string()),
+            schedule: task.fire.map(|fire| fire.schedule.to_string()),
+            fire_time: task.fire.map(|fire| rfc3339(fire.time)),
             start: task.start_no,
             created_at: rfc3339(task.created_at),
             started_at: task.started_at.map(rfc3339),

@@ -1,0 +1,178 @@
+//! Schedules and fires, looked at.
+
+use serde_json::{Value, json};
+
+use super::args::{FiresArgs, ListArgs, NextArgs, OneArgs};
+use super::{address, place};
+use crate::Shell;
+use crate::exit::Exit;
+use crate::fault::Fault;
+use crate::link::{Link, word};
+use crate::output::body::{joined, list as items, number, text};
+use crate::output::table::times::Times;
+use crate::output::table::{Card, Cell, Column, Keep, Listing, Side, Tone};
+use windrow_client::Request;
+
+/// Schedules.
+pub(super) const SCHEDULES: Listing = Listing {
+    columns: &[
+        Column::text("ID", Keep::Always, 2, "id").tone(Tone::Strong),
+        Column::new("SCHEDULE", Side::Left, Keep::Always, 10, |schedule, _| {
+            Cell::new(address(schedule))
+        }),
+        Column::new("WHEN", Side::Left, Keep::Always, 8, |schedule, _| {
+            Cell::new(when(schedule))
+        }),
+        Column::new("NEXT", Side::Left, Keep::Always, 6, next_cell),
+        Column::text("OVERLAP", Keep::Rank(40), 5, "overlap"),
+        Column::text("MISSED", Keep::Rank(20), 5, "missed"),
+        Column::plain("REVISION", Keep::Wide, 3, "revision"),
+        Column::time("UPDATED", Keep::Wide, "updated_at"),
+    ],
+    name: |schedule| text(&schedule["id"]).to_owned(),
+    none: "no schedules",
+};
+
+/// Fires.
+pub(super) const FIRES: Listing = Listing {
+    columns: &[
+        Column::text("TIME", Keep::Always, 20, "time").tone(Tone::Strong),
+        Column::new("OUTCOME", Side::Left, Keep::Always, 7, outcome),
+        Column::text("TASK", Keep::Always, 3, "task"),
+        Column::plain("FIRES", Keep::Rank(50), 3, "count"),
+        Column::text("KIND", Keep::Rank(30), 6, "kind"),
+        Column::time("DECIDED", Keep::Rank(20), "decided_at"),
+        Column::time("SETTLED", Keep::Wide, "settled_at"),
+        Column::text("LAST", Keep::Wide, 20, "last"),
+        Column::text("WHY", Keep::Rank(60), 10, "text"),
+    ],
+    name: |fire| text(&fire["time"]).to_owned(),
+    none: "it has not fired yet",
+};
+
+/// Times to come.
+const NEXT: Listing = Listing {
+    columns: &[
+        Column::text("TIME", Keep::Always, 20, "time").tone(Tone::Strong),
+        Column::time("FROM NOW", Keep::Always, "time").named("from_now"),
+    ],
+    name: |fire| text(&fire["time"]).to_owned(),
+    none: "it fires no more",
+};
+
+fn outcome(fire: &Value, _: &Times) -> Cell {
+    let cell = Cell::member(fire, "outcome");
+    match text(&fire["outcome"]) {
+        "made" => cell.tone(Tone::Good),
+        "missed" | "failed" => cell.tone(Tone::Bad),
+        _ => cell,
+    }
+}
+
+/// `every 30m`, or `0 3 * * * Europe/Berlin`.
+pub(super) fn when(schedule: &Value) -> String {
+    match schedule["every"].as_str() {
+        Some(every) => format!("every {every}"),
+        None => format!("{} {}", text(&schedule["cron"]), text(&schedule["zone"])),
+    }
+}
+
+fn next_cell(schedule: &Value, times: &Times) -> Cell {
+    match (schedule["paused"] == true, schedule["next_fire"].is_null()) {
+        (true, _) => Cell::new("paused").tone(Tone::Dim),
+        (false, true) => Cell::new("over").tone(Tone::Dim),
+        (false, false) => Cell::time(schedule, "next_fire", times),
+    }
+}
+
+/// Lists schedules.
+pub(super) async fn list(args: &ListArgs, shell: &Shell) -> Result<Exit, Fault> {
+    let link = Link::open(&args.pages.remote, shell)?;
+    let request = Request::get("/v1/schedules").query_option("business", args.business.as_ref());
+    let listed = link.list(request, Some(&args.pages.paging)).await?;
+    let things = listed.things()?;
+    if things.is_empty() {
+        link.is_business(args.business.as_deref()).await?;
+    }
+    link.show_list(&SCHEDULES, &listed, &things)
+}
+
+/// Shows a schedule.
+pub(super) async fn show(args: &OneArgs, shell: &Shell) -> Result<Exit, Fault> {
+    let link = Link::open(&args.remote, shell)?;
+    let answer = link.get(&place(&link, &args.schedule).await?).await?;
+    link.show_one(&SCHEDULES, &answer, card)
+}
+
+/// A schedule for people.
+pub(super) fn card(schedule: &Value, times: &Times) -> Card {
+    let jitter = schedule["jitter"].as_str().filter(|jitter| *jitter != "0s");
+    let next = items(&schedule["next_fires"]).iter().map(text);
+    let next: Vec<String> = next
+        .map(|at| format!("{} ({})", at.replace(".000Z", "Z"), times.text(at)))
+        .collect();
+    let paused = if schedule["paused"] == true { "paused" } else { "" };
+    let open = [
+        ("pending", number(&schedule["pending"])),
+        ("queued", number(&schedule["queued"])),
+    ];
+    let open: Vec<String> = open
+        .iter()
+        .filter(|(_, count)| *count > 0)
+        .map(|(what, count)| format!("{count} {what}"))
+        .collect();
+    let mut card = Card::new()
+        .title(address(schedule), Tone::Strong)
+        .title(text(&schedule["id"]), Tone::Plain)
+        .title(paused, Tone::Dim)
+        .line("when", when(schedule))
+        .time("start", &schedule["start"], times)
+        .time("end", &schedule["end"], times)
+        .maybe("jitter", jitter)
+        .line("overlap", text(&schedule["overlap"]))
+        .line("missed", text(&schedule["missed"]))
+        .maybe("fires", joined(&open, "  "));
+    for at in next {
+        card = card.line("next", at);
+    }
+    card.line("task", schedule["task"].to_string())
+        .maybe("made by", schedule["created_by"].as_str())
+        .line("revision", schedule["revision"].to_string())
+        .time("updated", &schedule["updated_at"], times)
+}
+
+/// Lists fires.
+pub(super) async fn fires(args: &FiresArgs, shell: &Shell) -> Result<Exit, Fault> {
+    let link = Link::open(&args.remote, shell)?;
+    let path = format!("{}/fires", place(&link, &args.schedule).await?);
+    let request = Request::get(&path).query_option("outcome", args.outcome.as_ref().map(word));
+    let listed = link.list(request, Some(&args.paging)).await?;
+    link.show_list(&FIRES, &listed, &listed.things()?)
+}
+
+/// Lists the next fires.
+pub(super) async fn next(args: &NextArgs, shell: &Shell) -> Result<Exit, Fault> {
+    let link = Link::open(&args.remote, shell)?;
+    let path = format!("{}/next", place(&link, &args.schedule).await?);
+    let listed = link
+        .list(Request::get(&path).query("count", args.count), None)
+        .await?;
+    let things: Vec<Value> = listed
+        .things()?
+        .into_iter()
+        .map(|at| json!({ "time": at }))
+        .collect();
+    link.show_list(&NEXT, &listed, &things)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn when_it_fires_is_told_in_a_few_words() {
+        assert_eq!(when(&json!({"every": "30m", "cron": null})), "every 30m");
+        let cron = json!({"every": null, "cron": "0 3 * * *", "zone": "Europe/Berlin"});
+        assert_eq!(when(&cron), "0 3 * * * Europe/Berlin");
+    }
+}

@@ -1,0 +1,152 @@
+//! Schedules made and changed.
+
+use serde_json::{Value, json as object};
+
+use super::args::{CreateArgs, SetArgs, When, span};
+use super::look::{SCHEDULES, card};
+use super::{address, place};
+use crate::Shell;
+use crate::exit::Exit;
+use crate::fault::Fault;
+use crate::input::moment::{self, Lean};
+use crate::link::change::differences;
+use crate::link::{Link, Write, word};
+use crate::output::body::{joined, text};
+use crate::output::screen;
+use crate::task::args::make::Begin;
+use crate::task::look::rows;
+use crate::task::make::draft::{Draft, json, number_or_word};
+use windrow_client::{Answer, Request};
+
+/// What takes a time away.
+const NO_TIME: &str = "none";
+
+/// Makes a schedule.
+pub(super) async fn create(args: &CreateArgs, shell: &Shell) -> Result<Exit, Fault> {
+    let task = task(args)?;
+    let link = Link::open(&args.write.remote, shell)?;
+    let mut draft = Draft::default();
+    draft.put("business", &args.business)?;
+    draft.put("name", &args.schedule)?;
+    draft.put("task", task.raw()?)?;
+    draft.put_option("paused", args.paused.then_some(true))?;
+    when(&mut draft, &args.when, &link)?;
+    let Some(answer) = send(&link, &draft, &args.write, Request::post("/v1/schedules")).await? else {
+        return Ok(Exit::Ok);
+    };
+    let made = answer.json()?;
+    let next = match made["next_fires"].get(0).filter(|_| made["paused"] != true) {
+        Some(next) => format!("fires first {}", link.times(&answer).text(text(next))),
+        None => "paused".to_owned(),
+    };
+    let line = format!("created  {}  {}   {next}", text(&made["id"]), address(&made));
+    link.show_done(&SCHEDULES, &answer, &line)
+}
+
+/// Changes a schedule.
+pub(super) async fn set(args: &SetArgs, shell: &Shell) -> Result<Exit, Fault> {
+    let link = Link::open(&args.write.remote, shell)?;
+    let mut draft = Draft::default();
+    let task = args
+        .task
+        .as_deref()
+        .map(|task| json("--task", task))
+        .transpose()?;
+    draft.put_option("task", task)?;
+    when(&mut draft, &args.when, &link)?;
+    if draft.is_empty() {
+        let fault = Fault::new(Exit::Usage, "nothing to change", "no flag says what");
+        return Err(fault.hint("windrow schedule set --help lists what can be changed"));
+    }
+    let path = place(&link, &args.schedule).await?;
+    let before = link.get(&path).await?;
+    let mut request = Request::patch(&path);
+    if let Some(tag) = before.header("etag") {
+        request = request.header("if-match", tag);
+    }
+    let Some(answer) = send(&link, &draft, &args.write, request).await? else {
+        return Ok(Exit::Ok);
+    };
+    let (before, after): (Value, Value) = (before.json()?, answer.json()?);
+    let changed: Vec<String> = differences(&before, &after)
+        .iter()
+        .filter(|one| !one.member.starts_with("next_"))
+        .map(|one| one.line())
+        .collect();
+    let what = joined(&changed, "  ").unwrap_or_else(|| "unchanged".to_owned());
+    link.show_done(&SCHEDULES, &answer, &format!("{}  {what}", address(&after)))
+}
+
+/// Sends a change; none when it was a dry run, of which people see the schedule as it would be, with its next fires.
+async fn send(
+    link: &Link<'_>,
+    draft: &Draft,
+    write: &Write,
+    request: Request,
+) -> Result<Option<Answer>, Fault> {
+    let request = draft.request(write, request)?;
+    if !write.dry_run {
+        return link.send(request).await.map(Some);
+    }
+    let (answer, plan) = link.try_out(request).await?;
+    match link.look.form.is_for_people() {
+        true => screen::put(&card(&plan["would"], &link.times(&answer)).text(link.look.paper))?,
+        false => screen::put(&answer.text())?,
+    }
+    Ok(None)
+}
+
+/// Adds when it fires.
+fn when(draft: &mut Draft, when: &When, link: &Link<'_>) -> Result<(), Fault> {
+    for (flag, given) in [("--every", &when.every), ("--jitter", &when.jitter)] {
+        if let Some(Err(why)) = given.as_deref().map(span) {
+            return Err(Fault::new(Exit::Usage, format!("{flag} can't be used"), why));
+        }
+    }
+    draft.put_option("cron", when.cron.as_ref())?;
+    draft.put_option("zone", when.zone.as_ref())?;
+    draft.put_option("every", when.every.as_ref())?;
+    draft.put_option("jitter", when.jitter.as_ref())?;
+    draft.put_option("overlap", when.overlap.map(|overlap| overlap.as_str()))?;
+    draft.put_option("missed", when.missed.as_ref())?;
+    time(draft, "start", when.start.as_ref(), link)?;
+    time(draft, "end", when.end.as_ref(), link)
+}
+
+fn time(draft: &mut Draft, name: &str, text: Option<&String>, link: &Link<'_>) -> Result<(), Fault> {
+    match text {
+        Some(text) if text == NO_TIME => draft.put(name, Value::Null),
+        text => {
+            let at = moment::given_option(&format!("--{name}"), text, Lean::Ahead, link)?;
+            draft.put_option(name, at.map(|at| at.exact))
+        }
+    }
+}
+
+/// The task of each fire.
+fn task(args: &CreateArgs) -> Result<Draft, Fault> {
+    let mut task = Draft::default();
+    task.identity(&args.identity)?;
+    task.params(args.params.as_deref())?;
+    task.put_option("send_params", args.send_params)?;
+    task.put_option("limits", (!args.limits.is_empty()).then_some(&args.limits))?;
+    task.put_option("shards", args.shards.as_deref().map(number_or_word))?;
+    task.put_option("skip_first", args.skip_first)?;
+    task.put_option("deadline_after", args.deadline_after.as_ref())?;
+    task.settings(&args.settings)?;
+    task.begin(args.canary, Begin::default())?;
+    if let Some(total) = args.total {
+        task.put("source", object!({"type": "range", "total": total}))?;
+    } else if let Some(url) = &args.url {
+        let mut source = object!({"type": "url", "url": url});
+        if let Some(format) = args.format {
+            source["format"] = object!(word(&format));
+        }
+        task.put("source", source)?;
+    } else if let Some(inline) = &args.inline {
+        let items = json("--items", inline)?;
+        let kind = "inline";
+        task.put("source", rows::Inline { kind, items: &items })?;
+    }
+    Ok(task)
+}

@@ -1,0 +1,72 @@
+//! `windrow schedule`: work that recurs.
+
+pub mod args;
+mod look;
+mod make;
+mod order;
+
+use serde_json::Value;
+
+use self::args::{ScheduleArgs, Verb};
+use crate::Shell;
+use crate::exit::Exit;
+use crate::fault::Fault;
+use crate::link::Link;
+use crate::output::body::text;
+use windrow_client::Request;
+use windrow_core::ids::ScheduleId;
+
+/// Does what the verb says; without one it lists.
+///
+/// # Errors
+/// The verb's.
+pub(crate) async fn schedule(args: &ScheduleArgs, shell: &Shell) -> Result<Exit, Fault> {
+    match &args.verb {
+        None => look::list(&args.list, shell).await,
+        Some(Verb::List(args)) => look::list(args, shell).await,
+        Some(Verb::Show(args)) => look::show(args, shell).await,
+        Some(Verb::Create(args)) => make::create(args, shell).await,
+        Some(Verb::Set(args)) => make::set(args, shell).await,
+        Some(Verb::Delete(args)) => order::delete(args, shell).await,
+        Some(Verb::Pause(args)) => order::pause(args, true, shell).await,
+        Some(Verb::Resume(args)) => order::pause(args, false, shell).await,
+        Some(Verb::Trigger(args)) => order::trigger(args, shell).await,
+        Some(Verb::Backfill(args)) => order::backfill(args, shell).await,
+        Some(Verb::Fires(args)) => look::fires(args, shell).await,
+        Some(Verb::Next(args)) => look::next(args, shell).await,
+    }
+}
+
+/// Where a schedule is in the API that is addressed as `s7` or as `business/name`.
+async fn place(link: &Link<'_>, address: &str) -> Result<String, Fault> {
+    if let Ok(id) = address.parse::<ScheduleId>() {
+        return Ok(format!("/v1/schedules/{id}"));
+    }
+    let parts = address
+        .split_once('/')
+        .filter(|(b, n)| !b.is_empty() && !n.is_empty());
+    let Some((business, name)) = parts else {
+        let because = format!("{address:?} is neither s7 nor business/name");
+        let fault = Fault::new(Exit::Usage, "invalid schedule address", because);
+        return Err(fault.hint("`windrow schedule list` shows both"));
+    };
+    let request = Request::get("/v1/schedules")
+        .query("business", business)
+        .query("name", name)
+        .query("limit", 1);
+    let found: Value = link.send(request).await?.json()?;
+    match found["items"].get(0).and_then(|schedule| schedule["id"].as_str()) {
+        Some(id) => Ok(format!("/v1/schedules/{id}")),
+        None => {
+            link.is_business(Some(business)).await?;
+            let because = format!("{business} has no schedule {name:?}");
+            let fault = Fault::new(Exit::NotFound, "no such schedule", because);
+            Err(fault.hint(format!("windrow schedule list --business {business}")))
+        }
+    }
+}
+
+/// `push/team-board`
+fn address(schedule: &Value) -> String {
+    format!("{}/{}", text(&schedule["business"]), text(&schedule["name"]))
+}

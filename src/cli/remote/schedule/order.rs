@@ -1,0 +1,93 @@
+//! Schedules paused, resumed and deleted; fires ordered by hand.
+
+use serde_json::{Map, Value, json};
+
+use super::args::{BackfillArgs, OneWrite};
+use super::look::{FIRES, SCHEDULES};
+use super::{address, place};
+use crate::Shell;
+use crate::exit::Exit;
+use crate::fault::Fault;
+use crate::input::moment::{self, Lean};
+use crate::link::{Danger, Link};
+use crate::output::body::text;
+use crate::output::table::human;
+use windrow_client::Request;
+
+/// Pauses a schedule, or lets it go on.
+pub(super) async fn pause(args: &OneWrite, pauses: bool, shell: &Shell) -> Result<Exit, Fault> {
+    let link = Link::open(&args.write.remote, shell)?;
+    let verb = if pauses { "pause" } else { "resume" };
+    let request = Request::post(&format!("{}/{verb}", place(&link, &args.schedule).await?));
+    let Some(answer) = link.change(&args.write, request, Map::new()).await? else {
+        return Ok(Exit::Ok);
+    };
+    let after: Value = answer.json()?;
+    let line = match after["next_fires"].get(0).filter(|_| !pauses) {
+        Some(next) => format!(
+            "{}  fires next {}",
+            address(&after),
+            link.times(&answer).text(text(next))
+        ),
+        None => format!("{}  paused", address(&after)),
+    };
+    link.show_done(&SCHEDULES, &answer, &line)
+}
+
+/// Deletes a schedule.
+pub(super) async fn delete(args: &OneWrite, shell: &Shell) -> Result<Exit, Fault> {
+    let link = Link::open(&args.write.remote, shell)?;
+    let path = place(&link, &args.schedule).await?;
+    if !args.write.dry_run {
+        let question = format!(
+            "Delete the schedule {} and what is known of its fires?",
+            args.schedule
+        );
+        link.confirm(Danger::Final, &question)?;
+    }
+    match link
+        .change(&args.write, Request::delete(&path), Map::new())
+        .await?
+    {
+        Some(_) => link.show_gone(&args.schedule, &format!("deleted the schedule {}", args.schedule)),
+        None => Ok(Exit::Ok),
+    }
+}
+
+/// Fires a schedule now.
+pub(super) async fn trigger(args: &OneWrite, shell: &Shell) -> Result<Exit, Fault> {
+    let link = Link::open(&args.write.remote, shell)?;
+    let request = Request::post(&format!("{}/trigger", place(&link, &args.schedule).await?));
+    let Some(answer) = link.change(&args.write, request, Map::new()).await? else {
+        return Ok(Exit::Ok);
+    };
+    let fire: Value = answer.json()?;
+    let (time, outcome) = (text(&fire["time"]), text(&fire["outcome"]));
+    let line = match (fire["task"].as_str(), fire["text"].as_str()) {
+        (Some(task), _) => format!("fired  {task}"),
+        (None, Some(why)) => format!("fired at {time}: {outcome}  {why}"),
+        (None, None) => format!("fired at {time}: {outcome}"),
+    };
+    link.show_done(&FIRES, &answer, &line)
+}
+
+/// Orders fires for a time that is over.
+pub(super) async fn backfill(args: &BackfillArgs, shell: &Shell) -> Result<Exit, Fault> {
+    let link = Link::open(&args.write.remote, shell)?;
+    let from = moment::given("--from", &args.from, Lean::Back, &link)?.exact;
+    let to = moment::given_option("--to", args.to.as_ref(), Lean::Back, &link)?;
+    let mut body = Map::from_iter([("from".to_owned(), json!(from))]);
+    body.extend(to.map(|to| ("to".to_owned(), json!(to.exact))));
+    let request = Request::post(&format!("{}/backfill", place(&link, &args.schedule).await?));
+    let Some(answer) = link.change(&args.write, request, body).await? else {
+        return Ok(Exit::Ok);
+    };
+    let ordered: Value = answer.json()?;
+    let count = ordered["items"].as_array().map_or(0, Vec::len);
+    let line = format!(
+        "{}  {} ordered",
+        args.schedule,
+        human::counted(count as u64, "fire")
+    );
+    link.show_done(&FIRES, &answer, &line)
+}

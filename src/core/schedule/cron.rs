@@ -1,0 +1,216 @@
+//! Cron expressions in a time zone, through the changes of its clocks.
+//!
+//! The library knows the expression and is only asked about clocks that never change; what a zone's clocks do is decided
+//! here, by two rules. An expression whose hour is `*` follows elapsed time: it fires whenever the clock on the wall shows
+//! what it says, so twice in an hour that comes twice, and not in one that is left out. Any other fires once for each time that
+//! it names: the first time where that comes twice, and at the first moment after the gap where it is left out.
+
+use chrono::{DateTime, Duration as Span, LocalResult, NaiveDateTime, Offset, TimeZone, Utc};
+use chrono_tz::Tz;
+use croner::parser::{CronParser, Seconds};
+
+use super::SpecFault;
+use crate::ids::WallMs;
+
+/// The longest expression. Unit: bytes.
+pub const CRON_BYTES_MAX: usize = 200;
+/// The end of the year 9998: behind it nothing fires. Unit: milliseconds since 1970.
+const LAST_MS: i64 = 253_370_764_799_000;
+/// Clocks change by less than this at once.
+const CHANGE_MAX: i64 = 24 * 3600;
+/// How far ahead a change of clocks is looked for, and in which steps: no zone changes twice in one. Unit: seconds.
+const LOOK_AHEAD: i64 = 48 * 3600;
+const LOOK_STEP: i64 = 6 * 3600;
+/// Times that fall together in one gap, at most: every second of a day.
+const TRIES_MAX: usize = 90_000;
+
+/// A cron expression and the zone whose clocks it is about.
+#[derive(Clone, Debug)]
+pub struct Cron {
+    text: String,
+    zone: Tz,
+    expression: croner::Cron,
+    /// Its hour is `*`.
+    is_elapsed: bool,
+}
+
+impl PartialEq for Cron {
+    fn eq(&self, other: &Cron) -> bool {
+        self.text == other.text && self.zone == other.zone
+    }
+}
+
+impl Cron {
+    /// Reads an expression of five fields (minute, hour, day, month, weekday), or six with seconds first, and the IANA name
+    /// of a zone.
+    ///
+    /// # Errors
+    /// Which of both can't be read, and why.
+    pub fn parse(text: &str, zone: &str) -> Result<Cron, SpecFault> {
+        let zone = zone.parse::<Tz>().map_err(|_| SpecFault {
+            member: "zone",
+            what: format!("there is no time zone {zone:?}"),
+            advice: "an IANA name such as UTC, Europe/Berlin, America/New_York".to_owned(),
+        })?;
+        let fault = |why: String| {
+            SpecFault {
+            member: "cron",
+            what: why,
+            advice: "minute hour day month weekday: `0 3 * * *` is daily at 3:00, `*/15 * * * *` each quarter of an hour, \
+                     `0 9 * * MON-FRI` on working days"
+                .to_owned(),
+        }
+        };
+        if text.len() > CRON_BYTES_MAX {
+            return Err(fault(format!("it has more than {CRON_BYTES_MAX} bytes")));
+        }
+        let fields = text.split_whitespace().count();
+        if ![1, 5, 6].contains(&fields) {
+            return Err(fault(format!(
+                "it has {fields} fields, not 5 (or 6, with seconds first)"
+            )));
+        }
+        let parser = CronParser::builder().seconds(Seconds::Optional).build();
+        let expression = parser.parse(text).map_err(|error| fault(error.to_string()))?;
+        let cron = Cron {
+            text: text.trim().to_owned(),
+            zone,
+            expression,
+            is_elapsed: has_any_hour(text),
+        };
+        Ok(cron)
+    }
+
+    /// As it was written.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// The zone's name.
+    pub fn zone(&self) -> &'static str {
+        self.zone.name()
+    }
+
+    /// The first fire after a time; none when the expression names no such time.
+    pub fn next_after(&self, after: WallMs) -> Option<WallMs> {
+        if after.0 >= LAST_MS {
+            return None;
+        }
+        // Fires are at full seconds.
+        let after = DateTime::<Utc>::from_timestamp(after.0.max(0).div_euclid(1000), 0)?;
+        let next = match self.is_elapsed {
+            true => self.next_elapsed(after),
+            false => self.next_fixed(after),
+        };
+        next.map(|next| WallMs(next.timestamp_millis()))
+    }
+
+    /// The first time that the expression names after one on the wall.
+    fn named_after(&self, wall: NaiveDateTime, inclusive: bool) -> Option<NaiveDateTime> {
+        let found = self.expression.find_next_occurrence(&wall.and_utc(), inclusive);
+        found.ok().map(|found| found.naive_utc())
+    }
+
+    /// Each named time once.
+    fn next_fixed(&self, after: DateTime<Utc>) -> Option<DateTime<Utc>> {
+        let mut wall = self.wall(after);
+        for _ in 0..TRIES_MAX {
+            wall = self.named_after(wall, false)?;
+            let moment = self.first_moment(wall)?;
+            if moment > after {
+                return Some(moment);
+            }
+        }
+        None
+    }
+
+    /// When the wall shows this time first, or has passed over it.
+    fn first_moment(&self, wall: NaiveDateTime) -> Option<DateTime<Utc>> {
+        match self.zone.from_local_datetime(&wall) {
+            LocalResult::Single(moment) => Some(moment.to_utc()),
+            LocalResult::Ambiguous(first, second) => Some(first.min(second).to_utc()),
+            LocalResult::None => {
+                // In UTC the gap is one moment, at which the offset changes.
+                let around = wall.and_utc();
+                let (before, later) = (around - seconds(CHANGE_MAX), around + seconds(CHANGE_MAX));
+                self.change_between(before, later)
+            }
+        }
+    }
+
+    /// Whenever the wall shows a named time.
+    fn next_elapsed(&self, after: DateTime<Utc>) -> Option<DateTime<Utc>> {
+        let (mut from, mut inclusive) = (after, false);
+        // One change of the clocks after another: each try ends behind one.
+        for _ in 0..8 {
+            let wall = self.named_after(self.wall(from), inclusive)?;
+            let moment = (wall - self.offset(from)).and_utc();
+            match self.changed_from(from, moment) {
+                None => return Some(moment),
+                Some(nearer) => (from, inclusive) = (nearer, true),
+            }
+        }
+        None
+    }
+
+    /// From where to look again, if the clocks may change between `from` and `until`: the first change, or a time shortly
+    /// before a change that is far away. (An hour that comes twice and is named has its first time close before.)
+    fn changed_from(&self, from: DateTime<Utc>, until: DateTime<Utc>) -> Option<DateTime<Utc>> {
+        let last = until.min(from + seconds(LOOK_AHEAD));
+        let mut begin = from;
+        while begin < last {
+            let end = last.min(begin + seconds(LOOK_STEP));
+            if self.offset(begin) != self.offset(end) {
+                return self.change_between(begin, end);
+            }
+            begin = end;
+        }
+        let near = until - seconds(LOOK_AHEAD);
+        (self.offset(until) != self.offset(from)).then_some(near)
+    }
+
+    /// The first second at which the offset is no longer the one of `begin`.
+    fn change_between(&self, begin: DateTime<Utc>, end: DateTime<Utc>) -> Option<DateTime<Utc>> {
+        let offset = self.offset(begin);
+        let (mut same, mut other) = (begin.timestamp(), end.timestamp());
+        if self.offset(end) == offset {
+            return None;
+        }
+        while other - same > 1 {
+            let middle = same + (other - same) / 2;
+            match self.offset(DateTime::from_timestamp(middle, 0)?) == offset {
+                true => same = middle,
+                false => other = middle,
+            }
+        }
+        DateTime::from_timestamp(other, 0)
+    }
+
+    fn offset(&self, moment: DateTime<Utc>) -> Span {
+        let offset = self.zone.offset_from_utc_datetime(&moment.naive_utc());
+        seconds(i64::from(offset.fix().local_minus_utc()))
+    }
+
+    /// What the clock on the wall shows.
+    fn wall(&self, moment: DateTime<Utc>) -> NaiveDateTime {
+        moment.naive_utc() + self.offset(moment)
+    }
+}
+
+/// The names of all time zones.
+pub fn zones() -> impl Iterator<Item = &'static str> {
+    chrono_tz::TZ_VARIANTS.iter().map(|zone| zone.name())
+}
+
+fn seconds(seconds: i64) -> Span {
+    Span::seconds(seconds)
+}
+
+/// Whether the hour of an expression is `*`: the last but three of its fields. `@hourly` is one too.
+fn has_any_hour(text: &str) -> bool {
+    let fields: Vec<&str> = text.split_whitespace().collect();
+    match fields.len() {
+        1 => fields[0].eq_ignore_ascii_case("@hourly"),
+        many => many >= 4 && fields[many - 4] == "*",
+    }
+}

@@ -1,0 +1,32 @@
+//! Makes the task of a fire.
+
+use async_trait::async_trait;
+
+use crate::ports::StoreError;
+use crate::ports::schedules::store::TakenFire;
+use windrow_core::ids::TaskId;
+
+/// No task was made of a fire.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum FireFault {
+    /// It can't become one as things are: what is wrong, for people.
+    #[error("{0}")]
+    Refused(String),
+    /// Its task was made by another node, or its schedule is gone: there is nothing to do.
+    #[error("the fire needs no task any more")]
+    Over,
+    /// The store failed, or the node ends: the fire is somebody else's, or this node's again, after its lease.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// Makes tasks of fires. What it needs of them is in the fire; a repeat finds the task that was made before.
+#[async_trait]
+pub trait FireMaker: Send + Sync {
+    /// Reads the source that the schedule names, makes the task and starts it. Cancel safe: a fire whose task was not
+    /// made stays pending.
+    ///
+    /// # Errors
+    /// See [`FireFault`].
+    async fn make(&self, fire: &TakenFire) -> Result<TaskId, FireFault>;
+}

@@ -1,0 +1,4 @@
+//! Schedules and their fires: who keeps them, and who makes the tasks of what fires.
+
+pub mod maker;
+pub mod store;

@@ -1,0 +1,131 @@
+//! `/v1/schedules/{schedule}/…`: fires that people order, those that were, and those to come.
+
+use axum::Json;
+use axum::extract::State;
+use axum::response::{IntoResponse, Response};
+use serde::Deserialize;
+use utoipa::IntoParams;
+
+use super::PathSchedule;
+use super::bodies::{BackfillBody, FireJson, NextFiresJson};
+use crate::http::App;
+use crate::http::answer::page::{Page, PageQuery, Paging};
+use crate::http::answer::time::rfc3339;
+use crate::http::guard::{Body, Call, DryRunQuery, Params, ReasonBody, time_option};
+use crate::http::problem::HttpResult;
+use crate::service::schedules::NEXT_MAX;
+use windrow_core::ids::WallMs;
+use windrow_engine::ports::schedules::store::FireOutcome;
+
+/// Fires that `next` tells unless it is asked for another number.
+const NEXT_DEFAULT: usize = 10;
+
+/// Fire a schedule now, also a paused one.
+///
+/// What runs stands in its way as `overlap` says: with `skip` it is refused. Its task is waited for, 10 seconds at most.
+#[utoipa::path(
+    post, path = "/v1/schedules/{schedule}/trigger", operation_id = "trigger_schedule", tag = "schedules",
+    params(DryRunQuery), request_body = Option<ReasonBody>, security(("bearer" = ["operator", "business"])),
+    responses((status = 201, body = FireJson), (status = 409, description = "conflict"))
+)]
+pub(crate) async fn trigger(
+    call: Call,
+    PathSchedule(schedule): PathSchedule,
+    Body(body): Body<ReasonBody>,
+) -> HttpResult {
+    let write = call.write(body.reason);
+    let fire = call.service.schedules.trigger(schedule.id, &write).await?;
+    Ok(call.made(None, None, FireJson::new(&fire))?)
+}
+
+/// Order the fires that a schedule names within a time that is over, 1000 at most.
+///
+/// They go one after the other, unless the schedule lets its tasks overlap. Times that have a fire which was not missed,
+/// skipped or failed are left out.
+#[utoipa::path(
+    post, path = "/v1/schedules/{schedule}/backfill", operation_id = "backfill_schedule", tag = "schedules",
+    params(DryRunQuery), request_body = BackfillBody, security(("bearer" = ["operator", "business"])),
+    responses((status = 201, body = Page<FireJson>), (status = 409, description = "conflict"))
+)]
+pub(crate) async fn backfill(
+    call: Call,
+    PathSchedule(schedule): PathSchedule,
+    Body(body): Body<BackfillBody>,
+) -> HttpResult {
+    let (range, write) = (body.range()?, call.write(body.reason));
+    let ordered = call
+        .service
+        .schedules
+        .backfill(schedule.id, range, &write)
+        .await?;
+    let page = Page {
+        items: ordered.iter().map(FireJson::new).collect(),
+        next_cursor: None,
+    };
+    Ok(call.made(None, None, page)?)
+}
+
+/// Which fires a list shows.
+#[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct FiresQuery {
+    /// With one outcome: `pending`, `queued`, `made`, `skipped`, `missed` or `failed`.
+    #[param(pattern = "^(pending|queued|made|skipped|missed|failed)$")]
+    outcome: Option<String>,
+}
+
+/// List the fires of a schedule, the newest first.
+///
+/// They outlive their tasks, and are kept for `retention.fires`, the newest 10000 of a schedule.
+#[utoipa::path(
+    get, path = "/v1/schedules/{schedule}/fires", operation_id = "list_fires", tag = "schedules",
+    params(FiresQuery, PageQuery), security(("bearer" = ["viewer", "business"])),
+    responses((status = 200, body = Page<FireJson>))
+)]
+pub(crate) async fn fires(
+    State(app): State<App>,
+    PathSchedule(schedule): PathSchedule,
+    Params(query): Params<FiresQuery>,
+    paging: Paging<i64>,
+) -> HttpResult<Response> {
+    let outcome = query.outcome.as_deref().and_then(FireOutcome::parse);
+    let before = paging.after.map(WallMs);
+    let schedules = &app.service.schedules;
+    let found = schedules
+        .fires(schedule.id, outcome, before, paging.to_read())
+        .await?;
+    let page = paging.page(found, |fire| fire.time.0);
+    Ok(paging.answer(page.map(|fire| FireJson::new(&fire))))
+}
+
+/// Which fires to come are told.
+#[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct NextQuery {
+    /// How many.
+    #[param(minimum = 1, maximum = 100, default = 10)]
+    count: Option<u32>,
+    /// Those after this time; without it the next ones.
+    #[param(format = "date-time")]
+    after: Option<String>,
+}
+
+/// List the next fires of a schedule; of a paused one, those that it would have.
+#[utoipa::path(
+    get, path = "/v1/schedules/{schedule}/next", operation_id = "next_fires", tag = "schedules", params(NextQuery),
+    security(("bearer" = ["viewer", "business"])), responses((status = 200, body = NextFiresJson))
+)]
+pub(crate) async fn next(
+    State(app): State<App>,
+    PathSchedule(schedule): PathSchedule,
+    Params(query): Params<NextQuery>,
+) -> HttpResult {
+    let after = time_option("after", query.after.as_ref())?;
+    let count = query
+        .count
+        .map_or(NEXT_DEFAULT, |count| count as usize)
+        .min(NEXT_MAX);
+    let fires = app.service.schedules.next_fires(&schedule, after, count).await?;
+    let items = fires.into_iter().map(rfc3339).collect();
+    Ok(Json(NextFiresJson { items }).into_response())
+}

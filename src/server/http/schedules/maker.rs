@@ -1,0 +1,91 @@
+//! Makes the tasks of fires, as if their schedule's template had been sent now.
+
+use std::sync::Weak;
+
+use async_trait::async_trait;
+
+use super::template::{Filling, request};
+use crate::service::tasks::create::TaskPlan;
+use crate::service::{Service, ServiceError};
+use windrow_core::ids::TaskId;
+use windrow_core::schedule::placeholders::FireTimes;
+use windrow_engine::ports::StoreError;
+use windrow_engine::ports::access::actor::Actor;
+use windrow_engine::ports::schedules::maker::{FireFault, FireMaker};
+use windrow_engine::ports::schedules::store::TakenFire;
+use windrow_engine::ports::tasks::store::FireKey;
+
+/// See the module. It doesn't keep the service: the node's actors, which the service has, have it.
+pub struct Maker {
+    service: Weak<Service>,
+}
+
+impl Maker {
+    /// Makes tasks as long as there is the service.
+    pub fn new(service: Weak<Service>) -> Maker {
+        Maker { service }
+    }
+}
+
+#[async_trait]
+impl FireMaker for Maker {
+    async fn make(&self, fire: &TakenFire) -> Result<TaskId, FireFault> {
+        let Some(service) = self.service.upgrade() else {
+            let text = "the node ends; another makes the task".to_owned();
+            return Err(StoreError::Unavailable(text).into());
+        };
+        made(&service, fire).await.map_err(fault)
+    }
+}
+
+async fn made(service: &Service, fire: &TakenFire) -> Result<TaskId, ServiceError> {
+    let schedule = &fire.schedule;
+    let key = FireKey {
+        schedule: schedule.id,
+        time: fire.time,
+    };
+    let filling = Filling {
+        business: &schedule.business,
+        is_guarded: schedule.is_guarded,
+        times: FireTimes {
+            fire: fire.time,
+            previous: fire.previous,
+            zone: schedule.spec.timing.zone(),
+        },
+        now: service.now(),
+    };
+    let mut request = request(&schedule.template, &filling)?;
+    request.plan = TaskPlan {
+        fire: Some(key),
+        ..request.plan
+    };
+    let write = author(fire).writes();
+    let task = service.tasks.create(request, &write).await?;
+    Ok(task.id)
+}
+
+/// Who the audit names: the schedule; where a business made it, with no more rights than that.
+fn author(fire: &TakenFire) -> Actor {
+    let schedule = &fire.schedule;
+    Actor {
+        name: format!("schedule {}", schedule.name),
+        source: if schedule.is_guarded { "business" } else { "system" },
+        reason: Some(format!(
+            "{} of {} at {}",
+            fire.kind,
+            schedule.id,
+            fire.time.to_rfc3339()
+        )),
+        request_id: None,
+    }
+}
+
+fn fault(error: ServiceError) -> FireFault {
+    match error {
+        ServiceError::StoreUnavailable | ServiceError::Draining => {
+            FireFault::Store(StoreError::Unavailable(error.to_string()))
+        }
+        ServiceError::FireOver => FireFault::Over,
+        other => FireFault::Refused(other.to_string()),
+    }
+}

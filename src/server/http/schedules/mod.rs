@@ -1,0 +1,295 @@
+//! `/v1/schedules`: work that recurs. A business has schedules of its own, and sees no others.
+
+mod bodies;
+pub(crate) mod fires;
+pub mod maker;
+mod template;
+
+use axum::Json;
+use axum::extract::{FromRequestParts, State};
+use axum::http::HeaderMap;
+use axum::http::request::Parts;
+use axum::response::IntoResponse;
+use serde::Deserialize;
+use utoipa::IntoParams;
+
+use self::bodies::{ScheduleAheadJson, ScheduleBody, ScheduleEditBody, ScheduleJson};
+use self::template::{Filling, refuse_same_name, request};
+use super::App;
+use super::problem::{HttpResult, Problem};
+use crate::http::answer::page::{Page, PageQuery, Paging};
+use crate::http::answer::time::rfc3339;
+use crate::http::guard::{Body, Call, Caller, DryRunQuery, Params, ReasonBody, ReasonQuery, headers};
+use crate::http::tasks::path::path_param;
+use crate::service::ServiceError;
+use crate::service::schedules::{NEXT_SHOWN, ScheduleChange, ScheduleRequest};
+use windrow_core::business::access::Role;
+use windrow_core::ids::{ScheduleId, WallMs};
+use windrow_core::schedule::placeholders::FireTimes;
+use windrow_engine::ports::schedules::store::{OpenFires, Schedule, ScheduleFilter};
+
+/// The schedule that `{schedule}` names. To a business the schedules of others aren't there.
+pub(crate) struct PathSchedule(Schedule);
+
+impl FromRequestParts<App> for PathSchedule {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<PathSchedule, Problem> {
+        let caller = Caller::from_request_parts(parts, app).await?;
+        let text = path_param(parts, app, "schedule").await?;
+        let missing = || ServiceError::not_found("schedule", &text);
+        let id: ScheduleId = text.parse().map_err(|_| missing())?;
+        let schedule = app.service.schedules.get(id).await?;
+        caller.may_see(&schedule.business, "schedule", &text)?;
+        Ok(PathSchedule(schedule))
+    }
+}
+
+/// Whether tasks could be made of a template, for now and a minute later.
+async fn check_template(call: &Call, business: &str, template: &str, zone: &str) -> HttpResult<()> {
+    let at = |fire: WallMs| {
+        let filling = Filling {
+            business,
+            is_guarded: call.caller.role == Role::Business,
+            times: FireTimes {
+                fire,
+                previous: None,
+                zone,
+            },
+            now: call.service.now(),
+        };
+        request(template, &filling)
+    };
+    let (first, second) = (at(WallMs(0))?, at(WallMs(24 * 3_600_000))?);
+    refuse_same_name(&first, &second)?;
+    let checked = call.service.tasks.check_request(second, &call.write(None)).await;
+    Ok(checked.map_err(beneath_task)?)
+}
+
+/// Faults of the task lie in the member that describes it.
+fn beneath_task(error: ServiceError) -> ServiceError {
+    let beneath = |mut faults: Vec<crate::service::FieldFault>| {
+        for fault in &mut faults {
+            if fault.pointer.starts_with('/')
+                && fault.pointer != "/business"
+                && !fault.pointer.starts_with("/task")
+            {
+                fault.pointer = format!("/task{}", fault.pointer);
+            }
+        }
+        faults
+    };
+    match error {
+        ServiceError::Invalid(faults) => ServiceError::Invalid(beneath(faults)),
+        ServiceError::Unprocessable(faults) => ServiceError::Unprocessable(beneath(faults)),
+        other => other,
+    }
+}
+
+async fn ahead(app: &App, schedule: &Schedule, open: OpenFires) -> Result<ScheduleAheadJson, ServiceError> {
+    let next = app
+        .service
+        .schedules
+        .next_fires(schedule, None, NEXT_SHOWN)
+        .await?;
+    Ok(ScheduleAheadJson {
+        schedule: ScheduleJson::new(schedule),
+        next_fires: next.into_iter().map(rfc3339).collect(),
+        pending: open.pending,
+        queued: open.queued,
+    })
+}
+
+/// Make a schedule.
+///
+/// Its task is tried first, as a dry run of a create, but for an address, which is fetched with each fire. A dry run lists
+/// the next fires.
+#[utoipa::path(
+    post, path = "/v1/schedules", operation_id = "create_schedule", tag = "schedules", params(DryRunQuery),
+    request_body = ScheduleBody, security(("bearer" = ["operator", "business"])),
+    responses(
+        (status = 201, body = ScheduleAheadJson, headers(("location" = String), ("etag" = String))),
+        (status = 409, description = "name-taken, conflict"),
+        (status = 422, description = "validation-failed, business-rejected"),
+    )
+)]
+pub(crate) async fn create(call: Call, Body(body): Body<ScheduleBody>) -> HttpResult {
+    let own = call.caller.business.as_ref();
+    if own.is_some_and(|own| *own != body.business) {
+        let text = format!("there is no business {}", body.business);
+        return Err(ServiceError::unprocessable("/business", text).into());
+    }
+    let spec = body.spec()?;
+    let zone = spec.zone.as_deref().unwrap_or("UTC");
+    check_template(&call, &body.business, body.task.get(), zone).await?;
+    let request = ScheduleRequest {
+        business: body.business,
+        name: body.name,
+        spec,
+        template: body.task.get().to_owned(),
+        is_guarded: call.caller.role == Role::Business,
+        paused: body.paused.unwrap_or(false),
+    };
+    let write = call.write(body.reason);
+    let made = call.service.schedules.create(request, &write).await?;
+    let shown = ahead(&call.app, &made, OpenFires::default()).await?;
+    Ok(call.made(format!("/v1/schedules/{}", made.id), Some(made.revision), shown)?)
+}
+
+/// Which schedules a list shows.
+#[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct ListQuery {
+    /// Of one business.
+    #[param(pattern = "^[a-z0-9-]{1,40}$")]
+    business: Option<String>,
+    /// Of one name.
+    #[param(max_length = 40)]
+    name: Option<String>,
+}
+
+/// List schedules in the order of their numbers.
+#[utoipa::path(
+    get, path = "/v1/schedules", operation_id = "list_schedules", tag = "schedules", params(ListQuery, PageQuery),
+    security(("bearer" = ["viewer", "business"])), responses((status = 200, body = Page<ScheduleJson>))
+)]
+pub(crate) async fn list(
+    State(app): State<App>,
+    caller: Caller,
+    Params(query): Params<ListQuery>,
+    paging: Paging<i64>,
+) -> HttpResult {
+    let asked = query.business;
+    let is_others = caller
+        .business
+        .as_ref()
+        .zip(asked.as_ref())
+        .is_some_and(|(own, asked)| own != asked);
+    let filter = ScheduleFilter {
+        business: caller.business.or(asked),
+        name: query.name,
+    };
+    let after = paging.after.map(ScheduleId);
+    let found = match is_others {
+        true => Vec::new(),
+        false => {
+            app.service
+                .schedules
+                .list(&filter, after, paging.to_read())
+                .await?
+        }
+    };
+    let page = paging.page(found, |schedule| schedule.id.0);
+    Ok(paging.answer(page.map(|schedule| ScheduleJson::new(&schedule))))
+}
+
+/// Look at a schedule and its next fires.
+#[utoipa::path(
+    get, path = "/v1/schedules/{schedule}", operation_id = "show_schedule", tag = "schedules",
+    security(("bearer" = ["viewer", "business"])),
+    responses((status = 200, body = ScheduleAheadJson, headers(("etag" = String))))
+)]
+pub(crate) async fn read(State(app): State<App>, PathSchedule(schedule): PathSchedule) -> HttpResult {
+    let open = app.service.schedules.open_fires(schedule.id).await?;
+    let tag = headers::tag(schedule.revision);
+    Ok(([tag], Json(ahead(&app, &schedule, open).await?)).into_response())
+}
+
+/// Change a schedule.
+///
+/// Its next fire is computed anew where when it fires is another. With `If-Match` it is refused when the schedule was
+/// changed meanwhile. A dry run lists the next fires.
+#[utoipa::path(
+    patch, path = "/v1/schedules/{schedule}", operation_id = "change_schedule", tag = "schedules", params(DryRunQuery),
+    request_body = ScheduleEditBody, security(("bearer" = ["operator", "business"])),
+    responses((status = 200, body = ScheduleAheadJson, headers(("etag" = String))))
+)]
+pub(crate) async fn edit(
+    call: Call,
+    PathSchedule(schedule): PathSchedule,
+    headers: HeaderMap,
+    Body(body): Body<ScheduleEditBody>,
+) -> HttpResult {
+    let spec = body.spec()?;
+    if let Some(task) = &body.task {
+        let zone = spec.zone.as_deref().unwrap_or(schedule.spec.timing.zone());
+        check_template(&call, &schedule.business, task.get(), zone).await?;
+    }
+    let is_guarded = call.caller.role == Role::Business;
+    let change = ScheduleChange {
+        spec,
+        template: body.task.map(|task| (task.get().to_owned(), is_guarded)),
+        paused: None,
+    };
+    changed(&call, &schedule, change, headers::expected(&headers), body.reason).await
+}
+
+async fn changed(
+    call: &Call,
+    schedule: &Schedule,
+    change: ScheduleChange,
+    expected: Option<u64>,
+    reason: Option<String>,
+) -> HttpResult {
+    let (schedules, write) = (&call.service.schedules, call.write(reason));
+    let changed = schedules.change(schedule.id, change, expected, &write).await?;
+    let open = schedules.open_fires(schedule.id).await?;
+    let tag = headers::tag(changed.revision);
+    let shown = ahead(&call.app, &changed, open).await?;
+    Ok(call.changed(shown, |shown| ([tag], shown))?)
+}
+
+/// Delete a schedule with what is known of its fires.
+///
+/// The tasks that it made stay and go on.
+#[utoipa::path(
+    delete, path = "/v1/schedules/{schedule}", operation_id = "delete_schedule", tag = "schedules",
+    params(ReasonQuery, DryRunQuery), security(("bearer" = ["operator", "business"])),
+    responses((status = 204, description = "It is gone"))
+)]
+pub(crate) async fn delete(
+    call: Call,
+    PathSchedule(schedule): PathSchedule,
+    Params(query): Params<ReasonQuery>,
+) -> HttpResult {
+    let write = call.write(query.reason);
+    call.service.schedules.delete(schedule.id, &write).await?;
+    Ok(call.deleted()?)
+}
+
+/// Pause a schedule: it fires no more by itself, and what waits stays.
+///
+/// What would have fired meanwhile is not missed: a backfill makes up for it.
+#[utoipa::path(
+    post, path = "/v1/schedules/{schedule}/pause", operation_id = "pause_schedule", tag = "schedules",
+    params(DryRunQuery), request_body = Option<ReasonBody>, security(("bearer" = ["operator", "business"])),
+    responses((status = 200, body = ScheduleAheadJson, headers(("etag" = String))))
+)]
+pub(crate) async fn pause(
+    call: Call,
+    PathSchedule(schedule): PathSchedule,
+    Body(body): Body<ReasonBody>,
+) -> HttpResult {
+    changed(&call, &schedule, paused(true), None, body.reason).await
+}
+
+/// Let a paused schedule fire again, from its next time on.
+#[utoipa::path(
+    post, path = "/v1/schedules/{schedule}/resume", operation_id = "resume_schedule", tag = "schedules",
+    params(DryRunQuery), request_body = Option<ReasonBody>, security(("bearer" = ["operator", "business"])),
+    responses((status = 200, body = ScheduleAheadJson, headers(("etag" = String))))
+)]
+pub(crate) async fn resume(
+    call: Call,
+    PathSchedule(schedule): PathSchedule,
+    Body(body): Body<ReasonBody>,
+) -> HttpResult {
+    changed(&call, &schedule, paused(false), None, body.reason).await
+}
+
+fn paused(paused: bool) -> ScheduleChange {
+    ScheduleChange {
+        paused: Some(paused),
+        ..ScheduleChange::default()
+    }
+}

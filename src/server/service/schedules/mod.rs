@@ -1,0 +1,384 @@
+//! Schedules: made, looked at, changed, deleted, and fired by hand. When they fire is the store's clock to say; who makes the
+//! tasks of what fires is in `http/schedules/maker.rs`, since a task is described there as requests describe it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::{FieldFault, ServiceError};
+use crate::service::node::ThisNode;
+use crate::service::tasks::settings::nearest;
+use windrow_core::business::is_slug;
+use windrow_core::ids::{ScheduleId, WallMs};
+use windrow_core::schedule::cron::{Cron, zones};
+use windrow_core::schedule::timing::Timing;
+use windrow_core::schedule::{Missed, Overlap, Spec, SpecFault};
+use windrow_engine::ports::schedules::store::{
+    BACKFILL_MAX, Fire, FireOutcome, NewSchedule, OpenFires, Schedule, ScheduleEdit, ScheduleError,
+    ScheduleFilter, ScheduleStore,
+};
+use windrow_engine::ports::tasks::store::Write;
+
+/// How often a change without an expected revision is made again because another one came first.
+const TRIES: u32 = 4;
+/// The longest template: items belong in a file that its source names. Unit: bytes.
+pub const TEMPLATE_BYTES_MAX: usize = 64 * 1024;
+/// Fires ahead that are shown with a schedule.
+pub const NEXT_SHOWN: usize = 5;
+/// Fires ahead that are told, at most.
+pub const NEXT_MAX: usize = 100;
+/// How long whoever orders a fire waits for its task, and how often it is looked for.
+const FIRE_PATIENCE: Duration = Duration::from_secs(10);
+const FIRE_LOOK_EVERY: Duration = Duration::from_millis(50);
+
+/// When a schedule is to fire, as a request says it; what is none is left as it is, or the default.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct SpecRequest {
+    /// A cron expression.
+    pub cron: Option<String>,
+    /// The zone of its clocks.
+    pub zone: Option<String>,
+    /// A period.
+    pub every: Option<Duration>,
+    /// Not before; within, none takes it away.
+    pub start: Option<Option<WallMs>>,
+    /// Not at or after; within, none takes it away.
+    pub end: Option<Option<WallMs>>,
+    /// How late a fire may be on purpose.
+    pub jitter: Option<Duration>,
+    /// While a task runs.
+    pub overlap: Option<Overlap>,
+    /// After an outage.
+    pub missed: Option<Missed>,
+}
+
+impl SpecRequest {
+    /// What it comes to, over what there was.
+    ///
+    /// # Errors
+    /// `Unprocessable` with all that is wrong.
+    fn over(&self, before: Option<&Spec>) -> Result<Spec, ServiceError> {
+        let timing = self.timing(before.map(|spec| &spec.timing))?;
+        let spec = Spec {
+            timing,
+            start: self.start.unwrap_or_else(|| before.and_then(|spec| spec.start)),
+            end: self.end.unwrap_or_else(|| before.and_then(|spec| spec.end)),
+            jitter: self
+                .jitter
+                .unwrap_or_else(|| before.map(|spec| spec.jitter).unwrap_or_default()),
+            overlap: self
+                .overlap
+                .unwrap_or_else(|| before.map(|spec| spec.overlap).unwrap_or_default()),
+            missed: self
+                .missed
+                .unwrap_or_else(|| before.map(|spec| spec.missed).unwrap_or_default()),
+        };
+        ServiceError::refuse(spec.faults().into_iter().map(fault).collect())?;
+        Ok(spec)
+    }
+
+    fn timing(&self, before: Option<&Timing>) -> Result<Timing, ServiceError> {
+        let known = match before {
+            Some(Timing::Cron(cron)) => Some(cron),
+            Some(Timing::Every(_)) | None => None,
+        };
+        match (&self.cron, self.every, before) {
+            (Some(_), Some(_), _) => Err(ServiceError::from(
+                FieldFault::new("/every", "stands beside `cron`").advise("one of both"),
+            )),
+            (Some(cron), None, _) => self.cron(cron, known),
+            (None, Some(_), _) if self.zone.is_some() => Err(ServiceError::from(
+                FieldFault::new("/zone", "`every` follows elapsed time and has no zone")
+                    .advise("leave it out"),
+            )),
+            (None, Some(every), _) => Timing::every(every).map_err(|wrong| fault(wrong).into()),
+            (None, None, Some(Timing::Cron(cron))) if self.zone.is_some() => self.cron(cron.text(), known),
+            (None, None, Some(timing)) if self.zone.is_none() => Ok(timing.clone()),
+            (None, None, Some(_)) => Err(ServiceError::from(
+                FieldFault::new("/zone", "`every` follows elapsed time and has no zone")
+                    .advise("leave it out"),
+            )),
+            (None, None, None) => Err(ServiceError::from(
+                FieldFault::new("/cron", "a schedule has `cron` or `every`")
+                    .advise("\"cron\":\"0 3 * * *\", or \"every\":\"30m\""),
+            )),
+        }
+    }
+
+    fn cron(&self, text: &str, known: Option<&Cron>) -> Result<Timing, ServiceError> {
+        let zone = self.zone.as_deref().or(known.map(Cron::zone)).unwrap_or("UTC");
+        Cron::parse(text, zone)
+            .map(Timing::Cron)
+            .map_err(|wrong| match wrong.member {
+                "zone" => match nearest(zone, zones().map(str::to_owned)) {
+                    Some(like) => fault(wrong).advise(format!("did you mean {like}?")).into(),
+                    None => fault(wrong).into(),
+                },
+                _ => fault(wrong).into(),
+            })
+    }
+}
+
+fn fault(wrong: SpecFault) -> FieldFault {
+    FieldFault::new(format!("/{}", wrong.member), wrong.what).advise(wrong.advice)
+}
+
+/// A schedule to be made.
+#[derive(Clone, Debug)]
+pub struct ScheduleRequest {
+    /// The business's slug.
+    pub business: String,
+    /// Its name.
+    pub name: String,
+    /// When it fires.
+    pub spec: SpecRequest,
+    /// What its tasks are made from, checked.
+    pub template: String,
+    /// Whether a business asks.
+    pub is_guarded: bool,
+    /// Whether it begins paused.
+    pub paused: bool,
+}
+
+/// What a change of a schedule sets.
+#[derive(Clone, Debug, Default)]
+pub struct ScheduleChange {
+    /// When it fires.
+    pub spec: SpecRequest,
+    /// What its tasks are made from, checked, and whether a business asks.
+    pub template: Option<(String, bool)>,
+    /// Whether it is paused.
+    pub paused: Option<bool>,
+}
+
+/// Work that recurs.
+pub struct Schedules {
+    pub(super) node: Arc<ThisNode>,
+    pub(super) store: Arc<dyn ScheduleStore>,
+}
+
+impl Schedules {
+    pub(super) fn new(node: Arc<ThisNode>, store: Arc<dyn ScheduleStore>) -> Schedules {
+        Schedules { node, store }
+    }
+
+    /// Makes a schedule.
+    ///
+    /// # Errors
+    /// `Unprocessable` with all that is wrong; `NameTaken`; `Conflict` where the business has as many as it may.
+    pub async fn create(&self, request: ScheduleRequest, write: &Write) -> Result<Schedule, ServiceError> {
+        if !is_slug(&request.name) {
+            let fault = FieldFault::new("/name", "must be 1 to 40 lowercase letters, digits and -");
+            return Err(ServiceError::from(fault.advise("team-board")));
+        }
+        let spec = request.spec.over(None)?;
+        let now = self.store.database_time().await?;
+        self.refuse_never(&spec, now)?;
+        let new = NewSchedule {
+            business: request.business,
+            name: request.name,
+            spec,
+            template: request.template,
+            is_guarded: request.is_guarded,
+            paused: request.paused,
+        };
+        let made = self.store.create_schedule(&new, write).await?;
+        self.changed(&made, "schedule made", write);
+        Ok(made)
+    }
+
+    /// A schedule that will never fire is a mistake.
+    fn refuse_never(&self, spec: &Spec, now: WallMs) -> Result<(), ServiceError> {
+        if spec.next_after(now).is_some() {
+            return Ok(());
+        }
+        let member = match (&spec.timing, spec.end) {
+            (_, Some(end)) if end <= now => "/end",
+            (Timing::Cron(_), _) => "/cron",
+            (Timing::Every(_), _) => "/every",
+        };
+        Err(ServiceError::from(
+            FieldFault::new(member, "it would never fire from now on").advise("a time to come"),
+        ))
+    }
+
+    /// A schedule.
+    ///
+    /// # Errors
+    /// `NotFound`.
+    pub async fn get(&self, id: ScheduleId) -> Result<Schedule, ServiceError> {
+        let found = self.store.schedule(id).await?;
+        found.ok_or_else(|| ScheduleError::NotFound(id).into())
+    }
+
+    /// Schedules in the order of their numbers.
+    pub async fn list(
+        &self,
+        filter: &ScheduleFilter,
+        after: Option<ScheduleId>,
+        count: u32,
+    ) -> Result<Vec<Schedule>, ServiceError> {
+        Ok(self.store.schedules(filter, after, count).await?)
+    }
+
+    /// Fires of a schedule that are not settled.
+    pub async fn open_fires(&self, id: ScheduleId) -> Result<OpenFires, ServiceError> {
+        Ok(self.store.open_fires(id).await?)
+    }
+
+    /// The next fires of a schedule, or those after a time; of a paused one, those that it would have.
+    pub async fn next_fires(
+        &self,
+        schedule: &Schedule,
+        after: Option<WallMs>,
+        count: usize,
+    ) -> Result<Vec<WallMs>, ServiceError> {
+        let spec = &schedule.spec;
+        let first = match (after, schedule.next_fire) {
+            (Some(after), _) => spec.next_after(after),
+            (None, Some(next)) => Some(next),
+            (None, None) => spec.next_after(self.store.database_time().await?),
+        };
+        let fires = std::iter::successors(first, |last| spec.next_after(*last));
+        Ok(fires.take(count.min(NEXT_MAX)).collect())
+    }
+
+    /// Changes a schedule; with `expected` only while it has that revision. Its next fire is computed anew where when it
+    /// fires is another.
+    ///
+    /// # Errors
+    /// `Unprocessable` with all that is wrong, `EtagMismatch`, `NotFound`.
+    pub async fn change(
+        &self,
+        id: ScheduleId,
+        change: ScheduleChange,
+        expected: Option<u64>,
+        write: &Write,
+    ) -> Result<Schedule, ServiceError> {
+        for _ in 0..TRIES {
+            let before = self.get(id).await?;
+            let spec = match change.spec == SpecRequest::default() {
+                true => None,
+                false => {
+                    let spec = change.spec.over(Some(&before.spec))?;
+                    self.refuse_never(&spec, self.store.database_time().await?)?;
+                    Some(spec)
+                }
+            };
+            let edit = ScheduleEdit {
+                spec,
+                template: change.template.clone(),
+                paused: change.paused,
+            };
+            let revision = expected.unwrap_or(before.revision);
+            match self.store.change_schedule(id, revision, &edit, write).await {
+                Err(ScheduleError::Changed { .. }) if expected.is_none() => {}
+                Err(error) => return Err(error.into()),
+                Ok(changed) => {
+                    if changed != before {
+                        self.changed(&changed, "schedule changed", write);
+                    }
+                    return Ok(changed);
+                }
+            }
+        }
+        Err(super::businesses::changing_too_fast(&id.to_string()))
+    }
+
+    /// Deletes a schedule with what is known of its fires; its tasks stay.
+    ///
+    /// # Errors
+    /// `NotFound`.
+    pub async fn delete(&self, id: ScheduleId, write: &Write) -> Result<Schedule, ServiceError> {
+        let gone = self.store.delete_schedule(id, write).await?;
+        self.changed(&gone, "schedule deleted", write);
+        Ok(gone)
+    }
+
+    /// Orders a fire now and waits a moment for its task.
+    ///
+    /// # Errors
+    /// `NotFound`; `Conflict` where a task is in the way.
+    pub async fn trigger(&self, id: ScheduleId, write: &Write) -> Result<Fire, ServiceError> {
+        let fire = self.store.trigger(id, write).await?;
+        if write.dry_run {
+            return Ok(fire);
+        }
+        self.node.supervisor.wake_schedules();
+        let until = self.node.clock.now().plus(FIRE_PATIENCE);
+        while self.node.clock.now() < until {
+            let before = Some(WallMs(fire.time.0 + 1));
+            let now = self.store.fires(id, None, before, 1).await?.into_iter().next();
+            match now.filter(|now| now.time == fire.time) {
+                Some(now) if now.outcome == FireOutcome::Pending && now.attempts == 0 => {}
+                Some(now) => return Ok(now),
+                None => return Err(ScheduleError::NotFound(id).into()),
+            }
+            self.node
+                .clock
+                .sleep_until(self.node.clock.now().plus(FIRE_LOOK_EVERY))
+                .await;
+        }
+        Ok(fire)
+    }
+
+    /// Orders the fires that the schedule names from one time to before another, both over; says which.
+    ///
+    /// # Errors
+    /// `Unprocessable` where that is none or too many, `Conflict` where more would wait than may, `NotFound`.
+    pub async fn backfill(
+        &self,
+        id: ScheduleId,
+        (from, to): (WallMs, Option<WallMs>),
+        write: &Write,
+    ) -> Result<Vec<Fire>, ServiceError> {
+        let schedule = self.get(id).await?;
+        let now = self.store.database_time().await?;
+        let to = to.unwrap_or(now);
+        if to > now {
+            let text = format!("{} is not over: those fires come by themselves", to.to_rfc3339());
+            return Err(ServiceError::unprocessable("/to", text));
+        }
+        let first = schedule.spec.next_after(WallMs(from.0.saturating_sub(1)));
+        let times = std::iter::successors(first, |last| schedule.spec.next_after(*last));
+        let times: Vec<WallMs> = times
+            .take_while(|time| *time < to)
+            .take(BACKFILL_MAX + 1)
+            .collect();
+        if times.is_empty() {
+            return Err(ServiceError::unprocessable(
+                "/from",
+                "the schedule names no time from then to `to`",
+            ));
+        }
+        if times.len() > BACKFILL_MAX {
+            let text = format!("the schedule names more than {BACKFILL_MAX} times from then to `to`");
+            let last = times.last().map(|last| last.to_rfc3339()).unwrap_or_default();
+            let fault = FieldFault::new("/to", text).advise(format!("in parts, the first of them to {last}"));
+            return Err(fault.into());
+        }
+        let ordered = self.store.backfill(id, &times, write).await?;
+        if !write.dry_run {
+            self.node.supervisor.wake_schedules();
+            tracing::info!(schedule = %id, fires = ordered.len(), by = write.actor.name, "fires ordered");
+        }
+        Ok(ordered)
+    }
+
+    /// Fires of a schedule, newest first.
+    pub async fn fires(
+        &self,
+        id: ScheduleId,
+        outcome: Option<FireOutcome>,
+        before: Option<WallMs>,
+        count: u32,
+    ) -> Result<Vec<Fire>, ServiceError> {
+        Ok(self.store.fires(id, outcome, before, count).await?)
+    }
+
+    fn changed(&self, schedule: &Schedule, what: &'static str, write: &Write) {
+        if !write.dry_run {
+            self.node.supervisor.wake_schedules();
+            tracing::info!(schedule = %schedule.id, name = schedule.name, by = write.actor.name, "{what}");
+        }
+    }
+}

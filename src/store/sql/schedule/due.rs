@@ -1,0 +1,266 @@
+//! What is due: found by the database's clock, and decided once. The outcomes of a schedule's due fires and its advanced
+//! next fire are one transaction under the lock of its row, which begins by looking whether somebody was first.
+
+use sea_orm::ActiveValue::Unchanged;
+use sea_orm::sea_query::Expr;
+use sea_orm::{
+    ActiveModelTrait, ColumnTrait, Condition, EntityTrait, IntoActiveModel, QueryFilter, QueryOrder,
+    QuerySelect,
+};
+
+use super::{change, lock, rows, standing, view};
+use crate::sql::entity::{fire, schedule};
+use crate::sql::{Store, Transaction, dialect, error};
+use windrow_core::ids::{ScheduleId, WallMs};
+use windrow_core::schedule::Spec;
+use windrow_core::schedule::plan::{Gap, Outcome, Plan, plan};
+use windrow_engine::ports::StoreError;
+use windrow_engine::ports::access::actor::Actor;
+use windrow_engine::ports::schedules::store::{Agenda, CLOCK_SLACK, Due, FireKind, FireOutcome, Fired};
+
+/// Why a fire was skipped.
+pub(super) const OVERLAP: &str = "a task of the schedule had not ended";
+const CROWDED: &str = "too many tasks of the schedule were about to be made";
+pub(super) const SUPERSEDED: &str = "a newer fire took its place";
+
+/// See [`windrow_engine::ports::schedules::store::ScheduleStore::agenda`].
+pub(super) async fn agenda(store: &Store, limit: u32) -> Result<Agenda, StoreError> {
+    use schedule::Column as C;
+    let now = dialect::time(&store.readers).await?;
+    let is_due = Condition::any()
+        .add(C::NextDue.lte(now.0))
+        .add(C::ArmedAt.gt(now.plus(CLOCK_SLACK).0));
+    let due: Vec<(i64, i64)> = schedule::Entity::find()
+        .select_only()
+        .columns([C::Id, C::NextFire])
+        .filter(C::NextFire.is_not_null())
+        .filter(is_due)
+        .order_by_asc(C::NextDue)
+        .order_by_asc(C::Id)
+        .limit(u64::from(limit))
+        .into_tuple()
+        .all(&store.readers)
+        .await
+        .map_err(error)?;
+    let nearest: Option<i64> = schedule::Entity::find()
+        .select_only()
+        .column(C::NextDue)
+        .filter(C::NextDue.gt(now.0))
+        .order_by_asc(C::NextDue)
+        .into_tuple()
+        .one(&store.readers)
+        .await
+        .map_err(error)?;
+    Ok(Agenda {
+        now,
+        due: due
+            .into_iter()
+            .map(|(id, next)| Due {
+                id: ScheduleId(id),
+                next_fire: WallMs(next),
+            })
+            .collect(),
+        has_open: super::open::is_any(store, now).await?,
+        nearest: nearest.map(WallMs),
+    })
+}
+
+/// See [`windrow_engine::ports::schedules::store::ScheduleStore::fire_due`].
+pub(super) async fn fire(store: &Store, due: Due) -> Result<Fired, StoreError> {
+    let transaction = store.write().await?;
+    let row = lock(&transaction, due.id).await?;
+    // Another node was first, or somebody changed it: what is due is seen anew.
+    let Some(row) = row.filter(|row| row.next_fire == Some(due.next_fire.0)) else {
+        return Ok(Fired::default());
+    };
+    let (spec, now) = (rows::spec(&row)?, dialect::time(&transaction).await?);
+    if WallMs(row.armed_at) > now.plus(CLOCK_SLACK) {
+        return mend(transaction, row, &spec, now).await;
+    }
+    let standing = standing(&transaction, due.id, due.next_fire).await?;
+    let plan = plan(&spec, &standing, now);
+    let late = newest_late(&spec, due.id, &plan, now);
+    let fires = write(&transaction, (due.id, &spec), &plan, now).await?;
+    arm(&transaction, due.id, &spec, plan.next, now).await?;
+    transaction.commit().await.map_err(error)?;
+    let fires: Result<Vec<_>, _> = fires.into_iter().map(rows::fire_view).collect();
+    Ok(Fired {
+        fires: fires?,
+        late,
+        is_mended: false,
+    })
+}
+
+fn newest_late(spec: &Spec, id: ScheduleId, plan: &Plan, now: WallMs) -> Option<std::time::Duration> {
+    let goes = |fire: &&(WallMs, Outcome)| !matches!(fire.1, Outcome::SkipOverlap | Outcome::SkipCrowded);
+    let newest = plan.fires.iter().rev().find(goes)?;
+    Some(now.since(spec.due(id, newest.0)))
+}
+
+/// The next fire was set by a clock that was ahead. What it made fire early has its rows, and fires no more.
+async fn mend(
+    transaction: Transaction,
+    row: schedule::Model,
+    spec: &Spec,
+    now: WallMs,
+) -> Result<Fired, StoreError> {
+    let id = ScheduleId(row.id);
+    let before = view(&transaction, &row).await?;
+    let next = spec.next_after(now);
+    arm(&transaction, id, spec, next, now).await?;
+    let is_other = next != before.next_fire;
+    if is_other {
+        let after = windrow_engine::ports::schedules::store::Schedule {
+            next_fire: next,
+            ..before.clone()
+        };
+        let reason = "its next fire was set by a database clock that was ahead; it was computed anew";
+        let actor = Actor::windrow(Some(reason.to_owned()));
+        change::record(
+            &transaction,
+            "schedule.rearm",
+            (Some(&before), Some(&after)),
+            &actor,
+            now,
+        )
+        .await?;
+    }
+    transaction.commit().await.map_err(error)?;
+    Ok(Fired {
+        is_mended: is_other,
+        ..Fired::default()
+    })
+}
+
+async fn arm(
+    transaction: &Transaction,
+    id: ScheduleId,
+    spec: &Spec,
+    next: Option<WallMs>,
+    now: WallMs,
+) -> Result<(), StoreError> {
+    let row = schedule::ActiveModel {
+        id: Unchanged(id.0),
+        ..rows::armed(
+            <schedule::ActiveModel as Default>::default(),
+            spec,
+            (id, next),
+            now,
+        )
+    };
+    row.update(transaction).await.map_err(error)?;
+    Ok(())
+}
+
+/// Writes the rows of a plan. A time that has its row already has fired: it is left as it is.
+async fn write(
+    transaction: &Transaction,
+    (id, spec): (ScheduleId, &Spec),
+    plan: &Plan,
+    now: WallMs,
+) -> Result<Vec<fire::Model>, StoreError> {
+    let mut new = Vec::new();
+    if let Some(gap) = plan.missed
+        && let Some(gap) = free_part(transaction, (id, spec), gap).await?
+    {
+        new.push(rows::missed(id, gap, now));
+    }
+    for (time, outcome) in &plan.fires {
+        if is_there(transaction, id, *time).await? {
+            continue;
+        }
+        if *outcome == Outcome::Supersede {
+            supersede(transaction, id, now).await?;
+            // Those of the same plan, too.
+            for earlier in new
+                .iter_mut()
+                .filter(|row| row.outcome == FireOutcome::Queued.as_str())
+            {
+                *earlier = skipped(earlier, SUPERSEDED, now);
+            }
+        }
+        new.push(row(id, *time, FireKind::Scheduled, *outcome, now));
+    }
+    for row in &new {
+        fire::Entity::insert(row.clone().into_active_model().reset_all())
+            .exec_without_returning(transaction)
+            .await
+            .map_err(error)?;
+    }
+    Ok(new)
+}
+
+/// The row of a fire that this becomes of.
+pub(super) fn row(
+    id: ScheduleId,
+    time: WallMs,
+    kind: FireKind,
+    outcome: Outcome,
+    now: WallMs,
+) -> fire::Model {
+    let (outcome, note) = match outcome {
+        Outcome::Make => (FireOutcome::Pending, None),
+        Outcome::Queue | Outcome::Supersede => (FireOutcome::Queued, None),
+        Outcome::SkipOverlap => (FireOutcome::Skipped, Some(OVERLAP)),
+        Outcome::SkipCrowded => (FireOutcome::Skipped, Some(CROWDED)),
+    };
+    rows::decided(id, time, (kind, outcome), note, now)
+}
+
+fn skipped(row: &fire::Model, note: &str, now: WallMs) -> fire::Model {
+    fire::Model {
+        outcome: FireOutcome::Skipped.as_str().to_owned(),
+        settled_at: Some(now.0),
+        note: Some(note.to_owned()),
+        ..row.clone()
+    }
+}
+
+/// What waits gives its place to a newer fire, but for what somebody ordered for times that were over.
+pub(super) async fn supersede(
+    transaction: &Transaction,
+    id: ScheduleId,
+    now: WallMs,
+) -> Result<(), StoreError> {
+    use fire::Column as C;
+    fire::Entity::update_many()
+        .col_expr(C::Outcome, Expr::value(FireOutcome::Skipped.as_str()))
+        .col_expr(C::SettledAt, Expr::value(now.0))
+        .col_expr(C::Note, Expr::value(SUPERSEDED))
+        .filter(C::ScheduleId.eq(id.0))
+        .filter(C::Outcome.eq(FireOutcome::Queued.as_str()))
+        .filter(C::Kind.ne(FireKind::Backfilled.as_str()))
+        .exec(transaction)
+        .await
+        .map_err(error)?;
+    Ok(())
+}
+
+pub(super) async fn is_there(
+    transaction: &Transaction,
+    id: ScheduleId,
+    time: WallMs,
+) -> Result<bool, StoreError> {
+    let found = fire::Entity::find_by_id((id.0, time.0)).one(transaction).await;
+    Ok(found.map_err(error)?.is_some())
+}
+
+/// What is left of missed fires behind those that have a row; none where nothing is.
+pub(super) async fn free_part(
+    transaction: &Transaction,
+    (id, spec): (ScheduleId, &Spec),
+    mut gap: Gap,
+) -> Result<Option<Gap>, StoreError> {
+    while is_there(transaction, id, gap.first).await? {
+        let next = spec.next_after(gap.first).filter(|next| *next <= gap.last);
+        let (Some(next), true) = (next, gap.count > 1) else {
+            return Ok(None);
+        };
+        gap = Gap {
+            first: next,
+            count: gap.count - 1,
+            ..gap
+        };
+    }
+    Ok(Some(gap))
+}

@@ -1,0 +1,240 @@
+//! Schedules and their fires. Whoever decides something about a schedule's fires holds the lock of its row, which is taken
+//! before any of its fires; times are the database's.
+
+mod change;
+mod due;
+mod open;
+mod order;
+mod rows;
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use sea_orm::{
+    ColumnTrait, Condition, ConnectionTrait, EntityTrait, PaginatorTrait, QueryFilter, QueryOrder,
+    QuerySelect, Select,
+};
+
+pub(crate) use self::open::settle;
+use crate::sql::entity::{business, fire, schedule, task};
+use crate::sql::{Store, Transaction, damaged, dialect, error, settled};
+use windrow_core::ids::{ScheduleId, WallMs};
+use windrow_core::schedule::plan::Standing;
+use windrow_core::task::lifecycle::Status;
+use windrow_engine::ports::StoreError;
+use windrow_engine::ports::schedules::store::{
+    Agenda, Due, Fire, FireOutcome, Fired, NewSchedule, OpenFires, Schedule, ScheduleEdit, ScheduleError,
+    ScheduleFilter, ScheduleStore, Taken,
+};
+use windrow_engine::ports::tasks::store::Write;
+
+/// The states in which a task is in nobody's way.
+const OUT_OF_THE_WAY: [Status; 3] = [Status::Finished, Status::Cancelled, Status::Stopped];
+
+#[async_trait]
+impl ScheduleStore for Store {
+    async fn database_time(&self) -> Result<WallMs, StoreError> {
+        dialect::time(&self.readers).await
+    }
+
+    async fn create_schedule(&self, new: &NewSchedule, write: &Write) -> Result<Schedule, ScheduleError> {
+        settled(|| change::create(self, new, write)).await
+    }
+
+    async fn schedule(&self, id: ScheduleId) -> Result<Option<Schedule>, StoreError> {
+        match schedule::Entity::find_by_id(id.0)
+            .one(&self.readers)
+            .await
+            .map_err(error)?
+        {
+            Some(row) => Ok(Some(view(&self.readers, &row).await?)),
+            None => Ok(None),
+        }
+    }
+
+    async fn schedules(
+        &self,
+        filter: &ScheduleFilter,
+        after: Option<ScheduleId>,
+        count: u32,
+    ) -> Result<Vec<Schedule>, StoreError> {
+        list(self, filter, after, count).await
+    }
+
+    async fn change_schedule(
+        &self,
+        id: ScheduleId,
+        expected: u64,
+        edit: &ScheduleEdit,
+        write: &Write,
+    ) -> Result<Schedule, ScheduleError> {
+        settled(|| change::change(self, (id, expected), edit, write)).await
+    }
+
+    async fn delete_schedule(&self, id: ScheduleId, write: &Write) -> Result<Schedule, ScheduleError> {
+        settled(|| change::delete(self, id, write)).await
+    }
+
+    async fn trigger(&self, id: ScheduleId, write: &Write) -> Result<Fire, ScheduleError> {
+        settled(|| order::trigger(self, id, write)).await
+    }
+
+    async fn backfill(
+        &self,
+        id: ScheduleId,
+        times: &[WallMs],
+        write: &Write,
+    ) -> Result<Vec<Fire>, ScheduleError> {
+        settled(|| order::backfill(self, id, times, write)).await
+    }
+
+    async fn fires(
+        &self,
+        id: ScheduleId,
+        outcome: Option<FireOutcome>,
+        before: Option<WallMs>,
+        count: u32,
+    ) -> Result<Vec<Fire>, StoreError> {
+        use fire::Column as C;
+        let mut found = fire::Entity::find().filter(C::ScheduleId.eq(id.0));
+        if let Some(outcome) = outcome {
+            found = found.filter(C::Outcome.eq(outcome.as_str()));
+        }
+        if let Some(before) = before {
+            found = found.filter(C::FireTime.lt(before.0));
+        }
+        let found = found.order_by_desc(C::FireTime).limit(u64::from(count));
+        let rows = found.all(&self.readers).await.map_err(error)?;
+        rows.into_iter().map(rows::fire_view).collect()
+    }
+
+    async fn open_fires(&self, id: ScheduleId) -> Result<OpenFires, StoreError> {
+        Ok(OpenFires {
+            pending: count(&self.readers, id, FireOutcome::Pending).await?,
+            queued: count(&self.readers, id, FireOutcome::Queued).await?,
+        })
+    }
+
+    async fn agenda(&self, limit: u32) -> Result<Agenda, StoreError> {
+        due::agenda(self, limit).await
+    }
+
+    async fn fire_due(&self, due: Due) -> Result<Fired, StoreError> {
+        settled(|| due::fire(self, due)).await
+    }
+
+    async fn take_fires(&self, limit: u32) -> Result<Taken, StoreError> {
+        open::take(self, limit).await
+    }
+
+    async fn keep_fire(&self, id: ScheduleId, time: WallMs) -> Result<bool, StoreError> {
+        open::keep(self, id, time).await
+    }
+
+    async fn fail_fire(
+        &self,
+        id: ScheduleId,
+        time: WallMs,
+        text: &str,
+        again: Option<Duration>,
+    ) -> Result<(), StoreError> {
+        open::fail(self, (id, time), text, again).await
+    }
+
+    async fn expire_fires(&self, before: WallMs) -> Result<u64, StoreError> {
+        open::expire(self, before).await
+    }
+}
+
+async fn list(
+    store: &Store,
+    filter: &ScheduleFilter,
+    after: Option<ScheduleId>,
+    count: u32,
+) -> Result<Vec<Schedule>, StoreError> {
+    use schedule::Column as C;
+    let mut found = schedule::Entity::find().filter(C::Id.gt(after.map_or(0, |after| after.0)));
+    if let Some(name) = &filter.name {
+        found = found.filter(C::Name.eq(name));
+    }
+    if let Some(slug) = &filter.business {
+        let owner = business::Entity::find().filter(business::Column::Slug.eq(slug));
+        let Some(owner) = owner.one(&store.readers).await.map_err(error)? else {
+            return Ok(Vec::new());
+        };
+        found = found.filter(C::BusinessId.eq(owner.id));
+    }
+    let rows = found
+        .order_by_asc(C::Id)
+        .limit(u64::from(count))
+        .all(&store.readers)
+        .await
+        .map_err(error)?;
+    let owners: Vec<(i64, String)> = business::Entity::find()
+        .select_only()
+        .columns([business::Column::Id, business::Column::Slug])
+        .filter(business::Column::Id.is_in(rows.iter().map(|row| row.business_id)))
+        .into_tuple()
+        .all(&store.readers)
+        .await
+        .map_err(error)?;
+    let owners: BTreeMap<i64, String> = owners.into_iter().collect();
+    rows.iter()
+        .map(|row| rows::view(row, owners.get(&row.business_id).cloned().unwrap_or_default()))
+        .collect()
+}
+
+async fn view(db: &impl ConnectionTrait, row: &schedule::Model) -> Result<Schedule, StoreError> {
+    let owner = business::Entity::find_by_id(row.business_id).one(db).await;
+    let owner = owner.map_err(error)?;
+    let owner = owner.ok_or_else(|| damaged("the business of a schedule", &row.business_id.to_string()))?;
+    rows::view(row, owner.slug)
+}
+
+/// Locks a schedule and reads it.
+async fn lock(transaction: &Transaction, id: ScheduleId) -> Result<Option<schedule::Model>, StoreError> {
+    let found = schedule::Entity::find_by_id(id.0).lock_exclusive();
+    found.one(transaction).await.map_err(error)
+}
+
+async fn locked(transaction: &Transaction, id: ScheduleId) -> Result<schedule::Model, ScheduleError> {
+    lock(transaction, id).await?.ok_or(ScheduleError::NotFound(id))
+}
+
+/// Tasks of a schedule that are in the way of others.
+fn in_the_way(id: ScheduleId) -> Select<task::Entity> {
+    task::Entity::find()
+        .filter(task::Column::ScheduleId.eq(id.0))
+        .filter(task::Column::Status.is_not_in(OUT_OF_THE_WAY.map(Status::as_str)))
+}
+
+/// Fires of a schedule with an outcome.
+fn with(id: ScheduleId, outcome: FireOutcome) -> Select<fire::Entity> {
+    let condition = Condition::all()
+        .add(fire::Column::ScheduleId.eq(id.0))
+        .add(fire::Column::Outcome.eq(outcome.as_str()));
+    fire::Entity::find().filter(condition)
+}
+
+async fn count(db: &impl ConnectionTrait, id: ScheduleId, outcome: FireOutcome) -> Result<u64, StoreError> {
+    with(id, outcome).count(db).await.map_err(error)
+}
+
+/// How a schedule stands whose row is locked.
+async fn standing(transaction: &Transaction, id: ScheduleId, next: WallMs) -> Result<Standing, StoreError> {
+    let busy = in_the_way(id)
+        .select_only()
+        .column(task::Column::Id)
+        .limit(1)
+        .into_tuple::<i64>()
+        .one(transaction);
+    let number = |count: u64| u32::try_from(count).unwrap_or(u32::MAX);
+    Ok(Standing {
+        id,
+        next,
+        is_busy: busy.await.map_err(error)?.is_some(),
+        pending: number(count(transaction, id, FireOutcome::Pending).await?),
+        queued: number(count(transaction, id, FireOutcome::Queued).await?),
+    })
+}

@@ -1,0 +1,379 @@
+//! Fires that are not settled: taken under a lease, kept, given up, settled with their task.
+
+use std::time::Duration;
+
+use sea_orm::sea_query::{Expr, ExprTrait as _, Query, SelectStatement};
+use sea_orm::{
+    ColumnTrait, Condition, EntityTrait, JoinType, QueryFilter, QueryOrder, QuerySelect, RelationDef,
+};
+
+use super::{OUT_OF_THE_WAY, in_the_way, lock, rows, standing, view, with};
+use crate::sql::entity::{fire, schedule, task};
+use crate::sql::{Store, Transaction, dialect, error, settled};
+use windrow_core::ids::{ScheduleId, TaskId, WallMs};
+use windrow_core::schedule::Overlap;
+use windrow_core::task::lifecycle::{Status, Wish};
+use windrow_engine::ports::StoreError;
+use windrow_engine::ports::schedules::store::{
+    FIRE_LEASE, FIRE_TEXT_MAX, FIRES_KEPT_MAX, FireKind, FireOutcome, Schedule, Taken, TakenFire,
+};
+use windrow_engine::ports::tasks::store::{CreateError, FireKey};
+use windrow_engine::ports::tasks::upkeep::SWEEP_MAX;
+
+/// Tasks of one schedule that lets them overlap which are made at once of fires that waited.
+const AT_ONCE_MAX: u32 = 10;
+
+const PENDING: &str = "pending";
+const QUEUED: &str = "queued";
+
+/// Whether there is anything to take, or to look whether it may be taken.
+pub(super) async fn is_any(store: &Store, now: WallMs) -> Result<bool, StoreError> {
+    use fire::Column as C;
+    let pending = Condition::all()
+        .add(C::Outcome.eq(PENDING))
+        .add(C::LeaseUntil.lte(now.0));
+    let found: Option<i64> = fire::Entity::find()
+        .select_only()
+        .column(C::ScheduleId)
+        .filter(Condition::any().add(C::Outcome.eq(QUEUED)).add(pending))
+        .limit(1)
+        .into_tuple()
+        .one(&store.readers)
+        .await
+        .map_err(error)?;
+    Ok(found.is_some())
+}
+
+/// See [`windrow_engine::ports::schedules::store::ScheduleStore::take_fires`].
+pub(super) async fn take(store: &Store, limit: u32) -> Result<Taken, StoreError> {
+    for (id, time) in free_heads(store, limit).await? {
+        settled(|| promote(store, id, time)).await?;
+    }
+    let mut fires = Vec::new();
+    for row in loose(store, limit).await? {
+        fires.extend(take_one(store, row).await?);
+    }
+    Ok(Taken {
+        fires,
+        cancels: to_be_cancelled(store, limit).await?,
+    })
+}
+
+/// Pending fires that nobody has.
+async fn loose(store: &Store, limit: u32) -> Result<Vec<fire::Model>, StoreError> {
+    use fire::Column as C;
+    let now = dialect::time(&store.readers).await?;
+    let found = fire::Entity::find()
+        .filter(C::Outcome.eq(PENDING))
+        .filter(C::LeaseUntil.lte(now.0))
+        .order_by_asc(C::LeaseUntil)
+        .order_by_asc(C::FireTime)
+        .limit(u64::from(limit));
+    found.all(&store.readers).await.map_err(error)
+}
+
+async fn take_one(store: &Store, row: fire::Model) -> Result<Option<TakenFire>, StoreError> {
+    use fire::Column as C;
+    let now = dialect::time(&store.writer).await?;
+    let taken = fire::Entity::update_many()
+        .col_expr(C::LeaseUntil, Expr::value(now.plus(FIRE_LEASE).0))
+        .filter(C::ScheduleId.eq(row.schedule_id))
+        .filter(C::FireTime.eq(row.fire_time))
+        .filter(C::Outcome.eq(PENDING))
+        .filter(C::LeaseUntil.eq(row.lease_until))
+        .exec(&store.writer)
+        .await
+        .map_err(error)?;
+    let of = schedule::Entity::find_by_id(row.schedule_id)
+        .one(&store.writer)
+        .await;
+    let Some(of) = of.map_err(error)?.filter(|_| taken.rows_affected == 1) else {
+        return Ok(None);
+    };
+    let of: Schedule = view(&store.writer, &of).await?;
+    Ok(Some(TakenFire {
+        time: WallMs(row.fire_time),
+        kind: rows::kind(&row)?,
+        previous: previous(store, of.id, WallMs(row.fire_time)).await?,
+        attempts: row.attempts.cast_unsigned(),
+        schedule: of,
+    }))
+}
+
+/// The newest fire before one that made a task.
+async fn previous(store: &Store, id: ScheduleId, time: WallMs) -> Result<Option<WallMs>, StoreError> {
+    use fire::Column as C;
+    let found: Option<i64> = with(id, FireOutcome::Made)
+        .select_only()
+        .column(C::FireTime)
+        .filter(C::FireTime.lt(time.0))
+        .order_by_desc(C::FireTime)
+        .into_tuple()
+        .one(&store.writer)
+        .await
+        .map_err(error)?;
+    Ok(found.map(WallMs))
+}
+
+/// How a row of `fire` leads to its schedule.
+fn to_schedule() -> RelationDef {
+    fire::Entity::belongs_to(schedule::Entity)
+        .from(fire::Column::ScheduleId)
+        .to(schedule::Column::Id)
+        .into()
+}
+
+/// The first waiting fire of each schedule in whose way nothing is, as it seems.
+async fn free_heads(store: &Store, limit: u32) -> Result<Vec<(ScheduleId, WallMs)>, StoreError> {
+    use fire::Column as C;
+    let is_free = Condition::all()
+        .add(Expr::exists(tasks_of_schedule()).not())
+        .add(Expr::exists(pending_of_schedule()).not());
+    let may_go = Condition::any()
+        .add(schedule::Column::Overlap.eq(Overlap::Allow.as_str()))
+        .add(is_free);
+    let is_not_held = Condition::any()
+        .add(schedule::Column::Paused.eq(false))
+        .add(C::Kind.ne(FireKind::Scheduled.as_str()));
+    let found: Vec<(i64, i64)> = fire::Entity::find()
+        .select_only()
+        .column(C::ScheduleId)
+        .column_as(C::FireTime.min(), "first")
+        .join(JoinType::InnerJoin, to_schedule())
+        .filter(C::Outcome.eq(QUEUED))
+        .filter(may_go)
+        .filter(is_not_held)
+        .group_by(C::ScheduleId)
+        .limit(u64::from(limit))
+        .into_tuple()
+        .all(&store.readers)
+        .await
+        .map_err(error)?;
+    Ok(found
+        .into_iter()
+        .map(|(id, time)| (ScheduleId(id), WallMs(time)))
+        .collect())
+}
+
+/// The tasks of the schedule of the outer query that are in the way.
+fn tasks_of_schedule() -> SelectStatement {
+    Query::select()
+        .expr(Expr::value(1))
+        .from(task::Entity)
+        .and_where(
+            Expr::col((task::Entity, task::Column::ScheduleId))
+                .equals((schedule::Entity, schedule::Column::Id)),
+        )
+        .and_where(task::Column::Status.is_not_in(OUT_OF_THE_WAY.map(Status::as_str)))
+        .to_owned()
+}
+
+/// Its fires whose tasks are about to be made.
+fn pending_of_schedule() -> SelectStatement {
+    let other = sea_orm::sea_query::Alias::new("other");
+    Query::select()
+        .expr(Expr::value(1))
+        .from_as(fire::Entity, other.clone())
+        .and_where(
+            Expr::col((other.clone(), fire::Column::ScheduleId))
+                .equals((schedule::Entity, schedule::Column::Id)),
+        )
+        .and_where(Expr::col((other, fire::Column::Outcome)).eq(PENDING))
+        .to_owned()
+}
+
+/// A fire that waited is pending, if nothing is in its way now that its schedule's row is held.
+async fn promote(store: &Store, id: ScheduleId, time: WallMs) -> Result<(), StoreError> {
+    use fire::Column as C;
+    let transaction = store.write().await?;
+    let Some(row) = lock(&transaction, id).await? else {
+        return Ok(());
+    };
+    let (spec, stands) = (rows::spec(&row)?, standing(&transaction, id, time).await?);
+    let may_go = match spec.overlap {
+        Overlap::Allow => stands.pending < AT_ONCE_MAX,
+        Overlap::Skip | Overlap::Queue | Overlap::CancelRunning => !stands.is_busy && stands.pending == 0,
+    };
+    if !may_go {
+        return Ok(());
+    }
+    fire::Entity::update_many()
+        .col_expr(C::Outcome, Expr::value(PENDING))
+        .col_expr(C::LeaseUntil, Expr::value(0_i64))
+        .filter(C::ScheduleId.eq(id.0))
+        .filter(C::FireTime.eq(time.0))
+        .filter(C::Outcome.eq(QUEUED))
+        .exec(&transaction)
+        .await
+        .map_err(error)?;
+    transaction.commit().await.map_err(error)
+}
+
+/// Tasks in the way of a fire that cancels what runs, and not told to end yet.
+async fn to_be_cancelled(store: &Store, limit: u32) -> Result<Vec<TaskId>, StoreError> {
+    use schedule::Column as C;
+    let waits = Query::select()
+        .expr(Expr::value(1))
+        .from(fire::Entity)
+        .and_where(Expr::col((fire::Entity, fire::Column::ScheduleId)).equals((schedule::Entity, C::Id)))
+        .and_where(fire::Column::Outcome.eq(QUEUED))
+        // What somebody ordered for times that were over ends nothing.
+        .and_where(fire::Column::Kind.ne(FireKind::Backfilled.as_str()))
+        .to_owned();
+    let schedules: Vec<i64> = schedule::Entity::find()
+        .select_only()
+        .column(C::Id)
+        .filter(C::Overlap.eq(Overlap::CancelRunning.as_str()))
+        .filter(Expr::exists(waits))
+        .limit(u64::from(limit))
+        .into_tuple()
+        .all(&store.readers)
+        .await
+        .map_err(error)?;
+    let mut cancels = Vec::new();
+    for id in schedules {
+        let tasks: Vec<i64> = in_the_way(ScheduleId(id))
+            .select_only()
+            .column(task::Column::Id)
+            .filter(task::Column::Wish.ne(Wish::Cancel.as_str()))
+            .limit(u64::from(limit))
+            .into_tuple()
+            .all(&store.readers)
+            .await
+            .map_err(error)?;
+        cancels.extend(tasks.into_iter().map(TaskId));
+    }
+    Ok(cancels)
+}
+
+/// See [`windrow_engine::ports::schedules::store::ScheduleStore::keep_fire`].
+pub(super) async fn keep(store: &Store, id: ScheduleId, time: WallMs) -> Result<bool, StoreError> {
+    use fire::Column as C;
+    let now = dialect::time(&store.writer).await?;
+    let kept = fire::Entity::update_many()
+        .col_expr(C::LeaseUntil, Expr::value(now.plus(FIRE_LEASE).0))
+        .filter(C::ScheduleId.eq(id.0))
+        .filter(C::FireTime.eq(time.0))
+        .filter(C::Outcome.eq(PENDING))
+        .exec(&store.writer)
+        .await
+        .map_err(error)?;
+    Ok(kept.rows_affected == 1)
+}
+
+/// See [`windrow_engine::ports::schedules::store::ScheduleStore::fail_fire`].
+pub(super) async fn fail(
+    store: &Store,
+    (id, time): (ScheduleId, WallMs),
+    text: &str,
+    again: Option<Duration>,
+) -> Result<(), StoreError> {
+    use fire::Column as C;
+    let now = dialect::time(&store.writer).await?;
+    let text: String = text.chars().take(FIRE_TEXT_MAX).collect();
+    let mut failed = fire::Entity::update_many()
+        .col_expr(C::Note, Expr::value(text))
+        .col_expr(C::Attempts, Expr::col(C::Attempts).add(1));
+    failed = match again {
+        Some(wait) => failed.col_expr(C::LeaseUntil, Expr::value(now.plus(wait).0)),
+        None => failed
+            .col_expr(C::Outcome, Expr::value(FireOutcome::Failed.as_str()))
+            .col_expr(C::SettledAt, Expr::value(now.0)),
+    };
+    let failed = failed
+        .filter(C::ScheduleId.eq(id.0))
+        .filter(C::FireTime.eq(time.0))
+        .filter(C::Outcome.eq(PENDING));
+    failed.exec(&store.writer).await.map_err(error)?;
+    Ok(())
+}
+
+/// Settles a fire with the task that was made in this transaction.
+pub(crate) async fn settle(transaction: &Transaction, key: FireKey, made: TaskId) -> Result<(), CreateError> {
+    use fire::Column as C;
+    let now = dialect::time(transaction).await?;
+    let settled = fire::Entity::update_many()
+        .col_expr(C::Outcome, Expr::value(FireOutcome::Made.as_str()))
+        .col_expr(C::TaskId, Expr::value(made.0))
+        .col_expr(C::SettledAt, Expr::value(now.0))
+        .col_expr(C::Note, Expr::value(None::<String>))
+        .filter(C::ScheduleId.eq(key.schedule.0))
+        .filter(C::FireTime.eq(key.time.0))
+        .filter(C::Outcome.eq(PENDING))
+        .exec(transaction)
+        .await
+        .map_err(error)?;
+    match settled.rows_affected {
+        1 => Ok(()),
+        // Another node made it, or the schedule is gone.
+        _ => Err(CreateError::FireOver(key.schedule, key.time)),
+    }
+}
+
+/// See [`windrow_engine::ports::schedules::store::ScheduleStore::expire_fires`].
+pub(super) async fn expire(store: &Store, before: WallMs) -> Result<u64, StoreError> {
+    use fire::Column as C;
+    let old: Vec<(i64, i64)> = fire::Entity::find()
+        .select_only()
+        .columns([C::ScheduleId, C::FireTime])
+        .filter(C::DecidedAt.lt(before.0))
+        .filter(C::Outcome.is_not_in([PENDING, QUEUED]))
+        .order_by_asc(C::DecidedAt)
+        .limit(SWEEP_MAX)
+        .into_tuple()
+        .all(&store.readers)
+        .await
+        .map_err(error)?;
+    if !old.is_empty() {
+        let mut times = std::collections::BTreeMap::<i64, Vec<i64>>::new();
+        for (id, time) in old {
+            times.entry(id).or_default().push(time);
+        }
+        let mut removed = 0;
+        for (id, times) in times {
+            removed += remove(store, id, C::FireTime.is_in(times)).await?;
+        }
+        return Ok(removed);
+    }
+    excess(store).await
+}
+
+/// What one schedule has more than may be kept.
+async fn excess(store: &Store) -> Result<u64, StoreError> {
+    use fire::Column as C;
+    let number = C::FireTime.count();
+    let fullest: Option<i64> = fire::Entity::find()
+        .select_only()
+        .column(C::ScheduleId)
+        .group_by(C::ScheduleId)
+        .having(number.gt(FIRES_KEPT_MAX.cast_signed()))
+        .into_tuple()
+        .one(&store.readers)
+        .await
+        .map_err(error)?;
+    let Some(id) = fullest else { return Ok(0) };
+    let oldest_kept: Option<i64> = fire::Entity::find()
+        .select_only()
+        .column(C::FireTime)
+        .filter(C::ScheduleId.eq(id))
+        .order_by_desc(C::FireTime)
+        .offset(FIRES_KEPT_MAX - 1)
+        .limit(1)
+        .into_tuple()
+        .one(&store.readers)
+        .await
+        .map_err(error)?;
+    match oldest_kept {
+        Some(kept) => remove(store, id, C::FireTime.lt(kept)).await,
+        None => Ok(0),
+    }
+}
+
+async fn remove(store: &Store, id: i64, which: Expr) -> Result<u64, StoreError> {
+    use fire::Column as C;
+    let gone = fire::Entity::delete_many()
+        .filter(C::ScheduleId.eq(id))
+        .filter(which)
+        .filter(C::Outcome.is_not_in([PENDING, QUEUED]));
+    Ok(gone.exec(&store.writer).await.map_err(error)?.rows_affected)
+}

@@ -1,0 +1,150 @@
+//! Fires that people order: now, or for times that were over.
+
+use sea_orm::{ActiveModelTrait, ColumnTrait, EntityTrait, IntoActiveModel, QueryFilter};
+use serde_json::json;
+
+use super::{count, due, locked, rows, standing};
+use crate::sql::entity::fire;
+use crate::sql::task::record::{self, Change};
+use crate::sql::{Store, Transaction, dialect, error, keep};
+use windrow_core::ids::{ScheduleId, WallMs};
+use windrow_core::schedule::Spec;
+use windrow_core::schedule::plan::{Gap, Outcome, plan_one};
+use windrow_engine::ports::StoreError;
+use windrow_engine::ports::schedules::store::{BACKFILL_MAX, Fire, FireKind, FireOutcome, ScheduleError};
+use windrow_engine::ports::tasks::store::Write;
+
+/// See [`windrow_engine::ports::schedules::store::ScheduleStore::trigger`].
+pub(super) async fn trigger(store: &Store, id: ScheduleId, write: &Write) -> Result<Fire, ScheduleError> {
+    let transaction = store.write().await?;
+    let row = locked(&transaction, id).await?;
+    let (spec, now) = (rows::spec(&row)?, dialect::time(&transaction).await?);
+    let mut time = now;
+    while due::is_there(&transaction, id, time).await? {
+        time = WallMs(time.0 + 1);
+    }
+    let stands = standing(&transaction, id, time).await?;
+    let outcome = plan_one(&spec, &stands);
+    match outcome {
+        Outcome::SkipOverlap | Outcome::SkipCrowded => return Err(ScheduleError::Busy(id, spec.overlap)),
+        Outcome::Supersede => due::supersede(&transaction, id, now).await?,
+        Outcome::Make | Outcome::Queue => {}
+    }
+    let made = due::row(id, time, FireKind::Triggered, outcome, now);
+    insert(&transaction, &made).await?;
+    record(&transaction, "schedule.trigger", (id, &[time]), write, now).await?;
+    keep(transaction, write).await?;
+    Ok(rows::fire_view(made)?)
+}
+
+/// See [`windrow_engine::ports::schedules::store::ScheduleStore::backfill`].
+pub(super) async fn backfill(
+    store: &Store,
+    id: ScheduleId,
+    times: &[WallMs],
+    write: &Write,
+) -> Result<Vec<Fire>, ScheduleError> {
+    let transaction = store.write().await?;
+    let row = locked(&transaction, id).await?;
+    let (spec, now) = (rows::spec(&row)?, dialect::time(&transaction).await?);
+    let waiting = count(&transaction, id, FireOutcome::Queued).await?;
+    if waiting + times.len() as u64 > BACKFILL_MAX as u64 {
+        return Err(ScheduleError::Crowded { waiting });
+    }
+    let mut ordered = Vec::new();
+    for time in times {
+        ordered.extend(order(&transaction, (id, &spec), *time, now).await?);
+    }
+    let which: Vec<WallMs> = ordered.iter().map(|row| WallMs(row.fire_time)).collect();
+    record(&transaction, "schedule.backfill", (id, &which), write, now).await?;
+    keep(transaction, write).await?;
+    Ok(ordered
+        .into_iter()
+        .map(rows::fire_view)
+        .collect::<Result<_, _>>()?)
+}
+
+/// Orders one fire, unless its time has one that went.
+async fn order(
+    transaction: &Transaction,
+    (id, spec): (ScheduleId, &Spec),
+    time: WallMs,
+    now: WallMs,
+) -> Result<Option<fire::Model>, StoreError> {
+    let found = fire::Entity::find_by_id((id.0, time.0)).one(transaction).await;
+    if let Some(before) = found.map_err(error)? {
+        let may_go = [FireOutcome::Missed, FireOutcome::Skipped, FireOutcome::Failed];
+        if !may_go
+            .into_iter()
+            .any(|outcome| before.outcome == outcome.as_str())
+        {
+            return Ok(None);
+        }
+        keep_rest(transaction, (id, spec), &before).await?;
+        fire::Entity::delete_many()
+            .filter(fire::Column::ScheduleId.eq(id.0))
+            .filter(fire::Column::FireTime.eq(time.0))
+            .exec(transaction)
+            .await
+            .map_err(error)?;
+    }
+    let row = due::row(id, time, FireKind::Backfilled, Outcome::Queue, now);
+    insert(transaction, &row).await?;
+    Ok(Some(row))
+}
+
+/// A row that stands for several missed fires goes on without its first one.
+async fn keep_rest(
+    transaction: &Transaction,
+    (id, spec): (ScheduleId, &Spec),
+    row: &fire::Model,
+) -> Result<(), StoreError> {
+    let Some(next) = spec
+        .next_after(WallMs(row.fire_time))
+        .filter(|next| next.0 <= row.last_time)
+    else {
+        return Ok(());
+    };
+    let rest = Gap {
+        first: next,
+        last: WallMs(row.last_time),
+        count: row.fire_count.cast_unsigned().saturating_sub(1),
+    };
+    if let Some(rest) = due::free_part(transaction, (id, spec), rest)
+        .await?
+        .filter(|rest| rest.count > 0)
+    {
+        insert(transaction, &rows::missed(id, rest, WallMs(row.decided_at))).await?;
+    }
+    Ok(())
+}
+
+async fn insert(transaction: &Transaction, row: &fire::Model) -> Result<(), StoreError> {
+    let row = row.clone().into_active_model().reset_all();
+    fire::Entity::insert(row)
+        .exec_without_returning(transaction)
+        .await
+        .map_err(error)?;
+    Ok(())
+}
+
+/// Notes who ordered which fires.
+async fn record(
+    transaction: &Transaction,
+    action: &str,
+    (id, times): (ScheduleId, &[WallMs]),
+    write: &Write,
+    now: WallMs,
+) -> Result<(), StoreError> {
+    let ends = [times.first(), times.last()].map(|time| time.map(|time| time.to_rfc3339()));
+    let after =
+        json!({ "schedule": id.to_string(), "fires": times.len(), "first": ends[0], "last": ends[1] });
+    let change = Change {
+        task: None,
+        business: None,
+        action: action.to_owned(),
+        before: None,
+        after: Some(after.to_string()),
+    };
+    record::audit(transaction, &write.actor, change, now).await
+}
