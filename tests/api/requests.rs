@@ -184,18 +184,37 @@ async fn a_task_of_a_request_has_a_batch_of_one_and_is_refused_another_when_it_i
         .await
         .problem(422, "validation-failed");
     assert_eq!(refused["errors"][0]["pointer"], "/batch");
-    let counted = json!({"business": "ship", "source": {"type": "range", "total": 3}});
-    let refused = node
-        .admin
-        .post("/v1/tasks", counted)
+}
+
+#[tokio::test]
+async fn a_task_whose_items_lack_a_column_of_the_request_is_refused_when_it_is_made() {
+    let node = Node::start().await;
+    node.admin
+        .post("/v1/businesses", body("http://127.0.0.1:9"))
         .await
-        .problem(422, "validation-failed");
-    assert_eq!(refused["errors"][0]["pointer"], "/source", "{refused:#}");
-    assert!(
-        refused["errors"][0]["detail"]
-            .as_str()
-            .unwrap()
-            .contains("only counted"),
-        "{refused:#}"
-    );
+        .expect(201);
+    let kind = [("content-type", "text/csv")];
+    let rows = Bytes::from_static(b"no\n1\n");
+    let sent = node
+        .admin
+        .send(Method::POST, "/v1/uploads", &kind, rows)
+        .await
+        .expect(201);
+    let no_column = "no column \"id\"";
+    for (source, why) in [
+        (json!({"type": "range", "total": 3}), "no data"),
+        (json!({"type": "inline", "items": [{"no": 1}]}), no_column),
+        (json!({"type": "file", "upload": sent["id"]}), no_column),
+    ] {
+        let task = json!({"business": "ship", "source": source});
+        let refused = node
+            .admin
+            .post("/v1/tasks", task)
+            .await
+            .problem(422, "validation-failed");
+        let fault = &refused["errors"][0];
+        assert_eq!(fault["pointer"], "/source", "{refused:#}");
+        let detail = fault["detail"].as_str().unwrap();
+        assert!(detail.contains(why), "{refused:#}");
+    }
 }

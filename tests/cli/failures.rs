@@ -252,7 +252,7 @@ fn failures_are_never_written_over_what_the_run_needs() {
 #[test]
 fn a_link_to_the_list_of_failures_stays_a_link() {
     let place = Place::new();
-    place.write("target.ndjson", "old\n");
+    place.write("target.ndjson", "{\"index\":7}\n");
     std::os::unix::fs::symlink("target.ndjson", place.path("link")).unwrap();
     let worker = every_tenth();
     let job = [

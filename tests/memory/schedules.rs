@@ -525,8 +525,15 @@ fn fire_due(state: &mut State, due: Due) -> Fired {
     if let Some(stored) = state.schedules.get_mut(&due.id) {
         arm(stored, plan.next, now);
     }
+    // A newer one of the same plan may have taken the place of one that was to wait.
+    let kept = |fire: Fire| {
+        state
+            .fires
+            .get(&(fire.schedule, fire.time))
+            .map(|kept| kept.fire.clone())
+    };
     Fired {
-        fires,
+        fires: fires.into_iter().filter_map(kept).collect(),
         late,
         is_mended: false,
     }

@@ -10,6 +10,12 @@ use crate::link::{Pages, Paging, Remote, Write};
 use crate::task::args::make::{CanaryArgs, FileForm, Identity, PublishArgs};
 use crate::task::args::settings::Settings;
 
+/// How `create` is used, at a terminal's width.
+const CREATE_USAGE: &str = "\
+windrow schedule create [OPTIONS] BUSINESS SCHEDULE
+                        --cron EXPRESSION|--every SPAN
+                        --total N|--url URL|--items JSON";
+
 /// How one is made and looked at.
 const CREATE_EXAMPLES: &str = "\
 Examples:
@@ -42,7 +48,7 @@ pub enum Verb {
     /// Show a schedule and its next fires
     Show(OneArgs),
     /// Make a schedule; with --dry-run only its next fires are shown
-    #[command(after_help = CREATE_EXAMPLES)]
+    #[command(after_help = CREATE_EXAMPLES, override_usage = CREATE_USAGE)]
     Create(Box<CreateArgs>),
     /// Change when a schedule fires, or the task that it makes
     #[command(visible_alias = "edit")]

@@ -16,7 +16,7 @@ use sea_orm::{
     QuerySelect, Select,
 };
 
-pub(crate) use self::open::settle;
+pub(crate) use self::open::{refuse_settled, settle};
 use crate::sql::entity::{business, fire, schedule, task};
 use crate::sql::{Store, Transaction, damaged, dialect, error, settled};
 use windrow_core::ids::{ScheduleId, WallMs};

@@ -288,6 +288,20 @@ pub(super) async fn fail(
     Ok(())
 }
 
+/// Locks a fire whose task is about to be made; another node may have made it, or the schedule may be gone.
+pub(crate) async fn refuse_settled(transaction: &Transaction, key: FireKey) -> Result<(), CreateError> {
+    let found = fire::Entity::find_by_id((key.schedule.0, key.time.0))
+        .filter(fire::Column::Outcome.eq(PENDING))
+        .lock_exclusive()
+        .one(transaction)
+        .await
+        .map_err(error)?;
+    match found {
+        Some(_) => Ok(()),
+        None => Err(CreateError::FireOver(key.schedule, key.time)),
+    }
+}
+
 /// Settles a fire with the task that was made in this transaction.
 pub(crate) async fn settle(transaction: &Transaction, key: FireKey, made: TaskId) -> Result<(), CreateError> {
     use fire::Column as C;

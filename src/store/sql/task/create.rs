@@ -113,6 +113,9 @@ async fn make(
     write: &Write,
     now: WallMs,
 ) -> Result<task::Model, CreateError> {
+    if let Some(fire) = fire {
+        schedule::refuse_settled(transaction, fire).await?;
+    }
     refuse_taken_name(transaction, owner.id, new).await?;
     refuse_lost_parent(transaction, new).await?;
     if let Some(missing) = named_limits::missing(transaction, &new.limits).await? {
