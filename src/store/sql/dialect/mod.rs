@@ -33,6 +33,7 @@ pub use self::server::{ServerAddress, ServerKind};
 pub(super) use self::server::{open, open_one, open_to_look};
 use windrow_core::ids::WallMs;
 use windrow_engine::ports::StoreError;
+use windrow_engine::ports::datasets::store::DatasetError;
 use windrow_engine::ports::schedules::store::ScheduleError;
 use windrow_engine::ports::tasks::store::{CommandError, CreateError};
 
