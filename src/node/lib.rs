@@ -297,9 +297,13 @@ impl Node {
     /// journal.
     async fn close(self) {
         let Node {
-            supervisor, store, ..
+            supervisor,
+            store,
+            schedules,
+            ..
         } = self;
-        drop(supervisor);
+        // They have shares of the store.
+        drop((supervisor, schedules));
         // What was told to end drops its share a moment later.
         for _ in 0..CLOSE_LOOKS {
             if Arc::strong_count(&store) == 1 {

@@ -29,7 +29,7 @@ const TRIES_MAX: usize = 90_000;
 pub struct Cron {
     text: String,
     zone: Tz,
-    expression: croner::Cron,
+    expression: Box<croner::Cron>,
     /// Its hour is `*`.
     is_elapsed: bool,
 }
@@ -75,7 +75,7 @@ impl Cron {
         let cron = Cron {
             text: text.trim().to_owned(),
             zone,
-            expression,
+            expression: Box::new(expression),
             is_elapsed: has_any_hour(text),
         };
         Ok(cron)

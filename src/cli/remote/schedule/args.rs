@@ -22,7 +22,8 @@ Examples:
   windrow schedule create push team-board --every 30m --total 2000000 \\
     --rate 2000/s --overlap queue
   windrow schedule create mail nightly --cron '0 3 * * *' --zone Europe/Berlin \\
-    --url 'https://crm.example/users.csv?day={fire_time:date}' --name 'nightly-{fire_time:date}'
+    --url 'https://crm.example/users.csv?day={fire_time:date}' \\
+    --name 'nightly-{fire_time:date}'
   windrow schedule create mail nightly --cron '0 3 * * *' --total 10 --dry-run
 
 Each fire makes a task and starts it. Texts of the task may have {fire_time} and {previous_fire_time} in them, with :date,

@@ -115,7 +115,7 @@ pub(super) fn is_foreign(path: &Path, beginnings: &[&[u8]]) -> bool {
         return false;
     };
     let is_ours = |beginning: &&[u8]| head[..read].starts_with(beginning);
-    read > 0 && !beginnings.iter().any(|beginning| is_ours(beginning))
+    read > 0 && !beginnings.iter().any(is_ours)
 }
 
 /// Whether the command line names this file for something else.

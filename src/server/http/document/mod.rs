@@ -43,9 +43,10 @@ pub(super) fn finish(document: &mut OpenApi) -> (Written, Rules) {
 }
 
 /// Parameters of paths that several routes have: the name, what it is, its pattern, an example.
-const PATH_PARAMETERS: [(&str, &str, &str, &str); 5] = [
+const PATH_PARAMETERS: [(&str, &str, &str, &str); 6] = [
     ("task", "Its number", "^t[1-9][0-9]{0,18}$", "t42"),
     ("business", "Its name", "^[a-z0-9-]{1,40}$", "push"),
+    ("schedule", "Its number", "^s[1-9][0-9]{0,17}$", "s3"),
     ("limit", "Its name", "^[a-z0-9-]{1,40}$", "crm"),
     ("node", "Its name", "^.{1,64}$", "n1"),
     ("u", "The upload", "^u[1-9][0-9]{0,17}$", "u7"),

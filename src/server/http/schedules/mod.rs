@@ -212,7 +212,10 @@ pub(crate) async fn edit(
 ) -> HttpResult {
     let spec = body.spec()?;
     if let Some(task) = &body.task {
-        let zone = spec.zone.as_deref().unwrap_or(schedule.spec.timing.zone());
+        let zone = spec
+            .zone
+            .as_deref()
+            .unwrap_or_else(|| schedule.spec.timing.zone());
         check_template(&call, &schedule.business, task.get(), zone).await?;
     }
     let is_guarded = call.caller.role == Role::Business;

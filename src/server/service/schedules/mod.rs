@@ -105,7 +105,11 @@ impl SpecRequest {
     }
 
     fn cron(&self, text: &str, known: Option<&Cron>) -> Result<Timing, ServiceError> {
-        let zone = self.zone.as_deref().or(known.map(Cron::zone)).unwrap_or("UTC");
+        let zone = self
+            .zone
+            .as_deref()
+            .or_else(|| known.map(Cron::zone))
+            .unwrap_or("UTC");
         Cron::parse(text, zone)
             .map(Timing::Cron)
             .map_err(|wrong| match wrong.member {
