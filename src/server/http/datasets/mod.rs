@@ -3,7 +3,7 @@
 
 mod bodies;
 mod members;
-mod rows;
+pub(super) mod rows;
 
 use std::net::SocketAddr;
 use std::num::NonZeroU32;
@@ -18,7 +18,6 @@ use serde::Deserialize;
 use utoipa::{IntoParams, ToSchema};
 
 pub(crate) use self::members::{PublishJson, PublishMembers};
-pub(crate) use self::rows::{item, keys, results};
 
 use self::bodies::{DatasetJson, GenerationJson, ReadingJson};
 use super::App;
@@ -100,7 +99,7 @@ impl CurrentParams {
     /// How long to wait, and for what.
     fn read(&self) -> Result<Option<(u64, Duration)>, ServiceError> {
         let wait = self.wait.as_deref().map(parse_span).transpose();
-        let wait = wait.map_err(|why| ServiceError::invalid("wait", why))?;
+        let wait = wait.map_err(|why| ServiceError::invalid("wait", why.to_string()))?;
         match (self.after, wait) {
             (None, Some(_)) => Err(ServiceError::invalid("wait", "needs `after`: for what is waited")),
             (_, Some(wait)) if wait > WAIT_MAX => Err(ServiceError::invalid(

@@ -9,7 +9,7 @@ pub mod publish;
 pub mod read;
 pub mod sweep;
 
-use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect};
+use sea_orm::{ActiveModelTrait, ColumnTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect};
 
 use crate::sql::entity::{dataset, generation};
 use crate::sql::{Transaction, damaged, error};

@@ -32,6 +32,7 @@ pub(super) use self::migrate::{apply_steps, is_step_missing, steps_done, steps_k
 pub use self::server::{ServerAddress, ServerKind};
 pub(super) use self::server::{open, open_one};
 use windrow_engine::ports::StoreError;
+use windrow_engine::ports::datasets::store::DatasetError;
 use windrow_engine::ports::tasks::store::{CommandError, CreateError};
 
 /// How often a transaction that met another writer is begun.
