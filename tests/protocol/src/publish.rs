@@ -4,7 +4,7 @@
 //! Who may claim is the other model's matter: here anybody claims at any time, as after a fence. What a claim is worth is
 //! asked by the writes.
 
-use stateright::{Checker, HasDiscoveries, Model, Property};
+use stateright::{Checker, Model, Property};
 
 /// A rule that is left out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -301,7 +301,6 @@ pub fn search(setup: Setup) -> (usize, Vec<(&'static str, String)>) {
     let checker = setup
         .checker()
         .threads(2)
-        .finish_when(HasDiscoveries::AnyFailures)
         .spawn_bfs()
         .join();
     let mut faults: Vec<(&'static str, String)> = Vec::new();

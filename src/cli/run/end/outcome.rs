@@ -325,6 +325,7 @@ fn hint(reason: StopReason, resume: &str) -> String {
             );
         }
         StopReason::NoItemSucceeds => "look at the handler's own log, fix it; ",
+        StopReason::ReduceFailed => "fix what --reduce runs or calls (the generation before stays current); ",
         StopReason::HandlerGone | StopReason::HandlerRejected => {
             "see what it answers with `windrow try`, fix it; "
         }
