@@ -98,12 +98,8 @@ async fn on<M: Message>(
 
 impl Supervisor {
     pub(crate) async fn start_child(&self, kind: Kind) -> Result<ActorCell, SpawnErr> {
-        let (node, routes, logs, me) = (
-            self.node.clone(),
-            self.routes.clone(),
-            self.logs.clone(),
-            &self.me,
-        );
+        let (node, routes) = (self.node.clone(), self.routes.clone());
+        let (logs, me) = (self.logs.clone(), &self.me);
         let (leaf, parent, vital) = (me.leaf.enter_child(kind), me.cell(), self.node.vital.clone());
         Ok(match kind {
             Kind::LeaseKeeper => {

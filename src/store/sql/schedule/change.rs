@@ -4,7 +4,7 @@ use sea_orm::ActiveValue::{Set, Unchanged};
 use sea_orm::{ActiveModelTrait, ColumnTrait, EntityTrait, PaginatorTrait, QueryFilter, SqlErr};
 use serde_json::{Value, json};
 
-use super::{locked, rows, view};
+use super::{due, locked, rows, view};
 use crate::sql::entity::{fire, schedule};
 use crate::sql::task::record::{self, Change};
 use crate::sql::{Store, Transaction, dialect, error, keep, locks};
@@ -53,16 +53,7 @@ pub(super) async fn create(
         }
     };
     let next = new.spec.next_after(now).filter(|_| !new.paused);
-    let row = schedule::ActiveModel {
-        id: Unchanged(id.0),
-        ..rows::armed(
-            <schedule::ActiveModel as Default>::default(),
-            &new.spec,
-            (id, next),
-            now,
-        )
-    };
-    let row = row.update(&transaction).await.map_err(error)?;
+    let row = due::arm(&transaction, id, &new.spec, next, now).await?;
     let made = view(&transaction, &row).await?;
     record(
         &transaction,
@@ -90,12 +81,7 @@ pub(super) async fn change(
         let found = before.revision;
         return Err(ScheduleError::Changed { expected, found });
     }
-    let mut wanted = before.clone();
-    wanted.spec = edit.spec.clone().unwrap_or(wanted.spec);
-    wanted.paused = edit.paused.unwrap_or(wanted.paused);
-    if let Some((template, is_guarded)) = &edit.template {
-        (wanted.template, wanted.is_guarded) = (template.clone(), *is_guarded);
-    }
+    let wanted = wanted(&before, edit);
     if wanted == before {
         return Ok(before);
     }
@@ -116,17 +102,9 @@ pub(super) async fn change(
     }
     let row = row.update(&transaction).await.map_err(error)?;
     let after = view(&transaction, &row).await?;
-    let action = match edit
-        .paused
-        .filter(|_| edit.spec.is_none() && edit.template.is_none())
-    {
-        Some(true) => "schedule.pause",
-        Some(false) => "schedule.resume",
-        None => "schedule.edit",
-    };
     record(
         &transaction,
-        action,
+        action(edit),
         (Some(&before), Some(&after)),
         &write.actor,
         now,
@@ -134,6 +112,27 @@ pub(super) async fn change(
     .await?;
     keep(transaction, write).await?;
     Ok(after)
+}
+
+/// The schedule that an edit asks for.
+fn wanted(before: &Schedule, edit: &ScheduleEdit) -> Schedule {
+    let mut wanted = before.clone();
+    wanted.spec = edit.spec.clone().unwrap_or(wanted.spec);
+    wanted.paused = edit.paused.unwrap_or(wanted.paused);
+    if let Some((template, is_guarded)) = &edit.template {
+        (wanted.template, wanted.is_guarded) = (template.clone(), *is_guarded);
+    }
+    wanted
+}
+
+/// What the audit calls an edit.
+fn action(edit: &ScheduleEdit) -> &'static str {
+    let is_more = edit.spec.is_some() || edit.template.is_some();
+    match edit.paused.filter(|_| !is_more) {
+        Some(true) => "schedule.pause",
+        Some(false) => "schedule.resume",
+        None => "schedule.edit",
+    }
 }
 
 /// See [`windrow_engine::ports::schedules::store::ScheduleStore::delete_schedule`].

@@ -132,13 +132,14 @@ async fn mend(
     })
 }
 
-async fn arm(
+/// Sets the next fire of a schedule.
+pub(super) async fn arm(
     transaction: &Transaction,
     id: ScheduleId,
     spec: &Spec,
     next: Option<WallMs>,
     now: WallMs,
-) -> Result<(), StoreError> {
+) -> Result<schedule::Model, StoreError> {
     let row = schedule::ActiveModel {
         id: Unchanged(id.0),
         ..rows::armed(
@@ -148,8 +149,7 @@ async fn arm(
             now,
         )
     };
-    row.update(transaction).await.map_err(error)?;
-    Ok(())
+    row.update(transaction).await.map_err(error)
 }
 
 /// Writes the rows of a plan. A time that has its row already has fired: it is left as it is.
