@@ -71,7 +71,10 @@ impl Cron {
             )));
         }
         let parser = CronParser::builder().seconds(Seconds::Optional).build();
-        let expression = parser.parse(text).map_err(|error| fault(error.to_string()))?;
+        let expression = parser.parse(text).map_err(|error| {
+            let why = error.to_string();
+            fault(format!("{text:?} can't be read: {}", why.trim_end_matches('.')))
+        })?;
         let cron = Cron {
             text: text.trim().to_owned(),
             zone,

@@ -73,13 +73,7 @@ pub fn plan(spec: &Spec, standing: &Standing, now: WallMs) -> Plan {
         fires: Vec::with_capacity(due.kept.len()),
         next: due.next,
     };
-    let mut place = Place {
-        overlap: spec.overlap,
-        room: queue_max(spec.missed),
-        is_busy: standing.is_busy || standing.pending > 0,
-        pending: standing.pending,
-        queued: standing.queued,
-    };
+    let mut place = Place::of(spec, standing);
     for fire in due.kept {
         plan.fires.push((fire, place.take()));
     }
@@ -88,14 +82,7 @@ pub fn plan(spec: &Spec, standing: &Standing, now: WallMs) -> Plan {
 
 /// What becomes of a fire that somebody orders now, beside the times of the schedule.
 pub fn plan_one(spec: &Spec, standing: &Standing) -> Outcome {
-    let mut place = Place {
-        overlap: spec.overlap,
-        room: queue_max(spec.missed),
-        is_busy: standing.is_busy || standing.pending > 0,
-        pending: standing.pending,
-        queued: standing.queued,
-    };
-    place.take()
+    Place::of(spec, standing).take()
 }
 
 /// Fires that may wait at once.
@@ -161,6 +148,16 @@ struct Place {
 }
 
 impl Place {
+    fn of(spec: &Spec, standing: &Standing) -> Place {
+        Place {
+            overlap: spec.overlap,
+            room: queue_max(spec.missed),
+            is_busy: standing.is_busy || standing.pending > 0,
+            pending: standing.pending,
+            queued: standing.queued,
+        }
+    }
+
     fn take(&mut self) -> Outcome {
         let outcome = self.outcome();
         match outcome {

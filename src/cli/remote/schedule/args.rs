@@ -7,7 +7,7 @@ use clap::{ArgGroup, Args, Subcommand, ValueEnum};
 use windrow_core::settings::text::parse_span;
 
 use crate::link::{Pages, Paging, Remote, Write};
-use crate::task::args::make::{CanaryArgs, FileForm, Identity};
+use crate::task::args::make::{CanaryArgs, Content, Identity, NamedItems};
 use crate::task::args::settings::Settings;
 
 /// How `create` is used, at a terminal's width.
@@ -173,47 +173,15 @@ pub struct CreateArgs {
     /// Begin paused
     #[arg(long, help_heading = "When")]
     pub paused: bool,
-    /// So many items without data: 0, 1, 2 …
-    #[arg(long, value_name = "N", help_heading = "Items")]
-    pub total: Option<u64>,
-    /// A CSV, NDJSON or lines of text that the node fetches with each fire
-    #[arg(long, value_name = "URL", help_heading = "Items")]
-    pub url: Option<String>,
-    /// How the bytes at the URL become rows; without it the ending of the path says
-    #[arg(
-        long,
-        value_enum,
-        value_name = "FORM",
-        requires = "url",
-        help_heading = "Items"
-    )]
-    pub format: Option<FileForm>,
-    /// A few items: a JSON array, or @FILE
-    #[arg(
-        long = "items",
-        id = "inline",
-        value_name = "JSON|@FILE",
-        help_heading = "Items"
-    )]
-    pub inline: Option<String>,
+    /// Where items come from, anew with each fire.
+    #[command(flatten)]
+    pub items: NamedItems,
     /// What each task is found by; a name needs a placeholder: 'board-{fire_time:time}'.
     #[command(flatten)]
     pub identity: Identity,
-    /// What the handler is given: JSON, or @FILE
-    #[arg(long, value_name = "JSON|@FILE", help_heading = "Content")]
-    pub params: Option<String>,
-    /// Whether the params go with each call; without it as the node's configuration says
-    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true", help_heading = "Content")]
-    pub send_params: Option<bool>,
-    /// Cut each task into so many shards, that different nodes can own; or "auto"
-    #[arg(long, value_name = "N|auto", help_heading = "Content")]
-    pub shards: Option<String>,
-    /// A limit that its tasks share with others (`windrow limit list`); may be repeated
-    #[arg(long = "limit", value_name = "NAME", help_heading = "Content")]
-    pub limits: Vec<String>,
-    /// Leave out so many items at the head
-    #[arg(long, value_name = "N", help_heading = "Content")]
-    pub skip_first: Option<u64>,
+    /// What is given to the handler.
+    #[command(flatten)]
+    pub content: Content,
     /// Stop each task so long after it was made
     #[arg(long, value_name = "SPAN", help_heading = "Content")]
     pub deadline_after: Option<String>,

@@ -1,6 +1,6 @@
 //! Schedules made and changed.
 
-use serde_json::{Value, json as object};
+use serde_json::Value;
 
 use super::args::{CreateArgs, SetArgs, When, span};
 use super::look::{SCHEDULES, card};
@@ -10,12 +10,11 @@ use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::input::moment::{self, Lean};
 use crate::link::change::differences;
-use crate::link::{Link, Write, word};
+use crate::link::{Link, Write};
 use crate::output::body::{joined, text};
 use crate::output::screen;
 use crate::task::args::make::Begin;
-use crate::task::look::rows;
-use crate::task::make::draft::{Draft, json, number_or_word};
+use crate::task::make::draft::{Draft, json};
 use windrow_client::{Answer, Request};
 
 /// What takes a time away.
@@ -127,26 +126,10 @@ fn time(draft: &mut Draft, name: &str, text: Option<&String>, link: &Link<'_>) -
 fn task(args: &CreateArgs) -> Result<Draft, Fault> {
     let mut task = Draft::default();
     task.identity(&args.identity)?;
-    task.params(args.params.as_deref())?;
-    task.put_option("send_params", args.send_params)?;
-    task.put_option("limits", (!args.limits.is_empty()).then_some(&args.limits))?;
-    task.put_option("shards", args.shards.as_deref().map(number_or_word))?;
-    task.put_option("skip_first", args.skip_first)?;
+    task.content(&args.content)?;
     task.put_option("deadline_after", args.deadline_after.as_ref())?;
     task.settings(&args.settings)?;
     task.begin(args.canary, Begin::default())?;
-    if let Some(total) = args.total {
-        task.put("source", object!({"type": "range", "total": total}))?;
-    } else if let Some(url) = &args.url {
-        let mut source = object!({"type": "url", "url": url});
-        if let Some(format) = args.format {
-            source["format"] = object!(word(&format));
-        }
-        task.put("source", source)?;
-    } else if let Some(inline) = &args.inline {
-        let items = json("--items", inline)?;
-        let kind = "inline";
-        task.put("source", rows::Inline { kind, items: &items })?;
-    }
+    task.named_items(&args.items, None)?;
     Ok(task)
 }

@@ -145,7 +145,7 @@ pub fn label_sought(text: &str) -> Result<String, String> {
     Ok(format!("{key}:{value}"))
 }
 
-/// What is given to the handler, and when.
+/// What is given to the handler, and how it is cut.
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Content")]
 pub struct Content {
@@ -164,6 +164,12 @@ pub struct Content {
     /// Leave out so many items at the head
     #[arg(long, value_name = "N")]
     pub skip_first: Option<u64>,
+}
+
+/// When it may run.
+#[derive(Clone, Debug, Default, Args)]
+#[command(next_help_heading = "Content")]
+pub struct Times {
     /// Not before this time (22:00, tonight, 8h, tomorrow 06:00, RFC 3339), once it is started
     #[arg(long, value_name = "TIME")]
     pub start_at: Option<String>,
@@ -181,6 +187,9 @@ pub struct NewTask {
     /// What is given to the handler.
     #[command(flatten)]
     pub content: Content,
+    /// When it may run.
+    #[command(flatten)]
+    pub times: Times,
     /// How items are driven.
     #[command(flatten)]
     pub settings: Settings,
@@ -218,19 +227,13 @@ pub enum FileForm {
     Lines,
 }
 
-/// `windrow task create`
-#[derive(Debug, Args)]
-#[command(group(ArgGroup::new("rows").required(true).args(["csv", "ndjson", "lines", "total", "url", "inline"])))]
-pub struct CreateArgs {
-    /// The business
-    pub business: String,
-    /// Where items come from.
-    #[command(flatten)]
-    pub items: Items,
+/// Items that the node has or fetches by itself.
+#[derive(Clone, Debug, Default, Args)]
+pub struct NamedItems {
     /// So many items without data: 0, 1, 2 …
     #[arg(long, value_name = "N", help_heading = "Items")]
     pub total: Option<u64>,
-    /// A CSV, NDJSON or lines of text that the node fetches, once
+    /// A CSV, NDJSON or lines of text that the node fetches
     #[arg(long, value_name = "URL", help_heading = "Items")]
     pub url: Option<String>,
     /// How the bytes at the URL become rows; without it the ending of the path says
@@ -250,6 +253,20 @@ pub struct CreateArgs {
         help_heading = "Items"
     )]
     pub inline: Option<String>,
+}
+
+/// `windrow task create`
+#[derive(Debug, Args)]
+#[command(group(ArgGroup::new("rows").required(true).args(["csv", "ndjson", "lines", "total", "url", "inline"])))]
+pub struct CreateArgs {
+    /// The business
+    pub business: String,
+    /// Where items come from.
+    #[command(flatten)]
+    pub items: Items,
+    /// Or items that the node has by itself.
+    #[command(flatten)]
+    pub named: NamedItems,
     /// What it becomes.
     #[command(flatten)]
     pub new: NewTask,

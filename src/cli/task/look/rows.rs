@@ -44,11 +44,11 @@ pub(crate) fn check(args: &CreateArgs) -> Result<(), Fault> {
     let items = &args.items;
     let has_some = items.delimiter.is_some() || items.no_header;
     let is_csv = items.csv.is_some();
-    if (has_some && !is_csv && args.url.is_none()) || (items.no_quote && !is_csv) {
+    if (has_some && !is_csv && args.named.url.is_none()) || (items.no_quote && !is_csv) {
         let because = "--delimiter, --no-header and --no-quote are for a CSV (at a URL: all but --no-quote)";
         return Err(Fault::new(Exit::Usage, "there is no CSV", because).hint("--csv FILE"));
     }
-    if let Some(url) = args.url.as_deref()
+    if let Some(url) = args.named.url.as_deref()
         && !["http://", "https://"]
             .iter()
             .any(|scheme| url.starts_with(scheme))

@@ -5,13 +5,13 @@ use serde_json::json as object;
 use crate::Shell;
 use crate::exit::Exit;
 use crate::fault::Fault;
-use crate::link::{Link, word};
+use crate::link::Link;
 use crate::output::body::{number, text};
 use crate::output::table::human;
 use crate::task::args::make::{CloneArgs, CreateArgs, NewTask};
 use crate::task::look::follow::{Created, follow};
 use crate::task::look::rows;
-use crate::task::make::draft::{Draft, json};
+use crate::task::make::draft::Draft;
 use crate::task::words;
 use windrow_client::{Answer, Request, segment};
 use windrow_server::service::failures::item_data::Members;
@@ -26,7 +26,7 @@ pub(crate) async fn create(args: &CreateArgs, shell: &Shell) -> Result<Exit, Fau
     draft.put("business", &args.business)?;
     rows::check(args)?;
     let link = Link::open(&args.new.write.remote, shell)?;
-    draft.times(&args.new.content, &link)?;
+    draft.times(&args.new.times, &link)?;
     let upload = source(args, &link, &mut draft).await?;
     let sent = draft
         .send(&link, &args.new.write, Request::post("/v1/tasks"), "")
@@ -49,7 +49,7 @@ pub(crate) async fn create(args: &CreateArgs, shell: &Shell) -> Result<Exit, Fau
 pub(crate) async fn clone(args: &CloneArgs, shell: &Shell) -> Result<Exit, Fault> {
     let mut draft = Draft::new_task(&args.new)?;
     let link = Link::open(&args.new.write.remote, shell)?;
-    draft.times(&args.new.content, &link)?;
+    draft.times(&args.new.times, &link)?;
     let id = link.task(&args.task).await?;
     let request = Request::post(&format!("/v1/tasks/{id}/clone"));
     let Some(answer) = draft.send(&link, &args.new.write, request, &id).await? else {
@@ -86,35 +86,17 @@ async fn created(link: &Link<'_>, new: &NewTask, answer: Answer, what: &str) -> 
 
 /// Adds the source; uploads it if it is a file.
 async fn source(args: &CreateArgs, link: &Link<'_>, draft: &mut Draft) -> Result<Option<String>, Fault> {
-    if let Some(total) = args.total {
-        draft.put("source", object!({"type": "range", "total": total}))?;
-    } else if let Some(url) = &args.url {
-        let mut source = object!({"type": "url", "url": url});
-        if let Some(format) = args.format {
-            source["format"] = object!(word(&format));
-        }
-        if let Some(delimiter) = args.items.delimiter {
-            source["delimiter"] = object!(delimiter);
-        }
-        if args.items.no_header {
-            source["header"] = object!(false);
-        }
-        draft.put("source", source)?;
-    } else if let Some(inline) = &args.inline {
-        let items = json("--items", inline)?;
-        let kind = "inline";
-        draft.put("source", rows::Inline { kind, items: &items })?;
-    } else {
-        is_free(args, link).await?;
-        let (upload, columns) = rows::upload(&args.items, link).await?;
-        if let Err(fault) = check_key_column(args.new.identity.key_column.as_deref(), &columns) {
-            discard(link, &upload).await;
-            return Err(fault);
-        }
-        draft.put("source", object!({"type": "file", "upload": upload}))?;
-        return Ok(Some(upload));
+    if draft.named_items(&args.named, Some(&args.items))? {
+        return Ok(None);
     }
-    Ok(None)
+    is_free(args, link).await?;
+    let (upload, columns) = rows::upload(&args.items, link).await?;
+    if let Err(fault) = check_key_column(args.new.identity.key_column.as_deref(), &columns) {
+        discard(link, &upload).await;
+        return Err(fault);
+    }
+    draft.put("source", object!({"type": "file", "upload": upload}))?;
+    Ok(Some(upload))
 }
 
 /// Whether rows have the columns that are to say who they are about; lines of JSON may differ.

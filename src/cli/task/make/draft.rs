@@ -3,17 +3,20 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
-use serde_json::Value;
 use serde_json::value::{RawValue, to_raw_value};
+use serde_json::{Value, json as object};
 
+use crate::args::Items;
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::input::moment::{self, Lean};
-use crate::link::{Link, Write};
+use crate::link::{Link, Write, word};
 use crate::output::screen;
-use crate::task::args::make::{Begin, CanaryArgs, Content, Identity, NewTask, Strict, Then};
+use crate::task::args::make::{
+    Begin, CanaryArgs, Content, Identity, NamedItems, NewTask, Strict, Then, Times,
+};
 use crate::task::args::settings::Settings;
-use crate::task::look::show;
+use crate::task::look::{rows, show};
 use crate::task::make::warnings;
 use crate::task::steer::set::difference_but;
 use crate::task::wait::until;
@@ -109,15 +112,51 @@ impl Draft {
     pub(crate) fn new_task(new: &NewTask) -> Result<Draft, Fault> {
         let mut draft = Draft::default().strictly(new.strict);
         draft.identity(&new.identity)?;
-        let content = &new.content;
-        draft.params(content.params.as_deref())?;
-        draft.put_option("send_params", content.send_params)?;
-        draft.put_option("limits", (!content.limits.is_empty()).then_some(&content.limits))?;
-        draft.put_option("shards", content.shards.as_deref().map(number_or_word))?;
-        draft.put_option("skip_first", content.skip_first)?;
+        draft.content(&new.content)?;
         draft.settings(&new.settings)?;
         draft.begin(new.canary, new.begin)?;
         Ok(draft)
+    }
+
+    /// Adds what is given to the handler.
+    ///
+    /// # Errors
+    /// When the params aren't JSON.
+    pub(crate) fn content(&mut self, content: &Content) -> Result<(), Fault> {
+        self.params(content.params.as_deref())?;
+        self.put_option("send_params", content.send_params)?;
+        self.put_option("limits", (!content.limits.is_empty()).then_some(&content.limits))?;
+        self.put_option("shards", content.shards.as_deref().map(number_or_word))?;
+        self.put_option("skip_first", content.skip_first)
+    }
+
+    /// Adds a source that the node has by itself, if one is named; `csv` says what is special about a CSV at a URL.
+    ///
+    /// # Errors
+    /// When inline items aren't JSON.
+    pub(crate) fn named_items(&mut self, items: &NamedItems, csv: Option<&Items>) -> Result<bool, Fault> {
+        if let Some(total) = items.total {
+            self.put("source", object!({"type": "range", "total": total}))?;
+        } else if let Some(url) = &items.url {
+            let mut source = object!({"type": "url", "url": url});
+            if let Some(format) = items.format {
+                source["format"] = object!(word(&format));
+            }
+            if let Some(delimiter) = csv.and_then(|csv| csv.delimiter) {
+                source["delimiter"] = object!(delimiter);
+            }
+            if csv.is_some_and(|csv| csv.no_header) {
+                source["header"] = object!(false);
+            }
+            self.put("source", source)?;
+        } else if let Some(inline) = &items.inline {
+            let items = json("--items", inline)?;
+            let kind = "inline";
+            self.put("source", rows::Inline { kind, items: &items })?;
+        } else {
+            return Ok(false);
+        }
+        Ok(true)
     }
 
     /// Adds what a task is found by.
@@ -156,9 +195,9 @@ impl Draft {
     ///
     /// # Errors
     /// As [`Draft::time`].
-    pub(crate) fn times(&mut self, content: &Content, link: &Link<'_>) -> Result<(), Fault> {
-        self.time("start_at", content.start_at.as_ref(), link)?;
-        self.deadline(content.deadline.as_ref(), link)
+    pub(crate) fn times(&mut self, times: &Times, link: &Link<'_>) -> Result<(), Fault> {
+        self.time("start_at", times.start_at.as_ref(), link)?;
+        self.deadline(times.deadline.as_ref(), link)
     }
 
     /// Adds when it is stopped; `none` takes that away.

@@ -86,17 +86,15 @@ impl SpecRequest {
                 FieldFault::new("/every", "stands beside `cron`").advise("one of both"),
             )),
             (Some(cron), None, _) => self.cron(cron, known),
-            (None, Some(_), _) if self.zone.is_some() => Err(ServiceError::from(
-                FieldFault::new("/zone", "`every` follows elapsed time and has no zone")
-                    .advise("leave it out"),
-            )),
+            (None, Some(_), _) | (None, None, Some(Timing::Every(_))) if self.zone.is_some() => {
+                Err(ServiceError::from(
+                    FieldFault::new("/zone", "`every` follows elapsed time and has no zone")
+                        .advise("leave it out"),
+                ))
+            }
             (None, Some(every), _) => Timing::every(every).map_err(|wrong| fault(wrong).into()),
             (None, None, Some(Timing::Cron(cron))) if self.zone.is_some() => self.cron(cron.text(), known),
-            (None, None, Some(timing)) if self.zone.is_none() => Ok(timing.clone()),
-            (None, None, Some(_)) => Err(ServiceError::from(
-                FieldFault::new("/zone", "`every` follows elapsed time and has no zone")
-                    .advise("leave it out"),
-            )),
+            (None, None, Some(timing)) => Ok(timing.clone()),
             (None, None, None) => Err(ServiceError::from(
                 FieldFault::new("/cron", "a schedule has `cron` or `every`")
                     .advise("\"cron\":\"0 3 * * *\", or \"every\":\"30m\""),
