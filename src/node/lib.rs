@@ -184,10 +184,9 @@ impl Node {
 
     /// The same for a node that is steered from outside.
     async fn start_with(options: NodeOptions, beside: Beside) -> Result<Node, StartError> {
-        let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
-        let store = options.store.clone();
-        let (store_id, meters) = (store.store_id().await?, store.meters().clone());
+        let (clock, store): (Arc<dyn Clock>, _) = (Arc::new(SystemClock::new()), options.store.clone());
         let vital = options.runtimes.vital.handle().clone();
+        let (store_id, meters) = (store.store_id().await?, store.meters().clone());
         let (leases, hints) = witness::open(beside.cluster.as_ref(), &store_id, &clock, &meters, &vital)?;
         let context = NodeContext {
             node: options.name,
@@ -225,9 +224,8 @@ impl Node {
             meters,
         };
         let ledger = Ledger::new(options.capacity, options.unlimited_reserves);
-        let supervisor = Arc::new(SupervisorHandle::start(Arc::new(context), ledger).await?);
         Ok(Node {
-            supervisor,
+            supervisor: Arc::new(SupervisorHandle::start(Arc::new(context), ledger).await?),
             store,
             clock,
             times: options.times,

@@ -12,7 +12,7 @@ enabled = true
 [handler.command.commands.count]
 cmd = ["sh", "-c", "printf '{\"rows\":%d}' $(wc -l)"]
 [handler.command.commands.number]
-each = ["printf", "{\"n\":%d,\"parity\":\"even\"}", "{index}"]
+each = ["printf", '{{"n":%d,"parity":"even"}}', "{index}"]
 "#;
 
 async fn node() -> (Node, Person) {
@@ -105,7 +105,7 @@ async fn what_a_task_publishes_is_said_in_flags_and_shown() {
         .await
         .expect(2);
     let words = "task create push --total 5 --publish board --publish-if most";
-    person.windrow(words).await.refused(2, &["--publish-if"]);
+    person.windrow(words).await.refused(7, &["--publish-if"]);
     let words = "task create push --total 5 --publish board --reduce command:nobody";
     person.windrow(words).await.refused(7, &["--reduce"]);
     publish(&person, "--publish-if 99.5% --publish-key n").await;

@@ -3,7 +3,7 @@
 use serde::de::IgnoredAny;
 
 use super::SUMMARY_BYTES_MAX;
-use crate::items::output::minified;
+use crate::handler::text::minified;
 
 /// An answer is no summary.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -1,4 +1,5 @@
-//! How a handler fares, as one sentence: the same words wherever people look.
+//! Texts about handlers and of them: how one fares, as one sentence, the same words wherever people look; and JSON that one
+//! answered, fit to be kept.
 
 use std::time::Duration;
 
@@ -74,6 +75,23 @@ pub(super) fn seconds(span: Duration) -> String {
         String::new()
     };
     format!("{}{}{rest}", larger.0, larger.1)
+}
+
+/// The same JSON without white space between its tokens. Numbers and texts stay as they were written.
+pub(crate) fn minified(json: &str) -> String {
+    let (mut in_text, mut escaped) = (false, false);
+    json.chars()
+        .filter(|c| {
+            let is_space = !in_text && matches!(c, ' ' | '\t' | '\n' | '\r');
+            match c {
+                _ if escaped => escaped = false,
+                '\\' if in_text => escaped = true,
+                '"' => in_text = !in_text,
+                _ => {}
+            }
+            !is_space
+        })
+        .collect()
 }
 
 #[cfg(test)]

@@ -1,5 +1,7 @@
 //! What an item came to: the JSON that its handler answered with a success, fit to be kept.
 
+use crate::handler::text::minified;
+
 /// The longest output that is kept of an item. Unit: bytes of minified JSON. A longer one still settles its item.
 pub const OUTPUT_KEPT_MAX: usize = 64 << 10;
 
@@ -29,23 +31,6 @@ impl Output {
         }
         Output::Json(json.into())
     }
-}
-
-/// The same JSON without white space between its tokens. Numbers and texts stay as they were written.
-pub(crate) fn minified(json: &str) -> String {
-    let (mut in_text, mut escaped) = (false, false);
-    json.chars()
-        .filter(|c| {
-            let is_space = !in_text && matches!(c, ' ' | '\t' | '\n' | '\r');
-            match c {
-                _ if escaped => escaped = false,
-                '\\' if in_text => escaped = true,
-                '"' => in_text = !in_text,
-                _ => {}
-            }
-            !is_space
-        })
-        .collect()
 }
 
 #[cfg(test)]

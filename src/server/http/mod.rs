@@ -135,17 +135,6 @@ fn other_paths() -> Vec<UtoipaMethodRouter<App>> {
         routes!(schedules::fires::next),
         routes!(limits::create, limits::list),
         routes!(limits::read, limits::edit, limits::delete),
-        routes!(datasets::list),
-        routes!(datasets::read, datasets::edit, datasets::delete),
-        routes!(datasets::current),
-        routes!(datasets::roll_back),
-        routes!(datasets::generations),
-        routes!(datasets::generation),
-        routes!(datasets::rows::results),
-        routes!(datasets::rows::item),
-        routes!(datasets::rows::keys),
-        routes!(datasets::pin),
-        routes!(datasets::unpin),
         routes!(tokens::create, tokens::list),
         routes!(tokens::revoke),
         routes!(guard::outside::healthz),
@@ -162,10 +151,27 @@ fn other_paths() -> Vec<UtoipaMethodRouter<App>> {
     ]
 }
 
+/// The routes of datasets.
+fn dataset_paths() -> Vec<UtoipaMethodRouter<App>> {
+    vec![
+        routes!(datasets::list),
+        routes!(datasets::read, datasets::edit, datasets::delete),
+        routes!(datasets::current),
+        routes!(datasets::roll_back),
+        routes!(datasets::generations),
+        routes!(datasets::generation),
+        routes!(datasets::rows::results),
+        routes!(datasets::rows::item),
+        routes!(datasets::rows::keys),
+        routes!(datasets::pin),
+        routes!(datasets::unpin),
+    ]
+}
+
 /// Every route with its description.
 fn routes() -> OpenApiRouter<App> {
     let begin = OpenApiRouter::with_openapi(Description::openapi());
-    let paths = task_paths().into_iter().chain(other_paths());
+    let paths = [task_paths(), dataset_paths(), other_paths()].into_iter().flatten();
     paths.fold(begin, OpenApiRouter::routes)
 }
 
