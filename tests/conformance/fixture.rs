@@ -17,6 +17,7 @@ use windrow_core::limit::Bounds;
 use windrow_core::limit::key::LimitKey;
 use windrow_core::settings::{Auto, Backoff, Burst, ErrorBudget, OnExhausted, Rate, RateLimit};
 use windrow_core::shards::Directives;
+use windrow_core::stats::daily::Settled;
 use windrow_core::task::Tuning;
 use windrow_engine::ports::datasets::publication::PublicationStore;
 use windrow_engine::ports::datasets::store::DatasetStore;
@@ -34,6 +35,7 @@ use windrow_engine::ports::schedules::store::ScheduleStore;
 use windrow_engine::ports::sources::store::SourceStore;
 use windrow_engine::ports::tasks::failure_list::FailureList;
 use windrow_engine::ports::tasks::results::ResultStore;
+use windrow_engine::ports::tasks::statistics::StatisticsStore;
 use windrow_engine::ports::tasks::store::{
     Actor, NewTask, TaskCommand, TaskStore, TaskView, WaitNote, Write,
 };
@@ -58,6 +60,7 @@ pub trait Stores:
     + UpkeepStore
     + LimitStore
     + ScheduleStore
+    + StatisticsStore
 {
 }
 impl<T> Stores for T where
@@ -74,6 +77,7 @@ impl<T> Stores for T where
         + UpkeepStore
         + LimitStore
         + ScheduleStore
+        + StatisticsStore
 {
 }
 
@@ -257,11 +261,13 @@ impl Harness {
             memory.mend(id);
         }
         if let Some(db) = self.inspect().await {
-            let sql = format!(
-                "UPDATE shard SET succeeded = succeeded + 1 WHERE task_id = {} AND shard_no = 0",
-                id.0
-            );
-            db.execute_unprepared(&sql).await.unwrap();
+            for table in ["shard", "shard_day"] {
+                let sql = format!(
+                    "UPDATE {table} SET succeeded = succeeded + 1 WHERE task_id = {} AND shard_no = 0",
+                    id.0
+                );
+                db.execute_unprepared(&sql).await.unwrap();
+            }
             db.close().await.unwrap();
         }
     }
@@ -376,10 +382,15 @@ impl Harness {
         assert_eq!(self.write(checkpoint).await, CheckpointAck::Stored);
     }
 
-    /// The task, after a check that its terms add up.
+    /// The task, after a check that its terms and its days add up.
     pub async fn view(&self, id: TaskId) -> TaskView {
         let view = self.store.get(id).await.unwrap().unwrap();
         assert!(view.counters.accounted() <= view.total.0, "{view:?}");
+        let days = self.store.shard_days(id).await.unwrap();
+        let counted = days
+            .iter()
+            .fold(Settled::default(), |sum, day| sum.plus(day.items));
+        assert_eq!(counted, Settled::of(&view.counters), "{days:?}");
         view
     }
 }

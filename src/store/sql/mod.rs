@@ -14,6 +14,7 @@ pub mod run;
 pub mod schedule;
 pub mod session;
 pub mod source;
+pub mod statistics;
 pub mod task;
 
 mod dialect;

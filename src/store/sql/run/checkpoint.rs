@@ -10,6 +10,7 @@ use crate::sql::log::data_log;
 use crate::sql::run::close;
 use crate::sql::run::items;
 use crate::sql::run::results;
+use crate::sql::statistics::days::Gains;
 use crate::sql::task::life::Held;
 use crate::sql::{Store, Transaction, error, locks, words};
 use windrow_core::ids::{CheckpointSeq, TaskId};
@@ -50,13 +51,15 @@ pub(crate) async fn checkpoint(
         .collect();
     let mut acks = vec![CheckpointAck::Fenced; checkpoints.len()];
     let mut results: Vec<Option<_>> = results.into_iter().map(Some).collect();
+    let mut gains = Gains::default();
     for (place, checkpoint) in in_order(checkpoints) {
         if stopped.remove(&checkpoint.shard.task) {
             locks::shards(&transaction, checkpoint.shard.task).await?;
         }
         let results = results[place].take().unwrap_or_default();
-        acks[place] = write(&transaction, checkpoint, results).await?;
+        acks[place] = write(&transaction, checkpoint, results, &mut gains).await?;
     }
+    gains.write(&transaction).await?;
     transaction.commit().await.map_err(error)?;
     Ok(acks)
 }
@@ -88,6 +91,7 @@ async fn write(
     transaction: &Transaction,
     checkpoint: &ShardCheckpoint,
     results: Vec<result_segment::ActiveModel>,
+    gains: &mut Gains,
 ) -> Result<CheckpointAck, StoreError> {
     let Some(row) = locks::shard(transaction, checkpoint.shard).await? else {
         return Ok(CheckpointAck::Fenced);
@@ -99,6 +103,7 @@ async fn write(
     if written.rows_affected == 0 {
         return Ok(classify(checkpoint, &row));
     }
+    gains.take(checkpoint, &row);
     let stored = CheckpointSeq(row.ckpt_seq.cast_unsigned());
     data_log::note_replies(transaction, checkpoint, stored).await?;
     items::apply(transaction, checkpoint).await?;
