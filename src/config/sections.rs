@@ -234,6 +234,8 @@ sections! {
         tasks: Duration = "365d" above "0s";
         /// Fires of schedules, the newest 10 000 of each
         fires: Duration = "90d" above "0s";
+        /// What deleted tasks did in each day (`windrow stats`); of tasks that are kept it stays as long as they do
+        statistics: Duration = "730d" above "0s";
     }
 
     /// What items came to

@@ -6,6 +6,7 @@ use windrow_core::task::lifecycle::Status;
 use windrow_engine::ports::ownership::run_store::{CheckpointAck, RunClose, ShardCheckpoint};
 use windrow_engine::ports::tasks::statistics::{Period, ShardDay, TaskTotals};
 use windrow_engine::ports::tasks::store::{NewTask, TaskCommand, Write};
+use windrow_engine::ports::tasks::upkeep::Sweep;
 
 use crate::fixture::{BUSINESS, Harness, NOW, abandoned, at, closing, task, with, write};
 
@@ -279,4 +280,11 @@ pub async fn a_deleted_task_leaves_its_days_to_its_business(harness: Harness) {
         items: settled(12, 0, 0),
     };
     assert_eq!(totals, [first, second]);
+
+    let sweep =
+        async |before: WallMs| while harness.store.sweep(Sweep::Statistics, before).await.unwrap() > 0 {};
+    sweep(WallMs(tomorrow().0 - 1)).await;
+    assert_eq!(by_day(&harness).await.len(), 2, "a day is kept until it is over");
+    sweep(tomorrow()).await;
+    assert_eq!(by_day(&harness).await, [(today().next(), second)]);
 }

@@ -4,7 +4,7 @@ use async_trait::async_trait;
 
 use super::state::State;
 use super::{Call, MemoryStore};
-use windrow_core::ids::TaskId;
+use windrow_core::ids::{TaskId, WallMs};
 use windrow_core::items::counters::Counters;
 use windrow_core::stats::daily::{Cells, Settled, Totals, UtcDay};
 use windrow_core::task::lifecycle::Status;
@@ -30,6 +30,15 @@ pub(super) fn fold(state: &mut State, id: TaskId) {
         *sum = sum.plus(totals);
     }
     state.shard_days.retain(|(shard, _), _| shard.task != id);
+}
+
+/// Forgets days of deleted tasks that were over before a time.
+pub(super) fn expire(state: &mut State, before: WallMs) -> u64 {
+    let count = state.business_days.len();
+    state
+        .business_days
+        .retain(|(_, day), _| *day >= UtcDay::of(before));
+    (count - state.business_days.len()) as u64
 }
 
 /// What a task that is kept did.

@@ -255,6 +255,7 @@ fn beside(from: &Base<'_>, caller: Arc<dyn HookCaller>, publisher: Publisher) ->
             results: config.retention.results,
             tasks: config.retention.tasks,
             fires: config.retention.fires,
+            statistics: config.retention.statistics,
             log: config.data_log.retention,
             log_lines: config.data_log.max_per_task,
         }),

@@ -237,6 +237,7 @@ async fn sweep(node: &NodeContext, keep: Keep, now: WallMs, done: &mut Done) {
             // What a publication let go is gone for readers at once.
             Sweep::Generations => Duration::ZERO,
             Sweep::ResultBytes => RESULT_BYTES_KEPT,
+            Sweep::Statistics => keep.statistics,
         };
         let before = now.minus(kept);
         let swept = repeat(SWEEP_MAX, || node.upkeep.sweep(what, before), done).await;

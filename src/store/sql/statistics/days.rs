@@ -5,15 +5,16 @@ use std::collections::BTreeMap;
 
 use sea_orm::ActiveValue::Set;
 use sea_orm::sea_query::{Alias, Expr, ExprTrait as _, Func, OnConflict};
-use sea_orm::{ColumnTrait, ConnectionTrait, DbBackend, EntityTrait, QueryFilter};
+use sea_orm::{ColumnTrait, ConnectionTrait, DbBackend, EntityTrait, QueryFilter, QueryOrder, QuerySelect};
 
 use crate::sql::entity::{business_day, shard_day, shard_head, task};
-use crate::sql::{Transaction, error, words};
+use crate::sql::{Store, Transaction, error, words};
 use windrow_core::ids::WallMs;
 use windrow_core::stats::daily::{Settled, TaskCounts, Totals, UtcDay};
 use windrow_core::task::lifecycle::Status;
 use windrow_engine::ports::StoreError;
 use windrow_engine::ports::ownership::run_store::ShardCheckpoint;
+use windrow_engine::ports::tasks::upkeep::SWEEP_MAX;
 
 /// What several checkpoints settled, by the key of their rows: one statement for all of them.
 #[derive(Debug, Default)]
@@ -157,4 +158,23 @@ async fn add(
         .await
         .map_err(error)?;
     Ok(())
+}
+
+/// Forgets days of deleted tasks that were over before a time, some at a time.
+pub(crate) async fn expire(store: &Store, before: WallMs) -> Result<u64, StoreError> {
+    use business_day::Column as C;
+    let oldest: Option<i64> = business_day::Entity::find()
+        .select_only()
+        .column(C::Day)
+        .filter(C::Day.lt(UtcDay::of(before).0))
+        .order_by_asc(C::Day)
+        .into_tuple()
+        .one(&store.readers)
+        .await
+        .map_err(error)?;
+    let Some(day) = oldest else { return Ok(0) };
+    let gone = business_day::Entity::delete_many().filter(C::Day.eq(day));
+    gone.exec(&store.writer).await.map_err(error)?;
+    // There may be another day.
+    Ok(SWEEP_MAX)
 }
