@@ -246,6 +246,14 @@ sections! {
         location: Option<PathBuf> = "";
     }
 
+    /// Tasks that are deleted
+    ["archive"] archive: Archive {
+        /// A folder to which each task is written before it is deleted, the same on every node (a mount); "" = none
+        ///
+        /// While it can't be written no task is deleted
+        location: Option<PathBuf> = "";
+    }
+
     /// The node's own log
     ["log"] log: Log {
         /// "auto" = "pretty" on a terminal, else "json"; or "logfmt"

@@ -13,6 +13,7 @@
 #![allow(clippy::unwrap_used, reason = "a test says what it expects by panicking")]
 #![allow(unreachable_pub, reason = "facts are public to the list of facts below")]
 
+mod archive;
 mod checkpoints;
 mod claims;
 mod crossing;
@@ -264,6 +265,7 @@ facts! {
         a_batch_counts_each_of_its_shards,
         days_businesses_and_tasks_are_told_apart,
         a_deleted_task_leaves_its_days_to_its_business,
+        what_was_settled_before_there_were_days_lies_in_the_last_change,
     }
     failures {
         places_follow_the_order_of_commits_and_never_change,

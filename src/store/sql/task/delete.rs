@@ -3,6 +3,7 @@
 use sea_orm::sea_query::Expr;
 use sea_orm::{ColumnTrait, EntityTrait, PrimaryKeyTrait, QueryFilter, QueryOrder, QuerySelect};
 
+use crate::sql::archive;
 use crate::sql::dataset::sweep;
 use crate::sql::entity::{
     business, data_log, data_log_drop, failure_group, generation, generation_key, item, outbox,
@@ -38,6 +39,12 @@ pub(crate) async fn delete(
     if write.dry_run {
         let transaction = store.write().await?;
         return deletable(&transaction, id).await.map(drop);
+    }
+    if store.archive.is_some() {
+        let transaction = store.write().await?;
+        deletable(&transaction, id).await?;
+        transaction.rollback().await.map_err(error)?;
+        archive::keep(store, id, now).await?;
     }
     mark(store, id, now).await?;
     clear_rows(store, id).await?;
