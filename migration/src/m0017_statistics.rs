@@ -16,7 +16,7 @@ impl MigrationName for Migration {
     }
 }
 
-/// What a shard settled in a day; written with its checkpoints, so that its days sum up to its counters.
+/// What a shard settled in a day that is over for it. The day in which it settled last is in its own row.
 fn shard_day() -> TableCreateStatement {
     table("shard_day")
         .col(number("task_id"))
@@ -47,21 +47,29 @@ fn business_day() -> TableCreateStatement {
 
 /// Columns that older tables get, in the order in which they are added.
 fn columns() -> Vec<(&'static str, ColumnDef)> {
-    vec![("run", text_null("end_text"))]
+    vec![
+        ("run", text_null("end_text")),
+        // In which a shard settled last, and its counters when that began.
+        ("shard", number("day")),
+        ("shard", number("day_succeeded")),
+        ("shard", number("day_skipped")),
+        ("shard", number("day_abandoned")),
+    ]
 }
 
 /// What was settled before there were days lies in the day of its shard's last change.
-const OLDER: &str = "INSERT INTO shard_day (task_id, shard_no, day, succeeded, skipped, abandoned) \
-    SELECT task_id, shard_no, (updated_at - updated_at % 86400000) / 86400000, succeeded, skipped, abandoned FROM shard \
-    WHERE succeeded + skipped + abandoned > 0 AND NOT EXISTS (SELECT 1 FROM shard_day)";
+const OLDER: &str = "UPDATE shard SET day = (updated_at - updated_at % 86400000) / 86400000 \
+    WHERE day = 0 AND succeeded + skipped + abandoned > 0";
 
 #[async_trait::async_trait]
 impl MigrationTrait for Migration {
     async fn up(&self, manager: &SchemaManager) -> Result<(), DbErr> {
         create(manager, shard_day()).await?;
         create(manager, business_day()).await?;
+        add_all(manager, columns()).await?;
         let indexes = [
             index("shard_day", "day", &["day"]),
+            index("shard", "day", &["day"]),
             index("business_day", "day", &["day"]),
             index("task", "created", &["created_at"]),
             index("task", "finished", &["finished_at"]),
@@ -69,13 +77,13 @@ impl MigrationTrait for Migration {
         for index in indexes {
             index.make(manager).await?;
         }
-        add_all(manager, columns()).await?;
         let db = manager.get_connection();
         let older = Statement::from_string(manager.get_database_backend(), OLDER);
         db.execute_raw(older).await.map(drop)
     }
 
     async fn down(&self, manager: &SchemaManager) -> Result<(), DbErr> {
+        drop_index(manager, "idx_shard_day", "shard").await?;
         remove_all(manager, columns()).await?;
         for name in ["idx_task_finished", "idx_task_created"] {
             drop_index(manager, name, "task").await?;

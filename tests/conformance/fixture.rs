@@ -279,13 +279,11 @@ impl Harness {
             memory.mend(id);
         }
         if let Some(db) = self.inspect().await {
-            for table in ["shard", "shard_day"] {
-                let sql = format!(
-                    "UPDATE {table} SET succeeded = succeeded + 1 WHERE task_id = {} AND shard_no = 0",
-                    id.0
-                );
-                db.execute_unprepared(&sql).await.unwrap();
-            }
+            let sql = format!(
+                "UPDATE shard SET succeeded = succeeded + 1 WHERE task_id = {} AND shard_no = 0",
+                id.0
+            );
+            db.execute_unprepared(&sql).await.unwrap();
             db.close().await.unwrap();
         }
     }

@@ -263,6 +263,7 @@ facts! {
         the_days_of_a_shard_sum_up_to_its_counters,
         what_is_refused_or_repeated_is_counted_once_or_never,
         a_batch_counts_each_of_its_shards,
+        a_clock_that_is_behind_counts_for_the_later_day,
         days_businesses_and_tasks_are_told_apart,
         a_deleted_task_leaves_its_days_to_its_business,
         what_was_settled_before_there_were_days_lies_in_the_last_change,

@@ -110,6 +110,22 @@ pub async fn what_is_refused_or_repeated_is_counted_once_or_never(harness: Harne
     assert_eq!(days(&harness, run.shard).await, [(today(), settled(10, 0, 0))]);
 }
 
+pub async fn a_clock_that_is_behind_counts_for_the_later_day(harness: Harness) {
+    let run = harness.running(100).await;
+    harness.stored(at(&run, 1, 10)).await;
+    harness.stored(later(at(&run, 2, 10))).await;
+    harness.stored(at(&run, 3, 15)).await;
+    assert_eq!(
+        days(&harness, run.shard).await,
+        [(today(), settled(15, 0, 0))],
+        "nothing was settled later"
+    );
+    harness.stored(later(at(&run, 4, 20))).await;
+    harness.stored(at(&run, 5, 40)).await;
+    let both = [(today(), settled(15, 0, 0)), (today().next(), settled(25, 0, 0))];
+    assert_eq!(days(&harness, run.shard).await, both);
+}
+
 pub async fn a_batch_counts_each_of_its_shards(harness: Harness) {
     let (one, two) = (harness.running(50).await, harness.running(50).await);
     harness.stored(at(&one, 1, 5)).await;

@@ -16,7 +16,13 @@ use windrow_engine::ports::tasks::statistics::{Period, ShardDay, StatisticsStore
 pub(super) fn gain(state: &mut State, checkpoint: &ShardCheckpoint, before: &Counters) {
     let gain = Settled::of(&checkpoint.counters).since(Settled::of(before));
     if gain != Settled::default() {
-        let day = UtcDay::of(checkpoint.now);
+        let days = state.shard_days.keys();
+        let last = days
+            .filter(|(shard, _)| *shard == checkpoint.shard)
+            .map(|(_, day)| *day)
+            .max();
+        // By a clock that is behind nothing is settled before the last day.
+        let day = UtcDay::of(checkpoint.now).max(last.unwrap_or_default());
         let sum = state.shard_days.entry((checkpoint.shard, day)).or_default();
         *sum = sum.plus(gain);
     }

@@ -2,12 +2,12 @@
 
 use serde_json::{Value, json};
 
-use crate::sql::entity::{failure_group, item, run, shard_day, shard_head, task};
+use crate::sql::entity::{failure_group, item, run, shard_head, task};
 use crate::sql::task::life;
 use crate::sql::words;
 use windrow_core::ids::{ScheduleId, StoreId, TaskId, WallMs};
-use windrow_core::stats::daily::UtcDay;
 use windrow_engine::ports::StoreError;
+use windrow_engine::ports::tasks::statistics::ShardDay;
 
 /// Grows when a member changes its meaning.
 const FORMAT: u32 = 1;
@@ -86,10 +86,10 @@ pub(super) fn run(row: &run::Model) -> String {
 }
 
 /// What a shard settled in a day.
-pub(super) fn day(row: &shard_day::Model) -> String {
+pub(super) fn day(day: &ShardDay) -> String {
     line(&json!({
-        "kind": "day", "shard": row.shard_no, "day": UtcDay(row.day).to_string(), "succeeded": row.succeeded,
-        "skipped": row.skipped, "abandoned": row.abandoned,
+        "kind": "day", "shard": day.shard.no, "day": day.day.to_string(), "succeeded": day.items.succeeded,
+        "skipped": day.items.skipped, "abandoned": day.items.abandoned,
     }))
 }
 

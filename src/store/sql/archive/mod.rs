@@ -12,6 +12,7 @@ use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect};
 use crate::folder::{ARCHIVE, Folder, PackedFile};
 use crate::sql::entity::{business, failure_group, item, run, shard_day, shard_head, task};
 use crate::sql::run::items;
+use crate::sql::statistics::days;
 use crate::sql::task::delete::DELETING;
 use crate::sql::{Store, Transaction, damaged, error};
 use windrow_core::ids::{TaskId, WallMs};
@@ -81,8 +82,6 @@ async fn small(
         .map_err(error)?;
     let days = shard_day::Entity::find()
         .filter(shard_day::Column::TaskId.eq(id.0))
-        .order_by_asc(shard_day::Column::ShardNo)
-        .order_by_asc(shard_day::Column::Day)
         .all(snapshot)
         .await
         .map_err(error)?;
@@ -94,6 +93,7 @@ async fn small(
         .map_err(error)?;
     let lines = shards.iter().map(lines::shard);
     let lines = lines.chain(runs.iter().map(lines::run));
+    let days = days::together(&days, shards);
     let lines = lines.chain(days.iter().map(lines::day));
     Ok(lines.chain(groups.iter().map(lines::failures)).collect())
 }

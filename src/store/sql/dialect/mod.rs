@@ -23,8 +23,8 @@ use sea_orm::sqlx;
 use sea_orm::sqlx::mysql::MySqlDatabaseError;
 use sea_orm::sqlx::postgres::PgDatabaseError;
 use sea_orm::{
-    AccessMode, ColumnTrait, ConnectionTrait, DatabaseConnection, DatabaseTransaction, DbBackend, DbErr,
-    IsolationLevel, RuntimeErr, SqliteTransactionMode, Statement, TransactionOptions, TransactionTrait,
+    AccessMode, ConnectionTrait, DatabaseConnection, DatabaseTransaction, DbBackend, DbErr, IsolationLevel,
+    RuntimeErr, SqliteTransactionMode, Statement, TransactionOptions, TransactionTrait,
 };
 
 pub(super) use self::batch::{Reply, Talk};
@@ -77,8 +77,8 @@ pub(super) async fn begin_read(readers: &DatabaseConnection) -> Result<DatabaseT
 }
 
 /// A sum as a 64-bit number: the servers make decimals of it, and each has its own word for one that isn't.
-pub(super) fn whole_sum<C: ConnectionTrait>(db: &C, column: impl ColumnTrait) -> Expr {
-    column.sum().cast_as(match db.get_database_backend() {
+pub(super) fn whole_sum<C: ConnectionTrait>(db: &C, of: impl Into<Expr>) -> Expr {
+    of.into().sum().cast_as(match db.get_database_backend() {
         DbBackend::MySql => "signed",
         _ => "bigint",
     })

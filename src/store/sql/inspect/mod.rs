@@ -57,8 +57,9 @@ const RULES: [(&str, &str); 8] = [
         "SELECT COUNT(*) AS n, MIN('t' || s.task_id) AS one FROM shard s LEFT JOIN (SELECT task_id, shard_no, \
          SUM(succeeded) AS succeeded, SUM(skipped) AS skipped, SUM(abandoned) AS abandoned FROM shard_day \
          GROUP BY task_id, shard_no) d ON d.task_id = s.task_id AND d.shard_no = s.shard_no \
-         WHERE s.succeeded <> COALESCE(d.succeeded, 0) OR s.skipped <> COALESCE(d.skipped, 0) \
-         OR s.abandoned <> COALESCE(d.abandoned, 0)",
+         WHERE s.day_succeeded <> COALESCE(d.succeeded, 0) OR s.day_skipped <> COALESCE(d.skipped, 0) \
+         OR s.day_abandoned <> COALESCE(d.abandoned, 0) OR s.day_succeeded > s.succeeded \
+         OR s.day_skipped > s.skipped OR s.day_abandoned > s.abandoned",
     ),
 ];
 

@@ -38,14 +38,15 @@ const SHARD: &str = "INSERT INTO shard (task_id, shard_no, first_index, end_inde
     VALUES (7, 0, 0, 10, 10, 'done', 'rest', 1, 1, 1, 1, 10, 10, 8, 1, 1, 0, x'', 0, 0, -1, 0, 0, 0)";
 
 const DAY: &str =
-    "INSERT INTO shard_day (task_id, shard_no, day, succeeded, skipped, abandoned) VALUES (7, 0, 9, 8, 1, 1)";
+    "INSERT INTO shard_day (task_id, shard_no, day, succeeded, skipped, abandoned) VALUES (7, 0, 9, 5, 1, 0)";
+const NEXT_DAY: &str = "UPDATE shard SET day = 10, day_succeeded = 5, day_skipped = 1";
 
 #[tokio::test]
 async fn a_whole_database_has_no_faults_and_each_broken_rule_is_found() {
     let place = tempfile::tempdir().expect("a directory");
     let (store, path) = made(&place).await;
     assert_eq!(faults(&path).await, []);
-    for sql in [BUSINESS, TASK, SHARD, DAY] {
+    for sql in [BUSINESS, TASK, SHARD, DAY, NEXT_DAY] {
         run(&store, sql).await;
     }
     assert_eq!(faults(&path).await, []);

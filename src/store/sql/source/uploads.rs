@@ -126,7 +126,7 @@ impl UploadStore for Store {
 
     async fn stored_most(&self, prefix: &str, limit: u32) -> Result<Vec<(String, u64)>, StoreError> {
         use upload::Column as C;
-        let stored = || whole_sum(&self.readers, C::ByteSize);
+        let stored = || whole_sum(&self.readers, Expr::col(C::ByteSize));
         let found: Vec<(String, i64)> = upload::Entity::find()
             .select_only()
             .column(C::CreatedBy)

@@ -3,11 +3,12 @@
 use std::collections::HashMap;
 
 use sea_orm::sea_query::{Expr, ExprTrait as _};
-use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QuerySelect, QueryTrait};
+use sea_orm::{ColumnTrait, ConnectionTrait as _, EntityTrait, QueryFilter, QuerySelect, QueryTrait};
 
 use super::days::{ended, settled};
-use super::{days_of_tasks, of_days, only, slug, slugs, with_sums};
-use crate::sql::entity::{business_day, shard_day, task};
+use super::shard_days::{BUSINESS, DAY, days_of_tasks, sums, tuples};
+use super::{only, slug, slugs};
+use crate::sql::entity::{business_day, task};
 use crate::sql::{Transaction, damaged, error};
 use windrow_core::ids::WallMs;
 use windrow_core::stats::daily::{Cells, TaskCounts, Totals, UtcDay};
@@ -41,14 +42,11 @@ impl Found {
 
     /// Adds what tasks that are kept settled.
     pub(super) async fn items(&mut self, snapshot: &Transaction, period: &Period) -> Result<(), StoreError> {
-        let query = days_of_tasks(period, &self.slugs)
-            .column(task::Column::BusinessId)
-            .column(shard_day::Column::Day)
-            .group_by(task::Column::BusinessId)
-            .group_by(shard_day::Column::Day);
-        let query = with_sums(snapshot, query);
-        let sums: Vec<(i64, i64, i64, i64, i64)> = query.into_tuple().all(snapshot).await.map_err(error)?;
-        for (business, day, succeeded, skipped, abandoned) in sums {
+        let mut query = sums(snapshot, days_of_tasks(period, &self.slugs));
+        query.columns([BUSINESS, DAY]).group_by_columns([BUSINESS, DAY]);
+        let rows = snapshot.query_all(&query).await.map_err(error)?;
+        let sums: Vec<(i64, i64, i64, i64, i64)> = tuples(&rows)?;
+        for (succeeded, skipped, abandoned, business, day) in sums {
             let items = settled(succeeded, skipped, abandoned);
             let totals = Totals {
                 items,
@@ -128,10 +126,10 @@ impl Found {
         let query = business_day::Entity::find().apply_if(period.business.as_ref(), |query, slug| {
             query.filter(C::Business.eq(slug))
         });
-        let rows = of_days(query, C::Day, period)
-            .all(snapshot)
-            .await
-            .map_err(error)?;
+        let query = query
+            .filter(C::Day.gte(period.from.0))
+            .filter(C::Day.lt(period.until.0));
+        let rows = query.all(snapshot).await.map_err(error)?;
         for row in rows {
             let totals = Totals {
                 tasks: TaskCounts {

@@ -1,5 +1,6 @@
-//! The rows of days. A shard's day grows under the shard's lock, with the checkpoint that settles the items; a business's
-//! day under the lock of a task that is deleted.
+//! The rows of days. A shard's day ends under the shard's lock, with the first checkpoint that settles something on a later
+//! one: until then it is the difference between the shard's counters and those with which it began, so that most checkpoints
+//! write no more than their shard. A business's day grows under the lock of a task that is deleted.
 
 use std::collections::BTreeMap;
 
@@ -8,59 +9,90 @@ use sea_orm::sea_query::{Alias, Expr, ExprTrait as _, Func, OnConflict};
 use sea_orm::{ColumnTrait, ConnectionTrait, DbBackend, EntityTrait, QueryFilter, QueryOrder, QuerySelect};
 
 use crate::sql::entity::{business_day, shard_day, shard_head, task};
+use crate::sql::task::record;
 use crate::sql::{Store, Transaction, error, words};
-use windrow_core::ids::WallMs;
+use windrow_core::ids::{ShardId, TaskId, WallMs};
 use windrow_core::stats::daily::{Settled, TaskCounts, Totals, UtcDay};
 use windrow_core::task::lifecycle::Status;
 use windrow_engine::ports::StoreError;
 use windrow_engine::ports::ownership::run_store::ShardCheckpoint;
+use windrow_engine::ports::tasks::statistics::ShardDay;
 use windrow_engine::ports::tasks::upkeep::SWEEP_MAX;
 
-/// What several checkpoints settled, by the key of their rows: one statement for all of them.
-#[derive(Debug, Default)]
-pub(crate) struct Gains(BTreeMap<(i64, i32, UtcDay), Settled>);
+/// The day that begins for a shard with a checkpoint, `row` being the shard as it was: one that settles something on a later
+/// day than the last. (By a clock that is behind nothing is settled before that: it counts for the later day.)
+pub(crate) fn begun(checkpoint: &ShardCheckpoint, row: &shard_head::Model) -> Option<UtcDay> {
+    let day = UtcDay::of(checkpoint.now);
+    let settles = Settled::of(&checkpoint.counters) != counted(row);
+    (settles && day.0 > row.day).then_some(day)
+}
 
-impl Gains {
-    /// Takes in what a checkpoint settles beyond `row`, the shard as it was.
+/// Days of shards that are over: one statement for those of several checkpoints, and none on most.
+#[derive(Debug, Default)]
+pub(crate) struct OverDays(Vec<shard_day::ActiveModel>);
+
+impl OverDays {
+    /// Takes in the day that ends with a checkpoint, if one does.
     pub(crate) fn take(&mut self, checkpoint: &ShardCheckpoint, row: &shard_head::Model) {
-        let gain = Settled::of(&checkpoint.counters).since(Settled::of(&words::counters(row)));
-        if gain == Settled::default() {
+        let items = of_last_day(row);
+        if begun(checkpoint, row).is_none() || items == Settled::default() {
             return;
         }
-        let key = (row.task_id, row.shard_no, UtcDay::of(checkpoint.now));
-        let sum = self.0.entry(key).or_default();
-        *sum = sum.plus(gain);
+        self.0.push(shard_day::ActiveModel {
+            task_id: Set(row.task_id),
+            shard_no: Set(row.shard_no),
+            day: Set(row.day),
+            succeeded: Set(items.succeeded.cast_signed()),
+            skipped: Set(items.skipped.cast_signed()),
+            abandoned: Set(items.abandoned.cast_signed()),
+        });
     }
 
-    /// Adds them to their days.
+    /// Writes them.
     pub(crate) async fn write(self, transaction: &Transaction) -> Result<(), StoreError> {
-        use shard_day::Column as C;
         if self.0.is_empty() {
             return Ok(());
         }
-        let row = |((task, shard, day), gain): ((i64, i32, UtcDay), Settled)| shard_day::ActiveModel {
-            task_id: Set(task),
-            shard_no: Set(shard),
-            day: Set(day.0),
-            succeeded: Set(gain.succeeded.cast_signed()),
-            skipped: Set(gain.skipped.cast_signed()),
-            abandoned: Set(gain.abandoned.cast_signed()),
-        };
-        let sums = [C::Succeeded, C::Skipped, C::Abandoned];
-        let grown = OnConflict::columns([C::TaskId, C::ShardNo, C::Day])
-            .values(sums.map(|column| (column, sum(transaction, column))))
-            .to_owned();
-        shard_day::Entity::insert_many(self.0.into_iter().map(row))
-            .on_conflict(grown)
-            .exec_without_returning(transaction)
-            .await
-            .map_err(error)?;
-        Ok(())
+        let written = shard_day::Entity::insert_many(self.0).exec_without_returning(transaction);
+        written.await.map(drop).map_err(error)
     }
 }
 
+/// What a shard has settled.
+fn counted(row: &shard_head::Model) -> Settled {
+    Settled::of(&words::counters(row))
+}
+
+/// What a shard settled in the day in which it settled last.
+pub(super) fn of_last_day(row: &shard_head::Model) -> Settled {
+    counted(row).since(settled(row.day_succeeded, row.day_skipped, row.day_abandoned))
+}
+
+/// All days of a task's shards in which something was settled, by shard and day.
+pub(crate) fn together(over: &[shard_day::Model], shards: &[shard_head::Model]) -> Vec<ShardDay> {
+    let of = |(task, no): (i64, i32), day, items| ShardDay {
+        shard: ShardId {
+            task: TaskId(task),
+            no: no.cast_unsigned(),
+        },
+        day: UtcDay(day),
+        items,
+    };
+    let over = over.iter().map(|row| {
+        let items = settled(row.succeeded, row.skipped, row.abandoned);
+        of((row.task_id, row.shard_no), row.day, items)
+    });
+    let last = shards
+        .iter()
+        .map(|row| of((row.task_id, row.shard_no), row.day, of_last_day(row)));
+    let mut days: Vec<ShardDay> = over.chain(last).collect();
+    days.retain(|day| day.items != Settled::default());
+    days.sort_unstable_by_key(|day| (day.shard, day.day));
+    days
+}
+
 /// What a column becomes where its row is there: its value and the one that was to be inserted.
-fn sum<C: ColumnTrait>(transaction: &Transaction, column: C) -> Expr {
+fn sum(transaction: &Transaction, column: business_day::Column) -> Expr {
     let inserted = match transaction.get_database_backend() {
         DbBackend::MySql => Func::cust("VALUES").arg(Expr::col(column)).into(),
         _ => Expr::col((Alias::new("excluded"), column)),
@@ -80,10 +112,11 @@ pub(crate) async fn fold(
         .all(transaction)
         .await
         .map_err(error)?;
+    let shards = record::shards(transaction, TaskId(task.id)).await?;
     let mut days = ends(task)?;
-    for row in &rows {
-        let day = days.entry(UtcDay(row.day)).or_default();
-        day.items = day.items.plus(settled(row.succeeded, row.skipped, row.abandoned));
+    for day in together(&rows, &shards) {
+        let sum = days.entry(day.day).or_default();
+        sum.items = sum.items.plus(day.items);
     }
     add(transaction, business, days).await?;
     let gone = shard_day::Entity::delete_many().filter(C::TaskId.eq(task.id));

@@ -2,21 +2,22 @@
 
 mod cells;
 pub mod days;
+mod shard_days;
 
 use std::collections::HashMap;
 
 use async_trait::async_trait;
-use sea_orm::{
-    ColumnTrait, EntityTrait, JoinType, QueryFilter, QueryOrder, QuerySelect, QueryTrait, RelationDef, Select,
-};
+use sea_orm::sea_query::{Expr, ExprTrait as _, Order};
+use sea_orm::{ColumnTrait, ConnectionTrait as _, EntityTrait, QueryFilter, QuerySelect, QueryTrait};
 
 use self::cells::Found;
 use self::days::settled;
-use crate::sql::dialect::whole_sum;
+use self::shard_days::{TASK, days_of_tasks, tuples};
 use crate::sql::entity::{business, shard_day, task};
+use crate::sql::task::record;
 use crate::sql::{Store, Transaction, damaged, error, words};
-use windrow_core::ids::{ShardId, TaskId};
-use windrow_core::stats::daily::{Cells, Settled, UtcDay};
+use windrow_core::ids::TaskId;
+use windrow_core::stats::daily::{Cells, Settled};
 use windrow_engine::ports::StoreError;
 use windrow_engine::ports::tasks::statistics::{Period, ShardDay, StatisticsStore, TaskTotals};
 
@@ -38,24 +39,23 @@ impl StatisticsStore for Store {
         after: Option<TaskId>,
         limit: u32,
     ) -> Result<Vec<TaskTotals>, StoreError> {
-        use shard_day::Column as C;
         let snapshot = self.snapshot().await?;
         let slugs = slugs(&snapshot, period).await?;
-        let query = days_of_tasks(period, &slugs)
-            .column(C::TaskId)
-            .apply_if(after, |query, id| query.filter(C::TaskId.lt(id.0)))
-            .group_by(C::TaskId)
-            .order_by_desc(C::TaskId)
-            .limit(u64::from(limit));
-        let query = with_sums(&snapshot, query);
-        let sums: Vec<(i64, i64, i64, i64)> = query.into_tuple().all(&snapshot).await.map_err(error)?;
+        let mut query = shard_days::sums(&snapshot, days_of_tasks(period, &slugs));
+        query.column(TASK).group_by_col(TASK).order_by(TASK, Order::Desc);
+        if let Some(id) = after {
+            query.and_where(Expr::col(TASK).lt(id.0));
+        }
+        query.limit(u64::from(limit));
+        let found = snapshot.query_all(&query).await.map_err(error)?;
+        let sums: Vec<(i64, i64, i64, i64)> = tuples(&found)?;
         let rows = task::Entity::find()
-            .filter(task::Column::Id.is_in(sums.iter().map(|(id, ..)| *id)))
+            .filter(task::Column::Id.is_in(sums.iter().map(|(.., id)| *id)))
             .all(&snapshot)
             .await
             .map_err(error)?;
         let mut rows: HashMap<i64, task::Model> = rows.into_iter().map(|row| (row.id, row)).collect();
-        let totals = |(id, succeeded, skipped, abandoned)| {
+        let totals = |(succeeded, skipped, abandoned, id)| {
             let row = rows
                 .remove(&id)
                 .ok_or_else(|| damaged("the task of a day", &id.to_string()))?;
@@ -65,23 +65,14 @@ impl StatisticsStore for Store {
     }
 
     async fn shard_days(&self, task: TaskId) -> Result<Vec<ShardDay>, StoreError> {
-        use shard_day::Column as C;
-        let rows = shard_day::Entity::find()
-            .filter(C::TaskId.eq(task.0))
-            .order_by_asc(C::ShardNo)
-            .order_by_asc(C::Day)
-            .all(&self.readers)
+        let snapshot = self.snapshot().await?;
+        let over = shard_day::Entity::find()
+            .filter(shard_day::Column::TaskId.eq(task.0))
+            .all(&snapshot)
             .await
             .map_err(error)?;
-        let day = |row: shard_day::Model| ShardDay {
-            shard: ShardId {
-                task,
-                no: row.shard_no.cast_unsigned(),
-            },
-            day: UtcDay(row.day),
-            items: settled(row.succeeded, row.skipped, row.abandoned),
-        };
-        Ok(rows.into_iter().map(day).collect())
+        let shards = record::shards(&snapshot, task).await?;
+        Ok(days::together(&over, &shards))
     }
 }
 
@@ -116,39 +107,8 @@ fn slug(slugs: &HashMap<i64, String>, business: i64) -> Result<String, StoreErro
     slug.ok_or_else(|| damaged("the business of a task", &business.to_string()))
 }
 
-/// The days of a period of tasks that are kept; nothing is selected of them yet.
-fn days_of_tasks(period: &Period, slugs: &HashMap<i64, String>) -> Select<shard_day::Entity> {
-    let task_of_day: RelationDef = shard_day::Entity::belongs_to(task::Entity)
-        .from(shard_day::Column::TaskId)
-        .to(task::Column::Id)
-        .into();
-    let days = shard_day::Entity::find()
-        .select_only()
-        .join(JoinType::InnerJoin, task_of_day)
-        .apply_if(only(period, slugs), |query, ids| {
-            query.filter(task::Column::BusinessId.is_in(ids))
-        });
-    of_days(days, shard_day::Column::Day, period)
-}
-
 /// The numbers of the businesses that are asked for; none is all.
 fn only(period: &Period, slugs: &HashMap<i64, String>) -> Option<Vec<i64>> {
     period.business.as_ref()?;
     Some(slugs.keys().copied().collect())
-}
-
-fn of_days<E: EntityTrait>(query: Select<E>, day: E::Column, period: &Period) -> Select<E> {
-    query
-        .filter(day.gte(period.from.0))
-        .filter(day.lt(period.until.0))
-}
-
-/// With the sums of what was settled.
-fn with_sums(snapshot: &Transaction, query: Select<shard_day::Entity>) -> Select<shard_day::Entity> {
-    use shard_day::Column as C;
-    [(C::Succeeded, "s"), (C::Skipped, "k"), (C::Abandoned, "a")]
-        .into_iter()
-        .fold(query, |query, (column, name)| {
-            query.column_as(whole_sum(snapshot, column), name)
-        })
 }
