@@ -6,7 +6,7 @@ use super::state::State;
 use super::{Call, MemoryStore};
 use windrow_core::ids::{TaskId, WallMs};
 use windrow_core::items::counters::Counters;
-use windrow_core::stats::daily::{Cells, Settled, Totals, UtcDay};
+use windrow_core::stats::daily::{Cells, Settled, TaskCounts, Totals, UtcDay};
 use windrow_core::task::lifecycle::Status;
 use windrow_engine::ports::StoreError;
 use windrow_engine::ports::ownership::run_store::ShardCheckpoint;
@@ -58,18 +58,39 @@ fn of_task(state: &State, id: TaskId) -> Cells {
         *sum = sum.plus(totals);
     };
     for ((_, day), items) in state.shard_days.iter().filter(|((shard, _), _)| shard.task == id) {
-        let mut totals = Totals::default();
-        totals.items = *items;
-        add(*day, totals);
+        let items = *items;
+        add(
+            *day,
+            Totals {
+                items,
+                ..Totals::default()
+            },
+        );
     }
-    let mut made = Totals::default();
-    made.tasks.created = 1;
-    add(UtcDay::of(task.created_at), made);
+    let mut add_tasks = |at: WallMs, tasks: TaskCounts| {
+        add(
+            UtcDay::of(at),
+            Totals {
+                tasks,
+                ..Totals::default()
+            },
+        )
+    };
+    let created = 1;
+    add_tasks(
+        task.created_at,
+        TaskCounts {
+            created,
+            ..TaskCounts::default()
+        },
+    );
     if let Some(at) = task.finished_at {
-        let mut ended = Totals::default();
-        ended.tasks.finished = u64::from(task.status == Status::Finished);
-        ended.tasks.cancelled = u64::from(task.status == Status::Cancelled);
-        add(UtcDay::of(at), ended);
+        let ended = TaskCounts {
+            finished: u64::from(task.status == Status::Finished),
+            cancelled: u64::from(task.status == Status::Cancelled),
+            ..TaskCounts::default()
+        };
+        add_tasks(at, ended);
     }
     cells
 }
