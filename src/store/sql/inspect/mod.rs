@@ -53,7 +53,7 @@ const RULES: [(&str, &str); 8] = [
          ON s.task_id = r.task_id AND s.shard_no = r.shard_no WHERE s.task_id IS NULL",
     ),
     (
-        "the days of a shard sum up to its counters",
+        "the days of a shard add up",
         "SELECT COUNT(*) AS n, MIN('t' || s.task_id) AS one FROM shard s LEFT JOIN (SELECT task_id, shard_no, \
          SUM(succeeded) AS succeeded, SUM(skipped) AS skipped, SUM(abandoned) AS abandoned FROM shard_day \
          GROUP BY task_id, shard_no) d ON d.task_id = s.task_id AND d.shard_no = s.shard_no \
