@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::business::{Act, Business};
-use crate::support::Node;
+use crate::support::{Node, Recipe};
 
 /// The sums of a member of all rows: a test may run over midnight.
 fn sum(page: &Value, pointer: &str) -> u64 {
@@ -110,4 +110,36 @@ async fn a_period_that_is_none_and_a_strange_cursor_are_refused() {
             .problem(400, "invalid-request");
         assert_eq!(problem["errors"][0]["pointer"], pointer, "{query}: {problem:#}");
     }
+}
+
+#[tokio::test]
+async fn a_task_is_archived_before_it_is_deleted_and_kept_while_it_can_not_be() {
+    let business = Business::start(|_| Act::ok()).await;
+    let recipe = Recipe::new();
+    let (folder, away) = (recipe.path("archive"), recipe.path("away"));
+    let config = format!("[archive]\nlocation = {:?}", folder.display().to_string());
+    let node = recipe.config(&config).start().await;
+    node.business("push", &business.url(), json!({})).await;
+    let task = node.task("push", 5, json!({"start": true})).await;
+    node.status(&task, "finished").await;
+    let path = format!("/v1/tasks/{task}");
+
+    std::fs::rename(&folder, &away).unwrap();
+    let problem = node.admin.delete(&path).await.problem(503, "archive-fails");
+    let detail = problem["detail"].as_str().unwrap();
+    assert!(detail.contains("archive.location"), "{problem:#}");
+    node.status(&task, "finished").await;
+    let metrics = node.admin.get("/metrics").await.text();
+    let failed = r#"windrow_archived_tasks_total{outcome="failed"} 1"#;
+    assert!(metrics.contains(failed), "{metrics}");
+
+    std::fs::rename(&away, &folder).unwrap();
+    assert_eq!(node.admin.delete(&path).await.status, 204);
+    node.admin.get(&path).await.problem(404, "not-found");
+    let packed = std::fs::read(folder.join("push").join(format!("{task}.ndjson.zst"))).unwrap();
+    let text = String::from_utf8(zstd::stream::decode_all(&packed[..]).unwrap()).unwrap();
+    let head: Value = serde_json::from_str(text.lines().next().unwrap()).unwrap();
+    assert_eq!((&head["kind"], &head["id"]), (&json!("task"), &json!(task)));
+    assert_eq!(head["counts"]["succeeded"], 5);
+    assert_eq!(head["settings"]["max_attempts"], json!(5), "{head:#}");
 }

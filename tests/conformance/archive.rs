@@ -145,7 +145,7 @@ async fn while_the_folder_is_away_no_task_is_deleted() {
     // What a mount leaves behind.
     fs::create_dir(&archive.folder).unwrap();
     let failed = archive.delete(id, &write()).await.unwrap_err();
-    let CommandError::Store(error @ StoreError::Unavailable(_)) = &failed else {
+    let CommandError::NotArchived(error @ StoreError::Unavailable(_)) = &failed else {
         panic!("{failed:?}")
     };
     assert!(error.to_string().contains("archive.location"), "{error}");

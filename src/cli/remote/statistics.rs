@@ -22,7 +22,7 @@ Examples:
   windrow stats --by task --since yesterday
 
 Days are those of UTC. What was done is counted with each checkpoint: a crash
-neither loses nor repeats anything. Deleted tasks still count, but for --by task.";
+neither loses nor repeats anything. Deleted tasks count, but not --by task.";
 
 /// What a row is about.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]

@@ -17,6 +17,7 @@ use crate::sql::task::delete::DELETING;
 use crate::sql::{Store, Transaction, damaged, error};
 use windrow_core::ids::{TaskId, WallMs};
 use windrow_engine::ports::StoreError;
+use windrow_engine::ports::tasks::store::CommandError;
 
 /// Rows of one question.
 const ROWS_AT_ONCE: u64 = 1_000;
@@ -33,7 +34,10 @@ impl Store {
 }
 
 /// Writes a task that is about to be deleted, if tasks are archived. One whose deletion has begun was written before.
-pub(crate) async fn keep(store: &Store, id: TaskId, now: WallMs) -> Result<(), StoreError> {
+///
+/// # Errors
+/// `NotArchived` when the folder can't be written.
+pub(crate) async fn keep(store: &Store, id: TaskId, now: WallMs) -> Result<(), CommandError> {
     let Some(folder) = &store.archive else {
         return Ok(());
     };
@@ -42,7 +46,7 @@ pub(crate) async fn keep(store: &Store, id: TaskId, now: WallMs) -> Result<(), S
     kept
 }
 
-async fn write(store: &Store, folder: &Folder, id: TaskId, now: WallMs) -> Result<(), StoreError> {
+async fn write(store: &Store, folder: &Folder, id: TaskId, now: WallMs) -> Result<(), CommandError> {
     let snapshot = store.snapshot().await?;
     let row = task::Entity::find_by_id(id.0)
         .one(&snapshot)
@@ -54,7 +58,10 @@ async fn write(store: &Store, folder: &Folder, id: TaskId, now: WallMs) -> Resul
     let owner = business::Entity::find_by_id(row.business_id).one(&snapshot).await;
     let owner = owner.map_err(error)?;
     let owner = owner.ok_or_else(|| damaged("the business of a task", &row.business_id.to_string()))?;
-    let file = folder.begin(format!("{}/{id}.ndjson.zst", owner.slug)).await?;
+    let file = folder
+        .begin(format!("{}/{id}.ndjson.zst", owner.slug))
+        .await
+        .map_err(CommandError::NotArchived)?;
     let shards = shard_head::Entity::find()
         .filter(shard_head::Column::TaskId.eq(id.0))
         .order_by_asc(shard_head::Column::FirstIndex)
@@ -62,9 +69,11 @@ async fn write(store: &Store, folder: &Folder, id: TaskId, now: WallMs) -> Resul
         .await
         .map_err(error)?;
     let head = lines::task(&row, (&store.id, &owner.slug), &shards, now)?;
-    let file = file.add(head).await?;
-    let file = file.add(small(&snapshot, id, &shards).await?).await?;
-    failures(&snapshot, id, file).await?.finish().await
+    let file = file.add(head).await.map_err(CommandError::NotArchived)?;
+    let small = small(&snapshot, id, &shards).await?;
+    let file = file.add(small).await.map_err(CommandError::NotArchived)?;
+    let file = failures(&snapshot, id, file).await?;
+    file.finish().await.map_err(CommandError::NotArchived)
 }
 
 /// Shards, runs, days and failures by code.
@@ -103,7 +112,7 @@ async fn failures(
     snapshot: &Transaction,
     id: TaskId,
     mut file: PackedFile,
-) -> Result<PackedFile, StoreError> {
+) -> Result<PackedFile, CommandError> {
     use item::Column as C;
     let mut after = -1;
     loop {
@@ -118,6 +127,7 @@ async fn failures(
             .map_err(error)?;
         let Some(last) = rows.last() else { return Ok(file) };
         after = last.idx;
-        file = file.add(rows.iter().map(lines::failure).collect()).await?;
+        let lines = rows.iter().map(lines::failure).collect();
+        file = file.add(lines).await.map_err(CommandError::NotArchived)?;
     }
 }
