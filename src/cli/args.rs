@@ -7,7 +7,9 @@ use clap::{ArgAction, Args, CommandFactory, Parser, Subcommand, ValueHint};
 use console::Term;
 
 use super::local::{db, doctor, serve, trial, version};
-use super::remote::{api, biz, cluster, ctx, dataset, limit, log, node, openapi, schedule, token};
+use super::remote::{
+    api, biz, cluster, ctx, dataset, limit, log, node, openapi, schedule, statistics, token,
+};
 pub use super::run::args::{IfFinished, Output, RunArgs, Switch, Tunes};
 use super::run::job;
 use super::{run, task};
@@ -68,6 +70,9 @@ pub enum Command {
     /// Search the data log of all tasks, or follow it
     #[command(after_help = log::EXAMPLES)]
     Log(Box<log::LogArgs>),
+    /// What was done in each day: items and tasks, by day, business or task
+    #[command(after_help = statistics::EXAMPLES)]
+    Stats(Box<statistics::StatsArgs>),
     /// Look at everything between here and the handlers, and say what is wrong
     #[command(after_help = doctor::EXAMPLES)]
     Doctor(Box<doctor::DoctorArgs>),

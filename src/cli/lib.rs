@@ -160,6 +160,7 @@ fn obey(command: Command, shell: &Shell) -> Result<Exit, Fault> {
         Command::Task(args) => on_client(task::task(&args, shell)),
         Command::Biz(args) => on_client(remote::biz::biz(&args, shell)),
         Command::Schedule(args) => on_client(remote::schedule::schedule(&args, shell)),
+        Command::Stats(args) => on_client(remote::statistics::statistics(&args, shell)),
         Command::Limit(args) => on_client(remote::limit::limit(&args, shell)),
         Command::Dataset(args) => on_client(remote::dataset::dataset(&args, shell)),
         Command::Node(args) => on_client(remote::node::node(&args, shell)),

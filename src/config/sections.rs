@@ -234,6 +234,8 @@ sections! {
         tasks: Duration = "365d" above "0s";
         /// Fires of schedules, the newest 10 000 of each
         fires: Duration = "90d" above "0s";
+        /// What deleted tasks did in each day (`windrow stats`); of tasks that are kept it stays as long as they do
+        statistics: Duration = "730d" above "0s";
     }
 
     /// What items came to
@@ -241,6 +243,14 @@ sections! {
         /// A folder for the bytes of results, the same on every node (a mount); "" = the store
         ///
         /// The folder of a store can't be changed: results that are there would be missed
+        location: Option<PathBuf> = "";
+    }
+
+    /// Tasks that are deleted
+    ["archive"] archive: Archive {
+        /// A folder to which each task is written before it is deleted, the same on every node (a mount); "" = none
+        ///
+        /// While it can't be written no task is deleted
         location: Option<PathBuf> = "";
     }
 

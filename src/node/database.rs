@@ -18,7 +18,7 @@ const PASSWORD: SecretFile = SecretFile {
     refused: 0o006,
 };
 
-/// Opens the store of a node, but for the place of results.
+/// Opens the store of a node, but for its folders.
 ///
 /// # Errors
 /// See [`Store::open`] and [`Store::connect`]; `Refused` when the password can't be read.
@@ -36,6 +36,17 @@ pub async fn open(config: &Config) -> Result<Store, StoreError> {
 pub async fn place_results(store: &mut Store, config: &Config) -> Result<(), StoreError> {
     match &config.results.location {
         Some(folder) => store.keep_results_in(folder).await,
+        None => Ok(()),
+    }
+}
+
+/// Has the store write tasks where the configuration says before they are deleted.
+///
+/// # Errors
+/// See [`Store::archive_in`].
+pub async fn place_archive(store: &mut Store, config: &Config) -> Result<(), StoreError> {
+    match &config.archive.location {
+        Some(folder) => store.archive_in(folder).await,
         None => Ok(()),
     }
 }

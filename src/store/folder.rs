@@ -1,4 +1,4 @@
-//! Bytes of results in a folder that all nodes of a store share.
+//! Folders that all nodes of a store share: for the bytes of results, and for tasks that are archived.
 
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Write};
@@ -13,39 +13,85 @@ use windrow_core::ids::WallMs;
 use windrow_engine::ports::StoreError;
 use windrow_engine::ports::tasks::result_bytes::ResultBytes;
 
-/// The file that says whose results are here: a folder that isn't mounted has none.
-const MARKER: &str = "windrow-results";
+/// zstd's usual level.
+const PACKED_LEVEL: i32 = 3;
+
+/// What a folder is for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct FolderKind {
+    /// The key of the configuration that names it.
+    pub(crate) setting: &'static str,
+    /// The fact of the store that its folder must know.
+    pub(crate) fact: &'static str,
+    /// The file that says whose folder it is: one that isn't mounted has none.
+    marker: &'static str,
+}
+
+/// The bytes of results.
+pub(crate) const RESULTS: FolderKind = FolderKind {
+    setting: "results.location",
+    fact: "results_place",
+    marker: "windrow-results",
+};
+/// Tasks that are deleted.
+pub(crate) const ARCHIVE: FolderKind = FolderKind {
+    setting: "archive.location",
+    fact: "archive_place",
+    marker: "windrow-archive",
+};
+
+impl FolderKind {
+    /// A folder isn't the one that the store knows.
+    pub(crate) fn other(self, folder: &Path) -> StoreError {
+        let (setting, place, marker) = (self.setting, folder.display(), self.marker);
+        StoreError::Refused(format!(
+            "{setting} {place} is not the folder that this store knows: is it mounted, and the same on every node? (its \
+             file {marker} says whose it is)"
+        ))
+    }
+}
 
 /// See the module.
 #[derive(Clone, Debug)]
-pub(crate) struct Folder(Arc<PathBuf>);
+pub(crate) struct Folder {
+    kind: FolderKind,
+    root: Arc<PathBuf>,
+}
 
 impl Folder {
-    /// The folder, with what its marker says; a new one says `fresh`.
+    /// The folder, with what its marker says; a new one says `fresh`, and without that nothing.
     ///
     /// # Errors
     /// `Refused` when it can't be made, read or written.
-    pub(crate) fn open(root: &Path, fresh: &str) -> Result<(Folder, String), StoreError> {
+    pub(crate) fn open(
+        kind: FolderKind,
+        root: &Path,
+        fresh: Option<&str>,
+    ) -> Result<(Folder, String), StoreError> {
         let refused = |error: io::Error| {
-            let text = format!("results.location {} can't be used: {error}", root.display());
+            let text = format!("{} {} can't be used: {error}", kind.setting, root.display());
             StoreError::Refused(text)
         };
         fs::create_dir_all(root).map_err(refused)?;
-        let folder = Folder(Arc::new(root.to_owned()));
-        let marker = root.join(MARKER);
-        match fs::read_to_string(&marker) {
-            Ok(said) => Ok((folder, said.trim().to_owned())),
-            Err(error) if error.kind() == ErrorKind::NotFound => {
+        let folder = Folder {
+            kind,
+            root: Arc::new(root.to_owned()),
+        };
+        let marker = root.join(kind.marker);
+        match (fs::read_to_string(&marker), fresh) {
+            (Ok(said), _) => Ok((folder, said.trim().to_owned())),
+            (Err(error), Some(fresh)) if error.kind() == ErrorKind::NotFound => {
                 folder.write(&marker, fresh.as_bytes()).map_err(refused)?;
                 Ok((folder, fresh.to_owned()))
             }
-            Err(error) => Err(refused(error)),
+            (Err(error), None) if error.kind() == ErrorKind::NotFound => Ok((folder, String::new())),
+            (Err(error), _) => Err(refused(error)),
         }
     }
 
     /// Whole or not at all: beside it first, on the disk, then under its name.
     fn write(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
-        let parent = path.parent().unwrap_or(&self.0);
+        let parent = path.parent().unwrap_or(&self.root);
         let mut half = tempfile::Builder::new().prefix(".half").tempfile_in(parent)?;
         half.write_all(bytes)?;
         half.as_file().sync_all()?;
@@ -54,19 +100,46 @@ impl Folder {
     }
 
     fn put_now(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
+        let path = self.room_for(name)?;
+        self.write(&path, bytes)
+    }
+
+    /// The path of a name, in a folder that is there.
+    fn room_for(&self, name: &str) -> io::Result<PathBuf> {
         // A folder that was unmounted looks empty: nothing may be written beneath it.
-        fs::metadata(self.0.join(MARKER))?;
-        let path = self.0.join(name);
+        fs::metadata(self.root.join(self.kind.marker))?;
+        let path = self.root.join(name);
         if let Some(parent) = path.parent().filter(|parent| !parent.is_dir()) {
             fs::create_dir_all(parent)?;
-            File::open(&*self.0)?.sync_all()?;
+            File::open(&*self.root)?.sync_all()?;
         }
-        self.write(&path, bytes)
+        Ok(path)
+    }
+
+    /// A file that gets this name once it is whole.
+    ///
+    /// # Errors
+    /// `Unavailable` while the folder can't be written.
+    pub(crate) async fn begin(&self, name: String) -> Result<PackedFile, StoreError> {
+        let begun = self.blocking(move |folder| {
+            let path = folder.room_for(&name)?;
+            let parent = path.parent().unwrap_or(&folder.root);
+            let half = tempfile::Builder::new().prefix(".half").tempfile_in(parent)?;
+            let mut packer = zstd::stream::write::Encoder::new(half, PACKED_LEVEL)?;
+            packer.include_checksum(true)?;
+            Ok((path, packer))
+        });
+        let (path, packer) = begun.await?;
+        Ok(PackedFile {
+            folder: self.clone(),
+            path,
+            packer,
+        })
     }
 
     fn remove_now(&self, names: &[String]) -> io::Result<()> {
         for name in names {
-            let path = self.0.join(name);
+            let path = self.root.join(name);
             match fs::remove_file(&path) {
                 Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
                 _ => {}
@@ -81,7 +154,7 @@ impl Folder {
 
     fn written_before_now(&self, before: WallMs) -> io::Result<Vec<String>> {
         let mut found = Vec::new();
-        for task in fs::read_dir(&*self.0)? {
+        for task in fs::read_dir(&*self.root)? {
             let task = task?;
             if !task.file_type()?.is_dir() {
                 continue;
@@ -110,9 +183,48 @@ impl Folder {
         let done = spawn_blocking(move || work(folder)).await;
         let done = done.map_err(|error| StoreError::Unavailable(error.to_string()))?;
         done.map_err(|error| {
-            let place = self.0.display();
-            StoreError::Unavailable(format!("results.location {place} can't be used now: {error}"))
+            let (setting, place) = (self.kind.setting, self.root.display());
+            StoreError::Unavailable(format!("{setting} {place} can't be used now: {error}"))
         })
+    }
+}
+
+/// A file that is packed (zstd, with a checksum) as it is written. Dropped, it leaves nothing.
+pub(crate) struct PackedFile {
+    folder: Folder,
+    path: PathBuf,
+    packer: zstd::stream::write::Encoder<'static, tempfile::NamedTempFile>,
+}
+
+impl PackedFile {
+    /// Appends a text.
+    ///
+    /// # Errors
+    /// `Unavailable` when it can't be written.
+    pub(crate) async fn add(self, text: String) -> Result<PackedFile, StoreError> {
+        let PackedFile {
+            folder,
+            path,
+            mut packer,
+        } = self;
+        let written = folder.blocking(move |_| packer.write_all(text.as_bytes()).map(|()| packer));
+        let packer = written.await?;
+        Ok(PackedFile { folder, path, packer })
+    }
+
+    /// Gives it its name, when it is on the disk.
+    ///
+    /// # Errors
+    /// `Unavailable` when it can't be written.
+    pub(crate) async fn finish(self) -> Result<(), StoreError> {
+        let PackedFile { folder, path, packer } = self;
+        let finished = folder.blocking(move |folder| {
+            let half = packer.finish()?;
+            half.as_file().sync_all()?;
+            half.persist(&path).map_err(|failed| failed.error)?;
+            File::open(path.parent().unwrap_or(&folder.root))?.sync_all()
+        });
+        finished.await
     }
 }
 
@@ -129,11 +241,12 @@ impl ResultBytes for Folder {
     }
 
     async fn get(&self, name: String) -> Result<Vec<u8>, StoreError> {
-        self.blocking(move |folder| fs::read(folder.0.join(name))).await
+        self.blocking(move |folder| fs::read(folder.root.join(name)))
+            .await
     }
 
     async fn free(&self) -> Option<u64> {
-        self.blocking(|folder| free(&folder.0)).await.ok()
+        self.blocking(|folder| free(&folder.root)).await.ok()
     }
 
     async fn remove(&self, names: Vec<String>) -> Result<(), StoreError> {

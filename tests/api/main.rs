@@ -36,6 +36,7 @@ mod secrets;
 mod shards;
 mod siege;
 mod sse;
+mod statistics;
 mod stats;
 mod stops;
 mod storm;

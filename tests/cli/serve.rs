@@ -141,7 +141,7 @@ fn a_folder_of_results_that_can_not_be_used_is_told_as_one() {
     let done = done.refused(
         78,
         &[
-            "the folder of results can't be used",
+            "a folder of the store can't be used",
             "results.location",
             "writable",
         ],

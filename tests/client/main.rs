@@ -33,6 +33,7 @@ mod nodes;
 mod outages;
 mod results;
 mod schedules;
+mod statistics;
 mod task_look;
 mod task_make;
 mod task_steer;

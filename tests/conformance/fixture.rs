@@ -17,6 +17,7 @@ use windrow_core::limit::Bounds;
 use windrow_core::limit::key::LimitKey;
 use windrow_core::settings::{Auto, Backoff, Burst, ErrorBudget, OnExhausted, Rate, RateLimit};
 use windrow_core::shards::Directives;
+use windrow_core::stats::daily::Settled;
 use windrow_core::task::Tuning;
 use windrow_engine::ports::datasets::publication::PublicationStore;
 use windrow_engine::ports::datasets::store::DatasetStore;
@@ -34,6 +35,7 @@ use windrow_engine::ports::schedules::store::ScheduleStore;
 use windrow_engine::ports::sources::store::SourceStore;
 use windrow_engine::ports::tasks::failure_list::FailureList;
 use windrow_engine::ports::tasks::results::ResultStore;
+use windrow_engine::ports::tasks::statistics::StatisticsStore;
 use windrow_engine::ports::tasks::store::{
     Actor, NewTask, TaskCommand, TaskStore, TaskView, WaitNote, Write,
 };
@@ -58,6 +60,7 @@ pub trait Stores:
     + UpkeepStore
     + LimitStore
     + ScheduleStore
+    + StatisticsStore
 {
 }
 impl<T> Stores for T where
@@ -74,6 +77,7 @@ impl<T> Stores for T where
         + UpkeepStore
         + LimitStore
         + ScheduleStore
+        + StatisticsStore
 {
 }
 
@@ -243,6 +247,24 @@ impl Harness {
         .await;
     }
 
+    /// Takes the step of the schema with this name, and those after it, back and makes them again; in memory there are
+    /// none, and it says so.
+    pub async fn repeat_steps(&self, first: &str) -> bool {
+        use migration::{Migrator, MigratorTrait};
+        let Some(db) = self.inspect().await else {
+            return false;
+        };
+        let later = Migrator::migrations()
+            .iter()
+            .rev()
+            .position(|step| step.name() == first);
+        let steps = u32::try_from(later.unwrap() + 1).unwrap();
+        Migrator::down(&db, Some(steps)).await.unwrap();
+        Migrator::up(&db, None).await.unwrap();
+        db.close().await.unwrap();
+        true
+    }
+
     /// Changes rows behind the store's back; in memory there are none.
     async fn update(&self, sql: &str) {
         if let Some(db) = self.inspect().await {
@@ -376,10 +398,15 @@ impl Harness {
         assert_eq!(self.write(checkpoint).await, CheckpointAck::Stored);
     }
 
-    /// The task, after a check that its terms add up.
+    /// The task, after a check that its terms and its days add up.
     pub async fn view(&self, id: TaskId) -> TaskView {
         let view = self.store.get(id).await.unwrap().unwrap();
         assert!(view.counters.accounted() <= view.total.0, "{view:?}");
+        let days = self.store.shard_days(id).await.unwrap();
+        let counted = days
+            .iter()
+            .fold(Settled::default(), |sum, day| sum.plus(day.items));
+        assert_eq!(counted, Settled::of(&view.counters), "{days:?}");
         view
     }
 }

@@ -209,6 +209,7 @@ async fn runs_and_audit_are_told_newest_first() {
     let rest = store.runs(id, after, 2).await.unwrap();
     assert_eq!(rest.iter().map(|run| run.run.0).collect::<Vec<_>>(), [1]);
     assert_eq!(rest[0].end_reason.as_deref(), Some("stopped"));
+    assert_eq!(rest[0].end_text.as_deref(), Some("stopped (business): enough"));
     assert_eq!(store.run(shard, RunNo(1)).await.unwrap().as_ref(), rest.first());
     assert_eq!(store.run(shard, RunNo(9)).await.unwrap(), None);
     let filter = AuditFilter {
@@ -278,6 +279,8 @@ async fn the_run_of_a_dead_node_is_ended_by_who_takes_it_and_the_names_stay() {
         "as the last checkpoint has it"
     );
     assert_eq!(lost.ended_at, Some(runs[0].started_at));
+    let why = "n2 took shard 0 over from n1, which was fenced and had saved nothing for 9 s";
+    assert_eq!(lost.end_text.as_deref(), Some(why));
 }
 
 #[tokio::test]

@@ -1,7 +1,7 @@
 //! One suite of facts about the store ports, run over every adapter: in memory, over SQLite, and over real PostgreSQL and
 //! MariaDB servers of its own (`engines`).
 //!
-//! `tasks`, `life`, `claims`, `checkpoints`, `sessions`, `records`, `history`: facts; `twins`: random sequences of calls, to which all
+//! `tasks`, `life`, `claims`, `checkpoints`, `sessions`, `records`, `history`, `statistics`: facts; `twins`: random sequences of calls, to which all
 //! adapters must give the same answers; `crossing`: many writers at once; `cut`: connections and servers that end; `given_up`:
 //! statements that nobody waits for any more;
 //! `sqlite`, `lists`: what holds for files only; `faults`: the hooks of the memory adapter.
@@ -13,6 +13,7 @@
 #![allow(clippy::unwrap_used, reason = "a test says what it expects by panicking")]
 #![allow(unreachable_pub, reason = "facts are public to the list of facts below")]
 
+mod archive;
 mod checkpoints;
 mod claims;
 mod crossing;
@@ -36,6 +37,7 @@ mod schedules;
 mod sessions;
 mod shards;
 mod sqlite;
+mod statistics;
 mod strand;
 mod tasks;
 mod twins;
@@ -256,6 +258,15 @@ facts! {
         a_dataset_goes_only_when_no_task_is_to_publish_it,
         keys_are_found_by_their_hash_in_every_write_of_the_claim,
         a_token_is_lent_by_the_owner_of_the_claim_for_as_long_as_it_publishes,
+    }
+    statistics {
+        the_days_of_a_shard_sum_up_to_its_counters,
+        what_is_refused_or_repeated_is_counted_once_or_never,
+        a_batch_counts_each_of_its_shards,
+        a_clock_that_is_behind_counts_for_the_later_day,
+        days_businesses_and_tasks_are_told_apart,
+        a_deleted_task_leaves_its_days_to_its_business,
+        what_was_settled_before_there_were_days_lies_in_the_last_change,
     }
     failures {
         places_follow_the_order_of_commits_and_never_change,

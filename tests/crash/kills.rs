@@ -31,14 +31,14 @@ fn write_rows(path: &Path, rows: usize) {
 }
 
 /// What is known of one life that was killed.
-struct Story {
+pub(crate) struct Story {
     run: u32,
     /// Until the first delivery.
     start: Duration,
     resumed_at: u64,
 }
 
-async fn kill_one(job: &Job, business: &Business, rng: &mut Rng) -> Story {
+pub(crate) async fn kill_one(job: &Job, business: &Business, rng: &mut Rng) -> Story {
     let before = business.record().newest();
     let begun = Instant::now();
     let mut life = job.start();

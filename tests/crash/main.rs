@@ -4,6 +4,7 @@
 //! (as far as real processes can).
 
 mod business;
+mod days;
 mod diary;
 mod disk;
 mod kills;

@@ -1,7 +1,7 @@
 //! What people do to tasks: their life decides, maps change.
 
 use super::state::State;
-use super::{datasets, hooks, life, shards, shown};
+use super::{datasets, hooks, life, shards, shown, statistics};
 use windrow_core::ids::{TaskId, WallMs};
 use windrow_core::life::{Circumstances, CommandRefusal, StartToken, status_json};
 use windrow_core::task::lifecycle::decide_delete;
@@ -74,6 +74,7 @@ pub(super) fn delete(state: &mut State, id: TaskId, write: &Write, now: WallMs) 
     if let Some((child, _)) = children.find(|(_, child)| !child.status.is_terminal()) {
         return Err(CommandError::HasRedrive(*child));
     }
+    statistics::fold(state, id);
     let gone = state.tasks.remove(&id);
     datasets::keep_results(state, id, gone);
     state.start_tokens.retain(|_, (task, _)| *task != id);

@@ -26,6 +26,7 @@ mod shards;
 mod shown;
 mod sources;
 mod state;
+mod statistics;
 mod tasks;
 mod upkeep;
 
@@ -83,13 +84,13 @@ impl MemoryStore {
 
     /// Counts one more item of a task's first shard as succeeded, as if somebody had mended its row.
     pub fn mend(&self, id: TaskId) {
-        if let Some(shard) = self
-            .lock()
-            .tasks
-            .get_mut(&id)
-            .and_then(|task| task.shards.first_mut())
-        {
-            shard.counters.succeeded += 1;
+        let mut state = self.lock();
+        let first =
+            |task: &mut state::Task| task.shards.first_mut().map(|shard| shard.counters.succeeded += 1);
+        state.tasks.get_mut(&id).and_then(first);
+        let days = state.shard_days.iter_mut().rev();
+        if let Some((_, items)) = days.into_iter().find(|((shard, _), _)| shard.task == id) {
+            items.succeeded += 1;
         }
     }
 

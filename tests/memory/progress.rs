@@ -4,7 +4,7 @@ use std::convert::Infallible;
 
 use super::history::Past;
 use super::state::{Shard, State};
-use super::{items, life, results};
+use super::{items, life, results, statistics};
 use windrow_core::ids::{CheckpointSeq, ClaimId, Epoch, ShardId, TaskId, WallMs};
 use windrow_core::items::counters::Counters;
 use windrow_core::life::succession::Fate;
@@ -28,8 +28,9 @@ pub(super) fn write(state: &mut State, checkpoint: &ShardCheckpoint) -> Checkpoi
     if shard.state != ShardState::Running || goes_back {
         return CheckpointAck::Fenced;
     }
-    let stored = shard.seq;
+    let (stored, before) = (shard.seq, shard.counters);
     advance(shard, checkpoint);
+    statistics::gain(state, checkpoint, &before);
     note_replies(state, checkpoint, stored);
     results::keep(state, checkpoint);
     if let Some(task) = state.tasks.get_mut(&checkpoint.shard.task) {

@@ -14,6 +14,7 @@ use windrow_core::items::counters::Counters;
 use windrow_core::items::verdict::{ItemTrouble, Outage};
 use windrow_core::limit::Bounds;
 use windrow_core::shards::{Pause, Slow};
+use windrow_core::stats::daily::{Cells, Settled, UtcDay};
 use windrow_core::task::abandonment::Abandonments;
 use windrow_core::task::lifecycle::CutOff;
 use windrow_core::task::lifecycle::{ShardState, Status, StopReason, TaskResult, Wish};
@@ -64,6 +65,10 @@ pub(super) struct State {
     pub(super) schedules: BTreeMap<ScheduleId, StoredSchedule>,
     pub(super) schedules_made: i64,
     pub(super) fires: BTreeMap<(ScheduleId, WallMs), StoredFire>,
+    /// What shards settled in each day.
+    pub(super) shard_days: BTreeMap<(ShardId, UtcDay), Settled>,
+    /// What deleted tasks did.
+    pub(super) business_days: Cells,
 }
 
 #[derive(Clone, Debug)]
@@ -261,6 +266,8 @@ impl State {
             schedules: BTreeMap::new(),
             schedules_made: 0,
             fires: BTreeMap::new(),
+            shard_days: BTreeMap::new(),
+            business_days: Cells::new(),
         }
     }
 

@@ -25,6 +25,7 @@ mod servers;
 mod sharing;
 #[path = "../api/sse.rs"]
 mod sse;
+mod statistics;
 mod steering;
 #[path = "../api/support.rs"]
 mod support;

@@ -22,10 +22,14 @@ const TTL: &str = "[cluster]\nlease_ttl = \"4s\"\nlease_renew = \"1s\"\n";
 const ITEMS: u64 = 3;
 
 /// A number that follows from the seed (SplitMix64).
-struct Chance(u64);
+pub(crate) struct Chance(u64);
 
 impl Chance {
-    fn below(&mut self, end: u64) -> u64 {
+    pub(crate) fn new(seed: u64) -> Chance {
+        Chance(seed)
+    }
+
+    pub(crate) fn below(&mut self, end: u64) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.0;
         mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -34,7 +38,7 @@ impl Chance {
     }
 }
 
-fn number(name: &str, otherwise: u64) -> u64 {
+pub(crate) fn number(name: &str, otherwise: u64) -> u64 {
     std::env::var(name).map_or(otherwise, |text| text.parse().expect("a number"))
 }
 
@@ -49,7 +53,7 @@ async fn node(cluster: &Cluster, name: &str) -> Node {
         .await
 }
 
-fn step(cluster: &Cluster, name: &str, ms: i64) {
+pub(crate) fn step(cluster: &Cluster, name: &str, ms: i64) {
     // Never half written.
     let aside = cluster.path(&format!("{name}.new"));
     std::fs::write(&aside, ms.to_string()).unwrap();
@@ -169,7 +173,7 @@ async fn every_fire_of_three_nodes_that_are_killed_and_misdated_happened_once_or
     let seed = number("WINDROW_SEED", 0x5eed_0016);
     let seconds = number("WINDROW_SCHEDULE_SECONDS", SECONDS);
     println!("WINDROW_SEED={seed} WINDROW_SCHEDULE_SECONDS={seconds}");
-    let mut chance = Chance(seed);
+    let mut chance = Chance::new(seed);
     let cluster = Cluster::new().await;
     let names = ["n1", "n2", "n3"];
     names.iter().for_each(|name| step(&cluster, name, 0));

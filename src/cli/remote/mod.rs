@@ -10,4 +10,5 @@ pub mod log;
 pub mod node;
 pub mod openapi;
 pub mod schedule;
+pub mod statistics;
 pub mod token;

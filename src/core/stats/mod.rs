@@ -1,5 +1,6 @@
 //! What is counted of calls and items, for people who watch and for advice.
 
+pub mod daily;
 pub mod histogram;
 pub mod latency;
 pub mod permits;

@@ -58,7 +58,9 @@ impl Base<'_> {
         let state = Arc::new(StateDir::lock(&config.node.data_dir)?);
         let mut store = database::open(config).await?;
         let placed = database::place_results(&mut store, config).await;
-        placed.map_err(ServeError::Results)?;
+        placed.map_err(ServeError::Folder)?;
+        let placed = database::place_archive(&mut store, config).await;
+        placed.map_err(ServeError::Folder)?;
         let key = Arc::new(KeyVault::open(config.auth.key_file.as_deref(), state.path())?);
         let store = Arc::new(store.sealing(key.clone()));
         agreement::agree(&*store, &config.cluster).await?;
@@ -255,6 +257,7 @@ fn beside(from: &Base<'_>, caller: Arc<dyn HookCaller>, publisher: Publisher) ->
             results: config.retention.results,
             tasks: config.retention.tasks,
             fires: config.retention.fires,
+            statistics: config.retention.statistics,
             log: config.data_log.retention,
             log_lines: config.data_log.max_per_task,
         }),

@@ -33,9 +33,9 @@ pub enum ServeError {
     /// The database can't be used.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// The folder of results can't be used.
+    /// The folder of results, or of archived tasks, can't be used.
     #[error("{}", .0.text())]
-    Results(StoreError),
+    Folder(StoreError),
     /// The key that seals secrets can't be used.
     #[error(transparent)]
     Key(#[from] SecretFileError),

@@ -30,7 +30,7 @@ pub fn faults(config: &Config) -> Vec<(&'static str, ServeError)> {
     let tls = acceptor(config).map(drop);
     let tls_key = tls.as_ref().err().map_or("http.tls_cert_file", |bad| bad.key);
     let peers = peer_tls(config);
-    let looks: [(&'static str, Result<(), ServeError>); 9] = [
+    let looks: [(&'static str, Result<(), ServeError>); 10] = [
         ("node.id", name(config).map(drop)),
         (tls_key, tls.map_err(ServeError::from)),
         (
@@ -49,7 +49,14 @@ pub fn faults(config: &Config) -> Vec<(&'static str, ServeError)> {
             "auth.key_file",
             KeyVault::look(auth.key_file.as_deref(), data_dir).map_err(ServeError::from),
         ),
-        ("results.location", results(config.results.location.as_deref())),
+        (
+            "results.location",
+            folder("results.location", config.results.location.as_deref()),
+        ),
+        (
+            "archive.location",
+            folder("archive.location", config.archive.location.as_deref()),
+        ),
         ("cluster.ca_file", peers.look().map_err(ServeError::PeerTrust)),
         (
             "auth.bootstrap_token_file",
@@ -62,11 +69,11 @@ pub fn faults(config: &Config) -> Vec<(&'static str, ServeError)> {
         .collect()
 }
 
-/// Whether the folder of results is one, or can be made.
-fn results(folder: Option<&Path>) -> Result<(), ServeError> {
+/// Whether the folder of a setting is one, or can be made.
+fn folder(setting: &str, folder: Option<&Path>) -> Result<(), ServeError> {
     folder.map_or(Ok(()), StateDir::look).map_err(|error| {
-        let text = format!("results.location can't be used: {error}");
-        ServeError::Results(StoreError::Refused(text))
+        let text = format!("{setting} can't be used: {error}");
+        ServeError::Folder(StoreError::Refused(text))
     })
 }
 

@@ -19,6 +19,7 @@ mod nodes;
 pub mod problem;
 pub mod schedules;
 pub mod server;
+mod statistics;
 mod tasks;
 mod tokens;
 mod uploads;
@@ -60,6 +61,7 @@ pub struct App {
         (name = "schedules", description = "Work that recurs"),
         (name = "limits", description = "What several businesses and tasks may have together"),
         (name = "datasets", description = "What finished tasks published, for readers"),
+        (name = "statistics", description = "What was done in each day, over years"),
         (name = "access", description = "Tokens and roles"),
         (name = "node", description = "The node itself"),
     )
@@ -110,6 +112,7 @@ fn other_paths() -> Vec<UtoipaMethodRouter<App>> {
         routes!(tokens::whoami::whoami),
         routes!(audit::audit),
         routes!(events::events),
+        routes!(statistics::statistics),
         routes!(nodes::cluster::cluster),
         routes!(nodes::list),
         routes!(nodes::show, nodes::change),

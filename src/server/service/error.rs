@@ -140,6 +140,9 @@ pub enum ServiceError {
     /// The store can't be reached.
     #[error("the node can't reach its database; it goes on by itself when that is back")]
     StoreUnavailable,
+    /// A task can't be archived before it is deleted.
+    #[error("the task can't be written to archive.location, so it is kept; the node's log says why")]
+    NotArchived,
     /// Another node, which alone can do this, gave no answer. It may have done what it was asked for.
     #[error(transparent)]
     PeerSilent(#[from] Unreachable),
@@ -233,6 +236,10 @@ impl From<CommandError> for ServiceError {
                 error.to_string(),
                 format!("wait for {child} to end, or cancel it"),
             ),
+            CommandError::NotArchived(error) => {
+                tracing::warn!(%error, "a task can't be archived; it is kept");
+                ServiceError::NotArchived
+            }
             CommandError::Store(error) => error.into(),
         }
     }

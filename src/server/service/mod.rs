@@ -20,6 +20,7 @@ pub mod node;
 pub mod results;
 pub mod schedules;
 pub mod sources;
+pub mod statistics;
 pub mod stats;
 pub(crate) use tasks::settings::nearest;
 pub mod tasks;
@@ -42,6 +43,7 @@ use node::ThisNode;
 use results::Results;
 use schedules::Schedules;
 use sources::Sources;
+use statistics::Statistics;
 use stats::Stats;
 use tasks::Tasks;
 use tasks::preview::Previews;
@@ -70,6 +72,7 @@ use windrow_engine::ports::tasks::failure_list::FailureList;
 use windrow_engine::ports::tasks::list::TaskList;
 use windrow_engine::ports::tasks::report_store::ReportStore;
 use windrow_engine::ports::tasks::results::ResultStore;
+use windrow_engine::ports::tasks::statistics::StatisticsStore;
 use windrow_engine::ports::tasks::store::TaskStore;
 
 /// What the service works with; the composition root fills it.
@@ -123,6 +126,8 @@ pub struct Service {
     pub explain: Explain,
     /// What runs, and what was counted of it lately.
     pub stats: Arc<Stats>,
+    /// What was done in each day.
+    pub statistics: Statistics,
     /// Businesses.
     pub businesses: Arc<Businesses>,
     /// Limits with a name.
@@ -148,7 +153,8 @@ impl Service {
     pub fn new<S>(parts: Parts<S>, config: Config) -> Service
     where
         S: TaskStore + TaskList + FailureList + ReportStore + BusinessStore + NamedLimitStore + ScheduleStore,
-        S: TokenStore + IdempotencyStore + UploadStore + NodeAudit + ResultStore + DatasetStore + 'static,
+        S: TokenStore + IdempotencyStore + UploadStore + NodeAudit + ResultStore + DatasetStore,
+        S: StatisticsStore + 'static,
     {
         let (name, store) = (parts.cluster.node.clone(), parts.store);
         let node = Arc::new(ThisNode::new(name, parts.supervisor, parts.clock, config));
@@ -163,6 +169,7 @@ impl Service {
         Service {
             results: Results::new(store.clone()),
             datasets: Datasets::new(node.clone(), &store),
+            statistics: Statistics::new(node.clone(), store.clone()),
             schedules: Schedules::new(node.clone(), store.clone()),
             previews: Previews::new(node.clone(), store.clone(), parts.provider),
             reports: Reports::new(node.clone(), store.clone(), failures.clone()),

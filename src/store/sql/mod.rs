@@ -7,6 +7,7 @@
 //! - A transaction that reads and then writes locks before it reads: SQLite's whole file, on servers the task's row, then
 //!   those of its shards, each in ascending order. It awaits nothing but its own statements.
 
+pub mod archive;
 pub mod business;
 pub mod dataset;
 pub mod log;
@@ -14,12 +15,14 @@ pub mod run;
 pub mod schedule;
 pub mod session;
 pub mod source;
+pub mod statistics;
 pub mod task;
 
 mod dialect;
 mod entity;
 pub mod inspect;
 mod locks;
+mod place;
 #[cfg(test)]
 mod tests;
 mod upkeep;
@@ -35,6 +38,7 @@ use sea_orm::{DatabaseConnection, EntityTrait};
 
 use self::dialect::{ANSWER_MAX, Bounded, Reply, Talk, Transaction, error, settled};
 pub use self::dialect::{Durability, ServerAddress, ServerKind};
+use crate::folder::Folder;
 
 use windrow_core::ids::StoreId;
 use windrow_engine::ports::StoreError;
@@ -57,6 +61,8 @@ pub struct Store {
     file: Option<PathBuf>,
     /// Where the bytes of results lie, if not here.
     result_bytes: Option<Arc<dyn ResultBytes>>,
+    /// Where tasks are written before they are deleted, if anywhere.
+    archive: Option<Folder>,
     /// Up to when bytes that no row names were looked for. Unit: milliseconds of the wall clock.
     result_bytes_swept: AtomicI64,
     /// Seals start tokens until they are delivered; none where no business has hooks.
@@ -94,6 +100,7 @@ impl Store {
             meters,
             file: Some(path.to_owned()),
             result_bytes: None,
+            archive: None,
             result_bytes_swept: AtomicI64::new(0),
             vault: None,
         })
@@ -123,6 +130,7 @@ impl Store {
             meters,
             file: None,
             result_bytes: None,
+            archive: None,
             result_bytes_swept: AtomicI64::new(0),
             vault: None,
         };

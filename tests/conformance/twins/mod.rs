@@ -8,8 +8,10 @@ mod writes;
 
 use uuid::Uuid;
 use windrow_core::ids::{ClaimId, Epoch, ItemIndex, SessionId, ShardId, TaskId, WallMs};
+use windrow_core::stats::daily::UtcDay;
 use windrow_engine::ports::ownership::run_store::{ClaimRequest, ShardCheckpoint};
 use windrow_engine::ports::tasks::failure_list::{FailurePage, RecordedItem};
+use windrow_engine::ports::tasks::statistics::Period;
 use windrow_engine::ports::tasks::store::TaskView;
 
 use crate::crossing::Dice;
@@ -173,6 +175,13 @@ impl Twins {
         for session in self.sessions.clone() {
             both!(self, "end", store => store.beat(session)).unwrap();
         }
+        let ever = Period {
+            from: UtcDay(0),
+            until: UtcDay(100_000),
+            business: None,
+        };
+        both!(self, "end", store => store.cells(&ever)).unwrap();
+        both!(self, "end", store => store.task_totals(&ever, None, 100)).unwrap();
     }
 
     async fn compare(&self, id: TaskId, at: &str) {
@@ -183,6 +192,7 @@ impl Twins {
             "{at}"
         );
         both!(self, at, store => store.groups(id)).unwrap();
+        both!(self, at, store => store.shard_days(id)).unwrap();
         // The store in memory keeps no history.
         let plain = |item| RecordedItem {
             history: None,

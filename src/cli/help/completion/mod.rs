@@ -113,7 +113,7 @@ fn kind(path: &[String], arg: &Arg) -> Option<Kind> {
         (Some("task"), "task" | "tasks") => Some(Kind::Task(steer::usual(verb))),
         (Some("task"), "parent") => Some(Kind::Task("")),
         (Some("schedule"), "schedule") if verb != "create" => Some(Kind::Schedule),
-        (Some("task" | "biz" | "schedule"), "business") | (Some("biz"), "name" | "businesses") => {
+        (Some("task" | "biz" | "schedule" | "stats"), "business") | (Some("biz"), "name" | "businesses") => {
             Some(Kind::Business {
                 archived: verb == "unarchive",
             })

@@ -205,10 +205,10 @@ pub(crate) fn of_serve(error: &ServeError, place: &str, port: &str) -> Fault {
         ServeError::Store(error) | ServeError::Witness(WitnessError::Store(error)) => {
             return Fault::of_store(error, place);
         }
-        ServeError::Results(error) => {
-            let hint = "mount the folder that the store's other nodes have, or set results.location to it; a new one must \
-                        be writable for the node's user";
-            let what = "the folder of results can't be used";
+        ServeError::Folder(error) => {
+            let hint = "mount the folder that the store's other nodes have, or set the location to it; a new one must be \
+                        writable for the node's user";
+            let what = "a folder of the store can't be used";
             return Fault::new(Exit::Config, what, error.text()).hint(hint);
         }
         ServeError::Start(error) => return Fault::of_start(error, place),

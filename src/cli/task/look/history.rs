@@ -26,6 +26,7 @@ const RUNS: Listing = Listing {
                 false => Cell::member(run, "end_reason"),
             }
         }),
+        Column::text("WHY", Keep::Rank(45), 12, "end_text").named("end_text"),
         Column::count("LOW WATER", Keep::Rank(30), 6, "low_water"),
         Column::count("SUCCEEDED", Keep::Rank(20), 6, "counts.succeeded"),
         Column::count("SKIPPED", Keep::Rank(10), 6, "counts.skipped"),

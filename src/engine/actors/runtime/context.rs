@@ -293,6 +293,8 @@ pub struct Keep {
     pub tasks: Duration,
     /// Settled fires of schedules.
     pub fires: Duration,
+    /// What deleted tasks did in each day.
+    pub statistics: Duration,
     /// Lines of the data log.
     pub log: Duration,
     /// Lines of one task.

@@ -237,6 +237,7 @@ async fn sweep(node: &NodeContext, keep: Keep, now: WallMs, done: &mut Done) {
             // What a publication let go is gone for readers at once.
             Sweep::Generations => Duration::ZERO,
             Sweep::ResultBytes => RESULT_BYTES_KEPT,
+            Sweep::Statistics => keep.statistics,
         };
         let before = now.minus(kept);
         let swept = repeat(SWEEP_MAX, || node.upkeep.sweep(what, before), done).await;
@@ -283,7 +284,8 @@ async fn ended(node: &NodeContext, before: WallMs, now: WallMs, done: &mut Done)
     for task in node.upkeep.ended_before(before, TASKS_MAX).await? {
         match node.tasks.delete(task, &system(None), now).await {
             Ok(()) => done.removed += 1,
-            Err(CommandError::Store(error)) => return Err(error),
+            // The others can't be archived either.
+            Err(CommandError::Store(error) | CommandError::NotArchived(error)) => return Err(error),
             // A redrive of it has not ended: it is kept as long.
             Err(error) => tracing::debug!(%task, %error, "an old task is kept"),
         }

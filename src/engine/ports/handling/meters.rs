@@ -99,6 +99,8 @@ pub struct Meters {
     queries: Mutex<BTreeMap<&'static str, Queries>>,
     fires: [AtomicU64; 6],
     fires_late: Mutex<Histogram>,
+    /// Written, and not.
+    archived: [AtomicU64; 2],
 }
 
 impl Meters {
@@ -228,6 +230,20 @@ impl Meters {
     /// A fire was decided so long after it was due.
     pub fn fired_late(&self, late: Duration) {
         lock(&self.fires_late).record(late, 1);
+    }
+
+    /// A task that was to be deleted was written to the archive, or could not be.
+    pub fn archived(&self, is_written: bool) {
+        self.archived[usize::from(!is_written)].fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Tasks by whether they could be written to the archive.
+    pub fn archives(&self) -> [(&'static str, u64); 2] {
+        let [written, failed] = &self.archived;
+        [
+            ("written", written.load(Ordering::Relaxed)),
+            ("failed", failed.load(Ordering::Relaxed)),
+        ]
     }
 
     /// How long after they were due fires were decided.

@@ -80,6 +80,9 @@ pub enum CommandError {
     /// A redrive of it has not ended, and needs its failures.
     #[error("its redrive {0} has not ended")]
     HasRedrive(TaskId),
+    /// It is to be archived before it is deleted, and can't be now.
+    #[error("it can't be archived, so it is kept: {0}")]
+    NotArchived(StoreError),
     /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),

@@ -56,6 +56,8 @@ pub struct RunRecord {
     pub ended_at: Option<WallMs>,
     /// `released`, `done`, `stopped`, `recovering`, or `lost` with its node.
     pub end_reason: Option<String>,
+    /// Why, for people: what made it stop or recover, or who took the shard from its node.
+    pub end_text: Option<String>,
     /// The shard's saved low water when it ended, or when it began; the service shows the last checkpoint's while it runs.
     pub low_water: ItemIndex,
     /// The shard's settled items then: succeeded, skipped, abandoned.

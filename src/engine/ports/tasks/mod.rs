@@ -8,6 +8,7 @@ pub mod report_store;
 pub mod result_bytes;
 pub mod results;
 pub mod shard_map;
+pub mod statistics;
 pub mod store;
 pub mod upkeep;
 pub mod view;

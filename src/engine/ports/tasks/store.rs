@@ -230,7 +230,8 @@ pub trait TaskStore: Send + Sync {
     /// audit stays. A repeat goes on where an interrupted one was.
     ///
     /// # Errors
-    /// See [`CommandError`]; `HasRedrive` while a child of it has not ended.
+    /// See [`CommandError`]; `HasRedrive` while a child of it has not ended, `NotArchived` while its archive can't be
+    /// written.
     async fn delete(&self, id: TaskId, write: &Write, now: WallMs) -> Result<(), CommandError>;
 
     /// Wishes that a running task's shards (or one of them) go on at another node: their owners drain and release them,

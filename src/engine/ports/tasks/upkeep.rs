@@ -30,11 +30,13 @@ pub enum Sweep {
     Generations,
     /// Bytes of results beside the database that no row names, by when they were written.
     ResultBytes,
+    /// What deleted tasks did, by its day.
+    Statistics,
 }
 
 impl Sweep {
     /// All of them.
-    pub const ALL: [Sweep; 8] = [
+    pub const ALL: [Sweep; 9] = [
         Sweep::Answers,
         Sweep::Delivered,
         Sweep::GivenUp,
@@ -43,6 +45,7 @@ impl Sweep {
         Sweep::Results,
         Sweep::Generations,
         Sweep::ResultBytes,
+        Sweep::Statistics,
     ];
 }
 

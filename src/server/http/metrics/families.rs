@@ -70,6 +70,8 @@ families! {
         "Fires of schedules by what they came to on this node";
     SCHEDULE_LATE, "windrow_schedule_late_seconds", Histogram,
         "How long after they were due fires were decided here";
+    ARCHIVED_TASKS, "windrow_archived_tasks_total", Counter,
+        "Tasks that were to be deleted, by whether they could be written to the archive; those that could not are kept";
     DATA_LOG_ENTRIES, "windrow_data_log_entries_total", Counter, "Lines of the data log that were stored";
     DATA_LOG_DROPPED, "windrow_data_log_dropped_total", Counter,
         "Lines of the data log that are gone: not kept longer, or too many to be written";

@@ -36,6 +36,7 @@ pub(super) fn write(page: &mut Page, meters: &Meters) {
         fires.map(|outcome| (outcome.as_str(), meters.fires(outcome))),
     );
     page.histograms(f::SCHEDULE_LATE, LATE, [([], &meters.fires_late())]);
+    page.by(f::ARCHIVED_TASKS, "outcome", meters.archives());
     let lines = LEVELS.map(|(word, level)| (word, meters.lines(level)));
     page.by(f::DATA_LOG_ENTRIES, "level", lines);
     page.by(f::DATA_LOG_DROPPED, "reason", meters.dropped());

@@ -118,6 +118,9 @@ kinds! {
     /// The store can't be reached.
     StoreUnavailable, "store-unavailable", SERVICE_UNAVAILABLE, "Database unavailable",
         "send it again as `Retry-After` says; nothing that was acknowledged is lost";
+    /// A task can't be archived before it is deleted.
+    ArchiveFails, "archive-fails", SERVICE_UNAVAILABLE, "Task can't be archived",
+        "have an operator look whether the folder is mounted and has room, then send it again";
     /// Another node, which alone can do this, gave no answer.
     NodeSilent, "node-silent", BAD_GATEWAY, "Node did not answer",
         "ask that node itself, or look at it with `windrow node list`; what it was asked for may have been done";
@@ -260,6 +263,7 @@ fn slug_of(error: &ServiceError) -> Slug {
         ServiceError::TooLarge(_) => Slug::PayloadTooLarge,
         ServiceError::UploadQuota(_) => Slug::UploadQuota,
         ServiceError::StoreUnavailable => Slug::StoreUnavailable,
+        ServiceError::NotArchived => Slug::ArchiveFails,
         ServiceError::PeerSilent(_) => Slug::NodeSilent,
         ServiceError::Draining => Slug::Draining,
         ServiceError::Internal(_) => Slug::Internal,

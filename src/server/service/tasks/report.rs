@@ -355,6 +355,7 @@ mod tests {
             started_at: WallMs(i64::from(no)),
             ended_at: Some(WallMs(i64::from(no) + 1)),
             end_reason: Some(end.to_owned()),
+            end_text: None,
             low_water: ItemIndex(0),
             settled: [0; 3],
             parked: 0,

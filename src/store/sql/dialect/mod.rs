@@ -18,6 +18,7 @@ pub(super) mod sqlite;
 use std::future::Future;
 use std::time::Duration;
 
+use sea_orm::sea_query::{Expr, ExprTrait as _};
 use sea_orm::sqlx;
 use sea_orm::sqlx::mysql::MySqlDatabaseError;
 use sea_orm::sqlx::postgres::PgDatabaseError;
@@ -73,6 +74,14 @@ pub(super) async fn begin_read(readers: &DatabaseConnection) -> Result<DatabaseT
             readers.begin_with_config(level, Some(AccessMode::ReadOnly)).await
         }
     }
+}
+
+/// A sum as a 64-bit number: the servers make decimals of it, and each has its own word for one that isn't.
+pub(super) fn whole_sum<C: ConnectionTrait>(db: &C, of: impl Into<Expr>) -> Expr {
+    of.into().sum().cast_as(match db.get_database_backend() {
+        DbBackend::MySql => "signed",
+        _ => "bigint",
+    })
 }
 
 /// Does `work`, and does it again as long as another writer is in its way: what was begun was rolled back by the database.

@@ -7,6 +7,7 @@
 
 pub mod audit;
 pub mod business;
+pub mod business_day;
 pub mod data_log;
 pub mod data_log_drop;
 pub mod dataset;
@@ -25,6 +26,7 @@ pub mod run;
 pub mod schedule;
 pub mod session;
 pub mod shard;
+pub mod shard_day;
 pub mod shard_head;
 pub mod shared_limit;
 pub mod source;

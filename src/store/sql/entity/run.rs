@@ -23,6 +23,7 @@ pub struct Model {
     pub abandoned: i64,
     pub parked: i64,
     pub node: Option<String>,
+    pub end_text: Option<String>,
 }
 
 #[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]

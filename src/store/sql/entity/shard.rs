@@ -41,6 +41,10 @@ pub struct Model {
     pub reach: i64,
     pub reach_before: i64,
     pub results: i64,
+    pub day: i64,
+    pub day_succeeded: i64,
+    pub day_skipped: i64,
+    pub day_abandoned: i64,
 }
 
 #[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]

@@ -14,7 +14,7 @@ use crate::sql::{Durability, ServerAddress, dialect, error};
 use windrow_engine::ports::StoreError;
 
 /// What must hold in every database, and a query that finds what breaks it: the number of rows, and one of them.
-const RULES: [(&str, &str); 7] = [
+const RULES: [(&str, &str); 8] = [
     (
         "every task has its business",
         "SELECT COUNT(*) AS n, MIN('t' || id) AS one FROM task WHERE business_id NOT IN (SELECT id FROM business)",
@@ -51,6 +51,15 @@ const RULES: [(&str, &str); 7] = [
         "every run has its shard",
         "SELECT COUNT(*) AS n, MIN('t' || r.task_id) AS one FROM run r LEFT JOIN shard s \
          ON s.task_id = r.task_id AND s.shard_no = r.shard_no WHERE s.task_id IS NULL",
+    ),
+    (
+        "the days of a shard add up",
+        "SELECT COUNT(*) AS n, MIN('t' || s.task_id) AS one FROM shard s LEFT JOIN (SELECT task_id, shard_no, \
+         SUM(succeeded) AS succeeded, SUM(skipped) AS skipped, SUM(abandoned) AS abandoned FROM shard_day \
+         GROUP BY task_id, shard_no) d ON d.task_id = s.task_id AND d.shard_no = s.shard_no \
+         WHERE s.day_succeeded <> COALESCE(d.succeeded, 0) OR s.day_skipped <> COALESCE(d.skipped, 0) \
+         OR s.day_abandoned <> COALESCE(d.abandoned, 0) OR s.day_succeeded > s.succeeded \
+         OR s.day_skipped > s.skipped OR s.day_abandoned > s.abandoned",
     ),
 ];
 

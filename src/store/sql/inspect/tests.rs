@@ -37,12 +37,16 @@ const SHARD: &str = "INSERT INTO shard (task_id, shard_no, first_index, end_inde
     recoveries, last_claim_lw, not_before, created_at, updated_at) \
     VALUES (7, 0, 0, 10, 10, 'done', 'rest', 1, 1, 1, 1, 10, 10, 8, 1, 1, 0, x'', 0, 0, -1, 0, 0, 0)";
 
+const DAY: &str =
+    "INSERT INTO shard_day (task_id, shard_no, day, succeeded, skipped, abandoned) VALUES (7, 0, 9, 5, 1, 0)";
+const NEXT_DAY: &str = "UPDATE shard SET day = 10, day_succeeded = 5, day_skipped = 1";
+
 #[tokio::test]
 async fn a_whole_database_has_no_faults_and_each_broken_rule_is_found() {
     let place = tempfile::tempdir().expect("a directory");
     let (store, path) = made(&place).await;
     assert_eq!(faults(&path).await, []);
-    for sql in [BUSINESS, TASK, SHARD] {
+    for sql in [BUSINESS, TASK, SHARD, DAY, NEXT_DAY] {
         run(&store, sql).await;
     }
     assert_eq!(faults(&path).await, []);
@@ -72,6 +76,11 @@ async fn a_whole_database_has_no_faults_and_each_broken_rule_is_found() {
             "UPDATE shard SET succeeded = 8",
             RULES[5].0,
         ),
+        (
+            "UPDATE shard_day SET skipped = 0",
+            "UPDATE shard_day SET skipped = 1",
+            RULES[7].0,
+        ),
     ] {
         run(&store, broken).await;
         let found = faults(&path).await;
@@ -84,7 +93,7 @@ async fn a_whole_database_has_no_faults_and_each_broken_rule_is_found() {
     }
     run(&store, "UPDATE shard SET task_id = 8").await;
     let rules: Vec<_> = faults(&path).await.into_iter().map(|(rule, _)| rule).collect();
-    assert_eq!(rules, [RULES[1].0, RULES[2].0]);
+    assert_eq!(rules, [RULES[1].0, RULES[2].0, RULES[7].0]);
 }
 
 #[tokio::test]

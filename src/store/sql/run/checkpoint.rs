@@ -10,6 +10,7 @@ use crate::sql::log::data_log;
 use crate::sql::run::close;
 use crate::sql::run::items;
 use crate::sql::run::results;
+use crate::sql::statistics::days::{self, OverDays};
 use crate::sql::task::life::Held;
 use crate::sql::{Store, Transaction, error, locks, words};
 use windrow_core::ids::{CheckpointSeq, TaskId};
@@ -50,13 +51,15 @@ pub(crate) async fn checkpoint(
         .collect();
     let mut acks = vec![CheckpointAck::Fenced; checkpoints.len()];
     let mut results: Vec<Option<_>> = results.into_iter().map(Some).collect();
+    let mut days = OverDays::default();
     for (place, checkpoint) in in_order(checkpoints) {
         if stopped.remove(&checkpoint.shard.task) {
             locks::shards(&transaction, checkpoint.shard.task).await?;
         }
         let results = results[place].take().unwrap_or_default();
-        acks[place] = write(&transaction, checkpoint, results).await?;
+        acks[place] = write(&transaction, checkpoint, results, &mut days).await?;
     }
+    days.write(&transaction).await?;
     transaction.commit().await.map_err(error)?;
     Ok(acks)
 }
@@ -88,6 +91,7 @@ async fn write(
     transaction: &Transaction,
     checkpoint: &ShardCheckpoint,
     results: Vec<result_segment::ActiveModel>,
+    days: &mut OverDays,
 ) -> Result<CheckpointAck, StoreError> {
     let Some(row) = locks::shard(transaction, checkpoint.shard).await? else {
         return Ok(CheckpointAck::Fenced);
@@ -99,6 +103,7 @@ async fn write(
     if written.rows_affected == 0 {
         return Ok(classify(checkpoint, &row));
     }
+    days.take(checkpoint, &row);
     let stored = CheckpointSeq(row.ckpt_seq.cast_unsigned());
     data_log::note_replies(transaction, checkpoint, stored).await?;
     items::apply(transaction, checkpoint).await?;
@@ -153,7 +158,7 @@ fn progress(checkpoint: &ShardCheckpoint, row: &shard_head::Model) -> UpdateMany
     let low_water = checkpoint.low_water.0.cast_signed();
     let high_water = checkpoint.high_water.0.cast_signed().max(row.high_water);
     let counters = &checkpoint.counters;
-    fenced(checkpoint)
+    with_day(fenced(checkpoint), checkpoint, row)
         .col_expr(C::LowWater, Expr::value(low_water))
         .col_expr(C::HighWater, Expr::value(high_water))
         .col_expr(C::Reach, Expr::value(checkpoint.reach.0.cast_signed()))
@@ -176,6 +181,23 @@ fn progress(checkpoint: &ShardCheckpoint, row: &shard_head::Model) -> UpdateMany
         .col_expr(C::UpdatedAt, Expr::value(checkpoint.now.0))
         .filter(C::CkptSeq.lt(checkpoint.seq.0.cast_signed()))
         .filter(C::LowWater.lte(low_water))
+}
+
+/// With the day that begins, if one does, and the counters that it begins with.
+fn with_day(
+    update: UpdateMany<shard::Entity>,
+    checkpoint: &ShardCheckpoint,
+    row: &shard_head::Model,
+) -> UpdateMany<shard::Entity> {
+    use shard::Column as C;
+    let Some(day) = days::begun(checkpoint, row) else {
+        return update;
+    };
+    update
+        .col_expr(C::Day, Expr::value(day.0))
+        .col_expr(C::DaySucceeded, Expr::value(row.succeeded))
+        .col_expr(C::DaySkipped, Expr::value(row.skipped))
+        .col_expr(C::DayAbandoned, Expr::value(row.abandoned))
 }
 
 /// The end after finishing early: what was dispatched still counts, and the end never grows again.

@@ -139,10 +139,13 @@ fn succession(
     before: &shard_head::Model,
     (node, heir): (Option<String>, Option<&str>),
 ) -> Vec<String> {
-    let mut writes = vec![talk.text(&history::ending(before, history::LOST, request.now))];
-    if let Some(heir) = heir {
+    let told = heir.map(|heir| {
         let fate = Fate::TakenOver(heir);
-        let (actor, change) = history::told(before, node.as_deref(), fate, request.now);
+        history::told(before, node.as_deref(), fate, request.now)
+    });
+    let text = told.as_ref().and_then(|(actor, _)| actor.reason.clone());
+    let mut writes = vec![talk.text(&history::ending(before, (history::LOST, text), request.now))];
+    if let Some((actor, change)) = told {
         let entry = record::entry(&actor, change, request.now);
         writes.push(talk.text(&audit::Entity::insert(entry)));
     }

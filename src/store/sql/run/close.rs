@@ -4,7 +4,7 @@ use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect};
 
 use crate::sql::entity::{session, shard_head};
 use crate::sql::run::claim::unfenced;
-use crate::sql::run::history;
+use crate::sql::run::history::{self, Ending};
 use crate::sql::task::life::Held;
 use crate::sql::{Store, Transaction, error, locks, words};
 use windrow_core::ids::{ClaimId, Epoch, SessionId, ShardId, TaskId, WallMs};
@@ -23,25 +23,8 @@ pub(crate) async fn finish(
     let mut held = Held::find(transaction, id.task).await?;
     let news = held.life.end_run(id.no, close, now);
     let deeds = held.refresh(transaction, news, now).await?;
-    history::end(transaction, (id, end_reason(close)), fate(close), now).await?;
+    history::end(transaction, id, Ending::of(close), now).await?;
     held.keep(transaction, (&[deeds], None), now).await
-}
-
-fn end_reason(close: &RunClose) -> &'static str {
-    match close {
-        RunClose::Released => history::RELEASED,
-        RunClose::Done => "done",
-        RunClose::Stopped { .. } => "stopped",
-        RunClose::Recovering { .. } => "recovering",
-    }
-}
-
-/// What people should know of afterwards.
-fn fate(close: &RunClose) -> Option<Fate<'_>> {
-    match close {
-        RunClose::Recovering { text, .. } => Some(Fate::Recovering(text)),
-        RunClose::Released | RunClose::Done | RunClose::Stopped { .. } => None,
-    }
 }
 
 /// See [`windrow_engine::ports::ownership::run_store::RunStore::release`].
@@ -131,7 +114,7 @@ pub(crate) async fn disown(
     let mut tasks = Vec::new();
     for id in shards {
         if is_lost(&transaction, id).await? {
-            history::end(&transaction, (id, history::LOST), Some(Fate::Lost), now).await?;
+            history::end(&transaction, id, Ending::lost(Some(Fate::Lost)), now).await?;
             let mut held = Held::find(&transaction, id.task).await?;
             let news = held.life.disown(id.no);
             let deeds = held.refresh(&transaction, news, now).await?;

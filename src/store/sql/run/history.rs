@@ -12,11 +12,11 @@ use crate::sql::{Transaction, error, words};
 use windrow_core::ids::{RunNo, ShardId, TaskId, WallMs};
 use windrow_core::life::succession::{Episode, Fate};
 use windrow_engine::ports::StoreError;
-use windrow_engine::ports::ownership::run_store::ClaimRequest;
+use windrow_engine::ports::ownership::run_store::{ClaimRequest, RunClose};
 use windrow_engine::ports::tasks::store::Actor;
 
 /// How a run ended whose node gave the shard back.
-pub(crate) const RELEASED: &str = "released";
+const RELEASED: &str = "released";
 /// How a run ended that its node didn't end.
 pub(crate) const LOST: &str = "lost";
 
@@ -72,6 +72,40 @@ pub(crate) fn new_run(
         abandoned: Set(row.abandoned),
         parked: Set(row.parked),
         node: Set(node),
+        end_text: Set(None),
+    }
+}
+
+/// How a run ended.
+pub(crate) struct Ending<'a> {
+    reason: &'static str,
+    /// Why, for people; none where the reason says it all, or where it is told by `fate`.
+    text: Option<String>,
+    /// What people should know of afterwards.
+    fate: Option<Fate<'a>>,
+}
+
+impl<'a> Ending<'a> {
+    /// Of a run that gave its shard back.
+    pub(crate) fn of(close: &'a RunClose) -> Ending<'a> {
+        let (reason, text, fate) = match close {
+            RunClose::Released => (RELEASED, None, None),
+            RunClose::Done => ("done", None, None),
+            RunClose::Stopped { .. } => ("stopped", Some(close.to_string()), None),
+            RunClose::Recovering { text, .. } => {
+                ("recovering", Some(text.clone()), Some(Fate::Recovering(text)))
+            }
+        };
+        Ending { reason, text, fate }
+    }
+
+    /// Of a run that its node didn't end.
+    pub(crate) fn lost(fate: Option<Fate<'a>>) -> Ending<'a> {
+        Ending {
+            reason: LOST,
+            text: None,
+            fate,
+        }
     }
 }
 
@@ -82,42 +116,50 @@ pub(crate) async fn succeed(
     heir: Option<&str>,
     now: WallMs,
 ) -> Result<(), StoreError> {
-    let fate = heir.map(Fate::TakenOver);
-    end_row(transaction, (before, LOST), fate, now).await
+    end_row(transaction, before, Ending::lost(heir.map(Fate::TakenOver)), now).await
 }
 
 /// Ends the newest run of a shard with the progress that the shard row has now.
 pub(crate) async fn end(
     transaction: &Transaction,
-    (id, reason): (ShardId, &str),
-    fate: Option<Fate<'_>>,
+    id: ShardId,
+    how: Ending<'_>,
     now: WallMs,
 ) -> Result<(), StoreError> {
     match head(transaction, id).await? {
-        Some(row) => end_row(transaction, (&row, reason), fate, now).await,
+        Some(row) => end_row(transaction, &row, how, now).await,
         None => Ok(()),
     }
 }
 
 async fn end_row(
     transaction: &Transaction,
-    (row, reason): (&shard_head::Model, &str),
-    fate: Option<Fate<'_>>,
+    row: &shard_head::Model,
+    how: Ending<'_>,
     now: WallMs,
 ) -> Result<(), StoreError> {
-    ending(row, reason, now).exec(transaction).await.map_err(error)?;
-    match fate {
-        Some(fate) => tell(transaction, row, fate, now).await,
-        None => Ok(()),
+    let mut text = how.text;
+    if let Some(fate) = how.fate {
+        let node = find(transaction, row).await?.and_then(|run| run.node);
+        let (actor, change) = told(row, node.as_deref(), fate, now);
+        text = text.or_else(|| actor.reason.clone());
+        record::audit(transaction, &actor, change, now).await?;
     }
+    let ended = ending(row, (how.reason, text), now).exec(transaction).await;
+    ended.map(drop).map_err(error)
 }
 
 /// The statement that ends the newest run of a shard.
-pub(crate) fn ending(row: &shard_head::Model, reason: &str, now: WallMs) -> UpdateMany<run::Entity> {
+pub(crate) fn ending(
+    row: &shard_head::Model,
+    (reason, text): (&str, Option<String>),
+    now: WallMs,
+) -> UpdateMany<run::Entity> {
     use run::Column as C;
     run::Entity::update_many()
         .col_expr(C::EndedAt, Expr::value(now.0))
         .col_expr(C::EndReason, Expr::value(reason))
+        .col_expr(C::EndText, Expr::value(text))
         .col_expr(C::LowWater, Expr::value(row.low_water))
         .col_expr(C::Succeeded, Expr::value(row.succeeded))
         .col_expr(C::Skipped, Expr::value(row.skipped))
@@ -126,17 +168,6 @@ pub(crate) fn ending(row: &shard_head::Model, reason: &str, now: WallMs) -> Upda
         .filter(C::TaskId.eq(row.task_id))
         .filter(C::ShardNo.eq(row.shard_no))
         .filter(C::RunNo.eq(row.run_no))
-}
-
-async fn tell(
-    transaction: &Transaction,
-    row: &shard_head::Model,
-    fate: Fate<'_>,
-    now: WallMs,
-) -> Result<(), StoreError> {
-    let node = find(transaction, row).await?.and_then(|run| run.node);
-    let (actor, change) = told(row, node.as_deref(), fate, now);
-    record::audit(transaction, &actor, change, now).await
 }
 
 /// What the audit says of a run that `node` left.

@@ -6,18 +6,15 @@ use std::sync::atomic::Ordering;
 
 use sea_orm::ActiveValue::Set;
 use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QuerySelect};
-use uuid::Uuid;
 
-use crate::folder::{self, Folder};
-use crate::sql::entity::{meta, result_segment};
+use crate::folder::{self, RESULTS};
+use crate::sql::entity::result_segment;
 use crate::sql::{Store, error};
 use windrow_core::ids::{TaskId, WallMs};
 use windrow_engine::ports::StoreError;
 use windrow_engine::ports::ownership::run_store::ShardCheckpoint;
 use windrow_engine::ports::tasks::result_bytes::ResultBytes;
 
-/// The fact of the store that its folder must know.
-const PLACE: &str = "results_place";
 /// Between two looks through the folder. Unit: milliseconds.
 const LOOK_EVERY_MS: i64 = 3_600_000;
 /// Names that one question goes over.
@@ -29,54 +26,8 @@ impl Store {
     /// # Errors
     /// `Refused` when it is not the folder that this store's other nodes use.
     pub async fn keep_results_in(&mut self, folder: &Path) -> Result<(), StoreError> {
-        let known = self.place().await?;
-        let fresh = known.clone().unwrap_or_else(|| Uuid::new_v4().to_string());
-        let looked_at = folder.to_owned();
-        let is_known = known.is_some();
-        let opened = tokio::task::spawn_blocking(move || {
-            // Whoever isn't the first finds the marker of the first.
-            if is_known && !looked_at.is_dir() {
-                return Err(other(&looked_at));
-            }
-            Folder::open(&looked_at, if is_known { "" } else { &fresh })
-        });
-        let (opened, said) = opened
-            .await
-            .map_err(|error| StoreError::Unavailable(error.to_string()))??;
-        let known = match known {
-            Some(known) => known,
-            None => self.note_place(&said).await?,
-        };
-        if said != known {
-            return Err(other(folder));
-        }
-        self.result_bytes = Some(Arc::new(opened));
+        self.result_bytes = Some(Arc::new(self.place(RESULTS, folder).await?));
         Ok(())
-    }
-
-    async fn place(&self) -> Result<Option<String>, StoreError> {
-        let fact = meta::Entity::find_by_id(PLACE.to_owned())
-            .one(&self.writer)
-            .await
-            .map_err(error)?;
-        Ok(fact.map(|fact| fact.val))
-    }
-
-    /// Of two nodes that begin at once the first counts.
-    async fn note_place(&self, said: &str) -> Result<String, StoreError> {
-        let fact = meta::ActiveModel {
-            name: Set(PLACE.to_owned()),
-            val: Set(said.to_owned()),
-        };
-        let noted = meta::Entity::insert(fact)
-            .exec_without_returning(&self.writer)
-            .await;
-        match self.place().await? {
-            Some(known) => Ok(known),
-            None => Err(noted.map_err(error).err().unwrap_or_else(|| {
-                StoreError::Unavailable("the place of results could not be noted".to_owned())
-            })),
-        }
     }
 
     fn bytes(&self) -> Result<&Arc<dyn ResultBytes>, StoreError> {
@@ -86,14 +37,6 @@ impl Store {
             StoreError::Refused(text.to_owned())
         })
     }
-}
-
-fn other(folder: &Path) -> StoreError {
-    let place = folder.display();
-    StoreError::Refused(format!(
-        "results.location {place} is not the folder that the results of this store are in: is it mounted, and the same on \
-         every node?"
-    ))
 }
 
 /// Moves the bytes of a checkpoint's segments to their place, if the store has one; done before the transaction, since a

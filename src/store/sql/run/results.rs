@@ -3,10 +3,11 @@
 use async_trait::async_trait;
 use sea_orm::ActiveValue::Set;
 use sea_orm::sea_query::{Condition, Expr, ExprTrait as _, OnConflict, Query};
-use sea_orm::{ColumnTrait, ConnectionTrait, DbBackend, EntityTrait, QueryFilter, QueryOrder, QuerySelect};
+use sea_orm::{ColumnTrait, ConnectionTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect};
 
 use crate::packed;
 use crate::sql::dataset::sweep;
+use crate::sql::dialect::whole_sum;
 use crate::sql::entity::{item, result_segment, shard_head, task};
 use crate::sql::run::{items, result_place};
 use crate::sql::task::delete;
@@ -113,8 +114,8 @@ async fn sums<C: ConnectionTrait>(db: &C, task: i64) -> Result<Vec<(i32, u64, u6
     let rows: Vec<(i32, i64, i64)> = result_segment::Entity::find()
         .select_only()
         .column(C::ShardNo)
-        .column_as(whole(db, C::Items), "items")
-        .column_as(whole(db, C::ByteSize), "bytes")
+        .column_as(whole_sum(db, Expr::col(C::Items)), "items")
+        .column_as(whole_sum(db, Expr::col(C::ByteSize)), "bytes")
         .filter(C::TaskId.eq(task))
         .group_by(C::ShardNo)
         .order_by_asc(C::ShardNo)
@@ -124,14 +125,6 @@ async fn sums<C: ConnectionTrait>(db: &C, task: i64) -> Result<Vec<(i32, u64, u6
         .map_err(error)?;
     let unsigned = |(no, items, bytes): (i32, i64, i64)| (no, items.cast_unsigned(), bytes.cast_unsigned());
     Ok(rows.into_iter().map(unsigned).collect())
-}
-
-/// A sum as a 64-bit number: the servers make decimals of it, and each has its own word for one that isn't.
-fn whole<C: ConnectionTrait>(db: &C, column: result_segment::Column) -> Expr {
-    column.sum().cast_as(match db.get_database_backend() {
-        DbBackend::MySql => "signed",
-        _ => "bigint",
-    })
 }
 
 /// Removes results of tasks that ended before a time, some of one task at a time.

@@ -3,10 +3,9 @@
 use async_trait::async_trait;
 use sea_orm::ActiveValue::{NotSet, Set};
 use sea_orm::sea_query::{Expr, ExprTrait as _};
-use sea_orm::{
-    ColumnTrait, ConnectionTrait as _, DbBackend, EntityTrait, QueryFilter, QueryOrder, QuerySelect,
-};
+use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect};
 
+use crate::sql::dialect::whole_sum;
 use crate::sql::entity::{source, source_index, upload, upload_chunk};
 use crate::sql::source::upload_use;
 use crate::sql::{Store, Transaction, damaged, error};
@@ -127,12 +126,7 @@ impl UploadStore for Store {
 
     async fn stored_most(&self, prefix: &str, limit: u32) -> Result<Vec<(String, u64)>, StoreError> {
         use upload::Column as C;
-        // A sum is a decimal number on servers, and each has its own word for one that isn't.
-        let whole = match self.readers.get_database_backend() {
-            DbBackend::MySql => "signed",
-            _ => "bigint",
-        };
-        let stored = || C::ByteSize.sum().cast_as(whole);
+        let stored = || whole_sum(&self.readers, Expr::col(C::ByteSize));
         let found: Vec<(String, i64)> = upload::Entity::find()
             .select_only()
             .column(C::CreatedBy)

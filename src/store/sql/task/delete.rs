@@ -3,15 +3,17 @@
 use sea_orm::sea_query::Expr;
 use sea_orm::{ColumnTrait, EntityTrait, PrimaryKeyTrait, QueryFilter, QueryOrder, QuerySelect};
 
+use crate::sql::archive;
 use crate::sql::dataset::sweep;
 use crate::sql::entity::{
-    data_log, data_log_drop, failure_group, generation, generation_key, item, outbox, result_segment, run,
-    shard, start_token, task,
+    business, data_log, data_log_drop, failure_group, generation, generation_key, item, outbox,
+    result_segment, run, shard, start_token, task,
 };
 use crate::sql::run::result_place;
 use crate::sql::source::upload_use;
+use crate::sql::statistics::days;
 use crate::sql::task::record::{self, Change};
-use crate::sql::{Store, Transaction, error, keep, locks, words};
+use crate::sql::{Store, Transaction, damaged, error, keep, locks, words};
 use windrow_core::dataset::GenerationState;
 use windrow_core::ids::{TaskId, WallMs};
 use windrow_core::life::{CommandRefusal, status_json};
@@ -37,6 +39,12 @@ pub(crate) async fn delete(
     if write.dry_run {
         let transaction = store.write().await?;
         return deletable(&transaction, id).await.map(drop);
+    }
+    if store.archive.is_some() {
+        let transaction = store.write().await?;
+        deletable(&transaction, id).await?;
+        transaction.rollback().await.map_err(error)?;
+        archive::keep(store, id, now).await?;
     }
     mark(store, id, now).await?;
     clear_rows(store, id).await?;
@@ -186,11 +194,32 @@ where
     }
 }
 
-/// What is left is small: groups, runs, shards, the task itself.
+/// What is left is small: groups, runs, shards, the task itself. What it did goes over to its business's days.
 async fn last(store: &Store, id: TaskId, write: &Write, now: WallMs) -> Result<(), CommandError> {
     let transaction = store.write().await?;
     let row = deletable(&transaction, id).await?;
     let db = &transaction;
+    let owner = business::Entity::find_by_id(row.business_id).one(db).await;
+    let owner = owner.map_err(error)?;
+    let owner = owner.ok_or_else(|| damaged("the business of a task", &row.business_id.to_string()))?;
+    days::fold(db, &row, &owner.slug).await?;
+    clear_rest(db, id).await?;
+    task::Entity::delete_by_id(id.0).exec(db).await.map_err(error)?;
+    upload_use::give_up(db, row.source_id, id.0).await?;
+    let before = status_json(words::status(&row)?);
+    let action = "task.delete".to_owned();
+    let change = Change {
+        task: Some(id),
+        business: None,
+        action,
+        before: Some(before),
+        after: None,
+    };
+    record::audit(db, &write.actor, change, now).await?;
+    Ok(keep(transaction, write).await?)
+}
+
+async fn clear_rest(db: &Transaction, id: TaskId) -> Result<(), StoreError> {
     failure_group::Entity::delete_many()
         .filter(failure_group::Column::TaskId.eq(id.0))
         .exec(db)
@@ -218,17 +247,5 @@ async fn last(store: &Store, id: TaskId, write: &Write, now: WallMs) -> Result<(
         .exec(db)
         .await
         .map_err(error)?;
-    task::Entity::delete_by_id(id.0).exec(db).await.map_err(error)?;
-    upload_use::give_up(db, row.source_id, id.0).await?;
-    let before = status_json(words::status(&row)?);
-    let action = "task.delete".to_owned();
-    let change = Change {
-        task: Some(id),
-        business: None,
-        action,
-        before: Some(before),
-        after: None,
-    };
-    record::audit(db, &write.actor, change, now).await?;
-    Ok(keep(transaction, write).await?)
+    Ok(())
 }

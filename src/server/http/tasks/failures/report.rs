@@ -131,6 +131,8 @@ pub(crate) struct RunPart {
     #[schema(format = DateTime)]
     pub(crate) ended_at: Option<String>,
     pub(crate) end_reason: Option<String>,
+    /// Why, for people.
+    pub(crate) end_text: Option<String>,
     pub(crate) low_water: u64,
     /// Items of its shard that were settled at its end.
     pub(crate) settled: u64,
@@ -263,6 +265,7 @@ fn run_part(run: RunRecord) -> RunPart {
         started_at: rfc3339(run.started_at),
         ended_at: run.ended_at.map(rfc3339),
         end_reason: run.end_reason,
+        end_text: run.end_text,
         low_water: run.low_water.0,
         settled: run.settled.iter().sum(),
     }

@@ -163,10 +163,9 @@ fn runs(report: &ReportBody, out: &mut String) {
     line!(out, "|---|---|---|---|---|---:|---:|");
     for run in &report.runs {
         let node = run.node.as_deref().map(plain).unwrap_or_default();
-        let (to, end) = (
-            run.ended_at.as_deref().unwrap_or(""),
-            run.end_reason.as_deref().unwrap_or(""),
-        );
+        let to = run.ended_at.as_deref().unwrap_or("");
+        let why = run.end_text.as_deref().map(|text| format!(": {}", plain(text)));
+        let end = run.end_reason.clone().unwrap_or_default() + &why.unwrap_or_default();
         line!(
             out,
             "| {}.{} | {node} | {} | {to} | {end} | {} | {} |",

@@ -33,6 +33,9 @@ pub(crate) struct RunJson {
     ended_at: Option<String>,
     /// `released`, `done`, `stopped`, `recovering`, or `lost` with its node.
     end_reason: Option<String>,
+    /// Why, for people: what made it stop or recover, or who took the shard from its node; null where `end_reason` says
+    /// it all.
+    end_text: Option<String>,
     /// The shard's low water at its end; that of the last checkpoint while it runs.
     low_water: u64,
     /// The shard's items then.
@@ -63,6 +66,7 @@ impl From<RunRecord> for RunJson {
             started_at: rfc3339(record.started_at),
             ended_at: record.ended_at.map(rfc3339),
             end_reason: record.end_reason,
+            end_text: record.end_text,
             low_water: record.low_water.0,
             counts: RunCounts {
                 succeeded,

@@ -302,6 +302,7 @@ fn a_run_that_goes_on_has_the_numbers_of_its_last_checkpoint() {
         started_at: WallMs(0),
         ended_at: None,
         end_reason: None,
+        end_text: None,
         low_water: ItemIndex(0),
         settled: [0; 3],
         parked: 0,

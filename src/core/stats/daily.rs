@@ -1,0 +1,206 @@
+//! What was done in each day, as it is kept for years: days, sums, and how cells of them are put together.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use crate::ids::WallMs;
+use crate::items::counters::Counters;
+
+/// Unit: milliseconds.
+const DAY_MS: i64 = 24 * 3600 * 1000;
+
+/// A day of UTC, by its number since 1970-01-01. Shown as `2026-11-25`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct UtcDay(pub i64);
+
+impl UtcDay {
+    /// The day in which a time lies.
+    ///
+    /// ```
+    /// use windrow_core::ids::WallMs;
+    /// use windrow_core::stats::daily::UtcDay;
+    ///
+    /// let day = UtcDay::of(WallMs(1_795_194_220_022));
+    /// assert_eq!((day.to_string(), day.next().to_string()), ("2026-11-20".to_owned(), "2026-11-21".to_owned()));
+    /// assert_eq!(UtcDay::of(day.start()), day);
+    /// ```
+    pub fn of(at: WallMs) -> UtcDay {
+        UtcDay(at.0.div_euclid(DAY_MS))
+    }
+
+    /// Its first moment.
+    pub fn start(self) -> WallMs {
+        WallMs(self.0.saturating_mul(DAY_MS))
+    }
+
+    /// The day after it.
+    #[must_use]
+    pub fn next(self) -> UtcDay {
+        UtcDay(self.0.saturating_add(1))
+    }
+}
+
+impl fmt::Display for UtcDay {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let text = self.start().to_rfc3339();
+        f.write_str(text.split('T').next().unwrap_or_default())
+    }
+}
+
+/// Items with a final verdict.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Settled {
+    /// Settled well.
+    pub succeeded: u64,
+    /// Settled: nothing to do.
+    pub skipped: u64,
+    /// Failed for good.
+    pub abandoned: u64,
+}
+
+impl Settled {
+    /// Those of a shard or task.
+    pub fn of(counters: &Counters) -> Settled {
+        Settled {
+            succeeded: counters.succeeded,
+            skipped: counters.skipped,
+            abandoned: counters.abandoned,
+        }
+    }
+
+    /// The sums of both.
+    #[must_use]
+    pub fn plus(self, other: Settled) -> Settled {
+        self.each(other, u64::wrapping_add)
+    }
+
+    /// What came to these since they were `earlier`. Counters only grow; should they ever fall, the difference wraps, so
+    /// that the sum of all differences is what they are all the same.
+    #[must_use]
+    pub fn since(self, earlier: Settled) -> Settled {
+        self.each(earlier, u64::wrapping_sub)
+    }
+
+    fn each(self, other: Settled, put: impl Fn(u64, u64) -> u64) -> Settled {
+        Settled {
+            succeeded: put(self.succeeded, other.succeeded),
+            skipped: put(self.skipped, other.skipped),
+            abandoned: put(self.abandoned, other.abandoned),
+        }
+    }
+}
+
+/// Tasks that were made, and tasks that ended and are over.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TaskCounts {
+    /// Made.
+    pub created: u64,
+    /// Finished.
+    pub finished: u64,
+    /// Cancelled.
+    pub cancelled: u64,
+}
+
+/// What was done by one business in one day, or in all that it was put together from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Totals {
+    /// Its tasks.
+    pub tasks: TaskCounts,
+    /// Their items.
+    pub items: Settled,
+}
+
+impl Totals {
+    /// The sums of both.
+    #[must_use]
+    pub fn plus(self, other: Totals) -> Totals {
+        let (tasks, more) = (self.tasks, other.tasks);
+        Totals {
+            tasks: TaskCounts {
+                created: tasks.created + more.created,
+                finished: tasks.finished + more.finished,
+                cancelled: tasks.cancelled + more.cancelled,
+            },
+            items: self.items.plus(other.items),
+        }
+    }
+}
+
+/// What each business did in each day.
+pub type Cells = BTreeMap<(String, UtcDay), Totals>;
+
+/// The sums of cells that have the same key.
+pub fn grouped<K: Ord>(cells: &Cells, key: impl Fn(&str, UtcDay) -> K) -> BTreeMap<K, Totals> {
+    let mut sums: BTreeMap<K, Totals> = BTreeMap::new();
+    for ((business, day), totals) in cells {
+        let sum = sums.entry(key(business, *day)).or_default();
+        *sum = sum.plus(*totals);
+    }
+    sums
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn settled(succeeded: u64, skipped: u64, abandoned: u64) -> Settled {
+        Settled {
+            succeeded,
+            skipped,
+            abandoned,
+        }
+    }
+
+    #[test]
+    fn days_begin_at_midnight_of_utc_also_before_1970() {
+        let midnight = UtcDay(20_000).start();
+        assert_eq!(UtcDay::of(midnight), UtcDay(20_000));
+        assert_eq!(UtcDay::of(WallMs(midnight.0 - 1)), UtcDay(19_999));
+        assert_eq!(UtcDay::of(WallMs(-1)), UtcDay(-1));
+        assert_eq!(UtcDay::default().to_string(), "1970-01-01");
+    }
+
+    #[test]
+    fn differences_sum_up_to_the_last_state_also_where_counters_fall() {
+        let states = [
+            settled(0, 0, 0),
+            settled(5, 1, 0),
+            settled(3, 1, 2),
+            settled(9, 4, 2),
+        ];
+        let sum = states
+            .windows(2)
+            .fold(Settled::default(), |sum, pair| sum.plus(pair[1].since(pair[0])));
+        assert_eq!(sum, settled(9, 4, 2));
+    }
+
+    #[test]
+    fn cells_are_put_together_by_day_and_by_business() {
+        let totals = |created, succeeded| Totals {
+            tasks: TaskCounts {
+                created,
+                ..TaskCounts::default()
+            },
+            items: settled(succeeded, 0, 0),
+        };
+        let cell = |business: &str, day, totals| ((business.to_owned(), UtcDay(day)), totals);
+        let cells: Cells = [
+            cell("mail", 1, totals(1, 10)),
+            cell("mail", 2, totals(0, 20)),
+            cell("push", 2, totals(3, 5)),
+        ]
+        .into();
+        let by_day: Vec<_> = grouped(&cells, |_, day| day).into_iter().collect();
+        assert_eq!(by_day, [(UtcDay(1), totals(1, 10)), (UtcDay(2), totals(3, 25))]);
+        let by_business: Vec<_> = grouped(&cells, |business, _| business.to_owned())
+            .into_iter()
+            .collect();
+        assert_eq!(
+            by_business,
+            [
+                ("mail".to_owned(), totals(1, 30)),
+                ("push".to_owned(), totals(3, 5))
+            ]
+        );
+    }
+}

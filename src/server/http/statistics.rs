@@ -1,0 +1,170 @@
+//! `/v1/statistics`: what was done in each day, over years. A business sees its own.
+
+use axum::extract::State;
+use serde::{Deserialize, Serialize};
+use utoipa::{IntoParams, ToSchema};
+
+use super::App;
+use super::problem::HttpResult;
+use crate::http::answer::page::{Page, PageQuery, Paging};
+use crate::http::guard::{Caller, Params, time_option};
+use crate::service::statistics::{About, By, Row, RowKey};
+
+/// Which statistics.
+#[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct StatisticsQuery {
+    /// Of this business.
+    #[param(pattern = "^[a-z0-9-]{1,40}$")]
+    business: Option<String>,
+    /// From the day (in UTC) of this time on; without it the 30 days before the end.
+    #[param(format = "date-time")]
+    since: Option<String>,
+    /// Up to this time, with its day; without it up to now.
+    #[param(format = "date-time")]
+    until: Option<String>,
+    /// What a row is about: a day, newest first; a business; or a task that is still kept, newest first.
+    #[param(pattern = "^(day|business|task)$")]
+    by: Option<String>,
+}
+
+/// What was done: in a day, by a business, or for a task.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Statistics)]
+pub(crate) struct StatisticsJson {
+    /// The day, in UTC; null unless rows are about days.
+    #[schema(format = Date)]
+    day: Option<String>,
+    /// The business; null where a day has those of all.
+    business: Option<String>,
+    /// The task; null unless rows are about tasks.
+    task: Option<String>,
+    /// The task's name.
+    name: Option<String>,
+    /// Where the task stands now.
+    status: Option<&'static str>,
+    /// Tasks, with those that were deleted since; null where the row is about one.
+    tasks: Option<TaskCountsJson>,
+    /// Items that were settled, by the day of the checkpoint that said so.
+    items: SettledJson,
+}
+
+/// Tasks.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = StatisticsTasks)]
+pub(crate) struct TaskCountsJson {
+    /// Made in these days.
+    created: u64,
+    /// Finished in these days.
+    finished: u64,
+    /// Cancelled in these days.
+    cancelled: u64,
+}
+
+/// Items.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = StatisticsItems)]
+pub(crate) struct SettledJson {
+    /// Settled well.
+    succeeded: u64,
+    /// Nothing to do.
+    skipped: u64,
+    /// Failed for good.
+    abandoned: u64,
+}
+
+impl StatisticsJson {
+    fn new(row: Row, asked: Option<&str>) -> StatisticsJson {
+        let mut json = StatisticsJson {
+            day: None,
+            business: asked.map(str::to_owned),
+            task: None,
+            name: None,
+            status: None,
+            tasks: row.tasks.map(|tasks| TaskCountsJson {
+                created: tasks.created,
+                finished: tasks.finished,
+                cancelled: tasks.cancelled,
+            }),
+            items: SettledJson {
+                succeeded: row.items.succeeded,
+                skipped: row.items.skipped,
+                abandoned: row.items.abandoned,
+            },
+        };
+        match row.about {
+            About::Day(day) => json.day = Some(day.to_string()),
+            About::Business(name) => json.business = Some(name),
+            About::Task {
+                id,
+                name,
+                business,
+                status,
+            } => {
+                (json.task, json.name) = (Some(id.to_string()), name);
+                (json.business, json.status) = (Some(business), Some(status.as_str()));
+            }
+        }
+        json
+    }
+}
+
+/// The cursor of a row.
+#[derive(Deserialize, Serialize)]
+#[serde(untagged)]
+pub(crate) enum Place {
+    Number(i64),
+    Name(String),
+}
+
+impl From<RowKey> for Place {
+    fn from(key: RowKey) -> Place {
+        match key {
+            RowKey::Number(number) => Place::Number(number),
+            RowKey::Name(name) => Place::Name(name),
+        }
+    }
+}
+
+impl Place {
+    fn key(&self) -> RowKey {
+        match self {
+            Place::Number(number) => RowKey::Number(*number),
+            Place::Name(name) => RowKey::Name(name.clone()),
+        }
+    }
+}
+
+/// What was done in each day.
+///
+/// Counted with each checkpoint, so that a crash neither loses nor repeats anything; what deleted tasks did stays for
+/// `retention.statistics`. Rows in which nothing was done are left out.
+#[utoipa::path(
+    get, path = "/v1/statistics", tag = "statistics", operation_id = "statistics",
+    params(StatisticsQuery, PageQuery), security(("bearer" = ["viewer", "business"])),
+    responses((status = 200, body = Page<StatisticsJson>))
+)]
+pub(crate) async fn statistics(
+    State(app): State<App>,
+    caller: Caller,
+    paging: Paging<Place>,
+    Params(query): Params<StatisticsQuery>,
+) -> HttpResult {
+    let mut business = query.business;
+    if let Some(own) = caller.business {
+        // A business has its own and no others, whatever it asks for.
+        if business.as_ref().is_some_and(|asked| *asked != own) {
+            return Ok(paging.answer(paging.page(Vec::<StatisticsJson>::new(), |_| ())));
+        }
+        business = Some(own);
+    }
+    let since = time_option("since", query.since.as_ref())?;
+    let until = time_option("until", query.until.as_ref())?;
+    let by = query.by.as_deref().and_then(By::parse).unwrap_or(By::Day);
+    let statistics = &app.service.statistics;
+    let period = statistics.period((since, until), business)?;
+    let after = paging.after.as_ref().map(Place::key);
+    let found = statistics.rows(by, &period, after, paging.to_read()).await?;
+    let page = paging.page(found, |row| Place::from(row.key()));
+    Ok(paging.answer(page.map(|row| StatisticsJson::new(row, period.business.as_deref()))))
+}

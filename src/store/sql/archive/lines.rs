@@ -1,0 +1,111 @@
+//! The lines of an archived task. Each says by `kind` what it is; texts that are JSON stand as JSON.
+
+use serde_json::{Value, json};
+
+use crate::sql::entity::{failure_group, item, run, shard_head, task};
+use crate::sql::task::life;
+use crate::sql::words;
+use windrow_core::ids::{ScheduleId, StoreId, TaskId, WallMs};
+use windrow_engine::ports::StoreError;
+use windrow_engine::ports::tasks::statistics::ShardDay;
+
+/// Grows when a member changes its meaning.
+const FORMAT: u32 = 1;
+
+fn line(value: &Value) -> String {
+    format!("{value}\n")
+}
+
+fn time(at: i64) -> String {
+    WallMs(at).to_rfc3339()
+}
+
+fn maybe(at: Option<i64>) -> Option<String> {
+    at.map(time)
+}
+
+/// The JSON of a text; the text itself where it is none.
+fn parsed(text: Option<&str>) -> Value {
+    let read = |text| serde_json::from_str(text).unwrap_or_else(|_| Value::from(text));
+    text.map_or(Value::Null, read)
+}
+
+/// The first line: what the task was, and what became of it.
+pub(super) fn task(
+    row: &task::Model,
+    (store, business): (&StoreId, &str),
+    shards: &[shard_head::Model],
+    now: WallMs,
+) -> Result<String, StoreError> {
+    let counters = life::read(row, shards)?.counters();
+    let mut body = json!({
+        "kind": "task", "format": FORMAT, "store": store.0, "archived_at": now.to_rfc3339(),
+        "id": TaskId(row.id).to_string(), "business": business, "name": row.name, "status": row.status,
+        "result": row.result, "stop_reason": row.stop_reason,
+        "created_at": time(row.created_at), "started_at": maybe(row.started_at), "finished_at": maybe(row.finished_at),
+    });
+    let items = json!({
+        "total": row.total, "skip_first": row.skip_first,
+        "counts": {
+            "succeeded": counters.succeeded, "skipped": counters.skipped, "abandoned": counters.abandoned,
+            "parked": counters.parked, "excluded": counters.excluded,
+        },
+    });
+    let made_of = json!({
+        "settings": parsed(Some(&row.tuning)), "source": parsed(Some(&row.source)), "params": parsed(row.params.as_deref()),
+        "labels": words::labels(row.labels.as_deref())?, "priority": row.priority, "canary": parsed(row.canary.as_deref()),
+        "limits": words::limits(row.limits.as_deref())?, "deadline": maybe(row.deadline),
+        "publish": parsed(row.publishing.as_deref()), "parent": row.parent_id.map(|id| TaskId(id).to_string()),
+        "schedule": row.schedule_id.map(|id| ScheduleId(id).to_string()), "fire_time": maybe(row.fire_time),
+    });
+    for part in [items, made_of] {
+        if let (Value::Object(body), Value::Object(part)) = (&mut body, part) {
+            body.extend(part);
+        }
+    }
+    Ok(line(&body))
+}
+
+/// A part of the task.
+pub(super) fn shard(row: &shard_head::Model) -> String {
+    line(&json!({
+        "kind": "shard", "shard": row.shard_no, "state": row.state, "first": row.first_index, "end": row.end_index,
+        "range_end": row.range_end, "low_water": row.low_water, "high_water": row.high_water,
+        "succeeded": row.succeeded, "skipped": row.skipped, "abandoned": row.abandoned, "parked": row.parked,
+    }))
+}
+
+/// An ownership of a shard.
+pub(super) fn run(row: &run::Model) -> String {
+    line(&json!({
+        "kind": "run", "shard": row.shard_no, "run": row.run_no, "epoch": row.epoch, "node": row.node,
+        "started_at": time(row.started_at), "ended_at": maybe(row.ended_at), "end_reason": row.end_reason,
+        "end_text": row.end_text, "low_water": row.low_water, "succeeded": row.succeeded, "skipped": row.skipped,
+        "abandoned": row.abandoned, "parked": row.parked,
+    }))
+}
+
+/// What a shard settled in a day.
+pub(super) fn day(day: &ShardDay) -> String {
+    line(&json!({
+        "kind": "day", "shard": day.shard.no, "day": day.day.to_string(), "succeeded": day.items.succeeded,
+        "skipped": day.items.skipped, "abandoned": day.items.abandoned,
+    }))
+}
+
+/// How many items failed with a code.
+pub(super) fn failures(row: &failure_group::Model) -> String {
+    line(&json!({
+        "kind": "failures", "code": row.code, "count": row.n, "first_at": time(row.first_at), "last_at": time(row.last_at),
+        "example_index": row.example_idx, "example": row.example,
+    }))
+}
+
+/// An item that was given up.
+pub(super) fn failure(row: &item::Model) -> String {
+    line(&json!({
+        "kind": "failure", "index": row.idx, "shard": row.shard_no, "code": row.code, "message": row.message,
+        "output": row.output, "attempts": row.attempts, "history": parsed(row.history.as_deref()),
+        "first_at": time(row.first_at), "last_at": time(row.last_at),
+    }))
+}

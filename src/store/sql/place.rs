@@ -1,0 +1,68 @@
+//! Folders beside the database that all nodes of a store share: each is the store's own, and the same on every node.
+
+use std::path::Path;
+
+use sea_orm::ActiveValue::Set;
+use sea_orm::EntityTrait;
+use uuid::Uuid;
+
+use crate::folder::{Folder, FolderKind};
+use crate::sql::entity::meta;
+use crate::sql::{Store, error};
+use windrow_engine::ports::StoreError;
+
+impl Store {
+    /// Opens a folder for something of this store.
+    ///
+    /// # Errors
+    /// `Refused` when it is not the folder that this store's other nodes use.
+    pub(crate) async fn place(&self, kind: FolderKind, folder: &Path) -> Result<Folder, StoreError> {
+        let known = self.known_place(kind).await?;
+        let fresh = known.clone().unwrap_or_else(|| Uuid::new_v4().to_string());
+        let looked_at = folder.to_owned();
+        let is_known = known.is_some();
+        let opened = tokio::task::spawn_blocking(move || {
+            // Whoever isn't the first finds the marker of the first.
+            if is_known && !looked_at.is_dir() {
+                return Err(kind.other(&looked_at));
+            }
+            Folder::open(kind, &looked_at, (!is_known).then_some(&*fresh))
+        });
+        let (opened, said) = opened
+            .await
+            .map_err(|error| StoreError::Unavailable(error.to_string()))??;
+        let known = match known {
+            Some(known) => known,
+            None => self.note_place(kind, &said).await?,
+        };
+        match said == known {
+            true => Ok(opened),
+            false => Err(kind.other(folder)),
+        }
+    }
+
+    async fn known_place(&self, kind: FolderKind) -> Result<Option<String>, StoreError> {
+        let fact = meta::Entity::find_by_id(kind.fact.to_owned())
+            .one(&self.writer)
+            .await
+            .map_err(error)?;
+        Ok(fact.map(|fact| fact.val))
+    }
+
+    /// Of two nodes that begin at once the first counts.
+    async fn note_place(&self, kind: FolderKind, said: &str) -> Result<String, StoreError> {
+        let fact = meta::ActiveModel {
+            name: Set(kind.fact.to_owned()),
+            val: Set(said.to_owned()),
+        };
+        let noted = meta::Entity::insert(fact)
+            .exec_without_returning(&self.writer)
+            .await;
+        match self.known_place(kind).await? {
+            Some(known) => Ok(known),
+            None => Err(noted.map_err(error).err().unwrap_or_else(|| {
+                StoreError::Unavailable(format!("the place of {} could not be noted", kind.setting))
+            })),
+        }
+    }
+}

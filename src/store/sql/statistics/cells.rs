@@ -1,0 +1,147 @@
+//! Cells of statistics: days of shards and the rows of tasks for tasks that are kept, days of businesses for the others.
+
+use std::collections::HashMap;
+
+use sea_orm::sea_query::{Expr, ExprTrait as _};
+use sea_orm::{ColumnTrait, ConnectionTrait as _, EntityTrait, QueryFilter, QuerySelect, QueryTrait};
+
+use super::days::{ended, settled};
+use super::shard_days::{BUSINESS, DAY, days_of_tasks, sums, tuples};
+use super::{only, slug, slugs};
+use crate::sql::entity::{business_day, task};
+use crate::sql::{Transaction, damaged, error};
+use windrow_core::ids::WallMs;
+use windrow_core::stats::daily::{Cells, TaskCounts, Totals, UtcDay};
+use windrow_core::task::lifecycle::Status;
+use windrow_engine::ports::StoreError;
+use windrow_engine::ports::tasks::statistics::Period;
+
+/// Milliseconds of a day. Within the text: two parameters of one value make two expressions of it.
+const DAY_MS: &str = "86400000";
+
+/// What is found of a period, bit by bit, in one snapshot.
+pub(super) struct Found {
+    slugs: HashMap<i64, String>,
+    pub(super) cells: Cells,
+}
+
+impl Found {
+    pub(super) async fn of(snapshot: &Transaction, period: &Period) -> Result<Found, StoreError> {
+        Ok(Found {
+            slugs: slugs(snapshot, period).await?,
+            cells: Cells::new(),
+        })
+    }
+
+    fn add(&mut self, business: i64, day: UtcDay, totals: Totals) -> Result<(), StoreError> {
+        let slug = slug(&self.slugs, business)?;
+        let cell = self.cells.entry((slug, day)).or_default();
+        *cell = cell.plus(totals);
+        Ok(())
+    }
+
+    /// Adds what tasks that are kept settled.
+    pub(super) async fn items(&mut self, snapshot: &Transaction, period: &Period) -> Result<(), StoreError> {
+        let mut query = sums(snapshot, days_of_tasks(period, &self.slugs));
+        query.columns([BUSINESS, DAY]).group_by_columns([BUSINESS, DAY]);
+        let rows = snapshot.query_all(&query).await.map_err(error)?;
+        let sums: Vec<(i64, i64, i64, i64, i64)> = tuples(&rows)?;
+        for (succeeded, skipped, abandoned, business, day) in sums {
+            let items = settled(succeeded, skipped, abandoned);
+            let totals = Totals {
+                items,
+                ..Totals::default()
+            };
+            self.add(business, UtcDay(day), totals)?;
+        }
+        Ok(())
+    }
+
+    /// Adds the tasks that are kept, by when they were made and ended.
+    pub(super) async fn tasks(&mut self, snapshot: &Transaction, period: &Period) -> Result<(), StoreError> {
+        for (business, day, _, tasks) in self.counts(snapshot, task::Column::CreatedAt, period).await? {
+            let counts = TaskCounts {
+                created: tasks,
+                ..TaskCounts::default()
+            };
+            self.add_tasks(business, day, counts)?;
+        }
+        for (business, day, status, tasks) in self.counts(snapshot, task::Column::FinishedAt, period).await? {
+            let mut counts = TaskCounts::default();
+            ended(&mut counts, status, tasks);
+            self.add_tasks(business, day, counts)?;
+        }
+        Ok(())
+    }
+
+    fn add_tasks(&mut self, business: i64, day: UtcDay, tasks: TaskCounts) -> Result<(), StoreError> {
+        let totals = Totals {
+            tasks,
+            ..Totals::default()
+        };
+        self.add(business, day, totals)
+    }
+
+    /// How many tasks with each status have a time within each day.
+    async fn counts(
+        &self,
+        snapshot: &Transaction,
+        time: task::Column,
+        period: &Period,
+    ) -> Result<Vec<(i64, UtcDay, Status, u64)>, StoreError> {
+        use task::Column as C;
+        let start = Expr::col(time).sub(Expr::col(time).modulo(Expr::cust(DAY_MS)));
+        let counts: Vec<(i64, i64, String, i64)> = task::Entity::find()
+            .select_only()
+            .column(C::BusinessId)
+            .column_as(start.clone(), "day_start")
+            .column(C::Status)
+            .column_as(C::Id.count(), "tasks")
+            .filter(time.gte(period.from.start().0))
+            .filter(time.lt(period.until.start().0))
+            .apply_if(only(period, &self.slugs), |query, ids| {
+                query.filter(C::BusinessId.is_in(ids))
+            })
+            .group_by(C::BusinessId)
+            .group_by(start)
+            .group_by(C::Status)
+            .into_tuple()
+            .all(snapshot)
+            .await
+            .map_err(error)?;
+        let known = |(business, start, status, tasks): (i64, i64, String, i64)| {
+            let status = Status::parse(&status).ok_or_else(|| damaged("a task's status", &status))?;
+            Ok((business, UtcDay::of(WallMs(start)), status, tasks.cast_unsigned()))
+        };
+        counts.into_iter().map(known).collect()
+    }
+
+    /// Adds what tasks did that were deleted since.
+    pub(super) async fn deleted(
+        &mut self,
+        snapshot: &Transaction,
+        period: &Period,
+    ) -> Result<(), StoreError> {
+        use business_day::Column as C;
+        let query = business_day::Entity::find().apply_if(period.business.as_ref(), |query, slug| {
+            query.filter(C::Business.eq(slug))
+        });
+        let query = query
+            .filter(C::Day.gte(period.from.0))
+            .filter(C::Day.lt(period.until.0));
+        let rows = query.all(snapshot).await.map_err(error)?;
+        for row in rows {
+            let totals = Totals {
+                tasks: TaskCounts {
+                    created: row.created.cast_unsigned(),
+                    finished: row.finished.cast_unsigned(),
+                    cancelled: row.cancelled.cast_unsigned(),
+                },
+                items: settled(row.succeeded, row.skipped, row.abandoned),
+            };
+            let cell = self.cells.entry((row.business, UtcDay(row.day))).or_default();
+            *cell = cell.plus(totals);
+        }
+        Ok(())
+    }
+}

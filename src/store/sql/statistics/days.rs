@@ -1,0 +1,213 @@
+//! The rows of days. A shard's day ends under the shard's lock, with the first checkpoint that settles something on a later
+//! one: until then it is the difference between the shard's counters and those with which it began, so that most checkpoints
+//! write no more than their shard. A business's day grows under the lock of a task that is deleted.
+
+use std::collections::BTreeMap;
+
+use sea_orm::ActiveValue::Set;
+use sea_orm::sea_query::{Alias, Expr, ExprTrait as _, Func, OnConflict};
+use sea_orm::{ColumnTrait, ConnectionTrait, DbBackend, EntityTrait, QueryFilter, QueryOrder, QuerySelect};
+
+use crate::sql::entity::{business_day, shard_day, shard_head, task};
+use crate::sql::task::record;
+use crate::sql::{Store, Transaction, error, words};
+use windrow_core::ids::{ShardId, TaskId, WallMs};
+use windrow_core::stats::daily::{Settled, TaskCounts, Totals, UtcDay};
+use windrow_core::task::lifecycle::Status;
+use windrow_engine::ports::StoreError;
+use windrow_engine::ports::ownership::run_store::ShardCheckpoint;
+use windrow_engine::ports::tasks::statistics::ShardDay;
+use windrow_engine::ports::tasks::upkeep::SWEEP_MAX;
+
+/// The day that begins for a shard with a checkpoint, `row` being the shard as it was: one that settles something on a later
+/// day than the last. (By a clock that is behind nothing is settled before that: it counts for the later day.)
+pub(crate) fn begun(checkpoint: &ShardCheckpoint, row: &shard_head::Model) -> Option<UtcDay> {
+    let day = UtcDay::of(checkpoint.now);
+    let settles = Settled::of(&checkpoint.counters) != counted(row);
+    (settles && day.0 > row.day).then_some(day)
+}
+
+/// Days of shards that are over: one statement for those of several checkpoints, and none on most.
+#[derive(Debug, Default)]
+pub(crate) struct OverDays(Vec<shard_day::ActiveModel>);
+
+impl OverDays {
+    /// Takes in the day that ends with a checkpoint, if one does.
+    pub(crate) fn take(&mut self, checkpoint: &ShardCheckpoint, row: &shard_head::Model) {
+        let items = of_last_day(row);
+        if begun(checkpoint, row).is_none() || items == Settled::default() {
+            return;
+        }
+        self.0.push(shard_day::ActiveModel {
+            task_id: Set(row.task_id),
+            shard_no: Set(row.shard_no),
+            day: Set(row.day),
+            succeeded: Set(items.succeeded.cast_signed()),
+            skipped: Set(items.skipped.cast_signed()),
+            abandoned: Set(items.abandoned.cast_signed()),
+        });
+    }
+
+    /// Writes them.
+    pub(crate) async fn write(self, transaction: &Transaction) -> Result<(), StoreError> {
+        if self.0.is_empty() {
+            return Ok(());
+        }
+        let written = shard_day::Entity::insert_many(self.0).exec_without_returning(transaction);
+        written.await.map(drop).map_err(error)
+    }
+}
+
+/// What a shard has settled.
+fn counted(row: &shard_head::Model) -> Settled {
+    Settled::of(&words::counters(row))
+}
+
+/// What a shard settled in the day in which it settled last.
+pub(super) fn of_last_day(row: &shard_head::Model) -> Settled {
+    counted(row).since(settled(row.day_succeeded, row.day_skipped, row.day_abandoned))
+}
+
+/// All days of a task's shards in which something was settled, by shard and day.
+pub(crate) fn together(over: &[shard_day::Model], shards: &[shard_head::Model]) -> Vec<ShardDay> {
+    let of = |(task, no): (i64, i32), day, items| ShardDay {
+        shard: ShardId {
+            task: TaskId(task),
+            no: no.cast_unsigned(),
+        },
+        day: UtcDay(day),
+        items,
+    };
+    let over = over.iter().map(|row| {
+        let items = settled(row.succeeded, row.skipped, row.abandoned);
+        of((row.task_id, row.shard_no), row.day, items)
+    });
+    let last = shards
+        .iter()
+        .map(|row| of((row.task_id, row.shard_no), row.day, of_last_day(row)));
+    let mut days: Vec<ShardDay> = over.chain(last).collect();
+    days.retain(|day| day.items != Settled::default());
+    days.sort_unstable_by_key(|day| (day.shard, day.day));
+    days
+}
+
+/// What a column becomes where its row is there: its value and the one that was to be inserted.
+fn sum(transaction: &Transaction, column: business_day::Column) -> Expr {
+    let inserted = match transaction.get_database_backend() {
+        DbBackend::MySql => Func::cust("VALUES").arg(Expr::col(column)).into(),
+        _ => Expr::col((Alias::new("excluded"), column)),
+    };
+    column.into_expr().add(inserted)
+}
+
+/// Moves what a task did to its business's days: it is about to be deleted, and its lock is held.
+pub(crate) async fn fold(
+    transaction: &Transaction,
+    task: &task::Model,
+    business: &str,
+) -> Result<(), StoreError> {
+    use shard_day::Column as C;
+    let rows = shard_day::Entity::find()
+        .filter(C::TaskId.eq(task.id))
+        .all(transaction)
+        .await
+        .map_err(error)?;
+    let shards = record::shards(transaction, TaskId(task.id)).await?;
+    let mut days = ends(task)?;
+    for day in together(&rows, &shards) {
+        let sum = days.entry(day.day).or_default();
+        sum.items = sum.items.plus(day.items);
+    }
+    add(transaction, business, days).await?;
+    let gone = shard_day::Entity::delete_many().filter(C::TaskId.eq(task.id));
+    gone.exec(transaction).await.map_err(error)?;
+    Ok(())
+}
+
+/// The days on which a task was made and ended.
+fn ends(task: &task::Model) -> Result<BTreeMap<UtcDay, Totals>, StoreError> {
+    let mut days: BTreeMap<UtcDay, Totals> = BTreeMap::new();
+    let day = |at: i64| UtcDay::of(WallMs(at));
+    days.entry(day(task.created_at)).or_default().tasks.created += 1;
+    if let Some(at) = task.finished_at {
+        ended(
+            &mut days.entry(day(at)).or_default().tasks,
+            words::status(task)?,
+            1,
+        );
+    }
+    Ok(days)
+}
+
+/// Counts so many tasks that ended with this status.
+pub(super) fn ended(counts: &mut TaskCounts, status: Status, tasks: u64) {
+    match status {
+        Status::Finished => counts.finished += tasks,
+        Status::Cancelled => counts.cancelled += tasks,
+        // Not over.
+        _ => {}
+    }
+}
+
+/// The settled items of a row.
+pub(super) fn settled(succeeded: i64, skipped: i64, abandoned: i64) -> Settled {
+    Settled {
+        succeeded: succeeded.cast_unsigned(),
+        skipped: skipped.cast_unsigned(),
+        abandoned: abandoned.cast_unsigned(),
+    }
+}
+
+async fn add(
+    transaction: &Transaction,
+    business: &str,
+    days: BTreeMap<UtcDay, Totals>,
+) -> Result<(), StoreError> {
+    use business_day::Column as C;
+    let row = |(day, totals): (UtcDay, Totals)| business_day::ActiveModel {
+        business: Set(business.to_owned()),
+        day: Set(day.0),
+        created: Set(totals.tasks.created.cast_signed()),
+        finished: Set(totals.tasks.finished.cast_signed()),
+        cancelled: Set(totals.tasks.cancelled.cast_signed()),
+        succeeded: Set(totals.items.succeeded.cast_signed()),
+        skipped: Set(totals.items.skipped.cast_signed()),
+        abandoned: Set(totals.items.abandoned.cast_signed()),
+    };
+    let sums = [
+        C::Created,
+        C::Finished,
+        C::Cancelled,
+        C::Succeeded,
+        C::Skipped,
+        C::Abandoned,
+    ];
+    let grown = OnConflict::columns([C::Business, C::Day])
+        .values(sums.map(|column| (column, sum(transaction, column))))
+        .to_owned();
+    business_day::Entity::insert_many(days.into_iter().map(row))
+        .on_conflict(grown)
+        .exec_without_returning(transaction)
+        .await
+        .map_err(error)?;
+    Ok(())
+}
+
+/// Forgets days of deleted tasks that were over before a time, some at a time.
+pub(crate) async fn expire(store: &Store, before: WallMs) -> Result<u64, StoreError> {
+    use business_day::Column as C;
+    let oldest: Option<i64> = business_day::Entity::find()
+        .select_only()
+        .column(C::Day)
+        .filter(C::Day.lt(UtcDay::of(before).0))
+        .order_by_asc(C::Day)
+        .into_tuple()
+        .one(&store.readers)
+        .await
+        .map_err(error)?;
+    let Some(day) = oldest else { return Ok(0) };
+    let gone = business_day::Entity::delete_many().filter(C::Day.eq(day));
+    gone.exec(&store.writer).await.map_err(error)?;
+    // There may be another day.
+    Ok(SWEEP_MAX)
+}
