@@ -23,6 +23,7 @@ mod m0013_cut_off;
 mod m0014_results;
 mod m0015_schedules;
 mod m0016_datasets;
+mod m0018_open_tasks;
 
 /// All steps in order.
 #[derive(Debug)]
@@ -45,6 +46,7 @@ impl MigratorTrait for Migrator {
             Box::new(m0014_results::Migration),
             Box::new(m0015_schedules::Migration),
             Box::new(m0016_datasets::Migration),
+            Box::new(m0018_open_tasks::Migration),
         ]
     }
 }

@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 
 use super::state::{CallState, Shard, State, Task};
-use super::{Call, MemoryStore, datasets, progress};
+use super::{Call, MemoryStore, append, datasets, progress};
 use windrow_core::business::POOL_DEFAULT;
 use windrow_core::handler::elsewhere::Reaching;
 use windrow_core::ids::{SessionId, ShardId, TaskId, WallMs};
@@ -194,6 +194,7 @@ fn sweep(state: &mut State, what: Sweep, before: WallMs) -> u64 {
         Sweep::Failures => failures(state, before),
         Sweep::Results => results(state, before),
         Sweep::Generations => datasets::sweep(state),
+        Sweep::Appended => append::sweep(state, before),
     }
 }
 

@@ -124,6 +124,10 @@ fn words(reason: StallReason) -> (&'static str, &'static str) {
             "wait for the last answers",
             "everything has left: no setting makes the last calls faster",
         ),
+        StallReason::Items => (
+            "append items, or seal the task when there are no more",
+            "it waits for its producers: no setting helps",
+        ),
         StallReason::HandlerDown => (
             "start the handler, or correct where it is reached; it is called again by itself",
             "no setting helps while it doesn't answer; nothing is charged for it",

@@ -5,6 +5,7 @@
 //! reservation back and releases the shard, which is then offered anew.
 
 pub mod claim;
+pub mod idle;
 pub mod lease_renewer;
 pub mod opening;
 pub mod publication;
@@ -291,6 +292,8 @@ impl Launcher {
             self.with_run(|run, state| run.leave(state));
             return;
         }
+        self.with_run(|run, state| run.watch_idleness(state));
+        let Some(run) = &self.run else { return };
         if row.wish == run.control().wish && row.control_rev == run.control().rev {
             return;
         }

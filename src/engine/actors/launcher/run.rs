@@ -12,6 +12,7 @@ use crate::actors::executor::reply_lines::{DraftLines, Drafted, count_lines};
 use crate::actors::executor::run_cell::RunCell;
 use crate::actors::launcher::lease_renewer;
 use crate::actors::launcher::opening;
+use crate::actors::launcher::idle::Idleness;
 use crate::actors::launcher::share::InForce;
 use crate::actors::launcher::{Launcher, LauncherEnd, Msg};
 use crate::actors::runtime::address::{Address, Route};
@@ -78,6 +79,7 @@ pub(crate) struct Run {
     pub(crate) epoch: Epoch,
     pub(crate) control: Control,
     pub(crate) in_force: InForce,
+    pub(crate) idleness: Idleness,
     pub(crate) recoveries: u32,
     pub(crate) claimed_at: Moment,
     pub(crate) seq: CheckpointSeq,

@@ -10,6 +10,7 @@ use crate::actors::executor::{self, WindowExecutor};
 use crate::actors::launcher::lease_renewer::{self, LeaseRenewer};
 use crate::actors::launcher::opening::Claimed;
 use crate::actors::launcher::run::{Child, Run};
+use crate::actors::launcher::idle::Idleness;
 use crate::actors::launcher::share::InForce;
 use crate::actors::launcher::{Launcher, Msg};
 use crate::actors::runtime::actor::{Handled, start};
@@ -50,6 +51,7 @@ impl Run {
             recoveries,
             claimed_at: node.clock.now(),
             in_force: InForce::new(&control, state.arguments.candidate.share),
+            idleness: Idleness::default(),
             control,
             seq: CheckpointSeq(0),
             pending: None,
@@ -145,6 +147,7 @@ fn cell(state: &Launcher, claimed: Claimed) -> Result<Arc<RunCell>, OpenError> {
             ..control.shared
         },
         first_contact: node.times.first_contact,
+        supply: control.supply,
     };
     let wake = Arc::<Notify>::default();
     let rate = start.shared.share.of_limit(start.tuning.rate);

@@ -30,11 +30,13 @@ pub enum Sweep {
     Generations,
     /// Bytes of results beside the database that no row names, by when they were written.
     ResultBytes,
+    /// Appended blocks in which every item is settled and none was abandoned, with their keys, by when they were appended.
+    Appended,
 }
 
 impl Sweep {
     /// All of them.
-    pub const ALL: [Sweep; 8] = [
+    pub const ALL: [Sweep; 9] = [
         Sweep::Answers,
         Sweep::Delivered,
         Sweep::GivenUp,
@@ -43,6 +45,7 @@ impl Sweep {
         Sweep::Results,
         Sweep::Generations,
         Sweep::ResultBytes,
+        Sweep::Appended,
     ];
 }
 

@@ -5,7 +5,7 @@ use sea_orm::{ColumnTrait, EntityTrait, PrimaryKeyTrait, QueryFilter, QueryOrder
 
 use crate::sql::dataset::sweep;
 use crate::sql::entity::{
-    data_log, data_log_drop, failure_group, generation, generation_key, item, outbox, result_segment, run,
+    appended, data_log, data_log_drop, failure_group, generation, generation_key, item, outbox, result_segment, run,
     shard, start_token, task,
 };
 use crate::sql::run::result_place;
@@ -75,6 +75,14 @@ async fn clear_rows(store: &Store, id: TaskId) -> Result<(), StoreError> {
         (start_token::Column::TaskId, start_token::Column::StartNo),
         id,
         ROWS_AT_ONCE,
+    )
+    .await?;
+    clear(
+        store,
+        appended::Entity,
+        (appended::Column::TaskId, appended::Column::FirstIndex),
+        id,
+        SEGMENTS_AT_ONCE,
     )
     .await?;
     if sweep::owns_results(store, id).await? {
