@@ -68,6 +68,8 @@ struct Description;
 
 /// Bytes of an upload are limited by the route itself.
 const UPLOADS: &str = "/v1/uploads";
+/// Appended items are kept once a key by the store itself.
+const APPENDS: &str = "/v1/tasks/{task}/items";
 
 /// The routes of the paths of tasks.
 fn task_paths() -> Vec<UtoipaMethodRouter<App>> {
@@ -80,6 +82,8 @@ fn task_paths() -> Vec<UtoipaMethodRouter<App>> {
         routes!(tasks::commands::stop),
         routes!(tasks::commands::cancel),
         routes!(tasks::commands::finish),
+        routes!(tasks::items::append),
+        routes!(tasks::items::seal),
         routes!(tasks::commands::recover),
         routes!(tasks::commands::relocate),
         routes!(tasks::commands::ready),

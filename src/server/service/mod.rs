@@ -63,6 +63,7 @@ use windrow_engine::ports::handling::data_log::DataLog;
 use windrow_engine::ports::handling::hook::{HandlerChecker, HookCaller};
 use windrow_engine::ports::handling::meters::Meters;
 use windrow_engine::ports::schedules::store::ScheduleStore;
+use windrow_engine::ports::sources::append::AppendStore;
 use windrow_engine::ports::sources::provision::{Provider, TaskItems};
 use windrow_engine::ports::sources::resolver::SourceResolver;
 use windrow_engine::ports::sources::uploads::UploadStore;
@@ -148,7 +149,8 @@ impl Service {
     pub fn new<S>(parts: Parts<S>, config: Config) -> Service
     where
         S: TaskStore + TaskList + FailureList + ReportStore + BusinessStore + NamedLimitStore + ScheduleStore,
-        S: TokenStore + IdempotencyStore + UploadStore + NodeAudit + ResultStore + DatasetStore + 'static,
+        S: TokenStore + IdempotencyStore + UploadStore + NodeAudit + ResultStore + DatasetStore,
+        S: AppendStore + 'static,
     {
         let (name, store) = (parts.cluster.node.clone(), parts.store);
         let node = Arc::new(ThisNode::new(name, parts.supervisor, parts.clock, config));
@@ -176,6 +178,7 @@ impl Service {
             tasks: Tasks {
                 node: node.clone(),
                 store: store.clone(),
+                appends: store.clone(),
                 results: Results::new(store.clone()),
                 lists: store,
                 businesses: businesses.clone(),

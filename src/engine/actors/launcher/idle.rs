@@ -5,13 +5,13 @@ use crate::actors::launcher::Launcher;
 use crate::actors::launcher::run::Run;
 use windrow_core::settings::{Rate, RateLimit};
 
-/// Heartbeats that must have found it without items: a pause between two of them is no idleness.
+/// Looks, one a second, that must have found it without items: a pause between two of them is no idleness.
 const IDLE_AFTER: u32 = 3;
 
 /// Whether a run waits for items, and for how long.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Idleness {
-    /// Heartbeats in a row.
+    /// Looks in a row that found it so.
     seen: u32,
 }
 
@@ -31,7 +31,7 @@ impl Idleness {
 }
 
 impl Run {
-    /// Looks whether it waits for items, at each heartbeat; books less when it has for some time, and all of it when it no
+    /// Looks whether it waits for items; books less when it has for some time, and all of it when it no
     /// longer does.
     pub(crate) fn watch_idleness(&mut self, state: &Launcher) {
         if self.control.supply.is_none() {

@@ -292,8 +292,6 @@ impl Launcher {
             self.with_run(|run, state| run.leave(state));
             return;
         }
-        self.with_run(|run, state| run.watch_idleness(state));
-        let Some(run) = &self.run else { return };
         if row.wish == run.control().wish && row.control_rev == run.control().rev {
             return;
         }

@@ -219,10 +219,13 @@ impl Run {
 }
 
 impl Launcher {
-    /// Only a run with others beside it has to ask, and only while they are there.
+    /// Only a run with others beside it has to ask, and only while they are there. One of an open task looks whether it waits
+    /// for items.
     pub(crate) fn look_again(&mut self) {
+        self.with_run(|run, state| run.watch_idleness(state));
         let Some(run) = &self.run else { return };
-        let (counts, is_alone) = (run.counts_with_others(), run.control().shared.share.is_all());
+        let is_alone = run.control().shared.share.is_all() && run.control().supply.is_none();
+        let counts = run.counts_with_others();
         if counts {
             self.look();
         }
