@@ -31,6 +31,7 @@ use windrow_engine::ports::ownership::session_store::{
     Heartbeat, NewSession, OwnedShard, SessionFace, SessionStore,
 };
 use windrow_engine::ports::schedules::store::ScheduleStore;
+use windrow_engine::ports::sources::append::AppendStore;
 use windrow_engine::ports::sources::store::SourceStore;
 use windrow_engine::ports::tasks::failure_list::FailureList;
 use windrow_engine::ports::tasks::results::ResultStore;
@@ -58,6 +59,7 @@ pub trait Stores:
     + UpkeepStore
     + LimitStore
     + ScheduleStore
+    + AppendStore
 {
 }
 impl<T> Stores for T where
@@ -74,6 +76,7 @@ impl<T> Stores for T where
         + UpkeepStore
         + LimitStore
         + ScheduleStore
+        + AppendStore
 {
 }
 
@@ -448,6 +451,7 @@ pub fn task(total: u64) -> NewTask {
         deadline: None,
         parent: None,
         publish: None,
+        is_open: false,
         priority: 0,
         shards: Auto::Fixed(std::num::NonZeroU32::MIN),
     }

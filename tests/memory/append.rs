@@ -14,7 +14,7 @@ use windrow_engine::ports::sources::append::{AppendError, AppendStore, Appended,
 
 #[async_trait]
 impl AppendStore for MemoryStore {
-    async fn append(
+    async fn append_items(
         &self,
         task: TaskId,
         block: &NewBlock,

@@ -18,7 +18,7 @@ pub enum Call {
     Create,
     /// `TaskStore::command`, `release_name`, `explain_waits`, `delete`.
     Command,
-    /// `AppendStore::append`.
+    /// `AppendStore::append_items`.
     Append,
     /// Any method of `OutboxStore`.
     Outbox,

@@ -103,7 +103,7 @@ pub trait AppendStore: Send + Sync {
     ///
     /// # Errors
     /// See [`AppendError`]; `Unavailable` with an unknown outcome.
-    async fn append(
+    async fn append_items(
         &self,
         task: TaskId,
         block: &NewBlock,

@@ -18,7 +18,8 @@ impl Tasks {
         block: &NewBlock,
         write: &Write,
     ) -> Result<Appended, ServiceError> {
-        let added = self.appends.append(id, block, write, self.node.now()).await?;
+        let now = self.node.now();
+        let added = self.appends.append_items(id, block, write, now).await?;
         if !write.dry_run && !added.is_repeat {
             self.node.look_at(id);
         }

@@ -24,7 +24,7 @@ const BLOCKS_AT_ONCE: u64 = 128;
 
 #[async_trait]
 impl AppendStore for Store {
-    async fn append(
+    async fn append_items(
         &self,
         task: TaskId,
         block: &NewBlock,
