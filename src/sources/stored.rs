@@ -7,9 +7,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use futures_util::future::BoxFuture;
 
+use super::appended::AppendedSource;
 use super::open::{IndexWatch, Opening, open};
 use super::open_error::OpenSourceError;
-use super::appended::AppendedSource;
 use super::range::RangeSource;
 use super::redrive::RedriveSource;
 use super::spec::{Input, SourceSpec};

@@ -78,7 +78,10 @@ pub async fn an_open_task_begins_empty_and_grows_by_what_is_appended(harness: Ha
     // A checkpoint of a run that knew less takes nothing back.
     harness.stored(at(&run, 1, 2)).await;
     let shard = &harness.view(task).await.shards[0];
-    assert_eq!((shard.end, shard.range_end, shard.low_water), (ItemIndex(5), ItemIndex(5), ItemIndex(2)));
+    assert_eq!(
+        (shard.end, shard.range_end, shard.low_water),
+        (ItemIndex(5), ItemIndex(5), ItemIndex(2))
+    );
     let fixed = harness.running(4).await;
     assert_eq!(harness.store.control(fixed.shard).await.unwrap().supply, None);
 }
@@ -90,7 +93,10 @@ pub async fn a_block_is_appended_once_a_key_however_often_it_is_sent(harness: Ha
     assert!(!first.is_repeat);
     appended(&harness, task, 1).await;
     let again = append(&harness, task, &sent).await.unwrap();
-    assert_eq!((again.first, again.items, again.is_repeat), (first.first, 2, true));
+    assert_eq!(
+        (again.first, again.items, again.is_repeat),
+        (first.first, 2, true)
+    );
     assert_eq!(again.total, ItemCount(4), "how long it is now");
     let other = append(&harness, task, &block(Some("k1"), &["{\"a\":1}"])).await;
     assert_eq!(other, Err(AppendError::KeyReused(task)));
@@ -101,9 +107,17 @@ pub async fn a_block_is_appended_once_a_key_however_often_it_is_sent(harness: Ha
         dry_run: true,
         ..write()
     };
-    let tried = harness.store.append_items(task, &items(5), &dry, NOW).await.unwrap();
+    let tried = harness
+        .store
+        .append_items(task, &items(5), &dry, NOW)
+        .await
+        .unwrap();
     assert_eq!(tried.first, ItemIndex(4));
-    assert_eq!(harness.view(task).await.total, ItemCount(4), "a dry run keeps nothing");
+    assert_eq!(
+        harness.view(task).await.total,
+        ItemCount(4),
+        "a dry run keeps nothing"
+    );
     let none = append(&harness, TaskId(i64::MAX), &items(1)).await;
     assert_eq!(none, Err(AppendError::NotFound(TaskId(i64::MAX))));
 }
@@ -114,14 +128,30 @@ pub async fn a_sealed_task_takes_no_more_and_a_fixed_one_none(harness: Harness) 
     let sent = block(Some("k"), &["1"]);
     let first = append(&harness, task, &sent).await.unwrap();
     let view = harness.command(task, TaskCommand::Seal).await;
-    assert_eq!((view.status, view.intake), (Status::Running, Some(Intake::Sealed)));
-    assert!(harness.store.control(run.shard).await.unwrap().supply.unwrap().is_sealed);
+    assert_eq!(
+        (view.status, view.intake),
+        (Status::Running, Some(Intake::Sealed))
+    );
+    assert!(
+        harness
+            .store
+            .control(run.shard)
+            .await
+            .unwrap()
+            .supply
+            .unwrap()
+            .is_sealed
+    );
     assert_eq!(
         refusal(append(&harness, task, &items(1)).await),
         AppendRefusal::Sealed(task)
     );
     let again = append(&harness, task, &sent).await.unwrap();
-    assert_eq!((again.first, again.is_repeat), (first.first, true), "what was acknowledged stays so");
+    assert_eq!(
+        (again.first, again.is_repeat),
+        (first.first, true),
+        "what was acknowledged stays so"
+    );
     let fixed = harness.running(4).await.shard.task;
     assert_eq!(
         refusal(append(&harness, fixed, &items(1)).await),
@@ -149,7 +179,10 @@ pub async fn a_run_that_did_not_know_the_last_item_gives_its_shard_back(harness:
     // It settled what it knew.
     harness.stored(closing(&run, 1, 2, RunClose::Done)).await;
     let view = harness.view(task).await;
-    assert_eq!((view.status, view.shards[0].state), (Status::Queued, ShardState::Idle));
+    assert_eq!(
+        (view.status, view.shards[0].state),
+        (Status::Queued, ShardState::Idle)
+    );
     let open = running(&harness, 2).await;
     harness.stored(closing(&open, 1, 2, RunClose::Done)).await;
     let view = harness.view(open.shard.task).await;
@@ -179,7 +212,10 @@ pub async fn a_seal_finishes_what_rests_and_has_nothing_left(harness: Harness) {
     let task = run.shard.task;
     harness.stored(closing(&run, 1, 2, RunClose::Released)).await;
     let view = harness.command(task, TaskCommand::Seal).await;
-    assert_eq!((view.status, view.result), (Status::Finished, Some(TaskResult::Succeeded)));
+    assert_eq!(
+        (view.status, view.result),
+        (Status::Finished, Some(TaskResult::Succeeded))
+    );
     let left = running(&harness, 2).await;
     harness.stored(closing(&left, 1, 1, RunClose::Released)).await;
     let view = harness.command(left.shard.task, TaskCommand::Seal).await;
@@ -198,7 +234,9 @@ pub async fn a_seal_finishes_what_rests_and_has_nothing_left(harness: Harness) {
 pub async fn a_task_that_is_finished_early_takes_no_more(harness: Harness) {
     let run = running(&harness, 10).await;
     let task = run.shard.task;
-    harness.command(task, TaskCommand::Finish { end: ItemIndex(4) }).await;
+    harness
+        .command(task, TaskCommand::Finish { end: ItemIndex(4) })
+        .await;
     assert_eq!(
         refusal(append(&harness, task, &items(1)).await),
         AppendRefusal::Sealed(task)
@@ -227,7 +265,10 @@ pub async fn a_task_that_is_finished_early_takes_no_more(harness: Harness) {
     };
     harness.stored(finished).await;
     let view = harness.view(task).await;
-    assert_eq!((view.status, view.result), (Status::Finished, Some(TaskResult::Early)));
+    assert_eq!(
+        (view.status, view.result),
+        (Status::Finished, Some(TaskResult::Early))
+    );
     assert_eq!(view.counters.excluded, 2);
 }
 
@@ -238,7 +279,10 @@ pub async fn items_are_read_by_index_from_their_blocks(harness: Harness) {
     }
     let read = async |at, bytes| {
         let found = harness.store.blocks(task, ItemIndex(at), bytes).await.unwrap();
-        found.into_iter().map(|block| (block.first.0, block.rows)).collect::<Vec<_>>()
+        found
+            .into_iter()
+            .map(|block| (block.first.0, block.rows))
+            .collect::<Vec<_>>()
     };
     assert_eq!(read(1, 1).await, [(0, "0\n1\n".to_owned())]);
     let all = [(2, "2\n".to_owned()), (3, "3\n4\n5\n".to_owned())];
@@ -279,13 +323,37 @@ pub async fn what_is_settled_is_forgotten_and_failures_stay(harness: Harness) {
     for _ in 0..4 {
         appended(&harness, task, 2).await;
     }
-    harness.stored(with(at(&run, 1, 6), vec![abandoned(3, "BAD")])).await;
-    let sweep = async |before: i64| harness.store.sweep(Sweep::Appended, WallMs(before)).await.unwrap();
+    harness
+        .stored(with(at(&run, 1, 6), vec![abandoned(3, "BAD")]))
+        .await;
+    let sweep = async |before: i64| {
+        harness
+            .store
+            .sweep(Sweep::Appended, WallMs(before))
+            .await
+            .unwrap()
+    };
     assert_eq!(sweep(NOW.0).await, 0, "they are too young");
     assert!(sweep(NOW.0 + 1).await > 0);
-    let is_there = async |at| !harness.store.blocks(task, ItemIndex(at), 1).await.unwrap().is_empty();
-    let there = [is_there(0).await, is_there(3).await, is_there(5).await, is_there(6).await];
-    assert_eq!(there, [false, true, false, true], "the one that failed, and what is left");
+    let is_there = async |at| {
+        !harness
+            .store
+            .blocks(task, ItemIndex(at), 1)
+            .await
+            .unwrap()
+            .is_empty()
+    };
+    let there = [
+        is_there(0).await,
+        is_there(3).await,
+        is_there(5).await,
+        is_there(6).await,
+    ];
+    assert_eq!(
+        there,
+        [false, true, false, true],
+        "the one that failed, and what is left"
+    );
     assert_eq!(sweep(NOW.0 + 1).await, 0);
     appended(&harness, task, 1).await;
     assert_eq!(harness.view(task).await.total, ItemCount(9), "its places stay");

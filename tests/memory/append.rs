@@ -58,7 +58,10 @@ fn append(state: &mut State, id: TaskId, block: &NewBlock, now: WallMs) -> Resul
         });
     }
     let low = low_water(task);
-    let waiting = task.appended.iter().filter(|(first, known)| first.plus(known.block.items()) > low);
+    let waiting = task
+        .appended
+        .iter()
+        .filter(|(first, known)| first.plus(known.block.items()) > low);
     let addition = Addition {
         items: block.items(),
         bytes: block.bytes(),

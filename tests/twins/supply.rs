@@ -114,10 +114,20 @@ impl World {
             reports: &mut reports,
             want,
         })?;
-        let granted: Vec<u64> = self.fx.dispatch.iter().flat_map(|one| one.run.iter()).map(|index| index.0).collect();
+        let granted: Vec<u64> = self
+            .fx
+            .dispatch
+            .iter()
+            .flat_map(|one| one.run.iter())
+            .map(|index| index.0)
+            .collect();
         for index in granted {
             prop_assert!(index < self.twin.heard, "item {} isn't there yet", index);
-            prop_assert!(!self.twin.in_flight.contains(&index), "item {} is out twice", index);
+            prop_assert!(
+                !self.twin.in_flight.contains(&index),
+                "item {} is out twice",
+                index
+            );
             self.twin.in_flight.push(index);
         }
         let is_done = self.fx.wait == Wait::Ended;
@@ -285,7 +295,9 @@ fn what_is_appended_after_an_early_finish_is_left_out() {
     world.clock = 1_000;
     world.play(&Op::Append(5)).expect("they are heard of");
     world.ask(3, Reports::default()).expect("they leave");
-    world.step(Event::Command(Command::Finish(ItemIndex(0)))).expect("it is cut");
+    world
+        .step(Event::Command(Command::Finish(ItemIndex(0))))
+        .expect("it is cut");
     world.play(&Op::Append(4)).expect("they are heard of");
     world.ask(10, Reports::default()).expect("nothing more leaves");
     assert_eq!(world.twin.in_flight, [0, 1, 2]);

@@ -88,9 +88,8 @@ impl Life {
             self.status,
             Status::Queued | Status::Recovering | Status::Stopped | Status::Stopping
         );
-        let is_over = |shard: &super::ShardLife| {
-            !shard.is_publication() && !shard.is_running() && shard.is_settled()
-        };
+        let is_over =
+            |shard: &super::ShardLife| !shard.is_publication() && !shard.is_running() && shard.is_settled();
         for shard in self.shards.iter_mut().filter(|shard| rests && is_over(shard)) {
             (shard.state, shard.updated_at) = (ShardState::Done, now);
         }

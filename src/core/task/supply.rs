@@ -57,7 +57,9 @@ pub enum AppendRefusal {
     #[error(transparent)]
     Status(#[from] Refusal),
     /// None, or too many at once.
-    #[error("{items} items of {bytes} bytes; at most {APPEND_ITEMS_MAX} items and {APPEND_BYTES_MAX} bytes are added at once")]
+    #[error(
+        "{items} items of {bytes} bytes; at most {APPEND_ITEMS_MAX} items and {APPEND_BYTES_MAX} bytes are added at once"
+    )]
     Size {
         /// Items.
         items: u64,
@@ -126,7 +128,13 @@ mod tests {
             );
         }
         assert_eq!(check(1, 1, BACKLOG_ITEMS_MAX - 1, BACKLOG_BYTES_MAX - 1), Ok(()));
-        assert!(matches!(check(1, 1, BACKLOG_ITEMS_MAX, 0), Err(AppendRefusal::Full { .. })));
-        assert!(matches!(check(1, 1, 0, BACKLOG_BYTES_MAX), Err(AppendRefusal::Full { .. })));
+        assert!(matches!(
+            check(1, 1, BACKLOG_ITEMS_MAX, 0),
+            Err(AppendRefusal::Full { .. })
+        ));
+        assert!(matches!(
+            check(1, 1, 0, BACKLOG_BYTES_MAX),
+            Err(AppendRefusal::Full { .. })
+        ));
     }
 }

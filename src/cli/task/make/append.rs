@@ -68,7 +68,10 @@ pub(crate) async fn append(args: &AppendArgs, shell: &Shell) -> Result<Exit, Fau
             Some(key) => request.header("Idempotency-Key", &format!("{key}-{blocks}")),
             None => request,
         };
-        let answer = link.send(request).await.map_err(|fault| so_far(fault, items, &id))?;
+        let answer = link
+            .send(request)
+            .await
+            .map_err(|fault| so_far(fault, items, &id))?;
         (items, blocks) = (items + block.rows.len() as u64, blocks + 1);
         answers = (answers.0.or_else(|| Some(answer.clone())), Some(answer));
     }
@@ -98,7 +101,10 @@ fn told(
         link.say("there is no line: nothing was appended");
         return Ok(Exit::Ok);
     };
-    let (first, total) = (first.json()?["first_index"].clone(), last.json()?["total"].clone());
+    let (first, total) = (
+        first.json()?["first_index"].clone(),
+        last.json()?["total"].clone(),
+    );
     let appended = json!({"task": id, "items": items, "first_index": first, "total": total});
     let said = match link.look.form {
         Form::Table | Form::Wide => {
@@ -121,7 +127,9 @@ fn body(block: &Block) -> Result<String, Fault> {
 fn so_far(mut fault: Fault, items: u64, id: &str) -> Fault {
     if items > 0 {
         let before = human::counted(items, "item");
-        fault.because.push(format!("{before} before that were appended to {id}"));
+        fault
+            .because
+            .push(format!("{before} before that were appended to {id}"));
     }
     fault
 }
@@ -131,7 +139,9 @@ impl Input {
         let (reader, name): (Box<dyn AsyncBufRead + Unpin + Send>, _) = if path == "-" {
             (Box::new(BufReader::new(tokio::io::stdin())), "standard input")
         } else {
-            let file = tokio::fs::File::open(path).await.map_err(|error| unread(path, &of_file(&error)))?;
+            let file = tokio::fs::File::open(path)
+                .await
+                .map_err(|error| unread(path, &of_file(&error)))?;
             (Box::new(BufReader::new(file)), path)
         };
         Ok(Input {

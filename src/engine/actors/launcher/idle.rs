@@ -39,7 +39,11 @@ impl Run {
         }
         let before = self.idleness;
         let waits = self.cell.peek(windrow_core::execution::Execution::awaits_items);
-        self.idleness.seen = if waits { (before.seen + 1).min(IDLE_AFTER) } else { 0 };
+        self.idleness.seen = if waits {
+            (before.seen + 1).min(IDLE_AFTER)
+        } else {
+            0
+        };
         if self.idleness.is_idle() != before.is_idle() {
             self.book(state);
             self.apply(state);

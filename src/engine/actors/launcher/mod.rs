@@ -318,7 +318,11 @@ impl Launcher {
     /// Reads the control, which is obeyed when it comes.
     pub(crate) fn look(&mut self) {
         let now = self.arguments.node.clock.now();
-        if self.looks.since.is_some_and(|since| now.since(since) < LOOK_PATIENCE) {
+        if self
+            .looks
+            .since
+            .is_some_and(|since| now.since(since) < LOOK_PATIENCE)
+        {
             self.looks.again = true;
             return;
         }

@@ -90,10 +90,7 @@ impl Run {
         {
             self.steer(Command::Finish(end));
         }
-        if let Some(supply) = control
-            .supply
-            .filter(|_| control.supply != self.control.supply)
-        {
+        if let Some(supply) = control.supply.filter(|_| control.supply != self.control.supply) {
             self.steer(Command::Supply(supply));
             self.idleness = Idleness::default();
         }

@@ -73,7 +73,9 @@ pub(crate) async fn remember(
     let key = key.filter(|_| !dry_run::is_asked(request.uri()));
     if path == APPENDS {
         // The items are kept under the key, in the transaction that adds them: nobody need remember the answer.
-        let taken = key.zip(caller).map(|(key, Extension(caller))| own_key(&caller, &key));
+        let taken = key
+            .zip(caller)
+            .map(|(key, Extension(caller))| own_key(&caller, &key));
         request.extensions_mut().extend(taken.unwrap_or_default());
         return Ok(next.run(request).await);
     }

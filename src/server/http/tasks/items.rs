@@ -101,7 +101,10 @@ pub(crate) async fn seal(call: Call, PathTask(task): PathTask, Body(body): Body<
 
 /// The items of a list, as they were written; none is a value of its own, however many there are.
 fn block(items: &RawValue, key: Option<String>) -> Result<NewBlock, ServiceError> {
-    let inner = items.get().strip_prefix('[').and_then(|text| text.strip_suffix(']'));
+    let inner = items
+        .get()
+        .strip_prefix('[')
+        .and_then(|text| text.strip_suffix(']'));
     check_depth("/items", inner.unwrap_or_default())?;
     let mut reader = serde_json::Deserializer::from_str(items.get());
     let read = reader.deserialize_seq(Rows(NewBlock::new(key)));
@@ -142,7 +145,10 @@ mod tests {
         let block = read("{\"items\":[12345678901234567890123,{\"a\" :\n1}, \"x\"]}").expect("a list");
         assert_eq!(block.rows(), "12345678901234567890123\n{\"a\" : 1}\n\"x\"\n");
         assert_eq!(block.items(), 3);
-        assert!(matches!(read(r#"{"items":{"a":1}}"#), Err(ServiceError::Invalid(_))));
+        assert!(matches!(
+            read(r#"{"items":{"a":1}}"#),
+            Err(ServiceError::Invalid(_))
+        ));
         assert_eq!(read(r#"{"items":[]}"#).expect("a list").items(), 0);
     }
 }

@@ -63,5 +63,8 @@ fn refused(refusal: AppendRefusal) -> ServiceError {
 
 /// The items of a task were fixed when it was made.
 pub(crate) fn not_open(text: String) -> ServiceError {
-    ServiceError::conflict(text, "make a task with `open`: windrow task create BUSINESS --open")
+    ServiceError::conflict(
+        text,
+        "make a task with `open`: windrow task create BUSINESS --open",
+    )
 }

@@ -97,7 +97,9 @@ async fn repeated(
         .one(transaction)
         .await
         .map_err(error)?;
-    let Some((first, end, body)) = found else { return Ok(None) };
+    let Some((first, end, body)) = found else {
+        return Ok(None);
+    };
     if body != words::digest(&[block.rows()]) {
         return Err(AppendError::KeyReused(id));
     }
@@ -291,15 +293,15 @@ async fn low_water(store: &Store, task: i64) -> Result<i64, StoreError> {
         .all(&store.readers)
         .await
         .map_err(error)?;
-    Ok(shards.iter().map(|shard| shard.low_water).min().unwrap_or(i64::MAX))
+    Ok(shards
+        .iter()
+        .map(|shard| shard.low_water)
+        .min()
+        .unwrap_or(i64::MAX))
 }
 
 /// The blocks of which an item has a row: it was abandoned, or waits.
-async fn with_failures(
-    store: &Store,
-    task: i64,
-    blocks: &[(i64, i64)],
-) -> Result<BTreeSet<i64>, StoreError> {
+async fn with_failures(store: &Store, task: i64, blocks: &[(i64, i64)]) -> Result<BTreeSet<i64>, StoreError> {
     let (Some(first), Some(last)) = (blocks.first(), blocks.last()) else {
         return Ok(BTreeSet::new());
     };

@@ -5,8 +5,8 @@ use sea_orm::{ColumnTrait, EntityTrait, PrimaryKeyTrait, QueryFilter, QueryOrder
 
 use crate::sql::dataset::sweep;
 use crate::sql::entity::{
-    appended, data_log, data_log_drop, failure_group, generation, generation_key, item, outbox, result_segment, run,
-    shard, start_token, task,
+    appended, data_log, data_log_drop, failure_group, generation, generation_key, item, outbox,
+    result_segment, run, shard, start_token, task,
 };
 use crate::sql::run::result_place;
 use crate::sql::source::upload_use;

@@ -85,7 +85,7 @@ fn drawn(task: TaskView, mut lives: Lives, now: WallMs) -> TaskPicture {
     let covered = live().map(|live| live.total.0).sum::<u64>() + saved.iter().map(length).sum::<u64>();
     if task.intake.is_some() {
         // One shard: its run may have heard of more than was read, or not yet of the last items.
-        task.total = task.total.max(ItemCount(covered));
+        task.life.total = task.total.max(ItemCount(covered));
     } else if covered + head != task.total.0 {
         return picture;
     }
