@@ -14,9 +14,8 @@ seconds=${CHECK_SECONDS:-60}
 
 place=$(mktemp -d)
 export HOME="$place"
-node= rounds=
+node=
 stop() {
-    [ -z "$rounds" ] || kill "$rounds" 2>/dev/null || true
     [ -z "$node" ] || { kill "$node" 2>/dev/null && wait "$node" 2>/dev/null; } || true
     rm -rf "$place"
 }
@@ -38,15 +37,9 @@ done
 "$windrow" biz register drivers --command figures >/dev/null
 "$windrow" token create --role reader --business drivers --name board >"$place/reader.token"
 
-# One round after the other. A round that is late is no harm: its number was given when it was made.
-(
-    while :; do
-        "$windrow" task create drivers --csv examples/leaderboard/drivers.csv --rate 200/s --shards 2 \
-            --publish team-board --publish-key team --reduce command:rank --start >/dev/null
-        sleep 2
-    done
-) &
-rounds=$!
+# A round every two seconds. One that is due while another runs waits for it.
+"$windrow" schedule create drivers rounds --every 2s --overlap queue --items @examples/leaderboard/drivers.json \
+    --rate 200/s --shards 2 --publish team-board --publish-key team --reduce command:rank >/dev/null
 
 until "$windrow" dataset get team-board >"$place/first" 2>/dev/null; do
     kill -0 "$node" 2>/dev/null || { cat "$place/node.log" >&2; exit 1; }

@@ -5,6 +5,7 @@ use std::num::{NonZeroU32, NonZeroU64};
 use proptest::prelude::*;
 use windrow_config::Config;
 use windrow_core::business::Hooks;
+use windrow_core::dataset::{GenerationNo, Publish, PublishIf, Publishing, Reduce};
 use windrow_core::ids::{ItemCount, ItemIndex, RunNo, SessionId, TaskId, WallMs};
 use windrow_core::life::{
     Circumstances, CommandRefusal, Evidence, Life, Listener, RunClose, ShardLife, StartToken, TaskCommand,
@@ -35,7 +36,7 @@ enum Event {
     CanaryPassed,
 }
 
-fn made(canary: bool) -> Life {
+fn made(canary: bool, publishes: bool) -> Life {
     let config = Config::default();
     let range = ShardRange {
         start: ItemIndex(3),
@@ -59,6 +60,7 @@ fn made(canary: bool) -> Life {
         shards_wanted: Auto::Fixed(NonZeroU32::new(4).expect("not zero")),
         tuning: config.task_defaults.tuning,
         canary: canary.then_some(first),
+        publishing: publishes.then(publishing),
         abandonments: Abandonments::default(),
         cut_off: CutOff::default(),
         wish: Wish::Rest,
@@ -81,6 +83,17 @@ fn made(canary: bool) -> Life {
         slow: None,
         shards: vec![ShardLife::new(0, range, Wish::Rest, WallMs(1))],
     }
+}
+
+fn publishing() -> Publishing {
+    let publish = Publish {
+        dataset: "board".to_owned(),
+        condition: PublishIf::ALL,
+        reduce: Reduce::None,
+        key: None,
+    };
+    let generation = GenerationNo(1);
+    Publishing { publish, generation }
 }
 
 fn commands() -> impl Strategy<Value = TaskCommand> {
@@ -122,10 +135,10 @@ fn events() -> impl Strategy<Value = Vec<Event>> {
     };
     let one = prop_oneof![
         4 => commands().prop_map(Event::Command),
-        6 => (0..4_usize).prop_map(Event::Claimed),
-        4 => (0..4_usize, 1..40_u64).prop_map(|(at, items)| Event::Progress(at, items)),
-        4 => (0..4_usize, closes()).prop_map(|(at, close)| Event::Ended(at, close)),
-        1 => (0..4_usize).prop_map(Event::Lost),
+        6 => (0..5_usize).prop_map(Event::Claimed),
+        4 => (0..5_usize, 1..40_u64).prop_map(|(at, items)| Event::Progress(at, items)),
+        4 => (0..5_usize, closes()).prop_map(|(at, close)| Event::Ended(at, close)),
+        1 => (0..5_usize).prop_map(Event::Lost),
         1 => (10..TOTAL).prop_map(finish),
         1 => Just(Event::CanaryPassed),
     ];
@@ -315,8 +328,8 @@ fn holds(life: &Life, before: &Life) {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2_000))]
     #[test]
-    fn whatever_happens_to_a_task_what_must_hold_does(canary: bool, events in events()) {
-        let mut world = World { life: made(canary), now: WallMs(1_000), failures: 0 };
+    fn whatever_happens_to_a_task_what_must_hold_does(canary: bool, publishes: bool, events in events()) {
+        let mut world = World { life: made(canary, publishes), now: WallMs(1_000), failures: 0 };
         for event in events {
             let before = world.life.clone();
             // A refusal is an answer too; then nothing has changed.

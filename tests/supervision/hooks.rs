@@ -30,6 +30,7 @@ fn hooks() -> Hooks {
         prepare: hook(Some(PREPARE)),
         stopped: hook(None),
         finished: hook(None),
+        reduce: None,
     }
 }
 

@@ -338,7 +338,6 @@ fn hint(reason: StopReason, resume: &str) -> String {
         StopReason::RecoveriesExhausted | StopReason::CrashLoop => {
             "look at the failures and at -v, fix the handler; "
         }
-        StopReason::ReduceFailed => "see what makes the summary, fix it; ",
         StopReason::Operator | StopReason::Business | StopReason::CanaryDone | StopReason::Deadline => "",
     };
     format!("{first}{resume}")
