@@ -73,6 +73,32 @@ use windrow_engine::ports::tasks::report_store::ReportStore;
 use windrow_engine::ports::tasks::results::ResultStore;
 use windrow_engine::ports::tasks::store::TaskStore;
 
+/// Everything that the service asks of its store.
+pub trait Stores:
+    TaskStore
+    + TaskList
+    + FailureList
+    + ReportStore
+    + BusinessStore
+    + NamedLimitStore
+    + ScheduleStore
+    + TokenStore
+    + IdempotencyStore
+    + UploadStore
+    + AppendStore
+    + NodeAudit
+    + ResultStore
+    + DatasetStore
+{
+}
+
+impl<S> Stores for S
+where
+    S: TaskStore + TaskList + FailureList + ReportStore + BusinessStore + NamedLimitStore + ScheduleStore,
+    S: TokenStore + IdempotencyStore + UploadStore + AppendStore + NodeAudit + ResultStore + DatasetStore,
+{
+}
+
 /// What the service works with; the composition root fills it.
 pub struct Parts<S> {
     /// The store.
@@ -146,12 +172,7 @@ pub struct Service {
 
 impl Service {
     /// A service over these parts.
-    pub fn new<S>(parts: Parts<S>, config: Config) -> Service
-    where
-        S: TaskStore + TaskList + FailureList + ReportStore + BusinessStore + NamedLimitStore + ScheduleStore,
-        S: TokenStore + IdempotencyStore + UploadStore + NodeAudit + ResultStore + DatasetStore,
-        S: AppendStore + 'static,
-    {
+    pub fn new<S: Stores + 'static>(parts: Parts<S>, config: Config) -> Service {
         let (name, store) = (parts.cluster.node.clone(), parts.store);
         let node = Arc::new(ThisNode::new(name, parts.supervisor, parts.clock, config));
         let cluster = Arc::new(Cluster::new(node.clone(), parts.cluster, &store));

@@ -23,7 +23,6 @@ use tokio::task::{AbortHandle, JoinError};
 
 use crate::actors::executor::lane::{Lane, LaneEnd, LaneNote, REREAD_AFTER, run_lane};
 use crate::actors::executor::reply_lines::Drafted;
-use crate::actors::executor::row_feed::Places;
 use crate::actors::executor::run_cell::{Ask, CoreBroken, RunCell, Superseded};
 use crate::actors::runtime::actor::{Handled, TreeActor};
 use crate::actors::runtime::address::Address;
@@ -244,7 +243,7 @@ impl WindowExecutor {
         let (cell, me) = (self.arguments.cell.clone(), self.me.clone());
         let reading = self.arguments.work.spawn(self.me.guard(async move {
             let mut fx = Effects::default();
-            let places = || cell.peek(Places::of);
+            let places = || cell.peek(row_feed::Places::of);
             let on_ready = |upto| {
                 if cell.tell(Event::SourceReady(upto), &mut fx).is_err() {
                     tracing::error!(shard = %cell.shard, "rows were read for a run whose core broke");

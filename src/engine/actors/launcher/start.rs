@@ -123,13 +123,7 @@ fn cell(state: &Launcher, claimed: Claimed) -> Result<Arc<RunCell>, OpenError> {
     let node = &state.arguments.node;
     let (shard, gate, control) = (claimed.shard, claimed.gate, claimed.control);
     let (task, provision) = (claimed.task, claimed.provision);
-    let about = RunAbout {
-        run: shard.run,
-        business: task.business.clone(),
-        task_name: task.name.clone(),
-        kind: provision.handler.kind(),
-        keeps_results: control.tuning.results == Results::Keep,
-    };
+    let about = about(&shard, &task, &control, provision.handler.kind());
     let context = context(node, &shard, task, &control, gate.clone());
     let handler = provision.handler.open(Arc::new(context))?;
     let has_data = provision.source.has_data();
@@ -150,8 +144,8 @@ fn cell(state: &Launcher, claimed: Claimed) -> Result<Arc<RunCell>, OpenError> {
         supply: control.supply,
     };
     let wake = Arc::<Notify>::default();
-    let rate = start.shared.share.of_limit(start.tuning.rate);
     let limited = (&state.arguments.life, &*provision.limits);
+    let rate = start.shared.share.of_limit(start.tuning.rate);
     let settings = (rate, start.tuning.batch.get());
     let limits = LimitSlots::join(&node.pots, limited, settings, &node.clock, &wake);
     let drives = Drives {
@@ -167,8 +161,18 @@ fn cell(state: &Launcher, claimed: Claimed) -> Result<Arc<RunCell>, OpenError> {
     };
     let execution = Execution::new(start, run_cell::now(&*node.clock));
     let lines = state.arguments.logs.of_replies(node.data_log.clone());
-    let results = results_of(node, &shard);
-    Ok(Arc::new(RunCell::new(drives, execution, (lines, results))))
+    let kept = (lines, results_of(node, &shard));
+    Ok(Arc::new(RunCell::new(drives, execution, kept)))
+}
+
+fn about(shard: &ClaimedShard, task: &TaskView, control: &Control, kind: &'static str) -> RunAbout {
+    RunAbout {
+        run: shard.run,
+        business: task.business.clone(),
+        task_name: task.name.clone(),
+        kind,
+        keeps_results: control.tuning.results == Results::Keep,
+    }
 }
 
 /// What its items come to, after what those of earlier runs did.
