@@ -211,10 +211,7 @@ async fn failures_of_an_open_task_are_done_again_and_a_clone_begins_empty() {
     business.becomes(|_| Act::ok());
     let redrive = node
         .admin
-        .post(
-            &format!("/v1/tasks/{task}/redrives"),
-            json!({"filter": {"all": true}, "start": true}),
-        )
+        .post(&format!("/v1/tasks/{task}/redrives"), json!({"start": true}))
         .await;
     let redrive = redrive.expect(201)["id"].as_str().expect("an id").to_owned();
     let view = node.status(&redrive, "finished").await;

@@ -6,7 +6,9 @@ use crate::fixture::*;
 use windrow_core::ids::{Epoch, ItemCount, ItemIndex, ShardId, TaskId, WallMs};
 use windrow_core::life::RunClose;
 use windrow_core::task::lifecycle::{ShardState, Status, TaskResult};
-use windrow_core::task::supply::{APPEND_BYTES_MAX, AppendRefusal, BACKLOG_BYTES_MAX, Intake, Supply};
+use windrow_core::task::supply::{
+    APPEND_BYTES_MAX, APPEND_ITEMS_MAX, AppendRefusal, BACKLOG_ITEMS_MAX, Intake, Supply,
+};
 use windrow_engine::ports::ownership::run_store::{ClaimedShard, ShardCheckpoint};
 use windrow_engine::ports::sources::append::{AppendError, Appended, NewBlock};
 use windrow_engine::ports::tasks::store::{CommandError, CommandRefusal, NewTask, TaskCommand, Write};
@@ -371,11 +373,20 @@ pub async fn a_backlog_has_a_bound(harness: Harness) {
         refusal(append(&harness, task, &NewBlock::new(None)).await),
         AppendRefusal::Size { items: 0, .. }
     ));
-    let full = block(None, &[&long]);
-    // Enough to see that what waits is counted, without writing hundreds of megabytes.
-    for no in 0..3 {
-        assert_eq!(append(&harness, task, &full).await.unwrap().first, ItemIndex(no));
+    let one = append(&harness, task, &block(None, &[&long])).await;
+    assert_eq!(one.unwrap().first, ItemIndex(0), "as long as may be");
+    let run = running(&harness, 0).await;
+    let task = run.shard.task;
+    let many = items(APPEND_ITEMS_MAX);
+    for _ in 0..BACKLOG_ITEMS_MAX / APPEND_ITEMS_MAX {
+        append(&harness, task, &many).await.unwrap();
     }
-    assert_eq!(harness.view(task).await.total, ItemCount(3));
-    assert!(BACKLOG_BYTES_MAX > 3 * APPEND_BYTES_MAX);
+    let full = refusal(append(&harness, task, &items(1)).await);
+    assert!(matches!(full, AppendRefusal::Full { items, .. } if items == BACKLOG_ITEMS_MAX + 1));
+    harness.stored(at(&run, 1, 1)).await;
+    appended(&harness, task, 1).await;
+    assert!(
+        append(&harness, task, &items(1)).await.is_err(),
+        "one was settled, one was appended"
+    );
 }

@@ -129,7 +129,7 @@ fn so_far(mut fault: Fault, items: u64, id: &str) -> Fault {
         let before = human::counted(items, "item");
         fault
             .because
-            .push(format!("{before} before that were appended to {id}"));
+            .push(format!("appended to {id} before that: {before}"));
     }
     fault
 }
